@@ -21,6 +21,38 @@ class EventsTest(unittest.TestCase):
         self.assertIn("the table: a key is hot", self.lines(
             {"time": 0, "kind": "advice", "table": demo.TABLE, "reason": "a key is hot"}))
 
+    def test_the_newest_event_is_shown_in_full_within_the_width(self):
+        reason = "not split: 97 % of the load is for one item, pk=the-popular-one. Spread it over several keys " * 2
+        lines = demo.event_lines(demo.Screen(), [{"time": 0, "kind": "split-refused", "table": demo.TABLE,
+                                                  "partition": 7, "reason": reason}] * 2)
+        self.assertEqual(len(lines), 1 + demo.EVENT_ROWS)
+        self.assertTrue(all(len(line) <= demo.WIDTH for line in lines))
+        self.assertIn("several keys", " ".join(lines[2:]))
+
+
+class TableTest(unittest.TestCase):
+    def rows(self, count, hot):
+        return [{"partition": n, "table": demo.TABLE, "node": 1, "allocated": 100.0, "consumed": 10.0,
+                 "throttled": {"key-range": 50.0 if n == hot else 0.0}, "moved": False} for n in range(1, count + 1)]
+
+    def test_a_screen_of_24_rows_has_all(self):
+        for count in (1, 4, demo.ROWS_MAX, demo.ROWS_MAX + 1, 40):
+            lines = demo.table_lines(demo.Screen(), self.rows(count, count), "second 1")
+            self.assertLess(len(lines) + 1 + demo.EVENT_ROWS, 24)
+            self.assertIn("partition maximum", "\n".join(lines))
+            self.assertIn(f"{100 * count:,}/s", lines[-1])
+
+    def test_what_is_not_shown_is_summed_up(self):
+        self.assertIn("32 more", "\n".join(demo.table_lines(demo.Screen(), self.rows(40, 7), "second 1")))
+
+
+class ToldTest(unittest.TestCase):
+    def test_what_was_not_as_told_is_named_with_its_figure(self):
+        told = demo.Told()
+        told.more("splits", 0, 1)
+        told.less("writes", 5, 7)
+        self.assertEqual(told.not_so, ["splits: 0, told 1 at least"])
+
 
 if __name__ == "__main__":
     unittest.main()
