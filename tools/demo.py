@@ -15,12 +15,15 @@ happen as told; the last lines say what.
 import argparse
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
 import textwrap
 import time
 import urllib.request
+
+import hot_partition
 
 PAID = 1000
 ASKED = 950
@@ -290,7 +293,9 @@ def sides(screen, weir, ports, told):
 # ---- partitions, live ----
 
 def watch(screen, port, table, length_s, what_comes, load):
-    """Shows the partitions until the load is over. `what_comes`: at a second, for the headline."""
+    """Shows the partitions until the load is over. `what_comes`: at a second, for the headline. Returns rows and
+    headline of the second in which most was refused."""
+    worst = (0, [], "")
     before, at, start = {}, 0.0, None
     next_look = time.monotonic()
     while load.poll() is None:
@@ -308,11 +313,13 @@ def watch(screen, port, table, length_s, what_comes, load):
             start = now
         if start is not None and before:
             second = round(now - start)
-            screen.draw(table_lines(screen, rates(before, after, now - at),
-                                    f"second {second} of {length_s}: {what_comes(second)}") +
+            rows = rates(before, after, now - at)
+            screen.draw(table_lines(screen, rows, f"second {second} of {length_s}: {what_comes(second)}") +
                         event_lines(screen, events), keep=second > 0 and second % 5 == 0)
+            worst = max(worst, (totals(rows)[2], rows, what_comes(second)), key=lambda w: w[0])
         before, at = after, now
         time.sleep(max(0.0, next_look - time.monotonic()))
+    return worst[1:]
 
 
 # ---- what one partition can serve ----
@@ -337,12 +344,15 @@ def orders_come(second):
     return f"{even} + one customer's orders, {CUSTOMER_RATE:,}/s" if second > CUSTOMER_START_S else even
 
 
-def orders(screen, weir, port, told):
+def orders(screen, weir, port, told, picture):
     print(f"Now a table with {WCU:,} write units a second, for {LENGTH_S} seconds. {BASE_RATE:,} writes/s\n"
           f"come in. After {HOT_START_S} seconds one key grows popular, after {CUSTOMER_START_S} one customer\n"
           "has many orders.\n", flush=True)
-    measured = run_load(weir, orders_arguments(port),
-                        lambda load: watch(screen, port, TABLE, LENGTH_S, orders_come, load))
+    worst = []
+    measured = run_load(weir, orders_arguments(port), lambda load: worst.extend(
+        watch(screen, port, TABLE, LENGTH_S, orders_come, load)))
+    if picture and worst[0]:
+        picture.write_text(hot_partition.draw(*worst, WHY))
     if not measured:
         return told.failed("`weir load` for the table of orders")
     base, hot, customer = measured
@@ -426,11 +436,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--port", type=int, default=8000, help="of the first of two routers")
     parser.add_argument("--weir", default="build/weir", help="the executable")
+    parser.add_argument("--picture", type=pathlib.Path, help="draw the second in which most was refused: an SVG file")
     options = parser.parse_args()
     told = Told()
     try:
         sides(Screen(), options.weir, (options.port, options.port + 1), told)
-        orders(Screen(), options.weir, options.port, told)
+        orders(Screen(), options.weir, options.port, told, options.picture)
         chat(Screen(), options.weir, options.port, told)
     except KeyboardInterrupt:
         return 130

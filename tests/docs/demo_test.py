@@ -3,6 +3,7 @@
 import pathlib
 import sys
 import unittest
+import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -44,6 +45,17 @@ class TableTest(unittest.TestCase):
 
     def test_what_is_not_shown_is_summed_up(self):
         self.assertIn("32 more", "\n".join(demo.table_lines(demo.Screen(), self.rows(40, 7), "second 1")))
+
+
+class PictureTest(unittest.TestCase):
+    def test_it_names_what_is_refused_and_what_is_idle(self):
+        rows = TableTest().rows(3, 2)
+        picture = demo.hot_partition.draw(rows, "a headline", demo.WHY)
+        root = xml.etree.ElementTree.fromstring(picture)
+        texts = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
+        self.assertIn("50 writes/s refused, while 270 units/s of the same table are idle", texts)
+        self.assertIn("50/s refused: partition maximum", texts)
+        self.assertEqual(texts.count("10/s used, 90/s idle"), 2)
 
 
 class ToldTest(unittest.TestCase):

@@ -5,13 +5,13 @@
     tests/docs/examples_test.py --weir FILE --lists
 
 Taken from the texts: indented blocks and ```python blocks of README.md and docs/*.md; commands in backticks
-in README.md; the lines below "example:" and "examples:" of every --help. A block that is not known to be
+in README.md and docs/operating.md; the lines below "example:" and "examples:" of every --help. A block that is not known to be
 something else, and that does not begin with a command, fails the test.
 
 A text is README, a page of docs by its name, or the --help texts of a program: help-weir, help-lab, help-bench,
 help-tools. ctest runs each text by itself. --lists runs nothing: the lists in this file name only what is in the texts.
 
-A scope is one block's section, one table row or paragraph of README.md, or one --help text. Servers that a scope
+A scope is one block's section, one table row or paragraph of these two, or one --help text. Servers that a scope
 starts run until the scope ends. A scope that needs a cluster, and has started nothing, gets one with four
 nodes and the tables that its commands name.
 
@@ -40,6 +40,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import patience  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+WITH_SPANS = (ROOT / "README.md", ROOT / "docs" / "operating.md")
 SKIPPED = 77
 COMMAND_S = 120
 READY_S = 60
@@ -181,7 +182,7 @@ def markdown_scopes(path):
     return scopes + [(title, steps)]
 
 
-def readme_span_scopes(path, cluster_commands):
+def span_scopes(path, cluster_commands):
     """One scope a table row, or a paragraph, with commands in backticks."""
     text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S)
     parts = [part for paragraph in re.split(r"\n\s*\n", text) if not paragraph.startswith("    ")
@@ -253,10 +254,9 @@ def lab_scopes(weir):
     return [help_scope("weir lab", help_of(weir, "lab")), ("weir lab COMMAND --help", steps)]
 
 
-def readme_scopes():
-    path = ROOT / "README.md"
+def scopes_with_spans(path):
     cluster = names_in(help_of("tools/cluster"), r"^  ([a-z-]+) ")
-    return [*markdown_scopes(path), *readme_span_scopes(path, cluster)]
+    return [*markdown_scopes(path), *span_scopes(path, cluster)]
 
 
 def tool_scopes():
@@ -268,8 +268,8 @@ def tool_scopes():
 def all_texts(options):
     """What gives the scopes of a text, by the text's name."""
     return {
-        "README": readme_scopes,
         **{path.stem: lambda path=path: markdown_scopes(path) for path in sorted((ROOT / "docs").glob("*.md"))},
+        **{path.stem: lambda path=path: scopes_with_spans(path) for path in WITH_SPANS},
         "help-weir": lambda: help_scopes("weir", options.weir, leave_out=("lab",)),
         "help-lab": lambda: lab_scopes(options.weir),
         "help-bench": lambda: help_scopes("weir-bench", options.bench),
