@@ -46,20 +46,6 @@ static const char PUTS[] =
     "\"events\":[{\"PutRequest\":{\"Item\":{\"who\":{\"S\":\"a\"},\"n\":{\"N\":\"1\"}}}}]},"
     "\"ReturnConsumedCapacity\":\"TOTAL\"}";
 
-TEST(puts_and_deletes_of_several_tables_are_done_and_counted)
-{
-    expect_call(&f, "BatchWriteItem", PUTS, 200,
-                "{\"UnprocessedItems\":{},\"ConsumedCapacity\":[{\"TableName\":\"users\","
-                "\"CapacityUnits\":2.0},{\"TableName\":\"events\",\"CapacityUnits\":1.0}]}");
-    assert_int_equal(f.item_count, 3);
-    expect_call(
-        &f, "BatchWriteItem",
-        "{\"RequestItems\":{\"users\":[{\"DeleteRequest\":{\"Key\":{\"id\":{\"S\":\"a\"}}}},"
-        "{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"c\"}}}}]}}",
-        200, "{\"UnprocessedItems\":{}}");
-    assert_int_equal(f.item_count, 3);
-}
-
 TEST(gets_of_several_tables_come_back_by_table)
 {
     fake_call(&f, "BatchWriteItem", PUTS);
@@ -210,80 +196,6 @@ TEST(too_many_are_refused)
                 "]},\"events\":{\"Keys\":[{}]}}}");
     expect_invalid(&f, "BatchGetItem", text, "Too many items requested for the BatchGetItem call");
     free(text);
-}
-
-TEST(the_same_key_twice_is_refused)
-{
-    static const char DUPLICATES[] = "Provided list of item keys contains duplicates";
-    expect_invalid(&f, "BatchWriteItem",
-                   "{\"RequestItems\":{\"users\":[{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"a\"},"
-                   "\"v\":{\"N\":\"1\"}}}},{\"DeleteRequest\":{\"Key\":{\"id\":{\"S\":\"a\"}}}}]}}",
-                   DUPLICATES);
-    expect_invalid(&f, "BatchGetItem",
-                   "{\"RequestItems\":{\"nowhere\":{\"Keys\":["
-                   "{\"a\":{\"S\":\"x\"},\"b\":{\"N\":\"1\"}},"
-                   "{\"b\":{\"N\":\"1.0\"},\"a\":{\"S\":\"x\"}}]}}}",
-                   DUPLICATES);
-    expect_fault(
-        &f, "BatchWriteItem",
-        "{\"RequestItems\":{\"nowhere\":[{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"a\"}}}},"
-        "{\"DeleteRequest\":{\"Key\":{\"id\":{\"S\":\"a\"}}}}]}}",
-        "ResourceNotFoundException", "Requested resource not found");
-    assert_int_equal(f.item_count, 0);
-}
-
-TEST(batches_are_checked_like_their_parts)
-{
-    static const struct {
-        const char *operation;
-        const char *request;
-        const char *message;
-    } CASES[] = {
-        {"BatchWriteItem", "{}",
-         "1 validation error detected: Value null at 'requestItems' failed to satisfy constraint: "
-         "Member must not be null"},
-        {"BatchGetItem", "{\"RequestItems\":{}}",
-         "The requestItems parameter is required for BatchGetItem"},
-        {"BatchWriteItem", "{\"RequestItems\":{}}",
-         "The requestItems parameter is required for BatchWriteItem"},
-        {"BatchWriteItem", "{\"RequestItems\":{\"abc\":null}}",
-         "1 validation error detected: Value null at 'requestItems.abc.member' failed to satisfy "
-         "constraint: Member must not be null"},
-        {"BatchGetItem", "{\"RequestItems\":{\"abc\":null}}",
-         "1 validation error detected: Value null at 'requestItems.abc.member' failed to satisfy "
-         "constraint: Member must not be null"},
-        {"BatchWriteItem", "{\"RequestItems\":{\"abc\":[{}]}}",
-         "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the "
-         "supported datatypes"},
-        {"BatchWriteItem", "{\"RequestItems\":{\"aa;\":[{\"PutRequest\":{}}]}}",
-         "2 validation errors detected: Value '{aa;=[WriteRequest(putRequest=PutRequest(item=null, "
-         "workloadProfileName=null), deleteRequest=null)]}' at 'requestItems' failed to satisfy "
-         "constraint: Map keys must satisfy constraint: [Member must have length less than or "
-         "equal "
-         "to 255, Member must have length greater than or equal to 3, Member must satisfy regular "
-         "expression pattern: [a-zA-Z0-9_.-]+]; Value null at "
-         "'requestItems.aa;.member.1.member.putRequest.item' failed to satisfy constraint: Member "
-         "must not be null"},
-        {"BatchGetItem", "{\"RequestItems\":{\"abc\":{}}}",
-         "1 validation error detected: Value null at 'requestItems.abc.member.keys' failed to "
-         "satisfy constraint: Member must not be null"},
-        {"BatchGetItem",
-         "{\"RequestItems\":{\"abc\":{\"Keys\":[{}],\"ProjectionExpression\":\"\"}}}",
-         "Invalid ProjectionExpression: The expression can not be empty;"},
-        {"BatchGetItem", "{\"RequestItems\":{\"users\":{\"Keys\":[{\"id\":{\"N\":\"1\"}}]}}}",
-         "The provided key element does not match the schema"},
-        {"BatchWriteItem",
-         "{\"RequestItems\":{\"users\":[{\"PutRequest\":{\"Item\":{\"x\":{\"N\":\"1\"}}}}]}}",
-         "The provided key element does not match the schema"},
-    };
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
-        expect_invalid(&f, CASES[i].operation, CASES[i].request, CASES[i].message);
-    expect_fault(&f, "BatchGetItem", "{\"RequestItems\":{\"abc\":{\"Keys\":[[]]}}}",
-                 "SerializationException",
-                 "Unrecognized collection type java.util.Map<java.lang.String, "
-                 "com.amazonaws.dynamodb.v20120810.AttributeValue>");
-    expect_fault(&f, "BatchWriteItem", "{\"RequestItems\":{\"users\":[{}],\"users\":[{}]}}",
-                 "SerializationException", "Duplicate field 'users'");
 }
 
 TEST(one_answer_holds_at_most_16_mib_of_items)

@@ -34,15 +34,6 @@ static void expect_failed(const char *operation, const char *request)
                  "The conditional request failed");
 }
 
-/* A write of users/a with further members. */
-static const char *write_of(const char *operation, const char *members)
-{
-    static char request[8192];
-    snprintf(request, sizeof request, "{\"TableName\":\"users\",\"%s\":{\"id\":{\"S\":\"a\"}%s}",
-             strcmp(operation, "PutItem") == 0 ? "Item" : "Key", members);
-    return request;
-}
-
 TEST(a_put_with_a_condition_that_fails_changes_nothing)
 {
     static const char FIRST[] =
@@ -115,52 +106,6 @@ TEST(a_failed_condition_shows_the_item_if_asked)
                    "must satisfy enum value set: [ALL_OLD, NONE]");
 }
 
-/* Each request is wrong in what its row tells and in all that is told in the rows below. */
-TEST(conditions_are_checked_in_the_services_order)
-{
-#define NAMES  ",\"ExpressionAttributeNames\":"
-#define VALUES ",\"ExpressionAttributeValues\":"
-#define COND   ",\"ConditionExpression\":"
-    static const struct {
-        const char *members;
-        const char *message;
-    } CASES[] = {
-        {",\"b\":{}}" NAMES "{}" VALUES "{}",
-         "ExpressionAttributeNames can only be specified when using expressions"},
-        {",\"b\":{}}" VALUES "{}",
-         "ExpressionAttributeValues can only be specified when using expressions: "
-         "ConditionExpression is null"},
-        {",\"b\":{}},\"ReturnValues\":\"ALL_NEW\"" NAMES "{}" VALUES "{}" COND "\"\"",
-         "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"},
-        {"},\"ReturnValues\":\"ALL_NEW\"" NAMES "{}" VALUES "{}" COND "\"\"",
-         "Return values set to invalid value"},
-        {"}" NAMES "{}" VALUES "{}" COND "\"\"", "ExpressionAttributeNames must not be empty"},
-        {"}" NAMES "{\"a\":\"a\"}" VALUES "{}" COND "\"\"",
-         "ExpressionAttributeNames contains invalid key: Syntax error; key: \\\"a\\\""},
-        {"}" NAMES "{\"#a\":\"a\"}" VALUES "{}" COND "\"\"",
-         "ExpressionAttributeValues must not be empty"},
-        {"}" NAMES "{\"#a\":\"a\"}" VALUES "{\":b\":{},\"b\":{\"S\":\"a\"}}" COND "\"\"",
-         "ExpressionAttributeValues contains invalid key: Syntax error; key: \\\"b\\\""},
-        {"}" NAMES "{\"#a\":\"a\"}" VALUES "{\":b\":{}}" COND "\"\"",
-         "ExpressionAttributeValues contains invalid value: Supplied AttributeValue is empty, must "
-         "contain exactly one of the supported datatypes for key :b"},
-        {"}" NAMES "{\"#a\":\"a\"}" VALUES "{\":b\":{\"S\":\"b\"}}" COND "\"\"",
-         "Invalid ConditionExpression: The expression can not be empty;"},
-        {"}" NAMES "{\"#a\":\"a\"}" VALUES "{\":b\":{\"S\":\"b\"}}" COND "\"a = b AND\"",
-         "Invalid ConditionExpression: Syntax error; token: \\\"<EOF>\\\", near: \\\"AND\\\""},
-        {"}" NAMES "{\"#a\":\"a\"}" VALUES "{\":b\":{\"S\":\"b\"}}" COND "\"a = b\"",
-         "Value provided in ExpressionAttributeNames unused in expressions: keys: {#a}"},
-        {"}" NAMES "{\"#a\":\"a\"}" VALUES "{\":b\":{\"S\":\"b\"}}" COND "\"#a = b\"",
-         "Value provided in ExpressionAttributeValues unused in expressions: keys: {:b}"},
-    };
-    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        expect_invalid(&f, "PutItem", write_of("PutItem", CASES[i].members), CASES[i].message);
-        expect_invalid(&f, "DeleteItem", write_of("DeleteItem", CASES[i].members),
-                       CASES[i].message);
-    }
-    assert_int_equal(f.item_count, 0);
-}
-
 TEST(an_expression_is_checked_before_the_table_is_looked_up)
 {
     expect_invalid(
@@ -204,18 +149,4 @@ TEST(a_program_of_large_values_is_refused)
     expect_invalid(&f, "DeleteItem", (const char *)b.data,
                    "The values of an expression have more than 2097152 bytes");
     buffer_deinit(&b);
-}
-
-TEST(names_and_values_given_twice_are_refused)
-{
-    expect_fault(&f, "DeleteItem",
-                 write_of("DeleteItem",
-                          "},\"ConditionExpression\":\"#a = :v\",\"ExpressionAttributeNames\":"
-                          "{\"#a\":\"a\",\"#a\":\"b\"}"),
-                 "SerializationException", "Duplicate field '#a'");
-    expect_fault(&f, "DeleteItem",
-                 write_of("DeleteItem",
-                          "},\"ConditionExpression\":\"a = :v\",\"ExpressionAttributeValues\":"
-                          "{\":v\":{\"S\":\"a\"},\":v\":{\"S\":\"b\"}}"),
-                 "SerializationException", "Duplicate field ':v'");
 }

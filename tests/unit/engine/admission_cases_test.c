@@ -1,8 +1,5 @@
-/* cases_test.c - runs tests/cases/<name>.case: commands, a line "----", the output they must give,
- * an empty line.
- *
- * `--rewrite` writes the output they do give into the files: read the diff before you commit it.
- * A `#` starts a comment. Commands, times in ns or with the suffix ms or s:
+/* admission_cases_test.c - what admission decides, exact to the mcu: tests/cases/admission
+ * (tests/support/case_file.h). Commands, times in ns or with the suffix ms or s:
  *
  *   config NAME VALUE              a setting; config alone starts over with the defaults
  *   node                           a fresh node under that configuration, at time 0
@@ -18,7 +15,6 @@
  *   share UNITS PARTITIONS         equal division
  *   partitions rcu=N wcu=N         of a new table */
 #include <errno.h>
-#include <glob.h>
 
 #include "base/buffer.h"
 #include "base/settings/admission.h"
@@ -26,6 +22,7 @@
 #include "engine/admission/policy_choice.h"
 #include "engine/admission/share.h"
 #include "tests/check.h"
+#include "tests/support/case_file.h"
 
 enum {
     PARTITIONS_MAX = 8,
@@ -323,14 +320,16 @@ static const struct {
     {"partitions", run_partitions},
 };
 
-static void run_command(struct world *w, struct slice line)
+static void run_command(void *world, struct slice command, struct buffer *out)
 {
     char text[256], *words[WORDS_MAX], *rest = text;
+    struct world *w = world;
     int count = 0;
-    assert_true(line.size < sizeof text);
-    memcpy(text, line.data, line.size);
-    text[line.size] = '\0';
+    assert_true(command.size < sizeof text);
+    memcpy(text, command.data, command.size);
+    text[command.size] = '\0';
     text[strcspn(text, "#")] = '\0';
+    w->out = out;
     for (char *word; (word = strtok_r(rest, " ", &rest)) != NULL;) {
         assert_true(count < WORDS_MAX);
         words[count++] = word;
@@ -346,107 +345,23 @@ static void run_command(struct world *w, struct slice line)
     fail_msg("no command '%s'", words[0]);
 }
 
-/* ---- files ---- */
-
-static void load(const char *path, struct buffer *text)
+static void *begin(void)
 {
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    char piece[4096];
-    for (size_t size; (size = fread(piece, 1, sizeof piece, file)) > 0;)
-        buffer_append(text, piece, size);
-    assert_int_equal(fclose(file), 0);
-}
-
-static void save(const char *path, struct slice text)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text.data, 1, text.size, file), text.size);
-    assert_int_equal(fclose(file), 0);
-}
-
-/* The next line without its end; false at the end of the text. */
-static bool next_line(struct slice *text, struct slice *line)
-{
-    if (text->size == 0)
-        return false;
-    const uint8_t *end = memchr(text->data, '\n', text->size);
-    size_t size = end == NULL ? text->size : (size_t)(end - text->data);
-    size_t used = end == NULL ? size : size + 1;
-    *line = slice_make(text->data, size);
-    *text = slice_make(text->data + used, text->size - used);
-    return true;
-}
-
-static void print_lines(char sign, struct slice text)
-{
-    struct slice line;
-    while (next_line(&text, &line))
-        print_error("%c %.*s\n", sign, (int)line.size, (const char *)line.data);
-}
-
-/* Runs one file; `fresh` gets it with the outputs that came. Returns how many blocks differ. */
-static int run_file(const char *path, struct slice text, struct buffer *fresh)
-{
-    struct buffer out = {0}, expected = {0};
-    struct world w = {.out = &out};
-    struct slice line;
-    int differ = 0, number = 0;
+    static struct world w;
+    w = (struct world){0};
     config_init(&w.config, PROFILE_RESEARCH);
     config_edit_admission(&w.config)->node_depth_ms = NODE_DEPTH_MS;
     run_node(&w, NULL, 0);
-    while (next_line(&text, &line)) {
-        number++;
-        buffer_append_slice(fresh, line);
-        buffer_append_u8(fresh, '\n');
-        if (!slice_is(line, "----")) {
-            run_command(&w, line);
-            continue;
-        }
-        int at = number;
-        buffer_clear(&expected);
-        while (next_line(&text, &line) && ++number && line.size > 0) {
-            buffer_append_slice(&expected, line);
-            buffer_append_u8(&expected, '\n');
-        }
-        buffer_append_slice(fresh, buffer_slice(&out));
-        if (text.size > 0)
-            buffer_append_u8(fresh, '\n');
-        if (!slice_equal(buffer_slice(&expected), buffer_slice(&out))) {
-            differ++;
-            print_error("%s:%d: expected -, came +\n", path, at);
-            print_lines('-', buffer_slice(&expected));
-            print_lines('+', buffer_slice(&out));
-        }
-        buffer_clear(&out);
-    }
-    if (out.size > 0)
-        fail_msg("%s: output without ---- at the end", path);
-    buffer_deinit(&out);
-    buffer_deinit(&expected);
-    return differ;
+    return &w;
 }
 
-static bool outputs_are_those_in_the_file(const char *path)
+static void end(void *world)
 {
-    struct buffer text = {0}, fresh = {0};
-    load(path, &text);
-    int differ = run_file(path, buffer_slice(&text), &fresh);
-    if (check_rewrites())
-        save(path, buffer_slice(&fresh));
-    buffer_deinit(&text);
-    buffer_deinit(&fresh);
-    return differ == 0 || check_rewrites();
+    (void)world;
 }
 
 TEST(the_outputs_are_those_in_the_files)
 {
-    glob_t files;
-    bool same = true;
-    assert_int_equal(glob(SOURCE_DIR "/tests/cases/*.case", 0, NULL, &files), 0);
-    for (size_t i = 0; i < files.gl_pathc; i++)
-        same = outputs_are_those_in_the_file(files.gl_pathv[i]) && same;
-    globfree(&files);
-    assert_true(same);
+    static const struct case_format FORMAT = {begin, end, run_command};
+    case_files_run("admission/*.case", &FORMAT);
 }
