@@ -227,9 +227,9 @@ struct known_shard *bucket_shard(struct known_bucket *b, uint32_t shard)
 void bucket_check_age(const struct router *r, struct known_bucket *b)
 {
     if (b->shards.epoch == 0 ||
-        instant_since(r->now, b->shards_heard).ns < duration_ms(LIMITER_KNOWN_MS).ns)
+        instant_since(r->now, b->shards_heard).ns < duration_ms(LIMITER_SHARD_MAP_TTL_MS).ns)
         return;
-    b->shards = (struct limiter_shards){0};
+    b->shards = (struct limiter_shard_map){0};
     b->merging = false;
     for (uint32_t i = 0; i < b->at_count; i++)
         b->at[i].heard = false;
@@ -259,13 +259,13 @@ uint32_t bucket_count(const struct known_bucket *b)
 static void shard_take_levels(const struct known_bucket *b, struct known_shard *k,
                               const struct limiter_bucket *heard)
 {
-    k->heard = heard->limits.version == b->limits.version && !heard->closed;
+    k->heard = heard->limits.version == b->limits.version && !heard->sealed;
     for (uint32_t i = 0; i < heard->limits.count; i++) {
         const uint32_t at = bucket_limit(b, heard->limits.at[i].name);
         if (at == b->limits.count)
             k->heard = false;
         else
-            k->levels[at] = heard->levels[i];
+            k->levels[at] = heard->balances[i];
     }
     k->heard &= heard->limits.count == b->limits.count;
 }
@@ -273,7 +273,7 @@ static void shard_take_levels(const struct known_bucket *b, struct known_shard *
 static void bucket_set_shards(const struct router *r, struct known_bucket *b,
                               const struct limiter_bucket *first, struct instant asked)
 {
-    b->shards = first->truth;
+    b->shards = first->shard_map;
     b->shards_heard = asked;
     b->merging = first->merging;
     if (b->changed_ms != first->changed_ms)
@@ -291,23 +291,23 @@ bool bucket_heard(struct router *r, struct known_bucket *b, uint32_t shard, stru
     }
     k->asked = asked;
     k->sure = leader_ms >= 0;
-    k->at_ms = leader_ms > 0 ? leader_ms : k->sure ? out->writes.at_ms : router_wall_ms(r);
+    k->at_ms = leader_ms > 0 ? leader_ms : k->sure ? out->write_balance.at_ms : router_wall_ms(r);
     k->shards = out->shards;
     k->epoch = out->epoch;
     k->version = out->limits.version;
-    k->writes = out->writes.tokens;
+    k->writes = out->write_balance.tokens;
     if (k->changed_ms != out->changed_ms)
         k->changed = r->now;
     k->changed_ms = out->changed_ms;
     k->requests = out->admitted + out->refused;
     shard_take_levels(b, k, out);
-    if (shard == 0 && out->truth.epoch > b->shards.epoch) {
+    if (shard == 0 && out->shard_map.epoch > b->shards.epoch) {
         b->idle_since =
             r->now; /* not by wall clocks: they may differ by more than limiter_merge_ms */
         b->look_from = (struct instant){0};
         b->look_pause_ms = 0;
     }
-    if (shard == 0 && out->truth.epoch >= b->shards.epoch)
+    if (shard == 0 && out->shard_map.epoch >= b->shards.epoch)
         bucket_set_shards(r, b, out, asked);
     if (out->limits.version > b->limits.version && b->configured)
         bucket_forget_limits(b);
@@ -316,7 +316,7 @@ bool bucket_heard(struct router *r, struct known_bucket *b, uint32_t shard, stru
 
 void bucket_seen(struct router *r, struct known_bucket *b, const struct limiter_bucket *first)
 {
-    if (first->truth.epoch > b->shards.epoch)
+    if (first->shard_map.epoch > b->shards.epoch)
         bucket_set_shards(r, b, first, r->now);
 }
 
@@ -429,7 +429,7 @@ int64_t bucket_possible(const struct router *r, const struct known_bucket *b, ui
     const int64_t since_ms = instant_before(r->now, k->paused_until)
                                  ? 0
                                  : instant_since(r->now, k->asked).ns / NS_PER_MS + 1;
-    struct limiter_level level = k->levels[limit];
+    struct limiter_balance level = k->levels[limit];
     const int64_t now_ms = k->at_ms + since_ms;
     limiter_refill(&level, l, shard, count, now_ms > level.at_ms ? now_ms : level.at_ms);
     return level.tokens - on_way;

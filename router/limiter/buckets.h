@@ -39,7 +39,7 @@ struct known_shard {
     uint32_t shards;        /* its share was that of one of so many */
     uint64_t epoch;         /* up to which it knows of changes of the number of shards */
     uint64_t version;       /* of its limits; levels are in the order of known_bucket.limits */
-    struct limiter_level levels[LIMITER_LIMITS_MAX];
+    struct limiter_balance levels[LIMITER_LIMITS_MAX];
     int64_t requests;                   /* that it has counted */
     int64_t on_way[LIMITER_LIMITS_MAX]; /* mtok that requests to it are for */
     int64_t writes;                     /* of the hidden limit */
@@ -65,7 +65,7 @@ struct known_bucket {
     struct slice parent; /* whose limits are charged too; empty: none; borrows from `words` */
     struct buffer words; /* owns */
     /* shards */
-    struct limiter_shards shards;
+    struct limiter_shard_map shards;
     struct instant shards_heard; /* of shard 0 */
     bool merging;
     int64_t changed_ms;
@@ -144,7 +144,7 @@ struct known_shard *bucket_shard(struct known_bucket *b, uint32_t shard);
  * then; 0: the item was written then; -1: not known. False: it is none of a bucket. */
 bool bucket_heard(struct router *r, struct known_bucket *b, uint32_t shard, struct slice item,
                   struct instant asked, int64_t leader_ms, struct limiter_bucket *out);
-/* Forgets what it knows of the shards if that is too old (LIMITER_KNOWN_MS). */
+/* Forgets what it knows of the shards if that is too old (LIMITER_SHARD_MAP_TTL_MS). */
 void bucket_check_age(const struct router *r, struct known_bucket *b);
 /* The number of shards that requests are spread over; at least 1. */
 uint32_t bucket_count(const struct known_bucket *b);

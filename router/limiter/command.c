@@ -9,12 +9,12 @@ void command_begin(const struct router *r, struct known_bucket *b, enum limiter_
     const int64_t left = k->writes > cost ? k->writes - cost : 0;
     *out = (struct limiter_command){.verb = (uint8_t)verb,
                                     .shard = shard,
-                                    .known = b->shards,
+                                    .sender_map = b->shards,
                                     .limits = b->limits,
-                                    .until_ms = router_wall_ms(r) + LIMITER_KNOWN_MS,
+                                    .expires_ms = router_wall_ms(r) + LIMITER_SHARD_MAP_TTL_MS,
                                     .mwcu = cost + (k->owed_mwcu < left ? k->owed_mwcu : left)};
-    if (out->known.count == 0)
-        out->known.count = 1;
+    if (out->sender_map.count == 0)
+        out->sender_map.count = 1;
 }
 
 static struct slice command_encode(struct call *c, const struct limiter_command *command)
@@ -80,7 +80,7 @@ void command_took(struct call *c, struct known_bucket *b, uint32_t shard, int64_
         break;
     case REPLY_THROTTLED:
         out->end = CHARGE_REFUSED;
-        out->refusal = LIMITER_SHORT_WRITES;
+        out->refusal = LIMITER_TOO_FEW_WRITES;
         out->throttled = true;
         break;
     case REPLY_TOKEN_MISMATCH:

@@ -8,7 +8,7 @@
  * Invariants
  *   HOME-1  What a home was asked in vain does not come there later: a shard refuses a charge that has its
  *           home elsewhere, and any charge of a sender that knows of fewer changes than the shard
- *           (LIMITER_ELSEWHERE); a merged one refuses all. */
+ *           (LIMITER_NOT_OWNER); a merged one refuses all. */
 #pragma once
 
 #include "router/limiter/session.h"

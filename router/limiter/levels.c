@@ -114,11 +114,12 @@ static void limits_read(const struct attr *map, struct limiter_limits *out)
             out->count = 0;
             return;
         }
-        out->at[out->count++] = (struct limiter_limit){.name = name,
-                                                       .capacity = number_in(&limit, "cp", -1),
-                                                       .amount = number_in(&limit, "ra", -1),
-                                                       .period_ms = number_in(&limit, "rp", -1),
-                                                       .least = number_in(&limit, "ls", 1000)};
+        out->at[out->count++] =
+            (struct limiter_limit){.name = name,
+                                   .capacity = number_in(&limit, "cp", -1),
+                                   .amount = number_in(&limit, "ra", -1),
+                                   .period_ms = number_in(&limit, "rp", -1),
+                                   .request_min = number_in(&limit, "ls", 1000)};
     }
     if (out->count > 0 && limiter_limits_fault(out) != NULL)
         out->count = 0;
@@ -169,8 +170,8 @@ static void write_limits(struct item_writer *w, const struct limiter_limits *lim
         write_number(w, "cp", l->capacity);
         write_number(w, "ra", l->amount);
         write_number(w, "rp", l->period_ms);
-        if (l->least != 1000)
-            write_number(w, "ls", l->least);
+        if (l->request_min != 1000)
+            write_number(w, "ls", l->request_min);
         item_close(w);
     }
     item_close(w);
@@ -267,9 +268,9 @@ static bool limit_words(struct words *w, const struct json_value *v, struct limi
     if (!words_integer(&inner, "refill_period_ms", 1, LIMITER_PERIOD_MAX, 0, &out->period_ms))
         return false;
     member = json_find(v, "smallest_request");
-    out->least = 1000;
+    out->request_min = 1000;
     return member.type == JSON_ABSENT ||
-           words_tokens(w->call, "smallest_request", &member, 1, out->capacity, &out->least);
+           words_tokens(w->call, "smallest_request", &member, 1, out->capacity, &out->request_min);
 }
 
 bool level_words_limits(struct words *w, struct limiter_limits *out)
@@ -299,7 +300,7 @@ void level_write_limits(struct buffer *out, const struct limiter_limits *limits)
         json_member_thousandths(out, "capacity", l->capacity);
         json_member_thousandths(out, "refill_amount", l->amount);
         json_member_integer(out, "refill_period_ms", l->period_ms);
-        json_member_thousandths(out, "smallest_request", l->least);
+        json_member_thousandths(out, "smallest_request", l->request_min);
         json_write_close(out, '}');
     }
     json_write_close(out, ']');

@@ -36,7 +36,7 @@ static int64_t look_tokens(const struct router *r, struct known_bucket *b, uint3
             sum += limiter_share(l->capacity, i, bucket_count(b));
             continue;
         }
-        struct limiter_level level = k->levels[limit];
+        struct limiter_balance level = k->levels[limit];
         const int64_t now_ms = router_wall_ms(r);
         limiter_refill(&level, l, i, k->shards, now_ms > level.at_ms ? now_ms : level.at_ms);
         sum += level.tokens;

@@ -23,7 +23,7 @@ static void patrol_take(struct call *c, struct slice item)
     struct bucket_name name;
     struct attr key;
     if (!limiter_bucket_decode(item, &bucket) || bucket.shard != 0 ||
-        (bucket.truth.count < 2 && !bucket.merging) || !item_find(item, slice_of("PK"), &key) ||
+        (bucket.shard_map.count < 2 && !bucket.merging) || !item_find(item, slice_of("PK"), &key) ||
         !bucket_name_of_key(key.body, &name))
         return;
     struct known_bucket *b = bucket_hold(r, &name);

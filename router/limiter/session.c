@@ -165,13 +165,13 @@ static void charge_command(struct call *c, struct charge_part *p, struct limiter
     command_begin(c->router, p->bucket, p->verb, p->shard, out);
     memcpy(out->amounts, p->amounts, sizeof out->amounts);
     if (g->until_ms > 0)
-        out->until_ms = g->until_ms;
-    out->homed = g->homed && p == g->parts;
-    out->home = g->home;
-    out->attempts = p->bucket->attempts;
+        out->expires_ms = g->until_ms;
+    out->token_has_owner = g->homed && p == g->parts;
+    out->owner_key = g->home;
+    out->unreported_refusals = p->bucket->attempts;
     p->bucket->attempts = 0;
     p->mwcu = out->mwcu;
-    p->attempts = out->attempts;
+    p->attempts = out->unreported_refusals;
     bucket_reckon(p->bucket, p->shard, p->amounts, 1);
     p->reckoned = true;
 }
@@ -255,7 +255,7 @@ static bool charge_took(struct call *c, const struct subrequest *sub, const stru
     struct command_end e;
     charge_unreckon(g);
     command_took(c, p->bucket, p->shard, p->mwcu, sub, r, &e);
-    if (e.heard && (e.end == CHARGE_DONE || e.refusal == LIMITER_SHORT))
+    if (e.heard && (e.end == CHARGE_DONE || e.refusal == LIMITER_TOO_FEW_TOKENS))
         bucket_learn_pause(c->router, p->bucket, p->shard, p->amounts, s->asked,
                            e.end == CHARGE_DONE);
     g->end = e.busy ? 0 : e.end;
@@ -285,7 +285,7 @@ static void charge_find_refusal(struct call *c)
         g->end = CHARGE_REFUSED;
         g->failed = i;
         g->throttled = e->code == REPLY_THROTTLED;
-        g->refusal = g->throttled || e->fault >= LIMITER_REFUSALS ? LIMITER_SHORT_WRITES
+        g->refusal = g->throttled || e->fault >= LIMITER_REFUSALS ? LIMITER_TOO_FEW_WRITES
                                                                   : (enum limiter_refusal)e->fault;
     }
 }
@@ -411,7 +411,7 @@ static bool read_ends(struct call *c)
     if (!s->deaf)
         return s->work->read != NULL && !s->reads_home ? s->work->read(c) : mend_again(c);
     s->charge.end = s->throttled ? CHARGE_REFUSED : CHARGE_LOST;
-    s->charge.refusal = LIMITER_SHORT_WRITES;
+    s->charge.refusal = LIMITER_TOO_FEW_WRITES;
     s->charge.throttled = true;
     s->charge.failed = 0;
     if (s->charge.parts != NULL) { /* whose plan is not made yet */
@@ -444,7 +444,8 @@ static void give_send(struct call *c)
     const uint32_t child = s->opened[s->opened_count - 1];
     struct limiter_command command;
     s->step = SESSION_GIVE;
-    command_begin(c->router, s->mended, LIMITER_GIVE, limiter_parent(child), &command);
+    command_begin(c->router, s->mended, LIMITER_RESERVE_CHILD, limiter_parent_shard(child),
+                  &command);
     command.child = child;
     command_send(c, s->mended, &command, 0, slice_make(NULL, 0), 0);
 }
@@ -457,23 +458,24 @@ static bool open_push(struct session *s, uint32_t shard)
     return true;
 }
 
-static const struct limiter_gift *gift_for(const struct limiter_bucket *from, uint32_t child)
+static const struct limiter_reserved_share *gift_for(const struct limiter_bucket *from,
+                                                     uint32_t child)
 {
-    for (uint32_t i = 0; i < from->gift_count; i++) {
-        if (from->gifts[i].child == child)
-            return &from->gifts[i];
+    for (uint32_t i = 0; i < from->reserved_count; i++) {
+        if (from->reserved[i].child == child)
+            return &from->reserved[i];
     }
     return NULL;
 }
 
 /* Keeps the command that makes the shard: it needs the limits that the gift goes by. */
 static void open_prepare(struct call *c, const struct limiter_bucket *from,
-                         const struct limiter_gift *gift)
+                         const struct limiter_reserved_share *gift)
 {
     struct session *s = c->state;
     s->command = arena_alloc(&c->arena, sizeof *s->command);
-    command_begin(c->router, s->mended, LIMITER_OPEN, gift->child, s->command);
-    s->command->gift = *gift;
+    command_begin(c->router, s->mended, LIMITER_CREATE_CHILD, gift->child, s->command);
+    s->command->reserved_share = *gift;
     s->command->limits = from->limits;
     for (uint32_t i = 0; i < from->limits.count; i++)
         s->command->limits.at[i].name = arena_copy(&c->arena, from->limits.at[i].name);
@@ -485,8 +487,8 @@ static void give_took(struct call *c, const struct subrequest *sub, const struct
     const uint32_t child = s->opened[s->opened_count - 1];
     struct command_end e;
     s->command = NULL;
-    command_took(c, s->mended, limiter_parent(child), 1000, sub, r, &e);
-    const struct limiter_gift *gift = e.heard ? gift_for(&e.item, child) : NULL;
+    command_took(c, s->mended, limiter_parent_shard(child), 1000, sub, r, &e);
+    const struct limiter_reserved_share *gift = e.heard ? gift_for(&e.item, child) : NULL;
     s->charge.end = e.end;
     s->charge.refusal = e.refusal;
     s->charge.throttled = e.throttled;
@@ -495,8 +497,8 @@ static void give_took(struct call *c, const struct subrequest *sub, const struct
     else if (gift != NULL && e.item.epoch <= s->mended->shards.epoch &&
              (e.end == CHARGE_DONE || e.refusal == LIMITER_NO_CHANGE))
         open_prepare(c, &e.item, gift);
-    else if (e.refusal == LIMITER_ABSENT && !open_push(s, limiter_parent(child)))
-        s->charge.refusal = LIMITER_CLOSED; /* no shard 0 any more: look again */
+    else if (e.refusal == LIMITER_ABSENT && !open_push(s, limiter_parent_shard(child)))
+        s->charge.refusal = LIMITER_SEALED; /* no shard 0 any more: look again */
 }
 
 static bool give_ends(struct call *c)
@@ -546,7 +548,7 @@ void session_grow(struct call *c, struct known_bucket *b)
         return;
     }
     s->step = SESSION_GROW;
-    command_begin(c->router, b, LIMITER_DOUBLE, 0, &command);
+    command_begin(c->router, b, LIMITER_GROW, 0, &command);
     command_send(c, b, &command, 0, slice_make(NULL, 0), 0);
 }
 
@@ -606,8 +608,8 @@ bool session_mend(struct call *c)
             return false;
         give_send(c);
         return true;
-    case LIMITER_CLOSED:
-    case LIMITER_ELSEWHERE:
+    case LIMITER_SEALED:
+    case LIMITER_NOT_OWNER:
         s->step = SESSION_READ;
         s->deaf = false;
         command_read(c, p->bucket, 0);

@@ -58,7 +58,7 @@ struct charge {
     bool before; /* it was done before: the shards' items are not known */
     uint32_t failed;
     enum limiter_refusal refusal;
-    bool throttled; /* LIMITER_SHORT_WRITES: by the store itself */
+    bool throttled; /* LIMITER_TOO_FEW_WRITES: by the store itself */
 };
 
 enum session_step {

@@ -194,7 +194,7 @@ static bool tell_took(struct call *c, const struct subrequest *sub, const struct
     command_took(c, t->session.chain[0], sub->index, 1000, sub, r, &e);
     /* What the shard is, it may refuse: then it needs nothing. Throttled or late, it was not told. */
     const bool told = e.end == CHARGE_DONE ||
-                      (e.end == CHARGE_REFUSED && !e.throttled && e.refusal != LIMITER_LATE);
+                      (e.end == CHARGE_REFUSED && !e.throttled && e.refusal != LIMITER_EXPIRED);
     return told || fault_set(call_fault(c), FAULT_UNAVAILABLE,
                              "Not all shards of the bucket could be told: try again");
 }

@@ -216,7 +216,7 @@ static int64_t shard_guess(const struct router *r, struct known_bucket *b, uint3
     const struct limiter_limit *l = &b->limits.at[limit];
     if (!k->heard || k->shards != bucket_count(b))
         return limiter_share(l->capacity, shard, bucket_count(b));
-    struct limiter_level level = k->levels[limit];
+    struct limiter_balance level = k->levels[limit];
     const int64_t now_ms = router_wall_ms(r);
     limiter_refill(&level, l, shard, k->shards, now_ms > level.at_ms ? now_ms : level.at_ms);
     return level.tokens;
@@ -512,7 +512,7 @@ static bool take_short_writes(struct call *c)
         return take_refuse_short(c, b, amounts);
     }
     const bool grows = !s->charge.throttled && !b->merging && may_grow(s, b) &&
-                       bucket_count(b) < limiter_shards_most(&b->limits) &&
+                       bucket_count(b) < limiter_shards_max(&b->limits) &&
                        bucket_is_pressed(c->router, b, p->shard, true);
     if (grows && s->rounds++ < SESSION_ROUNDS_MAX) {
         session_grow(c, b);
@@ -553,18 +553,18 @@ static bool take_charged(struct call *c)
         break;
     }
     switch (s->charge.refusal) {
-    case LIMITER_SHORT:
+    case LIMITER_TOO_FEW_TOKENS:
         return take_short(c);
-    case LIMITER_SHORT_WRITES:
+    case LIMITER_TOO_FEW_WRITES:
         return take_short_writes(c);
-    case LIMITER_LATE:
+    case LIMITER_EXPIRED:
         if (homes_ask_late(c))
             return true;
         return t->uses_lease
                    ? fault_set(f, FAULT_EXPIRED_ITERATOR, "The lease is over")
                    : fault_set(f, FAULT_UNAVAILABLE,
                                "The clocks of router and node differ by more than %d minutes",
-                               LIMITER_KNOWN_MS / 60000);
+                               LIMITER_SHARD_MAP_TTL_MS / 60000);
     case LIMITER_NO_BUCKET:
         return fault_set(f, FAULT_INTERNAL,
                          "The item of the bucket's shard %u is none that weir has written",

@@ -44,11 +44,11 @@ struct tend {
     uint32_t tries;
     uint32_t count; /* of shards that stay */
     /* Of the merging that is being done: another router may begin the next one meanwhile. */
-    struct limiter_shards truth;
+    struct limiter_shard_map truth;
     /* of each shard that goes: what it had */
     bool closed[LIMITER_SHARDS_MAX / 2];
     bool opened[LIMITER_SHARDS_MAX / 2];
-    struct limiter_gift gifts[LIMITER_SHARDS_MAX / 2];
+    struct limiter_reserved_share gifts[LIMITER_SHARDS_MAX / 2];
     /* of each gift; in the arena. Shards that were closed at different times may have different ones */
     struct limiter_limits *limits[LIMITER_SHARDS_MAX / 2];
 };
@@ -145,7 +145,7 @@ static void tend_start(struct router *r, struct known_bucket *b, bool grows)
 
 void tend_grow(struct router *r, struct known_bucket *b)
 {
-    if (b->merging || bucket_count(b) < limiter_shards_most(&b->limits))
+    if (b->merging || bucket_count(b) < limiter_shards_max(&b->limits))
         tend_start(r, b, !b->merging);
 }
 
@@ -263,11 +263,11 @@ static void tend_send(struct call *c, enum limiter_verb verb, uint32_t shard, ui
     struct limiter_command command;
     command_begin(c->router, t->bucket, verb, shard, &command);
     if (t->truth.epoch > 0)
-        command.known = t->truth;
-    if (verb == LIMITER_ABSORB) {
-        command.gift = t->gifts[index];
-        command.opened = t->opened[index];
-        if (command.opened)
+        command.sender_map = t->truth;
+    if (verb == LIMITER_MERGE_IN) {
+        command.reserved_share = t->gifts[index];
+        command.created = t->opened[index];
+        if (command.created)
             command.limits = *t->limits[index];
     }
     t->session.step = SESSION_OWN;
@@ -345,7 +345,7 @@ static bool tend_close(struct call *c)
     for (uint32_t i = 0; i < t->count; i++) {
         if (t->closed[i])
             continue;
-        tend_send(c, LIMITER_CLOSE, t->count + i, i);
+        tend_send(c, LIMITER_SEAL, t->count + i, i);
         any = true;
     }
     return any || tend_absorb(c);
@@ -368,7 +368,7 @@ static bool tend_read(struct call *c)
     if (bucket_count(b) > 1 && tend_is_idle(c->router, b, requests)) {
         t->phase = TEND_HALVE;
         t->changes = true;
-        tend_send(c, LIMITER_HALVE, 0, 0);
+        tend_send(c, LIMITER_MERGE_BEGIN, 0, 0);
         return true;
     }
     t->changes = tend_catch_up(c);
@@ -381,13 +381,14 @@ static bool tend_read(struct call *c)
 static void tend_keep(struct call *c, uint32_t index, const struct limiter_bucket *item)
 {
     struct tend *t = c->state;
-    if (!item->closed || item->epoch < t->truth.epoch)
+    if (!item->sealed || item->epoch < t->truth.epoch)
         return;
     t->closed[index] = true;
-    t->opened[index] = item->opened;
-    t->gifts[index] = (struct limiter_gift){.child = t->count + index, .epoch = item->epoch};
-    memcpy(t->gifts[index].levels, item->levels, sizeof t->gifts[index].levels);
-    if (!item->opened)
+    t->opened[index] = item->created;
+    t->gifts[index] =
+        (struct limiter_reserved_share){.child = t->count + index, .epoch = item->epoch};
+    memcpy(t->gifts[index].balances, item->balances, sizeof t->gifts[index].balances);
+    if (!item->created)
         return;
     struct limiter_limits *limits = arena_alloc(&c->arena, sizeof *limits);
     *limits = item->limits;
@@ -448,7 +449,7 @@ static bool tend_halved(struct call *c)
     if (t->failed)
         return tend_again(c);
     t->phase = TEND_HALVED;
-    tend_send(c, LIMITER_HALVED, 0, 0);
+    tend_send(c, LIMITER_MERGE_COMMIT, 0, 0);
     return true;
 }
 
@@ -464,7 +465,7 @@ static bool tend_absorb(struct call *c)
         const bool has = k->version > 0 && k->shards <= t->count && k->epoch >= t->truth.epoch;
         if (!t->closed[i] || has)
             continue;
-        tend_send(c, LIMITER_ABSORB, i, i);
+        tend_send(c, LIMITER_MERGE_IN, i, i);
         any = true;
     }
     return any || tend_halved(c);

@@ -214,14 +214,14 @@ static bool use_charged(struct call *c)
     case CHARGE_REFUSED:
         break;
     }
-    if (g->refusal == LIMITER_LATE && homes_ask_late(c))
+    if (g->refusal == LIMITER_EXPIRED && homes_ask_late(c))
         return true;
-    if (g->refusal == LIMITER_LATE)
+    if (g->refusal == LIMITER_EXPIRED)
         return fault_set(f, FAULT_EXPIRED_ITERATOR, "The lease is over");
-    if (g->refusal == LIMITER_SHORT_WRITES)
+    if (g->refusal == LIMITER_TOO_FEW_WRITES)
         return fault_set(f, FAULT_UNAVAILABLE,
                          "The bucket's shard is written too often: try again");
-    if (g->refusal == LIMITER_DEEP)
+    if (g->refusal == LIMITER_DEBT_TOO_LARGE)
         return fault_set(f, FAULT_VALIDATION,
                          "adjust: the debt of a limit would be more than %lld tokens",
                          (long long)LIMITER_TOKENS_MAX);
