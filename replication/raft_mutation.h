@@ -58,15 +58,15 @@ enum raft_mutation {
     RAFT_MUTATION_OLDER_SHARDS,     /* a request goes where an older registry of salted keys says */
     RAFT_MUTATION_NO_RANKS,         /* shards whose items move are read in any order */
     RAFT_MUTATION_LIMITER_MINT,     /* a new shard of a rate limiter's bucket begins full */
-    RAFT_MUTATION_LIMITER_SHARED_TIME,   /* a limit's time moves on though it got no whole token */
-    RAFT_MUTATION_LIMITER_LOSE_RESERVED, /* a shard that merges forgets what it had set aside */
-    RAFT_MUTATION_LIMITER_CREATE_TWICE,  /* a shard is made again in the same epoch */
-    RAFT_MUTATION_LIMITER_OLD_LIMITS,    /* newer limits reach shard 0 only */
-    RAFT_MUTATION_LIMITER_DRY_SHARDS,    /* only shard 0 is refilled */
-    RAFT_MUTATION_LIMITER_DRY_WRITES,    /* the hidden limit is not refilled */
-    RAFT_MUTATION_LIMITER_FAR_REFUND,    /* what a lease gives back goes to another shard */
-    RAFT_MUTATION_LIMITER_LONE_PARENT,   /* a parent's bucket does not grow */
-    RAFT_MUTATION_LIMITER_FORGET_OWNERS, /* a request that is sent again is asked for at one shard only */
+    RAFT_MUTATION_LIMITER_SHARED_TIME, /* a limit's time moves on though it got no whole token */
+    RAFT_MUTATION_LIMITER_LOSE_GIFT,   /* a shard that merges forgets what it had set aside */
+    RAFT_MUTATION_LIMITER_REOPEN,      /* a shard is made again in the same epoch */
+    RAFT_MUTATION_LIMITER_OLD_LIMITS,  /* newer limits reach shard 0 only */
+    RAFT_MUTATION_LIMITER_DRY_SHARDS,  /* only shard 0 is refilled */
+    RAFT_MUTATION_LIMITER_DRY_WRITES,  /* the hidden limit is not refilled */
+    RAFT_MUTATION_LIMITER_FAR_REFUND,  /* what a lease gives back goes to another shard */
+    RAFT_MUTATION_LIMITER_LONE_PARENT, /* a parent's bucket does not grow */
+    RAFT_MUTATION_LIMITER_FORGET_HOME, /* a request that is sent again is asked for at one shard only */
     RAFT_MUTATION_LIMITER_ASK_IN_VAIN, /* routers refuse nothing from memory */
     RAFT_MUTATION_ANY_SETTLE,          /* a step of an earlier change of a table ends a later one */
     RAFT_MUTATION_CHECK_UNLOCKED,      /* a check of a transaction takes no lock */

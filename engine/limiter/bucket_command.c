@@ -203,7 +203,7 @@ static void run_reclaim_share(struct limiter_run *run)
     struct limiter_reserved_share *reserved = &b->reserved[b->reserved_count - 1];
     limiter_balances_refill(reserved->balances, &b->limits, reserved->child,
                             limiter_size_at_creation(reserved->child), run->now_ms);
-    if (MUTATED(RAFT_MUTATION_LIMITER_LOSE_RESERVED))
+    if (MUTATED(RAFT_MUTATION_LIMITER_LOSE_GIFT))
         memset(reserved->balances, 0, sizeof reserved->balances);
     limiter_bucket_merge_in(b, reserved->balances, run->now_ms);
 }
@@ -492,7 +492,7 @@ static enum limiter_refusal run_create_child(struct limiter_run *run)
     const struct limiter_command *m = run->command;
     must(m->limits.count > 0);
     must(m->shard > 0);
-    const bool again = MUTATED(RAFT_MUTATION_LIMITER_CREATE_TWICE) && !b->sealed;
+    const bool again = MUTATED(RAFT_MUTATION_LIMITER_REOPEN) && !b->sealed;
     if (run->exists && b->epoch >= m->reserved_share.epoch && !again)
         return LIMITER_NO_CHANGE;
     if (m->sender_map.count > m->shard &&

@@ -93,12 +93,12 @@ TEST(a_time_that_moves_on_without_a_token_is_found)
 
 TEST(a_reserved_share_that_is_forgotten_is_found)
 {
-    assert_found(RAFT_MUTATION_LIMITER_LOSE_RESERVED);
+    assert_found(RAFT_MUTATION_LIMITER_LOSE_GIFT);
 }
 
 TEST(a_shard_that_is_created_twice_is_found)
 {
-    assert_found(RAFT_MUTATION_LIMITER_CREATE_TWICE);
+    assert_found(RAFT_MUTATION_LIMITER_REOPEN);
 }
 
 TEST(shards_that_nothing_refills_are_found)

@@ -208,12 +208,12 @@ MISTAKE(freed_pages_do_not_count, RAFT_MUTATION_FORGET_FREED, 1, THREE_NODES, CL
 /* ---- the rate limiter: at most what there was is taken, and nothing is stuck ---- */
 #define LIMITS THREE_NODES, .routers = 3, .limits = 6, MS(4000)
 MISTAKE(a_new_limiter_shard_begins_full, RAFT_MUTATION_LIMITER_MINT, 3, LIMITS)
-MISTAKE(a_limiter_shard_made_again_in_its_epoch, RAFT_MUTATION_LIMITER_CREATE_TWICE, 4, LIMITS)
+MISTAKE(a_limiter_shard_made_again_in_its_epoch, RAFT_MUTATION_LIMITER_REOPEN, 4, LIMITS)
 MISTAKE(newer_limits_reach_one_shard_only, RAFT_MUTATION_LIMITER_OLD_LIMITS, 3, LIMITS)
 MISTAKE(the_hidden_limit_is_not_refilled, RAFT_MUTATION_LIMITER_DRY_WRITES, 3, LIMITS)
 MISTAKE(a_lease_gives_back_elsewhere, RAFT_MUTATION_LIMITER_FAR_REFUND, 3, LIMITS)
 MISTAKE(a_parents_bucket_does_not_grow, RAFT_MUTATION_LIMITER_LONE_PARENT, 3, LIMITS)
 MISTAKE(a_router_refuses_nothing_from_memory, RAFT_MUTATION_LIMITER_ASK_IN_VAIN, 3, LIMITS)
-MISTAKE(a_repeated_request_is_asked_for_at_one_shard, RAFT_MUTATION_LIMITER_FORGET_OWNERS, 21,
+MISTAKE(a_repeated_request_is_asked_for_at_one_shard, RAFT_MUTATION_LIMITER_FORGET_HOME, 21,
         .faults = FAULT(CRASH) | FAULT(RESET), LIMITS)
 MISTAKE(a_repeated_request_counts_twice, RAFT_MUTATION_ADD_TWICE, 3, .faults = FAULT(CRASH) | FAULT(RESET), LIMITS)

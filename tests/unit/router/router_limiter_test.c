@@ -2,7 +2,7 @@
  * from memory, how shards are made, and what leases and names of requests do. */
 #include "base/settings/limiter.h"
 #include "engine/limiter/bucket.h"
-#include "router/limiter/words.h"
+#include "router/limiter/limiter_error.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
 
@@ -130,7 +130,7 @@ TEST(a_request_is_one_write_and_no_read)
     assert_int_equal(f.asked[REQUEST_GET], 0);
 }
 
-TEST(an_empty_bucket_refuses_from_memory_until_it_can_have_refilled)
+TEST(an_empty_bucket_is_refused_from_the_cache_until_it_can_have_refilled)
 {
     for (int i = 0; i < 10; i++)
         take(200, "\"allowed\":true");
@@ -144,7 +144,7 @@ TEST(an_empty_bucket_refuses_from_memory_until_it_can_have_refilled)
     take(429, "\"retry_after_ms\"");
 }
 
-TEST(refusals_from_memory_are_told_with_the_next_write)
+TEST(refusals_from_the_cache_are_reported_with_the_next_write)
 {
     for (int i = 0; i < 10; i++)
         take(200, "\"allowed\":true");
@@ -177,7 +177,7 @@ TEST(a_request_that_no_bucket_can_give_is_refused_as_wrong)
            404, "no_limits");
 }
 
-TEST(a_named_request_counts_once)
+TEST(a_request_with_a_token_counts_once)
 {
     static const char BODY[] = "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":4}}";
     (void)state;
@@ -264,7 +264,7 @@ TEST(times_have_at_most_15_digits)
            "\"wait_ms\":999999999999999}");
 }
 
-TEST(a_lease_that_is_over_is_refused)
+TEST(a_lease_that_has_expired_is_refused)
 {
     const struct fake_answer a = ask("POST", "acquire",
                                      "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
@@ -349,7 +349,7 @@ TEST(a_request_larger_than_a_share_waits_for_no_single_shard)
     assert_int_equal(f.held_count, 1); /* both shards, all or none */
 }
 
-TEST(while_the_store_is_away_requests_are_allowed_if_they_say_so)
+TEST(while_the_store_is_unavailable_requests_are_allowed_if_they_say_so)
 {
     take(200, "\"allowed\":true");
     f.fail_code = REPLY_UNKNOWN;
@@ -368,15 +368,15 @@ TEST(limits_of_which_nobody_knows_whether_they_are_set_are_unavailable)
     expect(ask("PUT", "limits", LIMIT("100")), 503, "\"code\":\"unavailable\"");
 }
 
-TEST(each_fault_has_a_status_that_the_document_of_the_limiter_tells)
+TEST(each_fault_has_a_status_that_the_document_of_the_limiter_has)
 {
-    static const int told[] = {400, 403, 404, 405, 408, 409, 413, 414, 503};
+    static const int documented[] = {400, 403, 404, 405, 408, 409, 413, 414, 503};
     for (enum fault_kind kind = FAULT_NONE + 1; kind <= FAULT_FORBIDDEN; kind++) {
         const struct fault fault = {.kind = kind};
         size_t i = 0;
-        while (i < COUNT_OF(told) && told[i] != words_fail_status(&fault))
+        while (i < COUNT_OF(documented) && documented[i] != limiter_error_status(&fault))
             i++;
-        assert_true(i < COUNT_OF(told));
+        assert_true(i < COUNT_OF(documented));
     }
 }
 
@@ -446,7 +446,7 @@ static void start_transactions(uint64_t first, uint64_t end)
     }
 }
 
-/* TURN-1, TURN-2: otherwise all but one were refused, and came again and again. */
+/* TXQUEUE-1, TXQUEUE-2: otherwise all but one were refused, and came again and again. */
 TEST(transactions_at_a_busy_parent_follow_each_other)
 {
     enum {
@@ -464,7 +464,7 @@ TEST(transactions_at_a_busy_parent_follow_each_other)
     assert_int_equal(f.held_count, 0);
 }
 
-TEST(a_request_that_ends_gives_its_turn_on)
+TEST(a_request_that_ends_releases_its_shards)
 {
     start_transactions(CONNECTION + 1, CONNECTION + 3);
     fake_advance_ms(&f, 3100); /* their deadlines */

@@ -1,8 +1,8 @@
-/* patrol.c - a page of the limiter's table, and the buckets with several shards on it. */
-#include "router/limiter/patrol.h"
+/* bucket_sweeper.c - a page of the limiter's table, and the buckets with several shards on it. */
+#include "router/limiter/bucket_sweeper.h"
 
 #include "engine/item/storage_key.h"
-#include "router/limiter/words.h"
+#include "router/limiter/limiter_request.h"
 #include "router/plan/ranges.h"
 
 enum {
@@ -11,12 +11,12 @@ enum {
     THROTTLED_PAUSE_MS = 60000
 };
 
-struct patrol {
+struct sweeper {
     struct ranges_plan plan; /* must be first */
     struct plan_range range;
 };
 
-static void patrol_take(struct call *c, struct slice item)
+static void sweeper_take(struct call *c, struct slice item)
 {
     static struct limiter_bucket bucket; /* large */
     struct router *r = c->router;
@@ -26,22 +26,22 @@ static void patrol_take(struct call *c, struct slice item)
         (bucket.shard_map.count < 2 && !bucket.merging) || !item_find(item, slice_of("PK"), &key) ||
         !bucket_name_of_key(key.body, &name))
         return;
-    struct known_bucket *b = bucket_hold(r, &name);
-    bucket_seen(r, b, &bucket);
+    struct cached_bucket *b = bucket_hold(r, &name);
+    bucket_update_from_sweep(r, b, &bucket);
     bucket_release(r, b);
 }
 
-static bool patrol_begin(struct call *c, const struct json_value m[])
+static bool sweeper_begin(struct call *c, const struct json_value m[])
 {
-    struct patrol *p = c->state;
+    struct sweeper *p = c->state;
     (void)m;
     ranges_begin(c, &p->plan);
     return true;
 }
 
-static bool patrol_ready(struct call *c)
+static bool sweeper_ready(struct call *c)
 {
-    struct patrol *p = c->state;
+    struct sweeper *p = c->state;
     const struct limiter *l = c->router->limiter;
     struct buffer lo = {0}, hi = {0};
     storage_key_append_hash(&lo, p->plan.route->table.id, 0);
@@ -49,7 +49,7 @@ static bool patrol_ready(struct call *c)
     buffer_append_slice(&hi, buffer_slice(&lo));
     storage_key_successor(&hi);
     /* Where the last page ended, if that is of this table: it may have been made anew. */
-    const struct slice from = buffer_slice(&l->patrol_from);
+    const struct slice from = buffer_slice(&l->sweep_key);
     const bool goes_on =
         slice_compare(from, buffer_slice(&lo)) > 0 && slice_compare(from, buffer_slice(&hi)) < 0;
     p->range.lo = arena_copy(&c->arena, goes_on ? from : buffer_slice(&lo));
@@ -60,18 +60,18 @@ static bool patrol_ready(struct call *c)
     return true;
 }
 
-static bool patrol_reply(struct call *c, struct subrequest *s, const struct reply *r)
+static bool sweeper_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
-    struct patrol *p = c->state;
+    struct sweeper *p = c->state;
     if (r->code == REPLY_THROTTLED)
-        c->router->limiter->patrol_at = instant_add_ms(c->router->now, THROTTLED_PAUSE_MS);
+        c->router->limiter->sweep_at = instant_add_ms(c->router->now, THROTTLED_PAUSE_MS);
     return ranges_reply(c, &p->plan, s, r);
 }
 
-static bool patrol_finish(struct call *c)
+static bool sweeper_finish(struct call *c)
 {
-    struct patrol *p = c->state;
-    struct buffer *from = &c->router->limiter->patrol_from;
+    struct sweeper *p = c->state;
+    struct buffer *from = &c->router->limiter->sweep_key;
     if (!ranges_finish(c, &p->plan))
         return false;
     if (!p->plan.ended)
@@ -82,45 +82,45 @@ static bool patrol_finish(struct call *c)
     return true;
 }
 
-static int patrol_fail(struct call *c, const struct fault *f)
+static int sweeper_fail(struct call *c, const struct fault *f)
 {
     (void)c;
-    return words_fail_status(f);
+    return limiter_error_status(f);
 }
 
-static void patrol_over(struct call *c)
+static void sweeper_over(struct call *c)
 {
-    c->router->limiter->patrol = NULL;
+    c->router->limiter->sweep = NULL;
 }
 
-static const struct operation PATROL = {.name = "LimiterPatrol",
-                                        .begin = patrol_begin,
-                                        .ready = patrol_ready,
-                                        .reply = patrol_reply,
-                                        .finish = patrol_finish,
-                                        .fail = patrol_fail,
-                                        .end = patrol_over};
+static const struct operation sweeper_operation = {.name = "LimiterSweep",
+                                                   .begin = sweeper_begin,
+                                                   .ready = sweeper_ready,
+                                                   .reply = sweeper_reply,
+                                                   .finish = sweeper_finish,
+                                                   .fail = sweeper_fail,
+                                                   .end = sweeper_over};
 
-void patrol_look(struct router *r)
+void sweeper_run(struct router *r)
 {
     struct limiter *l = r->limiter;
-    if (l->count == 0 || l->patrol != NULL || instant_before(r->now, l->patrol_at))
+    if (l->count == 0 || l->sweep != NULL || instant_before(r->now, l->sweep_at))
         return; /* count 0: nobody uses the limiter here, and there may be no table */
-    l->patrol_at = instant_add_ms(r->now, PAGE_PAUSE_MS);
-    struct call *c = call_create_own(r, &PATROL);
-    struct patrol *p = arena_zalloc(&c->arena, sizeof *p);
+    l->sweep_at = instant_add_ms(r->now, PAGE_PAUSE_MS);
+    struct call *c = call_create_own(r, &sweeper_operation);
+    struct sweeper *p = arena_zalloc(&c->arena, sizeof *p);
     p->plan = (struct ranges_plan){.table = slice_of(LIMITER_TABLE),
                                    .ranges = &p->range,
                                    .count = 1,
                                    .limit = PAGE_ITEMS,
-                                   .take = patrol_take};
+                                   .take = sweeper_take};
     c->state = p;
-    l->patrol = c;
+    l->sweep = c;
     call_begin(c, NULL);
 }
 
-void patrol_end(struct router *r)
+void sweeper_end(struct router *r)
 {
-    if (r->limiter->patrol != NULL)
-        call_end(r->limiter->patrol);
+    if (r->limiter->sweep != NULL)
+        call_end(r->limiter->sweep);
 }

@@ -1,4 +1,4 @@
-/* pages.h - the operations below /limiter/v1 (docs/limiter-api.yaml). */
+/* limiter_operations.h - the operations below /limiter/v1 (docs/limiter-api.yaml). */
 #pragma once
 
 #include "router/endpoints.h"
@@ -26,6 +26,6 @@ extern const struct operation operation_limiter_top;
 /* endpoint.serve: a JSON body, or the target's query. */
 void limiter_serve_body(struct router *r, struct client *c, const struct endpoint *e);
 void limiter_serve_query(struct router *r, struct client *c, const struct endpoint *e);
-/* Answers a request below /limiter/ that no endpoint takes. `methods`: those that the path takes, as in
- * Allow; empty: there is nothing at the path. */
+/* Answers a request below /limiter/ that no endpoint takes. `methods`: those that the path takes,
+ * as in Allow; empty: there is nothing at the path. */
 void limiter_answer_nothing_there(struct router *r, struct client *c, struct slice methods);

@@ -1,8 +1,8 @@
-/* serve.c - requests below /limiter/v1: bodies and queries, and what no endpoint takes. */
-#include "router/operations/serve.h"
+/* limiter_serve.c - requests below /limiter/v1: bodies and queries, and what no endpoint takes. */
 #include "router/client.h"
-#include "router/limiter/pages.h"
-#include "router/limiter/words.h"
+#include "router/limiter/limiter_error.h"
+#include "router/limiter/limiter_operations.h"
+#include "router/operations/serve.h"
 
 static const char JSON[] = "application/json";
 
@@ -36,13 +36,13 @@ void limiter_answer_nothing_there(struct router *r, struct client *c, struct sli
                   "There is nothing at this path; docs/limiter-api.yaml has all paths");
     } else if (typed && memmem(methods.data, methods.size, "P", 1) != NULL) {
         status = 415;
-        fault_set(&r->fault, FAULT_SERIALIZATION, "Bodies are application/json");
+        fault_set(&r->fault, FAULT_SERIALIZATION, "The body must be application/json");
     } else {
         status = 405;
         fault_set(&r->fault, FAULT_NOT_IMPLEMENTED, "This path takes %.*s", SHOWN(methods));
         buffer_append_format(&lines, "\r\nAllow: %.*s", TEXT_OF(methods));
     }
-    words_fail_write(&body, &r->fault);
+    limiter_error_write(&body, &r->fault);
     router_make_id(r, id);
     client_answer(c, status, JSON, buffer_slice(&body), id, NULL, buffer_slice(&lines));
     buffer_deinit(&body);
