@@ -278,10 +278,10 @@ static void shard_set_balances(const struct cached_bucket *b, struct cached_shar
 }
 
 static void bucket_set_shards(const struct router *r, struct cached_bucket *b,
-                              const struct limiter_bucket *first, struct instant asked)
+                              const struct limiter_bucket *first, struct instant requested_at)
 {
     b->shard_map = first->shard_map;
-    b->shard_map_read_at = asked;
+    b->shard_map_read_at = requested_at;
     b->merging = first->merging;
     if (b->changed_ms != first->changed_ms)
         b->changed_at = r->now;
@@ -289,7 +289,7 @@ static void bucket_set_shards(const struct router *r, struct cached_bucket *b,
 }
 
 bool bucket_update_from_shard(struct router *r, struct cached_bucket *b, uint32_t shard,
-                              struct slice item, struct instant asked, int64_t leader_ms,
+                              struct slice item, struct instant requested_at, int64_t leader_ms,
                               struct limiter_bucket *out)
 {
     struct cached_shard *k = bucket_shard(b, shard);
@@ -297,7 +297,7 @@ bool bucket_update_from_shard(struct router *r, struct cached_bucket *b, uint32_
         k->is_valid = false;
         return false;
     }
-    k->requested_at = asked;
+    k->requested_at = requested_at;
     k->clock_is_leaders = leader_ms >= 0;
     k->at_ms = leader_ms > 0         ? leader_ms
                : k->clock_is_leaders ? out->write_balance.at_ms
@@ -318,7 +318,7 @@ bool bucket_update_from_shard(struct router *r, struct cached_bucket *b, uint32_
         b->check_interval_ms = 0;
     }
     if (shard == 0 && out->shard_map.epoch >= b->shard_map.epoch)
-        bucket_set_shards(r, b, out, asked);
+        bucket_set_shards(r, b, out, requested_at);
     if (out->limits.version > b->limits.version && b->configured)
         bucket_expire_limits(b);
     return true;
@@ -385,12 +385,12 @@ static bool shard_has_tokens(const struct cached_shard *k, const struct cached_b
 }
 
 void bucket_update_backoff(const struct router *r, struct cached_bucket *b, uint32_t shard,
-                           const int64_t amounts[], struct instant asked, bool done)
+                           const int64_t amounts[], struct instant requested_at, bool done)
 {
     struct cached_shard *k = bucket_shard(b, shard);
     const int64_t max_ms = shard_backoff_ms_max(b, amounts), doubled_ms = 2 * k->backoff_ms + 1;
     if (!k->is_valid ||
-        instant_before(asked, k->backoff_until)) /* it was sent before the backoff */
+        instant_before(requested_at, k->backoff_until)) /* it was sent before the backoff */
         return;
     if (!done)
         k->backoff_ms = doubled_ms < max_ms ? doubled_ms : max_ms;

@@ -142,11 +142,11 @@ uint32_t bucket_find_limit(const struct cached_bucket *b, struct slice name);
 
 /* The cached shard. */
 struct cached_shard *bucket_shard(struct cached_bucket *b, uint32_t shard);
-/* A shard's item was read. `asked`: when the request for it was sent. `leader_ms`: what its
+/* A shard's item was read. `requested_at`: when the request for it was sent. `leader_ms`: what its
  * leader's clock said then; 0: the item was written then; -1: not known. False: the item is not a
  * bucket. */
 bool bucket_update_from_shard(struct router *r, struct cached_bucket *b, uint32_t shard,
-                              struct slice item, struct instant asked, int64_t leader_ms,
+                              struct slice item, struct instant requested_at, int64_t leader_ms,
                               struct limiter_bucket *out);
 /* Drops the shard map and the shards if they are too old (LIMITER_SHARD_MAP_TTL_MS). */
 void bucket_expire_shard_map(const struct router *r, struct cached_bucket *b);
@@ -169,10 +169,10 @@ void bucket_add_in_flight(struct cached_bucket *b, uint32_t shard, const int64_t
  * come. */
 void bucket_apply_charge(const struct router *r, struct cached_bucket *b, uint32_t shard,
                          const int64_t amounts[], int64_t mwcu);
-/* A request for these amounts, sent at `asked`, was done, or refused because the shard had too few
- * tokens: sets how long the router backs off from the shard. */
+/* A request for these amounts, sent at `requested_at`, was done, or refused because the shard had
+ * too few tokens: sets how long the router backs off from the shard. */
 void bucket_update_backoff(const struct router *r, struct cached_bucket *b, uint32_t shard,
-                           const int64_t amounts[], struct instant asked, bool done);
+                           const int64_t amounts[], struct instant requested_at, bool done);
 /* A request that left no trace in the shard has cost so much: the shard's next write is charged for
  * it. */
 void bucket_add_deferred_cost(const struct router *r, struct cached_bucket *b, uint32_t shard,

@@ -70,19 +70,20 @@ static bool maintenance_failed(struct call *c)
     return true;
 }
 
-static const struct limiter_call_handlers handlers = {.plan = maintenance_plan,
-                                                      .charge_ended = maintenance_failed,
-                                                      .shards_read = maintenance_shards_read,
-                                                      .reply = maintenance_reply,
-                                                      .finish = maintenance_finish,
-                                                      .no_deadline = true,
-                                                      .no_parents = true};
+static const struct limiter_call_handlers maintenance_handlers = {
+    .plan = maintenance_plan,
+    .charge_ended = maintenance_failed,
+    .shards_read = maintenance_shards_read,
+    .reply = maintenance_reply,
+    .finish = maintenance_finish,
+    .no_deadline = true,
+    .no_parents = true};
 
 static bool maintenance_begin(struct call *c, const struct json_value m[])
 {
     struct bucket_maintenance *t = c->state;
     (void)m;
-    limiter_call_begin(c, &t->limiter_call, &handlers, &t->bucket->name);
+    limiter_call_begin(c, &t->limiter_call, &maintenance_handlers, &t->bucket->name);
     return true;
 }
 
@@ -98,12 +99,14 @@ static int maintenance_fail(struct call *c, const struct fault *f)
 static void maintenance_set_interval(struct router *r, const struct bucket_maintenance *t)
 {
     struct cached_bucket *b = t->bucket;
-    const int64_t look_ms = config_limiter(r->config)->limiter_look_ms;
+    const int64_t check_ms = config_limiter(r->config)->limiter_look_ms;
     const int64_t max_ms = config_limiter(r->config)->limiter_merge_ms / CHECKS_MIN;
-    const int64_t pause_ms = b->check_interval_ms == 0 ? look_ms : 2 * b->check_interval_ms;
+    const int64_t interval_ms = b->check_interval_ms == 0 ? check_ms : 2 * b->check_interval_ms;
     if (t->limiter_call.throttled)
         r->limiter->checks_from = instant_add_ms(r->now, MAINTENANCE_BACKOFF_MS_MAX);
-    b->check_interval_ms = t->changes || t->failed ? 0 : pause_ms < max_ms ? pause_ms : max_ms;
+    b->check_interval_ms = t->changes || t->failed ? 0
+                           : interval_ms < max_ms  ? interval_ms
+                                                   : max_ms;
     b->check_from = instant_add_ms(r->now, b->check_interval_ms);
 }
 
@@ -111,13 +114,13 @@ static void maintenance_end(struct call *c)
 {
     struct bucket_maintenance *t = c->state;
     struct cached_bucket *b = t->bucket;
-    const int64_t pause_ms = 2 * b->maintenance_backoff_ms;
+    const int64_t backoff_ms = 2 * b->maintenance_backoff_ms;
     b->in_maintenance = false;
-    b->maintenance_backoff_ms = !t->failed                              ? 0
-                                : pause_ms < MAINTENANCE_BACKOFF_MS_MIN ? MAINTENANCE_BACKOFF_MS_MIN
-                                : pause_ms < MAINTENANCE_BACKOFF_MS_MAX
-                                    ? pause_ms
-                                    : MAINTENANCE_BACKOFF_MS_MAX;
+    b->maintenance_backoff_ms =
+        !t->failed                                ? 0
+        : backoff_ms < MAINTENANCE_BACKOFF_MS_MIN ? MAINTENANCE_BACKOFF_MS_MIN
+        : backoff_ms < MAINTENANCE_BACKOFF_MS_MAX ? backoff_ms
+                                                  : MAINTENANCE_BACKOFF_MS_MAX;
     b->maintenance_from = instant_add_ms(c->router->now, b->maintenance_backoff_ms);
     if (!t->grows)
         maintenance_set_interval(c->router, t);

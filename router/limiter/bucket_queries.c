@@ -164,10 +164,11 @@ static bool bucket_query_failed(struct call *c)
     return false; /* the fault says why shards cannot be read */
 }
 
-static const struct limiter_call_handlers handlers = {.plan = bucket_query_plan,
-                                                      .charge_ended = bucket_query_failed,
-                                                      .shards_read = bucket_query_shards_read,
-                                                      .no_parents = true};
+static const struct limiter_call_handlers bucket_query_handlers = {
+    .plan = bucket_query_plan,
+    .charge_ended = bucket_query_failed,
+    .shards_read = bucket_query_shards_read,
+    .no_parents = true};
 
 static bool bucket_query_begin(struct call *c, enum bucket_query_kind kind)
 {
@@ -181,7 +182,7 @@ static bool bucket_query_begin(struct call *c, enum bucket_query_kind kind)
          !limiter_request_amounts(&w, "query", NAMES, 0, &k->amounts)) ||
         !limiter_request_check_names(&w, NAMES))
         return false;
-    limiter_call_begin(c, &k->limiter_call, &handlers, &name);
+    limiter_call_begin(c, &k->limiter_call, &bucket_query_handlers, &name);
     return true;
 }
 

@@ -240,7 +240,7 @@ static bool lease_operation_charge_ended(struct call *c)
            fault_set(f, FAULT_UNAVAILABLE, "The bucket's shards change too fast: try again");
 }
 
-static const struct limiter_call_handlers handlers = {
+static const struct limiter_call_handlers lease_operation_handlers = {
     .plan = lease_operation_plan, .charge_ended = lease_operation_charge_ended, .no_parents = true};
 
 /* ---- requests ---- */
@@ -273,7 +273,7 @@ static bool lease_operation_begin(struct call *c, const struct json_value *body,
     u->expired = arena_zalloc(&c->arena, u->given.part_count * sizeof *u->expired);
     u->charge_index = arena_zalloc(&c->arena, u->given.part_count * sizeof *u->charge_index);
     struct bucket_name name = {u->given.name_space, u->given.parts[0].entity, u->given.resource};
-    limiter_call_begin(c, &u->limiter_call, &handlers, &name);
+    limiter_call_begin(c, &u->limiter_call, &lease_operation_handlers, &name);
     for (uint32_t i = 1; i < u->given.part_count; i++) {
         name.entity = u->given.parts[i].entity;
         if (lease_operation_bucket(c, name.entity) != NULL)

@@ -313,14 +313,14 @@ static bool setting_failed(struct call *c)
     return false; /* the fault says why shards cannot be read */
 }
 
-static const struct limiter_call_handlers handlers = {.plan = setting_plan,
-                                                      .charge_ended = setting_failed,
-                                                      .shards_read = setting_shards_read,
-                                                      .reply = setting_reply,
-                                                      .finish = setting_finish,
-                                                      .allows_no_limits = true,
-                                                      .no_deadline = true,
-                                                      .no_parents = true};
+static const struct limiter_call_handlers setting_handlers = {.plan = setting_plan,
+                                                              .charge_ended = setting_failed,
+                                                              .shards_read = setting_shards_read,
+                                                              .reply = setting_reply,
+                                                              .finish = setting_finish,
+                                                              .allows_no_limits = true,
+                                                              .no_deadline = true,
+                                                              .no_parents = true};
 
 /* ---- requests ---- */
 
@@ -353,7 +353,7 @@ static bool put_limits_begin(struct call *c, const struct json_value body[])
         !limiter_request_on_unavailable(&w, &t->change.on_unavailable))
         return false;
     t->scope = limit_scope_of(&t->name);
-    limiter_call_begin(c, &t->limiter_call, &handlers, NULL);
+    limiter_call_begin(c, &t->limiter_call, &setting_handlers, NULL);
     return true;
 }
 
@@ -370,7 +370,7 @@ static bool query_begin(struct call *c, enum setting_kind kind, bool of_entity)
         (!of_entity && !limiter_request_name(&w, "resource", false, &t->name.resource)))
         return false;
     t->scope = of_entity ? LIMIT_SCOPE_PARENT : limit_scope_of(&t->name);
-    limiter_call_begin(c, &t->limiter_call, &handlers, NULL);
+    limiter_call_begin(c, &t->limiter_call, &setting_handlers, NULL);
     return true;
 }
 
@@ -403,7 +403,7 @@ static bool put_entity_begin(struct call *c, const struct json_value body[])
     if (slice_equal(t->change.parent, t->name.entity))
         return limiter_error_invalid(c, "parent", "an entity cannot be its own parent");
     t->scope = LIMIT_SCOPE_PARENT;
-    limiter_call_begin(c, &t->limiter_call, &handlers, NULL);
+    limiter_call_begin(c, &t->limiter_call, &setting_handlers, NULL);
     return true;
 }
 
@@ -424,17 +424,18 @@ static bool reset_begin(struct call *c, const struct json_value body[])
     static const char *const NAMES[] = {"namespace", "entity", "resource", NULL};
     struct setting *t = setting_create(c, SETTING_RESET);
     struct limiter_request w;
-    static const struct limiter_call_handlers reset_handlers = {.plan = setting_plan,
-                                                                .charge_ended = setting_failed,
-                                                                .shards_read = setting_shards_read,
-                                                                .reply = setting_reply,
-                                                                .finish = setting_finish,
-                                                                .no_deadline = true,
-                                                                .no_parents = true};
+    static const struct limiter_call_handlers setting_reset_handlers = {
+        .plan = setting_plan,
+        .charge_ended = setting_failed,
+        .shards_read = setting_shards_read,
+        .reply = setting_reply,
+        .finish = setting_finish,
+        .no_deadline = true,
+        .no_parents = true};
     if (!limiter_request_body(&w, c, body) || !limiter_request_check_names(&w, NAMES) ||
         !limiter_request_bucket(&w, &t->name))
         return false;
-    limiter_call_begin(c, &t->limiter_call, &reset_handlers, &t->name);
+    limiter_call_begin(c, &t->limiter_call, &setting_reset_handlers, &t->name);
     return true;
 }
 

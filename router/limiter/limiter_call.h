@@ -47,7 +47,7 @@ struct charge {
     uint32_t count;
     struct charge_part *parts; /* in the arena */
     uint8_t token[TRANSACTION_TOKEN_SIZE];
-    bool has_token;            /* it has a token */
+    bool has_token;
     bool token_has_owner;      /* a shard owns the token: idempotency_lookup.h */
     uint64_t owner_key;        /* chooses that shard */
     uint32_t looked_up_shards; /* of so many shards the former owners were asked */
