@@ -170,24 +170,24 @@ TEST(an_answer_has_its_limits_and_lease)
         ","
         "\"lease\":\"abc\",\"expires_ms\":1795399233833,\"new\":{\"x\":1}}",
         &copy, &a));
-    assert_int_equal(a.shown.level_count, 2);
-    assert_string_equal(a.shown.levels[0].entity, "ann");
-    assert_string_equal(a.shown.levels[0].name, "rpm");
-    assert_int_equal(a.shown.levels[0].capacity_mtok, 10500);
-    assert_int_equal(a.shown.levels[0].remaining_mtok, -250);
-    assert_int_equal(a.shown.levels[0].reset_ms, 61000);
+    assert_int_equal(a.answer.balance_count, 2);
+    assert_string_equal(a.answer.balances[0].entity, "ann");
+    assert_string_equal(a.answer.balances[0].name, "rpm");
+    assert_int_equal(a.answer.balances[0].capacity_mtok, 10500);
+    assert_int_equal(a.answer.balances[0].remaining_mtok, -250);
+    assert_int_equal(a.answer.balances[0].reset_ms, 61000);
     assert_string_equal(a.lease, "abc");
     assert_int_equal(a.expires_ms, 1795399233833);
-    assert_null(a.shown.reason);
+    assert_null(a.answer.reason);
     assert_null(a.code);
     free(copy);
     assert_true(
         answer_of("{\"allowed\":false,\"reason\":\"limit\",\"limit\":\"rpm\",\"retry_after_ms\":7,"
                   "\"limits\":[]}",
                   &copy, &a));
-    assert_string_equal(a.shown.reason, "limit");
-    assert_string_equal(a.shown.limit, "rpm");
-    assert_int_equal(a.shown.retry_after_ms, 7);
+    assert_string_equal(a.answer.reason, "limit");
+    assert_string_equal(a.answer.limit, "rpm");
+    assert_int_equal(a.answer.retry_after_ms, 7);
     assert_null(a.lease);
     free(copy);
     assert_true(
@@ -197,6 +197,15 @@ TEST(an_answer_has_its_limits_and_lease)
     free(copy);
 }
 
+TEST(former_names_of_balances_are_aliases)
+{
+    static const struct weir_limiter_level one = {.name = "rpm"};
+    const struct weir_limiter_answer a = {.balances = &one, .balance_count = 1};
+    (void)state;
+    assert_ptr_equal(a.levels, a.balances);
+    assert_int_equal(a.level_count, 1);
+}
+
 TEST(too_many_limits_are_left_out)
 {
     struct buffer text = {0};
@@ -204,12 +213,12 @@ TEST(too_many_limits_are_left_out)
     char *copy;
     (void)state;
     buffer_append_text(&text, "{\"limits\":[");
-    for (int i = 0; i < LIMITER_ANSWER_LEVELS_MAX + 2; i++)
+    for (int i = 0; i < LIMITER_ANSWER_BALANCES_MAX + 2; i++)
         buffer_append_format(&text, "%s{\"entity\":\"a\",\"name\":\"n%d\"}", i == 0 ? "" : ",", i);
     buffer_append_text(&text, "]}");
     buffer_append_u8(&text, 0);
     assert_true(answer_of((const char *)text.data, &copy, &a));
-    assert_int_equal(a.shown.level_count, LIMITER_ANSWER_LEVELS_MAX);
+    assert_int_equal(a.answer.balance_count, LIMITER_ANSWER_BALANCES_MAX);
     free(copy);
     buffer_deinit(&text);
 }
