@@ -18,9 +18,9 @@ static uint32_t idempotency_former_owners(const struct call *c, const struct cac
     const struct limiter_call *s = c->state;
     const uint32_t own = idempotency_owner_shard(&s->charge, b);
     uint32_t found = 0, last = LIMITER_SHARDS_MAX;
-    const int64_t known_ms = config_transactions(c->router->config)->transaction_token_ms;
+    const int64_t token_ms = config_transactions(c->router->config)->transaction_token_ms;
     const bool changed = b->shard_map.epoch > b->shard_map.grown[0]; /* ever */
-    if (!changed || router_wall_ms(c->router) - b->changed_ms > known_ms ||
+    if (!changed || router_wall_ms(c->router) - b->changed_ms > token_ms ||
         MUTATED(RAFT_MUTATION_LIMITER_FORGET_HOME))
         return 0;
     for (uint32_t size = 1; size <= LIMITER_SHARDS_MAX; size *= 2) {
@@ -75,10 +75,10 @@ static bool owner_create(struct call *c, struct cached_bucket *b, uint32_t own)
     return limiter_call_repair(c);
 }
 
-bool idempotency_lookup_begin(struct call *c, bool short_of)
+bool idempotency_lookup_begin(struct call *c, bool tokens_short)
 {
     struct limiter_call *s = c->state;
-    const bool all = short_of || s->maybe_expired;
+    const bool all = tokens_short || s->maybe_expired;
     struct charge *g = &s->charge;
     struct cached_bucket *b = s->chain[0];
     uint32_t owners[LIMITER_SIZES];

@@ -17,9 +17,9 @@
 /* The shard that owns the charge's token now. */
 uint32_t idempotency_owner_shard(const struct charge *g, const struct cached_bucket *b);
 /* True: shards must be asked first, and that was begun. It ends with handlers->plan, or with
- * handlers->charge_ended if the charge was done before, or if that is not known. `short_of`: no
+ * handlers->charge_ended if the charge was done before, or if that is not known. `tokens_short`: no
  * shard shall be charged, because there are too few tokens: the owner is asked, too. */
-bool idempotency_lookup_begin(struct call *c, bool short_of);
+bool idempotency_lookup_begin(struct call *c, bool tokens_short);
 /* A shard has refused the charge because it has expired. Another shard may have done it in time.
  * True: all owners are asked. */
 bool idempotency_lookup_expired(struct call *c);

@@ -41,7 +41,7 @@ struct setting {
 };
 
 enum {
-    ROUNDS_MAX = 2000 /* retries until the table can be used */
+    TABLE_TRIES_MAX = 2000 /* retries until the table can be used */
 };
 
 /* ---- the table ---- */
@@ -113,7 +113,7 @@ static bool table_reply(struct call *c, const struct subrequest *s, const struct
 static bool table_continue(struct call *c)
 {
     struct setting *t = c->state;
-    if (++t->tries > ROUNDS_MAX)
+    if (++t->tries > TABLE_TRIES_MAX)
         return fault_set(call_fault(c), FAULT_UNAVAILABLE,
                          "The table " LIMITER_TABLE " is being changed: try again");
     if (t->table_missing) {

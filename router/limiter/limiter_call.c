@@ -337,11 +337,11 @@ static bool charge_finish(struct call *c)
 
 /* ---- retries ---- */
 
-static void limiter_call_retry_after(struct call *c, uint32_t pauses)
+static void limiter_call_retry_after(struct call *c, uint32_t ticks)
 {
     struct limiter_call *s = c->state;
     s->step = LIMITER_CALL_WAIT;
-    s->retry_ticks = pauses;
+    s->retry_ticks = ticks;
     c->outstanding++;
     timer_start(&s->retry_timer, &c->router->limiter->retry_timers, c->router->now);
 }
@@ -597,8 +597,8 @@ static void send_limits_reply(struct call *c, const struct subrequest *sub, cons
 static bool send_limits_finish(struct call *c)
 {
     const struct limiter_call *s = c->state;
-    if (s->charge.end ==
-        CHARGE_UNAVAILABLE) /* the fault of that reply may be another call's by now */
+    /* The fault of that reply may be another call's by now. */
+    if (s->charge.end == CHARGE_UNAVAILABLE)
         fault_set(call_fault(c), FAULT_UNAVAILABLE,
                   "Not all shards of the bucket could be given their limits: try again");
     return repair_continue(c);

@@ -13,7 +13,7 @@ enum {
 /* Over all seeds, so that what never happens is seen. */
 static uint64_t done[LIMITER_VERBS], refused[LIMITER_REFUSALS], expired;
 
-static const char *play_fault(struct prng *p)
+static const char *model_fault(struct prng *p)
 {
     static struct limiter_model model;
     limiter_model_init(&model, p);
@@ -32,7 +32,7 @@ static const char *play_fault(struct prng *p)
 
 static void random_commands(struct prng *p)
 {
-    const char *fault = play_fault(p);
+    const char *fault = model_fault(p);
     if (fault != NULL)
         fail_msg("%s", fault);
 }
@@ -73,7 +73,7 @@ static void assert_found(enum raft_mutation mutation)
     raft_mutation = mutation;
     for (uint64_t seed = 1; seed <= SEEDS_OF_A_MISTAKE && fault == NULL; seed++) {
         struct prng p = prng_seeded(seed);
-        fault = play_fault(&p);
+        fault = model_fault(&p);
         if (fault != NULL)
             printf("seed %llu: %s\n", (unsigned long long)seed, fault);
     }

@@ -10,9 +10,9 @@ static bool model_chance(struct limiter_model *model, uint32_t percent)
     return prng_below(model->p, 100) < percent;
 }
 
-static int64_t model_up_to(struct limiter_model *model, int64_t most)
+static int64_t model_up_to(struct limiter_model *model, int64_t max)
 {
-    return prng_between(model->p, 0, most);
+    return prng_between(model->p, 0, max);
 }
 
 static void limits_draw(struct limiter_model *model)
@@ -98,10 +98,10 @@ static void sender_send(struct limiter_model *model, const struct model_sender *
     if (model_chance(model, 5))
         return; /* lost */
     for (bool again = true; again; again = model_chance(model, 6)) {
-        const int64_t most = model_chance(model, model->slow ? 70 : 90) ? 50
-                             : model_chance(model, 70)                  ? 5000
-                                                                        : LIMITER_SHARD_MAP_TTL_MS;
-        m.at_ms = model->now_ms + model_up_to(model, most);
+        const int64_t max = model_chance(model, model->slow ? 70 : 90) ? 50
+                            : model_chance(model, 70)                  ? 5000
+                                                                       : LIMITER_SHARD_MAP_TTL_MS;
+        m.at_ms = model->now_ms + model_up_to(model, max);
         message_put(model, &m);
     }
 }

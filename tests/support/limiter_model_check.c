@@ -106,12 +106,12 @@ static void window_check(struct limiter_model *model, uint32_t i, int64_t debt)
     const __int128 slack = model->single ? l->period_ms - 1
                                          : (__int128)l->amount * MODEL_CLOCKS_MS +
                                                (__int128)LIMITER_SHARDS_MAX * l->period_ms;
-    const __int128 most = (__int128)l->capacity * l->period_ms + slack;
+    const __int128 max = (__int128)l->capacity * l->period_ms + slack;
     const __int128 at = (__int128)w->taken * l->period_ms - time;
     const __int128 at_all = (__int128)w->taken_all * l->period_ms - time;
-    limiter_model_expect(model, at <= w->min + most,
+    limiter_model_expect(model, at <= w->min + max,
                          "more is taken than the capacity and the rate allow");
-    limiter_model_expect(model, at_all <= w->min_all + most + (__int128)debt * l->period_ms,
+    limiter_model_expect(model, at_all <= w->min_all + max + (__int128)debt * l->period_ms,
                          "more is taken than the capacity, the rate and the debt allow");
 }
 
@@ -209,7 +209,7 @@ void limiter_model_expire(struct limiter_model *model, uint32_t shard)
 
 static void wait_add(void *context, const struct holder *h)
 {
-    int64_t *most = (int64_t *)context;
+    int64_t *max = (int64_t *)context;
     for (uint32_t i = 0; i < h->limits->count; i++) {
         const struct limiter_limit *limit = &h->limits->at[i];
         const int64_t full = limiter_share(limit->capacity, h->shard, h->shards);
@@ -217,15 +217,15 @@ static void wait_add(void *context, const struct holder *h)
         const int64_t amount = limiter_share(limit->amount, h->shard, h->shards);
         /* What is missing at the rate, and a millisecond. */
         const int64_t wait = (int64_t)((__int128)missing * limit->period_ms / amount) + 1;
-        *most = wait > *most ? wait : *most;
+        *max = wait > *max ? wait : *max;
     }
 }
 
 int64_t limiter_model_full_after_ms(const struct limiter_model *model)
 {
-    int64_t most = 0;
-    balances_visit(model, true, wait_add, &most);
-    return most;
+    int64_t max = 0;
+    balances_visit(model, true, wait_add, &max);
+    return max;
 }
 
 void limiter_model_expect_full(struct limiter_model *model)

@@ -13,7 +13,7 @@ enum {
 
 /* Takes single requests from all shards in turn, until no shard has one. A second later each time,
  * so that the hidden limit never refuses. */
-static int64_t drain(struct limiter_fixture *s)
+static int64_t drain_bucket(struct limiter_fixture *s)
 {
     int64_t admitted = 0;
     for (bool any = true; any;) {
@@ -46,7 +46,7 @@ TEST(three_growths_admit_no_more_than_the_capacity_of_a_day)
     }
     admitted = 1;
     for (int second = 0; second < 5; second++, s.now_ms += 1000)
-        admitted += drain(&s);
+        admitted += drain_bucket(&s);
     assert_int_equal(s.shard_map.count, 8);
     /* 125 divide by 2 without a rest no more: of a token that is in two shards nobody has it. */
     assert_true(admitted <= 1000);
