@@ -119,7 +119,7 @@ struct limiter {
     struct buffer sweep_key; /* the storage key that it begins with; empty: the first */
     LIST_HEAD(, bucket_maintenance) maintenance_calls; /* without a client */
     LIST_HEAD(, event_call) event_calls;
-    struct instant last_event_at; /* events are at least EVENT_PAUSE_MS apart */
+    struct instant last_event_at; /* events are at least EVENT_INTERVAL_MS apart */
 };
 
 void limiter_init(struct router *r);

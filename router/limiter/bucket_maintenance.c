@@ -11,7 +11,7 @@
 
 enum {
     SHARD_REQUESTS_S = 1000, /* what the hidden limit lets a shard take */
-    EVENT_PAUSE_MS = 100,    /* between events: the catalog keeps only the last ones */
+    EVENT_INTERVAL_MS = 100, /* between events: the catalog keeps only the last ones */
     /* After a failure, doubling: rounds of several routers must not take the units that they
      * need. */
     MAINTENANCE_BACKOFF_MS_MIN = 20,
@@ -223,7 +223,7 @@ void maintenance_report(struct router *r, const struct cached_bucket *b, bool gr
     struct limiter *l = r->limiter;
     *(grown ? &counts->doublings : &counts->merges) += 1;
     if (l->last_event_at.ns != 0 &&
-        instant_since(r->now, l->last_event_at).ns < duration_ms(EVENT_PAUSE_MS).ns)
+        instant_since(r->now, l->last_event_at).ns < duration_ms(EVENT_INTERVAL_MS).ns)
         return;
     l->last_event_at = r->now;
     char reason[EVENT_TEXT_SIZE_MAX];

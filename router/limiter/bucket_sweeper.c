@@ -7,8 +7,8 @@
 
 enum {
     PAGE_ITEMS = 100,
-    PAGE_PAUSE_MS = 5000,
-    THROTTLED_PAUSE_MS = 60000
+    PAGE_INTERVAL_MS = 5000,
+    THROTTLED_BACKOFF_MS = 60000
 };
 
 struct sweeper {
@@ -64,7 +64,7 @@ static bool sweeper_reply(struct call *c, struct subrequest *s, const struct rep
 {
     struct sweeper *p = c->state;
     if (r->code == REPLY_THROTTLED)
-        c->router->limiter->sweep_at = instant_add_ms(c->router->now, THROTTLED_PAUSE_MS);
+        c->router->limiter->sweep_at = instant_add_ms(c->router->now, THROTTLED_BACKOFF_MS);
     return ranges_reply(c, &p->plan, s, r);
 }
 
@@ -106,7 +106,7 @@ void sweeper_run(struct router *r)
     struct limiter *l = r->limiter;
     if (l->count == 0 || l->sweep != NULL || instant_before(r->now, l->sweep_at))
         return; /* count 0: nobody uses the limiter here, and there may be no table */
-    l->sweep_at = instant_add_ms(r->now, PAGE_PAUSE_MS);
+    l->sweep_at = instant_add_ms(r->now, PAGE_INTERVAL_MS);
     struct call *c = call_create_own(r, &sweeper_operation);
     struct sweeper *p = arena_zalloc(&c->arena, sizeof *p);
     p->plan = (struct ranges_plan){.table = slice_of(LIMITER_TABLE),

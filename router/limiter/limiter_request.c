@@ -11,27 +11,28 @@
 
 /* ---- bodies and queries ---- */
 
-bool limiter_request_body(struct limiter_request *w, struct call *c, const struct json_value *body)
+bool limiter_request_body(struct limiter_request *request, struct call *c,
+                          const struct json_value *body)
 {
-    *w = (struct limiter_request){.call = c, .body = body};
+    *request = (struct limiter_request){.call = c, .body = body};
     return (body != NULL && body->type == JSON_OBJECT) ||
            call_invalid(c, "The body must be a JSON object");
 }
 
-bool limiter_request_query(struct limiter_request *w, struct call *c)
+bool limiter_request_query(struct limiter_request *request, struct call *c)
 {
     const struct http_head *head = &c->client->http.head;
     struct slice query = http_text(head, head->query), name, value;
-    *w = (struct limiter_request){.call = c};
+    *request = (struct limiter_request){.call = c};
     while (query_string_next(&query, &c->arena, &name, &value)) {
-        if (w->count == LIMITER_PARAMETERS_MAX)
+        if (request->count == LIMITER_PARAMETERS_MAX)
             return call_invalid(c, "There are more than %d parameters", LIMITER_PARAMETERS_MAX);
-        for (uint32_t i = 0; i < w->count; i++) {
-            if (slice_equal(w->at[i].name, name))
+        for (uint32_t i = 0; i < request->count; i++) {
+            if (slice_equal(request->at[i].name, name))
                 return call_invalid(c, "The parameter '%.*s' is given twice", SHOWN(name));
         }
-        w->at[w->count].name = name;
-        w->at[w->count++].value = value;
+        request->at[request->count].name = name;
+        request->at[request->count++].value = value;
     }
     return true;
 }
@@ -58,55 +59,56 @@ static bool limiter_request_unknown_name(struct call *c, struct slice name,
     return false;
 }
 
-bool limiter_request_check_names(const struct limiter_request *w, const char *const names[])
+bool limiter_request_check_names(const struct limiter_request *request, const char *const names[])
 {
     struct slice name;
     struct json_value value;
     uint64_t seen = 0;
-    for (uint32_t i = 0; i < w->count; i++) {
-        if (!w->at[i].used && limiter_request_place(w->at[i].name, names) < 0)
-            return limiter_request_unknown_name(w->call, w->at[i].name, names);
+    for (uint32_t i = 0; i < request->count; i++) {
+        if (!request->at[i].used && limiter_request_place(request->at[i].name, names) < 0)
+            return limiter_request_unknown_name(request->call, request->at[i].name, names);
     }
-    if (w->body == NULL)
+    if (request->body == NULL)
         return true;
-    struct json_cursor at = json_members(w->body);
+    struct json_cursor at = json_members(request->body);
     while (json_next_member(&at, &name, &value)) {
         const int place = limiter_request_place(name, names);
         if (place < 0)
-            return limiter_request_unknown_name(w->call, name, names);
+            return limiter_request_unknown_name(request->call, name, names);
         if (seen >> place & 1)
-            return limiter_error_invalid(w->call, names[place], "the member is given twice");
+            return limiter_error_invalid(request->call, names[place], "the member is given twice");
         seen |= UINT64_C(1) << place;
     }
     return true;
 }
 
 /* The parameter with that name; data NULL: absent. */
-static struct slice limiter_request_parameter(struct limiter_request *w, const char *field)
+static struct slice limiter_request_parameter(struct limiter_request *request, const char *field)
 {
-    for (uint32_t i = 0; i < w->count; i++) {
-        if (slice_is(w->at[i].name, field)) {
-            w->at[i].used = true;
-            return w->at[i].value;
+    for (uint32_t i = 0; i < request->count; i++) {
+        if (slice_is(request->at[i].name, field)) {
+            request->at[i].used = true;
+            return request->at[i].value;
         }
     }
     return slice_make(NULL, 0);
 }
 
 /* A text, in the arena. data NULL: absent. False: it is not a text. */
-static bool limiter_request_find(struct limiter_request *w, const char *field, struct slice *out)
+static bool limiter_request_find(struct limiter_request *request, const char *field,
+                                 struct slice *out)
 {
-    if (w->body == NULL) {
-        *out = limiter_request_parameter(w, field);
+    if (request->body == NULL) {
+        *out = limiter_request_parameter(request, field);
         return true;
     }
-    const struct json_value v = json_find(w->body, field);
+    const struct json_value v = json_find(request->body, field);
     *out = slice_make(NULL, 0);
     if (v.type == JSON_ABSENT || v.type == JSON_NULL)
         return true;
     if (v.type != JSON_STRING)
-        return limiter_error_invalid(w->call, field, "a string is expected");
-    *out = arena_copy(&w->call->arena, json_string(&v));
+        return limiter_error_invalid(request->call, field, "a string is expected");
+    *out = arena_copy(&request->call->arena, json_string(&v));
     if (out->data == NULL)
         out->data = (const uint8_t *)"";
     return true;
@@ -126,14 +128,14 @@ bool limiter_name_is_plain(struct slice text, size_t max)
     return text.size >= 1 && text.size <= max;
 }
 
-bool limiter_request_namespace(struct limiter_request *w, struct slice *out)
+bool limiter_request_namespace(struct limiter_request *request, struct slice *out)
 {
-    if (!limiter_request_find(w, "namespace", out))
+    if (!limiter_request_find(request, "namespace", out))
         return false;
     if (out->data == NULL)
         *out = slice_of("default");
     return limiter_name_is_plain(*out, LIMITER_NAMESPACE_MAX) ||
-           limiter_error_invalid(w->call, "namespace",
+           limiter_error_invalid(request->call, "namespace",
                                  "1 to %d letters, digits and _.- are expected, not '%.*s'",
                                  LIMITER_NAMESPACE_MAX, SHOWN(*out));
 }
@@ -147,59 +149,60 @@ static bool limiter_entity_is_valid(struct slice name)
     return name.size >= 1 && name.size <= LIMITER_ENTITY_MAX && slice_is_utf8(name);
 }
 
-bool limiter_request_name(struct limiter_request *w, const char *field, bool required,
+bool limiter_request_name(struct limiter_request *request, const char *field, bool required,
                           struct slice *out)
 {
-    if (!limiter_request_find(w, field, out))
+    if (!limiter_request_find(request, field, out))
         return false;
     if (out->data == NULL)
-        return !required || limiter_error_invalid(w->call, field, "it is missing");
+        return !required || limiter_error_invalid(request->call, field, "it is missing");
     return limiter_entity_is_valid(*out) ||
            limiter_error_invalid(
-               w->call, field,
+               request->call, field,
                "1 to %d bytes without control characters and # are expected, not '%.*s'",
                LIMITER_ENTITY_MAX, SHOWN(*out));
 }
 
-bool limiter_request_bucket(struct limiter_request *w, struct bucket_name *out)
+bool limiter_request_bucket(struct limiter_request *request, struct bucket_name *out)
 {
-    return limiter_request_namespace(w, &out->name_space) &&
-           limiter_request_name(w, "entity", true, &out->entity) &&
-           limiter_request_name(w, "resource", true, &out->resource);
+    return limiter_request_namespace(request, &out->name_space) &&
+           limiter_request_name(request, "entity", true, &out->entity) &&
+           limiter_request_name(request, "resource", true, &out->resource);
 }
 
-bool limiter_request_text(struct limiter_request *w, const char *field, size_t max,
+bool limiter_request_text(struct limiter_request *request, const char *field, size_t max,
                           struct slice *out)
 {
-    if (!limiter_request_find(w, field, out))
+    if (!limiter_request_find(request, field, out))
         return false;
     if (out->size == 0)
-        return limiter_error_invalid(w->call, field, "it is missing");
+        return limiter_error_invalid(request->call, field, "it is missing");
     return out->size <= max ||
-           limiter_error_invalid(w->call, field, "it has %zu bytes, at most %zu are expected",
+           limiter_error_invalid(request->call, field, "it has %zu bytes, at most %zu are expected",
                                  out->size, max);
 }
 
 /* ---- numbers ---- */
 
-bool limiter_request_integer(struct limiter_request *w, const char *field, int64_t min, int64_t max,
-                             int64_t otherwise, int64_t *out)
+bool limiter_request_integer(struct limiter_request *request, const char *field, int64_t min,
+                             int64_t max, int64_t otherwise, int64_t *out)
 {
     *out = otherwise;
-    if (w->body == NULL) {
-        const struct slice text = limiter_request_parameter(w, field);
+    if (request->body == NULL) {
+        const struct slice text = limiter_request_parameter(request, field);
         if (text.data == NULL)
             return true;
         *out = slice_number(text);
     } else {
-        const struct json_value v = json_find(w->body, field);
+        const struct json_value v = json_find(request->body, field);
         if (v.type == JSON_ABSENT || v.type == JSON_NULL)
             return true;
         *out = v.type == JSON_INTEGER ? json_integer(&v) : min - 1;
     }
     return (*out >= min && *out <= max) ||
-           limiter_error_invalid(w->call, field, "a whole number from %lld to %lld is expected",
-                                 (long long)min, (long long)max);
+           limiter_error_invalid(request->call, field,
+                                 "a whole number from %lld to %lld is expected", (long long)min,
+                                 (long long)max);
 }
 
 static bool limiter_request_refuse_tokens(struct call *c, const char *field, int64_t min,
@@ -265,40 +268,41 @@ static bool limiter_request_add_amount(struct call *c, const char *field, struct
     return true;
 }
 
-static bool limiter_request_query_amounts(struct limiter_request *w, const char *const names[],
-                                          struct amounts *out)
+static bool limiter_request_query_amounts(struct limiter_request *request,
+                                          const char *const names[], struct amounts *out)
 {
-    for (uint32_t i = 0; i < w->count; i++) {
+    for (uint32_t i = 0; i < request->count; i++) {
         char field[LIMITER_NAME_MAX + 1];
-        if (limiter_request_place(w->at[i].name, names) >= 0)
+        if (limiter_request_place(request->at[i].name, names) >= 0)
             continue;
-        if (!limiter_request_add_amount(w->call, "query", out, w->at[i].name))
+        if (!limiter_request_add_amount(request->call, "query", out, request->at[i].name))
             return false;
-        snprintf(field, sizeof field, "%.*s", TEXT_OF(w->at[i].name));
-        if (!limiter_request_parse_tokens(w->at[i].value, &out->at[out->count - 1].mtok))
-            return limiter_request_refuse_tokens(w->call, field, 0, LIMITER_MTOK_MAX);
-        w->at[i].used = true;
+        snprintf(field, sizeof field, "%.*s", TEXT_OF(request->at[i].name));
+        if (!limiter_request_parse_tokens(request->at[i].value, &out->at[out->count - 1].mtok))
+            return limiter_request_refuse_tokens(request->call, field, 0, LIMITER_MTOK_MAX);
+        request->at[i].used = true;
     }
     return out->count > 0 ||
-           call_invalid(w->call, "The query names no limit: add LIMIT=NUMBER, such as rpm=1");
+           call_invalid(request->call, "The query names no limit: add LIMIT=NUMBER, such as rpm=1");
 }
 
-bool limiter_request_amounts(struct limiter_request *w, const char *field,
+bool limiter_request_amounts(struct limiter_request *request, const char *field,
                              const char *const names[], int64_t min, struct amounts *out)
 {
     struct slice name;
     struct json_value v;
     out->count = 0;
-    if (w->body == NULL)
-        return limiter_request_query_amounts(w, names, out);
-    const struct json_value object = json_find(w->body, field);
+    if (request->body == NULL)
+        return limiter_request_query_amounts(request, names, out);
+    const struct json_value object = json_find(request->body, field);
     if (object.type != JSON_OBJECT || json_count(&object) == 0)
         return limiter_error_invalid(
-            w->call, field, "an object of limits and numbers is expected, such as {\"rpm\": 1}");
+            request->call, field,
+            "an object of limits and numbers is expected, such as {\"rpm\": 1}");
     struct json_cursor at = json_members(&object);
     while (json_next_member(&at, &name, &v)) {
-        if (!limiter_request_add_amount(w->call, field, out, name) ||
-            !limiter_request_tokens(w->call, field, &v, min, LIMITER_MTOK_MAX,
+        if (!limiter_request_add_amount(request->call, field, out, name) ||
+            !limiter_request_tokens(request->call, field, &v, min, LIMITER_MTOK_MAX,
                                     &out->at[out->count - 1].mtok))
             return false;
     }
@@ -315,11 +319,11 @@ uint64_t amounts_digest(const struct amounts *a, uint64_t seed)
     return digest;
 }
 
-bool limiter_request_on_unavailable(struct limiter_request *w, enum on_unavailable *out)
+bool limiter_request_on_unavailable(struct limiter_request *request, enum on_unavailable *out)
 {
     struct slice text;
     *out = ON_UNAVAILABLE_UNSET;
-    if (!limiter_request_find(w, "on_unavailable", &text))
+    if (!limiter_request_find(request, "on_unavailable", &text))
         return false;
     if (text.data == NULL)
         return true;
@@ -327,6 +331,6 @@ bool limiter_request_on_unavailable(struct limiter_request *w, enum on_unavailab
            : slice_is(text, "block") ? ON_UNAVAILABLE_BLOCK
                                      : ON_UNAVAILABLE_UNSET;
     return *out != ON_UNAVAILABLE_UNSET ||
-           limiter_error_invalid(w->call, "on_unavailable",
+           limiter_error_invalid(request->call, "on_unavailable",
                                  "allow or block is expected, not '%.*s'", SHOWN(text));
 }

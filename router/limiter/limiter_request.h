@@ -51,26 +51,27 @@ struct limiter_request {
 };
 
 /* Takes the body (`members[0]`), which must be an object, or the target's query. */
-bool limiter_request_body(struct limiter_request *w, struct call *c, const struct json_value *body);
-bool limiter_request_query(struct limiter_request *w, struct call *c);
+bool limiter_request_body(struct limiter_request *request, struct call *c,
+                          const struct json_value *body);
+bool limiter_request_query(struct limiter_request *request, struct call *c);
 /* Refuses every member or parameter that is not in `names`, which ends in NULL. Of a query those
  * that were used pass, too. */
-bool limiter_request_check_names(const struct limiter_request *w, const char *const names[]);
+bool limiter_request_check_names(const struct limiter_request *request, const char *const names[]);
 
 /* Each sets `out`, and returns false if the field is wrong. */
-bool limiter_request_namespace(struct limiter_request *w, struct slice *out);
+bool limiter_request_namespace(struct limiter_request *request, struct slice *out);
 /* Entity or resource. Absent: empty, or a fault if `required`. */
-bool limiter_request_name(struct limiter_request *w, const char *field, bool required,
+bool limiter_request_name(struct limiter_request *request, const char *field, bool required,
                           struct slice *out);
-bool limiter_request_bucket(struct limiter_request *w, struct bucket_name *out);
-bool limiter_request_integer(struct limiter_request *w, const char *field, int64_t min, int64_t max,
-                             int64_t otherwise, int64_t *out);
-bool limiter_request_on_unavailable(struct limiter_request *w, enum on_unavailable *out);
-bool limiter_request_text(struct limiter_request *w, const char *field, size_t max,
+bool limiter_request_bucket(struct limiter_request *request, struct bucket_name *out);
+bool limiter_request_integer(struct limiter_request *request, const char *field, int64_t min,
+                             int64_t max, int64_t otherwise, int64_t *out);
+bool limiter_request_on_unavailable(struct limiter_request *request, enum on_unavailable *out);
+bool limiter_request_text(struct limiter_request *request, const char *field, size_t max,
                           struct slice *out);
 /* An object of limits and numbers; of a query all parameters that are not in `names`. At least one.
  * `min`: of each number, in mtok. */
-bool limiter_request_amounts(struct limiter_request *w, const char *field,
+bool limiter_request_amounts(struct limiter_request *request, const char *field,
                              const char *const names[], int64_t min, struct amounts *out);
 /* A JSON number of tokens, with at most three decimals. */
 bool limiter_request_tokens(struct call *c, const char *field, const struct json_value *v,
