@@ -1,7 +1,8 @@
 /* limiter.c - see include/weir/limiter.h: requests, their repetition, and leases.
  *
- * Why a key for each request: an answer that is lost, or comes too late, does not tell whether the request
- * was done. The server knows a key that it has seen. A use of a lease is known by the lease's text. */
+ * Why a key for each request: an answer that is lost, or comes too late, does not tell whether the
+ * request was done. The server knows a key that it has seen. A use of a lease is known by the
+ * lease's text. */
 #include "include/weir/limiter.h"
 
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static const char default_url[] = "http://127.0.0.1:8000";
 enum answer_kind {
     ANSWER_NONE, /* no router has answered, or all have failed: an outage */
     ANSWER_READ,
-    ANSWER_UNREADABLE, /* somebody has answered; the status is all that is known */
+    ANSWER_UNREADABLE, /* a server has answered; only its status can be read */
 };
 
 struct weir_limiter {
@@ -44,7 +45,7 @@ struct weir_limiter_lease {
     int64_t expires_ms;
 };
 
-static char *limiter_copy(const char *text)
+static char *limiter_copy_text(const char *text)
 {
     char *copy = strdup(text);
     must(copy != NULL);
@@ -96,7 +97,7 @@ enum weir_limiter_status weir_limiter_open(const struct weir_limiter_options *op
     l->wire.host = l->host;
     l->wire.port = l->port;
     if (options->name_space != NULL)
-        l->name_space = limiter_copy(options->name_space);
+        l->name_space = limiter_copy_text(options->name_space);
     buffer_append_u8(&l->error, 0);
     *out = l;
     return WEIR_LIMITER_OK;
@@ -199,8 +200,8 @@ static void limiter_begin_body(struct weir_limiter *l)
 
 /* ---- attempts ---- */
 
-/* Judges an answer. A status below 500 will not change, whatever the body is. */
-static enum answer_kind limiter_judge(struct weir_limiter *l)
+/* Reads the answer. A status below 500 is final, whatever the body is. */
+static enum answer_kind limiter_read_answer(struct weir_limiter *l)
 {
     const struct buffer *body = &l->reply.body;
     buffer_clear(&l->error);
@@ -214,7 +215,7 @@ static enum answer_kind limiter_judge(struct weir_limiter *l)
     l->answer = (struct limiter_answer){0};
     if (l->reply.status >= 500)
         return ANSWER_NONE;
-    buffer_append_text(&l->error, " and a body that is no answer of the rate limiter");
+    buffer_append_text(&l->error, " and a body that is not an answer of the rate limiter");
     return ANSWER_UNREADABLE;
 }
 
@@ -232,7 +233,7 @@ static enum answer_kind limiter_exchange(struct weir_limiter *l)
             result =
                 wire_exchange(&l->wire, buffer_slice(&l->request), until_ms, &l->reply, &l->error);
         } while (result == WIRE_STALE);
-        const enum answer_kind kind = result == WIRE_DONE ? limiter_judge(l) : ANSWER_NONE;
+        const enum answer_kind kind = result == WIRE_DONE ? limiter_read_answer(l) : ANSWER_NONE;
         if (kind != ANSWER_NONE)
             return kind;
         if (attempt == l->attempts || wire_now_ms() + pause_ms >= deadline_ms)
@@ -243,8 +244,8 @@ static enum answer_kind limiter_exchange(struct weir_limiter *l)
     return ANSWER_NONE;
 }
 
-static enum weir_limiter_status limiter_call(struct weir_limiter *l, const char *operation,
-                                             struct weir_limiter_answer *out)
+static enum weir_limiter_status limiter_send_request(struct weir_limiter *l, const char *operation,
+                                                     struct weir_limiter_answer *out)
 {
     limiter_write_request(l, operation);
     l->kind = limiter_exchange(l);
@@ -256,13 +257,13 @@ static enum weir_limiter_status limiter_call(struct weir_limiter *l, const char 
         *out = (struct weir_limiter_answer){0};
         return WEIR_LIMITER_UNAVAILABLE;
     }
-    *out = l->answer.shown;
+    *out = l->answer.answer;
     out->uncounted = status == WEIR_LIMITER_OK && out->reason != NULL;
     return status;
 }
 
-static enum weir_limiter_status limiter_refuse(struct weir_limiter *l, const char *why,
-                                               struct weir_limiter_answer *out)
+static enum weir_limiter_status limiter_invalid(struct weir_limiter *l, const char *why,
+                                                struct weir_limiter_answer *out)
 {
     *out = (struct weir_limiter_answer){0};
     buffer_clear(&l->error);
@@ -272,12 +273,12 @@ static enum weir_limiter_status limiter_refuse(struct weir_limiter *l, const cha
 }
 
 /* The lease gets the text for its next use. */
-static void limiter_take_lease(const struct weir_limiter *l, struct weir_limiter_lease *lease)
+static void limiter_keep_lease(const struct weir_limiter *l, struct weir_limiter_lease *lease)
 {
     if (l->answer.lease == NULL)
         return;
     free(lease->text);
-    lease->text = limiter_copy(l->answer.lease);
+    lease->text = limiter_copy_text(l->answer.lease);
     lease->expires_ms = l->answer.expires_ms;
 }
 
@@ -289,10 +290,9 @@ enum weir_limiter_status weir_limiter_acquire(struct weir_limiter *client,
     if (lease != NULL)
         *lease = NULL;
     if (request->entity == NULL || request->resource == NULL)
-        return limiter_refuse(client, "entity and resource are needed", out);
+        return limiter_invalid(client, "entity and resource are needed", out);
     if (request->lease_ms > 0 && lease == NULL)
-        return limiter_refuse(client, "lease_ms is given, and there is no place for the lease",
-                              out);
+        return limiter_invalid(client, "lease_ms is given, but `lease` is NULL", out);
     struct buffer *body = &client->body;
     limiter_begin_body(client);
     if (client->name_space != NULL)
@@ -306,14 +306,14 @@ enum weir_limiter_status weir_limiter_acquire(struct weir_limiter *client,
     }
     if (client->outage == WEIR_LIMITER_ALLOW)
         limiter_write_member(body, "on_unavailable", "allow");
-    const enum weir_limiter_status status = limiter_call(client, "acquire", out);
+    const enum weir_limiter_status status = limiter_send_request(client, "acquire", out);
     if (client->kind == ANSWER_NONE && client->outage == WEIR_LIMITER_ALLOW) {
         out->uncounted = true;
         return WEIR_LIMITER_OK;
     }
     if (status == WEIR_LIMITER_OK && lease != NULL && client->answer.lease != NULL) {
         *lease = must_calloc(1, sizeof **lease);
-        limiter_take_lease(client, *lease);
+        limiter_keep_lease(client, *lease);
     }
     return status;
 }
@@ -321,10 +321,10 @@ enum weir_limiter_status weir_limiter_acquire(struct weir_limiter *client,
 /* ---- leases ---- */
 
 /* `amounts` NULL: the operation has none. */
-static enum weir_limiter_status limiter_use_lease(struct weir_limiter *l, const char *operation,
-                                                  struct weir_limiter_lease *lease,
-                                                  const struct weir_limiter_amount *amounts,
-                                                  uint32_t count, struct weir_limiter_answer *out)
+static enum weir_limiter_status
+limiter_lease_operation(struct weir_limiter *l, const char *operation,
+                        struct weir_limiter_lease *lease, const struct weir_limiter_amount *amounts,
+                        uint32_t count, struct weir_limiter_answer *out)
 {
     if (lease == NULL) {
         *out = (struct weir_limiter_answer){.uncounted = true};
@@ -334,9 +334,9 @@ static enum weir_limiter_status limiter_use_lease(struct weir_limiter *l, const 
     limiter_write_member(&l->body, "lease", lease->text);
     if (amounts != NULL)
         limiter_write_amounts(&l->body, operation, amounts, count);
-    const enum weir_limiter_status status = limiter_call(l, operation, out);
+    const enum weir_limiter_status status = limiter_send_request(l, operation, out);
     if (status == WEIR_LIMITER_OK)
-        limiter_take_lease(l, lease);
+        limiter_keep_lease(l, lease);
     return status;
 }
 
@@ -345,7 +345,7 @@ enum weir_limiter_status weir_limiter_consume(struct weir_limiter *client,
                                               const struct weir_limiter_amount *amounts,
                                               uint32_t count, struct weir_limiter_answer *out)
 {
-    return limiter_use_lease(client, "consume", lease, amounts, count, out);
+    return limiter_lease_operation(client, "consume", lease, amounts, count, out);
 }
 
 enum weir_limiter_status weir_limiter_adjust(struct weir_limiter *client,
@@ -353,7 +353,7 @@ enum weir_limiter_status weir_limiter_adjust(struct weir_limiter *client,
                                              const struct weir_limiter_amount *amounts,
                                              uint32_t count, struct weir_limiter_answer *out)
 {
-    return limiter_use_lease(client, "adjust", lease, amounts, count, out);
+    return limiter_lease_operation(client, "adjust", lease, amounts, count, out);
 }
 
 enum weir_limiter_status weir_limiter_release(struct weir_limiter *client,
@@ -361,21 +361,21 @@ enum weir_limiter_status weir_limiter_release(struct weir_limiter *client,
                                               const struct weir_limiter_amount *amounts,
                                               uint32_t count, struct weir_limiter_answer *out)
 {
-    return limiter_use_lease(client, "release", lease, amounts, count, out);
+    return limiter_lease_operation(client, "release", lease, amounts, count, out);
 }
 
 enum weir_limiter_status weir_limiter_commit(struct weir_limiter *client,
                                              struct weir_limiter_lease *lease,
                                              struct weir_limiter_answer *out)
 {
-    return limiter_use_lease(client, "commit", lease, NULL, 0, out);
+    return limiter_lease_operation(client, "commit", lease, NULL, 0, out);
 }
 
 enum weir_limiter_status weir_limiter_rollback(struct weir_limiter *client,
                                                struct weir_limiter_lease *lease,
                                                struct weir_limiter_answer *out)
 {
-    return limiter_use_lease(client, "rollback", lease, NULL, 0, out);
+    return limiter_lease_operation(client, "rollback", lease, NULL, 0, out);
 }
 
 int64_t weir_limiter_lease_expires_ms(const struct weir_limiter_lease *lease)

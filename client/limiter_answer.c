@@ -1,43 +1,43 @@
 /* limiter_answer.c - see limiter_answer.h. */
 #include "client/limiter_answer.h"
 
-static bool limiter_answer_named(const char *name, const char *wanted)
+static bool limiter_answer_is_name(const char *name, const char *wanted)
 {
     return strcmp(name, wanted) == 0;
 }
 
-static void limiter_answer_read_level(struct json_scan *s, struct weir_limiter_level *level)
+static void limiter_answer_read_balance(struct json_scan *s, struct weir_limiter_balance *balance)
 {
     bool first = true;
     json_scan_enter(s, '{');
     while (json_scan_more(s, '}', &first)) {
         const char *name = json_scan_name(s);
-        if (limiter_answer_named(name, "entity"))
-            level->entity = json_scan_text(s);
-        else if (limiter_answer_named(name, "name"))
-            level->name = json_scan_text(s);
-        else if (limiter_answer_named(name, "capacity"))
-            level->capacity_mtok = json_scan_thousandths(s);
-        else if (limiter_answer_named(name, "remaining"))
-            level->remaining_mtok = json_scan_thousandths(s);
-        else if (limiter_answer_named(name, "reset_ms"))
-            level->reset_ms = json_scan_whole(s);
+        if (limiter_answer_is_name(name, "entity"))
+            balance->entity = json_scan_text(s);
+        else if (limiter_answer_is_name(name, "name"))
+            balance->name = json_scan_text(s);
+        else if (limiter_answer_is_name(name, "capacity"))
+            balance->capacity_mtok = json_scan_thousandths(s);
+        else if (limiter_answer_is_name(name, "remaining"))
+            balance->remaining_mtok = json_scan_thousandths(s);
+        else if (limiter_answer_is_name(name, "reset_ms"))
+            balance->reset_ms = json_scan_whole(s);
         else
             json_scan_skip(s);
     }
-    if (level->entity == NULL || level->name == NULL)
+    if (balance->entity == NULL || balance->name == NULL)
         s->failed = true;
 }
 
-static void limiter_answer_read_levels(struct json_scan *s, struct limiter_answer *out)
+static void limiter_answer_read_balances(struct json_scan *s, struct limiter_answer *out)
 {
     bool first = true;
     json_scan_enter(s, '[');
     while (json_scan_more(s, ']', &first)) {
-        if (out->shown.level_count == LIMITER_ANSWER_LEVELS_MAX)
+        if (out->answer.balance_count == LIMITER_ANSWER_BALANCES_MAX)
             json_scan_skip(s);
         else
-            limiter_answer_read_level(s, &out->levels[out->shown.level_count++]);
+            limiter_answer_read_balance(s, &out->balances[out->answer.balance_count++]);
     }
 }
 
@@ -47,9 +47,9 @@ static void limiter_answer_read_error(struct json_scan *s, struct limiter_answer
     json_scan_enter(s, '{');
     while (json_scan_more(s, '}', &first)) {
         const char *name = json_scan_name(s);
-        if (limiter_answer_named(name, "code"))
+        if (limiter_answer_is_name(name, "code"))
             out->code = json_scan_text(s);
-        else if (limiter_answer_named(name, "message"))
+        else if (limiter_answer_is_name(name, "message"))
             out->message = json_scan_text(s);
         else
             json_scan_skip(s);
@@ -59,20 +59,20 @@ static void limiter_answer_read_error(struct json_scan *s, struct limiter_answer
 static void limiter_answer_read_member(struct json_scan *s, struct limiter_answer *out)
 {
     const char *name = json_scan_name(s);
-    if (limiter_answer_named(name, "limits"))
-        limiter_answer_read_levels(s, out);
-    else if (limiter_answer_named(name, "error"))
+    if (limiter_answer_is_name(name, "limits"))
+        limiter_answer_read_balances(s, out);
+    else if (limiter_answer_is_name(name, "error"))
         limiter_answer_read_error(s, out);
-    else if (limiter_answer_named(name, "lease"))
+    else if (limiter_answer_is_name(name, "lease"))
         out->lease = json_scan_text(s);
-    else if (limiter_answer_named(name, "expires_ms"))
+    else if (limiter_answer_is_name(name, "expires_ms"))
         out->expires_ms = json_scan_whole(s);
-    else if (limiter_answer_named(name, "retry_after_ms"))
-        out->shown.retry_after_ms = json_scan_whole(s);
-    else if (limiter_answer_named(name, "reason"))
-        out->shown.reason = json_scan_text(s);
-    else if (limiter_answer_named(name, "limit"))
-        out->shown.limit = json_scan_text(s);
+    else if (limiter_answer_is_name(name, "retry_after_ms"))
+        out->answer.retry_after_ms = json_scan_whole(s);
+    else if (limiter_answer_is_name(name, "reason"))
+        out->answer.reason = json_scan_text(s);
+    else if (limiter_answer_is_name(name, "limit"))
+        out->answer.limit = json_scan_text(s);
     else
         json_scan_skip(s);
 }
@@ -86,7 +86,7 @@ bool limiter_answer_read(char *body, size_t size, struct limiter_answer *out)
     while (json_scan_more(&s, '}', &first))
         limiter_answer_read_member(&s, out);
     json_scan_finish(&s);
-    out->shown.levels = out->levels;
+    out->answer.balances = out->balances;
     return !s.failed;
 }
 

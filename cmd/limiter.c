@@ -272,7 +272,7 @@ static bool limiter_show(const struct limiter_line *l, const struct buffer *answ
         return true;
     }
     if (json_parse(l->parser, buffer_slice(answer), &root) != STATUS_OK) {
-        fputs("weir limiter: the answer is no JSON\n", stderr);
+        fputs("weir limiter: the answer is not JSON\n", stderr);
         return false;
     }
     switch (l->verb) {

@@ -2,7 +2,7 @@
 #include "lab/scenario_limit.h"
 
 #include "base/instant.h"
-#include "router/limiter/levels.h"
+#include "router/limiter/limit_scope.h"
 
 #define AT(member) offsetof(struct scenario_limit, member)
 #define FIELDS_END   \
@@ -36,8 +36,8 @@ bool scenario_limit_read(struct reading *r, const struct document_node *n, void 
     if (!fields_read(r, n, scenario_limit_fields, l))
         return false;
     l->refill = l->refill == 0 ? l->capacity : l->refill;
-    if (!words_is_plain(slice_of(l->resource), WORDS_NAME_MAX) ||
-        (l->entity != NULL && !words_is_plain(slice_of(l->entity), WORDS_NAME_MAX)))
+    if (!limiter_name_is_plain(slice_of(l->resource), LIMITER_ENTITY_MAX) ||
+        (l->entity != NULL && !limiter_name_is_plain(slice_of(l->entity), LIMITER_ENTITY_MAX)))
         return reading_fail(r, n,
                             "entities and resources of limits have letters, digits, _, . and -");
     if (l->smallest > l->capacity)
@@ -94,7 +94,8 @@ static bool check_members(struct reading *r, const struct document_node *n,
 static bool has_entities(const struct load_keys *k)
 {
     return !load_keys_share_one(k) &&
-           (k->kind != LOAD_KEYS_SINGLE || words_is_plain(slice_of(k->single), WORDS_NAME_MAX));
+           (k->kind != LOAD_KEYS_SINGLE ||
+            limiter_name_is_plain(slice_of(k->single), LIMITER_ENTITY_MAX));
 }
 
 bool scenario_limit_check_workload(struct reading *r, const struct document_node *n,

@@ -3,8 +3,8 @@
 
 #include "router/admin/pages.h"
 #include "router/cors.h"
-#include "router/limiter/pages.h"
-#include "router/limiter/words.h"
+#include "router/limiter/limiter_error.h"
+#include "router/limiter/limiter_operations.h"
 #include "router/operations/serve.h"
 
 static const char AMZ_JSON[] = "application/x-amz-json-1.0";
@@ -32,8 +32,8 @@ void endpoints_answer_fault(struct router *r, struct client *c, const char *type
     if (is_of_limiter(c)) {
         if (r->fault.text.size == 0)
             buffer_append_text(&r->fault.text, "The body is no JSON");
-        words_fail_write(&r->scratch, &r->fault);
-        endpoints_answer(r, c, words_fail_status(&r->fault), "application/json",
+        limiter_error_write(&r->scratch, &r->fault);
+        endpoints_answer(r, c, limiter_error_status(&r->fault), "application/json",
                          buffer_slice(&r->scratch));
         return;
     }

@@ -7,9 +7,9 @@
 #include "base/settings/http.h"
 #include "base/settings/requests.h"
 #include "router/admission/limit.h"
-#include "router/limiter/session.h"
-#include "router/limiter/tend.h"
-#include "router/limiter/turns.h"
+#include "router/limiter/bucket_maintenance.h"
+#include "router/limiter/limiter_call.h"
+#include "router/limiter/transaction_queue.h"
 #include "router/operations/reading.h"
 #include "router/shedding.h"
 #include "router/silence.h"
@@ -108,8 +108,8 @@ void router_set_wall_clock(struct router *r, struct instant now, int64_t wall_ms
     r->wall_ms = wall_ms;
     r->wall_at = now;
     r->date_until = now;
-    if (r->limiter->look.queue == NULL)
-        timer_start(&r->limiter->look, &r->limiter->looks, now);
+    if (r->limiter->check_timer.queue == NULL)
+        timer_start(&r->limiter->check_timer, &r->limiter->check_timers, now);
 }
 
 bool router_refuse_memory(struct router *r)
@@ -275,10 +275,10 @@ struct instant router_deadline(const struct router *r)
     next = instant_earlier(next, timer_queue_next(&r->looks));
     next = instant_earlier(next, timer_queue_next(&r->limit_waits));
     next = instant_earlier(next, timer_queue_next(&r->own.waits));
-    next = instant_earlier(next, timer_queue_next(&r->limiter->pauses));
-    next = instant_earlier(next, timer_queue_next(&r->limiter->deadlines));
-    next = instant_earlier(next, timer_queue_next(&r->limiter->looks));
-    next = instant_earlier(next, timer_queue_next(&r->limiter->turns));
+    next = instant_earlier(next, timer_queue_next(&r->limiter->retry_timers));
+    next = instant_earlier(next, timer_queue_next(&r->limiter->deadline_timers));
+    next = instant_earlier(next, timer_queue_next(&r->limiter->check_timers));
+    next = instant_earlier(next, timer_queue_next(&r->limiter->queue_timers));
     for (int i = 0; i < BACKOFFS; i++)
         next = instant_earlier(next, timer_queue_next(&r->backoffs[i]));
     return instant_earlier(next, gac_client_deadline(r->gac));
@@ -313,14 +313,14 @@ void router_tick(struct router *r, struct instant now)
         subrequest_own_over(r, TIMER_OWNER(t, struct subrequest, own));
     while ((t = timer_queue_expire(&r->limit_waits, now)) != NULL)
         limit_wait_over(r, TIMER_OWNER(t, struct subrequest, backoff));
-    while ((t = timer_queue_expire(&r->limiter->pauses, now)) != NULL)
-        session_pause_over(TIMER_OWNER(t, struct session, pause));
-    while ((t = timer_queue_expire(&r->limiter->deadlines, now)) != NULL)
-        session_deadline(TIMER_OWNER(t, struct session, deadline));
-    if (timer_queue_expire(&r->limiter->looks, now) != NULL)
-        tend_look(r);
-    if (timer_queue_expire(&r->limiter->turns, now) != NULL)
-        turns_go_on(r);
+    while ((t = timer_queue_expire(&r->limiter->retry_timers, now)) != NULL)
+        limiter_call_retry_due(TIMER_OWNER(t, struct limiter_call, retry_timer));
+    while ((t = timer_queue_expire(&r->limiter->deadline_timers, now)) != NULL)
+        limiter_call_time_out(TIMER_OWNER(t, struct limiter_call, deadline));
+    if (timer_queue_expire(&r->limiter->check_timers, now) != NULL)
+        maintenance_run(r);
+    if (timer_queue_expire(&r->limiter->queue_timers, now) != NULL)
+        transaction_queue_run(r);
     call_go_on(r);
     gac_client_tick(r->gac, now);
     router_event_end(r);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "router/json/json.h"
-#include "router/limiter/levels.h"
+#include "router/limiter/limit_scope.h"
 
 /* All lends from the page. */
 struct limit_item {

@@ -69,7 +69,7 @@ static void plan_short_times(struct plan *plan, struct prng *p)
     c->salting_keep_ms = keep_ms;
 }
 
-/* The rate limiter needs clocks that differ by less than LIMITER_KNOWN_MS. A clock that is ahead
+/* The rate limiter needs clocks that differ by less than LIMITER_SHARD_MAP_TTL_MS. A clock that is ahead
  * trims records of streams early, and forgets tokens early. */
 static void plan_wall(struct plan *plan, const struct sim_options *o)
 {

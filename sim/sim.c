@@ -135,7 +135,7 @@ static void process_spins(void *context, uint32_t process)
 
 /* ---- making the world ---- */
 
-/* The rate limiter needs clocks that differ by less than LIMITER_KNOWN_MS. Short times need more.
+/* The rate limiter needs clocks that differ by less than LIMITER_SHARD_MAP_TTL_MS. Short times need more.
  * */
 static void lessen_skews(struct sim *s)
 {

@@ -1,18 +1,18 @@
-/* bucket.c - shares, refilling, dividing, absorbing: arithmetic only. */
+/* bucket.c - shares, refilling, dividing, merging: arithmetic only. */
 #include "engine/limiter/bucket_internal.h"
 
 #include "replication/raft_mutation.h"
 
-const struct limiter_limit limiter_writes = {
+const struct limiter_limit limiter_write_limit = {
     .name = {(const uint8_t *)LIMITER_WRITES_NAME, sizeof LIMITER_WRITES_NAME - 1},
     .capacity = LIMITER_WRITES_MWCU,
     .amount = LIMITER_WRITES_MWCU,
     .period_ms = 1000,
-    .least = LIMITER_LEAST_MTOK,
+    .request_min = LIMITER_REQUEST_MIN_MTOK,
 };
 
 _Static_assert(1 << (LIMITER_SIZES - 1) == LIMITER_SHARDS_MAX, "a place in `grown` for each size");
-_Static_assert(INT64_MAX / 4 > LIMITER_MTOK_MAX, "sums of a few levels do not overflow");
+_Static_assert(INT64_MAX / 4 > LIMITER_MTOK_MAX, "sums of a few balances do not overflow");
 
 /* ---- shards ---- */
 
@@ -22,10 +22,10 @@ uint32_t limiter_size_of(uint32_t shard)
     return shard == 0 ? 0 : 32 - (uint32_t)__builtin_clz(shard);
 }
 
-uint32_t limiter_parent(uint32_t shard)
+uint32_t limiter_parent_shard(uint32_t shard)
 {
     must(shard > 0);
-    return shard & ~(limiter_born(shard) / 2);
+    return shard & ~(limiter_size_at_creation(shard) / 2);
 }
 
 int64_t limiter_share(int64_t whole, uint32_t shard, uint32_t shards)
@@ -35,19 +35,19 @@ int64_t limiter_share(int64_t whole, uint32_t shard, uint32_t shards)
     return whole / shards + (shard < whole % shards);
 }
 
-uint32_t limiter_shards_most(const struct limiter_limits *limits)
+uint32_t limiter_shards_max(const struct limiter_limits *limits)
 {
-    uint32_t most = LIMITER_SHARDS_MAX;
+    uint32_t max = LIMITER_SHARDS_MAX;
     for (uint32_t i = 0; i < limits->count; i++) {
-        while (most > 1 && limits->at[i].capacity / most < limits->at[i].least)
-            most /= 2;
+        while (max > 1 && limits->at[i].capacity / max < limits->at[i].request_min)
+            max /= 2;
     }
-    return most;
+    return max;
 }
 
 /* ---- limits ---- */
 
-static bool name_is_sound(struct slice name)
+static bool limit_name_is_valid(struct slice name)
 {
     if (name.size == 0 || name.size > LIMITER_NAME_MAX)
         return false;
@@ -60,34 +60,34 @@ static bool name_is_sound(struct slice name)
     return true;
 }
 
-static const char *limit_fault(const struct limiter_limit *l)
+static const char *limiter_limit_fault(const struct limiter_limit *l)
 {
-    if (!name_is_sound(l->name))
-        return "a limit's name has 1 to 64 letters, digits, '_', '.' or '-'";
+    if (!limit_name_is_valid(l->name))
+        return "a limit's name must have 1 to 64 letters, digits, '_', '.' or '-'";
     if (slice_is(l->name, LIMITER_WRITES_NAME))
         return "the name 'wcu' is reserved";
     if (l->capacity < 1000 || l->capacity > LIMITER_MTOK_MAX)
-        return "a capacity is from 1 to 1000000000000";
+        return "a capacity must be from 1 to 1000000000000";
     if (l->amount < 1000 || l->amount > LIMITER_MTOK_MAX)
-        return "a refill amount is from 1 to 1000000000000";
+        return "a refill amount must be from 1 to 1000000000000";
     if (l->period_ms < 1 || l->period_ms > LIMITER_PERIOD_MAX)
-        return "a refill period is from 1 ms to 366 days";
-    if (l->least < 1 || l->least > l->capacity)
-        return "the smallest request is more than 0 and at most the capacity";
+        return "a refill period must be from 1 ms to 366 days";
+    if (l->request_min < 1 || l->request_min > l->capacity)
+        return "the smallest request must be more than 0 and at most the capacity";
     return NULL;
 }
 
 const char *limiter_limits_fault(const struct limiter_limits *limits)
 {
     if (limits->count < 1 || limits->count > LIMITER_LIMITS_MAX)
-        return "a bucket has 1 to 8 limits";
+        return "a bucket must have 1 to 8 limits";
     for (uint32_t i = 0; i < limits->count; i++) {
-        const char *fault = limit_fault(&limits->at[i]);
+        const char *fault = limiter_limit_fault(&limits->at[i]);
         if (fault != NULL)
             return fault;
         for (uint32_t k = 0; k < i; k++) {
             if (slice_equal(limits->at[i].name, limits->at[k].name))
-                return "two limits have the same name";
+                return "two limits must not have the same name";
         }
     }
     return NULL;
@@ -104,37 +104,38 @@ uint32_t limiter_limit_find(const struct limiter_limits *limits, struct slice na
 /* ---- time ---- */
 
 /* The whole mtok that `elapsed` ms add, saturated; `part` gets the rest. */
-static int64_t level_minted(int64_t amount, int64_t period_ms, int64_t elapsed, int64_t *part)
+static int64_t balance_refill_mtok(int64_t amount, int64_t period_ms, int64_t elapsed,
+                                   int64_t *fraction)
 {
     uint64_t small;
     if (__builtin_expect(!__builtin_mul_overflow((uint64_t)amount, (uint64_t)elapsed, &small) &&
-                             !__builtin_add_overflow(small, (uint64_t)*part, &small),
+                             !__builtin_add_overflow(small, (uint64_t)*fraction, &small),
                          1)) {
-        const uint64_t minted = small / (uint64_t)period_ms;
-        *part = (int64_t)(small % (uint64_t)period_ms);
-        return minted > INT64_MAX ? INT64_MAX : (int64_t)minted;
+        const uint64_t refilled = small / (uint64_t)period_ms;
+        *fraction = (int64_t)(small % (uint64_t)period_ms);
+        return refilled > INT64_MAX ? INT64_MAX : (int64_t)refilled;
     }
-    const __int128 large = (__int128)amount * elapsed + *part;
-    const __int128 minted = large / period_ms;
-    *part = (int64_t)(large % period_ms);
-    return minted > INT64_MAX ? INT64_MAX : (int64_t)minted;
+    const __int128 large = (__int128)amount * elapsed + *fraction;
+    const __int128 refilled = large / period_ms;
+    *fraction = (int64_t)(large % period_ms);
+    return refilled > INT64_MAX ? INT64_MAX : (int64_t)refilled;
 }
 
-void limiter_refill(struct limiter_level *level, const struct limiter_limit *limit, uint32_t shard,
-                    uint32_t shards, int64_t now_ms)
+void limiter_refill(struct limiter_balance *balance, const struct limiter_limit *limit,
+                    uint32_t shard, uint32_t shards, int64_t now_ms)
 {
-    const int64_t room = limiter_share(limit->capacity, shard, shards) - level->tokens;
+    const int64_t room = limiter_share(limit->capacity, shard, shards) - balance->tokens;
     must(room >= 0); /* LIMITER-2 */
-    must(level->part >= 0);
-    must(level->part < limit->period_ms);
-    must(level->at_ms >= 0);
-    if (now_ms <= level->at_ms)
+    must(balance->fraction >= 0);
+    must(balance->fraction < limit->period_ms);
+    must(balance->at_ms >= 0);
+    if (now_ms <= balance->at_ms)
         return;
     const int64_t amount = limiter_share(limit->amount, shard, shards);
-    const int64_t minted =
-        level_minted(amount, limit->period_ms, now_ms - level->at_ms, &level->part);
-    level->tokens += minted < room ? minted : room;
-    level->at_ms = now_ms;
+    const int64_t refilled =
+        balance_refill_mtok(amount, limit->period_ms, now_ms - balance->at_ms, &balance->fraction);
+    balance->tokens += refilled < room ? refilled : room;
+    balance->at_ms = now_ms;
 }
 
 int64_t limiter_refill_ms(int64_t mtok, int64_t amount, int64_t period_ms)
@@ -144,58 +145,58 @@ int64_t limiter_refill_ms(int64_t mtok, int64_t amount, int64_t period_ms)
     return mtok <= 0 ? 0 : wait > LIMITER_WAIT_MS_MAX ? LIMITER_WAIT_MS_MAX : (int64_t)wait;
 }
 
-int64_t limiter_wait_ms(const struct limiter_level *level, const struct limiter_limit *limit,
+int64_t limiter_wait_ms(const struct limiter_balance *balance, const struct limiter_limit *limit,
                         uint32_t shard, uint32_t shards, int64_t tokens)
 {
-    if (tokens <= level->tokens)
+    if (tokens <= balance->tokens)
         return 0;
     const int64_t amount = limiter_share(limit->amount, shard, shards);
     if (tokens > limiter_share(limit->capacity, shard, shards) || amount == 0)
         return INT64_MAX;
     const __int128 missing =
-        ((__int128)tokens - level->tokens) * limit->period_ms - level->part; /* > 0 */
+        ((__int128)tokens - balance->tokens) * limit->period_ms - balance->fraction; /* > 0 */
     const __int128 wait = (missing + amount - 1) / amount;
     return wait > INT64_MAX ? INT64_MAX : (int64_t)wait;
 }
 
-void limiter_levels_fill(struct limiter_level *levels, const struct limiter_limits *limits,
-                         uint32_t shard, uint32_t shards, int64_t now_ms)
+void limiter_balances_fill(struct limiter_balance *balances, const struct limiter_limits *limits,
+                           uint32_t shard, uint32_t shards, int64_t now_ms)
 {
     for (uint32_t i = 0; i < limits->count; i++)
-        levels[i] = (struct limiter_level){
+        balances[i] = (struct limiter_balance){
             .tokens = limiter_share(limits->at[i].capacity, shard, shards), .at_ms = now_ms};
 }
 
-void limiter_levels_refill(struct limiter_level *levels, const struct limiter_limits *limits,
-                           uint32_t shard, uint32_t shards, int64_t now_ms)
+void limiter_balances_refill(struct limiter_balance *balances, const struct limiter_limits *limits,
+                             uint32_t shard, uint32_t shards, int64_t now_ms)
 {
     for (uint32_t i = 0; i < limits->count; i++) {
-        const int64_t tokens = levels[i].tokens;
-        limiter_refill(&levels[i], &limits->at[i], shard, shards, now_ms);
+        const int64_t tokens = balances[i].tokens;
+        limiter_refill(&balances[i], &limits->at[i], shard, shards, now_ms);
         if (MUTATED(RAFT_MUTATION_LIMITER_SHARED_TIME))
-            levels[i].part = 0;
+            balances[i].fraction = 0;
         if (MUTATED(RAFT_MUTATION_LIMITER_DRY_SHARDS) && shard > 0)
-            levels[i].tokens = tokens;
+            balances[i].tokens = tokens;
     }
 }
 
-void limiter_levels_convert(struct limiter_level *levels, const struct limiter_limits *from,
-                            const struct limiter_limits *to, uint32_t shard, uint32_t shards,
-                            int64_t now_ms)
+void limiter_balances_convert(struct limiter_balance *balances, const struct limiter_limits *from,
+                              const struct limiter_limits *to, uint32_t shard, uint32_t shards,
+                              int64_t now_ms)
 {
-    struct limiter_level old[LIMITER_LIMITS_MAX];
-    memcpy(old, levels, sizeof old);
-    limiter_levels_refill(old, from, shard, shards, now_ms);
-    limiter_levels_fill(levels, to, shard, shards, now_ms);
+    struct limiter_balance old[LIMITER_LIMITS_MAX];
+    memcpy(old, balances, sizeof old);
+    limiter_balances_refill(old, from, shard, shards, now_ms);
+    limiter_balances_fill(balances, to, shard, shards, now_ms);
     for (uint32_t i = 0; i < to->count; i++) {
         const uint32_t k = limiter_limit_find(from, to->at[i].name);
         if (k == from->count)
             continue;
-        if (old[k].tokens < levels[i].tokens)
-            levels[i].tokens = old[k].tokens;
-        levels[i].at_ms = old[k].at_ms;
-        levels[i].part =
-            (int64_t)((__int128)old[k].part * to->at[i].period_ms / from->at[k].period_ms);
+        if (old[k].tokens < balances[i].tokens)
+            balances[i].tokens = old[k].tokens;
+        balances[i].at_ms = old[k].at_ms;
+        balances[i].fraction =
+            (int64_t)((__int128)old[k].fraction * to->at[i].period_ms / from->at[k].period_ms);
     }
 }
 
@@ -218,11 +219,11 @@ void limiter_bucket_set_limits(struct limiter_bucket *b, const struct limiter_li
         b->taken[i] = taken[k];
         b->taken_before[i] = before[k];
     }
-    limiter_levels_convert(b->levels, &b->limits, limits, b->shard, b->shards, now_ms);
-    for (uint32_t i = 0; i < b->gift_count; i++) {
-        struct limiter_gift *g = &b->gifts[i];
-        limiter_levels_convert(g->levels, &b->limits, limits, g->child, limiter_born(g->child),
-                               now_ms);
+    limiter_balances_convert(b->balances, &b->limits, limits, b->shard, b->shards, now_ms);
+    for (uint32_t i = 0; i < b->reserved_count; i++) {
+        struct limiter_reserved_share *g = &b->reserved[i];
+        limiter_balances_convert(g->balances, &b->limits, limits, g->child,
+                                 limiter_size_at_creation(g->child), now_ms);
     }
     b->limits = *limits;
 }
@@ -231,39 +232,39 @@ void limiter_bucket_divide(struct limiter_bucket *b, uint64_t epoch, int64_t now
 {
     const uint32_t child = b->shard + b->shards;
     must(child < LIMITER_SHARDS_MAX);
-    must(b->gift_count < LIMITER_SIZES);
-    struct limiter_gift *gift = &b->gifts[b->gift_count++];
-    *gift = (struct limiter_gift){.child = child, .epoch = epoch};
+    must(b->reserved_count < LIMITER_SIZES);
+    struct limiter_reserved_share *reserved = &b->reserved[b->reserved_count++];
+    *reserved = (struct limiter_reserved_share){.child = child, .epoch = epoch};
     b->shards *= 2;
     b->changed_ms = now_ms;
     for (uint32_t i = 0; i < b->limits.count; i++) {
         const int64_t capacity = b->limits.at[i].capacity;
-        struct limiter_level *own = &b->levels[i];
+        struct limiter_balance *own = &b->balances[i];
         const int64_t half = own->tokens / 2; /* debt, too */
-        gift->levels[i] = (struct limiter_level){.tokens = half, .at_ms = now_ms};
+        reserved->balances[i] = (struct limiter_balance){.tokens = half, .at_ms = now_ms};
         own->tokens -= half;
         must(own->tokens <= limiter_share(capacity, b->shard, b->shards)); /* LIMITER-1 */
         must(half <= limiter_share(capacity, child, b->shards));
     }
     if (MUTATED(RAFT_MUTATION_LIMITER_MINT))
-        limiter_levels_fill(gift->levels, &b->limits, child, b->shards, now_ms);
+        limiter_balances_fill(reserved->balances, &b->limits, child, b->shards, now_ms);
 }
 
-void limiter_bucket_absorb(struct limiter_bucket *b, const struct limiter_level *levels,
-                           int64_t now_ms)
+void limiter_bucket_merge_in(struct limiter_bucket *b, const struct limiter_balance *balances,
+                             int64_t now_ms)
 {
-    must(b->gift_count > 0);
-    b->gift_count--;
+    must(b->reserved_count > 0);
+    b->reserved_count--;
     b->shards /= 2;
     b->changed_ms = now_ms;
     for (uint32_t i = 0; i < b->limits.count; i++) {
         const struct limiter_limit *limit = &b->limits.at[i];
         const int64_t full = limiter_share(limit->capacity, b->shard, b->shards);
-        struct limiter_level *own = &b->levels[i];
-        own->tokens += levels[i].tokens;
-        own->part += levels[i].part;
-        if (own->part >= limit->period_ms) { /* two fractions make a whole one */
-            own->part -= limit->period_ms;
+        struct limiter_balance *own = &b->balances[i];
+        own->tokens += balances[i].tokens;
+        own->fraction += balances[i].fraction;
+        if (own->fraction >= limit->period_ms) { /* two fractions make a whole one */
+            own->fraction -= limit->period_ms;
             own->tokens++;
         }
         if (own->tokens > full)
@@ -273,27 +274,27 @@ void limiter_bucket_absorb(struct limiter_bucket *b, const struct limiter_level 
     }
 }
 
-/* The time at which the shard is full, and its gift, too, in the item of the shard that it came from.
- * As long as the gift is not full, the shard has more than the gift by at most what was given back to
- * it beyond what was taken from it. */
+/* The time at which the shard is full, and its reserved share in its parent's item, too. As long as
+ * the reserved share is not full, the shard has more than that by at most what was given back to it
+ * beyond what was taken from it. */
 static int64_t bucket_full_ms(const struct limiter_bucket *b, uint32_t i)
 {
     const struct limiter_limit *limit = &b->limits.at[i];
-    struct limiter_level level = b->levels[i];
+    struct limiter_balance balance = b->balances[i];
     const __int128 taken = (__int128)b->taken[i] - b->taken_before[i];
     if (taken < -LIMITER_MTOK_MAX)
-        level.tokens -= LIMITER_MTOK_MAX;
+        balance.tokens -= LIMITER_MTOK_MAX;
     else if (taken < 0)
-        level.tokens += (int64_t)taken;
+        balance.tokens += (int64_t)taken;
     const int64_t full = limiter_share(limit->capacity, b->shard, b->shards);
-    const int64_t wait = limiter_wait_ms(&level, limit, b->shard, b->shards, full);
-    return wait < LIMITER_TIME_MAX ? level.at_ms + wait : LIMITER_TIME_MAX;
+    const int64_t wait = limiter_wait_ms(&balance, limit, b->shard, b->shards, full);
+    return wait < LIMITER_TIME_MAX ? balance.at_ms + wait : LIMITER_TIME_MAX;
 }
 
 int64_t limiter_bucket_expiry_s(const struct limiter_bucket *b)
 {
-    int64_t full_ms = b->closed ? b->changed_ms : b->writes.at_ms;
-    if (b->gift_count > 0)
+    int64_t full_ms = b->sealed ? b->changed_ms : b->write_balance.at_ms;
+    if (b->reserved_count > 0)
         return 0; /* LIMITER-6 */
     for (uint32_t i = 0; i < b->limits.count; i++) {
         const int64_t at_ms = bucket_full_ms(b, i);

@@ -1,44 +1,50 @@
 /* bucket.h - buckets of the rate limiter: token buckets of applications, kept in ordinary items.
  *
- * A bucket belongs to an entity and a resource, and has several limits. It has 1, 2, 4, .. shards; each
- * shard is one item with all limits. A shard has its share of each limit: capacity and refill divided
- * by the number of shards, the remainder given to the shards with the lowest numbers.
+ * A bucket belongs to an entity and a resource, and has several limits. It has 1, 2, 4, .. shards;
+ * each shard is one item with all limits. A shard has its share of each limit: capacity and refill
+ * divided by the number of shards, the remainder given to the shards with the lowest numbers.
  *
  * The leader of an item's partition runs a command on the item: one write, no read. Time is the
  * leader's wall clock, an argument; for a shard it never moves back.
  * Units: tokens are thousandths (`mtok`), times are milliseconds since 1970.
  *
  * Invariants
- *   LIMITER-1  The shares of all shards of any number add up to the limit. Two shards that come from
- *              one have together its share.
- *   LIMITER-2  tokens <= share of the capacity. Below 0 tokens are debt: only LIMITER_ADJUST makes it.
- *   LIMITER-3  Refilling at t1 and t2 equals refilling once at t2: the fraction is kept (`part`).
- *   LIMITER-4  Doubling, merging, and messages that are lost, late or doubled make no tokens.
- *   LIMITER-5  Each limit has its own refill time: a slow limit is not starved by frequent requests.
- *   LIMITER-6  A shard has one gift for each number of shards to which it has divided. An item with
- *              gifts has no time to live: it says which part of its share other shards have.
+ *   LIMITER-1  The shares of all shards of any number add up to the limit. Two shards that come
+ *              from one have together its share.
+ *   LIMITER-2  tokens <= share of the capacity. Below 0 tokens are debt: only LIMITER_ADJUST makes
+ *              it.
+ *   LIMITER-3  Refilling at t1 and t2 equals refilling once at t2: `fraction` is kept.
+ *   LIMITER-4  Growth, merging, and messages that are lost, late or doubled make no tokens.
+ *   LIMITER-5  Each limit has its own refill time: a slow limit is not starved by frequent
+ *              requests.
+ *   LIMITER-6  A shard has one reserved share for each number of shards to which it has divided. An
+ *              item with reserved shares has no time to live: it says which part of its share other
+ *              shards have.
  *
- * How shards come and go. Shard 0 has the true number of shards (`count`), its epoch, and for each
- * power of two the epoch at which the bucket grew to it last (`grown`). Commands tell what their sender
- * knows of that. Shard j of n divides when it is told of 2n: it keeps its share and sets aside a gift,
- * the tokens of shard j + n. The gift stays in the item of shard j. Whoever finds no shard j + n asks
- * shard j for the gift (LIMITER_GIVE) and makes the shard of it (LIMITER_OPEN). A shard that was made
- * is not made again in the same epoch. A shard that has expired was full, and so is what its gift has
- * become meanwhile.
- * Merging: shard 0 halves `count` (LIMITER_HALVE). Each shard that goes is closed (LIMITER_CLOSE), and
- * its tokens go to the shard that it came from (LIMITER_ABSORB). When all have, LIMITER_HALVED: the epoch
- * moves on, and `grown` is 0 for the number that was given up. A closed item stays, until it expires, so
- * that no late command opens it again. A shard that was made of a gift after its LIMITER_ABSORB was
- * answered may divide once more, because an old command tells it to. It takes the gift back when it
- * hears that the merging is over.
+ * Growth. Shard 0 has the true shard map: the number of shards (`count`), its epoch, and for each
+ * power of two the epoch at which the bucket grew to it last (`grown`). A command brings its
+ * sender's copy of the shard map. Shard j of n divides when a command brings a map of 2n shards: it
+ * keeps its share and reserves the tokens of shard j + n, its child. The reserved share stays in
+ * the item of shard j. A sender that finds no shard j + n asks shard j for the reserved share
+ * (LIMITER_RESERVE_CHILD) and creates the child of it (LIMITER_CREATE_CHILD). A child is not
+ * created again in the same epoch. A shard that has expired was full, and so is what its reserved
+ * share has become meanwhile.
  *
- * What senders must heed: all this holds while closed items stay. A sender forgets what it knows of a
- * bucket's shards LIMITER_KNOWN_MS after it has read shard 0, and a command arrives within
- * LIMITER_KNOWN_MS or never (`until_ms`). `known` of a LIMITER_OPEN is at least as new as the epoch of
- * the shard that had the gift.
+ * Merging. Shard 0 halves `count` (LIMITER_MERGE_BEGIN). Each shard that goes is sealed
+ * (LIMITER_SEAL), and its tokens go to its parent (LIMITER_MERGE_IN). When all have, the merging is
+ * committed (LIMITER_MERGE_COMMIT): the epoch moves on, and `grown` is 0 for the number that was
+ * given up. A sealed item stays until it expires, so that no late command creates the shard again.
+ * A shard that was created after its parent was merged may divide once more, because an old command
+ * brings an old map. It takes the reserved share back when a command brings the map after the
+ * merging.
  *
- * The hidden limit `wcu` is what one partition key may be written: 1,000 write units a second. It is
- * not divided. Not here: who sends commands, and where an item is (router/limiter). */
+ * What senders must heed: all this holds while sealed items stay. A sender drops its copy of a
+ * shard map LIMITER_SHARD_MAP_TTL_MS after it has read shard 0, and a command arrives within
+ * LIMITER_SHARD_MAP_TTL_MS or never (`expires_ms`). `sender_map` of a LIMITER_CREATE_CHILD is at
+ * least as new as the epoch of the shard that had the reserved share.
+ *
+ * The hidden limit `wcu` is what one partition key may be written: 1,000 write units a second. It
+ * is not divided. Not here: who sends commands, and where an item is (router/limiter). */
 #pragma once
 
 #include "base/codec.h"
@@ -50,7 +56,7 @@ enum {
     LIMITER_SHARDS_MAX = 128,
     LIMITER_NAME_MAX = 64,         /* bytes of a limit's name */
     LIMITER_KEEP_MS = 3600 * 1000, /* an item expires so long after its limits are full */
-    LIMITER_KNOWN_MS = LIMITER_KEEP_MS / 4,
+    LIMITER_SHARD_MAP_TTL_MS = LIMITER_KEEP_MS / 4,
 };
 #define LIMITER_TIME_MAX   (INT64_C(1) << 53)     /* of times in ms, and of epochs */
 #define LIMITER_TOKENS_MAX INT64_C(1000000000000) /* of a limit */
@@ -60,8 +66,8 @@ enum {
 #define LIMITER_WAIT_MS_MAX INT64_C(999999999999999)
 #define LIMITER_WRITES_MWCU \
     INT64_C(1000000) /* the hidden limit: capacity, and refill in a second */
-#define LIMITER_WRITES_NAME "wcu"
-#define LIMITER_LEAST_MTOK  1000 /* the smallest useful request, if none is given */
+#define LIMITER_WRITES_NAME      "wcu"
+#define LIMITER_REQUEST_MIN_MTOK 1000 /* the smallest useful request, if none is given */
 
 /* A limit, as it was configured: of the whole bucket. */
 struct limiter_limit {
@@ -69,36 +75,36 @@ struct limiter_limit {
     int64_t capacity; /* mtok, > 0 */
     int64_t amount;   /* mtok refilled in each period, > 0 */
     int64_t period_ms;
-    int64_t least; /* mtok: the smallest useful request; no shard's share is smaller */
+    int64_t request_min; /* mtok: the smallest useful request; no shard's share is smaller */
 };
 
 struct limiter_limits {
     uint64_t version; /* a later change has a larger one; at most INT64_MAX */
-    uint32_t count;   /* of a command that needs no limits, and of a closed shard: may be 0 */
+    uint32_t count;   /* may be 0 in a command that needs no limits, and in a sealed shard */
     struct limiter_limit at[LIMITER_LIMITS_MAX];
 };
 
 /* The hidden limit. Its share is that of shard 0 of 1. */
-extern const struct limiter_limit limiter_writes;
+extern const struct limiter_limit limiter_write_limit;
 
 /* The tokens of one limit in one shard. */
-struct limiter_level {
-    int64_t tokens; /* mtok */
-    int64_t at_ms;  /* refilled up to here */
-    int64_t part;   /* of the next mtok: in [0, period_ms) / period_ms */
+struct limiter_balance {
+    int64_t tokens;   /* mtok */
+    int64_t at_ms;    /* refilled up to here */
+    int64_t fraction; /* of the next mtok: in [0, period_ms) / period_ms */
 };
 
-/* What a shard has set aside for one that will be made. Levels are in the order of the limits. */
-struct limiter_gift {
+/* The share that a shard has reserved for its child. Balances are in the order of the limits. */
+struct limiter_reserved_share {
     uint32_t child;
-    uint64_t epoch;                                  /* at which the bucket grew */
-    struct limiter_level levels[LIMITER_LIMITS_MAX]; /* at_ms is the same in all; the share is that
-                                                        of the shard when it was made */
+    uint64_t epoch; /* at which the bucket grew */
+    /* at_ms is the same in all; the share is that of the child when it was created */
+    struct limiter_balance balances[LIMITER_LIMITS_MAX];
 };
 
-/* What is known of a bucket's shards. */
-struct limiter_shards {
-    uint64_t epoch;                /* of the last change; 0: nothing is known */
+/* The number of a bucket's shards, and how it came to be. Shard 0 has the true one. */
+struct limiter_shard_map {
+    uint64_t epoch;                /* of the last change; 0: the map is not known */
     uint32_t count;                /* a power of two */
     uint64_t grown[LIMITER_SIZES]; /* [i]: the epoch at which the bucket grew to 2^i shards last;
                                       [0]: at which it was made. 0: it has fewer, and those that it
@@ -109,55 +115,57 @@ struct limiter_shards {
 struct limiter_bucket {
     uint32_t shard;
     uint32_t shards; /* its share is that of one of so many */
-    uint64_t epoch;  /* up to which it knows of changes of the number of shards */
-    bool closed;     /* merged into another shard, or never made: it takes nothing */
-    bool opened;     /* of a closed shard: it had been made; its levels are valid */
+    uint64_t epoch;  /* of the newest shard map that it has adopted */
+    bool sealed;     /* merged into its parent, or never created: it takes nothing */
+    bool created;    /* of a sealed shard: it had been created; its balances are valid */
     struct limiter_limits limits;
-    struct limiter_level levels[LIMITER_LIMITS_MAX];
+    struct limiter_balance balances[LIMITER_LIMITS_MAX];
     int64_t taken[LIMITER_LIMITS_MAX]; /* mtok in all, adjustments included */
-    /* mtok: `taken` less this is what was taken since the shard was made of its gift, by the shards that
-     * it has absorbed, too; below 0: more was given back. */
+    /* mtok: `taken` less this is what was taken since the shard was created of its reserved share,
+     * also by the shards that were merged into it; below 0: more was given back. */
     int64_t taken_before[LIMITER_LIMITS_MAX];
-    struct limiter_level writes; /* of the hidden limit, thousandths of write units */
-    uint32_t gift_count;
-    struct limiter_gift gifts[LIMITER_SIZES]; /* by child, ascending */
-    int64_t admitted;                         /* requests, since it was made */
-    int64_t refused;                          /* requests that routers have told of */
-    int64_t changed_ms;                       /* when it last heard of another number of shards */
+    struct limiter_balance write_balance; /* of the hidden limit, thousandths of write units */
+    uint32_t reserved_count;
+    struct limiter_reserved_share reserved[LIMITER_SIZES]; /* by child, ascending */
+    int64_t admitted;                                      /* requests, since it was made */
+    int64_t refused;    /* requests, as routers have reported them */
+    int64_t changed_ms; /* when its number of shards changed last */
     /* of shard 0 */
-    struct limiter_shards truth;
-    bool merging; /* shards from truth.count on are not all closed and absorbed yet */
+    struct limiter_shard_map shard_map;
+    bool merging; /* shards from shard_map.count on are not all sealed and merged yet */
 };
 
 enum limiter_verb {
-    LIMITER_TAKE = 1, /* takes `amounts`, or refuses; makes shard 0 */
-    LIMITER_ADJUST, /* takes `amounts`, below 0: gives back; into debt if need be; never refused for
-                          tokens, but debt ends at LIMITER_MTOK_MAX: LIMITER_DEEP */
-    LIMITER_DOUBLE, /* shard 0: twice as many shards, if the epoch is still the sender's */
-    LIMITER_GIVE,   /* sets aside the gift for `child`, unless that was done */
-    LIMITER_OPEN,   /* makes the shard of `gift` */
-    LIMITER_HALVE,  /* shard 0: half as many shards, if the epoch is still the sender's */
-    LIMITER_CLOSE,  /* of a shard that goes: takes nothing more */
-    LIMITER_ABSORB, /* takes over the tokens in `gift` of the closed shard gift.child */
-    LIMITER_HALVED, /* shard 0: all shards that go were absorbed. The epoch moves on */
-    LIMITER_CONFIGURE, /* nothing but the newer limits, and growth */
-    LIMITER_RESET,     /* fills all limits */
+    LIMITER_TAKE = 1, /* takes `amounts`, or refuses; creates shard 0 */
+    /* Takes `amounts`, below 0: gives back; into debt if need be. It is never refused for want of
+     * tokens, but debt ends at LIMITER_MTOK_MAX: LIMITER_DEBT_TOO_LARGE. */
+    LIMITER_ADJUST,
+    LIMITER_GROW,          /* shard 0: twice as many shards, if the epoch is still the sender's */
+    LIMITER_RESERVE_CHILD, /* reserves the share of `child`, unless that was done */
+    LIMITER_CREATE_CHILD,  /* to the child: creates it of `reserved_share` */
+    LIMITER_MERGE_BEGIN,   /* shard 0: half as many shards, if the epoch is still the sender's */
+    LIMITER_SEAL,          /* of a shard that goes: takes nothing more */
+    LIMITER_MERGE_IN,      /* takes over the tokens in `reserved_share` of its sealed child */
+    LIMITER_MERGE_COMMIT,  /* shard 0: all shards that go were merged. The epoch moves on */
+    LIMITER_CONFIGURE,     /* nothing but the newer limits, and growth */
+    LIMITER_RESET,         /* fills all limits */
     LIMITER_VERBS,
 };
 
-/* Why a command was not done; the item is as before. Numbers are never reused: replies carry them. */
+/* Why a command was not done; the item is as before. Numbers are never reused: replies carry
+ * them. */
 enum limiter_refusal {
     LIMITER_DONE = 0,
-    LIMITER_SHORT = 1,        /* a limit has too few tokens */
-    LIMITER_SHORT_WRITES = 2, /* the hidden limit has */
-    LIMITER_ABSENT = 3,       /* there is no such shard, or only one of a former epoch: open it */
-    LIMITER_CLOSED = 4,       /* the shard was merged into another one */
-    LIMITER_NO_CHANGE = 5,    /* it was done before, or the epoch has moved on */
-    LIMITER_LATE = 6,         /* after until_ms */
-    LIMITER_ELSEWHERE = 7,    /* the token may belong to another shard (`homed`) */
-    LIMITER_NO_LIMIT = 8,     /* an amount is for a limit that the bucket has no more */
-    LIMITER_NO_BUCKET = 9,    /* the item is none of a bucket */
-    LIMITER_DEEP = 10,        /* a limit would have more debt than LIMITER_MTOK_MAX */
+    LIMITER_TOO_FEW_TOKENS = 1,
+    LIMITER_TOO_FEW_WRITES = 2, /* the hidden limit has too few write units */
+    LIMITER_ABSENT = 3,    /* there is no such shard, or only one of a former epoch: create it */
+    LIMITER_SEALED = 4,    /* the shard was merged into its parent */
+    LIMITER_NO_CHANGE = 5, /* it was done before, or the epoch has moved on */
+    LIMITER_EXPIRED = 6,   /* the command came after expires_ms */
+    LIMITER_NOT_OWNER = 7, /* the token may belong to another shard (`token_has_owner`) */
+    LIMITER_NO_LIMIT = 8,  /* an amount is for a limit that the bucket does not have any more */
+    LIMITER_NO_BUCKET = 9, /* the item is not a bucket */
+    LIMITER_DEBT_TOO_LARGE = 10, /* a limit would have more debt than LIMITER_MTOK_MAX */
     LIMITER_REFUSALS,
 };
 
@@ -165,30 +173,34 @@ enum limiter_refusal {
 struct limiter_command {
     uint8_t verb;
     uint32_t shard;
-    struct limiter_shards known;
+    struct limiter_shard_map sender_map; /* the sender's copy of shard 0's map */
     struct limiter_limits limits;
     int64_t amounts[LIMITER_LIMITS_MAX]; /* TAKE, ADJUST: mtok, in the order of `limits` */
-    int64_t mwcu; /* of the hidden limit: what this write costs, and what earlier requests that left
-                         no trace have cost. More than LIMITER_WRITES_MWCU counts as that */
-    int64_t attempts; /* requests that were refused and not told yet */
-    int64_t until_ms; /* 0: for ever. Otherwise refuse from then on */
-    bool homed;       /* TAKE, ADJUST: only if `home` modulo the shard's number of shards is the
-                         shard, and the sender knows of all changes that the shard knows of */
-    uint64_t home;
-    uint32_t child;           /* GIVE */
-    struct limiter_gift gift; /* OPEN; ABSORB: with the epoch of the closed shard */
-    bool opened; /* ABSORB: the closed shard had been made; else the gift is still here */
+    /* Of the hidden limit: the cost of this write, and the deferred cost of earlier requests that
+     * left no trace. More than LIMITER_WRITES_MWCU counts as that. */
+    int64_t mwcu;
+    int64_t unreported_refusals; /* requests that the router has refused, and not reported yet */
+    int64_t expires_ms;          /* 0: never. Otherwise the command is refused from then on */
+    /* TAKE, ADJUST: the command is done only if `owner_key` modulo the shard's number of shards is
+     * the shard, and the sender's map is as new as the shard's. */
+    bool token_has_owner;
+    uint64_t owner_key;
+    uint32_t child; /* RESERVE_CHILD */
+    /* CREATE_CHILD. MERGE_IN: what the sealed child has, with the child's epoch. */
+    struct limiter_reserved_share reserved_share;
+    bool created; /* MERGE_IN: the child had been created; else its share is still reserved here */
 };
 
 /* The fields in their order; a reader fails on what cannot be. */
 void limiter_command_walk(struct codec *c, struct limiter_command *command);
 
-/* Runs the command on a sound item. `exists` false: there is no item yet, and `old` has only the
- * key. LIMITER_DONE: `out` gets the new item, with header and checksum. Otherwise nothing is appended. */
+/* Runs the command on a valid item. `exists` false: there is no item yet, and `old` has only the
+ * key. LIMITER_DONE: `out` gets the new item, with header and checksum. Otherwise nothing is
+ * appended. */
 enum limiter_refusal limiter_apply(const struct limiter_command *command, struct slice old,
                                    bool exists, int64_t now_ms, struct buffer *out);
 
-/* False: the item is none of a bucket. */
+/* False: the item is not a bucket. */
 bool limiter_bucket_decode(struct slice item, struct limiter_bucket *out);
 
 /* ---- arithmetic ---- */
@@ -196,20 +208,20 @@ bool limiter_bucket_decode(struct slice item, struct limiter_bucket *out);
 /* The shard's share of a capacity or an amount. */
 int64_t limiter_share(int64_t whole, uint32_t shard, uint32_t shards);
 /* Refills up to `now_ms`. */
-void limiter_refill(struct limiter_level *level, const struct limiter_limit *limit, uint32_t shard,
-                    uint32_t shards, int64_t now_ms);
+void limiter_refill(struct limiter_balance *balance, const struct limiter_limit *limit,
+                    uint32_t shard, uint32_t shards, int64_t now_ms);
 /* How long until that many mtok are refilled, rounded up; at most LIMITER_WAIT_MS_MAX. */
 int64_t limiter_refill_ms(int64_t mtok, int64_t amount, int64_t period_ms);
-/* From at_ms on, until the level has so many tokens by refilling alone; INT64_MAX: never, the share is
- * smaller. */
-int64_t limiter_wait_ms(const struct limiter_level *level, const struct limiter_limit *limit,
+/* From at_ms on, until the balance has so many tokens by refilling alone; INT64_MAX: never, the
+ * share is smaller. */
+int64_t limiter_wait_ms(const struct limiter_balance *balance, const struct limiter_limit *limit,
                         uint32_t shard, uint32_t shards, int64_t tokens);
 /* How many shards the limits allow: no share may be smaller than the smallest useful request. */
-uint32_t limiter_shards_most(const struct limiter_limits *limits);
+uint32_t limiter_shards_max(const struct limiter_limits *limits);
 /* What is wrong with the limits; NULL: nothing. A static text. */
 const char *limiter_limits_fault(const struct limiter_limits *limits);
 
-/* The shard that a shard comes from: without its highest bit. `shard` > 0. */
-uint32_t limiter_parent(uint32_t shard);
-/* The place in `grown` of the number of shards at which the shard came to be. */
+/* The parent of a shard, which has divided into both: without its highest bit. `shard` > 0. */
+uint32_t limiter_parent_shard(uint32_t shard);
+/* The place in `grown` of the number of shards at which the shard was created. */
 uint32_t limiter_size_of(uint32_t shard);

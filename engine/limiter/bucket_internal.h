@@ -5,8 +5,8 @@
 
 #include "engine/limiter/bucket.h"
 
-/* How many shards there were when the shard came to be. */
-static inline uint32_t limiter_born(uint32_t shard)
+/* How many shards there were when the shard was created. */
+static inline uint32_t limiter_size_at_creation(uint32_t shard)
 {
     return UINT32_C(1) << limiter_size_of(shard);
 }
@@ -22,28 +22,28 @@ static inline bool limiter_is_size(uint64_t shards)
     return shards > 0 && shards <= LIMITER_SHARDS_MAX && (shards & (shards - 1)) == 0;
 }
 
-/* The limit's place; limits->count: there is none with this name. */
+/* The limit's place; limits->count: no limit has this name. */
 uint32_t limiter_limit_find(const struct limiter_limits *limits, struct slice name);
 
-/* Full levels. */
-void limiter_levels_fill(struct limiter_level *levels, const struct limiter_limits *limits,
-                         uint32_t shard, uint32_t shards, int64_t now_ms);
-void limiter_levels_refill(struct limiter_level *levels, const struct limiter_limits *limits,
+/* Full balances. */
+void limiter_balances_fill(struct limiter_balance *balances, const struct limiter_limits *limits,
                            uint32_t shard, uint32_t shards, int64_t now_ms);
-/* Levels of `from` become levels of `to`: by name; new limits are full. */
-void limiter_levels_convert(struct limiter_level *levels, const struct limiter_limits *from,
-                            const struct limiter_limits *to, uint32_t shard, uint32_t shards,
-                            int64_t now_ms);
+void limiter_balances_refill(struct limiter_balance *balances, const struct limiter_limits *limits,
+                             uint32_t shard, uint32_t shards, int64_t now_ms);
+/* Balances of `from` become those of `to`: by name; new limits are full. */
+void limiter_balances_convert(struct limiter_balance *balances, const struct limiter_limits *from,
+                              const struct limiter_limits *to, uint32_t shard, uint32_t shards,
+                              int64_t now_ms);
 
 /* Takes on other limits. The bucket keeps the names' slices. */
 void limiter_bucket_set_limits(struct limiter_bucket *b, const struct limiter_limits *limits,
                                int64_t now_ms);
-/* Divides a bucket that was refilled: the new gift has half of its tokens. */
+/* Divides a bucket that was refilled: the new reserved share has half of its tokens. */
 void limiter_bucket_divide(struct limiter_bucket *b, uint64_t epoch, int64_t now_ms);
-/* The reverse: takes over the levels of the child of the last gift, which may have changed since. The
- * gift goes. */
-void limiter_bucket_absorb(struct limiter_bucket *b, const struct limiter_level *levels,
-                           int64_t now_ms);
+/* The reverse: takes over the balances of the child whose share was reserved last. They may have
+ * changed since. The reserved share goes. */
+void limiter_bucket_merge_in(struct limiter_bucket *b, const struct limiter_balance *balances,
+                             int64_t now_ms);
 
 /* When the item may go, in seconds since 1970; 0: never. */
 int64_t limiter_bucket_expiry_s(const struct limiter_bucket *b);

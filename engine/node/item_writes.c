@@ -369,9 +369,9 @@ static const char *write_command_fault(const struct request *q)
     struct limiter_command command;
     struct reader r = {q->write.limiter, false};
     if (q->write.condition.size > 0 || q->write.update.size > 0)
-        return "a limiter's command is the whole update";
+        return "a rate limiter command must be the whole update";
     limiter_command_walk(&(struct codec){.in = &r}, &command);
-    return r.failed || r.left.size > 0 ? "the limiter's command is none" : NULL;
+    return r.failed || r.left.size > 0 ? "the rate limiter command cannot be decoded" : NULL;
 }
 
 /* What is wrong with the request; NULL: nothing. */

@@ -1,11 +1,12 @@
 /* limiter.h - a client of weir's rate limiter, for applications.
  *
- * A client has one connection to a router, opened with the first request and kept. A call blocks, for at
- * most the time-out. One thread at a time may use a client; a lease may be used by any client, by one at a
- * time.
+ * A client has one connection to a router, opened with the first request and kept. A call blocks,
+ * for at most the time-out. One thread at a time may use a client; a lease may be used by any
+ * client, by one at a time.
  *
- * A request counts once: if no answer comes, the same request is sent again over a new connection, with
- * the same Idempotency-Key. After WEIR_LIMITER_UNAVAILABLE it is not known whether the request counted.
+ * A request counts once: if no answer comes, the same request is sent again over a new connection,
+ * with the same Idempotency-Key. After WEIR_LIMITER_UNAVAILABLE it is not known whether the request
+ * counted.
  *
  * Units: mtok = 1/1000 token, so that numbers with three decimals are exact.
  * Lifetimes: what an answer lends stays until the next call with the same client.
@@ -27,7 +28,7 @@ extern "C" {
 enum weir_limiter_status {
     WEIR_LIMITER_OK = 0,
     WEIR_LIMITER_REFUSED = 1,   /* nothing was taken: too few tokens. answer.retry_after_ms */
-    WEIR_LIMITER_NO_LIMITS = 2, /* no level has limits for the entity and the resource */
+    WEIR_LIMITER_NO_LIMITS = 2, /* no scope has limits for the entity and the resource */
     WEIR_LIMITER_LEASE = 3,     /* the lease has ended or expired, or was used otherwise */
     WEIR_LIMITER_INVALID = 4,   /* the request makes no sense; weir_limiter_error names the field */
     WEIR_LIMITER_UNAVAILABLE = 5, /* no answer within the time-out */
@@ -66,8 +67,8 @@ struct weir_limiter_request {
     uint32_t lease_ms; /* 0: no lease */
 };
 
-/* A limit of a bucket, after the request. */
-struct weir_limiter_level {
+/* The balance of a limit, after the request. */
+struct weir_limiter_balance {
     const char *entity;
     const char *name;
     int64_t capacity_mtok;
@@ -81,11 +82,18 @@ struct weir_limiter_answer {
     const char
         *reason; /* of a refusal: "limit", or "writes" if the bucket is being divided. NULL: none */
     const char *limit; /* of a refusal: the limit that is short. NULL: none */
-    const struct weir_limiter_level *levels;
-    uint32_t level_count;
+    union {
+        const struct weir_limiter_balance *balances;
+        const struct weir_limiter_balance *levels; /* the former name, for one version */
+    };
+    union {
+        uint32_t balance_count;
+        uint32_t level_count; /* the former name, for one version */
+    };
 };
+#define weir_limiter_level weir_limiter_balance /* the former name, for one version */
 
-/* WEIR_LIMITER_INVALID: the URL is none; *out is NULL. Nothing is sent yet. */
+/* WEIR_LIMITER_INVALID: the URL is not valid; *out is NULL. Nothing is sent yet. */
 WEIR_API enum weir_limiter_status weir_limiter_open(const struct weir_limiter_options *options,
                                                     struct weir_limiter **out);
 WEIR_API void weir_limiter_close(struct weir_limiter *client);
@@ -93,8 +101,8 @@ WEIR_API void weir_limiter_close(struct weir_limiter *client);
 /* Why the last call failed: one line. Lends until the next call. */
 WEIR_API const char *weir_limiter_error(const struct weir_limiter *client);
 
-/* Takes all amounts, or nothing. `lease`: NULL if lease_ms is 0; otherwise *lease gets a lease, or NULL
- * if there is none. Every lease ends with weir_limiter_lease_destroy. */
+/* Takes all amounts, or nothing. `lease`: NULL if lease_ms is 0; otherwise *lease gets a lease, or
+ * NULL if there is none. Every lease ends with weir_limiter_lease_destroy. */
 WEIR_API enum weir_limiter_status weir_limiter_acquire(struct weir_limiter *client,
                                                        const struct weir_limiter_request *request,
                                                        struct weir_limiter_lease **lease,
@@ -102,8 +110,8 @@ WEIR_API enum weir_limiter_status weir_limiter_acquire(struct weir_limiter *clie
 
 /* ---- leases: NULL is a lease of nothing, for which each of these does nothing and returns OK ----
  *
- * WEIR_LIMITER_UNAVAILABLE leaves the lease as it is: the same call may be made again. A call of another
- * kind may then find the lease used (WEIR_LIMITER_LEASE). */
+ * WEIR_LIMITER_UNAVAILABLE leaves the lease as it is: the same call may be made again. A call of
+ * another kind may then find the lease used (WEIR_LIMITER_LEASE). */
 
 /* Takes more, or is refused. */
 WEIR_API enum weir_limiter_status weir_limiter_consume(struct weir_limiter *client,
@@ -111,7 +119,8 @@ WEIR_API enum weir_limiter_status weir_limiter_consume(struct weir_limiter *clie
                                                        const struct weir_limiter_amount *amounts,
                                                        uint32_t count,
                                                        struct weir_limiter_answer *out);
-/* Corrects what was taken: above 0 takes more, below 0 gives back. Never refused for want of tokens. */
+/* Corrects what was taken: above 0 takes more, below 0 gives back. Never refused for want of
+ * tokens. */
 WEIR_API enum weir_limiter_status weir_limiter_adjust(struct weir_limiter *client,
                                                       struct weir_limiter_lease *lease,
                                                       const struct weir_limiter_amount *amounts,

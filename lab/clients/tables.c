@@ -7,7 +7,7 @@
 #include "base/settings/admission.h"
 #include "gac/gac_message.h"
 #include "lab/scenario_limit.h"
-#include "router/limiter/levels.h"
+#include "router/limiter/limit_scope.h"
 
 enum {
     NAME_SIZE = SCENARIO_NAME_SIZE_MAX + 16
@@ -46,7 +46,7 @@ static void write_keys(struct buffer *out, const struct scenario_table *t, bool 
                            "\"Projection\":{\"ProjectionType\":\"KEYS_ONLY\"}}]");
 }
 
-/* As router/limiter/settings.c makes its table. */
+/* As router/limiter/limit_settings.c makes its table. */
 static void write_limiter_keys(struct buffer *out)
 {
     buffer_append_text(out, ",\"KeySchema\":[{\"AttributeName\":\"PK\",\"KeyType\":\"HASH\"},"

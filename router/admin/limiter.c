@@ -2,7 +2,7 @@
 #include "router/admin/page_metrics.h"
 #include "router/admin/pages.h"
 #include "router/json/json_writer.h"
-#include "router/limiter/buckets.h"
+#include "router/limiter/bucket_cache.h"
 
 static bool limiter_begin(struct call *c, const struct json_value m[])
 {
@@ -15,10 +15,10 @@ static bool limiter_begin(struct call *c, const struct json_value m[])
     json_write_open(out, '{');
     json_member_integer(out, "buckets", l->count);
     json_member_open(out, "namespaces", '[');
-    for (uint32_t i = 0; i < l->space_count; i++) {
+    for (uint32_t i = 0; i < l->namespace_count; i++) {
         json_write_open(out, '{');
-        json_member_text(out, "namespace", l->spaces[i].name);
-        page_write_metrics(out, METRICS_OF_LIMITER, &l->spaces[i].counts);
+        json_member_text(out, "namespace", l->namespaces[i].name);
+        page_write_metrics(out, METRICS_OF_LIMITER, &l->namespaces[i].counts);
         json_write_close(out, '}');
     }
     json_write_close(out, ']');

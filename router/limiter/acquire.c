@@ -3,10 +3,11 @@
 #include <xxhash.h>
 
 #include "router/client.h"
-#include "router/limiter/pages.h"
-#include "router/limiter/take.h"
+#include "router/limiter/acquire_plan.h"
+#include "router/limiter/limiter_operations.h"
 
-/* The request's name, given by the client or drawn. It chooses the shard only if the client gave it. */
+/* The request's token, from the Idempotency-Key or drawn. It chooses the shard only if the client
+ * gave a key. */
 static void acquire_name(struct call *c, struct charge *g, const struct bucket_name *b)
 {
     const struct slice key = http_find(&c->client->http.head, "idempotency-key");
@@ -14,7 +15,7 @@ static void acquire_name(struct call *c, struct charge *g, const struct bucket_n
     XXH3_128bits_reset(&hash);
     if (key.size > 0) {
         XXH3_128bits_update(&hash, key.data, key.size);
-        XXH3_128bits_update(&hash, b->space.data, b->space.size);
+        XXH3_128bits_update(&hash, b->name_space.data, b->name_space.size);
         XXH3_128bits_update(&hash, b->entity.data, b->entity.size);
         XXH3_128bits_update(&hash, b->resource.data, b->resource.size);
     } else {
@@ -23,8 +24,8 @@ static void acquire_name(struct call *c, struct charge *g, const struct bucket_n
     }
     const XXH128_hash_t token = XXH3_128bits_digest(&hash);
     memcpy(g->token, &token, sizeof g->token);
-    g->named = g->homed = key.size > 0;
-    g->home = slice_head(slice_make(g->token, sizeof g->token));
+    g->has_token = g->token_has_owner = key.size > 0;
+    g->owner_key = slice_head(slice_make(g->token, sizeof g->token));
 }
 
 /* ---- acquire ---- */
@@ -33,87 +34,90 @@ static bool acquire_begin(struct call *c, const struct json_value body[])
 {
     static const char *const NAMES[] = {"namespace", "entity",         "resource", "consume",
                                         "lease_ms",  "on_unavailable", NULL};
-    struct take *t = arena_zalloc(&c->arena, sizeof *t);
-    struct words w;
+    struct acquire_plan *t = arena_zalloc(&c->arena, sizeof *t);
+    struct limiter_request w;
     struct bucket_name name;
-    if (!words_body(&w, c, body) || !words_only(&w, NAMES) || !words_bucket(&w, &name) ||
-        !words_amounts(&w, "consume", NAMES, 0, &t->amounts) ||
-        !words_integer(&w, "lease_ms", 1, WORDS_LEASE_MS_MAX, 0, &t->lease_ms) ||
-        !words_on_unavailable(&w, &t->session.on_unavailable))
+    if (!limiter_request_body(&w, c, body) || !limiter_request_check_names(&w, NAMES) ||
+        !limiter_request_bucket(&w, &name) ||
+        !limiter_request_amounts(&w, "consume", NAMES, 0, &t->amounts) ||
+        !limiter_request_integer(&w, "lease_ms", 1, APP_LEASE_MS_MAX, 0, &t->lease_ms) ||
+        !limiter_request_on_unavailable(&w, &t->limiter_call.on_unavailable))
         return false;
-    acquire_name(c, &t->session.charge, &name);
-    t->session.charge.digest = amounts_digest(&t->amounts, 1);
-    session_begin(c, &t->session, &take_work, &name);
+    acquire_name(c, &t->limiter_call.charge, &name);
+    t->limiter_call.charge.digest = amounts_digest(&t->amounts, 1);
+    limiter_call_begin(c, &t->limiter_call, &acquire_handlers, &name);
     return true;
 }
 
 const struct operation operation_limiter_acquire = {.name = "LimiterAcquire",
                                                     .begin = acquire_begin,
-                                                    .ready = session_ready,
-                                                    .reply = session_reply,
-                                                    .finish = session_finish,
-                                                    .fail = take_fail,
-                                                    .end = session_end};
+                                                    .ready = limiter_call_ready,
+                                                    .reply = limiter_call_reply,
+                                                    .finish = limiter_call_finish,
+                                                    .fail = acquire_fail,
+                                                    .end = limiter_call_end};
 
 /* ---- check ---- */
 
 static bool check_begin(struct call *c, const struct json_value unused[])
 {
     static const char *const NAMES[] = {"namespace", "entity", "resource", "on_unavailable", NULL};
-    struct take *t = arena_zalloc(&c->arena, sizeof *t);
-    struct words w;
+    struct acquire_plan *t = arena_zalloc(&c->arena, sizeof *t);
+    struct limiter_request w;
     struct bucket_name name;
     (void)unused;
     t->proxy = true;
-    if (!words_query(&w, c) || !words_bucket(&w, &name) ||
-        !words_on_unavailable(&w, &t->session.on_unavailable) ||
-        !words_amounts(&w, "query", NAMES, 0, &t->amounts) || !words_only(&w, NAMES))
+    if (!limiter_request_query(&w, c) || !limiter_request_bucket(&w, &name) ||
+        !limiter_request_on_unavailable(&w, &t->limiter_call.on_unavailable) ||
+        !limiter_request_amounts(&w, "query", NAMES, 0, &t->amounts) ||
+        !limiter_request_check_names(&w, NAMES))
         return false;
-    acquire_name(c, &t->session.charge, &name);
-    t->session.charge.digest = amounts_digest(&t->amounts, 1);
-    session_begin(c, &t->session, &take_work, &name);
+    acquire_name(c, &t->limiter_call.charge, &name);
+    t->limiter_call.charge.digest = amounts_digest(&t->amounts, 1);
+    limiter_call_begin(c, &t->limiter_call, &acquire_handlers, &name);
     return true;
 }
 
 const struct operation operation_limiter_check = {.name = "LimiterCheck",
                                                   .begin = check_begin,
-                                                  .ready = session_ready,
-                                                  .reply = session_reply,
-                                                  .finish = session_finish,
-                                                  .fail = take_fail,
-                                                  .end = session_end};
+                                                  .ready = limiter_call_ready,
+                                                  .reply = limiter_call_reply,
+                                                  .finish = limiter_call_finish,
+                                                  .fail = acquire_fail,
+                                                  .end = limiter_call_end};
 
 /* ---- consume ---- */
 
 static bool consume_begin(struct call *c, const struct json_value body[])
 {
     static const char *const NAMES[] = {"lease", "consume", NULL};
-    struct take *t = arena_zalloc(&c->arena, sizeof *t);
-    struct charge *g = &t->session.charge;
+    struct acquire_plan *t = arena_zalloc(&c->arena, sizeof *t);
+    struct charge *g = &t->limiter_call.charge;
     struct slice text;
-    struct words w;
-    if (!words_body(&w, c, body) || !words_only(&w, NAMES) ||
-        !words_text(&w, "lease", LEASE_TEXT_MAX, &text) ||
-        !words_amounts(&w, "consume", NAMES, 0, &t->amounts))
+    struct limiter_request w;
+    if (!limiter_request_body(&w, c, body) || !limiter_request_check_names(&w, NAMES) ||
+        !limiter_request_text(&w, "lease", APP_LEASE_TEXT_MAX, &text) ||
+        !limiter_request_amounts(&w, "consume", NAMES, 0, &t->amounts))
         return false;
-    if (!lease_read(&c->arena, text, &t->lease))
-        return words_invalid(c, "lease", "it is none that an answer has given");
+    if (!app_lease_read(&c->arena, text, &t->lease))
+        return limiter_error_invalid(c, "lease", "it is not a lease that weir has given");
     t->uses_lease = true;
-    lease_token(&t->lease, g->token);
-    g->named = true;
+    app_lease_token(&t->lease, g->token);
+    g->has_token = true;
     g->digest = amounts_digest(&t->amounts, 2);
-    g->until_ms = t->lease.until_ms;
-    g->home = t->lease.parts[0].shard;
-    g->homed = true;
-    const struct bucket_name name = {t->lease.space, t->lease.parts[0].entity, t->lease.resource};
-    session_begin(c, &t->session, &take_work, &name);
+    g->expires_ms = t->lease.expires_ms;
+    g->owner_key = t->lease.parts[0].shard;
+    g->token_has_owner = true;
+    const struct bucket_name name = {t->lease.name_space, t->lease.parts[0].entity,
+                                     t->lease.resource};
+    limiter_call_begin(c, &t->limiter_call, &acquire_handlers, &name);
     return true;
 }
 
 const struct operation operation_limiter_consume = {.name = "LimiterConsume",
                                                     .begin = consume_begin,
-                                                    .ready = session_ready,
-                                                    .reply = session_reply,
-                                                    .finish = session_finish,
-                                                    .fail = take_fail,
-                                                    .end = session_end};
+                                                    .ready = limiter_call_ready,
+                                                    .reply = limiter_call_reply,
+                                                    .finish = limiter_call_finish,
+                                                    .fail = acquire_fail,
+                                                    .end = limiter_call_end};

@@ -39,11 +39,11 @@ static void driver_tell(const struct driver *d, enum weir_limiter_status status,
            statuses[status], answer->uncounted ? "true" : "false", answer->retry_after_ms,
            answer->reason == NULL ? "" : answer->reason, answer->limit == NULL ? "" : answer->limit,
            d->lease == NULL ? "false" : "true", weir_limiter_lease_expires_ms(d->lease));
-    for (uint32_t i = 0; i < answer->level_count; i++) {
-        const struct weir_limiter_level *level = &answer->levels[i];
+    for (uint32_t i = 0; i < answer->balance_count; i++) {
+        const struct weir_limiter_balance *balance = &answer->balances[i];
         printf("%s[\"%s\",\"%s\",%" PRId64 ",%" PRId64 ",%" PRId64 "]", i == 0 ? "" : ",",
-               level->entity, level->name, level->capacity_mtok, level->remaining_mtok,
-               level->reset_ms);
+               balance->entity, balance->name, balance->capacity_mtok, balance->remaining_mtok,
+               balance->reset_ms);
     }
     printf("],\"error\":%s}\n", status == WEIR_LIMITER_OK ? "false" : "true");
     if (status != WEIR_LIMITER_OK)

@@ -14,7 +14,7 @@ static void check_bucket(struct slice item, const struct limiter_bucket *b)
     must(item_check(buffer_slice(&first)) == STATUS_OK);
     must(limiter_bucket_decode(buffer_slice(&first), &again));
     must(again.limits.count == b->limits.count);
-    must(again.gift_count == b->gift_count);
+    must(again.reserved_count == b->reserved_count);
     limiter_bucket_encode(item, &again, &second);
     must(slice_equal(buffer_slice(&first), buffer_slice(&second)));
     buffer_deinit(&first);

@@ -1,7 +1,7 @@
 /* limiter_lease.c - texts as leases of the rate limiter. What is read is written as the same text. The text
  * is also taken as the bytes of a lease, so that the checksum keeps nothing out. */
 #include "base/must.h"
-#include "router/limiter/lease.h"
+#include "router/limiter/app_lease.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -11,10 +11,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void read_and_write(struct slice text)
 {
     struct arena arena = {0};
-    struct lease lease;
+    struct app_lease lease;
     struct buffer again = {0};
-    if (lease_read(&arena, text, &lease)) {
-        lease_write(&again, &lease);
+    if (app_lease_read(&arena, text, &lease)) {
+        app_lease_write(&again, &lease);
         must(slice_equal(buffer_slice(&again), text));
     }
     buffer_deinit(&again);
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_and_write(slice_make(data, size));
     buffer_append(&bytes, data, size);
     buffer_append_u64(&bytes, XXH3_64bits(data, size));
-    lease_text_append(&text, buffer_slice(&bytes));
+    app_lease_append_base64url(&text, buffer_slice(&bytes));
     read_and_write(buffer_slice(&text));
     buffer_deinit(&bytes);
     buffer_deinit(&text);

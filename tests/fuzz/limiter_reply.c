@@ -26,11 +26,11 @@ static void check_answer(struct buffer *body)
         check_text(body, answer->lease);
         check_text(body, answer->code);
         check_text(body, answer->message);
-        check_text(body, answer->shown.limit);
-        check_text(body, answer->shown.reason);
-        for (uint32_t i = 0; i < answer->shown.level_count; i++) {
-            check_text(body, answer->levels[i].entity);
-            check_text(body, answer->levels[i].name);
+        check_text(body, answer->answer.limit);
+        check_text(body, answer->answer.reason);
+        for (uint32_t i = 0; i < answer->answer.balance_count; i++) {
+            check_text(body, answer->balances[i].entity);
+            check_text(body, answer->balances[i].name);
         }
     }
     free(answer);

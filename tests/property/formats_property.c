@@ -296,13 +296,13 @@ static void answer_reads_as_it_was(struct prng *p)
         json_write_close(&text, '}');
         buffer_reserve(&text, 1);
         assert_true(limiter_answer_read((char *)text.data, text.size, read));
-        assert_int_equal(read->shown.level_count, 1);
-        assert_slice_is(entity, read->levels[0].entity);
-        assert_int_equal(read->levels[0].capacity_mtok, shown_most(capacity, 1000));
-        assert_int_equal(read->levels[0].remaining_mtok, shown_most(remaining, 1000));
-        assert_int_equal(read->levels[0].reset_ms, shown_most(wait_ms, 1));
-        assert_int_equal(read->shown.retry_after_ms, shown_most(wait_ms, 1));
-        assert_string_equal(read->shown.reason, reason);
+        assert_int_equal(read->answer.balance_count, 1);
+        assert_slice_is(entity, read->balances[0].entity);
+        assert_int_equal(read->balances[0].capacity_mtok, shown_most(capacity, 1000));
+        assert_int_equal(read->balances[0].remaining_mtok, shown_most(remaining, 1000));
+        assert_int_equal(read->balances[0].reset_ms, shown_most(wait_ms, 1));
+        assert_int_equal(read->answer.retry_after_ms, shown_most(wait_ms, 1));
+        assert_string_equal(read->answer.reason, reason);
     }
     for (size_t i = 0; i < COUNT_OF(status); i++) { /* also if no more than the status is known */
         const enum weir_limiter_status s = limiter_answer_status(status[i], NULL);

@@ -1,8 +1,8 @@
-/* A bucket of the rate limiter under random commands: nothing is minted, nothing is lost, and what is
- * left alone is full in the end. And mistakes that this must find. */
+/* A bucket of the rate limiter under random commands: nothing is minted, nothing is lost, and what
+ * is left alone is full in the end. And mistakes that this must find. */
 #include "replication/raft_mutation.h"
 #include "tests/check.h"
-#include "tests/support/limiter_play.h"
+#include "tests/support/limiter_model.h"
 
 enum {
     STEPS = 2500,
@@ -13,26 +13,26 @@ enum {
 /* Over all seeds, so that what never happens is seen. */
 static uint64_t done[LIMITER_VERBS], refused[LIMITER_REFUSALS], expired;
 
-static const char *play_fault(struct prng *p)
+static const char *model_fault(struct prng *p)
 {
-    static struct play y;
-    play_init(&y, p);
-    for (int i = 0; i < STEPS && y.fault == NULL; i++)
-        play_step(&y);
-    if (y.fault == NULL)
-        play_settle(&y);
+    static struct limiter_model model;
+    limiter_model_init(&model, p);
+    for (int i = 0; i < STEPS && model.fault == NULL; i++)
+        limiter_model_step(&model);
+    if (model.fault == NULL)
+        limiter_model_settle(&model);
     for (int i = 0; i < LIMITER_VERBS; i++)
-        done[i] += y.done[i];
+        done[i] += model.done[i];
     for (int i = 0; i < LIMITER_REFUSALS; i++)
-        refused[i] += y.refused[i];
-    expired += y.expired;
-    play_deinit(&y);
-    return y.fault;
+        refused[i] += model.refused[i];
+    expired += model.expired;
+    limiter_model_deinit(&model);
+    return model.fault;
 }
 
 static void random_commands(struct prng *p)
 {
-    const char *fault = play_fault(p);
+    const char *fault = model_fault(p);
     if (fault != NULL)
         fail_msg("%s", fault);
 }
@@ -49,13 +49,14 @@ TEST(no_tokens_are_made_or_lost_whatever_happens_to_commands)
     }
     for (int i = LIMITER_DONE; i < LIMITER_REFUSALS; i++)
         printf("refusal %d: %llu times\n", i, (unsigned long long)refused[i]);
-    for (int i = LIMITER_SHORT; i <= LIMITER_ELSEWHERE; i++)
+    for (int i = LIMITER_TOO_FEW_TOKENS; i <= LIMITER_NOT_OWNER; i++)
         assert_true(refused[i] > 0);
     assert_true(expired > 0);
 }
 
-/* Shards expired before their gifts were full, because of what had been given back: 289 to a shard that was made
- * anew, and had been taken from in its former life; 3957 to a shard that was absorbed. */
+/* Shards expired before their reserved shares were full, because of what had been given back: 289
+ * to a shard that was made anew, and had been taken from in its former life; 3957 to a shard that
+ * was merged in. */
 TEST(what_once_failed_passes)
 {
     static const uint64_t seeds[] = {289, 3957};
@@ -72,7 +73,7 @@ static void assert_found(enum raft_mutation mutation)
     raft_mutation = mutation;
     for (uint64_t seed = 1; seed <= SEEDS_OF_A_MISTAKE && fault == NULL; seed++) {
         struct prng p = prng_seeded(seed);
-        fault = play_fault(&p);
+        fault = model_fault(&p);
         if (fault != NULL)
             printf("seed %llu: %s\n", (unsigned long long)seed, fault);
     }
@@ -90,12 +91,12 @@ TEST(a_time_that_moves_on_without_a_token_is_found)
     assert_found(RAFT_MUTATION_LIMITER_SHARED_TIME);
 }
 
-TEST(a_gift_that_is_forgotten_is_found)
+TEST(a_reserved_share_that_is_forgotten_is_found)
 {
     assert_found(RAFT_MUTATION_LIMITER_LOSE_GIFT);
 }
 
-TEST(a_shard_that_is_made_twice_is_found)
+TEST(a_shard_that_is_created_twice_is_found)
 {
     assert_found(RAFT_MUTATION_LIMITER_REOPEN);
 }

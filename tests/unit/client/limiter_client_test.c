@@ -13,7 +13,7 @@
 /* ---- JSON ---- */
 
 /* A copy with one more byte. */
-static char *copied(const char *text)
+static char *copy_text(const char *text)
 {
     char *copy = malloc(strlen(text) + 1);
     assert_non_null(copy);
@@ -23,7 +23,7 @@ static char *copied(const char *text)
 
 static bool is_skipped(const char *text)
 {
-    char *copy = copied(text);
+    char *copy = copy_text(text);
     struct json_scan s = json_scan_of(copy, strlen(text));
     json_scan_skip(&s);
     json_scan_finish(&s);
@@ -122,7 +122,7 @@ TEST(numbers_are_read_to_the_thousandth)
     static const char *const bad[] = {"1e3", "\"1\"", "+1", "1.", "00"};
     (void)state;
     for (size_t i = 0; i < COUNT_OF(good); i++) {
-        char *copy = copied(good[i].text);
+        char *copy = copy_text(good[i].text);
         struct json_scan s = json_scan_of(copy, strlen(copy));
         assert_int_equal(json_scan_thousandths(&s), good[i].value);
         json_scan_finish(&s);
@@ -130,7 +130,7 @@ TEST(numbers_are_read_to_the_thousandth)
         free(copy);
     }
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        char *copy = copied(bad[i]);
+        char *copy = copy_text(bad[i]);
         struct json_scan s = json_scan_of(copy, strlen(copy));
         json_scan_thousandths(&s);
         json_scan_finish(&s);
@@ -142,7 +142,7 @@ TEST(numbers_are_read_to_the_thousandth)
 
 TEST(texts_are_unescaped)
 {
-    char *copy = copied("\"a\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e4\\u20ac\\ud83d\\ude00z\"");
+    char *copy = copy_text("\"a\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e4\\u20ac\\ud83d\\ude00z\"");
     struct json_scan s = json_scan_of(copy, strlen(copy));
     assert_string_equal(json_scan_text(&s),
                         "a\"\\/\b\f\n\r\tA\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z");
@@ -155,7 +155,7 @@ TEST(texts_are_unescaped)
 
 static bool answer_of(const char *text, char **copy, struct limiter_answer *out)
 {
-    *copy = copied(text);
+    *copy = copy_text(text);
     return limiter_answer_read(*copy, strlen(text), out);
 }
 
@@ -170,24 +170,24 @@ TEST(an_answer_has_its_limits_and_lease)
         ","
         "\"lease\":\"abc\",\"expires_ms\":1795399233833,\"new\":{\"x\":1}}",
         &copy, &a));
-    assert_int_equal(a.shown.level_count, 2);
-    assert_string_equal(a.shown.levels[0].entity, "ann");
-    assert_string_equal(a.shown.levels[0].name, "rpm");
-    assert_int_equal(a.shown.levels[0].capacity_mtok, 10500);
-    assert_int_equal(a.shown.levels[0].remaining_mtok, -250);
-    assert_int_equal(a.shown.levels[0].reset_ms, 61000);
+    assert_int_equal(a.answer.balance_count, 2);
+    assert_string_equal(a.answer.balances[0].entity, "ann");
+    assert_string_equal(a.answer.balances[0].name, "rpm");
+    assert_int_equal(a.answer.balances[0].capacity_mtok, 10500);
+    assert_int_equal(a.answer.balances[0].remaining_mtok, -250);
+    assert_int_equal(a.answer.balances[0].reset_ms, 61000);
     assert_string_equal(a.lease, "abc");
     assert_int_equal(a.expires_ms, 1795399233833);
-    assert_null(a.shown.reason);
+    assert_null(a.answer.reason);
     assert_null(a.code);
     free(copy);
     assert_true(
         answer_of("{\"allowed\":false,\"reason\":\"limit\",\"limit\":\"rpm\",\"retry_after_ms\":7,"
                   "\"limits\":[]}",
                   &copy, &a));
-    assert_string_equal(a.shown.reason, "limit");
-    assert_string_equal(a.shown.limit, "rpm");
-    assert_int_equal(a.shown.retry_after_ms, 7);
+    assert_string_equal(a.answer.reason, "limit");
+    assert_string_equal(a.answer.limit, "rpm");
+    assert_int_equal(a.answer.retry_after_ms, 7);
     assert_null(a.lease);
     free(copy);
     assert_true(
@@ -197,6 +197,15 @@ TEST(an_answer_has_its_limits_and_lease)
     free(copy);
 }
 
+TEST(former_names_of_balances_are_aliases)
+{
+    static const struct weir_limiter_level one = {.name = "rpm"};
+    const struct weir_limiter_answer a = {.balances = &one, .balance_count = 1};
+    (void)state;
+    assert_ptr_equal(a.levels, a.balances);
+    assert_int_equal(a.level_count, 1);
+}
+
 TEST(too_many_limits_are_left_out)
 {
     struct buffer text = {0};
@@ -204,12 +213,12 @@ TEST(too_many_limits_are_left_out)
     char *copy;
     (void)state;
     buffer_append_text(&text, "{\"limits\":[");
-    for (int i = 0; i < LIMITER_ANSWER_LEVELS_MAX + 2; i++)
+    for (int i = 0; i < LIMITER_ANSWER_BALANCES_MAX + 2; i++)
         buffer_append_format(&text, "%s{\"entity\":\"a\",\"name\":\"n%d\"}", i == 0 ? "" : ",", i);
     buffer_append_text(&text, "]}");
     buffer_append_u8(&text, 0);
     assert_true(answer_of((const char *)text.data, &copy, &a));
-    assert_int_equal(a.shown.level_count, LIMITER_ANSWER_LEVELS_MAX);
+    assert_int_equal(a.answer.balance_count, LIMITER_ANSWER_BALANCES_MAX);
     free(copy);
     buffer_deinit(&text);
 }
@@ -256,7 +265,7 @@ TEST(statuses_have_one_meaning)
 /* ---- HTTP ---- */
 
 /* Feeds the text whole, and byte by byte: both must end the same. */
-static enum http_reply_state fed(const char *text, struct http_reply *r)
+static enum http_reply_state feed_reply(const char *text, struct http_reply *r)
 {
     enum http_reply_state whole = http_reply_feed(r, slice_of(text)), state = HTTP_REPLY_MORE;
     const int status = r->status;
@@ -293,7 +302,7 @@ TEST(replies_with_a_length_or_in_chunks_are_read)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct http_reply r = {0};
-        assert_int_equal(fed(cases[i].text, &r), HTTP_REPLY_WHOLE);
+        assert_int_equal(feed_reply(cases[i].text, &r), HTTP_REPLY_WHOLE);
         assert_int_equal(r.status, cases[i].status);
         assert_slice_is(buffer_slice(&r.body), cases[i].body);
         assert_int_equal(r.body.data[r.body.size], 0);
@@ -315,7 +324,7 @@ TEST(half_a_reply_is_none)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct http_reply r = {0};
-        assert_int_equal(fed(texts[i], &r), HTTP_REPLY_MORE);
+        assert_int_equal(feed_reply(texts[i], &r), HTTP_REPLY_MORE);
         http_reply_deinit(&r);
     }
 }
@@ -343,7 +352,7 @@ TEST(broken_replies_are_refused)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct http_reply r = {0};
-        if (fed(texts[i], &r) != HTTP_REPLY_BROKEN)
+        if (feed_reply(texts[i], &r) != HTTP_REPLY_BROKEN)
             fail_msg("taken: %s", texts[i]);
         http_reply_deinit(&r);
     }

@@ -11,7 +11,8 @@ static const int64_t wholes[] = {1000, 1001, 1127, 60000, 999999, 1000000, LIMIT
 
 static struct limiter_limit limit_of(int64_t capacity, int64_t amount, int64_t period_ms)
 {
-    return (struct limiter_limit){slice_of("rpm"), capacity, amount, period_ms, LIMITER_LEAST_MTOK};
+    return (struct limiter_limit){slice_of("rpm"), capacity, amount, period_ms,
+                                  LIMITER_REQUEST_MIN_MTOK};
 }
 
 TEST(the_shares_of_all_shards_add_up)
@@ -30,7 +31,8 @@ TEST(a_shard_and_the_one_it_came_from_have_together_the_former_share)
 {
     for (size_t i = 0; i < COUNT_OF(wholes); i++) {
         for (uint32_t shard = 1; shard < LIMITER_SHARDS_MAX; shard++) {
-            const uint32_t parent = limiter_parent(shard), shards = limiter_born(shard);
+            const uint32_t parent = limiter_parent_shard(shard),
+                           shards = limiter_size_at_creation(shard);
             assert_true(parent < shards / 2);
             assert_int_equal(limiter_share(wholes[i], shard, shards) +
                                  limiter_share(wholes[i], parent, shards),
@@ -46,7 +48,7 @@ TEST(a_shard_comes_from_the_one_without_its_highest_bit)
                                        {6, 2, 3}, {64, 0, 7}, {127, 63, 7}};
     assert_int_equal(limiter_size_of(0), 0);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        assert_int_equal(limiter_parent(rows[i][0]), rows[i][1]);
+        assert_int_equal(limiter_parent_shard(rows[i][0]), rows[i][1]);
         assert_int_equal(limiter_size_of(rows[i][0]), rows[i][2]);
     }
 }
@@ -62,8 +64,9 @@ TEST(refilling_twice_equals_refilling_once)
         const struct limiter_limit limit =
             limit_of(1000 + (int64_t)prng_below(&p, 1000000),
                      1000 + (int64_t)prng_below(&p, 500000), 1 + (int64_t)prng_below(&p, DAY_MS));
-        struct limiter_level once = {.tokens = -(int64_t)prng_below(&p, 2000000), .at_ms = NOW_MS};
-        struct limiter_level twice = once;
+        struct limiter_balance once = {.tokens = -(int64_t)prng_below(&p, 2000000),
+                                       .at_ms = NOW_MS};
+        struct limiter_balance twice = once;
         const int64_t first = NOW_MS + (int64_t)prng_below(&p, 3 * DAY_MS);
         const int64_t last = first + (int64_t)prng_below(&p, 3 * DAY_MS);
         limiter_refill(&twice, &limit, shard, shards, first);
@@ -73,23 +76,23 @@ TEST(refilling_twice_equals_refilling_once)
     }
 }
 
-TEST(a_level_stops_at_its_share)
+TEST(a_balance_stops_at_its_share)
 {
     const struct limiter_limit limit = limit_of(LIMITER_MTOK_MAX, LIMITER_MTOK_MAX, 1);
-    struct limiter_level level = {.tokens = -LIMITER_MTOK_MAX};
-    limiter_refill(&level, &limit, 3, 4, LIMITER_TIME_MAX);
-    assert_int_equal(level.tokens, LIMITER_MTOK_MAX / 4);
-    assert_int_equal(level.at_ms, LIMITER_TIME_MAX);
+    struct limiter_balance balance = {.tokens = -LIMITER_MTOK_MAX};
+    limiter_refill(&balance, &limit, 3, 4, LIMITER_TIME_MAX);
+    assert_int_equal(balance.tokens, LIMITER_MTOK_MAX / 4);
+    assert_int_equal(balance.at_ms, LIMITER_TIME_MAX);
 }
 
 TEST(time_never_moves_back)
 {
     const struct limiter_limit limit = limit_of(60000, 60000, 60000);
-    struct limiter_level level = {.at_ms = NOW_MS, .part = 17};
-    limiter_refill(&level, &limit, 0, 1, NOW_MS - 500);
-    assert_int_equal(level.tokens, 0);
-    assert_int_equal(level.at_ms, NOW_MS);
-    assert_int_equal(level.part, 17);
+    struct limiter_balance balance = {.at_ms = NOW_MS, .fraction = 17};
+    limiter_refill(&balance, &limit, 0, 1, NOW_MS - 500);
+    assert_int_equal(balance.tokens, 0);
+    assert_int_equal(balance.at_ms, NOW_MS);
+    assert_int_equal(balance.fraction, 17);
 }
 
 TEST(a_wait_ends_at_the_first_millisecond_with_enough)
@@ -103,30 +106,30 @@ TEST(a_wait_ends_at_the_first_millisecond_with_enough)
             limit_of(1000 + (int64_t)prng_below(&p, 1000000),
                      1000 + (int64_t)prng_below(&p, 500000), 1 + (int64_t)prng_below(&p, DAY_MS));
         const int64_t full = limiter_share(limit.capacity, shard, shards);
-        struct limiter_level level = {.tokens =
-                                          (int64_t)prng_below(&p, (uint64_t)full + 5000) - 5000,
-                                      .at_ms = NOW_MS,
-                                      .part = (int64_t)prng_below(&p, (uint64_t)limit.period_ms)};
-        if (level.tokens >= full)
+        struct limiter_balance balance = {
+            .tokens = (int64_t)prng_below(&p, (uint64_t)full + 5000) - 5000,
+            .at_ms = NOW_MS,
+            .fraction = (int64_t)prng_below(&p, (uint64_t)limit.period_ms)};
+        if (balance.tokens >= full)
             continue;
-        const int64_t wait = limiter_wait_ms(&level, &limit, shard, shards, full);
-        struct limiter_level before = level;
+        const int64_t wait = limiter_wait_ms(&balance, &limit, shard, shards, full);
+        struct limiter_balance before = balance;
         assert_true(wait > 0);
         limiter_refill(&before, &limit, shard, shards, NOW_MS + wait - 1);
-        limiter_refill(&level, &limit, shard, shards, NOW_MS + wait);
+        limiter_refill(&balance, &limit, shard, shards, NOW_MS + wait);
         assert_true(before.tokens < full);
-        assert_int_equal(level.tokens, full);
-        assert_int_equal(limiter_wait_ms(&level, &limit, shard, shards, full), 0);
+        assert_int_equal(balance.tokens, full);
+        assert_int_equal(limiter_wait_ms(&balance, &limit, shard, shards, full), 0);
     }
 }
 
 TEST(what_exceeds_the_share_is_waited_for_in_vain)
 {
     const struct limiter_limit slow = limit_of(LIMITER_MTOK_MAX, 1000, LIMITER_PERIOD_MAX);
-    const struct limiter_level level = {.tokens = -LIMITER_MTOK_MAX};
-    assert_int_equal(limiter_wait_ms(&level, &slow, 0, 2, LIMITER_MTOK_MAX / 2 + 1), INT64_MAX);
-    assert_int_equal(limiter_wait_ms(&level, &slow, 0, 128, LIMITER_MTOK_MAX / 128), INT64_MAX);
-    assert_int_equal(limiter_wait_ms(&level, &slow, 0, 128, -LIMITER_MTOK_MAX), 0);
+    const struct limiter_balance balance = {.tokens = -LIMITER_MTOK_MAX};
+    assert_int_equal(limiter_wait_ms(&balance, &slow, 0, 2, LIMITER_MTOK_MAX / 2 + 1), INT64_MAX);
+    assert_int_equal(limiter_wait_ms(&balance, &slow, 0, 128, LIMITER_MTOK_MAX / 128), INT64_MAX);
+    assert_int_equal(limiter_wait_ms(&balance, &slow, 0, 128, -LIMITER_MTOK_MAX), 0);
 }
 
 TEST(no_share_is_smaller_than_the_smallest_request)
@@ -134,16 +137,16 @@ TEST(no_share_is_smaller_than_the_smallest_request)
     struct limiter_limits limits = {.count = 2};
     limits.at[0] = limit_of(1000000, 1000, 1000);
     limits.at[1] = limit_of(100000, 1000, 1000);
-    assert_int_equal(limiter_shards_most(&limits), 64);
-    limits.at[1].least = 30000;
-    assert_int_equal(limiter_shards_most(&limits), 2);
-    limits.at[1].least = 100000;
-    assert_int_equal(limiter_shards_most(&limits), 1);
+    assert_int_equal(limiter_shards_max(&limits), 64);
+    limits.at[1].request_min = 30000;
+    assert_int_equal(limiter_shards_max(&limits), 2);
+    limits.at[1].request_min = 100000;
+    assert_int_equal(limiter_shards_max(&limits), 1);
     limits.count = 1;
-    assert_int_equal(limiter_shards_most(&limits), 128);
+    assert_int_equal(limiter_shards_max(&limits), 128);
 }
 
-TEST(unsound_limits_are_named)
+TEST(invalid_limits_are_named)
 {
     struct limiter_limits limits = {.count = 1};
     const struct limiter_limit good = limit_of(1000, 1000, 1);
@@ -170,7 +173,7 @@ TEST(unsound_limits_are_named)
     l->period_ms = LIMITER_PERIOD_MAX + 1;
     assert_non_null(limiter_limits_fault(&limits));
     *l = good;
-    l->least = 1001;
+    l->request_min = 1001;
     assert_non_null(limiter_limits_fault(&limits));
     *l = good;
     limits.at[1] = good;
@@ -230,30 +233,31 @@ static struct limiter_bucket four_limits(void)
                           {slice_of("tpm"), 150000000, 150000000, 60000, 1000000},
                           {slice_of("rpd"), 10000000, 10000000, DAY_MS, 1000},
                           {slice_of("spend"), 100000000, 100000000, DAY_MS, 1000}}},
-        .writes = {.tokens = 987654, .at_ms = NOW_MS},
+        .write_balance = {.tokens = 987654, .at_ms = NOW_MS},
         .admitted = 1234567,
         .refused = 8901,
-        .truth = {.epoch = (uint64_t)NOW_MS, .count = 1, .grown = {(uint64_t)NOW_MS - 5000000}}};
-    limiter_levels_fill(b.levels, &b.limits, 0, 1, NOW_MS);
+        .shard_map = {
+            .epoch = (uint64_t)NOW_MS, .count = 1, .grown = {(uint64_t)NOW_MS - 5000000}}};
+    limiter_balances_fill(b.balances, &b.limits, 0, 1, NOW_MS);
     return b;
 }
 
-/* And with seven gifts, and odd amounts everywhere. */
+/* And with seven reserved shares, and odd amounts everywhere. */
 static struct limiter_bucket four_limits_divided(void)
 {
     struct limiter_bucket b = four_limits();
     for (uint32_t i = 0; i < 4; i++) {
-        b.levels[i].tokens -= 1234567 * (int64_t)i + 33333;
-        b.levels[i].part = 12345 * i;
+        b.balances[i].tokens -= 1234567 * (int64_t)i + 33333;
+        b.balances[i].fraction = 12345 * i;
         b.taken[i] = 7654321987 * (int64_t)(i + 1);
         b.taken_before[i] = 54321987 * (int64_t)i;
     }
     for (uint32_t i = 1; i < LIMITER_SIZES; i++) {
-        b.epoch = b.truth.epoch = b.truth.grown[i] = (uint64_t)NOW_MS + i;
-        b.truth.count *= 2;
+        b.epoch = b.shard_map.epoch = b.shard_map.grown[i] = (uint64_t)NOW_MS + i;
+        b.shard_map.count *= 2;
         limiter_bucket_divide(&b, b.epoch, NOW_MS + i);
         for (uint32_t k = 0; k < 4; k++)
-            b.levels[k].at_ms = NOW_MS + i;
+            b.balances[k].at_ms = NOW_MS + i;
     }
     return b;
 }
@@ -279,32 +283,32 @@ TEST(a_bucket_comes_back_from_its_item)
     assert_comes_back(&k, &b);
     b = four_limits_divided();
     assert_comes_back(&k, &b);
-    b.levels[1].tokens = -LIMITER_MTOK_MAX;
+    b.balances[1].tokens = -LIMITER_MTOK_MAX;
     b.taken[2] = INT64_MIN;
-    b.gifts[3].levels[2].part = 4711;
-    b.writes.tokens = -LIMITER_WRITES_MWCU;
+    b.reserved[3].balances[2].fraction = 4711;
+    b.write_balance.tokens = -LIMITER_WRITES_MWCU;
     assert_comes_back(&k, &b);
-    b.merging = true; /* half as many, and shard 0 has not absorbed yet */
-    b.truth.count /= 2;
-    b.epoch = ++b.truth.epoch;
+    b.merging = true; /* half as many, and shard 0 has not merged it in yet */
+    b.shard_map.count /= 2;
+    b.epoch = ++b.shard_map.epoch;
     assert_comes_back(&k, &b);
     kept_deinit(&k);
 }
 
-TEST(a_closed_shard_comes_back_from_its_item)
+TEST(a_sealed_shard_comes_back_from_its_item)
 {
     struct kept k = {0};
     struct limiter_bucket b = four_limits();
     (void)state;
     b.shard = 5;
     b.shards = 8;
-    b.closed = b.opened = true;
-    b.truth = (struct limiter_shards){0};
-    limiter_levels_fill(b.levels, &b.limits, 5, 8, NOW_MS);
+    b.sealed = b.created = true;
+    b.shard_map = (struct limiter_shard_map){0};
+    limiter_balances_fill(b.balances, &b.limits, 5, 8, NOW_MS);
     assert_comes_back(&k, &b);
-    b.opened = false;
+    b.created = false;
     b.limits = (struct limiter_limits){0};
-    memset(b.levels, 0, sizeof b.levels);
+    memset(b.balances, 0, sizeof b.balances);
     assert_comes_back(&k, &b);
     kept_deinit(&k);
 }
@@ -317,7 +321,7 @@ TEST(an_item_costs_one_write_unit)
     (void)state;
     const uint32_t small = item_size(kept_write(&k, &plain));
     const uint32_t large = item_size(kept_write(&k, &divided));
-    printf("an item with 4 limits has %u bytes, with 7 gifts %u\n", small, large);
+    printf("an item with 4 limits has %u bytes, with 7 reserved shares %u\n", small, large);
     assert_true(small < 512);
     assert_true(large < 1024);
     kept_deinit(&k);
@@ -340,7 +344,7 @@ TEST(any_client_can_read_an_item)
     struct limiter_bucket b = four_limits();
     struct attr value, limits, limit;
     (void)state;
-    b.levels[0].tokens = 17500;
+    b.balances[0].tokens = 17500;
     const struct slice item = kept_write(&k, &b);
     assert_true(item_find(item, slice_of("PK"), &value));
     assert_slice_is(value.body, "default/BUCKET#user-4711#completions#0");
@@ -370,7 +374,7 @@ TEST(an_item_expires_an_hour_after_all_limits_are_full)
     struct attr value;
     (void)state;
     assert_int_equal(limiter_bucket_expiry_s(&b), (NOW_MS + LIMITER_KEEP_MS + 999) / 1000);
-    b.levels[2].tokens = -10000000; /* two days' worth below full */
+    b.balances[2].tokens = -10000000; /* two days' worth below full */
     assert_int_equal(limiter_bucket_expiry_s(&b),
                      (NOW_MS + 2 * INT64_C(24) * 3600 * 1000 + LIMITER_KEEP_MS + 999) / 1000);
     assert_true(item_find(kept_write(&k, &b), slice_of("ttl"), &value));
@@ -378,15 +382,15 @@ TEST(an_item_expires_an_hour_after_all_limits_are_full)
     kept_deinit(&k);
 }
 
-/* What was given back to a shard is not in the gift that it was made of. */
-TEST(a_shard_stays_until_its_gift_is_full_too)
+/* What was given back to a shard is not in the reserved share that it was made of. */
+TEST(a_shard_stays_until_its_reserved_share_is_full_too)
 {
     struct limiter_bucket b = four_limits();
     (void)state;
     b.taken[2] = -5000000; /* half a day's worth */
     assert_int_equal(limiter_bucket_expiry_s(&b),
                      (NOW_MS + INT64_C(12) * 3600 * 1000 + LIMITER_KEEP_MS + 999) / 1000);
-    b.taken[2] = 3000000; /* beyond what had been taken before it was made of the gift */
+    b.taken[2] = 3000000; /* beyond what had been taken before it was made of the reserved share */
     b.taken_before[2] = 8000000;
     assert_int_equal(limiter_bucket_expiry_s(&b),
                      (NOW_MS + INT64_C(12) * 3600 * 1000 + LIMITER_KEEP_MS + 999) / 1000);
@@ -410,9 +414,9 @@ TEST(a_shard_that_has_divided_does_not_expire)
 static struct limiter_bucket broken_base(void)
 {
     struct limiter_bucket b = four_limits();
-    b.shards = b.truth.count = 1;
+    b.shards = b.shard_map.count = 1;
     limiter_bucket_divide(&b, (uint64_t)NOW_MS, NOW_MS);
-    b.truth = (struct limiter_shards){
+    b.shard_map = (struct limiter_shard_map){
         .epoch = b.epoch, .count = 2, .grown = {(uint64_t)NOW_MS - 9, (uint64_t)NOW_MS}};
     return b;
 }
@@ -426,54 +430,82 @@ static struct limiter_bucket broken_base(void)
 BREAK(shards, b->shards = 3)
 BREAK(shard, b->shard = 2)
 BREAK(too_many, b->shards = 256)
-BREAK(epoch, b->epoch = b->truth.epoch = 0)
-BREAK(epoch_large, b->epoch = b->truth.epoch = (uint64_t)LIMITER_TIME_MAX + 1)
+BREAK(epoch, b->epoch = b->shard_map.epoch = 0)
+BREAK(epoch_large, b->epoch = b->shard_map.epoch = (uint64_t)LIMITER_TIME_MAX + 1)
 BREAK(version, b->limits.version = UINT64_MAX)
 BREAK(changed, b->changed_ms = -1)
-BREAK(tokens, b->levels[0].tokens = limiter_share(b->limits.at[0].capacity, 0, 2) + 1)
-BREAK(debt, b->levels[0].tokens = -LIMITER_MTOK_MAX - 1)
-BREAK(part, b->levels[0].part = b->limits.at[0].period_ms)
-BREAK(part_negative, b->levels[0].part = -1)
-BREAK(at, b->levels[0].at_ms = LIMITER_TIME_MAX + 1)
+BREAK(tokens, b->balances[0].tokens = limiter_share(b->limits.at[0].capacity, 0, 2) + 1)
+BREAK(debt, b->balances[0].tokens = -LIMITER_MTOK_MAX - 1)
+BREAK(part, b->balances[0].fraction = b->limits.at[0].period_ms)
+BREAK(part_negative, b->balances[0].fraction = -1)
+BREAK(at, b->balances[0].at_ms = LIMITER_TIME_MAX + 1)
 BREAK(capacity, b->limits.at[0].capacity = 999)
 BREAK(amount, b->limits.at[0].amount = 0)
 BREAK(period, b->limits.at[0].period_ms = 0)
-BREAK(least, b->limits.at[0].least = b->limits.at[0].capacity + 1)
+BREAK(least, b->limits.at[0].request_min = b->limits.at[0].capacity + 1)
 BREAK(same_name, b->limits.at[0].name = b->limits.at[1].name)
 BREAK(bad_name, b->limits.at[0].name = slice_of("r p m"))
 BREAK(no_limits, b->limits.count = 0)
-BREAK(writes, b->writes.tokens = LIMITER_WRITES_MWCU + 1)
-BREAK(writes_debt, b->writes.tokens = -LIMITER_WRITES_MWCU - 1)
-BREAK(gift_child, b->gifts[0].child = 2)
-BREAK(gift_missing, b->gift_count = 0)
-BREAK(gift_tokens, b->gifts[0].levels[0].tokens = limiter_share(b->limits.at[0].capacity, 1, 2) + 1)
-BREAK(gift_epoch, b->gifts[0].epoch = 0)
-BREAK(gift_part, b->gifts[0].levels[3].part = DAY_MS)
-BREAK(gift_more, (b->gifts[1] = b->gifts[0], b->gifts[1].child = 2, b->gift_count = 2))
-BREAK(count, b->truth.count = 4)
-BREAK(count_odd, b->truth.count = 3)
-BREAK(grown_missing, b->truth.grown[1] = 0)
-BREAK(grown_more, b->truth.grown[2] = b->truth.grown[1] + 1)
-BREAK(grown_order, b->truth.grown[1] = b->truth.grown[0])
-BREAK(grown_later, b->truth.grown[1] = b->truth.epoch + 1)
+BREAK(writes, b->write_balance.tokens = LIMITER_WRITES_MWCU + 1)
+BREAK(writes_debt, b->write_balance.tokens = -LIMITER_WRITES_MWCU - 1)
+BREAK(reserved_child, b->reserved[0].child = 2)
+BREAK(reserved_missing, b->reserved_count = 0)
+BREAK(reserved_tokens,
+      b->reserved[0].balances[0].tokens = limiter_share(b->limits.at[0].capacity, 1, 2) + 1)
+BREAK(reserved_epoch, b->reserved[0].epoch = 0)
+BREAK(reserved_fraction, b->reserved[0].balances[3].fraction = DAY_MS)
+BREAK(reserved_more,
+      (b->reserved[1] = b->reserved[0], b->reserved[1].child = 2, b->reserved_count = 2))
+BREAK(count, b->shard_map.count = 4)
+BREAK(count_odd, b->shard_map.count = 3)
+BREAK(grown_missing, b->shard_map.grown[1] = 0)
+BREAK(grown_more, b->shard_map.grown[2] = b->shard_map.grown[1] + 1)
+BREAK(grown_order, b->shard_map.grown[1] = b->shard_map.grown[0])
+BREAK(grown_later, b->shard_map.grown[1] = b->shard_map.epoch + 1)
 BREAK(merging, b->merging = true)
-BREAK(closed, b->closed = true)
+BREAK(sealed, b->sealed = true)
 BREAK(admitted, b->admitted = -1)
 BREAK(refused, b->refused = -1)
 
 TEST(items_that_break_an_invariant_are_refused)
 {
-    static void (*const breaks[])(struct limiter_bucket *) = {
-        break_shards,      break_shard,         break_too_many,      break_epoch,
-        break_epoch_large, break_version,       break_changed,       break_tokens,
-        break_debt,        break_part,          break_part_negative, break_at,
-        break_capacity,    break_amount,        break_period,        break_least,
-        break_same_name,   break_bad_name,      break_no_limits,     break_writes,
-        break_writes_debt, break_gift_child,    break_gift_missing,  break_gift_tokens,
-        break_gift_epoch,  break_gift_part,     break_gift_more,     break_count,
-        break_count_odd,   break_grown_missing, break_grown_more,    break_grown_order,
-        break_grown_later, break_merging,       break_closed,        break_admitted,
-        break_refused};
+    static void (*const breaks[])(struct limiter_bucket *) = {break_shards,
+                                                              break_shard,
+                                                              break_too_many,
+                                                              break_epoch,
+                                                              break_epoch_large,
+                                                              break_version,
+                                                              break_changed,
+                                                              break_tokens,
+                                                              break_debt,
+                                                              break_part,
+                                                              break_part_negative,
+                                                              break_at,
+                                                              break_capacity,
+                                                              break_amount,
+                                                              break_period,
+                                                              break_least,
+                                                              break_same_name,
+                                                              break_bad_name,
+                                                              break_no_limits,
+                                                              break_writes,
+                                                              break_writes_debt,
+                                                              break_reserved_child,
+                                                              break_reserved_missing,
+                                                              break_reserved_tokens,
+                                                              break_reserved_epoch,
+                                                              break_reserved_fraction,
+                                                              break_reserved_more,
+                                                              break_count,
+                                                              break_count_odd,
+                                                              break_grown_missing,
+                                                              break_grown_more,
+                                                              break_grown_order,
+                                                              break_grown_later,
+                                                              break_merging,
+                                                              break_sealed,
+                                                              break_admitted,
+                                                              break_refused};
     struct kept k = {0};
     struct limiter_bucket b = broken_base(), out;
     (void)state;

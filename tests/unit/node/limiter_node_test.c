@@ -1,5 +1,5 @@
-/* limiter_node_test.c - a command of the rate limiter at a node: it is judged and run where the item is, once
- * for a token. */
+/* limiter_node_test.c - a command of the rate limiter at a node: it is judged and run where the
+ * item is, once for a token. */
 #include "base/config.h"
 #include "engine/limiter/bucket.h"
 #include "engine/transaction/transaction.h"
@@ -37,7 +37,7 @@ static struct request scene_take(struct scene *s, int64_t tokens, uint8_t token,
     struct request r = lone_request(&s->w, REQUEST_UPDATE, ITEM);
     struct limiter_command command = {
         .verb = LIMITER_TAKE,
-        .known = {.count = 1},
+        .sender_map = {.count = 1},
         .limits = {.version = 1, .count = 1, .at = {{slice_of("rpm"), 10000, 10000, 60000, 1000}}},
         .amounts = {1000 * tokens},
         .mwcu = 1000};
@@ -71,7 +71,7 @@ static int64_t tokens_of(const struct answer *a)
     struct limiter_bucket b;
     assert_true(a->found);
     assert_true(limiter_bucket_decode(buffer_slice(&a->body), &b));
-    return b.levels[0].tokens;
+    return b.balances[0].tokens;
 }
 
 TEST(a_command_makes_the_item_and_changes_it)
@@ -98,7 +98,7 @@ TEST(a_refusal_brings_its_reason_and_the_item_and_changes_nothing)
     r = scene_take(&s, 5, 0, 0);
     const struct answer *a = scene_ask(&s, &r);
     assert_int_equal(a->code, REPLY_CONDITION_FAILED);
-    assert_int_equal(a->fault, LIMITER_SHORT);
+    assert_int_equal(a->fault, LIMITER_TOO_FEW_TOKENS);
     assert_int_equal(tokens_of(a), 4000);
     r = scene_take(&s, 4, 0, 0);
     assert_int_equal(tokens_of(scene_ask(&s, &r)), 0);

@@ -2,7 +2,7 @@
  * from memory, how shards are made, and what leases and names of requests do. */
 #include "base/settings/limiter.h"
 #include "engine/limiter/bucket.h"
-#include "router/limiter/words.h"
+#include "router/limiter/limiter_error.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
 
@@ -14,8 +14,8 @@ static struct fake_cluster f;
 
 /* ---- requests ---- */
 
-static struct fake_answer ask_named(const char *method, const char *path, const char *body,
-                                    const char *name)
+static struct fake_answer send_with_key(const char *method, const char *path, const char *body,
+                                        const char *name)
 {
     struct buffer b = {0};
     if (!f.clients[CONNECTION].open)
@@ -33,28 +33,29 @@ static struct fake_answer ask_named(const char *method, const char *path, const 
     return fake_take_answer(&f, CONNECTION);
 }
 
-static struct fake_answer ask(const char *method, const char *path, const char *body)
+static struct fake_answer send_request(const char *method, const char *path, const char *body)
 {
-    return ask_named(method, path, body, NULL);
+    return send_with_key(method, path, body, NULL);
 }
 
-static bool says(struct fake_answer a, const char *text)
+static bool answer_has(struct fake_answer a, const char *text)
 {
     return memmem(a.body.data, a.body.size, text, strlen(text)) != NULL;
 }
 
-static void expect(struct fake_answer a, int status, const char *text)
+static void expect_reply(struct fake_answer a, int status, const char *text)
 {
-    if (a.status != status || !says(a, text))
+    if (a.status != status || !answer_has(a, text))
         print_message("%d %.*s\n", a.status, (int)a.body.size, (const char *)a.body.data);
     assert_int_equal(a.status, status);
-    assert_true(says(a, text));
+    assert_true(answer_has(a, text));
 }
 
-static void take(int status, const char *text)
+static void expect_take(int status, const char *text)
 {
-    expect(ask("POST", "acquire", "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
-           status, text);
+    expect_reply(send_request("POST", "acquire",
+                              "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
+                 status, text);
 }
 
 #define LIMIT(capacity)                                                                         \
@@ -68,7 +69,7 @@ static int start(void **state)
     config_edit_limiter(&f.config)->limiter_limits_ms = 3600000;
     fake_start(&f);
     fake_table(&f, "weir-limiter", "PK", ATTR_STRING, "SK", ATTR_STRING, 1);
-    expect(ask("PUT", "limits", LIMIT("10")), 200, "\"level\":\"entity\"");
+    expect_reply(send_request("PUT", "limits", LIMIT("10")), 200, "\"level\":\"entity\"");
     return 0;
 }
 
@@ -94,11 +95,11 @@ static const char *lease_of(struct fake_answer a)
     return text;
 }
 
-static struct fake_answer use(const char *what, const char *lease, const char *more)
+static struct fake_answer use_lease(const char *what, const char *lease, const char *more)
 {
     char body[2200];
     snprintf(body, sizeof body, "{\"lease\":\"%s\"%s}", lease, more);
-    return ask("POST", what, body);
+    return send_request("POST", what, body);
 }
 
 /* The tokens that all shards have. */
@@ -106,16 +107,17 @@ static void expect_available(const char *tokens)
 {
     char text[60];
     snprintf(text, sizeof text, "\"available\":%s}", tokens);
-    expect(ask("GET", "available?entity=e&resource=r", NULL), 200, text);
+    expect_reply(send_request("GET", "available?entity=e&resource=r", NULL), 200, text);
 }
 
 /* Asks the shard 0 for twice as many shards, as a router does whose shards are written too often. */
-static void grow(void)
+static void grow_bucket(void)
 {
-    const struct fake_answer a = ask("GET", "status?entity=e&resource=r", NULL);
+    const struct fake_answer a = send_request("GET", "status?entity=e&resource=r", NULL);
     assert_int_equal(a.status, 200);
     for (int i = 0; i < 1100; i++) { /* the hidden limit */
-        ask("POST", "acquire", "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":0.001}}");
+        send_request("POST", "acquire",
+                     "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":0.001}}");
     }
 }
 
@@ -123,44 +125,44 @@ static void grow(void)
 
 TEST(a_request_is_one_write_and_no_read)
 {
-    take(200, "\"allowed\":true");
+    expect_take(200, "\"allowed\":true");
     memset(f.asked, 0, sizeof f.asked);
-    take(200, "\"remaining\":8.0");
+    expect_take(200, "\"remaining\":8.0");
     assert_int_equal(f.asked[REQUEST_UPDATE], 1);
     assert_int_equal(f.asked[REQUEST_GET], 0);
 }
 
-TEST(an_empty_bucket_refuses_from_memory_until_it_can_have_refilled)
+TEST(an_empty_bucket_is_refused_from_the_cache_until_it_can_have_refilled)
 {
     for (int i = 0; i < 10; i++)
-        take(200, "\"allowed\":true");
-    take(429, "\"limit\":\"rpm\"");
+        expect_take(200, "\"allowed\":true");
+    expect_take(429, "\"limit\":\"rpm\"");
     memset(f.asked, 0, sizeof f.asked);
     for (int i = 0; i < 5; i++)
-        take(429, "\"reason\":\"limit\"");
+        expect_take(429, "\"reason\":\"limit\"");
     assert_int_equal(f.asked[REQUEST_UPDATE], 0);
     fake_advance_ms(&f, 6000); /* a tenth of a minute: one token */
-    take(200, "\"allowed\":true");
-    take(429, "\"retry_after_ms\"");
+    expect_take(200, "\"allowed\":true");
+    expect_take(429, "\"retry_after_ms\"");
 }
 
-TEST(refusals_from_memory_are_told_with_the_next_write)
+TEST(refusals_from_the_cache_are_reported_with_the_next_write)
 {
     for (int i = 0; i < 10; i++)
-        take(200, "\"allowed\":true");
+        expect_take(200, "\"allowed\":true");
     for (int i = 0; i < 7; i++)
-        take(429, "\"reason\":\"limit\"");
+        expect_take(429, "\"reason\":\"limit\"");
     fake_advance_ms(&f, 6100);
-    take(200, "\"allowed\":true");
-    expect(ask("GET", "status?entity=e&resource=r", NULL), 200, "\"requests\":18");
+    expect_take(200, "\"allowed\":true");
+    expect_reply(send_request("GET", "status?entity=e&resource=r", NULL), 200, "\"requests\":18");
 }
 
 TEST(a_refusal_tells_when_to_try_again)
 {
     for (int i = 0; i < 10; i++)
-        take(200, "\"allowed\":true");
-    const struct fake_answer a =
-        ask("POST", "acquire", "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":2}}");
+        expect_take(200, "\"allowed\":true");
+    const struct fake_answer a = send_request(
+        "POST", "acquire", "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":2}}");
     assert_int_equal(a.status, 429);
     assert_true(slice_is(fake_header(a, "Retry-After"), "12"));
     assert_true(slice_is(fake_header(a, "RateLimit-Policy"), "\"rpm\";q=10;w=60"));
@@ -169,51 +171,57 @@ TEST(a_refusal_tells_when_to_try_again)
 
 TEST(a_request_that_no_bucket_can_give_is_refused_as_wrong)
 {
-    expect(ask("POST", "acquire", "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":11}}"),
-           400, "its capacity is 10");
-    expect(ask("POST", "acquire", "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"tpm\":1}}"),
-           400, "has no limit 'tpm'");
-    expect(ask("POST", "acquire", "{\"entity\":\"x\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
-           404, "no_limits");
+    expect_reply(send_request("POST", "acquire",
+                              "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":11}}"),
+                 400, "its capacity is 10");
+    expect_reply(send_request("POST", "acquire",
+                              "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"tpm\":1}}"),
+                 400, "has no limit 'tpm'");
+    expect_reply(send_request("POST", "acquire",
+                              "{\"entity\":\"x\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
+                 404, "no_limits");
 }
 
-TEST(a_named_request_counts_once)
+TEST(a_request_with_a_token_counts_once)
 {
     static const char BODY[] = "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":4}}";
     (void)state;
-    expect(ask_named("POST", "acquire", BODY, "n1"), 200, "\"allowed\":true");
-    expect(ask_named("POST", "acquire", BODY, "n1"), 200, "\"allowed\":true");
+    expect_reply(send_with_key("POST", "acquire", BODY, "n1"), 200, "\"allowed\":true");
+    expect_reply(send_with_key("POST", "acquire", BODY, "n1"), 200, "\"allowed\":true");
     expect_available("6.0");
-    expect(ask_named("POST", "acquire", BODY, "n2"), 200, "\"allowed\":true");
+    expect_reply(send_with_key("POST", "acquire", BODY, "n2"), 200, "\"allowed\":true");
     expect_available("2.0");
 }
 
 TEST(a_lease_gives_back_what_it_took_once)
 {
-    struct fake_answer a = ask("POST", "acquire",
-                               "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":5},"
-                               "\"lease_ms\":60000}");
+    struct fake_answer a =
+        send_request("POST", "acquire",
+                     "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":5},"
+                     "\"lease_ms\":60000}");
     char first[2000], second[2000];
     snprintf(first, sizeof first, "%s", lease_of(a));
-    a = use("adjust", first, ",\"adjust\":{\"rpm\":-2}");
+    a = use_lease("adjust", first, ",\"adjust\":{\"rpm\":-2}");
     snprintf(second, sizeof second, "%s", lease_of(a));
     expect_available("7.0");
-    expect(use("adjust", first, ",\"adjust\":{\"rpm\":-2}"), 200, "\"done\":true");
+    expect_reply(use_lease("adjust", first, ",\"adjust\":{\"rpm\":-2}"), 200, "\"done\":true");
     expect_available("7.0");
-    expect(use("release", second, ",\"release\":{\"rpm\":4}"), 400, "holds only 3");
-    expect(use("rollback", second, ""), 200, "\"done\":true");
-    expect(use("rollback", second, ""), 200, "\"done\":true");
+    expect_reply(use_lease("release", second, ",\"release\":{\"rpm\":4}"), 400, "holds only 3");
+    expect_reply(use_lease("rollback", second, ""), 200, "\"done\":true");
+    expect_reply(use_lease("rollback", second, ""), 200, "\"done\":true");
     expect_available("10.0");
 }
 
 TEST(a_lease_may_make_debt)
 {
-    const struct fake_answer a = ask("POST", "acquire",
-                                     "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
-                                     "\"lease_ms\":60000}");
-    expect(use("adjust", lease_of(a), ",\"adjust\":{\"rpm\":20}"), 200, "\"done\":true");
+    const struct fake_answer a =
+        send_request("POST", "acquire",
+                     "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
+                     "\"lease_ms\":60000}");
+    expect_reply(use_lease("adjust", lease_of(a), ",\"adjust\":{\"rpm\":20}"), 200,
+                 "\"done\":true");
     expect_available("-11.0");
-    take(429, "\"reason\":\"limit\"");
+    expect_take(429, "\"reason\":\"limit\"");
 }
 
 #define MILLION_MILLION "1000000000000"
@@ -221,122 +229,131 @@ TEST(a_lease_may_make_debt)
 /* What is charged without a lease that can be read again could never be given back. */
 TEST(a_lease_never_holds_more_than_can_be_read_again)
 {
-    struct fake_answer a = ask("POST", "acquire",
-                               "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
-                               "\"lease_ms\":60000}");
+    struct fake_answer a =
+        send_request("POST", "acquire",
+                     "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
+                     "\"lease_ms\":60000}");
     char lease[2000];
     snprintf(lease, sizeof lease, "%s", lease_of(a));
-    expect(use("adjust", lease, ",\"adjust\":{\"rpm\":" MILLION_MILLION "}"), 400, "no room");
+    expect_reply(use_lease("adjust", lease, ",\"adjust\":{\"rpm\":" MILLION_MILLION "}"), 400,
+                 "no room");
     expect_available("9.0");
-    a = use("adjust", lease, ",\"adjust\":{\"rpm\":999999999999}");
-    expect(a, 200, "\"done\":true");
+    a = use_lease("adjust", lease, ",\"adjust\":{\"rpm\":999999999999}");
+    expect_reply(a, 200, "\"done\":true");
     snprintf(lease, sizeof lease, "%s", lease_of(a));
-    expect(use("rollback", lease, ""), 200, "\"done\":true");
+    expect_reply(use_lease("rollback", lease, ""), 200, "\"done\":true");
     expect_available("10.0");
 }
 
 TEST(a_member_that_is_given_twice_is_refused)
 {
-    expect(ask("POST", "acquire",
-               "{\"entity\":\"e\",\"entity\":\"f\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
-           400, "given twice");
-    expect(ask("PUT", "limits",
-               "{\"entity\":\"e\",\"resource\":\"r\",\"limits\":[{\"name\":\"rpm\",\"capacity\":1,"
-               "\"capacity\":2,\"refill_period_ms\":60000}]}"),
-           400, "given twice");
+    expect_reply(
+        send_request(
+            "POST", "acquire",
+            "{\"entity\":\"e\",\"entity\":\"f\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
+        400, "given twice");
+    expect_reply(
+        send_request(
+            "PUT", "limits",
+            "{\"entity\":\"e\",\"resource\":\"r\",\"limits\":[{\"name\":\"rpm\",\"capacity\":1,"
+            "\"capacity\":2,\"refill_period_ms\":60000}]}"),
+        400, "given twice");
     expect_available("10.0");
 }
 
 /* A quota that hardly refills: 10^12 tokens, one a year. */
 TEST(times_have_at_most_15_digits)
 {
-    expect(ask("PUT", "limits",
-               "{\"entity\":\"q\",\"resource\":\"r\",\"limits\":[{\"name\":\"rpm\","
-               "\"capacity\":" MILLION_MILLION
-               ",\"refill_amount\":1,\"refill_period_ms\":31622400000}]}"),
-           200, "\"level\":\"entity\"");
-    const struct fake_answer a =
-        ask("POST", "acquire",
-            "{\"entity\":\"q\",\"resource\":\"r\",\"consume\":{\"rpm\":" MILLION_MILLION "}}");
-    expect(a, 200, "\"reset_ms\":999999999999999}");
+    expect_reply(send_request("PUT", "limits",
+                              "{\"entity\":\"q\",\"resource\":\"r\",\"limits\":[{\"name\":\"rpm\","
+                              "\"capacity\":" MILLION_MILLION
+                              ",\"refill_amount\":1,\"refill_period_ms\":31622400000}]}"),
+                 200, "\"level\":\"entity\"");
+    const struct fake_answer a = send_request(
+        "POST", "acquire",
+        "{\"entity\":\"q\",\"resource\":\"r\",\"consume\":{\"rpm\":" MILLION_MILLION "}}");
+    expect_reply(a, 200, "\"reset_ms\":999999999999999}");
     assert_slice_is(fake_header(a, "RateLimit"), "\"rpm\";r=0;t=1000000000000");
-    expect(ask("GET", "time-until?entity=q&resource=r&rpm=" MILLION_MILLION, NULL), 200,
-           "\"wait_ms\":999999999999999}");
+    expect_reply(send_request("GET", "time-until?entity=q&resource=r&rpm=" MILLION_MILLION, NULL),
+                 200, "\"wait_ms\":999999999999999}");
 }
 
-TEST(a_lease_that_is_over_is_refused)
+TEST(a_lease_that_has_expired_is_refused)
 {
-    const struct fake_answer a = ask("POST", "acquire",
-                                     "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
-                                     "\"lease_ms\":1000}");
+    const struct fake_answer a =
+        send_request("POST", "acquire",
+                     "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
+                     "\"lease_ms\":1000}");
     char lease[2000];
     snprintf(lease, sizeof lease, "%s", lease_of(a));
     fake_advance_ms(&f, 1001);
-    expect(use("rollback", lease, ""), 409, "lease_over");
+    expect_reply(use_lease("rollback", lease, ""), 409, "lease_over");
     lease[10] = lease[10] == 'A' ? 'B' : 'A';
-    expect(use("rollback", lease, ""), 400, "\"field\":\"lease\"");
+    expect_reply(use_lease("rollback", lease, ""), 400, "\"field\":\"lease\"");
 }
 
 TEST(a_bucket_whose_shard_is_written_too_often_gets_more_shards)
 {
-    expect(ask("PUT", "limits", LIMIT("100")), 200, "\"level\":\"entity\"");
-    take(200, "\"allowed\":true");
+    expect_reply(send_request("PUT", "limits", LIMIT("100")), 200, "\"level\":\"entity\"");
+    expect_take(200, "\"allowed\":true");
     fake_advance_ms(&f, 2000);
-    grow();
-    expect(ask("GET", "status?entity=e&resource=r", NULL), 200, "\"shards\":2");
+    grow_bucket();
+    expect_reply(send_request("GET", "status?entity=e&resource=r", NULL), 200, "\"shards\":2");
     for (int i = 0; i < 4; i++)
-        take(200, "\"allowed\":true");
-    expect(ask("GET", "status?entity=e&resource=r", NULL), 200,
-           "{\"shard\":1,\"there\":true,\"share_of\":2");
+        expect_take(200, "\"allowed\":true");
+    expect_reply(send_request("GET", "status?entity=e&resource=r", NULL), 200,
+                 "{\"shard\":1,\"there\":true,\"share_of\":2");
 }
 
 TEST(growth_makes_no_tokens)
 {
     int admitted = 0;
     (void)state;
-    expect(ask("PUT", "limits", LIMIT("100")), 200, "\"level\":\"entity\"");
-    take(200, "\"allowed\":true");
+    expect_reply(send_request("PUT", "limits", LIMIT("100")), 200, "\"level\":\"entity\"");
+    expect_take(200, "\"allowed\":true");
     fake_advance_ms(&f, 2000);
-    grow();
+    grow_bucket();
     fake_advance_ms(&f, 5000); /* it is full again */
     struct fake_answer a;
     do {
-        a = ask("POST", "acquire", "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}");
+        a = send_request("POST", "acquire",
+                         "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}");
         admitted += a.status == 200;
     } while (a.status == 200);
-    expect(a, 429, "\"reason\":\"limit\"");
+    expect_reply(a, 429, "\"reason\":\"limit\"");
     assert_int_equal(admitted, 100);
 }
 
 /* Each shard has 0.6 tokens: a transaction of both would cost four writes. */
 TEST(a_small_request_waits_for_one_shard_and_gathers_no_fractions)
 {
-    expect(ask("PUT", "limits", LIMIT("100")), 200, "\"level\":\"entity\"");
-    take(200, "\"allowed\":true");
+    expect_reply(send_request("PUT", "limits", LIMIT("100")), 200, "\"level\":\"entity\"");
+    expect_take(200, "\"allowed\":true");
     fake_advance_ms(&f, 60000);
-    grow();
+    grow_bucket();
     fake_advance_ms(&f, 60000);
     for (int i = 0; i < 98; i++)
-        take(200, "\"allowed\":true");
+        expect_take(200, "\"allowed\":true");
     for (int i = 0; i < 2; i++)
-        expect(ask("POST", "acquire",
-                   "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":0.4}}"),
-               200, "\"allowed\":true");
+        expect_reply(
+            send_request("POST", "acquire",
+                         "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":0.4}}"),
+            200, "\"allowed\":true");
     memset(f.asked, 0, sizeof f.asked);
-    take(429, "\"reason\":\"limit\"");
+    expect_take(429, "\"reason\":\"limit\"");
     assert_int_equal(f.asked[REQUEST_TRANSACT], 0);
     assert_int_equal(f.asked[REQUEST_UPDATE], 0);
     fake_advance_ms(&f, 600); /* half a token for each */
-    take(200, "\"allowed\":true");
+    expect_take(200, "\"allowed\":true");
     assert_int_equal(f.asked[REQUEST_UPDATE], 1);
 }
 
 TEST(a_request_larger_than_a_share_waits_for_no_single_shard)
 {
-    expect(ask("PUT", "limits", LIMIT("100")), 200, "\"level\":\"entity\"");
-    take(200, "\"allowed\":true");
+    expect_reply(send_request("PUT", "limits", LIMIT("100")), 200, "\"level\":\"entity\"");
+    expect_take(200, "\"allowed\":true");
     fake_advance_ms(&f, 60000);
-    grow();
+    grow_bucket();
     f.hold = true;
     if (!f.clients[CONNECTION].open)
         fake_open(&f, CONNECTION);
@@ -349,34 +366,34 @@ TEST(a_request_larger_than_a_share_waits_for_no_single_shard)
     assert_int_equal(f.held_count, 1); /* both shards, all or none */
 }
 
-TEST(while_the_store_is_away_requests_are_allowed_if_they_say_so)
+TEST(while_the_store_is_unavailable_requests_are_allowed_if_they_say_so)
 {
-    take(200, "\"allowed\":true");
+    expect_take(200, "\"allowed\":true");
     f.fail_code = REPLY_UNKNOWN;
     f.fail_count = 2;
-    expect(ask("POST", "acquire",
-               "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
-               "\"on_unavailable\":\"allow\"}"),
-           200, "\"reason\":\"unavailable\"");
-    take(503, "\"code\":\"unavailable\"");
+    expect_reply(send_request("POST", "acquire",
+                              "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
+                              "\"on_unavailable\":\"allow\"}"),
+                 200, "\"reason\":\"unavailable\"");
+    expect_take(503, "\"code\":\"unavailable\"");
 }
 
 TEST(limits_of_which_nobody_knows_whether_they_are_set_are_unavailable)
 {
     f.fail_code = REPLY_UNKNOWN;
     f.fail_count = 2;
-    expect(ask("PUT", "limits", LIMIT("100")), 503, "\"code\":\"unavailable\"");
+    expect_reply(send_request("PUT", "limits", LIMIT("100")), 503, "\"code\":\"unavailable\"");
 }
 
-TEST(each_fault_has_a_status_that_the_document_of_the_limiter_tells)
+TEST(each_fault_has_a_status_that_the_document_of_the_limiter_has)
 {
-    static const int told[] = {400, 403, 404, 405, 408, 409, 413, 414, 503};
+    static const int documented[] = {400, 403, 404, 405, 408, 409, 413, 414, 503};
     for (enum fault_kind kind = FAULT_NONE + 1; kind <= FAULT_FORBIDDEN; kind++) {
         const struct fault fault = {.kind = kind};
         size_t i = 0;
-        while (i < COUNT_OF(told) && told[i] != words_fail_status(&fault))
+        while (i < COUNT_OF(documented) && documented[i] != limiter_error_status(&fault))
             i++;
-        assert_true(i < COUNT_OF(told));
+        assert_true(i < COUNT_OF(documented));
     }
 }
 
@@ -394,9 +411,9 @@ static void send_rollback(const char *lease)
 /* CHARGE-2: a rollback that is refused keeps its tokens from everybody. */
 TEST(a_request_waits_for_those_that_have_the_bucket_until_its_deadline)
 {
-    const char *lease = lease_of(
-        ask("POST", "acquire",
-            "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":4},\"lease_ms\":60000}"));
+    const char *lease = lease_of(send_request(
+        "POST", "acquire",
+        "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":4},\"lease_ms\":60000}"));
     f.fail_code = REPLY_LOCKED;
     f.fail_count = 1000000;
     memset(f.asked, 0, sizeof f.asked);
@@ -406,14 +423,14 @@ TEST(a_request_waits_for_those_that_have_the_bucket_until_its_deadline)
     assert_in_range(f.asked[REQUEST_UPDATE], 20, 200); /* rarer and rarer */
     f.fail_count = 0;
     fake_advance_ms(&f, 150);
-    expect(fake_take_answer(&f, CONNECTION), 200, "\"done\":true");
+    expect_reply(fake_take_answer(&f, CONNECTION), 200, "\"done\":true");
     expect_available("10.0");
     f.fail_count = 1000000;
     send_rollback(lease);
     fake_advance_ms(&f, 3000);
     assert_non_null(memmem(f.clients[CONNECTION].received.data, f.clients[CONNECTION].received.size,
                            "Retry-After: 1", 14));
-    expect(fake_take_answer(&f, CONNECTION), 503, "busy with other requests for 3000 ms");
+    expect_reply(fake_take_answer(&f, CONNECTION), 503, "busy with other requests for 3000 ms");
 }
 
 static void send_take(uint64_t connection)
@@ -429,11 +446,13 @@ static void send_take(uint64_t connection)
 /* Four requests of an entity with a parent: each charge is a transaction. Nothing else is held. */
 static void start_transactions(uint64_t first, uint64_t end)
 {
-    expect(ask("PUT", "entities", "{\"entity\":\"e\",\"parent\":\"p\"}"), 200, "");
-    expect(ask("PUT", "limits",
-               "{\"entity\":\"p\",\"resource\":\"r\",\"limits\":[{\"name\":\"rpm\",\"capacity\":10,"
-               "\"refill_period_ms\":60000}]}"),
-           200, "\"level\":\"entity\"");
+    expect_reply(send_request("PUT", "entities", "{\"entity\":\"e\",\"parent\":\"p\"}"), 200, "");
+    expect_reply(
+        send_request(
+            "PUT", "limits",
+            "{\"entity\":\"p\",\"resource\":\"r\",\"limits\":[{\"name\":\"rpm\",\"capacity\":10,"
+            "\"refill_period_ms\":60000}]}"),
+        200, "\"level\":\"entity\"");
     f.hold = true;
     for (uint64_t c = first; c < end; c++) {
         send_take(c);
@@ -446,7 +465,7 @@ static void start_transactions(uint64_t first, uint64_t end)
     }
 }
 
-/* TURN-1, TURN-2: otherwise all but one were refused, and came again and again. */
+/* TXQUEUE-1, TXQUEUE-2: otherwise all but one were refused, and came again and again. */
 TEST(transactions_at_a_busy_parent_follow_each_other)
 {
     enum {
@@ -458,18 +477,18 @@ TEST(transactions_at_a_busy_parent_follow_each_other)
         assert_int_equal(f.held_count, 1);
         assert_int_equal(f.clients[c].received.size, 0);
         fake_answer_code(&f, 0, REPLY_UNKNOWN);
-        expect(fake_take_answer(&f, c), 503, "unavailable");
+        expect_reply(fake_take_answer(&f, c), 503, "unavailable");
         fake_advance_ms(&f, 1);
     }
     assert_int_equal(f.held_count, 0);
 }
 
-TEST(a_request_that_ends_gives_its_turn_on)
+TEST(a_request_that_ends_releases_its_shards)
 {
     start_transactions(CONNECTION + 1, CONNECTION + 3);
     fake_advance_ms(&f, 3100); /* their deadlines */
     for (uint64_t c = CONNECTION + 1; c < CONNECTION + 3; c++)
-        expect(fake_take_answer(&f, c), 503, "unavailable");
+        expect_reply(fake_take_answer(&f, c), 503, "unavailable");
     const size_t before = f.held_count;
     send_take(CONNECTION + 1);
     assert_int_equal(f.held_count, before + 1);
@@ -478,42 +497,43 @@ TEST(a_request_that_ends_gives_its_turn_on)
 TEST(a_change_of_limits_keeps_what_was_taken)
 {
     for (int i = 0; i < 6; i++)
-        take(200, "\"allowed\":true");
-    expect(ask("PUT", "limits", LIMIT("3")), 200, "\"capacity\":3.0");
+        expect_take(200, "\"allowed\":true");
+    expect_reply(send_request("PUT", "limits", LIMIT("3")), 200, "\"capacity\":3.0");
     expect_available("3.0");
-    expect(ask("PUT", "limits", LIMIT("20")), 200, "\"capacity\":20.0");
+    expect_reply(send_request("PUT", "limits", LIMIT("20")), 200, "\"capacity\":20.0");
     expect_available("3.0");
-    expect(ask("DELETE", "limits?entity=e&resource=r", NULL), 200, "\"limits\":[]");
-    take(404, "no_limits");
+    expect_reply(send_request("DELETE", "limits?entity=e&resource=r", NULL), 200, "\"limits\":[]");
+    expect_take(404, "no_limits");
 }
 
 TEST(a_proxy_gets_204_or_403)
 {
     for (int i = 0; i < 10; i++)
-        assert_int_equal(ask("GET", "check?entity=e&resource=r&rpm=1", NULL).status, 204);
-    const struct fake_answer a = ask("GET", "check?entity=e&resource=r&rpm=1", NULL);
+        assert_int_equal(send_request("GET", "check?entity=e&resource=r&rpm=1", NULL).status, 204);
+    const struct fake_answer a = send_request("GET", "check?entity=e&resource=r&rpm=1", NULL);
     assert_int_equal(a.status, 403);
     assert_true(slice_is(fake_header(a, "Retry-After"), "6"));
 }
 
 TEST(bad_requests_name_the_field)
 {
-    expect(ask("POST", "acquire", "{\"resource\":\"r\",\"consume\":{\"rpm\":1}}"), 400,
-           "\"field\":\"entity\"");
-    expect(
-        ask("POST", "acquire", "{\"entity\":\"a#b\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
-        400, "\"field\":\"entity\"");
-    expect(ask("POST", "acquire", "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":-1}}"),
-           400, "\"field\":\"consume\"");
-    expect(ask("POST", "acquire",
-               "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":0.0001}}"),
-           400, "at most 3 decimals");
-    expect(ask("POST", "acquire", "[]"), 400, "must be a JSON object");
-    expect(ask("PUT", "limits", "{\"limits\":[{\"name\":\"wcu\",\"capacity\":1}]}"), 400,
-           "weir's own");
-    expect(ask("POST", "limits", "{}"), 405, "method_not_allowed");
-    expect(ask("GET", "nothing", NULL), 404, "not_found");
-    expect(ask("GET", "check?entity=e&resource=r", NULL), 400, "names no limit");
+    expect_reply(send_request("POST", "acquire", "{\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
+                 400, "\"field\":\"entity\"");
+    expect_reply(send_request("POST", "acquire",
+                              "{\"entity\":\"a#b\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
+                 400, "\"field\":\"entity\"");
+    expect_reply(send_request("POST", "acquire",
+                              "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":-1}}"),
+                 400, "\"field\":\"consume\"");
+    expect_reply(send_request("POST", "acquire",
+                              "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":0.0001}}"),
+                 400, "at most 3 decimals");
+    expect_reply(send_request("POST", "acquire", "[]"), 400, "must be a JSON object");
+    expect_reply(send_request("PUT", "limits", "{\"limits\":[{\"name\":\"wcu\",\"capacity\":1}]}"),
+                 400, "weir's own");
+    expect_reply(send_request("POST", "limits", "{}"), 405, "method_not_allowed");
+    expect_reply(send_request("GET", "nothing", NULL), 404, "not_found");
+    expect_reply(send_request("GET", "check?entity=e&resource=r", NULL), 400, "names no limit");
 }
 
 /* ---- the first definitions ---- */
@@ -541,7 +561,7 @@ static void send_put(uint64_t connection)
 
 static void expect_put(uint64_t connection)
 {
-    expect(fake_take_answer(&f, connection), 200, "\"level\":\"entity\"");
+    expect_reply(fake_take_answer(&f, connection), 200, "\"level\":\"entity\"");
 }
 
 TEST_WITH(first_definitions_that_come_at_once_wait_for_the_table, start_without_table, stop)
@@ -556,9 +576,9 @@ TEST_WITH(first_definitions_that_come_at_once_wait_for_the_table, start_without_
     fake_advance_ms(&f, 1000);
     for (uint64_t c = FIRST; c < END; c++)
         assert_int_equal(f.clients[c].received.size, 0);
-    take(404, "No limits were ever set");
-    expect(ask("GET", "limits?entity=e&resource=r", NULL), 404, "no_limits");
-    expect(ask("DELETE", "limits?entity=e&resource=r", NULL), 200, "\"limits\":[]");
+    expect_take(404, "No limits were ever set");
+    expect_reply(send_request("GET", "limits?entity=e&resource=r", NULL), 404, "no_limits");
+    expect_reply(send_request("DELETE", "limits?entity=e&resource=r", NULL), 200, "\"limits\":[]");
     assert_int_equal(f.table_count, 1);
     f.hold_changes = false;
     f.tables[0].status = TABLE_ACTIVE;
@@ -566,7 +586,7 @@ TEST_WITH(first_definitions_that_come_at_once_wait_for_the_table, start_without_
     for (uint64_t c = FIRST; c < END; c++)
         expect_put(c);
     assert_int_equal(f.tables[0].ttl, TTL_ENABLED);
-    take(200, "\"allowed\":true");
+    expect_take(200, "\"allowed\":true");
 }
 
 TEST_WITH(a_definition_waits_until_a_deleted_table_is_gone_and_makes_it_anew, start_without_table,
@@ -580,7 +600,7 @@ TEST_WITH(a_definition_waits_until_a_deleted_table_is_gone_and_makes_it_anew, st
     f.tables[0].name.size = 0;
     fake_advance_ms(&f, 1000);
     expect_put(CONNECTION);
-    take(200, "\"allowed\":true");
+    expect_take(200, "\"allowed\":true");
 }
 
 TEST_WITH(a_definition_goes_on_when_another_has_had_the_items_expire, start_without_table, stop)
