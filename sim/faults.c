@@ -194,7 +194,7 @@ static void strike_suspend(struct faults *f)
     PROBE("a machine is suspended");
     note(f, SIM_SUSPEND, id, ns);
     node_process_suspend(node_at(f, id), instant_add(now(f), (struct duration){ns}),
-                         f->run->plan.mistake == SIM_MISTAKE_CLOCK_STOPS);
+                         f->run->plan.mutation == SIM_MUTATION_CLOCK_STOPS);
 }
 
 /* Stops a machine, half of the times for long. */

@@ -21,7 +21,7 @@ struct medium {
     bool refused;             /* the last write was refused */
     uint32_t unreadable;      /* of 64 keys, this many cannot be read; a hash chooses them */
     uint32_t unreadable_left; /* reads that still fail; then all keys can be read */
-    bool hides_errors;        /* a planted mistake: a failed read finds nothing */
+    bool hides_errors;        /* a planted mutation: a failed read finds nothing */
 };
 
 /* Borrows the medium until the backing is closed. */

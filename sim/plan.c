@@ -349,7 +349,7 @@ static void plan_world(struct plan *plan, const struct sim_options *o)
         const uint32_t percent = (uint32_t)plan_spread(&p, 1, 40);
         *percents[i] = often(&p, 40) ? percent : 0;
     }
-    m->cut_too_late = o->mistake == SIM_MISTAKE_CUT_REQUESTS;
+    m->cut_too_late = o->mutation == SIM_MUTATION_CUT_REQUESTS;
     choose_faults(plan, &p, 30, o->faults, SIM_FAULTS_MORE, SIM_FAULTS); /* last in its stream */
 }
 
@@ -615,7 +615,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
             plan_vary_settings(&plan->config, &plan->configs[id], &p);
         if (plan->fills > 0)
             plan_quick_snapshots(&plan->configs[id]);
-        if (o->mistake == SIM_MISTAKE_DEAD_MEMBERS)
+        if (o->mutation == SIM_MUTATION_DEAD_MEMBERS)
             config_edit_all(&plan->configs[id])->dead_member = DEAD_MEMBER_ZERO;
     }
 }
@@ -702,7 +702,7 @@ void plan_make(const struct sim_options *o, struct plan *out)
     struct sim_options more = *o;
     more.plain |= o->bench;
     plan_more(out, &more);
-    out->mistake = o->mistake;
+    out->mutation = o->mutation;
 }
 
 static void describe_world(const struct plan *p, struct buffer *out)

@@ -117,13 +117,13 @@ enum split_stage {
     SPLIT_STAGES
 };
 
-/* Mistakes that the world makes on purpose, to show that a run finds them. */
-enum sim_mistake {
-    SIM_MISTAKE_NONE,
-    SIM_MISTAKE_CLOCK_STOPS,  /* a machine's clock stands still while the machine is suspended */
-    SIM_MISTAKE_DEAD_MEMBERS, /* dead_member = zero: a node that is down has no headroom */
-    SIM_MISTAKE_CUT_REQUESTS, /* a request that a client says it gave up was sent whole */
-    SIM_MISTAKE_READ_ERRORS,  /* a read that fails finds nothing */
+/* Mutations that the world makes on purpose, to show that a run finds them. */
+enum sim_mutation {
+    SIM_MUTATION_NONE,
+    SIM_MUTATION_CLOCK_STOPS,  /* a machine's clock stands still while the machine is suspended */
+    SIM_MUTATION_DEAD_MEMBERS, /* dead_member = zero: a node that is down has no headroom */
+    SIM_MUTATION_CUT_REQUESTS, /* a request that a client says it gave up was sent whole */
+    SIM_MUTATION_READ_ERRORS,  /* a read that fails finds nothing */
 };
 
 /* What the caller chooses. nodes, replicas, routers, gac, clients, merges, tick_us and length_ms: 0
@@ -151,7 +151,7 @@ struct sim_options {
     int64_t length_ms; /* how long faults strike */
     enum split_stage kill_leader_at; /* at the first split that can be caught there */
     bool plain; /* one table, short keys, equal settings; later faults only if they are forced */
-    enum sim_mistake mistake;
+    enum sim_mutation mutation;
     bool bench; /* no history, no pauses, a quiet network: to measure the speed */
     /* Policies by name; NULL: the seed decides. A policy of tables needs a GAC server, every other
      * one needs nodes that limit: every seed has them then. */
@@ -199,7 +199,7 @@ struct plan {
     uint32_t split_per_million;
     struct config config;
     struct config configs[SIM_NODES_MAX + 1]; /* of the nodes, by id */
-    enum sim_mistake mistake;
+    enum sim_mutation mutation;
     bool moves;  /* replicas may move */
     bool limits; /* nodes limit what clients use */
     struct workload workload;

@@ -204,7 +204,7 @@ static void create_world(struct sim *s)
     world_init(&s->run.world, &world);
     lessen_skews(s);
     for (uint32_t id = 1; id <= p->nodes; id++)
-        s->run.world.nodes[id]->medium.hides_errors = p->mistake == SIM_MISTAKE_READ_ERRORS;
+        s->run.world.nodes[id]->medium.hides_errors = p->mutation == SIM_MUTATION_READ_ERRORS;
 }
 
 static void create_transacts(struct sim *s)

@@ -8,8 +8,8 @@
  *            never adopted again. */
 #include "engine/limiter/bucket_internal.h"
 
+#include "base/mutation.h"
 #include "base/probe.h"
-#include "replication/raft_mutation.h"
 
 /* ---- bytes ---- */
 
@@ -199,7 +199,7 @@ static void run_take_back(struct limiter_run *run)
     struct limiter_gift *gift = &b->gifts[b->gift_count - 1];
     limiter_levels_refill(gift->levels, &b->limits, gift->child, limiter_born(gift->child),
                           run->now_ms);
-    if (MUTATED(RAFT_MUTATION_LIMITER_LOSE_GIFT))
+    if (MUTATED(MUTATION_LIMITER_LOSE_GIFT))
         memset(gift->levels, 0, sizeof gift->levels);
     limiter_bucket_absorb(b, gift->levels, run->now_ms);
 }
@@ -233,7 +233,7 @@ static void run_prepare(struct limiter_run *run)
     if (limits->count > 0 && limits->version > b->limits.version)
         limiter_bucket_set_limits(b, limits, run->now_ms);
     limiter_levels_refill(b->levels, &b->limits, b->shard, b->shards, run->now_ms);
-    if (!MUTATED(RAFT_MUTATION_LIMITER_DRY_WRITES))
+    if (!MUTATED(MUTATION_LIMITER_DRY_WRITES))
         limiter_refill(&b->writes, &limiter_writes, 0, 1, run->now_ms);
     run_adopt(run);
 }
@@ -486,7 +486,7 @@ static enum limiter_refusal run_open_shard(struct limiter_run *run)
     const struct limiter_command *m = run->command;
     must(m->limits.count > 0);
     must(m->shard > 0);
-    const bool again = MUTATED(RAFT_MUTATION_LIMITER_REOPEN) && !b->closed;
+    const bool again = MUTATED(MUTATION_LIMITER_REOPEN) && !b->closed;
     if (run->exists && b->epoch >= m->gift.epoch && !again)
         return LIMITER_NO_CHANGE;
     if (m->known.count > m->shard && m->known.grown[limiter_size_of(m->shard)] > m->gift.epoch)

@@ -1,8 +1,8 @@
 /* homes.c - asks shards for the token of a charge. */
 #include "router/limiter/homes.h"
 
+#include "base/mutation.h"
 #include "base/settings/transactions.h"
-#include "replication/raft_mutation.h"
 #include "router/limiter/tend.h"
 
 uint32_t homes_own(const struct charge *g, const struct known_bucket *b)
@@ -21,7 +21,7 @@ static uint32_t homes_find(const struct call *c, const struct known_bucket *b,
     const int64_t known_ms = config_transactions(c->router->config)->transaction_token_ms;
     const bool changed = b->shards.epoch > b->shards.grown[0]; /* ever */
     if (!changed || router_wall_ms(c->router) - b->changed_ms > known_ms ||
-        MUTATED(RAFT_MUTATION_LIMITER_FORGET_HOME))
+        MUTATED(MUTATION_LIMITER_FORGET_HOME))
         return 0;
     for (uint32_t size = 1; size <= LIMITER_SHARDS_MAX; size *= 2) {
         const uint32_t shard = (uint32_t)s->charge.home & (size - 1);

@@ -1,7 +1,7 @@
 /* take.c - plans what is taken where, and answers. */
 #include "router/limiter/take.h"
 
-#include "replication/raft_mutation.h"
+#include "base/mutation.h"
 #include "router/client.h"
 #include "router/json/json_writer.h"
 #include "router/limiter/homes.h"
@@ -393,7 +393,7 @@ static bool take_known(struct call *c)
         struct known_bucket *b = s->chain[i];
         int64_t amounts[LIMITER_LIMITS_MAX];
         if (!take_amounts_of(t, b, amounts) || !memory_is_short(c->router, b, amounts) ||
-            MUTATED(RAFT_MUTATION_LIMITER_ASK_IN_VAIN))
+            MUTATED(MUTATION_LIMITER_ASK_IN_VAIN))
             continue;
         b->attempts++;
         limiter_counts(c->router, b->name.space)->from_memory++;
@@ -441,7 +441,7 @@ static void take_write_lease(struct call *c, struct take *t)
 
 static bool may_grow(const struct session *s, const struct known_bucket *b)
 {
-    return !MUTATED(RAFT_MUTATION_LIMITER_LONE_PARENT) || b == s->chain[0];
+    return !MUTATED(MUTATION_LIMITER_LONE_PARENT) || b == s->chain[0];
 }
 
 static bool take_answer(struct call *c)

@@ -7,7 +7,7 @@
 #include "router/limiter/pages.h"
 #include "router/limiter/shown.h"
 
-#include "replication/raft_mutation.h"
+#include "base/mutation.h"
 #include "router/json/json_writer.h"
 
 enum use {
@@ -258,7 +258,7 @@ static bool use_begin(struct call *c, const struct json_value *body, enum use us
     g->named = true;
     g->digest = amounts_digest(&u->amounts, (uint64_t)use + 2);
     g->until_ms = u->given.until_ms;
-    for (uint32_t i = 0; MUTATED(RAFT_MUTATION_LIMITER_FAR_REFUND) && i < u->given.part_count; i++)
+    for (uint32_t i = 0; MUTATED(MUTATION_LIMITER_FAR_REFUND) && i < u->given.part_count; i++)
         u->given.parts[i].shard ^= 1;
     g->home = u->given.parts[0].shard;
     g->homed = true;

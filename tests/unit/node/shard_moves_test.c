@@ -1,10 +1,10 @@
 /* shard_moves_test.c - items of salted keys go to their homes, one step at a time. */
 #include "tests/check.h"
 
+#include "base/mutation.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/move_messages.h"
 #include "engine/message/transaction_messages.h"
-#include "replication/raft_mutation.h"
 #include "tests/support/shard_scene.h"
 
 /* ---- moves ---- */
@@ -465,18 +465,18 @@ TEST(an_item_waits_with_its_move_until_global_indexes_have_it)
     shards_close(&s);
 }
 
-/* ---- mistakes ---- */
+/* ---- mutations ---- */
 
-static uint32_t scene_places_after(enum raft_mutation mistake, uint32_t *at_home)
+static uint32_t scene_places_after(enum mutation mutation, uint32_t *at_home)
 {
     struct shards_scene s;
     shards_open(&s);
     shards_salt(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
-    raft_mutation = mistake;
+    mutation_active = mutation;
     shards_move_surely(&s, name, 0, SHARDS);
-    raft_mutation = RAFT_MUTATION_NONE;
+    mutation_active = MUTATION_NONE;
     shards_pass(&s, 200);
     *at_home = shards_get(&s, name, shards_home(&s, name, SHARDS));
     const uint32_t places = shards_places(&s, name);
@@ -484,22 +484,22 @@ static uint32_t scene_places_after(enum raft_mutation mistake, uint32_t *at_home
     return places;
 }
 
-TEST(mistakes_with_moves_and_the_fence_show)
+TEST(mutations_with_moves_and_the_fence_show)
 {
     uint32_t at_home;
     (void)state;
-    assert_int_equal(scene_places_after(RAFT_MUTATION_NONE, &at_home), 1);
+    assert_int_equal(scene_places_after(MUTATION_NONE, &at_home), 1);
     assert_int_equal(at_home, OLD);
-    assert_int_equal(scene_places_after(RAFT_MUTATION_MOVE_BLIND, &at_home), 1);
+    assert_int_equal(scene_places_after(MUTATION_MOVE_BLIND, &at_home), 1);
     assert_int_equal(at_home, 0);
-    assert_int_equal(scene_places_after(RAFT_MUTATION_MOVE_COPIES, &at_home), 2);
+    assert_int_equal(scene_places_after(MUTATION_MOVE_COPIES, &at_home), 2);
     struct shards_scene s;
     shards_open(&s);
     shards_salt(&s, 0, VERSION);
     s.salting = VERSION - 1;
     assert_int_equal(shards_put(&s, 1, 0, OLD), REPLY_STALE_MAP);
-    raft_mutation = RAFT_MUTATION_SKIP_FENCE;
+    mutation_active = MUTATION_SKIP_FENCE;
     assert_int_equal(shards_put(&s, 1, 0, OLD), REPLY_OK);
-    raft_mutation = RAFT_MUTATION_NONE;
+    mutation_active = MUTATION_NONE;
     shards_close(&s);
 }

@@ -1,10 +1,10 @@
-/* Ten cases, each of which broke a real library, and for each a mistake on purpose that breaks it
+/* Ten cases, each of which broke a real library, and for each a mutation on purpose that breaks it
  * here: a case that cannot fail proves nothing. A case returns what was violated, "" if nothing. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "replication/raft_mutation.h"
+#include "base/mutation.h"
 #include "tests/check.h"
 #include "tests/support/raft_world.h"
 
@@ -513,12 +513,12 @@ static const char *no_second_leader_while_a_lease_holds(void)
 
 static void assert_holds(const char *(*run)(void))
 {
-    raft_mutation = RAFT_MUTATION_NONE;
+    mutation_active = MUTATION_NONE;
     assert_string_equal(run(), "");
 }
 
-/* In a process of its own: a mistake may also end in must(). */
-static void assert_mistake_is_seen(const char *(*run)(void), enum raft_mutation mutation)
+/* In a process of its own: a mutation may also end in must(). */
+static void assert_mutation_is_found(const char *(*run)(void), enum mutation mutation)
 {
     fflush(NULL);
     pid_t child = fork();
@@ -527,7 +527,7 @@ static void assert_mistake_is_seen(const char *(*run)(void), enum raft_mutation 
         if (freopen("/dev/null", "w", stderr) == NULL)
             _exit(0);
         signal(SIGABRT, SIG_DFL);
-        raft_mutation = mutation;
+        mutation_active = mutation;
         const char *violation = run();
         printf("             %s\n", violation);
         fflush(stdout);
@@ -541,39 +541,35 @@ static void assert_mistake_is_seen(const char *(*run)(void), enum raft_mutation 
         fail_msg("with mutation %d the case still holds (status %d)", (int)mutation, status);
 }
 
-/* The function that runs the case, what the case shows, and the mistake that the case must see. */
-#define CASE(run, sentence, mutation)          \
-    TEST(sentence)                             \
-    {                                          \
-        assert_holds(run);                     \
-    }                                          \
-    TEST(sentence##__the_mistake_is_seen)      \
-    {                                          \
-        assert_mistake_is_seen(run, mutation); \
+/* The function that runs the case, what the case shows, and the mutation that the case must see. */
+#define CASE(run, sentence, mutation)            \
+    TEST(sentence)                               \
+    {                                            \
+        assert_holds(run);                       \
+    }                                            \
+    TEST(sentence##__the_mutation_is_found)      \
+    {                                            \
+        assert_mutation_is_found(run, mutation); \
     }
 
-CASE(stale_suffix, a_follower_never_acknowledges_its_own_stale_suffix, RAFT_MUTATION_ACK_OWN_SUFFIX)
-CASE(figure_8, entries_of_earlier_terms_are_not_committed_by_counting,
-     RAFT_MUTATION_COUNT_OLD_TERMS)
+CASE(stale_suffix, a_follower_never_acknowledges_its_own_stale_suffix, MUTATION_ACK_OWN_SUFFIX)
+CASE(figure_8, entries_of_earlier_terms_are_not_committed_by_counting, MUTATION_COUNT_OLD_TERMS)
 CASE(faster_than_the_round_trip, proposals_faster_than_the_round_trip_all_commit,
-     RAFT_MUTATION_ACK_ONLY_WHOLE)
+     MUTATION_ACK_ONLY_WHOLE)
 CASE(failed_leader_write, after_a_failed_write_no_index_is_used_again_in_its_term,
-     RAFT_MUTATION_RESUME_TERM)
-CASE(mixed_terms, mixed_terms_after_a_partition_do_not_deadlock_pre_votes,
-     RAFT_MUTATION_SILENT_PRE_VOTE)
-CASE(members_after_compaction, members_roll_back_to_those_of_the_base, RAFT_MUTATION_KEEP_MEMBERS)
+     MUTATION_RESUME_TERM)
+CASE(mixed_terms, mixed_terms_after_a_partition_do_not_deadlock_pre_votes, MUTATION_SILENT_PRE_VOTE)
+CASE(members_after_compaction, members_roll_back_to_those_of_the_base, MUTATION_KEEP_MEMBERS)
 CASE(append_anew_in_flight, the_completion_of_old_bytes_does_not_count_for_new_ones,
-     RAFT_MUTATION_ANY_COMPLETION)
-CASE(unpersisted_tail, only_what_is_persisted_is_claimed_and_counted,
-     RAFT_MUTATION_COUNT_UNPERSISTED)
+     MUTATION_ANY_COMPLETION)
+CASE(unpersisted_tail, only_what_is_persisted_is_claimed_and_counted, MUTATION_COUNT_UNPERSISTED)
 CASE(acknowledgements_to_an_older_leader, acknowledgements_to_an_older_leader_do_not_count,
-     RAFT_MUTATION_OLD_TERM_REPLIES)
+     MUTATION_OLD_TERM_REPLIES)
 CASE(crash_while_a_snapshot_is_installed, a_half_installed_snapshot_is_no_state,
-     RAFT_MUTATION_RUN_WITHOUT_STATE)
-CASE(crash_between_install_and_log_reset, a_replay_applies_nothing_twice, RAFT_MUTATION_APPLY_AGAIN)
+     MUTATION_RUN_WITHOUT_STATE)
+CASE(crash_between_install_and_log_reset, a_replay_applies_nothing_twice, MUTATION_APPLY_AGAIN)
 CASE(tail_of_another_history, a_tail_of_another_history_does_not_follow_a_snapshot,
-     RAFT_MUTATION_KEEP_TAIL)
-CASE(a_vote_is_kept_through_a_crash, a_vote_leaves_only_once_it_is_durable,
-     RAFT_MUTATION_VOTE_AT_ONCE)
+     MUTATION_KEEP_TAIL)
+CASE(a_vote_is_kept_through_a_crash, a_vote_leaves_only_once_it_is_durable, MUTATION_VOTE_AT_ONCE)
 CASE(no_second_leader_while_a_lease_holds, nobody_is_elected_while_a_lease_holds,
-     RAFT_MUTATION_FORGET_PROMISE)
+     MUTATION_FORGET_PROMISE)
