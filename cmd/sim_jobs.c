@@ -12,7 +12,7 @@
 
 #include "base/policies.h"
 #include "base/probe.h"
-#include "sim/medium.h"
+#include "sim/store_disk.h"
 
 enum {
     SEED_S_MAX = 300, /* a longer run counts as endless */
@@ -157,17 +157,17 @@ static void sim_jobs_count(struct sim_summary *s, const struct word *w)
 {
     const struct sim_result *r = &w->result;
     if (r->violated) {
-        if (s->violations < SIM_SEEDS_TOLD)
+        if (s->violations < SIM_SEEDS_NAMED)
             s->first_violations[s->violations] = w->seed;
         s->violations++;
     }
     if (r->undecided) {
-        if (s->undecided < SIM_SEEDS_TOLD)
+        if (s->undecided < SIM_SEEDS_NAMED)
             s->first_undecided[s->undecided] = w->seed;
         s->undecided++;
     }
     s->seeds++;
-    s->strikes += r->strikes;
+    s->injected += r->injected;
     s->events += r->events;
     s->virtual_ns += r->virtual_ns;
     s->clients.calls += r->clients.calls;
@@ -275,7 +275,7 @@ static void sim_jobs_ended(struct job *j, const struct sim_jobs_options *o, stru
 {
     close(j->fd);
     waitpid(j->pid, NULL, 0);
-    medium_sweep();
+    store_disk_sweep();
     j->pid = 0;
     if (!j->begun)
         return;
@@ -355,7 +355,7 @@ void sim_jobs_run(const struct sim_jobs_options *options, struct sim_summary *ou
     struct sim_jobs_options o = *options;
     o.begun_ns = wall_ns();
     must(o.jobs <= SIM_JOBS_MAX);
-    medium_sweep(); /* what killed runs have left */
+    store_disk_sweep(); /* what killed runs have left */
     *out = (struct sim_summary){0};
     if (o.jobs == 0)
         run_here(&o, out);

@@ -6,7 +6,7 @@
 #include "base/settings/indexes.h"
 #include "base/settings/reports.h"
 #include "engine/node/node.h"
-#include "sim/table_churn.h"
+#include "sim/work_tables.h"
 
 enum {
     SLACK_MS = 1000,  /* for frames that were on their way, and for nodes that read them late */

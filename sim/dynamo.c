@@ -90,7 +90,7 @@ static void make_sort(const struct dynamo_keys *k, uint32_t key, struct key_text
 }
 
 /* The attribute as the table stores it: a number's digits become its encoding. */
-static struct attr stored(enum attr_type type, struct key_text *t)
+static struct attr attr_stored(enum attr_type type, struct key_text *t)
 {
     struct number n;
     if (type == ATTR_NUMBER) {
@@ -105,13 +105,13 @@ void dynamo_storage_key(struct buffer *out, uint32_t table_id, const struct dyna
 {
     struct key_text partition, sort;
     make_partition(k, key, &partition);
-    const struct attr first = stored(k->partition, &partition);
+    const struct attr first = attr_stored(k->partition, &partition);
     if (k->sort == 0) {
         storage_key_append(out, table_id, &first, NULL);
         return;
     }
     make_sort(k, key, &sort);
-    const struct attr second = stored(k->sort, &sort);
+    const struct attr second = attr_stored(k->sort, &sort);
     storage_key_append(out, table_id, &first, &second);
 }
 

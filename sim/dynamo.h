@@ -120,7 +120,8 @@ bool dynamo_asks_for(const struct dynamo_query *q, const struct dynamo_keys *k, 
 /* These append the body of a request. */
 void dynamo_create_table(struct buffer *out, const char *name, const struct dynamo_spec *spec);
 void dynamo_update_table(struct buffer *out, const char *name, uint32_t units);
-/* UpdateTable: a global index, 0 .. DYNAMO_GLOBALS - 1, comes or goes. `units`: as in dynamo_spec. */
+/* UpdateTable: a global index, 0 .. DYNAMO_GLOBALS - 1, comes or goes. `units`: as in
+ * dynamo_spec. */
 void dynamo_add_index(struct buffer *out, const char *table, int index, uint32_t units);
 void dynamo_drop_index(struct buffer *out, const char *table, int index);
 void dynamo_tag_table(struct buffer *out, const char *name, uint32_t value);

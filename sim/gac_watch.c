@@ -51,7 +51,7 @@ bool gac_has_periods(const struct config *c)
             WEIR_TABLE_PERIODS) != 0;
 }
 
-bool gac_watch_check(const struct gac_watch *w, const struct plan *plan, uint64_t strikes,
+bool gac_watch_check(const struct gac_watch *w, const struct plan *plan, uint64_t injected,
                      struct buffer *why)
 {
     enum {
@@ -59,7 +59,7 @@ bool gac_watch_check(const struct gac_watch *w, const struct plan *plan, uint64_
     };
     const struct config *c = &plan->config;
     bool touched = (plan->faults & SIM_FAULTS_GAC) != 0;
-    int64_t faults = touched ? (int64_t)strikes : 0;
+    int64_t faults = touched ? (int64_t)injected : 0;
     __int128 most_ms = (__int128)config_gac(c)->gac_grant_ms * GRANTS_OF_A_FAULT * faults;
     if (gac_has_periods(c))
         most_ms += (__int128)config_gac(c)->gac_period_ms * (faults + 1);

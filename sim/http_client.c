@@ -143,7 +143,7 @@ static void http_client_closed(void *context, uint64_t link, bool gone)
 }
 
 /* One timer serves all calls. It keeps running when a call ends. */
-static void timer(void *context, uint64_t timer_at)
+static void http_client_timer(void *context, uint64_t timer_at)
 {
     struct http_client *c = context;
     if ((int64_t)timer_at != c->timer_at_ns)
@@ -153,7 +153,7 @@ static void timer(void *context, uint64_t timer_at)
         return;
     if (c->options.scheduler->now.ns < c->deadline_ns) {
         c->timer_at_ns = c->deadline_ns;
-        scheduler_at(c->options.scheduler, (struct instant){c->deadline_ns}, timer, c,
+        scheduler_at(c->options.scheduler, (struct instant){c->deadline_ns}, http_client_timer, c,
                      (uint64_t)c->deadline_ns);
         return;
     }
@@ -167,7 +167,7 @@ static void start_timer(struct http_client *c, struct duration timeout)
     if (c->timer_at_ns <= c->deadline_ns)
         return;
     c->timer_at_ns = c->deadline_ns;
-    scheduler_at(c->options.scheduler, (struct instant){c->deadline_ns}, timer, c,
+    scheduler_at(c->options.scheduler, (struct instant){c->deadline_ns}, http_client_timer, c,
                  (uint64_t)c->deadline_ns);
 }
 

@@ -1,14 +1,15 @@
-/* holdings.c - what the items of the rate limiter's buckets hold, compared with what clients were told.
+/* holdings.c - what the items of the rate limiter's buckets hold, compared with what clients were
+ * told.
  *
- * A look is a Scan of the limiter's table by a client of its own, every LOOK_MS. Sums are of all buckets of
- * a limit. Requests go on meanwhile: what the items have counted must lie between what was admitted when the
- * Scan began, and what can have been admitted when it ended.
+ * A look is a Scan of the limiter's table by a client of its own, every LOOK_MS. Sums are of all
+ * buckets of a limit. Requests go on meanwhile: what the items have counted must lie between what
+ * was admitted when the Scan began, and what can have been admitted when it ended.
  * Not counted: tokens that a shard has set aside for one that is to be made. */
 #include <stdlib.h>
 
 #include "lab/full/full_internal.h"
 #include "lab/scenario_limit.h"
-#include "sim/limit_page.h"
+#include "sim/limiter_page.h"
 
 enum {
     LOOK_MS = 500,
@@ -46,7 +47,7 @@ static uint32_t limit_of(const struct scenario *s, const struct bucket_name *nam
     return SCENARIO_LIMIT_NONE;
 }
 
-static void item_add(void *context, const struct limit_item *item)
+static void item_add(void *context, const struct limiter_item *item)
 {
     struct full *f = (struct full *)context;
     struct full_holdings *h = f->holdings;
@@ -54,7 +55,7 @@ static void item_add(void *context, const struct limit_item *item)
     if (i == SCENARIO_LIMIT_NONE)
         return;
     struct bucket_sums *sums = &h->sums[i];
-    const struct limit_item_level level = limit_item_level(item, SCENARIO_LIMIT_NAME);
+    const struct limiter_item_level level = limiter_item_level(item, SCENARIO_LIMIT_NAME);
     const int64_t wall_ms = SIM_WALL_BASE_MS + f->world.scheduler.now.ns / NS_PER_MS;
     sums->items++;
     sums->taken += level.taken;
@@ -70,7 +71,8 @@ static void item_add(void *context, const struct limit_item *item)
 
 /* ---- looks ---- */
 
-/* Tokens of all buckets of the limit beyond what they can have had: all full at the start, and refilled since. */
+/* Tokens of all buckets of the limit beyond what they can have had: all full at the start, and
+ * refilled since. */
 static int64_t minted_mtok(const struct full *f, uint32_t limit)
 {
     const struct bucket_sums *sums = &f->holdings->sums[limit];
@@ -113,7 +115,7 @@ static void look_answered(void *context, int status, struct slice body)
 {
     struct full *f = context;
     struct full_holdings *h = f->holdings;
-    const bool good = status == 200 && limit_page_read(body, item_add, f, &h->body);
+    const bool good = status == 200 && limiter_page_read(body, item_add, f, &h->body);
     if (good && h->body.size > 0) {
         http_client_call(&h->http, "Scan", buffer_slice(&h->body), duration_ms(SCAN_MS),
                          look_answered, f);
@@ -136,7 +138,7 @@ static void look_begin(struct full *f)
         clients_acquired(f->clients, i, &h->sums[i].admitted, &unknown);
     }
     buffer_clear(&h->body);
-    limit_page_first(&h->body);
+    limiter_page_first(&h->body);
     http_client_call(&h->http, "Scan", buffer_slice(&h->body), duration_ms(SCAN_MS), look_answered,
                      f);
 }

@@ -272,7 +272,7 @@ enum {
     TABLE_UNITS = 100
 };
 
-struct tables {
+struct work_tables {
     struct scene scene;
     struct counts counts[TABLES];
     uint32_t owners[TABLES];
@@ -280,7 +280,7 @@ struct tables {
 };
 
 /* Four fifths of what each may use, evenly over routers. */
-static void run_tables(struct tables *t, int64_t ns)
+static void run_tables(struct work_tables *t, int64_t ns)
 {
     struct lab *l = &t->scene.lab;
     memset(t->counts, 0, sizeof t->counts);
@@ -309,7 +309,7 @@ static void run_tables(struct tables *t, int64_t ns)
 }
 
 /* Who has vended of the table, bit number - 1: ledgers of those who live. */
-static uint32_t ledgers_of(struct tables *t, uint32_t table)
+static uint32_t ledgers_of(struct work_tables *t, uint32_t table)
 {
     struct buffer report = {0};
     char text[64];
@@ -328,9 +328,9 @@ static uint32_t ledgers_of(struct tables *t, uint32_t table)
 /* Its server goes, and comes back with nothing. The others' tables notice nothing. */
 static void only_tables_of_a_server_that_goes_move(struct prng *p)
 {
-    static struct tables t;
+    static struct work_tables t;
     uint32_t before[TABLES], ledgers[TABLES], moved = 0;
-    t = (struct tables){0};
+    t = (struct work_tables){0};
     begin_lab(&t.scene, p, "lease");
     for (int i = 0; i < TABLES; i++) {
         char name[16];

@@ -1,12 +1,13 @@
-/* mutations_test.c - a simulator that finds nothing proves nothing: each mutation of this table is one that a test
- * once could not see. A bounded number of seeds must find it.
+/* mutations_test.c - a simulator that finds nothing proves nothing: each mutation of this table is
+ * one that a test once could not see. A bounded number of seeds must find it.
  *
- *     MUTATION(a_lock_is_skipped, MUTATION_SKIP_LOCK, 1, TRANSACTS)
+ *     MUTATION(a_lock_is_skipped, MUTATION_SKIP_LOCK, 1, TRANSACTIONS)
  *
- * A row: what is wrong, the mutation, the first seed, and the options of the run. A run has nothing but what its
- * options name. The first seed finds the mutation soon. A change of weir changes what a seed does: then the search
- * goes on with the following seeds and takes longer, until another first seed is named here.
- * tests/CMakeLists.txt reads this file: each row is a test of ctest, sim.mutation.NAME. */
+ * A row: what is wrong, the mutation, the first seed, and the options of the run. A run has
+ * nothing but what its options name. The first seed finds the mutation soon. A change of weir
+ * changes what a seed does: then the search goes on with the following seeds and takes longer,
+ * until another first seed is named here. tests/CMakeLists.txt reads this file: each row is a test
+ * of ctest, sim.mutation.NAME. */
 #include "tests/check.h"
 
 #include "base/mutation.h"
@@ -95,12 +96,12 @@ MUTATION(a_failed_read_finds_nothing, MUTATION_NONE, 1,
 /* ---- requests ---- */
 MUTATION(a_request_that_was_cut_off_is_done, MUTATION_NONE, 11,
         MS(3000), .mutation = SIM_MUTATION_CUT_REQUESTS)
-/* A condition fails on an item that is in flight. The leader is cut off, the item is never committed, and the
- * refusal was answered: no item like that ever was. */
+/* A condition fails on an item that is in flight. The leader is cut off, the item is never
+ * committed, and the refusal was answered: no item like that ever was. */
 MUTATION(a_refusal_shows_a_write_in_flight, MUTATION_REFUSE_IN_FLIGHT, 5,
         FORCED(FAULT(CUT) | FAULT(CRASH)), THREE_NODES, CLIENTS(24), MS(5000))
-/* Busy processes and short targets: some writes are shed. One of them that is done nevertheless is a value that
- * nobody wrote. */
+/* Busy processes and short targets: some writes are shed. One of them that is done nevertheless is
+ * a value that nobody wrote. */
 MUTATION(a_request_that_was_shed_is_done, MUTATION_SHED_IN_VAIN, 6, THREE_NODES, CLIENTS(24), MS(3000))
 
 /* Followers apply a write after it is acknowledged. The only router must remember that. */
@@ -131,45 +132,45 @@ MUTATION(a_new_index_waits_for_a_write, MUTATION_ONE_ENTRY_MORE, 1,
         EXTRA(SILENCE), .faults_forced = true, GLOBAL_INDEXES)
 
 /* ---- transactions: all or nothing, and in one order for all readers ---- */
-#define TRANSACTS THREE_NODES, .transacts = 6, MS(4000)
-MUTATION(a_split_forgets_locks, MUTATION_SPLIT_FORGETS, 5, TRANSACTS, CLIENTS(4), .merges = 30)
-MUTATION(a_lock_is_skipped, MUTATION_SKIP_LOCK, 1, TRANSACTS)
-MUTATION(a_write_in_spite_of_a_lock, MUTATION_WRITE_LOCKED, 3, TRANSACTS)
-MUTATION(a_read_in_spite_of_a_lock, MUTATION_READ_LOCKED, 6, TRANSACTS)
-MUTATION(a_new_leader_forgets_locks, MUTATION_FORGET_LOCKS, 5, .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTS)
+#define TRANSACTIONS THREE_NODES, .work_transactions = 6, MS(4000)
+MUTATION(a_split_forgets_locks, MUTATION_SPLIT_FORGETS, 5, TRANSACTIONS, CLIENTS(4), .merges = 30)
+MUTATION(a_lock_is_skipped, MUTATION_SKIP_LOCK, 1, TRANSACTIONS)
+MUTATION(a_write_in_spite_of_a_lock, MUTATION_WRITE_LOCKED, 3, TRANSACTIONS)
+MUTATION(a_read_in_spite_of_a_lock, MUTATION_READ_LOCKED, 6, TRANSACTIONS)
+MUTATION(a_new_leader_forgets_locks, MUTATION_FORGET_LOCKS, 5, .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTIONS)
 MUTATION(a_decision_without_its_other_parts, MUTATION_SKIP_RECORD, 3,
-        .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTS)
+        .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTIONS)
 MUTATION(a_decision_told_before_it_is_durable, MUTATION_DECIDE_EARLY, 6,
-        .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTS)
+        .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTIONS)
 MUTATION(an_aborted_transaction_is_committed, MUTATION_DECIDE_TWICE, 86,
-        FORCED(FAULT(SLEEP)), TRANSACTS)
+        FORCED(FAULT(SLEEP)), TRANSACTIONS)
 
 /* Parts of a transaction take unequal times, and others come between. */
 #define SLOW_PARTS                                                                     \
-    FORCED(FAULT(SLOW_DISK)), .nodes = 3, .replicas = 1, .transacts = 6, CLIENTS(1), MS(4000)
+    FORCED(FAULT(SLOW_DISK)), .nodes = 3, .replicas = 1, .work_transactions = 6, CLIENTS(1), MS(4000)
 MUTATION(a_check_takes_no_lock, MUTATION_CHECK_UNLOCKED, 186, SLOW_PARTS)
-MUTATION(a_query_in_spite_of_a_lock, MUTATION_SCAN_LOCKED, 1, TRANSACTS, CLIENTS(1))
+MUTATION(a_query_in_spite_of_a_lock, MUTATION_SCAN_LOCKED, 1, TRANSACTIONS, CLIENTS(1))
 MUTATION(a_deletion_that_is_decided_does_nothing, MUTATION_KEEP_DELETED, 1,
-        TRANSACTS, CLIENTS(1))
-MUTATION(a_token_stands_for_any_request, MUTATION_ANY_DIGEST, 1, TRANSACTS, CLIENTS(1))
+        TRANSACTIONS, CLIENTS(1))
+MUTATION(a_token_stands_for_any_request, MUTATION_ANY_DIGEST, 1, TRANSACTIONS, CLIENTS(1))
 MUTATION(a_snapshot_without_tokens, MUTATION_FORGET_TOKENS, 1,
-        FORCED(FAULT(WIPE)), TRANSACTS, CLIENTS(1))
+        FORCED(FAULT(WIPE)), TRANSACTIONS, CLIENTS(1))
 /* One seed in 370 finds it. transactions_test finds it every time. */
 LONG_MUTATION(what_was_given_up_is_forgotten, MUTATION_FORGET_FENCE, 369,
-             FORCED(FAULT(LATE)), .nodes = 3, .replicas = 1, .transacts = 6, CLIENTS(1), MS(4000))
+             FORCED(FAULT(LATE)), .nodes = 3, .replicas = 1, .work_transactions = 6, CLIENTS(1), MS(4000))
 MUTATION(replicas_of_a_deleted_table_go_unasked, MUTATION_CLOSE_UNASKED, 14,
         FORCED(FAULT(CRASH) | FAULT(SLOW_DISK)), EXTRA(LEAVING_TABLE), THREE_NODES,
-        .transacts = 6, CLIENTS(1), MS(2000))
-MUTATION(a_decided_part_is_refused, MUTATION_REFUSE_DECIDED, 5, TRANSACTS, CLIENTS(1))
+        .work_transactions = 6, CLIENTS(1), MS(2000))
+MUTATION(a_decided_part_is_refused, MUTATION_REFUSE_DECIDED, 5, TRANSACTIONS, CLIENTS(1))
 
 /* ---- time to live: an item that is written anew must stay ---- */
-#define EXPIRIES THREE_NODES, CLIENTS(1), .expiries = 12, MS(4000)
-MUTATION(an_item_expires_unjudged, MUTATION_EXPIRE_UNJUDGED, 2, EXPIRIES)
-MUTATION(an_item_expires_in_spite_of_a_write_in_flight, MUTATION_EXPIRE_APPLIED, 49, EXPIRIES)
-MUTATION(an_item_expires_by_one_clock, MUTATION_OWN_CLOCK, 1, FORCED(FAULT(WALL)), EXPIRIES)
+#define TTL_ITEMS THREE_NODES, CLIENTS(1), .work_ttl = 12, MS(4000)
+MUTATION(an_item_expires_unjudged, MUTATION_EXPIRE_UNJUDGED, 2, TTL_ITEMS)
+MUTATION(an_item_expires_in_spite_of_a_write_in_flight, MUTATION_EXPIRE_APPLIED, 49, TTL_ITEMS)
+MUTATION(an_item_expires_by_one_clock, MUTATION_OWN_CLOCK, 1, FORCED(FAULT(WALL)), TTL_ITEMS)
 
 /* ---- streams: each change once, in its order, through splits and moves ---- */
-#define STREAMS THREE_NODES, .follows = 8, MS(4000)
+#define STREAMS THREE_NODES, .work_streams = 8, MS(4000)
 MUTATION(a_change_makes_no_stream_record, MUTATION_SKIP_STREAM, 4, STREAMS)
 MUTATION(a_change_makes_two_stream_records, MUTATION_DOUBLE_STREAM, 4, STREAMS)
 MUTATION(a_write_after_its_shards_end, MUTATION_OUTLIVE_SHARD, 1, STREAMS)
@@ -179,41 +180,41 @@ MUTATION(a_snapshot_without_stream_records, MUTATION_FORGET_STREAM, 4, FORCED(FA
  * ---- */
 MUTATION(a_late_step_ends_a_later_change, MUTATION_ANY_SETTLE, 13,
         FORCED(FAULT(SLOW_DISK)), THREE_NODES, CLIENTS(1), EXTRA(SWITCHES),
-        .expiries = 6, .follows = 6,
+        .work_ttl = 6, .work_streams = 6,
         MS(8000))
 MUTATION(a_part_of_a_transaction_makes_no_stream_record, MUTATION_SKIP_STREAM, 1,
-        THREE_NODES, CLIENTS(1), EXTRA(MIXED), .transacts = 4, MS(3000))
+        THREE_NODES, CLIENTS(1), EXTRA(MIXED), .work_transactions = 4, MS(3000))
 MUTATION(a_change_makes_no_record_of_a_stream_that_is_trimmed, MUTATION_SKIP_STREAM, 1,
-        THREE_NODES, CLIENTS(1), EXTRA(SHORT_TIMES), .follows = 8, MS(4000))
+        THREE_NODES, CLIENTS(1), EXTRA(SHORT_TIMES), .work_streams = 8, MS(4000))
 
 /* ---- write sharding: an item is at one place, and every reader finds it there ---- */
 #define SHARDED_KEYS THREE_NODES, .routers = 3, CLIENTS(24)
 /* Keys whose shards change again before their items have moved. */
 MUTATION(shards_read_in_any_order, MUTATION_NO_RANKS, 11,
-        SHARDED_KEYS, .saltings_ms = 30, MS(2000))
+        SHARDED_KEYS, .key_sharding_ms = 30, MS(2000))
 MUTATION(a_router_that_knows_fewer_keys_is_served, MUTATION_SKIP_FENCE, 3,
-        SHARDED_KEYS, .saltings_ms = 100, MS(3000))
-MUTATION(a_moved_item_stays_where_it_was, MUTATION_MOVE_COPIES, 4, SHARDED_KEYS, .saltings_ms = 100, MS(3000))
-MUTATION(an_item_said_to_be_moved_was_not, MUTATION_MOVE_BLIND, 2, SHARDED_KEYS, .saltings_ms = 100, MS(3000))
-MUTATION(a_request_by_an_older_registry, MUTATION_OLDER_SHARDS, 4, SHARDED_KEYS, .saltings_ms = 100, MS(3000))
+        SHARDED_KEYS, .key_sharding_ms = 100, MS(3000))
+MUTATION(a_moved_item_stays_where_it_was, MUTATION_MOVE_COPIES, 4, SHARDED_KEYS, .key_sharding_ms = 100, MS(3000))
+MUTATION(an_item_said_to_be_moved_was_not, MUTATION_MOVE_BLIND, 2, SHARDED_KEYS, .key_sharding_ms = 100, MS(3000))
+MUTATION(a_request_by_an_older_registry, MUTATION_OLDER_SHARDS, 4, SHARDED_KEYS, .key_sharding_ms = 100, MS(3000))
 
 /* ---- counters: each addition counts once, whatever cell it went to ---- */
-#define COUNTERS THREE_NODES, .routers = 3, .saltings_ms = 150, .tallies = 6, MS(3000)
+#define COUNTERS THREE_NODES, .routers = 3, .key_sharding_ms = 150, .work_counters = 6, MS(3000)
 MUTATION(a_sum_lacks_a_cell, MUTATION_READ_FEWER_CELLS, 1, COUNTERS)
 MUTATION(a_cell_adds_twice, MUTATION_ADD_TWICE, 3, .faults = FAULT(CRASH) | FAULT(RESET), COUNTERS)
 
 /* ---- full stores: what is deleted makes room for what is put ---- */
-MUTATION(freed_pages_do_not_count, MUTATION_FORGET_FREED, 1, THREE_NODES, CLIENTS(1), .fills = 3, MS(8000))
+MUTATION(freed_pages_do_not_count, MUTATION_FORGET_FREED, 1, THREE_NODES, CLIENTS(1), .work_fill = 3, MS(8000))
 
 /* ---- the rate limiter: at most what there was is taken, and nothing is stuck ---- */
-#define LIMITS THREE_NODES, .routers = 3, .limits = 6, MS(4000)
-MUTATION(a_new_limiter_shard_begins_full, MUTATION_LIMITER_MINT, 3, LIMITS)
-MUTATION(a_limiter_shard_made_again_in_its_epoch, MUTATION_LIMITER_REOPEN, 4, LIMITS)
-MUTATION(newer_limits_reach_one_shard_only, MUTATION_LIMITER_OLD_LIMITS, 3, LIMITS)
-MUTATION(the_hidden_limit_is_not_refilled, MUTATION_LIMITER_DRY_WRITES, 3, LIMITS)
-MUTATION(a_lease_gives_back_elsewhere, MUTATION_LIMITER_FAR_REFUND, 3, LIMITS)
-MUTATION(a_parents_bucket_does_not_grow, MUTATION_LIMITER_LONE_PARENT, 3, LIMITS)
-MUTATION(a_router_refuses_nothing_from_memory, MUTATION_LIMITER_ASK_IN_VAIN, 3, LIMITS)
+#define LIMITER THREE_NODES, .routers = 3, .work_limiter =6, MS(4000)
+MUTATION(a_new_limiter_shard_begins_full, MUTATION_LIMITER_MINT, 3, LIMITER)
+MUTATION(a_limiter_shard_made_again_in_its_epoch, MUTATION_LIMITER_REOPEN, 4, LIMITER)
+MUTATION(newer_limits_reach_one_shard_only, MUTATION_LIMITER_OLD_LIMITS, 3, LIMITER)
+MUTATION(the_hidden_limit_is_not_refilled, MUTATION_LIMITER_DRY_WRITES, 3, LIMITER)
+MUTATION(a_lease_gives_back_elsewhere, MUTATION_LIMITER_FAR_REFUND, 3, LIMITER)
+MUTATION(a_parents_bucket_does_not_grow, MUTATION_LIMITER_LONE_PARENT, 3, LIMITER)
+MUTATION(a_router_refuses_nothing_from_memory, MUTATION_LIMITER_ASK_IN_VAIN, 3, LIMITER)
 MUTATION(a_repeated_request_is_asked_for_at_one_shard, MUTATION_LIMITER_FORGET_HOME, 21,
-        .faults = FAULT(CRASH) | FAULT(RESET), LIMITS)
-MUTATION(a_repeated_request_counts_twice, MUTATION_ADD_TWICE, 3, .faults = FAULT(CRASH) | FAULT(RESET), LIMITS)
+        .faults = FAULT(CRASH) | FAULT(RESET), LIMITER)
+MUTATION(a_repeated_request_counts_twice, MUTATION_ADD_TWICE, 3, .faults = FAULT(CRASH) | FAULT(RESET), LIMITER)

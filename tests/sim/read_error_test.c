@@ -35,7 +35,7 @@ static bool says(const struct answer *a, const char *text)
 
 static void set_unreadable_at(struct lab *l, uint32_t node, bool unreadable)
 {
-    struct medium *m = &l->world.nodes[node]->medium;
+    struct store_disk *m = &l->world.nodes[node]->store_disk;
     m->unreadable = 64;
     m->unreadable_left = unreadable ? UINT32_MAX : 0;
 }
@@ -55,7 +55,7 @@ static bool writes_log(const struct lab *l)
 {
     bool any = false;
     for (uint32_t id = 1; id <= l->world.plan.nodes; id++)
-        any |= l->world.nodes[id]->disk.flying_count > 0;
+        any |= l->world.nodes[id]->log_disk.flying_count > 0;
     return any;
 }
 

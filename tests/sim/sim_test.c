@@ -72,7 +72,7 @@ TEST(reads_fail_in_a_plain_run_that_names_them)
                                                      .length_ms = 10000});
     sim_run(s, &result);
     assert_false(result.violated);
-    assert_true(result.strikes > 0);
+    assert_true(result.injected > 0);
     sim_destroy(s);
 }
 

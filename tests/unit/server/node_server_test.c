@@ -1,5 +1,5 @@
-/* node_server_test.c - the driver of a node over a simulated disk: its recovery, its log's segments,
- * what comes over its links. */
+/* node_server_test.c - the driver of a node over a simulated disk: its recovery, its log's
+ * segments, what comes over its links. */
 #include "engine/message/frames.h"
 #include "tests/check.h"
 
@@ -116,10 +116,10 @@ TEST(a_segment_that_cannot_be_read_fails_the_start)
     assert_int_equal(scene_start(s), STATUS_OK);
     scene_pass(s, 1000);
     node_process_crash(s->node, true);
-    s->node->disk.unreadable = true;
+    s->node->log_disk.unreadable = true;
     assert_int_equal(scene_start(s), STATUS_IO);
     assert_true(error_says(s, "cannot read the log"));
-    s->node->disk.unreadable = false;
+    s->node->log_disk.unreadable = false;
     assert_int_equal(scene_start(s), STATUS_OK);
 }
 
@@ -128,43 +128,43 @@ TEST(a_segment_that_cannot_be_read_fails_the_start)
 TEST(a_torn_write_behind_what_the_store_took_over_is_cleaned)
 {
     struct scene *s = *state;
-    struct disk *d = &s->node->disk;
-    struct store *store = store_create(medium_open(&s->node->medium), GIB, 1);
+    struct log_disk *d = &s->node->log_disk;
+    struct store *store = store_create(store_disk_open(&s->node->store_disk), GIB, 1);
     store_freeze(store, SEGMENT, 0);
     enum status status = store_checkpoint_write(store);
     store_checkpoint_done(store, status);
     assert_int_equal(status, STATUS_OK);
     store_destroy(store);
-    assert_int_equal(disk_prepare(d, 0), STATUS_OK);
-    assert_int_equal(disk_prepare(d, 1), STATUS_OK);
-    disk_write_begin(d, SEGMENT, slice_of("not a record"));
-    disk_write_end(d, SEGMENT);
+    assert_int_equal(log_disk_prepare(d, 0), STATUS_OK);
+    assert_int_equal(log_disk_prepare(d, 1), STATUS_OK);
+    log_disk_write_begin(d, SEGMENT, slice_of("not a record"));
+    log_disk_write_end(d, SEGMENT);
     assert_int_equal(scene_start(s), STATUS_OK);
-    assert_int_equal(disk_read(d, 1).size, 0);
+    assert_int_equal(log_disk_read(d, 1).size, 0);
 }
 
 /* NODE-SPACE-1. */
 TEST(segments_are_made_ahead_while_there_is_space)
 {
     struct scene *s = *state;
-    struct disk *d = &s->node->disk;
+    struct log_disk *d = &s->node->log_disk;
     assert_int_equal(scene_start(s), STATUS_OK);
-    assert_false(disk_has(d, 1)); /* it is being made */
+    assert_false(log_disk_has(d, 1)); /* it is being made */
     d->full = true;
     scene_pass(s, 400);
-    assert_false(disk_has(d, 1));
+    assert_false(log_disk_has(d, 1));
     d->full = false;
     scene_pass(s, 50);
-    assert_false(disk_has(d, 1)); /* tried again every half second */
+    assert_false(log_disk_has(d, 1)); /* tried again every half second */
     scene_pass(s, 100);
-    assert_true(disk_has(d, 1));
-    assert_false(disk_has(d, 2)); /* not before the middle of segment 0 */
+    assert_true(log_disk_has(d, 1));
+    assert_false(log_disk_has(d, 2)); /* not before the middle of segment 0 */
 }
 
 TEST(a_log_disk_without_files_stops_the_start_with_its_reason)
 {
     struct scene *s = *state;
-    struct disk *d = &s->node->disk;
+    struct log_disk *d = &s->node->log_disk;
     d->no_files = true;
     assert_int_equal(scene_start(s), STATUS_IO);
     assert_true(error_says(s, "Too many open files"));
