@@ -118,8 +118,8 @@ static const char *policy_lacks(const struct policy_entry *e)
                    ? "lacks a function: has is required"
                    : NULL;
     case POLICY_TABLE:
-        if (p->table.vend == NULL && (p->table.flags & WEIR_TABLE_ASKS))
-            return "lacks a function: vend is required, since its routers ask";
+        if (p->table.grant == NULL && (p->table.flags & WEIR_TABLE_ASKS))
+            return "lacks a function: grant is required, since its routers ask";
         return p->table.ledger_bytes > WEIR_POLICY_STATE_MAX ||
                        p->table.holder_bytes > WEIR_POLICY_STATE_MAX
                    ? "wants too large a state"

@@ -6,7 +6,7 @@
 #include "cmd/options.h"
 #include "cmd/request_record.h"
 #include "cmd/usage.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "server/host/link_transport.h"
 #include "server/host/loop_clock.h"
 #include "server/host/parse_thread.h"

@@ -7,7 +7,7 @@
 #include "cmd/usage.h"
 #include "control/points.h"
 #include "engine/admission/policy_choice.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "router/json/json_writer.h"
 #include "server/host/daemon.h"
 #include "server/host/policy_file.h"

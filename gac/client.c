@@ -8,9 +8,9 @@
 #include "base/id_map.h"
 #include "base/policies.h"
 #include "base/settings/gac.h"
+#include "gac/grant_policy.h"
 #include "gac/lease.h"
 #include "gac/ring.h"
-#include "gac/vend.h"
 #include "include/weir/policy_table.h"
 
 enum {
@@ -21,9 +21,9 @@ enum {
 };
 
 enum server_state {
-    SERVER_UNKNOWN, /* not reached yet: may vend to others */
-    SERVER_GONE,    /* vends nothing to anyone */
-    SERVER_SILENT,  /* may vend to others */
+    SERVER_UNKNOWN, /* not reached yet: may grant to others */
+    SERVER_GONE,    /* grants nothing to anyone */
+    SERVER_SILENT,  /* may grant to others */
     SERVER_UP
 };
 
@@ -47,7 +47,7 @@ struct gac_client {
     uint64_t changes;
     uint64_t epochs; /* of all leases: a forgotten lease never repeats an epoch */
     uint32_t routers;
-    uint32_t asking;      /* leases with an ask to send */
+    uint32_t asking;      /* leases with a grant request to send */
     struct id_map leases; /* owns them; by gac_key_number */
     size_t lease_capacity;
     struct lease **active; /* owns; leases that hold, wait or will ask; room for lease_capacity */
@@ -82,7 +82,7 @@ struct gac_client *gac_client_create(const struct gac_client_options *options)
 
 static void gac_client_free(struct lease *l)
 {
-    free(l->line);
+    free(l->waiting_line);
     free(l);
 }
 
@@ -287,8 +287,8 @@ static enum gac_verdict take_alone(struct gac_client *c, struct instant now, str
     return GAC_WAIT;
 }
 
-/* When the request is let in at the latest, if no other comes. What it costs above the promise comes at
- * the rate of the limit. */
+/* When the request is let in at the latest, if no other comes. What it costs above the promise
+ * comes at the rate of the limit. */
 static struct instant promised_at(const struct lease *l, int64_t cost)
 {
     return instant_add(l->promised_at, gac_promise_more(cost - l->promised, l->limit.rate));
@@ -340,8 +340,8 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
         return take_reserve(c, now, l, cost, wait);
     }
     bool lives = instant_before(now, l->expires_at);
-    /* Where the whole cost is needed, the server grants what the dearest request needs, and owes the
-     * rest. */
+    /* Where the whole cost is needed, the server grants what the dearest request needs, and owes
+     * the rest. */
     int64_t enough = cost;
     int64_t most = bank_of(c, l->limit.rate); /* the most tokens that can ever be held */
     if (!policy_says(c, &l->limit, WEIR_TABLE_WHOLE_COST) && cost > l->tokens && cost > most)
@@ -375,10 +375,10 @@ struct duration gac_client_place(struct gac_client *c, struct instant now, struc
     struct lease *l = find_lease(c, key);
     if (l == NULL)
         return wait;
-    if (l->line == NULL)
-        l->line = must_calloc(1, sizeof *l->line);
-    return line_wait(l->line, now, request, wait,
-                     gac_promise_more(cost, gac_client_gets(c, now, l)));
+    if (l->waiting_line == NULL)
+        l->waiting_line = must_calloc(1, sizeof *l->waiting_line);
+    return waiting_line_wait(l->waiting_line, now, request, wait,
+                             gac_promise_more(cost, gac_client_gets(c, now, l)));
 }
 
 void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit,
@@ -569,7 +569,7 @@ static void look_at_server(struct gac_client *c, struct instant now, struct serv
         v->owed_frame = true;
 }
 
-/* Each unanswered ask doubles the wait: a slow server is heard in the end. */
+/* Each unanswered grant request doubles the wait: a slow server is heard in the end. */
 static struct duration gac_client_patience(const struct gac_client *c, const struct lease *l)
 {
     const struct duration half = {gac_client_lifetime(c).ns / 2};
@@ -638,24 +638,24 @@ static void append_ask(struct gac_client *c, struct instant now, struct lease *l
     l->asking = false;
     l->awaiting = true;
     l->sent_at = now;
-    struct gac_ask ask = {.key = l->limit.key,
-                          .policy = l->limit.policy,
-                          .created = l->created,
-                          .reports = l->reports,
-                          .epoch = l->epoch,
-                          .number = l->number,
-                          .version = l->limit.version,
-                          .rate = l->limit.rate,
-                          .spent = l->spent,
-                          .pending = l->pending,
-                          .held = l->tokens,
-                          .demand = is_idle(l, now) ? 0 : lease_demand(l, now),
-                          .need = is_idle(l, now) ? 0 : l->need,
-                          .cost = l->cost};
-    l->asked_need = ask.need;
+    struct gac_request request = {.key = l->limit.key,
+                                  .policy = l->limit.policy,
+                                  .created = l->created,
+                                  .reports = l->reports,
+                                  .epoch = l->epoch,
+                                  .number = l->number,
+                                  .version = l->limit.version,
+                                  .rate = l->limit.rate,
+                                  .spent = l->spent,
+                                  .pending = l->pending,
+                                  .held = l->tokens,
+                                  .demand = is_idle(l, now) ? 0 : lease_demand(l, now),
+                                  .need = is_idle(l, now) ? 0 : l->need,
+                                  .cost = l->cost};
+    l->asked_need = request.need;
     l->told = l->tokens + l->pending;
     l->need = 0;
-    gac_ask_encode(&c->frame, &ask);
+    gac_request_encode(&c->frame, &request);
 }
 
 static bool asks_of(struct gac_client *c, struct instant now, uint32_t server)
@@ -669,7 +669,7 @@ static bool asks_of(struct gac_client *c, struct instant now, uint32_t server)
     if (count > GAC_BATCH_MAX)
         count = GAC_BATCH_MAX;
     buffer_clear(&c->frame);
-    gac_asks_encode(&c->frame, &(struct gac_asks){c->options.router, c->alive, count});
+    gac_requests_encode(&c->frame, &(struct gac_requests){c->options.router, c->alive, count});
     for (uint32_t i = 0; count > 0; i++) {
         struct lease *l = c->active[i];
         if (!l->asking || l->owner != server)

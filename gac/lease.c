@@ -12,7 +12,7 @@ enum {
 
 static const int64_t most_wanted = GAC_AMOUNT_MAX;
 
-/* What the router spends while an ask and its answer are on their way, plus two standard
+/* What the router spends while a grant request and its answer are on their way, plus two standard
  * deviations. */
 static int64_t watermark_of(const struct lease *l)
 {

@@ -11,7 +11,7 @@
 #include "engine/admission/admission.h"
 #include "engine/admission/policy_choice.h"
 #include "engine/catalog/table.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "lab/scenario_limit.h"
 
 #define AT(type, member) offsetof(struct type, member)

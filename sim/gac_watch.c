@@ -6,7 +6,7 @@
 #include "base/settings/choices.h"
 #include "base/settings/gac.h"
 #include "gac/client.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "include/weir/policy_table.h"
 
 void gac_watch_init(struct gac_watch *w, struct instant now, struct gac_key key, int64_t rate,

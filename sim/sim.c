@@ -9,7 +9,7 @@
 #include "base/settings/gac.h"
 #include "base/settings/limiter.h"
 #include "base/settings/streams.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "include/weir/policy_table.h"
 #include "sim/admission_watch.h"
 #include "sim/catalog_check.h"

@@ -9,7 +9,7 @@
 #include "control/points.h"
 #include "engine/admission/admission.h"
 #include "engine/admission/policy_choice.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 
 static bool is_own(enum policy_point point, const char *name)
 {

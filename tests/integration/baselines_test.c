@@ -4,7 +4,7 @@
 #include "engine/admission/admission.h"
 #include "engine/admission/member.h"
 #include "engine/admission/policy_choice.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "include/weir/policy_table.h"
 #include "tests/check.h"
 
@@ -161,7 +161,7 @@ struct table_scene {
     struct ledger_terms terms;
     struct instant now;
     const struct weir_table_policy *policy;
-    struct gac_ask asks[ROUTERS];
+    struct gac_request asks[ROUTERS];
 };
 
 /* The bank begins with one second of the rate. In units a second. */
@@ -181,13 +181,13 @@ static void table_set(struct table_scene *s, const char *policy, int64_t rate, i
                               .policy = table_policy_find(slice_of(policy))};
     assert_non_null(s->policy);
     for (uint32_t i = 0; i < ROUTERS; i++)
-        s->asks[i] = (struct gac_ask){.key = {.table = 1},
-                                      .epoch = 1,
-                                      .version = 1,
-                                      .rate = rate * 1000,
-                                      .demand = demands[i] * 1000,
-                                      .need = 1000,
-                                      .cost = 1000};
+        s->asks[i] = (struct gac_request){.key = {.table = 1},
+                                          .epoch = 1,
+                                          .version = 1,
+                                          .rate = rate * 1000,
+                                          .demand = demands[i] * 1000,
+                                          .need = 1000,
+                                          .cost = 1000};
     ledger_init(&s->l, s->now, &s->terms, &s->asks[0]);
 }
 
@@ -195,13 +195,13 @@ static void table_set(struct table_scene *s, const char *policy, int64_t rate, i
 static int64_t asks(struct table_scene *s, uint32_t router)
 {
     const struct gac_answer *again;
-    struct gac_ask *ask = &s->asks[router];
-    ask->number++;
+    struct gac_request *request = &s->asks[router];
+    request->number++;
     ledger_refill(&s->l, s->now, &s->terms);
-    struct weir_holder *h = ledger_take(&s->l, s->now, &s->terms, router + 1, ask, &again);
+    struct weir_holder *h = ledger_take(&s->l, s->now, &s->terms, router + 1, request, &again);
     assert_non_null(h);
-    ledger_vend(&s->l, s->now, &s->terms, NULL, s->policy, h);
-    ask->spent += h->answer.granted;
+    ledger_grant_by_policy(&s->l, s->now, &s->terms, NULL, s->policy, h);
+    request->spent += h->answer.granted;
     return h->answer.granted / 1000;
 }
 
@@ -234,7 +234,8 @@ TEST(doorman_gives_what_is_wanted_while_all_fits)
     ledger_deinit(&s.l);
 }
 
-/* 1,000 a second, two routers that want 500 and 1,500: at once while the bank has it, then 1 to 3. */
+/* 1,000 a second, two routers that want 500 and 1,500: at once while the bank has it, then 1 to
+ * 3. */
 TEST(a_tenant_bucket_grants_at_once_and_then_by_shares)
 {
     const int64_t wants[ROUTERS] = {250, 750, 0};

@@ -240,8 +240,8 @@ struct cost {
     double product;      /* asks a second times tokens held, by the least there can be */
 };
 
-/* With n asks a second for lambda_i requests a second each, tokens held are lambda_i / n_i / 2 on
- * average: the product of both sums is least where it is (sum sqrt(lambda_i))^2 / 2. */
+/* With n grant requests a second for lambda_i requests a second each, tokens held are lambda_i /
+ * n_i / 2 on average: the product of both sums is least where it is (sum sqrt(lambda_i))^2 / 2. */
 struct load {
     int64_t units;
     int64_t percent; /* of them */
@@ -459,8 +459,8 @@ static void gossip_keeps_the_shares_that_it_heard_last(struct prng *p)
     gac_world_deinit(&w);
 }
 
-/* A router saves up its part of what the table may save, and keeps that when all servers are gone. It
- * is alone here, so that its part is all, and not what it heard of others. */
+/* A router saves up its part of what the table may save, and keeps that when all servers are gone.
+ * It is alone here, so that its part is all, and not what it heard of others. */
 static void gossip_saves_what_was_not_used(struct prng *p)
 {
     struct gac_world w;

@@ -1,15 +1,16 @@
 /* promise_property.c - a refused request that waits as told, alone, is let in (LEDGER-8).
  *
- * A router, or two of them, and a GAC server in virtual time, under every policy of tables. Others ask
- * first, and rest. Then one client uses up what there is, waits as long as it is told, and asks again. */
+ * A router, or two of them, and a GAC server in virtual time, under every policy of tables. Others
+ * ask first, and rest. Then one client uses up what there is, waits as long as it is told, and
+ * asks again. */
 #include "tests/check.h"
 
 #include "base/config.h"
 #include "base/gac_policy.h"
 #include "base/settings/gac.h"
 #include "gac/client.h"
-#include "gac/line.h"
 #include "gac/server.h"
+#include "gac/waiting_line.h"
 
 enum {
     ROUTERS = 2,
@@ -214,8 +215,9 @@ static void who_waits_as_told_is_let_in_if_the_rate_rises(struct prng *p)
     }
 }
 
-/* A time that is told too late is true, but of little use. Under `periodic` and `doorman` a router asks
- * once a period: so it is told up to a period more. Under `static` and `gossip` there is no ledger. */
+/* A time that is told too late is true, but of little use. Under `periodic` and `doorman` a router
+ * asks once a period: so it is told up to a period more. Under `static` and `gossip` there is no
+ * ledger. */
 static void what_is_told_is_hardly_later_than_it_must_be(struct prng *p)
 {
     static const char *const told[] = {"lease", "one-bucket", "tenant-bucket", "pd-group"};
@@ -259,7 +261,8 @@ static int closed_loop_next(const struct closed_loop *o)
     return next;
 }
 
-/* A client asks for one unit. If it is refused, it comes again after what it was told, and up to a fifth more. */
+/* A client asks for one unit. If it is refused, it comes again after what it was told, and up to a
+ * fifth more. */
 static void closed_loop_step(struct closed_loop *o, struct prng *p, int64_t period_ns)
 {
     const int i = closed_loop_next(o);
@@ -320,7 +323,8 @@ static void who_comes_too_soon_keeps_its_place(struct prng *p)
 {
     struct closed_loop o = {.pause_ns = 20 * NS_PER_MS};
     closed_loop_run(&o, p, 30, 400);
-    const int64_t step_ns = NS_PER_S / 30 * LINE_PART_DENOMINATOR / LINE_PART_NUMERATOR;
+    const int64_t step_ns =
+        NS_PER_S / 30 * WAITING_LINE_PART_DENOMINATOR / WAITING_LINE_PART_NUMERATOR;
     assert_in_range(o.longest_ns, step_ns, (CLIENTS + 2) * step_ns);
 }
 

@@ -308,7 +308,7 @@ static void run_tables(struct work_tables *t, int64_t ns)
     }
 }
 
-/* Who has vended of the table, bit number - 1: ledgers of those who live. */
+/* Who has granted of the table, bit number - 1: ledgers of those who live. */
 static uint32_t ledgers_of(struct work_tables *t, uint32_t table)
 {
     struct buffer report = {0};
@@ -459,7 +459,7 @@ static int64_t told(struct scene *s, const char *figure)
 }
 
 /* Offered twice what there is until nothing is saved any more; from then on the ideal bucket holds
- * what the servers do: whatever is vended twice is seen. */
+ * what the servers do: whatever is granted twice is seen. */
 static void bring_to_the_limit(struct scene *s, struct prng *p)
 {
     begin(s, p, "lease", false);
@@ -527,7 +527,7 @@ static void servers_die_at_the_limit(struct prng *p, bool all)
     end(&s);
 }
 
-static void at_its_limit_nothing_is_vended_twice(struct prng *p)
+static void at_its_limit_nothing_is_granted_twice(struct prng *p)
 {
     the_owner_is_cut_off_at_the_limit(p);
     servers_die_at_the_limit(p, false);
@@ -592,6 +592,6 @@ SCENARIO(an_owner_may_die_or_be_cut_off)
 SCENARIO(only_tables_of_a_server_that_goes_move)
 SCENARIO(a_maximum_on_demand_is_the_tables)
 SCENARIO(all_servers_may_die)
-SCENARIO(at_its_limit_nothing_is_vended_twice)
+SCENARIO(at_its_limit_nothing_is_granted_twice)
 SCENARIO(a_router_that_dies_takes_its_lease_with_it)
 SCENARIO(clocks_may_be_wrong)

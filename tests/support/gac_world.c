@@ -88,9 +88,9 @@ static void send_frames(struct gac_world *w, uint32_t router)
             .world = w, .router = router, .server = server, .life = link->life, .to_server = true};
         buffer_append_slice(&f->bytes, bytes);
         struct reader reader = {bytes, false};
-        struct gac_asks asks;
-        must(gac_asks_decode(&reader, &asks) == STATUS_OK);
-        w->messages += asks.count > 0 ? 2 : 0;
+        struct gac_requests requests;
+        must(gac_requests_decode(&reader, &requests) == STATUS_OK);
+        w->messages += requests.count > 0 ? 2 : 0;
         int64_t at = w->scheduler.now.ns + w->options.delay_ns / 2 +
                      (int64_t)prng_below(&w->prng, (uint64_t)w->options.delay_ns + 1);
         link->last_ns[0] = at > link->last_ns[0] ? at : link->last_ns[0];

@@ -76,7 +76,7 @@ struct gac_world {
     uint64_t next_link;
     struct token_bucket ideal;
     int64_t over_mcu;  /* the most by which the ideal bucket was overdrawn */
-    uint64_t messages; /* frames with asks, and their answers */
+    uint64_t messages; /* frames with grant requests, and their answers */
     uint64_t offered, admitted, refused;
     uint64_t dear_admitted;
 };

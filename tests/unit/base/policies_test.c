@@ -7,7 +7,7 @@
 #include "engine/admission/admission_internal.h"
 #include "engine/admission/member.h"
 #include "engine/admission/policy_choice.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "include/weir/policy.h"
 #include "tests/check.h"
 
@@ -86,21 +86,21 @@ static struct {
     int64_t again;
     int64_t wait_ns;
     int64_t others;
-} vending;
+} granting;
 
-static void scripted_vend(struct weir_ledger *l, struct weir_holder *h)
+static void scripted_grant(struct weir_ledger *l, struct weir_holder *h)
 {
-    weir_ledger_grant(l, h, vending.tokens);
-    if (vending.again != 0)
-        weir_ledger_grant(l, h, vending.again);
-    weir_holder_wait(h, vending.wait_ns);
-    weir_holder_tell(h, vending.others);
+    weir_ledger_grant(l, h, granting.tokens);
+    if (granting.again != 0)
+        weir_ledger_grant(l, h, granting.again);
+    weir_holder_wait(h, granting.wait_ns);
+    weir_holder_tell(h, granting.others);
 }
 
 static struct weir_table_policy table = {.size = sizeof table,
                                          .name = "table",
                                          .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS,
-                                         .vend = scripted_vend};
+                                         .grant = scripted_grant};
 
 static struct policies policies;
 static struct config config;
@@ -131,7 +131,7 @@ static int set_up(void **state)
     policies = (struct policies){.tell = tell, .clock_ns = clock_ns};
     memset(&told, 0, sizeof told);
     memset(&script, 0, sizeof script);
-    memset(&vending, 0, sizeof vending);
+    memset(&granting, 0, sizeof granting);
     assert_int_equal(add(&plugin, &error), STATUS_OK);
     config_init(&config, PROFILE_RESEARCH);
     config.policies = &policies;
@@ -371,28 +371,28 @@ TEST(a_ledger_grants_no_nonsense)
                                        .start = {2 * NS_PER_S},
                                        .routers = 1,
                                        .here = 1};
-    struct gac_ask ask = {.key = {.table = 1},
-                          .epoch = 1,
-                          .number = 1,
-                          .version = 1,
-                          .rate = 1000000,
-                          .demand = 1000,
-                          .need = 1000};
+    struct gac_request request = {.key = {.table = 1},
+                                  .epoch = 1,
+                                  .number = 1,
+                                  .version = 1,
+                                  .rate = 1000000,
+                                  .demand = 1000,
+                                  .need = 1000};
     const struct weir_table_policy *p =
         policies_policy(policies_find(&policies, POLICY_TABLE, slice_of("table")));
     struct instant now = {NS_PER_S};
     struct ledger l;
     const struct gac_answer *again;
-    ledger_init(&l, now, &terms, &ask);
-    struct weir_holder *h = ledger_take(&l, now, &terms, 7, &ask, &again);
+    ledger_init(&l, now, &terms, &request);
+    struct weir_holder *h = ledger_take(&l, now, &terms, 7, &request, &again);
     assert_non_null(h);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct token_bucket before = l.bank;
-        vending.tokens = cases[i].tokens;
-        vending.again = cases[i].again;
-        vending.wait_ns = cases[i].wait_ns;
-        vending.others = cases[i].others;
-        ledger_vend(&l, now, &terms, &policies, p, h);
+        granting.tokens = cases[i].tokens;
+        granting.again = cases[i].again;
+        granting.wait_ns = cases[i].wait_ns;
+        granting.others = cases[i].others;
+        ledger_grant_by_policy(&l, now, &terms, &policies, p, h);
         assert_int_equal(h->answer.granted, 0);
         assert_int_equal(h->held, 0);
         assert_int_equal(h->answer.others, GAC_NOT_TOLD);
@@ -400,10 +400,10 @@ TEST(a_ledger_grants_no_nonsense)
         assert_memory_equal(&before, &l.bank, sizeof before);
     }
     assert_int_equal(told.count, 1);
-    vending.tokens = 1000;
-    vending.again = vending.wait_ns = 0;
-    vending.others = 5000;
-    ledger_vend(&l, now, &terms, &policies, p, h);
+    granting.tokens = 1000;
+    granting.again = granting.wait_ns = 0;
+    granting.others = 5000;
+    ledger_grant_by_policy(&l, now, &terms, &policies, p, h);
     assert_int_equal(h->answer.granted, 1000);
     assert_int_equal(h->answer.others, 5000);
     ledger_deinit(&l);

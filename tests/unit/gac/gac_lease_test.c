@@ -303,21 +303,21 @@ TEST(a_router_that_claims_more_than_there_is_ends_no_server)
     config_init(&config, PROFILE_AWS);
     struct gac_server *s = gac_server_create(&(struct gac_server_options){&config, 1, 1, 7});
     struct instant now = {NS_PER_S};
-    struct gac_ask ask = {.key = {7, 0, GAC_WRITE},
-                          .policy = GAC_LEASE,
-                          .epoch = 1,
-                          .version = 1,
-                          .rate = 1000000,
-                          .demand = 1000};
+    struct gac_request request = {.key = {7, 0, GAC_WRITE},
+                                  .policy = GAC_LEASE,
+                                  .epoch = 1,
+                                  .version = 1,
+                                  .rate = 1000000,
+                                  .demand = 1000};
     static const int64_t pending[] = {0, INT64_C(1000000000000), GAC_AMOUNT_MAX, 0};
     for (uint64_t router = 1; router <= 32; router++) {
         for (uint64_t number = 1; number <= 4; number++) {
             struct buffer frame = {0}, answer = {0}, error = {0};
-            ask.number = number;
-            ask.pending = pending[number - 1];
-            ask.held = router % 2 == 0 ? ask.pending : 0;
-            gac_asks_encode(&frame, &(struct gac_asks){router, 1, 1});
-            gac_ask_encode(&frame, &ask);
+            request.number = number;
+            request.pending = pending[number - 1];
+            request.held = router % 2 == 0 ? request.pending : 0;
+            gac_requests_encode(&frame, &(struct gac_requests){router, 1, 1});
+            gac_request_encode(&frame, &request);
             now.ns += NS_PER_MS;
             assert_int_equal(
                 gac_server_receive(s, now, router, buffer_slice(&frame), &answer, &error),

@@ -1,4 +1,5 @@
-/* vend_baselines.c - baselines: other systems' ways to share a limit among clients (gac_policy).
+/* grant_policy_baselines.c - baselines: other systems' ways to share a limit among clients
+ * (gac_policy).
  *
  * one-bucket     One bucket of the table, at one server: what a router needs at once, and what it
  *                spends in 10 ms. With one GAC server and no delay it is the ideal bucket.
@@ -15,14 +16,15 @@
  *                Simplified: routers know no trickle, so they get it in slices of gac_grant_ms. A
  *                share is the demand, without the term for old backlog. The bank never owes what
  *                trickles: it gives no more than it has.
- * pd-group       Source: TiKV's PD, pkg/mcs/resourcemanager/server/token_buckets.go: the bucket of a
- *                resource group has a slot for each client. Slots are even at first, and whenever a
- *                client comes or goes. Then a slot gets the part (1 - a + 1/N) / N of what comes in;
- *                a is the client's part of all that was asked for since. So a client that asks for
- *                more gets less. What is above a slot's part of the capacity goes to all slots.
- *                Simplified: no loans, which PD gives at up to twice the rate of a slot: the bank
- *                gives no more than it has. What trickles comes in slices of gac_grant_ms. A client
- *                goes once it claims nothing, not after ten minutes. Units are mcu instead of RU. */
+ * pd-group       Source: TiKV's PD, pkg/mcs/resourcemanager/server/token_buckets.go: the bucket of
+ *                a resource group has a slot for each client. Slots are even at first, and
+ *                whenever a client comes or goes. Then a slot gets the part (1 - a + 1/N) / N of
+ *                what comes in; a is the client's part of all that was asked for since. So a
+ *                client that asks for more gets less. What is above a slot's part of the capacity
+ *                goes to all slots. Simplified: no loans, which PD gives at up to twice the rate
+ *                of a slot: the bank gives no more than it has. What trickles comes in slices of
+ *                gac_grant_ms. A client goes once it claims nothing, not after ten minutes. Units
+ *                are mcu instead of RU. */
 #include "include/weir/policy_table.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -32,12 +34,12 @@ extern const struct weir_table_policy weir_table_doorman;
 extern const struct weir_table_policy weir_table_tenant_bucket;
 extern const struct weir_table_policy weir_table_pd_group;
 
-static int64_t least_of(int64_t a, int64_t b)
+static int64_t min_of(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-static int64_t most_of(int64_t a, int64_t b)
+static int64_t max_of(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
@@ -50,27 +52,27 @@ static int64_t in_span(int64_t rate, int64_t ns)
 
 /* Grants `want`, or what the bank has; the whole need of the dearest request once the bank has
  * enough to let it in. False: nothing was granted. */
-static bool grant(struct weir_ledger *l, struct weir_holder *h, int64_t want)
+static bool grant_from_bank(struct weir_ledger *l, struct weir_holder *h, int64_t want)
 {
     int64_t bank = weir_ledger_bank(l), held = weir_holder_held(h), need = weir_holder_need(h);
-    int64_t tokens = least_of(want, most_of(bank, 0));
+    int64_t tokens = min_of(want, max_of(bank, 0));
     if (bank > 0 && bank >= weir_ledger_enough(l, need) - held)
-        tokens = most_of(tokens, need - held);
+        tokens = max_of(tokens, need - held);
     else if (held + tokens < need)
         return false; /* it would let no request in */
     if (tokens <= 0)
         return false;
-    weir_ledger_grant(l, h, least_of(tokens, INT64_C(1) << 55));
+    weir_ledger_grant(l, h, min_of(tokens, INT64_C(1) << 55));
     return true;
 }
 
 /* ---- one-bucket ---- */
 
-static void one_bucket_vend(struct weir_ledger *l, struct weir_holder *h)
+static void one_bucket_grant(struct weir_ledger *l, struct weir_holder *h)
 {
     int64_t ahead = in_span(weir_holder_demand(h), NS_PER_S / 100);
-    int64_t want = most_of(weir_holder_need(h), ahead) - weir_holder_held(h);
-    if (weir_holder_demand(h) > 0 && want > 0 && !grant(l, h, want))
+    int64_t want = max_of(weir_holder_need(h), ahead) - weir_holder_held(h);
+    if (weir_holder_demand(h) > 0 && want > 0 && !grant_from_bank(l, h, want))
         weir_holder_wait(h, NS_PER_S / 100);
 }
 
@@ -93,10 +95,10 @@ static int64_t doorman_share(const struct weir_ledger *l, const struct weir_hold
         wants += weir_holder_demand(h);
         given += h == asking ? 0 : ((const struct doorman_lease *)weir_holder_state(h))->has;
     }
-    int64_t even = capacity / most_of(count, 1);
+    int64_t even = capacity / max_of(count, 1);
     int64_t unused = given < capacity ? (int64_t)(capacity - given) : 0;
     if (wants <= capacity || wanted <= even)
-        return least_of(wanted, unused);
+        return min_of(wanted, unused);
     for (uint32_t i = 0; i < weir_ledger_holders(l); i++) {
         const struct weir_holder *h = weir_ledger_holder(l, i);
         if (!weir_holder_claims(l, h))
@@ -106,32 +108,32 @@ static int64_t doorman_share(const struct weir_ledger *l, const struct weir_hold
         need += beyond > 0 ? beyond : 0;
     }
     __int128 top_up = need > 0 ? (wanted - even) * extra / need : 0;
-    return least_of(even + (int64_t)top_up, unused);
+    return min_of(even + (int64_t)top_up, unused);
 }
 
-static void doorman_vend(struct weir_ledger *l, struct weir_holder *h)
+static void doorman_grant(struct weir_ledger *l, struct weir_holder *h)
 {
     const int64_t period_ns = weir_ledger_lifetime_ns(l);
     struct doorman_lease *lease = weir_holder_state(h);
     lease->has = doorman_share(l, h);
     weir_holder_wait(h, period_ns);
     if (weir_holder_demand(h) > 0)
-        grant(l, h, in_span(lease->has, period_ns) - weir_holder_held(h));
+        grant_from_bank(l, h, in_span(lease->has, period_ns) - weir_holder_held(h));
 }
 
 /* ---- tenant-bucket ---- */
 
-static void tenant_bucket_vend(struct weir_ledger *l, struct weir_holder *h)
+static void tenant_bucket_grant(struct weir_ledger *l, struct weir_holder *h)
 {
     const int64_t demand = weir_holder_demand(h), held = weir_holder_held(h);
     __int128 shares = 0;
     if (demand == 0)
         return;
-    int64_t want = most_of(in_span(demand, weir_ledger_longest_ns(l) / 2), weir_holder_need(h));
+    int64_t want = max_of(in_span(demand, weir_ledger_longest_ns(l) / 2), weir_holder_need(h));
     if (want <= held)
         return;
     if (weir_ledger_bank(l) >= want - held) {
-        weir_ledger_grant(l, h, least_of(want - held, INT64_C(1) << 55));
+        weir_ledger_grant(l, h, min_of(want - held, INT64_C(1) << 55));
         return;
     }
     for (uint32_t i = 0; i < weir_ledger_holders(l); i++) {
@@ -140,8 +142,8 @@ static void tenant_bucket_vend(struct weir_ledger *l, struct weir_holder *h)
     }
     int64_t rate = (int64_t)((__int128)weir_ledger_bank_rate(l) * demand /
                              (shares > demand ? shares : demand));
-    int64_t slice_ns = most_of(weir_ledger_grant_ns(l), NS_PER_S / 100);
-    grant(l, h, in_span(rate, slice_ns) - held);
+    int64_t slice_ns = max_of(weir_ledger_grant_ns(l), NS_PER_S / 100);
+    grant_from_bank(l, h, in_span(rate, slice_ns) - held);
     weir_holder_wait(h, slice_ns);
 }
 
@@ -215,12 +217,12 @@ static void pd_fill(struct weir_ledger *l)
             continue;
         const int64_t most = pd_part(weir_ledger_bank_capacity(l), s, count, asked);
         s->tokens += pd_part(came, s, count, asked);
-        g->spare += most_of(s->tokens - most, 0);
-        s->tokens = least_of(s->tokens, most);
+        g->spare += max_of(s->tokens - most, 0);
+        s->tokens = min_of(s->tokens, most);
     }
 }
 
-static void pd_group_vend(struct weir_ledger *l, struct weir_holder *h)
+static void pd_group_grant(struct weir_ledger *l, struct weir_holder *h)
 {
     struct pd_slot *s = weir_holder_state(h);
     const int64_t demand = weir_holder_demand(h), held = weir_holder_held(h);
@@ -228,14 +230,14 @@ static void pd_group_vend(struct weir_ledger *l, struct weir_holder *h)
         return;
     pd_fill(l);
     const int64_t period = in_span(demand, weir_ledger_longest_ns(l) / 2);
-    const int64_t want = most_of(period, weir_holder_need(h)) - held;
+    const int64_t want = max_of(period, weir_holder_need(h)) - held;
     if (want <= 0)
         return;
-    s->asked += least_of(want, pd_asked_max);
+    s->asked += min_of(want, pd_asked_max);
     const int64_t bank = weir_ledger_bank(l);
-    const int64_t slice_ns = most_of(weir_ledger_grant_ns(l), NS_PER_S / 100);
+    const int64_t slice_ns = max_of(weir_ledger_grant_ns(l), NS_PER_S / 100);
     if (s->tokens > 0)
-        grant(l, h, least_of(want, s->tokens));
+        grant_from_bank(l, h, min_of(want, s->tokens));
     s->tokens -= bank - weir_ledger_bank(l);
     if (bank - weir_ledger_bank(l) < want)
         weir_holder_wait(h, slice_ns);
@@ -245,22 +247,22 @@ const struct weir_table_policy weir_table_one_bucket = {
     .size = sizeof weir_table_one_bucket,
     .name = "one-bucket",
     .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST,
-    .vend = one_bucket_vend};
+    .grant = one_bucket_grant};
 const struct weir_table_policy weir_table_doorman = {
     .size = sizeof weir_table_doorman,
     .holder_bytes = sizeof(struct doorman_lease),
     .name = "doorman",
     .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS,
-    .vend = doorman_vend};
+    .grant = doorman_grant};
 const struct weir_table_policy weir_table_tenant_bucket = {
     .size = sizeof weir_table_tenant_bucket,
     .name = "tenant-bucket",
     .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST,
-    .vend = tenant_bucket_vend};
+    .grant = tenant_bucket_grant};
 const struct weir_table_policy weir_table_pd_group = {.size = sizeof weir_table_pd_group,
                                                       .ledger_bytes = sizeof(struct pd_group),
                                                       .holder_bytes = sizeof(struct pd_slot),
                                                       .name = "pd-group",
                                                       .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS |
                                                                WEIR_TABLE_WHOLE_COST,
-                                                      .vend = pd_group_vend};
+                                                      .grant = pd_group_grant};

@@ -1,17 +1,18 @@
-/* vend_gossip.c - a baseline: each router keeps a share of the limit of its own accord.
+/* grant_policy_gossip.c - a baseline: each router keeps a share of the limit of its own accord.
  *
- * A router reports its demand every gac_grant_ms, and hears what the other routers reported. It lets
- * the part own demand / (own demand + what it heard) of the limit through, from a bucket of its own.
- * While nothing was heard yet, the part is even. A router that hears nothing more goes on with what
- * it heard last. Nothing bounds the sum of all shares: what was heard is old, so routers whose demand
- * rises exceed the limit of the table until the others have heard of it.
+ * A router reports its demand every gac_grant_ms, and hears what the other routers reported. It
+ * lets the part own demand / (own demand + what it heard) of the limit through, from a bucket of
+ * its own. While nothing was heard yet, the part is even. A router that hears nothing more goes on
+ * with what it heard last. Nothing bounds the sum of all shares: what was heard is old, so routers
+ * whose demand rises exceed the limit of the table until the others have heard of it.
  * Source: Raghavan et al., "Cloud Control with Distributed Rate Limiting", SIGCOMM 2007: limiters
  * gossip their demand, and each enforces its share of the global limit locally.
  * Simplified: a share follows demand, where the paper's flow proportional share weighs TCP flows.
- * There are no links between routers: the GAC server is the place where the reports meet. Each router
- * hears all reports, up to two intervals and two messages' ways late. A server whose ledger is new
- * tells nothing for two intervals, because not all routers have reported yet. A router saves up its
- * part of what the table may save; it begins to do so at the first request that it gets. */
+ * There are no links between routers: the GAC server is the place where the reports meet. Each
+ * router hears all reports, up to two intervals and two messages' ways late. A server whose ledger
+ * is new tells nothing for two intervals, because not all routers have reported yet. A router
+ * saves up its part of what the table may save; it begins to do so at the first request that it
+ * gets. */
 #include "include/weir/policy_table.h"
 
 extern const struct weir_table_policy weir_table_gossip;
@@ -38,7 +39,7 @@ static int64_t gossip_others(const struct weir_ledger *l, const struct weir_hold
     return sum;
 }
 
-static void gossip_vend(struct weir_ledger *l, struct weir_holder *h)
+static void gossip_grant(struct weir_ledger *l, struct weir_holder *h)
 {
     struct gossip_ledger *g = weir_ledger_state(l);
     const int64_t now_ns = weir_ledger_now_ns(l), interval_ns = weir_ledger_grant_ns(l);
@@ -63,5 +64,5 @@ const struct weir_table_policy weir_table_gossip = {.size = sizeof weir_table_go
                                                     .ledger_bytes = sizeof(struct gossip_ledger),
                                                     .name = "gossip",
                                                     .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS,
-                                                    .vend = gossip_vend,
+                                                    .grant = gossip_grant,
                                                     .share = gossip_share};

@@ -1,8 +1,8 @@
-/* vend.c - the policies of tables by name, and what they may see and do: the functions of
+/* grant_policy.c - the policies of tables by name, and what they may see and do: the functions of
  * include/weir/policy.h about ledgers.
  *
  * Each function checks its arguments: a policy reaches no must(). */
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 
 #include <string.h>
 
@@ -176,11 +176,11 @@ int64_t weir_ledger_level(const struct weir_ledger *l, int64_t rate)
         int64_t next = INT64_MAX, above = 0;
         for (uint32_t i = 0; i < l->ledger->count; i++) {
             const struct weir_holder *h = &l->ledger->holders[i];
-            if (!holder_claims(h, l->now, l->terms) || h->ask.demand <= level)
+            if (!holder_claims(h, l->now, l->terms) || h->request.demand <= level)
                 continue;
             above++;
-            if (h->ask.demand < next)
-                next = h->ask.demand;
+            if (h->request.demand < next)
+                next = h->request.demand;
         }
         if (above == 0)
             return INT64_MAX;
@@ -195,7 +195,7 @@ int64_t weir_ledger_level(const struct weir_ledger *l, int64_t rate)
 
 int64_t weir_holder_demand(const struct weir_holder *h)
 {
-    return h->ask.demand;
+    return h->request.demand;
 }
 
 int64_t weir_holder_owed(const struct weir_holder *h)
@@ -205,12 +205,12 @@ int64_t weir_holder_owed(const struct weir_holder *h)
 
 int64_t weir_holder_need(const struct weir_holder *h)
 {
-    return h->ask.need + weir_holder_owed(h);
+    return h->request.need + weir_holder_owed(h);
 }
 
 int64_t weir_holder_cost(const struct weir_holder *h)
 {
-    return h->ask.cost;
+    return h->request.cost;
 }
 
 int64_t weir_holder_held(const struct weir_holder *h)
@@ -220,7 +220,7 @@ int64_t weir_holder_held(const struct weir_holder *h)
 
 uint64_t weir_holder_epoch(const struct weir_holder *h)
 {
-    return h->ask.epoch;
+    return h->request.epoch;
 }
 
 bool weir_holder_claims(const struct weir_ledger *l, const struct weir_holder *h)
@@ -287,7 +287,7 @@ void weir_holder_tell(struct weir_holder *h, int64_t others_mcu)
 }
 
 /* States of another policy mean nothing to this one. */
-static void vend_begin(struct ledger *l, const struct weir_table_policy *policy)
+static void grant_policy_begin(struct ledger *l, const struct weir_table_policy *policy)
 {
     if (l->policy == policy)
         return;
@@ -301,8 +301,8 @@ static void vend_begin(struct ledger *l, const struct weir_table_policy *policy)
 
 static bool promise_is_due(const struct ledger *l, const struct weir_holder *h, struct instant now)
 {
-    const struct duration more = gac_promise_more(h->ask.need - h->promised, l->rate);
-    return h->promised > 0 && h->ask.need > 0 &&
+    const struct duration more = gac_promise_more(h->request.need - h->promised, l->rate);
+    return h->promised > 0 && h->request.need > 0 &&
            !instant_before(now, instant_add(h->promised_at, more));
 }
 
@@ -313,8 +313,8 @@ static int64_t promise_second(const struct ledger *l, const struct weir_holder *
     return h->promised > 0 && h->promised_rate < l->rate ? h->promised_rate : l->rate;
 }
 
-/* Whether bank and router together have enough to let the dearest request in. A bank that owes makes
- * no further debt. */
+/* Whether bank and router together have enough to let the dearest request in. A bank that owes
+ * makes no further debt. */
 static bool promise_can_be_kept(const struct ledger *l, const struct weir_holder *h)
 {
     const int64_t enough = ledger_enough(l, weir_holder_need(h)), second = promise_second(l, h);
@@ -348,39 +348,39 @@ static struct duration promise_of_bank(const struct ledger *l, const struct weir
     return token_bucket_wait(&bank, missing > 0 ? missing : 0);
 }
 
-/* When the dearest request is let in: none before the next ask, unless it can be let in now. An earlier
- * promise is not put off, unless what was there for it has been spent. */
+/* When the dearest request is let in: none before the next grant request, unless it can be let in
+ * now. An earlier promise is not put off, unless what was there for it has been spent. */
 static int64_t promise_ns(const struct ledger *l, struct instant now, const struct weir_holder *h)
 {
     const int64_t bank_ns = promise_of_bank(l, h).ns, wait_ns = h->answer.wait.ns;
     const int64_t left_ns = instant_since(h->promised_at, now).ns;
     int64_t ns = h->answer.until.ns > bank_ns ? h->answer.until.ns : bank_ns;
-    if ((ns > 0 || h->ask.reports) && ns < wait_ns)
+    if ((ns > 0 || h->request.reports) && ns < wait_ns)
         ns = wait_ns;
-    const bool holds = h->ask.need <= h->promised && left_ns > 0 && left_ns >= bank_ns;
+    const bool holds = h->request.need <= h->promised && left_ns > 0 && left_ns >= bank_ns;
     return holds && left_ns < ns ? left_ns : ns;
 }
 
 /* What can be promised for now is kept now. Tokens that were granted stay promised until some are
  * spent (ledger_take): a router that gives them back gets them again. */
-static void vend_promise(struct ledger *l, struct instant now, struct weir_holder *h)
+static void grant_policy_promise(struct ledger *l, struct instant now, struct weir_holder *h)
 {
     promise_keep(l, now, h);
     const bool missing = weir_holder_held(h) < weir_holder_need(h);
     if (missing)
         h->answer.until.ns = promise_ns(l, now, h);
-    else if (h->ask.need == 0)
+    else if (h->request.need == 0)
         return;
     h->promised_rate = promise_second(l, h);
     h->promised_at = missing ? instant_add(now, h->answer.until) : now;
-    h->promised = h->ask.need;
+    h->promised = h->request.need;
     if (missing)
         promise_keep(l, now, h);
 }
 
 /* ---- an answer ---- */
 
-static void vend_check(struct weir_ledger *view, const struct gac_answer *answer)
+static void grant_policy_check(struct weir_ledger *view, const struct gac_answer *answer)
 {
     if (answer->wait.ns < 0 || answer->lifetime.ns < 0 || answer->until.ns < GAC_NOT_TOLD)
         ledger_complain(view, "answers with a time below zero");
@@ -389,8 +389,8 @@ static void vend_check(struct weir_ledger *view, const struct gac_answer *answer
 }
 
 /* The policy's part. What makes no sense is undone. */
-static void vend_by_policy(struct weir_ledger *view, struct policies *policies,
-                           const struct weir_table_policy *policy, struct weir_holder *h)
+static void grant_by_policy(struct weir_ledger *view, struct policies *policies,
+                            const struct weir_table_policy *policy, struct weir_holder *h)
 {
     const struct ledger_terms *terms = view->terms;
     const struct token_bucket bank = view->ledger->bank;
@@ -398,10 +398,10 @@ static void vend_by_policy(struct weir_ledger *view, struct policies *policies,
     const int64_t held = h->held;
     const bool loaded = policy->flags & POLICY_LOADED;
     const int64_t begun_ns = loaded ? policies_begin(policies, policy) : -1;
-    policy->vend(view, h);
+    policy->grant(view, h);
     if (loaded)
         policies_end(policies, policy, begun_ns);
-    vend_check(view, &h->answer);
+    grant_policy_check(view, &h->answer);
     if (h->answer.lifetime.ns > terms->longest.ns && h->answer.lifetime.ns > terms->lifetime.ns)
         h->answer.lifetime = terms->longest;
     if (view->nonsense == NULL)
@@ -413,18 +413,18 @@ static void vend_by_policy(struct weir_ledger *view, struct policies *policies,
     h->held = held;
 }
 
-void ledger_vend(struct ledger *l, struct instant now, const struct ledger_terms *terms,
-                 struct policies *policies, const struct weir_table_policy *policy,
-                 struct weir_holder *h)
+void ledger_grant_by_policy(struct ledger *l, struct instant now, const struct ledger_terms *terms,
+                            struct policies *policies, const struct weir_table_policy *policy,
+                            struct weir_holder *h)
 {
     if (!(policy->flags & WEIR_TABLE_ASKS))
         policy = &weir_table_lease;
-    vend_begin(l, policy);
+    grant_policy_begin(l, policy);
     struct weir_ledger view = {.ledger = l, .terms = terms, .now = now, .asking = h};
-    if (!h->ask.reports || policy->flags & WEIR_TABLE_TELLS)
-        vend_by_policy(&view, policies, policy, h);
+    if (!h->request.reports || policy->flags & WEIR_TABLE_TELLS)
+        grant_by_policy(&view, policies, policy, h);
     if (policy->share == NULL)
-        vend_promise(l, now, h);
+        grant_policy_promise(l, now, h);
     if (h->answer.until.ns < 0)
         h->answer.until.ns = 0;
 }

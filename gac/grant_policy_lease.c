@@ -1,4 +1,4 @@
-/* vend_lease.c - the policy lease: grants with the square root of demand. */
+/* grant_policy_lease.c - the policy lease: grants with the square root of demand. */
 #include "include/weir/policy_table.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -26,12 +26,12 @@ struct lease_holder {
 
 _Static_assert(sizeof(struct lease_holder) <= WEIR_POLICY_STATE_MAX, "states are bounded");
 
-static int64_t least_of(int64_t a, int64_t b)
+static int64_t min_of(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-static int64_t most_of(int64_t a, int64_t b)
+static int64_t max_of(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
@@ -58,7 +58,7 @@ static int64_t scale_of(const struct weir_ledger *l, int64_t cost)
     }
     if (demands == 0 || roots == 0)
         return 0;
-    __int128 rare = roots * least_of(cost, cost_max) * weir_ledger_requests(l) * MILLION / demands;
+    __int128 rare = roots * min_of(cost, cost_max) * weir_ledger_requests(l) * MILLION / demands;
     __int128 part = (__int128)weir_ledger_bank(l) * MILLION / roots / BANK_PARTS;
     int64_t even = weir_policy_root(weir_ledger_rate(l) / weir_ledger_routers(l));
     __int128 least = (__int128)in_span(even * MILLION, weir_ledger_grant_ns(l));
@@ -74,11 +74,11 @@ static int64_t wanted_by(const struct weir_ledger *l, const struct weir_holder *
     const int64_t least_ns = weir_ledger_lifetime_ns(l);
     if (weir_holder_demand(h) == 0)
         return 0;
-    int64_t spent_ns = most_of((weir_ledger_longest_ns(l) - least_ns) / 2, least_ns);
+    int64_t spent_ns = max_of((weir_ledger_longest_ns(l) - least_ns) / 2, least_ns);
     int64_t most = in_span(weir_holder_demand(h), spent_ns);
     __int128 tokens = (__int128)scale * s->root / MILLION;
     most = tokens < most ? (int64_t)tokens : most;
-    return most_of(most_of(most, ONE_UNIT), weir_holder_need(h));
+    return max_of(max_of(most, ONE_UNIT), weir_holder_need(h));
 }
 
 static int64_t wanted_by_all(const struct weir_ledger *l, int64_t scale)
@@ -87,7 +87,7 @@ static int64_t wanted_by_all(const struct weir_ledger *l, int64_t scale)
     for (uint32_t i = 0; i < weir_ledger_holders(l); i++) {
         const struct weir_holder *h = weir_ledger_holder(l, i);
         if (weir_holder_claims(l, h))
-            sum = least_of(sum + wanted_by(l, h, scale), INT64_MAX / 4);
+            sum = min_of(sum + wanted_by(l, h, scale), INT64_MAX / 4);
     }
     return sum;
 }
@@ -122,7 +122,7 @@ static int64_t time_for(int64_t tokens, int64_t rate, int64_t most_ns)
 static void add_credit(int64_t now_ns, struct lease_holder *s, int64_t share, int64_t most)
 {
     int64_t came = in_span(share, now_ns - s->credited_ns);
-    s->credit = least_of(s->credit + came, most);
+    s->credit = min_of(s->credit + came, most);
     s->credited_ns = now_ns;
 }
 
@@ -134,10 +134,9 @@ static int64_t worth_granting(const struct weir_ledger *l, const struct weir_hol
     int64_t need = weir_holder_need(h), held = weir_holder_held(h);
     int64_t enough = weir_ledger_enough(l, need);
     if (enough < need)
-        return most_of(enough - held, 0);
-    int64_t least =
-        least_of(least_of(want, most_of(ONE_UNIT, want / 2)), weir_ledger_bank_capacity(l));
-    return most_of(least, enough - held);
+        return max_of(enough - held, 0);
+    int64_t least = min_of(min_of(want, max_of(ONE_UNIT, want / 2)), weir_ledger_bank_capacity(l));
+    return max_of(least, enough - held);
 }
 
 /* The grant from `tokens` available: the whole need of the dearest request once `tokens` admit
@@ -147,7 +146,7 @@ static int64_t with_debt(const struct weir_ledger *l, const struct weir_holder *
 {
     int64_t need = weir_holder_need(h) - weir_holder_held(h);
     bool lets_in = tokens >= least && weir_ledger_bank(l) > 0 && weir_ledger_bank_capacity(l) > 0;
-    return lets_in && need > tokens ? least_of(need, AMOUNT_MAX) : tokens;
+    return lets_in && need > tokens ? min_of(need, AMOUNT_MAX) : tokens;
 }
 
 /* The time until it is worth to ask for `tokens` again. */
@@ -157,7 +156,7 @@ static int64_t time_until(const struct weir_ledger *l, const struct lease_holder
     const int64_t most_ns = weir_ledger_lifetime_ns(l);
     int64_t credit_ns = time_for(tokens - ahead - s->credit, share, most_ns);
     int64_t bank_ns = time_for(tokens - weir_ledger_bank(l), weir_ledger_bank_rate(l), most_ns);
-    return most_of(credit_ns, bank_ns);
+    return max_of(credit_ns, bank_ns);
 }
 
 /* Twice the time to spend the tokens, and a while more. */
@@ -165,7 +164,7 @@ static int64_t lifetime_of(const struct weir_ledger *l, const struct weir_holder
 {
     const int64_t longest_ns = weir_ledger_longest_ns(l);
     int64_t span_ns = time_for(weir_holder_held(h), weir_holder_demand(h), longest_ns);
-    return least_of(2 * span_ns + weir_ledger_lifetime_ns(l), longest_ns);
+    return min_of(2 * span_ns + weir_ledger_lifetime_ns(l), longest_ns);
 }
 
 /* The credit of an earlier epoch is lost. */
@@ -181,9 +180,9 @@ static struct lease_holder *lease_holder_of(const struct weir_ledger *l, struct 
     return s;
 }
 
-/* When the dearest request is let in: as lease_vend will, when bank and credit have grown for so long. A
- * holder without rivals gets it when the bank has it: 0. `target`: what the holder is to hold; `all`:
- * what all are to hold. */
+/* When the dearest request is let in: as lease_grant will, when bank and credit have grown for so
+ * long. A holder without rivals gets it when the bank has it: 0. `target`: what the holder is to
+ * hold; `all`: what all are to hold. */
 static int64_t lease_until(const struct weir_ledger *l, const struct weir_holder *h,
                            const struct lease_holder *s, int64_t target, int64_t share, int64_t all)
 {
@@ -197,10 +196,10 @@ static int64_t lease_until(const struct weir_ledger *l, const struct weir_holder
     const int64_t both_ns = time_for(enough - s->credit - (int64_t)ahead + ROUNDED,
                                      share + (int64_t)ahead_rate, INT64_MAX);
     const int64_t alone_ns = time_for(enough - s->credit, share, INT64_MAX);
-    return least_of(alone_ns, most_of(both_ns, owes_ns));
+    return min_of(alone_ns, max_of(both_ns, owes_ns));
 }
 
-static void lease_vend(struct weir_ledger *l, struct weir_holder *h)
+static void lease_grant(struct weir_ledger *l, struct weir_holder *h)
 {
     struct lease_holder *s = lease_holder_of(l, h);
     s->root = weir_policy_root(weir_holder_demand(h));
@@ -209,17 +208,17 @@ static void lease_vend(struct weir_ledger *l, struct weir_holder *h)
     int64_t scale = scale_of(l, weir_holder_cost(h) > 0 ? weir_holder_cost(h) : ONE_UNIT);
     int64_t held = weir_holder_held(h), want = wanted_by(l, h, scale) - held;
     int64_t share = share_of(l, h);
-    add_credit(weir_ledger_now_ns(l), s, share, most_of(want, 0));
-    int64_t all = wanted_by_all(l, scale), bank = most_of(weir_ledger_bank(l), 0);
+    add_credit(weir_ledger_now_ns(l), s, share, max_of(want, 0));
+    int64_t all = wanted_by_all(l, scale), bank = max_of(weir_ledger_bank(l), 0);
     bool enough = bank >= all;
     if (enough)
-        s->credit = most_of(s->credit, 0);
+        s->credit = max_of(s->credit, 0);
     int64_t ahead = enough ? want : (int64_t)((__int128)(want + held) * bank / all);
-    int64_t tokens = least_of(least_of(want, s->credit + ahead), bank);
+    int64_t tokens = min_of(min_of(want, s->credit + ahead), bank);
     int64_t least = worth_granting(l, h, want);
     if (weir_holder_was_promised(l, h)) {
-        least = most_of(weir_ledger_enough(l, weir_holder_need(h)) - held, 0);
-        tokens = most_of(tokens, least_of(weir_holder_need(h) - held, bank));
+        least = max_of(weir_ledger_enough(l, weir_holder_need(h)) - held, 0);
+        tokens = max_of(tokens, min_of(weir_holder_need(h) - held, bank));
     }
     tokens = with_debt(l, h, tokens, least);
     if (want > 0 && tokens > 0 && tokens >= least) {
@@ -229,9 +228,9 @@ static void lease_vend(struct weir_ledger *l, struct weir_holder *h)
     const int64_t until_ns = lease_until(l, h, s, want + held, share, all);
     weir_holder_until(h, until_ns);
     /* Not for what is hardly worth a message, but for the dearest request. */
-    const int64_t soon_ns = most_of(until_ns, weir_ledger_grant_ns(l));
+    const int64_t soon_ns = max_of(until_ns, weir_ledger_grant_ns(l));
     if (want > 0 && !enough)
-        weir_holder_wait(h, least_of(time_until(l, s, least, ahead, share), soon_ns));
+        weir_holder_wait(h, min_of(time_until(l, s, least, ahead, share), soon_ns));
     weir_holder_live(h, lifetime_of(l, h));
 }
 
@@ -240,4 +239,4 @@ const struct weir_table_policy weir_table_lease = {
     .holder_bytes = sizeof(struct lease_holder),
     .name = "lease",
     .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_TELLS,
-    .vend = lease_vend};
+    .grant = lease_grant};

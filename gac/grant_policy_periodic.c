@@ -1,4 +1,4 @@
-/* vend_periodic.c - the policy periodic: the bank is divided by max-min in every period. */
+/* grant_policy_periodic.c - the policy periodic: the bank is divided by max-min in every period. */
 #include "include/weir/policy_table.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -6,7 +6,7 @@
 extern const struct weir_table_policy weir_table_periodic;
 
 /* The bank is divided by max-min over what each would spend in a period. */
-static void periodic_vend(struct weir_ledger *l, struct weir_holder *h)
+static void periodic_grant(struct weir_ledger *l, struct weir_holder *h)
 {
     const int64_t period_ns = weir_ledger_lifetime_ns(l), bank = weir_ledger_bank(l);
     weir_holder_wait(h, period_ns);
@@ -34,4 +34,4 @@ const struct weir_table_policy weir_table_periodic = {
     .size = sizeof weir_table_periodic,
     .name = "periodic",
     .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS,
-    .vend = periodic_vend};
+    .grant = periodic_grant};

@@ -1,14 +1,16 @@
-/* gac_line_test.c - places in line of refused requests. */
+/* gac_waiting_line_test.c - places in line of refused requests. */
 #include "tests/check.h"
 
-#include "gac/line.h"
+#include "gac/waiting_line.h"
 
 static const struct duration least = {100 * NS_PER_MS}, cost = {20 * NS_PER_MS};
-static const struct duration step = {20 * NS_PER_MS * LINE_PART_DENOMINATOR / LINE_PART_NUMERATOR};
+static const struct duration step = {20 * NS_PER_MS * WAITING_LINE_PART_DENOMINATOR /
+                                     WAITING_LINE_PART_NUMERATOR};
 
-static int64_t wait_ms(struct line *l, int64_t now_ms, uint64_t request)
+static int64_t wait_ms(struct waiting_line *l, int64_t now_ms, uint64_t request)
 {
-    return line_wait(l, instant_add_ms((struct instant){NS_PER_S}, now_ms), request, least, cost)
+    return waiting_line_wait(l, instant_add_ms((struct instant){NS_PER_S}, now_ms), request, least,
+                             cost)
                .ns /
            NS_PER_MS;
 }
@@ -16,14 +18,14 @@ static int64_t wait_ms(struct line *l, int64_t now_ms, uint64_t request)
 /* LINE-1 */
 TEST(without_others_a_request_is_told_the_least_time)
 {
-    struct line l = {0};
+    struct waiting_line l = {0};
     for (int64_t now_ms = 0; now_ms < 10000; now_ms += 100)
         assert_int_equal(wait_ms(&l, now_ms, (uint64_t)now_ms), 100);
 }
 
 TEST(a_request_is_told_a_place_behind_those_before)
 {
-    struct line l = {0};
+    struct waiting_line l = {0};
     const int64_t step_ms = step.ns / NS_PER_MS;
     assert_int_equal(wait_ms(&l, 0, 1), 100);
     assert_int_equal(wait_ms(&l, 1, 2), 99 + step_ms);
@@ -34,7 +36,7 @@ TEST(a_request_is_told_a_place_behind_those_before)
 /* They come again together. */
 TEST(parts_of_one_batch_need_no_room_between_them)
 {
-    struct line l = {0};
+    struct waiting_line l = {0};
     assert_int_equal(wait_ms(&l, 0, 1), 100);
     assert_int_equal(wait_ms(&l, 0, 2), 100 + cost.ns / NS_PER_MS);
     assert_int_equal(wait_ms(&l, 0, 3), 100 + 2 * cost.ns / NS_PER_MS);
@@ -43,7 +45,7 @@ TEST(parts_of_one_batch_need_no_room_between_them)
 /* LINE-2 */
 TEST(a_request_that_comes_too_soon_keeps_its_place)
 {
-    struct line l = {0};
+    struct waiting_line l = {0};
     const int64_t step_ms = step.ns / NS_PER_MS;
     wait_ms(&l, 0, 1);
     assert_int_equal(wait_ms(&l, 1, 2), 99 + step_ms);
@@ -57,11 +59,12 @@ TEST(a_request_that_comes_too_soon_keeps_its_place)
 /* LINE-3 */
 TEST(no_place_is_later_than_the_longest_line)
 {
-    struct line l = {0};
+    struct waiting_line l = {0};
     for (uint64_t request = 1; request < 10000; request++) {
         const int64_t ms = wait_ms(&l, (int64_t)request / 100, request);
-        assert_in_range(ms, 99, LINE_MOST_S * 1000);
+        assert_in_range(ms, 99, WAITING_LINE_MAX_S * 1000);
     }
     const struct duration dear = {100 * NS_PER_S};
-    assert_int_equal(line_wait(&l, (struct instant){2 * NS_PER_S}, 0, dear, dear).ns, dear.ns);
+    assert_int_equal(waiting_line_wait(&l, (struct instant){2 * NS_PER_S}, 0, dear, dear).ns,
+                     dear.ns);
 }
