@@ -162,7 +162,7 @@ struct admitted {
     bool burst;
 };
 
-struct world {
+struct fixture {
     struct config config;
     struct node_admission node;
     struct admission partitions[PARTITIONS];
@@ -173,7 +173,7 @@ struct world {
     int reasons[ADMIT_REASONS];
 };
 
-static struct world w;
+static struct fixture w;
 
 static struct tokens tokens_like(const struct token_bucket *b)
 {
@@ -188,7 +188,7 @@ static int64_t any_rate(struct prng *p)
     return prng_between(p, 0, most[prng_below(p, 6)]);
 }
 
-static void world_start(struct prng *p)
+static void fixture_start(struct prng *p)
 {
     w.logged = 0;
     w.cost_max = 0;
@@ -273,7 +273,7 @@ static void settle_both(struct prng *p, int index, const struct admit_verdict *v
 
 static void schedule(struct prng *p, bool settling)
 {
-    world_start(p);
+    fixture_start(p);
     for (int i = 0; i < STEPS; i++) {
         int index = (int)prng_below(p, PARTITIONS), times = (int)prng_between(p, 1, 6);
         int64_t cost = any_cost(p);
@@ -330,7 +330,7 @@ static void raised(struct prng *p)
     static const char *const names[] = {"allocation", "burst", "always-burst"};
     const struct weir_partition_policy *policy =
         admission_policy_find(slice_of(names[prng_below(p, COUNT_OF(names))]));
-    world_start(p);
+    fixture_start(p);
     struct admission_rates rates = {.rate_mcu = {0, any_rate(p) + 1}, .maximum_mcu = {1, 1}};
     rates.maximum_mcu[ADMIT_WRITE] = any_rate(p) + 1;
     struct admission a;
@@ -406,7 +406,7 @@ TEST(no_window_admits_more_than_rate_times_window_and_bank)
 /* A partition that keeps to its allocation beside others that burst without pause. */
 static void isolation(struct prng *p)
 {
-    world_start(p);
+    fixture_start(p);
     int64_t units = prng_between(
         p, 5, config_admission(&w.config)->partition_max_wcu); /* the largest cost is 5 */
     struct admission_rates rates = {.rate_mcu = {0, units * MCU_PER_UNIT}};

@@ -189,7 +189,7 @@ TEST(what_a_file_offers_is_checked)
 
 /* ---- partitions ---- */
 
-struct scene {
+struct fixture {
     struct node_admission node;
     struct admission a;
     struct admit_group group;
@@ -197,10 +197,10 @@ struct scene {
     struct instant now;
 };
 
-static void scene_set(struct scene *s)
+static void fixture_set(struct fixture *s)
 {
     const struct admission_rates rates = {.rate_mcu = {100000, 100000}};
-    *s = (struct scene){.now = {NS_PER_S}};
+    *s = (struct fixture){.now = {NS_PER_S}};
     node_admission_init(&s->node, &config, s->now);
     members_init(&s->members, &config, 3);
     s->group = (struct admit_group){&s->members, 1, {2}};
@@ -209,15 +209,15 @@ static void scene_set(struct scene *s)
                    &config, &rates, s->now);
 }
 
-static struct admit_verdict try(struct scene *s)
+static struct admit_verdict try(struct fixture *s)
 {
     return admission_try(&s->a, &s->node, ADMIT_WRITE, s->now, 1000, &s->group);
 }
 
 TEST(a_verdict_that_makes_sense_is_taken_as_it_is)
 {
-    struct scene s;
-    scene_set(&s);
+    struct fixture s;
+    fixture_set(&s);
     struct admit_verdict v = try(&s);
     assert_int_equal(v.reason, ADMIT_OK);
     assert_int_equal(s.a.meters[ADMIT_WRITE].allocation.balance, 99500);
@@ -249,8 +249,8 @@ TEST(nonsense_is_a_refusal_that_takes_no_tokens_and_is_told_once)
         {{.reason = WEIR_POLICY_ADMIT}, -1},
         {{.reason = WEIR_POLICY_NODE}, INT64_MIN},
     };
-    struct scene s;
-    scene_set(&s);
+    struct fixture s;
+    fixture_set(&s);
     const struct policy_entry *e = policies_find(&policies, POLICY_PARTITION, slice_of("scripted"));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct admit_levels before = admission_levels(&s.a, &s.node, ADMIT_WRITE, s.now);
@@ -271,8 +271,8 @@ TEST(nonsense_is_a_refusal_that_takes_no_tokens_and_is_told_once)
 
 TEST(nonsense_while_settling_is_counted_and_debits_nothing)
 {
-    struct scene s;
-    scene_set(&s);
+    struct fixture s;
+    fixture_set(&s);
     struct admit_verdict v = try(&s);
     const int64_t before = s.a.meters[ADMIT_WRITE].cap.balance;
     script.debit_mcu = -5;
@@ -284,8 +284,8 @@ TEST(nonsense_while_settling_is_counted_and_debits_nothing)
 
 TEST(a_policy_is_slow_if_most_of_its_timed_calls_are)
 {
-    struct scene s;
-    scene_set(&s);
+    struct fixture s;
+    fixture_set(&s);
     script.takes_ns = POLICY_SLOW_NS; /* not above */
     for (int i = 0; i < 1000; i++)
         try(&s);
@@ -305,9 +305,9 @@ TEST(a_policy_is_slow_if_most_of_its_timed_calls_are)
 
 TEST(states_begin_and_are_divided_and_absorbed)
 {
-    struct scene s;
+    struct fixture s;
     struct admission piece;
-    scene_set(&s);
+    fixture_set(&s);
     struct admission *pieces[] = {&s.a, &piece};
     const struct admission_rates rates[] = {{.rate_mcu = {50000, 50000}},
                                             {.rate_mcu = {50000, 50000}}};

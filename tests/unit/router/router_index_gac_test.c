@@ -1,5 +1,5 @@
 /* Global admission control of global indexes: routers keep the limit of an index's reads, as of a
- * table's. The router and the servers are the real ones, nodes and catalog are of paper. */
+ * table's. The router and the servers are the real ones, nodes and catalog are fakes. */
 #include "tests/check.h"
 
 #include "base/settings/choices.h"
@@ -102,7 +102,7 @@ static struct gac_holding holding_of(const char *name, enum admit_kind kind)
     return h;
 }
 
-/* Its partitions, which are of paper, would take everything. */
+/* Its partitions, which are fakes, would take everything. */
 TEST(an_indexs_reads_are_limited_by_its_own_units)
 {
     char text[1024] = "";

@@ -1,11 +1,11 @@
-/* catalog_world.c - applies commands to a catalog, and keeps the rows that would be on disk. */
-#include "tests/support/catalog_world.h"
+/* catalog_fixture.c - applies commands to a catalog, and keeps the rows that would be on disk. */
+#include "tests/support/catalog_fixture.h"
 
 #include "base/settings/replication.h"
 #include "base/settings/tables.h"
 #include "tests/check.h"
 
-enum reply_code catalog_world_apply(struct catalog_world *w, struct catalog_command *c)
+enum reply_code catalog_fixture_apply(struct catalog_fixture *w, struct catalog_command *c)
 {
     struct buffer b = {0};
     catalog_command_encode(&b, c);
@@ -25,7 +25,7 @@ enum reply_code catalog_world_apply(struct catalog_world *w, struct catalog_comm
     return w->result.code;
 }
 
-struct catalog_command catalog_world_command(const struct catalog_world *w, enum catalog_op op)
+struct catalog_command catalog_fixture_command(const struct catalog_fixture *w, enum catalog_op op)
 {
     struct catalog_command c;
     catalog_command_init(&c, op, &w->config, w->nodes, 1000);
@@ -38,72 +38,72 @@ struct catalog_command catalog_world_command(const struct catalog_world *w, enum
     return c;
 }
 
-enum reply_code catalog_world_decide(struct catalog_world *w, enum catalog_op op,
-                                     const struct decision *d)
+enum reply_code catalog_fixture_decide(struct catalog_fixture *w, enum catalog_op op,
+                                       const struct decision *d)
 {
     struct buffer b = {0};
     decision_encode(&b, d);
-    struct catalog_command c = catalog_world_command(w, op);
+    struct catalog_command c = catalog_fixture_command(w, op);
     c.decision = buffer_slice(&b);
-    enum reply_code code = catalog_world_apply(w, &c);
+    enum reply_code code = catalog_fixture_apply(w, &c);
     buffer_deinit(&b);
     return code;
 }
 
-enum reply_code catalog_world_split(struct catalog_world *w, const struct table_split *s)
+enum reply_code catalog_fixture_split(struct catalog_fixture *w, const struct table_split *s)
 {
     struct buffer b = {0};
     table_split_encode(&b, s);
-    struct catalog_command c = catalog_world_command(w, CATALOG_SPLIT);
+    struct catalog_command c = catalog_fixture_command(w, CATALOG_SPLIT);
     c.split = buffer_slice(&b);
-    enum reply_code code = catalog_world_apply(w, &c);
+    enum reply_code code = catalog_fixture_apply(w, &c);
     buffer_deinit(&b);
     return code;
 }
 
-enum reply_code catalog_world_settle(struct catalog_world *w, uint32_t partition_count,
-                                     enum table_status status)
+enum reply_code catalog_fixture_settle(struct catalog_fixture *w, uint32_t partition_count,
+                                       enum table_status status)
 {
-    struct catalog_command c = catalog_world_command(w, CATALOG_SETTLE);
-    const struct table *t = catalog_world_table(w);
+    struct catalog_command c = catalog_fixture_command(w, CATALOG_SETTLE);
+    const struct table *t = catalog_fixture_table(w);
     catalog_command_settles(&c, t);
     if (t->partition_count != partition_count || t->status != status) {
         c.settled++;
     } else if (status == TABLE_DELETING && !t->owes_nothing) {
-        catalog_world_apply(w, &c);
-        catalog_command_settles(&c, catalog_world_table(w));
+        catalog_fixture_apply(w, &c);
+        catalog_command_settles(&c, catalog_fixture_table(w));
     }
-    return catalog_world_apply(w, &c);
+    return catalog_fixture_apply(w, &c);
 }
 
-void catalog_world_introduce(struct catalog_world *w, uint32_t node, uint32_t generation)
+void catalog_fixture_introduce(struct catalog_fixture *w, uint32_t node, uint32_t generation)
 {
-    struct catalog_command c = catalog_world_command(w, CATALOG_NODE);
+    struct catalog_command c = catalog_fixture_command(w, CATALOG_NODE);
     c.node = node;
     c.generation = generation;
-    assert_int_equal(catalog_world_apply(w, &c), REPLY_OK);
+    assert_int_equal(catalog_fixture_apply(w, &c), REPLY_OK);
 }
 
-const struct table *catalog_world_table(const struct catalog_world *w)
+const struct table *catalog_fixture_table(const struct catalog_fixture *w)
 {
     return catalog_find(w->catalog, slice_of("t"));
 }
 
-void catalog_world_init(struct catalog_world *w, uint32_t nodes)
+void catalog_fixture_init(struct catalog_fixture *w, uint32_t nodes)
 {
-    *w = (struct catalog_world){.catalog = catalog_create(), .nodes = nodes};
+    *w = (struct catalog_fixture){.catalog = catalog_create(), .nodes = nodes};
     config_init(&w->config, PROFILE_AWS);
     config_edit_replication(&w->config)->replicas = 3;
-    config_edit_tables(&w->config)->table_partitions_max = CATALOG_WORLD_PARTITIONS_MAX;
+    config_edit_tables(&w->config)->table_partitions_max = CATALOG_FIXTURE_PARTITIONS_MAX;
     for (uint32_t node = 1; node <= nodes; node++)
-        catalog_world_introduce(w, node, 7 * node);
-    struct catalog_command c = catalog_world_command(w, CATALOG_CREATE);
-    assert_int_equal(catalog_world_apply(w, &c), REPLY_OK);
-    const struct table *t = catalog_world_table(w);
-    assert_int_equal(catalog_world_settle(w, t->partition_count, t->status), REPLY_OK);
+        catalog_fixture_introduce(w, node, 7 * node);
+    struct catalog_command c = catalog_fixture_command(w, CATALOG_CREATE);
+    assert_int_equal(catalog_fixture_apply(w, &c), REPLY_OK);
+    const struct table *t = catalog_fixture_table(w);
+    assert_int_equal(catalog_fixture_settle(w, t->partition_count, t->status), REPLY_OK);
 }
 
-void catalog_world_deinit(struct catalog_world *w)
+void catalog_fixture_deinit(struct catalog_fixture *w)
 {
     catalog_destroy(w->catalog);
     buffer_deinit(&w->table_row);
@@ -111,7 +111,7 @@ void catalog_world_deinit(struct catalog_world *w)
     buffer_deinit(&w->text);
 }
 
-struct slice catalog_world_key(uint32_t table_id, uint64_t hash, uint8_t out[12])
+struct slice catalog_fixture_key(uint32_t table_id, uint64_t hash, uint8_t out[12])
 {
     uint32_t id = __builtin_bswap32(table_id);
     uint64_t swapped = __builtin_bswap64(hash);
@@ -120,7 +120,7 @@ struct slice catalog_world_key(uint32_t table_id, uint64_t hash, uint8_t out[12]
     return slice_make(out, 12);
 }
 
-void catalog_world_covers(const struct table *t)
+void catalog_fixture_covers(const struct table *t)
 {
     uint32_t first = __builtin_bswap32(t->id), behind = __builtin_bswap32(t->id + 1);
     assert_true(slice_equal(t->partitions[0].lo, slice_make(&first, 4)));
@@ -135,10 +135,10 @@ void catalog_world_covers(const struct table *t)
     }
 }
 
-void catalog_world_is_whole(const struct table *t)
+void catalog_fixture_is_whole(const struct table *t)
 {
     int64_t sums[ADMIT_KINDS] = {0};
-    catalog_world_covers(t);
+    catalog_fixture_covers(t);
     for (uint32_t i = 0; i < t->partition_count; i++) {
         for (int kind = 0; kind < ADMIT_KINDS; kind++)
             sums[kind] += t->partitions[i].rate_mcu[kind];
@@ -147,7 +147,7 @@ void catalog_world_is_whole(const struct table *t)
     assert_int_equal(sums[ADMIT_WRITE], t->wcu * 1000);
 }
 
-void catalog_world_reloads(const struct catalog_world *w)
+void catalog_fixture_reloads(const struct catalog_fixture *w)
 {
     struct catalog *again = catalog_create();
     struct buffer a = {0}, b = {0};
@@ -157,7 +157,7 @@ void catalog_world_reloads(const struct catalog_world *w)
     assert_int_equal(
         catalog_load_row(again, slice_make(counters, 9), buffer_slice(&w->counters_row)),
         STATUS_OK);
-    table_encode(&a, catalog_world_table(w));
+    table_encode(&a, catalog_fixture_table(w));
     table_encode(&b, catalog_find(again, slice_of("t")));
     assert_true(slice_equal(buffer_slice(&a), buffer_slice(&b)));
     buffer_deinit(&a);
@@ -167,69 +167,70 @@ void catalog_world_reloads(const struct catalog_world *w)
 
 /* ---- salted keys ---- */
 
-enum reply_code catalog_world_tag(struct catalog_world *w, const char *value)
+enum reply_code catalog_fixture_tag(struct catalog_fixture *w, const char *value)
 {
     struct buffer b = {0};
     tag_append(&b, &(struct tag){slice_of(SALTING_TAG), slice_of(value != NULL ? value : ""),
                                  value != NULL});
-    struct catalog_command c = catalog_world_command(w, CATALOG_UPDATE);
+    struct catalog_command c = catalog_fixture_command(w, CATALOG_UPDATE);
     c.spec.billing = BILLING_AS_IT_IS;
     c.spec.tags = buffer_slice(&b);
-    const enum reply_code code = catalog_world_apply(w, &c);
+    const enum reply_code code = catalog_fixture_apply(w, &c);
     buffer_deinit(&b);
     return code;
 }
 
-const struct salted_key *catalog_world_salted(const struct catalog_world *w, const char *key)
+const struct salted_key *catalog_fixture_salted(const struct catalog_fixture *w, const char *key)
 {
     struct buffer b = {0};
-    catalog_world_append_key(&b, w, key);
-    const struct salted_key *k = salting_find(catalog_world_table(w)->salted, buffer_slice(&b));
+    catalog_fixture_append_key(&b, w, key);
+    const struct salted_key *k = salting_find(catalog_fixture_table(w)->salted, buffer_slice(&b));
     buffer_deinit(&b);
     return k;
 }
 
-void catalog_world_append_key(struct buffer *out, const struct catalog_world *w, const char *key)
+void catalog_fixture_append_key(struct buffer *out, const struct catalog_fixture *w,
+                                const char *key)
 {
     const struct attr attr = {.type = ATTR_STRING, .body = slice_of(key)};
-    storage_key_append_collection(out, catalog_world_table(w)->id, &attr);
+    storage_key_append_collection(out, catalog_fixture_table(w)->id, &attr);
 }
 
-enum reply_code catalog_world_salt(struct catalog_world *w, enum salt_word word, const char *key,
-                                   uint32_t shards)
+enum reply_code catalog_fixture_salt(struct catalog_fixture *w, enum salt_word word,
+                                     const char *key, uint32_t shards)
 {
-    const struct salted_key *k = catalog_world_salted(w, key);
+    const struct salted_key *k = catalog_fixture_salted(w, key);
     const uint64_t version = k != NULL ? k->version : 0;
-    return catalog_world_salt_at(w, word, key, shards, version);
+    return catalog_fixture_salt_at(w, word, key, shards, version);
 }
 
-enum reply_code catalog_world_salt_at(struct catalog_world *w, enum salt_word word, const char *key,
-                                      uint32_t shards, uint64_t version)
+enum reply_code catalog_fixture_salt_at(struct catalog_fixture *w, enum salt_word word,
+                                        const char *key, uint32_t shards, uint64_t version)
 {
     uint32_t fixed;
     struct buffer b = {0};
-    catalog_world_append_key(&b, w, key);
-    const bool counts = table_salting_wish(catalog_world_table(w), &fixed) == SALTING_COUNTER;
-    const struct decision d = {.table_id = catalog_world_table(w)->id,
+    catalog_fixture_append_key(&b, w, key);
+    const bool counts = table_salting_wish(catalog_fixture_table(w), &fixed) == SALTING_COUNTER;
+    const struct decision d = {.table_id = catalog_fixture_table(w)->id,
                                .salt = {.word = word,
                                         .key = buffer_slice(&b),
                                         .version = version,
                                         .shards = shards,
                                         .counter = word == SALT_GROW && counts}};
-    const enum reply_code code = catalog_world_decide(w, CATALOG_SALT, &d);
+    const enum reply_code code = catalog_fixture_decide(w, CATALOG_SALT, &d);
     buffer_deinit(&b);
     return code;
 }
 
 /* ---- merges, and what may happen meanwhile ---- */
 
-const struct partition_info *catalog_world_at(const struct catalog_world *w, uint32_t i)
+const struct partition_info *catalog_fixture_at(const struct catalog_fixture *w, uint32_t i)
 {
-    assert_true(i < catalog_world_table(w)->partition_count);
-    return &catalog_world_table(w)->partitions[i];
+    assert_true(i < catalog_fixture_table(w)->partition_count);
+    return &catalog_fixture_table(w)->partitions[i];
 }
 
-struct decision catalog_world_word(enum merge_word word, const struct partition_info *p)
+struct decision catalog_fixture_word(enum merge_word word, const struct partition_info *p)
 {
     struct decision d = {.table_id = p->table_id,
                          .partition = p->id,
@@ -248,14 +249,14 @@ struct decision catalog_world_word(enum merge_word word, const struct partition_
     return d;
 }
 
-enum reply_code catalog_world_say(struct catalog_world *w, enum merge_word word,
-                                  const struct partition_info *p)
+enum reply_code catalog_fixture_say(struct catalog_fixture *w, enum merge_word word,
+                                    const struct partition_info *p)
 {
-    const struct decision d = catalog_world_word(word, p);
-    return catalog_world_decide(w, CATALOG_MERGE, &d);
+    const struct decision d = catalog_fixture_word(word, p);
+    return catalog_fixture_decide(w, CATALOG_MERGE, &d);
 }
 
-enum reply_code catalog_world_halve(struct catalog_world *w, const struct partition_info *p)
+enum reply_code catalog_fixture_halve(struct catalog_fixture *w, const struct partition_info *p)
 {
     uint8_t key[12];
     struct table_split s = {
@@ -263,43 +264,43 @@ enum reply_code catalog_world_halve(struct catalog_world *w, const struct partit
     uint64_t hash = 0;
     for (size_t i = 4; i < 12 && i < p->lo.size; i++)
         hash |= (uint64_t)p->lo.data[i] << (8 * (11 - i));
-    s.cuts[0] = catalog_world_key(s.table_id, hash + 12345, key);
+    s.cuts[0] = catalog_fixture_key(s.table_id, hash + 12345, key);
     table_split_share_equally(&s);
-    return catalog_world_split(w, &s);
+    return catalog_fixture_split(w, &s);
 }
 
-enum reply_code catalog_world_move(struct catalog_world *w, const struct partition_info *p,
-                                   uint32_t from, uint32_t to)
+enum reply_code catalog_fixture_move(struct catalog_fixture *w, const struct partition_info *p,
+                                     uint32_t from, uint32_t to)
 {
     struct decision d = {.table_id = p->table_id,
                          .partition = p->id,
                          .epoch = p->epoch,
                          .from_node = from,
                          .to_node = to};
-    return catalog_world_decide(w, CATALOG_MOVE, &d);
+    return catalog_fixture_decide(w, CATALOG_MOVE, &d);
 }
 
-void catalog_world_end_move(struct catalog_world *w, const struct partition_info *p)
+void catalog_fixture_end_move(struct catalog_fixture *w, const struct partition_info *p)
 {
     struct decision d = {.table_id = p->table_id,
                          .partition = p->id,
                          .epoch = p->epoch,
                          .from_node = raft_member_node(p->leaving)};
-    assert_int_equal(catalog_world_decide(w, CATALOG_LET_GO, &d), REPLY_OK);
-    assert_int_equal(catalog_world_decide(w, CATALOG_LEFT, &d), REPLY_OK);
+    assert_int_equal(catalog_fixture_decide(w, CATALOG_LET_GO, &d), REPLY_OK);
+    assert_int_equal(catalog_fixture_decide(w, CATALOG_LEFT, &d), REPLY_OK);
 }
 
-bool catalog_world_replace(struct catalog_world *w)
+bool catalog_fixture_replace(struct catalog_fixture *w)
 {
-    bool needed = catalog_needs_replacing(w->catalog, catalog_world_table(w));
-    struct catalog_command c = catalog_world_command(w, CATALOG_REPLACE);
-    c.table_id = catalog_world_table(w)->id;
-    assert_int_equal(catalog_world_apply(w, &c), REPLY_OK);
+    bool needed = catalog_needs_replacing(w->catalog, catalog_fixture_table(w));
+    struct catalog_command c = catalog_fixture_command(w, CATALOG_REPLACE);
+    c.table_id = catalog_fixture_table(w)->id;
+    assert_int_equal(catalog_fixture_apply(w, &c), REPLY_OK);
     return needed;
 }
 
-void catalog_world_report(struct catalog *c, uint32_t table, uint32_t partition, int64_t items,
-                          int64_t bytes)
+void catalog_fixture_report(struct catalog *c, uint32_t table, uint32_t partition, int64_t items,
+                            int64_t bytes)
 {
     const struct partition_report r = {
         .table_id = table,

@@ -1,5 +1,5 @@
-/* indexed_scene.c - puts items, and looks for their rows in the index. */
-#include "tests/support/indexed_scene.h"
+/* indexed_fixture.c - puts items, and looks for their rows in the index. */
+#include "tests/support/indexed_fixture.h"
 
 #include "base/config.h"
 #include "engine/index/index.h"
@@ -15,17 +15,17 @@ static struct slice index_name(uint32_t number, char text[16])
     return slice_make(text, (size_t)size);
 }
 
-void indexed_open(struct indexed_scene *s, int64_t index_wcu)
+void indexed_open(struct indexed_fixture *s, int64_t index_wcu)
 {
     indexed_open_many(s, index_wcu, 1);
 }
 
-void indexed_open_many(struct indexed_scene *s, int64_t index_wcu, uint32_t count)
+void indexed_open_many(struct indexed_fixture *s, int64_t index_wcu, uint32_t count)
 {
     struct index x[GLOBAL_INDEXES_MAX];
     char names[GLOBAL_INDEXES_MAX][16];
     struct buffer spec = {0};
-    *s = (struct indexed_scene){0};
+    *s = (struct indexed_fixture){0};
     lone_init(&s->w, PROFILE_STRICT);
     for (uint32_t i = 0; i < count; i++) {
         x[i] = (struct index){.name = index_name(i, names[i]),
@@ -48,12 +48,12 @@ void indexed_open_many(struct indexed_scene *s, int64_t index_wcu, uint32_t coun
     s->w.globals = buffer_slice(&s->globals);
 }
 
-void indexed_fetch(struct indexed_scene *s)
+void indexed_fetch(struct indexed_fixture *s)
 {
     indexed_fetch_other(s, 0);
 }
 
-void indexed_fetch_other(struct indexed_scene *s, uint32_t number)
+void indexed_fetch_other(struct indexed_fixture *s, uint32_t number)
 {
     char name[16], whole[24];
     index_name(number, name);
@@ -67,13 +67,13 @@ void indexed_fetch_other(struct indexed_scene *s, uint32_t number)
     assert_int_equal(s->index.index_of, s->w.table.id);
 }
 
-void indexed_table(struct indexed_scene *s)
+void indexed_table(struct indexed_fixture *s)
 {
     lone_open_table(&s->w, 1000, 1000);
     indexed_fetch(s);
 }
 
-void indexed_close(struct indexed_scene *s)
+void indexed_close(struct indexed_fixture *s)
 {
     lone_deinit(&s->w);
     buffer_deinit(&s->indexes);
@@ -82,7 +82,7 @@ void indexed_close(struct indexed_scene *s)
     arena_deinit(&s->arena);
 }
 
-void indexed_pass(struct indexed_scene *s, int64_t ms)
+void indexed_pass(struct indexed_fixture *s, int64_t ms)
 {
     for (int64_t i = 0; i < ms; i++) {
         lone_pass(&s->w, 1);
@@ -90,7 +90,7 @@ void indexed_pass(struct indexed_scene *s, int64_t ms)
     }
 }
 
-uint32_t indexed_rows(struct indexed_scene *s)
+uint32_t indexed_rows(struct indexed_fixture *s)
 {
     const struct partition_info *p = &s->index.partitions[0];
     struct request r = {.op = REQUEST_RANGE, .partition = p->id, .epoch = p->epoch};
@@ -103,7 +103,7 @@ uint32_t indexed_rows(struct indexed_scene *s)
     return lone_answer(&s->w)->count;
 }
 
-void indexed_row_key(struct indexed_scene *s, uint32_t name, uint32_t version, struct buffer *out)
+void indexed_row_key(struct indexed_fixture *s, uint32_t name, uint32_t version, struct buffer *out)
 {
     const struct attr v = {ATTR_BINARY, slice_make(&version, sizeof version)};
     lone_key(&s->w, name);
@@ -114,7 +114,7 @@ void indexed_row_key(struct indexed_scene *s, uint32_t name, uint32_t version, s
     buffer_append_slice(out, item_key);
 }
 
-bool indexed_has(struct indexed_scene *s, uint32_t name, uint32_t version)
+bool indexed_has(struct indexed_fixture *s, uint32_t name, uint32_t version)
 {
     struct buffer key = {0};
     indexed_row_key(s, name, version, &key);
@@ -128,29 +128,29 @@ bool indexed_has(struct indexed_scene *s, uint32_t name, uint32_t version)
     return lone_answer(&s->w)->found;
 }
 
-void indexed_put(struct indexed_scene *s, uint32_t name, uint32_t version)
+void indexed_put(struct indexed_fixture *s, uint32_t name, uint32_t version)
 {
     lone_put_sized(&s->w, name, version, 10);
     lone_write_all(&s->w);
     lone_assert_answer(&s->w, REPLY_OK);
 }
 
-const struct partition *indexed_base(struct indexed_scene *s)
+const struct partition *indexed_base(struct indexed_fixture *s)
 {
     return partitions_find(&s->w.node->partitions, s->w.table.partitions[0].id);
 }
 
-size_t indexed_backlog(struct indexed_scene *s)
+size_t indexed_backlog(struct indexed_fixture *s)
 {
     return feeds_lag(&s->w.node->feeds, indexed_base(s)).bytes;
 }
 
-struct feed *indexed_feed(struct indexed_scene *s)
+struct feed *indexed_feed(struct indexed_fixture *s)
 {
     return feed_live(&s->w.node->feeds, indexed_base(s));
 }
 
-enum reply_code indexed_fill(struct indexed_scene *s, struct slice from)
+enum reply_code indexed_fill(struct indexed_fixture *s, struct slice from)
 {
     struct request r = lone_request(&s->w, REQUEST_INDEX_FILL, 0);
     *request_edit_fill(&r) = (struct request_fill){from, s->index.id};
@@ -158,7 +158,7 @@ enum reply_code indexed_fill(struct indexed_scene *s, struct slice from)
     return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
 }
 
-enum reply_code indexed_leave(struct indexed_scene *s, uint32_t name)
+enum reply_code indexed_leave(struct indexed_fixture *s, uint32_t name)
 {
     struct request r = lone_request(&s->w, REQUEST_DELETE, name);
     struct transaction_part part = {.id = {1, 1}, .anchor = r.write.key};
@@ -171,7 +171,7 @@ enum reply_code indexed_leave(struct indexed_scene *s, uint32_t name)
     return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
 }
 
-void indexed_merge(struct indexed_scene *s, enum merge_step step, uint64_t epoch)
+void indexed_merge(struct indexed_fixture *s, enum merge_step step, uint64_t epoch)
 {
     struct partition_info p = s->w.table.partitions[0];
     struct buffer body = {0};

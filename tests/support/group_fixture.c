@@ -1,5 +1,5 @@
-/* group_scene.c - writes to the group, and compares its replicas. */
-#include "tests/support/group_scene.h"
+/* group_fixture.c - writes to the group, and compares its replicas. */
+#include "tests/support/group_fixture.h"
 
 #include "base/settings/choices.h"
 #include "base/settings/replication.h"
@@ -23,14 +23,14 @@ void group_configure(struct config *config)
     config_edit_replication(config)->entries_max_bytes = 64 << 10;
 }
 
-struct partition *group_replica(const struct group_scene *s, uint32_t node)
+struct partition *group_replica(const struct group_fixture *s, uint32_t node)
 {
-    return partitions_find(&frame_world_node(s->w, node)->partitions, s->partition);
+    return partitions_find(&frame_cluster_node(s->w, node)->partitions, s->partition);
 }
 
-static uint32_t group_find_leader(const struct group_scene *s)
+static uint32_t group_find_leader(const struct group_fixture *s)
 {
-    for (uint32_t node = 1; node <= FRAME_WORLD_NODES; node++) {
+    for (uint32_t node = 1; node <= FRAME_CLUSTER_NODES; node++) {
         const struct partition *p = group_replica(s, node);
         if (p != NULL && p->led != 0)
             return node;
@@ -38,42 +38,42 @@ static uint32_t group_find_leader(const struct group_scene *s)
     return 0;
 }
 
-void group_wait_for_leader(struct group_scene *s, uint32_t node)
+void group_wait_for_leader(struct group_fixture *s, uint32_t node)
 {
     for (int ms = 0; group_replica(s, node)->led == 0; ms++) {
         assert_true(ms < 10000);
-        frame_world_pass(s->w, 1);
+        frame_cluster_pass(s->w, 1);
     }
 }
 
-void group_open(struct group_scene *s, const struct config *config)
+void group_open(struct group_fixture *s, const struct config *config)
 {
-    *s = (struct group_scene){.w = frame_world_begin(config)};
-    frame_world_pass(s->w, 1000);
+    *s = (struct group_fixture){.w = frame_cluster_begin(config)};
+    frame_cluster_pass(s->w, 1000);
     const struct table_spec spec = {.name = slice_of("t"),
                                     .partition_key = {slice_of("id"), ATTR_STRING},
                                     .billing = BILLING_PROVISIONED,
                                     .rcu = 100,
                                     .wcu = 100};
-    frame_world_create_table(s->w, &spec, &s->arena, &s->bytes, &s->table);
+    frame_cluster_create_table(s->w, &spec, &s->arena, &s->bytes, &s->table);
     assert_int_equal(s->table.partition_count, 1);
     s->partition = s->table.partitions[0].id;
     while ((s->leader = group_find_leader(s)) == 0)
-        frame_world_pass(s->w, 1);
-    s->other = s->leader % FRAME_WORLD_NODES + 1;
-    s->late = s->other % FRAME_WORLD_NODES + 1;
+        frame_cluster_pass(s->w, 1);
+    s->other = s->leader % FRAME_CLUSTER_NODES + 1;
+    s->late = s->other % FRAME_CLUSTER_NODES + 1;
 }
 
-void group_close(struct group_scene *s)
+void group_close(struct group_fixture *s)
 {
-    frame_world_destroy(s->w);
+    frame_cluster_destroy(s->w);
     arena_deinit(&s->arena);
     buffer_deinit(&s->bytes);
     buffer_deinit(&s->key);
     buffer_deinit(&s->item);
 }
 
-static void group_put(struct group_scene *s, uint32_t name, uint32_t version)
+static void group_put(struct group_fixture *s, uint32_t name, uint32_t version)
 {
     static uint8_t filler[ITEM_BYTES];
     char text[16];
@@ -94,40 +94,40 @@ static void group_put(struct group_scene *s, uint32_t name, uint32_t version)
     struct request r = {.op = REQUEST_PUT, .partition = p->id, .epoch = p->epoch};
     r.write.key = key;
     r.write.item = buffer_slice(&s->item);
-    assert_int_equal(frame_world_ask(s->w, &r, NULL), REPLY_OK);
+    assert_int_equal(frame_cluster_ask(s->w, &r, NULL), REPLY_OK);
 }
 
-void group_hand_over(struct group_scene *s, uint32_t from, uint32_t to)
+void group_hand_over(struct group_fixture *s, uint32_t from, uint32_t to)
 {
-    struct node *n = frame_world_node(s->w, from);
+    struct node *n = frame_cluster_node(s->w, from);
     struct partition *p = group_replica(s, from);
-    env_begin_event(&n->env, frame_world_clock(s->w, from));
+    env_begin_event(&n->env, frame_cluster_clock(s->w, from));
     assert_int_equal(raft_transfer(p->raft, n->env.now, raft_self(group_replica(s, to)->raft)),
                      RAFT_OK);
     groups_stepped(&n->groups, p);
     group_wait_for_leader(s, to);
 }
 
-void group_put_all(struct group_scene *s, uint32_t version)
+void group_put_all(struct group_fixture *s, uint32_t version)
 {
     for (uint32_t name = 0; name < GROUP_ITEMS; name++)
         group_put(s, name, version);
 }
 
-void group_leave_behind(struct group_scene *s)
+void group_leave_behind(struct group_fixture *s)
 {
-    frame_world_cut_off(s->w, s->late);
-    frame_world_pass(s->w, 1500);
-    frame_world_fetch(s->w, slice_of("t"), &s->arena, &s->bytes, &s->table);
+    frame_cluster_cut_off(s->w, s->late);
+    frame_cluster_pass(s->w, 1500);
+    frame_cluster_fetch(s->w, slice_of("t"), &s->arena, &s->bytes, &s->table);
     group_put_all(s, 1);
-    node_checkpoint_soon(frame_world_node(s->w, s->leader));
-    node_checkpoint_soon(frame_world_node(s->w, s->other));
-    frame_world_pass(s->w, 500);
+    node_checkpoint_soon(frame_cluster_node(s->w, s->leader));
+    node_checkpoint_soon(frame_cluster_node(s->w, s->other));
+    frame_cluster_pass(s->w, 500);
     assert_true(raft_last(group_replica(s, s->late)->raft) + 1 <
                 raft_first(group_replica(s, s->leader)->raft));
 }
 
-void group_split(struct group_scene *s)
+void group_split(struct group_fixture *s)
 {
     const struct partition_info *p = table_find_partition(&s->table, s->partition);
     struct buffer body = {0}, frame = {0};
@@ -140,21 +140,21 @@ void group_split(struct group_scene *s)
     struct request r = {
         .id = UINT64_MAX, .op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
     request_encode(&frame, &r);
-    for (uint32_t node = 1; node <= FRAME_WORLD_NODES; node++) /* one leads the catalog */
+    for (uint32_t node = 1; node <= FRAME_CLUSTER_NODES; node++) /* one leads the catalog */
         assert_true(
-            frame_world_inject(s->w, PEER_ROUTER, 1, node,
-                               slice_make(frame.data + LENGTH_SIZE, frame.size - LENGTH_SIZE)));
+            frame_cluster_inject(s->w, PEER_ROUTER, 1, node,
+                                 slice_make(frame.data + LENGTH_SIZE, frame.size - LENGTH_SIZE)));
     buffer_deinit(&body);
     buffer_deinit(&frame);
 }
 
-enum reply_code group_ask_at_once(struct group_scene *s, uint32_t node, struct request r)
+enum reply_code group_ask_at_once(struct group_fixture *s, uint32_t node, struct request r)
 {
-    struct node *n = frame_world_node(s->w, node);
+    struct node *n = frame_cluster_node(s->w, node);
     const struct node_effect *e;
     enum reply_code code = REPLY_UNKNOWN;
     r.id = 1;
-    node_request(n, frame_world_clock(s->w, node), (struct waiting){0}, ASKER, &r);
+    node_request(n, frame_cluster_clock(s->w, node), (struct waiting){0}, ASKER, &r);
     while ((e = node_next_effect(n)) != NULL) {
         assert_int_equal(e->kind, NODE_REPLY);
         assert_int_equal(e->to, ASKER);
@@ -175,23 +175,23 @@ static void content_take(void *context, const struct replica_verification *r)
         c->is = *r;
 }
 
-static struct replica_verification group_content(struct group_scene *s, uint32_t node)
+static struct replica_verification group_content(struct group_fixture *s, uint32_t node)
 {
     struct content c = {.group = s->partition};
     struct node_verification v;
-    struct node *n = frame_world_node(s->w, node);
+    struct node *n = frame_cluster_node(s->w, node);
     assert_int_equal(node_verify_replicas(n, &v, content_take, &c), STATUS_OK);
     assert_int_equal(v.damaged, 0);
     assert_int_equal(v.miscounted, 0);
     return c.is;
 }
 
-void group_assert_caught_up(struct group_scene *s, uint32_t leader)
+void group_assert_caught_up(struct group_fixture *s, uint32_t leader)
 {
     const struct partition *led = group_replica(s, leader), *late = group_replica(s, s->late);
     for (int ms = 0; late->no_state || raft_applied(late->raft) < raft_last(led->raft); ms++) {
         assert_true(ms < CAUGHT_UP_MS);
-        frame_world_pass(s->w, 1);
+        frame_cluster_pass(s->w, 1);
     }
     const struct replica_verification here = group_content(s, leader),
                                       there = group_content(s, s->late);

@@ -1,5 +1,5 @@
-/* gac_world.c - frames between leases and ledgers, arrivals of requests, and faults. */
-#include "tests/support/gac_world.h"
+/* gac_simulation.c - frames between leases and ledgers, arrivals of requests, and faults. */
+#include "tests/support/gac_simulation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,32 +16,32 @@ enum {
 static const struct gac_key key = {7, 0, GAC_WRITE};
 
 struct frame {
-    struct gac_world *world;
+    struct gac_simulation *simulation;
     uint32_t router, server;
     uint64_t life;
     bool to_server;
     struct buffer bytes;
 };
 
-static struct instant read_clock(const struct gac_world *w, int64_t offset_ns, int64_t ppm)
+static struct instant read_clock(const struct gac_simulation *w, int64_t offset_ns, int64_t ppm)
 {
     int64_t ns = w->scheduler.now.ns;
     return (struct instant){offset_ns + ns + (int64_t)((__int128)ns * ppm / 1000000)};
 }
 
-static struct instant router_now(const struct gac_world *w, uint32_t router)
+static struct instant router_now(const struct gac_simulation *w, uint32_t router)
 {
-    const struct gac_world_router *r = &w->routers[router];
+    const struct gac_simulation_router *r = &w->routers[router];
     return read_clock(w, r->clock_offset_ns, r->clock_ppm);
 }
 
-static struct instant server_now(const struct gac_world *w, uint32_t server)
+static struct instant server_now(const struct gac_simulation *w, uint32_t server)
 {
-    const struct gac_world_server *s = &w->servers[server];
+    const struct gac_simulation_server *s = &w->servers[server];
     return read_clock(w, s->clock_offset_ns, s->clock_ppm);
 }
 
-static void after_router(struct gac_world *w, uint32_t router);
+static void after_router(struct gac_simulation *w, uint32_t router);
 
 /* ---- messages ---- */
 
@@ -49,10 +49,10 @@ static void deliver(void *context, uint64_t argument)
 {
     (void)argument;
     struct frame *f = context;
-    struct gac_world *w = f->world;
+    struct gac_simulation *w = f->simulation;
     struct gac_link *link = &w->links[f->router][f->server];
-    struct gac_world_router *r = &w->routers[f->router];
-    struct gac_world_server *s = &w->servers[f->server];
+    struct gac_simulation_router *r = &w->routers[f->router];
+    struct gac_simulation_server *s = &w->servers[f->server];
     bool arrives = link->life == f->life && !link->cut && r->client != NULL && s->server != NULL;
     if (arrives && f->to_server) {
         struct buffer answer = {0}, error = {0};
@@ -75,17 +75,20 @@ static void deliver(void *context, uint64_t argument)
     free(f);
 }
 
-static void send_frames(struct gac_world *w, uint32_t router)
+static void send_frames(struct gac_simulation *w, uint32_t router)
 {
-    struct gac_world_router *r = &w->routers[router];
+    struct gac_simulation_router *r = &w->routers[router];
     uint32_t server;
     struct slice bytes;
     while (gac_client_next_frame(r->client, router_now(w, router), &server, &bytes)) {
         struct gac_link *link = &w->links[router][server];
         struct frame *f = calloc(1, sizeof *f);
         must(f != NULL);
-        *f = (struct frame){
-            .world = w, .router = router, .server = server, .life = link->life, .to_server = true};
+        *f = (struct frame){.simulation = w,
+                            .router = router,
+                            .server = server,
+                            .life = link->life,
+                            .to_server = true};
         buffer_append_slice(&f->bytes, bytes);
         struct reader reader = {bytes, false};
         struct gac_requests requests;
@@ -100,18 +103,18 @@ static void send_frames(struct gac_world *w, uint32_t router)
 
 /* ---- requests ---- */
 
-static void count_admitted(struct gac_world *w, struct gac_world_router *r, int64_t cost)
+static void count_admitted(struct gac_simulation *w, struct gac_simulation_router *r, int64_t cost)
 {
     r->admitted++;
     w->admitted++;
-    w->dear_admitted += cost != GAC_WORLD_COST;
+    w->dear_admitted += cost != GAC_SIMULATION_COST;
     token_bucket_refill(&w->ideal, w->scheduler.now);
     token_bucket_debit(&w->ideal, cost);
     if (-w->ideal.balance > w->over_mcu)
         w->over_mcu = -w->ideal.balance;
 }
 
-static enum gac_verdict take(struct gac_world *w, uint32_t router, int64_t cost)
+static enum gac_verdict take(struct gac_simulation *w, uint32_t router, int64_t cost)
 {
     struct gac_limit limit = {
         .key = key, .policy = w->options.policy, .rate = w->options.units * 1000, .version = 1};
@@ -123,13 +126,13 @@ static enum gac_verdict take(struct gac_world *w, uint32_t router, int64_t cost)
     return verdict;
 }
 
-static void refuse(struct gac_world *w, struct gac_world_router *r)
+static void refuse(struct gac_simulation *w, struct gac_simulation_router *r)
 {
     r->refused++;
     w->refused++;
 }
 
-static void drop_first(struct gac_world_router *r)
+static void drop_first(struct gac_simulation_router *r)
 {
     r->waiting--;
     memmove(&r->until[0], &r->until[1], r->waiting * sizeof r->until[0]);
@@ -137,9 +140,9 @@ static void drop_first(struct gac_world_router *r)
 }
 
 /* Waiting requests try again, in order. */
-static void try_again(struct gac_world *w, uint32_t router)
+static void try_again(struct gac_simulation *w, uint32_t router)
 {
-    struct gac_world_router *r = &w->routers[router];
+    struct gac_simulation_router *r = &w->routers[router];
     while (r->waiting > 0 && r->changes != gac_client_changes(r->client)) {
         enum gac_verdict verdict = take(w, router, r->costs[0]);
         if (verdict == GAC_WAIT) {
@@ -155,7 +158,7 @@ static void try_again(struct gac_world *w, uint32_t router)
     r->changes = gac_client_changes(r->client);
 }
 
-static void expire(struct gac_world *w, struct gac_world_router *r)
+static void expire(struct gac_simulation *w, struct gac_simulation_router *r)
 {
     while (r->waiting > 0 && !instant_before(w->scheduler.now, r->until[0])) {
         refuse(w, r);
@@ -165,9 +168,9 @@ static void expire(struct gac_world *w, struct gac_world_router *r)
 
 static void tick(void *context, uint64_t argument)
 {
-    struct gac_world *w = context;
+    struct gac_simulation *w = context;
     uint32_t router = (uint32_t)(argument & 0xff);
-    struct gac_world_router *r = &w->routers[router];
+    struct gac_simulation_router *r = &w->routers[router];
     if (r->client == NULL || argument >> 8 != r->life ||
         instant_before(w->scheduler.now, r->tick_at))
         return;
@@ -176,9 +179,9 @@ static void tick(void *context, uint64_t argument)
     after_router(w, router);
 }
 
-static void after_router(struct gac_world *w, uint32_t router)
+static void after_router(struct gac_simulation *w, uint32_t router)
 {
-    struct gac_world_router *r = &w->routers[router];
+    struct gac_simulation_router *r = &w->routers[router];
     expire(w, r);
     try_again(w, router);
     send_frames(w, router);
@@ -195,9 +198,9 @@ static void after_router(struct gac_world *w, uint32_t router)
 
 static void arrive(void *context, uint64_t argument);
 
-static void next_arrival(struct gac_world *w, uint32_t router)
+static void next_arrival(struct gac_simulation *w, uint32_t router)
 {
-    struct gac_world_router *r = &w->routers[router];
+    struct gac_simulation_router *r = &w->routers[router];
     if (r->per_second == 0 || r->client == NULL)
         return;
     double unit = (double)(prng_below(&w->prng, 1 << 30) + 1) / (1 << 30);
@@ -207,16 +210,16 @@ static void next_arrival(struct gac_world *w, uint32_t router)
 
 static void arrive(void *context, uint64_t argument)
 {
-    struct gac_world *w = context;
+    struct gac_simulation *w = context;
     uint32_t router = (uint32_t)(argument & 0xff);
-    struct gac_world_router *r = &w->routers[router];
+    struct gac_simulation_router *r = &w->routers[router];
     if (r->client == NULL || argument >> 8 != r->flow)
         return;
     next_arrival(w, router);
     r->offered++;
     w->offered++;
     bool dear = w->options.dear_every > 0 && w->offered % w->options.dear_every == 0;
-    int64_t cost = dear ? w->options.dear_mcu : GAC_WORLD_COST;
+    int64_t cost = dear ? w->options.dear_mcu : GAC_SIMULATION_COST;
     enum gac_verdict verdict = r->waiting > 0 ? GAC_WAIT : take(w, router, cost);
     if (verdict == GAC_TAKEN) {
         count_admitted(w, r, cost);
@@ -235,9 +238,9 @@ static void arrive(void *context, uint64_t argument)
     after_router(w, router);
 }
 
-void gac_world_load(struct gac_world *w, uint32_t router, int64_t per_second)
+void gac_simulation_load(struct gac_simulation *w, uint32_t router, int64_t per_second)
 {
-    struct gac_world_router *r = &w->routers[router];
+    struct gac_simulation_router *r = &w->routers[router];
     if (r->per_second == per_second)
         return;
     r->per_second = per_second;
@@ -247,9 +250,9 @@ void gac_world_load(struct gac_world *w, uint32_t router, int64_t per_second)
 
 /* ---- faults ---- */
 
-static void connect(struct gac_world *w, uint32_t router, uint32_t server)
+static void connect(struct gac_simulation *w, uint32_t router, uint32_t server)
 {
-    struct gac_world_router *r = &w->routers[router];
+    struct gac_simulation_router *r = &w->routers[router];
     if (r->client == NULL || w->servers[server].server == NULL)
         return;
     w->links[router][server].life = ++w->next_link;
@@ -257,7 +260,7 @@ static void connect(struct gac_world *w, uint32_t router, uint32_t server)
     after_router(w, router);
 }
 
-void gac_world_crash_server(struct gac_world *w, uint32_t server)
+void gac_simulation_crash_server(struct gac_simulation *w, uint32_t server)
 {
     gac_server_destroy(w->servers[server].server);
     w->servers[server].server = NULL;
@@ -271,9 +274,9 @@ void gac_world_crash_server(struct gac_world *w, uint32_t server)
     }
 }
 
-void gac_world_start_server(struct gac_world *w, uint32_t server)
+void gac_simulation_start_server(struct gac_simulation *w, uint32_t server)
 {
-    struct gac_world_server *s = &w->servers[server];
+    struct gac_simulation_server *s = &w->servers[server];
     const struct gac_server_options options = {&w->config, server, w->options.servers,
                                                prng_next(&w->prng) | 1};
     s->life++;
@@ -282,9 +285,9 @@ void gac_world_start_server(struct gac_world *w, uint32_t server)
         connect(w, i, server);
 }
 
-void gac_world_crash_router(struct gac_world *w, uint32_t router)
+void gac_simulation_crash_router(struct gac_simulation *w, uint32_t router)
 {
-    struct gac_world_router *r = &w->routers[router];
+    struct gac_simulation_router *r = &w->routers[router];
     gac_client_destroy(r->client);
     r->client = NULL;
     r->waiting = 0;
@@ -296,9 +299,9 @@ void gac_world_crash_router(struct gac_world *w, uint32_t router)
     }
 }
 
-void gac_world_start_router(struct gac_world *w, uint32_t router)
+void gac_simulation_start_router(struct gac_simulation *w, uint32_t router)
 {
-    struct gac_world_router *r = &w->routers[router];
+    struct gac_simulation_router *r = &w->routers[router];
     const struct gac_client_options options = {&w->config, w->options.servers,
                                                prng_next(&w->prng) | 1};
     r->life++;
@@ -314,7 +317,7 @@ void gac_world_start_router(struct gac_world *w, uint32_t router)
 
 static void notice_cut(void *context, uint64_t argument)
 {
-    struct gac_world *w = context;
+    struct gac_simulation *w = context;
     uint32_t router = (uint32_t)(argument >> 8), server = (uint32_t)(argument & 0xff);
     if (!w->links[router][server].cut || w->routers[router].client == NULL)
         return;
@@ -323,7 +326,7 @@ static void notice_cut(void *context, uint64_t argument)
     after_router(w, router);
 }
 
-void gac_world_cut(struct gac_world *w, uint32_t router, uint32_t server, bool cut)
+void gac_simulation_cut(struct gac_simulation *w, uint32_t router, uint32_t server, bool cut)
 {
     w->links[router][server].cut = cut;
     if (cut)
@@ -333,7 +336,7 @@ void gac_world_cut(struct gac_world *w, uint32_t router, uint32_t server, bool c
         connect(w, router, server);
 }
 
-int64_t gac_world_held(const struct gac_world *w)
+int64_t gac_simulation_held(const struct gac_simulation *w)
 {
     struct gac_holding holding;
     int64_t held = 0;
@@ -345,7 +348,7 @@ int64_t gac_world_held(const struct gac_world *w)
     return held;
 }
 
-uint32_t gac_world_owner(const struct gac_world *w)
+uint32_t gac_simulation_owner(const struct gac_simulation *w)
 {
     struct gac_holding holding;
     for (uint32_t i = 0; i < w->options.routers; i++) {
@@ -358,10 +361,10 @@ uint32_t gac_world_owner(const struct gac_world *w)
 
 /* ---- the world ---- */
 
-void gac_world_init(struct gac_world *w, const struct gac_world_options *options)
+void gac_simulation_init(struct gac_simulation *w, const struct gac_simulation_options *options)
 {
-    must(options->routers <= GAC_WORLD_ROUTERS && options->servers <= GAC_WORLD_SERVERS);
-    *w = (struct gac_world){.options = *options, .prng = prng_seeded(options->seed)};
+    must(options->routers <= GAC_SIMULATION_ROUTERS && options->servers <= GAC_SIMULATION_SERVERS);
+    *w = (struct gac_simulation){.options = *options, .prng = prng_seeded(options->seed)};
     config_init(&w->config, PROFILE_AWS);
     config_edit_gac(&w->config)->gac_bank_ms = options->bank_ms;
     if (options->named != NULL)
@@ -377,7 +380,7 @@ void gac_world_init(struct gac_world *w, const struct gac_world_options *options
                       options->drift_ppm;
         w->servers[s].clock_offset_ns =
             (int64_t)prng_below(&w->prng, (uint64_t)options->skew_ns + 1);
-        gac_world_start_server(w, s);
+        gac_simulation_start_server(w, s);
     }
     for (uint32_t i = 0; i < options->routers; i++) {
         w->routers[i].clock_ppm =
@@ -387,11 +390,11 @@ void gac_world_init(struct gac_world *w, const struct gac_world_options *options
                       options->drift_ppm;
         w->routers[i].clock_offset_ns =
             (int64_t)prng_below(&w->prng, (uint64_t)options->skew_ns + 1);
-        gac_world_start_router(w, i);
+        gac_simulation_start_router(w, i);
     }
 }
 
-void gac_world_deinit(struct gac_world *w)
+void gac_simulation_deinit(struct gac_simulation *w)
 {
     for (uint32_t i = 0; i < w->options.routers; i++) {
         if (w->routers[i].client != NULL)
@@ -414,14 +417,14 @@ void gac_world_deinit(struct gac_world *w)
     scheduler_deinit(&w->scheduler);
 }
 
-void gac_world_run(struct gac_world *w, int64_t ns)
+void gac_simulation_run(struct gac_simulation *w, int64_t ns)
 {
     struct instant until = instant_add(w->scheduler.now, (struct duration){ns});
     while (scheduler_step(&w->scheduler, until))
         ;
 }
 
-void gac_world_measure(struct gac_world *w)
+void gac_simulation_measure(struct gac_simulation *w)
 {
     w->over_mcu = 0;
     w->messages = w->offered = w->admitted = w->refused = 0;

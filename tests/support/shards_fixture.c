@@ -1,5 +1,5 @@
-/* shard_scene.c - puts items into shards, and has them moved, as routers and the catalog do. */
-#include "tests/support/shard_scene.h"
+/* shards_fixture.c - puts items into shards, and has them moved, as routers and the catalog do. */
+#include "tests/support/shards_fixture.h"
 
 #include "base/config.h"
 #include "engine/item/storage_key.h"
@@ -7,20 +7,20 @@
 #include "engine/message/transaction_messages.h"
 #include "tests/check.h"
 
-void shards_init(struct shards_scene *s)
+void shards_init(struct shards_fixture *s)
 {
-    *s = (struct shards_scene){.salting = VERSION};
+    *s = (struct shards_fixture){.salting = VERSION};
     lone_init(&s->w, PROFILE_OFF);
     s->w.collections = 1;
 }
 
-void shards_open(struct shards_scene *s)
+void shards_open(struct shards_fixture *s)
 {
     shards_init(s);
     lone_open_table(&s->w, 100, 100);
 }
 
-void shards_close(struct shards_scene *s)
+void shards_close(struct shards_fixture *s)
 {
     lone_deinit(&s->w);
     buffer_deinit(&s->key);
@@ -28,7 +28,7 @@ void shards_close(struct shards_scene *s)
     buffer_deinit(&s->globals);
 }
 
-void shards_pass(struct shards_scene *s, int64_t ms)
+void shards_pass(struct shards_fixture *s, int64_t ms)
 {
     for (int64_t i = 0; i < ms; i++) {
         lone_pass(&s->w, 1);
@@ -38,7 +38,7 @@ void shards_pass(struct shards_scene *s, int64_t ms)
     }
 }
 
-enum reply_code shards_finish(struct shards_scene *s)
+enum reply_code shards_finish(struct shards_fixture *s)
 {
     for (int ms = 0; s->w.answer_count == 0; ms++) {
         assert_true(ms < 60000);
@@ -49,14 +49,14 @@ enum reply_code shards_finish(struct shards_scene *s)
     return lone_answer(&s->w)->code;
 }
 
-enum reply_code shards_ask(struct shards_scene *s, const struct request *r)
+enum reply_code shards_ask(struct shards_fixture *s, const struct request *r)
 {
     struct request copy = *r;
     lone_ask(&s->w, &copy);
     return shards_finish(s);
 }
 
-void shards_tell(struct shards_scene *s, uint32_t partition, uint64_t salting)
+void shards_tell(struct shards_fixture *s, uint32_t partition, uint64_t salting)
 {
     struct partition_info info =
         partitions_find(&s->w.node->partitions, s->w.table.partitions[partition].id)->info;
@@ -65,14 +65,14 @@ void shards_tell(struct shards_scene *s, uint32_t partition, uint64_t salting)
     lone_tell_partition(&s->w, &info);
 }
 
-void shards_salt(struct shards_scene *s, uint32_t partition, uint64_t salting)
+void shards_salt(struct shards_fixture *s, uint32_t partition, uint64_t salting)
 {
     shards_tell(s, partition, salting);
     assert_int_equal(lone_answer(&s->w)->code, REPLY_OVERLOADED); /* it is on its way */
     shards_pass(s, 20);
 }
 
-struct slice shards_key(struct shards_scene *s, uint32_t name, uint32_t shard)
+struct slice shards_key(struct shards_fixture *s, uint32_t name, uint32_t shard)
 {
     lone_key(&s->w, name);
     buffer_set(&s->key, buffer_slice(&s->w.key));
@@ -80,12 +80,12 @@ struct slice shards_key(struct shards_scene *s, uint32_t name, uint32_t shard)
     return buffer_slice(&s->key);
 }
 
-uint32_t shards_home(struct shards_scene *s, uint32_t name, uint32_t shards)
+uint32_t shards_home(struct shards_fixture *s, uint32_t name, uint32_t shards)
 {
     return shard_home(shards_key(s, name, 0), shards);
 }
 
-uint32_t shards_mover(struct shards_scene *s, uint32_t shards)
+uint32_t shards_mover(struct shards_fixture *s, uint32_t shards)
 {
     uint32_t name = 1;
     while (shards_home(s, name, shards) == 0)
@@ -93,13 +93,14 @@ uint32_t shards_mover(struct shards_scene *s, uint32_t shards)
     return name;
 }
 
-struct request shards_request(struct shards_scene *s, enum request_op op, struct slice key)
+struct request shards_request(struct shards_fixture *s, enum request_op op, struct slice key)
 {
     const struct partition_info *p = table_partition_of(&s->w.table, key);
     return (struct request){.op = op, .partition = p->id, .epoch = p->epoch, .salting = s->salting};
 }
 
-enum reply_code shards_put(struct shards_scene *s, uint32_t name, uint32_t shard, uint32_t version)
+enum reply_code shards_put(struct shards_fixture *s, uint32_t name, uint32_t shard,
+                           uint32_t version)
 {
     const struct slice key = shards_key(s, name, shard);
     struct request r = shards_request(s, REQUEST_PUT, key);
@@ -108,7 +109,7 @@ enum reply_code shards_put(struct shards_scene *s, uint32_t name, uint32_t shard
     return shards_ask(s, &r);
 }
 
-uint32_t shards_get(struct shards_scene *s, uint32_t name, uint32_t shard)
+uint32_t shards_get(struct shards_fixture *s, uint32_t name, uint32_t shard)
 {
     const struct slice key = shards_key(s, name, shard);
     struct request r = shards_request(s, REQUEST_GET, key);
@@ -118,7 +119,7 @@ uint32_t shards_get(struct shards_scene *s, uint32_t name, uint32_t shard)
     return answer_version(lone_answer(&s->w));
 }
 
-uint32_t shards_places(struct shards_scene *s, uint32_t name)
+uint32_t shards_places(struct shards_fixture *s, uint32_t name)
 {
     uint32_t places = 0;
     for (uint32_t shard = 0; shard < SHARDS; shard++)
@@ -126,7 +127,8 @@ uint32_t shards_places(struct shards_scene *s, uint32_t name)
     return places;
 }
 
-struct request shards_moving(struct shards_scene *s, uint32_t name, uint32_t shard, uint32_t shards)
+struct request shards_moving(struct shards_fixture *s, uint32_t name, uint32_t shard,
+                             uint32_t shards)
 {
     const struct slice key = shards_key(s, name, shard);
     struct request r = shards_request(s, REQUEST_SHARD_MOVE, key);
@@ -135,13 +137,14 @@ struct request shards_moving(struct shards_scene *s, uint32_t name, uint32_t sha
     return r;
 }
 
-enum reply_code shards_move(struct shards_scene *s, uint32_t name, uint32_t shard, uint32_t shards)
+enum reply_code shards_move(struct shards_fixture *s, uint32_t name, uint32_t shard,
+                            uint32_t shards)
 {
     const struct request r = shards_moving(s, name, shard, shards);
     return shards_ask(s, &r);
 }
 
-void shards_move_surely(struct shards_scene *s, uint32_t name, uint32_t shard, uint32_t shards)
+void shards_move_surely(struct shards_fixture *s, uint32_t name, uint32_t shard, uint32_t shards)
 {
     enum reply_code code;
     for (int i = 0; (code = shards_move(s, name, shard, shards)) != REPLY_OK; i++) {
@@ -151,7 +154,7 @@ void shards_move_surely(struct shards_scene *s, uint32_t name, uint32_t shard, u
     }
 }
 
-void shards_split(struct shards_scene *s)
+void shards_split(struct shards_fixture *s)
 {
     lone_cut_table(&s->w);
     shards_pass(s, 500);
@@ -159,12 +162,12 @@ void shards_split(struct shards_scene *s)
     assert_int_equal(s->w.table.partition_count, 2);
 }
 
-bool shards_is_upper(struct shards_scene *s, uint32_t shard)
+bool shards_is_upper(struct shards_fixture *s, uint32_t shard)
 {
     return (shards_key(s, 0, shard).data[4] & 0x80) != 0;
 }
 
-uint32_t shards_mover_to(struct shards_scene *s, bool other)
+uint32_t shards_mover_to(struct shards_fixture *s, bool other)
 {
     const bool upper = shards_is_upper(s, 0);
     for (uint32_t name = 1;; name++) {
@@ -174,7 +177,7 @@ uint32_t shards_mover_to(struct shards_scene *s, bool other)
     }
 }
 
-void shards_index_by_version(struct shards_scene *s, bool local)
+void shards_index_by_version(struct shards_fixture *s, bool local)
 {
     s->all[0] = (struct index){.number = local,
                                .name = slice_of("by-v"),
@@ -196,7 +199,7 @@ void shards_part_deinit(struct shards_part *t)
     buffer_deinit(&t->bytes);
 }
 
-struct request shards_part_request(struct shards_scene *s, struct shards_part *t, uint32_t name,
+struct request shards_part_request(struct shards_fixture *s, struct shards_part *t, uint32_t name,
                                    uint32_t shard)
 {
     *t = (struct shards_part){.token = {7}};
@@ -212,7 +215,7 @@ struct request shards_part_request(struct shards_scene *s, struct shards_part *t
     return r;
 }
 
-struct request shards_part_decide(struct shards_scene *s, const struct shards_part *t)
+struct request shards_part_decide(struct shards_fixture *s, const struct shards_part *t)
 {
     struct request r = shards_request(s, REQUEST_TRANSACT_DECIDE, t->part.anchor);
     *request_edit_transaction(&r) = (struct request_transaction){

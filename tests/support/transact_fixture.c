@@ -1,9 +1,9 @@
-/* transact_scene.c - asks for the parts of a transaction, one request after the other. */
-#include "tests/support/transact_scene.h"
+/* transact_fixture.c - asks for the parts of a transaction, one request after the other. */
+#include "tests/support/transact_fixture.h"
 
 #include "tests/check.h"
 
-void transact_part(struct transact_scene *s, uint64_t number, uint64_t digest)
+void transact_part(struct transact_fixture *s, uint64_t number, uint64_t digest)
 {
     s->part = (struct transaction_part){.id = {number, number}, .digest = digest};
     lone_key(&s->w, FIRST);
@@ -20,16 +20,16 @@ void transact_part(struct transact_scene *s, uint64_t number, uint64_t digest)
     transaction_part_walk(&(struct codec){.out = &s->first}, &s->part);
 }
 
-void transact_put(struct transact_scene *s, uint32_t name, uint32_t version)
+void transact_put(struct transact_fixture *s, uint32_t name, uint32_t version)
 {
     lone_put_sized(&s->w, name, version, 10);
     lone_write_all(&s->w);
     lone_assert_answer(&s->w, REPLY_OK);
 }
 
-void transact_open(struct transact_scene *s)
+void transact_open(struct transact_fixture *s)
 {
-    *s = (struct transact_scene){0};
+    *s = (struct transact_fixture){0};
     memset(s->token, 7, sizeof s->token);
     lone_init(&s->w, PROFILE_OFF);
     lone_open_table(&s->w, 100, 100);
@@ -38,7 +38,7 @@ void transact_open(struct transact_scene *s)
     transact_part(s, 1, 1);
 }
 
-void transact_close(struct transact_scene *s)
+void transact_close(struct transact_fixture *s)
 {
     lone_deinit(&s->w);
     buffer_deinit(&s->anchor);
@@ -47,7 +47,7 @@ void transact_close(struct transact_scene *s)
     buffer_deinit(&s->other);
 }
 
-void transact_pass(struct transact_scene *s, int64_t ms)
+void transact_pass(struct transact_fixture *s, int64_t ms)
 {
     for (int64_t i = 0; i < ms; i += 10) {
         lone_pass(&s->w, 10);
@@ -55,7 +55,7 @@ void transact_pass(struct transact_scene *s, int64_t ms)
     }
 }
 
-enum reply_code transact_ask(struct transact_scene *s, const struct request *r)
+enum reply_code transact_ask(struct transact_fixture *s, const struct request *r)
 {
     struct request copy = *r;
     lone_ask(&s->w, &copy);
@@ -68,13 +68,13 @@ enum reply_code transact_ask(struct transact_scene *s, const struct request *r)
     return lone_answer(&s->w)->code;
 }
 
-enum reply_code transact_at_once(struct transact_scene *s, struct request r)
+enum reply_code transact_at_once(struct transact_fixture *s, struct request r)
 {
     lone_ask(&s->w, &r);
     return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
 }
 
-struct request transact_prepared(struct transact_scene *s, uint32_t name)
+struct request transact_prepared(struct transact_fixture *s, uint32_t name)
 {
     struct request r = lone_request(&s->w, REQUEST_PUT, name);
     r.write.item = lone_item(&s->w, NEW, 10);
@@ -83,13 +83,13 @@ struct request transact_prepared(struct transact_scene *s, uint32_t name)
     return r;
 }
 
-enum reply_code transact_prepare(struct transact_scene *s, uint32_t name)
+enum reply_code transact_prepare(struct transact_fixture *s, uint32_t name)
 {
     const struct request r = transact_prepared(s, name);
     return transact_ask(s, &r);
 }
 
-struct request transact_word(struct transact_scene *s, enum request_op op, uint32_t name)
+struct request transact_word(struct transact_fixture *s, enum request_op op, uint32_t name)
 {
     struct request r = lone_request(&s->w, REQUEST_PUT, name);
     const struct slice key = r.write.key;
@@ -102,13 +102,13 @@ struct request transact_word(struct transact_scene *s, enum request_op op, uint3
     return r;
 }
 
-enum reply_code transact_about(struct transact_scene *s, enum request_op op, uint32_t name)
+enum reply_code transact_about(struct transact_fixture *s, enum request_op op, uint32_t name)
 {
     const struct request r = transact_word(s, op, name);
     return transact_ask(s, &r);
 }
 
-void transact_expect(struct transact_scene *s, uint32_t first, uint32_t second)
+void transact_expect(struct transact_fixture *s, uint32_t first, uint32_t second)
 {
     for (uint32_t name = FIRST; name <= SECOND; name++) {
         const struct request r = lone_request(&s->w, REQUEST_GET, name);
@@ -117,14 +117,14 @@ void transact_expect(struct transact_scene *s, uint32_t first, uint32_t second)
     }
 }
 
-enum reply_code transact_write(struct transact_scene *s, uint32_t name)
+enum reply_code transact_write(struct transact_fixture *s, uint32_t name)
 {
     struct request r = lone_request(&s->w, REQUEST_PUT, name);
     r.write.item = lone_item(&s->w, OLD + 1, 10);
     return transact_ask(s, &r);
 }
 
-struct partition_stats transact_stats(struct transact_scene *s)
+struct partition_stats transact_stats(struct transact_fixture *s)
 {
     const struct request r = {.op = REQUEST_STATS};
     struct partition_stats stats;
@@ -134,7 +134,7 @@ struct partition_stats transact_stats(struct transact_scene *s)
     return stats;
 }
 
-struct partition *transact_partition(struct transact_scene *s)
+struct partition *transact_partition(struct transact_fixture *s)
 {
     return partitions_find(&s->w.node->partitions, s->w.table.partitions[0].id);
 }

@@ -1,5 +1,5 @@
-/* frame_world.c - records what the nodes of a cluster hear, and gives it back tampered with. */
-#include "tests/support/frame_world.h"
+/* frame_cluster.c - records what the nodes of a cluster hear, and gives it back tampered with. */
+#include "tests/support/frame_cluster.h"
 
 #include <stdlib.h>
 
@@ -30,9 +30,9 @@ struct frame_class {
     struct buffer frames[PER_CLASS];
 };
 
-struct frame_world {
+struct frame_cluster {
     struct world world;
-    struct config configs[FRAME_WORLD_NODES + 1];
+    struct config configs[FRAME_CLUSTER_NODES + 1];
     struct frame_class classes[CLASSES_MAX];
     size_t class_count;
     uint64_t next_id;
@@ -72,7 +72,7 @@ static uint32_t class_of(struct slice frame)
 
 static void frame_heard(void *context, uint32_t node, struct slice frame)
 {
-    struct frame_world *w = context;
+    struct frame_cluster *w = context;
     uint32_t key = class_of(frame);
     size_t i = 0;
     if (w->watch != NULL)
@@ -90,7 +90,7 @@ static void frame_heard(void *context, uint32_t node, struct slice frame)
     buffer_append_slice(b, frame);
 }
 
-size_t frame_world_recorded(const struct frame_world *w)
+size_t frame_cluster_recorded(const struct frame_cluster *w)
 {
     size_t count = 0;
     for (size_t i = 0; i < w->class_count; i++)
@@ -98,7 +98,7 @@ size_t frame_world_recorded(const struct frame_world *w)
     return count;
 }
 
-struct slice frame_world_frame(const struct frame_world *w, size_t which)
+struct slice frame_cluster_frame(const struct frame_cluster *w, size_t which)
 {
     for (size_t i = 0; i < w->class_count; i++) {
         size_t here = w->classes[i].seen < PER_CLASS ? w->classes[i].seen : PER_CLASS;
@@ -109,39 +109,39 @@ struct slice frame_world_frame(const struct frame_world *w, size_t which)
     return (struct slice){NULL, 0};
 }
 
-bool frame_world_inject(struct frame_world *w, enum peer_kind kind, uint32_t id, uint32_t node,
-                        struct slice frame)
+bool frame_cluster_inject(struct frame_cluster *w, enum peer_kind kind, uint32_t id, uint32_t node,
+                          struct slice frame)
 {
-    must(node >= 1 && node <= FRAME_WORLD_NODES);
+    must(node >= 1 && node <= FRAME_CLUSTER_NODES);
     w->lied |= kind == PEER_NODE;
     return (link_rights_accepted(PEER_NODE) & 1U << kind) != 0 &&
            node_process_is_up(w->world.nodes[node]) &&
            node_process_receive(w->world.nodes[node], kind, id, frame);
 }
 
-void frame_world_slow_checkpoints(struct frame_world *w, uint32_t node, int64_t ms)
+void frame_cluster_slow_checkpoints(struct frame_cluster *w, uint32_t node, int64_t ms)
 {
     w->world.nodes[node]->options.timings.checkpoint_spread_ns = ms * NS_PER_MS;
 }
 
-void frame_world_step_wall(struct frame_world *w, uint32_t node, int64_t ms)
+void frame_cluster_step_wall(struct frame_cluster *w, uint32_t node, int64_t ms)
 {
     world_step_wall(&w->world, node, ms);
 }
 
-void frame_world_pass(struct frame_world *w, int64_t ms)
+void frame_cluster_pass(struct frame_cluster *w, int64_t ms)
 {
     world_pass(&w->world, ms * NS_PER_MS);
 }
 
-void frame_world_pass_us(struct frame_world *w, int64_t us)
+void frame_cluster_pass_us(struct frame_cluster *w, int64_t us)
 {
     world_pass(&w->world, us * NS_PER_US);
 }
 
-void frame_world_watch(struct frame_world *w,
-                       void (*heard)(void *context, uint32_t node, struct slice frame),
-                       void *context)
+void frame_cluster_watch(struct frame_cluster *w,
+                         void (*heard)(void *context, uint32_t node, struct slice frame),
+                         void *context)
 {
     w->watch = heard;
     w->watch_context = context;
@@ -151,7 +151,7 @@ void frame_world_watch(struct frame_world *w,
 
 static void request_answered(void *context, uint32_t node, const struct reply *r)
 {
-    struct frame_world *w = context;
+    struct frame_cluster *w = context;
     struct buffer frame = {0};
     (void)node;
     if (r->id != w->next_id)
@@ -165,7 +165,7 @@ static void request_answered(void *context, uint32_t node, const struct reply *r
 }
 
 /* Asks this node. False: there was no answer within a second. */
-static bool ask(struct frame_world *w, uint32_t node, struct request *r)
+static bool ask(struct frame_cluster *w, uint32_t node, struct request *r)
 {
     struct buffer frame = {0};
     r->id = ++w->next_id;
@@ -176,29 +176,29 @@ static bool ask(struct frame_world *w, uint32_t node, struct request *r)
     buffer_deinit(&frame);
     int64_t ms = 0;
     do
-        frame_world_pass(w, 1);
+        frame_cluster_pass(w, 1);
     while (++ms < 1000 && !w->has_answer);
     return w->has_answer;
 }
 
 /* Asks one node after the other until a node does the request, or throttles it. */
-static bool ask_any(struct frame_world *w, struct request *r)
+static bool ask_any(struct frame_cluster *w, struct request *r)
 {
     struct instant end = instant_add(w->world.scheduler.now, duration_ms(AVAILABLE_MS));
     for (uint32_t node = 1; instant_before(w->world.scheduler.now, end);
-         node = node % FRAME_WORLD_NODES + 1) {
+         node = node % FRAME_CLUSTER_NODES + 1) {
         if (ask(w, node, r) && (w->answer.code == REPLY_OK || w->answer.code == REPLY_THROTTLED))
             return true;
-        frame_world_pass(w, 1);
+        frame_cluster_pass(w, 1);
     }
     return false;
 }
 
-enum reply_code frame_world_ask(struct frame_world *w, struct request *r, struct slice *body)
+enum reply_code frame_cluster_ask(struct frame_cluster *w, struct request *r, struct slice *body)
 {
     struct instant end = instant_add(w->world.scheduler.now, duration_ms(AVAILABLE_MS));
     for (uint32_t node = 1; instant_before(w->world.scheduler.now, end);
-         node = node % FRAME_WORLD_NODES + 1) {
+         node = node % FRAME_CLUSTER_NODES + 1) {
         if (!ask(w, node, r) || w->answer.code == REPLY_NOT_LEADER)
             continue;
         if (body != NULL)
@@ -208,8 +208,8 @@ enum reply_code frame_world_ask(struct frame_world *w, struct request *r, struct
     return REPLY_NOT_LEADER;
 }
 
-enum reply_code frame_world_ask_node(struct frame_world *w, uint32_t node, struct request *r,
-                                     struct slice *body)
+enum reply_code frame_cluster_ask_node(struct frame_cluster *w, uint32_t node, struct request *r,
+                                       struct slice *body)
 {
     if (!ask(w, node, r))
         return REPLY_UNKNOWN;
@@ -218,7 +218,7 @@ enum reply_code frame_world_ask_node(struct frame_world *w, uint32_t node, struc
     return w->answer.code;
 }
 
-void frame_world_decide(struct frame_world *w, enum catalog_op op, const struct decision *d)
+void frame_cluster_decide(struct frame_cluster *w, enum catalog_op op, const struct decision *d)
 {
     struct buffer body = {0};
     decision_encode(&body, d);
@@ -227,7 +227,7 @@ void frame_world_decide(struct frame_world *w, enum catalog_op op, const struct 
     buffer_deinit(&body);
 }
 
-static bool fetch_table(struct frame_world *w)
+static bool fetch_table(struct frame_cluster *w)
 {
     struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of("orchard")};
     if (!ask_any(w, &r))
@@ -254,7 +254,7 @@ static void append_item(struct buffer *out, uint32_t name, size_t filler)
 }
 
 /* Sends a data request to one node after the other. Fetches the map again if no node serves it. */
-static bool items_request(struct frame_world *w, enum request_op op, uint32_t name, size_t filler)
+static bool items_request(struct frame_cluster *w, enum request_op op, uint32_t name, size_t filler)
 {
     struct buffer key = {0}, item = {0}, end = {0};
     struct attr a = {ATTR_BINARY, slice_make(&name, sizeof name)};
@@ -295,7 +295,7 @@ static bool items_request(struct frame_world *w, enum request_op op, uint32_t na
     return done;
 }
 
-static void request_table(struct frame_world *w)
+static void request_table(struct frame_cluster *w)
 {
     struct table_spec spec = {.name = slice_of("orchard"),
                               .partition_key = {slice_of("id"), ATTR_BINARY},
@@ -309,26 +309,26 @@ static void request_table(struct frame_world *w)
     table_spec_encode(&body, &spec);
     struct request r = {.op = REQUEST_TABLE_CREATE,
                         .table = {.name = spec.name, .spec = buffer_slice(&body)}};
-    frame_world_ask(w, &r, NULL);
+    frame_cluster_ask(w, &r, NULL);
     buffer_deinit(&body);
 }
 
 /* A tampered request may have deleted the table: then another one is made. */
-static bool has_table(struct frame_world *w)
+static bool has_table(struct frame_cluster *w)
 {
     struct request get = {.op = REQUEST_TABLE_GET, .table.name = slice_of("orchard")};
     for (int tries = 0; tries < 100; tries++) {
-        enum reply_code code = frame_world_ask(w, &get, NULL);
+        enum reply_code code = frame_cluster_ask(w, &get, NULL);
         if (code == REPLY_TABLE_NOT_FOUND)
             request_table(w);
         else if (code == REPLY_OK && fetch_table(w) && w->table.status == TABLE_ACTIVE)
             return true;
-        frame_world_pass(w, 50);
+        frame_cluster_pass(w, 50);
     }
     return false;
 }
 
-bool frame_world_is_available(struct frame_world *w)
+bool frame_cluster_is_available(struct frame_cluster *w)
 {
     if (!has_table(w))
         return false;
@@ -341,104 +341,104 @@ bool frame_world_is_available(struct frame_world *w)
     return true;
 }
 
-void frame_world_fetch(struct frame_world *w, struct slice name, struct arena *arena,
-                       struct buffer *bytes, struct table *out)
+void frame_cluster_fetch(struct frame_cluster *w, struct slice name, struct arena *arena,
+                         struct buffer *bytes, struct table *out)
 {
     struct request r = {.op = REQUEST_TABLE_GET, .table.name = name};
     struct slice body;
-    while (frame_world_ask(w, &r, &body) != REPLY_OK)
-        frame_world_pass(w, 20);
+    while (frame_cluster_ask(w, &r, &body) != REPLY_OK)
+        frame_cluster_pass(w, 20);
     arena_reset(arena);
     buffer_set(bytes, body);
     must(table_decode(buffer_slice(bytes), arena, out) == STATUS_OK);
 }
 
-void frame_world_create_table(struct frame_world *w, const struct table_spec *spec,
-                              struct arena *arena, struct buffer *bytes, struct table *out)
+void frame_cluster_create_table(struct frame_cluster *w, const struct table_spec *spec,
+                                struct arena *arena, struct buffer *bytes, struct table *out)
 {
     struct buffer body = {0};
     table_spec_encode(&body, spec);
     struct request r = {.op = REQUEST_TABLE_CREATE,
                         .table = {.name = spec->name, .spec = buffer_slice(&body)}};
-    must(frame_world_ask(w, &r, NULL) == REPLY_OK);
+    must(frame_cluster_ask(w, &r, NULL) == REPLY_OK);
     do {
-        frame_world_pass(w, 50);
-        frame_world_fetch(w, spec->name, arena, bytes, out);
+        frame_cluster_pass(w, 50);
+        frame_cluster_fetch(w, spec->name, arena, bytes, out);
     } while (out->status != TABLE_ACTIVE);
     buffer_deinit(&body);
 }
 
 /* ---- life ---- */
 
-void frame_world_pause(struct frame_world *w, uint32_t node, int64_t ms)
+void frame_cluster_pause(struct frame_cluster *w, uint32_t node, int64_t ms)
 {
     world_pause(&w->world, node, instant_add(w->world.scheduler.now, duration_ms(ms)));
 }
 
-void frame_world_cut_off(struct frame_world *w, uint32_t node)
+void frame_cluster_cut_off(struct frame_cluster *w, uint32_t node)
 {
     world_cut_off(&w->world, node);
 }
 
-void frame_world_heal(struct frame_world *w, uint32_t node)
+void frame_cluster_heal(struct frame_cluster *w, uint32_t node)
 {
     world_heal(&w->world, node);
 }
 
-struct node *frame_world_node(struct frame_world *w, uint32_t node)
+struct node *frame_cluster_node(struct frame_cluster *w, uint32_t node)
 {
     return node_process_node(w->world.nodes[node]);
 }
 
-struct instant frame_world_clock(struct frame_world *w, uint32_t node)
+struct instant frame_cluster_clock(struct frame_cluster *w, uint32_t node)
 {
     return sim_clock_read(world_clock(&w->world, node), w->world.scheduler.now);
 }
 
-void frame_world_restart(struct frame_world *w)
+void frame_cluster_restart(struct frame_cluster *w)
 {
     struct buffer error = {0};
-    for (uint32_t id = 1; id <= FRAME_WORLD_NODES; id++) {
+    for (uint32_t id = 1; id <= FRAME_CLUSTER_NODES; id++) {
         if (node_process_is_up(w->world.nodes[id]))
             node_process_crash(w->world.nodes[id], true);
     }
     /* A tampered entry may name members on nodes that do not exist: the node says so, and ends. */
-    for (uint32_t id = 1; id <= FRAME_WORLD_NODES; id++)
+    for (uint32_t id = 1; id <= FRAME_CLUSTER_NODES; id++)
         must(node_process_start(w->world.nodes[id], &error) == STATUS_OK ||
              (w->lied && error.size > 0));
     buffer_deinit(&error);
 }
 
-void frame_world_crash(struct frame_world *w, uint32_t node, int64_t ms)
+void frame_cluster_crash(struct frame_cluster *w, uint32_t node, int64_t ms)
 {
     struct buffer error = {0};
     node_process_crash(w->world.nodes[node], true);
-    frame_world_pass(w, ms);
+    frame_cluster_pass(w, ms);
     must(node_process_start(w->world.nodes[node], &error) == STATUS_OK);
     buffer_deinit(&error);
 }
 
-static void create_table(struct frame_world *w)
+static void create_table(struct frame_cluster *w)
 {
     request_table(w);
     must(has_table(w));
 }
 
 /* Brings a replica back that has missed entries which the others have compacted. */
-static void bring_one_back(struct frame_world *w, uint32_t id)
+static void bring_one_back(struct frame_cluster *w, uint32_t id)
 {
-    frame_world_cut_off(w, id);
-    frame_world_pass(w, 1500);
+    frame_cluster_cut_off(w, id);
+    frame_cluster_pass(w, 1500);
     for (uint32_t name = 100; name < 160; name++)
         must(items_request(w, REQUEST_PUT, name, 4000));
-    for (uint32_t other = 1; other <= FRAME_WORLD_NODES; other++)
+    for (uint32_t other = 1; other <= FRAME_CLUSTER_NODES; other++)
         node_checkpoint_soon(node_process_node(w->world.nodes[other]));
-    frame_world_pass(w, 500);
-    frame_world_heal(w, id);
-    frame_world_pass(w, 4000);
+    frame_cluster_pass(w, 500);
+    frame_cluster_heal(w, id);
+    frame_cluster_pass(w, 4000);
 }
 
-static void split_table(struct frame_world *w)
+static void split_table(struct frame_cluster *w)
 {
     const struct partition_info *p = &w->table.partitions[0];
     struct buffer cut = {0}, body = {0};
@@ -450,14 +450,14 @@ static void split_table(struct frame_world *w)
     table_split_encode(&body, &split);
     struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
     must(ask_any(w, &r));
-    frame_world_pass(w, 2000);
+    frame_cluster_pass(w, 2000);
     must(fetch_table(w));
     buffer_deinit(&cut);
     buffer_deinit(&body);
 }
 
 /* Merges the two pieces of the partition that was cut. */
-static void merge_table(struct frame_world *w)
+static void merge_table(struct frame_cluster *w)
 {
     const struct partition_info *lower = &w->table.partitions[0], *upper = lower + 1;
     const struct decision d = {.table_id = w->table.id,
@@ -472,7 +472,7 @@ static void merge_table(struct frame_world *w)
     struct request r = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), CATALOG_MERGE}};
     for (int tries = 0; tries < 20 && w->table.partition_count == before; tries++) {
         world_ask(&w->world, &r, &answer); /* as the controller does */
-        frame_world_pass(w, 1000);
+        frame_cluster_pass(w, 1000);
         must(fetch_table(w));
     }
     must(w->table.partition_count == before - 1);
@@ -480,7 +480,7 @@ static void merge_table(struct frame_world *w)
     buffer_deinit(&answer);
 }
 
-static void ask_the_rest(struct frame_world *w)
+static void ask_the_rest(struct frame_cluster *w)
 {
     struct request events = {.op = REQUEST_EVENTS};
     struct request list = {.op = REQUEST_TABLE_LIST, .list.names_max = 100};
@@ -498,16 +498,16 @@ static void ask_the_rest(struct frame_world *w)
     }
 }
 
-struct frame_world *frame_world_begin(const struct config *config)
+struct frame_cluster *frame_cluster_begin(const struct config *config)
 {
-    struct frame_world *w = calloc(1, sizeof *w);
+    struct frame_cluster *w = calloc(1, sizeof *w);
     must(w != NULL);
-    for (uint32_t id = 1; id <= FRAME_WORLD_NODES; id++)
+    for (uint32_t id = 1; id <= FRAME_CLUSTER_NODES; id++)
         w->configs[id] = *config;
     world_init(&w->world,
                &(struct world_plan){
                    .seed = 1,
-                   .nodes = FRAME_WORLD_NODES,
+                   .nodes = FRAME_CLUSTER_NODES,
                    .configs = w->configs,
                    .delays = {.least_ns = 50 * NS_PER_US, .spread_ns = 50 * NS_PER_US},
                    .timings = {.turn_ns = 20 * NS_PER_US, .write_least_ns = 200 * NS_PER_US},
@@ -516,28 +516,28 @@ struct frame_world *frame_world_begin(const struct config *config)
     return w;
 }
 
-bool frame_world_answers(struct frame_world *w, int64_t ms)
+bool frame_cluster_answers(struct frame_cluster *w, int64_t ms)
 {
     struct instant end = instant_add(w->world.scheduler.now, duration_ms(ms));
     struct request r = {.op = REQUEST_TABLE_LIST, .list.names_max = 1};
     for (uint32_t node = 1; instant_before(w->world.scheduler.now, end);
-         node = node % FRAME_WORLD_NODES + 1) {
+         node = node % FRAME_CLUSTER_NODES + 1) {
         if (ask(w, node, &r) && w->answer.code == REPLY_OK)
             return true;
     }
     return false;
 }
 
-struct frame_world *frame_world_create(void)
+struct frame_cluster *frame_cluster_create(void)
 {
     struct config config;
     config_init(&config, PROFILE_AWS);
     config_edit_choices(&config)->gac = GAC_OFF;
     config_edit_replication(&config)->entries_max_bytes = 64 << 10;
     config_edit_choices(&config)->write_check = WRITE_CHECK_LEASE;
-    struct frame_world *w = frame_world_begin(&config);
+    struct frame_cluster *w = frame_cluster_begin(&config);
     w->recording = true;
-    frame_world_pass(w, 1000);
+    frame_cluster_pass(w, 1000);
     create_table(w);
     ask_the_rest(w);
     bring_one_back(w, 3);
@@ -549,7 +549,7 @@ struct frame_world *frame_world_create(void)
     return w;
 }
 
-void frame_world_destroy(struct frame_world *w)
+void frame_cluster_destroy(struct frame_cluster *w)
 {
     world_deinit(&w->world);
     for (size_t i = 0; i < w->class_count; i++) {
@@ -592,9 +592,9 @@ static void insert(struct buffer *b, size_t at, struct slice bytes)
     *b = all;
 }
 
-static void splice(const struct frame_world *w, struct prng *p, struct buffer *b)
+static void splice(const struct frame_cluster *w, struct prng *p, struct buffer *b)
 {
-    struct slice other = frame_world_frame(w, prng_below(p, frame_world_recorded(w)));
+    struct slice other = frame_cluster_frame(w, prng_below(p, frame_cluster_recorded(w)));
     if (other.size == 0 || b->size == 0)
         return;
     size_t from = (size_t)prng_below(p, other.size), at = place(p, b);
@@ -602,7 +602,7 @@ static void splice(const struct frame_world *w, struct prng *p, struct buffer *b
     memcpy(b->data + at, other.data + from, most < 64 ? most : 64);
 }
 
-void frame_world_mutate(const struct frame_world *w, struct prng *p, struct buffer *b)
+void frame_cluster_mutate(const struct frame_cluster *w, struct prng *p, struct buffer *b)
 {
     uint64_t times = prng_below(p, 4);
     for (uint64_t i = 0; i < times && b->size > 0; i++) {

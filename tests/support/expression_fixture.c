@@ -1,11 +1,11 @@
-#include "tests/support/expression_scene.h"
+#include "tests/support/expression_fixture.h"
 
 #include "engine/expression/condition.h"
 #include "engine/expression/program.h"
 #include "router/expression/names.h"
 #include "tests/check.h"
 
-static struct json_value scene_parse(struct expression_scene *s, const char *text)
+static struct json_value fixture_parse(struct expression_fixture *s, const char *text)
 {
     struct json_value root;
     const size_t size = strlen(text);
@@ -15,36 +15,36 @@ static struct json_value scene_parse(struct expression_scene *s, const char *tex
     return root;
 }
 
-void expression_scene_init(struct expression_scene *s, const char *names, const char *values)
+void expression_fixture_init(struct expression_fixture *s, const char *names, const char *values)
 {
     struct expression_names read;
     struct json_value root;
     const struct json_value absent = {0};
-    *s = (struct expression_scene){.json = json_parser_create()};
+    *s = (struct expression_fixture){.json = json_parser_create()};
     if (names != NULL) {
-        root = scene_parse(s, names);
+        root = fixture_parse(s, names);
         assert_true(expression_names_read(&s->names, &s->arena, &root, &absent, &s->fault));
     }
     if (values != NULL) {
-        root = scene_parse(s, values);
+        root = fixture_parse(s, values);
         assert_true(expression_names_read(&read, &s->arena, &absent, &root, &s->fault));
         s->names.values = read.values;
         s->names.value_count = read.value_count;
     }
 }
 
-void expression_scene_deinit(struct expression_scene *s)
+void expression_fixture_deinit(struct expression_fixture *s)
 {
     json_parser_destroy(s->json);
     arena_deinit(&s->arena);
     fault_deinit(&s->fault);
 }
 
-struct slice expression_scene_item(struct expression_scene *s, const char *json)
+struct slice expression_fixture_item(struct expression_fixture *s, const char *json)
 {
     struct buffer bytes = {0};
     struct span span;
-    struct json_value root = scene_parse(s, json);
+    struct json_value root = fixture_parse(s, json);
     if (!value_read_item(&bytes, &s->arena, &root, &span, &s->fault))
         fail_msg("no item: %s", json);
     struct slice item = arena_copy(&s->arena, span_in(&bytes, span));
@@ -52,7 +52,7 @@ struct slice expression_scene_item(struct expression_scene *s, const char *json)
     return item;
 }
 
-const char *expression_scene_json(struct expression_scene *s, struct slice item)
+const char *expression_fixture_json(struct expression_fixture *s, struct slice item)
 {
     struct buffer text = {0};
     value_write_item(&text, item);
@@ -62,8 +62,8 @@ const char *expression_scene_json(struct expression_scene *s, struct slice item)
     return (const char *)kept.data;
 }
 
-const char *expression_scene_text(struct expression_scene *s, const char *parameter,
-                                  const struct expression_fault *fault)
+const char *expression_fixture_text(struct expression_fixture *s, const char *parameter,
+                                    const struct expression_fault *fault)
 {
     struct fault said = {0};
     assert_false(expression_refuse(&said, parameter, fault));
@@ -73,7 +73,7 @@ const char *expression_scene_text(struct expression_scene *s, const char *parame
     return (const char *)kept.data;
 }
 
-void expression_scene_program(struct buffer *out, const char *condition)
+void expression_fixture_program(struct buffer *out, const char *condition)
 {
     struct expression_names names = {0};
     struct expression_fault fault;

@@ -1,10 +1,10 @@
-/* control_scene.c - a view that a test fills in, and what the controller asks for. */
-#include "tests/support/control_scene.h"
+/* control_fixture.c - a view that a test fills in, and what the controller asks for. */
+#include "tests/support/control_fixture.h"
 
 #include "base/settings/admission.h"
 #include "tests/check.h"
 
-enum reply_code scene_apply(struct scene *w, struct catalog_command *command)
+enum reply_code control_fixture_apply(struct control_fixture *w, struct catalog_command *command)
 {
     struct buffer b = {0};
     struct catalog_result result;
@@ -17,19 +17,19 @@ enum reply_code scene_apply(struct scene *w, struct catalog_command *command)
     return result.code;
 }
 
-struct catalog_command scene_command(struct scene *w, enum catalog_op op)
+struct catalog_command control_fixture_command(struct control_fixture *w, enum catalog_op op)
 {
     struct catalog_command c;
     catalog_command_init(&c, op, &w->config, NODES, 1000);
     return c;
 }
 
-void scene_introduce(struct scene *w, uint32_t node)
+void control_fixture_introduce(struct control_fixture *w, uint32_t node)
 {
-    struct catalog_command c = scene_command(w, CATALOG_NODE);
+    struct catalog_command c = control_fixture_command(w, CATALOG_NODE);
     c.node = node;
     c.generation = node * 11;
-    assert_int_equal(scene_apply(w, &c), REPLY_OK);
+    assert_int_equal(control_fixture_apply(w, &c), REPLY_OK);
     w->view.reachable[node] = true;
     w->nodes[node] =
         (struct node_report){.node = node,
@@ -37,43 +37,43 @@ void scene_introduce(struct scene *w, uint32_t node)
                                               config_admission(&w->config)->node_wcu * 1000}};
 }
 
-const struct table *scene_create(struct scene *w, const char *name, enum table_billing billing,
-                                 int64_t rcu, int64_t wcu)
+const struct table *control_fixture_create(struct control_fixture *w, const char *name,
+                                           enum table_billing billing, int64_t rcu, int64_t wcu)
 {
-    struct catalog_command c = scene_command(w, CATALOG_CREATE);
+    struct catalog_command c = control_fixture_command(w, CATALOG_CREATE);
     c.spec = (struct table_spec){.name = slice_of(name),
                                  .partition_key = {slice_of("k"), ATTR_STRING},
                                  .billing = billing,
                                  .rcu = rcu,
                                  .wcu = wcu};
-    assert_int_equal(scene_apply(w, &c), REPLY_OK);
-    c = scene_command(w, CATALOG_SETTLE);
+    assert_int_equal(control_fixture_apply(w, &c), REPLY_OK);
+    c = control_fixture_command(w, CATALOG_SETTLE);
     catalog_command_settles(&c, catalog_find(w->catalog, slice_of(name)));
-    assert_int_equal(scene_apply(w, &c), REPLY_OK);
+    assert_int_equal(control_fixture_apply(w, &c), REPLY_OK);
     return catalog_find(w->catalog, slice_of(name));
 }
 
-void scene_init(struct scene *w, uint32_t nodes)
+void control_fixture_init(struct control_fixture *w, uint32_t nodes)
 {
-    *w = (struct scene){.catalog = catalog_create(), .loads = loads_create(), .now = {1}};
+    *w = (struct control_fixture){.catalog = catalog_create(), .loads = loads_create(), .now = {1}};
     config_init(&w->config, PROFILE_AWS);
     w->controller = controller_create(&w->config);
     w->view = (struct control_view){
         .term = 1, .self = 1, .node_count = NODES, .catalog = w->catalog, .loads = w->loads};
     for (uint32_t node = 1; node <= nodes; node++)
-        scene_introduce(w, node);
+        control_fixture_introduce(w, node);
 }
 
-void scene_deinit(struct scene *w)
+void control_fixture_deinit(struct control_fixture *w)
 {
     controller_destroy(w->controller);
     loads_destroy(w->loads);
     catalog_destroy(w->catalog);
-    for (int i = 0; i < SCENE_DECISIONS_MAX; i++)
+    for (int i = 0; i < CONTROL_FIXTURE_DECISIONS_MAX; i++)
         buffer_deinit(&w->bodies[i]);
 }
 
-void scene_look(struct scene *w, int64_t ms, bool apply_all)
+void control_fixture_look(struct control_fixture *w, int64_t ms, bool apply_all)
 {
     const struct control_request *asked;
     w->now = instant_add(w->now, duration_ms(ms));
@@ -86,7 +86,7 @@ void scene_look(struct scene *w, int64_t ms, bool apply_all)
             continue;
         }
         uint32_t i = w->decision_count++;
-        assert_true(i < SCENE_DECISIONS_MAX);
+        assert_true(i < CONTROL_FIXTURE_DECISIONS_MAX);
         assert_int_equal(asked->node, 1);
         buffer_clear(&w->bodies[i]);
         buffer_append_slice(&w->bodies[i], r->decide.decision);
@@ -95,15 +95,16 @@ void scene_look(struct scene *w, int64_t ms, bool apply_all)
         assert_int_equal(decision_decode(decision, &w->decisions[i]), STATUS_OK);
         struct reply reply = {.id = r->id, .code = REPLY_OK};
         if (apply_all) {
-            struct catalog_command c = scene_command(w, w->ops[i]);
+            struct catalog_command c = control_fixture_command(w, w->ops[i]);
             c.decision = decision;
-            reply.code = scene_apply(w, &c);
+            reply.code = control_fixture_apply(w, &c);
         }
         controller_reply(w->controller, &reply);
     }
 }
 
-void scene_serve(struct scene *w, const struct table *t, struct demand *d, int64_t ms)
+void control_fixture_serve(struct control_fixture *w, const struct table *t, struct demand *d,
+                           int64_t ms)
 {
     d->consumed_mcu = d->refused_mcu = 0;
     for (uint32_t i = 0; i < t->partition_count; i++) {
@@ -128,12 +129,13 @@ void scene_serve(struct scene *w, const struct table *t, struct demand *d, int64
     }
 }
 
-int scene_seconds_to_question(struct scene *w, const char *name, struct demand *d, int most)
+int control_fixture_seconds_to_question(struct control_fixture *w, const char *name,
+                                        struct demand *d, int most)
 {
     w->other = (struct control_request){0};
     for (int i = 1; i <= most * 2; i++) {
-        scene_serve(w, catalog_find(w->catalog, slice_of(name)), d, 500);
-        scene_look(w, 500, true);
+        control_fixture_serve(w, catalog_find(w->catalog, slice_of(name)), d, 500);
+        control_fixture_look(w, 500, true);
         if (w->other.request.op != 0)
             return (i + 1) / 2;
     }
