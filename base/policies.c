@@ -14,7 +14,7 @@ static const char refusals[] = "are refusals", nothing[] = "change nothing",
 
 static const struct {
     const char *name;
-    const char *nonsense; /* what decisions with nonsense are */
+    const char *invalid; /* what decisions with an invalid result are */
     int64_t slow_ns;
 } point_rules[POLICY_POINTS] = {
     [POLICY_PARTITION] = {"partition", refusals, POLICY_SLOW_NS},
@@ -341,14 +341,14 @@ static void policy_tell(const struct policies *p, const struct policy_entry *e, 
     p->tell(p->context, text);
 }
 
-void policies_nonsense(struct policies *p, const void *policy, const char *what)
+void policies_report_invalid(struct policies *p, const void *policy, const char *what)
 {
     struct policy_entry *e = policies_entry(p, policy);
     char text[256];
-    if (e == NULL || e->nonsense++ > 0)
+    if (e == NULL || e->invalid_results++ > 0)
         return;
     snprintf(text, sizeof text, "%s. Such decisions %s; they are counted and not told again.", what,
-             point_rules[e->point].nonsense);
+             point_rules[e->point].invalid);
     policy_tell(p, e, text);
 }
 

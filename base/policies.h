@@ -53,7 +53,7 @@ struct policy_entry {
     const char *file; /* borrows */
     /* The struct of the point (include/weir/policy_POINT.h). */
     _Alignas(int64_t) uint8_t policy[POLICY_SIZE_MAX];
-    uint64_t nonsense; /* decisions that were refused for it */
+    uint64_t invalid_results; /* decisions that were refused for it */
     uint64_t calls;
     uint64_t timed;
     uint64_t slow;        /* of the timed calls */
@@ -94,7 +94,7 @@ const char *policy_point_name(enum policy_point point); /* "partition", "node", 
 
 /* The loaded policy at `policy` (a member of an entry) did what makes no sense. Counts it, and tells
  * it the first time. Anything that is no loaded policy is ignored. */
-void policies_nonsense(struct policies *p, const void *policy, const char *what)
+void policies_report_invalid(struct policies *p, const void *policy, const char *what)
     __attribute__((cold, noinline));
 
 /* Around a call of a loaded policy. policies_begin returns a time, or -1: not timed. */

@@ -6,7 +6,7 @@
  * to a node that has it, if such a node exists. Until then the raise is limited to the capacity of
  * the nodes.
  *
- * ADAPTIVE-1  The changes of a call are kept until the policy returns. A call with nonsense changes
+ * ADAPTIVE-1  The changes of a call are kept until the policy returns. A call with an invalid result changes
  *             nothing. */
 #include "base/settings/adaptive.h"
 #include "base/settings/control.h"
@@ -48,7 +48,7 @@ struct weir_rates {
     struct rates_change *changes;
     uint32_t change_count;
     struct decision *decision;
-    const char *nonsense; /* the first; NULL: none */
+    const char *invalid; /* the first; NULL: none */
 };
 
 /* ---- what policies see ---- */
@@ -141,8 +141,8 @@ int64_t weir_rates_setting(const struct weir_rates *r, enum weir_rates_setting s
 
 static void rates_complain(struct weir_rates *r, const char *what)
 {
-    if (r->nonsense == NULL)
-        r->nonsense = what;
+    if (r->invalid == NULL)
+        r->invalid = what;
 }
 
 static void rates_change(struct weir_rates *r, const struct rates_change *change)
@@ -316,8 +316,8 @@ static void adaptive_ask(struct controller *c, const struct weir_adaptive_policy
     int64_t begun_ns = control_call_begin(c, policy);
     policy->adapt(r);
     control_call_end(c, policy, begun_ns);
-    if (r->nonsense != NULL)
-        control_nonsense(c, policy, r->nonsense);
+    if (r->invalid != NULL)
+        control_report_invalid(c, policy, r->invalid);
     else
         adaptive_apply(r);
 }

@@ -194,7 +194,7 @@ const void *control_policy(const struct controller *c, enum policy_point point);
 int64_t control_call_begin(const struct controller *c, const void *policy);
 void control_call_end(const struct controller *c, const void *policy, int64_t begun_ns);
 /* The policy did what makes no sense: it is counted, and told the first time. */
-void control_nonsense(const struct controller *c, const void *policy, const char *what);
+void control_report_invalid(const struct controller *c, const void *policy, const char *what);
 
 /* ---- watch.c ---- */
 

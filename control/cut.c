@@ -231,7 +231,7 @@ bool control_cut_wish(struct controller *c, const struct table *t, const struct 
     control_call_end(c, policy, begun_ns);
     const char *fault = wish_fault(&wish);
     if (fault != NULL)
-        control_nonsense(c, policy, fault);
+        control_report_invalid(c, policy, fault);
     if (fault != NULL || wish.why == WEIR_WISH_NONE)
         return false;
     j->kind = (enum admit_kind)wish.kind;
@@ -301,7 +301,7 @@ enum cut_choice control_cut_choose(struct controller *c, const struct table *t,
     control_call_end(c, policy, begun_ns);
     const char *fault = choice_fault(&choice, weir_cut_points(&cut));
     if (fault != NULL) {
-        control_nonsense(c, policy, fault);
+        control_report_invalid(c, policy, fault);
         return CUT_NONSENSE;
     }
     if (choice.how == WEIR_CHOICE_POINTS)
@@ -324,6 +324,6 @@ uint32_t control_cut_pieces(struct controller *c, const struct table *t, const s
     control_call_end(c, policy, begun_ns);
     if (pieces >= 2 && pieces <= WEIR_POLICY_PIECES_MAX)
         return pieces;
-    control_nonsense(c, policy, "cuts a partition into fewer than 2 pieces, or more than 16");
+    control_report_invalid(c, policy, "cuts a partition into fewer than 2 pieces, or more than 16");
     return 0;
 }

@@ -118,7 +118,7 @@ static bool on_demand_earn(struct controller *c, const struct table *t,
             earned[kind] = (mcu[kind] + MCU_PER_UNIT - 1) / MCU_PER_UNIT;
     }
     if (fault != NULL)
-        control_nonsense(c, policy, fault);
+        control_report_invalid(c, policy, fault);
     return changes && fault == NULL;
 }
 

@@ -89,7 +89,7 @@ void control_call_end(const struct controller *c, const void *policy, int64_t be
     policies_end(c->config->policies, policy, begun_ns);
 }
 
-void control_nonsense(const struct controller *c, const void *policy, const char *what)
+void control_report_invalid(const struct controller *c, const void *policy, const char *what)
 {
-    policies_nonsense(c->config->policies, policy, what);
+    policies_report_invalid(c->config->policies, policy, what);
 }

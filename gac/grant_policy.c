@@ -19,7 +19,7 @@ struct weir_ledger {
     struct instant now;
     struct weir_holder *asking;
     bool granted;
-    const char *nonsense; /* the first; NULL: none */
+    const char *invalid; /* the first; NULL: none */
 };
 
 /* ---- by name ---- */
@@ -247,8 +247,8 @@ int64_t weir_policy_root(int64_t value)
 
 static void ledger_complain(struct weir_ledger *l, const char *what)
 {
-    if (l->nonsense == NULL)
-        l->nonsense = what;
+    if (l->invalid == NULL)
+        l->invalid = what;
 }
 
 void weir_ledger_grant(struct weir_ledger *l, struct weir_holder *h, int64_t tokens_mcu)
@@ -404,9 +404,9 @@ static void grant_by_policy(struct weir_ledger *view, struct policies *policies,
     grant_policy_check(view, &h->answer);
     if (h->answer.lifetime.ns > terms->longest.ns && h->answer.lifetime.ns > terms->lifetime.ns)
         h->answer.lifetime = terms->longest;
-    if (view->nonsense == NULL)
+    if (view->invalid == NULL)
         return;
-    policies_nonsense(policies, policy, view->nonsense);
+    policies_report_invalid(policies, policy, view->invalid);
     view->ledger->bank = bank;
     h->answer = answer;
     h->answer.wait = h->answer.until = terms->lifetime;

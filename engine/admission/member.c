@@ -154,7 +154,7 @@ static bool headroom_has(struct weir_member *wm, int64_t cost_mcu, int64_t taken
         policies_end(m->policies, m->policy, begun_ns);
     if (has || wait->ns >= 0)
         return has;
-    policies_nonsense(m->policies, m->policy, "returns a time below zero");
+    policies_report_invalid(m->policies, m->policy, "returns a time below zero");
     *wait = member_unknown;
     return false;
 }

@@ -191,8 +191,8 @@ static void merge_join_buckets(struct applier *applier, struct partition *p,
     const struct admission_rates rates = partition_rates(&p->info);
     admission_leave(&p->admission, applier->env->now);
     admission_leave(&upper->admission, applier->env->now);
-    admission_absorb(&p->admission, &upper->admission, applier->env->config, &rates,
-                     applier->env->now);
+    admission_merge(&p->admission, &upper->admission, applier->env->config, &rates,
+                    applier->env->now);
     buckets_divided(applier->buckets, p);
 }
 

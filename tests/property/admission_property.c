@@ -561,7 +561,7 @@ static void cutting(struct prng *p)
             rates[i].rate_mcu[kind] = whole.rate_mcu[kind] / count + 1;
     }
     const uint32_t *const by_kind[] = {shares[ADMIT_READ], shares[ADMIT_WRITE]};
-    admission_divide(lent, count, &config, rates, by_kind, now);
+    admission_split(lent, count, &config, rates, by_kind, now);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         const int64_t were[] = {before[kind].cap_mcu, before[kind].allocation_mcu,
                                 before[kind].burst_mcu};
@@ -640,7 +640,7 @@ static void absorbing(struct prng *p)
     now.ns += prng_between(p, 0, NS_PER_S);
     memcpy(were, two, sizeof were);
     admission_init(&fresh, admission_policies_same(policy), &config, &merged, now);
-    admission_absorb(&two[0], &two[1], &config, &merged, now);
+    admission_merge(&two[0], &two[1], &config, &merged, now);
     assert_memory_equal(&two[1], &were[1], sizeof were[1]);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_balances a = admission_balances(&were[0], kind, now);
@@ -692,8 +692,8 @@ static void undoing(struct prng *p)
         halves[0].maximum_mcu[kind] = halves[1].maximum_mcu[kind] = 0;
     }
     const uint32_t *const by_kind[] = {shares[ADMIT_READ], shares[ADMIT_WRITE]};
-    admission_divide(pieces, 2, &config, halves, by_kind, now);
-    admission_absorb(&lower, &upper, &config, &whole, now);
+    admission_split(pieces, 2, &config, halves, by_kind, now);
+    admission_merge(&lower, &upper, &config, &whole, now);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_balances before = admission_balances(&one, kind, now);
         struct admission_balances after = admission_balances(&lower, kind, now);

@@ -1,4 +1,4 @@
-/* policies_test.c - policies from files: what is accepted, what nonsense does, states. */
+/* policies_test.c - policies from files: what is accepted, what invalid results do, states. */
 #include "base/policies.h"
 
 #include "base/config.h"
@@ -234,7 +234,7 @@ TEST(a_verdict_that_makes_sense_is_taken_as_it_is)
     members_deinit(&s.members);
 }
 
-TEST(nonsense_is_a_refusal_that_takes_no_tokens_and_is_told_once)
+TEST(an_invalid_result_is_a_refusal_that_takes_no_tokens_and_is_reported_once)
 {
     static const struct {
         struct weir_verdict verdict;
@@ -262,14 +262,14 @@ TEST(nonsense_is_a_refusal_that_takes_no_tokens_and_is_told_once)
         assert_int_equal(v.wait.ns, 0); /* not known */
         assert_true(!v.burst && !v.promised);
         assert_memory_equal(&before, &after, sizeof before);
-        assert_int_equal(e->nonsense, i + 1);
+        assert_int_equal(e->invalid_results, i + 1);
     }
     assert_int_equal(told.count, 1);
     assert_non_null(strstr(told.text, "partition policy 'scripted' of FILE.so"));
     members_deinit(&s.members);
 }
 
-TEST(nonsense_while_settling_is_counted_and_debits_nothing)
+TEST(an_invalid_result_while_settling_is_counted_and_debits_nothing)
 {
     struct fixture s;
     fixture_set(&s);
@@ -316,10 +316,10 @@ TEST(states_begin_and_are_divided_and_absorbed)
     const int64_t *first = (const int64_t *)(const void *)s.a.meters[ADMIT_READ].state;
     const int64_t *second = (const int64_t *)(const void *)piece.meters[ADMIT_READ].state;
     assert_int_equal(*first, 1000);
-    admission_divide(pieces, 2, &config, rates, share_ppm, s.now);
+    admission_split(pieces, 2, &config, rates, share_ppm, s.now);
     assert_int_equal(*first, 250);
     assert_int_equal(*second, 750);
-    admission_absorb(&s.a, &piece, &config, &rates[0], s.now);
+    admission_merge(&s.a, &piece, &config, &rates[0], s.now);
     assert_int_equal(*first, 1000);
     members_deinit(&s.members);
 }
@@ -356,7 +356,7 @@ TEST(names_that_no_policy_has_are_told_with_those_there_are)
 
 /* ---- tables ---- */
 
-TEST(a_ledger_grants_no_nonsense)
+TEST(a_ledger_grants_no_invalid_amount)
 {
     static const struct {
         int64_t tokens, again, wait_ns, others;

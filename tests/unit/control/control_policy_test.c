@@ -1,5 +1,5 @@
 /* control_policy_test.c - policies of the controller's decision points: what they see, what comes
- * of their decisions, and that nonsense changes nothing. */
+ * of their decisions, and that invalid results change nothing. */
 #include "base/policies.h"
 
 #include "base/settings/admission.h"
@@ -56,7 +56,7 @@ static void expect_told(const char *point, uint64_t times)
     if (told.count != 1 || strstr(told.text, begin) == NULL ||
         strstr(told.text, "Such decisions change nothing") == NULL)
         fail_msg("%s is told %d times: %s", begin, told.count, told.text);
-    assert_in_range(policies.entries[0].nonsense, times, UINT64_MAX);
+    assert_in_range(policies.entries[0].invalid_results, times, UINT64_MAX);
 }
 
 /* ---- names ---- */
@@ -206,12 +206,13 @@ static void look_beside_it(struct weir_rates *r)
     assert_true(weir_rates_throttled_ns(r, UINT32_MAX) < 0);
     assert_null(weir_rates_state(r, UINT32_MAX));
     assert_int_equal(weir_rates_setting(r, (enum weir_rates_setting)99), 0);
-    weir_rates_lower(r, 1, 1000, WEIR_RATES_UNUSED); /* sound, but it comes with nonsense */
+    weir_rates_lower(r, 1, 1000,
+                     WEIR_RATES_UNUSED); /* valid, but it comes with an invalid result */
     weir_rates_lower(r, UINT32_MAX, 1000, WEIR_RATES_UNUSED);
 }
 
 /* ADAPTIVE-1 */
-TEST(nonsense_about_allocations_changes_nothing_and_is_told_once)
+TEST(an_invalid_result_about_allocations_changes_nothing_and_is_reported_once)
 {
     static void (*const cases[])(struct weir_rates *) = {
         raise_what_is_not, raise_too_high,      raise_to_less, lower_below_zero,
@@ -223,7 +224,7 @@ TEST(nonsense_about_allocations_changes_nothing_and_is_told_once)
         rates.then = cases[i];
         control_fixture_look(&w, 1500, true);
         assert_int_equal(w.decision_count, 0);
-        assert_int_equal(policies.entries[0].nonsense, i + 1);
+        assert_int_equal(policies.entries[0].invalid_results, i + 1);
     }
     expect_told("adaptive", 8);
     control_fixture_deinit(&w);
@@ -401,10 +402,10 @@ TEST(a_wish_without_sense_asks_nobody)
     struct demand d = {.units = {600}};
     fixture_busy(&w, cases[0]);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        uint64_t before = policies.entries[0].nonsense;
+        uint64_t before = policies.entries[0].invalid_results;
         cuts.wish = cases[i];
         assert_int_equal(control_fixture_seconds_to_question(&w, "orders", &d, 3), -1);
-        assert_true(policies.entries[0].nonsense > before);
+        assert_true(policies.entries[0].invalid_results > before);
     }
     expect_told("split", 4);
     control_fixture_deinit(&w);
@@ -433,7 +434,7 @@ TEST(a_choice_without_sense_cuts_nothing)
         offer(&w, t, SPLIT_ADVISED);
         control_fixture_look(&w, 1, true);
         assert_int_equal(w.other.request.op, 0);
-        assert_int_equal(policies.entries[0].nonsense, i + 1);
+        assert_int_equal(policies.entries[0].invalid_results, i + 1);
     }
     expect_told("split", 6);
     control_fixture_deinit(&w);
@@ -514,11 +515,11 @@ TEST(a_peak_without_sense_earns_nothing)
                              INT64_MAX};
     peaks.changes = true;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        uint64_t before = policies.entries[0].nonsense;
+        uint64_t before = policies.entries[0].invalid_results;
         peaks.earned_mcu[WEIR_POLICY_WRITE] = cases[i];
         control_fixture_look(&w, config_tables(&w.config)->on_demand_peak_ms + 1, true);
         assert_int_equal(w.decision_count, 0);
-        assert_int_equal(policies.entries[0].nonsense, before + 1);
+        assert_int_equal(policies.entries[0].invalid_results, before + 1);
     }
     t = catalog_find(w.catalog, slice_of("orders"));
     assert_int_equal(t->promised[ADMIT_WRITE], promised);

@@ -395,14 +395,14 @@ static void scripted_after(struct weir_retry *r, struct weir_retry_decision *dec
     decision->at_ns += weir_retry_now_ns(r);
 }
 
-static int nonsense_told;
+static int invalid_reported;
 
 static void tell(void *context, const char *text)
 {
     (void)context;
     assert_non_null(strstr(text, "retry policy 'scripted' of FILE.so "));
     assert_non_null(strstr(text, "Such decisions end the request"));
-    nonsense_told++;
+    invalid_reported++;
 }
 
 static struct weir_retry_policy scripted = {.size = sizeof scripted,
@@ -464,7 +464,7 @@ TEST(a_policy_from_a_file_decides_for_a_client)
     assert_int_equal(retry_after(&r, &q, &done, 200, &random).stop, RETRY_STOP_DONE);
     script.after = (struct weir_retry_decision){0};
     assert_int_equal(retry_after(&r, &q, &failed, 200, &random).stop, RETRY_STOP_ATTEMPTS);
-    assert_int_equal(policies.entries[0].nonsense, 0);
+    assert_int_equal(policies.entries[0].invalid_results, 0);
 }
 
 TEST(a_number_in_place_of_attempts_goes_to_a_policy_that_takes_it)
@@ -498,7 +498,7 @@ TEST(what_a_retry_policy_lacks_is_told)
     }
 }
 
-TEST(nonsense_ends_the_request_and_is_told_once)
+TEST(an_invalid_result_ends_the_request_and_is_reported_once)
 {
     static struct policies policies;
     static const struct weir_retry_decision cases[] = {
@@ -512,7 +512,7 @@ TEST(nonsense_ends_the_request_and_is_told_once)
     struct retry_options o = {.policies = &policies};
     struct retry r;
     policies = (struct policies){.tell = tell};
-    nonsense_told = 0;
+    invalid_reported = 0;
     assert_int_equal(add_retry(&policies, &scripted), STATUS_OK);
     assert_null(retry_parse(&o, "scripted"));
     retry_init(&r, &o, 5);
@@ -522,7 +522,7 @@ TEST(nonsense_ends_the_request_and_is_told_once)
         assert_int_equal(retry_send(&r, &q, 100, &random).stop, RETRY_STOP_LOCAL);
         struct retry_verdict v = retry_after(&r, &q, &failed, 100, &random);
         assert_true(!v.again && v.stop == RETRY_STOP_LOCAL);
-        assert_int_equal(policies.entries[0].nonsense, 2 * (i + 1));
+        assert_int_equal(policies.entries[0].invalid_results, 2 * (i + 1));
     }
     struct retry_request q = {0}, old = {.attempts = RETRY_ATTEMPTS_MAX};
     script.send = script.after = (struct weir_retry_decision){.again = 1};
@@ -530,6 +530,6 @@ TEST(nonsense_ends_the_request_and_is_told_once)
     assert_true(!v.again && v.stop == RETRY_STOP_DONE); /* it is answered */
     v = retry_after(&r, &old, &failed, 100, &random);
     assert_true(!v.again && v.stop == RETRY_STOP_LOCAL);
-    assert_int_equal(policies.entries[0].nonsense, 12);
-    assert_int_equal(nonsense_told, 1);
+    assert_int_equal(policies.entries[0].invalid_results, 12);
+    assert_int_equal(invalid_reported, 1);
 }

@@ -1,4 +1,4 @@
-/* case.c - what policies may see and do: the functions of include/weir/policy.h about a case.
+/* policy_context.c - what policies may see and do: the functions of include/weir/policy.h about a case.
  *
  * Each function checks its arguments: a policy reaches no must(). What makes no sense does nothing,
  * and the decision becomes a refusal (admission.c). */
@@ -28,8 +28,8 @@ static struct token_bucket *case_bucket(const struct weir_case *c, enum weir_buc
 static bool case_complain(const struct weir_case *c, const char *what)
 {
     struct weir_case *own = (struct weir_case *)(uintptr_t)c;
-    if (own->nonsense == NULL)
-        own->nonsense = what;
+    if (own->invalid == NULL)
+        own->invalid = what;
     return false;
 }
 
@@ -141,7 +141,7 @@ int64_t weir_case_burst_wait_ns(struct weir_case *c, int64_t cost_mcu)
     int64_t ns = c->node->sharing->wait_ns(c, cost_mcu);
     if (ns >= 0)
         return ns;
-    policies_nonsense(c->node->policies, c->node->sharing, "returns a time below zero");
+    policies_report_invalid(c->node->policies, c->node->sharing, "returns a time below zero");
     return NS_PER_S;
 }
 
@@ -163,7 +163,8 @@ static int64_t case_taken_mcu(struct weir_case *c)
     int64_t mcu = c->node->sharing->taken == NULL ? 0 : c->node->sharing->taken(c);
     if (mcu >= 0)
         return mcu;
-    policies_nonsense(c->node->policies, c->node->sharing, "says that less than nothing was taken");
+    policies_report_invalid(c->node->policies, c->node->sharing,
+                            "says that less than nothing was taken");
     return 0;
 }
 

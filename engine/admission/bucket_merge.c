@@ -1,4 +1,4 @@
-/* absorb.c - merges the buckets of two partitions that have become one: the inverse of divide.c.
+/* bucket_merge.c - merges the buckets of two partitions that have become one: the inverse of bucket_split.c.
  *
  * Invariants
  *   SUM-1  A balance is the sum of both balances, or the capacity if the sum is more. A debt is
@@ -7,7 +7,7 @@
 #include "engine/admission/admission_internal.h"
 #include "include/weir/policy_partition.h"
 
-static void absorb_states(struct admission *into, const struct admission *from)
+static void merge_states(struct admission *into, const struct admission *from)
 {
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_meter *m = &into->meters[kind];
@@ -19,9 +19,9 @@ static void absorb_states(struct admission *into, const struct admission *from)
     }
 }
 
-void admission_absorb(struct admission *into, const struct admission *from,
-                      const struct config *config, const struct admission_rates *rates,
-                      struct instant now)
+void admission_merge(struct admission *into, const struct admission *from,
+                     const struct config *config, const struct admission_rates *rates,
+                     struct instant now)
 {
     must(into != from);
     must(into->table == NULL);
@@ -38,5 +38,5 @@ void admission_absorb(struct admission *into, const struct admission *from,
     admission_change(into, admission_policies_of(into), config, rates, now);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
         admission_restore(into, kind, now, &sums[kind]);
-    absorb_states(into, from);
+    merge_states(into, from);
 }

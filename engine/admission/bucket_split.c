@@ -1,4 +1,4 @@
-/* divide.c - divides a partition's buckets among the pieces of a split.
+/* bucket_split.c - divides a partition's buckets among the pieces of a split.
  *
  * Invariants
  *   DIVIDE-1  The balances of a bucket's pieces add up to its balance, if their capacities together
@@ -64,9 +64,9 @@ static void bucket_divide(const struct token_bucket *whole, uint32_t count,
 }
 
 /* The first piece goes on with the states of the whole, and the policies may divide them. */
-static void divide_states(struct admission *const pieces[], uint32_t count,
-                          const struct admission_meter *whole, const uint32_t share_ppm[],
-                          enum admit_kind kind)
+static void split_states(struct admission *const pieces[], uint32_t count,
+                         const struct admission_meter *whole, const uint32_t share_ppm[],
+                         enum admit_kind kind)
 {
     void *states[PIECES_MAX], *shares[PIECES_MAX];
     memcpy(pieces[0]->meters[kind].state, whole->state, sizeof whole->state);
@@ -82,9 +82,9 @@ static void divide_states(struct admission *const pieces[], uint32_t count,
         pieces[0]->sharing->divide(shares, share_ppm, count);
 }
 
-void admission_divide(struct admission *const pieces[], uint32_t count, const struct config *config,
-                      const struct admission_rates rates[],
-                      const uint32_t *const share_ppm[ADMIT_KINDS], struct instant now)
+void admission_split(struct admission *const pieces[], uint32_t count, const struct config *config,
+                     const struct admission_rates rates[],
+                     const uint32_t *const share_ppm[ADMIT_KINDS], struct instant now)
 {
     must(count > 0);
     must(count <= PIECES_MAX);
@@ -105,6 +105,6 @@ void admission_divide(struct admission *const pieces[], uint32_t count, const st
         bucket_divide(&m->cap, count, cap, share_ppm[kind]);
         bucket_divide(&m->allocation, count, allocation, share_ppm[kind]);
         bucket_divide(&m->burst, count, burst, share_ppm[kind]);
-        divide_states(pieces, count, m, share_ppm[kind], kind);
+        split_states(pieces, count, m, share_ppm[kind], kind);
     }
 }
