@@ -6,7 +6,7 @@
 
 #include "base/settings/requests.h"
 #include "cmd/usage.h"
-#include "control/points.h"
+#include "control/decision_points.h"
 #include "engine/admission/policy_choice.h"
 #include "gac/grant_policy.h"
 #include "router/http/region.h"

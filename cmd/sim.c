@@ -5,7 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/sim_jobs.h"
 #include "cmd/usage.h"
-#include "control/points.h"
+#include "control/decision_points.h"
 #include "engine/admission/policy_choice.h"
 #include "gac/grant_policy.h"
 #include "router/json/json_writer.h"

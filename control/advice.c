@@ -6,11 +6,12 @@
  *   idle-units  the table has units left, but a partition refuses writes by its maximum
  *
  * Nothing is decided. What is told rests on what leaders report: keys that are asked for a lot
- * (engine/heat/heavy.h), in which direction a partition's writes move, and totals. So a table whose load
- * is spread, or small, hears nothing. Neither does one whose tag lets weir spread its keys. Partition keys
- * lie by their hashes: whether those ascend cannot be seen, and does no harm.
+ * (engine/heat/heavy.h), in which direction a partition's writes move, and totals. So a table
+ * whose load is spread, or small, hears nothing. Neither does one whose tag lets weir spread its
+ * keys. Partition keys lie by their hashes: whether those ascend cannot be seen, and does no harm.
  *
- * A table hears the same advice once a day. A new leader of the catalog does not know what was told. */
+ * A table hears the same advice once a day. A new leader of the catalog does not know what was
+ * told. */
 #include <stdlib.h>
 
 #include "control/controller_internal.h"
@@ -66,7 +67,7 @@ static void advice_see(const struct controller *c, const struct table *t, struct
 {
     *v = (struct advice_view){.table = t};
     for (uint32_t i = 0; i < t->partition_count; i++) {
-        const struct watched *w = control_watched(c, t->partitions[i].id);
+        const struct partition_history *w = control_history(c, t->partitions[i].id);
         const struct rates r = control_rates(c, w, ADMIT_WRITE, WINDOW_MS);
         v->offered_mcu += r.consumed_mcu + r.refused_mcu;
         v->consumed_mcu += r.consumed_mcu;
@@ -83,19 +84,19 @@ static int advice_percent(const struct advice_view *v, int64_t mcu)
     return percent < 100 ? (int)percent : 100;
 }
 
-/* ---- telling ---- */
+/* ---- events ---- */
 
-static bool advice_is_told(struct controller *c, uint32_t table_id, enum control_advice kind)
+static bool advice_is_repeated(struct controller *c, uint32_t table_id, enum control_advice kind)
 {
     struct advised *a = id_map_find(&c->advised, table_id);
     if (a == NULL) {
         a = must_calloc(1, sizeof *a);
         id_map_add(&c->advised, table_id, a);
     }
-    if (a->told[kind] && instant_before(c->now, instant_add_ms(a->told_at[kind], AGAIN_MS)))
+    if (a->given[kind] && instant_before(c->now, instant_add_ms(a->given_at[kind], AGAIN_MS)))
         return true;
-    a->told[kind] = true;
-    a->told_at[kind] = c->now;
+    a->given[kind] = true;
+    a->given_at[kind] = c->now;
     return false;
 }
 
@@ -107,9 +108,9 @@ static void advice_tell(struct controller *c, const struct advice_view *v, enum 
                                         [ADVICE_FEW_KEYS] = "few-keys",
                                         [ADVICE_IDLE_UNITS] = "idle-units"};
     struct decision d = {0};
-    if (!control_has_room(c) || advice_is_told(c, v->table->id, kind))
+    if (!control_has_room(c) || advice_is_repeated(c, v->table->id, kind))
         return;
-    control_tell(c, &d, EVENT_ADVICE, v->table, 0, "%s: %.*s", NAMES[kind], TEXT_OF(text));
+    control_event(c, &d, EVENT_ADVICE, v->table, 0, "%s: %.*s", NAMES[kind], TEXT_OF(text));
     control_decide(c, CATALOG_EVENT, &d);
 }
 

@@ -1,10 +1,10 @@
 /* on_demand.c - prepares tables on demand for their peaks.
  *
  * Every on_demand_peak_ms a policy (setting demand_policy; weir's own: policy_peak.c) says what a
- * table's consumption has earned it: its new peak. The catalog is told (CATALOG_PEAK). Then the table's partitions are allocated the peak together,
- * and the table's warm throughput is twice the peak. control/split.c cuts partitions until the
- * table can serve that. If the nodes lack the capacity, an event says so and nothing changes: the
- * table may burst.
+ * table's consumption has earned it: its new peak. The catalog is told (CATALOG_PEAK). Then the
+ * table's partitions are allocated the peak together, and the table's warm throughput is twice the
+ * peak. control/split.c cuts partitions until the table can serve that. If the nodes lack the
+ * capacity, an event says so and nothing changes: the table may burst.
  *
  * Documented of DynamoDB: twice the previous peak is served at once, and peaks are kept. */
 #include "base/settings/tables.h"
@@ -13,9 +13,9 @@
 #include "include/weir/policy_demand.h"
 
 enum {
-    WINDOW_MS_MAX = 15000, /* as watch.c keeps samples */
-    TELL_PERCENT = 10,     /* an event needs a warm throughput higher by this */
-    TELL_AGAIN_MS = 600000 /* between events about too few nodes */
+    WINDOW_MS_MAX = 15000,   /* as load_history.c keeps samples */
+    TELL_PERCENT = 10,       /* an event needs a warm throughput higher by this */
+    REPORT_AGAIN_MS = 600000 /* between events about too few nodes */
 };
 
 static bool on_demand_exceeds(int64_t units, int64_t before, int64_t percent)
@@ -48,7 +48,7 @@ static int64_t on_demand_units(const struct controller *c, const struct table *t
 {
     int64_t mcu = 0;
     for (uint32_t i = 0; i < t->partition_count; i++)
-        mcu += control_rates(c, control_watched(c, t->partitions[i].id), kind, ms).consumed_mcu;
+        mcu += control_rates(c, control_history(c, t->partitions[i].id), kind, ms).consumed_mcu;
     return (mcu + MCU_PER_UNIT - 1) / MCU_PER_UNIT;
 }
 
@@ -122,15 +122,15 @@ static bool on_demand_earn(struct controller *c, const struct table *t,
     return changes && fault == NULL;
 }
 
-static void tell_full(struct controller *c, const struct table *t)
+static void report_full(struct controller *c, const struct table *t)
 {
     struct decision d = {0};
     if (instant_before(c->now, c->peaks_quiet_until))
         return;
-    c->peaks_quiet_until = instant_add_ms(c->now, TELL_AGAIN_MS);
-    control_tell(c, &d, EVENT_STUCK, t, 0,
-                 "the table is at a new peak, but its nodes are promised to others: add nodes, or "
-                 "capacity");
+    c->peaks_quiet_until = instant_add_ms(c->now, REPORT_AGAIN_MS);
+    control_event(c, &d, EVENT_STUCK, t, 0,
+                  "the table is at a new peak, but its nodes are promised to others: add nodes, or "
+                  "capacity");
     control_decide(c, CATALOG_EVENT, &d);
 }
 
@@ -140,9 +140,10 @@ static void on_demand_tell(struct controller *c, const struct table *t, enum adm
     int64_t ready = ready_for(c, d->peak[kind], kind);
     if (d->has_event || !on_demand_exceeds(ready, t->warm[kind], TELL_PERCENT))
         return;
-    control_tell(c, d, EVENT_PEAK, t, 0,
-                 "the table consumed %lld %s units a second, a new peak: it is made ready for %lld",
-                 (long long)consumed, control_kind_name(kind), (long long)ready);
+    control_event(
+        c, d, EVENT_PEAK, t, 0,
+        "the table consumed %lld %s units a second, a new peak: it is made ready for %lld",
+        (long long)consumed, control_kind_name(kind), (long long)ready);
     control_figures(d, kind == ADMIT_READ ? "read units/s at once" : "write units/s at once",
                     t->warm[kind], ready);
 }
@@ -162,7 +163,7 @@ static void on_demand_follow(struct controller *c, const struct table *t)
     if (control_promise(c, t, promised, NULL))
         control_decide(c, CATALOG_PEAK, &d);
     else
-        tell_full(c, t);
+        report_full(c, t);
 }
 
 void control_on_demand(struct controller *c)

@@ -1,8 +1,8 @@
-/* policy_least_promised.c - a replica goes to the node with the least promises, and an overloaded node
- * gives its most expensive one away: weir's own relocate_policy.
+/* policy_least_promised.c - a replica goes to the node with the least promises, and an overloaded
+ * node gives its most expensive one away: weir's own relocate_policy.
  *
- * Least: of writes, which every member carries. Of equal nodes, the one with less work: replicas, and
- * those that lead twice. */
+ * Least: of writes, which every member carries. Of equal nodes, the one with less work: replicas,
+ * and those that lead twice. */
 #include <stddef.h>
 
 #include "include/weir/policy_relocate.h"

@@ -1,4 +1,5 @@
-/* policy_proportional.c - adaptive capacity with a proportional control: weir's own adaptive_policy.
+/* policy_proportional.c - adaptive capacity with a proportional control: weir's own
+ * adaptive_policy.
  *
  * Source: DynamoDB, USENIX ATC 2022, section 4.2. Boost a throttled partition while its table is
  * below its limit, best effort, with a proportional control. Take boosts back when the table goes
@@ -12,7 +13,7 @@
  * Why allocations do not oscillate: the table's use is computed, not measured. Measured use would
  * reflect older allocations. The use is the sum, over the partitions, of the lesser of allocation
  * and demand. Demand does not depend on these decisions. So a change counts in full at the next
- * look, and one step ends at the limit. Within adaptive_margin_percent of the limit nothing
+ * evaluation, and one step ends at the limit. Within adaptive_margin_percent of the limit nothing
  * changes. Saved burst is not counted: a table may exceed its limit by burst. */
 #include <stddef.h>
 

@@ -35,7 +35,7 @@ int64_t control_replica_cost(const struct controller *c, const struct partition_
 {
     bool carries =
         kind == ADMIT_READ ? partition_node(p, 0) == node : partition_member_on(p, node) != 0;
-    return carries ? control_rates(c, control_watched(c, p->id), kind, COST_WINDOW_MS).consumed_mcu
+    return carries ? control_rates(c, control_history(c, p->id), kind, COST_WINDOW_MS).consumed_mcu
                    : 0;
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/instant.h"
 #include "base/settings/tables.h"
-#include "control/points.h"
+#include "control/decision_points.h"
 #include "engine/admission/admission.h"
 #include "engine/admission/policy_choice.h"
 #include "engine/catalog/table.h"

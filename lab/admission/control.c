@@ -225,7 +225,7 @@ static void members_go(void *context, uint64_t argument)
 
 /* ---- the controller ---- */
 
-static void controller_looks(void *context, uint64_t argument)
+static void controller_evaluates(void *context, uint64_t argument)
 {
     struct model *m = context;
     struct control_view view = {.term = CONTROL_TERM,
@@ -235,27 +235,27 @@ static void controller_looks(void *context, uint64_t argument)
                                 .loads = m->loads};
     const struct control_request *r;
     (void)argument;
-    if (m->scheduler.now.ns < m->look_at.ns)
+    if (m->scheduler.now.ns < m->evaluate_at.ns)
         return;
-    m->look_at = INSTANT_NEVER;
+    m->evaluate_at = INSTANT_NEVER;
     for (uint32_t node = 1; node <= m->node_count; node++)
         view.reachable[node] = !m->nodes[node].down;
-    controller_look(m->controller, model_now(m), &view);
+    controller_evaluate(m->controller, model_now(m), &view);
     while ((r = controller_next_request(m->controller)) != NULL)
         run_request(m, &r->request);
     model_control_start(m);
 }
 
-/* Sets the time of the next look. */
+/* Sets the time of the next evaluation. */
 void model_control_start(struct model *m)
 {
     struct instant at = controller_deadline(m->controller, CONTROL_TERM, m->urgent_at);
     if (at.ns < m->scheduler.now.ns)
         at.ns = m->scheduler.now.ns;
-    if (at.ns >= m->look_at.ns)
+    if (at.ns >= m->evaluate_at.ns)
         return;
-    m->look_at = at;
-    model_in(m, at.ns - m->scheduler.now.ns, controller_looks, m, 0);
+    m->evaluate_at = at;
+    model_in(m, at.ns - m->scheduler.now.ns, controller_evaluates, m, 0);
 }
 
 void model_control_create(struct model *m)
@@ -263,7 +263,7 @@ void model_control_create(struct model *m)
     m->catalog = catalog_create();
     m->loads = loads_create();
     m->controller = controller_create(m->config);
-    m->look_at = INSTANT_NEVER;
+    m->evaluate_at = INSTANT_NEVER;
     m->urgent_at = INSTANT_NEVER;
     for (uint32_t node = 1; node <= m->node_count; node++) {
         struct catalog_command c;

@@ -261,7 +261,7 @@ struct model {
     struct catalog *catalog;
     struct loads *loads;
     struct controller *controller;
-    struct instant look_at, urgent_at;
+    struct instant evaluate_at, urgent_at;
     bool by_hand;                        /* a split that the scenario asks for: nobody judges it */
     struct arena arena;                  /* of one advice */
     LIST_HEAD(, model_message) messages; /* owns; of vending.c */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "control/points.h"
+#include "control/decision_points.h"
 #include "engine/admission/admission.h"
 #include "engine/admission/policy_choice.h"
 #include "gac/grant_policy.h"

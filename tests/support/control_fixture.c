@@ -73,12 +73,12 @@ void control_fixture_deinit(struct control_fixture *w)
         buffer_deinit(&w->bodies[i]);
 }
 
-void control_fixture_look(struct control_fixture *w, int64_t ms, bool apply_all)
+void control_fixture_evaluate(struct control_fixture *w, int64_t ms, bool apply_all)
 {
     const struct control_request *asked;
     w->now = instant_add(w->now, duration_ms(ms));
     w->decision_count = 0;
-    controller_look(w->controller, w->now, &w->view);
+    controller_evaluate(w->controller, w->now, &w->view);
     while ((asked = controller_next_request(w->controller)) != NULL) {
         const struct request *r = &asked->request;
         if (r->op != REQUEST_DECIDE) {
@@ -135,7 +135,7 @@ int control_fixture_seconds_to_question(struct control_fixture *w, const char *n
     w->other = (struct control_request){0};
     for (int i = 1; i <= most * 2; i++) {
         control_fixture_serve(w, catalog_find(w->catalog, slice_of(name)), d, 500);
-        control_fixture_look(w, 500, true);
+        control_fixture_evaluate(w, 500, true);
         if (w->other.request.op != 0)
             return (i + 1) / 2;
     }

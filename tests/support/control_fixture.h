@@ -1,4 +1,4 @@
-/* control_fixture.h - a catalog, loads, and a controller that looks at them. Its decisions are
+/* control_fixture.h - a catalog, loads, and a controller that evaluates them. Its decisions are
  * kept. */
 #pragma once
 
@@ -19,7 +19,7 @@ struct control_fixture {
     struct instant now;
     struct partition_report reports[64]; /* by partition: the counts of its leader so far */
     struct node_report nodes[NODES + 1];
-    /* from the last look */
+    /* from the last evaluation */
     uint32_t decision_count;
     enum catalog_op ops[CONTROL_FIXTURE_DECISIONS_MAX];
     struct decision decisions[CONTROL_FIXTURE_DECISIONS_MAX];
@@ -37,8 +37,8 @@ void control_fixture_introduce(struct control_fixture *w, uint32_t node);
 /* Creates a table, and settles it. */
 const struct table *control_fixture_create(struct control_fixture *w, const char *name,
                                            enum table_billing billing, int64_t rcu, int64_t wcu);
-/* Lets time pass, then looks. Decisions are kept, applied if `apply_all`, and answered. */
-void control_fixture_look(struct control_fixture *w, int64_t ms, bool apply_all);
+/* Lets time pass, then evaluates. Decisions are kept, applied if `apply_all`, and answered. */
+void control_fixture_evaluate(struct control_fixture *w, int64_t ms, bool apply_all);
 
 /* Demand on each partition in units per second, and its outcome. */
 struct demand {

@@ -84,7 +84,7 @@ static void fixture_run(struct fixture *w, const struct load *l, int seconds)
 {
     for (int i = 0; i < 2 * seconds; i++) {
         fixture_report(w, l, 500);
-        control_fixture_look(&w->s, 500, true);
+        control_fixture_evaluate(&w->s, 500, true);
         for (uint32_t k = 0; k < w->s.decision_count; k++) {
             const struct event *e = &w->s.decisions[k].event;
             if (e->kind != EVENT_ADVICE)
@@ -147,7 +147,7 @@ TEST(it_is_said_again_after_a_day)
     fixture_open(&w, "off");
     fixture_run(&w, &LOAD, 60);
     assert_int_equal(w.count, 1);
-    control_fixture_look(&w.s, 86400000 - 120000, true);
+    control_fixture_evaluate(&w.s, 86400000 - 120000, true);
     fixture_run(&w, &LOAD, 30);
     assert_int_equal(w.count, 1);
     fixture_run(&w, &LOAD, 90);
@@ -171,7 +171,7 @@ TEST(weir_says_nothing_of_keys_that_it_spreads_itself)
     fixture_close(&w);
 }
 
-/* A split or more shards have helped the partition since: the last look would tell of what is
+/* A split or more shards have helped the partition since: the last evaluation would tell of what is
  * over. */
 TEST(who_refuses_nothing_any_more_gets_no_advice_on_units)
 {

@@ -69,7 +69,7 @@ static void fixture_report(struct fixture *w, int64_t refused, uint32_t index,
 /* Looks after half a second, and expects this event; NULL: none. */
 static void fixture_expect(struct fixture *w, enum event_kind kind, const char *text)
 {
-    control_fixture_look(&w->s, 500, true);
+    control_fixture_evaluate(&w->s, 500, true);
     const struct event *told = NULL;
     for (uint32_t i = 0; i < w->s.decision_count; i++) {
         const struct event *e = &w->s.decisions[i].event;

@@ -99,14 +99,14 @@ static void say(struct control_fixture *w, enum merge_word word, const struct pa
     assert_int_equal(decide(w, CATALOG_MERGE, &d), REPLY_OK);
 }
 
-/* What the last look decided; NULL: no merge. */
+/* What the last evaluation decided; NULL: no merge. */
 static const struct decision *merge_of(const struct control_fixture *w)
 {
     const struct decision *found = NULL;
     for (uint32_t i = 0; i < w->decision_count; i++) {
         if (w->ops[i] != CATALOG_MERGE)
             continue;
-        assert_null(found); /* one at a look */
+        assert_null(found); /* one at an evaluation */
         found = &w->decisions[i];
     }
     return found;
@@ -125,7 +125,7 @@ static int seconds_to_merge(struct control_fixture *w, const char *name, struct 
 {
     for (int i = 1; i <= most * 2; i++) {
         control_fixture_serve(w, table_of(w, name), d, 500);
-        control_fixture_look(w, 500, true);
+        control_fixture_evaluate(w, 500, true);
         if (merge_of(w) != NULL)
             return (i + 1) / 2;
     }
@@ -264,7 +264,7 @@ TEST(load_is_noted_at_looks_that_decide_nothing)
         control_fixture_serve(&w, table_of(&w, "a"), &d, 500);
         control_fixture_serve(&w, table_of(&w, "b"), &d, 500);
         w.now = instant_add(w.now, duration_ms(500));
-        controller_look(w.controller, w.now, &w.view);
+        controller_evaluate(w.controller, w.now, &w.view);
         if (controller_next_request(w.controller) == NULL)
             continue;
         assert_null(controller_next_request(w.controller)); /* and not answered */
@@ -312,10 +312,10 @@ TEST(idle_partitions_of_which_nobody_reports_are_cold)
     create_four(&w, "orders");
     control_fixture_serve(&w, table_of(&w, "orders"), &d, 500);
     for (int i = 0; i < 2 * COLD_S; i++) {
-        control_fixture_look(&w, 500, true);
+        control_fixture_evaluate(&w, 500, true);
         assert_null(merge_of(&w));
     }
-    control_fixture_look(&w, 500, true);
+    control_fixture_evaluate(&w, 500, true);
     assert_non_null(merge_of(&w));
     control_fixture_deinit(&w);
 }
@@ -330,7 +330,7 @@ TEST(a_partition_that_was_never_heard_of_is_not_cold)
     first.partition_count = 1; /* of the others there is no report */
     for (int i = 0; i < 4 * COLD_S; i++) {
         control_fixture_serve(&w, &first, &d, 500);
-        control_fixture_look(&w, 500, true);
+        control_fixture_evaluate(&w, 500, true);
         assert_null(merge_of(&w));
     }
     control_fixture_deinit(&w);
@@ -345,7 +345,7 @@ TEST(nothing_is_known_of_partitions_whose_leader_is_out_of_reach)
     uint32_t leader = partition_node(at(&w, "orders", 0), 0);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, COLD_S - 5), -1);
     w.view.reachable[leader] = false;
-    control_fixture_look(&w, 500, true);
+    control_fixture_evaluate(&w, 500, true);
     w.view.reachable[leader] = true;
     assert_merges_at(&w, "orders", &d, COLD_S);
     control_fixture_deinit(&w);
@@ -360,10 +360,10 @@ TEST(what_is_known_of_another_range_says_nothing)
     control_fixture_create(&w, "orders", BILLING_PROVISIONED, 100, 100);
     cut(&w, "orders", 0, 2);
     control_fixture_serve(&w, table_of(&w, "orders"), &d, 500);
-    control_fixture_look(&w, 500, true);
+    control_fixture_evaluate(&w, 500, true);
     cut(&w, "orders", 1, 2);
     for (int i = 0; i < 4 * COLD_S; i++) {
-        control_fixture_look(&w, 500, true);
+        control_fixture_evaluate(&w, 500, true);
         assert_null(merge_of(&w));
     }
     assert_merges_at(&w, "orders", &d, COLD_S);
@@ -393,7 +393,7 @@ TEST(what_a_former_member_reported_says_nothing)
         assert_int_equal(decide(&w, CATALOG_LEFT, &move), REPLY_OK);
     }
     for (int i = 0; i < 4 * COLD_S; i++) {
-        control_fixture_look(&w, 500, true);
+        control_fixture_evaluate(&w, 500, true);
         assert_null(merge_of(&w));
     }
     assert_merges_at(&w, "orders", &d, COLD_S);
@@ -603,7 +603,7 @@ TEST(a_maximum_of_the_tables_own_is_what_its_partitions_are_compared_with)
 
 /* ---- one after the other ---- */
 
-TEST(one_pair_is_merged_at_a_look)
+TEST(one_pair_is_merged_at_an_evaluation)
 {
     struct control_fixture w;
     struct demand d = {.units = {0}};
@@ -614,7 +614,7 @@ TEST(one_pair_is_merged_at_a_look)
     for (int i = 0; i < 2 * COLD_S + 6; i++) {
         control_fixture_serve(&w, table_of(&w, "a"), &d, 500);
         control_fixture_serve(&w, table_of(&w, "b"), &d, 500);
-        control_fixture_look(&w, 500, true);
+        control_fixture_evaluate(&w, 500, true);
         const struct decision *m = merge_of(&w);
         if (m != NULL)
             decided[m->table_id == table_of(&w, "b")->id] = i;
@@ -629,19 +629,19 @@ TEST(what_could_not_be_merged_is_left_alone_for_a_while)
 {
     struct control_fixture w;
     struct demand d = {.units = {0}};
-    int count = 0, at_look[4] = {0};
+    int count = 0, at_evaluation[4] = {0};
     start(&w, 3);
     control_fixture_create(&w, "orders", BILLING_PROVISIONED, 100, 100);
     cut(&w, "orders", 0, 2);
     for (int i = 0; i < 2 * (COLD_S + 2 * BACKOFF_S) + 10; i++) {
         control_fixture_serve(&w, table_of(&w, "orders"), &d, 500);
-        control_fixture_look(&w, 500, false);
+        control_fixture_evaluate(&w, 500, false);
         if (merge_of(&w) != NULL)
-            at_look[count++ % 4] = i;
+            at_evaluation[count++ % 4] = i;
     }
     assert_int_equal(count, 3);
-    assert_int_equal(at_look[1], at_look[0] + 2 * BACKOFF_S);
-    assert_int_equal(at_look[2], at_look[1] + 2 * BACKOFF_S);
+    assert_int_equal(at_evaluation[1], at_evaluation[0] + 2 * BACKOFF_S);
+    assert_int_equal(at_evaluation[2], at_evaluation[1] + 2 * BACKOFF_S);
     control_fixture_deinit(&w);
 }
 
@@ -654,7 +654,7 @@ TEST(the_next_pair_is_merged_while_another_one_is_left_alone)
     create_four(&w, "orders");
     for (int i = 0; i < 2 * COLD_S + 6; i++) {
         control_fixture_serve(&w, table_of(&w, "orders"), &d, 500);
-        control_fixture_look(&w, 500, false);
+        control_fixture_evaluate(&w, 500, false);
         if (merge_of(&w) == NULL)
             continue;
         assert_int_equal(merge_of(&w)->merge_with, at(&w, "orders", lower)->id);
@@ -671,7 +671,7 @@ static void give_up(struct control_fixture *w, const char *name, uint32_t upper,
     say(w, MERGE_GIVE_UP, at(w, name, upper));
     for (; ms > 0; ms -= 500) {
         control_fixture_serve(w, table_of(w, name), &d, 500);
-        control_fixture_look(w, 500, true);
+        control_fixture_evaluate(w, 500, true);
         assert_null(merge_of(w));
     }
     say(w, MERGE_THAWED, at(w, name, upper));

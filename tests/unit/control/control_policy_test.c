@@ -7,7 +7,7 @@
 #include "base/settings/replication.h"
 #include "base/settings/split.h"
 #include "base/settings/tables.h"
-#include "control/points.h"
+#include "control/decision_points.h"
 #include "engine/admission/capacity.h"
 #include "engine/item/storage_key.h"
 #include "include/weir/policy.h"
@@ -124,7 +124,7 @@ static const struct table *fixture_skewed(struct control_fixture *w)
     assert_int_equal(t->partition_count, 2);
     for (int i = 0; i < 20; i++) {
         control_fixture_serve(w, catalog_find(w->catalog, slice_of("orders")), &d, 500);
-        control_fixture_look(w, 500, true);
+        control_fixture_evaluate(w, 500, true);
     }
     return catalog_find(w->catalog, slice_of("orders"));
 }
@@ -148,12 +148,12 @@ TEST(a_policy_of_allocations_sees_demand_and_what_it_raises_is_decided)
     assert_in_range(rates.demand, 890000, 910000);
     assert_int_equal(rates.use, rates.base);
     assert_true(rates.throttled_ns > 0);
-    assert_in_range(rates.calls, 5, 15); /* its state is kept from look to look */
+    assert_in_range(rates.calls, 5, 15); /* its state is kept from evaluation to evaluation */
     rates.then = raise_the_first;
     struct demand d = {.units = {900, 100}};
     for (int i = 0; i < 4; i++) {
         control_fixture_serve(&w, catalog_find(w.catalog, slice_of("orders")), &d, 500);
-        control_fixture_look(&w, 500, true);
+        control_fixture_evaluate(&w, 500, true);
     }
     t = catalog_find(w.catalog, slice_of("orders"));
     assert_int_equal(t->partitions[0].rate_mcu[ADMIT_WRITE], 800000);
@@ -222,7 +222,7 @@ TEST(an_invalid_result_about_allocations_changes_nothing_and_is_reported_once)
     fixture_skewed(&w);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         rates.then = cases[i];
-        control_fixture_look(&w, 1500, true);
+        control_fixture_evaluate(&w, 1500, true);
         assert_int_equal(w.decision_count, 0);
         assert_int_equal(policies.entries[0].invalid_results, i + 1);
     }
@@ -320,7 +320,7 @@ static void offer(struct control_fixture *w, const struct table *t, enum split_v
     w->other = (struct control_request){0};
     controller_reply(w->controller, &reply);
     buffer_deinit(&b);
-    control_fixture_look(w, 1, true);
+    control_fixture_evaluate(w, 1, true);
 }
 
 static const struct weir_wish wish_consumed = {
@@ -385,7 +385,7 @@ TEST(a_policy_of_splits_may_keep_whole_what_its_leader_would_cut)
     cuts.pieces = 2;
     offer(&w, t, SPLIT_REFUSED_NO_BENEFIT);
     assert_int_equal(cuts.points, 0);
-    control_fixture_look(&w, 1, true);
+    control_fixture_evaluate(&w, 1, true);
     assert_int_equal(w.other.request.op, REQUEST_TABLE_SPLIT);
     control_fixture_deinit(&w);
 }
@@ -432,7 +432,7 @@ TEST(a_choice_without_sense_cuts_nothing)
         cuts.pieces = cases[i].pieces;
         assert_in_range(control_fixture_seconds_to_question(&w, "orders", &d, 5), 0, 5);
         offer(&w, t, SPLIT_ADVISED);
-        control_fixture_look(&w, 1, true);
+        control_fixture_evaluate(&w, 1, true);
         assert_int_equal(w.other.request.op, 0);
         assert_int_equal(policies.entries[0].invalid_results, i + 1);
     }
@@ -476,7 +476,7 @@ static void fixture_peak(struct control_fixture *w)
         control_fixture_create(w, "orders", BILLING_ON_DEMAND, 0, 0);
     for (int i = 0; i < 50; i++) {
         control_fixture_serve(w, catalog_find(w->catalog, slice_of("orders")), &d, 500);
-        control_fixture_look(w, 500, true);
+        control_fixture_evaluate(w, 500, true);
     }
 }
 
@@ -517,7 +517,7 @@ TEST(a_peak_without_sense_earns_nothing)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint64_t before = policies.entries[0].invalid_results;
         peaks.earned_mcu[WEIR_POLICY_WRITE] = cases[i];
-        control_fixture_look(&w, config_tables(&w.config)->on_demand_peak_ms + 1, true);
+        control_fixture_evaluate(&w, config_tables(&w.config)->on_demand_peak_ms + 1, true);
         assert_int_equal(w.decision_count, 0);
         assert_int_equal(policies.entries[0].invalid_results, before + 1);
     }
@@ -592,10 +592,10 @@ TEST(a_policy_of_moves_chooses_among_nodes_that_could_take_the_replica)
     const struct partition_info *p = &t->partitions[0];
     const uint32_t from = partition_node(p, 0), last = from == 5 ? 4 : 5;
     w.view.reachable[from == 1 ? 2 : 1] = false; /* not offered */
-    control_fixture_look(&w, 500, false);
+    control_fixture_evaluate(&w, 500, false);
     assert_int_equal(moves.calls, 0);
     drain(&w, from, true);
-    control_fixture_look(&w, 500, false);
+    control_fixture_evaluate(&w, 500, false);
     assert_int_equal(moves.why, WEIR_MOVE_LEAVE);
     assert_int_equal(moves.from, from);
     assert_true(moves.leads);
@@ -607,12 +607,12 @@ TEST(a_policy_of_moves_chooses_among_nodes_that_could_take_the_replica)
     assert_int_equal(w.ops[0], CATALOG_MOVE);
     assert_int_equal(w.decisions[0].to_node, last);
     moves.index = UINT32_MAX; /* nowhere: people are told */
-    control_fixture_look(&w, 500, false);
+    control_fixture_evaluate(&w, 500, false);
     assert_int_equal(w.decision_count, 1);
     assert_int_equal(w.decisions[0].event.kind, EVENT_STUCK);
     assert_int_equal(told.count, 0);
     moves.index = moves.nodes + 1; /* a node that is not offered */
-    control_fixture_look(&w, 500, false);
+    control_fixture_evaluate(&w, 500, false);
     assert_int_equal(w.decision_count, 0);
     expect_told("relocate", 1);
     control_fixture_deinit(&w);
@@ -647,7 +647,7 @@ static const struct table *moved_table(struct control_fixture *w)
         w->nodes[1].consumed_mcu[ADMIT_WRITE] += small.consumed_mcu + large.consumed_mcu;
         loads_take_node(w->loads, w->now, &w->nodes[1]);
         loads_take_node(w->loads, w->now, &w->nodes[2]);
-        control_fixture_look(w, 500, false);
+        control_fixture_evaluate(w, 500, false);
         if (w->decision_count > 0)
             return catalog_find_id(w->catalog, w->decisions[0].table_id);
     }

@@ -75,7 +75,7 @@ static void fixture_report(struct fixture *w, uint32_t i, uint32_t count,
     loads_take_partition(w->s.loads, w->s.now, r);
 }
 
-/* `units` per second for a shard of the key, in partition `i`; then the controller looks. */
+/* `units` per second for a shard of the key, in partition `i`; then the controller evaluates. */
 static void fixture_ask(struct fixture *w, uint32_t i, const char *key, uint32_t shard,
                         int64_t units)
 {
@@ -83,9 +83,9 @@ static void fixture_ask(struct fixture *w, uint32_t i, const char *key, uint32_t
     fixture_report(w, i, 1, &k);
 }
 
-static void fixture_look(struct fixture *w)
+static void fixture_evaluate(struct fixture *w)
 {
-    control_fixture_look(&w->s, 500, true);
+    control_fixture_evaluate(&w->s, 500, true);
     w->table = catalog_find(w->s.catalog, slice_of("t"));
 }
 
@@ -115,7 +115,7 @@ TEST(the_number_of_shards_follows_the_rate)
         struct fixture w;
         fixture_open(&w, "auto", 10000);
         fixture_ask(&w, 0, "hot", 0, units[i]);
-        fixture_look(&w);
+        fixture_evaluate(&w);
         assert_int_equal(fixture_shards(&w, "hot"),
                          control_shards_for(units[i] * MCU_PER_UNIT, 800));
         assert_int_equal(w.s.decision_count, 1);
@@ -132,21 +132,21 @@ TEST(the_rates_of_all_shards_count_and_each_once)
     fixture_open(&w, "auto", 10000);
     assert_true(w.table->partition_count >= 3);
     fixture_ask(&w, 0, "hot", 0, 1500);
-    fixture_look(&w);
+    fixture_evaluate(&w);
     assert_int_equal(fixture_shards(&w, "hot"), 2);
     fixture_ask(&w, 0, "hot", 0, 1000);
     fixture_ask(&w, 1, "hot", 1, 900);
-    fixture_look(&w);
+    fixture_evaluate(&w);
     assert_int_equal(fixture_shards(&w, "hot"), 3);
     assert_int_equal(w.s.decisions[0].event.kind, EVENT_KEY_GROWN);
-    fixture_look(&w); /* the same reports: nothing new */
+    fixture_evaluate(&w); /* the same reports: nothing new */
     assert_int_equal(w.s.decision_count, 0);
     fixture_ask(&w, 0, "hot", 0, 1000);
     fixture_ask(&w, 1, "hot", 1, 1000);
     w.s.reports[w.table->partitions[1].id].epoch--; /* of a wider range */
     loads_take_partition(w.s.loads, w.s.now, &w.s.reports[w.table->partitions[1].id]);
     fixture_ask(&w, 2, "hot", 1, 500); /* the shard was split off */
-    fixture_look(&w);
+    fixture_evaluate(&w);
     assert_int_equal(w.s.decision_count, 0);
     fixture_close(&w);
 }
@@ -157,11 +157,11 @@ TEST(it_grows_once_and_never_shrinks_by_itself)
     (void)state;
     fixture_open(&w, "auto", 10000);
     fixture_ask(&w, 0, "hot", 0, 4000);
-    fixture_look(&w);
+    fixture_evaluate(&w);
     assert_int_equal(fixture_shards(&w, "hot"), 5);
     for (int i = 0; i < 10; i++) {
         fixture_ask(&w, 0, "hot", 0, i < 5 ? 4070 : 300); /* within what may be measured wrong */
-        fixture_look(&w);
+        fixture_evaluate(&w);
         assert_int_equal(w.s.decision_count, 0);
     }
     fixture_close(&w);
@@ -173,14 +173,14 @@ TEST(old_reports_and_other_tables_do_not_count)
     (void)state;
     fixture_open(&w, "off", 10000);
     fixture_ask(&w, 0, "hot", 0, 4000);
-    fixture_look(&w);
+    fixture_evaluate(&w);
     assert_int_equal(w.s.decision_count, 0);
     fixture_tag(&w, "auto");
-    control_fixture_look(&w.s, 5000, true);
+    control_fixture_evaluate(&w.s, 5000, true);
     assert_int_equal(w.s.decision_count, 0);
     config_edit_control(&w.s.config)->control_salting = 0;
     fixture_ask(&w, 0, "hot", 0, 4000);
-    fixture_look(&w);
+    fixture_evaluate(&w);
     assert_int_equal(w.s.decision_count, 0);
     fixture_close(&w);
 }
@@ -191,10 +191,10 @@ TEST(what_the_table_may_be_asked_for_bounds_it)
     (void)state;
     fixture_open(&w, "auto", 1500);
     fixture_ask(&w, 0, "hot", 0, 40000); /* nearly all of it is refused, and comes again */
-    fixture_look(&w);
+    fixture_evaluate(&w);
     assert_int_equal(fixture_shards(&w, "hot"), 2);
     fixture_ask(&w, 0, "hot", 0, 40000);
-    fixture_look(&w);
+    fixture_evaluate(&w);
     assert_int_equal(w.s.decision_count, 0);
     fixture_close(&w);
 }
@@ -205,13 +205,13 @@ TEST(a_number_in_the_tag_is_what_a_hot_key_gets)
     (void)state;
     fixture_open(&w, "4", 10000);
     fixture_ask(&w, 0, "hot", 0, 700);
-    fixture_look(&w);
+    fixture_evaluate(&w);
     assert_int_equal(fixture_shards(&w, "hot"), 1);
     fixture_ask(&w, 0, "hot", 0, 9000);
-    fixture_look(&w);
+    fixture_evaluate(&w);
     assert_int_equal(fixture_shards(&w, "hot"), 4);
     fixture_ask(&w, 0, "hot", 0, 9000);
-    fixture_look(&w);
+    fixture_evaluate(&w);
     assert_int_equal(w.s.decision_count, 0);
     fixture_close(&w);
 }
@@ -224,17 +224,17 @@ static void fixture_throttle(struct fixture *w, const char *key, int64_t units)
         r->totals[ADMIT_WRITE].consumed_mcu += 500 * MCU_PER_UNIT;
         r->totals[ADMIT_WRITE].refused[ADMIT_REFUSED_KEY_RANGE] += 100;
         fixture_ask(w, 0, key, 0, units);
-        fixture_look(w);
+        fixture_evaluate(w);
     }
 }
 
-static void fixture_calm(struct fixture *w, const char *key, int64_t units, int looks)
+static void fixture_calm(struct fixture *w, const char *key, int64_t units, int evaluations)
 {
     struct partition_report *r = &w->s.reports[w->table->partitions[0].id];
-    for (int i = 0; i < looks; i++) {
+    for (int i = 0; i < evaluations; i++) {
         r->totals[ADMIT_WRITE].consumed_mcu += 500 * MCU_PER_UNIT;
         fixture_ask(w, 0, key, 0, units);
-        fixture_look(w);
+        fixture_evaluate(w);
     }
 }
 
@@ -254,7 +254,7 @@ TEST(a_counter_begins_at_its_limit_and_doubles_at_those_of_its_cells)
     assert_int_equal(fixture_shards(&w, "count"), 20); /* once: the load must spread first */
     fixture_calm(&w, "count", 500, 30);
     fixture_ask(&w, 0, "count", 0, 17000);
-    fixture_look(&w);
+    fixture_evaluate(&w);
     assert_int_equal(fixture_shards(&w, "count"), 40);
     fixture_close(&w);
 }
@@ -272,18 +272,18 @@ TEST(the_hottest_keys_come_first)
         keys[i] = (struct heavy_key){fixture_key(&w, i, name, 0), (1000 + 100 * i) * MCU_PER_UNIT};
     }
     fixture_report(&w, 0, HEAVY_KEYS_MAX, keys);
-    fixture_look(&w);
+    fixture_evaluate(&w);
     assert_int_equal(fixture_shards(&w, "key3"), 2);
     assert_int_equal(fixture_shards(&w, "key2"), 2);
     assert_int_equal(fixture_shards(&w, "key1"), 1);
     assert_int_equal(w.table->salted->count, 2);
     fixture_report(&w, 0, HEAVY_KEYS_MAX, keys);
-    fixture_look(&w);
+    fixture_evaluate(&w);
     assert_int_equal(w.s.decision_count, 1);
     assert_int_equal(w.s.ops[0], CATALOG_EVENT);
     assert_int_equal(w.s.decisions[0].event.kind, EVENT_SALTING_FULL);
     fixture_report(&w, 0, HEAVY_KEYS_MAX, keys);
-    fixture_look(&w); /* said once */
+    fixture_evaluate(&w); /* said once */
     assert_int_equal(w.s.decision_count, 0);
     fixture_close(&w);
 }
@@ -295,7 +295,7 @@ TEST(a_key_that_shrinks_or_has_grown_often_waits)
     fixture_open(&w, "auto", 40000);
     for (uint32_t i = 0; i < 12; i++) {
         fixture_ask(&w, 0, "hot", 0, 1800 + 900 * i);
-        fixture_look(&w);
+        fixture_evaluate(&w);
     }
     assert_int_equal(fixture_salted(&w, "hot")->before_count, SHARDS_BEFORE_MAX);
     assert_int_equal(w.s.decision_count, 0);

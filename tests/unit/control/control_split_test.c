@@ -71,7 +71,7 @@ TEST(a_partition_near_its_maximum_is_cut_as_its_leader_advises)
     advise(&w, t, SPLIT_ADVISED);
     assert_true(instant_before(controller_deadline(w.controller, 1, (struct instant){0}),
                                instant_add(w.now, duration_ms(1)))); /* it is not kept waiting */
-    control_fixture_look(&w, 1, true);
+    control_fixture_evaluate(&w, 1, true);
     assert_int_equal(w.other.request.op, REQUEST_TABLE_SPLIT);
     assert_int_equal(table_split_decode(w.other.request.cut.split, &split), STATUS_OK);
     assert_int_equal(split.table_id, t->id);
@@ -80,7 +80,7 @@ TEST(a_partition_near_its_maximum_is_cut_as_its_leader_advises)
     assert_int_equal(split.cut_count, 1);
     assert_int_equal(split.share_ppm[ADMIT_WRITE][1], 600000);
     answer(&w, REQUEST_TABLE_SPLIT, 1, REPLY_OK, slice_make(NULL, 0));
-    control_fixture_look(&w, 1, true);
+    control_fixture_evaluate(&w, 1, true);
     assert_int_equal(w.decision_count, 1);
     assert_int_equal(w.ops[0], CATALOG_EVENT);
     assert_int_equal(w.decisions[0].event.kind, EVENT_SPLIT);
@@ -198,7 +198,7 @@ static void cut_for_excess(struct control_fixture *w, struct demand *d)
     assert_int_equal(control_fixture_seconds_to_question(w, "orders", d, 5), 1);
     const struct table *t = catalog_find(w->catalog, slice_of("orders"));
     advise(w, t, SPLIT_ADVISED);
-    control_fixture_look(w, 1, true);
+    control_fixture_evaluate(w, 1, true);
     struct catalog_command c = control_fixture_command(w, CATALOG_SPLIT);
     c.spec.name = slice_of("orders");
     c.table_id = t->id;
@@ -266,16 +266,16 @@ TEST(what_was_told_long_ago_is_no_reason_for_a_split)
     assert_int_equal(control_fixture_seconds_to_question(&w, "orders", &d, 5), -1);
     tell_excess(&w, "orders", config_split(&w.config)->split_hold_ms, 5);
     control_fixture_serve(&w, catalog_find(w.catalog, slice_of("orders")), &d, 500);
-    control_fixture_look(&w, 2 * config_reports(&w.config)->load_report_ms + 501, true);
+    control_fixture_evaluate(&w, 2 * config_reports(&w.config)->load_report_ms + 501, true);
     assert_int_equal(w.other.request.op, 0);
     control_fixture_deinit(&w);
 }
 
-TEST(what_is_urgent_does_not_wait_for_the_next_look)
+TEST(what_is_urgent_does_not_wait_for_the_next_evaluation)
 {
     struct control_fixture w;
     control_fixture_init(&w, 3);
-    control_fixture_look(&w, 500, true);
+    control_fixture_evaluate(&w, 500, true);
     struct instant due = instant_add(w.now, duration_ms(config_control(&w.config)->control_ms));
     struct instant soon = instant_add(w.now, duration_ms(3));
     assert_int_equal(controller_deadline(w.controller, 1, (struct instant){0}).ns, due.ns);
@@ -294,7 +294,7 @@ TEST(a_piece_is_not_judged_by_what_the_whole_consumed)
     assert_in_range(control_fixture_seconds_to_question(&w, "orders", &d, 20), 9, 11);
     const struct table *t = catalog_find(w.catalog, slice_of("orders"));
     advise(&w, t, SPLIT_ADVISED);
-    control_fixture_look(&w, 1, true);
+    control_fixture_evaluate(&w, 1, true);
     struct catalog_command c = control_fixture_command(&w, CATALOG_SPLIT);
     c.spec.name = slice_of("orders");
     c.table_id = t->id;
@@ -320,7 +320,7 @@ TEST(advice_against_a_split_is_told_and_not_asked_for_again_soon)
     struct demand d = {.units = {950}};
     assert_true(control_fixture_seconds_to_question(&w, "orders", &d, 20) > 0);
     advise(&w, t, SPLIT_REFUSED_POPULAR_KEY);
-    control_fixture_look(&w, 1, true);
+    control_fixture_evaluate(&w, 1, true);
     assert_int_equal(w.decision_count, 1);
     assert_int_equal(w.decisions[0].event.kind, EVENT_SPLIT_REFUSED);
     struct slice reason = w.decisions[0].event.reason;
@@ -330,7 +330,7 @@ TEST(advice_against_a_split_is_told_and_not_asked_for_again_soon)
     assert_non_null(memmem(reason.data, reason.size, WHY, sizeof WHY - 1));
     assert_in_range(control_fixture_seconds_to_question(&w, "orders", &d, 60), 29, 31);
     advise(&w, t, SPLIT_REFUSED_FEW_SAMPLES);
-    control_fixture_look(&w, 1, true);
+    control_fixture_evaluate(&w, 1, true);
     assert_int_equal(w.decision_count, 0); /* not worth telling */
     assert_in_range(control_fixture_seconds_to_question(&w, "orders", &d, 60), 1, 2);
     control_fixture_deinit(&w);

@@ -68,7 +68,7 @@ TEST(nothing_is_decided_where_all_is_well)
     control_fixture_init(&w, NODES);
     control_fixture_create(&w, "orders", BILLING_PROVISIONED, 100, 5000);
     for (int i = 0; i < 100; i++) {
-        control_fixture_look(&w, 500, true);
+        control_fixture_evaluate(&w, 500, true);
         assert_int_equal(w.decision_count, 0);
     }
     control_fixture_deinit(&w);
@@ -81,17 +81,17 @@ TEST(a_silent_node_is_replaced_after_its_time_and_not_before)
     config_edit_control(&w.config)->node_silent_ms = 10000;
     const struct table *t = control_fixture_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     uint32_t silent = partition_node(&t->partitions[0], 1);
-    control_fixture_look(&w, 500, true);
+    control_fixture_evaluate(&w, 500, true);
     w.view.reachable[silent] = false;
-    control_fixture_look(&w, 500, true);
-    control_fixture_look(&w, 9000, true);
+    control_fixture_evaluate(&w, 500, true);
+    control_fixture_evaluate(&w, 9000, true);
     w.view.reachable[silent] = true; /* back in time: its silence is forgotten */
-    control_fixture_look(&w, 500, true);
+    control_fixture_evaluate(&w, 500, true);
     w.view.reachable[silent] = false;
-    control_fixture_look(&w, 500, true);
-    control_fixture_look(&w, 9999, true);
+    control_fixture_evaluate(&w, 500, true);
+    control_fixture_evaluate(&w, 9999, true);
     assert_int_equal(w.decision_count, 0);
-    control_fixture_look(&w, 1, true);
+    control_fixture_evaluate(&w, 1, true);
     assert_int_equal(w.decision_count, 1);
     assert_int_equal(w.ops[0], CATALOG_MOVE);
     assert_int_equal(w.decisions[0].from_node, silent);
@@ -108,13 +108,13 @@ TEST(a_new_leader_waits_the_whole_time_anew)
     config_edit_control(&w.config)->node_silent_ms = 10000;
     control_fixture_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     w.view.reachable[2] = w.view.reachable[3] = false;
-    control_fixture_look(&w, 500, true);
+    control_fixture_evaluate(&w, 500, true);
     w.view.term = 2;
-    control_fixture_look(&w, 9999, true);
+    control_fixture_evaluate(&w, 9999, true);
     assert_int_equal(w.decision_count, 0);
-    control_fixture_look(&w, 9999, true);
+    control_fixture_evaluate(&w, 9999, true);
     assert_int_equal(w.decision_count, 0);
-    control_fixture_look(&w, 1, true);
+    control_fixture_evaluate(&w, 1, true);
     assert_true(w.decision_count > 0);
     control_fixture_deinit(&w);
 }
@@ -128,11 +128,11 @@ TEST(a_drained_node_is_emptied_a_few_replicas_at_a_time)
     drain(&w, 2, true);
     int moved = 0;
     for (int i = 0; i < 20; i++) {
-        control_fixture_look(&w, 500, true);
+        control_fixture_evaluate(&w, 500, true);
         assert_true(w.decision_count <= 2);
         moved += (int)w.decision_count;
         uint32_t moves = w.decision_count;
-        control_fixture_look(&w, 500, true);
+        control_fixture_evaluate(&w, 500, true);
         assert_true(moves < 2 || w.decision_count == 0); /* they are on their way */
         moved += (int)w.decision_count;
         erase_what_left(&w, "orders");
@@ -143,7 +143,7 @@ TEST(a_drained_node_is_emptied_a_few_replicas_at_a_time)
     for (uint32_t i = 0; i < t->partition_count; i++)
         assert_int_equal(t->partitions[i].member_count, 3);
     drain(&w, 2, false);
-    control_fixture_look(&w, 500, true);
+    control_fixture_evaluate(&w, 500, true);
     assert_int_equal(w.decision_count, 0);
     control_fixture_deinit(&w);
 }
@@ -154,16 +154,16 @@ TEST(a_node_with_nowhere_to_go_is_told_once)
     control_fixture_init(&w, 3);
     control_fixture_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     drain(&w, 1, true);
-    control_fixture_look(&w, 500, true);
+    control_fixture_evaluate(&w, 500, true);
     assert_int_equal(w.decision_count, 1);
     assert_int_equal(w.ops[0], CATALOG_EVENT);
     assert_int_equal(w.decisions[0].event.kind, EVENT_STUCK);
     for (int i = 0; i < 100; i++) {
-        control_fixture_look(&w, 500, true);
+        control_fixture_evaluate(&w, 500, true);
         assert_int_equal(w.decision_count, 0);
     }
     control_fixture_introduce(&w, 4);
-    control_fixture_look(&w, 500, true);
+    control_fixture_evaluate(&w, 500, true);
     assert_int_equal(w.ops[0], CATALOG_MOVE);
     assert_int_equal(w.decisions[0].to_node, 4);
     control_fixture_deinit(&w);
@@ -181,11 +181,11 @@ TEST(no_replica_goes_where_its_allocation_does_not_fit)
     w.nodes[4].capacity_mcu[ADMIT_WRITE] = 799 * 1000;
     loads_take_node(w.loads, w.now, &w.nodes[4]);
     drain(&w, 1, true);
-    control_fixture_look(&w, 500, true);
+    control_fixture_evaluate(&w, 500, true);
     assert_int_equal(w.ops[0], CATALOG_EVENT);
     w.nodes[4].capacity_mcu[ADMIT_WRITE] = 800 * 1000;
     loads_take_node(w.loads, w.now, &w.nodes[4]);
-    control_fixture_look(&w, 500, true);
+    control_fixture_evaluate(&w, 500, true);
     assert_int_equal(w.decision_count, 1);
     assert_int_equal(w.ops[0], CATALOG_MOVE);
     control_fixture_deinit(&w);
@@ -198,14 +198,14 @@ TEST(a_decision_is_not_made_twice_before_it_is_answered)
     control_fixture_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     drain(&w, partition_node(&catalog_find(w.catalog, slice_of("orders"))->partitions[0], 0), true);
     w.now = instant_add(w.now, duration_ms(500));
-    controller_look(w.controller, w.now, &w.view);
+    controller_evaluate(w.controller, w.now, &w.view);
     assert_non_null(controller_next_request(w.controller));
     assert_null(controller_next_request(w.controller));
     for (int i = 0; i < 19; i++) {
-        control_fixture_look(&w, 500, false);
+        control_fixture_evaluate(&w, 500, false);
         assert_int_equal(w.decision_count, 0);
     }
-    control_fixture_look(&w, 500, true); /* it is lost */
+    control_fixture_evaluate(&w, 500, true); /* it is lost */
     assert_int_equal(w.decision_count, 1);
     control_fixture_deinit(&w);
 }
@@ -220,7 +220,7 @@ TEST(groups_with_too_few_replicas_get_more)
     for (uint32_t node = 2; node <= NODES; node++)
         control_fixture_introduce(&w, node);
     for (int i = 0; i < 10; i++)
-        control_fixture_look(&w, 500, true);
+        control_fixture_evaluate(&w, 500, true);
     const struct table *t = catalog_find(w.catalog, slice_of("orders"));
     assert_int_equal(t->partitions[0].member_count, 3);
     assert_int_equal(t->partitions[0].joined, 6);
@@ -238,7 +238,7 @@ static int64_t run_demand(struct control_fixture *w, const char *name, struct de
         control_fixture_serve(w, catalog_find(w->catalog, slice_of(name)), d, 500);
         refused = i % 2 == 0 ? d->refused_mcu : refused + d->refused_mcu;
         all = (i % 2 == 0 ? 0 : all) + d->refused_mcu + d->consumed_mcu;
-        control_fixture_look(w, 500, true);
+        control_fixture_evaluate(w, 500, true);
     }
     return refused * 1000 / all;
 }
@@ -344,7 +344,7 @@ TEST(a_table_at_its_limit_gets_it_every_second)
         d.units[1] = second < 60 ? 40 : 80;
         for (int half = 0; half < 2; half++) {
             control_fixture_serve(&w, catalog_find(w.catalog, slice_of("orders")), &d, 500);
-            control_fixture_look(&w, 500, true);
+            control_fixture_evaluate(&w, 500, true);
             consumed += d.consumed_mcu;
         }
         if (second % 60 >= 10)
@@ -426,9 +426,9 @@ TEST(what_is_switched_off_decides_nothing)
     control_fixture_deinit(&w);
 }
 
-/* The last room of a look goes to telling that a replica finds no place: adding one, for which
- * there is a place, has to wait. */
-TEST(a_look_that_is_full_adds_no_replica)
+/* The last room of an evaluation goes to telling that a replica finds no place: adding one, for
+ * which there is a place, has to wait. */
+TEST(an_evaluation_that_is_full_adds_no_replica)
 {
     struct control_fixture w;
     control_fixture_init(&w, 0);
@@ -449,7 +449,7 @@ TEST(a_look_that_is_full_adds_no_replica)
     config_edit_replication(&w.config)->replicas = 3;
     /* for its leader there is no place, for a follower there is */
     config_edit_admission(&w.config)->node_rcu = 2000;
-    control_fixture_look(&w, 1000, false);
+    control_fixture_evaluate(&w, 1000, false);
     assert_int_equal(w.decision_count, CONTROL_FIXTURE_DECISIONS_MAX);
     for (int i = 0; i < CONTROL_FIXTURE_DECISIONS_MAX - 1; i++)
         assert_int_equal(w.decisions[i].event.kind, EVENT_REPLICA_ADDED);
@@ -486,7 +486,7 @@ TEST(a_node_that_is_used_up_gives_away_what_costs_it_most)
         w.nodes[node].consumed_mcu[ADMIT_WRITE] += large.consumed_mcu;
         loads_take_node(w.loads, w.now, &w.nodes[1]);
         loads_take_node(w.loads, w.now, &w.nodes[2]);
-        control_fixture_look(&w, 500, true);
+        control_fixture_evaluate(&w, 500, true);
         moves += (int)w.decision_count;
         erase_what_left(&w, "large");
         erase_what_left(&w, "small");

@@ -1,5 +1,5 @@
-/* points.c - the controller's policies by name, and what all decision points share. */
-#include "control/points.h"
+/* decision_points.c - the controller's policies by name, and what all decision points share. */
+#include "control/decision_points.h"
 
 #include "base/config.h"
 #include "control/controller_internal.h"

@@ -1,7 +1,7 @@
-/* points.h - the controller's decision points: policies by name.
+/* decision_points.h - the controller's decision points: policies by name.
  *
- * Which policies there are: include/weir/policy.h. Where they are asked: adaptive.c, cut.c, on_demand.c,
- * relocate.c.
+ * Which policies there are: include/weir/policy.h. Where they are asked: adaptive.c,
+ * split_policy.c, on_demand.c, relocate.c.
  * Not here: the policies from files (base/policies.h). */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* cut.c - the decision point of splits: what a policy (setting split_policy) sees of a partition, and
- * what it says.
+/* split_policy.c - the decision point of splits: what a policy (setting split_policy) sees of a
+ * partition, and what it says.
  *
  * Every answer is checked. Nonsense is no wish and no choice.
  * Not here: asking the leader, and sending the cut (split.c). */
@@ -14,7 +14,7 @@
 #include "include/weir/policy_split.h"
 
 enum {
-    WINDOW_MS_MAX = 15000 /* as watch.c keeps samples */
+    WINDOW_MS_MAX = 15000 /* as load_history.c keeps samples */
 };
 
 _Static_assert(SPLIT_CUTS_MAX + 1 == WEIR_POLICY_PIECES_MAX, "policies know the most pieces");
@@ -30,7 +30,7 @@ _Static_assert((int)WEIR_POLICY_READ == (int)ADMIT_READ &&
 struct weir_cut {
     struct controller *c;
     const struct table *table;
-    struct watched *watched; /* NULL: no load is known */
+    struct partition_history *history; /* NULL: no load is known */
     uint32_t needed;
     const struct split_advice *advice; /* NULL: not in this call */
 };
@@ -39,7 +39,7 @@ struct weir_cut {
 
 static bool cut_knows(const struct weir_cut *c, enum weir_policy_kind kind)
 {
-    return c->watched != NULL && (kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE);
+    return c->history != NULL && (kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE);
 }
 
 static struct rates cut_rates(const struct weir_cut *c, enum weir_policy_kind kind,
@@ -49,7 +49,7 @@ static struct rates cut_rates(const struct weir_cut *c, enum weir_policy_kind ki
     ms = ms < 1 ? 1 : ms < WINDOW_MS_MAX ? ms : WINDOW_MS_MAX;
     if (!cut_knows(c, kind))
         return (struct rates){0};
-    return control_rates(c->c, c->watched, (enum admit_kind)kind, ms);
+    return control_rates(c->c, c->history, (enum admit_kind)kind, ms);
 }
 
 int64_t weir_cut_now_ns(const struct weir_cut *c)
@@ -59,7 +59,7 @@ int64_t weir_cut_now_ns(const struct weir_cut *c)
 
 int64_t weir_cut_age_ns(const struct weir_cut *c)
 {
-    return c->watched == NULL ? 0 : instant_since(c->c->now, c->watched->born_at).ns;
+    return c->history == NULL ? 0 : instant_since(c->c->now, c->history->born_at).ns;
 }
 
 bool weir_cut_is_limited(const struct weir_cut *c)
@@ -116,7 +116,7 @@ int64_t weir_cut_excess_ns(const struct weir_cut *c, enum weir_policy_kind kind)
 {
     if (!cut_knows(c, kind))
         return -1;
-    const struct partition_load *l = c->watched->load;
+    const struct partition_load *l = c->history->load;
     struct instant late =
         instant_add_ms(l->heard_at, 2 * config_reports(c->c->config)->load_report_ms);
     return instant_before(late, c->c->now) ? -1 : l->excess_ms[kind] * NS_PER_MS;
@@ -124,7 +124,7 @@ int64_t weir_cut_excess_ns(const struct weir_cut *c, enum weir_policy_kind kind)
 
 int64_t weir_cut_bytes(const struct weir_cut *c)
 {
-    return c->watched == NULL ? 0 : c->watched->load->bytes;
+    return c->history == NULL ? 0 : c->history->load->bytes;
 }
 
 uint32_t weir_cut_partitions(const struct weir_cut *c)
@@ -139,7 +139,7 @@ uint32_t weir_cut_needed(const struct weir_cut *c)
 
 void *weir_cut_state(const struct weir_cut *c)
 {
-    return c->watched == NULL ? NULL : c->watched->split_state;
+    return c->history == NULL ? NULL : c->history->split_state;
 }
 
 int64_t weir_cut_setting(const struct weir_cut *c, enum weir_cut_setting s)
@@ -151,7 +151,7 @@ int64_t weir_cut_setting(const struct weir_cut *c, enum weir_cut_setting s)
     case WEIR_CUT_WINDOW_NS:
         return config_split(config)->split_window_ms * NS_PER_MS;
     case WEIR_CUT_HOLD_NS:
-        return control_vain_hold_ms(c->c, c->table->id) * NS_PER_MS;
+        return control_split_hold_ms(c->c, c->table->id) * NS_PER_MS;
     case WEIR_CUT_DELAY_NS:
         return config_split(config)->split_delay_ms * NS_PER_MS;
     case WEIR_CUT_BYTES:
@@ -216,16 +216,16 @@ static const char *wish_fault(const struct weir_wish *w)
     return w->rate_mcu < 0 ? "wishes a cut for a rate below zero" : NULL;
 }
 
-bool control_cut_wish(struct controller *c, const struct table *t, const struct partition_info *p,
-                      struct split_job *j)
+bool control_split_wish(struct controller *c, const struct table *t, const struct partition_info *p,
+                        struct split_job *j)
 {
     const struct weir_split_policy *policy = control_policy(c, POLICY_SPLIT);
     struct weir_cut cut = {.c = c,
                            .table = t,
-                           .watched = control_watched(c, p->id),
+                           .history = control_history(c, p->id),
                            .needed = control_partitions_wanted(c, t)};
     struct weir_wish wish = {0};
-    must(cut.watched != NULL);
+    must(cut.history != NULL);
     int64_t begun_ns = control_call_begin(c, policy);
     policy->wish(&cut, &wish);
     control_call_end(c, policy, begun_ns);
@@ -239,7 +239,7 @@ bool control_cut_wish(struct controller *c, const struct table *t, const struct 
     j->for_size = wish.why == WEIR_WISH_SIZE;
     j->evenly = wish.evenly == 1;
     j->rate_mcu = wish.rate_mcu;
-    j->bytes = cut.watched->load->bytes;
+    j->bytes = cut.history->load->bytes;
     return true;
 }
 
@@ -283,13 +283,13 @@ static void choose_all(const struct weir_cut *cut, struct weir_choice *choice)
         *choice = (struct weir_choice){WEIR_CHOICE_POINTS, (UINT32_C(1) << points) - 1};
 }
 
-enum cut_choice control_cut_choose(struct controller *c, const struct table *t,
-                                   const struct split_job *j, struct split_advice *advice)
+enum split_choice control_split_choose(struct controller *c, const struct table *t,
+                                       const struct split_job *j, struct split_advice *advice)
 {
     const struct weir_split_policy *policy = control_policy(c, POLICY_SPLIT);
     struct weir_cut cut = {.c = c,
                            .table = t,
-                           .watched = control_watched(c, j->partition),
+                           .history = control_history(c, j->partition),
                            .needed = control_partitions_wanted(c, t),
                            .advice = advice};
     struct weir_choice choice = {0};
@@ -302,21 +302,22 @@ enum cut_choice control_cut_choose(struct controller *c, const struct table *t,
     const char *fault = choice_fault(&choice, weir_cut_points(&cut));
     if (fault != NULL) {
         control_report_invalid(c, policy, fault);
-        return CUT_NONSENSE;
+        return SPLIT_CHOICE_INVALID;
     }
     if (choice.how == WEIR_CHOICE_POINTS)
         cut_keep_points(advice, choice.points);
-    static const enum cut_choice choices[] = {[WEIR_CHOICE_WHOLE] = CUT_WHOLE,
-                                              [WEIR_CHOICE_POINTS] = CUT_POINTS,
-                                              [WEIR_CHOICE_EVENLY] = CUT_EVENLY};
+    static const enum split_choice choices[] = {[WEIR_CHOICE_WHOLE] = SPLIT_CHOICE_NONE,
+                                                [WEIR_CHOICE_POINTS] = SPLIT_CHOICE_POINTS,
+                                                [WEIR_CHOICE_EVENLY] = SPLIT_CHOICE_EVENLY};
     return choices[choice.how];
 }
 
-uint32_t control_cut_pieces(struct controller *c, const struct table *t, const struct split_job *j)
+uint32_t control_split_pieces(struct controller *c, const struct table *t,
+                              const struct split_job *j)
 {
     const struct weir_split_policy *policy = control_policy(c, POLICY_SPLIT);
     struct weir_cut cut = {
-        .c = c, .table = t, .watched = control_watched(c, j->partition), .needed = j->wanted};
+        .c = c, .table = t, .history = control_history(c, j->partition), .needed = j->wanted};
     if (policy->pieces == NULL)
         return 2;
     int64_t begun_ns = control_call_begin(c, policy);

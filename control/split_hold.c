@@ -1,10 +1,10 @@
-/* vain.c - a table whose hot places leave soon waits longer before its next cut.
+/* split_hold.c - a table whose hot places leave soon waits longer before its next cut.
  *
- * A load above a partition's maximum is cut after split_hold_ms. If the new pieces have little load
- * within three times split_hold_ms, the load has left by itself: the cut was in vain. The pieces
- * stay. From then on the table's loads must last split_vain_factor times as long. After another cut
- * in vain they must last that much longer again. The controller forgets this after a cut that was of
- * use, or after FORGET_MS without a cut in vain.
+ * A load above a partition's maximum is cut after split_hold_ms. If the new pieces have little
+ * load within three times split_hold_ms, the load has left by itself: the cut was in vain. The
+ * pieces stay. From then on the table's loads must last split_vain_factor times as long. After
+ * another cut in vain they must last that much longer again. The controller forgets this after a
+ * cut that was of use, or after FORGET_MS without a cut in vain.
  *
  * Why not longer from the start: a load that stays is to be relieved within 3 s. After 2.5 s only
  * the table's past can tell such a load from a spike of 4 s. */
@@ -23,7 +23,7 @@ enum {
 };
 
 /* Of a table. */
-struct vain {
+struct split_outcome {
     bool judging; /* a cut, of this time and for this kind of load */
     struct instant cut_at;
     enum admit_kind kind;
@@ -31,27 +31,27 @@ struct vain {
     struct instant level_at;
 };
 
-static struct vain *vain_of(struct controller *c, uint32_t table_id)
+static struct split_outcome *split_outcome_of(struct controller *c, uint32_t table_id)
 {
-    struct vain *v = id_map_find(&c->vain, table_id);
+    struct split_outcome *v = id_map_find(&c->split_outcomes, table_id);
     if (v == NULL) {
         v = must_calloc(1, sizeof *v);
-        id_map_add(&c->vain, table_id, v);
+        id_map_add(&c->split_outcomes, table_id, v);
     }
     return v;
 }
 
-void control_vain_cut(struct controller *c, uint32_t table_id, enum admit_kind kind)
+void control_split_hold_note(struct controller *c, uint32_t table_id, enum admit_kind kind)
 {
-    struct vain *v = vain_of(c, table_id);
+    struct split_outcome *v = split_outcome_of(c, table_id);
     v->judging = true;
     v->cut_at = c->now;
     v->kind = kind;
 }
 
-int64_t control_vain_hold_ms(const struct controller *c, uint32_t table_id)
+int64_t control_split_hold_ms(const struct controller *c, uint32_t table_id)
 {
-    const struct vain *v = id_map_find(&c->vain, table_id);
+    const struct split_outcome *v = id_map_find(&c->split_outcomes, table_id);
     int64_t hold_ms = config_split(c->config)->split_hold_ms;
     for (uint32_t i = 0; v != NULL && i < v->level; i++)
         hold_ms *= config_split(c->config)->split_vain_factor;
@@ -59,13 +59,13 @@ int64_t control_vain_hold_ms(const struct controller *c, uint32_t table_id)
 }
 
 /* The load of the pieces that have been seen since the cut. */
-static struct rates vain_load(const struct controller *c, const struct table *t,
-                              const struct vain *v)
+static struct rates split_outcome_load(const struct controller *c, const struct table *t,
+                                       const struct split_outcome *v)
 {
     const int64_t hold_ms = config_split(c->config)->split_hold_ms;
     struct rates sum = {0};
     for (uint32_t i = 0; i < t->partition_count; i++) {
-        const struct watched *w = control_watched(c, t->partitions[i].id);
+        const struct partition_history *w = control_history(c, t->partitions[i].id);
         if (w == NULL || instant_before(instant_add_ms(w->born_at, EARLY_MS), v->cut_at))
             continue;
         const struct rates r = control_rates(c, w, v->kind, hold_ms);
@@ -75,10 +75,11 @@ static struct rates vain_load(const struct controller *c, const struct table *t,
     return sum;
 }
 
-static void vain_judge(const struct controller *c, const struct table *t, struct vain *v)
+static void split_outcome_judge(const struct controller *c, const struct table *t,
+                                struct split_outcome *v)
 {
     const int64_t hold_ms = config_split(c->config)->split_hold_ms;
-    const struct rates load = vain_load(c, t, v);
+    const struct rates load = split_outcome_load(c, t, v);
     const int64_t little = partition_max_mcu(c->config, v->kind) / 100 * LITTLE_PERCENT;
     if (load.known && load.consumed_mcu < little) {
         v->judging = false;
@@ -91,10 +92,10 @@ static void vain_judge(const struct controller *c, const struct table *t, struct
 }
 
 /* Nothing is to be remembered of the table, which may be gone. */
-static bool vain_is_over(void *context, void *value)
+static bool split_outcome_is_over(void *context, void *value)
 {
     const struct controller *c = context;
-    struct vain *v = value;
+    struct split_outcome *v = value;
     const int64_t judged_ms = JUDGED_HOLDS * config_split(c->config)->split_hold_ms;
     v->judging &= instant_before(c->now, instant_add_ms(v->cut_at, judged_ms + EARLY_MS));
     const bool over =
@@ -105,20 +106,20 @@ static bool vain_is_over(void *context, void *value)
     return over;
 }
 
-void control_vain(struct controller *c)
+void control_split_hold_update(struct controller *c)
 {
-    id_map_remove_if(&c->vain, vain_is_over, c);
+    id_map_remove_if(&c->split_outcomes, split_outcome_is_over, c);
     for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
-        struct vain *v = id_map_find(&c->vain, t->id);
+        struct split_outcome *v = id_map_find(&c->split_outcomes, t->id);
         if (v != NULL && v->judging)
-            vain_judge(c, t, v);
+            split_outcome_judge(c, t, v);
     }
 }
 
-void control_vain_forget(struct controller *c)
+void control_split_hold_deinit(struct controller *c)
 {
     size_t at = 0;
-    for (struct vain *v; (v = id_map_next(&c->vain, &at)) != NULL;)
+    for (struct split_outcome *v; (v = id_map_next(&c->split_outcomes, &at)) != NULL;)
         free(v);
-    id_map_deinit(&c->vain);
+    id_map_deinit(&c->split_outcomes);
 }

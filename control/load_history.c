@@ -1,9 +1,9 @@
-/* watch.c - the recent load of each partition.
+/* load_history.c - the recent load of each partition.
  *
  * The time of a sample is the time at which its report was heard. So a rate uses the true time
- * between two reports. Reports and looks have about the same period: a look may see two reports or
- * none. Samples are at least SPACING_MS apart. Together they cover the longest window that a
- * setting allows.
+ * between two reports. Reports and evaluations have about the same period: an evaluation may see
+ * two reports or none. Samples are at least SPACING_MS apart. Together they cover the longest
+ * window that a setting allows.
  *
  * A partition with another range (epoch) is a new partition: all samples are dropped. An idle
  * partition keeps one sample, and a partition that was never used keeps none: the samples would
@@ -21,34 +21,34 @@ enum {
 };
 _Static_assert((SAMPLES - 1) * SPACING_MS >= WINDOW_MAX_MS, "a window ends among the samples");
 
-void control_forget(struct controller *c)
+void control_history_deinit(struct controller *c)
 {
     size_t at = 0;
-    for (struct watched *w; (w = id_map_next(&c->watched, &at)) != NULL;) {
+    for (struct partition_history *w; (w = id_map_next(&c->histories, &at)) != NULL;) {
         free(w->samples);
         free(w);
     }
-    id_map_deinit(&c->watched);
+    id_map_deinit(&c->histories);
 }
 
-struct watched *control_watched(const struct controller *c, uint32_t partition)
+struct partition_history *control_history(const struct controller *c, uint32_t partition)
 {
-    return id_map_find(&c->watched, partition + UINT64_C(1));
+    return id_map_find(&c->histories, partition + UINT64_C(1));
 }
 
-static struct watched *watch_find_or_add(struct controller *c, uint32_t partition)
+static struct partition_history *history_find_or_add(struct controller *c, uint32_t partition)
 {
-    struct watched *w = control_watched(c, partition);
+    struct partition_history *w = control_history(c, partition);
     if (w == NULL) {
         w = must_calloc(1, sizeof *w);
         w->throttled_since[ADMIT_READ] = w->throttled_since[ADMIT_WRITE] = INSTANT_NEVER;
         w->born_at = c->now;
-        id_map_add(&c->watched, partition + UINT64_C(1), w);
+        id_map_add(&c->histories, partition + UINT64_C(1), w);
     }
     return w;
 }
 
-static struct sample *sample_at(const struct watched *w, uint64_t back)
+static struct sample *sample_at(const struct partition_history *w, uint64_t back)
 {
     return &w->samples[(w->seen - 1 - back) % w->room];
 }
@@ -65,7 +65,7 @@ static bool watch_differ(const struct sample *a, const struct sample *b)
     return memcmp(a->totals, b->totals, sizeof a->totals) != 0;
 }
 
-static struct sample watch_sample(const struct controller *c, const struct watched *w)
+static struct sample history_sample(const struct controller *c, const struct partition_history *w)
 {
     struct sample s = {.at = as_of(c, w->load)};
     const struct load_total *totals = loads_totals(w->load);
@@ -82,7 +82,7 @@ static struct sample watch_sample(const struct controller *c, const struct watch
 }
 
 /* Keeps the last sample, and makes up the samples before it. */
-static void set_room(const struct controller *c, struct watched *w, uint32_t room)
+static void history_set_room(const struct controller *c, struct partition_history *w, uint32_t room)
 {
     struct sample last = {.at.ns = c->now.ns - SPACING_MS * NS_PER_MS};
     if (w->room > 0)
@@ -97,12 +97,12 @@ static void set_room(const struct controller *c, struct watched *w, uint32_t roo
     }
 }
 
-static void add_sample(const struct controller *c, struct watched *w)
+static void history_add_sample(const struct controller *c, struct partition_history *w)
 {
     static const struct sample unused;
-    const struct sample present = watch_sample(c, w);
+    const struct sample present = history_sample(c, w);
     if (w->room < SAMPLES && watch_differ(w->room == 0 ? &unused : sample_at(w, 0), &present))
-        set_room(c, w, SAMPLES);
+        history_set_room(c, w, SAMPLES);
     else if (w->seen > 0 && instant_before(c->now, instant_add_ms(w->sampled_at, SPACING_MS)))
         return;
     w->seen++;
@@ -112,7 +112,7 @@ static void add_sample(const struct controller *c, struct watched *w)
     *sample_at(w, 0) = present;
     if (w->room == SAMPLES && w->seen >= SAMPLES &&
         !watch_differ(sample_at(w, SAMPLES - 1), &present))
-        set_room(c, w, 1);
+        history_set_room(c, w, 1);
 }
 
 /* The interpolated total at `at`, between two samples. */
@@ -123,13 +123,13 @@ static int64_t watch_between(struct instant at, const struct sample *old, int64_
     return all_ns <= 0 ? from : from + (int64_t)((__int128)(to - from) * part_ns / all_ns);
 }
 
-struct rates control_rates(const struct controller *c, const struct watched *w,
+struct rates control_rates(const struct controller *c, const struct partition_history *w,
                            enum admit_kind kind, int64_t ms)
 {
     struct rates r = {0};
     if (w == NULL || w->load == NULL || w->room < SAMPLES)
         return r;
-    const struct sample present = watch_sample(c, w);
+    const struct sample present = history_sample(c, w);
     const struct sampled_total *to = &present.totals[kind];
     struct sample next = present;
     struct instant now = next.at, start = {now.ns - ms * NS_PER_MS};
@@ -156,7 +156,7 @@ struct rates control_rates(const struct controller *c, const struct watched *w,
 }
 
 /* The partition has another range. */
-static void begin_anew(const struct controller *c, struct watched *w)
+static void history_reset(const struct controller *c, struct partition_history *w)
 {
     free(w->samples);
     w->samples = NULL;
@@ -176,12 +176,12 @@ static void keep_since(struct instant *since, struct instant now, bool still)
 static void watch_partition(struct controller *c, uint32_t partition,
                             const struct partition_load *p)
 {
-    struct watched *w = watch_find_or_add(c, partition);
+    struct partition_history *w = history_find_or_add(c, partition);
     w->table_id = p->table_id;
     w->load = p;
     if (w->epoch != p->epoch)
-        begin_anew(c, w);
-    add_sample(c, w);
+        history_reset(c, w);
+    history_add_sample(c, w);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct rates r = control_rates(c, w, (enum admit_kind)kind,
                                        config_adaptive(c->config)->adaptive_calm_ms);
@@ -193,7 +193,7 @@ static void watch_partition(struct controller *c, uint32_t partition,
 
 static void watch_node(struct controller *c, uint32_t node)
 {
-    struct watched_node *w = &c->nodes[node];
+    struct node_history *w = &c->nodes[node];
     w->silent_since =
         c->view->reachable[node] ? INSTANT_NEVER : instant_earlier(w->silent_since, c->now);
     int64_t took_ms = instant_since(c->now, w->sampled_at).ns / NS_PER_MS;
@@ -208,7 +208,7 @@ static void watch_node(struct controller *c, uint32_t node)
     w->sampled_at = c->now;
 }
 
-void control_watch(struct controller *c)
+void control_history_update(struct controller *c)
 {
     size_t at = 0;
     for (const struct partition_load *l;
