@@ -8,7 +8,7 @@
 #include "cmd/lab_cluster.h"
 #include "host/loop.h"
 #include "lab/clients/clients.h"
-#include "lab/clients/stored.h"
+#include "lab/clients/preload.h"
 #include "lab/clients/tables.h"
 #include "workload/client_exchange.h"
 
@@ -163,11 +163,11 @@ static bool table_put(struct real *r, uint32_t place, uint32_t copy, int64_t num
     const int64_t until_ns = loop_now(r->loop).ns + SETUP_S * NS_PER_S;
     bool again = true;
     int status = 0;
-    stored_write_put(&put, r->scenario, place, copy, number);
+    preload_write_put(&put, r->scenario, place, copy, number);
     while (again) {
         if (!table_call(r, 0, "PutItem", buffer_slice(&put), &status, &answer))
             status = 0;
-        again = stored_may_try_again(status, buffer_slice(&answer)) && look_pause(r) &&
+        again = preload_may_try_again(status, buffer_slice(&answer)) && look_pause(r) &&
                 loop_now(r->loop).ns < until_ns;
     }
     if (status != 200)
@@ -181,12 +181,12 @@ static bool table_put(struct real *r, uint32_t place, uint32_t copy, int64_t num
 
 static bool table_fill(struct real *r, uint32_t place, uint32_t copy, struct buffer *error)
 {
-    const struct stored stored = stored_of(&r->scenario->tables[place]);
+    const struct preload preload = preload_of(&r->scenario->tables[place]);
     struct instant due = loop_now(r->loop);
-    for (int64_t number = 0; number < stored.items; number++) {
+    for (int64_t number = 0; number < preload.items; number++) {
         if (!table_put(r, place, copy, number, error))
             return false;
-        due = instant_add(due, (struct duration){stored.pause_ns});
+        due = instant_add(due, (struct duration){preload.pause_ns});
         loop_read_clock(r->loop);
         while (!r->stopped && instant_before(loop_now(r->loop), due))
             loop_turn(r->loop, due);
@@ -388,7 +388,7 @@ static bool real_can(const struct scenario *s, struct buffer *error)
             "admission control together, not %lld",
             PROCESSES_MOST, (long long)processes);
     else
-        return stored_check(s, "real", error);
+        return preload_check(s, "real", error);
     return false;
 }
 

@@ -155,7 +155,7 @@ static int64_t units_for(const struct autoscaling_kind_options *k, int64_t mcu)
     return units < k->least ? k->least : units > k->most ? k->most : units;
 }
 
-static void kind_look(struct autoscaling *a, int kind, int64_t mcu)
+static void kind_evaluate(struct autoscaling *a, int kind, int64_t mcu)
 {
     const struct autoscaling_options *o = a->options;
     const struct autoscaling_kind_options *k = &o->kinds[kind];
@@ -174,13 +174,13 @@ static void kind_look(struct autoscaling *a, int kind, int64_t mcu)
         a->wanted[kind] = 0;
 }
 
-bool autoscaling_look(struct autoscaling *a, const int64_t consumed_mcu[AUTOSCALING_KINDS])
+bool autoscaling_evaluate(struct autoscaling *a, const int64_t consumed_mcu[AUTOSCALING_KINDS])
 {
     if (a->changing)
         return false;
     for (int kind = 0; kind < AUTOSCALING_KINDS; kind++) {
         must(consumed_mcu[kind] >= 0);
-        kind_look(a, kind, consumed_mcu[kind]);
+        kind_evaluate(a, kind, consumed_mcu[kind]);
         a->changing |= a->wanted[kind] > 0;
     }
     return a->changing;

@@ -413,7 +413,7 @@ void measure_provisioned(struct measure *m, int64_t now_ns, const int64_t units[
         m->provisioned[kind] = units[kind];
     }
     m->provisioned_since_ns = now_ns;
-    m->provisioned_told = true;
+    m->provisioned_known = true;
 }
 
 void measure_set_on_demand(struct measure *m, uint32_t table, bool on_demand)

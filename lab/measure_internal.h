@@ -157,7 +157,7 @@ struct measure {
     uint64_t gac_messages;
     double stranded_integral; /* mcu * s */
     int64_t stranded_mcu, stranded_since_ns;
-    bool provisioned_told;
+    bool provisioned_known;
     int64_t provisioned[MEASURE_KINDS], provisioned_since_ns;
     double provisioned_integral[MEASURE_KINDS]; /* units * s */
     bool *on_demand;                            /* by table */

@@ -71,7 +71,7 @@ static struct whole_slot whole_of(const struct selection *s)
     return sum;
 }
 
-static double ratio(double over, double under)
+static double measure_ratio(double over, double under)
 {
     return under > 0 ? over / under : NAN;
 }
@@ -82,7 +82,7 @@ static double value_false_throttle(const struct selection *s, int which)
 {
     struct measure_point p = sum_of(s);
     double over = which == 0 ? (double)p.false_mcu : (double)whole_of(s).lost_mcu;
-    return ratio(over, (double)p.in_budget_mcu);
+    return measure_ratio(over, (double)p.in_budget_mcu);
 }
 
 static double value_over_admission(const struct selection *s, int which)
@@ -105,7 +105,7 @@ static double value_limit_share(const struct selection *s, int which)
         if (stream->limit == MEASURE_ANY || !stream_is_selected(stream, s->selector))
             continue;
         const struct limit *l = &s->m->limits[stream->limit];
-        least = fmin(least, ratio(l->admitted_all, l->allowed_all));
+        least = fmin(least, measure_ratio(l->admitted_all, l->allowed_all));
     }
     return least;
 }
@@ -114,7 +114,7 @@ static double value_goodput(const struct selection *s, int which)
 {
     (void)which;
     struct measure_point p = sum_of(s);
-    return ratio((double)p.good_mcu, (double)p.fair_mcu);
+    return measure_ratio((double)p.good_mcu, (double)p.fair_mcu);
 }
 
 static double value_utilisation(const struct selection *s, int which)
@@ -182,8 +182,8 @@ enum {
 static double value_splits(const struct selection *s, int which)
 {
     const struct measure *m = s->m;
-    const double values[] = {ratio((double)m->useless_splits, (double)m->splits),
-                             ratio((double)m->refused_rightly, (double)m->refused_splits),
+    const double values[] = {measure_ratio((double)m->useless_splits, (double)m->splits),
+                             measure_ratio((double)m->refused_rightly, (double)m->refused_splits),
                              (double)m->splits, (double)m->refused_splits, (double)m->partitions};
     return values[which];
 }
@@ -254,8 +254,8 @@ static double value_control(const struct selection *s, int which)
     struct measure_selector all = MEASURE_ALL;
     struct selection whole = select_slots(m, &all);
     const double values[] = {messages * stranded_mcu / MCU,
-                             ratio(messages * stranded_mcu, roots * roots / 2),
-                             ratio((double)m->gac_messages, (double)sum_of(&whole).offered),
+                             measure_ratio(messages * stranded_mcu, roots * roots / 2),
+                             measure_ratio((double)m->gac_messages, (double)sum_of(&whole).offered),
                              messages, stranded_mcu / MCU};
     return values[which];
 }
@@ -263,7 +263,7 @@ static double value_control(const struct selection *s, int which)
 static double value_memory(const struct selection *s, int which)
 {
     (void)which;
-    return ratio((double)s->m->items_hit, (double)s->m->items_read);
+    return measure_ratio((double)s->m->items_hit, (double)s->m->items_read);
 }
 
 enum {
@@ -275,7 +275,7 @@ static double value_provisioned(const struct selection *s, int which)
 {
     const struct measure *m = s->m;
     const double *units = m->provisioned_integral; /* times seconds */
-    if (!m->provisioned_told)
+    if (!m->provisioned_known)
         return NAN;
     double reads = units[0] + ON_DEMAND_PRICE * m->on_demand_mcu[0] / MCU;
     double writes = units[1] + ON_DEMAND_PRICE * m->on_demand_mcu[1] / MCU;
@@ -345,7 +345,7 @@ static double value_units(const struct selection *s, int which)
 
 static double value_rate(const struct selection *s, int which)
 {
-    return ratio(mcu_of(s, which) / MCU, s->span_s);
+    return measure_ratio(mcu_of(s, which) / MCU, s->span_s);
 }
 
 static double value_requests(const struct selection *s, int which)
@@ -358,8 +358,8 @@ static double value_requests(const struct selection *s, int which)
 
 static double value_throttle(const struct selection *s, int which)
 {
-    return which == 0 ? ratio(mcu_of(s, REFUSED), mcu_of(s, OFFERED))
-                      : ratio(value_requests(s, REFUSED), value_requests(s, OFFERED));
+    return which == 0 ? measure_ratio(mcu_of(s, REFUSED), mcu_of(s, OFFERED))
+                      : measure_ratio(value_requests(s, REFUSED), value_requests(s, OFFERED));
 }
 
 /* The last slot of [first, end) in which 1 % of what was offered is refused; `end`: none. */
@@ -448,9 +448,10 @@ enum {
 static double value_hedges(const struct selection *s, int which)
 {
     struct measure_point p = sum_of(s);
-    const double values[] = {(double)p.hedges, (double)p.hedges_won,
-                             ratio((double)p.hedges, (double)(p.offered - p.hedges)),
-                             ratio((double)p.hedge_mcu, (double)(p.admitted_mcu - p.hedge_mcu))};
+    const double values[] = {
+        (double)p.hedges, (double)p.hedges_won,
+        measure_ratio((double)p.hedges, (double)(p.offered - p.hedges)),
+        measure_ratio((double)p.hedge_mcu, (double)(p.admitted_mcu - p.hedge_mcu))};
     return values[which];
 }
 
@@ -789,6 +790,6 @@ const char *measure_value(const struct measure *m, const char *name,
 double measure_isolation(const struct measure *shared, const struct measure *alone,
                          const struct measure_selector *selector, uint32_t percentile)
 {
-    return ratio(percentile_ms(shared, selector, percentile),
-                 percentile_ms(alone, selector, percentile));
+    return measure_ratio(percentile_ms(shared, selector, percentile),
+                         percentile_ms(alone, selector, percentile));
 }

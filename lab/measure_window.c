@@ -289,7 +289,7 @@ static void close_period(struct measure *m)
 }
 
 /* `value_s` is set once the state has held for settle_ns: the time from the step to its begin. */
-static void watch(const struct measure *m, struct steady *state, bool holds, double *value_s)
+static void steady_watch(const struct measure *m, struct steady *state, bool holds, double *value_s)
 {
     int64_t end_ns = m->window_start_ns + m->options.window_ns;
     const struct step *step = &m->steps[m->step_count - 1];
@@ -346,8 +346,8 @@ static void close_window(struct measure *m)
     struct step *step = &m->steps[m->step_count - 1];
     bool converged = close_streams(m);
     bool relieved = sums.false_mcu == 0 || sums.false_mcu * 100 < sums.in_budget_mcu;
-    watch(m, &m->relieved, relieved, &step->relief_s);
-    watch(m, &m->converged, converged, &step->convergence_s);
+    steady_watch(m, &m->relieved, relieved, &step->relief_s);
+    steady_watch(m, &m->converged, converged, &step->convergence_s);
     m->period_windows++;
     if (m->period_windows * m->options.window_ns >= NS_PER_S)
         close_period(m);
@@ -375,7 +375,7 @@ void measure_end(struct measure *m, int64_t now_ns)
     for (size_t i = 0; i < m->limit_count; i++)
         limit_advance(&m->limits[i], now_ns);
     measure_stranded(m, now_ns, 0);
-    if (m->provisioned_told)
+    if (m->provisioned_known)
         measure_provisioned(m, now_ns, m->provisioned);
     m->end_ns = now_ns;
     m->ended = true;

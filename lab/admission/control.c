@@ -197,7 +197,7 @@ static void lease_ask(struct model *m, uint32_t from, uint32_t to)
     member_granted(&asks->members, to, model_now(m), number, granted);
 }
 
-static void member_tell(struct model *m, uint32_t from, uint32_t to)
+static void member_report(struct model *m, uint32_t from, uint32_t to)
 {
     struct model_node *n = &m->nodes[from];
     struct token_bucket *b = &n->admission.buckets[ADMIT_WRITE];
@@ -215,7 +215,7 @@ static void members_go(void *context, uint64_t argument)
         for (uint32_t to = 1; to <= m->node_count; to++) {
             if (from == to || m->nodes[from].down || m->nodes[to].down)
                 continue;
-            member_tell(m, from, to);
+            member_report(m, from, to);
             if (config_choices(m->config)->write_check == WRITE_CHECK_LEASE)
                 lease_ask(m, from, to);
         }

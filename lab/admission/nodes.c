@@ -206,9 +206,9 @@ static void node_count_heat(struct model *m, struct model_partition *p, enum adm
     heat_add(&p->heat, model_now(m), kind, key, cost_mcu);
     excess_add(e, model_now(m), cost_mcu, &rule);
     if (excess_ms(e, model_now(m)) < config_split(m->config)->split_hold_ms ||
-        p->excess_told[kind].ns == e->since.ns)
+        p->excess_reported[kind].ns == e->since.ns)
         return;
-    p->excess_told[kind] = e->since;
+    p->excess_reported[kind] = e->since;
     model_control_report_now(m, p);
 }
 

@@ -1,8 +1,8 @@
 /* routers.c - routers take tokens of the table's limit, find the partition, and answer.
  *
  * As router/admission/limit.c: a request takes the least that it can cost. If tokens are short and
- * have been asked for, the request waits for at most gac_wait_ms behind those that wait for the same
- * limit. */
+ * have been asked for, the request waits for at most gac_wait_ms behind those that wait for the
+ * same limit. */
 #include <stdlib.h>
 
 #include "base/settings/gac.h"
@@ -40,7 +40,7 @@ void router_start(struct model *m, struct model_router *r)
     r->down = false;
     r->tick_at = INSTANT_NEVER;
     r->changes = 0;
-    vending_link(m, r);
+    model_links_link(m, r);
     router_pump(m, r);
 }
 
@@ -63,7 +63,7 @@ void router_stop(struct model *m, struct model_router *r)
 {
     if (r->down)
         return;
-    vending_unlink(m, r);
+    model_links_unlink(m, r);
     r->down = true;
     r->life++;
     queues_drop(m, r);
@@ -313,7 +313,7 @@ void router_pump(struct model *m, struct model_router *r)
     if (r->waiting > 0)
         router_retry_all(m, r);
     while (gac_client_next_frame(r->client, router_clock(m, r), &server, &frame))
-        vending_send(m, r, server, frame);
+        model_links_send(m, r, server, frame);
     router_set_tick(m, r);
 }
 

@@ -17,7 +17,7 @@
 enum {
     SLOTS_MAX = 300,
     PARTITIONS_KEPT = 512, /* by id */
-    LEVELS_TOLD = 64,      /* partitions whose buckets are told: those that were offered most */
+    LEVELS_SAMPLED = 64,   /* partitions whose buckets are told: those that were offered most */
     NODES_TOLD = 64,
     TABLES_TOLD = 16,
     RANGES_KEPT = 64, /* of one partition; later cuts of it are not seen */
@@ -347,7 +347,7 @@ static void write_levels(const struct sample *s, struct buffer *out)
     }
     qsort(most, count, sizeof most[0], compare_offered);
     json_member_open(out, "partitions", '[');
-    for (uint32_t i = 0; i < least_of(count, LEVELS_TOLD); i++) {
+    for (uint32_t i = 0; i < least_of(count, LEVELS_SAMPLED); i++) {
         for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
             const struct sample_partition *sp = most[i];
             if (sp->total_mcu[kind] == 0)

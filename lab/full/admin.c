@@ -73,9 +73,9 @@ static bool admin_put(struct full *f, uint32_t place, uint32_t copy, int64_t num
 {
     const int64_t until_ns = f->world.scheduler.now.ns + SETUP_S * NS_PER_S;
     struct buffer put = {0};
-    stored_write_put(&put, f->scenario, place, copy, number);
+    preload_write_put(&put, f->scenario, place, copy, number);
     admin_call(f, "PutItem", buffer_slice(&put));
-    while (stored_may_try_again(f->status, buffer_slice(&f->answer)) &&
+    while (preload_may_try_again(f->status, buffer_slice(&f->answer)) &&
            f->world.scheduler.now.ns < until_ns) {
         world_pass(&f->world, LOOK_MS * NS_PER_MS);
         admin_call(f, "PutItem", buffer_slice(&put));
@@ -90,16 +90,16 @@ static bool admin_put(struct full *f, uint32_t place, uint32_t copy, int64_t num
 
 static bool admin_fill_table(struct full *f, uint32_t place, uint32_t copy, struct buffer *error)
 {
-    const struct stored stored = stored_of(&f->scenario->tables[place]);
+    const struct preload preload = preload_of(&f->scenario->tables[place]);
     struct instant due = f->world.scheduler.now;
-    for (int64_t number = 0; number < stored.items; number++) {
+    for (int64_t number = 0; number < preload.items; number++) {
         if (!admin_put(f, place, copy, number, error))
             return false;
-        due = instant_add(due, (struct duration){stored.pause_ns});
+        due = instant_add(due, (struct duration){preload.pause_ns});
         while (scheduler_step(&f->world.scheduler, due))
             continue;
     }
-    if (stored.items > 0)
+    if (preload.items > 0)
         world_pass(&f->world, FILLED_MS * NS_PER_MS);
     return true;
 }

@@ -10,7 +10,7 @@ enum {
 
 /* ---- what can be run ---- */
 
-static bool cannot(struct buffer *error, const char *what, long long has, long long most)
+static bool fault_cannot(struct buffer *error, const char *what, long long has, long long most)
 {
     buffer_append_format(error,
                          "the fidelity full has at most %lld %s, not %lld. The fidelity admission "
@@ -25,19 +25,20 @@ bool faults_check(const struct scenario *s, struct buffer *error)
     for (uint32_t i = 0; i < s->table_count; i++)
         tables += s->tables[i].copies;
     if (s->cluster.nodes > WORLD_NODES_MAX)
-        return cannot(error, "nodes", s->cluster.nodes, WORLD_NODES_MAX);
+        return fault_cannot(error, "nodes", s->cluster.nodes, WORLD_NODES_MAX);
     if (s->cluster.routers > WORLD_ROUTERS_MAX)
-        return cannot(error, "routers", s->cluster.routers, WORLD_ROUTERS_MAX);
+        return fault_cannot(error, "routers", s->cluster.routers, WORLD_ROUTERS_MAX);
     if (s->cluster.gac > WORLD_GAC_MAX)
-        return cannot(error, "servers of global admission control", s->cluster.gac, WORLD_GAC_MAX);
+        return fault_cannot(error, "servers of global admission control", s->cluster.gac,
+                            WORLD_GAC_MAX);
     if (tables > TABLES_MOST)
-        return cannot(error, "tables", tables, TABLES_MOST);
+        return fault_cannot(error, "tables", tables, TABLES_MOST);
     if (s->cluster.memory_items > 0) {
         buffer_append_text(error, "the fidelity full does not know which items are in memory: "
                                   "memory_items must be 0. The fidelity admission knows");
         return false;
     }
-    return stored_check(s, "full", error);
+    return preload_check(s, "full", error);
 }
 
 /* ---- faults ---- */

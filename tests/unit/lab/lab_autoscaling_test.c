@@ -30,7 +30,7 @@ static struct autoscaling begin(const struct autoscaling_options *o)
 
 static bool look(struct autoscaling *a, int64_t reads, int64_t writes)
 {
-    return autoscaling_look(a, (int64_t[]){reads * MCU, writes * MCU});
+    return autoscaling_evaluate(a, (int64_t[]){reads * MCU, writes * MCU});
 }
 
 TEST(two_periods_above_the_target_raise_the_throughput)

@@ -1,5 +1,5 @@
-/* stored.c - how many items make up a table's bytes, and when each is put. */
-#include "lab/clients/stored.h"
+/* preload.c - how many items make up a table's bytes, and when each is put. */
+#include "lab/clients/preload.h"
 
 #include "engine/admission/admission.h"
 
@@ -17,7 +17,7 @@ enum {
     SORT_BYTES = 2 + 1        /* `sk` and its value */
 };
 
-static int64_t stored_wcu(const struct scenario_table *t)
+static int64_t preload_wcu(const struct scenario_table *t)
 {
     int64_t wcu = t->on_demand ? ON_DEMAND_WCU : t->wcu;
     if (t->on_demand && t->max_wcu > 0 && t->max_wcu < wcu)
@@ -25,9 +25,9 @@ static int64_t stored_wcu(const struct scenario_table *t)
     return wcu > 1 ? wcu : 1;
 }
 
-struct stored stored_of(const struct scenario_table *t)
+struct preload preload_of(const struct scenario_table *t)
 {
-    struct stored out = {0};
+    struct preload out = {0};
     if (t->bytes == 0)
         return out;
     int64_t wanted = t->bytes / ITEMS_WANTED;
@@ -36,15 +36,15 @@ struct stored stored_of(const struct scenario_table *t)
     out.items = t->bytes > wanted ? t->bytes / wanted : 1;
     out.item_bytes = t->bytes / out.items;
     out.pause_ns = write_cost_mcu(out.item_bytes) * (NS_PER_S / MCU_PER_UNIT) * 100 /
-                   (stored_wcu(t) * USED_PERCENT);
+                   (preload_wcu(t) * USED_PERCENT);
     return out;
 }
 
 static bool fill_takes_too_long(const struct scenario_table *t, const char *fidelity,
                                 struct buffer *error)
 {
-    const struct stored stored = stored_of(t);
-    const int64_t takes_s = stored.items * (stored.pause_ns / NS_PER_US) / 1000000;
+    const struct preload preload = preload_of(t);
+    const int64_t takes_s = preload.items * (preload.pause_ns / NS_PER_US) / 1000000;
     if (takes_s <= FILL_S_MAX)
         return false;
     buffer_append_format(error,
@@ -54,7 +54,7 @@ static bool fill_takes_too_long(const struct scenario_table *t, const char *fide
     return true;
 }
 
-bool stored_check(const struct scenario *s, const char *fidelity, struct buffer *error)
+bool preload_check(const struct scenario *s, const char *fidelity, struct buffer *error)
 {
     int64_t left = BYTES_MAX;
     for (uint32_t i = 0; i < s->table_count; i++) {
@@ -74,14 +74,14 @@ bool stored_check(const struct scenario *s, const char *fidelity, struct buffer 
     return true;
 }
 
-void stored_write_put(struct buffer *out, const struct scenario *s, uint32_t place, uint32_t copy,
-                      int64_t number)
+void preload_write_put(struct buffer *out, const struct scenario *s, uint32_t place, uint32_t copy,
+                       int64_t number)
 {
     const struct scenario_table *t = &s->tables[place];
     const bool sort = demand_has_sort_key(s, place);
     char name[NAME_SIZE];
     demand_table_name(t, copy, name, sizeof name);
-    int64_t left = stored_of(t).item_bytes - NAMES_BYTES - (sort ? SORT_BYTES : 0);
+    int64_t left = preload_of(t).item_bytes - NAMES_BYTES - (sort ? SORT_BYTES : 0);
     struct prng p = prng_seeded((uint64_t)number);
     buffer_append_format(out, "{\"TableName\":\"%s\",\"Item\":{\"pk\":{\"S\":\"%016llx\"}", name,
                          (unsigned long long)prng_next(&p));
@@ -94,7 +94,7 @@ void stored_write_put(struct buffer *out, const struct scenario *s, uint32_t pla
     buffer_append_text(out, "\"}}}");
 }
 
-bool stored_may_try_again(int status, struct slice answer)
+bool preload_may_try_again(int status, struct slice answer)
 {
     static const char *const names[] = {"ProvisionedThroughputExceeded", "Throttling"};
     if (status != 400)

@@ -1,9 +1,9 @@
-/* holdings.c - what the items of the rate limiter's buckets hold, compared with what clients were
- * told.
+/* bucket_audit.c - what the items of the rate limiter's buckets hold, compared with what clients
+ * got.
  *
- * A look is a Scan of the limiter's table by a client of its own, every LOOK_MS. Sums are of all
- * buckets of a limit. Requests go on meanwhile: what the items have counted must lie between what
- * was admitted when the Scan began, and what can have been admitted when it ended.
+ * A scan is a Scan of the limiter's table by a client of its own, every SCAN_INTERVAL_MS. Sums are
+ * of all buckets of a limit. Requests go on meanwhile: what the items have counted must lie
+ * between what was admitted when the Scan began, and what can have been admitted when it ended.
  * Not counted: tokens that a shard has set aside for one that is to be made. */
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 #include "sim/limiter_page.h"
 
 enum {
-    LOOK_MS = 500,
+    SCAN_INTERVAL_MS = 500,
     SCAN_MS = 5000,
 };
 
@@ -24,7 +24,7 @@ struct bucket_sums {
     int64_t admitted; /* when the Scan began */
 };
 
-struct full_holdings {
+struct full_bucket_audit {
     struct http_client http;
     uint32_t place; /* of the limiter's table */
     bool looks;     /* a Scan is on its way */
@@ -50,7 +50,7 @@ static uint32_t limit_of(const struct scenario *s, const struct bucket_name *nam
 static void item_add(void *context, const struct limiter_item *item)
 {
     struct full *f = (struct full *)context;
-    struct full_holdings *h = f->holdings;
+    struct full_bucket_audit *h = f->bucket_audit;
     const uint32_t i = limit_of(f->scenario, &item->name);
     if (i == SCENARIO_LIMIT_NONE)
         return;
@@ -75,7 +75,7 @@ static void item_add(void *context, const struct limiter_item *item)
  * refilled since. */
 static int64_t minted_mtok(const struct full *f, uint32_t limit)
 {
-    const struct bucket_sums *sums = &f->holdings->sums[limit];
+    const struct bucket_sums *sums = &f->bucket_audit->sums[limit];
     const struct scenario_limit *l = &f->scenario->limits[limit];
     const int64_t passed_ns = clients_now_ns(f->clients) + NS_PER_MS;
     const int64_t each =
@@ -87,7 +87,7 @@ static int64_t minted_mtok(const struct full *f, uint32_t limit)
 /* How far the items' counts are from what clients can have taken. */
 static int64_t miscounted_mtok(const struct full *f, uint32_t limit)
 {
-    const struct bucket_sums *sums = &f->holdings->sums[limit];
+    const struct bucket_sums *sums = &f->bucket_audit->sums[limit];
     int64_t admitted, unknown;
     clients_acquired(f->clients, limit, &admitted, &unknown);
     return sums->taken < sums->admitted       ? sums->admitted - sums->taken
@@ -95,9 +95,9 @@ static int64_t miscounted_mtok(const struct full *f, uint32_t limit)
                                               : 0;
 }
 
-static void look_tell(struct full *f)
+static void scan_report(struct full *f)
 {
-    struct full_holdings *h = f->holdings;
+    struct full_bucket_audit *h = f->bucket_audit;
     struct measure_state state = {.refill_lag_ns = h->refill_lag_ns};
     for (uint32_t i = 0; i < f->scenario->limit_count; i++) {
         const struct bucket_sums *sums = &h->sums[i];
@@ -107,28 +107,28 @@ static void look_tell(struct full *f)
         state.shards = sums->shards > state.shards ? sums->shards : state.shards;
         h->items[i] = sums->items;
     }
-    measure_tell_state(f->measure, clients_now_ns(f->clients),
-                       scaling_number(f->scenario, h->place, 0), &state);
+    measure_report_state(f->measure, clients_now_ns(f->clients),
+                         scaling_number(f->scenario, h->place, 0), &state);
 }
 
-static void look_answered(void *context, int status, struct slice body)
+static void scan_answered(void *context, int status, struct slice body)
 {
     struct full *f = context;
-    struct full_holdings *h = f->holdings;
+    struct full_bucket_audit *h = f->bucket_audit;
     const bool good = status == 200 && limiter_page_read(body, item_add, f, &h->body);
     if (good && h->body.size > 0) {
         http_client_call(&h->http, "Scan", buffer_slice(&h->body), duration_ms(SCAN_MS),
-                         look_answered, f);
+                         scan_answered, f);
         return;
     }
     h->looks = false;
     if (good)
-        look_tell(f);
+        scan_report(f);
 }
 
-static void look_begin(struct full *f)
+static void scan_begin(struct full *f)
 {
-    struct full_holdings *h = f->holdings;
+    struct full_bucket_audit *h = f->bucket_audit;
     h->looks = true;
     h->begun = f->world.scheduler.now;
     h->refill_lag_ns = 0;
@@ -139,32 +139,32 @@ static void look_begin(struct full *f)
     }
     buffer_clear(&h->body);
     limiter_page_first(&h->body);
-    http_client_call(&h->http, "Scan", buffer_slice(&h->body), duration_ms(SCAN_MS), look_answered,
+    http_client_call(&h->http, "Scan", buffer_slice(&h->body), duration_ms(SCAN_MS), scan_answered,
                      f);
 }
 
-void holdings_window(struct full *f)
+void bucket_audit_window(struct full *f)
 {
-    const struct full_holdings *h = f->holdings;
+    const struct full_bucket_audit *h = f->bucket_audit;
     if (h != NULL && !h->looks &&
         (h->begun.ns == 0 ||
-         instant_since(f->world.scheduler.now, h->begun).ns >= duration_ms(LOOK_MS).ns))
-        look_begin(f);
+         instant_since(f->world.scheduler.now, h->begun).ns >= duration_ms(SCAN_INTERVAL_MS).ns))
+        scan_begin(f);
 }
 
 /* ---- life ---- */
 
-uint32_t holdings_clients(const struct scenario *s)
+uint32_t bucket_audit_clients(const struct scenario *s)
 {
     return s->limit_count > 0;
 }
 
-void holdings_init(struct full *f, uint64_t seed)
+void bucket_audit_init(struct full *f, uint64_t seed)
 {
     const struct scenario *s = f->scenario;
     if (s->limit_count == 0)
         return;
-    struct full_holdings *h = f->holdings = must_calloc(1, sizeof *h);
+    struct full_bucket_audit *h = f->bucket_audit = must_calloc(1, sizeof *h);
     const struct http_client_options http =
         world_http(&f->world, f->world.plan.clients - 1, seed + 1);
     while (h->place < s->table_count && strcmp(s->tables[h->place].name, LIMITER_TABLE) != 0)
@@ -173,9 +173,9 @@ void holdings_init(struct full *f, uint64_t seed)
     http_client_init(&h->http, &http);
 }
 
-void holdings_deinit(struct full *f)
+void bucket_audit_deinit(struct full *f)
 {
-    struct full_holdings *h = f->holdings;
+    struct full_bucket_audit *h = f->bucket_audit;
     if (h == NULL)
         return;
     http_client_deinit(&h->http);

@@ -1,4 +1,4 @@
-/* vending.c - the links between routers and the servers of global admission control.
+/* gac_links.c - the links between routers and the servers of global admission control.
  *
  * A link delivers frames in their order, each after one way on the network. */
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct model_message {
 };
 
 /* A link is known to the server by router and its life. */
-static uint64_t vending_link_id(const struct model_message *msg)
+static uint64_t model_links_link_id(const struct model_message *msg)
 {
     return (uint64_t)msg->router_life << 32 | (msg->router + 1);
 }
@@ -27,7 +27,7 @@ static void message_destroy(struct model_message *msg)
     free(msg);
 }
 
-void vending_destroy(struct model *m)
+void model_links_destroy(struct model *m)
 {
     while (!LIST_EMPTY(&m->messages))
         message_destroy(LIST_FIRST(&m->messages));
@@ -47,7 +47,7 @@ static bool message_is_lost(const struct model_message *msg)
            r->life != msg->router_life;
 }
 
-static void vending_deliver(void *context, uint64_t argument);
+static void model_links_deliver(void *context, uint64_t argument);
 
 static void message_send(struct model *m, struct model_message *msg)
 {
@@ -55,10 +55,10 @@ static void message_send(struct model *m, struct model_message *msg)
     LIST_INSERT_HEAD(&m->messages, msg, entry);
     if (!msg->answer)
         measure_gac_messages(m->measure, 1);
-    model_in(m, model_way_ns(m), vending_deliver, msg, 0);
+    model_in(m, model_way_ns(m), model_links_deliver, msg, 0);
 }
 
-static void vending_answer(struct model *m, struct model_message *msg)
+static void model_links_answer(struct model *m, struct model_message *msg)
 {
     struct buffer error = {0};
     struct model_message *back = must_calloc(1, sizeof *back);
@@ -67,7 +67,7 @@ static void vending_answer(struct model *m, struct model_message *msg)
     back->answer = true;
     /* A server that knows as many routers as it may refuses the frame. */
     bool taken =
-        gac_server_receive(m->servers[msg->server].server, model_now(m), vending_link_id(msg),
+        gac_server_receive(m->servers[msg->server].server, model_now(m), model_links_link_id(msg),
                            buffer_slice(&msg->frame), &back->frame, &error) == STATUS_OK;
     buffer_deinit(&error);
     if (!taken) {
@@ -78,7 +78,7 @@ static void vending_answer(struct model *m, struct model_message *msg)
     message_send(m, back);
 }
 
-static void vending_deliver(void *context, uint64_t argument)
+static void model_links_deliver(void *context, uint64_t argument)
 {
     struct model_message *msg = context;
     struct model *m = msg->model;
@@ -89,12 +89,12 @@ static void vending_deliver(void *context, uint64_t argument)
                                 buffer_slice(&msg->frame)) == STATUS_OK);
         router_pump(m, r);
     } else if (!message_is_lost(msg)) {
-        vending_answer(m, msg);
+        model_links_answer(m, msg);
     }
     message_destroy(msg);
 }
 
-void vending_send(struct model *m, struct model_router *r, uint32_t server, struct slice frame)
+void model_links_send(struct model *m, struct model_router *r, uint32_t server, struct slice frame)
 {
     struct model_message *msg = must_calloc(1, sizeof *msg);
     *msg = (struct model_message){.model = m,
@@ -108,7 +108,7 @@ void vending_send(struct model *m, struct model_router *r, uint32_t server, stru
 
 /* ---- servers come and go ---- */
 
-void vending_start(struct model *m, struct model_server *s)
+void model_links_start(struct model *m, struct model_server *s)
 {
     const struct gac_server_options options = {
         .config = m->config,
@@ -128,7 +128,7 @@ void vending_start(struct model *m, struct model_server *s)
     }
 }
 
-void vending_stop(struct model *m, struct model_server *s)
+void model_links_stop(struct model *m, struct model_server *s)
 {
     if (s->down)
         return;
@@ -146,13 +146,13 @@ void vending_stop(struct model *m, struct model_server *s)
 }
 
 /* Nobody is told: a cut shows only by silence. */
-void vending_cut(struct model *m, struct model_server *s, bool cut)
+void model_links_cut(struct model *m, struct model_server *s, bool cut)
 {
     (void)m;
     s->cut = cut;
 }
 
-void vending_link(struct model *m, struct model_router *r)
+void model_links_link(struct model *m, struct model_router *r)
 {
     for (uint32_t i = 1; i <= m->server_count; i++) {
         if (!m->servers[i].down && m->servers[i].server != NULL)
@@ -160,11 +160,11 @@ void vending_link(struct model *m, struct model_router *r)
     }
 }
 
-void vending_unlink(struct model *m, struct model_router *r)
+void model_links_unlink(struct model *m, struct model_router *r)
 {
     const struct model_message link = {.router = r->number, .router_life = r->life};
     for (uint32_t i = 1; i <= m->server_count; i++) {
         if (!m->servers[i].down && !m->servers[i].cut)
-            gac_server_link_closed(m->servers[i].server, vending_link_id(&link));
+            gac_server_link_closed(m->servers[i].server, model_links_link_id(&link));
     }
 }

@@ -1,5 +1,5 @@
-/* sizes.c - the sizes of stored items, where they matter: a write is charged for the larger of the
- * new and the old item, a delete for the old one.
+/* item_sizes.c - the sizes of stored items, where they matter: a write is charged for the larger
+ * of the new and the old item, a delete for the old one.
  *
  * Where all items of a workload have one size, nothing is kept. */
 #include "lab/admission/model_internal.h"
