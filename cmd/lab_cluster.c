@@ -175,7 +175,7 @@ struct arguments {
     int count;
 };
 
-static void argue(struct arguments *a, const char *name, const char *value)
+static void arguments_add(struct arguments *a, const char *name, const char *value)
 {
     must(a->count + 2 <= ARGUMENTS_MAX);
     a->list[a->count++] = name;
@@ -188,7 +188,7 @@ static void argue_policies(struct arguments *a, const struct policies *policies)
     const char *last = NULL;
     for (uint32_t i = 0; policies != NULL && i < policies->count; i++) {
         if (policies->entries[i].file != last)
-            argue(a, "--policy", policies->entries[i].file);
+            arguments_add(a, "--policy", policies->entries[i].file);
         last = policies->entries[i].file;
     }
 }
@@ -233,18 +233,18 @@ bool lab_daemon_start(const struct lab_cluster *c, struct lab_daemon *d, struct 
     snprintf(data, sizeof data, "%s/data-%u", c->directory, d->number);
     snprintf(settings, sizeof settings, "%s/settings", c->directory);
     argue_policies(&a, c->scenario->cluster.config.policies);
-    argue(&a, "--config", settings);
-    argue(&a, "--id", id);
-    argue(&a, "--listen", listen);
-    argue(&a, "--faults", faults);
+    arguments_add(&a, "--config", settings);
+    arguments_add(&a, "--id", id);
+    arguments_add(&a, "--listen", listen);
+    arguments_add(&a, "--faults", faults);
     if (d->kind != LAB_GAC)
-        argue(&a, "--peers", (const char *)peers.data);
+        arguments_add(&a, "--peers", (const char *)peers.data);
     if (d->kind != LAB_NODE && c->scenario->cluster.gac > 0)
-        argue(&a, "--gac", (const char *)servers.data);
+        arguments_add(&a, "--gac", (const char *)servers.data);
     if (d->kind == LAB_NODE)
-        argue(&a, "--data", data);
+        arguments_add(&a, "--data", data);
     if (d->kind == LAB_ROUTER)
-        argue(&a, "--admin", admin);
+        arguments_add(&a, "--admin", admin);
     pid_t parent = getpid(), pid = fork();
     if (pid == 0)
         daemon_become(c, d, &a, parent);

@@ -337,8 +337,8 @@ static bool recordings_add(struct recordings *r, const char *word)
     return true;
 }
 
-/* The words before the scenario. The first word is a recording of any kind. The last of several is the
- * scenario, unless it is a recording. */
+/* The words before the scenario. The first word is a recording of any kind. The last of several is
+ * the scenario, unless it is a recording. */
 static bool recordings_take(struct recordings *r, const struct lab_arguments *a,
                             const char **scenario)
 {
@@ -405,7 +405,7 @@ static void print_recorded(const struct recordings *all, const struct recorded *
     fflush(stdout);
 }
 
-static int replay(struct lab_arguments *a)
+static int replay_run(struct lab_arguments *a)
 {
     char duration[32];
     const char *scenario;
@@ -453,7 +453,7 @@ int lab_replay_command(int argc, char **argv)
         return code;
     if (a.word_count < 1)
         return usage_wrong("weir lab replay", "needs a recording");
-    return replay(&a);
+    return replay_run(&a);
 }
 
 /* ---- the suite ---- */

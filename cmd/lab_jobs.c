@@ -141,7 +141,7 @@ static void start_all(struct running *r)
     }
 }
 
-static void reap(struct running *r)
+static void running_reap(struct running *r)
 {
     int how;
     for (pid_t pid; (pid = waitpid(-1, &how, WNOHANG)) > 0;) {
@@ -198,7 +198,7 @@ static void wait_for_news(struct running *r, const sigset_t *signals)
         r->stopped = true;
         end_workers(r);
     }
-    reap(r);
+    running_reap(r);
     if (r->failed)
         end_workers(r);
     if (r->options->progress)

@@ -320,7 +320,7 @@ static bool nodes_idle(const struct local *l)
     return idle;
 }
 
-static struct instant deadline(const struct local *l)
+static struct instant local_deadline(const struct local *l)
 {
     struct instant t =
         instant_earlier(router_server_deadline(l->router), request_record_deadline(l->record));
@@ -331,7 +331,7 @@ static struct instant deadline(const struct local *l)
 
 static enum status local_turn(struct local *l, struct instant until)
 {
-    enum status status = loop_turn(l->loop, instant_earlier(until, deadline(l)));
+    enum status status = loop_turn(l->loop, instant_earlier(until, local_deadline(l)));
     router_server_turn(l->router);
     local_pump(l);
     request_record_turn(l->record);

@@ -57,7 +57,7 @@ static int64_t wall_ns(void)
 static struct sim *running;
 static uint64_t running_seed;
 
-static void tell(const void *bytes, size_t size)
+static void job_report(const void *bytes, size_t size)
 {
     ssize_t written = write(STDERR_FILENO, bytes, size);
     (void)written;
@@ -76,10 +76,10 @@ static void tell_and_die(int number)
                         number == SIGPROF   ? "does not end"
                         : number == SIGSEGV ? "touched memory it must not"
                                             : "aborted");
-    tell(line, (size_t)size);
+    job_report(line, (size_t)size);
     if (running != NULL)
         sim_describe(running, &text);
-    tell(text.data, text.size);
+    job_report(text.data, text.size);
     _exit(3);
 }
 

@@ -174,7 +174,7 @@ static uint64_t next_shifting(const struct load_keys *k, struct prng *random, in
 
 /* A permutation of the numbers below 2^bits, repeated until the number is a key: a permutation of the
  * keys. Each step (times an odd number, xor with a shift to the right) can be undone. */
-static uint64_t scramble(const struct load_keys *k, uint64_t rank)
+static uint64_t rank_scramble(const struct load_keys *k, uint64_t rank)
 {
     uint64_t mask = (UINT64_C(1) << k->bits) - 1;
     int shift = (k->bits + 1) / 2;
@@ -196,7 +196,7 @@ uint64_t load_keys_next(struct load_keys *k, struct prng *random, int64_t now_ns
     case LOAD_KEYS_ZIPF:
         return zipf_next(&k->zipf, random);
     case LOAD_KEYS_SCRAMBLED_ZIPF:
-        return scramble(k, zipf_next(&k->zipf, random));
+        return rank_scramble(k, zipf_next(&k->zipf, random));
     case LOAD_KEYS_LATEST:
         return k->count + k->inserted - 1 - zipf_next(&k->zipf, random);
     case LOAD_KEYS_HOTSPOT:

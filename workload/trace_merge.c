@@ -94,7 +94,7 @@ void trace_merge_close(struct trace_merge *m)
 }
 
 /* NULL: all are over. Of equal times the part that was named first. */
-static struct trace_merge_part *earliest(struct trace_merge *m)
+static struct trace_merge_part *part_earliest(struct trace_merge *m)
 {
     struct trace_merge_part *found = NULL;
     for (uint32_t i = 0; i < m->count; i++) {
@@ -109,7 +109,7 @@ static struct trace_merge_part *earliest(struct trace_merge *m)
 
 bool trace_merge_next(struct trace_merge *m, struct trace_record *out)
 {
-    struct trace_merge_part *p = m->error.size > 0 ? NULL : earliest(m);
+    struct trace_merge_part *p = m->error.size > 0 ? NULL : part_earliest(m);
     if (p == NULL)
         return false;
     uint32_t part = (uint32_t)(p - m->parts);

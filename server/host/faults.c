@@ -18,7 +18,7 @@ static const char usage[] =
     "cut KIND ID in|out|both; delay KIND ID MS; heal; disk slow MS | fail | full | ok; "
     "processor slow US; skew MS; drift PPM; status";
 
-static size_t split(struct slice line, struct slice words[WORDS_MAX])
+static size_t text_split(struct slice line, struct slice words[WORDS_MAX])
 {
     size_t count = 0, at = 0;
     while (at < line.size && count < WORDS_MAX) {
@@ -130,7 +130,7 @@ enum status fault_command_parse(struct slice line, struct fault_command *out, st
 {
     struct slice words[WORDS_MAX];
     *out = (struct fault_command){0};
-    size_t count = line.size <= FAULTS_LINE_SIZE_MAX ? split(line, words) : 0;
+    size_t count = line.size <= FAULTS_LINE_SIZE_MAX ? text_split(line, words) : 0;
     const struct verb *v = count > 0 ? find_verb(words, count) : NULL;
     const char *wrong = v == NULL ? usage : parse_arguments(v, words, out);
     if (wrong != NULL)
@@ -141,7 +141,7 @@ enum status fault_command_parse(struct slice line, struct fault_command *out, st
 
 /* ---- doing it ---- */
 
-static void describe(struct loop *l, struct transport *t, struct buffer *out)
+static void fault_describe(struct loop *l, struct transport *t, struct buffer *out)
 {
     static const char *const cuts[] = {"", " cut in", " cut out", " cut both"};
     const struct loop_faults *f = loop_faults(l);
@@ -238,7 +238,7 @@ void fault_command_apply(const struct fault_command *c, struct loop *l, struct t
         break;
     case FAULT_STATUS:
         buffer_append_text(answer, ":");
-        describe(l, t, answer);
+        fault_describe(l, t, answer);
         break;
     case FAULT_HELP:
         buffer_append_format(answer, ": %s", usage);

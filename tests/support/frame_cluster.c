@@ -49,7 +49,7 @@ struct frame_cluster {
     bool lied; /* a tampered frame came from a node */
 };
 
-static struct slice encoded(const struct buffer *b)
+static struct slice frame_encoded(const struct buffer *b)
 {
     return slice_make(b->data + LENGTH_SIZE, b->size - LENGTH_SIZE);
 }
@@ -158,21 +158,21 @@ static void request_answered(void *context, uint32_t node, const struct reply *r
         return;
     reply_encode(&frame, r);
     buffer_clear(&w->answered);
-    buffer_append_slice(&w->answered, encoded(&frame));
+    buffer_append_slice(&w->answered, frame_encoded(&frame));
     must(reply_decode(buffer_slice(&w->answered), &w->answer) == STATUS_OK);
     w->has_answer = true;
     buffer_deinit(&frame);
 }
 
 /* Asks this node. False: there was no answer within a second. */
-static bool ask(struct frame_cluster *w, uint32_t node, struct request *r)
+static bool cluster_ask(struct frame_cluster *w, uint32_t node, struct request *r)
 {
     struct buffer frame = {0};
     r->id = ++w->next_id;
     w->has_answer = false;
     request_encode(&frame, r);
     must(!node_process_is_up(w->world.nodes[node]) ||
-         node_process_receive(w->world.nodes[node], PEER_ROUTER, ROUTER, encoded(&frame)));
+         node_process_receive(w->world.nodes[node], PEER_ROUTER, ROUTER, frame_encoded(&frame)));
     buffer_deinit(&frame);
     int64_t ms = 0;
     do
@@ -187,7 +187,8 @@ static bool ask_any(struct frame_cluster *w, struct request *r)
     struct instant end = instant_add(w->world.scheduler.now, duration_ms(AVAILABLE_MS));
     for (uint32_t node = 1; instant_before(w->world.scheduler.now, end);
          node = node % FRAME_CLUSTER_NODES + 1) {
-        if (ask(w, node, r) && (w->answer.code == REPLY_OK || w->answer.code == REPLY_THROTTLED))
+        if (cluster_ask(w, node, r) &&
+            (w->answer.code == REPLY_OK || w->answer.code == REPLY_THROTTLED))
             return true;
         frame_cluster_pass(w, 1);
     }
@@ -199,7 +200,7 @@ enum reply_code frame_cluster_ask(struct frame_cluster *w, struct request *r, st
     struct instant end = instant_add(w->world.scheduler.now, duration_ms(AVAILABLE_MS));
     for (uint32_t node = 1; instant_before(w->world.scheduler.now, end);
          node = node % FRAME_CLUSTER_NODES + 1) {
-        if (!ask(w, node, r) || w->answer.code == REPLY_NOT_LEADER)
+        if (!cluster_ask(w, node, r) || w->answer.code == REPLY_NOT_LEADER)
             continue;
         if (body != NULL)
             *body = reply_bytes(&w->answer);
@@ -211,7 +212,7 @@ enum reply_code frame_cluster_ask(struct frame_cluster *w, struct request *r, st
 enum reply_code frame_cluster_ask_node(struct frame_cluster *w, uint32_t node, struct request *r,
                                        struct slice *body)
 {
-    if (!ask(w, node, r))
+    if (!cluster_ask(w, node, r))
         return REPLY_UNKNOWN;
     if (body != NULL)
         *body = reply_bytes(&w->answer);
@@ -522,7 +523,7 @@ bool frame_cluster_answers(struct frame_cluster *w, int64_t ms)
     struct request r = {.op = REQUEST_TABLE_LIST, .list.names_max = 1};
     for (uint32_t node = 1; instant_before(w->world.scheduler.now, end);
          node = node % FRAME_CLUSTER_NODES + 1) {
-        if (ask(w, node, &r) && w->answer.code == REPLY_OK)
+        if (cluster_ask(w, node, &r) && w->answer.code == REPLY_OK)
             return true;
     }
     return false;
@@ -565,7 +566,7 @@ void frame_cluster_destroy(struct frame_cluster *w)
 
 /* ---- tampering ---- */
 
-static size_t place(struct prng *p, const struct buffer *b)
+static size_t frame_draw_place(struct prng *p, const struct buffer *b)
 {
     return b->size == 0 ? 0 : (size_t)prng_below(p, b->size);
 }
@@ -577,12 +578,12 @@ static void write_number(struct prng *p, struct buffer *b)
                                        UINT32_MAX, INT64_MAX, UINT64_MAX, UINT64_MAX - 1,
                                        1 << 20,    7,         4096};
     uint64_t number = numbers[prng_below(p, sizeof numbers / sizeof numbers[0])];
-    size_t at = place(p, b), size = (size_t)1 << prng_below(p, 4);
+    size_t at = frame_draw_place(p, b), size = (size_t)1 << prng_below(p, 4);
     if (at + size <= b->size)
         memcpy(b->data + at, &number, size);
 }
 
-static void insert(struct buffer *b, size_t at, struct slice bytes)
+static void frame_insert(struct buffer *b, size_t at, struct slice bytes)
 {
     struct buffer all = {0};
     buffer_append(&all, b->data, at);
@@ -592,12 +593,12 @@ static void insert(struct buffer *b, size_t at, struct slice bytes)
     *b = all;
 }
 
-static void splice(const struct frame_cluster *w, struct prng *p, struct buffer *b)
+static void frame_splice(const struct frame_cluster *w, struct prng *p, struct buffer *b)
 {
     struct slice other = frame_cluster_frame(w, prng_below(p, frame_cluster_recorded(w)));
     if (other.size == 0 || b->size == 0)
         return;
-    size_t from = (size_t)prng_below(p, other.size), at = place(p, b);
+    size_t from = (size_t)prng_below(p, other.size), at = frame_draw_place(p, b);
     size_t most = other.size - from < b->size - at ? other.size - from : b->size - at;
     memcpy(b->data + at, other.data + from, most < 64 ? most : 64);
 }
@@ -606,7 +607,7 @@ void frame_cluster_mutate(const struct frame_cluster *w, struct prng *p, struct 
 {
     uint64_t times = prng_below(p, 4);
     for (uint64_t i = 0; i < times && b->size > 0; i++) {
-        size_t at = place(p, b);
+        size_t at = frame_draw_place(p, b);
         switch (prng_below(p, 8)) {
         case 0:
         case 1:
@@ -623,10 +624,10 @@ void frame_cluster_mutate(const struct frame_cluster *w, struct prng *p, struct 
             b->size = at + 1;
             break;
         case 6:
-            splice(w, p, b);
+            frame_splice(w, p, b);
             break;
         default:
-            insert(b, at, slice_make(b->data + at, b->size - at < 16 ? b->size - at : 16));
+            frame_insert(b, at, slice_make(b->data + at, b->size - at < 16 ? b->size - at : 16));
         }
     }
 }

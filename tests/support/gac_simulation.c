@@ -45,7 +45,7 @@ static void after_router(struct gac_simulation *w, uint32_t router);
 
 /* ---- messages ---- */
 
-static void deliver(void *context, uint64_t argument)
+static void frame_deliver(void *context, uint64_t argument)
 {
     (void)argument;
     struct frame *f = context;
@@ -64,7 +64,7 @@ static void deliver(void *context, uint64_t argument)
         int64_t at = w->scheduler.now.ns + w->options.delay_ns / 2 +
                      (int64_t)prng_below(&w->prng, (uint64_t)w->options.delay_ns + 1);
         link->last_ns[1] = at > link->last_ns[1] ? at : link->last_ns[1];
-        scheduler_at(&w->scheduler, (struct instant){link->last_ns[1]}, deliver, back, 0);
+        scheduler_at(&w->scheduler, (struct instant){link->last_ns[1]}, frame_deliver, back, 0);
         buffer_deinit(&error);
     } else if (arrives) {
         must(gac_client_receive(r->client, router_now(w, f->router), f->server,
@@ -97,7 +97,7 @@ static void send_frames(struct gac_simulation *w, uint32_t router)
         int64_t at = w->scheduler.now.ns + w->options.delay_ns / 2 +
                      (int64_t)prng_below(&w->prng, (uint64_t)w->options.delay_ns + 1);
         link->last_ns[0] = at > link->last_ns[0] ? at : link->last_ns[0];
-        scheduler_at(&w->scheduler, (struct instant){link->last_ns[0]}, deliver, f, 0);
+        scheduler_at(&w->scheduler, (struct instant){link->last_ns[0]}, frame_deliver, f, 0);
     }
 }
 
@@ -114,7 +114,7 @@ static void count_admitted(struct gac_simulation *w, struct gac_simulation_route
         w->over_mcu = -w->ideal.balance;
 }
 
-static enum gac_verdict take(struct gac_simulation *w, uint32_t router, int64_t cost)
+static enum gac_verdict tokens_take(struct gac_simulation *w, uint32_t router, int64_t cost)
 {
     struct gac_limit limit = {
         .key = key, .policy = w->options.policy, .rate = w->options.units * 1000, .version = 1};
@@ -126,7 +126,7 @@ static enum gac_verdict take(struct gac_simulation *w, uint32_t router, int64_t 
     return verdict;
 }
 
-static void refuse(struct gac_simulation *w, struct gac_simulation_router *r)
+static void request_refuse(struct gac_simulation *w, struct gac_simulation_router *r)
 {
     r->refused++;
     w->refused++;
@@ -144,7 +144,7 @@ static void try_again(struct gac_simulation *w, uint32_t router)
 {
     struct gac_simulation_router *r = &w->routers[router];
     while (r->waiting > 0 && r->changes != gac_client_changes(r->client)) {
-        enum gac_verdict verdict = take(w, router, r->costs[0]);
+        enum gac_verdict verdict = tokens_take(w, router, r->costs[0]);
         if (verdict == GAC_WAIT) {
             r->changes = gac_client_changes(r->client);
             return;
@@ -152,21 +152,21 @@ static void try_again(struct gac_simulation *w, uint32_t router)
         if (verdict == GAC_TAKEN)
             count_admitted(w, r, r->costs[0]);
         else
-            refuse(w, r);
+            request_refuse(w, r);
         drop_first(r);
     }
     r->changes = gac_client_changes(r->client);
 }
 
-static void expire(struct gac_simulation *w, struct gac_simulation_router *r)
+static void waiting_expire(struct gac_simulation *w, struct gac_simulation_router *r)
 {
     while (r->waiting > 0 && !instant_before(w->scheduler.now, r->until[0])) {
-        refuse(w, r);
+        request_refuse(w, r);
         drop_first(r);
     }
 }
 
-static void tick(void *context, uint64_t argument)
+static void router_tick(void *context, uint64_t argument)
 {
     struct gac_simulation *w = context;
     uint32_t router = (uint32_t)(argument & 0xff);
@@ -182,7 +182,7 @@ static void tick(void *context, uint64_t argument)
 static void after_router(struct gac_simulation *w, uint32_t router)
 {
     struct gac_simulation_router *r = &w->routers[router];
-    expire(w, r);
+    waiting_expire(w, r);
     try_again(w, router);
     send_frames(w, router);
     int64_t left = gac_client_deadline(r->client).ns - router_now(w, router).ns;
@@ -193,10 +193,10 @@ static void after_router(struct gac_simulation *w, uint32_t router)
     if (!instant_before(at, r->tick_at))
         return;
     r->tick_at = at;
-    scheduler_at(&w->scheduler, at, tick, w, r->life << 8 | router);
+    scheduler_at(&w->scheduler, at, router_tick, w, r->life << 8 | router);
 }
 
-static void arrive(void *context, uint64_t argument);
+static void request_arrive(void *context, uint64_t argument);
 
 static void next_arrival(struct gac_simulation *w, uint32_t router)
 {
@@ -205,10 +205,11 @@ static void next_arrival(struct gac_simulation *w, uint32_t router)
         return;
     double unit = (double)(prng_below(&w->prng, 1 << 30) + 1) / (1 << 30);
     int64_t ns = (int64_t)(-__builtin_log(unit) * 1e12 / (double)r->per_second);
-    scheduler_in(&w->scheduler, (struct duration){ns}, arrive, w, (uint64_t)r->flow << 8 | router);
+    scheduler_in(&w->scheduler, (struct duration){ns}, request_arrive, w,
+                 (uint64_t)r->flow << 8 | router);
 }
 
-static void arrive(void *context, uint64_t argument)
+static void request_arrive(void *context, uint64_t argument)
 {
     struct gac_simulation *w = context;
     uint32_t router = (uint32_t)(argument & 0xff);
@@ -220,11 +221,11 @@ static void arrive(void *context, uint64_t argument)
     w->offered++;
     bool dear = w->options.dear_every > 0 && w->offered % w->options.dear_every == 0;
     int64_t cost = dear ? w->options.dear_mcu : GAC_SIMULATION_COST;
-    enum gac_verdict verdict = r->waiting > 0 ? GAC_WAIT : take(w, router, cost);
+    enum gac_verdict verdict = r->waiting > 0 ? GAC_WAIT : tokens_take(w, router, cost);
     if (verdict == GAC_TAKEN) {
         count_admitted(w, r, cost);
     } else if (verdict == GAC_REFUSED) {
-        refuse(w, r);
+        request_refuse(w, r);
     } else {
         if (r->waiting == r->waiting_capacity) {
             r->waiting_capacity = r->waiting_capacity == 0 ? 64 : r->waiting_capacity * 2;
@@ -250,7 +251,7 @@ void gac_simulation_load(struct gac_simulation *w, uint32_t router, int64_t per_
 
 /* ---- faults ---- */
 
-static void connect(struct gac_simulation *w, uint32_t router, uint32_t server)
+static void link_connect(struct gac_simulation *w, uint32_t router, uint32_t server)
 {
     struct gac_simulation_router *r = &w->routers[router];
     if (r->client == NULL || w->servers[server].server == NULL)
@@ -282,7 +283,7 @@ void gac_simulation_start_server(struct gac_simulation *w, uint32_t server)
     s->life++;
     s->server = gac_server_create(&options);
     for (uint32_t i = 0; i < w->options.routers; i++)
-        connect(w, i, server);
+        link_connect(w, i, server);
 }
 
 void gac_simulation_crash_router(struct gac_simulation *w, uint32_t router)
@@ -310,7 +311,7 @@ void gac_simulation_start_router(struct gac_simulation *w, uint32_t router)
     r->client = gac_client_create(&options);
     r->changes = 0;
     for (uint32_t s = 1; s <= w->options.servers; s++)
-        connect(w, router, s);
+        link_connect(w, router, s);
     after_router(w, router);
     next_arrival(w, router);
 }
@@ -333,7 +334,7 @@ void gac_simulation_cut(struct gac_simulation *w, uint32_t router, uint32_t serv
         scheduler_in(&w->scheduler, duration_ms(DOWN_AFTER_MS), notice_cut, w,
                      (uint64_t)router << 8 | server);
     else if (w->links[router][server].life == 0)
-        connect(w, router, server);
+        link_connect(w, router, server);
 }
 
 int64_t gac_simulation_held(const struct gac_simulation *w)
@@ -408,7 +409,7 @@ void gac_simulation_deinit(struct gac_simulation *w)
         w->servers[s].server = NULL;
     }
     for (size_t i = 0; i < w->scheduler.capacity; i++) {
-        if (w->scheduler.events[i].run != deliver)
+        if (w->scheduler.events[i].run != frame_deliver)
             continue;
         struct frame *f = w->scheduler.events[i].context;
         buffer_deinit(&f->bytes);

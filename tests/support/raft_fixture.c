@@ -37,8 +37,9 @@ uint64_t raft_fixture_member(const struct raft_fixture *w, uint32_t node)
 
 /* ---- messages ---- */
 
-static struct raft_fixture_message *
-post(struct raft_fixture *w, enum raft_fixture_message_kind kind, uint32_t from, uint32_t to)
+static struct raft_fixture_message *message_post(struct raft_fixture *w,
+                                                 enum raft_fixture_message_kind kind, uint32_t from,
+                                                 uint32_t to)
 {
     if (w->bag_count == w->bag_capacity) {
         w->bag_capacity = w->bag_capacity == 0 ? 64 : w->bag_capacity * 2;
@@ -59,7 +60,7 @@ post(struct raft_fixture *w, enum raft_fixture_message_kind kind, uint32_t from,
 static void end_snapshot(struct raft_fixture *w, const struct raft_fixture_node *n, uint32_t to,
                          uint64_t member, uint64_t index)
 {
-    struct raft_fixture_message *m = post(w, RAFT_FIXTURE_SNAPSHOT_END, n->id, to);
+    struct raft_fixture_message *m = message_post(w, RAFT_FIXTURE_SNAPSHOT_END, n->id, to);
     m->to_member = member;
     m->index = index;
 }
@@ -91,7 +92,7 @@ static void open_raft(struct raft_fixture *w, struct raft_fixture_node *n)
     n->installing = false;
 }
 
-static void replay(struct raft_fixture *w, struct raft_fixture_node *n)
+static void node_replay(struct raft_fixture *w, struct raft_fixture_node *n)
 {
     raft_replay_hard_state(n->raft, n->row.term, n->row.vote);
     for (size_t i = 0; i < n->record_count; i++) {
@@ -112,7 +113,7 @@ static void replay(struct raft_fixture *w, struct raft_fixture_node *n)
     }
 }
 
-static void start(struct raft_fixture *w, uint32_t node, bool fresh)
+static void node_start_replica(struct raft_fixture *w, uint32_t node, bool fresh)
 {
     struct raft_fixture_node *n = &w->nodes[node];
     must(!n->up);
@@ -134,17 +135,17 @@ static void start(struct raft_fixture *w, uint32_t node, bool fresh)
     if (!n->row.hosted)
         return;
     open_raft(w, n);
-    replay(w, n);
+    node_replay(w, n);
     raft_start(n->raft, now, fresh ? now : instant_add(now, w->options.support), true);
     raft_fixture_turn(w, node);
 }
 
 void raft_fixture_start(struct raft_fixture *w, uint32_t node)
 {
-    start(w, node, false);
+    node_start_replica(w, node, false);
 }
 
-static void shut(struct raft_fixture_node *n)
+static void node_shut(struct raft_fixture_node *n)
 {
     raft_destroy(n->raft);
     n->raft = NULL;
@@ -171,7 +172,7 @@ void raft_fixture_crash(struct raft_fixture *w, uint32_t node, uint32_t kept)
         n->record_count--;
     n->next_lsn = n->durable_lsn = durable;
     n->submitted_lsn = 0;
-    shut(n);
+    node_shut(n);
     trace_add(&w->trace, (struct instant){w->now}, 1, node, (int64_t)durable);
 }
 
@@ -190,7 +191,7 @@ struct raft_fixture *raft_fixture_create(const struct raft_fixture_options *opti
         n->row.base.members = w->first;
         n->row.hosted = i <= options->voters;
         n->row.generation = n->row.hosted;
-        start(w, i, true);
+        node_start_replica(w, i, true);
     }
     return w;
 }
@@ -200,7 +201,7 @@ void raft_fixture_destroy(struct raft_fixture *w)
     for (uint32_t i = 1; i <= w->options.nodes; i++) {
         struct raft_fixture_node *n = &w->nodes[i];
         if (n->up)
-            shut(n);
+            node_shut(n);
         raft_outbox_deinit(&n->outbox);
         free(n->records);
     }
@@ -277,7 +278,7 @@ static void take_writes(struct raft_fixture_node *n)
         append_entry(n, i);
 }
 
-static void submit(struct raft_fixture *w, struct raft_fixture_node *n)
+static void node_submit(struct raft_fixture *w, struct raft_fixture_node *n)
 {
     if (!w->options.automatic || n->submitted_lsn != 0 || n->next_lsn == n->durable_lsn)
         return;
@@ -304,7 +305,7 @@ void raft_fixture_sync(struct raft_fixture *w, uint32_t node)
     raft_fixture_sync_to(w, node, w->nodes[node].next_lsn);
 }
 
-static void trim(struct raft_fixture_node *n, uint64_t lsn)
+static void node_trim(struct raft_fixture_node *n, uint64_t lsn)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n->record_count; i++) {
@@ -332,7 +333,7 @@ void raft_fixture_checkpoint(struct raft_fixture *w, uint32_t node, bool compact
     if (!n->installing) /* during an installation the hash belongs to neither state */
         n->row.hash = n->hash;
     uint64_t pinned = raft_pinned_lsn(n->raft);
-    trim(n, pinned < n->durable_lsn ? pinned : n->durable_lsn);
+    node_trim(n, pinned < n->durable_lsn ? pinned : n->durable_lsn);
     if (compact)
         raft_compact(n->raft, applied);
     w->counts.compactions += compact;
@@ -373,14 +374,14 @@ static void post_raft(struct raft_fixture *w, struct raft_fixture_node *n,
     if (to == 0 || to > w->options.nodes || to == n->id ||
         (w->options.automatic && is_lost(w, n->id, to)))
         return;
-    struct raft_fixture_message *m = post(w, RAFT_FIXTURE_RAFT, n->id, to);
+    struct raft_fixture_message *m = message_post(w, RAFT_FIXTURE_RAFT, n->id, to);
     raft_message_encode(&m->bytes, message);
     m->shape = *message;
     m->shape.entries = NULL;
     if (w->duplicate_percent > 0 && prng_below(&w->prng, 100) < w->duplicate_percent) {
         struct raft_fixture_message copy;
         copy_message(w, m, &copy);
-        struct raft_fixture_message *again = post(w, RAFT_FIXTURE_RAFT, n->id, to);
+        struct raft_fixture_message *again = message_post(w, RAFT_FIXTURE_RAFT, n->id, to);
         copy.at = again->at;
         copy.sequence = again->sequence;
         *again = copy;
@@ -394,7 +395,7 @@ void raft_fixture_post_beat(struct raft_fixture *w, struct raft_fixture_node *n,
         liveness_beat(&n->liveness, raft_fixture_local(w, n), to, heartbeat);
     if (is_lost(w, n->id, to))
         return;
-    struct raft_fixture_message *m = post(w, RAFT_FIXTURE_BEAT, n->id, to);
+    struct raft_fixture_message *m = message_post(w, RAFT_FIXTURE_BEAT, n->id, to);
     liveness_beat_encode(&m->bytes, &beat);
     if (!w->options.automatic)
         raft_fixture_deliver(w, w->bag_count - 1);
@@ -408,8 +409,8 @@ void raft_fixture_drop(struct raft_fixture *w, size_t at)
     memmove(&w->bag[at], &w->bag[at + 1], (w->bag_count - at) * sizeof *w->bag);
 }
 
-static void hear(struct raft_fixture *w, struct raft_fixture_node *n,
-                 const struct raft_fixture_message *m)
+static void raft_hear(struct raft_fixture *w, struct raft_fixture_node *n,
+                      const struct raft_fixture_message *m)
 {
     struct reader r = {buffer_slice(&m->bytes), false};
     struct liveness_beat beat;
@@ -474,7 +475,7 @@ void raft_fixture_install(struct raft_fixture *w, uint32_t node)
     raft_fixture_turn(w, node);
 }
 
-static void deliver(struct raft_fixture *w, const struct raft_fixture_message *m)
+static void message_deliver(struct raft_fixture *w, const struct raft_fixture_message *m)
 {
     struct raft_fixture_node *n = &w->nodes[m->to];
     if (m->kind == RAFT_FIXTURE_SNAPSHOT) {
@@ -484,7 +485,7 @@ static void deliver(struct raft_fixture *w, const struct raft_fixture_message *m
     if (!n->up)
         return;
     if (m->kind == RAFT_FIXTURE_BEAT) {
-        hear(w, n, m);
+        raft_hear(w, n, m);
         return;
     }
     struct instant now = raft_fixture_local(w, n);
@@ -515,7 +516,7 @@ void raft_fixture_deliver(struct raft_fixture *w, size_t at)
     struct raft_fixture_message m = w->bag[at];
     w->bag_count--;
     memmove(&w->bag[at], &w->bag[at + 1], (w->bag_count - at) * sizeof *w->bag);
-    deliver(w, &m);
+    message_deliver(w, &m);
     buffer_deinit(&m.bytes);
 }
 
@@ -524,13 +525,13 @@ void raft_fixture_deliver_copy(struct raft_fixture *w, size_t at)
     must(at < w->bag_count);
     struct raft_fixture_message m;
     copy_message(w, &w->bag[at], &m);
-    deliver(w, &m);
+    message_deliver(w, &m);
     buffer_deinit(&m.bytes);
 }
 
 /* ---- the end of an event ---- */
 
-static void send(struct raft_fixture *w, struct raft_fixture_node *n)
+static void node_send(struct raft_fixture *w, struct raft_fixture_node *n)
 {
     for (size_t i = 0; i < n->outbox.count; i++)
         post_raft(w, n, &n->outbox.messages[i]);
@@ -547,7 +548,7 @@ static void stream_snapshots(struct raft_fixture *w, struct raft_fixture_node *n
             end_snapshot(w, n, n->id, member, 0); /* the sender notices later */
             continue;
         }
-        struct raft_fixture_message *m = post(w, RAFT_FIXTURE_SNAPSHOT, n->id, to);
+        struct raft_fixture_message *m = message_post(w, RAFT_FIXTURE_SNAPSHOT, n->id, to);
         m->to_member = member;
         m->row.hash = n->hash;
         m->row.base = (struct raft_base){n->applied, raft_term_at(n->raft, n->applied),
@@ -561,10 +562,10 @@ void raft_fixture_turn(struct raft_fixture *w, uint32_t node)
     struct raft_fixture_node *n = &w->nodes[node];
     struct instant now = raft_fixture_local(w, n);
     take_writes(n);
-    send(w, n);
+    node_send(w, n);
     raft_flush(n->raft, now);
     take_writes(n);
-    send(w, n);
+    node_send(w, n);
     const struct raft_entry *e;
     while ((e = raft_next_committed(n->raft)) != NULL) {
         raft_fixture_check_applied(w, n, e);
@@ -574,7 +575,7 @@ void raft_fixture_turn(struct raft_fixture *w, uint32_t node)
         n->proposal_count = 0;
     raft_fixture_answer(w, n);
     stream_snapshots(w, n);
-    submit(w, n);
+    node_submit(w, n);
     raft_fixture_check(w);
 }
 

@@ -1,6 +1,6 @@
-/* raft_fixture_check.c - what must hold in a raft fixture at every moment: one leader a term, leader
- * completeness, log matching, one sequence of applied entries, nothing acknowledged lost, reads
- * that see every write acknowledged before them, one lease holder. */
+/* raft_fixture_check.c - what must hold in a raft fixture at every moment: one leader a term,
+ * leader completeness, log matching, one sequence of applied entries, nothing acknowledged lost,
+ * reads that see every write acknowledged before them, one lease holder. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,14 +26,14 @@ uint64_t raft_fixture_entry_id(const struct raft_entry *e)
     return id;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t hash_mix(uint64_t hash, uint64_t value)
 {
     struct prng p = prng_seeded(hash ^ (value * UINT64_C(0x9E3779B97F4A7C15)));
     return prng_next(&p);
 }
 
-static void remember(struct raft_fixture *w, const struct raft_entry *e, uint64_t seen_term,
-                     uint64_t hash)
+static void entry_remember(struct raft_fixture *w, const struct raft_entry *e, uint64_t seen_term,
+                           uint64_t hash)
 {
     if (w->committed_count + 1 >= w->committed_capacity) {
         w->committed_capacity = w->committed_capacity == 0 ? 64 : w->committed_capacity * 2;
@@ -54,14 +54,14 @@ void raft_fixture_check_applied(struct raft_fixture *w, struct raft_fixture_node
         return;
     }
     n->applied = e->index;
-    n->hash = mix(mix(n->hash, e->term), raft_fixture_entry_id(e));
+    n->hash = hash_mix(hash_mix(n->hash, e->term), raft_fixture_entry_id(e));
     if (e->index > w->committed_count) {
         if (e->index != w->committed_count + 1) {
             raft_fixture_fail(w, "node %u applies %llu, which nobody committed after %llu", n->id,
                               (unsigned long long)e->index, (unsigned long long)w->committed_count);
             return;
         }
-        remember(w, e, raft_term(n->raft), n->hash);
+        entry_remember(w, e, raft_term(n->raft), n->hash);
     }
     const struct raft_fixture_committed *c = &w->committed[e->index];
     if (c->term != e->term || c->id != raft_fixture_entry_id(e) || c->hash != n->hash)

@@ -29,10 +29,11 @@ static void create_units(const char *more)
 {
     char members[512];
     snprintf(members, sizeof members, "%s%s", UNITS("500", "500"), more);
-    struct fake_answer a = create(&f, "units", DEFINED_A "," DEFINE("b", "S"),
-                                  INDEX("by-a", A_HASH, "," ALL "," UNITS("30", "500")) "," INDEX(
-                                      "by-b", KEY("b", "HASH"), "," ALL "," UNITS("70", "500")),
-                                  members);
+    struct fake_answer a =
+        create_table(&f, "units", DEFINED_A "," DEFINE("b", "S"),
+                     INDEX("by-a", A_HASH, "," ALL "," UNITS("30", "500")) "," INDEX(
+                         "by-b", KEY("b", "HASH"), "," ALL "," UNITS("70", "500")),
+                     members);
     assert_int_equal(a.status, 200);
 }
 
