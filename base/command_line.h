@@ -32,7 +32,7 @@ struct option {
     const char *value; /* the value's form in the help; NULL for a flag */
     enum option_kind kind;
     size_t at, size;            /* of the member: OPTION_MEMBER */
-    int64_t least, most;        /* of a number; OPTION_NAME: least characters; OPTION_SPAN: least */
+    int64_t min, max;           /* of a number; OPTION_NAME: least characters; OPTION_SPAN: least */
     const char *const *choices; /* ended by NULL */
     /* NULL: taken. Otherwise what the option takes, or "" if `error` has the whole line. `value` is
      * NULL if there is none. */
@@ -89,7 +89,7 @@ bool option_take(const struct option *o, void *target, const char *value, const 
 void option_append_choices(const char *const *choices, struct buffer *out);
 
 /* For `take` functions. */
-bool option_parse_integer(const char *text, int64_t least, int64_t most, int64_t *out);
+bool option_parse_integer(const char *text, int64_t min, int64_t max, int64_t *out);
 bool option_parse_real(const char *text, double *out);
 
 /* Appends " (did you mean `PREFIXname`?)" if one of the names is near enough to `typed`. The names

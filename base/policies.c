@@ -235,7 +235,7 @@ static enum status policy_accept(const struct policy_source *s, struct policy_en
     }
 
 /* The size of weir_policy_plugin when it had the fewest members. */
-#define PLUGIN_SIZE_LEAST offsetof(struct weir_policy_plugin, overload_count)
+#define PLUGIN_SIZE_MIN offsetof(struct weir_policy_plugin, overload_count)
 
 /* Reads the members that both sides know, and zero for the others. */
 static enum status plugin_read(const struct weir_policy_plugin *theirs, const char *file,
@@ -249,11 +249,11 @@ static enum status plugin_read(const struct weir_policy_plugin *theirs, const ch
                               "%s: was compiled for version %u of weir/policy.h; this weir has "
                               "version %u: compile it anew",
                               file, theirs->abi, WEIR_POLICY_ABI);
-    if (theirs->size < PLUGIN_SIZE_LEAST)
+    if (theirs->size < PLUGIN_SIZE_MIN)
         return buffer_explain(error, STATUS_MALFORMED,
                               "%s: its plug-in has size = %u; expected .size = sizeof (struct "
                               "weir_policy_plugin), at least %zu",
-                              file, theirs->size, PLUGIN_SIZE_LEAST);
+                              file, theirs->size, PLUGIN_SIZE_MIN);
     memset(ours, 0, sizeof *ours);
     memcpy(ours, theirs, theirs->size < sizeof *ours ? theirs->size : sizeof *ours);
     return STATUS_OK;

@@ -82,9 +82,9 @@ static const char *take_part(void *target, const char *value, struct buffer *err
 #define MEMBER(member) OPTION_MEMBER(struct lab_arguments, member)
 
 static const struct option common_options[] = {
-    {"seeds", "N", OPTION_INTEGER, MEMBER(plan.seeds), .least = 1, .most = 1000000,
+    {"seeds", "N", OPTION_INTEGER, MEMBER(plan.seeds), .min = 1, .max = 1000000,
      .initial = "as the scenario says", .help = "Runs of each policy."},
-    {"seed", "S", OPTION_INTEGER, MEMBER(plan.first_seed), .most = INT64_MAX,
+    {"seed", "S", OPTION_INTEGER, MEMBER(plan.first_seed), .max = INT64_MAX,
      .help = "The first seed."},
     {"set", "PATH=VALUE", OPTION_CUSTOM, .take = take_set, .initial = "",
      .help = "Change a value of the scenario, before its policies do. May be given again."},
@@ -100,7 +100,7 @@ static const struct option common_options[] = {
     {"policy", "FILE", OPTION_CUSTOM, .take = take_policy, .initial = "",
      .help = "Load admission policies from this shared object (docs/guide-policies.md). The "
              "scenario names them in its settings. May be given again."},
-    {"jobs", "J", OPTION_INTEGER, MEMBER(jobs), .least = 1, .most = LAB_JOBS_MAX,
+    {"jobs", "J", OPTION_INTEGER, MEMBER(jobs), .min = 1, .max = LAB_JOBS_MAX,
      .initial = "the number of cores", .help = "The number of processes."},
     {"out", "DIR", OPTION_TEXT, MEMBER(out), .initial = "none; results are only printed",
      .help = "Keep all results in this directory. Runs that it holds already are not repeated, so "

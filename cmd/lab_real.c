@@ -15,8 +15,8 @@
 enum {
     TURN_US = 200, /* the longest time between two looks at what is due */
     SETUP_S = 60,
-    TABLES_MOST = 200,
-    PROCESSES_MOST = 64,
+    TABLES_MAX = 200,
+    PROCESSES_MAX = 64,
     CONNECTIONS_MAX = 128, /* of a workload to a router */
     PPM = 1000000
 };
@@ -379,14 +379,14 @@ static bool real_can(const struct scenario *s, struct buffer *error)
     else if (s->cluster.memory_items > 0)
         buffer_append_text(error, "the fidelity real has this machine's memory: memory_items must "
                                   "be 0. The fidelity admission knows it");
-    else if (tables > TABLES_MOST)
-        buffer_append_format(error, "the fidelity real has at most %d tables", TABLES_MOST);
-    else if (processes > PROCESSES_MOST)
+    else if (tables > TABLES_MAX)
+        buffer_append_format(error, "the fidelity real has at most %d tables", TABLES_MAX);
+    else if (processes > PROCESSES_MAX)
         buffer_append_format(
             error,
             "the fidelity real has at most %d nodes, routers and servers of global "
             "admission control together, not %lld",
-            PROCESSES_MOST, (long long)processes);
+            PROCESSES_MAX, (long long)processes);
     else
         return preload_check(s, "real", error);
     return false;

@@ -1,4 +1,5 @@
-/* limiter.c - `weir limiter`: limits and buckets of the rate limiter, over HTTP (docs/limiter-api.yaml). */
+/* limiter.c - `weir limiter`: limits and buckets of the rate limiter, over HTTP
+ * (docs/limiter-api.yaml). */
 #include <math.h>
 #include <stdio.h>
 
@@ -370,8 +371,8 @@ static const struct option limiter_options[] = {
      .choices = without_store, .initial = "block",
      .help = "For set: whether requests are allowed or refused (block) while the store cannot be "
              "reached."},
-    {"count", "N", OPTION_INTEGER, OPTION_MEMBER(struct limiter_line, count), .least = 1,
-     .most = 100, .help = "For top: so many buckets at most."},
+    {"count", "N", OPTION_INTEGER, OPTION_MEMBER(struct limiter_line, count), .min = 1, .max = 100,
+     .help = "For top: so many buckets at most."},
     {"json", NULL, OPTION_FLAG, OPTION_MEMBER(struct limiter_line, json),
      .help = "Print the router's answer as it is."},
 };

@@ -67,7 +67,7 @@ static const struct option local_options[] = {
      .help = "The directory that keeps the items."},
     {"in-memory", NULL, OPTION_FLAG, OPTIONS_MEMBER(in_memory),
      .help = "Keep the items in a new directory under /dev/shm, which is removed at the end."},
-    {"nodes", "N", OPTION_INTEGER, OPTIONS_MEMBER(nodes), .least = 1, .most = NODES_LIMIT,
+    {"nodes", "N", OPTION_INTEGER, OPTIONS_MEMBER(nodes), .min = 1, .max = NODES_LIMIT,
      .help = "How many storage nodes there are."},
     {"replicas", "N", OPTION_CUSTOM, .take = options_take_replicas,
      .initial = "3, or --nodes if fewer",

@@ -102,10 +102,10 @@ static const char *take_extras(void *target, const char *value, struct buffer *e
 }
 
 /* A number where 0 means none; if not given, the seed chooses. */
-static bool take_or_none(const char *value, int64_t most, int none, int *out)
+static bool take_or_none(const char *value, int64_t max, int none, int *out)
 {
     int64_t number;
-    if (!option_parse_integer(value, 0, most, &number))
+    if (!option_parse_integer(value, 0, max, &number))
         return false;
     *out = number > 0 ? (int)number : none;
     return true;
@@ -236,7 +236,7 @@ static const char *take_set(void *target, const char *value, struct buffer *erro
 static const struct option sim_options[] = {
     {"seed", "S", OPTION_CUSTOM, .take = take_seed, .initial = "1",
      .help = "The first seed. fresh: one that nobody has seen."},
-    {"seeds", "N", OPTION_INTEGER, MEMBER(run.seeds), .most = 1000000000,
+    {"seeds", "N", OPTION_INTEGER, MEMBER(run.seeds), .max = 1000000000,
      .help = "How many seeds to run."},
     {"faults", "LIST", OPTION_CUSTOM, .take = take_faults, .initial = "all",
      .help = "all: the seed chooses some. none: no faults. Or names of faults, with commas between "
@@ -244,15 +244,15 @@ static const struct option sim_options[] = {
     {"extras", "LIST", OPTION_CUSTOM, .take = take_extras, .initial = "all",
      .help = "all: the seed chooses some of what a plan may have besides. none: nothing of it. Or "
              "names of extras, with commas between them: every plan has these."},
-    {"nodes", "N", OPTION_INTEGER, MEMBER(run.sim.nodes), .most = SIM_NODES_MAX, SEED_CHOOSES,
+    {"nodes", "N", OPTION_INTEGER, MEMBER(run.sim.nodes), .max = SIM_NODES_MAX, SEED_CHOOSES,
      .help = "The number of nodes."},
-    {"replicas", "N", OPTION_INTEGER, MEMBER(run.sim.replicas), .most = SIM_NODES_MAX, SEED_CHOOSES,
+    {"replicas", "N", OPTION_INTEGER, MEMBER(run.sim.replicas), .max = SIM_NODES_MAX, SEED_CHOOSES,
      .help = "The number of replicas of each partition."},
-    {"routers", "N", OPTION_INTEGER, MEMBER(run.sim.routers), .most = SIM_ROUTERS_MAX, SEED_CHOOSES,
+    {"routers", "N", OPTION_INTEGER, MEMBER(run.sim.routers), .max = SIM_ROUTERS_MAX, SEED_CHOOSES,
      .help = "The number of routers."},
     {"gac", "N", OPTION_CUSTOM, .take = take_gac, SEED_CHOOSES,
      .help = "The number of servers of global admission control."},
-    {"clients", "N", OPTION_INTEGER, MEMBER(run.sim.clients), .most = SIM_CLIENTS_MAX, SEED_CHOOSES,
+    {"clients", "N", OPTION_INTEGER, MEMBER(run.sim.clients), .max = SIM_CLIENTS_MAX, SEED_CHOOSES,
      .help = "The number of clients."},
     {"transacts", "N", OPTION_CUSTOM, .take = take_work_transactions, SEED_CHOOSES,
      .help = "The number of clients of transactions. 0: none."},
@@ -276,12 +276,12 @@ static const struct option sim_options[] = {
      .initial = "the seed chooses; --bench has none",
      .help = "All events happen at multiples of US microseconds, like in a loop whose turn handles "
              "everything that has arrived. 0: events happen at any time."},
-    {"seconds", "V", OPTION_INTEGER, MEMBER(seconds), .most = 1000000, SEED_CHOOSES,
+    {"seconds", "V", OPTION_INTEGER, MEMBER(seconds), .max = 1000000, SEED_CHOOSES,
      .help = "The virtual seconds during which faults are injected."},
-    {"jobs", "J", OPTION_INTEGER, MEMBER(jobs), .most = SIM_JOBS_MAX,
+    {"jobs", "J", OPTION_INTEGER, MEMBER(jobs), .max = SIM_JOBS_MAX,
      .initial = "the number of cores",
      .help = "The number of processes. 0: this process runs one seed after the other."},
-    {"wall-seconds", "W", OPTION_INTEGER, MEMBER(run.wall_s_max), .most = 1000000,
+    {"wall-seconds", "W", OPTION_INTEGER, MEMBER(run.wall_s_max), .max = 1000000,
      .initial = "no limit", .help = "Begin no seed after so many seconds."},
     {"once", NULL, OPTION_FLAG, MEMBER(run.once), .help = "Do not run each seed twice."},
     {"plain", NULL, OPTION_FLAG, MEMBER(run.sim.plain),

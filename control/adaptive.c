@@ -227,16 +227,16 @@ static void adaptive_change(struct weir_rates *r, const struct partition_info *p
 static int64_t spare_of(const struct controller *c, const struct partition_info *p,
                         enum admit_kind kind, uint32_t *lacks)
 {
-    int64_t least = INT64_MAX;
+    int64_t min = INT64_MAX;
     for (uint32_t m = 0; m < control_carriers(p, kind); m++) {
         uint32_t node = partition_node(p, m);
         int64_t spare = control_capacity_mcu(c, node, kind) - c->promises.loads_mcu[node][kind];
-        if (spare >= least)
+        if (spare >= min)
             continue;
-        least = spare;
+        min = spare;
         *lacks = node;
     }
-    return least > 0 ? least : 0;
+    return min > 0 ? min : 0;
 }
 
 static void adaptive_relocate(const struct weir_rates *r, const struct partition_info *p,

@@ -23,7 +23,7 @@ enum {
     RECENT_MS = 2000, /* who has refused nothing for so long has been helped */
     AGAIN_MS = 86400000,
     KEYS_MAX = 8, /* more are not few */
-    MOST_PERCENT = 50,
+    MAX_PERCENT = 50,
     ALL_PERCENT = 90,
     IDLE_PERCENT = 50 /* of its units are consumed at most */
 };
@@ -118,10 +118,10 @@ static void advice_tell(struct controller *c, const struct advice_view *v, enum 
 
 static const struct advice_key *advice_heaviest(const struct advice_view *v)
 {
-    const struct advice_key *most = v->keys;
+    const struct advice_key *max = v->keys;
     for (uint32_t i = 1; i < v->key_count; i++)
-        most = v->keys[i].mcu > most->mcu ? &v->keys[i] : most;
-    return v->key_count > 0 ? most : NULL;
+        max = v->keys[i].mcu > max->mcu ? &v->keys[i] : max;
+    return v->key_count > 0 ? max : NULL;
 }
 
 static void advise_on_one(struct controller *c, const struct advice_view *v,
@@ -142,7 +142,7 @@ static void advise_on_one(struct controller *c, const struct advice_view *v,
 }
 
 static void advise_on_few(struct controller *c, const struct advice_view *v,
-                          const struct advice_key *most)
+                          const struct advice_key *max)
 {
     struct buffer text = {0};
     int64_t mcu = 0;
@@ -152,9 +152,9 @@ static void advise_on_few(struct controller *c, const struct advice_view *v,
         return;
     buffer_append_format(&text, "%u partition keys have %d %% of the writes, the heaviest is ",
                          v->key_count, advice_percent(v, mcu));
-    key_text_append(&text, v->table, most->key);
+    key_text_append(&text, v->table, max->key);
     buffer_append_format(&text, " with %lld units a second. Choose a key of many values",
-                         (long long)(most->mcu / MCU_PER_UNIT));
+                         (long long)(max->mcu / MCU_PER_UNIT));
     advice_tell(c, v, ADVICE_FEW_KEYS, buffer_slice(&text));
     buffer_deinit(&text);
 }
@@ -180,13 +180,13 @@ static void advise_on(struct controller *c, const struct table *t)
     struct advice_view v;
     uint32_t fixed;
     advice_see(c, t, &v);
-    const struct advice_key *most = advice_heaviest(&v);
-    if (most != NULL && table_salting_wish(t, &fixed) == SALTING_OFF &&
-        salting_find(t->salted, most->key) == NULL) {
-        if (advice_percent(&v, most->mcu) > MOST_PERCENT)
-            advise_on_one(c, &v, most);
+    const struct advice_key *max = advice_heaviest(&v);
+    if (max != NULL && table_salting_wish(t, &fixed) == SALTING_OFF &&
+        salting_find(t->salted, max->key) == NULL) {
+        if (advice_percent(&v, max->mcu) > MAX_PERCENT)
+            advise_on_one(c, &v, max);
         else
-            advise_on_few(c, &v, most);
+            advise_on_few(c, &v, max);
     }
     advise_on_units(c, &v);
 }

@@ -133,8 +133,8 @@ struct rates control_rates(const struct controller *c, const struct partition_hi
     const struct sampled_total *to = &present.totals[kind];
     struct sample next = present;
     struct instant now = next.at, start = {now.ns - ms * NS_PER_MS};
-    uint64_t back = 0, most = (w->seen < SAMPLES ? w->seen : SAMPLES) - 1;
-    for (; back < most && instant_before(start, sample_at(w, back)->at); back++)
+    uint64_t back = 0, max = (w->seen < SAMPLES ? w->seen : SAMPLES) - 1;
+    for (; back < max && instant_before(start, sample_at(w, back)->at); back++)
         next = *sample_at(w, back);
     const struct sample *old = sample_at(w, back);
     if (instant_before(start, old->at))

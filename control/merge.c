@@ -166,13 +166,13 @@ static bool shares_suffice(struct controller *c, const struct table *t,
 static int64_t fill_percent(const struct controller *c, const struct partition_info *lower,
                             const struct asked *a)
 {
-    int64_t most = 0;
+    int64_t max = 0;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t maximum = partition_cap_mcu(c->config, kind, lower->maximum_mcu[kind]);
         int64_t percent = (a->mcu[kind] * 100 + maximum - 1) / maximum;
-        most = percent > most ? percent : most;
+        max = percent > max ? percent : max;
     }
-    return most;
+    return max;
 }
 
 static void control_merge_pair(struct controller *c, const struct table *t,

@@ -76,7 +76,7 @@ int64_t weir_peak_ready(const struct weir_peak *p, enum weir_policy_kind kind)
     return is_kind(kind) ? p->table->warm[kind] * MCU_PER_UNIT : 0;
 }
 
-static int64_t most_units(const struct controller *c, enum admit_kind kind)
+static int64_t units_max(const struct controller *c, enum admit_kind kind)
 {
     return kind == ADMIT_READ ? config_tables(c->config)->table_max_rcu
                               : config_tables(c->config)->table_max_wcu;
@@ -84,7 +84,7 @@ static int64_t most_units(const struct controller *c, enum admit_kind kind)
 
 int64_t weir_peak_maximum(const struct weir_peak *p, enum weir_policy_kind kind)
 {
-    return is_kind(kind) ? most_units(p->c, (enum admit_kind)kind) * MCU_PER_UNIT : 0;
+    return is_kind(kind) ? units_max(p->c, (enum admit_kind)kind) * MCU_PER_UNIT : 0;
 }
 
 /* ---- what comes of it ---- */
@@ -92,8 +92,8 @@ int64_t weir_peak_maximum(const struct weir_peak *p, enum weir_policy_kind kind)
 /* The warm throughput after such a peak. */
 static int64_t ready_for(const struct controller *c, int64_t peak, enum admit_kind kind)
 {
-    int64_t most = most_units(c, kind);
-    return 2 * peak < most ? 2 * peak : most;
+    int64_t max = units_max(c, kind);
+    return 2 * peak < max ? 2 * peak : max;
 }
 
 /* What the policy gives for `consumed` units, in units. False: nothing changes. */
@@ -108,11 +108,11 @@ static bool on_demand_earn(struct controller *c, const struct table *t,
     bool changes = policy->earn(&peak, mcu);
     control_call_end(c, policy, begun_ns);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && changes; kind++) {
-        int64_t most = most_units(c, kind);
-        most = (most > consumed[kind] ? most : consumed[kind]) * MCU_PER_UNIT;
+        int64_t max = units_max(c, kind);
+        max = (max > consumed[kind] ? max : consumed[kind]) * MCU_PER_UNIT;
         if (mcu[kind] < 0)
             fault = "lets a table earn less than nothing";
-        else if (mcu[kind] > most)
+        else if (mcu[kind] > max)
             fault = "lets a table earn more than any table may have";
         else
             earned[kind] = (mcu[kind] + MCU_PER_UNIT - 1) / MCU_PER_UNIT;

@@ -22,7 +22,7 @@ static bool peak_earn(const struct weir_peak *p, int64_t earned_mcu[2])
     bool higher = false;
     for (enum weir_policy_kind kind = WEIR_POLICY_READ; kind <= WEIR_POLICY_WRITE; kind++) {
         int64_t peak = weir_peak_consumed(p, kind, weir_peak_window_ns(p));
-        int64_t most = weir_peak_maximum(p, kind), ready = 2 * peak < most ? 2 * peak : most;
+        int64_t max = weir_peak_maximum(p, kind), ready = 2 * peak < max ? 2 * peak : max;
         higher |= peak_exceeds(ready, weir_peak_ready(p, kind));
         higher |= peak_exceeds(peak, weir_peak_promised(p, kind));
         earned_mcu[kind] = peak;

@@ -129,7 +129,7 @@ static bool are_too_few(const struct controller *c, const struct hot_key *k, uin
     return k->mcu > enough + enough * GROW_PERCENT / 100;
 }
 
-static uint32_t most_shards(const struct controller *c, const struct table *t)
+static uint32_t shards_max(const struct controller *c, const struct table *t)
 {
     return control_shards_for(salting_table_units(c, t) * MCU_PER_UNIT,
                               config_salting(c->config)->salting_shard_units);
@@ -149,7 +149,7 @@ static uint32_t salting_wanted(const struct controller *c, const struct hot_key 
 {
     uint32_t fixed;
     const enum salting_wish wish = table_salting_wish(k->table, &fixed);
-    const uint32_t most = most_shards(c, k->table);
+    const uint32_t max = shards_max(c, k->table);
     if (wish == SALTING_COUNTER)
         return counter_shards(c, k, shards);
     if (!are_too_few(c, k, shards))
@@ -159,7 +159,7 @@ static uint32_t salting_wanted(const struct controller *c, const struct hot_key 
     const int64_t surely = k->mcu / (100 + GROW_PERCENT) * 100;
     const uint32_t wanted =
         control_shards_for(surely, config_salting(c->config)->salting_shard_units);
-    return wanted < most ? wanted : most;
+    return wanted < max ? wanted : max;
 }
 
 /* ---- what was done lately ---- */

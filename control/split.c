@@ -264,17 +264,17 @@ static const struct partition_info *control_split_widest(const struct controller
                                                          const struct table *t)
 {
     const struct partition_info *best = NULL;
-    uint64_t most = 0;
+    uint64_t max = 0;
     for (uint32_t i = 0; i < t->partition_count; i++) {
         const struct partition_info *p = &t->partitions[i];
         const struct partition_history *w = control_history(c, p->id);
         uint64_t span =
             storage_key_bound_hash(p->hi, UINT64_MAX) - storage_key_bound_hash(p->lo, 0);
         if (w == NULL || instant_before(c->now, w->split_at) || p->leaving != 0 ||
-            table_partition_is_changing(t, p) || span <= most)
+            table_partition_is_changing(t, p) || span <= max)
             continue;
         best = p;
-        most = span;
+        max = span;
     }
     return best;
 }

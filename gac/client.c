@@ -162,8 +162,8 @@ static int64_t reserve_rate(const struct gac_client *c, struct instant now, stru
 /* What may be saved up at this rate. */
 static int64_t bank_of(const struct gac_client *c, int64_t rate)
 {
-    __int128 most = (__int128)rate * config_gac(c->options.config)->gac_bank_ms / 1000;
-    return most < INT64_MAX / 16 ? (int64_t)most : INT64_MAX / 16;
+    __int128 max = (__int128)rate * config_gac(c->options.config)->gac_bank_ms / 1000;
+    return max < INT64_MAX / 16 ? (int64_t)max : INT64_MAX / 16;
 }
 
 static void refill_reserve(const struct gac_client *c, struct instant now, struct lease *l)
@@ -277,10 +277,10 @@ static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, s
 static enum gac_verdict take_alone(struct gac_client *c, struct instant now, struct lease *l,
                                    int64_t cost, struct duration *wait)
 {
-    const int64_t most_ns = config_gac(c->options.config)->gac_wait_ms * NS_PER_MS;
+    const int64_t ns_max = config_gac(c->options.config)->gac_wait_ms * NS_PER_MS;
     const enum gac_verdict verdict = take_reserve(c, now, l, cost, wait);
     l->unfilled &= verdict != GAC_TAKEN;
-    if (!l->unfilled || wait->ns > most_ns)
+    if (!l->unfilled || wait->ns > ns_max)
         return verdict;
     l->refused--;
     c->fills_at = instant_earlier(c->fills_at, instant_add(now, *wait));
@@ -343,9 +343,9 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
     /* Where the whole cost is needed, the server grants what the dearest request needs, and owes
      * the rest. */
     int64_t enough = cost;
-    int64_t most = bank_of(c, l->limit.rate); /* the most tokens that can ever be held */
-    if (!policy_says(c, &l->limit, WEIR_TABLE_WHOLE_COST) && cost > l->tokens && cost > most)
-        enough = most;
+    int64_t max = bank_of(c, l->limit.rate); /* the most tokens that can ever be held */
+    if (!policy_says(c, &l->limit, WEIR_TABLE_WHOLE_COST) && cost > l->tokens && cost > max)
+        enough = max;
     if (!lives || l->tokens < enough || l->tokens <= 0)
         return take_short(c, now, l, cost, was_idle, wait);
     l->tokens -= cost;
@@ -359,14 +359,14 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
 /* What the clients of this router get of the limit, measured over a second or more. */
 static int64_t gac_client_gets(const struct gac_client *c, struct instant now, struct lease *l)
 {
-    const int64_t ns = instant_since(now, l->measured_at).ns, least = l->limit.rate / c->routers;
+    const int64_t ns = instant_since(now, l->measured_at).ns, min = l->limit.rate / c->routers;
     if (ns >= NS_PER_S) {
         const __int128 rate = (__int128)(l->taken - l->measured) * NS_PER_S / ns;
         l->gets = rate < l->limit.rate ? (int64_t)rate : l->limit.rate;
         l->measured = l->taken;
         l->measured_at = now;
     }
-    return l->gets > least ? l->gets : least;
+    return l->gets > min ? l->gets : min;
 }
 
 struct duration gac_client_place(struct gac_client *c, struct instant now, struct gac_key key,

@@ -40,11 +40,11 @@ bool gac_policy_find(struct slice name, enum gac_policy *out)
 
 struct duration gac_promise_more(int64_t more, int64_t rate)
 {
-    const int64_t most_ns = INT64_MAX / 4;
+    const int64_t ns_max = INT64_MAX / 4;
     if (more <= 0 || rate <= 0)
-        return (struct duration){more <= 0 ? 0 : most_ns};
+        return (struct duration){more <= 0 ? 0 : ns_max};
     const __int128 ns = ((__int128)more * NS_PER_S + rate - 1) / rate;
-    return (struct duration){ns < most_ns ? (int64_t)ns : most_ns};
+    return (struct duration){ns < ns_max ? (int64_t)ns : ns_max};
 }
 
 static void head_walk(struct codec *c, uint8_t kind, size_t size, uint64_t *sender, uint64_t *about,

@@ -318,8 +318,8 @@ static int64_t promise_second(const struct ledger *l, const struct weir_holder *
 static bool promise_can_be_kept(const struct ledger *l, const struct weir_holder *h)
 {
     const int64_t enough = ledger_enough(l, weir_holder_need(h)), second = promise_second(l, h);
-    const int64_t least = enough < second ? enough : second;
-    return l->bank.balance >= 0 && l->bank.balance + weir_holder_held(h) >= (least > 0 ? least : 1);
+    const int64_t min = enough < second ? enough : second;
+    return l->bank.balance >= 0 && l->bank.balance + weir_holder_held(h) >= (min > 0 ? min : 1);
 }
 
 bool weir_holder_was_promised(const struct weir_ledger *l, const struct weir_holder *h)

@@ -215,10 +215,10 @@ static void pd_fill(struct weir_ledger *l)
         struct pd_slot *s = weir_holder_state(h);
         if (!weir_holder_claims(l, h))
             continue;
-        const int64_t most = pd_part(weir_ledger_bank_capacity(l), s, count, asked);
+        const int64_t max = pd_part(weir_ledger_bank_capacity(l), s, count, asked);
         s->tokens += pd_part(came, s, count, asked);
-        g->spare += max_of(s->tokens - most, 0);
-        s->tokens = min_of(s->tokens, most);
+        g->spare += max_of(s->tokens - max, 0);
+        s->tokens = min_of(s->tokens, max);
     }
 }
 

@@ -17,7 +17,7 @@
 
 extern const struct weir_table_policy weir_table_gossip;
 
-static const int64_t most_demand = INT64_C(1) << 55; /* of all others together */
+static const int64_t demand_max = INT64_C(1) << 55; /* of all others together */
 
 struct gossip_ledger {
     int64_t begun_ns;
@@ -34,7 +34,7 @@ static int64_t gossip_others(const struct weir_ledger *l, const struct weir_hold
         if (h == asking || !weir_holder_claims(l, h))
             continue;
         const int64_t demand = weir_holder_demand(h);
-        sum = demand < most_demand - sum ? sum + demand : most_demand;
+        sum = demand < demand_max - sum ? sum + demand : demand_max;
     }
     return sum;
 }

@@ -61,9 +61,9 @@ static int64_t scale_of(const struct weir_ledger *l, int64_t cost)
     __int128 rare = roots * min_of(cost, cost_max) * weir_ledger_requests(l) * MILLION / demands;
     __int128 part = (__int128)weir_ledger_bank(l) * MILLION / roots / BANK_PARTS;
     int64_t even = weir_policy_root(weir_ledger_rate(l) / weir_ledger_routers(l));
-    __int128 least = (__int128)in_span(even * MILLION, weir_ledger_grant_ns(l));
+    __int128 min = (__int128)in_span(even * MILLION, weir_ledger_grant_ns(l));
     __int128 scale = rare < part ? rare : part;
-    scale = scale > least ? scale : least;
+    scale = scale > min ? scale : min;
     return scale < INT64_MAX / 16 ? (int64_t)scale : INT64_MAX / 16;
 }
 
@@ -71,14 +71,14 @@ static int64_t scale_of(const struct weir_ledger *l, int64_t cost)
 static int64_t wanted_by(const struct weir_ledger *l, const struct weir_holder *h, int64_t scale)
 {
     const struct lease_holder *s = weir_holder_state(h);
-    const int64_t least_ns = weir_ledger_lifetime_ns(l);
+    const int64_t ns_min = weir_ledger_lifetime_ns(l);
     if (weir_holder_demand(h) == 0)
         return 0;
-    int64_t spent_ns = max_of((weir_ledger_longest_ns(l) - least_ns) / 2, least_ns);
-    int64_t most = in_span(weir_holder_demand(h), spent_ns);
+    int64_t spent_ns = max_of((weir_ledger_longest_ns(l) - ns_min) / 2, ns_min);
+    int64_t max = in_span(weir_holder_demand(h), spent_ns);
     __int128 tokens = (__int128)scale * s->root / MILLION;
-    most = tokens < most ? (int64_t)tokens : most;
-    return max_of(max_of(most, ONE_UNIT), weir_holder_need(h));
+    max = tokens < max ? (int64_t)tokens : max;
+    return max_of(max_of(max, ONE_UNIT), weir_holder_need(h));
 }
 
 static int64_t wanted_by_all(const struct weir_ledger *l, int64_t scale)
@@ -110,19 +110,19 @@ static int64_t share_of(const struct weir_ledger *l, const struct weir_holder *h
     return weir_holder_demand(h) + (live > 0 ? left / live : 0);
 }
 
-static int64_t time_for(int64_t tokens, int64_t rate, int64_t most_ns)
+static int64_t time_for(int64_t tokens, int64_t rate, int64_t ns_max)
 {
     if (tokens <= 0 || rate <= 0)
-        return tokens <= 0 ? 0 : most_ns;
+        return tokens <= 0 ? 0 : ns_max;
     __int128 ns = ((__int128)tokens * NS_PER_S + rate - 1) / rate;
-    return ns < most_ns ? (int64_t)ns : most_ns;
+    return ns < ns_max ? (int64_t)ns : ns_max;
 }
 
 /* Adds the holder's part of the refill since the last time, up to its demand. */
-static void add_credit(int64_t now_ns, struct lease_holder *s, int64_t share, int64_t most)
+static void add_credit(int64_t now_ns, struct lease_holder *s, int64_t share, int64_t max)
 {
     int64_t came = in_span(share, now_ns - s->credited_ns);
-    s->credit = min_of(s->credit + came, most);
+    s->credit = min_of(s->credit + came, max);
     s->credited_ns = now_ns;
 }
 
@@ -135,17 +135,17 @@ static int64_t worth_granting(const struct weir_ledger *l, const struct weir_hol
     int64_t enough = weir_ledger_enough(l, need);
     if (enough < need)
         return max_of(enough - held, 0);
-    int64_t least = min_of(min_of(want, max_of(ONE_UNIT, want / 2)), weir_ledger_bank_capacity(l));
-    return max_of(least, enough - held);
+    int64_t min = min_of(min_of(want, max_of(ONE_UNIT, want / 2)), weir_ledger_bank_capacity(l));
+    return max_of(min, enough - held);
 }
 
 /* The grant from `tokens` available: the whole need of the dearest request once `tokens` admit
  * it. */
 static int64_t with_debt(const struct weir_ledger *l, const struct weir_holder *h, int64_t tokens,
-                         int64_t least)
+                         int64_t min)
 {
     int64_t need = weir_holder_need(h) - weir_holder_held(h);
-    bool lets_in = tokens >= least && weir_ledger_bank(l) > 0 && weir_ledger_bank_capacity(l) > 0;
+    bool lets_in = tokens >= min && weir_ledger_bank(l) > 0 && weir_ledger_bank_capacity(l) > 0;
     return lets_in && need > tokens ? min_of(need, AMOUNT_MAX) : tokens;
 }
 
@@ -153,9 +153,9 @@ static int64_t with_debt(const struct weir_ledger *l, const struct weir_holder *
 static int64_t time_until(const struct weir_ledger *l, const struct lease_holder *s, int64_t tokens,
                           int64_t ahead, int64_t share)
 {
-    const int64_t most_ns = weir_ledger_lifetime_ns(l);
-    int64_t credit_ns = time_for(tokens - ahead - s->credit, share, most_ns);
-    int64_t bank_ns = time_for(tokens - weir_ledger_bank(l), weir_ledger_bank_rate(l), most_ns);
+    const int64_t ns_max = weir_ledger_lifetime_ns(l);
+    int64_t credit_ns = time_for(tokens - ahead - s->credit, share, ns_max);
+    int64_t bank_ns = time_for(tokens - weir_ledger_bank(l), weir_ledger_bank_rate(l), ns_max);
     return max_of(credit_ns, bank_ns);
 }
 
@@ -215,13 +215,13 @@ static void lease_grant(struct weir_ledger *l, struct weir_holder *h)
         s->credit = max_of(s->credit, 0);
     int64_t ahead = enough ? want : (int64_t)((__int128)(want + held) * bank / all);
     int64_t tokens = min_of(min_of(want, s->credit + ahead), bank);
-    int64_t least = worth_granting(l, h, want);
+    int64_t min = worth_granting(l, h, want);
     if (weir_holder_was_promised(l, h)) {
-        least = max_of(weir_ledger_enough(l, weir_holder_need(h)) - held, 0);
+        min = max_of(weir_ledger_enough(l, weir_holder_need(h)) - held, 0);
         tokens = max_of(tokens, min_of(weir_holder_need(h) - held, bank));
     }
-    tokens = with_debt(l, h, tokens, least);
-    if (want > 0 && tokens > 0 && tokens >= least) {
+    tokens = with_debt(l, h, tokens, min);
+    if (want > 0 && tokens > 0 && tokens >= min) {
         weir_ledger_grant(l, h, tokens);
         s->credit -= tokens;
     }
@@ -230,7 +230,7 @@ static void lease_grant(struct weir_ledger *l, struct weir_holder *h)
     /* Not for what is hardly worth a message, but for the dearest request. */
     const int64_t soon_ns = max_of(until_ns, weir_ledger_grant_ns(l));
     if (want > 0 && !enough)
-        weir_holder_wait(h, min_of(time_until(l, s, least, ahead, share), soon_ns));
+        weir_holder_wait(h, min_of(time_until(l, s, min, ahead, share), soon_ns));
     weir_holder_live(h, lifetime_of(l, h));
 }
 

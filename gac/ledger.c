@@ -7,8 +7,8 @@
 static int64_t ledger_scaled(int64_t amount, int64_t by, int64_t of)
 {
     __int128 product = (__int128)amount * by / of;
-    const int64_t most = GAC_AMOUNT_MAX; /* a bank's content may be granted at once */
-    return product > most ? most : product < -most ? -most : (int64_t)product;
+    const int64_t max = GAC_AMOUNT_MAX; /* a bank's content may be granted at once */
+    return product > max ? max : product < -max ? -max : (int64_t)product;
 }
 
 void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms *terms,
@@ -39,8 +39,8 @@ void ledger_start_table(struct ledger *l, const struct ledger_terms *terms)
 int64_t ledger_enough(const struct ledger *l, int64_t cost)
 {
     int64_t second = ledger_scaled(l->rate, NS_PER_S, NS_PER_S);
-    int64_t most = second < l->bank.capacity ? second : l->bank.capacity;
-    return cost < most ? cost : most;
+    int64_t max = second < l->bank.capacity ? second : l->bank.capacity;
+    return cost < max ? cost : max;
 }
 
 void ledger_deinit(struct ledger *l)
@@ -52,40 +52,40 @@ void ledger_deinit(struct ledger *l)
 /* Bounded by the most a bank can ever hold, whatever holders claim. */
 static int64_t held_by_all(const struct ledger *l)
 {
-    const int64_t most = INT64_MAX / 4;
+    const int64_t max = INT64_MAX / 4;
     int64_t held = 0;
-    for (uint32_t i = 0; i < l->count && held < most; i++)
+    for (uint32_t i = 0; i < l->count && held < max; i++)
         held += (l->holders[i].held > 0 ? l->holders[i].held : 0) + l->holders[i].pending;
-    return held < most ? held : most;
+    return held < max ? held : max;
 }
 
 /* While routers ask elsewhere, tokens saved there are not saved here. While they ask here, the
  * savings elsewhere shrink. */
-static void note_elsewhere(struct ledger *l, struct instant now, int64_t most)
+static void note_elsewhere(struct ledger *l, struct instant now, int64_t max)
 {
     int64_t ns = instant_since(now, l->bank.updated_at).ns;
     l->elsewhere += ledger_scaled(l->rate - 2 * l->bank.rate, ns, NS_PER_S);
     if (l->elsewhere < 0)
         l->elsewhere = 0;
-    if (l->elsewhere > most)
-        l->elsewhere = most;
+    if (l->elsewhere > max)
+        l->elsewhere = max;
 }
 
 void ledger_refill(struct ledger *l, struct instant now, const struct ledger_terms *terms)
 {
     must(terms->here <= terms->routers && terms->routers > 0);
-    int64_t most = ledger_scaled(l->rate, terms->bank.ns, NS_PER_S);
-    note_elsewhere(l, now, most);
+    int64_t max = ledger_scaled(l->rate, terms->bank.ns, NS_PER_S);
+    note_elsewhere(l, now, max);
     token_bucket_refill(&l->bank, now);
     int64_t rate = ledger_scaled(l->rate, terms->here, terms->routers);
     /* The refill can be granted even if nothing may be saved: room for a grant in flight and one
      * ahead. */
-    int64_t least = ledger_scaled(rate, 2 * terms->grant.ns, NS_PER_S);
-    int64_t held = held_by_all(l), capacity = (most > least ? most : least) - l->elsewhere - held;
+    int64_t min = ledger_scaled(rate, 2 * terms->grant.ns, NS_PER_S);
+    int64_t held = held_by_all(l), capacity = (max > min ? max : min) - l->elsewhere - held;
     bool others = l->elsewhere > 0 || terms->here < terms->routers;
-    bool fell = held > most; /* granted at a higher rate, and may stay unused for long */
-    if ((others || fell) && capacity < least)
-        capacity = least;
+    bool fell = held > max; /* granted at a higher rate, and may stay unused for long */
+    if ((others || fell) && capacity < min)
+        capacity = min;
     token_bucket_set_rate(&l->bank, capacity > 0 ? capacity : 0, rate, INT64_MAX / 4);
 }
 

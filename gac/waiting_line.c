@@ -25,32 +25,32 @@ static struct waiting_line_place *waiting_line_find(struct waiting_line *l, uint
 static struct duration waiting_line_step(const struct waiting_line *l, struct instant now,
                                          struct duration cost)
 {
-    const int64_t most_ns = WAITING_LINE_MAX_S * NS_PER_S;
-    if (l->given_at.ns == now.ns || cost.ns > most_ns)
+    const int64_t ns_max = WAITING_LINE_MAX_S * NS_PER_S;
+    if (l->given_at.ns == now.ns || cost.ns > ns_max)
         return cost;
     return (struct duration){cost.ns * WAITING_LINE_PART_DENOMINATOR / WAITING_LINE_PART_NUMERATOR};
 }
 
 static struct instant waiting_line_end(const struct waiting_line *l, struct instant now,
-                                       struct duration least, struct duration cost)
+                                       struct duration min, struct duration cost)
 {
-    const struct instant first = instant_add(now, least);
-    const struct instant most = instant_add(now, (struct duration){WAITING_LINE_MAX_S * NS_PER_S});
+    const struct instant first = instant_add(now, min);
+    const struct instant max = instant_add(now, (struct duration){WAITING_LINE_MAX_S * NS_PER_S});
     if (!instant_before(now, l->end))
         return first;
-    struct instant at = instant_earlier(instant_add(l->end, waiting_line_step(l, now, cost)), most);
+    struct instant at = instant_earlier(instant_add(l->end, waiting_line_step(l, now, cost)), max);
     return instant_before(at, first) ? first : at;
 }
 
 struct duration waiting_line_wait(struct waiting_line *l, struct instant now, uint64_t request,
-                                  struct duration least, struct duration cost)
+                                  struct duration min, struct duration cost)
 {
     waiting_line_drop_past(l, now);
-    const struct instant first = instant_add(now, least);
+    const struct instant first = instant_add(now, min);
     struct waiting_line_place *place = waiting_line_find(l, request);
     if (place != NULL)
-        return instant_before(place->at, first) ? least : instant_since(place->at, now);
-    const struct instant at = waiting_line_end(l, now, least, cost);
+        return instant_before(place->at, first) ? min : instant_since(place->at, now);
+    const struct instant at = waiting_line_end(l, now, min, cost);
     if (instant_before(l->end, at))
         l->end = at;
     l->given_at = now;

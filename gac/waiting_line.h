@@ -41,7 +41,7 @@ struct waiting_line {
         places[WAITING_LINE_PLACES]; /* of requests that have not come yet, in no order */
 };
 
-/* The time until the request's place. `least`: without others. `cost`: the time in which its
+/* The time until the request's place. `min`: without others. `cost`: the time in which its
  * tokens come. */
 struct duration waiting_line_wait(struct waiting_line *l, struct instant now, uint64_t request,
-                                  struct duration least, struct duration cost);
+                                  struct duration min, struct duration cost);

@@ -29,8 +29,8 @@ enum {
 };
 
 struct autoscaling_kind_options {
-    int64_t least, most; /* units; most 0: this kind is not scaled */
-    double target;       /* consumed by provisioned */
+    int64_t min, max; /* units; most 0: this kind is not scaled */
+    double target;    /* consumed by provisioned */
 };
 
 struct autoscaling_options {

@@ -246,9 +246,8 @@ static void count_refusal(struct measure *m, struct flow *f, struct stream *s,
                           struct stream_slot *slot, const struct measure_request *r)
 {
     size_t step = m->step_count - 1;
-    f->refused_least_mcu = f->refused_mcu == 0 || r->cost_mcu < f->refused_least_mcu
-                               ? r->cost_mcu
-                               : f->refused_least_mcu;
+    f->refused_min_mcu =
+        f->refused_mcu == 0 || r->cost_mcu < f->refused_min_mcu ? r->cost_mcu : f->refused_min_mcu;
     f->refused_mcu += r->cost_mcu;
     slot->refused_mcu[r->reason] += r->cost_mcu;
     slot->refused[r->reason]++;

@@ -36,7 +36,7 @@ struct flow {
     int64_t weight;
     bool active;
     int64_t offered_mcu, admitted_mcu, refused_mcu;
-    int64_t refused_least_mcu; /* the cost of the cheapest refused request */
+    int64_t refused_min_mcu; /* the cost of the cheapest refused request */
 };
 
 /* Sums of one stream in one slot. */
@@ -79,7 +79,7 @@ struct state_series {
 struct whole_slot {
     int64_t total_mcu, lost_mcu, used_mcu, usable_mcu;
     double min_max, jain; /* sums over fairness periods */
-    double min_max_least, jain_least;
+    double min_max_worst, jain_worst;
     uint32_t periods, violations;
 };
 

@@ -54,7 +54,7 @@ static struct measure_point sum_of(const struct selection *s)
 
 static struct whole_slot whole_of(const struct selection *s)
 {
-    struct whole_slot sum = {.min_max_least = 1, .jain_least = 1};
+    struct whole_slot sum = {.min_max_worst = 1, .jain_worst = 1};
     for (size_t i = s->first; i < s->last && i < s->m->whole_capacity; i++) {
         const struct whole_slot *slot = &s->m->whole[i];
         sum.total_mcu += slot->total_mcu;
@@ -63,8 +63,8 @@ static struct whole_slot whole_of(const struct selection *s)
         sum.usable_mcu += slot->usable_mcu;
         sum.min_max += slot->min_max;
         sum.jain += slot->jain;
-        sum.min_max_least = fmin(sum.min_max_least, slot->min_max_least);
-        sum.jain_least = fmin(sum.jain_least, slot->jain_least);
+        sum.min_max_worst = fmin(sum.min_max_worst, slot->min_max_worst);
+        sum.jain_worst = fmin(sum.jain_worst, slot->jain_worst);
         sum.periods += slot->periods;
         sum.violations += slot->violations;
     }
@@ -98,16 +98,16 @@ static double value_over_admission(const struct selection *s, int which)
 
 static double value_limit_share(const struct selection *s, int which)
 {
-    double least = NAN;
+    double min = NAN;
     (void)which;
     for (size_t i = 0; i < s->m->stream_count; i++) {
         const struct stream *stream = &s->m->streams[i];
         if (stream->limit == MEASURE_ANY || !stream_is_selected(stream, s->selector))
             continue;
         const struct limit *l = &s->m->limits[stream->limit];
-        least = fmin(least, measure_ratio(l->admitted_all, l->allowed_all));
+        min = fmin(min, measure_ratio(l->admitted_all, l->allowed_all));
     }
-    return least;
+    return min;
 }
 
 static double value_goodput(const struct selection *s, int which)
@@ -127,8 +127,8 @@ static double value_utilisation(const struct selection *s, int which)
 enum {
     MIN_MAX,
     JAIN,
-    MIN_MAX_LEAST,
-    JAIN_LEAST
+    MIN_MAX_WORST,
+    JAIN_WORST
 };
 
 static double value_fairness(const struct selection *s, int which)
@@ -137,7 +137,7 @@ static double value_fairness(const struct selection *s, int which)
     if (w.periods == 0)
         return 1;
     const double values[] = {w.min_max / (double)w.periods, w.jain / (double)w.periods,
-                             w.min_max_least, w.jain_least};
+                             w.min_max_worst, w.jain_worst};
     return values[which];
 }
 
@@ -223,14 +223,14 @@ static double value_burst(const struct selection *s, int which)
         step++;
     if (step >= s->m->step_count || step >= MEASURE_STEPS)
         return NAN;
-    double least = INFINITY;
+    double min = INFINITY;
     for (size_t i = 0; i < s->m->stream_count; i++) {
         const struct stream *stream = &s->m->streams[i];
         int64_t at_ns = stream->first_refusal_ns[step];
         if (stream_is_selected(stream, s->selector) && at_ns != NEVER_YET)
-            least = fmin(least, (double)(at_ns - s->m->steps[step].at_ns) / (double)NS_PER_S);
+            min = fmin(min, (double)(at_ns - s->m->steps[step].at_ns) / (double)NS_PER_S);
     }
-    return least;
+    return min;
 }
 
 enum {
@@ -406,7 +406,7 @@ enum {
 
 static double value_state(const struct selection *s, int which)
 {
-    double most = NAN;
+    double max = NAN;
     struct measure_state state;
     for (size_t slot = s->first; slot < s->last; slot++) {
         if (!measure_state_point(s->m, s->selector->table, slot, &state))
@@ -417,9 +417,9 @@ static double value_state(const struct selection *s, int which)
                                  [REFILL_LAG] = (double)state.refill_lag_ns / (double)NS_PER_S,
                                  [MISCOUNTED] = (double)state.miscounted_mtok / MTOK,
                                  [MINTED] = (double)state.minted_mtok / MTOK};
-        most = fmax(most, values[which]);
+        max = fmax(max, values[which]);
     }
-    return most;
+    return max;
 }
 
 /* Refusals for an index that name none. */
@@ -533,9 +533,9 @@ static const struct measure_row MEASURES[] = {
         "refusals",
         MEASURE_HIGHER, 0.995, value_fairness, JAIN, "srp"),
     ROW("fairness_min_max_worst", "1", "fairness_min_max of the worst second", MEASURE_HIGHER, NAN,
-        value_fairness, MIN_MAX_LEAST, "srp"),
+        value_fairness, MIN_MAX_WORST, "srp"),
     ROW("fairness_jain_worst", "1", "fairness_jain of the worst second", MEASURE_HIGHER, NAN,
-        value_fairness, JAIN_LEAST, "srp"),
+        value_fairness, JAIN_WORST, "srp"),
     ROW("isolation_p99", "1", "a victim's p99 beside a neighbour, by its p99 alone", MEASURE_LOWER,
         1.05, NULL, 99000, ""),
     ROW("isolation_p999", "1", "a victim's p99.9 beside a neighbour, by its p99.9 alone",

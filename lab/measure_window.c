@@ -23,7 +23,7 @@ struct whole_slot *whole_slot_now(struct measure *m)
         m->whole = must_grow(m->whole, before, &m->whole_capacity, sizeof *m->whole);
         memset(m->whole + before, 0, (m->whole_capacity - before) * sizeof *m->whole);
         for (size_t i = before; i < m->whole_capacity; i++)
-            m->whole[i].min_max_least = m->whole[i].jain_least = 1;
+            m->whole[i].min_max_worst = m->whole[i].jain_worst = 1;
     }
     return &m->whole[m->slot];
 }
@@ -57,8 +57,8 @@ static void add_whole_slot(struct whole_slot *to, const struct whole_slot *from)
     to->usable_mcu += from->usable_mcu;
     to->min_max += from->min_max;
     to->jain += from->jain;
-    to->min_max_least = fmin(to->min_max_least, from->min_max_least);
-    to->jain_least = fmin(to->jain_least, from->jain_least);
+    to->min_max_worst = fmin(to->min_max_worst, from->min_max_worst);
+    to->jain_worst = fmin(to->jain_worst, from->jain_worst);
     to->periods += from->periods;
     to->violations += from->violations;
 }
@@ -75,7 +75,7 @@ static void halve_slots(struct measure *m)
     }
     for (size_t k = 0; k < m->whole_capacity; k++) {
         struct whole_slot slot = m->whole[k];
-        m->whole[k] = (struct whole_slot){.min_max_least = 1, .jain_least = 1};
+        m->whole[k] = (struct whole_slot){.min_max_worst = 1, .jain_worst = 1};
         add_whole_slot(&m->whole[k / 2], &slot);
     }
     index_halve_slots(m);
@@ -174,25 +174,25 @@ static void build_problem(struct measure *m)
 /* A flow's share of what its table may have in this window. */
 static int64_t in_budget_of(const struct measure *m, const struct flow *f)
 {
-    int64_t least = f->offered_mcu;
+    int64_t min = f->offered_mcu;
     for (uint32_t k = 0; k < f->path_count; k++) {
         const struct resource *r = &m->resources[f->path[k]];
         if (r->kind != MEASURE_TABLE || r->fair_capacity_mcu >= r->offered_mcu)
             continue;
         int64_t capacity = r->fair_capacity_mcu > 0 ? r->fair_capacity_mcu : 0;
         int64_t share = (int64_t)((__int128)f->offered_mcu * capacity / r->offered_mcu);
-        least = share < least ? share : least;
+        min = share < min ? share : min;
     }
-    return least;
+    return min;
 }
 
 /* The refused requests that fit into what the optimum gives the flow beyond what it got. */
 static int64_t falsely_refused(const struct flow *f, int64_t fair_mcu)
 {
     int64_t room = fair_mcu - f->admitted_mcu;
-    if (f->refused_mcu == 0 || room < f->refused_least_mcu)
+    if (f->refused_mcu == 0 || room < f->refused_min_mcu)
         return 0;
-    room -= room % f->refused_least_mcu;
+    room -= room % f->refused_min_mcu;
     return room < f->refused_mcu ? room : f->refused_mcu;
 }
 
@@ -280,8 +280,8 @@ static void close_period(struct measure *m)
         double jain = statistics_jain(m->shares, count);
         whole->min_max += min_max;
         whole->jain += jain;
-        whole->min_max_least = fmin(whole->min_max_least, min_max);
-        whole->jain_least = fmin(whole->jain_least, jain);
+        whole->min_max_worst = fmin(whole->min_max_worst, min_max);
+        whole->jain_worst = fmin(whole->jain_worst, jain);
         whole->periods++;
     }
     m->period_refused = false;
@@ -338,7 +338,7 @@ static void close_window(struct measure *m)
     for (size_t i = 0; i < m->active_count; i++) {
         struct flow *f = &m->flows[m->active[i]];
         f->active = false;
-        f->offered_mcu = f->admitted_mcu = f->refused_mcu = f->refused_least_mcu = 0;
+        f->offered_mcu = f->admitted_mcu = f->refused_mcu = f->refused_min_mcu = 0;
     }
     m->active_count = 0;
     if (m->options.no_optimum)

@@ -98,11 +98,11 @@ static void simplex_start(struct simplex *s, struct optimum *o, const struct opt
 static uint32_t most_violated(const struct simplex *s)
 {
     uint32_t found = s->rows;
-    double most = 0;
+    double max = 0;
     for (uint32_t i = 0; i < s->rows; i++) {
         double excess = fmax(-s->values[i], s->values[i] - upper_of(s, s->basis[i]));
-        if (excess > s->tolerance && excess * excess > most * s->norms[i]) {
-            most = excess * excess / s->norms[i];
+        if (excess > s->tolerance && excess * excess > max * s->norms[i]) {
+            max = excess * excess / s->norms[i];
             found = i;
         }
     }

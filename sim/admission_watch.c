@@ -38,7 +38,7 @@ void admission_watch_saw(struct run *r, uint32_t node, const struct trace_event 
 static int64_t rows_mcu(const struct workload *w)
 {
     const bool indexed = w->indexed || w->tables > 1; /* also tables that come and go */
-    const int64_t size = PARTITION_KEY_SIZE_MAX + SORT_KEY_SIZE_MAX + w->filler.most;
+    const int64_t size = PARTITION_KEY_SIZE_MAX + SORT_KEY_SIZE_MAX + w->filler.max;
     return indexed ? ROWS_OF_WRITE * write_cost_mcu(size) : 0;
 }
 

@@ -20,7 +20,7 @@ struct dynamo_keys {
 /* What items hold besides key and number. The item's number decides the filler, so a reader can
  * tell whether an item is whole. */
 struct dynamo_filler {
-    uint32_t most; /* bytes; 0: no filler */
+    uint32_t max; /* bytes; 0: no filler */
     uint32_t big_percent;
     uint64_t seed;
 };
@@ -85,8 +85,8 @@ enum dynamo_index {
 enum dynamo_range {
     DYNAMO_ALL,
     DYNAMO_BETWEEN,
-    DYNAMO_AT_LEAST, /* from `low` on */
-    DYNAMO_BELOW,    /* below `high` */
+    DYNAMO_AT_MIN, /* from `low` on */
+    DYNAMO_BELOW,  /* below `high` */
 };
 
 struct dynamo_query {

@@ -430,8 +430,8 @@ static void inject_read_error(struct faults *f)
 static void inject_clock(struct faults *f)
 {
     uint32_t process = 1 + (uint32_t)prng_below(&f->prng, server_count(f));
-    int64_t most = f->run->plan.drift_ppm;
-    int64_t ppm = prng_between(&f->prng, -most, most);
+    int64_t max = f->run->plan.drift_ppm;
+    int64_t ppm = prng_between(&f->prng, -max, max);
     faults_note(f, SIM_CLOCK, process, ppm);
     sim_clock_set_drift(world_clock(&f->run->world, process), faults_now(f), ppm);
 }

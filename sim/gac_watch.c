@@ -60,17 +60,17 @@ bool gac_watch_check(const struct gac_watch *w, const struct plan *plan, uint64_
     const struct config *c = &plan->config;
     bool touched = (plan->faults & SIM_FAULTS_GAC) != 0;
     int64_t faults = touched ? (int64_t)injected : 0;
-    __int128 most_ms = (__int128)config_gac(c)->gac_grant_ms * GRANTS_OF_A_FAULT * faults;
+    __int128 ms_max = (__int128)config_gac(c)->gac_grant_ms * GRANTS_OF_A_FAULT * faults;
     if (gac_has_periods(c))
-        most_ms += (__int128)config_gac(c)->gac_period_ms * (faults + 1);
-    __int128 most = w->ideal.rate * most_ms / 1000;
-    if (w->over_mcu <= most)
+        ms_max += (__int128)config_gac(c)->gac_period_ms * (faults + 1);
+    __int128 max = w->ideal.rate * ms_max / 1000;
+    if (w->over_mcu <= max)
         return true;
     buffer_append_format(why,
                          "routers took %lld mcu of the %s of table %u more than it may use, and "
                          "%lld faults account for %lld\n",
                          (long long)w->over_mcu, w->key.kind == GAC_READ ? "reads" : "writes",
-                         w->key.table, (long long)faults, (long long)most);
+                         w->key.table, (long long)faults, (long long)max);
     return false;
 }
 

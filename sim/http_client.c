@@ -181,8 +181,8 @@ static bool http_client_often(struct http_client *c, uint32_t percent)
 static void write_chunks(struct http_client *c, struct slice body)
 {
     while (body.size > 0) {
-        const size_t most = http_client_often(c, 50) ? 3 : body.size;
-        const size_t size = 1 + prng_below(&c->manners_prng, most < body.size ? most : body.size);
+        const size_t max = http_client_often(c, 50) ? 3 : body.size;
+        const size_t size = 1 + prng_below(&c->manners_prng, max < body.size ? max : body.size);
         buffer_append_format(&c->out, http_client_often(c, 50) ? "%zx\r\n" : "%zX;name=value\r\n",
                              size);
         buffer_append(&c->out, body.data, size);
@@ -272,9 +272,8 @@ static bool send_out(struct http_client *c, struct slice rest)
     }
     for (int i = http_client_often(c, c->options.manners.pieces) ? PIECES : 0;
          i > 0 && rest.size > 1; i--) {
-        const uint64_t most = http_client_often(c, 50) ? 8 : rest.size;
-        const size_t size =
-            1 + prng_below(&c->manners_prng, most < rest.size ? most : rest.size - 1);
+        const uint64_t max = http_client_often(c, 50) ? 8 : rest.size;
+        const size_t size = 1 + prng_below(&c->manners_prng, max < rest.size ? max : rest.size - 1);
         if (!send_some(c, slice_make(rest.data, size)))
             return false;
         rest = slice_make(rest.data + size, rest.size - size);

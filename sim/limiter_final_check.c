@@ -7,8 +7,8 @@
 #include "sim/work_rate_limiter_internal.h"
 
 enum {
-    STEP_S = 60,       /* for what needs no merging */
-    HALVINGS_MOST = 5, /* from the most shards that these limits allow to one */
+    STEP_S = 60,      /* for what needs no merging */
+    HALVINGS_MAX = 5, /* from the most shards that these limits allow to one */
     HALVING_S = 10,
 };
 
@@ -18,7 +18,7 @@ static struct duration final_check_time(const struct work_rate_limiter *l,
 {
     const int64_t halving_ms = HALVING_S * 1000 + l->options.merge_ms;
     const int64_t ms = l->options.spread_ms + STEP_S * 1000 +
-                       (step == FINAL_SHAPE ? HALVINGS_MOST * halving_ms : 0);
+                       (step == FINAL_SHAPE ? HALVINGS_MAX * halving_ms : 0);
     return duration_ms(ms);
 }
 
@@ -110,15 +110,15 @@ static void count_check(struct limiter_client *c, uint32_t bucket, uint32_t limi
     struct work_rate_limiter *l = c->all;
     const struct limiter_ledger *b = &l->ledger[bucket];
     const struct limiter_bucket_items *i = &l->items[bucket];
-    const int64_t least = limiter_ledger_least(b, limit), most = limiter_ledger_most(b, limit);
-    const int64_t had = limiter_ledger_had_most(b, limit, work_rate_limiter_now(l));
+    const int64_t min = limiter_ledger_min(b, limit), max = limiter_ledger_max(b, limit);
+    const int64_t had = limiter_ledger_had_max(b, limit, work_rate_limiter_now(l));
     struct buffer text = {0};
-    if (i->taken[limit] < least || i->taken[limit] > most)
+    if (i->taken[limit] < min || i->taken[limit] > max)
         buffer_append_format(&text,
                              "bucket %s has counted %lld mtok of limit %u, and must have counted "
                              "%lld to %lld",
                              work_rate_limiter_entities[bucket], (long long)i->taken[limit], limit,
-                             (long long)least, (long long)most);
+                             (long long)min, (long long)max);
     else if (c->final == FINAL_COUNT && i->tokens[limit] + i->taken[limit] > had)
         buffer_append_format(&text,
                              "bucket %s has %lld mtok of limit %u after %lld were taken, and had "

@@ -6,8 +6,8 @@
 #include "base/must.h"
 
 enum {
-    LATE_MS = 13000,  /* so long after a change a request may still go by the limits before */
-    STARTS_MOST = 400 /* of the stretches of time that are looked at */
+    LATE_MS = 13000, /* so long after a change a request may still go by the limits before */
+    STARTS_MAX = 400 /* of the stretches of time that are looked at */
 };
 
 #define NEVER ((struct instant){INT64_MAX})
@@ -70,12 +70,12 @@ static int64_t limiter_ledger_sum(const struct limiter_ledger *b, uint32_t limit
     return sum;
 }
 
-int64_t limiter_ledger_least(const struct limiter_ledger *b, uint32_t limit)
+int64_t limiter_ledger_min(const struct limiter_ledger *b, uint32_t limit)
 {
     return limiter_ledger_sum(b, limit, -1);
 }
 
-int64_t limiter_ledger_most(const struct limiter_ledger *b, uint32_t limit)
+int64_t limiter_ledger_max(const struct limiter_ledger *b, uint32_t limit)
 {
     return limiter_ledger_sum(b, limit, 1);
 }
@@ -92,30 +92,30 @@ static bool change_counts(const struct limiter_ledger *b, size_t i, struct insta
 }
 
 /* What is refilled between these times at most, by the limits of any change that counts. */
-static int64_t refilled_most(const struct limiter_ledger *b, uint32_t limit, struct instant from,
-                             struct instant to)
+static int64_t refilled_max(const struct limiter_ledger *b, uint32_t limit, struct instant from,
+                            struct instant to)
 {
-    int64_t most = 0;
+    int64_t max = 0;
     const int64_t ms = instant_since(to, from).ns / NS_PER_MS + 1 + b->spread_ms;
     for (size_t i = 0; i < b->change_count; i++) {
         const struct limiter_ledger_rule *r = &b->changes[i].rules[limit];
         const int64_t amount = (int64_t)((__int128)r->amount * ms / r->period_ms) + 1;
-        if (change_counts(b, i, from, to) && amount > most)
-            most = amount;
+        if (change_counts(b, i, from, to) && amount > max)
+            max = amount;
     }
-    return most;
+    return max;
 }
 
-static int64_t capacity_most(const struct limiter_ledger *b, uint32_t limit, struct instant from,
-                             struct instant to)
+static int64_t capacity_max(const struct limiter_ledger *b, uint32_t limit, struct instant from,
+                            struct instant to)
 {
-    int64_t most = 0;
+    int64_t max = 0;
     for (size_t i = 0; i < b->change_count; i++) {
         const int64_t capacity = b->changes[i].rules[limit].capacity;
-        if (change_counts(b, i, from, to) && capacity > most)
-            most = capacity;
+        if (change_counts(b, i, from, to) && capacity > max)
+            max = capacity;
     }
-    return most;
+    return max;
 }
 
 /* When the bucket surely was there: the first request that was done has made it. */
@@ -127,11 +127,11 @@ static struct instant made_by(const struct limiter_ledger *b, struct instant now
 }
 
 /* More capacity is no tokens: only the limits of the time when the bucket is made fill it. */
-int64_t limiter_ledger_had_most(const struct limiter_ledger *b, uint32_t limit, struct instant now)
+int64_t limiter_ledger_had_max(const struct limiter_ledger *b, uint32_t limit, struct instant now)
 {
     must(b->change_count > 0);
     const struct instant first = b->changes[0].begun;
-    return capacity_most(b, limit, first, made_by(b, now)) + refilled_most(b, limit, first, now);
+    return capacity_max(b, limit, first, made_by(b, now)) + refilled_max(b, limit, first, now);
 }
 
 /* ---- stretches of time ---- */
@@ -185,15 +185,15 @@ static bool check_from(const struct limiter_ledger *b, uint32_t limit, struct in
         sum += taken[i].amount;
         for (; next < back_count && back[next].begun_ns <= to.ns; next++)
             given += back[next].ended_ns >= from.ns ? back[next].amount : 0;
-        const int64_t most =
-            capacity_most(b, limit, from, to) + refilled_most(b, limit, from, to) + given;
-        if (sum <= most)
+        const int64_t max =
+            capacity_max(b, limit, from, to) + refilled_max(b, limit, from, to) + given;
+        if (sum <= max)
             continue;
         buffer_append_format(why,
                              "bucket %s, limit %u: %lld mtok were taken from %lld ns to %lld ns, "
                              "and there were at most %lld\n",
                              name, limit, (long long)sum, (long long)from.ns, (long long)to.ns,
-                             (long long)most);
+                             (long long)max);
         return false;
     }
     return true;
@@ -208,7 +208,7 @@ bool limiter_ledger_check_times(const struct limiter_ledger *b, const char *name
     for (uint32_t limit = 0; limit < LIMITER_LEDGER_LIMITS; limit++) {
         const size_t taken_count = limiter_ledger_parts(b, limit, 1, taken);
         const size_t back_count = limiter_ledger_parts(b, limit, -1, back);
-        const size_t step = 1 + taken_count / STARTS_MOST;
+        const size_t step = 1 + taken_count / STARTS_MAX;
         for (size_t i = 0; i < taken_count && good; i += step)
             good = check_from(b, limit, (struct instant){taken[i].begun_ns}, taken, taken_count,
                               back, back_count, name, why);

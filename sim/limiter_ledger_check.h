@@ -77,10 +77,10 @@ void limiter_ledger_end(struct limiter_ledger *b, size_t entry, struct instant n
                         enum limiter_ledger_outcome outcome);
 
 /* What was taken of the limit in all, less what was given back. */
-int64_t limiter_ledger_least(const struct limiter_ledger *b, uint32_t limit);
-int64_t limiter_ledger_most(const struct limiter_ledger *b, uint32_t limit);
+int64_t limiter_ledger_min(const struct limiter_ledger *b, uint32_t limit);
+int64_t limiter_ledger_max(const struct limiter_ledger *b, uint32_t limit);
 /* The most that the bucket can have had until `now` (SIMLEDGER-3). */
-int64_t limiter_ledger_had_most(const struct limiter_ledger *b, uint32_t limit, struct instant now);
+int64_t limiter_ledger_had_max(const struct limiter_ledger *b, uint32_t limit, struct instant now);
 
 /* SIMLEDGER-1. False: `why` tells. */
 bool limiter_ledger_check_times(const struct limiter_ledger *b, const char *name,

@@ -6,8 +6,8 @@
 
 enum {
     FLOOD_REQUESTS = 20,
-    FLOOD_LEAST = 5,  /* so many must be refused by the router alone */
-    FLOODS_MOST = 10, /* some go to several routers, or take long */
+    FLOOD_MIN = 5,   /* so many must be refused by the router alone */
+    FLOODS_MAX = 10, /* some go to several routers, or take long */
     OPENING_REQUESTS = 12,
     LEASE_MS = 60000,
     ROUND_REQUESTS = 10,
@@ -84,10 +84,10 @@ static void flood_answered(struct limiter_client *c, int status, struct slice bo
     }
     if (!final_check_counted(c, status, body))
         return;
-    const bool seen = l->items[0].refused - l->refused >= FLOOD_LEAST;
+    const bool seen = l->items[0].refused - l->refused >= FLOOD_MIN;
     l->tried = 0;
     l->refused = l->items[0].refused;
-    if (!seen && ++l->floods == FLOODS_MOST)
+    if (!seen && ++l->floods == FLOODS_MAX)
         work_rate_limiter_wrong(l, "no router refuses requests that it knows to be in vain", body);
     if (seen)
         final_check_step(c, FINAL_GROW, 0);

@@ -144,7 +144,7 @@ static void messages_free(struct messages *list)
 static int64_t network_draw_delay(struct network *n)
 {
     const struct network_delays *d = &n->options.delays;
-    int64_t ns = d->least_ns;
+    int64_t ns = d->ns_min;
     if (d->spread_ns > 0)
         ns += (int64_t)prng_below(&n->delay_prng, (uint64_t)d->spread_ns);
     if (d->tail_per_million > 0 && prng_below(&n->delay_prng, MILLION) < d->tail_per_million)

@@ -31,7 +31,7 @@ enum network_trace {
 };
 
 struct network_delays {
-    int64_t least_ns;
+    int64_t ns_min;
     int64_t spread_ns;         /* uniform, above the least */
     int64_t tail_ns;           /* sometimes 0 .. this is added */
     uint32_t tail_per_million; /* how often */

@@ -315,7 +315,7 @@ static void process_log_make(void *context, uint64_t segment, bool written)
 {
     struct node_process *p = context;
     const struct node_timings *t = &p->options.timings;
-    int64_t ns = t->write_least_ns + disk_ns_some(p, t->write_spread_ns);
+    int64_t ns = t->write_min_ns + disk_ns_some(p, t->write_spread_ns);
     log_disk_make_begin(&p->log_disk, segment);
     if (written && p->log_disk.making_from.segment.bytes == NULL)
         ns += disk_ns_some(p, (int64_t)p->log_disk.segment_bytes * ZEROS_NS_PER_BYTE);
@@ -345,7 +345,7 @@ static void process_log_append(void *context, uint64_t lsn, struct slice bytes)
 {
     struct node_process *p = context;
     const struct node_timings *t = &p->options.timings;
-    int64_t ns = t->write_least_ns + disk_ns_some(p, t->write_spread_ns);
+    int64_t ns = t->write_min_ns + disk_ns_some(p, t->write_spread_ns);
     if (t->write_tail_per_million > 0 &&
         prng_below(&p->timing_prng, MILLION) < t->write_tail_per_million)
         ns += disk_ns_some(p, t->write_tail_ns);

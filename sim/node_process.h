@@ -30,7 +30,7 @@ enum node_process_trace {
 /* How long turns, the disk and requests take. */
 struct node_timings {
     int64_t turn_ns; /* events within this time share a turn */
-    int64_t write_least_ns;
+    int64_t write_min_ns;
     int64_t write_spread_ns;
     int64_t write_tail_ns;
     uint32_t write_tail_per_million;

@@ -110,7 +110,7 @@ static void plan_timings(struct plan *plan, struct prng *p)
 {
     plan->timings = (struct node_timings){
         .turn_ns = prng_between(p, 0, 50) * NS_PER_US,
-        .write_least_ns = plan_spread(p, 50, 5000) * NS_PER_US,
+        .write_min_ns = plan_spread(p, 50, 5000) * NS_PER_US,
         .write_spread_ns = plan_spread(p, 50, 5000) * NS_PER_US,
         .write_tail_ns = plan_spread(p, 1, 100) * NS_PER_MS,
         .write_tail_per_million = (uint32_t)plan_spread(p, 1, 20000),
@@ -118,7 +118,7 @@ static void plan_timings(struct plan *plan, struct prng *p)
         .read_spread_ns = plan_spread(p, 10, 20000) * NS_PER_US,
     };
     plan->delays = (struct network_delays){
-        .least_ns = plan_spread(p, 20, 2000) * NS_PER_US,
+        .ns_min = plan_spread(p, 20, 2000) * NS_PER_US,
         .spread_ns = plan_spread(p, 10, 5000) * NS_PER_US,
         .tail_ns = plan_spread(p, 1, 200) * NS_PER_MS,
         .tail_per_million = (uint32_t)plan_spread(p, 1, 20000),
@@ -166,7 +166,7 @@ static void plan_gac(struct plan *plan, const struct sim_options *o)
     c->gac_bank_ms = plan_spread(&p, 1000, 20000);
     /* No process may be taken for silent only because the network is slow. */
     const struct network_delays *d = &plan->delays;
-    int64_t delay_ns = d->least_ns + d->spread_ns + d->tail_ns + plan->tick_ns;
+    int64_t delay_ns = d->ns_min + d->spread_ns + d->tail_ns + plan->tick_ns;
     c->gac_lifetime_ms = plan_spread(&p, 100, 5000) + 10 * delay_ns / NS_PER_MS;
     c->gac_timeout_ms = plan_spread(&p, 1, 200) + 2 * delay_ns / NS_PER_MS + 1;
     c->gac_wait_ms = plan_spread(&p, 1, 200);
@@ -385,10 +385,10 @@ static void plan_overload(struct plan *plan, const struct sim_options *o)
         return;
     plan->timings.work = work;
     /* Such a read is a burst of as many requests: each would wait too long. */
-    const int64_t least_ms = bursts ? 50 : 0;
-    c->overload_target_ms = target_ms + least_ms;
+    const int64_t ms_min = bursts ? 50 : 0;
+    c->overload_target_ms = target_ms + ms_min;
     c->overload_interval_ms = interval_ms;
-    c->overload_limit_ms = limit_ms + least_ms;
+    c->overload_limit_ms = limit_ms + ms_min;
 }
 
 static enum attr_type some_type(struct prng *p)
@@ -405,7 +405,7 @@ static void plan_shapes(struct plan *plan, const struct sim_options *o)
     const struct dynamo_keys first = w->shapes[0];
     const bool throttles = plan->config.profile != PROFILE_OFF;
     const int64_t fits = throttles ? 1000 : config_all(&plan->config)->log_segment_bytes / 4;
-    const int64_t most = plan_spread(&p, 64, 30000);
+    const int64_t max = plan_spread(&p, 64, 30000);
     for (uint32_t i = 0; i < TABLES_MAX; i++) {
         struct dynamo_keys *k = &w->shapes[i];
         const uint32_t long_percent = (uint32_t)prng_between(&p, 5, 50);
@@ -423,12 +423,12 @@ static void plan_shapes(struct plan *plan, const struct sim_options *o)
             k->collection = 1;
         }
     }
-    w->filler.most = (uint32_t)(most < fits ? most : fits);
+    w->filler.max = (uint32_t)(max < fits ? max : fits);
     w->filler.seed = prng_next(&p);
     w->range_percent = (uint32_t)prng_between(&p, 0, 100);
-    const int64_t least = w->filler.big_percent > 0 ? 2 * MIB : 64 * KIB;
-    if (config_all(&plan->config)->group_max_bytes < least) /* a write must fit */
-        config_edit_all(&plan->config)->group_max_bytes = least;
+    const int64_t min = w->filler.big_percent > 0 ? 2 * MIB : 64 * KIB;
+    if (config_all(&plan->config)->group_max_bytes < min) /* a write must fit */
+        config_edit_all(&plan->config)->group_max_bytes = min;
 }
 
 /* Conditions, updates and counters. Draws from its own stream. */
@@ -490,7 +490,7 @@ static void plan_lists(struct plan *plan)
     const bool throttles = plan->config.profile != PROFILE_OFF;
     if (throttles && plan->work_lists > WORK_LISTS_FEW)
         plan->work_lists = WORK_LISTS_FEW;
-    plan->work_list_pad = w->filler.big_percent > 0 ? BIG : w->filler.most;
+    plan->work_list_pad = w->filler.big_percent > 0 ? BIG : w->filler.max;
 }
 
 /* Draws from its own stream. */
@@ -560,13 +560,13 @@ static void plan_work_streams(struct plan *plan, const struct sim_options *o)
 static void plan_log_of_indexes(struct plan *plan)
 {
     struct settings *c = config_edit_all(&plan->config);
-    const int64_t least = 256 * KIB;
+    const int64_t min = 256 * KIB;
     const struct workload *w = &plan->workload;
     const bool any = w->indexed || w->global_indexes || w->tables > 1; /* table_churn.c */
-    if (!any || c->log_segment_bytes >= least)
+    if (!any || c->log_segment_bytes >= min)
         return;
-    c->log_max_bytes = c->log_max_bytes / c->log_segment_bytes * least;
-    c->log_segment_bytes = least;
+    c->log_max_bytes = c->log_max_bytes / c->log_segment_bytes * min;
+    c->log_segment_bytes = min;
 }
 
 /* Nodes that limit nothing refuse no table for want of throughput, however many there are. */
@@ -641,9 +641,9 @@ static void plan_bench(struct plan *plan)
                                        .units = 1000,
                                        .read_percent = 50,
                                        .timeout_ns = 10 * NS_PER_S};
-    plan->delays = (struct network_delays){.least_ns = 50 * NS_PER_US, .spread_ns = 20000};
+    plan->delays = (struct network_delays){.ns_min = 50 * NS_PER_US, .spread_ns = 20000};
     plan->timings = (struct node_timings){.turn_ns = 20 * NS_PER_US,
-                                          .write_least_ns = 200 * NS_PER_US,
+                                          .write_min_ns = 200 * NS_PER_US,
                                           .write_spread_ns = 50 * NS_PER_US,
                                           .checkpoint_spread_ns = 50 * NS_PER_MS};
 }
@@ -659,8 +659,8 @@ uint32_t plan_side_units(const struct plan *plan)
 
 uint32_t plan_counter_units(const struct plan *plan)
 {
-    const uint32_t units = plan_side_units(plan), least = plan->limits ? 200 : 1000;
-    return units > least ? units : least;
+    const uint32_t units = plan_side_units(plan), min = plan->limits ? 200 : 1000;
+    return units > min ? units : min;
 }
 
 void plan_make(const struct sim_options *o, struct plan *out)
@@ -731,7 +731,7 @@ static void describe_tables(const struct plan *p, struct buffer *out)
             k->sort == 0 ? "none" : attr_type_name(k->sort), k->collection, k->long_percent);
     }
     buffer_append_format(out, " filler %u; queries %u%%, %u%% in ranges, big items %u%%",
-                         w->filler.most, w->query_percent, w->range_percent, w->filler.big_percent);
+                         w->filler.max, w->query_percent, w->range_percent, w->filler.big_percent);
 }
 
 void plan_describe(const struct plan *p, struct buffer *out)
@@ -782,9 +782,9 @@ void plan_describe(const struct plan *p, struct buffer *out)
         out,
         "\nnetwork: %lld us + %lld us, tail %lld ms; log write: %lld us + %lld "
         "us, tail %lld ms; drop %u, duplicate %u per million\n",
-        (long long)(p->delays.least_ns / NS_PER_US), (long long)(p->delays.spread_ns / NS_PER_US),
+        (long long)(p->delays.ns_min / NS_PER_US), (long long)(p->delays.spread_ns / NS_PER_US),
         (long long)(p->delays.tail_ns / NS_PER_MS),
-        (long long)(p->timings.write_least_ns / NS_PER_US),
+        (long long)(p->timings.write_min_ns / NS_PER_US),
         (long long)(p->timings.write_spread_ns / NS_PER_US),
         (long long)(p->timings.write_tail_ns / NS_PER_MS), p->network_faults.drop_per_million,
         p->network_faults.duplicate_per_million);

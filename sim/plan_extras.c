@@ -50,9 +50,9 @@ static void plan_choose_extras(struct plan *plan, const struct sim_options *o, s
 static void plan_short_times(struct plan *plan, struct prng *p)
 {
     struct settings *c = config_edit_all(&plan->config);
-    const int64_t least_ms = c->request_deadline_ms + 2 * SIM_SHORT_SKEW_MS;
-    const int64_t token_ms = least_ms + plan_spread(p, 200, 5000);
-    const int64_t fence_ms = least_ms + plan_spread(p, 200, 5000);
+    const int64_t ms_min = c->request_deadline_ms + 2 * SIM_SHORT_SKEW_MS;
+    const int64_t token_ms = ms_min + plan_spread(p, 200, 5000);
+    const int64_t fence_ms = ms_min + plan_spread(p, 200, 5000);
     const int64_t keep_ms = token_ms + plan_spread(p, 200, 5000);
     const int64_t sweep_ms = plan_spread(p, 100, 2000), retention_ms = plan_spread(p, 200, 5000);
     const bool trims = prng_below(p, 2) == 0;
@@ -160,7 +160,7 @@ void plan_work_fill(struct plan *plan, const struct sim_options *o, bool limits)
     };
     struct settings *c = config_edit_all(&plan->config);
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x66696c6c73000000));
-    const int64_t map = prng_between(&p, 4, 16) * MIB, most = plan_spread(&p, 4 * KIB, 30000);
+    const int64_t map = prng_between(&p, 4, 16) * MIB, max = plan_spread(&p, 4 * KIB, 30000);
     const bool big = prng_below(&p, 100) < BIG_PERCENT && c->log_segment_bytes >= 8 * MIB;
     const bool some = prng_below(&p, 100) < FILLS_PERCENT && !o->plain && o->work_fill == 0 &&
                       plan->gac == 0 && plan->config.profile == PROFILE_OFF;
@@ -174,7 +174,7 @@ void plan_work_fill(struct plan *plan, const struct sim_options *o, bool limits)
     c->map_max_bytes = big ? BIG_TIMES * map : map; /* small ones are soon in small pieces */
     plan_quick_snapshots(&plan->config);
     const int64_t fits = c->log_segment_bytes / 4;
-    plan->fill_bytes_max = (uint32_t)(big ? BIG : most < fits ? most : fits);
+    plan->fill_bytes_max = (uint32_t)(big ? BIG : max < fits ? max : fits);
     if (big && c->group_max_bytes < 2 * MIB)
         c->group_max_bytes = 2 * MIB;
     if (o->nodes == 0)

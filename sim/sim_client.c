@@ -258,8 +258,8 @@ static void read_key(struct sim_client *c, uint32_t key, bool consistent)
 
 static size_t some_pad(struct sim_client *c)
 {
-    uint32_t most = c->options.workload->pad_bytes;
-    return most > 0 ? prng_below(&c->prng, most + 1) : 0;
+    uint32_t max = c->options.workload->pad_bytes;
+    return max > 0 ? prng_below(&c->prng, max + 1) : 0;
 }
 
 /* Chooses a condition, by what the client saw last. */
@@ -492,7 +492,7 @@ static void choose_range(struct sim_client *c, uint32_t key)
     q->low = ascending ? key : other;
     q->high = ascending ? other : key;
     if (q->range == DYNAMO_BELOW && q->low == q->high)
-        q->range = DYNAMO_AT_LEAST;
+        q->range = DYNAMO_AT_MIN;
 }
 
 /* Reads the whole collection by an index. */

@@ -12,8 +12,8 @@ const char work_counters_table[] = "tallies";
 enum {
     CALL_TIMEOUT_MS = 6000,
     RETRY_MS = 100,
-    REFUSALS_MOST = 5, /* then pauses do not double any more */
-    SHORT_PAUSES = 8,  /* one after the other */
+    REFUSALS_MAX = 5, /* then pauses do not double any more */
+    SHORT_PAUSES = 8, /* one after the other */
     LOOK_MS = 200,
     READ_PERCENT = 25,
     QUERY_PERCENT = 40 /* of reads */
@@ -37,7 +37,7 @@ struct counter_client {
     uint32_t key;    /* of the call */
     uint64_t invocation;
     uint32_t attempt;
-    uint64_t least; /* that a read may find */
+    uint64_t min; /* that a read may find */
     bool queries;
     uint32_t last_read; /* at last: counters that were read */
     uint32_t refusals;  /* one after the other */
@@ -113,11 +113,11 @@ static uint64_t number_in(struct slice body)
 static void client_end_read(struct counter_client *c, struct slice body)
 {
     struct work_counters *t = c->all;
-    const uint64_t n = number_in(body), most = t->keys[c->key].begun;
-    if (n < c->least || n > most)
+    const uint64_t n = number_in(body), max = t->keys[c->key].begun;
+    if (n < c->min || n > max)
         buffer_append_format(&t->wrong, "%s of counter %u finds %llu, and must find %llu to %llu\n",
                              c->queries ? "a Query" : "a GetItem", c->key, (unsigned long long)n,
-                             (unsigned long long)c->least, (unsigned long long)most);
+                             (unsigned long long)c->min, (unsigned long long)max);
     if (n > t->keys[c->key].read)
         t->keys[c->key].read = n;
     c->last_read += t->ending;
@@ -143,7 +143,7 @@ static void client_made(struct counter_client *c, int status, struct slice body)
 static int64_t client_pause(struct counter_client *c)
 {
     const uint32_t rounds = ++c->refusals / SHORT_PAUSES;
-    const uint32_t doubles = rounds < REFUSALS_MOST ? rounds : REFUSALS_MOST;
+    const uint32_t doubles = rounds < REFUSALS_MAX ? rounds : REFUSALS_MAX;
     return (RETRY_MS * NS_PER_MS) << (c->refusals % SHORT_PAUSES != 0 ? 0 : doubles);
 }
 
@@ -177,8 +177,8 @@ static void client_begin_read(struct counter_client *c, uint32_t key)
     c->key = key;
     c->work = COUNTER_WORK_READ;
     c->queries = prng_below(&c->prng, 100) < QUERY_PERCENT;
-    c->least = t->keys[key].acknowledged > t->keys[key].read ? t->keys[key].acknowledged
-                                                             : t->keys[key].read;
+    c->min = t->keys[key].acknowledged > t->keys[key].read ? t->keys[key].acknowledged
+                                                           : t->keys[key].read;
 }
 
 static void client_choose_load(struct counter_client *c)

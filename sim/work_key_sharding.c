@@ -13,10 +13,10 @@
 #include "sim/work_transactions.h"
 
 enum {
-    AGAIN_MS = 100,     /* at the end */
-    SHARDS_MOST = 12,   /* more shards than partitions show nothing new */
-    GROWTH_MOST = 3,    /* shards at once */
-    SHRINK_PERCENT = 40 /* of the changes of a key whose items are all at home */
+    AGAIN_MS = 100,        /* at the end */
+    DRAWN_SHARDS_MAX = 12, /* more shards than partitions show nothing new */
+    GROWTH_MAX = 3,        /* shards at once */
+    SHRINK_PERCENT = 40    /* of the changes of a key whose items are all at home */
 };
 
 struct work_key_sharding {
@@ -114,8 +114,8 @@ static void work_key_sharding_change(struct work_key_sharding *s, const struct t
     const bool shrinks = before > 1 && (is_of(s, COUNTERS) || !salted_moves(k)) &&
                          prng_below(&s->prng, 100) < SHRINK_PERCENT;
     const uint32_t shards = shrinks ? 1 + (uint32_t)prng_below(&s->prng, before - 1)
-                                    : before + 1 + (uint32_t)prng_below(&s->prng, GROWTH_MOST);
-    if (shards <= SHARDS_MOST)
+                                    : before + 1 + (uint32_t)prng_below(&s->prng, GROWTH_MAX);
+    if (shards <= DRAWN_SHARDS_MAX)
         ask_shards(s, t, k, shards);
 }
 

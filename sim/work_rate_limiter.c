@@ -14,11 +14,11 @@ enum {
     CALL_TIMEOUT_MS = 6000,
     RETRY_MS = 50,
     SHORT_PAUSES = 8, /* one after the other */
-    ROUNDS_MOST = 6,  /* then long pauses do not double any more */
+    ROUNDS_MAX = 6,   /* then long pauses do not double any more */
     LOOK_MS = 200,
     KEYED_PERCENT = 50,
     LEASE_PERCENT = 40,
-    LEASE_MS_MOST = 20000,
+    LEASE_MS_MAX = 20000,
     REPEAT_PERCENT = 25, /* of requests with a key that were answered */
     MOVE_PERCENT = 40,   /* of repetitions that go to another router */
     PRESS_PERCENT = 8,
@@ -68,7 +68,7 @@ void work_rate_limiter_rules(const struct work_rate_limiter *l, uint32_t bucket,
 }
 
 /* The least capacity that the bucket ever has. */
-static int64_t capacity_least(const struct work_rate_limiter *l, uint32_t bucket, uint32_t limit)
+static int64_t capacity_min(const struct work_rate_limiter *l, uint32_t bucket, uint32_t limit)
 {
     return l->capacity[bucket][limit] / 2;
 }
@@ -104,7 +104,7 @@ void work_rate_limiter_write_set(struct limiter_client *c, uint32_t group, uint3
         append_tokens(&c->body, rules[i].amount);
         buffer_append_format(&c->body, ",\"refill_period_ms\":%lld,\"smallest_request\":",
                              (long long)rules[i].period_ms);
-        append_tokens(&c->body, rules[i].capacity / (int64_t)l->shards_most);
+        append_tokens(&c->body, rules[i].capacity / (int64_t)l->shards_max);
         buffer_append_text(&c->body, "}");
     }
     buffer_append_text(&c->body, "]}");
@@ -171,10 +171,10 @@ static void take_doubt(struct limiter_client *c)
     memcpy(c->entries, entries, sizeof entries);
 }
 
-static int64_t some_amount(struct limiter_client *c, int64_t most, int64_t usual)
+static int64_t some_amount(struct limiter_client *c, int64_t max, int64_t usual)
 {
     const uint64_t draw = prng_below(&c->prng, 100);
-    const int64_t top = draw < 5 ? most : draw < 25 ? most / 4 : usual < most ? usual : most;
+    const int64_t top = draw < 5 ? max : draw < 25 ? max / 4 : usual < max ? usual : max;
     return prng_between(&c->prng, 1, top < 1 ? 1 : top);
 }
 
@@ -183,11 +183,11 @@ static void choose_amounts(struct limiter_client *c)
     const struct work_rate_limiter *l = c->all;
     const uint64_t draw = prng_below(&c->prng, 10);
     for (uint32_t i = 0; i < LIMITER_LEDGER_LIMITS; i++) {
-        int64_t most = capacity_least(l, c->bucket, i);
-        const int64_t top = capacity_least(l, WORK_LIMITER_TOP, i);
-        if (work_rate_limiter_group(c->bucket) == 1 && top < most)
-            most = top;
-        const int64_t amount = some_amount(c, most, i == LIMIT_FAST ? 5000 : 1500);
+        int64_t max = capacity_min(l, c->bucket, i);
+        const int64_t top = capacity_min(l, WORK_LIMITER_TOP, i);
+        if (work_rate_limiter_group(c->bucket) == 1 && top < max)
+            max = top;
+        const int64_t amount = some_amount(c, max, i == LIMIT_FAST ? 5000 : 1500);
         const bool takes = i == LIMIT_FAST ? draw < 8 : draw >= 5;
         c->amounts[i] = takes ? amount : 0;
     }
@@ -216,7 +216,7 @@ void work_rate_limiter_write_acquire(struct limiter_client *c, bool keyed, int64
 static void begin_acquire(struct limiter_client *c)
 {
     const int64_t lease_ms =
-        work_rate_limiter_often(c, LEASE_PERCENT) ? prng_between(&c->prng, 100, LEASE_MS_MOST) : 0;
+        work_rate_limiter_often(c, LEASE_PERCENT) ? prng_between(&c->prng, 100, LEASE_MS_MAX) : 0;
     c->bucket = (uint32_t)prng_below(&c->prng, WORK_LIMITER_TOP);
     choose_amounts(c);
     work_rate_limiter_write_acquire(c, work_rate_limiter_often(c, KEYED_PERCENT), lease_ms);
@@ -433,7 +433,7 @@ static void status_answered(struct limiter_client *c, int status, struct slice b
 int64_t work_rate_limiter_pause(uint32_t *tries)
 {
     const uint32_t rounds = ++*tries / SHORT_PAUSES;
-    const uint32_t doubles = rounds < ROUNDS_MOST ? rounds : ROUNDS_MOST;
+    const uint32_t doubles = rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX;
     return (RETRY_MS * NS_PER_MS) << (*tries % SHORT_PAUSES != 0 ? 0 : doubles);
 }
 
@@ -560,7 +560,7 @@ struct work_rate_limiter *work_rate_limiter_create(const struct work_rate_limite
     struct prng p = prng_seeded(options->seed ^ UINT64_C(0x72756c6573));
     l->options = *options;
     l->clients = must_calloc(options->clients, sizeof l->clients[0]);
-    l->shards_most = 2U << prng_below(&p, 4);
+    l->shards_max = 2U << prng_below(&p, 4);
     for (uint32_t i = 0; i < WORK_LIMITER_BUCKETS; i++) {
         l->ledger[i].spread_ms = options->nodes_spread_ms;
         l->shards[i] = 1;

@@ -106,7 +106,7 @@ struct work_rate_limiter {
     struct limiter_client *clients; /* owns */
     struct limiter_ledger ledger[WORK_LIMITER_BUCKETS];
     int64_t capacity[WORK_LIMITER_BUCKETS][LIMITER_LEDGER_LIMITS]; /* of the first limits */
-    uint32_t shards_most;                                          /* that the limits allow */
+    uint32_t shards_max;                                           /* that the limits allow */
     uint32_t shards[WORK_LIMITER_BUCKETS];                         /* by the last status */
     uint32_t shards_seen;                                          /* the most */
     uint32_t versions[WORK_LIMITER_GROUPS];

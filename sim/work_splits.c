@@ -22,7 +22,7 @@
 enum {
     ANSWER_MS = 20,      /* from the question to the look at the answer */
     PARTITIONS_MAX = 24, /* a table with this many is not split */
-    CUTS_MOST = 4,
+    CUTS_MAX = 4,
 };
 
 struct work_splits {
@@ -33,7 +33,7 @@ struct work_splits {
     bool limiter;         /* it was about the rate limiter's table */
     struct buffer table;  /* the catalog's last answer */
     struct buffer answer; /* to a split or merge: ignored */
-    struct buffer cuts[CUTS_MOST];
+    struct buffer cuts[CUTS_MAX];
     struct buffer body;
 };
 
@@ -72,7 +72,7 @@ static void make_cut(struct work_splits *s, uint32_t table_id, struct buffer *ou
 static void choose_cuts(struct work_splits *s, const struct partition_info *p,
                         struct table_split *split)
 {
-    uint32_t wanted = 1 + (uint32_t)prng_below(&s->prng, CUTS_MOST);
+    uint32_t wanted = 1 + (uint32_t)prng_below(&s->prng, CUTS_MAX);
     for (uint32_t i = 0; i < wanted; i++) {
         struct buffer *cut = &s->cuts[i];
         make_cut(s, p->table_id, cut);
@@ -209,7 +209,7 @@ struct work_splits *work_splits_create(struct run *run)
 
 void work_splits_destroy(struct work_splits *s)
 {
-    for (int i = 0; i < CUTS_MOST; i++)
+    for (int i = 0; i < CUTS_MAX; i++)
         buffer_deinit(&s->cuts[i]);
     buffer_deinit(&s->table);
     buffer_deinit(&s->answer);

@@ -22,9 +22,9 @@ static bool has_key(const struct transaction_client *c, uint32_t key)
 }
 
 /* Different keys, in c->parts. Few, now and then many. */
-static void choose_keys(struct transaction_client *c, uint32_t most)
+static void choose_keys(struct transaction_client *c, uint32_t max)
 {
-    const uint32_t keys = c->all->options.keys < most ? c->all->options.keys : most;
+    const uint32_t keys = c->all->options.keys < max ? c->all->options.keys : max;
     const uint32_t few = keys < PARTS_FEW ? keys : PARTS_FEW;
     uint32_t count = 1 + transaction_below(c, few);
     if (transaction_often(c, 10))
@@ -181,10 +181,10 @@ static void note_marks(struct transaction_client *c, uint32_t key, uint32_t inde
 /* Bytes in each of the items besides. */
 static uint32_t choose_pad(struct transaction_client *c)
 {
-    const uint32_t most = c->all->options.pad;
-    return most == 0 || !transaction_often(c, 15)
+    const uint32_t max = c->all->options.pad;
+    return max == 0 || !transaction_often(c, 15)
                ? 0
-               : 1 + transaction_below(c, transaction_often(c, 50) ? most : most / 16 + 1);
+               : 1 + transaction_below(c, transaction_often(c, 50) ? max : max / 16 + 1);
 }
 
 /* The operation of c->parts, in the history. */

@@ -171,7 +171,7 @@ static void client_saw(struct ttl_client *c, uint32_t number)
 {
     struct work_ttl *e = c->all;
     struct ttl_key *k = &c->keys[c->key];
-    const int64_t ahead_ms = k->last_put ? e->at_last_ms : world_most_ahead_ms(e->options.world);
+    const int64_t ahead_ms = k->last_put ? e->at_last_ms : world_max_ahead_ms(e->options.world);
     const int64_t over_ms = work_ttl_wall_ms(e) + ahead_ms + MARGIN_MS;
     for (uint32_t i = 0; i < k->count; i++) {
         const struct candidate was = k->all[i];
@@ -399,7 +399,7 @@ struct work_ttl *work_ttl_create(const struct work_ttl_options *options)
 {
     struct work_ttl *e = must_calloc(1, sizeof *e);
     e->options = *options;
-    e->at_last_ms = world_most_ahead_ms(options->world);
+    e->at_last_ms = world_max_ahead_ms(options->world);
     e->clients = must_calloc(options->clients, sizeof e->clients[0]);
     for (uint32_t i = 0; i < options->clients; i++) {
         const struct http_client_options http = options->http(options->context, i);

@@ -107,7 +107,7 @@ int64_t *world_wall_skew_ms(const struct world *w, uint32_t i);
 int64_t world_wall_spread_ms(const struct world *w, bool routers);
 /* How far the wall clocks of more than half of the nodes are ahead, each when it was ahead most;
  * below zero: behind. */
-int64_t world_most_ahead_ms(const struct world *w);
+int64_t world_max_ahead_ms(const struct world *w);
 struct sim_clock *world_clock(struct world *w, uint32_t process);
 
 /* Cuts all ways between this node and the other nodes, in both directions. */

@@ -39,12 +39,12 @@ const char *admit_reason_name(enum admit_reason reason)
  * forgiven. */
 int64_t admission_debt_max(const struct config *config, int64_t rate_mcu)
 {
-    const int64_t least = 2 * (ITEM_SIZE_MAX / 1024) * MCU_PER_UNIT; /* a transactional write */
+    const int64_t min = 2 * (ITEM_SIZE_MAX / 1024) * MCU_PER_UNIT; /* a transactional write */
     int64_t debt;
     if (__builtin_mul_overflow(rate_mcu, config_admission(config)->debt_max_s, &debt) ||
         debt > INT64_MAX / 4)
         debt = INT64_MAX / 4;
-    return debt < least ? least : debt;
+    return debt < min ? min : debt;
 }
 
 static int64_t burst_capacity(const struct admission_meter *m, const struct config *config,
@@ -390,11 +390,11 @@ void admission_give_back(struct admission *a, struct node_admission *node, enum 
  * bucket. */
 static void spare_late(struct token_bucket *b, int64_t before_mcu, int64_t cost_mcu)
 {
-    int64_t least = b->capacity - cost_mcu < 0 ? b->capacity - cost_mcu : 0;
-    if (before_mcu < least)
-        least = before_mcu;
-    if (b->balance < least)
-        b->balance = least;
+    int64_t min = b->capacity - cost_mcu < 0 ? b->capacity - cost_mcu : 0;
+    if (before_mcu < min)
+        min = before_mcu;
+    if (b->balance < min)
+        b->balance = min;
 }
 
 /* Leaves the counts of bursts as they are: they belong to the node. */

@@ -20,7 +20,7 @@ struct weir_member {
 };
 
 /* The least amount of a request for tokens. As units per second it would be a very small burst. */
-#define LEASE_LEAST_MCU INT64_C(20000)
+#define LEASE_MIN_MCU INT64_C(20000)
 
 void members_init(struct members *m, const struct config *config, uint32_t node_count)
 {
@@ -210,12 +210,12 @@ bool member_asks(struct members *m, uint32_t node, struct instant now, uint64_t 
     if ((member->asking && age_ns < m->lease.ns) || !(short_now || running_out))
         return false;
     int64_t wanted = member->spent_mcu + member->spent_mcu / 2 + 2 * member->lacked_mcu;
-    int64_t least = LEASE_LEAST_MCU;
+    int64_t min = LEASE_MIN_MCU;
     if (instant_before(now, member->held_until)) { /* a grant prolongs the tokens that are left */
         wanted -= member->held_mcu;
-        least = LEASE_LEAST_MCU / 4;
+        min = LEASE_MIN_MCU / 4;
     }
-    *wanted_mcu = wanted > least ? wanted : least;
+    *wanted_mcu = wanted > min ? wanted : min;
     *number = ++member->number;
     member->asking = true;
     member->asked_at = now;
@@ -243,8 +243,8 @@ void member_granted(struct members *m, uint32_t node, struct instant now, uint64
 int64_t member_grant(struct token_bucket *node, struct instant now, int64_t wanted_mcu)
 {
     token_bucket_refill(node, now);
-    int64_t most = node->balance > 0 ? node->balance / 2 : 0;
-    int64_t granted = wanted_mcu < most ? wanted_mcu : most;
+    int64_t max = node->balance > 0 ? node->balance / 2 : 0;
+    int64_t granted = wanted_mcu < max ? wanted_mcu : max;
     if (granted > 0)
         token_bucket_debit(node, granted);
     return granted > 0 ? granted : 0;

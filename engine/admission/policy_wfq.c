@@ -1,25 +1,27 @@
-/* policy_wfq.c - baselines: weighted fair queueing and start-time fair queueing among the partitions
- * that burst on a node. The weight of a partition is its allocation, times the weight of its table.
+/* policy_wfq.c - baselines: weighted fair queueing and start-time fair queueing among the
+ * partitions that burst on a node. The weight of a partition is its allocation, times the weight
+ * of its table.
  *
  * Sources
  *   wfq  Demers, Keshav and Shenker, Analysis and Simulation of a Fair Queueing Algorithm, SIGCOMM
  *        1989, with the weights of Parekh and Gallager, IEEE/ACM Transactions on Networking 1(3),
- *        1993. Virtual time runs at the rate of service, divided by the weights of all active flows.
- *   sfq  Goyal, Vin and Cheng, Start-time Fair Queueing, SIGCOMM 1996. Virtual time is the start tag
- *        of what is served.
+ *        1993. Virtual time runs at the rate of service, divided by the weights of all active
+ *        flows.
+ *   sfq  Goyal, Vin and Cheng, Start-time Fair Queueing, SIGCOMM 1996. Virtual time is the start
+ *        tag of what is served.
  * In both a request has the tags start = max(virtual time, the flow's last finish) and finish =
  * start + cost / weight, and the least tag is served first.
  *
  * Simplified, because weir refuses and does not queue:
  *   - There are no waiting requests to choose from. A burst passes if its start tag is at most a
- *     lead ahead of virtual time: what an even service gives in an eighth of a round. A round is the
- *     time in which the node's empty bucket fills. So both order by start tags.
- *   - A burst ahead of virtual time must leave the tokens with which the other partitions would catch
- *     up: their requests would be served before it. So one that asks seldom finds tokens.
+ *     lead ahead of virtual time: what an even service gives in an eighth of a round. A round is
+ *     the time in which the node's empty bucket fills. So both order by start tags.
+ *   - A burst ahead of virtual time must leave the tokens with which the other partitions would
+ *     catch up: their requests would be served before it. So one that asks seldom finds tokens.
  *   - A partition is active if it asked for a burst in this round or in the round before.
  *   - wfq: the rate of service is what bursts took in the round before, and what the node's bucket
- *     held when the round began, less a sixteenth. If virtual time ran ahead of the service, all start
- *     tags would be equal.
+ *     held when the round began, less a sixteenth. If virtual time ran ahead of the service, all
+ *     start tags would be equal.
  *   - sfq: refused requests stand for the queue. At the end of an eighth of a round virtual time
  *     rises to the least start tag that was refused in it.
  *   - Followers' and merged partitions' tags are taken over as they are. */
@@ -28,10 +30,10 @@
 extern const struct weir_node_policy weir_node_wfq;
 extern const struct weir_node_policy weir_node_sfq;
 
-#define TAG          INT64_C(1000000) /* tags are mcu per weight, times this */
-#define WEIGHT_LEAST INT64_C(1000)    /* one unit a second */
-#define LEADS        8                /* of a round */
-#define SPARED       16               /* virtual time runs slower by this part */
+#define TAG        INT64_C(1000000) /* tags are mcu per weight, times this */
+#define WEIGHT_MIN INT64_C(1000)    /* one unit a second */
+#define LEADS      8                /* of a round */
+#define SPARED     16               /* virtual time runs slower by this part */
 
 struct tag_node {
     int64_t round;
@@ -41,7 +43,7 @@ struct tag_node {
     int64_t taken;   /* by bursts in this round */
     int64_t weights; /* of the partitions that asked in this round */
     int64_t weights_before;
-    int64_t least; /* sfq: the least start tag refused in this part of a round; 0: none */
+    int64_t min; /* sfq: the least start tag refused in this part of a round; 0: none */
 };
 
 struct tag_partition {
@@ -58,7 +60,7 @@ static int64_t max_of(int64_t a, int64_t b)
 
 static int64_t weight_of(const struct weir_case *c)
 {
-    return max_of(weir_case_rate(c, WEIR_BUCKET_ALLOCATION), WEIGHT_LEAST) * weir_case_weight(c);
+    return max_of(weir_case_rate(c, WEIR_BUCKET_ALLOCATION), WEIGHT_MIN) * weir_case_weight(c);
 }
 
 static int64_t tag_of(int64_t mcu, int64_t weight)
@@ -69,7 +71,7 @@ static int64_t tag_of(int64_t mcu, int64_t weight)
 
 static int64_t weights_of(const struct tag_node *n)
 {
-    return max_of(max_of(n->weights, n->weights_before), WEIGHT_LEAST);
+    return max_of(max_of(n->weights, n->weights_before), WEIGHT_MIN);
 }
 
 /* What an even service adds to virtual time in a round. */
@@ -127,8 +129,8 @@ static void sfq_enter(struct weir_case *c)
     struct tag_node *n = weir_case_node_state(c);
     int64_t part_ns = weir_case_depth_ns(c) / LEADS;
     if (weir_case_now_ns(c) / part_ns != n->at_ns / part_ns) {
-        n->virtual = max_of(n->virtual, n->least);
-        n->least = 0;
+        n->virtual = max_of(n->virtual, n->min);
+        n->min = 0;
     }
     n->at_ns = weir_case_now_ns(c);
     wfq_join(c);
@@ -163,8 +165,8 @@ static bool sfq_has(struct weir_case *c, int64_t cost_mcu)
     int64_t start = start_of(c);
     if (wfq_has(c, cost_mcu))
         return true;
-    if (n->least == 0 || start < n->least)
-        n->least = start;
+    if (n->min == 0 || start < n->min)
+        n->min = start;
     return false;
 }
 

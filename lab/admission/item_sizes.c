@@ -17,7 +17,7 @@ bool model_sizes_vary(const struct model_source *s)
 {
     const struct traffic_options *o = &s->workload->traffic;
     return o->source.next != NULL || o->sizes.kind != ITEM_SIZES_UNIFORM ||
-           o->sizes.least != o->sizes.most || o->mix.fraction[TRAFFIC_DELETE] > 0;
+           o->sizes.min != o->sizes.max || o->mix.fraction[TRAFFIC_DELETE] > 0;
 }
 
 int64_t model_sizes_of(const struct model_table *t, uint64_t key)

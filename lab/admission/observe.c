@@ -325,7 +325,7 @@ static void split_judge(void *context, uint64_t argument)
 {
     struct judged_split *j = context;
     struct model *m = j->model;
-    int64_t least = INT64_MAX, most = 0;
+    int64_t min = INT64_MAX, max = 0;
     (void)argument;
     LIST_REMOVE(j, entry);
     if (!split_is_whole(j)) {
@@ -335,12 +335,12 @@ static void split_judge(void *context, uint64_t argument)
     for (uint32_t i = 0; i < j->count; i++) {
         int64_t mcu =
             (partition_offered(m, j->ids[i], j->kind) - j->offered_mcu[i]) * 1000 / SPLIT_JUDGED_MS;
-        least = mcu < least ? mcu : least;
-        most = mcu > most ? mcu : most;
+        min = mcu < min ? mcu : min;
+        max = mcu > max ? mcu : max;
     }
     const struct measure_split split = {.observations = j->observations,
-                                        .left_mcu = most,
-                                        .right_mcu = least,
+                                        .left_mcu = max,
+                                        .right_mcu = min,
                                         .cap_mcu = partition_max_mcu(m->config, j->kind)};
     measure_split(m->measure, &split);
     free(j);

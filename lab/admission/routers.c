@@ -113,7 +113,7 @@ static struct model_queue *router_queue(struct model_router *r, struct gac_key k
     return q;
 }
 
-static int64_t least_cost(const struct traffic_request *t)
+static int64_t min_cost(const struct traffic_request *t)
 {
     return model_kind(t) == ADMIT_READ ? read_cost_mcu(0, t->consistent)
                                        : write_cost_mcu(model_write_bytes(t));
@@ -123,7 +123,7 @@ static enum gac_verdict router_take(struct model *m, struct model_router *r,
                                     struct model_request *q, struct duration *wait)
 {
     struct gac_limit limit = q->table->limits[model_kind(&q->traffic)];
-    int64_t mcu = least_cost(&q->traffic);
+    int64_t mcu = min_cost(&q->traffic);
     enum gac_verdict v = gac_client_take(r->client, router_clock(m, r), &limit, mcu, wait);
     if (v == GAC_TAKEN)
         q->taken_mcu = mcu;

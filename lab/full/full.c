@@ -142,9 +142,9 @@ static struct world_plan plan_of(struct full *f, uint64_t seed)
         .config = &f->configs[0],
         .configs = f->configs,
         /* A uniform addition with the mean of the jitter. */
-        .delays = {.least_ns = c->costs.network_ns, .spread_ns = 2 * c->costs.jitter_ns},
+        .delays = {.ns_min = c->costs.network_ns, .spread_ns = 2 * c->costs.jitter_ns},
         .timings = {.turn_ns = 20 * NS_PER_US,
-                    .write_least_ns = c->costs.sync_ns,
+                    .write_min_ns = c->costs.sync_ns,
                     .checkpoint_spread_ns = 50 * NS_PER_MS,
                     .work = {.first_ns = {[SERVED_READ] = c->costs.read_ns,
                                           [SERVED_WRITE] = c->costs.write_ns,
@@ -158,12 +158,12 @@ static struct world_plan plan_of(struct full *f, uint64_t seed)
 static void clocks_set(struct full *f, uint64_t seed)
 {
     const struct world *w = &f->world;
-    const int64_t most_ms = f->scenario->cluster.wall_skew_ns / NS_PER_MS;
+    const int64_t ms_max = f->scenario->cluster.wall_skew_ns / NS_PER_MS;
     struct prng p = prng_seeded(demand_seed(seed, DEMAND_CLOCKS, 0));
     for (uint32_t id = 1; id <= w->plan.nodes; id++)
-        w->nodes[id]->process.wall_skew_ms = prng_between(&p, -most_ms, most_ms);
+        w->nodes[id]->process.wall_skew_ms = prng_between(&p, -ms_max, ms_max);
     for (uint32_t i = 0; i < w->plan.routers; i++)
-        router_process_base(w->routers[i])->wall_skew_ms = prng_between(&p, -most_ms, most_ms);
+        router_process_base(w->routers[i])->wall_skew_ms = prng_between(&p, -ms_max, ms_max);
 }
 
 static void full_consumed(void *context, const struct scaling_update *table,

@@ -32,7 +32,7 @@ static size_t text_split(struct slice line, struct slice words[WORDS_MAX])
     return count;
 }
 
-static bool parse_integer(struct slice text, int64_t least, int64_t most, int64_t *out)
+static bool parse_integer(struct slice text, int64_t min, int64_t max, int64_t *out)
 {
     bool negative = text.size > 1 && text.data[0] == '-';
     int64_t value = 0;
@@ -45,7 +45,7 @@ static bool parse_integer(struct slice text, int64_t least, int64_t most, int64_
         value = value * 10 + (text.data[i] - '0');
     }
     *out = negative ? -value : value;
-    return *out >= least && *out <= most;
+    return *out >= min && *out <= max;
 }
 
 /* Returns the expected form, or NULL. */
@@ -76,7 +76,7 @@ static const struct verb {
     size_t word_count;    /* of the whole command */
     enum fault_verb verb;
     const char *number; /* the expected form of the last word; NULL: it is no number */
-    int64_t least, most;
+    int64_t min, max;
 } verbs[] = {
     {{"cut", NULL}, 4, FAULT_CUT, NULL, 0, 0},
     {{"delay", NULL}, 4, FAULT_DELAY, "MS: 0 to 60000", 0, FAULTS_DELAY_MS_MAX},
@@ -110,7 +110,7 @@ static const char *parse_arguments(const struct verb *v, const struct slice *wor
     const char *wrong = v->word_count == 4 ? parse_peer(words, out) : NULL;
     if (wrong == NULL && v->verb == FAULT_CUT)
         wrong = parse_cut(last, out);
-    if (wrong == NULL && v->number != NULL && !parse_integer(last, v->least, v->most, &out->number))
+    if (wrong == NULL && v->number != NULL && !parse_integer(last, v->min, v->max, &out->number))
         wrong = v->number;
     return wrong;
 }

@@ -200,16 +200,16 @@ static void fixture_send(const struct fixture *s, const struct buffer *text, str
 static uint64_t fixture_cost(const struct fixture *s)
 {
     struct buffer text = {0};
-    f.read_most = 0;
+    f.read_max = 0;
     if (fixture_text(s, &text))
         fixture_send(s, &text, NULL);
     buffer_deinit(&text);
-    if (f.read_most >= STEPS_READ_MAX + STEPS_ONE_MAX)
+    if (f.read_max >= STEPS_READ_MAX + STEPS_ONE_MAX)
         fprintf(stderr, "%s: %u values of kind %u with %u elements take %llu steps in a turn\n",
                 PLACES[s->place].operation, s->values, s->kind, s->count,
-                (unsigned long long)f.read_most);
-    assert_true(f.read_most < STEPS_READ_MAX + STEPS_ONE_MAX);
-    return f.read_most;
+                (unsigned long long)f.read_max);
+    assert_true(f.read_max < STEPS_READ_MAX + STEPS_ONE_MAX);
+    return f.read_max;
 }
 
 static void fixture_draw(struct prng *p, struct fixture *s)
@@ -256,15 +256,15 @@ static void no_request_is_read_in_more_steps_a_turn_than_the_bound(struct prng *
     struct fixture best, s;
     begin();
     fixture_draw(p, &best);
-    uint64_t most = fixture_cost(&best);
+    uint64_t max = fixture_cost(&best);
     for (int i = 0; i < ROUNDS; i++) {
         s = best;
         for (uint64_t changes = 1 + prng_below(p, 3); changes > 0; changes--)
             fixture_change(p, &s);
         const uint64_t cost = fixture_cost(&s);
-        if (cost < most)
+        if (cost < max)
             continue;
-        most = cost;
+        max = cost;
         best = s;
     }
     fake_deinit(&f);

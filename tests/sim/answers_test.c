@@ -82,7 +82,7 @@ static void assert_judged(const char *forward, const char *backward, const char 
     struct network_options options = {.scheduler = &scheduler,
                                       .trace = &trace,
                                       .processes = PROCESSES,
-                                      .delays = {.least_ns = NS_PER_MS}};
+                                      .delays = {.ns_min = NS_PER_MS}};
     struct network *network = network_create(&options);
     struct server server = {network, forward, backward, wrong != beyond_limit};
     network_attach(network, SERVER, &handler, &server);
@@ -91,7 +91,7 @@ static void assert_judged(const char *forward, const char *backward, const char 
         .tables = 1,
         .keys = KEYS,
         .shapes = {{.partition = ATTR_STRING, .sort = ATTR_NUMBER, .collection = KEYS}},
-        .filler = {.most = 10},
+        .filler = {.max = 10},
         .read_percent = 100,
         .many_percent = 100,
         .query_percent = 100,

@@ -190,10 +190,10 @@ static void reads_above_the_indexs_limit_get_the_limit(struct prng *p)
     fixture_run(&s, fixture_query, 4 * READS, 8); /* what was saved up goes */
     struct counts c = fixture_run(&s, fixture_query, 4 * READS, 5);
     /* What came in while the first run's answers were awaited is there, too. */
-    const int64_t most = 2 * READS * (5 * 1000 + ANSWERS_MS) / 1000;
+    const int64_t max = 2 * READS * (5 * 1000 + ANSWERS_MS) / 1000;
     printf("    skewed reads at twice the index's limit: served of it %.1f %%\n",
-           (double)c.ok * 100 / (double)most);
-    assert_in_range(c.ok, most * 97 / 100, most * 101 / 100);
+           (double)c.ok * 100 / (double)max);
+    assert_in_range(c.ok, max * 97 / 100, max * 101 / 100);
     assert_int_equal(s.watch.over_mcu, 0);
     assert_true(s.watch.taken_mcu > READS * 5 * 1000);
     fixture_end(&s);

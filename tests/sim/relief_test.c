@@ -337,18 +337,18 @@ TEST(a_skewed_table_within_its_limit_is_relieved_within_ten_seconds)
 TEST(a_table_that_asks_for_twice_its_limit_gets_the_limit_every_second)
 {
     struct fixture s;
-    int64_t served[2 * HALF_MINUTE], least = INT64_MAX, most = 0, sum = 0;
+    int64_t served[2 * HALF_MINUTE], min = INT64_MAX, max = 0, sum = 0;
     skew(&s, 2 * LIMIT, served);
     for (int second = HALF_MINUTE; second < 2 * HALF_MINUTE; second++) {
-        least = served[second] < least ? served[second] : least;
-        most = served[second] > most ? served[second] : most;
+        min = served[second] < min ? served[second] : min;
+        max = served[second] > max ? served[second] : max;
         sum += served[second];
     }
-    printf("    90/10, 400 of 200: %lld to %lld a second, mean %lld.%02lld\n", (long long)least,
-           (long long)most, (long long)(sum / HALF_MINUTE),
+    printf("    90/10, 400 of 200: %lld to %lld a second, mean %lld.%02lld\n", (long long)min,
+           (long long)max, (long long)(sum / HALF_MINUTE),
            (long long)(sum * 100 / HALF_MINUTE % 100));
-    assert_in_range(least, LIMIT * 98 / 100, LIMIT * 102 / 100);
-    assert_in_range(most, LIMIT * 98 / 100, LIMIT * 102 / 100);
+    assert_in_range(min, LIMIT * 98 / 100, LIMIT * 102 / 100);
+    assert_in_range(max, LIMIT * 98 / 100, LIMIT * 102 / 100);
     assert_in_range(sum, HALF_MINUTE * LIMIT * 99 / 100, HALF_MINUTE * LIMIT * 101 / 100);
     fixture_deinit(&s);
 }

@@ -36,7 +36,7 @@ struct worker {
     int64_t value;    /* of the write */
     uint32_t attempt; /* of the write; 0: it is not begun yet */
     bool busy;
-    int64_t least[ITEMS]; /* that a read may find */
+    int64_t min[ITEMS]; /* that a read may find */
 };
 
 /* Items are numbers that grow: by puts, or if the table counts, by additions of one. */
@@ -91,7 +91,7 @@ static void worker_choose(struct worker *w)
     if (w->number >= WORKERS - READERS) {
         w->work = w->work == WORK_QUERY ? WORK_GET : WORK_QUERY;
         w->item = (w->item + 1) % s->items;
-        memcpy(w->least, s->acknowledged, sizeof w->least);
+        memcpy(w->min, s->acknowledged, sizeof w->min);
         return;
     }
     w->item = s->counts ? (w->item + 1) % s->items : (w->item + WORKERS - READERS) % s->items;
@@ -103,10 +103,10 @@ static void worker_choose(struct worker *w)
 static void assert_value(const struct worker *w, uint32_t item, int64_t value)
 {
     const struct fixture *s = w->fixture;
-    if (value < w->least[item] || value > s->begun[item])
+    if (value < w->min[item] || value > s->begun[item])
         fail_msg("%s finds %lld under item %u, and must find %lld to %lld",
                  w->work == WORK_QUERY ? "a Query" : "a GetItem", (long long)value, item,
-                 (long long)w->least[item], (long long)s->begun[item]);
+                 (long long)w->min[item], (long long)s->begun[item]);
 }
 
 /* Takes the next item off the answer. */

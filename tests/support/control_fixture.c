@@ -111,10 +111,10 @@ void control_fixture_serve(struct control_fixture *w, const struct table *t, str
         const struct partition_info *p = &t->partitions[i];
         struct partition_report *r = &w->reports[p->id];
         struct load_total *total = &r->totals[ADMIT_WRITE];
-        int64_t most = p->on_demand ? config_admission(&w->config)->partition_max_wcu *
-                                          MCU_PER_UNIT /* it bursts */
-                                    : p->rate_mcu[ADMIT_WRITE];
-        int64_t asked = d->units[i] * ms, served = most * ms / 1000;
+        int64_t max = p->on_demand ? config_admission(&w->config)->partition_max_wcu *
+                                         MCU_PER_UNIT /* it bursts */
+                                   : p->rate_mcu[ADMIT_WRITE];
+        int64_t asked = d->units[i] * ms, served = max * ms / 1000;
         served = asked < served ? asked : served;
         r->table_id = t->id;
         r->partition = p->id;
@@ -130,10 +130,10 @@ void control_fixture_serve(struct control_fixture *w, const struct table *t, str
 }
 
 int control_fixture_seconds_to_question(struct control_fixture *w, const char *name,
-                                        struct demand *d, int most)
+                                        struct demand *d, int max)
 {
     w->other = (struct control_request){0};
-    for (int i = 1; i <= most * 2; i++) {
+    for (int i = 1; i <= max * 2; i++) {
         control_fixture_serve(w, catalog_find(w->catalog, slice_of(name)), d, 500);
         control_fixture_evaluate(w, 500, true);
         if (w->other.request.op != 0)

@@ -53,4 +53,4 @@ void control_fixture_serve(struct control_fixture *w, const struct table *t, str
                            int64_t ms);
 /* Seconds of that demand until the controller sends a request that is no decision; -1: none. */
 int control_fixture_seconds_to_question(struct control_fixture *w, const char *name,
-                                        struct demand *d, int most);
+                                        struct demand *d, int max);

@@ -594,7 +594,7 @@ static void pump_effects(struct fake_cluster *f)
 static void note_steps(struct fake_cluster *f)
 {
     const uint64_t taken = f->router->fault.reading.taken;
-    f->read_most = taken > f->read_most ? taken : f->read_most;
+    f->read_max = taken > f->read_max ? taken : f->read_max;
 }
 
 void fake_turn(struct fake_cluster *f)

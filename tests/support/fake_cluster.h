@@ -99,7 +99,7 @@ struct fake_cluster {
     uint64_t follower_applied; /* followers have applied so much of it */
     bool index_behind;         /* global indexes lack changes */
     uint64_t told;             /* nodes know salted keys only up to this version; 0: all */
-    uint64_t read_most;        /* steps of a turn's values: the most so far */
+    uint64_t read_max;         /* steps of a turn's values: the most so far */
     /* requests so far, by operation */
     int64_t asked[REQUEST_OPS];
 };

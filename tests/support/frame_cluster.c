@@ -510,8 +510,8 @@ struct frame_cluster *frame_cluster_begin(const struct config *config)
                    .seed = 1,
                    .nodes = FRAME_CLUSTER_NODES,
                    .configs = w->configs,
-                   .delays = {.least_ns = 50 * NS_PER_US, .spread_ns = 50 * NS_PER_US},
-                   .timings = {.turn_ns = 20 * NS_PER_US, .write_least_ns = 200 * NS_PER_US},
+                   .delays = {.ns_min = 50 * NS_PER_US, .spread_ns = 50 * NS_PER_US},
+                   .timings = {.turn_ns = 20 * NS_PER_US, .write_min_ns = 200 * NS_PER_US},
                    .watch = {.heard = frame_heard, .answered = request_answered, .context = w}});
     world_start(&w->world);
     return w;
@@ -599,8 +599,8 @@ static void frame_splice(const struct frame_cluster *w, struct prng *p, struct b
     if (other.size == 0 || b->size == 0)
         return;
     size_t from = (size_t)prng_below(p, other.size), at = frame_draw_place(p, b);
-    size_t most = other.size - from < b->size - at ? other.size - from : b->size - at;
-    memcpy(b->data + at, other.data + from, most < 64 ? most : 64);
+    size_t max = other.size - from < b->size - at ? other.size - from : b->size - at;
+    memcpy(b->data + at, other.data + from, max < 64 ? max : 64);
 }
 
 void frame_cluster_mutate(const struct frame_cluster *w, struct prng *p, struct buffer *b)

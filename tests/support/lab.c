@@ -19,9 +19,9 @@ void lab_init(struct lab *l)
                             .routers = 1,
                             .config = &l->configs[0],
                             .configs = l->configs,
-                            .delays = {.least_ns = 50 * NS_PER_US, .spread_ns = 50 * NS_PER_US},
+                            .delays = {.ns_min = 50 * NS_PER_US, .spread_ns = 50 * NS_PER_US},
                             .timings = {.turn_ns = 20 * NS_PER_US,
-                                        .write_least_ns = 200 * NS_PER_US,
+                                        .write_min_ns = 200 * NS_PER_US,
                                         .write_spread_ns = 50 * NS_PER_US,
                                         .checkpoint_spread_ns = 50 * NS_PER_MS},
                             .watch = {.saw = node_saw, .context = l}};

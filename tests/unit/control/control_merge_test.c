@@ -121,9 +121,9 @@ static bool merges(const struct control_fixture *w, const char *name, uint32_t l
 }
 
 /* Seconds of that demand until a merge is decided; -1: none is. */
-static int seconds_to_merge(struct control_fixture *w, const char *name, struct demand *d, int most)
+static int seconds_to_merge(struct control_fixture *w, const char *name, struct demand *d, int max)
 {
-    for (int i = 1; i <= most * 2; i++) {
+    for (int i = 1; i <= max * 2; i++) {
         control_fixture_serve(w, table_of(w, name), d, 500);
         control_fixture_evaluate(w, 500, true);
         if (merge_of(w) != NULL)
@@ -439,7 +439,7 @@ TEST(partitions_on_different_nodes_are_passed_over)
     control_fixture_deinit(&w);
 }
 
-TEST(both_together_hold_at_most_half_of_what_one_may_hold)
+TEST(both_together_hold_at_max_half_of_what_one_may_hold)
 {
     struct control_fixture w;
     struct demand d = {.units = {0}};

@@ -70,16 +70,16 @@ static enum gac_verdict take(struct pair *p, int64_t cost)
 }
 
 /* How many requests of a unit get tokens at once. */
-static int take_all(struct pair *p, int most)
+static int take_all(struct pair *p, int max)
 {
-    for (int taken = 0, waits = 0; taken < most; taken++) {
+    for (int taken = 0, waits = 0; taken < max; taken++) {
         while (take(p, 1000) != GAC_TAKEN) {
             if (waits++ == 100)
                 return taken;
             exchange(p);
         }
     }
-    return most;
+    return max;
 }
 
 static void settle(struct pair *p, int64_t used)
@@ -234,7 +234,7 @@ TEST(a_router_that_owes_more_than_the_bank_holds_is_served_again)
 {
     enum {
         UNITS = 60,
-        MOST_MS = 10000
+        MAX_MS = 10000
     };
     static const char *const policies[] = {"lease",   "periodic",      "one-bucket",
                                            "doorman", "tenant-bucket", "pd-group"};
@@ -245,7 +245,7 @@ TEST(a_router_that_owes_more_than_the_bank_holds_is_served_again)
         begin_with(&p, policies[i], 1000);
         p.limit.rate = UNITS * 1000;
         for (int ms = 0; taken < UNITS / 4; ms++, pass(&p, 10)) {
-            assert_true(ms < MOST_MS);
+            assert_true(ms < MAX_MS);
             taken += take_all(&p, UNITS / 4 - taken);
         }
         for (int k = 0; k < taken; k++)

@@ -3,20 +3,20 @@
 
 #include "gac/waiting_line.h"
 
-static const struct duration least = {100 * NS_PER_MS}, cost = {20 * NS_PER_MS};
+static const struct duration min = {100 * NS_PER_MS}, cost = {20 * NS_PER_MS};
 static const struct duration step = {20 * NS_PER_MS * WAITING_LINE_PART_DENOMINATOR /
                                      WAITING_LINE_PART_NUMERATOR};
 
 static int64_t wait_ms(struct waiting_line *l, int64_t now_ms, uint64_t request)
 {
-    return waiting_line_wait(l, instant_add_ms((struct instant){NS_PER_S}, now_ms), request, least,
+    return waiting_line_wait(l, instant_add_ms((struct instant){NS_PER_S}, now_ms), request, min,
                              cost)
                .ns /
            NS_PER_MS;
 }
 
 /* LINE-1 */
-TEST(without_others_a_request_is_told_the_least_time)
+TEST(without_others_a_request_is_told_the_min_time)
 {
     struct waiting_line l = {0};
     for (int64_t now_ms = 0; now_ms < 10000; now_ms += 100)

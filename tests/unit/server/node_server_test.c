@@ -72,7 +72,7 @@ static int fixture_setup(void **state)
                    .nodes = 1,
                    .clients = 1,
                    .configs = s->configs,
-                   .timings = {.write_least_ns = NS_PER_MS, .checkpoint_spread_ns = NS_PER_MS},
+                   .timings = {.write_min_ns = NS_PER_MS, .checkpoint_spread_ns = NS_PER_MS},
                    .watch = {.refused = fixture_refused, .context = s}});
     s->network = s->world.network;
     s->node = s->world.nodes[NODE];

@@ -418,7 +418,7 @@ static void two_init(struct two *t, uint64_t seed)
     struct network_options options = {.scheduler = &t->scheduler,
                                       .trace = &t->trace,
                                       .processes = 2,
-                                      .delays = {.least_ns = 10, .spread_ns = 1000},
+                                      .delays = {.ns_min = 10, .spread_ns = 1000},
                                       .seed = seed};
     t->network = network_create(&options);
     for (uint32_t i = 1; i <= 2; i++) {
