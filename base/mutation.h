@@ -1,7 +1,7 @@
 /* mutation.h - deliberate defects, one at a time, to show that a test detects them.
  *
- * Builds with tests have them compiled in (WEIR_TESTS in CMakeLists.txt defines WEIR_MUTATIONS), and a test
- * switches one on. Elsewhere MUTATED is false. */
+ * Builds with tests have them compiled in (WEIR_TESTS in CMakeLists.txt defines WEIR_MUTATIONS),
+ * and a test switches one on. Elsewhere MUTATED is false. */
 #pragma once
 
 enum mutation {

@@ -73,8 +73,8 @@ struct policies {
 
 struct weir_policy_plugin;
 
-/* Adds what a file offers. STATUS_MALFORMED: `error` names the file, the fault and what is expected,
- * and nothing was added. `is_own`: whether a policy of weir has the name. */
+/* Adds what a file offers. STATUS_MALFORMED: `error` names the file, the fault and what is
+ * expected, and nothing was added. `is_own`: whether a policy of weir has the name. */
 enum status policies_add(struct policies *p, const struct weir_policy_plugin *plugin,
                          const char *file,
                          bool (*is_own)(enum policy_point point, const char *name),
@@ -92,8 +92,8 @@ static inline const void *policies_policy(const struct policy_entry *e)
 void policies_append_names(const struct policies *p, enum policy_point point, struct buffer *out);
 const char *policy_point_name(enum policy_point point); /* "partition", "node", ... static */
 
-/* The loaded policy at `policy` (a member of an entry) did what makes no sense. Counts it, and tells
- * it the first time. Anything that is no loaded policy is ignored. */
+/* The loaded policy at `policy` (a member of an entry) did what makes no sense. Counts it, and
+ * tells it the first time. Anything that is no loaded policy is ignored. */
 void policies_report_invalid(struct policies *p, const void *policy, const char *what)
     __attribute__((cold, noinline));
 

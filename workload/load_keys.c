@@ -135,7 +135,8 @@ void load_keys_start(struct load_keys *k)
         zipf_init(&k->zipf, k->theta, k->count);
     for (k->bits = 1; (UINT64_C(1) << k->bits) < k->count;)
         k->bits++;
-    /* About the golden section of the ranges: each shift goes far, and every range gets its turn. */
+    /* About the golden section of the ranges: each shift goes far, and every range gets its
+     * turn. */
     k->stride = k->shift_ranges * 618 / 1000 + 1;
     while (k->shift_ranges > 1 && common_divisor(k->stride, k->shift_ranges) != 1)
         k->stride++;
@@ -172,8 +173,8 @@ static uint64_t next_shifting(const struct load_keys *k, struct prng *random, in
     return first + prng_below(random, end - first);
 }
 
-/* A permutation of the numbers below 2^bits, repeated until the number is a key: a permutation of the
- * keys. Each step (times an odd number, xor with a shift to the right) can be undone. */
+/* A permutation of the numbers below 2^bits, repeated until the number is a key: a permutation of
+ * the keys. Each step (times an odd number, xor with a shift to the right) can be undone. */
 static uint64_t rank_scramble(const struct load_keys *k, uint64_t rank)
 {
     uint64_t mask = (UINT64_C(1) << k->bits) - 1;

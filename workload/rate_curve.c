@@ -130,7 +130,8 @@ static double knot_normal(uint64_t seed, int64_t knot)
     return radius * cos(2 * M_PI * prng_unit(&p));
 }
 
-/* A moving average of independent normal variates, of variance 1 again; its exponential has the mean 1. */
+/* A moving average of independent normal variates, of variance 1 again; its exponential has the
+ * mean 1. */
 static double knot_noise(const struct rate_curve *c, int64_t knot)
 {
     double sum = 0;

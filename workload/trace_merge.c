@@ -16,7 +16,8 @@ static void part_advance(struct trace_merge_part *p)
         p->next.at_ns += p->shift_ns;
 }
 
-/* Whether the recording can be merged with the first one. Its first record has been read, if it has any. */
+/* Whether the recording can be merged with the first one. Its first record has been read, if it
+ * has any. */
 static enum status check_part(const struct trace_merge *m, uint32_t i, struct buffer *error)
 {
     const struct trace_file *first = &m->parts[0].file, *f = &m->parts[i].file;

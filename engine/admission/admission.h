@@ -136,8 +136,8 @@ struct admit_verdict admission_try(struct admission *a, struct node_admission *n
                                    enum admit_kind kind, struct instant now, int64_t cost_mcu,
                                    const struct admit_group *group);
 
-/* Whether the work is within what the partition, or its table on this node, was promised: it needs no
- * burst. Charges nothing. */
+/* Whether the work is within what the partition, or its table on this node, was promised: it needs
+ * no burst. Charges nothing. */
 bool admission_promises(struct admission *a, enum admit_kind kind, struct instant now,
                         int64_t cost_mcu);
 

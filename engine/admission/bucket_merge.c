@@ -1,4 +1,5 @@
-/* bucket_merge.c - merges the buckets of two partitions that have become one: the inverse of bucket_split.c.
+/* bucket_merge.c - merges the buckets of two partitions that have become one: the inverse of
+ * bucket_split.c.
  *
  * Invariants
  *   SUM-1  A balance is the sum of both balances, or the capacity if the sum is more. A debt is

@@ -1,4 +1,5 @@
-/* policy_context.c - what policies may see and do: the functions of include/weir/policy.h about a case.
+/* policy_context.c - what policies may see and do: the functions of include/weir/policy.h about a
+ * case.
  *
  * Each function checks its arguments: a policy reaches no must(). What makes no sense does nothing,
  * and the decision becomes a refusal (admission.c). */
@@ -125,7 +126,8 @@ void weir_case_burst_enter(struct weir_case *c)
         c->node->sharing->enter(c);
 }
 
-/* A burst within the promise to the table takes nothing from other tables: it needs only its cost. */
+/* A burst within the promise to the table takes nothing from other tables: it needs only its
+ * cost. */
 bool weir_case_burst_has(struct weir_case *c, int64_t cost_mcu, bool promised)
 {
     if (!case_fits(c, cost_mcu))

@@ -102,14 +102,16 @@ MUTATION(a_refusal_shows_a_write_in_flight, MUTATION_REFUSE_IN_FLIGHT, 5,
         FORCED(FAULT(CUT) | FAULT(CRASH)), THREE_NODES, CLIENTS(24), MS(5000))
 /* Busy processes and short targets: some writes are shed. One of them that is done nevertheless is
  * a value that nobody wrote. */
-MUTATION(a_request_that_was_shed_is_done, MUTATION_SHED_IN_VAIN, 6, THREE_NODES, CLIENTS(24), MS(3000))
+MUTATION(a_request_that_was_shed_is_done, MUTATION_SHED_IN_VAIN, 6, THREE_NODES, CLIENTS(24),
+        MS(3000))
 
 /* Followers apply a write after it is acknowledged. The only router must remember that. */
 MUTATION(a_router_forgets_what_it_has_acknowledged, MUTATION_FORGET_OWN, 1,
         EXTRA(OWN_READS), .faults_forced = true, THREE_NODES, CLIENTS(24), MS(3000))
 
 /* ---- local indexes: items change and move, and replicas start from snapshots ---- */
-#define LOCAL_INDEXES .faults = FAULT(CRASH) | FAULT(CUT), .nodes = 4, .replicas = 3, CLIENTS(24), MS(3000)
+#define LOCAL_INDEXES .faults = FAULT(CRASH) | FAULT(CUT), .nodes = 4, .replicas = 3, \
+    CLIENTS(24), MS(3000)
 MUTATION(an_old_index_row_stays, MUTATION_KEEP_OLD_ROW, 1, LOCAL_INDEXES)
 MUTATION(a_new_index_row_is_missing, MUTATION_SKIP_ROW, 1, LOCAL_INDEXES)
 MUTATION(a_snapshot_without_index_rows, MUTATION_FORGET_ROWS, 1, LOCAL_INDEXES)
@@ -125,7 +127,8 @@ MUTATION(a_backlog_without_bound, MUTATION_NO_BACKLOG_BOUND, 3,
         EXTRA(SCARCE_INDEX), .faults_forced = true, GLOBAL_INDEXES)
 /* A row is late on its way, and the next leader writes the row anew. */
 MUTATION(a_row_of_a_closed_session, MUTATION_ANY_SESSION, 7, FORCED(FAULT(LATE)), GLOBAL_INDEXES)
-MUTATION(a_row_that_comes_late_and_twice, MUTATION_APPLY_TWICE, 7, FORCED(FAULT(LATE)), GLOBAL_INDEXES)
+MUTATION(a_row_that_comes_late_and_twice, MUTATION_APPLY_TWICE, 7, FORCED(FAULT(LATE)),
+        GLOBAL_INDEXES)
 
 /* Nothing is written for a while, and then an index is added. */
 MUTATION(a_new_index_waits_for_a_write, MUTATION_ONE_ENTRY_MORE, 1,
@@ -137,7 +140,8 @@ MUTATION(a_split_forgets_locks, MUTATION_SPLIT_FORGETS, 5, TRANSACTIONS, CLIENTS
 MUTATION(a_lock_is_skipped, MUTATION_SKIP_LOCK, 1, TRANSACTIONS)
 MUTATION(a_write_in_spite_of_a_lock, MUTATION_WRITE_LOCKED, 3, TRANSACTIONS)
 MUTATION(a_read_in_spite_of_a_lock, MUTATION_READ_LOCKED, 6, TRANSACTIONS)
-MUTATION(a_new_leader_forgets_locks, MUTATION_FORGET_LOCKS, 5, .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTIONS)
+MUTATION(a_new_leader_forgets_locks, MUTATION_FORGET_LOCKS, 5,
+        .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTIONS)
 MUTATION(a_decision_without_its_other_parts, MUTATION_SKIP_RECORD, 3,
         .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTIONS)
 MUTATION(a_decision_told_before_it_is_durable, MUTATION_DECIDE_EARLY, 6,
@@ -147,7 +151,8 @@ MUTATION(an_aborted_transaction_is_committed, MUTATION_DECIDE_TWICE, 86,
 
 /* Parts of a transaction take unequal times, and others come between. */
 #define SLOW_PARTS                                                                     \
-    FORCED(FAULT(SLOW_DISK)), .nodes = 3, .replicas = 1, .work_transactions = 6, CLIENTS(1), MS(4000)
+    FORCED(FAULT(SLOW_DISK)), .nodes = 3, .replicas = 1, .work_transactions = 6,          \
+    CLIENTS(1), MS(4000)
 MUTATION(a_check_takes_no_lock, MUTATION_CHECK_UNLOCKED, 186, SLOW_PARTS)
 MUTATION(a_query_in_spite_of_a_lock, MUTATION_SCAN_LOCKED, 1, TRANSACTIONS, CLIENTS(1))
 MUTATION(a_deletion_that_is_decided_does_nothing, MUTATION_KEEP_DELETED, 1,
@@ -157,7 +162,8 @@ MUTATION(a_snapshot_without_tokens, MUTATION_FORGET_TOKENS, 1,
         FORCED(FAULT(WIPE)), TRANSACTIONS, CLIENTS(1))
 /* One seed in 370 finds it. transactions_test finds it every time. */
 LONG_MUTATION(what_was_given_up_is_forgotten, MUTATION_FORGET_FENCE, 369,
-             FORCED(FAULT(LATE)), .nodes = 3, .replicas = 1, .work_transactions = 6, CLIENTS(1), MS(4000))
+             FORCED(FAULT(LATE)), .nodes = 3, .replicas = 1, .work_transactions = 6, CLIENTS(1),
+             MS(4000))
 MUTATION(replicas_of_a_deleted_table_go_unasked, MUTATION_CLOSE_UNASKED, 14,
         FORCED(FAULT(CRASH) | FAULT(SLOW_DISK)), EXTRA(LEAVING_TABLE), THREE_NODES,
         .work_transactions = 6, CLIENTS(1), MS(2000))
@@ -194,9 +200,12 @@ MUTATION(shards_read_in_any_order, MUTATION_NO_RANKS, 11,
         SHARDED_KEYS, .key_sharding_ms = 30, MS(2000))
 MUTATION(a_router_that_knows_fewer_keys_is_served, MUTATION_SKIP_FENCE, 3,
         SHARDED_KEYS, .key_sharding_ms = 100, MS(3000))
-MUTATION(a_moved_item_stays_where_it_was, MUTATION_MOVE_COPIES, 4, SHARDED_KEYS, .key_sharding_ms = 100, MS(3000))
-MUTATION(an_item_said_to_be_moved_was_not, MUTATION_MOVE_BLIND, 2, SHARDED_KEYS, .key_sharding_ms = 100, MS(3000))
-MUTATION(a_request_by_an_older_registry, MUTATION_OLDER_SHARDS, 4, SHARDED_KEYS, .key_sharding_ms = 100, MS(3000))
+MUTATION(a_moved_item_stays_where_it_was, MUTATION_MOVE_COPIES, 4, SHARDED_KEYS,
+        .key_sharding_ms = 100, MS(3000))
+MUTATION(an_item_said_to_be_moved_was_not, MUTATION_MOVE_BLIND, 2, SHARDED_KEYS,
+        .key_sharding_ms = 100, MS(3000))
+MUTATION(a_request_by_an_older_registry, MUTATION_OLDER_SHARDS, 4, SHARDED_KEYS,
+        .key_sharding_ms = 100, MS(3000))
 
 /* ---- counters: each addition counts once, whatever cell it went to ---- */
 #define COUNTERS THREE_NODES, .routers = 3, .key_sharding_ms = 150, .work_counters = 6, MS(3000)
@@ -204,7 +213,8 @@ MUTATION(a_sum_lacks_a_cell, MUTATION_READ_FEWER_CELLS, 1, COUNTERS)
 MUTATION(a_cell_adds_twice, MUTATION_ADD_TWICE, 3, .faults = FAULT(CRASH) | FAULT(RESET), COUNTERS)
 
 /* ---- full stores: what is deleted makes room for what is put ---- */
-MUTATION(freed_pages_do_not_count, MUTATION_FORGET_FREED, 1, THREE_NODES, CLIENTS(1), .work_fill = 3, MS(8000))
+MUTATION(freed_pages_do_not_count, MUTATION_FORGET_FREED, 1, THREE_NODES, CLIENTS(1),
+        .work_fill = 3, MS(8000))
 
 /* ---- the rate limiter: at most what there was is taken, and nothing is stuck ---- */
 #define LIMITER THREE_NODES, .routers = 3, .work_limiter =6, MS(4000)
@@ -217,4 +227,5 @@ MUTATION(a_parents_bucket_does_not_grow, MUTATION_LIMITER_LONE_PARENT, 3, LIMITE
 MUTATION(a_router_refuses_nothing_from_memory, MUTATION_LIMITER_ASK_IN_VAIN, 3, LIMITER)
 MUTATION(a_repeated_request_is_asked_for_at_one_shard, MUTATION_LIMITER_FORGET_HOME, 21,
         .faults = FAULT(CRASH) | FAULT(RESET), LIMITER)
-MUTATION(a_repeated_request_counts_twice, MUTATION_ADD_TWICE, 3, .faults = FAULT(CRASH) | FAULT(RESET), LIMITER)
+MUTATION(a_repeated_request_counts_twice, MUTATION_ADD_TWICE, 3,
+        .faults = FAULT(CRASH) | FAULT(RESET), LIMITER)

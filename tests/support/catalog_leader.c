@@ -69,7 +69,8 @@ static bool asked_fits(const struct leader_asked *a, enum request_op op, uint32_
            (node == 0 || a->node == node);
 }
 
-/* A request that is repeated is there already. Nobody waits for an answer to a request without id. */
+/* A request that is repeated is there already. Nobody waits for an answer to a request without
+ * id. */
 static void asked_add(struct catalog_leader *s, uint32_t node, const struct request *r)
 {
     for (size_t i = 0; r->id != 0 && i < s->asked_count; i++) {
