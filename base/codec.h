@@ -28,10 +28,10 @@ static inline bool codec_reads(const struct codec *c)
     return c->in != NULL;
 }
 
-/* A reader fails unless `sound`. */
-static inline void codec_check(struct codec *c, bool sound)
+/* A reader fails unless `valid`. */
+static inline void codec_check(struct codec *c, bool valid)
 {
-    if (codec_reads(c) && !sound)
+    if (codec_reads(c) && !valid)
         c->in->failed = true;
 }
 

@@ -331,14 +331,14 @@ static struct policy_entry *policies_entry(struct policies *p, const void *polic
     return NULL;
 }
 
-static void policy_tell(const struct policies *p, const struct policy_entry *e, const char *what)
+static void policy_report(const struct policies *p, const struct policy_entry *e, const char *what)
 {
     char text[512];
-    if (p->tell == NULL)
+    if (p->report == NULL)
         return;
     snprintf(text, sizeof text, "%s policy '%s' of %s %s", policy_point_name(e->point), e->name,
              e->file, what);
-    p->tell(p->context, text);
+    p->report(p->context, text);
 }
 
 void policies_report_invalid(struct policies *p, const void *policy, const char *what)
@@ -349,7 +349,7 @@ void policies_report_invalid(struct policies *p, const void *policy, const char 
         return;
     snprintf(text, sizeof text, "%s. Such decisions %s; they are counted and not told again.", what,
              point_rules[e->point].invalid);
-    policy_tell(p, e, text);
+    policy_report(p, e, text);
 }
 
 int64_t policies_begin(struct policies *p, const void *policy)
@@ -373,13 +373,13 @@ void policies_end(struct policies *p, const void *policy, int64_t begun_ns)
     e->timed++;
     e->slow += slow;
     e->slow_lately = (e->slow_lately << 1 | slow) & ((UINT32_C(1) << POLICY_SAMPLES) - 1);
-    if (e->told_slow || __builtin_popcount(e->slow_lately) <= POLICY_SAMPLES / 2)
+    if (e->reported_slow || __builtin_popcount(e->slow_lately) <= POLICY_SAMPLES / 2)
         return;
     char text[256];
-    e->told_slow = true;
+    e->reported_slow = true;
     snprintf(text, sizeof text,
              "is slow: most of its decisions take longer than %lld us, the last one %lld us. "
              "Requests wait for it.",
              (long long)(slow_ns / 1000), (long long)(ns / 1000));
-    policy_tell(p, e, text);
+    policy_report(p, e, text);
 }

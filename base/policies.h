@@ -58,14 +58,14 @@ struct policy_entry {
     uint64_t timed;
     uint64_t slow;        /* of the timed calls */
     uint32_t slow_lately; /* bit i: the timed call i before the last was slow */
-    bool told_slow;
+    bool reported_slow;
 };
 
 struct policies {
     uint32_t count;
     struct policy_entry entries[POLICIES_MAX];
     /* Tells people a line about a policy. May be NULL. */
-    void (*tell)(void *context, const char *text);
+    void (*report)(void *context, const char *text);
     void *context;
     /* Monotonic time, to find slow policies; NULL: nothing is timed. */
     int64_t (*clock_ns)(void);

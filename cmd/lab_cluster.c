@@ -22,7 +22,7 @@
 
 enum {
     READY_WITHIN_MS = 60000,
-    LOOK_MS = 10,
+    POLL_MS = 10,
     FAULT_WAIT_S = 2,
     PORTS_OF_ONE = 3,
     ARGUMENTS_MAX = 20 + 2 * POLICIES_MAX,
@@ -333,21 +333,21 @@ bool lab_cluster_check(struct lab_cluster *c, struct buffer *error)
 static bool wait_ready(struct lab_cluster *c, bool (*stopped)(void *context), void *context,
                        struct buffer *error)
 {
-    const struct timespec pause = {.tv_nsec = LOOK_MS * NS_PER_MS};
+    const struct timespec pause = {.tv_nsec = POLL_MS * NS_PER_MS};
     struct buffer log = {0};
     bool good = true;
-    int looks = READY_WITHIN_MS / LOOK_MS;
+    int polls = READY_WITHIN_MS / POLL_MS;
     for (uint32_t i = 0; i < c->count && good;) {
         if (is_ready(c, &c->daemons[i], &log)) {
             i++;
             continue;
         }
-        good = lab_cluster_check(c, error) && !stopped(context) && looks-- > 0;
+        good = lab_cluster_check(c, error) && !stopped(context) && polls-- > 0;
         nanosleep(&pause, NULL);
     }
     if (!good && error->size == 0)
         buffer_append_text(error,
-                           looks <= 0 ? "the processes were not ready within a minute" : "stopped");
+                           polls <= 0 ? "the processes were not ready within a minute" : "stopped");
     buffer_deinit(&log);
     return good;
 }

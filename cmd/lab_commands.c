@@ -148,8 +148,8 @@ static struct lab_arguments lab_defaults(void)
 /* ---- results of a directory ---- */
 
 /* Prints and writes what the runs of the directory show. Returns the exit code. */
-static int tell_result(const char *directory, const struct lab_plan *p, bool json, bool keep,
-                       bool whole, struct buffer *junit)
+static int print_result(const char *directory, const struct lab_plan *p, bool json, bool keep,
+                        bool whole, struct buffer *junit)
 {
     struct lab_result *r = lab_result_create(p->scenario, p->options.fidelity);
     struct buffer text = {0}, error = {0};
@@ -201,7 +201,7 @@ static int run_plan(struct lab_arguments *a, const struct lab_plan *p, const cha
         return end == LAB_JOBS_DONE ? 0 : 1;
     if (end == LAB_JOBS_FAILED)
         return 1;
-    int code = tell_result(directory, p, a->json, a->out != NULL, end == LAB_JOBS_DONE, junit);
+    int code = print_result(directory, p, a->json, a->out != NULL, end == LAB_JOBS_DONE, junit);
     if (end == LAB_JOBS_STOPPED)
         fputs("weir lab: stopped; finished runs are kept, if there is an --out\n", stderr);
     return end == LAB_JOBS_STOPPED ? 1 : code;
@@ -358,7 +358,7 @@ static bool recordings_take(struct recordings *r, const struct lab_arguments *a,
     return true;
 }
 
-static bool look_through(const struct recordings *all, struct recorded *out)
+static bool recordings_scan(const struct recordings *all, struct recorded *out)
 {
     struct trace_merge m;
     struct trace_record r;
@@ -415,7 +415,7 @@ static int replay_run(struct lab_arguments *a)
     if (a->plan.set_count + 2 > SCENARIO_SETTINGS_MAX) {
         code = usage_wrong("weir lab replay", "--set may be given at most %d times",
                            SCENARIO_SETTINGS_MAX - 2);
-    } else if (recordings_take(&all, a, &scenario) && look_through(&all, &r)) {
+    } else if (recordings_take(&all, a, &scenario) && recordings_scan(&all, &r)) {
         set_recordings(a, &all, &r, duration);
         if (!a->json)
             print_recorded(&all, &r);
@@ -633,7 +633,7 @@ int lab_job_command(int argc, char **argv)
 
 static int use_result(const struct lab_arguments *a, const struct lab_plan *p)
 {
-    return tell_result(a->words[0], p, a->json, true, true, NULL);
+    return print_result(a->words[0], p, a->json, true, true, NULL);
 }
 
 int lab_result_command(int argc, char **argv)

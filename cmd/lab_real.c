@@ -110,7 +110,7 @@ static bool table_call(const struct real *r, uint32_t router, const char *operat
     return good;
 }
 
-static bool look_pause(struct real *r)
+static bool poll_pause(struct real *r)
 {
     loop_turn(r->loop, instant_add(loop_now(r->loop), duration_ms(20)));
     return !r->stopped;
@@ -125,7 +125,7 @@ static bool table_wait(struct real *r, uint32_t router, struct slice name, int64
     do {
         active = table_call(r, router, "DescribeTable", name, &status, &answer) && status == 200 &&
                  tables_is_active(buffer_slice(&answer));
-    } while (!active && look_pause(r) && loop_now(r->loop).ns < until_ns);
+    } while (!active && poll_pause(r) && loop_now(r->loop).ns < until_ns);
     buffer_deinit(&answer);
     return active;
 }
@@ -138,7 +138,7 @@ static bool table_create(struct real *r, uint32_t place, uint32_t copy, struct b
     int status = 0;
     tables_write_create(&create, r->scenario, place, copy);
     tables_write_name(&name, r->scenario, place, copy);
-    while (!created && !refused && loop_now(r->loop).ns < until_ns && look_pause(r)) {
+    while (!created && !refused && loop_now(r->loop).ns < until_ns && poll_pause(r)) {
         bool said = table_call(r, 0, "CreateTable", buffer_slice(&create), &status, &answer);
         bool exists = memmem(answer.data, answer.size, "ResourceInUse", 13) != NULL;
         created = said && (status == 200 || exists);
@@ -167,7 +167,7 @@ static bool table_put(struct real *r, uint32_t place, uint32_t copy, int64_t num
     while (again) {
         if (!table_call(r, 0, "PutItem", buffer_slice(&put), &status, &answer))
             status = 0;
-        again = preload_may_try_again(status, buffer_slice(&answer)) && look_pause(r) &&
+        again = preload_may_try_again(status, buffer_slice(&answer)) && poll_pause(r) &&
                 loop_now(r->loop).ns < until_ns;
     }
     if (status != 200)
@@ -475,9 +475,9 @@ static bool real_run(void *runner, int64_t until_ns, struct buffer *error)
 {
     struct real *r = runner;
     while (loop_now(r->loop).ns < r->begin_ns + until_ns) {
-        struct instant look =
+        struct instant poll =
             instant_add(loop_now(r->loop), (struct duration){TURN_US * NS_PER_US});
-        if (loop_turn(r->loop, look) != STATUS_OK) {
+        if (loop_turn(r->loop, poll) != STATUS_OK) {
             buffer_append_format(error, "the loop: %s", strerror(errno));
             return false;
         }

@@ -56,8 +56,8 @@ struct limiter_line {
 
 /* ---- requests ---- */
 
-static void limiter_tell_refusal(const struct limiter_line *l, int http_status,
-                                 const struct buffer *answer)
+static void limiter_print_refusal(const struct limiter_line *l, int http_status,
+                                  const struct buffer *answer)
 {
     struct json_value root = {0};
     if (json_parse(l->parser, buffer_slice(answer), &root) != STATUS_OK)
@@ -83,7 +83,7 @@ static bool limiter_exchange(const struct limiter_line *l, const struct buffer *
     if (status != STATUS_OK)
         fprintf(stderr, "weir limiter: %.*s\n", TEXT_OF(error));
     else if (http_status / 100 != 2)
-        limiter_tell_refusal(l, http_status, answer);
+        limiter_print_refusal(l, http_status, answer);
     buffer_deinit(&error);
     return status == STATUS_OK && http_status / 100 == 2;
 }

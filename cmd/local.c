@@ -38,7 +38,7 @@ struct local_node {
     struct node_server *server; /* borrows from the host */
     struct node_links links;    /* to the other nodes */
     struct message_port mail;   /* of the links */
-    bool told_stopped;
+    bool printed_stopped;
     struct verbose verbose;
 };
 
@@ -344,9 +344,9 @@ static enum status local_turn(struct local *l, struct instant until)
     } while (mail);
     for (uint32_t id = 1; id <= l->options.nodes; id++) {
         const struct node *n = node_server_node(l->nodes[id].server);
-        daemon_tell_stopped(n, id, &l->nodes[id].told_stopped);
+        daemon_print_stopped(n, id, &l->nodes[id].printed_stopped);
         if (l->options.verbose)
-            verbose_tell(&l->nodes[id].verbose, n, id, loop_now(l->loop));
+            verbose_print(&l->nodes[id].verbose, n, id, loop_now(l->loop));
     }
     return status;
 }
@@ -397,7 +397,7 @@ int cmd_local(int argc, char **argv)
         if (l.record != NULL)
             printf("recording %s\n", request_record_path(l.record));
         if (l.admin.at.port == 0)
-            admin_tell_port("local", l.options.port, http_server_admin_port(l.server));
+            admin_print_port("local", l.options.port, http_server_admin_port(l.server));
         printf("admin http://%s:%u\n", l.admin.at.address, http_server_admin_port(l.server));
         printf("ready http://%s:%u\n", l.options.address, http_server_port(l.server));
         fflush(stdout);

@@ -201,7 +201,7 @@ int cmd_router(int argc, char **argv)
         if (p.record != NULL)
             printf("recording %s\n", request_record_path(p.record));
         if (p.admin.at.port == 0)
-            admin_tell_port("router", p.options.port, http_server_admin_port(p.server));
+            admin_print_port("router", p.options.port, http_server_admin_port(p.server));
         printf("admin http://%s:%u\n", p.admin.at.address, http_server_admin_port(p.server));
         printf("ready http://%s:%u\n", p.options.address, http_server_port(p.server));
         fflush(stdout);

@@ -10,7 +10,7 @@
 
 enum {
     WAIT_NS = 500 * 1000 * 1000,
-    TELL_EVERY = 10 /* answers */
+    REPORT_EVERY = 10 /* answers */
 };
 
 static const char about[] =
@@ -66,7 +66,7 @@ static void unsalt_tell_refusal(const struct unsalt *u, int http_status,
 /* Says at the first time, and at some later ones, what is waited for. */
 static void unsalt_rest(uint32_t asked)
 {
-    if (asked % TELL_EVERY == 0) {
+    if (asked % REPORT_EVERY == 0) {
         printf("items are still on their way\n");
         fflush(stdout);
     }

@@ -8,7 +8,7 @@ enum {
     EXIT_USAGE = 2
 };
 
-int usage_tell(const char *command, enum command_line_result result, const struct buffer *text)
+int usage_print(const char *command, enum command_line_result result, const struct buffer *text)
 {
     switch (result) {
     case COMMAND_LINE_TAKEN:
@@ -25,7 +25,7 @@ int usage_tell(const char *command, enum command_line_result result, const struc
 int usage_parse(const struct command_line *l, int argc, char **argv)
 {
     struct buffer text = {0};
-    int code = usage_tell(l->command, command_line_read(l, argc, argv, &text), &text);
+    int code = usage_print(l->command, command_line_read(l, argc, argv, &text), &text);
     buffer_deinit(&text);
     return code;
 }

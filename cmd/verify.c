@@ -148,8 +148,8 @@ static bool hold_the_same(const struct replica_verification *a,
     return a->items == b->items && a->bytes == b->bytes && a->checksum == b->checksum;
 }
 
-static void tell_difference(struct verify_run *run, const struct replica *a,
-                            const struct replica *b)
+static void print_difference(struct verify_run *run, const struct replica *a,
+                             const struct replica *b)
 {
     run->well = false;
     fprintf(run->options.json ? stderr : stdout,
@@ -174,7 +174,7 @@ static void verify_compare(struct verify_run *run)
             behind++;
         } else if (!hold_the_same(&r->is, &next->is)) {
             different++;
-            tell_difference(run, r, next);
+            print_difference(run, r, next);
         }
     }
     if (run->options.json) {

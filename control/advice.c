@@ -18,7 +18,7 @@
 #include "engine/catalog/key_text.h"
 
 enum {
-    LOOK_MS = 10000,
+    ADVICE_INTERVAL_MS = 10000,
     WINDOW_MS = 10000,
     RECENT_MS = 2000, /* who has refused nothing for so long has been helped */
     AGAIN_MS = 86400000,
@@ -100,8 +100,8 @@ static bool advice_is_repeated(struct controller *c, uint32_t table_id, enum con
     return false;
 }
 
-static void advice_tell(struct controller *c, const struct advice_view *v, enum control_advice kind,
-                        struct slice text)
+static void advice_report(struct controller *c, const struct advice_view *v,
+                          enum control_advice kind, struct slice text)
 {
     static const char *const NAMES[] = {[ADVICE_SEQUENTIAL] = "sequential",
                                         [ADVICE_ONE_KEY] = "one-key",
@@ -137,7 +137,7 @@ static void advise_on_one(struct controller *c, const struct advice_view *v,
                                   ? "Set the table's tag " SALTING_TAG " to auto, or spread them "
                                     "over several partition keys"
                                   : "Spread them over several partition keys");
-    advice_tell(c, v, k->forward ? ADVICE_SEQUENTIAL : ADVICE_ONE_KEY, buffer_slice(&text));
+    advice_report(c, v, k->forward ? ADVICE_SEQUENTIAL : ADVICE_ONE_KEY, buffer_slice(&text));
     buffer_deinit(&text);
 }
 
@@ -155,7 +155,7 @@ static void advise_on_few(struct controller *c, const struct advice_view *v,
     key_text_append(&text, v->table, max->key);
     buffer_append_format(&text, " with %lld units a second. Choose a key of many values",
                          (long long)(max->mcu / MCU_PER_UNIT));
-    advice_tell(c, v, ADVICE_FEW_KEYS, buffer_slice(&text));
+    advice_report(c, v, ADVICE_FEW_KEYS, buffer_slice(&text));
     buffer_deinit(&text);
 }
 
@@ -171,7 +171,7 @@ static void advise_on_units(struct controller *c, const struct advice_view *v)
                          "writes by its maximum: more units of the table do not help it",
                          (long long)units, (long long)(v->consumed_mcu / MCU_PER_UNIT),
                          v->refusing);
-    advice_tell(c, v, ADVICE_IDLE_UNITS, buffer_slice(&text));
+    advice_report(c, v, ADVICE_IDLE_UNITS, buffer_slice(&text));
     buffer_deinit(&text);
 }
 
@@ -195,7 +195,7 @@ void control_advise(struct controller *c)
 {
     if (instant_before(c->now, c->advised_at))
         return;
-    c->advised_at = instant_add_ms(c->now, LOOK_MS);
+    c->advised_at = instant_add_ms(c->now, ADVICE_INTERVAL_MS);
     for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
         if (t->index_of == 0 && t->status == TABLE_ACTIVE)
             advise_on(c, t);

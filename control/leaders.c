@@ -139,8 +139,8 @@ static void count_leaders(const struct controller *c, struct leading *all)
 }
 
 /* Adds an event only if the reason is an overloaded node. */
-static void leaders_tell(struct controller *c, struct decision *d, const struct shift *s,
-                         uint32_t from, const struct leading *all, enum rule rule)
+static void leaders_report(struct controller *c, struct decision *d, const struct shift *s,
+                           uint32_t from, const struct leading *all, enum rule rule)
 {
     if (rule != FOR_LOAD || !control_is_above(c, from))
         return;
@@ -159,7 +159,7 @@ static void leaders_shift(struct controller *c, const struct shift *s, struct le
     uint32_t from = partition_node(p, 0);
     struct decision d = {
         .table_id = s->table->id, .partition = p->id, .epoch = p->epoch, .to_node = s->to};
-    leaders_tell(c, &d, s, from, all, rule);
+    leaders_report(c, &d, s, from, all, rule);
     c->promises.loads_mcu[from][ADMIT_READ] -= p->rate_mcu[ADMIT_READ];
     c->promises.loads_mcu[s->to][ADMIT_READ] += p->rate_mcu[ADMIT_READ];
     all[from].count--;

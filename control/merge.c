@@ -33,8 +33,8 @@ struct asked {
 };
 
 /* Whether silence means no demand: a leader reports only changes, so it must be able to report. */
-static bool is_heard(const struct controller *c, const struct partition_info *p,
-                     const struct partition_history *w)
+static bool is_reported(const struct controller *c, const struct partition_info *p,
+                        const struct partition_history *w)
 {
     return w != NULL && w->epoch == p->epoch && w->load != NULL &&
            c->view->reachable[raft_member_node(w->load->member)] &&
@@ -45,7 +45,7 @@ static struct asked control_merge_asked_of(const struct controller *c,
                                            const struct partition_info *p)
 {
     const struct partition_history *w = control_history(c, p->id);
-    struct asked a = {.known = is_heard(c, p, w)};
+    struct asked a = {.known = is_reported(c, p, w)};
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && a.known; kind++) {
         struct rates r = control_rates(c, w, kind, config_split(c->config)->split_window_ms);
         a.known = r.known || w->room < SAMPLES; /* or the partition was idle until now */

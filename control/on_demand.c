@@ -14,7 +14,7 @@
 
 enum {
     WINDOW_MS_MAX = 15000,   /* as load_history.c keeps samples */
-    TELL_PERCENT = 10,       /* an event needs a warm throughput higher by this */
+    REPORT_PERCENT = 10,     /* an event needs a warm throughput higher by this */
     REPORT_AGAIN_MS = 600000 /* between events about too few nodes */
 };
 
@@ -134,11 +134,11 @@ static void report_full(struct controller *c, const struct table *t)
     control_decide(c, CATALOG_EVENT, &d);
 }
 
-static void on_demand_tell(struct controller *c, const struct table *t, enum admit_kind kind,
-                           int64_t consumed, struct decision *d)
+static void on_demand_report(struct controller *c, const struct table *t, enum admit_kind kind,
+                             int64_t consumed, struct decision *d)
 {
     int64_t ready = ready_for(c, d->peak[kind], kind);
-    if (d->has_event || !on_demand_exceeds(ready, t->warm[kind], TELL_PERCENT))
+    if (d->has_event || !on_demand_exceeds(ready, t->warm[kind], REPORT_PERCENT))
         return;
     control_event(
         c, d, EVENT_PEAK, t, 0,
@@ -158,7 +158,7 @@ static void on_demand_follow(struct controller *c, const struct table *t)
         return;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         promised[kind] = d.peak[kind] > t->promised[kind] ? d.peak[kind] : t->promised[kind];
-        on_demand_tell(c, t, kind, consumed[kind], &d);
+        on_demand_report(c, t, kind, consumed[kind], &d);
     }
     if (control_promise(c, t, promised, NULL))
         control_decide(c, CATALOG_PEAK, &d);

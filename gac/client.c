@@ -32,7 +32,7 @@ struct server {
     bool linked;
     bool owed_frame;  /* a sign of life */
     uint32_t routers; /* as the server last reported */
-    struct instant heard_at;
+    struct instant received_at;
     struct instant sent_at;
     struct instant silent_at;
 };
@@ -52,7 +52,7 @@ struct gac_client {
     size_t lease_capacity;
     struct lease **active; /* owns; leases that hold, wait or will ask; room for lease_capacity */
     uint32_t active_count;
-    struct instant look_at;
+    struct instant check_at;
     struct instant fills_at; /* the first reserve that a request waits for has filled */
     struct buffer frame;
 };
@@ -197,9 +197,9 @@ static void gac_client_begin_epoch(struct gac_client *c, struct instant now, str
     l->owner = owner;
     l->epoch = ++c->epochs;
     l->number = 0;
-    l->spent = l->told = 0;
-    if (owner != 0 && (l->told_at & UINT64_C(1) << (owner - 1)) != 0) {
-        l->told = INT64_MAX;
+    l->spent = l->counted = 0;
+    if (owner != 0 && (l->notified & UINT64_C(1) << (owner - 1)) != 0) {
+        l->counted = INT64_MAX;
         gac_client_activate(c, l);
     }
     l->awaiting = false;
@@ -222,7 +222,7 @@ static struct lease *lease_of(struct gac_client *c, struct instant now,
     l->slot_at = l->taken_at = now;
     l->lifetime = gac_client_lifetime(c);
     l->round_trip = duration_ms(1);
-    l->others = GAC_NOT_TOLD;
+    l->others = GAC_UNKNOWN;
     token_bucket_init(&l->reserve, 0, 0, INT64_MAX / 4, 0, now);
     gac_client_begin_epoch(c, now, l, ring_owner(&c->ring, limit->key, c->alive));
     id_map_add(&c->leases, gac_key_number(limit->key), l);
@@ -381,8 +381,8 @@ struct duration gac_client_place(struct gac_client *c, struct instant now, struc
                              gac_promise_more(cost, gac_client_gets(c, now, l)));
 }
 
-void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit,
-                     bool created)
+void gac_client_notify(struct gac_client *c, struct instant now, const struct gac_limit *limit,
+                       bool created)
 {
     if (!policy_says(c, limit, WEIR_TABLE_ASKS) || c->options.servers == 0)
         return;
@@ -390,7 +390,7 @@ void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_
     if (limit->version >= l->limit.version)
         l->limit = *limit;
     l->created = created;
-    l->untold = true;
+    l->unsent = true;
     gac_client_activate(c, l);
     ask_soon(c, now, l);
 }
@@ -440,7 +440,7 @@ static bool gac_client_counts(const struct gac_client *c, struct instant now,
 }
 
 /* Updates which servers count as alive, and the owners of all leases. */
-static void look_around(struct gac_client *c, struct instant now)
+static void client_check_servers(struct gac_client *c, struct instant now)
 {
     uint64_t alive = 0;
     uint32_t routers = 0;
@@ -494,7 +494,7 @@ void gac_client_down(struct gac_client *c, struct instant now, uint32_t server, 
         v->state = SERVER_GONE;
     else
         fall_silent(v, now);
-    look_around(c, now);
+    client_check_servers(c, now);
 }
 
 static void gac_client_take_times(struct lease *l, struct instant now, const struct gac_answer *a)
@@ -516,17 +516,17 @@ static void gac_client_take_answer(struct gac_client *c, struct instant now,
         return;
     l->awaiting = false;
     l->created = false;
-    l->untold &= a->version < l->limit.version;
+    l->unsent &= a->version < l->limit.version;
     if (a->version > l->newest)
         l->newest = a->version;
     l->unanswered = 0;
     l->round_trip.ns += (instant_since(now, l->sent_at).ns - l->round_trip.ns) / 8;
     l->tokens += a->granted;
     l->left = l->tokens;
-    l->told += a->granted;
+    l->counted += a->granted;
     gac_client_take_times(l, now, a);
     l->denied = a->granted == 0 ? l->asked_need : 0;
-    if (a->others != GAC_NOT_TOLD)
+    if (a->others != GAC_UNKNOWN)
         l->others = a->others;
     c->changes++;
 }
@@ -547,9 +547,9 @@ enum status gac_client_receive(struct gac_client *c, struct instant now, uint32_
     }
     struct server *v = &c->servers[server];
     v->state = SERVER_UP;
-    v->heard_at = now;
+    v->received_at = now;
     v->routers = answers.routers;
-    look_around(c, now);
+    client_check_servers(c, now);
     for (uint32_t i = 0; i < answers.count; i++) {
         must(gac_answer_decode(&all, &answer) == STATUS_OK);
         gac_client_take_answer(c, now, &answer);
@@ -559,11 +559,11 @@ enum status gac_client_receive(struct gac_client *c, struct instant now, uint32_
 
 /* ---- time ---- */
 
-static void look_at_server(struct gac_client *c, struct instant now, struct server *v)
+static void server_check(struct gac_client *c, struct instant now, struct server *v)
 {
     const struct duration half = {gac_client_lifetime(c).ns / 2};
     const struct duration sign = {gac_client_lifetime(c).ns / SIGNS_OF_LIFE};
-    if (!instant_before(now, instant_add(v->heard_at, half)))
+    if (!instant_before(now, instant_add(v->received_at, half)))
         fall_silent(v, now);
     if (v->linked && !instant_before(now, instant_add(v->sent_at, sign)))
         v->owed_frame = true;
@@ -580,21 +580,21 @@ static struct duration gac_client_patience(const struct gac_client *c, const str
 }
 
 /* Returns unwanted tokens at once, and drops expired ones. */
-static void look_at_lease(struct gac_client *c, struct instant now, struct lease *l)
+static void lease_check(struct gac_client *c, struct instant now, struct lease *l)
 {
     if (l->awaiting && !instant_before(now, instant_add(l->sent_at, gac_client_patience(c, l)))) {
         l->awaiting = false;
         l->unanswered++;
         ask_now(c, l, l->reports);
     }
-    if (l->untold)
+    if (l->unsent)
         ask_soon(c, now, l);
     bool expired = !instant_before(now, l->expires_at);
     if (!expired && !is_idle(l, now))
         return;
     bool holds = l->tokens > 0;
     l->tokens = holds ? 0 : l->tokens;
-    if (holds || l->told > l->pending)
+    if (holds || l->counted > l->pending)
         ask_now(c, l, instant_before(now, l->ask_at));
 }
 
@@ -604,15 +604,15 @@ void gac_client_tick(struct gac_client *c, struct instant now)
         c->fills_at = INSTANT_NEVER;
         c->changes++;
     }
-    if (c->options.servers == 0 || instant_before(now, c->look_at))
+    if (c->options.servers == 0 || instant_before(now, c->check_at))
         return;
     for (uint32_t s = 1; s <= c->options.servers; s++)
-        look_at_server(c, now, &c->servers[s]);
-    look_around(c, now);
+        server_check(c, now, &c->servers[s]);
+    client_check_servers(c, now);
     for (uint32_t i = c->active_count; i > 0; i--) {
         struct lease *l = c->active[i - 1];
-        look_at_lease(c, now, l);
-        if (l->tokens > 0 || l->told > 0 || l->asking || l->awaiting || l->untold)
+        lease_check(c, now, l);
+        if (l->tokens > 0 || l->counted > 0 || l->asking || l->awaiting || l->unsent)
             continue;
         l->active = false;
         c->active[i - 1] = c->active[--c->active_count];
@@ -620,12 +620,12 @@ void gac_client_tick(struct gac_client *c, struct instant now)
     int64_t span = c->active_count > 0
                        ? config_gac(c->options.config)->gac_timeout_ms * NS_PER_MS / 2
                        : gac_client_lifetime(c).ns / SIGNS_OF_LIFE;
-    c->look_at = instant_add(now, (struct duration){span});
+    c->check_at = instant_add(now, (struct duration){span});
 }
 
 struct instant gac_client_deadline(const struct gac_client *c)
 {
-    return c->options.servers == 0 ? INSTANT_NEVER : instant_earlier(c->look_at, c->fills_at);
+    return c->options.servers == 0 ? INSTANT_NEVER : instant_earlier(c->check_at, c->fills_at);
 }
 
 /* ---- asking ---- */
@@ -634,7 +634,7 @@ static void append_ask(struct gac_client *c, struct instant now, struct lease *l
 {
     l->number++;
     l->asks++;
-    l->told_at |= UINT64_C(1) << (l->owner - 1);
+    l->notified |= UINT64_C(1) << (l->owner - 1);
     l->asking = false;
     l->awaiting = true;
     l->sent_at = now;
@@ -653,7 +653,7 @@ static void append_ask(struct gac_client *c, struct instant now, struct lease *l
                                   .need = is_idle(l, now) ? 0 : l->need,
                                   .cost = l->cost};
     l->asked_need = request.need;
-    l->told = l->tokens + l->pending;
+    l->counted = l->tokens + l->pending;
     l->need = 0;
     gac_request_encode(&c->frame, &request);
 }

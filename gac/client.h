@@ -70,8 +70,8 @@ struct duration gac_client_place(struct gac_client *c, struct instant now, struc
                                  int64_t cost, uint64_t request, struct duration wait);
 /* The limit of a table has just been changed, or the table was created, by this router. The router
  * tells the table's server, even if no request wants tokens here; the server tells all routers. */
-void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit,
-                     bool created);
+void gac_client_notify(struct gac_client *c, struct instant now, const struct gac_limit *limit,
+                       bool created);
 /* The request is done and has cost `used`. Must be called exactly once for each gac_client_take
  * that has taken tokens: until then the tokens count as pending. */
 void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t taken, int64_t used);

@@ -99,7 +99,7 @@ static void gac_answer_walk(struct codec *c, struct gac_answer *answer)
     codec_i64(c, &answer->lifetime.ns, 0, span_max_ns);
     codec_i64(c, &answer->wait.ns, 0, span_max_ns);
     codec_i64(c, &answer->until.ns, 0, INT64_MAX);
-    codec_i64(c, &answer->others, GAC_NOT_TOLD, GAC_AMOUNT_MAX);
+    codec_i64(c, &answer->others, GAC_UNKNOWN, GAC_AMOUNT_MAX);
 }
 
 CODEC_ENCODE(gac_answer)

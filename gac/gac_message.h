@@ -28,7 +28,7 @@ enum gac_kind {
 };
 
 /* An answer does not say what other routers want. */
-#define GAC_NOT_TOLD INT64_C(-1)
+#define GAC_UNKNOWN INT64_C(-1)
 
 const char *gac_policy_name(enum gac_policy policy);
 /* False: no policy has that name. */
@@ -80,7 +80,7 @@ struct gac_answer {
         lifetime;          /* of all that is held then, from the sending of the grant request on */
     struct duration wait;  /* before the next grant request; it is for nothing until then */
     struct duration until; /* at most so long until `need` is granted, if nobody else asks */
-    int64_t others;        /* what other routers want, mcu a second; or GAC_NOT_TOLD */
+    int64_t others;        /* what other routers want, mcu a second; or GAC_UNKNOWN */
 };
 
 /* The time in which `more` tokens come. Routers add it to a promise for a cheaper request, and

@@ -382,9 +382,9 @@ static void grant_policy_promise(struct ledger *l, struct instant now, struct we
 
 static void grant_policy_check(struct weir_ledger *view, const struct gac_answer *answer)
 {
-    if (answer->wait.ns < 0 || answer->lifetime.ns < 0 || answer->until.ns < GAC_NOT_TOLD)
+    if (answer->wait.ns < 0 || answer->lifetime.ns < 0 || answer->until.ns < GAC_UNKNOWN)
         ledger_complain(view, "answers with a time below zero");
-    if (answer->others < GAC_NOT_TOLD || answer->others > GAC_AMOUNT_MAX)
+    if (answer->others < GAC_UNKNOWN || answer->others > GAC_AMOUNT_MAX)
         ledger_complain(view, "tells a demand that cannot be");
 }
 

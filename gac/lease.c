@@ -65,6 +65,6 @@ int64_t lease_demand(struct lease *l, struct instant now)
 {
     lease_roll(l, now);
     int64_t slot = lease_rate_of(l, instant_since(now, l->slot_at).ns);
-    bool tells = l->demand == 0 || l->slot_count >= SLOT_ENOUGH;
-    return tells && slot > l->demand ? slot : l->demand;
+    bool reports = l->demand == 0 || l->slot_count >= SLOT_ENOUGH;
+    return reports && slot > l->demand ? slot : l->demand;
 }

@@ -16,12 +16,12 @@ struct lease {
     int64_t need;   /* cost of the dearest request refused since the last grant request */
     uint32_t owner; /* server; 0: none */
     uint64_t epoch;
-    uint64_t number;  /* of the last grant request in this epoch */
-    int64_t spent;    /* in this epoch, by requests that are done */
-    int64_t pending;  /* taken by requests that are not done */
-    int64_t told;     /* upper bound of what the server counts as held and pending */
-    uint64_t told_at; /* bit server - 1: asked before, so the server may remember a holding */
-    bool asking;      /* a grant request leaves at the end of the turn */
+    uint64_t number;   /* of the last grant request in this epoch */
+    int64_t spent;     /* in this epoch, by requests that are done */
+    int64_t pending;   /* taken by requests that are not done */
+    int64_t counted;   /* upper bound of what the server counts as held and pending */
+    uint64_t notified; /* bit server - 1: asked before, so the server may remember a holding */
+    bool asking;       /* a grant request leaves at the end of the turn */
     bool awaiting;
     struct instant sent_at;
     uint32_t unanswered;   /* consecutive unanswered grant requests */
@@ -39,7 +39,7 @@ struct lease {
     struct instant taken_at;
     struct token_bucket reserve; /* the router's own part of the rate */
     bool unfilled;  /* no server: the reserve was empty then, and has let nothing in since */
-    int64_t others; /* what other routers want, as last told; or GAC_NOT_TOLD */
+    int64_t others; /* what other routers want, as last told; or GAC_UNKNOWN */
     /* demand */
     struct instant slot_at; /* the slot's begin */
     int64_t slot_sum;
@@ -52,7 +52,7 @@ struct lease {
     uint64_t refused;
     bool active;     /* in the client's list */
     bool created;    /* this router created the table and tells its server */
-    bool untold;     /* the limit must be told to a server, and none has it yet */
+    bool unsent;     /* the limit must be told to a server, and none has it yet */
     bool doubtful;   /* the limit may be outdated: another server is asked */
     uint64_t newest; /* newest version known to a server */
 };

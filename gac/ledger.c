@@ -199,8 +199,8 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
                                     .number = request->number,
                                     .version = l->version,
                                     .lifetime = terms->lifetime,
-                                    .until = {GAC_NOT_TOLD},
-                                    .others = GAC_NOT_TOLD};
+                                    .until = {GAC_UNKNOWN},
+                                    .others = GAC_UNKNOWN};
     if (request->reports) {
         h->answer.wait.ns = wait.ns > 0 ? wait.ns : 0;
         h->answer.lifetime = lifetime;

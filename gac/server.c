@@ -16,7 +16,7 @@ struct known_router {
     uint64_t id;
     uint64_t link;
     uint64_t view;
-    struct instant heard_at;
+    struct instant received_at;
     bool silent; /* silent for longer than tokens live */
 };
 
@@ -101,13 +101,13 @@ static void notice_silence(struct gac_server *s, struct instant now)
         struct known_router *first = NULL;
         for (uint32_t i = 0; i < s->router_count; i++) {
             struct known_router *r = &s->routers[i];
-            if (!r->silent && (first == NULL || instant_before(r->heard_at, first->heard_at)))
+            if (!r->silent && (first == NULL || instant_before(r->received_at, first->received_at)))
                 first = r;
         }
-        if (first == NULL || instant_before(now, instant_add(first->heard_at, lifetime)))
+        if (first == NULL || instant_before(now, instant_add(first->received_at, lifetime)))
             return;
         first->silent = true;
-        divide_anew(s, instant_add(first->heard_at, lifetime));
+        divide_anew(s, instant_add(first->received_at, lifetime));
     }
 }
 
@@ -115,14 +115,15 @@ static void forget_silent(struct gac_server *s, struct instant now)
 {
     const struct duration forget = duration_ms(config_gac(s->options.config)->gac_forget_ms);
     for (uint32_t i = s->router_count; i > 0; i--) {
-        if (instant_before(instant_add(s->routers[i - 1].heard_at, forget), now))
+        if (instant_before(instant_add(s->routers[i - 1].received_at, forget), now))
             forget_router(s, i - 1);
     }
 }
 
 /* NULL: too many routers. */
-static struct known_router *gac_server_hear(struct gac_server *s, struct instant now, uint64_t link,
-                                            const struct gac_requests *requests)
+static struct known_router *gac_server_note_router(struct gac_server *s, struct instant now,
+                                                   uint64_t link,
+                                                   const struct gac_requests *requests)
 {
     uint32_t i = 0;
     while (i < s->router_count && s->routers[i].id != requests->router)
@@ -283,7 +284,7 @@ enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_
     }
     notice_silence(s, now);
     forget_silent(s, now);
-    if (gac_server_hear(s, now, link, &requests) == NULL)
+    if (gac_server_note_router(s, now, link, &requests) == NULL)
         return gac_server_refuse(error, "more routers than gac_routers_max");
     struct buffer answers = {0};
     uint32_t count = 0;
@@ -299,8 +300,8 @@ enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_
     return STATUS_OK;
 }
 
-bool gac_server_look(const struct gac_server *s, struct instant now, struct gac_key key,
-                     struct gac_bank *out)
+bool gac_server_inspect(const struct gac_server *s, struct instant now, struct gac_key key,
+                        struct gac_bank *out)
 {
     uint32_t at = gac_server_place_of(s, key);
     if (at == s->ledger_count || !gac_key_equal(s->ledgers[at]->key, key))

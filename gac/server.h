@@ -42,8 +42,8 @@ struct gac_bank {
 
 /* Changes nothing: after a look the server goes on as if nobody had looked. The part of the rate of
  * routers that just fell silent may still count. False: the server has no such ledger. */
-bool gac_server_look(const struct gac_server *s, struct instant now, struct gac_key key,
-                     struct gac_bank *out);
+bool gac_server_inspect(const struct gac_server *s, struct instant now, struct gac_key key,
+                        struct gac_bank *out);
 
 /* What the server grants, for people: a line of JSON for each ledger. */
 void gac_server_report(struct gac_server *s, struct instant now, struct buffer *out);

@@ -76,7 +76,7 @@ struct state_series {
 };
 
 /* Sums of the whole cluster in one slot. */
-struct whole_slot {
+struct complete_slot {
     int64_t total_mcu, lost_mcu, used_mcu, usable_mcu;
     double min_max, jain; /* sums over fairness periods */
     double min_max_worst, jain_worst;
@@ -143,7 +143,7 @@ struct measure {
     uint64_t window; /* number, from 1 on */
     int64_t slot_ns;
     size_t slot; /* the current one */
-    struct whole_slot *whole;
+    struct complete_slot *whole;
     size_t whole_capacity;
     uint32_t period_windows; /* in the fairness period */
     bool period_refused;
@@ -174,7 +174,7 @@ struct measure {
 
 /* The current slot of a stream. */
 struct stream_slot *stream_slot_now(struct measure *m, struct stream *s);
-struct whole_slot *whole_slot_now(struct measure *m);
+struct complete_slot *complete_slot_now(struct measure *m);
 void limit_advance(struct limit *l, int64_t now_ns);
 /* Of measure_series.c. */
 bool stream_is_selected(const struct stream *s, const struct measure_selector *q);

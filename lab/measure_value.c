@@ -52,11 +52,11 @@ static struct measure_point sum_of(const struct selection *s)
     return p;
 }
 
-static struct whole_slot whole_of(const struct selection *s)
+static struct complete_slot total_of(const struct selection *s)
 {
-    struct whole_slot sum = {.min_max_worst = 1, .jain_worst = 1};
+    struct complete_slot sum = {.min_max_worst = 1, .jain_worst = 1};
     for (size_t i = s->first; i < s->last && i < s->m->whole_capacity; i++) {
-        const struct whole_slot *slot = &s->m->whole[i];
+        const struct complete_slot *slot = &s->m->whole[i];
         sum.total_mcu += slot->total_mcu;
         sum.lost_mcu += slot->lost_mcu;
         sum.used_mcu += slot->used_mcu;
@@ -81,7 +81,7 @@ static double measure_ratio(double over, double under)
 static double value_false_throttle(const struct selection *s, int which)
 {
     struct measure_point p = sum_of(s);
-    double over = which == 0 ? (double)p.false_mcu : (double)whole_of(s).lost_mcu;
+    double over = which == 0 ? (double)p.false_mcu : (double)total_of(s).lost_mcu;
     return measure_ratio(over, (double)p.in_budget_mcu);
 }
 
@@ -120,7 +120,7 @@ static double value_goodput(const struct selection *s, int which)
 static double value_utilisation(const struct selection *s, int which)
 {
     (void)which;
-    struct whole_slot w = whole_of(s);
+    struct complete_slot w = total_of(s);
     return w.usable_mcu > 0 ? (double)w.used_mcu / (double)w.usable_mcu : 1;
 }
 
@@ -133,7 +133,7 @@ enum {
 
 static double value_fairness(const struct selection *s, int which)
 {
-    struct whole_slot w = whole_of(s);
+    struct complete_slot w = total_of(s);
     if (w.periods == 0)
         return 1;
     const double values[] = {w.min_max / (double)w.periods, w.jain / (double)w.periods,
@@ -144,7 +144,7 @@ static double value_fairness(const struct selection *s, int which)
 static double value_violations(const struct selection *s, int which)
 {
     (void)which;
-    return (double)whole_of(s).violations;
+    return (double)total_of(s).violations;
 }
 
 enum {

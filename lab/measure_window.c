@@ -16,7 +16,7 @@
 #include "lab/measure_internal.h"
 #include "lab/statistics.h"
 
-struct whole_slot *whole_slot_now(struct measure *m)
+struct complete_slot *complete_slot_now(struct measure *m)
 {
     while (m->slot >= m->whole_capacity) {
         size_t before = m->whole_capacity;
@@ -49,7 +49,7 @@ static void add_stream_slot(struct stream_slot *to, const struct stream_slot *fr
     to->hedge_mcu += from->hedge_mcu;
 }
 
-static void add_whole_slot(struct whole_slot *to, const struct whole_slot *from)
+static void add_complete_slot(struct complete_slot *to, const struct complete_slot *from)
 {
     to->total_mcu += from->total_mcu;
     to->lost_mcu += from->lost_mcu;
@@ -74,9 +74,9 @@ static void halve_slots(struct measure *m)
         }
     }
     for (size_t k = 0; k < m->whole_capacity; k++) {
-        struct whole_slot slot = m->whole[k];
-        m->whole[k] = (struct whole_slot){.min_max_worst = 1, .jain_worst = 1};
-        add_whole_slot(&m->whole[k / 2], &slot);
+        struct complete_slot slot = m->whole[k];
+        m->whole[k] = (struct complete_slot){.min_max_worst = 1, .jain_worst = 1};
+        add_complete_slot(&m->whole[k / 2], &slot);
     }
     index_halve_slots(m);
     m->slot_ns *= 2;
@@ -231,7 +231,7 @@ static void compare_flows(struct measure *m, struct window_sums *sums)
 
 static void compare_nodes(struct measure *m)
 {
-    struct whole_slot *whole = whole_slot_now(m);
+    struct complete_slot *whole = complete_slot_now(m);
     for (size_t i = 0; i < m->window_resource_count; i++) {
         const struct resource *r = &m->resources[m->window_resources[i]];
         if (r->kind != MEASURE_NODE || r->waiting_mcu == 0)
@@ -275,7 +275,7 @@ static void close_period(struct measure *m)
                 is_one_request_off(s, admitted, fair) ? 1 : (double)admitted / (double)fair;
     }
     if (m->period_refused && count > 1) {
-        struct whole_slot *whole = whole_slot_now(m);
+        struct complete_slot *whole = complete_slot_now(m);
         double min_max = statistics_min_max_ratio(m->shares, count);
         double jain = statistics_jain(m->shares, count);
         whole->min_max += min_max;
@@ -305,7 +305,7 @@ static void steady_watch(const struct measure *m, struct steady *state, bool hol
 
 static void solve_window(struct measure *m, struct window_sums *sums)
 {
-    struct whole_slot *whole = whole_slot_now(m);
+    struct complete_slot *whole = complete_slot_now(m);
     struct optimum_problem problem = {m->problem_flows, (uint32_t)m->active_count, m->capacities,
                                       (uint32_t)m->window_resource_count};
     const struct optimum_tree tree = {m->groups, (uint32_t)m->group_count, m->problem_groups};

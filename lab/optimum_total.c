@@ -321,8 +321,9 @@ static __int128 prove_bound(const struct optimum_column *columns, uint32_t count
 }
 
 /* Step 4. */
-static void make_whole(const struct optimum_column *columns, uint32_t count,
-                       const int64_t *capacities, const double *x, int64_t *amounts, int64_t *used)
+static void make_integral(const struct optimum_column *columns, uint32_t count,
+                          const int64_t *capacities, const double *x, int64_t *amounts,
+                          int64_t *used)
 {
     for (uint32_t j = 0; j < count; j++) {
         double whole = x[j] + 1e-6;
@@ -363,7 +364,7 @@ static __int128 solution_conclude(struct solution *s, __int128 *total)
     const struct optimum_column *columns = s->program.columns;
     uint32_t count = s->program.column_count;
     memset(s->used, 0, s->row_count * sizeof *s->used);
-    make_whole(columns, count, s->capacities, s->x, s->whole, s->used);
+    make_integral(columns, count, s->capacities, s->x, s->whole, s->used);
     *total = 0;
     for (uint32_t j = 0; j < count; j++)
         *total += s->whole[j];

@@ -698,7 +698,7 @@ static bool check_names(struct reading *r, const struct document_node *root,
 }
 
 /* What only the whole shows. */
-static bool check_whole(struct reading *r, const struct scenario *s)
+static bool check_complete(struct reading *r, const struct scenario *s)
 {
     const struct document_node *root = r->document->root;
     struct buffer error = {0};
@@ -762,7 +762,7 @@ enum status scenario_read(struct document *d, struct policies *policies, struct 
     if (out->policy_count == 0)
         out->policies[out->policy_count++] =
             (struct scenario_policy){.name = "weir", .about = "the defaults"};
-    return check_whole(&r, out) ? STATUS_OK : STATUS_MALFORMED;
+    return check_complete(&r, out) ? STATUS_OK : STATUS_MALFORMED;
 }
 
 void scenario_describe_format(struct buffer *out)

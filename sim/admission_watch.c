@@ -65,7 +65,7 @@ static void check_debts(struct run *r, struct node *n, uint32_t id, uint32_t tab
     }
 }
 
-void admission_watch_look(struct run *r, uint32_t tables_made)
+void admission_watch_check(struct run *r, uint32_t tables_made)
 {
     for (uint32_t id = 1; id <= r->plan.nodes; id++) {
         struct node *n = node_process_node(r->world.nodes[id]);

@@ -638,7 +638,7 @@ uint64_t dynamo_value(struct slice body)
     return dynamo_number_at(BEHIND(body, "\"v\":{\"N\":\""));
 }
 
-bool dynamo_is_whole(const struct dynamo_table *t, struct slice item, uint64_t value)
+bool dynamo_is_complete(const struct dynamo_table *t, struct slice item, uint64_t value)
 {
     struct buffer filler = {0};
     if (t->filler->max == 0 || value == 0)

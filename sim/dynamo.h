@@ -145,7 +145,7 @@ bool dynamo_meets(const struct dynamo_write *w, uint64_t value);
 /* The number in the first item. 0: there is no item. */
 uint64_t dynamo_value(struct slice body);
 /* Whether `item`, or an answer with one item, has the filler that belongs to the value. */
-bool dynamo_is_whole(const struct dynamo_table *t, struct slice item, uint64_t value);
+bool dynamo_is_complete(const struct dynamo_table *t, struct slice item, uint64_t value);
 /* An item or a key of an answer. */
 struct dynamo_found {
     struct slice item; /* borrows */

@@ -29,8 +29,8 @@ static void gac_watch_take(struct gac_watch *w, struct instant now, int64_t mcu)
         w->over_mcu = -w->ideal.balance;
 }
 
-void gac_watch_look(struct gac_watch *w, struct instant now, struct router_process *const *routers,
-                    uint32_t count)
+void gac_watch_sample(struct gac_watch *w, struct instant now,
+                      struct router_process *const *routers, uint32_t count)
 {
     must(count <= GAC_WATCH_ROUTERS_MAX);
     for (uint32_t i = 0; i < count; i++) {

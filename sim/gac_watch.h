@@ -25,8 +25,8 @@ struct gac_watch {
 void gac_watch_init(struct gac_watch *w, struct instant now, struct gac_key key, int64_t rate,
                     struct duration bank);
 /* Call it after every event. */
-void gac_watch_look(struct gac_watch *w, struct instant now, struct router_process *const *routers,
-                    uint32_t count);
+void gac_watch_sample(struct gac_watch *w, struct instant now,
+                      struct router_process *const *routers, uint32_t count);
 
 /* Whether tokens come once a period, and expire with it. */
 bool gac_has_periods(const struct config *c);

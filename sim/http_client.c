@@ -114,14 +114,14 @@ static void http_client_received(void *context, uint64_t link, struct slice byte
         c->in = (struct buffer){0};
         bytes = buffer_slice(&whole);
     }
-    bool is_whole = http_client_parse(bytes, &head, &body);
-    while (is_whole && c->to_ignore > 0) {
+    bool is_complete = http_client_parse(bytes, &head, &body);
+    while (is_complete && c->to_ignore > 0) {
         const size_t used = head.size + body.size;
         c->to_ignore--;
         bytes = slice_make(bytes.data + used, bytes.size - used);
-        is_whole = http_client_parse(bytes, &head, &body);
+        is_complete = http_client_parse(bytes, &head, &body);
     }
-    if (is_whole) {
+    if (is_complete) {
         must(head.size + body.size == bytes.size);
         http_client_answered(c, head, body);
     } else {

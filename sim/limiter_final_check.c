@@ -29,11 +29,11 @@ struct duration work_rate_limiter_time(const struct work_rate_limiter *l)
     return (struct duration){WORK_LIMITER_BUCKETS * steps_ns};
 }
 
-void final_check_step(struct limiter_client *c, enum limiter_final_step step, uint32_t looked)
+void final_check_step(struct limiter_client *c, enum limiter_final_step step, uint32_t checked)
 {
     struct work_rate_limiter *l = c->all;
     c->final = step;
-    l->looked = looked;
+    l->checked = checked;
     l->pause_ns = 0;
     l->tries = 0;
     l->tried = 0;
@@ -96,7 +96,7 @@ static void shape_answered(struct limiter_client *c, int status, struct slice bo
                         dynamo_says(body, "\"merging\":false");
     const bool none = status == 404; /* nobody took anything */
     if (single || none)
-        final_check_step(c, FINAL_SHAPE, l->looked + 1);
+        final_check_step(c, FINAL_SHAPE, l->checked + 1);
     else
         final_check_late(c, "a bucket that nobody uses has more than one shard", body);
 }
@@ -237,7 +237,7 @@ static void full_answered(struct limiter_client *c, int status, struct slice bod
     struct limiter_ledger_rule rules[LIMITER_LEDGER_LIMITS];
     struct slice rest = body;
     bool full = status == 200;
-    work_rate_limiter_rules(l, l->looked, WORK_LIMITER_VERSION_LAST, rules);
+    work_rate_limiter_rules(l, l->checked, WORK_LIMITER_VERSION_LAST, rules);
     for (uint32_t i = 0; i < LIMITER_LEDGER_LIMITS && full; i++) {
         int64_t capacity, available;
         full = mtok_after(&rest, "\"capacity\":", &capacity) &&
@@ -248,7 +248,7 @@ static void full_answered(struct limiter_client *c, int status, struct slice bod
         full = full && available == capacity;
     }
     if (full)
-        final_check_step(c, FINAL_TAKE, l->looked);
+        final_check_step(c, FINAL_TAKE, l->checked);
     else
         final_check_late(c, "a bucket that nobody uses does not get full", body);
 }
@@ -257,7 +257,7 @@ static void take_all_write(struct limiter_client *c)
 {
     const struct work_rate_limiter *l = c->all;
     struct limiter_ledger_rule rules[LIMITER_LEDGER_LIMITS], top[LIMITER_LEDGER_LIMITS];
-    c->bucket = l->looked;
+    c->bucket = l->checked;
     work_rate_limiter_rules(l, c->bucket, WORK_LIMITER_VERSION_LAST, rules);
     work_rate_limiter_rules(l, WORK_LIMITER_TOP, WORK_LIMITER_VERSION_LAST, top);
     for (uint32_t i = 0; i < LIMITER_LEDGER_LIMITS; i++) {
@@ -271,7 +271,7 @@ static void take_all_write(struct limiter_client *c)
 static void all_answered(struct limiter_client *c, int status, struct slice body)
 {
     if (status == 200 && c->work != LIMITER_WORK_TAKE) /* otherwise it is sent again */
-        final_check_step(c, FINAL_FULL, c->all->looked + 1);
+        final_check_step(c, FINAL_FULL, c->all->checked + 1);
     else
         final_check_late(c, "a bucket that is full cannot be emptied at once", body);
 }
@@ -293,8 +293,8 @@ void final_check_answered(struct limiter_client *c, int status, struct slice bod
         return;
     case FINAL_SET:
         if (c->work == LIMITER_WORK_IDLE)
-            final_check_step(c, c->all->looked == 0 ? FINAL_LIMITS_KNOWN : FINAL_SET,
-                             c->all->looked + 1);
+            final_check_step(c, c->all->checked == 0 ? FINAL_LIMITS_KNOWN : FINAL_SET,
+                             c->all->checked + 1);
         else
             final_check_late(c, "limits cannot be set", body);
         return;
@@ -321,7 +321,7 @@ void final_check_answered(struct limiter_client *c, int status, struct slice bod
 /* Whether the step is over. */
 static bool final_check_goes_on(const struct work_rate_limiter *l, uint32_t count)
 {
-    return l->looked == count;
+    return l->checked == count;
 }
 
 static void final_check_begin(struct limiter_client *c)
@@ -350,18 +350,18 @@ void final_check_choose(struct limiter_client *c)
         final_check_step(c, FINAL_RECOUNT, 0);
     switch (c->final) {
     case FINAL_SHAPE:
-        work_rate_limiter_write_look(c, "status", l->looked);
+        work_rate_limiter_write_query(c, "status", l->checked);
         break;
     case FINAL_COUNT:
     case FINAL_RECOUNT:
         final_check_write_count(c);
         break;
     case FINAL_SET:
-        c->sets = l->looked;
-        work_rate_limiter_write_set(c, l->looked, WORK_LIMITER_VERSION_LAST);
+        c->sets = l->checked;
+        work_rate_limiter_write_set(c, l->checked, WORK_LIMITER_VERSION_LAST);
         break;
     case FINAL_FULL:
-        work_rate_limiter_write_look(c, "available", l->looked);
+        work_rate_limiter_write_query(c, "available", l->checked);
         break;
     case FINAL_TAKE:
         take_all_write(c);

@@ -100,14 +100,14 @@ static void flood_answered(struct limiter_client *c, int status, struct slice bo
 static void grow_choose(struct limiter_client *c)
 {
     struct work_rate_limiter *l = c->all;
-    const uint32_t grows = l->looked == 0 ? WORK_LIMITER_TOP : 0, at = l->tried % ROUND_REQUESTS;
+    const uint32_t grows = l->checked == 0 ? WORK_LIMITER_TOP : 0, at = l->tried % ROUND_REQUESTS;
     if (at ==
         ROUND_PRESS) { /* after others: what is written counts from the shard's last write on */
         work_rate_limiter_write_press(c, grows, 0, -1000);
     } else if (at + 1 == ROUND_REQUESTS) {
-        work_rate_limiter_write_look(c, "status", grows);
+        work_rate_limiter_write_query(c, "status", grows);
     } else {
-        c->bucket = l->looked == 0 ? 1 : 0;
+        c->bucket = l->checked == 0 ? 1 : 0;
         c->amounts[LIMIT_FAST] = SMALL_MTOK;
         c->amounts[LIMIT_SLOW] = 0;
         work_rate_limiter_write_acquire(c, false, 0);
@@ -117,8 +117,8 @@ static void grow_choose(struct limiter_client *c)
 /* The parent and the bucket that stands alone have been tried: shards are made. */
 static void grow_over(struct limiter_client *c)
 {
-    const uint32_t looked = c->all->looked;
-    final_check_step(c, looked == 0 ? FINAL_GROW : FINAL_OPEN, looked + 1);
+    const uint32_t checked = c->all->checked;
+    final_check_step(c, checked == 0 ? FINAL_GROW : FINAL_OPEN, checked + 1);
 }
 
 /* A round is fair if the table had units for all that went before the bucket had to grow. Between

@@ -358,7 +358,7 @@ static void network_deliver(struct link *l, int end, const struct message *m)
 }
 
 /* Tells the sender of a stream on a slow way how many bytes still wait. */
-static void tell_waiting(struct link *l, int end)
+static void notify_waiting(struct link *l, int end)
 {
     const struct process *p = &l->network->processes[l->process[1 - end]];
     if (l->open[1 - end] && p->streams.waiting != NULL &&
@@ -395,7 +395,7 @@ static void network_pump(void *context, uint64_t argument)
         if (!l->used || handle_of(l, end) != argument)
             return;
         if (data)
-            tell_waiting(l, end);
+            notify_waiting(l, end);
         if (!l->used || handle_of(l, end) != argument)
             return;
     }

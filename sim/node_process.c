@@ -496,8 +496,8 @@ static void node_frame_take(struct node_process *p, const struct link_peer *from
                             struct slice frame)
 {
     const struct process_watch *w = &p->process.around->watch;
-    if (w->heard != NULL)
-        w->heard(w->context, p->process.number, frame);
+    if (w->received != NULL)
+        w->received(w->context, p->process.number, frame);
     node_links_frame(&p->links, p->server, from, frame);
     node_frame_worked(p, from->link, frame);
     node_turn_want(p);

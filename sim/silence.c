@@ -6,7 +6,7 @@
 
 enum {
     MERGES = 3,
-    LOOK_MS = 500
+    POLL_MS = 500
 };
 
 static void silence_merge(void *context, uint64_t argument)
@@ -22,7 +22,7 @@ static void silence_merge(void *context, uint64_t argument)
         work_splits_ask_merge(s->work_splits, t);
         s->merges++;
     }
-    scheduler_in(&s->run->world.scheduler, duration_ms(LOOK_MS), silence_merge, s, 0);
+    scheduler_in(&s->run->world.scheduler, duration_ms(POLL_MS), silence_merge, s, 0);
 }
 
 void silence_break(struct silence *s)

@@ -39,9 +39,9 @@ enum {
     SWITCH_PAUSE_MS = 300,
     REST_S = 10,   /* until acknowledged writes are everywhere, and nothing is kept for them */
     MOVES_S = 120, /* until moving replicas are where they belong */
-    REST_LOOK_MS = 500,
+    REST_POLL_MS = 500,
     ASK_TRIES = 20,
-    STEPS_BETWEEN_LOOKS = 4,
+    STEPS_BETWEEN_CHECKS = 4,
     EVENTS_BETWEEN_DEBTS = 64,
     WATCHES_MAX = 2 + DYNAMO_GLOBALS,
     TRIM_NEVER_MS = 3600000, /* in a run, if records are kept for longer */
@@ -96,7 +96,7 @@ struct sim {
     struct catalog_check check;
 };
 
-static void not_whole(void *context, struct slice why)
+static void report_incomplete(void *context, struct slice why)
 {
     run_violate(context, "%.*s\n", (int)why.size, (const char *)why.data);
 }
@@ -214,7 +214,7 @@ static void create_work_transactions(struct sim *s)
         .scheduler = &s->run.world.scheduler,
         .http = group_http,
         .context = &s->groups[GROUP_WORK_TRANSACTIONS],
-        .failed = not_whole,
+        .failed = report_incomplete,
         .failed_context = &s->run,
         .clients = p->work_transactions,
         .keys = p->work_lists,
@@ -361,7 +361,7 @@ static void create_clients(struct sim *s)
         .history = &s->history,
         .workload = &p->workload,
         .seed = world_seed(&s->run.world, WORLD_TABLES, 1),
-        .failed = not_whole,
+        .failed = report_incomplete,
         .context = &s->run};
     s->work_tables = work_tables_create(&options);
     for (uint32_t i = 0; i < p->clients; i++) {
@@ -484,8 +484,8 @@ static void begin_watch(struct sim *s)
 static void sim_observe(struct sim *s)
 {
     for (uint32_t i = 0; gac_watch_applies(&s->run.plan) && i < s->watch_count; i++)
-        gac_watch_look(&s->watches[i], s->run.world.scheduler.now, s->run.world.routers,
-                       s->run.plan.routers);
+        gac_watch_sample(&s->watches[i], s->run.world.scheduler.now, s->run.world.routers,
+                         s->run.plan.routers);
 }
 
 /* Runs until `until`, a violation, or `done`. True: `done` holds. */
@@ -496,8 +496,8 @@ static bool sim_pass(struct sim *s, struct instant until, bool (*done)(const str
         s->events++;
         sim_observe(s);
         if (s->events % EVENTS_BETWEEN_DEBTS == 0)
-            admission_watch_look(&s->run, work_tables_made(s->work_tables));
-        if (++steps % STEPS_BETWEEN_LOOKS == 0 && done != NULL && done(s))
+            admission_watch_check(&s->run, work_tables_made(s->work_tables));
+        if (++steps % STEPS_BETWEEN_CHECKS == 0 && done != NULL && done(s))
             return true;
     }
     return done != NULL && done(s);
@@ -575,7 +575,7 @@ static void await_rest(struct sim *s)
     const struct instant until = sim_after(s, REST_S * NS_PER_S + more_ns);
     bool good = false;
     do {
-        sim_pass(s, sim_after(s, REST_LOOK_MS * NS_PER_MS), NULL);
+        sim_pass(s, sim_after(s, REST_POLL_MS * NS_PER_MS), NULL);
         sim_tables_ask(s);
         buffer_clear(&why);
         good = s->run.violation.size > 0 ||
@@ -614,7 +614,7 @@ static bool is_settled(const struct sim *s)
            work_rate_limiter_are_quiet(s->work_rate_limiter) && clients_done(s);
 }
 
-static bool limits_are_looked_at(const struct sim *s)
+static bool limiter_is_checked(const struct sim *s)
 {
     return work_rate_limiter_are_done(s->work_rate_limiter);
 }
@@ -681,7 +681,7 @@ static void sim_calm(struct sim *s)
         if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S + behind_ms * NS_PER_MS), is_settled))
             waited_in_vain(s, "not every table is there after the faults have ended");
         if (!sim_pass(s, sim_after(s, work_rate_limiter_time(s->work_rate_limiter).ns),
-                      limits_are_looked_at))
+                      limiter_is_checked))
             waited_in_vain(s, "the buckets of the rate limiter do not come to rest");
         check_filled(s);
         begun = s->run.world.scheduler.now.ns;

@@ -181,7 +181,7 @@ static void probe_on(struct sim_client *c)
 }
 
 /* For recording_wrong. */
-static const char not_whole[] = "has an item that nobody wrote like this";
+static const char report_incomplete[] = "has an item that nobody wrote like this";
 
 static bool is_counter(const struct sim_client *c, uint32_t key)
 {
@@ -219,8 +219,8 @@ static bool write_is_refused(struct sim_client *c, struct slice body)
         return false;
     if (dynamo_meets(w, met))
         recording_wrong(c->options.history, t, "refuses an item that meets the condition");
-    if (!dynamo_is_whole(&c->target, body, met))
-        recording_wrong(c->options.history, t, not_whole);
+    if (!dynamo_is_complete(&c->target, body, met))
+        recording_wrong(c->options.history, t, report_incomplete);
     *seen_of(c, w->key) = met;
     c->asked[0].answered = true;
     recording_refused(c->options.history, sim_client_now(c), t, met);
@@ -234,8 +234,8 @@ static void one_done(void *context, int status, struct slice body)
     enum history_outcome outcome = take_outcome(c, status, body);
     bool ok = outcome == HISTORY_OK;
     const uint64_t value = ok ? dynamo_value(body) : 0;
-    if (ok && !is_counter(c, c->write.key) && !dynamo_is_whole(&c->target, body, value))
-        recording_wrong(c->options.history, &c->asked[0].ticket, not_whole);
+    if (ok && !is_counter(c, c->write.key) && !dynamo_is_complete(&c->target, body, value))
+        recording_wrong(c->options.history, &c->asked[0].ticket, report_incomplete);
     if (ok && c->writes)
         write_is_done(c, body);
     else if (ok)
@@ -335,8 +335,8 @@ static const char *fault_of(const struct sim_client *c, const struct dynamo_foun
                             const struct dynamo_found *last)
 {
     const struct dynamo_query *q = &c->query;
-    if (!is_counter(c, found->key) && !dynamo_is_whole(&c->target, found->item, found->value))
-        return not_whole;
+    if (!is_counter(c, found->key) && !dynamo_is_complete(&c->target, found->item, found->value))
+        return report_incomplete;
     if (c->querying && found->value < q->filter)
         return "has an item that the filter hides";
     if (!c->querying || last == NULL)

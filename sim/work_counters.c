@@ -14,7 +14,7 @@ enum {
     RETRY_MS = 100,
     REFUSALS_MAX = 5, /* then pauses do not double any more */
     SHORT_PAUSES = 8, /* one after the other */
-    LOOK_MS = 200,
+    POLL_MS = 200,
     READ_PERCENT = 25,
     QUERY_PERCENT = 40 /* of reads */
 };
@@ -234,7 +234,7 @@ static void client_run(void *context, uint64_t argument)
     buffer_clear(&c->body);
     switch (c->work) {
     case COUNTER_WORK_IDLE:
-        client_next(c, LOOK_MS * NS_PER_MS);
+        client_next(c, POLL_MS * NS_PER_MS);
         return;
     case COUNTER_WORK_DONE:
         return;

@@ -13,7 +13,7 @@
 enum {
     CALL_TIMEOUT_MS = 6000,
     RETRY_MS = 200,
-    LOOK_MS = 200,
+    POLL_MS = 200,
     ENOUGH_PART = 6,    /* of the map */
     KEYS = 4096,        /* of a client, one after the other */
     FAULTS_OVER_S = 20, /* until what a fault has begun is over */
@@ -323,7 +323,7 @@ static void client_run(void *context, uint64_t argument)
     if (c->work == FILL_DONE)
         return;
     if (c->work == FILL_IDLE) {
-        client_next(c, LOOK_MS * NS_PER_MS);
+        client_next(c, POLL_MS * NS_PER_MS);
         return;
     }
     buffer_clear(&c->body);

@@ -15,7 +15,7 @@ enum {
     RETRY_MS = 50,
     SHORT_PAUSES = 8, /* one after the other */
     ROUNDS_MAX = 6,   /* then long pauses do not double any more */
-    LOOK_MS = 200,
+    POLL_MS = 200,
     KEYED_PERCENT = 50,
     LEASE_PERCENT = 40,
     LEASE_MS_MAX = 20000,
@@ -299,13 +299,13 @@ static void begin_press(struct limiter_client *c)
     work_rate_limiter_write_press(c, bucket, shard, prng_between(&c->prng, -1000, 100));
 }
 
-void work_rate_limiter_write_look(struct limiter_client *c, const char *page, uint32_t bucket)
+void work_rate_limiter_write_query(struct limiter_client *c, const char *page, uint32_t bucket)
 {
     snprintf(c->path, sizeof c->path, "GET /limiter/v1/%s?namespace=sim&entity=%s&resource=api",
              page, work_rate_limiter_entities[bucket]);
     c->operation = c->path;
     c->bucket = bucket;
-    c->work = LIMITER_WORK_LOOK;
+    c->work = LIMITER_WORK_QUERY;
 }
 
 /* ---- answers ---- */
@@ -454,7 +454,7 @@ static void client_done(void *context, int status, struct slice body)
     case LIMITER_WORK_PRESS:
         c->work = LIMITER_WORK_IDLE;
         break;
-    case LIMITER_WORK_LOOK:
+    case LIMITER_WORK_QUERY:
         if (c->final == FINAL_NONE)
             status_answered(c, status, body);
         break;
@@ -502,8 +502,8 @@ static void choose_load(struct limiter_client *c)
     if (draw < PRESS_PERCENT)
         begin_press(c);
     else if (draw < PRESS_PERCENT + STATUS_PERCENT)
-        work_rate_limiter_write_look(c, "status",
-                                     (uint32_t)prng_below(&c->prng, WORK_LIMITER_BUCKETS));
+        work_rate_limiter_write_query(c, "status",
+                                      (uint32_t)prng_below(&c->prng, WORK_LIMITER_BUCKETS));
     else if (may_change && work_rate_limiter_often(c, CHANGE_PERCENT))
         choose_change(c);
     else if (c->lease.size > 0 && work_rate_limiter_often(c, USE_PERCENT))
@@ -541,7 +541,7 @@ static void client_run(void *context, uint64_t argument)
     (void)argument;
     client_choose(c);
     if (c->work == LIMITER_WORK_IDLE)
-        work_rate_limiter_next(c, LOOK_MS * NS_PER_MS);
+        work_rate_limiter_next(c, POLL_MS * NS_PER_MS);
     else if (c->work != LIMITER_WORK_DONE)
         http_client_call(&c->http, c->operation, buffer_slice(&c->body),
                          duration_ms(CALL_TIMEOUT_MS), client_done, c);

@@ -40,7 +40,7 @@ enum limiter_work {
     LIMITER_WORK_SET,   /* limits, or a parent */
     LIMITER_WORK_TAKE,  /* acquire, or a use of a lease */
     LIMITER_WORK_PRESS, /* a write to an item */
-    LIMITER_WORK_LOOK,  /* status, or what is available */
+    LIMITER_WORK_QUERY, /* status, or what is available */
     LIMITER_WORK_SCAN,
     LIMITER_WORK_DONE,
 };
@@ -122,7 +122,7 @@ struct work_rate_limiter {
     struct instant answer_until;
     int64_t pause_ns; /* before the next request */
     uint32_t tries;   /* in vain */
-    uint32_t looked;  /* buckets, or groups, that the step is done with */
+    uint32_t checked; /* buckets, or groups, that the step is done with */
     struct limiter_bucket_items items[WORK_LIMITER_BUCKETS];
     struct buffer next; /* the Scan of the next page; empty: the first, or there is none */
     uint32_t tried;     /* requests of the step */
@@ -155,7 +155,7 @@ void work_rate_limiter_next(struct limiter_client *c, int64_t ns);
 void work_rate_limiter_write_set(struct limiter_client *c, uint32_t group, uint32_t version);
 void work_rate_limiter_write_acquire(struct limiter_client *c, bool keyed, int64_t lease_ms);
 void work_rate_limiter_write_use(struct limiter_client *c, enum limiter_use use);
-void work_rate_limiter_write_look(struct limiter_client *c, const char *page, uint32_t bucket);
+void work_rate_limiter_write_query(struct limiter_client *c, const char *page, uint32_t bucket);
 
 void work_rate_limiter_write_press(struct limiter_client *c, uint32_t bucket, uint32_t shard,
                                    int64_t units);
@@ -164,7 +164,7 @@ void work_rate_limiter_write_press(struct limiter_client *c, uint32_t bucket, ui
 void final_check_choose(struct limiter_client *c);
 void final_check_answered(struct limiter_client *c, int status, struct slice body);
 /* The step begins; it has a bound of time. */
-void final_check_step(struct limiter_client *c, enum limiter_final_step step, uint32_t looked);
+void final_check_step(struct limiter_client *c, enum limiter_final_step step, uint32_t checked);
 /* The step has not come further. Wrong, if its time is over. */
 void final_check_late(struct limiter_client *c, const char *what, struct slice body);
 /* The same for what was not answered: some answer must come in the time that a step has. A step

@@ -126,7 +126,7 @@ void work_splits_ask_merge(struct work_splits *s, const struct table *t)
     ask_all(s, &r, &s->answer);
 }
 
-static void work_splits_look(void *context, uint64_t argument)
+static void work_splits_read_table(void *context, uint64_t argument)
 {
     struct work_splits *s = context;
     struct buffer why = {0};
@@ -178,7 +178,7 @@ static void work_splits_ask(void *context, uint64_t argument)
     if (s->limiter)
         r.table.name = slice_of(work_rate_limiter_table);
     ask_all(s, &r, &s->table);
-    scheduler_in(&s->run->world.scheduler, duration_ms(ANSWER_MS), work_splits_look, s, 0);
+    scheduler_in(&s->run->world.scheduler, duration_ms(ANSWER_MS), work_splits_read_table, s, 0);
 }
 
 static void work_splits_later(struct work_splits *s)

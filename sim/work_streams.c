@@ -17,7 +17,7 @@ enum {
     CALL_TIMEOUT_MS = 6000,
     RETRY_MS = 100,
     QUIET_MS = 12000, /* then no abandoned write is on its way any more */
-    LOOK_MS = 300,    /* between two looks at the shards */
+    POLL_MS = 300,    /* between two looks at the shards */
     ID_SIZE = 64,
     NUMBER_SIZE = 48,
     STREAMS_MAX = 256
@@ -692,7 +692,7 @@ static void client_run(void *context, uint64_t argument)
     if (c->work == STREAM_WORK_DONE)
         return;
     if (c->work == STREAM_WORK_IDLE || !now) {
-        client_next(c, (now ? RETRY_MS : LOOK_MS) * NS_PER_MS);
+        client_next(c, (now ? RETRY_MS : POLL_MS) * NS_PER_MS);
         return;
     }
     buffer_clear(&c->body);

@@ -92,7 +92,7 @@ static const char *client_write_change(struct switch_client *c)
     return "UpdateTable";
 }
 
-static const char *client_write_look(struct switch_client *c)
+static const char *client_write_describe(struct switch_client *c)
 {
     dynamo_table(&c->body, table_of(c->which));
     return is_ttl(c->which) ? "DescribeTimeToLive" : "DescribeTable";
@@ -111,7 +111,7 @@ static bool answer_tells(enum switch_of which, struct slice body, bool *on)
     return dynamo_says(body, "\"TableStatus\":\"ACTIVE\"");
 }
 
-static void client_end_look(struct switch_client *c, int status, struct slice body)
+static void client_end_describe(struct switch_client *c, int status, struct slice body)
 {
     struct work_switches *s = c->all;
     struct switched *w = &s->all[c->which];
@@ -142,7 +142,7 @@ static void client_done(void *context, int status, struct slice body)
         if (http_client_is_unknown(status))
             w->quiet_from = instant_add_ms(work_switches_now(s), QUIET_MS);
     } else {
-        client_end_look(c, status, body);
+        client_end_describe(c, status, body);
     }
     client_next(c,
                 s->ending ? RETRY_MS * NS_PER_MS : prng_between(&c->prng, 0, s->options.pause_ns));
@@ -193,7 +193,7 @@ static void client_run(void *context, uint64_t argument)
     struct switched *w = &s->all[c->which];
     buffer_clear(&c->body);
     c->quiet = w->under_way == 0 && !instant_before(work_switches_now(s), w->quiet_from);
-    const char *operation = c->changes ? client_write_change(c) : client_write_look(c);
+    const char *operation = c->changes ? client_write_change(c) : client_write_describe(c);
     if (c->changes) {
         w->mark = 0;
         w->begun++;

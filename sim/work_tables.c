@@ -365,7 +365,7 @@ static void work_tables_done(void *context, int status, struct slice body)
                             : prng_between(&t->prng, 1, RETRY_MS) * NS_PER_MS);
 }
 
-static void work_tables_look(void *context, uint64_t argument)
+static void work_tables_poll(void *context, uint64_t argument)
 {
     struct work_tables *t = context;
     (void)argument;
@@ -382,7 +382,7 @@ static void work_tables_next(struct work_tables *t, int64_t ns)
     if (t->scheduled || t->calling)
         return;
     t->scheduled = true;
-    scheduler_in(t->options.http.scheduler, (struct duration){ns}, work_tables_look, t, 0);
+    scheduler_in(t->options.http.scheduler, (struct duration){ns}, work_tables_poll, t, 0);
 }
 
 /* ---- life ---- */

@@ -13,7 +13,7 @@ enum {
     CALL_TIMEOUT_MS = 6000,
     RETRY_MS = 100,
     QUIET_MS = 12000, /* then no abandoned call is on its way any more */
-    LOOK_MS = 200,
+    POLL_MS = 200,
     SLACK_MS = 15000,       /* until all groups have leaders again */
     MARGIN_MS = 1000,       /* times are whole seconds */
     SURELY_MS = 20 * 60000, /* more than any clock is off */
@@ -363,7 +363,7 @@ static void client_run(void *context, uint64_t argument)
     buffer_clear(&c->body);
     switch (c->work) {
     case TTL_WORK_IDLE:
-        client_next(c, LOOK_MS * NS_PER_MS);
+        client_next(c, POLL_MS * NS_PER_MS);
         return;
     case TTL_WORK_DONE:
         return;

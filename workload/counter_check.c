@@ -16,8 +16,8 @@
 struct counter {
     const struct history_op **ops; /* owns; those that count, by invocation */
     size_t count;
-    uint64_t max;   /* the largest value */
-    uint64_t *told; /* owns; by value: 1 + the operation that was told it, or 0 */
+    uint64_t max;       /* the largest value */
+    uint64_t *reported; /* owns; by value: 1 + the operation that was told it, or 0 */
     int64_t
         *deadline; /* owns; by value: the first return of an operation with at least the value */
     uint64_t *culprit; /* owns; by value: that operation's id */
@@ -41,7 +41,7 @@ static int counter_by_return(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static bool is_told(const struct history_op *op)
+static bool is_reported(const struct history_op *op)
 {
     return op->outcome == HISTORY_OK && op->kind == HISTORY_WRITE;
 }
@@ -59,16 +59,17 @@ static bool counter_collect(struct counter *c, const struct history_op *ops, siz
         increments += increment;
     }
     qsort(c->ops, c->count, sizeof c->ops[0], counter_by_invocation);
-    c->told = must_calloc(increments + 2, sizeof c->told[0]);
+    c->reported = must_calloc(increments + 2, sizeof c->reported[0]);
     for (size_t i = 0; i < c->count; i++) {
         const struct history_op *op = c->ops[i];
         if (op->outcome != HISTORY_OK)
             continue;
         *culprit = op->id;
-        if (op->value > increments || (is_told(op) && (op->value == 0 || c->told[op->value] != 0)))
+        if (op->value > increments ||
+            (is_reported(op) && (op->value == 0 || c->reported[op->value] != 0)))
             return false;
-        if (is_told(op))
-            c->told[op->value] = i + 1;
+        if (is_reported(op))
+            c->reported[op->value] = i + 1;
         c->max = op->value > c->max ? op->value : c->max;
     }
     return true;
@@ -93,7 +94,7 @@ static bool counter_keeps_time(const struct counter *c, uint64_t *min, uint64_t 
             floor = returns[at]->value > floor ? returns[at]->value : floor;
         min[i] = floor;
         *culprit = op->id;
-        keeps = op->outcome != HISTORY_OK || op->value >= floor + is_told(op);
+        keeps = op->outcome != HISTORY_OK || op->value >= floor + is_reported(op);
     }
     free(returns);
     return keeps;
@@ -136,7 +137,7 @@ static bool counter_fills(const struct counter *c, const uint64_t *min, uint64_t
                 break;
             usable++;
         }
-        if (c->told[v] != 0)
+        if (c->reported[v] != 0)
             continue;
         *culprit = c->culprit[v];
         if (++used > usable)
@@ -157,7 +158,7 @@ void history_check_counter(const struct history_op *ops, size_t count, struct hi
     *out = (struct history_verdict){.linearizable = good, .culprit = good ? 0 : culprit};
     free(min);
     free(c.ops);
-    free(c.told);
+    free(c.reported);
     free(c.deadline);
     free(c.culprit);
 }

@@ -64,7 +64,7 @@ _Static_assert(sizeof(struct aws_state) <= WEIR_RETRY_STATE_MAX,
 #define MEASURE_SPAN_S    0.5
 #define FILL_RATE_MIN     0.5
 #define FILL_RATE_SCALE   2.0
-#define LOOK_AGAIN_S      0.1
+#define POLL_AGAIN_S      0.1
 
 static double limiter_seconds(const struct aws_limiter *l, int64_t now_ns)
 {
@@ -135,7 +135,7 @@ static void aws_send(struct weir_retry *r, struct weir_retry_decision *decision)
         aws_again(decision, now_ns);
         return;
     }
-    double wait_s = fmin((1 - l->tokens) / l->fill_rate, LOOK_AGAIN_S);
+    double wait_s = fmin((1 - l->tokens) / l->fill_rate, POLL_AGAIN_S);
     aws_again(decision, now_ns + 1 + (int64_t)(wait_s * 1e9));
 }
 

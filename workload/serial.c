@@ -371,8 +371,8 @@ static bool search_from(struct search *s, uint32_t start)
 }
 
 /* Tells the circle that ends in the node where the way came back to. */
-static void tell_circle(const struct search *s, const char *anomaly, uint32_t places,
-                        struct buffer *why)
+static void report_cycle(const struct search *s, const char *anomaly, uint32_t places,
+                         struct buffer *why)
 {
     uint32_t first = 0;
     while (s->way[first] != s->way[s->depth])
@@ -410,7 +410,7 @@ static bool check_circles(struct checker *c)
         for (uint32_t start = 0; start < count && good; start++)
             good = s.state[start] != 0 || !operation_counts(c, start) || !search_from(&s, start);
         if (!good)
-            tell_circle(&s, SEARCHES[i].anomaly, count, c->why);
+            report_cycle(&s, SEARCHES[i].anomaly, count, c->why);
     }
     for (uint32_t i = 0; i < nodes; i++)
         free(edges[i].all);

@@ -48,7 +48,7 @@ static struct member *member_of(struct members *m, uint32_t node)
 
 static bool is_silent(const struct members *m, const struct member *member, struct instant now)
 {
-    return !member->heard || instant_since(now, member->heard_at).ns > m->deadline.ns;
+    return !member->is_known || instant_since(now, member->received_at).ns > m->deadline.ns;
 }
 
 bool member_is_silent(struct members *m, uint32_t node, struct instant now)
@@ -64,8 +64,8 @@ void members_reported(struct members *m, uint32_t node, struct instant now, int6
         member->back = true;
         member->asking = false; /* a request during the silence is lost: ask again */
     }
-    member->heard = true;
-    member->heard_at = now;
+    member->is_known = true;
+    member->received_at = now;
     member->balance_mcu = balance_mcu;
     member->capacity_mcu = capacity_mcu;
     member->shared = shared;
@@ -90,7 +90,8 @@ bool weir_member_is_shared(const struct weir_member *m)
 
 int64_t weir_member_report_age_ns(const struct weir_member *m)
 {
-    return m->member->heard ? instant_since(m->now, m->member->heard_at).ns : WEIR_POLICY_NEVER;
+    return m->member->is_known ? instant_since(m->now, m->member->received_at).ns
+                               : WEIR_POLICY_NEVER;
 }
 
 bool weir_member_is_leased(const struct weir_member *m)
@@ -170,7 +171,7 @@ bool member_has(struct members *m, uint32_t node, struct instant now, int64_t co
         return headroom_has(&wm, cost_mcu, taken_mcu, wait);
     if (m->dead == DEAD_MEMBER_EXCLUDE)
         return true;
-    if (m->dead == DEAD_MEMBER_LAST_KNOWN && member->heard &&
+    if (m->dead == DEAD_MEMBER_LAST_KNOWN && member->is_known &&
         headroom_has(&wm, cost_mcu, taken_mcu, wait))
         return true;
     *wait = member_unknown; /* until the member is heard again, or is replaced */

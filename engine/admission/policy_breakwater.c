@@ -85,11 +85,11 @@ static bool breakwater_send(struct weir_arrival *a)
     return true;
 }
 
-static void breakwater_answered(struct weir_arrival *a, uint32_t told)
+static void breakwater_answered(struct weir_arrival *a, uint32_t hint)
 {
     struct breakwater_peer *p = weir_arrival_state(a);
-    if (told != 0)
-        p->credits = told;
+    if (hint != 0)
+        p->credits = hint;
     if (p->in_flight > 0)
         p->in_flight--;
 }

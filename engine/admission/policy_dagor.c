@@ -91,11 +91,11 @@ static bool dagor_send(struct weir_arrival *a)
     return p->level == 0 || weir_arrival_priority(a) < p->level;
 }
 
-static void dagor_answered(struct weir_arrival *a, uint32_t told)
+static void dagor_answered(struct weir_arrival *a, uint32_t hint)
 {
     struct dagor_peer *p = weir_arrival_state(a);
-    if (told != 0)
-        p->level = told;
+    if (hint != 0)
+        p->level = hint;
 }
 
 const struct weir_overload_policy weir_overload_dagor = {.size = sizeof weir_overload_dagor,

@@ -71,7 +71,7 @@ static void topfull_adjust(struct topfull_peer *p, int64_t ns, int64_t target_ns
     }
 }
 
-static void topfull_look(struct topfull_peer *p, const struct weir_arrival *a)
+static void topfull_check(struct topfull_peer *p, const struct weir_arrival *a)
 {
     const int64_t now_ns = weir_arrival_now_ns(a), ns = now_ns - p->since_ns;
     if (p->since_ns != 0 && ns < weir_arrival_interval_ns(a))
@@ -99,7 +99,7 @@ static bool topfull_send(struct weir_arrival *a)
 {
     struct topfull_peer *p = weir_arrival_state(a);
     const int64_t now_ns = weir_arrival_now_ns(a);
-    topfull_look(p, a);
+    topfull_check(p, a);
     if (p->rate > 0) {
         const int64_t ns = topfull_between(now_ns - p->refilled_ns, 0, ns_per_s);
         const int64_t room =
@@ -117,14 +117,14 @@ static bool topfull_send(struct weir_arrival *a)
     return true;
 }
 
-static void topfull_answered(struct weir_arrival *a, uint32_t told)
+static void topfull_answered(struct weir_arrival *a, uint32_t hint)
 {
     struct topfull_peer *p = weir_arrival_state(a);
-    if (told == 0)
+    if (hint == 0)
         return;
     p->answered++;
-    if (told > p->longest_us)
-        p->longest_us = told;
+    if (hint > p->longest_us)
+        p->longest_us = hint;
 }
 
 const struct weir_overload_policy weir_overload_topfull = {

@@ -32,7 +32,7 @@ static void answer_destroy(struct model_answer *a)
     free(a);
 }
 
-static void controller_hears(void *context, uint64_t argument)
+static void controller_receives(void *context, uint64_t argument)
 {
     struct model_answer *a = context;
     struct model *m = a->model;
@@ -54,7 +54,7 @@ static void answer_later(struct model *m, const struct request *q, enum reply_co
         a->reply.kind = ANSWER_ADVICE;
         a->reply.advice.bytes = buffer_slice(&a->bytes);
     }
-    model_in(m, ANSWER_MS * NS_PER_MS, controller_hears, a, 0);
+    model_in(m, ANSWER_MS * NS_PER_MS, controller_receives, a, 0);
 }
 
 /* ---- the catalog ---- */

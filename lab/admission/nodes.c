@@ -162,7 +162,7 @@ static void node_answered(void *context, uint64_t argument)
     struct model_node *n = &m->nodes[(uint32_t)argument];
     const struct overload_arrival a = {.now = model_now(m), .sender = r->number};
     overload_answered(&r->overload, &r->peers[(uint32_t)argument], model_now(m),
-                      n->down ? 0 : overload_tell(&n->overload, &a));
+                      n->down ? 0 : overload_report(&n->overload, &a));
 }
 
 /* Whether the node does the request. If not, `out` is a refusal. As router/shedding.c and

@@ -433,7 +433,7 @@ static void limits_set(struct model *m, struct model_table *mt, const struct tab
         struct model_router *r = &m->routers[0];
         if (r->down || !mt->limited[kind])
             continue;
-        gac_client_tell(r->client, router_clock(m, r), &mt->limits[kind], created);
+        gac_client_notify(r->client, router_clock(m, r), &mt->limits[kind], created);
         router_pump(m, r);
     }
     observe_limits(m, mt);

@@ -18,8 +18,8 @@ enum {
     SLOTS_MAX = 300,
     PARTITIONS_KEPT = 512, /* by id */
     LEVELS_SAMPLED = 64,   /* partitions whose buckets are told: those that were offered most */
-    NODES_TOLD = 64,
-    TABLES_TOLD = 16,
+    NODES_SAMPLED = 64,
+    TABLES_SAMPLED = 16,
     RANGES_KEPT = 64, /* of one partition; later cuts of it are not seen */
 };
 
@@ -180,7 +180,7 @@ static int64_t bank_of(const struct model *m, struct gac_key key)
     int64_t bank_mcu = 0;
     for (uint32_t i = 1; i <= m->server_count; i++) {
         struct gac_bank b;
-        if (!m->servers[i].down && gac_server_look(m->servers[i].server, model_now(m), key, &b))
+        if (!m->servers[i].down && gac_server_inspect(m->servers[i].server, model_now(m), key, &b))
             bank_mcu += b.bank;
     }
     return bank_mcu;
@@ -245,8 +245,8 @@ void sample_keep(void *runner)
     if (s->slot_ns > duration_ns)
         s->slot_ns = duration_ns;
     s->slots = min_of((uint32_t)(duration_ns / s->slot_ns), SLOTS_MAX);
-    s->table_count = min_of(m->table_count, TABLES_TOLD);
-    s->node_count = min_of(m->node_count, NODES_TOLD);
+    s->table_count = min_of(m->table_count, TABLES_SAMPLED);
+    s->node_count = min_of(m->node_count, NODES_SAMPLED);
     s->tables = must_calloc(s->table_count + 1, sizeof s->tables[0]);
     s->nodes = must_calloc(s->node_count + 1, sizeof s->nodes[0]);
     m->sample = s;

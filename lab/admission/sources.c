@@ -131,7 +131,7 @@ static void attempt_due(void *context, uint64_t argument)
 
 /* ---- answers ---- */
 
-static void client_hears(void *context, uint64_t argument)
+static void client_receives(void *context, uint64_t argument)
 {
     struct model_request *r = context;
     struct model *m = r->model;
@@ -175,7 +175,7 @@ void model_sources_done(struct model *m, struct model_request *r,
         result = RETRY_TIMEOUT;
         done_ns = kept->sent_ns + timeout_ns;
     }
-    model_in(m, done_ns > m->scheduler.now.ns ? done_ns - m->scheduler.now.ns : 0, client_hears,
+    model_in(m, done_ns > m->scheduler.now.ns ? done_ns - m->scheduler.now.ns : 0, client_receives,
              kept, (uint64_t)result);
 }
 

@@ -70,9 +70,9 @@ struct attempt *attempt_take(struct clients *c)
     return a;
 }
 
-/* `heard`: the client has waited for this answer. */
+/* `received`: the client has waited for this answer. */
 static void attempt_measure(struct clients *c, const struct attempt *a, uint32_t reason,
-                            uint32_t index, bool heard)
+                            uint32_t index, bool received)
 {
     const struct clients_source *s = a->source;
     const int64_t now_ns = clients_now_ns(c), cost_mcu = demand_cost_mcu(&a->traffic);
@@ -85,11 +85,11 @@ static void attempt_measure(struct clients *c, const struct attempt *a, uint32_t
                                             .at_ns = now_ns,
                                             .cost_mcu = cost_mcu,
                                             .latency_ns =
-                                                reason == 0 && heard ? now_ns - a->due_ns : -1,
-                                            .unheard = !heard,
+                                                reason == 0 && received ? now_ns - a->due_ns : -1,
+                                            .unheard = !received,
                                             .hedge = a->hedge};
     measure_request(c->options.measure, &request);
-    if (a->hedge && heard && reason == 0)
+    if (a->hedge && received && reason == 0)
         measure_hedge_won(c->options.measure, request.flow);
 }
 

@@ -27,7 +27,7 @@ struct bucket_sums {
 struct full_bucket_audit {
     struct http_client http;
     uint32_t place; /* of the limiter's table */
-    bool looks;     /* a Scan is on its way */
+    bool scans;     /* a Scan is on its way */
     struct instant begun;
     struct bucket_sums sums[SCENARIO_LIMITS_MAX];
     uint32_t items[SCENARIO_LIMITS_MAX]; /* in the last look */
@@ -121,7 +121,7 @@ static void scan_answered(void *context, int status, struct slice body)
                          scan_answered, f);
         return;
     }
-    h->looks = false;
+    h->scans = false;
     if (good)
         scan_report(f);
 }
@@ -129,7 +129,7 @@ static void scan_answered(void *context, int status, struct slice body)
 static void scan_begin(struct full *f)
 {
     struct full_bucket_audit *h = f->bucket_audit;
-    h->looks = true;
+    h->scans = true;
     h->begun = f->world.scheduler.now;
     h->refill_lag_ns = 0;
     memset(h->sums, 0, sizeof h->sums);
@@ -146,7 +146,7 @@ static void scan_begin(struct full *f)
 void bucket_audit_window(struct full *f)
 {
     const struct full_bucket_audit *h = f->bucket_audit;
-    if (h != NULL && !h->looks &&
+    if (h != NULL && !h->scans &&
         (h->begun.ns == 0 ||
          instant_since(f->world.scheduler.now, h->begun).ns >= duration_ms(SCAN_INTERVAL_MS).ns))
         scan_begin(f);

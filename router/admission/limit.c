@@ -230,7 +230,7 @@ void limit_tell(struct router *r, const struct table *t, bool created)
         struct gac_limit limit;
         bool limited = limit_find(r, t, kind, &limit);
         if (limited || !created)
-            gac_client_tell(r->gac, r->now, &limit, created);
+            gac_client_notify(r->gac, r->now, &limit, created);
     }
 }
 

@@ -163,14 +163,14 @@ void daemon_add_peers(struct transport *t, enum peer_kind kind, const struct pee
     }
 }
 
-void daemon_tell_stopped(const struct node *n, uint32_t id, bool *told)
+void daemon_print_stopped(const struct node *n, uint32_t id, bool *printed)
 {
     enum {
         EVENTS = 12
     };
-    if (*told || !node_is_stopped(n))
+    if (*printed || !node_is_stopped(n))
         return;
-    *told = true;
+    *printed = true;
     struct buffer text = {0};
     node_trace_describe(n, EVENTS, &text);
     fprintf(stderr,

@@ -318,7 +318,7 @@ TEST(gossip_tells_each_router_what_the_others_reported)
             assert_int_equal(asks(&s, i), 0); /* no tokens */
             others[i] = s.l.holders[i].answer.others;
             assert_int_equal(s.l.holders[i].answer.wait.ns, NS_PER_S / 10);
-            assert_true(interval == 2 || others[i] == GAC_NOT_TOLD);
+            assert_true(interval == 2 || others[i] == GAC_UNKNOWN);
         }
         s.now.ns += NS_PER_S / 10;
     }
@@ -335,7 +335,7 @@ TEST(a_gossip_share_is_the_routers_part_of_the_demand)
 {
     const struct weir_table_policy *p = table_policy_find(slice_of("gossip"));
     assert_non_null(p);
-    assert_int_equal(p->share(600000, 3, 100000, GAC_NOT_TOLD), 200000); /* even at first */
+    assert_int_equal(p->share(600000, 3, 100000, GAC_UNKNOWN), 200000); /* even at first */
     assert_int_equal(p->share(600000, 3, 100000, 1100000), 50000);
     assert_int_equal(p->share(600000, 3, 700000, 500000), 350000);
     assert_int_equal(p->share(600000, 3, 100000, 0), 600000);

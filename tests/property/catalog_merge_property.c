@@ -57,7 +57,7 @@ static void check_table(const struct catalog_fixture *w, struct seen *seen)
 {
     const struct table *t = catalog_fixture_table(w);
     int merging = 0;
-    catalog_fixture_is_whole(t);
+    catalog_fixture_is_complete(t);
     for (uint32_t i = 0; i < t->partition_count; i++) {
         const struct partition_info *p = &t->partitions[i];
         assert_true(p->id < IDS_MAX && p->epoch >= seen->epochs[p->id] && !seen->gone[p->id]);

@@ -49,7 +49,7 @@ static void check_key(const struct catalog_fixture *w, const struct expected *x,
 static void check_all(const struct catalog_fixture *w, const struct expected *x)
 {
     const struct table *t = catalog_fixture_table(w);
-    catalog_fixture_is_whole(t);
+    catalog_fixture_is_complete(t);
     assert_int_equal(table_salting_version(t), x->version);
     assert_true(t->indexes_version >= x->indexes_version);
     for (uint32_t i = 0; i < t->partition_count; i++) {

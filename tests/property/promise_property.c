@@ -28,7 +28,7 @@ struct promise_world {
     struct gac_server *server;           /* owns */
     struct gac_limit limit;
     int64_t cost;
-    int64_t told_ns, ideal_ns; /* sums of all refusals */
+    int64_t printed_ns, ideal_ns; /* sums of all refusals */
 };
 
 static const char *const policies[] = {"static",  "periodic",      "lease",    "one-bucket",
@@ -124,7 +124,7 @@ static void promise_warm_up(struct promise_world *w, struct prng *p)
 {
     struct duration wait;
     if (prng_below(p, 2) == 0)
-        gac_client_tell(w->clients[0], w->now, &w->limit, true);
+        gac_client_notify(w->clients[0], w->now, &w->limit, true);
     promise_exchange(w);
     promise_pass(w, (int64_t)prng_below(p, 20 * NS_PER_S));
     for (uint64_t n = prng_below(p, 40); n > 0; n--) {
@@ -152,10 +152,10 @@ static void promise_compare(struct promise_world *w, struct duration told)
 {
     struct gac_bank bank;
     struct gac_holding holding;
-    if (!gac_server_look(w->server, w->now, w->limit.key, &bank) ||
+    if (!gac_server_inspect(w->server, w->now, w->limit.key, &bank) ||
         !gac_client_holding(w->clients[0], w->now, w->limit.key, &holding))
         return;
-    w->told_ns += told.ns;
+    w->printed_ns += told.ns;
     const int64_t enough = w->cost < w->limit.rate ? w->cost : w->limit.rate;
     const int64_t missing = enough - bank.bank - holding.tokens;
     w->ideal_ns += gac_promise_more(missing, w->limit.rate).ns;
@@ -168,19 +168,19 @@ static void promise_raise(struct promise_world *w, struct prng *p)
     w->limit.version++;
     for (int i = 0; i < ROUTERS; i++) {
         if (w->clients[i] != NULL && (i == 0 || prng_below(p, 2) == 0))
-            gac_client_tell(w->clients[i], w->now, &w->limit, false);
+            gac_client_notify(w->clients[i], w->now, &w->limit, false);
     }
     promise_exchange(w);
 }
 
 /* The rate may rise while the client waits. */
-static void promise_wait(struct promise_world *w, struct prng *p, int64_t told_ns, bool rises)
+static void promise_wait(struct promise_world *w, struct prng *p, int64_t printed_ns, bool rises)
 {
-    const int64_t first = rises ? (int64_t)prng_below(p, (uint64_t)told_ns + 1) : told_ns;
+    const int64_t first = rises ? (int64_t)prng_below(p, (uint64_t)printed_ns + 1) : printed_ns;
     promise_pass(w, first);
     if (rises)
         promise_raise(w, p);
-    promise_pass(w, told_ns - first);
+    promise_pass(w, printed_ns - first);
 }
 
 static void promise_run(struct promise_world *w, struct prng *p, const char *policy, bool rises)
@@ -226,7 +226,7 @@ static void what_is_told_is_hardly_later_than_it_must_be(struct prng *p)
         for (int n = 0; n < 200; n++) {
             struct promise_world w;
             promise_run(&w, p, told[i], false);
-            told_ms += w.told_ns / NS_PER_MS;
+            told_ms += w.printed_ns / NS_PER_MS;
             ideal_ms += w.ideal_ns / NS_PER_MS;
         }
         printf("    %-14s %.3f of the time of an ideal bucket\n", told[i],

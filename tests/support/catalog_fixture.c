@@ -135,7 +135,7 @@ void catalog_fixture_covers(const struct table *t)
     }
 }
 
-void catalog_fixture_is_whole(const struct table *t)
+void catalog_fixture_is_complete(const struct table *t)
 {
     int64_t sums[ADMIT_KINDS] = {0};
     catalog_fixture_covers(t);

@@ -72,7 +72,7 @@ struct slice catalog_fixture_key(uint32_t table_id, uint64_t hash, uint8_t out[1
 /* Checks that the partitions cover the table in order. */
 void catalog_fixture_covers(const struct table *t);
 /* Checks that the partitions also share the table's provisioned throughput. */
-void catalog_fixture_is_whole(const struct table *t);
+void catalog_fixture_is_complete(const struct table *t);
 /* Checks that a catalog loaded from the rows has the same table. */
 void catalog_fixture_reloads(const struct catalog_fixture *w);
 /* A report of a partition; a first local index has half as much. */

@@ -42,7 +42,7 @@ static void played_send_beat(struct catalog_leader *s, uint32_t node, bool heart
     buffer_deinit(&b);
 }
 
-static void played_hear(struct catalog_leader *s, uint32_t node, struct slice frame)
+static void played_receive(struct catalog_leader *s, uint32_t node, struct slice frame)
 {
     struct liveness_beat beat;
     struct reader r = {slice_behind(frame, HEAD_BEFORE_BEAT), false};
@@ -90,7 +90,7 @@ static void leader_take(void *context, const struct node_effect *e)
 {
     struct catalog_leader *s = context;
     if (e->kind == NODE_SEND)
-        played_hear(s, (uint32_t)e->to, e->frame);
+        played_receive(s, (uint32_t)e->to, e->frame);
     else
         asked_add(s, (uint32_t)e->to, &e->request);
 }

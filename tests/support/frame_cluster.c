@@ -70,7 +70,7 @@ static uint32_t class_of(struct slice frame)
     return key << 16;
 }
 
-static void frame_heard(void *context, uint32_t node, struct slice frame)
+static void frame_received(void *context, uint32_t node, struct slice frame)
 {
     struct frame_cluster *w = context;
     uint32_t key = class_of(frame);
@@ -140,10 +140,10 @@ void frame_cluster_pass_us(struct frame_cluster *w, int64_t us)
 }
 
 void frame_cluster_watch(struct frame_cluster *w,
-                         void (*heard)(void *context, uint32_t node, struct slice frame),
+                         void (*received)(void *context, uint32_t node, struct slice frame),
                          void *context)
 {
-    w->watch = heard;
+    w->watch = received;
     w->watch_context = context;
 }
 
@@ -505,14 +505,15 @@ struct frame_cluster *frame_cluster_begin(const struct config *config)
     must(w != NULL);
     for (uint32_t id = 1; id <= FRAME_CLUSTER_NODES; id++)
         w->configs[id] = *config;
-    world_init(&w->world,
-               &(struct world_plan){
-                   .seed = 1,
-                   .nodes = FRAME_CLUSTER_NODES,
-                   .configs = w->configs,
-                   .delays = {.ns_min = 50 * NS_PER_US, .spread_ns = 50 * NS_PER_US},
-                   .timings = {.turn_ns = 20 * NS_PER_US, .write_min_ns = 200 * NS_PER_US},
-                   .watch = {.heard = frame_heard, .answered = request_answered, .context = w}});
+    world_init(
+        &w->world,
+        &(struct world_plan){
+            .seed = 1,
+            .nodes = FRAME_CLUSTER_NODES,
+            .configs = w->configs,
+            .delays = {.ns_min = 50 * NS_PER_US, .spread_ns = 50 * NS_PER_US},
+            .timings = {.turn_ns = 20 * NS_PER_US, .write_min_ns = 200 * NS_PER_US},
+            .watch = {.received = frame_received, .answered = request_answered, .context = w}});
     world_start(&w->world);
     return w;
 }

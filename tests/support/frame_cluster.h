@@ -59,7 +59,7 @@ void frame_cluster_cut_off(struct frame_cluster *w, uint32_t node);
 void frame_cluster_heal(struct frame_cluster *w, uint32_t node);
 /* Is called for every frame that a node hears. */
 void frame_cluster_watch(struct frame_cluster *w,
-                         void (*heard)(void *context, uint32_t node, struct slice frame),
+                         void (*received)(void *context, uint32_t node, struct slice frame),
                          void *context);
 /* One node crashes, and starts again after this time. */
 void frame_cluster_crash(struct frame_cluster *w, uint32_t node, int64_t ms);

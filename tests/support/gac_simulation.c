@@ -266,9 +266,9 @@ void gac_simulation_crash_server(struct gac_simulation *w, uint32_t server)
     gac_server_destroy(w->servers[server].server);
     w->servers[server].server = NULL;
     for (uint32_t i = 0; i < w->options.routers; i++) {
-        bool heard = w->links[i][server].life != 0 && !w->links[i][server].cut;
+        bool reachable = w->links[i][server].life != 0 && !w->links[i][server].cut;
         w->links[i][server].life = 0;
-        if (!heard || w->routers[i].client == NULL)
+        if (!reachable || w->routers[i].client == NULL)
             continue;
         gac_client_down(w->routers[i].client, router_now(w, i), server, true);
         after_router(w, i);

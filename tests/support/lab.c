@@ -70,8 +70,8 @@ void lab_pass(struct lab *l, int64_t ns)
     struct instant until = instant_add(l->world.scheduler.now, (struct duration){ns});
     while (scheduler_step(&l->world.scheduler, until)) {
         if (l->watch != NULL)
-            gac_watch_look(l->watch, l->world.scheduler.now, l->world.routers,
-                           l->world.plan.routers);
+            gac_watch_sample(l->watch, l->world.scheduler.now, l->world.routers,
+                             l->world.plan.routers);
     }
 }
 

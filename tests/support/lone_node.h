@@ -152,6 +152,6 @@ void lone_table_op(struct lone_node *w, enum request_op op, int64_t rcu, int64_t
 void lone_cut_table(struct lone_node *w);
 /* A word of the catalog for a partition that is open here, by hand. The catalog itself knows
  * nothing of it. */
-void lone_tell_partition(struct lone_node *w, const struct partition_info *info);
+void lone_update_partition(struct lone_node *w, const struct partition_info *info);
 /* Checks that every item is whole and every count true. */
 void lone_assert_verified(struct lone_node *w, int64_t items);

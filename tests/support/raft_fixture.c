@@ -409,8 +409,8 @@ void raft_fixture_drop(struct raft_fixture *w, size_t at)
     memmove(&w->bag[at], &w->bag[at + 1], (w->bag_count - at) * sizeof *w->bag);
 }
 
-static void raft_hear(struct raft_fixture *w, struct raft_fixture_node *n,
-                      const struct raft_fixture_message *m)
+static void raft_receive_message(struct raft_fixture *w, struct raft_fixture_node *n,
+                                 const struct raft_fixture_message *m)
 {
     struct reader r = {buffer_slice(&m->bytes), false};
     struct liveness_beat beat;
@@ -485,7 +485,7 @@ static void message_deliver(struct raft_fixture *w, const struct raft_fixture_me
     if (!n->up)
         return;
     if (m->kind == RAFT_FIXTURE_BEAT) {
-        raft_hear(w, n, m);
+        raft_receive_message(w, n, m);
         return;
     }
     struct instant now = raft_fixture_local(w, n);

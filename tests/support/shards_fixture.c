@@ -56,18 +56,18 @@ enum reply_code shards_ask(struct shards_fixture *s, const struct request *r)
     return shards_finish(s);
 }
 
-void shards_tell(struct shards_fixture *s, uint32_t partition, uint64_t salting)
+void shards_update(struct shards_fixture *s, uint32_t partition, uint64_t salting)
 {
     struct partition_info info =
         partitions_find(&s->w.node->partitions, s->w.table.partitions[partition].id)->info;
     info.salting = salting;
-    info.indexes_version = 100 + ++s->told;
-    lone_tell_partition(&s->w, &info);
+    info.indexes_version = 100 + ++s->updates;
+    lone_update_partition(&s->w, &info);
 }
 
 void shards_salt(struct shards_fixture *s, uint32_t partition, uint64_t salting)
 {
-    shards_tell(s, partition, salting);
+    shards_update(s, partition, salting);
     assert_int_equal(lone_answer(&s->w)->code, REPLY_OVERLOADED); /* it is on its way */
     shards_pass(s, 20);
 }

@@ -17,7 +17,7 @@ enum {
 
 struct shards_fixture {
     struct lone_node w;
-    uint32_t told;     /* words so far */
+    uint32_t updates;  /* words so far */
     uint64_t salting;  /* the version of the next requests */
     struct buffer key; /* owns; of shards_key */
     struct buffer indexes;
@@ -37,7 +37,7 @@ void shards_pass(struct shards_fixture *s, int64_t ms);
 enum reply_code shards_finish(struct shards_fixture *s);
 enum reply_code shards_ask(struct shards_fixture *s, const struct request *r);
 /* The catalog tells the partition of salted keys, by hand: its own table has none. */
-void shards_tell(struct shards_fixture *s, uint32_t partition, uint64_t salting);
+void shards_update(struct shards_fixture *s, uint32_t partition, uint64_t salting);
 /* The same, until it is done. */
 void shards_salt(struct shards_fixture *s, uint32_t partition, uint64_t salting);
 /* The storage key of the item in a shard. Lends until the next call. */

@@ -128,7 +128,7 @@ static int set_up(void **state)
                                               .partition = partition,
                                               .table = tables};
     struct buffer error = {0};
-    policies = (struct policies){.tell = tell, .clock_ns = clock_ns};
+    policies = (struct policies){.report = tell, .clock_ns = clock_ns};
     memset(&told, 0, sizeof told);
     memset(&script, 0, sizeof script);
     memset(&granting, 0, sizeof granting);
@@ -395,7 +395,7 @@ TEST(a_ledger_grants_no_invalid_amount)
         ledger_grant_by_policy(&l, now, &terms, &policies, p, h);
         assert_int_equal(h->answer.granted, 0);
         assert_int_equal(h->held, 0);
-        assert_int_equal(h->answer.others, GAC_NOT_TOLD);
+        assert_int_equal(h->answer.others, GAC_UNKNOWN);
         assert_true(h->answer.wait.ns > 0);
         assert_memory_equal(&before, &l.bank, sizeof before);
     }

@@ -33,7 +33,7 @@ static void fixture_with(struct control_fixture *w, const struct weir_policy_plu
 {
     struct buffer error = {0};
     memset(&told, 0, sizeof told);
-    policies = (struct policies){.tell = tell};
+    policies = (struct policies){.report = tell};
     assert_int_equal(policies_add(&policies, plugin, "FILE.so", NULL, &error), STATUS_OK);
     control_fixture_init(w, 3);
     w->config.policies = &policies;

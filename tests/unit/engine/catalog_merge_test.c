@@ -98,7 +98,7 @@ TEST(a_frozen_partition_keeps_its_place_until_it_is_absorbed)
         assert_int_equal(table_partition_is_merging(t, at(&w, i)), i == LOWER || i == UPPER);
     assert_true(table_is_merging(t) && table_is_changing(t) && !table_is_splitting(t));
     assert_int_equal(t->status, TABLE_ACTIVE);
-    catalog_fixture_is_whole(t);
+    catalog_fixture_is_complete(t);
     catalog_fixture_reloads(&w);
     catalog_fixture_deinit(&w);
 }
@@ -125,7 +125,7 @@ TEST(the_lower_partition_absorbs_the_keys_of_the_upper_one)
     assert_memory_equal(p->members, lower.members, sizeof p->members);
     assert_int_equal(at(&w, UPPER)->id, behind);
     assert_ptr_equal(table_partition_of(t, catalog_fixture_key(t->id, UINT64_C(5) << 61, key)), p);
-    catalog_fixture_is_whole(t); /* three shares of the throughput */
+    catalog_fixture_is_complete(t); /* three shares of the throughput */
     assert_int_equal(p->rate_mcu[ADMIT_WRITE], share_equal_mcu(1999, 3, LOWER));
     catalog_fixture_reloads(&w);
     assert_false(catalog_is_gone(w.catalog, upper.id));
@@ -168,7 +168,7 @@ TEST(a_merge_that_is_given_up_leaves_both_partitions)
     assert_int_equal(at(&w, UPPER)->epoch, epoch + 1);
     assert_int_equal(at(&w, LOWER)->epoch, below);
     assert_false(table_is_changing(catalog_fixture_table(&w)));
-    catalog_fixture_is_whole(catalog_fixture_table(&w));
+    catalog_fixture_is_complete(catalog_fixture_table(&w));
     catalog_fixture_reloads(&w);
     assert_int_equal(say(&w, MERGE_BEGIN, at(&w, UPPER)), REPLY_OK); /* another attempt */
     catalog_fixture_deinit(&w);
@@ -221,7 +221,7 @@ static void say_in(enum state state, enum merge_word word, uint32_t is)
         assert_int_equal(catalog_last_event(w.catalog), event + changes);
         assert_int_equal(w.result.row_count, changes ? 2 : 0);
         assert_true(code == (word == MERGE_BEGIN && !changes ? REPLY_WRONG_PARTITION : REPLY_OK));
-        catalog_fixture_is_whole(catalog_fixture_table(&w));
+        catalog_fixture_is_complete(catalog_fixture_table(&w));
     }
     buffer_deinit(&before);
     buffer_deinit(&after);
@@ -337,7 +337,7 @@ TEST(a_disk_that_was_lost_since_keeps_partitions_apart)
     assert_int_equal(at(&w, UPPER)->merge, MERGE_FREEZE);
     assert_int_equal(say(&w, MERGE_GIVE_UP, at(&w, UPPER)), REPLY_OK);
     assert_int_equal(say(&w, MERGE_THAWED, at(&w, UPPER)), REPLY_OK);
-    catalog_fixture_is_whole(catalog_fixture_table(&w));
+    catalog_fixture_is_complete(catalog_fixture_table(&w));
     catalog_fixture_deinit(&w);
 }
 
@@ -528,7 +528,7 @@ TEST(a_merge_goes_on_while_its_table_is_updated)
     assert_true(table_is_merging(catalog_fixture_table(&w)));
     assert_int_equal(say(&w, MERGE_ABSORBED, at(&w, LOWER)), REPLY_OK);
     assert_int_equal(say(&w, MERGE_DONE, at(&w, LOWER)), REPLY_OK);
-    catalog_fixture_is_whole(catalog_fixture_table(&w));
+    catalog_fixture_is_complete(catalog_fixture_table(&w));
     catalog_fixture_deinit(&w);
 }
 
@@ -547,7 +547,7 @@ TEST(no_partition_is_split_while_another_one_is_frozen)
     assert_true(table_is_splitting(catalog_fixture_table(&w)));
     assert_int_equal(catalog_fixture_settle(&w, 4, TABLE_ACTIVE), REPLY_OK);
     assert_false(table_is_changing(catalog_fixture_table(&w)));
-    catalog_fixture_is_whole(catalog_fixture_table(&w));
+    catalog_fixture_is_complete(catalog_fixture_table(&w));
     catalog_fixture_deinit(&w);
 }
 

@@ -113,7 +113,7 @@ static void cut_at_random(struct prng *p)
         bool fits = count + s.cut_count <= CATALOG_FIXTURE_PARTITIONS_MAX;
         enum reply_code code = catalog_fixture_split(&w, &s);
         t = catalog_fixture_table(&w);
-        catalog_fixture_is_whole(t);
+        catalog_fixture_is_complete(t);
         assert_int_equal(t->status, TABLE_ACTIVE);
         assert_int_equal(code, busy      ? REPLY_TABLE_BUSY
                                : !inside ? REPLY_MALFORMED
@@ -216,7 +216,7 @@ TEST(an_update_or_a_deletion_meanwhile_leaves_the_split_to_be_done)
     assert_int_equal(catalog_fixture_table(&w)->status, TABLE_UPDATING);
     assert_true(table_is_splitting(catalog_fixture_table(&w)));
     assert_int_equal(catalog_fixture_table(&w)->partitions[1].share_ppm[ADMIT_READ], 700000);
-    catalog_fixture_is_whole(catalog_fixture_table(&w));
+    catalog_fixture_is_complete(catalog_fixture_table(&w));
     assert_int_equal(settle(&w, catalog_fixture_table(&w)->partition_count), REPLY_OK);
     assert_int_equal(catalog_fixture_table(&w)->status, TABLE_ACTIVE);
     assert_false(table_is_splitting(catalog_fixture_table(&w)));

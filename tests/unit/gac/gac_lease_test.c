@@ -133,7 +133,7 @@ TEST(a_dear_request_that_is_denied_is_no_denial_of_cheap_ones)
     struct pair p;
     begin(&p, 300000);
     p.limit.rate = 100000;
-    gac_client_tell(p.client, p.now, &p.limit, true);
+    gac_client_notify(p.client, p.now, &p.limit, true);
     exchange(&p);
     assert_int_equal(take_all(&p, 760), 760);
     assert_int_equal(take(&p, 400000), GAC_WAIT);
@@ -150,7 +150,7 @@ TEST(who_holds_enough_may_ask_again_once_it_is_spent)
     struct pair p;
     struct gac_holding holding = {0};
     begin(&p, 300000);
-    gac_client_tell(p.client, p.now, &p.limit, true);
+    gac_client_notify(p.client, p.now, &p.limit, true);
     exchange(&p);
     for (int i = 0; i < 300; i++) {
         p.now.ns += 10 * NS_PER_MS;
@@ -183,7 +183,7 @@ TEST(a_new_table_takes_a_few_large_items_at_once)
         struct pair p;
         begin(&p, 300000);
         p.limit.rate = cases[i].units * 1000;
-        gac_client_tell(p.client, p.now, &p.limit, true);
+        gac_client_notify(p.client, p.now, &p.limit, true);
         exchange(&p);
         for (int k = 0; k < 4 && cases[i].costs[k] > 0; k++) {
             if (take(&p, cases[i].costs[k] * 1000) == GAC_TAKEN)
@@ -218,7 +218,7 @@ TEST(a_request_dearer_than_a_second_is_let_in_and_owed)
     begin(&p, 300000);
     config_edit_gac(&p.config)->gac_start_units = 0;
     p.limit.rate = 5000;
-    gac_client_tell(p.client, p.now, &p.limit, true);
+    gac_client_notify(p.client, p.now, &p.limit, true);
     exchange(&p);
     assert_in_range(ms_until_taken(&p, 98000), 0, 1100);
     gac_client_settle(p.client, p.limit.key, 98000, 98000);
@@ -338,10 +338,10 @@ TEST(an_idle_router_gives_its_tokens_back_at_once)
     config_edit_gac(&p.config)->gac_period_ms = 1000;
     assert_int_equal(take_all(&p, 1), 1);
     settle(&p, 1000);
-    assert_true(gac_server_look(p.server, p.now, p.limit.key, &bank) && bank.held > 0);
+    assert_true(gac_server_inspect(p.server, p.now, p.limit.key, &bank) && bank.held > 0);
     for (int i = 0; i < 8; i++)
         pass(&p, 100);
-    assert_true(gac_server_look(p.server, p.now, p.limit.key, &bank) && bank.held == 0);
+    assert_true(gac_server_inspect(p.server, p.now, p.limit.key, &bank) && bank.held == 0);
     end(&p);
 }
 

@@ -197,7 +197,7 @@ static enum reply_code scene_say_indexes(struct indexed_fixture *s, uint32_t ver
     struct partition_info info = s->w.table.partitions[0];
     info.indexes = indexes;
     info.indexes_version = version;
-    lone_tell_partition(&s->w, &info);
+    lone_update_partition(&s->w, &info);
     for (int ms = 0; s->w.answer_count == 0; ms++, indexed_pass(s, 1))
         assert_true(ms < 1000);
     return lone_answer(&s->w)->code;

@@ -138,7 +138,7 @@ TEST(a_move_sees_writes_from_before_the_fence)
     const uint32_t name = shards_mover(&s, SHARDS);
     assert_int_equal(shards_put(&s, name + 1, 0, OLD), REPLY_OK);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OK);
-    shards_tell(&s, 0, VERSION);
+    shards_update(&s, 0, VERSION);
     assert_true(lone_write_begin(&s.w));
     const struct slice key = shards_key(&s, name, 0);
     struct request put = shards_request(&s, REQUEST_PUT, key);

@@ -293,7 +293,7 @@ TEST(a_piece_waits_for_writes_from_before_the_fence)
     shards_salt(&s, 0, VERSION - 1);
     s.salting = VERSION - 1;
     const uint32_t name = shards_mover(&s, SHARDS);
-    shards_tell(&s, 0, VERSION);
+    shards_update(&s, 0, VERSION);
     assert_true(lone_write_begin(&s.w));
     const struct slice key = shards_key(&s, name, 0);
     struct request put = shards_request(&s, REQUEST_PUT, key);

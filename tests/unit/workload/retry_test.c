@@ -513,7 +513,7 @@ TEST(an_invalid_result_ends_the_request_and_is_reported_once)
     struct prng random = prng_seeded(1);
     struct retry_options o = {.policies = &policies};
     struct retry r;
-    policies = (struct policies){.tell = tell};
+    policies = (struct policies){.report = tell};
     invalid_reported = 0;
     assert_int_equal(add_retry(&policies, &scripted), STATUS_OK);
     assert_null(retry_parse(&o, "scripted"));
