@@ -23,7 +23,7 @@ TEST(an_empty_histogram_reports_zero)
     assert_int_equal(histogram_mean(&a), 0);
 }
 
-TEST(a_value_is_reported_never_low_and_at_max_a_128th_high)
+TEST(a_value_is_reported_never_low_and_at_most_a_128th_high)
 {
     struct prng p = prng_seeded(78);
     for (int i = 0; i < 2000; i++) {

@@ -282,7 +282,7 @@ TEST(an_invalid_result_while_settling_is_counted_and_debits_nothing)
     members_deinit(&s.members);
 }
 
-TEST(a_policy_is_slow_if_max_of_its_timed_calls_are)
+TEST(a_policy_is_slow_if_most_of_its_timed_calls_are)
 {
     struct fixture s;
     fixture_set(&s);

@@ -439,7 +439,7 @@ TEST(partitions_on_different_nodes_are_passed_over)
     control_fixture_deinit(&w);
 }
 
-TEST(both_together_hold_at_max_half_of_what_one_may_hold)
+TEST(both_together_hold_at_most_half_of_what_one_may_hold)
 {
     struct control_fixture w;
     struct demand d = {.units = {0}};

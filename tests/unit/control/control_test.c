@@ -459,7 +459,7 @@ TEST(an_evaluation_that_is_full_adds_no_replica)
 
 /* ---- balance ---- */
 
-TEST(a_node_that_is_used_up_gives_away_what_costs_it_max)
+TEST(a_node_that_is_used_up_gives_away_what_costs_it_most)
 {
     struct control_fixture w;
     control_fixture_init(&w, 2);

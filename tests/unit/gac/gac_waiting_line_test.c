@@ -16,7 +16,7 @@ static int64_t wait_ms(struct waiting_line *l, int64_t now_ms, uint64_t request)
 }
 
 /* LINE-1 */
-TEST(without_others_a_request_is_told_the_min_time)
+TEST(without_others_a_request_is_told_the_least_time)
 {
     struct waiting_line l = {0};
     for (int64_t now_ms = 0; now_ms < 10000; now_ms += 100)

@@ -32,7 +32,7 @@ TEST(texts_are_times_or_percentiles_with_a_budget)
     }
 }
 
-TEST(a_percentile_is_of_the_latencies_and_at_max_an_eighth_too_high)
+TEST(a_percentile_is_of_the_latencies_and_at_most_an_eighth_too_high)
 {
     const struct hedge_options o = options_of("p95");
     struct hedge h = {0};
@@ -54,7 +54,7 @@ TEST(a_percentile_is_of_the_latencies_and_at_max_an_eighth_too_high)
 }
 
 /* HEDGE-1, whatever the client wants. What is saved up in a quiet time is bounded. */
-TEST(a_client_hedges_at_max_the_fraction_of_its_requests)
+TEST(a_client_hedges_at_most_the_fraction_of_its_requests)
 {
     const struct hedge_options o = options_of("1ms:0.05");
     struct hedge h = {0};
