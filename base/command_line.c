@@ -292,7 +292,8 @@ bool option_take(const struct option *o, void *target, const char *value, const 
 const struct option *option_find(const struct option *options, size_t count, struct slice name)
 {
     for (size_t i = 0; i < count; i++)
-        if (slice_is(name, options[i].name))
+        if (slice_is(name, options[i].name) ||
+            (options[i].former != NULL && slice_is(name, options[i].former)))
             return &options[i];
     return NULL;
 }

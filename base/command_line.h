@@ -39,6 +39,7 @@ struct option {
     const char *(*take)(void *target, const char *value, struct buffer *error);
     bool optional; /* the value may be missing: the next word is the value unless it is an option */
     bool early;    /* read before all others, which depend on it */
+    const char *former;  /* a name that is taken, too, and not in the help; NULL: none */
     const char *initial; /* the default in the help instead of the member's; "" hides it */
     const char *help;    /* whole sentences; the default is appended */
 };
@@ -78,7 +79,7 @@ enum command_line_result {
 enum command_line_result command_line_read(const struct command_line *l, int argc, char **argv,
                                            struct buffer *text);
 
-/* NULL: no option has this name. */
+/* NULL: no option has, or had, this name. */
 const struct option *option_find(const struct option *options, size_t count, struct slice name);
 
 /* Sets the member of `target`. False: `error` gets one line, with `prefix` before the name. */

@@ -8,7 +8,7 @@ enum {
 };
 
 /* USAGE_GO_ON: the options are taken. Otherwise the exit code: 0 after --help, 2 after an error,
- * which is printed. */
+ * which is printed. A former name of an option is taken, with a note on standard error. */
 int usage_parse(const struct command_line *l, int argc, char **argv);
 
 /* usage_parse for the result of command_line_read, or of a function like it. */
