@@ -28,10 +28,10 @@ static inline bool codec_reads(const struct codec *c)
     return c->in != NULL;
 }
 
-/* A reader fails unless `sound`. */
-static inline void codec_check(struct codec *c, bool sound)
+/* A reader fails unless `valid`. */
+static inline void codec_check(struct codec *c, bool valid)
 {
-    if (codec_reads(c) && !sound)
+    if (codec_reads(c) && !valid)
         c->in->failed = true;
 }
 
@@ -64,12 +64,12 @@ static inline void codec_u64(struct codec *c, uint64_t *value)
         buffer_append_u64(c->out, *value);
 }
 
-static inline void codec_i64(struct codec *c, int64_t *value, int64_t least, int64_t most)
+static inline void codec_i64(struct codec *c, int64_t *value, int64_t min, int64_t max)
 {
     uint64_t bits = (uint64_t)*value;
     codec_u64(c, &bits);
     *value = (int64_t)bits;
-    codec_check(c, *value >= least && *value <= most);
+    codec_check(c, *value >= min && *value <= max);
 }
 
 /* A rate or a count, never negative. */
@@ -87,18 +87,18 @@ static inline void codec_bool(struct codec *c, bool *value)
 }
 
 /* A value of an enumeration, as one byte: e->kind = (enum kind)codec_choice(c, e->kind, 1, 4). */
-static inline uint8_t codec_choice(struct codec *c, unsigned value, unsigned least, unsigned most)
+static inline uint8_t codec_choice(struct codec *c, unsigned value, unsigned min, unsigned max)
 {
     uint8_t byte = (uint8_t)value;
     codec_u8(c, &byte);
-    codec_check(c, byte >= least && byte <= most);
-    return codec_failed(c) ? (uint8_t)least : byte;
+    codec_check(c, byte >= min && byte <= max);
+    return codec_failed(c) ? (uint8_t)min : byte;
 }
 
 /* A count of the following elements, as one byte. */
-static inline void codec_count(struct codec *c, uint32_t *count, uint8_t least, uint8_t most)
+static inline void codec_count(struct codec *c, uint32_t *count, uint8_t min, uint8_t max)
 {
-    *count = codec_choice(c, *count, least, most);
+    *count = codec_choice(c, *count, min, max);
 }
 
 /* u32 size, then the bytes. */
@@ -142,7 +142,8 @@ static inline enum status codec_end(const struct codec *c)
         record##_walk(&(struct codec){.out = out}, &copy);           \
     }
 
-/* Defines `enum status point_decode(struct reader *r, struct point *out)`: reads the next record. */
+/* Defines `enum status point_decode(struct reader *r, struct point *out)`: reads the next
+ * record. */
 #define CODEC_DECODE(record)                                          \
     enum status record##_decode(struct reader *r, struct record *out) \
     {                                                                 \

@@ -91,7 +91,7 @@ bool option_parse_real(const char *text, double *out)
     return *end == '\0' && is_finite(value);
 }
 
-bool option_parse_integer(const char *text, int64_t least, int64_t most, int64_t *out)
+bool option_parse_integer(const char *text, int64_t min, int64_t max, int64_t *out)
 {
     char *end;
     double real;
@@ -107,7 +107,7 @@ bool option_parse_integer(const char *text, int64_t least, int64_t most, int64_t
             return false;
     }
     *out = value;
-    return value >= least && value <= most;
+    return value >= min && value <= max;
 }
 
 static bool parse_span(const char *text, int64_t *out_ns)
@@ -130,13 +130,13 @@ static bool parse_span(const char *text, int64_t *out_ns)
     return false;
 }
 
-static bool copy_name(const char *text, char *out, size_t least, size_t capacity)
+static bool copy_name(const char *text, char *out, size_t min, size_t capacity)
 {
     size_t size = strlen(text);
     for (size_t i = 0; i < size; i++)
         if (text[i] <= ' ' || text[i] == '"' || text[i] == '\\' || text[i] == 127)
             return false;
-    if (size == 0 || size < least || size >= capacity)
+    if (size == 0 || size < min || size >= capacity)
         return false;
     memcpy(out, text, size + 1);
     return true;
@@ -194,17 +194,17 @@ static bool command_line_convert(const struct option *o, void *member, const cha
         *(bool *)member = value == NULL || *value == '\0' || strcmp(value, "true") == 0;
         return *(bool *)member || strcmp(value, "false") == 0;
     case OPTION_INTEGER:
-        if (!option_parse_integer(value, o->least, o->most, &integer))
+        if (!option_parse_integer(value, o->min, o->max, &integer))
             return false;
         store_integer(o, member, integer);
         return true;
     case OPTION_REAL:
-        if (!option_parse_real(value, &real) || real < (double)o->least || real > (double)o->most)
+        if (!option_parse_real(value, &real) || real < (double)o->min || real > (double)o->max)
             return false;
         *(double *)member = real;
         return true;
     case OPTION_SPAN:
-        if (!parse_span(value, &integer) || integer < o->least)
+        if (!parse_span(value, &integer) || integer < o->min)
             return false;
         *(int64_t *)member = integer;
         return true;
@@ -212,7 +212,7 @@ static bool command_line_convert(const struct option *o, void *member, const cha
         *(const char **)member = value;
         return *value != '\0';
     case OPTION_NAME:
-        return copy_name(value, member, (size_t)o->least, o->size);
+        return copy_name(value, member, (size_t)o->min, o->size);
     case OPTION_CHOICE:
         if (!find_choice(o, value, &choice))
             return false;
@@ -239,16 +239,16 @@ static void append_expected(const struct option *o, struct buffer *out)
         buffer_append_text(out, "no value, or true or false");
         break;
     case OPTION_INTEGER:
-        buffer_append_format(out, "a whole number from %lld to %lld", (long long)o->least,
-                             (long long)o->most);
+        buffer_append_format(out, "a whole number from %lld to %lld", (long long)o->min,
+                             (long long)o->max);
         break;
     case OPTION_REAL:
-        buffer_append_format(out, "a number from %lld to %lld", (long long)o->least,
-                             (long long)o->most);
+        buffer_append_format(out, "a number from %lld to %lld", (long long)o->min,
+                             (long long)o->max);
         break;
     case OPTION_SPAN:
         buffer_append_format(out, "a time%s, such as 30s, 500ms, 2m or 1h",
-                             o->least > 0 ? " above 0" : "");
+                             o->min > 0 ? " above 0" : "");
         break;
     case OPTION_TEXT:
         buffer_append_text(out, "a text that is not empty");
@@ -256,7 +256,7 @@ static void append_expected(const struct option *o, struct buffer *out)
     case OPTION_NAME:
         buffer_append_format(
             out, "%lld to %zu characters without blanks, quotes, backslashes or control characters",
-            (long long)(o->least > 0 ? o->least : 1), o->size - 1);
+            (long long)(o->min > 0 ? o->min : 1), o->size - 1);
         break;
     case OPTION_CHOICE:
         option_append_choices(o->choices, out);
@@ -292,7 +292,8 @@ bool option_take(const struct option *o, void *target, const char *value, const 
 const struct option *option_find(const struct option *options, size_t count, struct slice name)
 {
     for (size_t i = 0; i < count; i++)
-        if (slice_is(name, options[i].name))
+        if (slice_is(name, options[i].name) ||
+            (options[i].former != NULL && slice_is(name, options[i].former)))
             return &options[i];
     return NULL;
 }

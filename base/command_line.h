@@ -32,13 +32,14 @@ struct option {
     const char *value; /* the value's form in the help; NULL for a flag */
     enum option_kind kind;
     size_t at, size;            /* of the member: OPTION_MEMBER */
-    int64_t least, most;        /* of a number; OPTION_NAME: least characters; OPTION_SPAN: least */
+    int64_t min, max;           /* of a number; OPTION_NAME: least characters; OPTION_SPAN: least */
     const char *const *choices; /* ended by NULL */
     /* NULL: taken. Otherwise what the option takes, or "" if `error` has the whole line. `value` is
      * NULL if there is none. */
     const char *(*take)(void *target, const char *value, struct buffer *error);
     bool optional; /* the value may be missing: the next word is the value unless it is an option */
     bool early;    /* read before all others, which depend on it */
+    const char *former;  /* a name that is taken, too, and not in the help; NULL: none */
     const char *initial; /* the default in the help instead of the member's; "" hides it */
     const char *help;    /* whole sentences; the default is appended */
 };
@@ -78,7 +79,7 @@ enum command_line_result {
 enum command_line_result command_line_read(const struct command_line *l, int argc, char **argv,
                                            struct buffer *text);
 
-/* NULL: no option has this name. */
+/* NULL: no option has, or had, this name. */
 const struct option *option_find(const struct option *options, size_t count, struct slice name);
 
 /* Sets the member of `target`. False: `error` gets one line, with `prefix` before the name. */
@@ -89,7 +90,7 @@ bool option_take(const struct option *o, void *target, const char *value, const 
 void option_append_choices(const char *const *choices, struct buffer *out);
 
 /* For `take` functions. */
-bool option_parse_integer(const char *text, int64_t least, int64_t most, int64_t *out);
+bool option_parse_integer(const char *text, int64_t min, int64_t max, int64_t *out);
 bool option_parse_real(const char *text, double *out);
 
 /* Appends " (did you mean `PREFIXname`?)" if one of the names is near enough to `typed`. The names

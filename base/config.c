@@ -29,20 +29,20 @@ struct setting {
     const char *name;
     size_t at; /* offset in struct settings */
     int64_t initial;
-    int64_t least;
-    int64_t most;
+    int64_t min;
+    int64_t max;
     const char *help;
 };
 
-#define X(name, initial, least, most, help)                                \
-    _Static_assert((least) >= 0 && (least) <= (initial), #name ": least"); \
-    _Static_assert((initial) <= (most), #name ": most");
+#define X(name, initial, min, max, help)                               \
+    _Static_assert((min) >= 0 && (min) <= (initial), #name ": least"); \
+    _Static_assert((initial) <= (max), #name ": most");
 SETTINGS_LIST(X)
 #undef X
 
 static const struct setting settings[] = {
-#define X(name, initial, least, most, help) \
-    {#name, offsetof(struct settings, name), initial, least, most, help},
+#define X(name, initial, min, max, help) \
+    {#name, offsetof(struct settings, name), initial, min, max, help},
     SETTINGS_LIST(X)
 #undef X
 };
@@ -249,13 +249,13 @@ static enum status set_number(struct config *c, const struct setting *s, struct 
 {
     int64_t number;
     bool bytes = is_bytes(s->name);
-    if (whole_number_parse(value, bytes, &number) && number >= s->least && number <= s->most) {
+    if (whole_number_parse(value, bytes, &number) && number >= s->min && number <= s->max) {
         *value_at(c, s->at) = number;
         return STATUS_OK;
     }
     config_refuse(error, slice_of(s->name), value, "must be a whole number from ");
-    return buffer_explain(error, STATUS_MALFORMED, "%lld to %lld (suffixes: %s)",
-                          (long long)s->least, (long long)s->most,
+    return buffer_explain(error, STATUS_MALFORMED, "%lld to %lld (suffixes: %s)", (long long)s->min,
+                          (long long)s->max,
                           bytes ? "KiB, MiB, GiB, TiB are powers of 1024; kB, MB, GB, TB of 1000"
                                 : "k, M, G, T are powers of 1000");
 }
@@ -556,15 +556,15 @@ static void describe_numbers(const struct config *c, struct buffer *out)
 {
     for (size_t i = 0; i < COUNT_OF(settings); i++) {
         const struct setting *s = &settings[i];
-        char value[32], least[32], most[32], range[80];
+        char value[32], min[32], max[32], range[80];
         for (size_t g = 0; g < COUNT_OF(groups); g++) {
             if (strcmp(groups[g].first, s->name) == 0)
                 buffer_append_format(out, "\n%s\n", groups[g].title);
         }
         value_text(s->name, *value_at(c, s->at), value);
-        value_text(s->name, s->least, least);
-        value_text(s->name, s->most, most);
-        snprintf(range, sizeof range, "%s to %s", least, most);
+        value_text(s->name, s->min, min);
+        value_text(s->name, s->max, max);
+        snprintf(range, sizeof range, "%s to %s", min, max);
         config_describe_setting(out, s->name, value, unit_of(s->name), range, s->help);
     }
 }

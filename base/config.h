@@ -1,6 +1,7 @@
 /* config.h - the settings of a process, and which policies are in force.
  *
- * The settings are numbers and choices in areas, and a few texts. An area's header has its settings:
+ * The settings are numbers and choices in areas, and a few texts. An area's header has its
+ * settings:
  *
  *   #include "base/settings/gac.h"
  *   int64_t period_ms = config_gac(config)->gac_period_ms;

@@ -7,9 +7,9 @@ struct config;
 
 /* How a router gets its part of a table's limit. */
 enum gac_policy {
-    GAC_OFF,    /* no limit except those of the partitions */
-    GAC_STATIC, /* its even part of the rate, without asking */
-    GAC_PERIODIC, /* in each period, by all routers' demand (DynamoDB, USENIX ATC 2022, section 4.3) */
+    GAC_OFF,      /* no limit except those of the partitions */
+    GAC_STATIC,   /* its even part of the rate, without asking */
+    GAC_PERIODIC, /* in each period, by all routers' demand (DynamoDB, ATC 2022, section 4.3) */
     GAC_LEASE,    /* on demand, so large that messages are rare */
     GAC_NAMED,    /* as the policy gac_policy says */
     GAC_POLICIES

@@ -21,7 +21,7 @@ static uint32_t bucket_of(int64_t value)
 }
 
 /* The greatest value of the bucket. */
-static int64_t bucket_most(uint32_t bucket)
+static int64_t bucket_max(uint32_t bucket)
 {
     if (bucket < HISTOGRAM_SUB_COUNT)
         return bucket;
@@ -70,8 +70,8 @@ int64_t histogram_percentile(const struct histogram *h, uint32_t per_100000)
     for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
         seen += h->counts[i];
         if (seen >= rank) {
-            int64_t most = bucket_most(i);
-            return most < h->max ? most : h->max;
+            int64_t max = bucket_max(i);
+            return max < h->max ? max : h->max;
         }
     }
     return h->max;

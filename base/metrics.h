@@ -91,8 +91,8 @@ enum metric_unit {
 #define METRICS_EXPIRY(X)                                                                          \
     X(expired_items, COUNTER, NUMBER, "Items that were deleted because their time was over.")      \
     X(lag_ms, GAUGE, NUMBER,                                                                       \
-      "Milliseconds since the last round over the items that has ended began: what was over then "  \
-      "is gone. Above ttl_window_ms: the rates of expiry are too low.")
+      "Milliseconds since the last round over the items that has ended began: what was over "      \
+      "then is gone. Above ttl_window_ms: the rates of expiry are too low.")
 
 /* Items of a partition that transactions have locked, at its leader. Labels: table, partition,
  * node. */

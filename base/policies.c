@@ -14,7 +14,7 @@ static const char refusals[] = "are refusals", nothing[] = "change nothing",
 
 static const struct {
     const char *name;
-    const char *nonsense; /* what decisions with nonsense are */
+    const char *invalid; /* what decisions with an invalid result are */
     int64_t slow_ns;
 } point_rules[POLICY_POINTS] = {
     [POLICY_PARTITION] = {"partition", refusals, POLICY_SLOW_NS},
@@ -118,8 +118,8 @@ static const char *policy_lacks(const struct policy_entry *e)
                    ? "lacks a function: has is required"
                    : NULL;
     case POLICY_TABLE:
-        if (p->table.vend == NULL && (p->table.flags & WEIR_TABLE_ASKS))
-            return "lacks a function: vend is required, since its routers ask";
+        if (p->table.grant == NULL && (p->table.flags & WEIR_TABLE_ASKS))
+            return "lacks a function: grant is required, since its routers ask";
         return p->table.ledger_bytes > WEIR_POLICY_STATE_MAX ||
                        p->table.holder_bytes > WEIR_POLICY_STATE_MAX
                    ? "wants too large a state"
@@ -235,7 +235,7 @@ static enum status policy_accept(const struct policy_source *s, struct policy_en
     }
 
 /* The size of weir_policy_plugin when it had the fewest members. */
-#define PLUGIN_SIZE_LEAST offsetof(struct weir_policy_plugin, overload_count)
+#define PLUGIN_SIZE_MIN offsetof(struct weir_policy_plugin, overload_count)
 
 /* Reads the members that both sides know, and zero for the others. */
 static enum status plugin_read(const struct weir_policy_plugin *theirs, const char *file,
@@ -249,11 +249,11 @@ static enum status plugin_read(const struct weir_policy_plugin *theirs, const ch
                               "%s: was compiled for version %u of weir/policy.h; this weir has "
                               "version %u: compile it anew",
                               file, theirs->abi, WEIR_POLICY_ABI);
-    if (theirs->size < PLUGIN_SIZE_LEAST)
+    if (theirs->size < PLUGIN_SIZE_MIN)
         return buffer_explain(error, STATUS_MALFORMED,
                               "%s: its plug-in has size = %u; expected .size = sizeof (struct "
                               "weir_policy_plugin), at least %zu",
-                              file, theirs->size, PLUGIN_SIZE_LEAST);
+                              file, theirs->size, PLUGIN_SIZE_MIN);
     memset(ours, 0, sizeof *ours);
     memcpy(ours, theirs, theirs->size < sizeof *ours ? theirs->size : sizeof *ours);
     return STATUS_OK;
@@ -331,25 +331,25 @@ static struct policy_entry *policies_entry(struct policies *p, const void *polic
     return NULL;
 }
 
-static void policy_tell(const struct policies *p, const struct policy_entry *e, const char *what)
+static void policy_report(const struct policies *p, const struct policy_entry *e, const char *what)
 {
     char text[512];
-    if (p->tell == NULL)
+    if (p->report == NULL)
         return;
     snprintf(text, sizeof text, "%s policy '%s' of %s %s", policy_point_name(e->point), e->name,
              e->file, what);
-    p->tell(p->context, text);
+    p->report(p->context, text);
 }
 
-void policies_nonsense(struct policies *p, const void *policy, const char *what)
+void policies_report_invalid(struct policies *p, const void *policy, const char *what)
 {
     struct policy_entry *e = policies_entry(p, policy);
     char text[256];
-    if (e == NULL || e->nonsense++ > 0)
+    if (e == NULL || e->invalid_results++ > 0)
         return;
     snprintf(text, sizeof text, "%s. Such decisions %s; they are counted and not told again.", what,
-             point_rules[e->point].nonsense);
-    policy_tell(p, e, text);
+             point_rules[e->point].invalid);
+    policy_report(p, e, text);
 }
 
 int64_t policies_begin(struct policies *p, const void *policy)
@@ -373,13 +373,13 @@ void policies_end(struct policies *p, const void *policy, int64_t begun_ns)
     e->timed++;
     e->slow += slow;
     e->slow_lately = (e->slow_lately << 1 | slow) & ((UINT32_C(1) << POLICY_SAMPLES) - 1);
-    if (e->told_slow || __builtin_popcount(e->slow_lately) <= POLICY_SAMPLES / 2)
+    if (e->reported_slow || __builtin_popcount(e->slow_lately) <= POLICY_SAMPLES / 2)
         return;
     char text[256];
-    e->told_slow = true;
+    e->reported_slow = true;
     snprintf(text, sizeof text,
              "is slow: most of its decisions take longer than %lld us, the last one %lld us. "
              "Requests wait for it.",
              (long long)(slow_ns / 1000), (long long)(ns / 1000));
-    policy_tell(p, e, text);
+    policy_report(p, e, text);
 }

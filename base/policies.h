@@ -53,19 +53,19 @@ struct policy_entry {
     const char *file; /* borrows */
     /* The struct of the point (include/weir/policy_POINT.h). */
     _Alignas(int64_t) uint8_t policy[POLICY_SIZE_MAX];
-    uint64_t nonsense; /* decisions that were refused for it */
+    uint64_t invalid_results; /* decisions that were refused for it */
     uint64_t calls;
     uint64_t timed;
     uint64_t slow;        /* of the timed calls */
     uint32_t slow_lately; /* bit i: the timed call i before the last was slow */
-    bool told_slow;
+    bool reported_slow;
 };
 
 struct policies {
     uint32_t count;
     struct policy_entry entries[POLICIES_MAX];
     /* Tells people a line about a policy. May be NULL. */
-    void (*tell)(void *context, const char *text);
+    void (*report)(void *context, const char *text);
     void *context;
     /* Monotonic time, to find slow policies; NULL: nothing is timed. */
     int64_t (*clock_ns)(void);
@@ -73,8 +73,8 @@ struct policies {
 
 struct weir_policy_plugin;
 
-/* Adds what a file offers. STATUS_MALFORMED: `error` names the file, the fault and what is expected,
- * and nothing was added. `is_own`: whether a policy of weir has the name. */
+/* Adds what a file offers. STATUS_MALFORMED: `error` names the file, the fault and what is
+ * expected, and nothing was added. `is_own`: whether a policy of weir has the name. */
 enum status policies_add(struct policies *p, const struct weir_policy_plugin *plugin,
                          const char *file,
                          bool (*is_own)(enum policy_point point, const char *name),
@@ -92,9 +92,9 @@ static inline const void *policies_policy(const struct policy_entry *e)
 void policies_append_names(const struct policies *p, enum policy_point point, struct buffer *out);
 const char *policy_point_name(enum policy_point point); /* "partition", "node", ... static */
 
-/* The loaded policy at `policy` (a member of an entry) did what makes no sense. Counts it, and tells
- * it the first time. Anything that is no loaded policy is ignored. */
-void policies_nonsense(struct policies *p, const void *policy, const char *what)
+/* The loaded policy at `policy` (a member of an entry) did what makes no sense. Counts it, and
+ * tells it the first time. Anything that is no loaded policy is ignored. */
+void policies_report_invalid(struct policies *p, const void *policy, const char *what)
     __attribute__((cold, noinline));
 
 /* Around a call of a loaded policy. policies_begin returns a time, or -1: not timed. */

@@ -85,8 +85,8 @@ int64_t slice_number(struct slice text);
 /* The length of UTF-8 in UTF-16 units, as Java and JavaScript count. */
 size_t slice_utf16_length(struct slice text);
 
-/* SHOWN: the two arguments of "%.*s" for a UTF-8 text in a message. A text above SLICE_SHOWN_MAX bytes
- * is cut between two characters. */
+/* SHOWN: the two arguments of "%.*s" for a UTF-8 text in a message. A text above SLICE_SHOWN_MAX
+ * bytes is cut between two characters. */
 enum {
     SLICE_SHOWN_MAX = 2048
 };

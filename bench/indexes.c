@@ -1,8 +1,9 @@
 /* indexes.c - `weir-bench indexes`: what a table's global indexes cost its durable writes.
  *
- * One `weir local` of its own without limits. Tables with and without indexes are written in turn. A
- * round of a table with indexes lasts until its indexes have every row, so a backlog counts. The ratio
- * is the median over the rounds of what a table with indexes serves, over the same without. */
+ * One `weir local` of its own without limits. Tables with and without indexes are written in
+ * turn. A round of a table with indexes lasts until its indexes have every row, so a backlog
+ * counts. The ratio is the median over the rounds of what a table with indexes serves, over the
+ * same without. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -195,23 +196,23 @@ static enum status indexes_prepare(struct bench_one_server *b, int number, struc
 
 /* ---- results ---- */
 
-static struct backlog backlog_most(const struct index_table *t, int64_t rounds)
+static struct backlog backlog_max(const struct index_table *t, int64_t rounds)
 {
-    struct backlog most = {0};
+    struct backlog max = {0};
     for (int64_t i = 0; i < rounds; i++) {
         const struct backlog *b = &t->answered[i];
-        most.lag_ms = b->lag_ms > most.lag_ms ? b->lag_ms : most.lag_ms;
-        most.items = b->items > most.items ? b->items : most.items;
-        most.bytes = b->bytes > most.bytes ? b->bytes : most.bytes;
+        max.lag_ms = b->lag_ms > max.lag_ms ? b->lag_ms : max.lag_ms;
+        max.items = b->items > max.items ? b->items : max.items;
+        max.bytes = b->bytes > max.bytes ? b->bytes : max.bytes;
     }
-    return most;
+    return max;
 }
 
 static void indexes_write(struct bench_one_server *b, const struct index_scene *s,
                           struct bench_side *side, double ratio, double cpu_ratio)
 {
     struct index_table *t = side->context;
-    const struct backlog most = backlog_most(t, b->rounds);
+    const struct backlog max = backlog_max(t, b->rounds);
     const double per_s = bench_median(side->per_s, (size_t)b->rounds);
     const double cpu_us = bench_median(side->cpu_us, (size_t)b->rounds);
     const double followed_ms = bench_median(t->followed_ms, (size_t)b->rounds);
@@ -219,7 +220,7 @@ static void indexes_write(struct bench_one_server *b, const struct index_scene *
         printf("%-34s %8.0f/s %6.1f us", s->name, per_s, cpu_us);
         if (s->indexes != NULL)
             printf(": %.2f, processor %.2f; lag %lld ms, %lld items behind, gone in %.1f ms", ratio,
-                   cpu_ratio, (long long)most.lag_ms, (long long)most.items, followed_ms);
+                   cpu_ratio, (long long)max.lag_ms, (long long)max.items, followed_ms);
         printf(s->budget > 0 ? " (budget %.2f)\n" : "\n", s->budget);
         return;
     }
@@ -230,9 +231,9 @@ static void indexes_write(struct bench_one_server *b, const struct index_scene *
     if (s->indexes != NULL) {
         json_member_real(&b->out, "ratio", ratio);
         json_member_real(&b->out, "cpu_ratio", cpu_ratio);
-        json_member_integer(&b->out, "lag_ms_most", most.lag_ms);
-        json_member_integer(&b->out, "backlog_items_most", most.items);
-        json_member_integer(&b->out, "backlog_bytes_most", most.bytes);
+        json_member_integer(&b->out, "lag_ms_most", max.lag_ms);
+        json_member_integer(&b->out, "backlog_items_most", max.items);
+        json_member_integer(&b->out, "backlog_bytes_most", max.bytes);
         json_member_real(&b->out, "followed_ms", followed_ms);
     }
     if (s->budget > 0)

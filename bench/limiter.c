@@ -1,13 +1,14 @@
-/* limiter.c - `weir-bench limiter`: the rate limiter beside plain updates, and beside a script in Redis.
+/* limiter.c - `weir-bench limiter`: the rate limiter beside plain updates, and beside a script in
+ * Redis.
  *
- * One `weir local` of its own without limits, and one redis-server that syncs each change. All loads
- * come from the same client: a connection has one request in flight. Each load goes over the same
- * number of keys in turn, one limit each. Ratios are medians over the rounds.
+ * One `weir local` of its own without limits, and one redis-server that syncs each change. All
+ * loads come from the same client: a connection has one request in flight. Each load goes over the
+ * same number of keys in turn, one limit each. Ratios are medians over the rounds.
  *
- * The last part asks for one entity at a fixed rate, well under its limit, and compares p99: alone,
- * while another entity is asked for far too often, and while as many requests come for a path that
- * does not exist. The last one tells what the requests cost as such: they share the server's core with
- * the limiter, and the client's. */
+ * The last part asks for one entity at a fixed rate, well under its limit, and compares p99:
+ * alone, while another entity is asked for far too often, and while as many requests come for a
+ * path that does not exist. The last one tells what the requests cost as such: they share the
+ * server's core with the limiter, and the client's. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,9 +28,10 @@ enum {
 };
 #define PREPARE_NS (600 * NS_PER_S) /* at most */
 
-/* What takes tokens in Redis: KEYS[1] is the bucket; ARGV: capacity, refill amount, refill period in
- * ms, tokens wanted. As weir's bucket it refills by time, begins full, and expires an hour after it
- * must be full. Returns whether there were enough, what is left, and ms until there are enough. */
+/* What takes tokens in Redis: KEYS[1] is the bucket; ARGV: capacity, refill amount, refill period
+ * in ms, tokens wanted. As weir's bucket it refills by time, begins full, and expires an hour
+ * after it must be full. Returns whether there were enough, what is left, and ms until there are
+ * enough. */
 static const char redis_script[] =
     "local time = redis.call('TIME')\n"
     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
@@ -478,11 +480,11 @@ static enum status limiter_run(struct bench_one_server *b, struct buffer *error)
 #define MEMBER(member) OPTION_MEMBER(struct limiter_bench, member)
 
 static const struct option limiter_options[] = {
-    {"duration", "TIME", OPTION_SPAN, MEMBER(duration_ns), .least = 1,
+    {"duration", "TIME", OPTION_SPAN, MEMBER(duration_ns), .min = 1,
      .help = "How long each measurement of a rate takes."},
-    {"keys", "N", OPTION_INTEGER, MEMBER(keys), .least = 1, .most = 1000000,
+    {"keys", "N", OPTION_INTEGER, MEMBER(keys), .min = 1, .max = 1000000,
      .help = "How many buckets there are, and items, and keys of Redis."},
-    {"flood", "RATE", OPTION_INTEGER, MEMBER(flood_per_s), .least = 1000, .most = 1000000,
+    {"flood", "RATE", OPTION_INTEGER, MEMBER(flood_per_s), .min = 1000, .max = 1000000,
      .help = "How many requests a second ask for the flooded entity. It may have 100."},
 };
 

@@ -10,9 +10,9 @@
 #define MEMBER(member) OPTION_MEMBER(struct bench_one_server, member)
 
 static const struct option one_server_options[] = {
-    {"rounds", "N", OPTION_INTEGER, MEMBER(rounds), .least = 1, .most = BENCH_ROUNDS_MAX,
+    {"rounds", "N", OPTION_INTEGER, MEMBER(rounds), .min = 1, .max = BENCH_ROUNDS_MAX,
      .help = "How often each measurement is made. Medians count."},
-    {"connections", "N", OPTION_INTEGER, MEMBER(load.connections), .least = 1, .most = 10000,
+    {"connections", "N", OPTION_INTEGER, MEMBER(load.connections), .min = 1, .max = 10000,
      .help = "How many connections there are."},
     {"data", "DIR", OPTION_TEXT, MEMBER(data),
      .help = "The started server keeps its data in a new directory below DIR."},
@@ -23,7 +23,7 @@ static const struct option one_server_options[] = {
 static const struct option one_server_load_options[] = {
     {"duration", "TIME", OPTION_TEXT, MEMBER(load.duration),
      .help = "How long each measurement takes."},
-    {"item-bytes", "N", OPTION_INTEGER, MEMBER(load.item_bytes), .least = 1, .most = ITEM_SIZE_MAX,
+    {"item-bytes", "N", OPTION_INTEGER, MEMBER(load.item_bytes), .min = 1, .max = ITEM_SIZE_MAX,
      .help = "The size of an item in bytes, names and values together."},
 };
 

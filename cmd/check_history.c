@@ -37,7 +37,7 @@ static const char about[] =
 struct check_run {
     const char *path;
     bool quiet;
-    int64_t told_ns; /* time of the last progress line */
+    int64_t printed_ns; /* time of the last progress line */
     struct history_check check;
 };
 
@@ -57,18 +57,18 @@ static enum status read_file(struct check_run *r, struct buffer *error)
     return status;
 }
 
-static void check_tell_progress(void *context, uint32_t key)
+static void check_print_progress(void *context, uint32_t key)
 {
     struct check_run *r = context;
     const struct history *h = &r->check.history;
     struct timespec t;
     must(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
     int64_t now_ns = t.tv_sec * NS_PER_S + t.tv_nsec;
-    if (r->told_ns == 0)
-        r->told_ns = now_ns;
-    if (r->quiet || now_ns - r->told_ns < NS_PER_S)
+    if (r->printed_ns == 0)
+        r->printed_ns = now_ns;
+    if (r->quiet || now_ns - r->printed_ns < NS_PER_S)
         return;
-    r->told_ns = now_ns;
+    r->printed_ns = now_ns;
     fprintf(stderr, "weir check-history: %s: key %u of %u, %zu operations\n", r->path, key + 1,
             h->key_count, h->keys[key].count);
 }
@@ -179,7 +179,7 @@ static int check_file(const char *path, bool json, bool quiet)
     history_check_init(&r.check);
     int code = EXIT_BAD_INPUT;
     if (read_file(&r, &error) == STATUS_OK) {
-        history_check_judge(&r.check, check_tell_progress, &r);
+        history_check_judge(&r.check, check_print_progress, &r);
         if (json)
             check_show_json(&r);
         else

@@ -1,8 +1,8 @@
 /* cmd.h - the subcommands of the `weir` executable, one file each. */
 #pragma once
 
-/* The function's name, the subcommand as typed and its help. argv[0] is the subcommand. Each returns the exit code: 0 done, 1 failed, 2
- * wrong usage. */
+/* The function's name, the subcommand as typed and its help. argv[0] is the subcommand. Each
+ * returns the exit code: 0 done, 1 failed, 2 wrong usage. */
 #define COMMAND_LIST(X)                                                                           \
     X(local, "local", "the whole cluster in one process: DynamoDB on http://127.0.0.1:8000")      \
     X(node, "node", "a storage node")                                                             \

@@ -26,7 +26,7 @@ struct drain {
 };
 
 /* Prints the server's own message, if the answer is an error with a message. */
-static void tell_refusal(int http_status, const struct buffer *answer)
+static void print_refusal(int http_status, const struct buffer *answer)
 {
     struct json_parser *parser = json_parser_create();
     struct json_value root = {0};
@@ -53,7 +53,7 @@ static bool drain_ask(const struct drain *d, const char *method_and_path)
     if (status != STATUS_OK)
         fprintf(stderr, "weir drain: %.*s\n", TEXT_OF(error));
     else if (http_status != 200)
-        tell_refusal(http_status, &answer);
+        print_refusal(http_status, &answer);
     buffer_deinit(&request);
     buffer_deinit(&answer);
     buffer_deinit(&error);

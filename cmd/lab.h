@@ -1,5 +1,5 @@
-/* lab.h - the subcommands of `weir lab`. Each returns the exit code: 0 done, and all that was expected
- * holds; 1 failed, or an expectation does not hold; 2 wrong usage. */
+/* lab.h - the subcommands of `weir lab`. Each returns the exit code: 0 done, and all that was
+ * expected holds; 1 failed, or an expectation does not hold; 2 wrong usage. */
 #pragma once
 
 int lab_run_command(int argc, char **argv);

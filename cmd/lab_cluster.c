@@ -22,7 +22,7 @@
 
 enum {
     READY_WITHIN_MS = 60000,
-    LOOK_MS = 10,
+    POLL_MS = 10,
     FAULT_WAIT_S = 2,
     PORTS_OF_ONE = 3,
     ARGUMENTS_MAX = 20 + 2 * POLICIES_MAX,
@@ -175,7 +175,7 @@ struct arguments {
     int count;
 };
 
-static void argue(struct arguments *a, const char *name, const char *value)
+static void arguments_add(struct arguments *a, const char *name, const char *value)
 {
     must(a->count + 2 <= ARGUMENTS_MAX);
     a->list[a->count++] = name;
@@ -188,7 +188,7 @@ static void argue_policies(struct arguments *a, const struct policies *policies)
     const char *last = NULL;
     for (uint32_t i = 0; policies != NULL && i < policies->count; i++) {
         if (policies->entries[i].file != last)
-            argue(a, "--policy", policies->entries[i].file);
+            arguments_add(a, "--policy", policies->entries[i].file);
         last = policies->entries[i].file;
     }
 }
@@ -233,18 +233,18 @@ bool lab_daemon_start(const struct lab_cluster *c, struct lab_daemon *d, struct 
     snprintf(data, sizeof data, "%s/data-%u", c->directory, d->number);
     snprintf(settings, sizeof settings, "%s/settings", c->directory);
     argue_policies(&a, c->scenario->cluster.config.policies);
-    argue(&a, "--config", settings);
-    argue(&a, "--id", id);
-    argue(&a, "--listen", listen);
-    argue(&a, "--faults", faults);
+    arguments_add(&a, "--config", settings);
+    arguments_add(&a, "--id", id);
+    arguments_add(&a, "--listen", listen);
+    arguments_add(&a, "--faults", faults);
     if (d->kind != LAB_GAC)
-        argue(&a, "--peers", (const char *)peers.data);
+        arguments_add(&a, "--peers", (const char *)peers.data);
     if (d->kind != LAB_NODE && c->scenario->cluster.gac > 0)
-        argue(&a, "--gac", (const char *)servers.data);
+        arguments_add(&a, "--gac", (const char *)servers.data);
     if (d->kind == LAB_NODE)
-        argue(&a, "--data", data);
+        arguments_add(&a, "--data", data);
     if (d->kind == LAB_ROUTER)
-        argue(&a, "--admin", admin);
+        arguments_add(&a, "--admin", admin);
     pid_t parent = getpid(), pid = fork();
     if (pid == 0)
         daemon_become(c, d, &a, parent);
@@ -333,21 +333,21 @@ bool lab_cluster_check(struct lab_cluster *c, struct buffer *error)
 static bool wait_ready(struct lab_cluster *c, bool (*stopped)(void *context), void *context,
                        struct buffer *error)
 {
-    const struct timespec pause = {.tv_nsec = LOOK_MS * NS_PER_MS};
+    const struct timespec pause = {.tv_nsec = POLL_MS * NS_PER_MS};
     struct buffer log = {0};
     bool good = true;
-    int looks = READY_WITHIN_MS / LOOK_MS;
+    int polls = READY_WITHIN_MS / POLL_MS;
     for (uint32_t i = 0; i < c->count && good;) {
         if (is_ready(c, &c->daemons[i], &log)) {
             i++;
             continue;
         }
-        good = lab_cluster_check(c, error) && !stopped(context) && looks-- > 0;
+        good = lab_cluster_check(c, error) && !stopped(context) && polls-- > 0;
         nanosleep(&pause, NULL);
     }
     if (!good && error->size == 0)
         buffer_append_text(error,
-                           looks <= 0 ? "the processes were not ready within a minute" : "stopped");
+                           polls <= 0 ? "the processes were not ready within a minute" : "stopped");
     buffer_deinit(&log);
     return good;
 }

@@ -1,8 +1,9 @@
 /* lab_cluster.h - a scenario's cluster as processes of this program on 127.0.0.1.
  *
  * Nodes, routers and GAC servers run `weir node`, `weir router` and `weir gac`. Each loads the
- * files of policies that the lab has loaded. Their configurations, logs and data are in a temporary directory, which is removed at the end. Ports are free ones.
- * Every process ends with this one, also if this one is killed. */
+ * files of policies that the lab has loaded. Their configurations, logs and data are in a
+ * temporary directory, which is removed at the end. Ports are free ones. Every process ends with
+ * this one, also if this one is killed. */
 #pragma once
 
 #include <sys/types.h>

@@ -82,9 +82,9 @@ static const char *take_part(void *target, const char *value, struct buffer *err
 #define MEMBER(member) OPTION_MEMBER(struct lab_arguments, member)
 
 static const struct option common_options[] = {
-    {"seeds", "N", OPTION_INTEGER, MEMBER(plan.seeds), .least = 1, .most = 1000000,
+    {"seeds", "N", OPTION_INTEGER, MEMBER(plan.seeds), .min = 1, .max = 1000000,
      .initial = "as the scenario says", .help = "Runs of each policy."},
-    {"seed", "S", OPTION_INTEGER, MEMBER(plan.first_seed), .most = INT64_MAX,
+    {"seed", "S", OPTION_INTEGER, MEMBER(plan.first_seed), .max = INT64_MAX,
      .help = "The first seed."},
     {"set", "PATH=VALUE", OPTION_CUSTOM, .take = take_set, .initial = "",
      .help = "Change a value of the scenario, before its policies do. May be given again."},
@@ -100,7 +100,7 @@ static const struct option common_options[] = {
     {"policy", "FILE", OPTION_CUSTOM, .take = take_policy, .initial = "",
      .help = "Load admission policies from this shared object (docs/guide-policies.md). The "
              "scenario names them in its settings. May be given again."},
-    {"jobs", "J", OPTION_INTEGER, MEMBER(jobs), .least = 1, .most = LAB_JOBS_MAX,
+    {"jobs", "J", OPTION_INTEGER, MEMBER(jobs), .min = 1, .max = LAB_JOBS_MAX,
      .initial = "the number of cores", .help = "The number of processes."},
     {"out", "DIR", OPTION_TEXT, MEMBER(out), .initial = "none; results are only printed",
      .help = "Keep all results in this directory. Runs that it holds already are not repeated, so "
@@ -148,8 +148,8 @@ static struct lab_arguments lab_defaults(void)
 /* ---- results of a directory ---- */
 
 /* Prints and writes what the runs of the directory show. Returns the exit code. */
-static int tell_result(const char *directory, const struct lab_plan *p, bool json, bool keep,
-                       bool whole, struct buffer *junit)
+static int print_result(const char *directory, const struct lab_plan *p, bool json, bool keep,
+                        bool whole, struct buffer *junit)
 {
     struct lab_result *r = lab_result_create(p->scenario, p->options.fidelity);
     struct buffer text = {0}, error = {0};
@@ -201,7 +201,7 @@ static int run_plan(struct lab_arguments *a, const struct lab_plan *p, const cha
         return end == LAB_JOBS_DONE ? 0 : 1;
     if (end == LAB_JOBS_FAILED)
         return 1;
-    int code = tell_result(directory, p, a->json, a->out != NULL, end == LAB_JOBS_DONE, junit);
+    int code = print_result(directory, p, a->json, a->out != NULL, end == LAB_JOBS_DONE, junit);
     if (end == LAB_JOBS_STOPPED)
         fputs("weir lab: stopped; finished runs are kept, if there is an --out\n", stderr);
     return end == LAB_JOBS_STOPPED ? 1 : code;
@@ -337,8 +337,8 @@ static bool recordings_add(struct recordings *r, const char *word)
     return true;
 }
 
-/* The words before the scenario. The first word is a recording of any kind. The last of several is the
- * scenario, unless it is a recording. */
+/* The words before the scenario. The first word is a recording of any kind. The last of several is
+ * the scenario, unless it is a recording. */
 static bool recordings_take(struct recordings *r, const struct lab_arguments *a,
                             const char **scenario)
 {
@@ -358,7 +358,7 @@ static bool recordings_take(struct recordings *r, const struct lab_arguments *a,
     return true;
 }
 
-static bool look_through(const struct recordings *all, struct recorded *out)
+static bool recordings_scan(const struct recordings *all, struct recorded *out)
 {
     struct trace_merge m;
     struct trace_record r;
@@ -405,7 +405,7 @@ static void print_recorded(const struct recordings *all, const struct recorded *
     fflush(stdout);
 }
 
-static int replay(struct lab_arguments *a)
+static int replay_run(struct lab_arguments *a)
 {
     char duration[32];
     const char *scenario;
@@ -415,7 +415,7 @@ static int replay(struct lab_arguments *a)
     if (a->plan.set_count + 2 > SCENARIO_SETTINGS_MAX) {
         code = usage_wrong("weir lab replay", "--set may be given at most %d times",
                            SCENARIO_SETTINGS_MAX - 2);
-    } else if (recordings_take(&all, a, &scenario) && look_through(&all, &r)) {
+    } else if (recordings_take(&all, a, &scenario) && recordings_scan(&all, &r)) {
         set_recordings(a, &all, &r, duration);
         if (!a->json)
             print_recorded(&all, &r);
@@ -453,7 +453,7 @@ int lab_replay_command(int argc, char **argv)
         return code;
     if (a.word_count < 1)
         return usage_wrong("weir lab replay", "needs a recording");
-    return replay(&a);
+    return replay_run(&a);
 }
 
 /* ---- the suite ---- */
@@ -633,7 +633,7 @@ int lab_job_command(int argc, char **argv)
 
 static int use_result(const struct lab_arguments *a, const struct lab_plan *p)
 {
-    return tell_result(a->words[0], p, a->json, true, true, NULL);
+    return print_result(a->words[0], p, a->json, true, true, NULL);
 }
 
 int lab_result_command(int argc, char **argv)

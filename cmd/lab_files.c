@@ -35,7 +35,7 @@ enum status lab_policies_load(struct policies *policies, const char *path, struc
     return status == STATUS_OK ? retry_policies_check(policies, error) : status;
 }
 
-static bool join(char out[PATH_SIZE], const char *directory, const char *name)
+static bool path_join(char out[PATH_SIZE], const char *directory, const char *name)
 {
     return snprintf(out, PATH_SIZE, "%s/%s", directory, name) < PATH_SIZE;
 }
@@ -91,7 +91,7 @@ bool lab_file_write(const char *directory, const char *name, struct slice bytes,
                     struct buffer *error)
 {
     char path[PATH_SIZE], fresh[PATH_SIZE + 32];
-    if (!join(path, directory, name))
+    if (!path_join(path, directory, name))
         return buffer_explain(error, STATUS_TOO_LARGE, "the path %s/%s is too long", directory,
                               name) == STATUS_OK;
     if (!make_directories(path, error))
@@ -112,7 +112,7 @@ bool lab_file_exists(const char *directory, const char *name)
 {
     char path[PATH_SIZE];
     struct stat s;
-    return join(path, directory, name) && stat(path, &s) == 0;
+    return path_join(path, directory, name) && stat(path, &s) == 0;
 }
 
 /* ---- temporary directories ---- */
@@ -176,7 +176,7 @@ static bool must_be_same(const char *directory, const char *name, struct slice w
     struct buffer there = {0};
     if (!lab_file_exists(directory, name))
         return lab_file_write(directory, name, wanted, error);
-    bool good = join(path, directory, name) && lab_file_read(path, &there, error);
+    bool good = path_join(path, directory, name) && lab_file_read(path, &there, error);
     if (good && slice_compare(buffer_slice(&there), wanted) != 0) {
         buffer_append_format(error,
                              "%s holds other runs: its %s differs. Choose another --out, or remove "
@@ -275,7 +275,8 @@ static bool plan_decode(const struct buffer *json, struct lab_plan_options *o, s
     return good;
 }
 
-/* A plan that cannot be read makes the directory's runs useless: better to hear of it before them. */
+/* A plan that cannot be read makes the directory's runs useless: better to hear of it before
+ * them. */
 static bool plan_fits(const struct buffer *json, struct buffer *error)
 {
     struct lab_plan_options o = {0};
@@ -318,12 +319,12 @@ bool lab_files_plan(const char *directory, struct lab_plan *p, struct buffer *te
     struct buffer json = {0};
     struct lab_plan_options o = {.file = "scenario.yaml"};
     *p = (struct lab_plan){0};
-    bool good = join(path, directory, "plan.json") && lab_file_read(path, &json, error);
+    bool good = path_join(path, directory, "plan.json") && lab_file_read(path, &json, error);
     if (good && !plan_decode(&json, &o, said)) {
         buffer_append_format(error, "%s is not a plan of `weir lab`", path);
         good = false;
     }
-    good = good && load_policies(&o, error) && join(path, directory, "scenario.yaml") &&
+    good = good && load_policies(&o, error) && path_join(path, directory, "scenario.yaml") &&
            lab_file_read(path, text, error);
     o.text = buffer_slice(text);
     good = good && lab_plan_make(p, &o, error) == STATUS_OK;
@@ -343,7 +344,7 @@ bool lab_files_gather(const char *directory, const struct lab_plan *p, struct la
         struct buffer json = {0};
         lab_plan_run(p, i, run);
         if (lab_file_exists(directory, run->path))
-            good = join(path, directory, run->path) && lab_file_read(path, &json, error) &&
+            good = path_join(path, directory, run->path) && lab_file_read(path, &json, error) &&
                    lab_result_add(r, buffer_slice(&json), error) == STATUS_OK;
         buffer_deinit(&json);
     }

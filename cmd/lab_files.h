@@ -1,7 +1,8 @@
 /* lab_files.h - the directory of results: what is in it, and reading and writing its files.
  *
  *   scenario.yaml   the scenario
- *   plan.json       version, fidelity, seeds and what was set: with scenario.yaml, all that a run needs
+ *   plan.json       version, fidelity, seeds and what was set: with scenario.yaml, all that a run
+ *                   needs
  *   runs/           a file for each run: POLICY/POINT/SEED.json
  *   result.json, result.csv, junit.xml    all runs together
  *

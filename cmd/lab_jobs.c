@@ -14,11 +14,11 @@
 #include "cmd/lab_real.h"
 
 enum {
-    TELL_MS = 500 /* between two lines of progress */
+    REPORT_MS = 500 /* between two lines of progress */
 };
 
 /* What a worker tells while it runs; shared memory. */
-struct told {
+struct run_progress {
     int64_t now_ns, end_ns;
 };
 
@@ -30,9 +30,9 @@ struct worker {
 struct running {
     const struct lab_jobs_options *options;
     struct worker workers[LAB_JOBS_MAX];
-    struct told *told; /* owns */
-    uint64_t next;     /* run that may begin next */
-    uint64_t wanted;   /* runs of this process's part that had no result */
+    struct run_progress *run_progress; /* owns */
+    uint64_t next;                     /* run that may begin next */
+    uint64_t wanted;                   /* runs of this process's part that had no result */
     uint64_t done;
     int64_t begun_ns;
     pid_t pid; /* this process */
@@ -49,22 +49,22 @@ static int64_t lab_wall_ns(void)
 
 /* ---- a run ---- */
 
-static bool tell_progress(void *context, int64_t now_ns, int64_t end_ns)
+static bool report_progress(void *context, int64_t now_ns, int64_t end_ns)
 {
-    struct told *t = context;
+    struct run_progress *t = context;
     t->now_ns = now_ns;
     t->end_ns = end_ns;
     return true;
 }
 
 static bool run_numbered(const struct lab_plan *p, const char *directory, uint64_t number,
-                         struct told *told, struct buffer *error)
+                         struct run_progress *run_progress, struct buffer *error)
 {
     struct lab_planned *run = must_calloc(1, sizeof *run);
     struct buffer json = {0};
     lab_plan_run(p, number, run);
-    run->job.progress = told == NULL ? NULL : tell_progress;
-    run->job.context = told;
+    run->job.progress = run_progress == NULL ? NULL : report_progress;
+    run->job.context = run_progress;
     run->job.real = &lab_real_runner;
     bool good = lab_run(&run->job, &json, error) == STATUS_OK &&
                 lab_file_write(directory, run->path, buffer_slice(&json), error);
@@ -104,8 +104,8 @@ _Noreturn static void worker_main(struct running *r, uint32_t slot, uint64_t num
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* and so does its end */
     if (getppid() != r->pid)
         _exit(1);
-    bool good =
-        run_numbered(r->options->plan, r->options->directory, number, &r->told[slot], &error);
+    bool good = run_numbered(r->options->plan, r->options->directory, number,
+                             &r->run_progress[slot], &error);
     if (!good)
         fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
     buffer_deinit(&error);
@@ -119,7 +119,7 @@ static bool start_next(struct running *r, uint32_t slot)
         r->next++;
     if (r->next == r->options->plan->runs)
         return false;
-    r->told[slot] = (struct told){0};
+    r->run_progress[slot] = (struct run_progress){0};
     pid_t pid = fork();
     if (pid == 0)
         worker_main(r, slot, r->next);
@@ -141,7 +141,7 @@ static void start_all(struct running *r)
     }
 }
 
-static void reap(struct running *r)
+static void running_reap(struct running *r)
 {
     int how;
     for (pid_t pid; (pid = waitpid(-1, &how, WNOHANG)) > 0;) {
@@ -174,7 +174,7 @@ static void print_progress(const struct running *r)
 {
     double parts = 0, virtual_s = 0;
     for (uint32_t i = 0; i < (uint32_t)r->options->jobs; i++) {
-        const struct told *t = &r->told[i];
+        const struct run_progress *t = &r->run_progress[i];
         if (r->workers[i].pid == 0 || t->end_ns == 0)
             continue;
         parts += (double)t->now_ns / (double)t->end_ns;
@@ -192,13 +192,13 @@ static void print_progress(const struct running *r)
 
 static void wait_for_news(struct running *r, const sigset_t *signals)
 {
-    struct timespec t = {.tv_nsec = TELL_MS * NS_PER_MS};
+    struct timespec t = {.tv_nsec = REPORT_MS * NS_PER_MS};
     int got = sigtimedwait(signals, NULL, &t);
     if (got == SIGINT || got == SIGTERM) {
         r->stopped = true;
         end_workers(r);
     }
-    reap(r);
+    running_reap(r);
     if (r->failed)
         end_workers(r);
     if (r->options->progress)
@@ -221,13 +221,13 @@ static void run_workers(struct running *r)
 enum lab_jobs_end lab_jobs_run(const struct lab_jobs_options *o)
 {
     struct running *r = must_calloc(1, sizeof *r);
-    size_t size = (size_t)o->jobs * sizeof r->told[0];
+    size_t size = (size_t)o->jobs * sizeof r->run_progress[0];
     must(o->jobs >= 1 && o->jobs <= LAB_JOBS_MAX);
     r->options = o;
     r->begun_ns = lab_wall_ns();
     r->pid = getpid();
-    r->told = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    must(r->told != MAP_FAILED);
+    r->run_progress = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    must(r->run_progress != MAP_FAILED);
     for (uint64_t i = 0; i < o->plan->runs; i++)
         r->wanted += is_wanted(o, i);
     fflush(NULL);
@@ -237,7 +237,7 @@ enum lab_jobs_end lab_jobs_run(const struct lab_jobs_options *o)
     enum lab_jobs_end end = r->stopped  ? LAB_JOBS_STOPPED
                             : r->failed ? LAB_JOBS_FAILED
                                         : LAB_JOBS_DONE;
-    munmap(r->told, size);
+    munmap(r->run_progress, size);
     free(r);
     return end;
 }

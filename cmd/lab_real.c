@@ -8,15 +8,15 @@
 #include "cmd/lab_cluster.h"
 #include "host/loop.h"
 #include "lab/clients/clients.h"
-#include "lab/clients/stored.h"
+#include "lab/clients/preload.h"
 #include "lab/clients/tables.h"
 #include "workload/client_exchange.h"
 
 enum {
     TURN_US = 200, /* the longest time between two looks at what is due */
     SETUP_S = 60,
-    TABLES_MOST = 200,
-    PROCESSES_MOST = 64,
+    TABLES_MAX = 200,
+    PROCESSES_MAX = 64,
     CONNECTIONS_MAX = 128, /* of a workload to a router */
     PPM = 1000000
 };
@@ -110,7 +110,7 @@ static bool table_call(const struct real *r, uint32_t router, const char *operat
     return good;
 }
 
-static bool look_pause(struct real *r)
+static bool poll_pause(struct real *r)
 {
     loop_turn(r->loop, instant_add(loop_now(r->loop), duration_ms(20)));
     return !r->stopped;
@@ -125,7 +125,7 @@ static bool table_wait(struct real *r, uint32_t router, struct slice name, int64
     do {
         active = table_call(r, router, "DescribeTable", name, &status, &answer) && status == 200 &&
                  tables_is_active(buffer_slice(&answer));
-    } while (!active && look_pause(r) && loop_now(r->loop).ns < until_ns);
+    } while (!active && poll_pause(r) && loop_now(r->loop).ns < until_ns);
     buffer_deinit(&answer);
     return active;
 }
@@ -138,7 +138,7 @@ static bool table_create(struct real *r, uint32_t place, uint32_t copy, struct b
     int status = 0;
     tables_write_create(&create, r->scenario, place, copy);
     tables_write_name(&name, r->scenario, place, copy);
-    while (!created && !refused && loop_now(r->loop).ns < until_ns && look_pause(r)) {
+    while (!created && !refused && loop_now(r->loop).ns < until_ns && poll_pause(r)) {
         bool said = table_call(r, 0, "CreateTable", buffer_slice(&create), &status, &answer);
         bool exists = memmem(answer.data, answer.size, "ResourceInUse", 13) != NULL;
         created = said && (status == 200 || exists);
@@ -163,11 +163,11 @@ static bool table_put(struct real *r, uint32_t place, uint32_t copy, int64_t num
     const int64_t until_ns = loop_now(r->loop).ns + SETUP_S * NS_PER_S;
     bool again = true;
     int status = 0;
-    stored_write_put(&put, r->scenario, place, copy, number);
+    preload_write_put(&put, r->scenario, place, copy, number);
     while (again) {
         if (!table_call(r, 0, "PutItem", buffer_slice(&put), &status, &answer))
             status = 0;
-        again = stored_may_try_again(status, buffer_slice(&answer)) && look_pause(r) &&
+        again = preload_may_try_again(status, buffer_slice(&answer)) && poll_pause(r) &&
                 loop_now(r->loop).ns < until_ns;
     }
     if (status != 200)
@@ -181,12 +181,12 @@ static bool table_put(struct real *r, uint32_t place, uint32_t copy, int64_t num
 
 static bool table_fill(struct real *r, uint32_t place, uint32_t copy, struct buffer *error)
 {
-    const struct stored stored = stored_of(&r->scenario->tables[place]);
+    const struct preload preload = preload_of(&r->scenario->tables[place]);
     struct instant due = loop_now(r->loop);
-    for (int64_t number = 0; number < stored.items; number++) {
+    for (int64_t number = 0; number < preload.items; number++) {
         if (!table_put(r, place, copy, number, error))
             return false;
-        due = instant_add(due, (struct duration){stored.pause_ns});
+        due = instant_add(due, (struct duration){preload.pause_ns});
         loop_read_clock(r->loop);
         while (!r->stopped && instant_before(loop_now(r->loop), due))
             loop_turn(r->loop, due);
@@ -379,16 +379,16 @@ static bool real_can(const struct scenario *s, struct buffer *error)
     else if (s->cluster.memory_items > 0)
         buffer_append_text(error, "the fidelity real has this machine's memory: memory_items must "
                                   "be 0. The fidelity admission knows it");
-    else if (tables > TABLES_MOST)
-        buffer_append_format(error, "the fidelity real has at most %d tables", TABLES_MOST);
-    else if (processes > PROCESSES_MOST)
+    else if (tables > TABLES_MAX)
+        buffer_append_format(error, "the fidelity real has at most %d tables", TABLES_MAX);
+    else if (processes > PROCESSES_MAX)
         buffer_append_format(
             error,
             "the fidelity real has at most %d nodes, routers and servers of global "
             "admission control together, not %lld",
-            PROCESSES_MOST, (long long)processes);
+            PROCESSES_MAX, (long long)processes);
     else
-        return stored_check(s, "real", error);
+        return preload_check(s, "real", error);
     return false;
 }
 
@@ -475,9 +475,9 @@ static bool real_run(void *runner, int64_t until_ns, struct buffer *error)
 {
     struct real *r = runner;
     while (loop_now(r->loop).ns < r->begin_ns + until_ns) {
-        struct instant look =
+        struct instant poll =
             instant_add(loop_now(r->loop), (struct duration){TURN_US * NS_PER_US});
-        if (loop_turn(r->loop, look) != STATUS_OK) {
+        if (loop_turn(r->loop, poll) != STATUS_OK) {
             buffer_append_format(error, "the loop: %s", strerror(errno));
             return false;
         }

@@ -197,7 +197,8 @@ static bool read_all(int from, struct buffer *out)
 }
 
 /* The page as a browser shows it. */
-static bool draw(const char *profile, const char *url, struct buffer *drawn, struct buffer *error)
+static bool report_draw(const char *profile, const char *url, struct buffer *drawn,
+                        struct buffer *error)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -271,7 +272,7 @@ static bool write_svg(const char *directory, struct slice page, struct buffer *e
     bool good =
         realpath(temporary, whole) != NULL && lab_file_write(temporary, "page.html", page, error);
     append_url(&url, whole);
-    good = good && draw(profile, (const char *)url.data, &drawn, error) &&
+    good = good && report_draw(profile, (const char *)url.data, &drawn, error) &&
            write_figures(directory, buffer_slice(&drawn), error);
     lab_temporary_remove(temporary);
     buffer_deinit(&url);

@@ -2,8 +2,9 @@
  *
  *     NAME=CAPACITY/PERIOD[:REFILL]      rpm=100/60s   tpm=10000/1m:5000
  *
- * CAPACITY and REFILL are numbers of tokens with at most three decimals. PERIOD is a number with ms, s,
- * m, h or d. Without REFILL the whole capacity comes in each period. Numbers are exact: no floats.
+ * CAPACITYand REFILL are numbers of tokens with at most three decimals. PERIOD is a number with
+ * ms, s, m, h or d. Without REFILL the whole capacity comes in each period. Numbers are exact: no
+ * floats.
  * Not here: which names and numbers the server takes. */
 #pragma once
 

@@ -1,4 +1,5 @@
-/* limiter.c - `weir limiter`: limits and buckets of the rate limiter, over HTTP (docs/limiter-api.yaml). */
+/* limiter.c - `weir limiter`: limits and buckets of the rate limiter, over HTTP
+ * (docs/limiter-api.yaml). */
 #include <math.h>
 #include <stdio.h>
 
@@ -55,8 +56,8 @@ struct limiter_line {
 
 /* ---- requests ---- */
 
-static void limiter_tell_refusal(const struct limiter_line *l, int http_status,
-                                 const struct buffer *answer)
+static void limiter_print_refusal(const struct limiter_line *l, int http_status,
+                                  const struct buffer *answer)
 {
     struct json_value root = {0};
     if (json_parse(l->parser, buffer_slice(answer), &root) != STATUS_OK)
@@ -82,7 +83,7 @@ static bool limiter_exchange(const struct limiter_line *l, const struct buffer *
     if (status != STATUS_OK)
         fprintf(stderr, "weir limiter: %.*s\n", TEXT_OF(error));
     else if (http_status / 100 != 2)
-        limiter_tell_refusal(l, http_status, answer);
+        limiter_print_refusal(l, http_status, answer);
     buffer_deinit(&error);
     return status == STATUS_OK && http_status / 100 == 2;
 }
@@ -370,8 +371,8 @@ static const struct option limiter_options[] = {
      .choices = without_store, .initial = "block",
      .help = "For set: whether requests are allowed or refused (block) while the store cannot be "
              "reached."},
-    {"count", "N", OPTION_INTEGER, OPTION_MEMBER(struct limiter_line, count), .least = 1,
-     .most = 100, .help = "For top: so many buckets at most."},
+    {"count", "N", OPTION_INTEGER, OPTION_MEMBER(struct limiter_line, count), .min = 1, .max = 100,
+     .help = "For top: so many buckets at most."},
     {"json", NULL, OPTION_FLAG, OPTION_MEMBER(struct limiter_line, json),
      .help = "Print the router's answer as it is."},
 };

@@ -188,7 +188,7 @@ int cmd_load(int argc, char **argv)
     struct buffer text = {0};
     struct load_options *o = must_calloc(1, sizeof *o);
     policy_file_begin(&policies);
-    int code = usage_tell("weir load", load_options_parse(o, argc, argv, &files, &text), &text);
+    int code = usage_print("weir load", load_options_parse(o, argc, argv, &files, &text), &text);
     if (code == USAGE_GO_ON)
         code = load_from_options(o);
     buffer_deinit(&text);

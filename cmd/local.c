@@ -38,7 +38,7 @@ struct local_node {
     struct node_server *server; /* borrows from the host */
     struct node_links links;    /* to the other nodes */
     struct message_port mail;   /* of the links */
-    bool told_stopped;
+    bool printed_stopped;
     struct verbose verbose;
 };
 
@@ -67,7 +67,7 @@ static const struct option local_options[] = {
      .help = "The directory that keeps the items."},
     {"in-memory", NULL, OPTION_FLAG, OPTIONS_MEMBER(in_memory),
      .help = "Keep the items in a new directory under /dev/shm, which is removed at the end."},
-    {"nodes", "N", OPTION_INTEGER, OPTIONS_MEMBER(nodes), .least = 1, .most = NODES_LIMIT,
+    {"nodes", "N", OPTION_INTEGER, OPTIONS_MEMBER(nodes), .min = 1, .max = NODES_LIMIT,
      .help = "How many storage nodes there are."},
     {"replicas", "N", OPTION_CUSTOM, .take = options_take_replicas,
      .initial = "3, or --nodes if fewer",
@@ -320,7 +320,7 @@ static bool nodes_idle(const struct local *l)
     return idle;
 }
 
-static struct instant deadline(const struct local *l)
+static struct instant local_deadline(const struct local *l)
 {
     struct instant t =
         instant_earlier(router_server_deadline(l->router), request_record_deadline(l->record));
@@ -331,7 +331,7 @@ static struct instant deadline(const struct local *l)
 
 static enum status local_turn(struct local *l, struct instant until)
 {
-    enum status status = loop_turn(l->loop, instant_earlier(until, deadline(l)));
+    enum status status = loop_turn(l->loop, instant_earlier(until, local_deadline(l)));
     router_server_turn(l->router);
     local_pump(l);
     request_record_turn(l->record);
@@ -344,9 +344,9 @@ static enum status local_turn(struct local *l, struct instant until)
     } while (mail);
     for (uint32_t id = 1; id <= l->options.nodes; id++) {
         const struct node *n = node_server_node(l->nodes[id].server);
-        daemon_tell_stopped(n, id, &l->nodes[id].told_stopped);
+        daemon_print_stopped(n, id, &l->nodes[id].printed_stopped);
         if (l->options.verbose)
-            verbose_tell(&l->nodes[id].verbose, n, id, loop_now(l->loop));
+            verbose_print(&l->nodes[id].verbose, n, id, loop_now(l->loop));
     }
     return status;
 }
@@ -397,7 +397,7 @@ int cmd_local(int argc, char **argv)
         if (l.record != NULL)
             printf("recording %s\n", request_record_path(l.record));
         if (l.admin.at.port == 0)
-            admin_tell_port("local", l.options.port, http_server_admin_port(l.server));
+            admin_print_port("local", l.options.port, http_server_admin_port(l.server));
         printf("admin http://%s:%u\n", l.admin.at.address, http_server_admin_port(l.server));
         printf("ready http://%s:%u\n", l.options.address, http_server_port(l.server));
         fflush(stdout);

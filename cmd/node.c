@@ -25,7 +25,7 @@ struct node_process {
     struct node_links links;
     struct faults *faults; /* NULL without --faults */
     struct buffer secret;
-    bool told_stopped;
+    bool printed_stopped;
     struct verbose verbose;
     bool stopping;
 };
@@ -96,9 +96,9 @@ static enum status node_daemon_turn(struct node_process *p, struct instant until
     enum status status = loop_turn(p->loop, instant_earlier(t, transport_deadline(p->transport)));
     transport_tick(p->transport);
     node_server_turn(p->server);
-    daemon_tell_stopped(node_server_node(p->server), p->options.id, &p->told_stopped);
+    daemon_print_stopped(node_server_node(p->server), p->options.id, &p->printed_stopped);
     if (p->options.verbose)
-        verbose_tell(&p->verbose, node_server_node(p->server), p->options.id, loop_now(p->loop));
+        verbose_print(&p->verbose, node_server_node(p->server), p->options.id, loop_now(p->loop));
     return status;
 }
 

@@ -6,9 +6,9 @@
 
 #include "base/settings/requests.h"
 #include "cmd/usage.h"
-#include "control/points.h"
+#include "control/decision_points.h"
 #include "engine/admission/policy_choice.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "router/http/region.h"
 
 const char *options_profile_meaning(enum profile profile)

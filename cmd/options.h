@@ -40,8 +40,8 @@ struct options {
 #define OPTIONS_MEMBER(member) OPTION_MEMBER(struct options, member)
 
 #define OPTIONS_DATA   "data", "DIR", OPTION_TEXT, OPTIONS_MEMBER(data)
-#define OPTIONS_ID     "id", "N", OPTION_INTEGER, OPTIONS_MEMBER(id), .least = 1, .most = NODES_LIMIT
-#define OPTIONS_PORT   "port", "N", OPTION_INTEGER, OPTIONS_MEMBER(port), .most = UINT16_MAX
+#define OPTIONS_ID     "id", "N", OPTION_INTEGER, OPTIONS_MEMBER(id), .min = 1, .max = NODES_LIMIT
+#define OPTIONS_PORT   "port", "N", OPTION_INTEGER, OPTIONS_MEMBER(port), .max = UINT16_MAX
 #define OPTIONS_LISTEN "listen", "A:P", OPTION_CUSTOM, .take = options_take_listen
 #define OPTIONS_PEERS  "peers", "LIST", OPTION_CUSTOM, .take = options_take_peers
 #define OPTIONS_GAC    "gac", "LIST", OPTION_CUSTOM, .take = options_take_gac

@@ -102,7 +102,8 @@ static struct request_size *size_of(struct request_parts *p, const struct router
     return s;
 }
 
-/* The size that a write does not tell: what it paid for, which is the larger of old and new item. */
+/* The size that a write does not tell: what it paid for, which is the larger of old and new
+ * item. */
 static int64_t size_paid(const struct router_part *part, int64_t known_bytes)
 {
     if (known_bytes >= 0 && write_cost_mcu(known_bytes) == part->consumed_mcu)

@@ -8,8 +8,9 @@
  *                on.
  *   RECORDING-3  A file that exists stays as it is: the recording goes to FILE.1, FILE.2 and so on.
  *                (A router that is started again does not overwrite what it recorded before.)
- * A request is in the file a second after its beginning, a slow one once it is answered. Requests without
- * an answer, and those that were refused before a table's data was asked for, are not recorded. */
+ * A request is in the file a second after its beginning, a slow one once it is answered. Requests
+ * without an answer, and those that were refused before a table's data was asked for, are not
+ * recorded. */
 #pragma once
 
 #include "host/loop.h"
@@ -31,10 +32,12 @@ struct request_record_options {
     bool log_requests;   /* also call request_log */
 };
 
-/* Sets the router's `answered`, for the recording and for the log of requests. NULL without a path. */
+/* Sets the router's `answered`, for the recording and for the log of requests. NULL without a
+ * path. */
 struct request_record *request_record_create(const struct request_record_options *o,
                                              struct router_options *router);
-/* Creates the file: call once nothing else can fail, before the first request. STATUS_IO: `error` tells.
+/* Creates the file: call once nothing else can fail, before the first request. STATUS_IO: `error`
+ *                   tells.
  * NULL: nothing. */
 enum status request_record_begin(struct request_record *r, struct buffer *error);
 /* Writes what is left. NULL: nothing. */

@@ -6,7 +6,7 @@
 #include "cmd/options.h"
 #include "cmd/request_record.h"
 #include "cmd/usage.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "server/host/link_transport.h"
 #include "server/host/loop_clock.h"
 #include "server/host/parse_thread.h"
@@ -201,7 +201,7 @@ int cmd_router(int argc, char **argv)
         if (p.record != NULL)
             printf("recording %s\n", request_record_path(p.record));
         if (p.admin.at.port == 0)
-            admin_tell_port("router", p.options.port, http_server_admin_port(p.server));
+            admin_print_port("router", p.options.port, http_server_admin_port(p.server));
         printf("admin http://%s:%u\n", p.admin.at.address, http_server_admin_port(p.server));
         printf("ready http://%s:%u\n", p.options.address, http_server_port(p.server));
         fflush(stdout);

@@ -5,9 +5,9 @@
 #include "cmd/cmd.h"
 #include "cmd/sim_jobs.h"
 #include "cmd/usage.h"
-#include "control/points.h"
+#include "control/decision_points.h"
 #include "engine/admission/policy_choice.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "router/json/json_writer.h"
 #include "server/host/daemon.h"
 #include "server/host/policy_file.h"
@@ -26,7 +26,7 @@ struct sim_arguments {
 
 static const char about[] =
     "Simulates clusters: routers, nodes, disks, network and clients run in virtual time while "
-    "faults strike them. The seed decides everything that happens. Each seed is run twice, and "
+    "faults are injected. The seed decides everything that happens. Each seed is run twice, and "
     "both runs must be the same.\n\n"
     "When the faults have ended, every key must answer. What the clients saw must be "
     "linearizable, and the data of every node must be whole.\n\n"
@@ -102,10 +102,10 @@ static const char *take_extras(void *target, const char *value, struct buffer *e
 }
 
 /* A number where 0 means none; if not given, the seed chooses. */
-static bool take_or_none(const char *value, int64_t most, int none, int *out)
+static bool take_or_none(const char *value, int64_t max, int none, int *out)
 {
     int64_t number;
-    if (!option_parse_integer(value, 0, most, &number))
+    if (!option_parse_integer(value, 0, max, &number))
         return false;
     *out = number > 0 ? (int)number : none;
     return true;
@@ -119,54 +119,61 @@ static const char *take_gac(void *target, const char *value, struct buffer *erro
     return take_or_none(value, SIM_GAC_MAX, SIM_GAC_NONE, &o->gac) ? NULL : "0 to 3";
 }
 
-static const char *take_transacts(void *target, const char *value, struct buffer *error)
+static const char *take_work_transactions(void *target, const char *value, struct buffer *error)
 {
     struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
     (void)error;
-    return take_or_none(value, 16, SIM_TRANSACTS_NONE, &o->transacts) ? NULL : "0 to 16 clients";
+    return take_or_none(value, 16, SIM_WORK_TRANSACTIONS_NONE, &o->work_transactions)
+               ? NULL
+               : "0 to 16 clients";
 }
 
-static const char *take_expiries(void *target, const char *value, struct buffer *error)
+static const char *take_work_ttl(void *target, const char *value, struct buffer *error)
 {
     struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
     (void)error;
-    return take_or_none(value, 16, SIM_EXPIRIES_NONE, &o->expiries) ? NULL : "0 to 16 clients";
+    return take_or_none(value, 16, SIM_WORK_TTL_NONE, &o->work_ttl) ? NULL : "0 to 16 clients";
 }
 
-static const char *take_follows(void *target, const char *value, struct buffer *error)
+static const char *take_work_streams(void *target, const char *value, struct buffer *error)
 {
     struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
     (void)error;
-    return take_or_none(value, 16, SIM_FOLLOWS_NONE, &o->follows) ? NULL : "0 to 16 clients";
+    return take_or_none(value, 16, SIM_WORK_STREAMS_NONE, &o->work_streams) ? NULL
+                                                                            : "0 to 16 clients";
 }
 
-static const char *take_tallies(void *target, const char *value, struct buffer *error)
+static const char *take_work_counters(void *target, const char *value, struct buffer *error)
 {
     struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
     (void)error;
-    return take_or_none(value, 16, SIM_TALLIES_NONE, &o->tallies) ? NULL : "0 to 16 clients";
+    return take_or_none(value, 16, SIM_WORK_COUNTERS_NONE, &o->work_counters) ? NULL
+                                                                              : "0 to 16 clients";
 }
 
-static const char *take_limits(void *target, const char *value, struct buffer *error)
+static const char *take_work_rate_limiter(void *target, const char *value, struct buffer *error)
 {
     struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
     (void)error;
-    return take_or_none(value, 16, SIM_LIMITS_NONE, &o->limits) ? NULL : "0 to 16 clients";
+    return take_or_none(value, 16, SIM_WORK_RATE_LIMITER_NONE, &o->work_limiter)
+               ? NULL
+               : "0 to 16 clients";
 }
 
-static const char *take_fills(void *target, const char *value, struct buffer *error)
+static const char *take_work_fill(void *target, const char *value, struct buffer *error)
 {
     struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
     (void)error;
-    return take_or_none(value, 16, SIM_FILLS_NONE, &o->fills) ? NULL : "0 to 16 clients";
+    return take_or_none(value, 16, SIM_WORK_FILL_NONE, &o->work_fill) ? NULL : "0 to 16 clients";
 }
 
-static const char *take_saltings(void *target, const char *value, struct buffer *error)
+static const char *take_work_key_sharding(void *target, const char *value, struct buffer *error)
 {
     struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
     (void)error;
-    return take_or_none(value, 100000, SIM_SALTINGS_NONE, &o->saltings_ms) ? NULL
-                                                                           : "0 to 100000 ms";
+    return take_or_none(value, 100000, SIM_WORK_KEY_SHARDING_NONE, &o->key_sharding_ms)
+               ? NULL
+               : "0 to 100000 ms";
 }
 
 static const char *take_merges(void *target, const char *value, struct buffer *error)
@@ -229,39 +236,41 @@ static const char *take_set(void *target, const char *value, struct buffer *erro
 static const struct option sim_options[] = {
     {"seed", "S", OPTION_CUSTOM, .take = take_seed, .initial = "1",
      .help = "The first seed. fresh: one that nobody has seen."},
-    {"seeds", "N", OPTION_INTEGER, MEMBER(run.seeds), .most = 1000000000,
+    {"seeds", "N", OPTION_INTEGER, MEMBER(run.seeds), .max = 1000000000,
      .help = "How many seeds to run."},
     {"faults", "LIST", OPTION_CUSTOM, .take = take_faults, .initial = "all",
      .help = "all: the seed chooses some. none: no faults. Or names of faults, with commas between "
-             "them: all of them strike."},
+             "them: all of them are injected."},
     {"extras", "LIST", OPTION_CUSTOM, .take = take_extras, .initial = "all",
      .help = "all: the seed chooses some of what a plan may have besides. none: nothing of it. Or "
              "names of extras, with commas between them: every plan has these."},
-    {"nodes", "N", OPTION_INTEGER, MEMBER(run.sim.nodes), .most = SIM_NODES_MAX, SEED_CHOOSES,
+    {"nodes", "N", OPTION_INTEGER, MEMBER(run.sim.nodes), .max = SIM_NODES_MAX, SEED_CHOOSES,
      .help = "The number of nodes."},
-    {"replicas", "N", OPTION_INTEGER, MEMBER(run.sim.replicas), .most = SIM_NODES_MAX, SEED_CHOOSES,
+    {"replicas", "N", OPTION_INTEGER, MEMBER(run.sim.replicas), .max = SIM_NODES_MAX, SEED_CHOOSES,
      .help = "The number of replicas of each partition."},
-    {"routers", "N", OPTION_INTEGER, MEMBER(run.sim.routers), .most = SIM_ROUTERS_MAX, SEED_CHOOSES,
+    {"routers", "N", OPTION_INTEGER, MEMBER(run.sim.routers), .max = SIM_ROUTERS_MAX, SEED_CHOOSES,
      .help = "The number of routers."},
     {"gac", "N", OPTION_CUSTOM, .take = take_gac, SEED_CHOOSES,
      .help = "The number of servers of global admission control."},
-    {"clients", "N", OPTION_INTEGER, MEMBER(run.sim.clients), .most = SIM_CLIENTS_MAX, SEED_CHOOSES,
+    {"clients", "N", OPTION_INTEGER, MEMBER(run.sim.clients), .max = SIM_CLIENTS_MAX, SEED_CHOOSES,
      .help = "The number of clients."},
-    {"transacts", "N", OPTION_CUSTOM, .take = take_transacts, SEED_CHOOSES,
-     .help = "The number of clients of transactions. 0: none."},
-    {"expiries", "N", OPTION_CUSTOM, .take = take_expiries, SEED_CHOOSES,
+    {"transactions", "N", OPTION_CUSTOM, .take = take_work_transactions, SEED_CHOOSES,
+     .former = "transacts", .help = "The number of clients of transactions. 0: none."},
+    {"ttl", "N", OPTION_CUSTOM, .take = take_work_ttl, SEED_CHOOSES, .former = "expiries",
      .help = "The number of clients whose items have a time to live. 0: none."},
-    {"follows", "N", OPTION_CUSTOM, .take = take_follows, SEED_CHOOSES,
+    {"streams", "N", OPTION_CUSTOM, .take = take_work_streams, SEED_CHOOSES, .former = "follows",
      .help = "The number of clients that write to a table whose stream another client follows. 0: "
              "none."},
-    {"tallies", "N", OPTION_CUSTOM, .take = take_tallies, SEED_CHOOSES,
+    {"counters", "N", OPTION_CUSTOM, .take = take_work_counters, SEED_CHOOSES, .former = "tallies",
      .help = "The number of clients that add to counters. 0: none."},
-    {"limits", "N", OPTION_CUSTOM, .take = take_limits, SEED_CHOOSES,
+    {"rate-limiter", "N", OPTION_CUSTOM, .take = take_work_rate_limiter, SEED_CHOOSES,
+     .former = "limits",
      .help = "The number of clients that take tokens of the rate limiter's buckets. 0: none."},
-    {"fills", "N", OPTION_CUSTOM, .take = take_fills, SEED_CHOOSES,
+    {"fill", "N", OPTION_CUSTOM, .take = take_work_fill, SEED_CHOOSES, .former = "fills",
      .help = "The number of clients that fill the stores, and delete when they are full. Where "
              "nodes limit what clients use there are none. 0: none."},
-    {"saltings", "MS", OPTION_CUSTOM, .take = take_saltings, SEED_CHOOSES,
+    {"key-sharding", "MS", OPTION_CUSTOM, .take = take_work_key_sharding, SEED_CHOOSES,
+     .former = "saltings",
      .help = "The mean time between two changes of how many shards a partition key has. 0: none."},
     {"merges", "N", OPTION_CUSTOM, .take = take_merges, SEED_CHOOSES,
      .help = "Of 100 splits, this many are replaced by merges of two partitions. 0: no merges."},
@@ -269,12 +278,12 @@ static const struct option sim_options[] = {
      .initial = "the seed chooses; --bench has none",
      .help = "All events happen at multiples of US microseconds, like in a loop whose turn handles "
              "everything that has arrived. 0: events happen at any time."},
-    {"seconds", "V", OPTION_INTEGER, MEMBER(seconds), .most = 1000000, SEED_CHOOSES,
-     .help = "The virtual seconds during which faults strike."},
-    {"jobs", "J", OPTION_INTEGER, MEMBER(jobs), .most = SIM_JOBS_MAX,
+    {"seconds", "V", OPTION_INTEGER, MEMBER(seconds), .max = 1000000, SEED_CHOOSES,
+     .help = "The virtual seconds during which faults are injected."},
+    {"jobs", "J", OPTION_INTEGER, MEMBER(jobs), .max = SIM_JOBS_MAX,
      .initial = "the number of cores",
      .help = "The number of processes. 0: this process runs one seed after the other."},
-    {"wall-seconds", "W", OPTION_INTEGER, MEMBER(run.wall_s_max), .most = 1000000,
+    {"wall-seconds", "W", OPTION_INTEGER, MEMBER(run.wall_s_max), .max = 1000000,
      .initial = "no limit", .help = "Begin no seed after so many seconds."},
     {"once", NULL, OPTION_FLAG, MEMBER(run.once), .help = "Do not run each seed twice."},
     {"plain", NULL, OPTION_FLAG, MEMBER(run.sim.plain),
@@ -352,14 +361,14 @@ static double sim_rate(const struct sim_summary *s)
 
 static void print_seeds(const uint64_t *seeds, uint64_t count)
 {
-    for (size_t i = 0; i < count && i < SIM_SEEDS_TOLD; i++)
+    for (size_t i = 0; i < count && i < SIM_SEEDS_NAMED; i++)
         printf("%s%llu", i > 0 ? "," : "", (unsigned long long)seeds[i]);
 }
 
 static void write_seeds(struct buffer *out, const char *name, const uint64_t *seeds, uint64_t count)
 {
     json_member_open(out, name, '[');
-    for (size_t i = 0; i < count && i < SIM_SEEDS_TOLD; i++)
+    for (size_t i = 0; i < count && i < SIM_SEEDS_NAMED; i++)
         json_write_integer(out, (int64_t)seeds[i]);
     json_write_close(out, ']');
 }
@@ -369,7 +378,7 @@ static void print_json(const struct sim_arguments *a, const struct sim_summary *
     const struct {
         const char *name;
         uint64_t value;
-    } counts[] = {{"undecided", s->undecided},    {"faults", s->strikes},
+    } counts[] = {{"undecided", s->undecided},    {"faults", s->injected},
                   {"events", s->events},          {"requests", s->clients.calls},
                   {"ok", s->clients.ok},          {"failed", s->clients.failed},
                   {"unknown", s->clients.unknown}};
@@ -437,7 +446,7 @@ static void sim_print_text(const struct sim_arguments *a, const struct sim_summa
         printf("%llu seeds (%llu to %llu)", seeds, first, first + seeds - (seeds > 0));
     printf(": %llu violations, %llu undecided\n", (unsigned long long)s->violations,
            (unsigned long long)s->undecided);
-    for (size_t i = 0; i < s->violations && i < SIM_SEEDS_TOLD; i++)
+    for (size_t i = 0; i < s->violations && i < SIM_SEEDS_NAMED; i++)
         sim_print_again(a, s->first_violations[i]);
     if (s->undecided > 0) {
         printf("too tangled to judge: seeds ");
@@ -448,7 +457,7 @@ static void sim_print_text(const struct sim_arguments *a, const struct sim_summa
            "%.1f s after the last fault at most\n",
            (unsigned long long)s->clients.calls, (unsigned long long)s->clients.ok,
            (unsigned long long)s->clients.failed, (unsigned long long)s->clients.unknown,
-           (unsigned long long)s->strikes, (double)s->calm_ns_max / NS_PER_S);
+           (unsigned long long)s->injected, (double)s->calm_ns_max / NS_PER_S);
     printf("%.1f s of virtual time in %.2f s; %.0f requests/s of the first runs, %llu events\n",
            (double)s->virtual_ns / 1e9, (double)s->wall_ns / 1e9, sim_rate(s),
            (unsigned long long)s->events);

@@ -12,11 +12,11 @@
 
 #include "base/policies.h"
 #include "base/probe.h"
-#include "sim/medium.h"
+#include "sim/store_disk.h"
 
 enum {
     SEED_S_MAX = 300, /* a longer run counts as endless */
-    TELL_S_MAX = 10   /* of a run that failed */
+    REPORT_S_MAX = 10 /* of a run that failed */
 };
 
 /* ---- probes ---- */
@@ -57,7 +57,7 @@ static int64_t wall_ns(void)
 static struct sim *running;
 static uint64_t running_seed;
 
-static void tell(const void *bytes, size_t size)
+static void job_report(const void *bytes, size_t size)
 {
     ssize_t written = write(STDERR_FILENO, bytes, size);
     (void)written;
@@ -65,27 +65,27 @@ static void tell(const void *bytes, size_t size)
 
 /* The signal may have come in the middle of malloc, which the description needs: then it waits for
  * its own lock. So the seed is told first, and the alarm ends the process. */
-static void tell_and_die(int number)
+static void report_and_exit(int number)
 {
     char line[80];
     struct buffer text = {0};
     signal(number, SIG_DFL);
     signal(SIGALRM, SIG_DFL);
-    alarm(TELL_S_MAX);
+    alarm(REPORT_S_MAX);
     int size = snprintf(line, sizeof line, "\nseed %llu %s\n", (unsigned long long)running_seed,
                         number == SIGPROF   ? "does not end"
                         : number == SIGSEGV ? "touched memory it must not"
                                             : "aborted");
-    tell(line, (size_t)size);
+    job_report(line, (size_t)size);
     if (running != NULL)
         sim_describe(running, &text);
-    tell(text.data, text.size);
+    job_report(text.data, text.size);
     _exit(3);
 }
 
 static void watch_signals(void)
 {
-    struct sigaction action = {.sa_handler = tell_and_die};
+    struct sigaction action = {.sa_handler = report_and_exit};
     sigaction(SIGABRT, &action, NULL);
 #ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer reports more */
     sigaction(SIGSEGV, &action, NULL);
@@ -157,17 +157,17 @@ static void sim_jobs_count(struct sim_summary *s, const struct word *w)
 {
     const struct sim_result *r = &w->result;
     if (r->violated) {
-        if (s->violations < SIM_SEEDS_TOLD)
+        if (s->violations < SIM_SEEDS_NAMED)
             s->first_violations[s->violations] = w->seed;
         s->violations++;
     }
     if (r->undecided) {
-        if (s->undecided < SIM_SEEDS_TOLD)
+        if (s->undecided < SIM_SEEDS_NAMED)
             s->first_undecided[s->undecided] = w->seed;
         s->undecided++;
     }
     s->seeds++;
-    s->strikes += r->strikes;
+    s->injected += r->injected;
     s->events += r->events;
     s->virtual_ns += r->virtual_ns;
     s->clients.calls += r->clients.calls;
@@ -252,14 +252,14 @@ static void sim_jobs_start(struct job *j, const struct sim_jobs_options *o, uint
     *j = (struct job){.pid = pid, .fd = pipes[0], .seed = first};
 }
 
-static void sim_jobs_tell_progress(const struct sim_jobs_options *o, const struct sim_summary *s)
+static void sim_jobs_print_progress(const struct sim_jobs_options *o, const struct sim_summary *s)
 {
     if (o->progress && (s->seeds % 20 == 0 || s->seeds == o->seeds))
         fprintf(stderr, "\r%llu of %llu seeds, %llu violations", (unsigned long long)s->seeds,
                 (unsigned long long)o->seeds, (unsigned long long)s->violations);
 }
 
-static void tell_report(const struct sim_jobs_options *o, const void *text, size_t size)
+static void print_report(const struct sim_jobs_options *o, const void *text, size_t size)
 {
     if (o->quiet || size == 0)
         return;
@@ -275,7 +275,7 @@ static void sim_jobs_ended(struct job *j, const struct sim_jobs_options *o, stru
 {
     close(j->fd);
     waitpid(j->pid, NULL, 0);
-    medium_sweep();
+    store_disk_sweep();
     j->pid = 0;
     if (!j->begun)
         return;
@@ -284,12 +284,12 @@ static void sim_jobs_ended(struct job *j, const struct sim_jobs_options *o, stru
     char text[80];
     int size = snprintf(text, sizeof text, "seed %llu: the run did not come to its end\n",
                         (unsigned long long)j->seed);
-    tell_report(o, text, (size_t)size);
+    print_report(o, text, (size_t)size);
     if (j->seed + o->jobs < o->sim.seed + o->seeds)
         sim_jobs_start(j, o, j->seed + o->jobs);
 }
 
-static void sim_jobs_hear(struct job *j, const struct sim_jobs_options *o, struct sim_summary *s)
+static void sim_jobs_receive(struct job *j, const struct sim_jobs_options *o, struct sim_summary *s)
 {
     struct word w;
     if (!read_all(j->fd, &w, sizeof w)) {
@@ -302,10 +302,10 @@ static void sim_jobs_hear(struct job *j, const struct sim_jobs_options *o, struc
         return;
     char *text = must_calloc(w.report_size + 1, 1);
     if (read_all(j->fd, text, w.report_size))
-        tell_report(o, text, w.report_size);
+        print_report(o, text, w.report_size);
     free(text);
     sim_jobs_count(s, &w);
-    sim_jobs_tell_progress(o, s);
+    sim_jobs_print_progress(o, s);
 }
 
 static void run_many(const struct sim_jobs_options *o, struct sim_summary *s)
@@ -330,7 +330,7 @@ static void run_many(const struct sim_jobs_options *o, struct sim_summary *s)
             continue;
         for (nfds_t i = 0; i < running_jobs; i++) {
             if (polls[i].revents != 0)
-                sim_jobs_hear(by_poll[i], o, s);
+                sim_jobs_receive(by_poll[i], o, s);
         }
     }
 }
@@ -343,10 +343,10 @@ static void run_here(const struct sim_jobs_options *o, struct sim_summary *s)
         struct buffer report = {0};
         run_seed(o, w.seed, &w.result, &report);
         take_probes(w.probes);
-        tell_report(o, report.data, report.size);
+        print_report(o, report.data, report.size);
         buffer_deinit(&report);
         sim_jobs_count(s, &w);
-        sim_jobs_tell_progress(o, s);
+        sim_jobs_print_progress(o, s);
     }
 }
 
@@ -355,7 +355,7 @@ void sim_jobs_run(const struct sim_jobs_options *options, struct sim_summary *ou
     struct sim_jobs_options o = *options;
     o.begun_ns = wall_ns();
     must(o.jobs <= SIM_JOBS_MAX);
-    medium_sweep(); /* what killed runs have left */
+    store_disk_sweep(); /* what killed runs have left */
     *out = (struct sim_summary){0};
     if (o.jobs == 0)
         run_here(&o, out);

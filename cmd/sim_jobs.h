@@ -9,7 +9,7 @@
 enum {
     SIM_JOBS_MAX = 64,
     SIM_PROBES_MAX = 512,
-    SIM_SEEDS_TOLD = 16
+    SIM_SEEDS_NAMED = 16
 };
 
 struct sim_jobs_options {
@@ -27,9 +27,9 @@ struct sim_summary {
     uint64_t seeds;
     uint64_t violations;
     uint64_t undecided;
-    uint64_t first_violations[SIM_SEEDS_TOLD]; /* seeds */
-    uint64_t first_undecided[SIM_SEEDS_TOLD];
-    uint64_t strikes;
+    uint64_t first_violations[SIM_SEEDS_NAMED]; /* seeds */
+    uint64_t first_undecided[SIM_SEEDS_NAMED];
+    uint64_t injected;
     uint64_t events;
     struct client_counters clients;
     int64_t virtual_ns;

@@ -10,7 +10,7 @@
 
 enum {
     WAIT_NS = 500 * 1000 * 1000,
-    TELL_EVERY = 10 /* answers */
+    REPORT_EVERY = 10 /* answers */
 };
 
 static const char about[] =
@@ -66,7 +66,7 @@ static void unsalt_tell_refusal(const struct unsalt *u, int http_status,
 /* Says at the first time, and at some later ones, what is waited for. */
 static void unsalt_rest(uint32_t asked)
 {
-    if (asked % TELL_EVERY == 0) {
+    if (asked % REPORT_EVERY == 0) {
         printf("items are still on their way\n");
         fflush(stdout);
     }
@@ -241,7 +241,7 @@ static const struct option unsalt_options[] = {
      .help = "The admin listener, where it is not 600 ports above --url."},
     {"admin-token", "FILE", OPTION_CUSTOM, .take = unsalt_take_token,
      .help = "FILE holds the token of that listener, if the listener needs one."},
-    {"shards", "N", OPTION_INTEGER, OPTION_MEMBER(struct unsalt, shards), .least = 1, .most = 127,
+    {"shards", "N", OPTION_INTEGER, OPTION_MEMBER(struct unsalt, shards), .min = 1, .max = 127,
      .help = "So many shards are left."},
     {"wait", NULL, OPTION_FLAG, OPTION_MEMBER(struct unsalt, wait),
      .help = "Waits for an earlier change of the key, and returns when all items are at home."},

@@ -89,8 +89,8 @@ static void write_node(struct verify_run *run, bool well, uint64_t replayed,
     json_write_close(out, '}');
 }
 
-static bool report(struct verify_run *run, const struct node_server *s, enum status status,
-                   const struct node_verification *v, size_t first)
+static bool verify_report(struct verify_run *run, const struct node_server *s, enum status status,
+                          const struct node_verification *v, size_t first)
 {
     bool well = status == STATUS_OK && v->damaged == 0 && v->miscounted == 0;
     if (run->options.json)
@@ -105,7 +105,7 @@ static bool report(struct verify_run *run, const struct node_server *s, enum sta
     return well;
 }
 
-static bool verify(struct verify_run *run, struct loop *l, const char *directory)
+static bool verify_directory(struct verify_run *run, struct loop *l, const char *directory)
 {
     struct buffer error = {0};
     struct node_host *h;
@@ -120,7 +120,7 @@ static bool verify(struct verify_run *run, struct loop *l, const char *directory
         size_t first = run->count;
         struct node_server *s = node_host_server(h);
         enum status status = node_verify_replicas(node_server_node(s), &v, on_replica, run);
-        well = report(run, s, status, &v, first);
+        well = verify_report(run, s, status, &v, first);
         node_host_close(h);
     } else {
         fprintf(run->options.json ? stderr : stdout, "node %u: %.*s\n", run->node, TEXT_OF(error));
@@ -148,8 +148,8 @@ static bool hold_the_same(const struct replica_verification *a,
     return a->items == b->items && a->bytes == b->bytes && a->checksum == b->checksum;
 }
 
-static void tell_difference(struct verify_run *run, const struct replica *a,
-                            const struct replica *b)
+static void print_difference(struct verify_run *run, const struct replica *a,
+                             const struct replica *b)
 {
     run->well = false;
     fprintf(run->options.json ? stderr : stdout,
@@ -174,7 +174,7 @@ static void verify_compare(struct verify_run *run)
             behind++;
         } else if (!hold_the_same(&r->is, &next->is)) {
             different++;
-            tell_difference(run, r, next);
+            print_difference(run, r, next);
         }
     }
     if (run->options.json) {
@@ -206,7 +206,7 @@ static void verify_all(struct verify_run *run, struct loop *l)
         if (access(directory, F_OK) != 0)
             continue;
         found++;
-        run->well &= verify(run, l, directory);
+        run->well &= verify_directory(run, l, directory);
     }
     json_write_close(&run->json, ']');
     if (found == 0) {

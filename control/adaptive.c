@@ -6,8 +6,8 @@
  * to a node that has it, if such a node exists. Until then the raise is limited to the capacity of
  * the nodes.
  *
- * ADAPTIVE-1  The changes of a call are kept until the policy returns. A call with nonsense changes
- *             nothing. */
+ * ADAPTIVE-1  The changes of a call are kept until the policy returns. A call with an invalid
+ *             result changes nothing. */
 #include "base/settings/adaptive.h"
 #include "base/settings/control.h"
 #include "control/controller_internal.h"
@@ -21,9 +21,9 @@ enum {
     QUIET_MS = 5000 /* between events of a partition */
 };
 
-/* A partition, as it is at this look. */
+/* A partition, as it is at this evaluation. */
 struct rates_row {
-    struct watched *watched; /* NULL: no load was reported */
+    struct partition_history *history; /* NULL: no load was reported */
     int64_t demand_mcu;
     int64_t use_mcu;
     bool changed;
@@ -48,7 +48,7 @@ struct weir_rates {
     struct rates_change *changes;
     uint32_t change_count;
     struct decision *decision;
-    const char *nonsense; /* the first; NULL: none */
+    const char *invalid; /* the first; NULL: none */
 };
 
 /* ---- what policies see ---- */
@@ -99,21 +99,21 @@ int64_t weir_rates_use(const struct weir_rates *r, uint32_t index)
     return index < weir_rates_count(r) ? r->rows[index].use_mcu : 0;
 }
 
-static struct watched *rates_watched(const struct weir_rates *r, uint32_t index)
+static struct partition_history *rates_history(const struct weir_rates *r, uint32_t index)
 {
-    return index < weir_rates_count(r) ? r->rows[index].watched : NULL;
+    return index < weir_rates_count(r) ? r->rows[index].history : NULL;
 }
 
 int64_t weir_rates_throttled_ns(const struct weir_rates *r, uint32_t index)
 {
-    const struct watched *w = rates_watched(r, index);
+    const struct partition_history *w = rates_history(r, index);
     bool throttled = w != NULL && instant_before(w->throttled_since[r->kind], INSTANT_NEVER);
     return throttled ? instant_since(r->c->now, w->throttled_since[r->kind]).ns : -1;
 }
 
 void *weir_rates_state(const struct weir_rates *r, uint32_t index)
 {
-    struct watched *w = rates_watched(r, index);
+    struct partition_history *w = rates_history(r, index);
     return w == NULL ? NULL : w->adaptive_state[r->kind];
 }
 
@@ -141,8 +141,8 @@ int64_t weir_rates_setting(const struct weir_rates *r, enum weir_rates_setting s
 
 static void rates_complain(struct weir_rates *r, const char *what)
 {
-    if (r->nonsense == NULL)
-        r->nonsense = what;
+    if (r->invalid == NULL)
+        r->invalid = what;
 }
 
 static void rates_change(struct weir_rates *r, const struct rates_change *change)
@@ -203,7 +203,7 @@ static void adaptive_change(struct weir_rates *r, const struct partition_info *p
                             enum event_kind event, const char *why)
 {
     struct controller *c = r->c;
-    struct watched *w = control_watched(c, p->id);
+    struct partition_history *w = control_history(c, p->id);
     if (table_partition_is_changing(r->table, p))
         return; /* the load is known after the split */
     struct decision_rate *rate = rate_in(r->decision, p);
@@ -215,10 +215,10 @@ static void adaptive_change(struct weir_rates *r, const struct partition_info *p
     if (w == NULL || instant_before(c->now, w->quiet_until) || r->decision->has_event)
         return;
     w->quiet_until = instant_add_ms(c->now, QUIET_MS);
-    control_tell(c, r->decision, event, r->table, p->id,
-                 "%s; the table uses %lld of its %lld %s units a second", why,
-                 (long long)(r->uses_mcu / MCU_PER_UNIT), (long long)(r->limit_mcu / MCU_PER_UNIT),
-                 control_kind_name(r->kind));
+    control_event(c, r->decision, event, r->table, p->id,
+                  "%s; the table uses %lld of its %lld %s units a second", why,
+                  (long long)(r->uses_mcu / MCU_PER_UNIT), (long long)(r->limit_mcu / MCU_PER_UNIT),
+                  control_kind_name(r->kind));
     control_figures(r->decision, r->kind == ADMIT_READ ? "read units/s" : "write units/s",
                     p->rate_mcu[r->kind] / MCU_PER_UNIT, rate_mcu / MCU_PER_UNIT);
 }
@@ -227,16 +227,16 @@ static void adaptive_change(struct weir_rates *r, const struct partition_info *p
 static int64_t spare_of(const struct controller *c, const struct partition_info *p,
                         enum admit_kind kind, uint32_t *lacks)
 {
-    int64_t least = INT64_MAX;
+    int64_t min = INT64_MAX;
     for (uint32_t m = 0; m < control_carriers(p, kind); m++) {
         uint32_t node = partition_node(p, m);
         int64_t spare = control_capacity_mcu(c, node, kind) - c->promises.loads_mcu[node][kind];
-        if (spare >= least)
+        if (spare >= min)
             continue;
-        least = spare;
+        min = spare;
         *lacks = node;
     }
-    return least > 0 ? least : 0;
+    return min > 0 ? min : 0;
 }
 
 static void adaptive_relocate(const struct weir_rates *r, const struct partition_info *p,
@@ -254,9 +254,9 @@ static void adaptive_relocate(const struct weir_rates *r, const struct partition
     if (to == 0)
         return;
     struct decision move = {0};
-    control_tell(c, &move, EVENT_REPLICA_MOVED, r->table, p->id,
-                 "the partition needs an allocation of %lld units, which node %u does not have",
-                 (long long)(rate_mcu / MCU_PER_UNIT), from);
+    control_event(c, &move, EVENT_REPLICA_MOVED, r->table, p->id,
+                  "the partition needs an allocation of %lld units, which node %u does not have",
+                  (long long)(rate_mcu / MCU_PER_UNIT), from);
     control_figures(&move, "node", from, to);
     control_move(c, r->table, p, from, to, &move);
 }
@@ -295,11 +295,11 @@ static void adaptive_measure(struct weir_rates *r)
     for (uint32_t i = 0; i < r->table->partition_count; i++) {
         const struct partition_info *p = &r->table->partitions[i];
         struct rates_row *row = &r->rows[i];
-        row->watched = control_watched(r->c, p->id);
-        struct rates rates = control_rates(r->c, row->watched, r->kind,
+        row->history = control_history(r->c, p->id);
+        struct rates rates = control_rates(r->c, row->history, r->kind,
                                            config_adaptive(r->c->config)->adaptive_window_ms);
         int64_t rate = p->rate_mcu[r->kind];
-        bool unknown = row->watched != NULL && row->watched->room == SAMPLES && !rates.known;
+        bool unknown = row->history != NULL && row->history->room == SAMPLES && !rates.known;
         row->demand_mcu = rates.consumed_mcu + rates.refused_mcu;
         row->use_mcu = row->demand_mcu < rate && !unknown ? row->demand_mcu : rate;
         r->uses_mcu += row->use_mcu;
@@ -316,8 +316,8 @@ static void adaptive_ask(struct controller *c, const struct weir_adaptive_policy
     int64_t begun_ns = control_call_begin(c, policy);
     policy->adapt(r);
     control_call_end(c, policy, begun_ns);
-    if (r->nonsense != NULL)
-        control_nonsense(c, policy, r->nonsense);
+    if (r->invalid != NULL)
+        control_report_invalid(c, policy, r->invalid);
     else
         adaptive_apply(r);
 }

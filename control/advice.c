@@ -6,23 +6,24 @@
  *   idle-units  the table has units left, but a partition refuses writes by its maximum
  *
  * Nothing is decided. What is told rests on what leaders report: keys that are asked for a lot
- * (engine/heat/heavy.h), in which direction a partition's writes move, and totals. So a table whose load
- * is spread, or small, hears nothing. Neither does one whose tag lets weir spread its keys. Partition keys
- * lie by their hashes: whether those ascend cannot be seen, and does no harm.
+ * (engine/heat/heavy.h), in which direction a partition's writes move, and totals. So a table
+ * whose load is spread, or small, hears nothing. Neither does one whose tag lets weir spread its
+ * keys. Partition keys lie by their hashes: whether those ascend cannot be seen, and does no harm.
  *
- * A table hears the same advice once a day. A new leader of the catalog does not know what was told. */
+ * A table hears the same advice once a day. A new leader of the catalog does not know what was
+ * told. */
 #include <stdlib.h>
 
 #include "control/controller_internal.h"
 #include "engine/catalog/key_text.h"
 
 enum {
-    LOOK_MS = 10000,
+    ADVICE_INTERVAL_MS = 10000,
     WINDOW_MS = 10000,
     RECENT_MS = 2000, /* who has refused nothing for so long has been helped */
     AGAIN_MS = 86400000,
     KEYS_MAX = 8, /* more are not few */
-    MOST_PERCENT = 50,
+    MAX_PERCENT = 50,
     ALL_PERCENT = 90,
     IDLE_PERCENT = 50 /* of its units are consumed at most */
 };
@@ -66,7 +67,7 @@ static void advice_see(const struct controller *c, const struct table *t, struct
 {
     *v = (struct advice_view){.table = t};
     for (uint32_t i = 0; i < t->partition_count; i++) {
-        const struct watched *w = control_watched(c, t->partitions[i].id);
+        const struct partition_history *w = control_history(c, t->partitions[i].id);
         const struct rates r = control_rates(c, w, ADMIT_WRITE, WINDOW_MS);
         v->offered_mcu += r.consumed_mcu + r.refused_mcu;
         v->consumed_mcu += r.consumed_mcu;
@@ -83,33 +84,33 @@ static int advice_percent(const struct advice_view *v, int64_t mcu)
     return percent < 100 ? (int)percent : 100;
 }
 
-/* ---- telling ---- */
+/* ---- events ---- */
 
-static bool advice_is_told(struct controller *c, uint32_t table_id, enum control_advice kind)
+static bool advice_is_repeated(struct controller *c, uint32_t table_id, enum control_advice kind)
 {
     struct advised *a = id_map_find(&c->advised, table_id);
     if (a == NULL) {
         a = must_calloc(1, sizeof *a);
         id_map_add(&c->advised, table_id, a);
     }
-    if (a->told[kind] && instant_before(c->now, instant_add_ms(a->told_at[kind], AGAIN_MS)))
+    if (a->given[kind] && instant_before(c->now, instant_add_ms(a->given_at[kind], AGAIN_MS)))
         return true;
-    a->told[kind] = true;
-    a->told_at[kind] = c->now;
+    a->given[kind] = true;
+    a->given_at[kind] = c->now;
     return false;
 }
 
-static void advice_tell(struct controller *c, const struct advice_view *v, enum control_advice kind,
-                        struct slice text)
+static void advice_report(struct controller *c, const struct advice_view *v,
+                          enum control_advice kind, struct slice text)
 {
     static const char *const NAMES[] = {[ADVICE_SEQUENTIAL] = "sequential",
                                         [ADVICE_ONE_KEY] = "one-key",
                                         [ADVICE_FEW_KEYS] = "few-keys",
                                         [ADVICE_IDLE_UNITS] = "idle-units"};
     struct decision d = {0};
-    if (!control_has_room(c) || advice_is_told(c, v->table->id, kind))
+    if (!control_has_room(c) || advice_is_repeated(c, v->table->id, kind))
         return;
-    control_tell(c, &d, EVENT_ADVICE, v->table, 0, "%s: %.*s", NAMES[kind], TEXT_OF(text));
+    control_event(c, &d, EVENT_ADVICE, v->table, 0, "%s: %.*s", NAMES[kind], TEXT_OF(text));
     control_decide(c, CATALOG_EVENT, &d);
 }
 
@@ -117,10 +118,10 @@ static void advice_tell(struct controller *c, const struct advice_view *v, enum 
 
 static const struct advice_key *advice_heaviest(const struct advice_view *v)
 {
-    const struct advice_key *most = v->keys;
+    const struct advice_key *max = v->keys;
     for (uint32_t i = 1; i < v->key_count; i++)
-        most = v->keys[i].mcu > most->mcu ? &v->keys[i] : most;
-    return v->key_count > 0 ? most : NULL;
+        max = v->keys[i].mcu > max->mcu ? &v->keys[i] : max;
+    return v->key_count > 0 ? max : NULL;
 }
 
 static void advise_on_one(struct controller *c, const struct advice_view *v,
@@ -136,12 +137,12 @@ static void advise_on_one(struct controller *c, const struct advice_view *v,
                                   ? "Set the table's tag " SALTING_TAG " to auto, or spread them "
                                     "over several partition keys"
                                   : "Spread them over several partition keys");
-    advice_tell(c, v, k->forward ? ADVICE_SEQUENTIAL : ADVICE_ONE_KEY, buffer_slice(&text));
+    advice_report(c, v, k->forward ? ADVICE_SEQUENTIAL : ADVICE_ONE_KEY, buffer_slice(&text));
     buffer_deinit(&text);
 }
 
 static void advise_on_few(struct controller *c, const struct advice_view *v,
-                          const struct advice_key *most)
+                          const struct advice_key *max)
 {
     struct buffer text = {0};
     int64_t mcu = 0;
@@ -151,10 +152,10 @@ static void advise_on_few(struct controller *c, const struct advice_view *v,
         return;
     buffer_append_format(&text, "%u partition keys have %d %% of the writes, the heaviest is ",
                          v->key_count, advice_percent(v, mcu));
-    key_text_append(&text, v->table, most->key);
+    key_text_append(&text, v->table, max->key);
     buffer_append_format(&text, " with %lld units a second. Choose a key of many values",
-                         (long long)(most->mcu / MCU_PER_UNIT));
-    advice_tell(c, v, ADVICE_FEW_KEYS, buffer_slice(&text));
+                         (long long)(max->mcu / MCU_PER_UNIT));
+    advice_report(c, v, ADVICE_FEW_KEYS, buffer_slice(&text));
     buffer_deinit(&text);
 }
 
@@ -170,7 +171,7 @@ static void advise_on_units(struct controller *c, const struct advice_view *v)
                          "writes by its maximum: more units of the table do not help it",
                          (long long)units, (long long)(v->consumed_mcu / MCU_PER_UNIT),
                          v->refusing);
-    advice_tell(c, v, ADVICE_IDLE_UNITS, buffer_slice(&text));
+    advice_report(c, v, ADVICE_IDLE_UNITS, buffer_slice(&text));
     buffer_deinit(&text);
 }
 
@@ -179,13 +180,13 @@ static void advise_on(struct controller *c, const struct table *t)
     struct advice_view v;
     uint32_t fixed;
     advice_see(c, t, &v);
-    const struct advice_key *most = advice_heaviest(&v);
-    if (most != NULL && table_salting_wish(t, &fixed) == SALTING_OFF &&
-        salting_find(t->salted, most->key) == NULL) {
-        if (advice_percent(&v, most->mcu) > MOST_PERCENT)
-            advise_on_one(c, &v, most);
+    const struct advice_key *max = advice_heaviest(&v);
+    if (max != NULL && table_salting_wish(t, &fixed) == SALTING_OFF &&
+        salting_find(t->salted, max->key) == NULL) {
+        if (advice_percent(&v, max->mcu) > MAX_PERCENT)
+            advise_on_one(c, &v, max);
         else
-            advise_on_few(c, &v, most);
+            advise_on_few(c, &v, max);
     }
     advise_on_units(c, &v);
 }
@@ -194,7 +195,7 @@ void control_advise(struct controller *c)
 {
     if (instant_before(c->now, c->advised_at))
         return;
-    c->advised_at = instant_add_ms(c->now, LOOK_MS);
+    c->advised_at = instant_add_ms(c->now, ADVICE_INTERVAL_MS);
     for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
         if (t->index_of == 0 && t->status == TABLE_ACTIVE)
             advise_on(c, t);

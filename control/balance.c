@@ -1,9 +1,10 @@
 /* balance.c - replicas leave overloaded nodes.
  *
- * A node that consumes more than balance_percent of its capacity gives one replica away: the one that
- * a policy ranks highest (relocate.c) among those whose new node stays below balance_percent itself. The next move waits until the consumption of both nodes shows the last
- * move. Every member carries the writes, the first member the reads: a leader's replica takes its
- * leadership along. */
+ * A node that consumes more than balance_percent of its capacity gives one replica away: the one
+ * that a policy ranks highest (relocate.c) among those whose new node stays below balance_percent
+ * itself. The next move waits until the consumption of both nodes shows the last move. Every
+ * member carries the writes, the first member the reads: a leader's replica takes its leadership
+ * along. */
 #include "base/settings/control.h"
 #include "control/controller_internal.h"
 #include "include/weir/policy_relocate.h"
@@ -65,12 +66,12 @@ static void balance_relieve(struct controller *c, uint32_t node, enum admit_kind
         return;
     struct decision d = {0};
     int64_t cost = control_replica_cost(c, best.partition, node, kind);
-    control_tell(c, &d, EVENT_REPLICA_MOVED, best.table, best.partition->id,
-                 "node %u consumes %lld %s units a second of %lld, %lld of them here: to node %u",
-                 node, (long long)(c->nodes[node].rate_mcu[kind] / MCU_PER_UNIT),
-                 control_kind_name(kind),
-                 (long long)(control_capacity_mcu(c, node, kind) / MCU_PER_UNIT),
-                 (long long)(cost / MCU_PER_UNIT), best.to);
+    control_event(c, &d, EVENT_REPLICA_MOVED, best.table, best.partition->id,
+                  "node %u consumes %lld %s units a second of %lld, %lld of them here: to node %u",
+                  node, (long long)(c->nodes[node].rate_mcu[kind] / MCU_PER_UNIT),
+                  control_kind_name(kind),
+                  (long long)(control_capacity_mcu(c, node, kind) / MCU_PER_UNIT),
+                  (long long)(cost / MCU_PER_UNIT), best.to);
     control_figures(&d, "node", node, best.to);
     control_move(c, best.table, best.partition, node, best.to, &d);
     c->balanced_at = instant_add_ms(c->now, AGAIN_MS);

@@ -1,4 +1,4 @@
-/* controller.c - a look of the controller: its decisions and their answers. */
+/* controller.c - an evaluation of the controller: its decisions and their answers. */
 #include "control/controller.h"
 
 #include <stdarg.h>
@@ -24,10 +24,10 @@ void controller_destroy(struct controller *c)
 {
     if (c == NULL)
         return;
-    control_forget(c);
+    control_history_deinit(c);
     control_split_forget(c);
     control_advice_forget(c);
-    control_vain_forget(c);
+    control_split_hold_deinit(c);
     arena_deinit(&c->arena);
     free(c);
 }
@@ -44,8 +44,8 @@ struct instant controller_deadline(const struct controller *c, uint64_t term,
 
 /* ---- decisions ---- */
 
-void control_tell(struct controller *c, struct decision *d, enum event_kind kind,
-                  const struct table *t, uint32_t partition, const char *format, ...)
+void control_event(struct controller *c, struct decision *d, enum event_kind kind,
+                   const struct table *t, uint32_t partition, const char *format, ...)
 {
     char text[EVENT_TEXT_SIZE_MAX];
     va_list arguments;
@@ -109,12 +109,12 @@ void controller_reply(struct controller *c, const struct reply *reply)
         c->next_at = c->now;
 }
 
-/* ---- a look ---- */
+/* ---- an evaluation ---- */
 
 /* A new term: earlier knowledge is outdated. */
 static void control_begin(struct controller *c, const struct control_view *view)
 {
-    control_forget(c);
+    control_history_deinit(c);
     c->term = view->term;
     control_split_forget(c);
     c->unanswered = 0;
@@ -122,14 +122,14 @@ static void control_begin(struct controller *c, const struct control_view *view)
     c->spread_at = instant_add_ms(c->now, SPREAD_AFTER_MS);
     memset(c->salting_notes, 0, sizeof c->salting_notes);
     control_advice_forget(c);
-    control_vain_forget(c);
+    control_split_hold_deinit(c);
     c->advised_at = c->now;
     for (uint32_t node = 0; node <= NODES_MAX; node++)
-        c->nodes[node] = (struct watched_node){
+        c->nodes[node] = (struct node_history){
             .silent_since = INSTANT_NEVER, .quiet_until = c->now, .sampled_at = c->now};
 }
 
-void controller_look(struct controller *c, struct instant now, const struct control_view *view)
+void controller_evaluate(struct controller *c, struct instant now, const struct control_view *view)
 {
     must(c->request_next == c->request_count);
     c->now = now;
@@ -137,8 +137,8 @@ void controller_look(struct controller *c, struct instant now, const struct cont
     if (view->term != c->term)
         control_begin(c, view);
     c->next_at = instant_add_ms(now, config_control(c->config)->control_ms);
-    control_watch(c);
-    control_vain(c);
+    control_history_update(c);
+    control_split_hold_update(c);
     if (config_control(c->config)->control_merge)
         control_note_cold(c);
     c->kept_waiting = c->unanswered > 0 && instant_before(now, c->forget_at);

@@ -27,12 +27,12 @@ struct reply;
 struct controller *controller_create(const struct config *config); /* borrows */
 void controller_destroy(struct controller *c);                     /* NULL: nothing */
 
-/* The time of the next look. `term`: the term in which this node leads the catalog; 0: it does not
- * lead (INSTANT_NEVER). `urgent_at`: the time of urgent news (node_control_urgent). */
+/* The time of the next evaluation. `term`: the term in which this node leads the catalog; 0: it
+ * does not lead (INSTANT_NEVER). `urgent_at`: the time of urgent news (node_control_urgent). */
 struct instant controller_deadline(const struct controller *c, uint64_t term,
                                    struct instant urgent_at);
-/* The caller must have taken all requests of the last look. */
-void controller_look(struct controller *c, struct instant now, const struct control_view *view);
+/* The caller must have taken all requests of the last evaluation. */
+void controller_evaluate(struct controller *c, struct instant now, const struct control_view *view);
 /* Ids of the controller's requests have this bit; no other id of a node's own requests does. */
 #define CONTROL_ID_BIT (UINT64_C(1) << 63)
 
@@ -41,7 +41,7 @@ struct control_request {
     struct request request;
 };
 
-/* The next request of this look. NULL: no more. Lends until the next look. */
+/* The next request of this evaluation. NULL: no more. Lends until the next evaluation. */
 const struct control_request *controller_next_request(struct controller *c);
 /* The answer to one of the requests. */
 void controller_reply(struct controller *c, const struct reply *reply);

@@ -1,27 +1,29 @@
 /* controller_internal.h - declarations shared by the controller's files.
  *
- *   controller.c  looks, requests and their answers
- *   watch.c       the recent load of each partition
- *   capacity.c    promises of nodes
- *   relocate.c    which replica moves, and which node gets it, as a policy says
- *   placement.c   missing replicas, silent nodes, drained nodes
- *   points.c      policies by name
- *   adaptive.c    allocations follow demand within a table, as a policy says
- *   policy_*.c    weir's own policies; each includes include/weir/policy.h alone
- *   on_demand.c   peaks of tables on demand
- *   split.c       cuts partitions as a policy says, and tables with too few partitions
- *   cut.c         what policies of splits see and say
- *   split_event.c the events of splits
- *   merge.c       merges neighbours that have long been cold
- *   balance.c     replicas leave overloaded nodes
- *   streams.c     the events of records that are trimmed early
- *   salting.c     hot partition keys get more shards
- *   advice.c      what is told about the design of keys
- *   leaders.c     leadership is spread over the nodes */
+ *   controller.c       evaluations, requests and their answers
+ *   load_history.c     the recent load of each partition
+ *   capacity.c         promises of nodes
+ *   relocate.c         which replica moves, and which node gets it, as a policy says
+ *   placement.c        missing replicas, silent nodes, drained nodes
+ *   decision_points.c  policies by name
+ *   adaptive.c         allocations follow demand within a table, as a policy says
+ *   policy_*.c         weir's own policies; each includes include/weir/policy.h alone
+ *   on_demand.c        peaks of tables on demand
+ *   split.c            splits partitions as a policy says, and tables with too few partitions
+ *   split_policy.c     what policies of splits see and say
+ *   split_hold.c       how long a load lasts before its partition is split
+ *   split_event.c      the events of splits
+ *   merge.c            merges neighbours that have long been cold
+ *   balance.c          replicas leave overloaded nodes
+ *   indexes.c          the events of global indexes that hold up writes
+ *   streams.c          the events of records that are trimmed early
+ *   salting.c          hot partition keys get more shards
+ *   advice.c           advice about the design of keys
+ *   leaders.c          leadership is spread over the nodes */
 #pragma once
 
 #include "control/controller.h"
-#include "control/points.h"
+#include "control/decision_points.h"
 #include "engine/message/message.h"
 #include "include/weir/policy_base.h"
 #include "include/weir/policy_relocate.h"
@@ -30,7 +32,7 @@ struct reply;
 
 enum {
     SAMPLES = 36,       /* samples kept of a used partition */
-    DECISIONS_MAX = 16, /* requests of one look */
+    DECISIONS_MAX = 16, /* requests of one evaluation */
     SPLIT_JOBS_MAX = 8, /* partitions being cut at once */
     SALTING_NOTES_MAX = 64
 };
@@ -43,10 +45,10 @@ enum control_advice {
     ADVICE_KINDS
 };
 
-/* What a table was told. */
+/* The advice that a table got. */
 struct advised {
-    bool told[ADVICE_KINDS];
-    struct instant told_at[ADVICE_KINDS];
+    bool given[ADVICE_KINDS];
+    struct instant given_at[ADVICE_KINDS];
 };
 
 /* What salting.c did lately, and does not do again before that time. */
@@ -56,8 +58,8 @@ struct salting_note {
     struct instant until;
 };
 
-/* A partition's totals. */
-/* Of struct load_total what the controller asks for, to keep samples small. */
+/* A partition's totals: of struct load_total what the controller asks for, to keep samples
+ * small. */
 struct sampled_total {
     int64_t consumed_mcu;
     int64_t refused_mcu;
@@ -71,27 +73,27 @@ struct sample {
 };
 
 /* What is remembered of a partition. */
-struct watched {
+struct partition_history {
     uint32_t table_id;
-    const struct partition_load *load; /* lends for the look */
+    const struct partition_load *load; /* lends for the evaluation */
     uint64_t epoch;                    /* of the load; another epoch drops all samples */
     struct instant born_at;            /* start of the watch with this range */
     uint64_t seen;                     /* samples taken */
     struct instant sampled_at;
-    struct sample *samples; /* owns; a ring, see watch.c */
+    struct sample *samples; /* owns; a ring, see load_history.c */
     uint32_t room;          /* of the ring: SAMPLES; 1 while idle; 0 if never used */
     struct instant throttled_since[ADMIT_KINDS]; /* INSTANT_NEVER: no */
     /* The states of policies. */
     _Alignas(8) uint8_t adaptive_state[ADMIT_KINDS][WEIR_POLICY_STATE_MAX];
     _Alignas(8) uint8_t split_state[WEIR_POLICY_STATE_MAX];
-    int64_t trimmed_early;           /* records, by the last look */
-    struct instant trimmed_told_at;  /* the last event that has told of them */
-    bool trimmed_told;               /* there was one */
-    int64_t index_refused;           /* writes, for a global index that does not keep up */
-    struct instant index_refused_at; /* the last of them */
-    bool index_told;                 /* an event has told of them, and none that they are over */
-    struct instant split_at;         /* not cut before this time */
-    struct instant quiet_until;      /* no further event before this time */
+    int64_t trimmed_early;              /* records, by the last evaluation */
+    struct instant trimmed_reported_at; /* the last event that has told of them */
+    bool trimmed_reported;              /* there was one */
+    int64_t index_refused;              /* writes, for a global index that does not keep up */
+    struct instant index_refused_at;    /* the last of them */
+    bool index_reported;                /* an event has told of them, and none that they are over */
+    struct instant split_at;            /* not cut before this time */
+    struct instant quiet_until;         /* no further event before this time */
     /* About the pair with the partition above. A new partition above gives this one a new epoch
      * too. */
     uint64_t above_epoch;      /* of the partition above; 0: not seen yet */
@@ -102,7 +104,7 @@ struct watched {
 enum split_step {
     SPLIT_FREE,
     SPLIT_ADVICE, /* its leader is or will be asked for advice */
-    SPLIT_CUT     /* the catalog is or will be asked to cut it */
+    SPLIT_SENT    /* the catalog is or will be asked to cut it */
 };
 
 /* A partition that is being cut. */
@@ -118,8 +120,7 @@ struct split_job {
     bool for_size;
     bool evenly; /* the leader is not asked */
     int64_t bytes;
-    uint32_t
-        wanted; /* partitions that its table needs to serve its warm throughput; 0: not the reason */
+    uint32_t wanted; /* partitions, for the table's warm throughput; 0: not the reason */
     /* the request, and its answer */
     uint64_t id; /* 0: nothing yet */
     struct instant lost_at;
@@ -130,7 +131,7 @@ struct split_job {
     struct buffer what; /* owns; the end of the event's text, once the cuts are known */
 };
 
-struct watched_node {
+struct node_history {
     struct instant silent_since; /* INSTANT_NEVER: no */
     struct instant quiet_until;
     struct instant sampled_at;
@@ -140,26 +141,26 @@ struct watched_node {
 
 struct controller {
     const struct config *config; /* borrows */
-    uint64_t term;               /* of the last look */
+    uint64_t term;               /* of the last evaluation */
     struct instant next_at;
     struct instant now;
-    const struct control_view *view; /* lends for the look */
-    struct id_map watched;           /* owns struct watched, by partition + 1: the catalog is 0 */
-    struct watched_node nodes[NODES_MAX + 1];
-    struct promises promises;   /* this look's decisions included */
+    const struct control_view *view; /* lends for the evaluation */
+    struct id_map histories; /* owns struct partition_history, by partition + 1: the catalog is 0 */
+    struct node_history nodes[NODES_MAX + 1];
+    struct promises promises;   /* this evaluation's decisions included */
     struct instant adapted_at;  /* no change of allocations before this time */
     struct instant balanced_at; /* no move for balance before this time */
     struct instant spread_at;   /* no move of leadership for balance before this time */
-    struct instant peaks_at;    /* no look at peaks before this time */
+    struct instant peaks_at;    /* no check of peaks before this time */
     struct instant peaks_quiet_until;
     struct split_job splits[SPLIT_JOBS_MAX];
     struct salting_note salting_notes[SALTING_NOTES_MAX]; /* a ring */
     uint32_t salting_note_next;
-    struct id_map vain;        /* owns struct vain, by table: cuts that were in vain (vain.c) */
-    struct id_map advised;     /* owns struct advised, by table */
-    struct instant advised_at; /* no look for advice before this time */
-    uint32_t unanswered;       /* decisions */
-    bool kept_waiting;         /* the last look waited for unanswered decisions */
+    struct id_map split_outcomes; /* owns struct split_outcome, by table (split_hold.c) */
+    struct id_map advised;        /* owns struct advised, by table */
+    struct instant advised_at;    /* no check for advice before this time */
+    uint32_t unanswered;          /* decisions */
+    bool kept_waiting;            /* the last evaluation waited for unanswered decisions */
     struct instant forget_at;
     uint64_t next_id;
     struct control_request requests[DECISIONS_MAX];
@@ -170,22 +171,22 @@ struct controller {
 
 /* ---- controller.c ---- */
 
-/* Room for another decision in this look. */
+/* Room for another decision in this evaluation. */
 static inline bool control_has_room(const struct controller *c)
 {
     return c->request_count < DECISIONS_MAX;
 }
-/* A request that is not a decision. Its body lends until the next look. */
+/* A request that is not a decision. Its body lends until the next evaluation. */
 struct request *control_ask(struct controller *c, uint32_t node, enum request_op op);
 void control_decide(struct controller *c, enum catalog_op op, struct decision *d);
 /* Adds an event to the decision, with a formatted reason. */
-void control_tell(struct controller *c, struct decision *d, enum event_kind kind,
-                  const struct table *t, uint32_t partition, const char *format, ...)
+void control_event(struct controller *c, struct decision *d, enum event_kind kind,
+                   const struct table *t, uint32_t partition, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
 const char *control_kind_name(enum admit_kind kind); /* static */
 void control_figures(struct decision *d, const char *what, int64_t before, int64_t after);
 
-/* ---- points.c ---- */
+/* ---- decision_points.c ---- */
 
 /* The policy of one of the controller's points, as the settings name it: a struct of
  * include/weir/policy.h. Lends as long as the settings' policies. */
@@ -194,14 +195,14 @@ const void *control_policy(const struct controller *c, enum policy_point point);
 int64_t control_call_begin(const struct controller *c, const void *policy);
 void control_call_end(const struct controller *c, const void *policy, int64_t begun_ns);
 /* The policy did what makes no sense: it is counted, and told the first time. */
-void control_nonsense(const struct controller *c, const void *policy, const char *what);
+void control_report_invalid(const struct controller *c, const void *policy, const char *what);
 
-/* ---- watch.c ---- */
+/* ---- load_history.c ---- */
 
-void control_watch(struct controller *c);
-void control_forget(struct controller *c);
+void control_history_update(struct controller *c);
+void control_history_deinit(struct controller *c);
 /* NULL: no load was reported. */
-struct watched *control_watched(const struct controller *c, uint32_t partition);
+struct partition_history *control_history(const struct controller *c, uint32_t partition);
 /* The load of the last `ms`, per second. Unknown until the partition was watched for half of that
  * time. */
 struct rates {
@@ -211,7 +212,7 @@ struct rates {
     int64_t refused_cap;   /* requests in the whole time, not per second: struct sampled_total */
     int64_t refused_burst; /* the same */
 };
-struct rates control_rates(const struct controller *c, const struct watched *w,
+struct rates control_rates(const struct controller *c, const struct partition_history *w,
                            enum admit_kind kind, int64_t ms);
 
 /* ---- capacity.c ---- */
@@ -253,7 +254,7 @@ int64_t control_rank(const struct controller *c, const struct control_replica *r
 int64_t control_replica_cost(const struct controller *c, const struct partition_info *p,
                              uint32_t node, enum admit_kind kind);
 
-/* ---- policies: each looks at everything, and decides what it may ---- */
+/* ---- policies: each sees everything, and decides what it may ---- */
 
 void control_place(struct controller *c);
 void control_adapt(struct controller *c);
@@ -276,15 +277,15 @@ uint32_t control_shards_for(int64_t mcu, int64_t shard_units);
 void control_advise(struct controller *c);
 void control_advice_forget(struct controller *c);
 
-/* ---- vain.c ---- */
+/* ---- split_hold.c ---- */
 
 /* A partition of the table was cut for its load. */
-void control_vain_cut(struct controller *c, uint32_t table_id, enum admit_kind kind);
+void control_split_hold_note(struct controller *c, uint32_t table_id, enum admit_kind kind);
 /* How long a load of the table must last before the next cut. */
-int64_t control_vain_hold_ms(const struct controller *c, uint32_t table_id);
+int64_t control_split_hold_ms(const struct controller *c, uint32_t table_id);
 /* Judges the cuts. */
-void control_vain(struct controller *c);
-void control_vain_forget(struct controller *c);
+void control_split_hold_update(struct controller *c);
+void control_split_hold_deinit(struct controller *c);
 void control_balance(struct controller *c);
 /* Whether the node consumes more than its share, of either kind. */
 bool control_is_above(const struct controller *c, uint32_t node);
@@ -298,38 +299,39 @@ bool control_split_has_job(const struct controller *c, const struct table *t);
 /* Partitions that the table needs to serve its warm throughput. */
 uint32_t control_partitions_wanted(const struct controller *c, const struct table *t);
 void control_merge(struct controller *c);
-/* Notes which partitions are cold: at every look, also at looks without decisions. */
+/* Notes which partitions are cold: at every evaluation, also at evaluations without decisions. */
 void control_note_cold(struct controller *c);
 
 /* Whether partitions have limits: otherwise a cut adds nothing. */
 bool control_split_is_limited(const struct controller *c);
 
-/* ---- cut.c ---- */
+/* ---- split_policy.c ---- */
 
 /* What the policy wishes for the partition, in the job: its reason, rate and `evenly`. False: no
  * cut. The partition's load was reported. */
-bool control_cut_wish(struct controller *c, const struct table *t, const struct partition_info *p,
-                      struct split_job *j);
-/* What the policy says to the leader's advice. CUT_NONSENSE: nothing that makes sense. */
-enum cut_choice {
-    CUT_NONSENSE,
-    CUT_WHOLE,
-    CUT_POINTS, /* those that are left in `advice` */
-    CUT_EVENLY
+bool control_split_wish(struct controller *c, const struct table *t, const struct partition_info *p,
+                        struct split_job *j);
+/* What the policy says to the leader's advice. SPLIT_CHOICE_INVALID: nothing that makes sense. */
+enum split_choice {
+    SPLIT_CHOICE_INVALID,
+    SPLIT_CHOICE_NONE,
+    SPLIT_CHOICE_POINTS, /* those that are left in `advice` */
+    SPLIT_CHOICE_EVENLY
 };
-enum cut_choice control_cut_choose(struct controller *c, const struct table *t,
-                                   const struct split_job *j, struct split_advice *advice);
+enum split_choice control_split_choose(struct controller *c, const struct table *t,
+                                       const struct split_job *j, struct split_advice *advice);
 /* Into how many equal pieces; 0: the policy says nothing that makes sense. */
-uint32_t control_cut_pieces(struct controller *c, const struct table *t, const struct split_job *j);
+uint32_t control_split_pieces(struct controller *c, const struct table *t,
+                              const struct split_job *j);
 
 /* ---- split_event.c ---- */
 
 /* The event of a job: its reason, and `what` happened. */
-void control_split_tell(struct controller *c, const struct table *t, const struct split_job *j,
-                        enum event_kind kind, const char *what);
+void control_split_event(struct controller *c, const struct table *t, const struct split_job *j,
+                         enum event_kind kind, const char *what);
 /* "not split: 91 % of the load is for one item, id="a". Spread it over several keys (..)" */
-void control_split_tell_refusal(struct controller *c, const struct table *t,
-                                const struct split_job *j, const struct split_advice *a);
+void control_split_refusal_event(struct controller *c, const struct table *t,
+                                 const struct split_job *j, const struct split_advice *a);
 /* ", with 27, 46 and 27 % of the writes; gains 702 write units a second: 500 of id="a" and 702 of
  * its neighbours are served instead of 500 in all; cut at id="a" and behind it": how the sentence
  * of a split goes on. */

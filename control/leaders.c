@@ -15,7 +15,7 @@ enum {
     SILENT_MS = 3000, /* by then another replica leads */
     WINDOW_MS = 5000,
     AGAIN_MS = 10000, /* after a move for load: until the rates show it */
-    MOVES_MAX = 4,    /* in one look */
+    MOVES_MAX = 4,    /* in one evaluation */
     GAP_PPM = 100000, /* of a node's capacity */
     GAIN_PPM = 40000
 };
@@ -45,7 +45,7 @@ static int64_t cost_ppm(const struct controller *c, const struct partition_info 
     int64_t ppm = 0;
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct rates r =
-            control_rates(c, control_watched(c, p->id), (enum admit_kind)kind, WINDOW_MS);
+            control_rates(c, control_history(c, p->id), (enum admit_kind)kind, WINDOW_MS);
         int64_t units = control_capacity_mcu(c, node, (enum admit_kind)kind) / MCU_PER_UNIT;
         ppm += units > 0 ? r.consumed_mcu * 1000 / units : 0;
     }
@@ -112,7 +112,7 @@ static bool was_chosen(const struct shift *chosen, uint32_t count, uint32_t part
     return count > 0;
 }
 
-/* The best move besides those chosen in this look; no table: no such move. */
+/* The best move besides those chosen in this evaluation; no table: no such move. */
 static struct shift find_shift(const struct controller *c, const struct leading *all,
                                enum rule rule, const struct shift *chosen, uint32_t count)
 {
@@ -139,16 +139,16 @@ static void count_leaders(const struct controller *c, struct leading *all)
 }
 
 /* Adds an event only if the reason is an overloaded node. */
-static void leaders_tell(struct controller *c, struct decision *d, const struct shift *s,
-                         uint32_t from, const struct leading *all, enum rule rule)
+static void leaders_report(struct controller *c, struct decision *d, const struct shift *s,
+                           uint32_t from, const struct leading *all, enum rule rule)
 {
     if (rule != FOR_LOAD || !control_is_above(c, from))
         return;
-    control_tell(c, d, EVENT_LEADER_MOVED, s->table, s->partition->id,
-                 "what node %u leads takes %lld %% of its capacity, %lld %% of it here: node %u, "
-                 "which has a replica, leads it now",
-                 from, (long long)(all[from].load_ppm / 10000), (long long)(s->cost_ppm / 10000),
-                 s->to);
+    control_event(c, d, EVENT_LEADER_MOVED, s->table, s->partition->id,
+                  "what node %u leads takes %lld %% of its capacity, %lld %% of it here: node %u, "
+                  "which has a replica, leads it now",
+                  from, (long long)(all[from].load_ppm / 10000), (long long)(s->cost_ppm / 10000),
+                  s->to);
     control_figures(d, "node", from, s->to);
 }
 
@@ -159,7 +159,7 @@ static void leaders_shift(struct controller *c, const struct shift *s, struct le
     uint32_t from = partition_node(p, 0);
     struct decision d = {
         .table_id = s->table->id, .partition = p->id, .epoch = p->epoch, .to_node = s->to};
-    leaders_tell(c, &d, s, from, all, rule);
+    leaders_report(c, &d, s, from, all, rule);
     c->promises.loads_mcu[from][ADMIT_READ] -= p->rate_mcu[ADMIT_READ];
     c->promises.loads_mcu[s->to][ADMIT_READ] += p->rate_mcu[ADMIT_READ];
     all[from].count--;

@@ -3,8 +3,8 @@
  * Two adjoining partitions are cold while two conditions hold. Both together are asked for at most
  * merge_fill_percent of a partition's maximum, of reads and of writes, refused requests included.
  * The maximum refuses no request. After merge_cold_ms of cold the catalog is asked to merge them,
- * one pair at a look. A pair that could not be merged, or whose merge was given up, rests for
- * merge_backoff_ms.
+ * one pair at an evaluation. A pair that could not be merged, or whose merge was given up, rests
+ * for merge_backoff_ms.
  *
  * Why no split undoes a merge:
  *   - a table keeps enough partitions to serve its warm throughput, and enough that each share of
@@ -33,8 +33,8 @@ struct asked {
 };
 
 /* Whether silence means no demand: a leader reports only changes, so it must be able to report. */
-static bool is_heard(const struct controller *c, const struct partition_info *p,
-                     const struct watched *w)
+static bool is_reported(const struct controller *c, const struct partition_info *p,
+                        const struct partition_history *w)
 {
     return w != NULL && w->epoch == p->epoch && w->load != NULL &&
            c->view->reachable[raft_member_node(w->load->member)] &&
@@ -44,8 +44,8 @@ static bool is_heard(const struct controller *c, const struct partition_info *p,
 static struct asked control_merge_asked_of(const struct controller *c,
                                            const struct partition_info *p)
 {
-    const struct watched *w = control_watched(c, p->id);
-    struct asked a = {.known = is_heard(c, p, w)};
+    const struct partition_history *w = control_history(c, p->id);
+    struct asked a = {.known = is_reported(c, p, w)};
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && a.known; kind++) {
         struct rates r = control_rates(c, w, kind, config_split(c->config)->split_window_ms);
         a.known = r.known || w->room < SAMPLES; /* or the partition was idle until now */
@@ -80,7 +80,7 @@ static bool are_cold(const struct controller *c, const struct partition_info *lo
 static void note_pair(struct controller *c, const struct partition_info *lower)
 {
     const struct partition_info *upper = lower + 1;
-    struct watched *w = control_watched(c, lower->id);
+    struct partition_history *w = control_history(c, lower->id);
     if (w == NULL)
         return;
     if (w->above_epoch != upper->epoch || !are_cold(c, lower))
@@ -125,15 +125,15 @@ static bool replicas_are_there(const struct controller *c, const struct partitio
 
 static int64_t bytes_together(const struct controller *c, const struct partition_info *lower)
 {
-    return control_watched(c, lower->id)->load->bytes +
-           control_watched(c, lower[1].id)->load->bytes;
+    return control_history(c, lower->id)->load->bytes +
+           control_history(c, lower[1].id)->load->bytes;
 }
 
-/* Whether the pair has been cold for merge_cold_ms. Such a pair is cold at this look too, so both
- * are heard. */
+/* Whether the pair has been cold for merge_cold_ms. Such a pair is cold at this evaluation too, so
+ * both are heard. */
 static bool are_due(const struct controller *c, const struct partition_info *lower)
 {
-    const struct watched *w = control_watched(c, lower->id);
+    const struct partition_history *w = control_history(c, lower->id);
     return w != NULL &&
            !instant_before(c->now,
                            instant_add_ms(w->cold_since, config_merge(c->config)->merge_cold_ms)) &&
@@ -166,31 +166,31 @@ static bool shares_suffice(struct controller *c, const struct table *t,
 static int64_t fill_percent(const struct controller *c, const struct partition_info *lower,
                             const struct asked *a)
 {
-    int64_t most = 0;
+    int64_t max = 0;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t maximum = partition_cap_mcu(c->config, kind, lower->maximum_mcu[kind]);
         int64_t percent = (a->mcu[kind] * 100 + maximum - 1) / maximum;
-        most = percent > most ? percent : most;
+        max = percent > max ? percent : max;
     }
-    return most;
+    return max;
 }
 
 static void control_merge_pair(struct controller *c, const struct table *t,
                                const struct partition_info *lower, const struct asked *a)
 {
     const struct partition_info *upper = lower + 1;
-    struct duration cold = instant_since(c->now, control_watched(c, lower->id)->cold_since);
+    struct duration cold = instant_since(c->now, control_history(c, lower->id)->cold_since);
     struct decision d = {.table_id = t->id,
                          .partition = upper->id,
                          .epoch = upper->epoch,
                          .merge = MERGE_BEGIN,
                          .merge_with = lower->id,
                          .merge_with_epoch = lower->epoch};
-    control_tell(c, &d, EVENT_MERGE, t, upper->id,
-                 "partition %u is to take over its keys: both have been cold for %lld s; together "
-                 "they are asked for %lld %% of a partition's maximum and hold %lld bytes",
-                 lower->id, (long long)(cold.ns / NS_PER_S), (long long)fill_percent(c, lower, a),
-                 (long long)bytes_together(c, lower));
+    control_event(c, &d, EVENT_MERGE, t, upper->id,
+                  "partition %u is to take over its keys: both have been cold for %lld s; together "
+                  "they are asked for %lld %% of a partition's maximum and hold %lld bytes",
+                  lower->id, (long long)(cold.ns / NS_PER_S), (long long)fill_percent(c, lower, a),
+                  (long long)bytes_together(c, lower));
     control_figures(&d, "partitions", t->partition_count, t->partition_count - 1);
     control_decide(c, CATALOG_MERGE, &d);
 }
@@ -204,11 +204,11 @@ static bool merge_one(struct controller *c, const struct table *t)
             continue;
         const struct asked a = asked_together(c, lower);
         bool suffices = shares_suffice(c, t, lower, &a);
-        control_watched(c, lower->id)->merge_at =
+        control_history(c, lower->id)->merge_at =
             instant_add_ms(c->now, config_merge(c->config)->merge_backoff_ms);
         if (suffices)
             control_merge_pair(c, t, lower, &a);
-        return suffices; /* the next pair at the next look */
+        return suffices; /* the next pair at the next evaluation */
     }
     return false;
 }

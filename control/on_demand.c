@@ -1,10 +1,10 @@
 /* on_demand.c - prepares tables on demand for their peaks.
  *
  * Every on_demand_peak_ms a policy (setting demand_policy; weir's own: policy_peak.c) says what a
- * table's consumption has earned it: its new peak. The catalog is told (CATALOG_PEAK). Then the table's partitions are allocated the peak together,
- * and the table's warm throughput is twice the peak. control/split.c cuts partitions until the
- * table can serve that. If the nodes lack the capacity, an event says so and nothing changes: the
- * table may burst.
+ * table's consumption has earned it: its new peak. The catalog is told (CATALOG_PEAK). Then the
+ * table's partitions are allocated the peak together, and the table's warm throughput is twice the
+ * peak. control/split.c cuts partitions until the table can serve that. If the nodes lack the
+ * capacity, an event says so and nothing changes: the table may burst.
  *
  * Documented of DynamoDB: twice the previous peak is served at once, and peaks are kept. */
 #include "base/settings/tables.h"
@@ -13,9 +13,9 @@
 #include "include/weir/policy_demand.h"
 
 enum {
-    WINDOW_MS_MAX = 15000, /* as watch.c keeps samples */
-    TELL_PERCENT = 10,     /* an event needs a warm throughput higher by this */
-    TELL_AGAIN_MS = 600000 /* between events about too few nodes */
+    WINDOW_MS_MAX = 15000,   /* as load_history.c keeps samples */
+    REPORT_PERCENT = 10,     /* an event needs a warm throughput higher by this */
+    REPORT_AGAIN_MS = 600000 /* between events about too few nodes */
 };
 
 static bool on_demand_exceeds(int64_t units, int64_t before, int64_t percent)
@@ -48,7 +48,7 @@ static int64_t on_demand_units(const struct controller *c, const struct table *t
 {
     int64_t mcu = 0;
     for (uint32_t i = 0; i < t->partition_count; i++)
-        mcu += control_rates(c, control_watched(c, t->partitions[i].id), kind, ms).consumed_mcu;
+        mcu += control_rates(c, control_history(c, t->partitions[i].id), kind, ms).consumed_mcu;
     return (mcu + MCU_PER_UNIT - 1) / MCU_PER_UNIT;
 }
 
@@ -76,7 +76,7 @@ int64_t weir_peak_ready(const struct weir_peak *p, enum weir_policy_kind kind)
     return is_kind(kind) ? p->table->warm[kind] * MCU_PER_UNIT : 0;
 }
 
-static int64_t most_units(const struct controller *c, enum admit_kind kind)
+static int64_t units_max(const struct controller *c, enum admit_kind kind)
 {
     return kind == ADMIT_READ ? config_tables(c->config)->table_max_rcu
                               : config_tables(c->config)->table_max_wcu;
@@ -84,7 +84,7 @@ static int64_t most_units(const struct controller *c, enum admit_kind kind)
 
 int64_t weir_peak_maximum(const struct weir_peak *p, enum weir_policy_kind kind)
 {
-    return is_kind(kind) ? most_units(p->c, (enum admit_kind)kind) * MCU_PER_UNIT : 0;
+    return is_kind(kind) ? units_max(p->c, (enum admit_kind)kind) * MCU_PER_UNIT : 0;
 }
 
 /* ---- what comes of it ---- */
@@ -92,8 +92,8 @@ int64_t weir_peak_maximum(const struct weir_peak *p, enum weir_policy_kind kind)
 /* The warm throughput after such a peak. */
 static int64_t ready_for(const struct controller *c, int64_t peak, enum admit_kind kind)
 {
-    int64_t most = most_units(c, kind);
-    return 2 * peak < most ? 2 * peak : most;
+    int64_t max = units_max(c, kind);
+    return 2 * peak < max ? 2 * peak : max;
 }
 
 /* What the policy gives for `consumed` units, in units. False: nothing changes. */
@@ -108,41 +108,42 @@ static bool on_demand_earn(struct controller *c, const struct table *t,
     bool changes = policy->earn(&peak, mcu);
     control_call_end(c, policy, begun_ns);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && changes; kind++) {
-        int64_t most = most_units(c, kind);
-        most = (most > consumed[kind] ? most : consumed[kind]) * MCU_PER_UNIT;
+        int64_t max = units_max(c, kind);
+        max = (max > consumed[kind] ? max : consumed[kind]) * MCU_PER_UNIT;
         if (mcu[kind] < 0)
             fault = "lets a table earn less than nothing";
-        else if (mcu[kind] > most)
+        else if (mcu[kind] > max)
             fault = "lets a table earn more than any table may have";
         else
             earned[kind] = (mcu[kind] + MCU_PER_UNIT - 1) / MCU_PER_UNIT;
     }
     if (fault != NULL)
-        control_nonsense(c, policy, fault);
+        control_report_invalid(c, policy, fault);
     return changes && fault == NULL;
 }
 
-static void tell_full(struct controller *c, const struct table *t)
+static void report_full(struct controller *c, const struct table *t)
 {
     struct decision d = {0};
     if (instant_before(c->now, c->peaks_quiet_until))
         return;
-    c->peaks_quiet_until = instant_add_ms(c->now, TELL_AGAIN_MS);
-    control_tell(c, &d, EVENT_STUCK, t, 0,
-                 "the table is at a new peak, but its nodes are promised to others: add nodes, or "
-                 "capacity");
+    c->peaks_quiet_until = instant_add_ms(c->now, REPORT_AGAIN_MS);
+    control_event(c, &d, EVENT_STUCK, t, 0,
+                  "the table is at a new peak, but its nodes are promised to others: add nodes, or "
+                  "capacity");
     control_decide(c, CATALOG_EVENT, &d);
 }
 
-static void on_demand_tell(struct controller *c, const struct table *t, enum admit_kind kind,
-                           int64_t consumed, struct decision *d)
+static void on_demand_report(struct controller *c, const struct table *t, enum admit_kind kind,
+                             int64_t consumed, struct decision *d)
 {
     int64_t ready = ready_for(c, d->peak[kind], kind);
-    if (d->has_event || !on_demand_exceeds(ready, t->warm[kind], TELL_PERCENT))
+    if (d->has_event || !on_demand_exceeds(ready, t->warm[kind], REPORT_PERCENT))
         return;
-    control_tell(c, d, EVENT_PEAK, t, 0,
-                 "the table consumed %lld %s units a second, a new peak: it is made ready for %lld",
-                 (long long)consumed, control_kind_name(kind), (long long)ready);
+    control_event(
+        c, d, EVENT_PEAK, t, 0,
+        "the table consumed %lld %s units a second, a new peak: it is made ready for %lld",
+        (long long)consumed, control_kind_name(kind), (long long)ready);
     control_figures(d, kind == ADMIT_READ ? "read units/s at once" : "write units/s at once",
                     t->warm[kind], ready);
 }
@@ -157,12 +158,12 @@ static void on_demand_follow(struct controller *c, const struct table *t)
         return;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         promised[kind] = d.peak[kind] > t->promised[kind] ? d.peak[kind] : t->promised[kind];
-        on_demand_tell(c, t, kind, consumed[kind], &d);
+        on_demand_report(c, t, kind, consumed[kind], &d);
     }
     if (control_promise(c, t, promised, NULL))
         control_decide(c, CATALOG_PEAK, &d);
     else
-        tell_full(c, t);
+        report_full(c, t);
 }
 
 void control_on_demand(struct controller *c)

@@ -11,12 +11,12 @@
 #include "include/weir/policy_relocate.h"
 
 enum {
-    TELL_AGAIN_MS = 600000 /* between events about a missing target node */
+    REPORT_AGAIN_MS = 600000 /* between events about a missing target node */
 };
 
 static bool is_gone(const struct controller *c, uint32_t node)
 {
-    const struct watched_node *w = &c->nodes[node];
+    const struct node_history *w = &c->nodes[node];
     struct instant long_ago =
         instant_add_ms(w->silent_since, config_control(c->config)->node_silent_ms);
     return instant_before(w->silent_since, INSTANT_NEVER) && !instant_before(c->now, long_ago);
@@ -32,15 +32,15 @@ static uint32_t usable_nodes(const struct controller *c)
     return count;
 }
 
-static void tell_no_place(struct controller *c, const struct table *t,
-                          const struct partition_info *p, uint32_t node)
+static void report_no_place(struct controller *c, const struct table *t,
+                            const struct partition_info *p, uint32_t node)
 {
     struct decision d = {0};
-    struct watched_node *w = &c->nodes[node];
+    struct node_history *w = &c->nodes[node];
     if (instant_before(c->now, w->quiet_until) || !control_has_room(c))
         return;
-    w->quiet_until = instant_add_ms(c->now, TELL_AGAIN_MS);
-    control_tell(
+    w->quiet_until = instant_add_ms(c->now, REPORT_AGAIN_MS);
+    control_event(
         c, &d, EVENT_STUCK, t, p->id,
         "cannot move this replica off node %u: every other node lacks room or has a copy. Add "
         "a node",
@@ -73,18 +73,18 @@ static bool give_away(struct controller *c, const struct table *t, const struct 
     const struct control_replica replica = {p, from, WEIR_MOVE_LEAVE, p->rate_mcu};
     uint32_t to = control_find_node(c, &replica);
     if (to == 0) {
-        tell_no_place(c, t, p, from);
+        report_no_place(c, t, p, from);
         return false;
     }
     struct decision d = {0};
     int64_t silent_s = instant_since(c->now, c->nodes[from].silent_since).ns / NS_PER_S;
     if (gone != 0)
-        control_tell(c, &d, EVENT_REPLICA_REPLACED, t, p->id,
-                     "node %u has been silent for %lld s: node %u takes its place", from,
-                     (long long)silent_s, to);
+        control_event(c, &d, EVENT_REPLICA_REPLACED, t, p->id,
+                      "node %u has been silent for %lld s: node %u takes its place", from,
+                      (long long)silent_s, to);
     else
-        control_tell(c, &d, EVENT_REPLICA_MOVED, t, p->id, "node %u is drained: to node %u", from,
-                     to);
+        control_event(c, &d, EVENT_REPLICA_MOVED, t, p->id, "node %u is drained: to node %u", from,
+                      to);
     control_figures(&d, "node", from, to);
     control_move(c, t, p, from, to, &d);
     return true;
@@ -103,9 +103,9 @@ static bool fill_up(struct controller *c, const struct table *t, const struct pa
     if (to == 0)
         return false;
     struct decision d = {0};
-    control_tell(c, &d, EVENT_REPLICA_ADDED, t, p->id,
-                 "the partition has %u replicas of %lld: node %u gets one", p->member_count,
-                 (long long)config_replication(c->config)->replicas, to);
+    control_event(c, &d, EVENT_REPLICA_ADDED, t, p->id,
+                  "the partition has %u replicas of %lld: node %u gets one", p->member_count,
+                  (long long)config_replication(c->config)->replicas, to);
     control_figures(&d, "replicas", p->member_count, p->member_count + 1);
     control_move(c, t, p, 0, to, &d);
     return true;

@@ -1,4 +1,5 @@
-/* policy_limits.c - partitions at their limits are cut as their leaders advise: weir's own split_policy.
+/* policy_limits.c - partitions at their limits are cut as their leaders advise: weir's own
+ * split_policy.
  *
  * Reasons for a cut:
  *   - Consumption: the load is above split_percent of a partition maximum over split_window_ms. Or

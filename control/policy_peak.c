@@ -12,7 +12,7 @@
 
 extern const struct weir_demand_policy weir_demand_peak;
 
-static bool exceeds(int64_t mcu, int64_t before_mcu)
+static bool peak_exceeds(int64_t mcu, int64_t before_mcu)
 {
     return mcu / 1000 * 100 > before_mcu / 1000 * (100 + STEP_PERCENT);
 }
@@ -22,9 +22,9 @@ static bool peak_earn(const struct weir_peak *p, int64_t earned_mcu[2])
     bool higher = false;
     for (enum weir_policy_kind kind = WEIR_POLICY_READ; kind <= WEIR_POLICY_WRITE; kind++) {
         int64_t peak = weir_peak_consumed(p, kind, weir_peak_window_ns(p));
-        int64_t most = weir_peak_maximum(p, kind), ready = 2 * peak < most ? 2 * peak : most;
-        higher |= exceeds(ready, weir_peak_ready(p, kind));
-        higher |= exceeds(peak, weir_peak_promised(p, kind));
+        int64_t max = weir_peak_maximum(p, kind), ready = 2 * peak < max ? 2 * peak : max;
+        higher |= peak_exceeds(ready, weir_peak_ready(p, kind));
+        higher |= peak_exceeds(peak, weir_peak_promised(p, kind));
         earned_mcu[kind] = peak;
     }
     return higher;

@@ -1,4 +1,5 @@
-/* policy_proportional.c - adaptive capacity with a proportional control: weir's own adaptive_policy.
+/* policy_proportional.c - adaptive capacity with a proportional control: weir's own
+ * adaptive_policy.
  *
  * Source: DynamoDB, USENIX ATC 2022, section 4.2. Boost a throttled partition while its table is
  * below its limit, best effort, with a proportional control. Take boosts back when the table goes
@@ -12,13 +13,13 @@
  * Why allocations do not oscillate: the table's use is computed, not measured. Measured use would
  * reflect older allocations. The use is the sum, over the partitions, of the lesser of allocation
  * and demand. Demand does not depend on these decisions. So a change counts in full at the next
- * look, and one step ends at the limit. Within adaptive_margin_percent of the limit nothing
+ * evaluation, and one step ends at the limit. Within adaptive_margin_percent of the limit nothing
  * changes. Saved burst is not counted: a table may exceed its limit by burst. */
 #include <stddef.h>
 
 #include "include/weir/policy_adaptive.h"
 
-#define LEAST_RAISE_MCU 1000 /* a smaller rest of a boost is removed at once */
+#define MIN_RAISE_MCU 1000 /* a smaller rest of a boost is removed at once */
 
 extern const struct weir_adaptive_policy weir_adaptive_proportional;
 
@@ -72,7 +73,7 @@ static void proportional_decay(struct weir_rates *r)
             continue;
         state->decay_at_ns = now_ns + weir_rates_setting(r, WEIR_RATES_DECAY_NS);
         int64_t less = boost * weir_rates_setting(r, WEIR_RATES_DECAY_PERCENT) / 100;
-        if (boost - less < LEAST_RAISE_MCU)
+        if (boost - less < MIN_RAISE_MCU)
             less = boost;
         weir_rates_lower(r, i, rate - less, WEIR_RATES_UNUSED);
     }
@@ -87,18 +88,18 @@ static int64_t lack_of(const struct weir_rates *r, uint32_t i)
     const int64_t throttled_ns = weir_rates_throttled_ns(r, i);
     if (throttled_ns < 0 || throttled_ns < weir_rates_setting(r, WEIR_RATES_AFTER_NS))
         return 0;
-    int64_t rate = weir_rates_allocation(r, i), most = weir_rates_maximum(r) - rate;
+    int64_t rate = weir_rates_allocation(r, i), max = weir_rates_maximum(r) - rate;
     int64_t lack =
         (weir_rates_demand(r, i) - rate) * weir_rates_setting(r, WEIR_RATES_STEP_PERCENT) / 100;
-    lack = lack < LEAST_RAISE_MCU ? LEAST_RAISE_MCU : lack;
-    lack = lack < most ? lack : most;
+    lack = lack < MIN_RAISE_MCU ? MIN_RAISE_MCU : lack;
+    lack = lack < max ? lack : max;
     return lack > 0 ? lack : 0;
 }
 
 static void proportional_raise(struct weir_rates *r, int64_t uses_mcu)
 {
     int64_t left = weir_rates_limit(r) - uses_mcu, lacking = 0;
-    if (left < LEAST_RAISE_MCU || left <= margin_of(r))
+    if (left < MIN_RAISE_MCU || left <= margin_of(r))
         return;
     for (uint32_t i = 0; i < weir_rates_count(r); i++)
         lacking += lack_of(r, i);

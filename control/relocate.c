@@ -35,7 +35,7 @@ int64_t control_replica_cost(const struct controller *c, const struct partition_
 {
     bool carries =
         kind == ADMIT_READ ? partition_node(p, 0) == node : partition_member_on(p, node) != 0;
-    return carries ? control_rates(c, control_watched(c, p->id), kind, COST_WINDOW_MS).consumed_mcu
+    return carries ? control_rates(c, control_history(c, p->id), kind, COST_WINDOW_MS).consumed_mcu
                    : 0;
 }
 
@@ -147,7 +147,7 @@ uint32_t control_find_node(const struct controller *c, const struct control_repl
     if (index == WEIR_MOVE_NOWHERE)
         return 0;
     if (index >= m.count)
-        control_nonsense(c, policy, "chooses a node that is not offered");
+        control_report_invalid(c, policy, "chooses a node that is not offered");
     return weir_move_node(&m, index);
 }
 
@@ -164,6 +164,6 @@ int64_t control_rank(const struct controller *c, const struct control_replica *r
     int64_t rank = policy->rank(&m, (enum weir_policy_kind)kind);
     control_call_end(c, policy, begun_ns);
     if (rank < 0)
-        control_nonsense(c, policy, "ranks a replica below zero");
+        control_report_invalid(c, policy, "ranks a replica below zero");
     return rank;
 }

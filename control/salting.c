@@ -1,15 +1,16 @@
 /* salting.c - gives hot partition keys as many shards as they need.
  *
- * Leaders report their heaviest keys (engine/heat/heavy.h). A key that lies in shards is several keys
- * there: their rates are added up. Only reports of the present range of a partition count, and no old
- * ones. So a shard that goes to another partition counts once: heat does not go with it.
+ * Leaders report their heaviest keys (engine/heat/heavy.h). A key that lies in shards is several
+ * keys there: their rates are added up. Only reports of the present range of a partition count,
+ * and no old ones. So a shard that goes to another partition counts once: heat does not go with
+ * it.
  *
- * A key gets N = ceil(units per second / salting_shard_units) shards, at once. Of the units GROW_PERCENT are
- * left out: so much may be chance. The number never falls here. All who ask count, also those who were refused: so N
- * is never above what the table may be asked for.
+ * A key gets N = ceil(units per second / salting_shard_units) shards, at once. Of the units
+ * GROW_PERCENT are left out: so much may be chance. The number never falls here. All who ask
+ * count, also those who were refused: so N is never above what the table may be asked for.
  *
- * A counter begins with salting_counter_shards when its partition refuses requests, and doubles while
- * its cells are at their limits. */
+ * A counter begins with salting_counter_shards when its partition refuses requests, and doubles
+ * while its cells are at their limits. */
 #include <stdlib.h>
 
 #include "base/settings/adaptive.h"
@@ -20,12 +21,12 @@
 #include "engine/catalog/key_text.h"
 
 enum {
-    KEYS_MAX = 512,   /* looked at in one look: the first that reports name */
+    KEYS_MAX = 512,   /* looked at in one evaluation: the first that reports name */
     GROW_PERCENT = 2, /* what is measured may be wrong by this */
-    GROWTHS_MAX = 8,  /* of one look: other decisions need room too */
+    GROWTHS_MAX = 8,  /* of one evaluation: other decisions need room too */
     REPORTS_KEPT = 4, /* a report holds for so many intervals */
     CALM_MS = 10000,  /* from one doubling of a counter to the next: by then the load is spread */
-    TELL_AGAIN_MS = 600000 /* that a bound holds up the growth */
+    REPORT_AGAIN_MS = 600000 /* that a bound holds up the growth */
 };
 
 /* A key, and what is asked for it. */
@@ -88,7 +89,7 @@ static void salting_add(struct controller *c, struct hot_keys *all, const struct
     if (t == NULL || t->index_of != 0 || table_salting_wish(t, &fixed) == SALTING_OFF ||
         !salting_holds(c, t, l))
         return;
-    const struct rates r = control_rates(c, control_watched(c, l->partition), ADMIT_WRITE,
+    const struct rates r = control_rates(c, control_history(c, l->partition), ADMIT_WRITE,
                                          config_adaptive(c->config)->adaptive_calm_ms);
     for (uint32_t i = 0; i < l->heavy_count; i++) {
         if (shard_of(l->heavy[i].key) == UINT64_MAX)
@@ -128,7 +129,7 @@ static bool are_too_few(const struct controller *c, const struct hot_key *k, uin
     return k->mcu > enough + enough * GROW_PERCENT / 100;
 }
 
-static uint32_t most_shards(const struct controller *c, const struct table *t)
+static uint32_t shards_max(const struct controller *c, const struct table *t)
 {
     return control_shards_for(salting_table_units(c, t) * MCU_PER_UNIT,
                               config_salting(c->config)->salting_shard_units);
@@ -148,7 +149,7 @@ static uint32_t salting_wanted(const struct controller *c, const struct hot_key 
 {
     uint32_t fixed;
     const enum salting_wish wish = table_salting_wish(k->table, &fixed);
-    const uint32_t most = most_shards(c, k->table);
+    const uint32_t max = shards_max(c, k->table);
     if (wish == SALTING_COUNTER)
         return counter_shards(c, k, shards);
     if (!are_too_few(c, k, shards))
@@ -158,7 +159,7 @@ static uint32_t salting_wanted(const struct controller *c, const struct hot_key 
     const int64_t surely = k->mcu / (100 + GROW_PERCENT) * 100;
     const uint32_t wanted =
         control_shards_for(surely, config_salting(c->config)->salting_shard_units);
-    return wanted < most ? wanted : most;
+    return wanted < max ? wanted : max;
 }
 
 /* ---- what was done lately ---- */
@@ -212,10 +213,10 @@ static void salting_tell_full(struct controller *c, const struct hot_key *k, con
     struct decision d = {0};
     if (salting_noted(c, k->table->id, 0) != NULL)
         return;
-    salting_note(c, k->table->id, 0, TELL_AGAIN_MS);
-    control_tell(c, &d, EVENT_SALTING_FULL, k->table, 0,
-                 "%s is asked for %lld write units a second, and gets no more shards: %s", text,
-                 (long long)(k->mcu / MCU_PER_UNIT), bound);
+    salting_note(c, k->table->id, 0, REPORT_AGAIN_MS);
+    control_event(c, &d, EVENT_SALTING_FULL, k->table, 0,
+                  "%s is asked for %lld write units a second, and gets no more shards: %s", text,
+                  (long long)(k->mcu / MCU_PER_UNIT), bound);
     control_decide(c, CATALOG_EVENT, &d);
 }
 
@@ -231,13 +232,13 @@ static void salting_grow(struct controller *c, const struct hot_key *k, const ch
                                   .version = s != NULL ? s->version : 0,
                                   .shards = wanted,
                                   .counter = wish == SALTING_COUNTER}};
-    control_tell(c, &d, s == NULL ? EVENT_KEY_SALTED : EVENT_KEY_GROWN, k->table, 0,
-                 "%s is asked for %lld write units a second: %s%u shards", text,
-                 (long long)(k->mcu / MCU_PER_UNIT),
-                 wish == SALTING_COUNTER ? "its additions go to "
-                 : wish == SALTING_FIXED ? "as the table's tag says, its items go to "
-                                         : "its items go to ",
-                 wanted);
+    control_event(c, &d, s == NULL ? EVENT_KEY_SALTED : EVENT_KEY_GROWN, k->table, 0,
+                  "%s is asked for %lld write units a second: %s%u shards", text,
+                  (long long)(k->mcu / MCU_PER_UNIT),
+                  wish == SALTING_COUNTER ? "its additions go to "
+                  : wish == SALTING_FIXED ? "as the table's tag says, its items go to "
+                                          : "its items go to ",
+                  wanted);
     control_figures(&d, "shards", shards, wanted);
     control_decide(c, CATALOG_SALT, &d);
     if (wish == SALTING_COUNTER)
@@ -259,7 +260,7 @@ static bool salting_may_grow(struct controller *c, const struct hot_key *k,
                          (s->before_count == 0 || s->before[0] < s->shards));
 }
 
-static void salting_look_at(struct controller *c, const struct hot_key *k)
+static void salting_check(struct controller *c, const struct hot_key *k)
 {
     const struct salted_key *s = salting_find(k->table->salted, k->key);
     const uint32_t shards = s != NULL ? s->shards : 1;
@@ -287,5 +288,5 @@ void control_salting(struct controller *c)
         salting_add(c, &all, l);
     qsort(all.keys, all.count, sizeof *all.keys, salting_by_heat);
     for (uint32_t i = 0; i < all.count && control_has_room(c) && c->request_count < room; i++)
-        salting_look_at(c, &all.keys[i]);
+        salting_check(c, &all.keys[i]);
 }

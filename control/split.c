@@ -3,15 +3,15 @@
  *   watching -> ADVICE: its leader is asked where to cut -> CUT: the catalog is asked for the
  *   split -> TELL: the event -> watching
  *
- * A policy (setting split_policy; weir's own: policy_limits.c) says which partition is cut, at which
- * of the points that its leader offers, or into how many equal pieces (cut.c). If the leader advises
- * against a cut, an event gives the reason and a remedy.
+ * A policy (setting split_policy; weir's own: policy_limits.c) says which partition is cut, at
+ * which of the points that its leader offers, or into how many equal pieces (split_policy.c). If
+ * the leader advises against a cut, an event gives the reason and a remedy.
  *
  * Here is one more reason for a split, warm throughput (table.warm): if a table has too few
  * partitions, the partition with the most hashes is cut evenly.
  *
  * PIECE-1  Measurements from before a piece's birth are no reason to cut it. Its windows begin with
- * its first report (watch.c), its leader's heat and excess with the split.
+ * its first report (load_history.c), its leader's heat and excess with the split.
  *
  * Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */
 #include "base/settings/split.h"
@@ -35,7 +35,7 @@ static struct split_job *find_job(struct controller *c, uint32_t partition)
 /* Ends the job. The partition rests for so long. */
 static void control_split_end(struct controller *c, struct split_job *j, int64_t ms)
 {
-    struct watched *w = control_watched(c, j->partition);
+    struct partition_history *w = control_history(c, j->partition);
     j->step = SPLIT_FREE;
     if (w != NULL)
         w->split_at = instant_add_ms(c->now, ms);
@@ -54,10 +54,10 @@ bool control_split_is_limited(const struct controller *c)
 static bool needs_split(struct controller *c, const struct table *t, const struct partition_info *p,
                         struct split_job *j)
 {
-    const struct watched *w = control_watched(c, p->id);
+    const struct partition_history *w = control_history(c, p->id);
     if (w == NULL || w->epoch != p->epoch || instant_before(c->now, w->split_at))
         return false;
-    return control_cut_wish(c, t, p, j);
+    return control_split_wish(c, t, p, j);
 }
 
 /* `wanted`: the count of partitions that the table should have; 0: the partition itself needs the
@@ -77,7 +77,7 @@ static void control_split_begin(struct controller *c, const struct table *t,
         job.what = j->what;
         buffer_clear(&job.what);
         *j = job;
-        j->step = j->wanted == 0 && !j->evenly ? SPLIT_ADVICE : SPLIT_CUT;
+        j->step = j->wanted == 0 && !j->evenly ? SPLIT_ADVICE : SPLIT_SENT;
         return;
     }
 }
@@ -110,7 +110,7 @@ static void split_send(struct controller *c, struct split_job *j, struct table_s
     split->partition = j->partition;
     split->epoch = j->epoch;
     j->cut_count = split->cut_count;
-    j->step = SPLIT_CUT;
+    j->step = SPLIT_SENT;
     table_split_encode(&body, split);
     control_split_ask(c, j, c->view->self, REQUEST_TABLE_SPLIT)->cut.split =
         arena_copy(&c->arena, buffer_slice(&body));
@@ -148,9 +148,9 @@ static void split_keep(struct controller *c, const struct table *t, struct split
         return;
     }
     if (advice->verdict == SPLIT_ADVISED)
-        control_split_tell(c, t, j, EVENT_SPLIT_REFUSED, "not split: split_policy keeps it whole");
+        control_split_event(c, t, j, EVENT_SPLIT_REFUSED, "not split: split_policy keeps it whole");
     else
-        control_split_tell_refusal(c, t, j, advice);
+        control_split_refusal_event(c, t, j, advice);
     control_split_end(c, j, config_split(c->config)->split_backoff_ms);
 }
 
@@ -161,20 +161,20 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
     struct table_split split = {0};
     bool valid =
         j->code == REPLY_OK && split_advice_decode(buffer_slice(&j->answer), &advice) == STATUS_OK;
-    switch (valid ? control_cut_choose(c, t, j, &advice) : CUT_NONSENSE) {
-    case CUT_NONSENSE:
+    switch (valid ? control_split_choose(c, t, j, &advice) : SPLIT_CHOICE_INVALID) {
+    case SPLIT_CHOICE_INVALID:
         control_split_end(c, j, config_split(c->config)->split_retry_ms);
         break;
-    case CUT_WHOLE:
+    case SPLIT_CHOICE_NONE:
         split_keep(c, t, j, &advice);
         break;
-    case CUT_EVENLY:
+    case SPLIT_CHOICE_EVENLY:
         if (t->partition_count < control_partitions_wanted(c, t))
             j->wanted = control_partitions_wanted(c, t);
-        j->step = SPLIT_CUT;
+        j->step = SPLIT_SENT;
         j->id = 0;
         break;
-    case CUT_POINTS:
+    case SPLIT_CHOICE_POINTS:
         split.cut_count = advice.cut_count;
         memcpy(split.cuts, advice.cuts, sizeof split.cuts);
         memcpy(split.share_ppm, advice.share_ppm, sizeof split.share_ppm);
@@ -191,9 +191,9 @@ static void take_split(struct controller *c, const struct table *t, struct split
     buffer_append_slice(&what, buffer_slice(&j->what));
     buffer_append_u8(&what, 0);
     if (j->code == REPLY_OK && j->refused)
-        control_vain_cut(c, t->id, j->kind);
+        control_split_hold_note(c, t->id, j->kind);
     if (j->code == REPLY_OK)
-        control_split_tell(c, t, j, EVENT_SPLIT, (const char *)what.data);
+        control_split_event(c, t, j, EVENT_SPLIT, (const char *)what.data);
     else
         control_split_end(c, j, config_split(c->config)->split_retry_ms);
     buffer_deinit(&what);
@@ -204,12 +204,12 @@ static void take_split(struct controller *c, const struct table *t, struct split
 static void split_evenly(struct controller *c, const struct table *t,
                          const struct partition_info *p, struct split_job *j)
 {
-    const uint32_t pieces = control_cut_pieces(c, t, j);
+    const uint32_t pieces = control_split_pieces(c, t, j);
     if (pieces == 0) {
         control_split_end(c, j, config_split(c->config)->split_retry_ms);
     } else if (!cut_evenly(c, p, j, pieces)) {
-        control_split_tell(c, t, j, EVENT_SPLIT_REFUSED,
-                           "not split: all of it lies under one hash");
+        control_split_event(c, t, j, EVENT_SPLIT_REFUSED,
+                            "not split: all of it lies under one hash");
         control_split_end(c, j, config_split(c->config)->split_backoff_ms);
     }
 }
@@ -264,17 +264,17 @@ static const struct partition_info *control_split_widest(const struct controller
                                                          const struct table *t)
 {
     const struct partition_info *best = NULL;
-    uint64_t most = 0;
+    uint64_t max = 0;
     for (uint32_t i = 0; i < t->partition_count; i++) {
         const struct partition_info *p = &t->partitions[i];
-        const struct watched *w = control_watched(c, p->id);
+        const struct partition_history *w = control_history(c, p->id);
         uint64_t span =
             storage_key_bound_hash(p->hi, UINT64_MAX) - storage_key_bound_hash(p->lo, 0);
         if (w == NULL || instant_before(c->now, w->split_at) || p->leaving != 0 ||
-            table_partition_is_changing(t, p) || span <= most)
+            table_partition_is_changing(t, p) || span <= max)
             continue;
         best = p;
-        most = span;
+        max = span;
     }
     return best;
 }

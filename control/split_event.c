@@ -6,7 +6,7 @@
 #include "engine/item/storage_key.h"
 
 enum {
-    CUTS_TOLD = 3 /* more are not listed: the text of an event is bounded */
+    SPLITS_NAMED = 3 /* more are not listed: the text of an event is bounded */
 };
 
 static void split_event_describe(const struct split_job *j, char text[200])
@@ -23,13 +23,13 @@ static void split_event_describe(const struct split_job *j, char text[200])
                  (long long)(j->rate_mcu / MCU_PER_UNIT), control_kind_name(j->kind));
 }
 
-void control_split_tell(struct controller *c, const struct table *t, const struct split_job *j,
-                        enum event_kind kind, const char *what)
+void control_split_event(struct controller *c, const struct table *t, const struct split_job *j,
+                         enum event_kind kind, const char *what)
 {
     struct decision d = {0};
     char why[200];
     split_event_describe(j, why);
-    control_tell(c, &d, kind, t, j->partition, "%s; %s", why, what);
+    control_event(c, &d, kind, t, j->partition, "%s; %s", why, what);
     control_figures(&d, "partitions", t->partition_count - (kind == EVENT_SPLIT ? j->cut_count : 0),
                     t->partition_count);
     control_decide(c, CATALOG_EVENT, &d);
@@ -77,8 +77,8 @@ static bool salting_helps(const struct table *t, enum split_verdict v)
     }
 }
 
-void control_split_tell_refusal(struct controller *c, const struct table *t,
-                                const struct split_job *j, const struct split_advice *a)
+void control_split_refusal_event(struct controller *c, const struct table *t,
+                                 const struct split_job *j, const struct split_advice *a)
 {
     struct refusal r = split_event_explain(j->for_size, a->verdict);
     struct buffer what = {0};
@@ -95,7 +95,7 @@ void control_split_tell_refusal(struct controller *c, const struct table *t,
     if (r.advice != NULL)
         buffer_append_format(&what, ". %s", r.advice);
     buffer_append_u8(&what, 0);
-    control_split_tell(c, t, j, EVENT_SPLIT_REFUSED, (const char *)what.data);
+    control_split_event(c, t, j, EVENT_SPLIT_REFUSED, (const char *)what.data);
     buffer_deinit(&what);
 }
 
@@ -134,9 +134,9 @@ static const char *split_event_joint(uint32_t i, uint32_t last)
 
 static void append_cuts(struct buffer *out, const struct table *t, const struct split_advice *a)
 {
-    uint32_t told = a->cut_count < CUTS_TOLD ? a->cut_count : CUTS_TOLD;
+    uint32_t named = a->cut_count < SPLITS_NAMED ? a->cut_count : SPLITS_NAMED;
     buffer_append_text(out, "; cut at ");
-    for (uint32_t i = 0; i < told; i++) {
+    for (uint32_t i = 0; i < named; i++) {
         bool ends = ends_key(a, a->cuts[i]), begins = i > 0 && slice_equal(a->cuts[i - 1], a->key);
         buffer_append_text(out, split_event_joint(i, a->cut_count - 1));
         if (ends)
@@ -144,8 +144,8 @@ static void append_cuts(struct buffer *out, const struct table *t, const struct 
         if (!ends || !begins)
             append_cut(out, t, ends ? a->key : a->cuts[i]);
     }
-    if (told < a->cut_count)
-        buffer_append_format(out, " and %u more", a->cut_count - told);
+    if (named < a->cut_count)
+        buffer_append_format(out, " and %u more", a->cut_count - named);
 }
 
 static void append_shares(struct buffer *out, const struct split_job *j,

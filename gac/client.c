@@ -8,9 +8,9 @@
 #include "base/id_map.h"
 #include "base/policies.h"
 #include "base/settings/gac.h"
+#include "gac/grant_policy.h"
 #include "gac/lease.h"
 #include "gac/ring.h"
-#include "gac/vend.h"
 #include "include/weir/policy_table.h"
 
 enum {
@@ -21,9 +21,9 @@ enum {
 };
 
 enum server_state {
-    SERVER_UNKNOWN, /* not reached yet: may vend to others */
-    SERVER_GONE,    /* vends nothing to anyone */
-    SERVER_SILENT,  /* may vend to others */
+    SERVER_UNKNOWN, /* not reached yet: may grant to others */
+    SERVER_GONE,    /* grants nothing to anyone */
+    SERVER_SILENT,  /* may grant to others */
     SERVER_UP
 };
 
@@ -32,7 +32,7 @@ struct server {
     bool linked;
     bool owed_frame;  /* a sign of life */
     uint32_t routers; /* as the server last reported */
-    struct instant heard_at;
+    struct instant received_at;
     struct instant sent_at;
     struct instant silent_at;
 };
@@ -47,12 +47,12 @@ struct gac_client {
     uint64_t changes;
     uint64_t epochs; /* of all leases: a forgotten lease never repeats an epoch */
     uint32_t routers;
-    uint32_t asking;      /* leases with an ask to send */
+    uint32_t asking;      /* leases with a grant request to send */
     struct id_map leases; /* owns them; by gac_key_number */
     size_t lease_capacity;
     struct lease **active; /* owns; leases that hold, wait or will ask; room for lease_capacity */
     uint32_t active_count;
-    struct instant look_at;
+    struct instant check_at;
     struct instant fills_at; /* the first reserve that a request waits for has filled */
     struct buffer frame;
 };
@@ -82,7 +82,7 @@ struct gac_client *gac_client_create(const struct gac_client_options *options)
 
 static void gac_client_free(struct lease *l)
 {
-    free(l->line);
+    free(l->waiting_line);
     free(l);
 }
 
@@ -155,15 +155,15 @@ static int64_t reserve_rate(const struct gac_client *c, struct instant now, stru
         return rate / c->routers;
     if (own >= 0)
         return own < rate ? own : rate;
-    policies_nonsense(c->options.config->policies, policy, "reserves less than nothing");
+    policies_report_invalid(c->options.config->policies, policy, "reserves less than nothing");
     return rate / c->routers;
 }
 
 /* What may be saved up at this rate. */
 static int64_t bank_of(const struct gac_client *c, int64_t rate)
 {
-    __int128 most = (__int128)rate * config_gac(c->options.config)->gac_bank_ms / 1000;
-    return most < INT64_MAX / 16 ? (int64_t)most : INT64_MAX / 16;
+    __int128 max = (__int128)rate * config_gac(c->options.config)->gac_bank_ms / 1000;
+    return max < INT64_MAX / 16 ? (int64_t)max : INT64_MAX / 16;
 }
 
 static void refill_reserve(const struct gac_client *c, struct instant now, struct lease *l)
@@ -197,9 +197,9 @@ static void gac_client_begin_epoch(struct gac_client *c, struct instant now, str
     l->owner = owner;
     l->epoch = ++c->epochs;
     l->number = 0;
-    l->spent = l->told = 0;
-    if (owner != 0 && (l->told_at & UINT64_C(1) << (owner - 1)) != 0) {
-        l->told = INT64_MAX;
+    l->spent = l->counted = 0;
+    if (owner != 0 && (l->notified & UINT64_C(1) << (owner - 1)) != 0) {
+        l->counted = INT64_MAX;
         gac_client_activate(c, l);
     }
     l->awaiting = false;
@@ -222,7 +222,7 @@ static struct lease *lease_of(struct gac_client *c, struct instant now,
     l->slot_at = l->taken_at = now;
     l->lifetime = gac_client_lifetime(c);
     l->round_trip = duration_ms(1);
-    l->others = GAC_NOT_TOLD;
+    l->others = GAC_UNKNOWN;
     token_bucket_init(&l->reserve, 0, 0, INT64_MAX / 4, 0, now);
     gac_client_begin_epoch(c, now, l, ring_owner(&c->ring, limit->key, c->alive));
     id_map_add(&c->leases, gac_key_number(limit->key), l);
@@ -277,18 +277,18 @@ static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, s
 static enum gac_verdict take_alone(struct gac_client *c, struct instant now, struct lease *l,
                                    int64_t cost, struct duration *wait)
 {
-    const int64_t most_ns = config_gac(c->options.config)->gac_wait_ms * NS_PER_MS;
+    const int64_t ns_max = config_gac(c->options.config)->gac_wait_ms * NS_PER_MS;
     const enum gac_verdict verdict = take_reserve(c, now, l, cost, wait);
     l->unfilled &= verdict != GAC_TAKEN;
-    if (!l->unfilled || wait->ns > most_ns)
+    if (!l->unfilled || wait->ns > ns_max)
         return verdict;
     l->refused--;
     c->fills_at = instant_earlier(c->fills_at, instant_add(now, *wait));
     return GAC_WAIT;
 }
 
-/* When the request is let in at the latest, if no other comes. What it costs above the promise comes at
- * the rate of the limit. */
+/* When the request is let in at the latest, if no other comes. What it costs above the promise
+ * comes at the rate of the limit. */
 static struct instant promised_at(const struct lease *l, int64_t cost)
 {
     return instant_add(l->promised_at, gac_promise_more(cost - l->promised, l->limit.rate));
@@ -340,12 +340,12 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
         return take_reserve(c, now, l, cost, wait);
     }
     bool lives = instant_before(now, l->expires_at);
-    /* Where the whole cost is needed, the server grants what the dearest request needs, and owes the
-     * rest. */
+    /* Where the whole cost is needed, the server grants what the dearest request needs, and owes
+     * the rest. */
     int64_t enough = cost;
-    int64_t most = bank_of(c, l->limit.rate); /* the most tokens that can ever be held */
-    if (!policy_says(c, &l->limit, WEIR_TABLE_WHOLE_COST) && cost > l->tokens && cost > most)
-        enough = most;
+    int64_t max = bank_of(c, l->limit.rate); /* the most tokens that can ever be held */
+    if (!policy_says(c, &l->limit, WEIR_TABLE_WHOLE_COST) && cost > l->tokens && cost > max)
+        enough = max;
     if (!lives || l->tokens < enough || l->tokens <= 0)
         return take_short(c, now, l, cost, was_idle, wait);
     l->tokens -= cost;
@@ -359,14 +359,14 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
 /* What the clients of this router get of the limit, measured over a second or more. */
 static int64_t gac_client_gets(const struct gac_client *c, struct instant now, struct lease *l)
 {
-    const int64_t ns = instant_since(now, l->measured_at).ns, least = l->limit.rate / c->routers;
+    const int64_t ns = instant_since(now, l->measured_at).ns, min = l->limit.rate / c->routers;
     if (ns >= NS_PER_S) {
         const __int128 rate = (__int128)(l->taken - l->measured) * NS_PER_S / ns;
         l->gets = rate < l->limit.rate ? (int64_t)rate : l->limit.rate;
         l->measured = l->taken;
         l->measured_at = now;
     }
-    return l->gets > least ? l->gets : least;
+    return l->gets > min ? l->gets : min;
 }
 
 struct duration gac_client_place(struct gac_client *c, struct instant now, struct gac_key key,
@@ -375,14 +375,14 @@ struct duration gac_client_place(struct gac_client *c, struct instant now, struc
     struct lease *l = find_lease(c, key);
     if (l == NULL)
         return wait;
-    if (l->line == NULL)
-        l->line = must_calloc(1, sizeof *l->line);
-    return line_wait(l->line, now, request, wait,
-                     gac_promise_more(cost, gac_client_gets(c, now, l)));
+    if (l->waiting_line == NULL)
+        l->waiting_line = must_calloc(1, sizeof *l->waiting_line);
+    return waiting_line_wait(l->waiting_line, now, request, wait,
+                             gac_promise_more(cost, gac_client_gets(c, now, l)));
 }
 
-void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit,
-                     bool created)
+void gac_client_notify(struct gac_client *c, struct instant now, const struct gac_limit *limit,
+                       bool created)
 {
     if (!policy_says(c, limit, WEIR_TABLE_ASKS) || c->options.servers == 0)
         return;
@@ -390,7 +390,7 @@ void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_
     if (limit->version >= l->limit.version)
         l->limit = *limit;
     l->created = created;
-    l->untold = true;
+    l->unsent = true;
     gac_client_activate(c, l);
     ask_soon(c, now, l);
 }
@@ -440,7 +440,7 @@ static bool gac_client_counts(const struct gac_client *c, struct instant now,
 }
 
 /* Updates which servers count as alive, and the owners of all leases. */
-static void look_around(struct gac_client *c, struct instant now)
+static void client_check_servers(struct gac_client *c, struct instant now)
 {
     uint64_t alive = 0;
     uint32_t routers = 0;
@@ -494,7 +494,7 @@ void gac_client_down(struct gac_client *c, struct instant now, uint32_t server, 
         v->state = SERVER_GONE;
     else
         fall_silent(v, now);
-    look_around(c, now);
+    client_check_servers(c, now);
 }
 
 static void gac_client_take_times(struct lease *l, struct instant now, const struct gac_answer *a)
@@ -516,17 +516,17 @@ static void gac_client_take_answer(struct gac_client *c, struct instant now,
         return;
     l->awaiting = false;
     l->created = false;
-    l->untold &= a->version < l->limit.version;
+    l->unsent &= a->version < l->limit.version;
     if (a->version > l->newest)
         l->newest = a->version;
     l->unanswered = 0;
     l->round_trip.ns += (instant_since(now, l->sent_at).ns - l->round_trip.ns) / 8;
     l->tokens += a->granted;
     l->left = l->tokens;
-    l->told += a->granted;
+    l->counted += a->granted;
     gac_client_take_times(l, now, a);
     l->denied = a->granted == 0 ? l->asked_need : 0;
-    if (a->others != GAC_NOT_TOLD)
+    if (a->others != GAC_UNKNOWN)
         l->others = a->others;
     c->changes++;
 }
@@ -547,9 +547,9 @@ enum status gac_client_receive(struct gac_client *c, struct instant now, uint32_
     }
     struct server *v = &c->servers[server];
     v->state = SERVER_UP;
-    v->heard_at = now;
+    v->received_at = now;
     v->routers = answers.routers;
-    look_around(c, now);
+    client_check_servers(c, now);
     for (uint32_t i = 0; i < answers.count; i++) {
         must(gac_answer_decode(&all, &answer) == STATUS_OK);
         gac_client_take_answer(c, now, &answer);
@@ -559,17 +559,17 @@ enum status gac_client_receive(struct gac_client *c, struct instant now, uint32_
 
 /* ---- time ---- */
 
-static void look_at_server(struct gac_client *c, struct instant now, struct server *v)
+static void server_check(struct gac_client *c, struct instant now, struct server *v)
 {
     const struct duration half = {gac_client_lifetime(c).ns / 2};
     const struct duration sign = {gac_client_lifetime(c).ns / SIGNS_OF_LIFE};
-    if (!instant_before(now, instant_add(v->heard_at, half)))
+    if (!instant_before(now, instant_add(v->received_at, half)))
         fall_silent(v, now);
     if (v->linked && !instant_before(now, instant_add(v->sent_at, sign)))
         v->owed_frame = true;
 }
 
-/* Each unanswered ask doubles the wait: a slow server is heard in the end. */
+/* Each unanswered grant request doubles the wait: a slow server is heard in the end. */
 static struct duration gac_client_patience(const struct gac_client *c, const struct lease *l)
 {
     const struct duration half = {gac_client_lifetime(c).ns / 2};
@@ -580,21 +580,21 @@ static struct duration gac_client_patience(const struct gac_client *c, const str
 }
 
 /* Returns unwanted tokens at once, and drops expired ones. */
-static void look_at_lease(struct gac_client *c, struct instant now, struct lease *l)
+static void lease_check(struct gac_client *c, struct instant now, struct lease *l)
 {
     if (l->awaiting && !instant_before(now, instant_add(l->sent_at, gac_client_patience(c, l)))) {
         l->awaiting = false;
         l->unanswered++;
         ask_now(c, l, l->reports);
     }
-    if (l->untold)
+    if (l->unsent)
         ask_soon(c, now, l);
     bool expired = !instant_before(now, l->expires_at);
     if (!expired && !is_idle(l, now))
         return;
     bool holds = l->tokens > 0;
     l->tokens = holds ? 0 : l->tokens;
-    if (holds || l->told > l->pending)
+    if (holds || l->counted > l->pending)
         ask_now(c, l, instant_before(now, l->ask_at));
 }
 
@@ -604,15 +604,15 @@ void gac_client_tick(struct gac_client *c, struct instant now)
         c->fills_at = INSTANT_NEVER;
         c->changes++;
     }
-    if (c->options.servers == 0 || instant_before(now, c->look_at))
+    if (c->options.servers == 0 || instant_before(now, c->check_at))
         return;
     for (uint32_t s = 1; s <= c->options.servers; s++)
-        look_at_server(c, now, &c->servers[s]);
-    look_around(c, now);
+        server_check(c, now, &c->servers[s]);
+    client_check_servers(c, now);
     for (uint32_t i = c->active_count; i > 0; i--) {
         struct lease *l = c->active[i - 1];
-        look_at_lease(c, now, l);
-        if (l->tokens > 0 || l->told > 0 || l->asking || l->awaiting || l->untold)
+        lease_check(c, now, l);
+        if (l->tokens > 0 || l->counted > 0 || l->asking || l->awaiting || l->unsent)
             continue;
         l->active = false;
         c->active[i - 1] = c->active[--c->active_count];
@@ -620,12 +620,12 @@ void gac_client_tick(struct gac_client *c, struct instant now)
     int64_t span = c->active_count > 0
                        ? config_gac(c->options.config)->gac_timeout_ms * NS_PER_MS / 2
                        : gac_client_lifetime(c).ns / SIGNS_OF_LIFE;
-    c->look_at = instant_add(now, (struct duration){span});
+    c->check_at = instant_add(now, (struct duration){span});
 }
 
 struct instant gac_client_deadline(const struct gac_client *c)
 {
-    return c->options.servers == 0 ? INSTANT_NEVER : instant_earlier(c->look_at, c->fills_at);
+    return c->options.servers == 0 ? INSTANT_NEVER : instant_earlier(c->check_at, c->fills_at);
 }
 
 /* ---- asking ---- */
@@ -634,28 +634,28 @@ static void append_ask(struct gac_client *c, struct instant now, struct lease *l
 {
     l->number++;
     l->asks++;
-    l->told_at |= UINT64_C(1) << (l->owner - 1);
+    l->notified |= UINT64_C(1) << (l->owner - 1);
     l->asking = false;
     l->awaiting = true;
     l->sent_at = now;
-    struct gac_ask ask = {.key = l->limit.key,
-                          .policy = l->limit.policy,
-                          .created = l->created,
-                          .reports = l->reports,
-                          .epoch = l->epoch,
-                          .number = l->number,
-                          .version = l->limit.version,
-                          .rate = l->limit.rate,
-                          .spent = l->spent,
-                          .pending = l->pending,
-                          .held = l->tokens,
-                          .demand = is_idle(l, now) ? 0 : lease_demand(l, now),
-                          .need = is_idle(l, now) ? 0 : l->need,
-                          .cost = l->cost};
-    l->asked_need = ask.need;
-    l->told = l->tokens + l->pending;
+    struct gac_request request = {.key = l->limit.key,
+                                  .policy = l->limit.policy,
+                                  .created = l->created,
+                                  .reports = l->reports,
+                                  .epoch = l->epoch,
+                                  .number = l->number,
+                                  .version = l->limit.version,
+                                  .rate = l->limit.rate,
+                                  .spent = l->spent,
+                                  .pending = l->pending,
+                                  .held = l->tokens,
+                                  .demand = is_idle(l, now) ? 0 : lease_demand(l, now),
+                                  .need = is_idle(l, now) ? 0 : l->need,
+                                  .cost = l->cost};
+    l->asked_need = request.need;
+    l->counted = l->tokens + l->pending;
     l->need = 0;
-    gac_ask_encode(&c->frame, &ask);
+    gac_request_encode(&c->frame, &request);
 }
 
 static bool asks_of(struct gac_client *c, struct instant now, uint32_t server)
@@ -669,7 +669,7 @@ static bool asks_of(struct gac_client *c, struct instant now, uint32_t server)
     if (count > GAC_BATCH_MAX)
         count = GAC_BATCH_MAX;
     buffer_clear(&c->frame);
-    gac_asks_encode(&c->frame, &(struct gac_asks){c->options.router, c->alive, count});
+    gac_requests_encode(&c->frame, &(struct gac_requests){c->options.router, c->alive, count});
     for (uint32_t i = 0; count > 0; i++) {
         struct lease *l = c->active[i];
         if (!l->asking || l->owner != server)

@@ -1,31 +1,32 @@
 /* client.h - a router's side of global admission control: tokens in hand, and when to ask for more.
  *
- * A request takes tokens without a message while the router holds tokens. The watermark is what the
- * router will spend while an answer is on its way: below the watermark the router sends one ask.
- * Tokens live as long as the answer says, counted from the moment the ask was sent. No clocks have
- * to agree.
+ * A request takes tokens without a message while the router holds tokens. The watermark is what
+ * the router will spend while an answer is on its way: below the watermark the router sends one
+ * grant request. Tokens live as long as the answer says, counted from the moment the grant request
+ * was sent. No clocks have to agree.
  *
- * A refused request is told when it would be let in if no other came. Only a server knows that, and only
- * after it has heard what the router spent. So a router that has spent tokens since the last answer, and
- * may not ask yet, sends a report: the server answers it with a time.
+ * A refused request is told when it would be let in if no other came. Only a server knows that,
+ * and only after it has heard what the router spent. So a router that has spent tokens since the
+ * last answer, and may not ask yet, sends a report: the server answers it with a time.
  *
  * A router that reaches no server uses its even part of the rate. A server that closed its link is
- * gone and vends nothing to other routers. A silent server may still vend: the router begins to use
- * its even part once that server must count the router as silent too. A router that has just started
- * tries to reach a server for a second, because it does not know how many routers there are. The
- * even part begins with no tokens: the first requests wait for them, for gac_wait_ms at most.
+ * gone and grants nothing to other routers. A silent server may still grant: the router begins to
+ * use its even part once that server must count the router as silent too. A router that has just
+ * started tries to reach a server for a second, because it does not know how many routers there
+ * are. The even part begins with no tokens: the first requests wait for them, for gac_wait_ms at
+ * most.
  *
- * Under a policy with `share` (include/weir/policy.h) the router spends no tokens of servers. It asks
- * to hear what other routers want, and keeps its own part of the rate by that.
+ * Under a policy with `share` (include/weir/policy.h) the router spends no tokens of servers. It
+ * asks to hear what other routers want, and keeps its own part of the rate by that.
  *
  * Invariants
  *   LEDGER-6  tokens spent <= tokens granted and in life, plus the reserve, plus what requests cost
  *             more than was known when they were let in (which is debt).
- *   LEDGER-7  one ask of a key is on its way at a time. None leaves before the time that the last
- *             answer told, but for something cheaper than what was denied, for what is promised by
- *             now (LEDGER-8), or as a report.
- * Promises: no I/O, no clock; taking allocates nothing once the key is known. The first refusal of a key does.
- * Not here: links (host), requests that wait (router). */
+ *   LEDGER-7  one grant request of a key is on its way at a time. None leaves before the time that
+ *             the last answer told, but for something cheaper than what was denied, for what is
+ *             promised by now (LEDGER-8), or as a report.
+ * Promises: no I/O, no clock; taking allocates nothing once the key is known. The first refusal of
+ * a key does. Not here: links (host), requests that wait (router). */
 #pragma once
 
 #include "base/gac_policy.h"
@@ -58,19 +59,21 @@ enum gac_verdict {
     GAC_REFUSED /* there are none */
 };
 
-/* `wait`, if refused: > 0. A second try after that time succeeds, if no other request comes meanwhile. */
+/* `wait`, if refused: > 0. A second try after that time succeeds, if no other request comes
+ * meanwhile. */
 enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struct gac_limit *limit,
                                  int64_t cost, struct duration *wait);
-/* The time to tell to a refused request, whose `wait` is what gac_client_take said: later, if other refused
- * requests come before (line.h). `request`: the same number if the same request comes again. */
+/* The time to tell to a refused request, whose `wait` is what gac_client_take said: later, if
+ * other refused requests come before (waiting_line.h). `request`: the same number if the same
+ * request comes again. */
 struct duration gac_client_place(struct gac_client *c, struct instant now, struct gac_key key,
                                  int64_t cost, uint64_t request, struct duration wait);
 /* The limit of a table has just been changed, or the table was created, by this router. The router
  * tells the table's server, even if no request wants tokens here; the server tells all routers. */
-void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit,
-                     bool created);
-/* The request is done and has cost `used`. Must be called exactly once for each gac_client_take that
- * has taken tokens: until then the tokens count as pending. */
+void gac_client_notify(struct gac_client *c, struct instant now, const struct gac_limit *limit,
+                       bool created);
+/* The request is done and has cost `used`. Must be called exactly once for each gac_client_take
+ * that has taken tokens: until then the tokens count as pending. */
 void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t taken, int64_t used);
 
 /* A number that rises whenever a waiting request may succeed. */

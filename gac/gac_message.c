@@ -1,4 +1,4 @@
-/* gac_message.c - asks, answers and signs of life as bytes. */
+/* gac_message.c - grant requests, answers and signs of life as bytes. */
 #include "gac/gac_message.h"
 
 #include "base/codec.h"
@@ -40,11 +40,11 @@ bool gac_policy_find(struct slice name, enum gac_policy *out)
 
 struct duration gac_promise_more(int64_t more, int64_t rate)
 {
-    const int64_t most_ns = INT64_MAX / 4;
+    const int64_t ns_max = INT64_MAX / 4;
     if (more <= 0 || rate <= 0)
-        return (struct duration){more <= 0 ? 0 : most_ns};
+        return (struct duration){more <= 0 ? 0 : ns_max};
     const __int128 ns = ((__int128)more * NS_PER_S + rate - 1) / rate;
-    return (struct duration){ns < most_ns ? (int64_t)ns : most_ns};
+    return (struct duration){ns < ns_max ? (int64_t)ns : ns_max};
 }
 
 static void head_walk(struct codec *c, uint8_t kind, size_t size, uint64_t *sender, uint64_t *about,
@@ -67,27 +67,27 @@ static void gac_key_walk(struct codec *c, struct gac_key *key)
     key->kind = codec_choice(c, key->kind, GAC_READ, GAC_WRITE);
 }
 
-static void gac_ask_walk(struct codec *c, struct gac_ask *ask)
+static void gac_request_walk(struct codec *c, struct gac_request *request)
 {
-    gac_key_walk(c, &ask->key);
-    ask->policy = (enum gac_policy)codec_choice(c, ask->policy, 0, GAC_POLICIES - 1);
-    codec_bool(c, &ask->created);
-    codec_bool(c, &ask->reports);
-    codec_u64(c, &ask->epoch);
-    codec_u64(c, &ask->number);
-    codec_check(c, ask->epoch != 0 && ask->number != 0);
-    codec_u64(c, &ask->version);
-    codec_i64(c, &ask->rate, 0, GAC_AMOUNT_MAX);
-    codec_i64(c, &ask->spent, -spent_max, spent_max);
-    codec_i64(c, &ask->pending, 0, GAC_AMOUNT_MAX);
-    codec_i64(c, &ask->held, -GAC_AMOUNT_MAX, GAC_AMOUNT_MAX);
-    codec_i64(c, &ask->demand, 0, GAC_AMOUNT_MAX);
-    codec_i64(c, &ask->need, 0, GAC_AMOUNT_MAX);
-    codec_i64(c, &ask->cost, 0, GAC_AMOUNT_MAX);
+    gac_key_walk(c, &request->key);
+    request->policy = (enum gac_policy)codec_choice(c, request->policy, 0, GAC_POLICIES - 1);
+    codec_bool(c, &request->created);
+    codec_bool(c, &request->reports);
+    codec_u64(c, &request->epoch);
+    codec_u64(c, &request->number);
+    codec_check(c, request->epoch != 0 && request->number != 0);
+    codec_u64(c, &request->version);
+    codec_i64(c, &request->rate, 0, GAC_AMOUNT_MAX);
+    codec_i64(c, &request->spent, -spent_max, spent_max);
+    codec_i64(c, &request->pending, 0, GAC_AMOUNT_MAX);
+    codec_i64(c, &request->held, -GAC_AMOUNT_MAX, GAC_AMOUNT_MAX);
+    codec_i64(c, &request->demand, 0, GAC_AMOUNT_MAX);
+    codec_i64(c, &request->need, 0, GAC_AMOUNT_MAX);
+    codec_i64(c, &request->cost, 0, GAC_AMOUNT_MAX);
 }
 
-CODEC_ENCODE(gac_ask)
-CODEC_DECODE(gac_ask)
+CODEC_ENCODE(gac_request)
+CODEC_DECODE(gac_request)
 
 static void gac_answer_walk(struct codec *c, struct gac_answer *answer)
 {
@@ -99,13 +99,13 @@ static void gac_answer_walk(struct codec *c, struct gac_answer *answer)
     codec_i64(c, &answer->lifetime.ns, 0, span_max_ns);
     codec_i64(c, &answer->wait.ns, 0, span_max_ns);
     codec_i64(c, &answer->until.ns, 0, INT64_MAX);
-    codec_i64(c, &answer->others, GAC_NOT_TOLD, GAC_AMOUNT_MAX);
+    codec_i64(c, &answer->others, GAC_UNKNOWN, GAC_AMOUNT_MAX);
 }
 
 CODEC_ENCODE(gac_answer)
 CODEC_DECODE(gac_answer)
 
-static void gac_asks_walk(struct codec *c, struct gac_asks *a)
+static void gac_requests_walk(struct codec *c, struct gac_requests *a)
 {
     must(codec_reads(c) || a->count <= GAC_BATCH_MAX);
     head_walk(c, ASKS, ASK_SIZE, &a->router, &a->view, &a->count);
@@ -120,7 +120,7 @@ static void gac_answers_walk(struct codec *c, struct gac_answers *a)
     a->routers = (uint32_t)routers;
 }
 
-CODEC_ENCODE(gac_asks)
-CODEC_DECODE(gac_asks)
+CODEC_ENCODE(gac_requests)
+CODEC_DECODE(gac_requests)
 CODEC_ENCODE(gac_answers)
 CODEC_DECODE(gac_answers)

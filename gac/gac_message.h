@@ -1,10 +1,10 @@
 /* gac_message.h - the messages between routers and servers of global admission control.
  *
- * A router asks, a server answers. An ask is about one key: tokens spent, tokens held, and demand.
- * Amounts are totals, not differences, and asks are numbered. So a lost, duplicated or late ask
- * does no harm. Frame: u8 kind | u64 sender | u64 view or routers | u32 count | asks or answers. A
- * frame without asks or answers is a sign of life. Units: mcu, mcu a second, ns; spans of time,
- * never points. */
+ * A router asks, a server answers. A grant request is about one key: tokens spent, tokens held,
+ * and demand. Amounts are totals, not differences, and grant requests are numbered. So a lost,
+ * duplicated or late one does no harm. Frame: u8 kind | u64 sender | u64 view or routers | u32
+ * count | grant requests or answers. A frame without grant requests or answers is a sign of life.
+ * Units: mcu, mcu a second, ns; spans of time, never points. */
 #pragma once
 
 #include "base/buffer.h"
@@ -15,11 +15,11 @@
 
 enum {
     GAC_SERVERS_MAX = 64,
-    GAC_BATCH_MAX = 4096, /* asks or answers of a frame */
+    GAC_BATCH_MAX = 4096, /* grant requests or answers of a frame */
 };
 
-/* The most tokens, or tokens a second, of one ask or answer: the largest table for more than a day.
- * Sums of a few of them never overflow. */
+/* The most tokens, or tokens a second, of one grant request or answer: the largest table for more
+ * than a day. Sums of a few of them never overflow. */
 #define GAC_AMOUNT_MAX (INT64_C(1) << 55)
 
 enum gac_kind {
@@ -28,7 +28,7 @@ enum gac_kind {
 };
 
 /* An answer does not say what other routers want. */
-#define GAC_NOT_TOLD INT64_C(-1)
+#define GAC_UNKNOWN INT64_C(-1)
 
 const char *gac_policy_name(enum gac_policy policy);
 /* False: no policy has that name. */
@@ -53,7 +53,7 @@ static inline bool gac_key_equal(struct gac_key a, struct gac_key b)
     return a.table == b.table && a.index == b.index && a.kind == b.kind;
 }
 
-struct gac_ask {
+struct gac_request {
     struct gac_key key;
     enum gac_policy policy;
     bool created;     /* this router has just created the table */
@@ -74,19 +74,20 @@ struct gac_answer {
     struct gac_key key;
     uint64_t epoch;
     uint64_t number;
-    uint64_t version; /* of the rate that is vended from */
+    uint64_t version; /* of the rate that is granted from */
     int64_t granted;
-    struct duration lifetime; /* of all that is held then, from the sending of the ask on */
-    struct duration wait;     /* before the next ask; it is for nothing until then */
-    struct duration until;    /* at most so long until `need` is granted, if nobody else asks */
-    int64_t others;           /* what other routers want, mcu a second; or GAC_NOT_TOLD */
+    struct duration
+        lifetime;          /* of all that is held then, from the sending of the grant request on */
+    struct duration wait;  /* before the next grant request; it is for nothing until then */
+    struct duration until; /* at most so long until `need` is granted, if nobody else asks */
+    int64_t others;        /* what other routers want, mcu a second; or GAC_UNKNOWN */
 };
 
-/* The time in which `more` tokens come. Routers add it to a promise for a cheaper request, and servers
- * keep that: LEDGER-8. */
+/* The time in which `more` tokens come. Routers add it to a promise for a cheaper request, and
+ * servers keep that: LEDGER-8. */
 struct duration gac_promise_more(int64_t more, int64_t rate);
 
-struct gac_asks {
+struct gac_requests {
     uint64_t router; /* random, of this life of it; not 0 */
     uint64_t view;   /* servers it takes for alive: bit number - 1 */
     uint32_t count;
@@ -98,13 +99,13 @@ struct gac_answers {
     uint32_t count;
 };
 
-void gac_asks_encode(struct buffer *out, const struct gac_asks *asks);
-void gac_ask_encode(struct buffer *out, const struct gac_ask *ask);
+void gac_requests_encode(struct buffer *out, const struct gac_requests *requests);
+void gac_request_encode(struct buffer *out, const struct gac_request *request);
 void gac_answers_encode(struct buffer *out, const struct gac_answers *answers);
 void gac_answer_encode(struct buffer *out, const struct gac_answer *answer);
 
 /* The head, then `count` times the rest. STATUS_MALFORMED: not what the writers above write. */
-enum status gac_asks_decode(struct reader *r, struct gac_asks *out);
-enum status gac_ask_decode(struct reader *r, struct gac_ask *out);
+enum status gac_requests_decode(struct reader *r, struct gac_requests *out);
+enum status gac_request_decode(struct reader *r, struct gac_request *out);
 enum status gac_answers_decode(struct reader *r, struct gac_answers *out);
 enum status gac_answer_decode(struct reader *r, struct gac_answer *out);

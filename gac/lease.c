@@ -4,15 +4,15 @@
 #include "base/square_root.h"
 
 enum {
-    SLOT_MS = 100,       /* least length of a slot */
-    SLOT_ENOUGH = 16,    /* requests in a slot, for a rate within a quarter */
-    SLOT_MOST_MS = 2000, /* greatest length of a slot */
-    ONE_UNIT = 1000      /* mcu */
+    SLOT_MS = 100,      /* least length of a slot */
+    SLOT_ENOUGH = 16,   /* requests in a slot, for a rate within a quarter */
+    SLOT_MAX_MS = 2000, /* greatest length of a slot */
+    ONE_UNIT = 1000     /* mcu */
 };
 
-static const int64_t most_wanted = GAC_AMOUNT_MAX;
+static const int64_t wanted_max = GAC_AMOUNT_MAX;
 
-/* What the router spends while an ask and its answer are on their way, plus two standard
+/* What the router spends while a grant request and its answer are on their way, plus two standard
  * deviations. */
 static int64_t watermark_of(const struct lease *l)
 {
@@ -27,14 +27,14 @@ static int64_t lease_rate_of(const struct lease *l, int64_t ns)
     if (ns < SLOT_MS * NS_PER_MS)
         ns = SLOT_MS * NS_PER_MS;
     __int128 rate = (__int128)l->slot_sum * NS_PER_S / ns;
-    return rate < 0 ? 0 : rate < most_wanted ? (int64_t)rate : most_wanted;
+    return rate < 0 ? 0 : rate < wanted_max ? (int64_t)rate : wanted_max;
 }
 
 /* The slot counts for half; after a long silence demand is 0. */
 static void end_slot(struct lease *l, struct instant now, int64_t ns)
 {
     int64_t rate = lease_rate_of(l, ns);
-    if (ns >= 2 * SLOT_MOST_MS * NS_PER_MS)
+    if (ns >= 2 * SLOT_MAX_MS * NS_PER_MS)
         l->demand = 0;
     else
         l->demand = l->demand == 0 ? rate : (l->demand + rate) / 2;
@@ -48,8 +48,8 @@ static void end_slot(struct lease *l, struct instant now, int64_t ns)
 static void lease_roll(struct lease *l, struct instant now)
 {
     int64_t ns = instant_since(now, l->slot_at).ns;
-    int64_t least = l->slot_count >= SLOT_ENOUGH ? SLOT_MS : SLOT_MOST_MS;
-    if (ns >= least * NS_PER_MS)
+    int64_t min = l->slot_count >= SLOT_ENOUGH ? SLOT_MS : SLOT_MAX_MS;
+    if (ns >= min * NS_PER_MS)
         end_slot(l, now, ns);
 }
 
@@ -65,6 +65,6 @@ int64_t lease_demand(struct lease *l, struct instant now)
 {
     lease_roll(l, now);
     int64_t slot = lease_rate_of(l, instant_since(now, l->slot_at).ns);
-    bool tells = l->demand == 0 || l->slot_count >= SLOT_ENOUGH;
-    return tells && slot > l->demand ? slot : l->demand;
+    bool reports = l->demand == 0 || l->slot_count >= SLOT_ENOUGH;
+    return reports && slot > l->demand ? slot : l->demand;
 }

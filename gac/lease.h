@@ -4,7 +4,7 @@
 
 #include "base/token_bucket.h"
 #include "gac/client.h"
-#include "gac/line.h"
+#include "gac/waiting_line.h"
 
 struct lease {
     struct gac_limit limit;
@@ -12,26 +12,26 @@ struct lease {
     struct instant expires_at;
     struct duration lifetime; /* as last answered */
     int64_t watermark;        /* below it, the router asks */
-    int64_t left;             /* tokens after the last answer: no ask before half is spent */
-    int64_t need;             /* cost of the dearest request refused since the last ask */
-    uint32_t owner;           /* server; 0: none */
+    int64_t left;   /* tokens after the last answer: no grant request before half is spent */
+    int64_t need;   /* cost of the dearest request refused since the last grant request */
+    uint32_t owner; /* server; 0: none */
     uint64_t epoch;
-    uint64_t number;  /* of the last ask in this epoch */
-    int64_t spent;    /* in this epoch, by requests that are done */
-    int64_t pending;  /* taken by requests that are not done */
-    int64_t told;     /* upper bound of what the server counts as held and pending */
-    uint64_t told_at; /* bit server - 1: asked before, so the server may remember a holding */
-    bool asking;      /* an ask leaves at the end of the turn */
+    uint64_t number;   /* of the last grant request in this epoch */
+    int64_t spent;     /* in this epoch, by requests that are done */
+    int64_t pending;   /* taken by requests that are not done */
+    int64_t counted;   /* upper bound of what the server counts as held and pending */
+    uint64_t notified; /* bit server - 1: asked before, so the server may remember a holding */
+    bool asking;       /* a grant request leaves at the end of the turn */
     bool awaiting;
     struct instant sent_at;
-    uint32_t unanswered;   /* consecutive unanswered asks */
-    struct instant ask_at; /* no ask before, except for less than was denied */
-    int64_t asked_need;    /* in the last ask */
-    bool reports;          /* the ask comes before `ask_at`, to be told a time */
+    uint32_t unanswered;   /* consecutive unanswered grant requests */
+    struct instant ask_at; /* no grant request before, except for less than was denied */
+    int64_t asked_need;    /* in the last grant request */
+    bool reports;          /* the grant request comes before `ask_at`, to be told a time */
     int64_t denied;        /* need that the answer denied; 0: nothing denied */
     int64_t promised;      /* a request of this cost is let in from `promised_at` on */
     struct instant promised_at;
-    struct line *line; /* owns; NULL: nothing was refused yet */
+    struct waiting_line *waiting_line; /* owns; NULL: nothing was refused yet */
     struct instant
         measured_at;  /* the begin of a stretch in which it is measured what clients get */
     int64_t measured; /* `taken` at that time */
@@ -39,7 +39,7 @@ struct lease {
     struct instant taken_at;
     struct token_bucket reserve; /* the router's own part of the rate */
     bool unfilled;  /* no server: the reserve was empty then, and has let nothing in since */
-    int64_t others; /* what other routers want, as last told; or GAC_NOT_TOLD */
+    int64_t others; /* what other routers want, as last told; or GAC_UNKNOWN */
     /* demand */
     struct instant slot_at; /* the slot's begin */
     int64_t slot_sum;
@@ -52,7 +52,7 @@ struct lease {
     uint64_t refused;
     bool active;     /* in the client's list */
     bool created;    /* this router created the table and tells its server */
-    bool untold;     /* the limit must be told to a server, and none has it yet */
+    bool unsent;     /* the limit must be told to a server, and none has it yet */
     bool doubtful;   /* the limit may be outdated: another server is asked */
     uint64_t newest; /* newest version known to a server */
 };

@@ -7,15 +7,15 @@
 static int64_t ledger_scaled(int64_t amount, int64_t by, int64_t of)
 {
     __int128 product = (__int128)amount * by / of;
-    const int64_t most = GAC_AMOUNT_MAX; /* a bank's content may be granted at once */
-    return product > most ? most : product < -most ? -most : (int64_t)product;
+    const int64_t max = GAC_AMOUNT_MAX; /* a bank's content may be granted at once */
+    return product > max ? max : product < -max ? -max : (int64_t)product;
 }
 
 void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms *terms,
-                 const struct gac_ask *ask)
+                 const struct gac_request *request)
 {
     *l = (struct ledger){
-        .key = ask->key, .version = ask->version, .rate = ask->rate, .used_at = now};
+        .key = request->key, .version = request->version, .rate = request->rate, .used_at = now};
     token_bucket_init(&l->bank, 0, 0, INT64_MAX / 4, 0, now);
     ledger_refill(l, now, terms);
     token_bucket_add(&l->bank, ledger_scaled(l->bank.rate, terms->start.ns, NS_PER_S));
@@ -39,8 +39,8 @@ void ledger_start_table(struct ledger *l, const struct ledger_terms *terms)
 int64_t ledger_enough(const struct ledger *l, int64_t cost)
 {
     int64_t second = ledger_scaled(l->rate, NS_PER_S, NS_PER_S);
-    int64_t most = second < l->bank.capacity ? second : l->bank.capacity;
-    return cost < most ? cost : most;
+    int64_t max = second < l->bank.capacity ? second : l->bank.capacity;
+    return cost < max ? cost : max;
 }
 
 void ledger_deinit(struct ledger *l)
@@ -52,40 +52,40 @@ void ledger_deinit(struct ledger *l)
 /* Bounded by the most a bank can ever hold, whatever holders claim. */
 static int64_t held_by_all(const struct ledger *l)
 {
-    const int64_t most = INT64_MAX / 4;
+    const int64_t max = INT64_MAX / 4;
     int64_t held = 0;
-    for (uint32_t i = 0; i < l->count && held < most; i++)
+    for (uint32_t i = 0; i < l->count && held < max; i++)
         held += (l->holders[i].held > 0 ? l->holders[i].held : 0) + l->holders[i].pending;
-    return held < most ? held : most;
+    return held < max ? held : max;
 }
 
 /* While routers ask elsewhere, tokens saved there are not saved here. While they ask here, the
  * savings elsewhere shrink. */
-static void note_elsewhere(struct ledger *l, struct instant now, int64_t most)
+static void note_elsewhere(struct ledger *l, struct instant now, int64_t max)
 {
     int64_t ns = instant_since(now, l->bank.updated_at).ns;
     l->elsewhere += ledger_scaled(l->rate - 2 * l->bank.rate, ns, NS_PER_S);
     if (l->elsewhere < 0)
         l->elsewhere = 0;
-    if (l->elsewhere > most)
-        l->elsewhere = most;
+    if (l->elsewhere > max)
+        l->elsewhere = max;
 }
 
 void ledger_refill(struct ledger *l, struct instant now, const struct ledger_terms *terms)
 {
     must(terms->here <= terms->routers && terms->routers > 0);
-    int64_t most = ledger_scaled(l->rate, terms->bank.ns, NS_PER_S);
-    note_elsewhere(l, now, most);
+    int64_t max = ledger_scaled(l->rate, terms->bank.ns, NS_PER_S);
+    note_elsewhere(l, now, max);
     token_bucket_refill(&l->bank, now);
     int64_t rate = ledger_scaled(l->rate, terms->here, terms->routers);
-    /* The refill can be vended even if nothing may be saved: room for a grant in flight and one
+    /* The refill can be granted even if nothing may be saved: room for a grant in flight and one
      * ahead. */
-    int64_t least = ledger_scaled(rate, 2 * terms->grant.ns, NS_PER_S);
-    int64_t held = held_by_all(l), capacity = (most > least ? most : least) - l->elsewhere - held;
+    int64_t min = ledger_scaled(rate, 2 * terms->grant.ns, NS_PER_S);
+    int64_t held = held_by_all(l), capacity = (max > min ? max : min) - l->elsewhere - held;
     bool others = l->elsewhere > 0 || terms->here < terms->routers;
-    bool fell = held > most; /* granted at a higher rate, and may stay unused for long */
-    if ((others || fell) && capacity < least)
-        capacity = least;
+    bool fell = held > max; /* granted at a higher rate, and may stay unused for long */
+    if ((others || fell) && capacity < min)
+        capacity = min;
     token_bucket_set_rate(&l->bank, capacity > 0 ? capacity : 0, rate, INT64_MAX / 4);
 }
 
@@ -130,21 +130,21 @@ static void drop_stale(struct ledger *l, struct instant now, const struct ledger
 }
 
 /* In a new epoch a router brings tokens granted elsewhere; its tokens from here count as spent. */
-static void ledger_begin_epoch(struct weir_holder *h, const struct gac_ask *ask)
+static void ledger_begin_epoch(struct weir_holder *h, const struct gac_request *request)
 {
-    h->held = ask->held;
-    h->pending = ask->pending;
-    h->ask = (struct gac_ask){.epoch = ask->epoch, .spent = ask->spent};
+    h->held = request->held;
+    h->pending = request->pending;
+    h->request = (struct gac_request){.epoch = request->epoch, .spent = request->spent};
 }
 
 /* Tokens saved at a higher rate are worth as many seconds of the lower rate. */
-static void change_rate(struct ledger *l, const struct gac_ask *ask)
+static void change_rate(struct ledger *l, const struct gac_request *request)
 {
-    if (ask->rate < l->rate && l->bank.balance > 0)
-        token_bucket_debit(&l->bank,
-                           l->bank.balance - ledger_scaled(l->bank.balance, ask->rate, l->rate));
-    l->version = ask->version;
-    l->rate = ask->rate;
+    if (request->rate < l->rate && l->bank.balance > 0)
+        token_bucket_debit(&l->bank, l->bank.balance -
+                                         ledger_scaled(l->bank.balance, request->rate, l->rate));
+    l->version = request->version;
+    l->rate = request->rate;
 }
 
 /* A negative amount is ignored, whatever routers report. */
@@ -159,32 +159,32 @@ static void note_spent(struct ledger *l, int64_t spent)
 
 struct weir_holder *ledger_take(struct ledger *l, struct instant now,
                                 const struct ledger_terms *terms, uint64_t router,
-                                const struct gac_ask *ask, const struct gac_answer **again)
+                                const struct gac_request *request, const struct gac_answer **again)
 {
     *again = NULL;
     drop_stale(l, now, terms);
     struct weir_holder *h = ledger_find(l, router);
     if (h == NULL)
         h = ledger_add(l, router);
-    if (ask->epoch > h->ask.epoch)
-        ledger_begin_epoch(h, ask);
-    bool seen = ask->epoch == h->ask.epoch && ask->number == h->ask.number;
-    if (ask->epoch < h->ask.epoch || ask->number <= h->ask.number) {
+    if (request->epoch > h->request.epoch)
+        ledger_begin_epoch(h, request);
+    bool seen = request->epoch == h->request.epoch && request->number == h->request.number;
+    if (request->epoch < h->request.epoch || request->number <= h->request.number) {
         *again = seen ? &h->answer : NULL;
         return NULL; /* LEDGER-2 */
     }
-    if (ask->version >= l->version)
-        change_rate(l, ask);
-    int64_t spent = ask->spent - h->ask.spent;
+    if (request->version >= l->version)
+        change_rate(l, request);
+    int64_t spent = request->spent - h->request.spent;
     if (!l->started)
         note_spent(l, spent);
-    if (h->held >= h->promised && spent + ask->pending > h->pending)
+    if (h->held >= h->promised && spent + request->pending > h->pending)
         h->promised = 0; /* it was kept */
     int64_t unspent =
         h->held + h->pending - spent; /* includes a grant that never arrived: LEDGER-3 */
-    int64_t back = unspent - ask->held - ask->pending;
-    h->held = ask->held;
-    h->pending = ask->pending;
+    int64_t back = unspent - request->held - request->pending;
+    h->held = request->held;
+    h->pending = request->pending;
     ledger_refill(l, now, terms); /* makes room for returned tokens */
     if (back >= 0)
         token_bucket_add(&l->bank, back);
@@ -192,16 +192,16 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
         token_bucket_debit(&l->bank, -back);
     const struct duration wait = instant_since(instant_add(h->asked_at, h->answer.wait), now);
     const struct duration lifetime = h->answer.lifetime;
-    h->ask = *ask;
+    h->request = *request;
     h->asked_at = l->used_at = now;
-    h->answer = (struct gac_answer){.key = ask->key,
-                                    .epoch = ask->epoch,
-                                    .number = ask->number,
+    h->answer = (struct gac_answer){.key = request->key,
+                                    .epoch = request->epoch,
+                                    .number = request->number,
                                     .version = l->version,
                                     .lifetime = terms->lifetime,
-                                    .until = {GAC_NOT_TOLD},
-                                    .others = GAC_NOT_TOLD};
-    if (ask->reports) {
+                                    .until = {GAC_UNKNOWN},
+                                    .others = GAC_UNKNOWN};
+    if (request->reports) {
         h->answer.wait.ns = wait.ns > 0 ? wait.ns : 0;
         h->answer.lifetime = lifetime;
     }
@@ -213,7 +213,7 @@ bool ledger_may_grant(const struct ledger *l, const struct weir_holder *h, int64
     int64_t held;
     return tokens <= l->bank.balance ||
            (l->bank.balance >= 0 && !__builtin_add_overflow(h->held, tokens, &held) &&
-            held <= h->ask.need);
+            held <= h->request.need);
 }
 
 void ledger_grant(struct ledger *l, struct weir_holder *h, int64_t tokens)

@@ -15,17 +15,19 @@
  *             (engine/admission): the bank owes the rest, and a bank that owes makes no further
  *             debt. After the rate was lowered, routers may hold more than the bank's capacity:
  *             then the bank keeps two grants' worth of the refill for others.
- *   LEDGER-2  an ask with a known number changes nothing; its answer is repeated.
- *   LEDGER-3  a grant whose answer came too late is back in the bank with the next ask, which
- *             reports the tokens held without it. A router accepts only the answer to its last ask.
+ *   LEDGER-2  a grant request with a known number changes nothing; its answer is repeated.
+ *   LEDGER-3  a grant whose answer came too late is back in the bank with the next grant request,
+ *             which reports the tokens held without it. A router accepts only the answer to its
+ *             last request.
  *   LEDGER-4  the bank refills only with the parts of the rate of the routers that ask here. If two
- *             servers both act as the owner, both together vend one rate. Their savings together
+ *             servers both act as the owner, both together grant one rate. Their savings together
  *             are one bank, plus two grants: so the refill is useful whatever other routers hold.
  *   LEDGER-8  a router that was told when its dearest request is let in, and that asks again then,
- *             gets what the request needs if the bank has enough for it, whatever the policy says. A
- *             promise is not put off while the router asks for no more. It holds until tokens were
- *             spent: a router that gives them back unspent, or never got them, gets them again.
- * Not here: the size of grants (vend.h), who is alive (server.h). */
+ *             gets what the request needs if the bank has enough for it, whatever the policy says.
+ *             A promise is not put off while the router asks for no more. It holds until tokens
+ *             were spent: a router that gives them back unspent, or never got them, gets them
+ *             again.
+ * Not here: the size of grants (grant_policy.h), who is alive (server.h). */
 #pragma once
 
 #include "base/token_bucket.h"
@@ -35,10 +37,10 @@
 /* What a ledger knows of a router. */
 struct weir_holder {
     uint64_t router;
-    struct gac_ask ask;       /* the last one */
-    struct gac_answer answer; /* to it */
-    int64_t held;             /* granted, and not reported as spent or pending */
-    int64_t pending;          /* tokens of unfinished requests at the last ask */
+    struct gac_request request; /* the last one */
+    struct gac_answer answer;   /* to it */
+    int64_t held;               /* granted, and not reported as spent or pending */
+    int64_t pending;            /* tokens of unfinished requests at the last grant request */
     struct instant asked_at;
     struct instant promised_at; /* from then on a request of this cost is let in: LEDGER-8 */
     int64_t promised;           /* 0: nothing is promised; or it was spent */
@@ -53,7 +55,7 @@ struct ledger {
     bool started;  /* the bank got the tokens of a new table */
     int64_t spent; /* spent before that; deducted from those tokens */
     struct token_bucket bank;
-    const struct weir_table_policy *policy; /* borrows; that vended last; NULL: none */
+    const struct weir_table_policy *policy; /* borrows; that granted last; NULL: none */
     _Alignas(int64_t) uint8_t state[WEIR_POLICY_STATE_MAX]; /* of the policy */
     int64_t elsewhere; /* most unused tokens in other servers' banks */
     struct instant used_at;
@@ -76,9 +78,9 @@ struct ledger_terms {
     uint32_t here;             /* those of them that ask here */
 };
 
-/* Starts a ledger with the limit in its first ask. */
+/* Starts a ledger with the limit in its first grant request. */
 void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms *terms,
-                 const struct gac_ask *ask);
+                 const struct gac_request *request);
 void ledger_deinit(struct ledger *l);
 
 /* After a refill. The table is new: its bank gets the tokens of a new table, once in the ledger's
@@ -88,11 +90,11 @@ void ledger_start_table(struct ledger *l, const struct ledger_terms *terms);
 /* Brings the bank up to `now` under these terms. */
 void ledger_refill(struct ledger *l, struct instant now, const struct ledger_terms *terms);
 
-/* Call after a refill. Takes over the ask's figures. Returns the holder whose answer must be filled
- * in. NULL: the ask is old, or `*again` is the answer to repeat. */
+/* Call after a refill. Takes over the grant request's figures. Returns the holder whose answer
+ * must be filled in. NULL: the grant request is old, or `*again` is the answer to repeat. */
 struct weir_holder *ledger_take(struct ledger *l, struct instant now,
                                 const struct ledger_terms *terms, uint64_t router,
-                                const struct gac_ask *ask, const struct gac_answer **again);
+                                const struct gac_request *request, const struct gac_answer **again);
 
 /* The tokens that a request of this cost needs, in the bank and in its router's hands together,
  * before it is admitted. */

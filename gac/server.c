@@ -16,7 +16,7 @@ struct known_router {
     uint64_t id;
     uint64_t link;
     uint64_t view;
-    struct instant heard_at;
+    struct instant received_at;
     bool silent; /* silent for longer than tokens live */
 };
 
@@ -101,13 +101,13 @@ static void notice_silence(struct gac_server *s, struct instant now)
         struct known_router *first = NULL;
         for (uint32_t i = 0; i < s->router_count; i++) {
             struct known_router *r = &s->routers[i];
-            if (!r->silent && (first == NULL || instant_before(r->heard_at, first->heard_at)))
+            if (!r->silent && (first == NULL || instant_before(r->received_at, first->received_at)))
                 first = r;
         }
-        if (first == NULL || instant_before(now, instant_add(first->heard_at, lifetime)))
+        if (first == NULL || instant_before(now, instant_add(first->received_at, lifetime)))
             return;
         first->silent = true;
-        divide_anew(s, instant_add(first->heard_at, lifetime));
+        divide_anew(s, instant_add(first->received_at, lifetime));
     }
 }
 
@@ -115,17 +115,18 @@ static void forget_silent(struct gac_server *s, struct instant now)
 {
     const struct duration forget = duration_ms(config_gac(s->options.config)->gac_forget_ms);
     for (uint32_t i = s->router_count; i > 0; i--) {
-        if (instant_before(instant_add(s->routers[i - 1].heard_at, forget), now))
+        if (instant_before(instant_add(s->routers[i - 1].received_at, forget), now))
             forget_router(s, i - 1);
     }
 }
 
 /* NULL: too many routers. */
-static struct known_router *gac_server_hear(struct gac_server *s, struct instant now, uint64_t link,
-                                            const struct gac_asks *asks)
+static struct known_router *gac_server_note_router(struct gac_server *s, struct instant now,
+                                                   uint64_t link,
+                                                   const struct gac_requests *requests)
 {
     uint32_t i = 0;
-    while (i < s->router_count && s->routers[i].id != asks->router)
+    while (i < s->router_count && s->routers[i].id != requests->router)
         i++;
     if (i == s->router_count) {
         if (s->router_count == (uint32_t)config_gac(s->options.config)->gac_routers_max)
@@ -133,8 +134,8 @@ static struct known_router *gac_server_hear(struct gac_server *s, struct instant
         s->routers[s->router_count++] = (struct known_router){0};
     }
     struct known_router *r = &s->routers[i];
-    bool changed = r->silent || r->view != asks->view;
-    *r = (struct known_router){asks->router, link, asks->view, now, false};
+    bool changed = r->silent || r->view != requests->view;
+    *r = (struct known_router){requests->router, link, requests->view, now, false};
     if (changed)
         divide_anew(s, now);
     return r;
@@ -184,9 +185,9 @@ static void drop_least_used(struct gac_server *s)
 }
 
 static struct ledger *ledger_of(struct gac_server *s, struct instant now,
-                                const struct ledger_terms *terms, const struct gac_ask *ask)
+                                const struct ledger_terms *terms, const struct gac_request *request)
 {
-    struct gac_key key = ask->key;
+    struct gac_key key = request->key;
     uint32_t at = gac_server_place_of(s, key);
     if (at < s->ledger_count && gac_key_equal(s->ledgers[at]->key, key))
         return s->ledgers[at];
@@ -195,7 +196,7 @@ static struct ledger *ledger_of(struct gac_server *s, struct instant now,
         at = gac_server_place_of(s, key);
     }
     struct ledger *l = must_calloc(1, sizeof *l);
-    ledger_init(l, now, terms, ask);
+    ledger_init(l, now, terms, request);
     s->ledgers = must_grow(s->ledgers, s->ledger_count, &s->ledger_capacity, sizeof s->ledgers[0]);
     memmove(&s->ledgers[at + 1], &s->ledgers[at], (s->ledger_count - at) * sizeof s->ledgers[0]);
     s->ledgers[at] = l;
@@ -222,12 +223,13 @@ static struct duration forget_of(const struct config *config)
 }
 
 static void gac_server_answer(struct gac_server *s, struct instant now, uint64_t router,
-                              const struct gac_ask *ask, struct buffer *out, uint32_t *count)
+                              const struct gac_request *request, struct buffer *out,
+                              uint32_t *count)
 {
     const struct config *config = s->options.config;
     const struct duration grant = duration_ms(config_gac(config)->gac_grant_ms);
     const struct duration period = duration_ms(config_gac(config)->gac_period_ms);
-    const struct weir_table_policy *policy = table_policy_of(config, ask->policy);
+    const struct weir_table_policy *policy = table_policy_of(config, request->policy);
     bool periodic = policy->flags & WEIR_TABLE_PERIODS;
     const struct ledger_terms terms = {
         .bank = duration_ms(config_gac(config)->gac_bank_ms),
@@ -241,16 +243,16 @@ static void gac_server_answer(struct gac_server *s, struct instant now, uint64_t
         .start_new = {NS_PER_S},
         .start_tokens = config_gac(config)->gac_start_units * ONE_UNIT,
         .routers = s->router_count,
-        .here = routers_here(s, ask->key),
+        .here = routers_here(s, request->key),
     };
-    struct ledger *l = ledger_of(s, now, &terms, ask);
+    struct ledger *l = ledger_of(s, now, &terms, request);
     ledger_refill(l, now, &terms);
-    if (ask->created && !periodic)
+    if (request->created && !periodic)
         ledger_start_table(l, &terms);
     const struct gac_answer *again;
-    struct weir_holder *h = ledger_take(l, now, &terms, router, ask, &again);
+    struct weir_holder *h = ledger_take(l, now, &terms, router, request, &again);
     if (h != NULL) {
-        ledger_vend(l, now, &terms, config->policies, policy, h);
+        ledger_grant_by_policy(l, now, &terms, config->policies, policy, h);
         again = &h->answer;
     }
     if (again != NULL) {
@@ -270,25 +272,25 @@ static enum status gac_server_refuse(struct buffer *error, const char *why)
 enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_t link,
                                struct slice frame, struct buffer *out, struct buffer *error)
 {
-    struct gac_asks asks;
-    struct gac_ask ask;
+    struct gac_requests requests;
+    struct gac_request request;
     struct reader all = {frame, false}, one;
-    if (gac_asks_decode(&all, &asks) != STATUS_OK)
-        return gac_server_refuse(error, "not a frame of asks");
+    if (gac_requests_decode(&all, &requests) != STATUS_OK)
+        return gac_server_refuse(error, "not a frame of grant requests");
     one = all;
-    for (uint32_t i = 0; i < asks.count; i++) {
-        if (gac_ask_decode(&one, &ask) != STATUS_OK)
-            return gac_server_refuse(error, "an ask with a value out of range");
+    for (uint32_t i = 0; i < requests.count; i++) {
+        if (gac_request_decode(&one, &request) != STATUS_OK)
+            return gac_server_refuse(error, "a grant request with a value out of range");
     }
     notice_silence(s, now);
     forget_silent(s, now);
-    if (gac_server_hear(s, now, link, &asks) == NULL)
+    if (gac_server_note_router(s, now, link, &requests) == NULL)
         return gac_server_refuse(error, "more routers than gac_routers_max");
     struct buffer answers = {0};
     uint32_t count = 0;
-    for (uint32_t i = 0; i < asks.count; i++) {
-        must(gac_ask_decode(&all, &ask) == STATUS_OK);
-        gac_server_answer(s, now, asks.router, &ask, &answers, &count);
+    for (uint32_t i = 0; i < requests.count; i++) {
+        must(gac_request_decode(&all, &request) == STATUS_OK);
+        gac_server_answer(s, now, requests.router, &request, &answers, &count);
     }
     gac_answers_encode(out, &(struct gac_answers){.server = s->options.incarnation,
                                                   .routers = s->router_count,
@@ -298,8 +300,8 @@ enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_
     return STATUS_OK;
 }
 
-bool gac_server_look(const struct gac_server *s, struct instant now, struct gac_key key,
-                     struct gac_bank *out)
+bool gac_server_inspect(const struct gac_server *s, struct instant now, struct gac_key key,
+                        struct gac_bank *out)
 {
     uint32_t at = gac_server_place_of(s, key);
     if (at == s->ledger_count || !gac_key_equal(s->ledgers[at]->key, key))
@@ -324,7 +326,7 @@ void gac_server_report(struct gac_server *s, struct instant now, struct buffer *
             if (!holder_is_live(&l->holders[h], now))
                 continue;
             held += l->holders[h].held;
-            demand += l->holders[h].ask.demand;
+            demand += l->holders[h].request.demand;
         }
         token_bucket_refill(&l->bank, now);
         buffer_append_format(out,

@@ -1,5 +1,5 @@
-/* server.h - a server of global admission control: asks in, answers out. Nothing is kept on disk: a
- * server that ends loses its banks and nothing else.
+/* server.h - a server of global admission control: grant requests in, answers out. Nothing is kept
+ * on disk: a server that ends loses its banks and nothing else.
  *
  * A router is known from its first sign of life until its link is closed, or until it has been
  * silent for long. Meanwhile the server leaves the router its even part of every rate, because the
@@ -11,7 +11,7 @@
  * Bounds: ledgers, routers (options). Not here: sockets (host), when to ask (client.h). */
 #pragma once
 
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 
 struct gac_server;
 
@@ -42,8 +42,8 @@ struct gac_bank {
 
 /* Changes nothing: after a look the server goes on as if nobody had looked. The part of the rate of
  * routers that just fell silent may still count. False: the server has no such ledger. */
-bool gac_server_look(const struct gac_server *s, struct instant now, struct gac_key key,
-                     struct gac_bank *out);
+bool gac_server_inspect(const struct gac_server *s, struct instant now, struct gac_key key,
+                        struct gac_bank *out);
 
-/* What the server vends, for people: a line of JSON for each ledger. */
+/* What the server grants, for people: a line of JSON for each ledger. */
 void gac_server_report(struct gac_server *s, struct instant now, struct buffer *out);

@@ -14,9 +14,9 @@ enum {
     PPM = 1000000
 };
 
-#define DAY_NS       (86400 * NS_PER_S)
-#define TARGET_LEAST 0.2
-#define TARGET_MOST  0.9
+#define DAY_NS     (86400 * NS_PER_S)
+#define TARGET_MIN 0.2
+#define TARGET_MAX 0.9
 #define FIELDS_END   \
     {                \
         .name = NULL \
@@ -28,11 +28,11 @@ enum {
 #define AT(member)      offsetof(struct autoscaling_options, member)
 
 static const struct field kind_fields[] = {
-    {"min", FIELD_INTEGER, AT_KIND(least), true, .least = 1, .most = UNITS_MAX,
+    {"min", FIELD_INTEGER, AT_KIND(min), true, .min = 1, .max = UNITS_MAX,
      .help = "The least units per second."},
-    {"max", FIELD_INTEGER, AT_KIND(most), true, .least = 1, .most = UNITS_MAX,
+    {"max", FIELD_INTEGER, AT_KIND(max), true, .min = 1, .max = UNITS_MAX,
      .help = "The most units per second."},
-    {"target", FIELD_NUMBER, AT_KIND(target), .least = 0, .most = 1,
+    {"target", FIELD_NUMBER, AT_KIND(target), .min = 0, .max = 1,
      .help = "Consumed by provisioned units that is aimed at: 0.2 to 0.9. Default: 0.7."},
     FIELDS_END};
 
@@ -41,15 +41,15 @@ const struct field autoscaling_fields[] = {
      .help = "Between which read units the table is scaled. Default: reads are not scaled."},
     {"writes", FIELD_MAP, AT(kinds[WRITES]), .fields = kind_fields,
      .help = "Between which write units the table is scaled. Default: writes are not scaled."},
-    {"period", FIELD_DURATION, AT(period_ns), .least = 10 * NS_PER_MS, .most = DAY_NS,
+    {"period", FIELD_DURATION, AT(period_ns), .min = 10 * NS_PER_MS, .max = DAY_NS,
      .help = "Consumption is compared with the target after each such time. Default: 1m."},
-    {"out_after", FIELD_DURATION, AT(out_after_ns), .least = 1, .most = DAY_NS,
+    {"out_after", FIELD_DURATION, AT(out_after_ns), .min = 1, .max = DAY_NS,
      .help = "Throughput is raised after so long above the target. Default: 2m."},
-    {"in_after", FIELD_DURATION, AT(in_after_ns), .least = 1, .most = DAY_NS,
+    {"in_after", FIELD_DURATION, AT(in_after_ns), .min = 1, .max = DAY_NS,
      .help = "Throughput is lowered after so long below the target less in_margin. Default: 15m."},
-    {"in_margin", FIELD_NUMBER, AT(in_margin), .least = 0, .most = 1,
+    {"in_margin", FIELD_NUMBER, AT(in_margin), .min = 0, .max = 1,
      .help = "How far below the target, as a part of the provisioned units. Default: 0.2."},
-    {"delay", FIELD_DURATION, AT(delay_ns), .least = 0, .most = DAY_NS,
+    {"delay", FIELD_DURATION, AT(delay_ns), .min = 0, .max = DAY_NS,
      .help = "Time from the decision to the request to the cluster. Default: 3m."},
     FIELDS_END};
 
@@ -59,14 +59,14 @@ static bool kind_check(struct reading *r, const struct document_node *n,
                        const struct autoscaling_options *o, int kind)
 {
     const struct autoscaling_kind_options *k = &o->kinds[kind];
-    if (k->most == 0)
+    if (k->max == 0)
         return true;
-    if (k->target < TARGET_LEAST || k->target > TARGET_MOST)
+    if (k->target < TARGET_MIN || k->target > TARGET_MAX)
         return reading_fail(r, n, "target of %s is %g, but must be from %g to %g", kind_names[kind],
-                            k->target, TARGET_LEAST, TARGET_MOST);
-    if (k->least > k->most)
+                            k->target, TARGET_MIN, TARGET_MAX);
+    if (k->min > k->max)
         return reading_fail(r, n, "min of %s is %lld, but must be at most max, which is %lld",
-                            kind_names[kind], (long long)k->least, (long long)k->most);
+                            kind_names[kind], (long long)k->min, (long long)k->max);
     if (o->in_margin >= k->target)
         return reading_fail(r, n,
                             "in_margin is %g, but must be below the target of %s, which is %g",
@@ -86,7 +86,7 @@ bool autoscaling_read(struct reading *r, const struct document_node *n, void *ta
                                       .delay_ns = 180 * NS_PER_S};
     if (!fields_read(r, n, autoscaling_fields, o))
         return false;
-    if (o->kinds[READS].most == 0 && o->kinds[WRITES].most == 0)
+    if (o->kinds[READS].max == 0 && o->kinds[WRITES].max == 0)
         return reading_fail(r, n, "autoscaling needs reads or writes");
     return kind_check(r, n, o, READS) && kind_check(r, n, o, WRITES);
 }
@@ -98,7 +98,7 @@ const char *autoscaling_check(const struct autoscaling_options *o, bool on_deman
         return "a table on demand has no throughput that autoscaling could change";
     for (int kind = 0; kind < AUTOSCALING_KINDS && o->on; kind++) {
         const struct autoscaling_kind_options *k = &o->kinds[kind];
-        if (k->most > 0 && (units[kind] < k->least || units[kind] > k->most))
+        if (k->max > 0 && (units[kind] < k->min || units[kind] > k->max))
             return kind == READS ? "rcu must be from min to max of autoscaling's reads"
                                  : "wcu must be from min to max of autoscaling's writes";
     }
@@ -152,16 +152,16 @@ static int64_t units_for(const struct autoscaling_kind_options *k, int64_t mcu)
 {
     const int64_t unit = ppm_of(k->target) * MCU;
     int64_t units = (int64_t)(((__int128)mcu * PPM + unit - 1) / unit);
-    return units < k->least ? k->least : units > k->most ? k->most : units;
+    return units < k->min ? k->min : units > k->max ? k->max : units;
 }
 
-static void kind_look(struct autoscaling *a, int kind, int64_t mcu)
+static void kind_evaluate(struct autoscaling *a, int kind, int64_t mcu)
 {
     const struct autoscaling_options *o = a->options;
     const struct autoscaling_kind_options *k = &o->kinds[kind];
     const __int128 consumed = (__int128)mcu * PPM, provisioned = (__int128)a->units[kind] * MCU;
     a->wanted[kind] = 0;
-    if (k->most == 0)
+    if (k->max == 0)
         return;
     row_add(&a->above[kind], consumed > provisioned * ppm_of(k->target), mcu);
     row_add(&a->below[kind], mcu > 0 && consumed < provisioned * ppm_of(k->target - o->in_margin),
@@ -174,13 +174,13 @@ static void kind_look(struct autoscaling *a, int kind, int64_t mcu)
         a->wanted[kind] = 0;
 }
 
-bool autoscaling_look(struct autoscaling *a, const int64_t consumed_mcu[AUTOSCALING_KINDS])
+bool autoscaling_evaluate(struct autoscaling *a, const int64_t consumed_mcu[AUTOSCALING_KINDS])
 {
     if (a->changing)
         return false;
     for (int kind = 0; kind < AUTOSCALING_KINDS; kind++) {
         must(consumed_mcu[kind] >= 0);
-        kind_look(a, kind, consumed_mcu[kind]);
+        kind_evaluate(a, kind, consumed_mcu[kind]);
         a->changing |= a->wanted[kind] > 0;
     }
     return a->changing;

@@ -29,8 +29,8 @@ enum {
 };
 
 struct autoscaling_kind_options {
-    int64_t least, most; /* units; most 0: this kind is not scaled */
-    double target;       /* consumed by provisioned */
+    int64_t min, max; /* units; most 0: this kind is not scaled */
+    double target;    /* consumed by provisioned */
 };
 
 struct autoscaling_options {
@@ -69,7 +69,7 @@ void autoscaling_init(struct autoscaling *a, const struct autoscaling_options *o
                       const int64_t units[AUTOSCALING_KINDS]);
 /* A period has ended. `consumed_mcu`: a second, its mean. True: `wanted` has another throughput.
  * Then autoscaling_done must follow, before which no other throughput is wanted. */
-bool autoscaling_look(struct autoscaling *a, const int64_t consumed_mcu[AUTOSCALING_KINDS]);
+bool autoscaling_evaluate(struct autoscaling *a, const int64_t consumed_mcu[AUTOSCALING_KINDS]);
 /* The request is over; `units`: what the table has now. */
 void autoscaling_done(struct autoscaling *a, const int64_t units[AUTOSCALING_KINDS]);
 /* Someone else has changed the table's throughput. */

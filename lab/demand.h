@@ -49,8 +49,8 @@ uint32_t demand_index(const struct scenario *s, uint32_t table_place, uint32_t i
 /* "NAME", or "NAME-3" if the table has copies. `copy` counts from 0. */
 void demand_table_name(const struct scenario_table *t, uint32_t copy, char *out, size_t size);
 
-/* Whether the table needs a sort key, `sk` beside `pk`: keys of a workload share a partition key, or
- * item collections stay whole. */
+/* Whether the table needs a sort key, `sk` beside `pk`: keys of a workload share a partition key,
+ * or item collections stay whole. */
 bool demand_has_sort_key(const struct scenario *s, uint32_t table_place);
 
 /* A split of the partition into two equal ranges of hashes. `out` borrows `key`. False: the

@@ -1,7 +1,7 @@
 /* document.h - a YAML document as a tree of texts, lists and maps, each with its line.
  *
- * libyaml reads the text. Every scalar is a text: what it means is decided by the reader of the tree
- * (fields.h). Anchors, aliases and tags are refused, and so is a map with the same key twice.
+ * libyaml reads the text. Every scalar is a text: what it means is decided by the reader of the
+ * tree (fields.h). Anchors, aliases and tags are refused, and so is a map with the same key twice.
  *
  * document_set replaces one value: policies, axes of sweeps and `--set` change a scenario this way.
  * A path has steps with dots between them. A step is the key of a map, or, in a list, the `name` of
@@ -49,8 +49,9 @@ struct document_node *document_member(const struct document_node *map, const cha
 /* How many members a list or a map has. */
 uint32_t document_count(const struct document_node *n);
 
-/* Appends the members of a list, a text of YAML, to the list under a key of the root, except for those
- * whose `name` a member of the list has already. A missing list is made. STATUS_MALFORMED: `error` tells. */
+/* Appends the members of a list, a text of YAML, to the list under a key of the root, except for
+ * those whose `name` a member of the list has already. A missing list is made. STATUS_MALFORMED:
+ * `error` tells. */
 enum status document_extend(struct document *d, const char *key, struct slice text,
                             struct buffer *error);
 

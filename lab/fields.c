@@ -62,11 +62,11 @@ static void append_duration(struct buffer *b, int64_t ns)
 static void append_bounds(struct buffer *b, const struct field *f)
 {
     if (f->type == FIELD_DURATION) {
-        append_duration(b, f->least);
+        append_duration(b, f->min);
         buffer_append_text(b, " to ");
-        append_duration(b, f->most);
+        append_duration(b, f->max);
     } else {
-        buffer_append_format(b, "%lld to %lld", (long long)f->least, (long long)f->most);
+        buffer_append_format(b, "%lld to %lld", (long long)f->min, (long long)f->max);
     }
 }
 
@@ -129,7 +129,7 @@ static bool take_integer(const struct field *f, const char *text, int64_t *out)
     int64_t value;
     bool good =
         f->type == FIELD_INTEGER ? parse_integer(text, &value) : duration_parse(text, &value);
-    if (!good || value < f->least || value > f->most)
+    if (!good || value < f->min || value > f->max)
         return false;
     *out = value;
     return true;
@@ -139,7 +139,7 @@ static bool take_number(const struct field *f, const char *text, double *out)
 {
     char *end;
     double value = strtod(text, &end);
-    if (end == text || *end != '\0' || !(value >= (double)f->least) || !(value <= (double)f->most))
+    if (end == text || *end != '\0' || !(value >= (double)f->min) || !(value <= (double)f->max))
         return false;
     *out = value;
     return true;
@@ -169,7 +169,7 @@ static bool take_text(struct reading *r, const struct document_node *n, const st
     switch (f->type) {
     case FIELD_TEXT:
         *(const char **)at = text;
-        return n->text.size >= (size_t)f->least ||
+        return n->text.size >= (size_t)f->min ||
                reading_fail(r, n, "%s must not be empty", f->name);
     case FIELD_INTEGER:
     case FIELD_DURATION:
@@ -245,14 +245,14 @@ bool fields_read(struct reading *r, const struct document_node *map, const struc
 
 bool fields_read_list(struct reading *r, const struct document_node *list, const char *what,
                       bool (*read)(struct reading *r, const struct document_node *n, void *target),
-                      void *array, size_t size, uint32_t most, uint32_t *count)
+                      void *array, size_t size, uint32_t max, uint32_t *count)
 {
     *count = 0;
     if (list->kind != DOCUMENT_LIST)
         return reading_fail(r, list, "%s must be a list", what);
     for (const struct document_node *n = list->first; n != NULL; n = n->next) {
-        if (*count == most)
-            return reading_fail(r, n, "there are more than %u %s", most, what);
+        if (*count == max)
+            return reading_fail(r, n, "there are more than %u %s", max, what);
         if (!read(r, n, (char *)array + *count * size))
             return false;
         ++*count;

@@ -27,15 +27,15 @@ const struct field index_fields[] = {
      .help =
          "How the index's key is chosen for each item that is written, as `keys` of a workload. "
          "Default: uniform."},
-    {"key_count", FIELD_INTEGER, AT(keys.count), .least = 1, .most = 1000000000000,
+    {"key_count", FIELD_INTEGER, AT(keys.count), .min = 1, .max = 1000000000000,
      .help = "Number of values of the key. Default: 10000."},
     {"projection", FIELD_CHOICE, AT(projection), .choices = projections,
      .help = "What a row has: the whole item, or the keys. Default: all."},
-    {"rcu", FIELD_INTEGER, AT(rcu), .least = 0, .most = UNITS_MAX,
+    {"rcu", FIELD_INTEGER, AT(rcu), .min = 0, .max = UNITS_MAX,
      .help = "Provisioned read units per second; 0: as many as the table. Default: 0."},
-    {"wcu", FIELD_INTEGER, AT(wcu), .least = 0, .most = UNITS_MAX,
+    {"wcu", FIELD_INTEGER, AT(wcu), .min = 0, .max = UNITS_MAX,
      .help = "Provisioned write units per second; 0: as many as the table. Default: 0."},
-    {"partitions", FIELD_INTEGER, AT(partitions), .least = 0, .most = 100000,
+    {"partitions", FIELD_INTEGER, AT(partitions), .min = 0, .max = 100000,
      .help = "Partitions at the start, at least as many as its throughput needs. Default: 0."},
     FIELDS_END};
 

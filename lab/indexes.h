@@ -37,7 +37,8 @@ bool indexes_read(struct reading *r, const struct document_node *n, void *target
 /* The indexes of a table on demand are on demand. False: reading_fail was called. */
 bool indexes_check(struct reading *r, const struct document_node *n,
                    const struct indexes_options *o, bool on_demand);
-/* Whether the keys of all indexes can be drawn from so many values. NULL, or the fault as a text. */
+/* Whether the keys of all indexes can be drawn from so many values. NULL, or the fault as a
+ * text. */
 const char *indexes_check_count(const struct indexes_options *o, int64_t key_count);
 
 /* The name of the key attribute. */

@@ -246,9 +246,8 @@ static void count_refusal(struct measure *m, struct flow *f, struct stream *s,
                           struct stream_slot *slot, const struct measure_request *r)
 {
     size_t step = m->step_count - 1;
-    f->refused_least_mcu = f->refused_mcu == 0 || r->cost_mcu < f->refused_least_mcu
-                               ? r->cost_mcu
-                               : f->refused_least_mcu;
+    f->refused_min_mcu =
+        f->refused_mcu == 0 || r->cost_mcu < f->refused_min_mcu ? r->cost_mcu : f->refused_min_mcu;
     f->refused_mcu += r->cost_mcu;
     slot->refused_mcu[r->reason] += r->cost_mcu;
     slot->refused[r->reason]++;
@@ -413,7 +412,7 @@ void measure_provisioned(struct measure *m, int64_t now_ns, const int64_t units[
         m->provisioned[kind] = units[kind];
     }
     m->provisioned_since_ns = now_ns;
-    m->provisioned_told = true;
+    m->provisioned_known = true;
 }
 
 void measure_set_on_demand(struct measure *m, uint32_t table, bool on_demand)

@@ -78,9 +78,9 @@ void measure_set_slack(struct measure *m, uint32_t resource, int64_t mcu);
 /* Tenant and table are the runner's own numbers. Returns the index: 0, 1, .. */
 uint32_t measure_add_stream(struct measure *m, uint32_t tenant, uint32_t table, uint32_t kind);
 
-/* A tenant or an account of tenants, of one kind of requests. `parent`: a group, or MEASURE_ANY for
- * none. Once there is a group, the max-min optimum shares among groups (optimum_tree.c), each stream
- * needs one, and the weights of flows count within a group. Returns the index: 0, 1, .. */
+/* A tenant or an account of tenants, of one kind of requests. `parent`: a group, or MEASURE_ANY
+ * for none. Once there is a group, the max-min optimum shares among groups (optimum_tree.c), each
+ * stream needs one, and the weights of flows count within a group. Returns the index: 0, 1, .. */
 uint32_t measure_add_group(struct measure *m, uint32_t parent, int64_t weight);
 void measure_set_stream_group(struct measure *m, uint32_t stream, uint32_t group);
 
@@ -168,8 +168,8 @@ void measure_provisioned(struct measure *m, int64_t now_ns, const int64_t units[
 void measure_set_on_demand(struct measure *m, uint32_t table, bool on_demand);
 /* Items that nodes read, and how many of them were in memory. */
 void measure_memory(struct measure *m, int64_t at_ns, int64_t items, int64_t hits);
-/* What a node or the catalog says of a table: how far the global indexes of one of its partitions are
- * behind its writes, and how far its hot keys are spread. */
+/* What a node or the catalog says of a table: how far the global indexes of one of its partitions
+ * are behind its writes, and how far its hot keys are spread. */
 struct measure_state {
     int64_t behind_ns;     /* the age of the oldest change that an index lacks */
     int64_t backlog_bytes; /* of all these changes */
@@ -180,8 +180,8 @@ struct measure_state {
         miscounted_mtok; /* between what the items have counted, and what clients can have taken */
     int64_t minted_mtok; /* beyond capacity and refill */
 };
-void measure_tell_state(struct measure *m, int64_t at_ns, uint32_t table,
-                        const struct measure_state *lag);
+void measure_report_state(struct measure *m, int64_t at_ns, uint32_t table,
+                          const struct measure_state *lag);
 /* Tokens that `router` used of one table's limit; `pair` numbers (router, table) from 0. */
 void measure_router_use(struct measure *m, uint32_t pair, int64_t mcu);
 void measure_decision(struct measure *m, int64_t ns); /* cost of one decision */
@@ -221,9 +221,9 @@ struct measure_definition {
 const struct measure_definition *measure_definition_at(size_t index);
 const struct measure_definition *measure_definition_find(const char *name);
 
-/* After measure_end. NULL, or what is wrong, as a text for people that names what is known; `error` holds it. The
- * value is NAN if the run has nothing to tell (no split, no request of the tenant), INFINITY if
- * what was waited for never came. */
+/* After measure_end. NULL, or what is wrong, as a text for people that names what is known;
+ * `error` holds it. The value is NAN if the run has nothing to tell (no split, no request of the
+ * tenant), INFINITY if what was waited for never came. */
 const char *measure_value(const struct measure *m, const char *name,
                           const struct measure_selector *selector, double *value, char *error,
                           size_t error_size);
@@ -262,7 +262,8 @@ struct measure_index_point {
 };
 struct measure_index_point measure_index_point(const struct measure *m, uint32_t index,
                                                size_t slot);
-/* The greatest of the slot, of a table or of all (MEASURE_ANY). False: nobody tells states of it. */
+/* The greatest of the slot, of a table or of all (MEASURE_ANY). False: nobody tells states of
+ * it. */
 bool measure_state_point(const struct measure *m, uint32_t table, size_t slot,
                          struct measure_state *out);
 /* Latencies of the selected streams, added into `h`, which the caller has initialized. */

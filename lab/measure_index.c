@@ -1,5 +1,5 @@
-/* measure_index.c - what was refused for global indexes, how far they are behind, and how many shards hot
- * keys have. */
+/* measure_index.c - what was refused for global indexes, how far they are behind, and how many
+ * shards hot keys have. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,8 +49,8 @@ static void state_raise(struct measure_state *to, const struct measure_state *st
     to->minted_mtok = state->minted_mtok > to->minted_mtok ? state->minted_mtok : to->minted_mtok;
 }
 
-void measure_tell_state(struct measure *m, int64_t at_ns, uint32_t table,
-                        const struct measure_state *state)
+void measure_report_state(struct measure *m, int64_t at_ns, uint32_t table,
+                          const struct measure_state *state)
 {
     must(!m->ended);
     if (at_ns < m->options.begin_ns)
@@ -96,17 +96,17 @@ struct measure_index_point measure_index_point(const struct measure *m, uint32_t
 bool measure_state_point(const struct measure *m, uint32_t table, size_t slot,
                          struct measure_state *out)
 {
-    bool told = false;
+    bool known = false;
     *out = (struct measure_state){0};
     for (size_t i = 0; i < m->state_count; i++) {
         const struct state_series *l = &m->states[i];
         if (table != MEASURE_ANY && table != l->table)
             continue;
-        told = true;
+        known = true;
         if (slot < l->capacity)
             state_raise(out, &l->slots[slot]);
     }
-    return told;
+    return known;
 }
 
 void index_destroy(struct measure *m)

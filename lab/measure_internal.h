@@ -36,7 +36,7 @@ struct flow {
     int64_t weight;
     bool active;
     int64_t offered_mcu, admitted_mcu, refused_mcu;
-    int64_t refused_least_mcu; /* the cost of the cheapest refused request */
+    int64_t refused_min_mcu; /* the cost of the cheapest refused request */
 };
 
 /* Sums of one stream in one slot. */
@@ -76,10 +76,10 @@ struct state_series {
 };
 
 /* Sums of the whole cluster in one slot. */
-struct whole_slot {
+struct complete_slot {
     int64_t total_mcu, lost_mcu, used_mcu, usable_mcu;
     double min_max, jain; /* sums over fairness periods */
-    double min_max_least, jain_least;
+    double min_max_worst, jain_worst;
     uint32_t periods, violations;
 };
 
@@ -143,7 +143,7 @@ struct measure {
     uint64_t window; /* number, from 1 on */
     int64_t slot_ns;
     size_t slot; /* the current one */
-    struct whole_slot *whole;
+    struct complete_slot *whole;
     size_t whole_capacity;
     uint32_t period_windows; /* in the fairness period */
     bool period_refused;
@@ -157,7 +157,7 @@ struct measure {
     uint64_t gac_messages;
     double stranded_integral; /* mcu * s */
     int64_t stranded_mcu, stranded_since_ns;
-    bool provisioned_told;
+    bool provisioned_known;
     int64_t provisioned[MEASURE_KINDS], provisioned_since_ns;
     double provisioned_integral[MEASURE_KINDS]; /* units * s */
     bool *on_demand;                            /* by table */
@@ -174,7 +174,7 @@ struct measure {
 
 /* The current slot of a stream. */
 struct stream_slot *stream_slot_now(struct measure *m, struct stream *s);
-struct whole_slot *whole_slot_now(struct measure *m);
+struct complete_slot *complete_slot_now(struct measure *m);
 void limit_advance(struct limit *l, int64_t now_ns);
 /* Of measure_series.c. */
 bool stream_is_selected(const struct stream *s, const struct measure_selector *q);

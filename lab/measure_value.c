@@ -52,26 +52,26 @@ static struct measure_point sum_of(const struct selection *s)
     return p;
 }
 
-static struct whole_slot whole_of(const struct selection *s)
+static struct complete_slot total_of(const struct selection *s)
 {
-    struct whole_slot sum = {.min_max_least = 1, .jain_least = 1};
+    struct complete_slot sum = {.min_max_worst = 1, .jain_worst = 1};
     for (size_t i = s->first; i < s->last && i < s->m->whole_capacity; i++) {
-        const struct whole_slot *slot = &s->m->whole[i];
+        const struct complete_slot *slot = &s->m->whole[i];
         sum.total_mcu += slot->total_mcu;
         sum.lost_mcu += slot->lost_mcu;
         sum.used_mcu += slot->used_mcu;
         sum.usable_mcu += slot->usable_mcu;
         sum.min_max += slot->min_max;
         sum.jain += slot->jain;
-        sum.min_max_least = fmin(sum.min_max_least, slot->min_max_least);
-        sum.jain_least = fmin(sum.jain_least, slot->jain_least);
+        sum.min_max_worst = fmin(sum.min_max_worst, slot->min_max_worst);
+        sum.jain_worst = fmin(sum.jain_worst, slot->jain_worst);
         sum.periods += slot->periods;
         sum.violations += slot->violations;
     }
     return sum;
 }
 
-static double ratio(double over, double under)
+static double measure_ratio(double over, double under)
 {
     return under > 0 ? over / under : NAN;
 }
@@ -81,8 +81,8 @@ static double ratio(double over, double under)
 static double value_false_throttle(const struct selection *s, int which)
 {
     struct measure_point p = sum_of(s);
-    double over = which == 0 ? (double)p.false_mcu : (double)whole_of(s).lost_mcu;
-    return ratio(over, (double)p.in_budget_mcu);
+    double over = which == 0 ? (double)p.false_mcu : (double)total_of(s).lost_mcu;
+    return measure_ratio(over, (double)p.in_budget_mcu);
 }
 
 static double value_over_admission(const struct selection *s, int which)
@@ -98,53 +98,53 @@ static double value_over_admission(const struct selection *s, int which)
 
 static double value_limit_share(const struct selection *s, int which)
 {
-    double least = NAN;
+    double min = NAN;
     (void)which;
     for (size_t i = 0; i < s->m->stream_count; i++) {
         const struct stream *stream = &s->m->streams[i];
         if (stream->limit == MEASURE_ANY || !stream_is_selected(stream, s->selector))
             continue;
         const struct limit *l = &s->m->limits[stream->limit];
-        least = fmin(least, ratio(l->admitted_all, l->allowed_all));
+        min = fmin(min, measure_ratio(l->admitted_all, l->allowed_all));
     }
-    return least;
+    return min;
 }
 
 static double value_goodput(const struct selection *s, int which)
 {
     (void)which;
     struct measure_point p = sum_of(s);
-    return ratio((double)p.good_mcu, (double)p.fair_mcu);
+    return measure_ratio((double)p.good_mcu, (double)p.fair_mcu);
 }
 
 static double value_utilisation(const struct selection *s, int which)
 {
     (void)which;
-    struct whole_slot w = whole_of(s);
+    struct complete_slot w = total_of(s);
     return w.usable_mcu > 0 ? (double)w.used_mcu / (double)w.usable_mcu : 1;
 }
 
 enum {
     MIN_MAX,
     JAIN,
-    MIN_MAX_LEAST,
-    JAIN_LEAST
+    MIN_MAX_WORST,
+    JAIN_WORST
 };
 
 static double value_fairness(const struct selection *s, int which)
 {
-    struct whole_slot w = whole_of(s);
+    struct complete_slot w = total_of(s);
     if (w.periods == 0)
         return 1;
     const double values[] = {w.min_max / (double)w.periods, w.jain / (double)w.periods,
-                             w.min_max_least, w.jain_least};
+                             w.min_max_worst, w.jain_worst};
     return values[which];
 }
 
 static double value_violations(const struct selection *s, int which)
 {
     (void)which;
-    return (double)whole_of(s).violations;
+    return (double)total_of(s).violations;
 }
 
 enum {
@@ -182,8 +182,8 @@ enum {
 static double value_splits(const struct selection *s, int which)
 {
     const struct measure *m = s->m;
-    const double values[] = {ratio((double)m->useless_splits, (double)m->splits),
-                             ratio((double)m->refused_rightly, (double)m->refused_splits),
+    const double values[] = {measure_ratio((double)m->useless_splits, (double)m->splits),
+                             measure_ratio((double)m->refused_rightly, (double)m->refused_splits),
                              (double)m->splits, (double)m->refused_splits, (double)m->partitions};
     return values[which];
 }
@@ -223,14 +223,14 @@ static double value_burst(const struct selection *s, int which)
         step++;
     if (step >= s->m->step_count || step >= MEASURE_STEPS)
         return NAN;
-    double least = INFINITY;
+    double min = INFINITY;
     for (size_t i = 0; i < s->m->stream_count; i++) {
         const struct stream *stream = &s->m->streams[i];
         int64_t at_ns = stream->first_refusal_ns[step];
         if (stream_is_selected(stream, s->selector) && at_ns != NEVER_YET)
-            least = fmin(least, (double)(at_ns - s->m->steps[step].at_ns) / (double)NS_PER_S);
+            min = fmin(min, (double)(at_ns - s->m->steps[step].at_ns) / (double)NS_PER_S);
     }
-    return least;
+    return min;
 }
 
 enum {
@@ -254,8 +254,8 @@ static double value_control(const struct selection *s, int which)
     struct measure_selector all = MEASURE_ALL;
     struct selection whole = select_slots(m, &all);
     const double values[] = {messages * stranded_mcu / MCU,
-                             ratio(messages * stranded_mcu, roots * roots / 2),
-                             ratio((double)m->gac_messages, (double)sum_of(&whole).offered),
+                             measure_ratio(messages * stranded_mcu, roots * roots / 2),
+                             measure_ratio((double)m->gac_messages, (double)sum_of(&whole).offered),
                              messages, stranded_mcu / MCU};
     return values[which];
 }
@@ -263,7 +263,7 @@ static double value_control(const struct selection *s, int which)
 static double value_memory(const struct selection *s, int which)
 {
     (void)which;
-    return ratio((double)s->m->items_hit, (double)s->m->items_read);
+    return measure_ratio((double)s->m->items_hit, (double)s->m->items_read);
 }
 
 enum {
@@ -275,7 +275,7 @@ static double value_provisioned(const struct selection *s, int which)
 {
     const struct measure *m = s->m;
     const double *units = m->provisioned_integral; /* times seconds */
-    if (!m->provisioned_told)
+    if (!m->provisioned_known)
         return NAN;
     double reads = units[0] + ON_DEMAND_PRICE * m->on_demand_mcu[0] / MCU;
     double writes = units[1] + ON_DEMAND_PRICE * m->on_demand_mcu[1] / MCU;
@@ -345,7 +345,7 @@ static double value_units(const struct selection *s, int which)
 
 static double value_rate(const struct selection *s, int which)
 {
-    return ratio(mcu_of(s, which) / MCU, s->span_s);
+    return measure_ratio(mcu_of(s, which) / MCU, s->span_s);
 }
 
 static double value_requests(const struct selection *s, int which)
@@ -358,8 +358,8 @@ static double value_requests(const struct selection *s, int which)
 
 static double value_throttle(const struct selection *s, int which)
 {
-    return which == 0 ? ratio(mcu_of(s, REFUSED), mcu_of(s, OFFERED))
-                      : ratio(value_requests(s, REFUSED), value_requests(s, OFFERED));
+    return which == 0 ? measure_ratio(mcu_of(s, REFUSED), mcu_of(s, OFFERED))
+                      : measure_ratio(value_requests(s, REFUSED), value_requests(s, OFFERED));
 }
 
 /* The last slot of [first, end) in which 1 % of what was offered is refused; `end`: none. */
@@ -406,7 +406,7 @@ enum {
 
 static double value_state(const struct selection *s, int which)
 {
-    double most = NAN;
+    double max = NAN;
     struct measure_state state;
     for (size_t slot = s->first; slot < s->last; slot++) {
         if (!measure_state_point(s->m, s->selector->table, slot, &state))
@@ -417,9 +417,9 @@ static double value_state(const struct selection *s, int which)
                                  [REFILL_LAG] = (double)state.refill_lag_ns / (double)NS_PER_S,
                                  [MISCOUNTED] = (double)state.miscounted_mtok / MTOK,
                                  [MINTED] = (double)state.minted_mtok / MTOK};
-        most = fmax(most, values[which]);
+        max = fmax(max, values[which]);
     }
-    return most;
+    return max;
 }
 
 /* Refusals for an index that name none. */
@@ -448,9 +448,10 @@ enum {
 static double value_hedges(const struct selection *s, int which)
 {
     struct measure_point p = sum_of(s);
-    const double values[] = {(double)p.hedges, (double)p.hedges_won,
-                             ratio((double)p.hedges, (double)(p.offered - p.hedges)),
-                             ratio((double)p.hedge_mcu, (double)(p.admitted_mcu - p.hedge_mcu))};
+    const double values[] = {
+        (double)p.hedges, (double)p.hedges_won,
+        measure_ratio((double)p.hedges, (double)(p.offered - p.hedges)),
+        measure_ratio((double)p.hedge_mcu, (double)(p.admitted_mcu - p.hedge_mcu))};
     return values[which];
 }
 
@@ -532,9 +533,9 @@ static const struct measure_row MEASURES[] = {
         "refusals",
         MEASURE_HIGHER, 0.995, value_fairness, JAIN, "srp"),
     ROW("fairness_min_max_worst", "1", "fairness_min_max of the worst second", MEASURE_HIGHER, NAN,
-        value_fairness, MIN_MAX_LEAST, "srp"),
+        value_fairness, MIN_MAX_WORST, "srp"),
     ROW("fairness_jain_worst", "1", "fairness_jain of the worst second", MEASURE_HIGHER, NAN,
-        value_fairness, JAIN_LEAST, "srp"),
+        value_fairness, JAIN_WORST, "srp"),
     ROW("isolation_p99", "1", "a victim's p99 beside a neighbour, by its p99 alone", MEASURE_LOWER,
         1.05, NULL, 99000, ""),
     ROW("isolation_p999", "1", "a victim's p99.9 beside a neighbour, by its p99.9 alone",
@@ -789,6 +790,6 @@ const char *measure_value(const struct measure *m, const char *name,
 double measure_isolation(const struct measure *shared, const struct measure *alone,
                          const struct measure_selector *selector, uint32_t percentile)
 {
-    return ratio(percentile_ms(shared, selector, percentile),
-                 percentile_ms(alone, selector, percentile));
+    return measure_ratio(percentile_ms(shared, selector, percentile),
+                         percentile_ms(alone, selector, percentile));
 }

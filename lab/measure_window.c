@@ -16,14 +16,14 @@
 #include "lab/measure_internal.h"
 #include "lab/statistics.h"
 
-struct whole_slot *whole_slot_now(struct measure *m)
+struct complete_slot *complete_slot_now(struct measure *m)
 {
     while (m->slot >= m->whole_capacity) {
         size_t before = m->whole_capacity;
         m->whole = must_grow(m->whole, before, &m->whole_capacity, sizeof *m->whole);
         memset(m->whole + before, 0, (m->whole_capacity - before) * sizeof *m->whole);
         for (size_t i = before; i < m->whole_capacity; i++)
-            m->whole[i].min_max_least = m->whole[i].jain_least = 1;
+            m->whole[i].min_max_worst = m->whole[i].jain_worst = 1;
     }
     return &m->whole[m->slot];
 }
@@ -49,7 +49,7 @@ static void add_stream_slot(struct stream_slot *to, const struct stream_slot *fr
     to->hedge_mcu += from->hedge_mcu;
 }
 
-static void add_whole_slot(struct whole_slot *to, const struct whole_slot *from)
+static void add_complete_slot(struct complete_slot *to, const struct complete_slot *from)
 {
     to->total_mcu += from->total_mcu;
     to->lost_mcu += from->lost_mcu;
@@ -57,8 +57,8 @@ static void add_whole_slot(struct whole_slot *to, const struct whole_slot *from)
     to->usable_mcu += from->usable_mcu;
     to->min_max += from->min_max;
     to->jain += from->jain;
-    to->min_max_least = fmin(to->min_max_least, from->min_max_least);
-    to->jain_least = fmin(to->jain_least, from->jain_least);
+    to->min_max_worst = fmin(to->min_max_worst, from->min_max_worst);
+    to->jain_worst = fmin(to->jain_worst, from->jain_worst);
     to->periods += from->periods;
     to->violations += from->violations;
 }
@@ -74,9 +74,9 @@ static void halve_slots(struct measure *m)
         }
     }
     for (size_t k = 0; k < m->whole_capacity; k++) {
-        struct whole_slot slot = m->whole[k];
-        m->whole[k] = (struct whole_slot){.min_max_least = 1, .jain_least = 1};
-        add_whole_slot(&m->whole[k / 2], &slot);
+        struct complete_slot slot = m->whole[k];
+        m->whole[k] = (struct complete_slot){.min_max_worst = 1, .jain_worst = 1};
+        add_complete_slot(&m->whole[k / 2], &slot);
     }
     index_halve_slots(m);
     m->slot_ns *= 2;
@@ -174,25 +174,25 @@ static void build_problem(struct measure *m)
 /* A flow's share of what its table may have in this window. */
 static int64_t in_budget_of(const struct measure *m, const struct flow *f)
 {
-    int64_t least = f->offered_mcu;
+    int64_t min = f->offered_mcu;
     for (uint32_t k = 0; k < f->path_count; k++) {
         const struct resource *r = &m->resources[f->path[k]];
         if (r->kind != MEASURE_TABLE || r->fair_capacity_mcu >= r->offered_mcu)
             continue;
         int64_t capacity = r->fair_capacity_mcu > 0 ? r->fair_capacity_mcu : 0;
         int64_t share = (int64_t)((__int128)f->offered_mcu * capacity / r->offered_mcu);
-        least = share < least ? share : least;
+        min = share < min ? share : min;
     }
-    return least;
+    return min;
 }
 
 /* The refused requests that fit into what the optimum gives the flow beyond what it got. */
 static int64_t falsely_refused(const struct flow *f, int64_t fair_mcu)
 {
     int64_t room = fair_mcu - f->admitted_mcu;
-    if (f->refused_mcu == 0 || room < f->refused_least_mcu)
+    if (f->refused_mcu == 0 || room < f->refused_min_mcu)
         return 0;
-    room -= room % f->refused_least_mcu;
+    room -= room % f->refused_min_mcu;
     return room < f->refused_mcu ? room : f->refused_mcu;
 }
 
@@ -231,7 +231,7 @@ static void compare_flows(struct measure *m, struct window_sums *sums)
 
 static void compare_nodes(struct measure *m)
 {
-    struct whole_slot *whole = whole_slot_now(m);
+    struct complete_slot *whole = complete_slot_now(m);
     for (size_t i = 0; i < m->window_resource_count; i++) {
         const struct resource *r = &m->resources[m->window_resources[i]];
         if (r->kind != MEASURE_NODE || r->waiting_mcu == 0)
@@ -275,13 +275,13 @@ static void close_period(struct measure *m)
                 is_one_request_off(s, admitted, fair) ? 1 : (double)admitted / (double)fair;
     }
     if (m->period_refused && count > 1) {
-        struct whole_slot *whole = whole_slot_now(m);
+        struct complete_slot *whole = complete_slot_now(m);
         double min_max = statistics_min_max_ratio(m->shares, count);
         double jain = statistics_jain(m->shares, count);
         whole->min_max += min_max;
         whole->jain += jain;
-        whole->min_max_least = fmin(whole->min_max_least, min_max);
-        whole->jain_least = fmin(whole->jain_least, jain);
+        whole->min_max_worst = fmin(whole->min_max_worst, min_max);
+        whole->jain_worst = fmin(whole->jain_worst, jain);
         whole->periods++;
     }
     m->period_refused = false;
@@ -289,7 +289,7 @@ static void close_period(struct measure *m)
 }
 
 /* `value_s` is set once the state has held for settle_ns: the time from the step to its begin. */
-static void watch(const struct measure *m, struct steady *state, bool holds, double *value_s)
+static void steady_watch(const struct measure *m, struct steady *state, bool holds, double *value_s)
 {
     int64_t end_ns = m->window_start_ns + m->options.window_ns;
     const struct step *step = &m->steps[m->step_count - 1];
@@ -305,7 +305,7 @@ static void watch(const struct measure *m, struct steady *state, bool holds, dou
 
 static void solve_window(struct measure *m, struct window_sums *sums)
 {
-    struct whole_slot *whole = whole_slot_now(m);
+    struct complete_slot *whole = complete_slot_now(m);
     struct optimum_problem problem = {m->problem_flows, (uint32_t)m->active_count, m->capacities,
                                       (uint32_t)m->window_resource_count};
     const struct optimum_tree tree = {m->groups, (uint32_t)m->group_count, m->problem_groups};
@@ -338,7 +338,7 @@ static void close_window(struct measure *m)
     for (size_t i = 0; i < m->active_count; i++) {
         struct flow *f = &m->flows[m->active[i]];
         f->active = false;
-        f->offered_mcu = f->admitted_mcu = f->refused_mcu = f->refused_least_mcu = 0;
+        f->offered_mcu = f->admitted_mcu = f->refused_mcu = f->refused_min_mcu = 0;
     }
     m->active_count = 0;
     if (m->options.no_optimum)
@@ -346,8 +346,8 @@ static void close_window(struct measure *m)
     struct step *step = &m->steps[m->step_count - 1];
     bool converged = close_streams(m);
     bool relieved = sums.false_mcu == 0 || sums.false_mcu * 100 < sums.in_budget_mcu;
-    watch(m, &m->relieved, relieved, &step->relief_s);
-    watch(m, &m->converged, converged, &step->convergence_s);
+    steady_watch(m, &m->relieved, relieved, &step->relief_s);
+    steady_watch(m, &m->converged, converged, &step->convergence_s);
     m->period_windows++;
     if (m->period_windows * m->options.window_ns >= NS_PER_S)
         close_period(m);
@@ -375,7 +375,7 @@ void measure_end(struct measure *m, int64_t now_ns)
     for (size_t i = 0; i < m->limit_count; i++)
         limit_advance(&m->limits[i], now_ns);
     measure_stranded(m, now_ns, 0);
-    if (m->provisioned_told)
+    if (m->provisioned_known)
         measure_provisioned(m, now_ns, m->provisioned);
     m->end_ns = now_ns;
     m->ended = true;

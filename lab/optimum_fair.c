@@ -66,7 +66,7 @@ static int compare_flows(const void *a, const void *b, void *problem)
     return i < k ? -1 : i > k;
 }
 
-static void sink(struct filling *f, size_t i)
+static void heap_sink(struct filling *f, size_t i)
 {
     struct heap_entry moved = f->heap[i];
     for (size_t child; (child = 2 * i + 1) < f->heap_count; i = child) {
@@ -92,7 +92,7 @@ static struct fair_row *next_row(struct filling *f)
         else
             *top = f->heap[--f->heap_count];
         if (f->heap_count > 0)
-            sink(f, 0);
+            heap_sink(f, 0);
     }
     return NULL;
 }
@@ -164,7 +164,7 @@ static void read_problem(struct filling *f, struct optimum *o, const struct opti
         }
     }
     for (size_t i = f->heap_count / 2; i-- > 0;)
-        sink(f, i);
+        heap_sink(f, i);
 }
 
 /* Rounding leaves each full row less than 1 mcu a flow. */

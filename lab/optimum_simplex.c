@@ -98,11 +98,11 @@ static void simplex_start(struct simplex *s, struct optimum *o, const struct opt
 static uint32_t most_violated(const struct simplex *s)
 {
     uint32_t found = s->rows;
-    double most = 0;
+    double max = 0;
     for (uint32_t i = 0; i < s->rows; i++) {
         double excess = fmax(-s->values[i], s->values[i] - upper_of(s, s->basis[i]));
-        if (excess > s->tolerance && excess * excess > most * s->norms[i]) {
-            most = excess * excess / s->norms[i];
+        if (excess > s->tolerance && excess * excess > max * s->norms[i]) {
+            max = excess * excess / s->norms[i];
             found = i;
         }
     }
@@ -230,7 +230,7 @@ static uint32_t flip_until_it_fits(struct simplex *s, size_t count, double exces
 }
 
 /* `below`: the leaving variable goes to its lower bound. Its value after flips may be rounding. */
-static void pivot(struct simplex *s, uint32_t leaving, uint32_t enters, bool below)
+static void simplex_pivot(struct simplex *s, uint32_t leaving, uint32_t enters, bool below)
 {
     uint32_t m = s->rows, leaves = s->basis[leaving];
     double *row = s->inverse + (size_t)leaving * m;
@@ -259,7 +259,7 @@ static void pivot(struct simplex *s, uint32_t leaving, uint32_t enters, bool bel
     }
 }
 
-static bool iterate(struct simplex *s)
+static bool simplex_iterate(struct simplex *s)
 {
     uint32_t leaving = most_violated(s), leaves;
     if (leaving == s->rows)
@@ -276,7 +276,7 @@ static bool iterate(struct simplex *s)
         s->reduced[v] -= step * s->alphas[v];
     s->reduced[enters] = 0;
     s->reduced[leaves] = -sign * step;
-    pivot(s, leaving, enters, below);
+    simplex_pivot(s, leaving, enters, below);
     return true;
 }
 
@@ -285,7 +285,7 @@ void optimum_simplex(struct optimum *o, const struct optimum_program *p, double 
     struct simplex s;
     simplex_start(&s, o, p, y);
     uint64_t limit = 50 * (uint64_t)s.rows + 1000;
-    while (limit-- > 0 && iterate(&s)) {
+    while (limit-- > 0 && simplex_iterate(&s)) {
     }
     for (uint32_t j = 0; j < s.columns; j++)
         x[j] = s.places[j] == AT_UPPER ? (double)p->columns[j].bound : 0;

@@ -164,7 +164,7 @@ static void group_items(struct reduction *d, int at)
     }
 }
 
-static void reduce(struct reduction *d, struct row_state *rows)
+static void reduction_run(struct reduction *d, struct row_state *rows)
 {
     read_flows(d);
     d->last = 0;
@@ -260,7 +260,8 @@ static double best_price(struct priced_column *columns, uint32_t count, double c
     return 0;
 }
 
-/* Improves the prices of the rows from `first` on, one by one, those with the fewest flows first. */
+/* Improves the prices of the rows from `first` on, one by one, those with the fewest flows
+ * first. */
 static void price_further_rows(struct optimum *o, const struct solution *s, uint32_t first)
 {
     const struct optimum_program *p = &s->program;
@@ -320,8 +321,9 @@ static __int128 prove_bound(const struct optimum_column *columns, uint32_t count
 }
 
 /* Step 4. */
-static void make_whole(const struct optimum_column *columns, uint32_t count,
-                       const int64_t *capacities, const double *x, int64_t *amounts, int64_t *used)
+static void make_integral(const struct optimum_column *columns, uint32_t count,
+                          const int64_t *capacities, const double *x, int64_t *amounts,
+                          int64_t *used)
 {
     for (uint32_t j = 0; j < count; j++) {
         double whole = x[j] + 1e-6;
@@ -347,7 +349,7 @@ static void make_whole(const struct optimum_column *columns, uint32_t count,
 }
 
 /* What the groups of a level have, given to their items in order. */
-static void expand(const struct level *level, int64_t *groups, int64_t *amounts)
+static void level_expand(const struct level *level, int64_t *groups, int64_t *amounts)
 {
     for (uint32_t i = 0; i < level->count; i++) {
         int64_t *rest = &groups[level->groups[i]];
@@ -357,12 +359,12 @@ static void expand(const struct level *level, int64_t *groups, int64_t *amounts)
 }
 
 /* Steps 3 and 4. Returns the bound. */
-static __int128 conclude(struct solution *s, __int128 *total)
+static __int128 solution_conclude(struct solution *s, __int128 *total)
 {
     const struct optimum_column *columns = s->program.columns;
     uint32_t count = s->program.column_count;
     memset(s->used, 0, s->row_count * sizeof *s->used);
-    make_whole(columns, count, s->capacities, s->x, s->whole, s->used);
+    make_integral(columns, count, s->capacities, s->x, s->whole, s->used);
     *total = 0;
     for (uint32_t j = 0; j < count; j++)
         *total += s->whole[j];
@@ -376,17 +378,18 @@ static __int128 solve_columns(struct optimum *o, struct solution *s)
     for (uint32_t j = 0; j < s->program.column_count; j++)
         s->x[j] = (double)s->program.columns[j].bound;
     price_further_rows(o, s, 0);
-    cheap = conclude(s, &total);
+    cheap = solution_conclude(s, &total);
     if (total == cheap)
         return cheap;
     optimum_simplex(o, &s->program, s->x, s->y);
     if (s->program.row_count < s->row_count)
         price_further_rows(o, s, s->program.row_count);
-    bound = conclude(s, &total);
+    bound = solution_conclude(s, &total);
     return bound < cheap ? bound : cheap;
 }
 
-static void solve(struct reduction *d, struct row_state *rows, int64_t *amounts, __int128 *bound)
+static void reduction_solve(struct reduction *d, struct row_state *rows, int64_t *amounts,
+                            __int128 *bound)
 {
     const struct level *level = &d->levels[d->last];
     struct optimum *o = d->o;
@@ -423,14 +426,14 @@ struct optimum_result optimum_total(struct optimum *o, const struct optimum_prob
     struct row_state *rows = optimum_room(o, BLOCK_ROWS, p->resource_count, sizeof *rows);
     __int128 bound = 0;
     int64_t total = 0, demand = 0;
-    reduce(&d, rows);
+    reduction_run(&d, rows);
     int64_t *amounts = optimum_room(o, BLOCK_AMOUNTS, p->flow_count, sizeof *amounts);
-    solve(&d, rows, amounts, &bound);
+    reduction_solve(&d, rows, amounts, &bound);
     for (int at = d.last - 1; at >= 0; at--) {
         int64_t *groups =
             optimum_room(o, BLOCK_AMOUNTS_BELOW, d.levels[at + 1].count, sizeof *groups);
         memcpy(groups, amounts, d.levels[at + 1].count * sizeof *groups);
-        expand(&d.levels[at], groups, amounts);
+        level_expand(&d.levels[at], groups, amounts);
     }
     for (uint32_t i = 0; i < p->flow_count; i++) {
         total += amounts[i];

@@ -6,9 +6,9 @@
  * stops leaves goes first to its own group.
  *
  * On a single resource this is the hierarchical max-min allocation: each group gets its weighted
- * part of its parent's share, or what its members want if that is less, and shares it likewise. Over
- * several resources a group has one speed in all: its weight is one of the whole cluster.
- * If each flow is a group of its own, the allocation is that of optimum_fair.c.
+ * part of its parent's share, or what its members want if that is less, and shares it likewise.
+ * Over several resources a group has one speed in all: its weight is one of the whole cluster. If
+ * each flow is a group of its own, the allocation is that of optimum_fair.c.
  * Source: Parekh and Gallager's fluid server (IEEE/ACM Transactions on Networking 1(3), 1993), with
  * the hierarchy of Bennett and Zhang, Hierarchical Packet Fair Queueing Algorithms, SIGCOMM 1996.
  *
@@ -125,17 +125,17 @@ static void tree_set_speeds(struct tree_filling *f)
 /* The time until the first flow has its demand or the first resource is full. */
 static double tree_next(const struct tree_filling *f)
 {
-    double least = HUGE_VAL;
+    double min = HUGE_VAL;
     for (uint32_t i = 0; i < f->p->flow_count; i++) {
         const struct tree_flow *flow = &f->flows[i];
         if (flow->rises)
-            least = fmin(least, ((double)f->p->flows[i].demand_mcu - flow->amount) / flow->speed);
+            min = fmin(min, ((double)f->p->flows[i].demand_mcu - flow->amount) / flow->speed);
     }
     for (uint32_t r = 0; r < f->p->resource_count; r++) {
         if (f->rows[r].speed > 0)
-            least = fmin(least, f->rows[r].rest / f->rows[r].speed);
+            min = fmin(min, f->rows[r].rest / f->rows[r].speed);
     }
-    return fmax(least, 0);
+    return fmax(min, 0);
 }
 
 static void tree_advance(struct tree_filling *f, double time)
@@ -157,19 +157,19 @@ static void tree_advance(struct tree_filling *f, double time)
     }
 }
 
-static int64_t least_rest(const struct tree_filling *f, const struct optimum_flow *flow)
+static int64_t rest_min(const struct tree_filling *f, const struct optimum_flow *flow)
 {
-    int64_t least = INT64_MAX;
+    int64_t min = INT64_MAX;
     for (uint32_t k = 0; k < flow->count; k++) {
         int64_t rest = f->rows[flow->resources[k]].whole;
-        least = rest < least ? rest : least;
+        min = rest < min ? rest : min;
     }
-    return least;
+    return min;
 }
 
 static int64_t tree_give(struct tree_filling *f, const struct optimum_flow *flow, int64_t wanted)
 {
-    const int64_t rest = least_rest(f, flow), mcu = wanted < rest ? wanted : rest;
+    const int64_t rest = rest_min(f, flow), mcu = wanted < rest ? wanted : rest;
     for (uint32_t k = 0; k < flow->count; k++)
         f->rows[flow->resources[k]].whole -= mcu;
     return mcu;

@@ -1,7 +1,7 @@
 /* plan.h - which runs a scenario asks for: policies x points of the sweep x seeds.
  *
- * A plan is made of texts alone, so every process that has the texts makes the same one. That is how
- * runs are spread over processes and machines: each takes runs by their numbers.
+ * A plan is made of texts alone, so every process that has the texts makes the same one. That is
+ * how runs are spread over processes and machines: each takes runs by their numbers.
  *
  * Not here: files and processes (cmd/lab_*.c). */
 #pragma once

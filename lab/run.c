@@ -297,13 +297,13 @@ static void write_states(const struct measure *m, uint32_t table, const char *na
     const size_t together = slots_together(m);
     json_member_open(out, name, '[');
     for (size_t i = 0; i < measure_slots(m);) {
-        int64_t most = 0;
+        int64_t max = 0;
         for (size_t end = i + together; i < end && i < measure_slots(m); i++) {
             struct measure_state state;
             measure_state_point(m, table, i, &state);
-            most = of(&state) > most ? of(&state) : most;
+            max = of(&state) > max ? of(&state) : max;
         }
-        json_write_integer(out, most);
+        json_write_integer(out, max);
     }
     json_write_close(out, ']');
 }
@@ -380,7 +380,8 @@ static void write_shards(const struct scenario *s, const struct measure *m, stru
     json_write_close(out, '}');
 }
 
-/* The tenant's limit in mcu a second, if all its requests are for one bucket of the rate limiter. */
+/* The tenant's limit in mcu a second, if all its requests are for one bucket of the rate
+ * limiter. */
 static void write_limit(const struct scenario *s, uint32_t tenant, struct buffer *out)
 {
     const struct scenario_workload *of = NULL;

@@ -5,7 +5,7 @@
 
 _Static_assert((int)AUTOSCALING_KINDS == (int)ADMIT_KINDS, "reads and writes");
 
-static void scaling_tell(struct scaling *s)
+static void scaling_report(struct scaling *s)
 {
     measure_provisioned(s->measure, s->scheduler->now.ns - s->begin_ns, s->total);
 }
@@ -38,7 +38,7 @@ static void scaling_period(void *context, uint64_t argument)
         rate_mcu[kind] = (int64_t)((__int128)mcu * NS_PER_S / o->period_ns);
         t->consumed_mcu[kind] = total_mcu[kind];
     }
-    if (autoscaling_look(&t->autoscaling, rate_mcu))
+    if (autoscaling_evaluate(&t->autoscaling, rate_mcu))
         scheduler_in(s->scheduler, (struct duration){o->delay_ns}, scaling_ask, t, 0);
     scheduler_in(s->scheduler, (struct duration){o->period_ns}, scaling_period, t, 0);
 }
@@ -58,7 +58,7 @@ void scaling_updated(struct scaling *s, const struct scaling_update *u, bool don
         autoscaling_done(&t->autoscaling, t->now.units);
     else
         autoscaling_changed(&t->autoscaling, t->now.units);
-    scaling_tell(s);
+    scaling_report(s);
 }
 
 uint32_t scaling_number(const struct scenario *s, uint32_t place, uint32_t copy)
@@ -102,7 +102,7 @@ void scaling_begin(struct scaling *s, const struct scenario *scenario, struct sc
         for (uint32_t copy = 0; copy < scenario->tables[place].copies; copy++)
             scaling_begin_table(s, &scenario->tables[place], place, copy);
     }
-    scaling_tell(s);
+    scaling_report(s);
 }
 
 void scaling_deinit(struct scaling *s)

@@ -7,11 +7,11 @@
 
 #include "base/instant.h"
 #include "base/settings/tables.h"
-#include "control/points.h"
+#include "control/decision_points.h"
 #include "engine/admission/admission.h"
 #include "engine/admission/policy_choice.h"
 #include "engine/catalog/table.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "lab/scenario_limit.h"
 
 #define AT(type, member) offsetof(struct type, member)
@@ -57,46 +57,46 @@ static bool read_settings(struct reading *r, const struct document_node *n, void
 }
 
 static const struct field cost_fields[] = {
-    {"read", FIELD_DURATION, AT(scenario_costs, read_ns), .most = NS_PER_S,
+    {"read", FIELD_DURATION, AT(scenario_costs, read_ns), .max = NS_PER_S,
      .help = "Processor time of a node for a read of one unit. Default: 20us."},
-    {"miss", FIELD_DURATION, AT(scenario_costs, miss_ns), .most = NS_PER_S,
+    {"miss", FIELD_DURATION, AT(scenario_costs, miss_ns), .max = NS_PER_S,
      .help = "Processor time of a node in addition for each item that it reads and that is not in "
              "its memory (memory_items). Default: 0s."},
-    {"write", FIELD_DURATION, AT(scenario_costs, write_ns), .most = NS_PER_S,
+    {"write", FIELD_DURATION, AT(scenario_costs, write_ns), .max = NS_PER_S,
      .help = "Processor time of a leader for a write of one unit. Default: 40us."},
-    {"follow", FIELD_DURATION, AT(scenario_costs, follow_ns), .most = NS_PER_S,
+    {"follow", FIELD_DURATION, AT(scenario_costs, follow_ns), .max = NS_PER_S,
      .help = "Processor time of a follower for a write of one unit. Default: 20us."},
-    {"unit", FIELD_DURATION, AT(scenario_costs, unit_ns), .most = NS_PER_S,
+    {"unit", FIELD_DURATION, AT(scenario_costs, unit_ns), .max = NS_PER_S,
      .help = "Processor time of a node for each further unit. Default: 2us."},
-    {"refuse", FIELD_DURATION, AT(scenario_costs, refuse_ns), .most = NS_PER_S,
+    {"refuse", FIELD_DURATION, AT(scenario_costs, refuse_ns), .max = NS_PER_S,
      .help = "Processor time of a node or router for a request that it refuses. Default: 3us."},
-    {"sync", FIELD_DURATION, AT(scenario_costs, sync_ns), .most = NS_PER_S,
+    {"sync", FIELD_DURATION, AT(scenario_costs, sync_ns), .max = NS_PER_S,
      .help = "Time until a write is durable on a disk. Default: 250us."},
-    {"router", FIELD_DURATION, AT(scenario_costs, router_ns), .most = NS_PER_S,
+    {"router", FIELD_DURATION, AT(scenario_costs, router_ns), .max = NS_PER_S,
      .help = "Processor time of a router for a request. Default: 10us."},
-    {"network", FIELD_DURATION, AT(scenario_costs, network_ns), .most = NS_PER_S,
+    {"network", FIELD_DURATION, AT(scenario_costs, network_ns), .max = NS_PER_S,
      .help = "Time of a message between two processes. Default: 100us."},
-    {"jitter", FIELD_DURATION, AT(scenario_costs, jitter_ns), .most = NS_PER_S,
+    {"jitter", FIELD_DURATION, AT(scenario_costs, jitter_ns), .max = NS_PER_S,
      .help = "Mean of the random addition to that time. Default: 20us."},
-    {"cores", FIELD_INTEGER, AT(scenario_costs, cores), .least = 1, .most = 1024,
+    {"cores", FIELD_INTEGER, AT(scenario_costs, cores), .min = 1, .max = 1024,
      .help = "Processors of a node. Default: 4."},
-    {"move_bytes_per_s", FIELD_INTEGER, AT(scenario_costs, move_bytes_per_s), .least = 1,
-     .most = 1000000000000, .help = "Speed at which a replica that moves is copied. Default: 50M."},
+    {"move_bytes_per_s", FIELD_INTEGER, AT(scenario_costs, move_bytes_per_s), .min = 1,
+     .max = 1000000000000, .help = "Speed at which a replica that moves is copied. Default: 50M."},
     FIELDS_END};
 
 static const struct field cluster_fields[] = {
-    {"nodes", FIELD_INTEGER, AT(scenario_cluster, nodes), .least = 1, .most = NODES_LIMIT,
+    {"nodes", FIELD_INTEGER, AT(scenario_cluster, nodes), .min = 1, .max = NODES_LIMIT,
      .help = "Storage nodes. Default: 8."},
-    {"routers", FIELD_INTEGER, AT(scenario_cluster, routers), .least = 1,
-     .most = SCENARIO_ROUTERS_MAX, .help = "Request routers. Default: 16."},
-    {"gac", FIELD_INTEGER, AT(scenario_cluster, gac), .least = 0, .most = SCENARIO_GAC_MAX,
+    {"routers", FIELD_INTEGER, AT(scenario_cluster, routers), .min = 1, .max = SCENARIO_ROUTERS_MAX,
+     .help = "Request routers. Default: 16."},
+    {"gac", FIELD_INTEGER, AT(scenario_cluster, gac), .min = 0, .max = SCENARIO_GAC_MAX,
      .help = "Servers of global admission control. Default: 3."},
-    {"memory_items", FIELD_INTEGER, AT(scenario_cluster, memory_items), .least = 0,
-     .most = SCENARIO_MEMORY_ITEMS_MAX,
+    {"memory_items", FIELD_INTEGER, AT(scenario_cluster, memory_items), .min = 0,
+     .max = SCENARIO_MEMORY_ITEMS_MAX,
      .help =
          "Items that each node keeps in memory, the last used ones; 0: all. Only at the fidelity "
          "`admission`. Default: 0."},
-    {"wall_skew", FIELD_DURATION, AT(scenario_cluster, wall_skew_ns), .most = 3600 * NS_PER_S,
+    {"wall_skew", FIELD_DURATION, AT(scenario_cluster, wall_skew_ns), .max = 3600 * NS_PER_S,
      .help = "Most that the wall clock of a node or router is off. Only at the fidelity `full`. "
              "Default: 0s."},
     {"settings", FIELD_NODE, AT(scenario_cluster, config), .read = read_settings,
@@ -117,9 +117,9 @@ static bool read_tables(struct reading *r, const struct document_node *n, void *
 }
 
 static const struct field tenant_fields[] = {
-    {"name", FIELD_TEXT, AT(scenario_tenant, name), true, .least = 1,
+    {"name", FIELD_TEXT, AT(scenario_tenant, name), true, .min = 1,
      .help = "Name of the tenant, as workloads have it."},
-    {"weight", FIELD_NUMBER, AT(scenario_tenant, weight), .least = 0, .most = 1000000,
+    {"weight", FIELD_NUMBER, AT(scenario_tenant, weight), .min = 0, .max = 1000000,
      .help = "Weight in the measures of fairness. Default: 1."},
     {"parent", FIELD_TEXT, AT(scenario_tenant, parent),
      .help = "The account of the tenant: a tenant that comes before it, and has no workload. The "
@@ -260,9 +260,9 @@ static bool read_trace(struct reading *r, const struct document_node *n, void *t
 #define TRAFFIC(member) AT(scenario_workload, traffic.member)
 
 static const struct field workload_fields[] = {
-    {"name", FIELD_TEXT, AT(scenario_workload, name), true, .least = 1,
+    {"name", FIELD_TEXT, AT(scenario_workload, name), true, .min = 1,
      .help = "Name of the workload."},
-    {"tenant", FIELD_TEXT, AT(scenario_workload, tenant), .least = 1,
+    {"tenant", FIELD_TEXT, AT(scenario_workload, tenant), .min = 1,
      .help = "Tenant to which its requests count. Default: the name of the workload."},
     {"limiter", FIELD_TEXT, AT(scenario_workload, limiter),
      .help = "Each request acquires a token of the rate limiter instead of using an item: this is "
@@ -272,9 +272,9 @@ static const struct field workload_fields[] = {
      .help = "The rate is of each copy of the table, not of all together. Default: false."},
     {"idempotency_keys", FIELD_FLAG, AT(scenario_workload, idempotency_keys),
      .help = "Each request to the rate limiter has an Idempotency-Key. Default: false."},
-    {"start", FIELD_DURATION, TRAFFIC(start_ns), .most = NS_MAX,
+    {"start", FIELD_DURATION, TRAFFIC(start_ns), .max = NS_MAX,
      .help = "Time of the first request. Default: 0s."},
-    {"end", FIELD_DURATION, TRAFFIC(end_ns), .most = NS_MAX,
+    {"end", FIELD_DURATION, TRAFFIC(end_ns), .max = NS_MAX,
      .help = "No request is due at this time or later. Default: the end of the run."},
     {"ycsb", FIELD_PARSED, AT(scenario_workload, traffic), .parse = parse_ycsb,
      .help = "Mix, keys and item size of a YCSB core workload, A to F. Later fields override."},
@@ -290,7 +290,7 @@ static const struct field workload_fields[] = {
      .help = "uniform, zipf:THETA, scrambled-zipf:THETA, latest:THETA, hotspot:FRACTION:KEYS, "
              "shifting:FRACTION:EVERY_S[:RANGES], sequential, single:KEY, collection:KEY or "
              "append:KEY. Default: uniform."},
-    {"key_count", FIELD_INTEGER, TRAFFIC(keys.count), .least = 1, .most = 1000000000000,
+    {"key_count", FIELD_INTEGER, TRAFFIC(keys.count), .min = 1, .max = 1000000000000,
      .help = "Number of keys. Default: 10000."},
     {"mix", FIELD_PARSED, TRAFFIC(mix), .parse = parse_mix,
      .help = "ycsb:LETTER, or fractions that add up to 1: read:0.95:update:0.05 with insert, scan, "
@@ -298,8 +298,8 @@ static const struct field workload_fields[] = {
              "read:0.5:update:0.5."},
     {"item_bytes", FIELD_PARSED, TRAFFIC(sizes), .parse = parse_sizes,
      .help = "Size of an item: a number, uniform:MIN:MAX or twitter[:MEDIAN]. Default: 100."},
-    {"index_key_count", FIELD_INTEGER, AT(scenario_workload, index_key_count), .least = 0,
-     .most = 1000000000000,
+    {"index_key_count", FIELD_INTEGER, AT(scenario_workload, index_key_count), .min = 0,
+     .max = 1000000000000,
      .help = "Number of values of the key of each index of the table, in what this workload "
              "writes; 0: as the index says. Default: 0."},
     {"trace", FIELD_NODE, 0, .read = read_trace,
@@ -308,7 +308,7 @@ static const struct field workload_fields[] = {
              "recordings, one for each router, is merged by the times of the requests."},
     {"trace_table", FIELD_TEXT, AT(scenario_workload, trace_table),
      .help = "Only requests to this table of the trace. Default: all."},
-    {"trace_speed", FIELD_NUMBER, AT(scenario_workload, trace_speed), .least = 0, .most = 1000000,
+    {"trace_speed", FIELD_NUMBER, AT(scenario_workload, trace_speed), .min = 0, .max = 1000000,
      .help = "2: the trace runs twice as fast. Default: 1."},
     {"retry", FIELD_PARSED, AT(scenario_workload, retry), .parse = parse_retry,
      .help = "What clients do after a failure: none, legacy, standard, adaptive, standard-2026, "
@@ -318,7 +318,7 @@ static const struct field workload_fields[] = {
      .help = "When a client sends a read a second time, to another router, while the first attempt "
              "is out: after a time, or pNN: after that percentile of its latencies. :FRACTION may "
              "follow: at most so many hedges for each request (0.05). Default: none."},
-    {"timeout", FIELD_DURATION, AT(scenario_workload, timeout_ns), .least = 1, .most = NS_MAX,
+    {"timeout", FIELD_DURATION, AT(scenario_workload, timeout_ns), .min = 1, .max = NS_MAX,
      .help = "A client gives an attempt up after this time. Default: 5s."},
     {"routers", FIELD_PARSED, AT(scenario_workload, routers), .parse = parse_spread,
      .help = "How requests are spread over routers: even, shares:WEIGHT:WEIGHT.. or "
@@ -410,24 +410,24 @@ const char *scenario_fault_name(enum scenario_fault_kind kind)
 static const struct field fault_fields[] = {
     {"kind", FIELD_CHOICE, AT(scenario_fault, kind), true, .choices = fault_names,
      .help = "What happens."},
-    {"at", FIELD_DURATION, AT(scenario_fault, at_ns), true, .most = NS_MAX,
+    {"at", FIELD_DURATION, AT(scenario_fault, at_ns), true, .max = NS_MAX,
      .help = "When it begins."},
-    {"for", FIELD_DURATION, AT(scenario_fault, for_ns), .least = 1, .most = NS_MAX,
+    {"for", FIELD_DURATION, AT(scenario_fault, for_ns), .min = 1, .max = NS_MAX,
      .help = "How long it lasts. Default: to the end of the run."},
-    {"which", FIELD_INTEGER, AT(scenario_fault, which), .least = 0, .most = NODES_LIMIT,
+    {"which", FIELD_INTEGER, AT(scenario_fault, which), .min = 0, .max = NODES_LIMIT,
      .help = "Number of the node, router or server, from 1; 0: all of them. Default: 1."},
     {"table", FIELD_TEXT, AT(scenario_fault, table),
      .help = "split, update: name of the table. Default: all tables."},
-    {"factor", FIELD_NUMBER, AT(scenario_fault, factor), .least = 0, .most = 1000000,
+    {"factor", FIELD_NUMBER, AT(scenario_fault, factor), .min = 0, .max = 1000000,
      .help = "node-slow: work takes so many times as long. node-busy: so much of the write "
              "capacity is used by others. Default: 1."},
-    {"offset", FIELD_DURATION, AT(scenario_fault, offset_ns), .most = NS_MAX,
+    {"offset", FIELD_DURATION, AT(scenario_fault, offset_ns), .max = NS_MAX,
      .help = "router-clock: the clock jumps ahead by this time. Default: 0s."},
-    {"drift", FIELD_NUMBER, AT(scenario_fault, drift), .least = -1, .most = 1,
+    {"drift", FIELD_NUMBER, AT(scenario_fault, drift), .min = -1, .max = 1,
      .help = "router-clock: the clock gains so many seconds a second. Default: 0."},
-    {"rcu", FIELD_INTEGER, AT(scenario_fault, rcu), .least = 1, .most = 100000000,
+    {"rcu", FIELD_INTEGER, AT(scenario_fault, rcu), .min = 1, .max = 100000000,
      .help = "update: new read units per second."},
-    {"wcu", FIELD_INTEGER, AT(scenario_fault, wcu), .least = 1, .most = 100000000,
+    {"wcu", FIELD_INTEGER, AT(scenario_fault, wcu), .min = 1, .max = 100000000,
      .help = "update: new write units per second."},
     FIELDS_END};
 
@@ -471,8 +471,7 @@ static bool read_set(struct reading *r, const struct document_node *n, void *tar
 }
 
 static const struct field policy_fields[] = {
-    {"name", FIELD_TEXT, AT(scenario_policy, name), true, .least = 1,
-     .help = "Name of the policy."},
+    {"name", FIELD_TEXT, AT(scenario_policy, name), true, .min = 1, .help = "Name of the policy."},
     {"about", FIELD_TEXT, AT(scenario_policy, about), .help = "What it is, in a sentence."},
     {"ablation", FIELD_FLAG, AT(scenario_policy, ablation),
      .help = "One mechanism is off, to show that it is needed. Default: false."},
@@ -520,16 +519,16 @@ static const struct field expectation_fields[] = {
      .help = "Only requests to this table. Default: all."},
     {"reason", FIELD_TEXT, AT(scenario_expectation, reason),
      .help = "Only refusals for this reason, or by the global index TABLE/INDEX. Default: all."},
-    {"from", FIELD_DURATION, AT(scenario_expectation, from_ns), .most = NS_MAX,
+    {"from", FIELD_DURATION, AT(scenario_expectation, from_ns), .max = NS_MAX,
      .help = "Only from this time on. Default: the end of `warm`."},
-    {"to", FIELD_DURATION, AT(scenario_expectation, to_ns), .most = NS_MAX,
+    {"to", FIELD_DURATION, AT(scenario_expectation, to_ns), .max = NS_MAX,
      .help = "Only up to this time. Default: the end of the run."},
     {"versus", FIELD_TEXT, AT(scenario_expectation, versus),
      .help = "The value is divided by that of this policy, seed by seed."},
-    {"at_least", FIELD_NUMBER, AT(scenario_expectation, at_least), .least = INT64_MIN / 2,
-     .most = INT64_MAX / 2, .help = "The mean over the seeds must not be lower."},
-    {"at_most", FIELD_NUMBER, AT(scenario_expectation, at_most), .least = INT64_MIN / 2,
-     .most = INT64_MAX / 2, .help = "The mean over the seeds must not be higher."},
+    {"at_least", FIELD_NUMBER, AT(scenario_expectation, at_least), .min = INT64_MIN / 2,
+     .max = INT64_MAX / 2, .help = "The mean over the seeds must not be lower."},
+    {"at_most", FIELD_NUMBER, AT(scenario_expectation, at_most), .min = INT64_MIN / 2,
+     .max = INT64_MAX / 2, .help = "The mean over the seeds must not be higher."},
     {"why", FIELD_TEXT, AT(scenario_expectation, why), .help = "What this shows, in a sentence."},
     FIELDS_END};
 
@@ -612,15 +611,15 @@ static bool read_limits(struct reading *r, const struct document_node *n, void *
 static const struct field scenario_fields[] = {
     {"name", FIELD_TEXT, AT(scenario, name), true, .help = "Name of the scenario."},
     {"about", FIELD_TEXT, AT(scenario, about), .help = "What it is about, in a sentence."},
-    {"seeds", FIELD_INTEGER, AT(scenario, seeds), .least = 1, .most = 1000000,
+    {"seeds", FIELD_INTEGER, AT(scenario, seeds), .min = 1, .max = 1000000,
      .help = "Runs of each policy. Default: 10."},
-    {"duration", FIELD_DURATION, AT(scenario, duration_ns), true, .least = NS_PER_MS,
-     .most = NS_MAX, .help = "Virtual time of a run."},
-    {"warm", FIELD_DURATION, AT(scenario, warm_ns), .most = NS_MAX,
+    {"duration", FIELD_DURATION, AT(scenario, duration_ns), true, .min = NS_PER_MS, .max = NS_MAX,
+     .help = "Virtual time of a run."},
+    {"warm", FIELD_DURATION, AT(scenario, warm_ns), .max = NS_MAX,
      .help = "The first part of a run, which no measure counts. Default: 0s."},
-    {"window", FIELD_DURATION, AT(scenario, window_ns), .least = NS_PER_MS, .most = 60 * NS_PER_S,
+    {"window", FIELD_DURATION, AT(scenario, window_ns), .min = NS_PER_MS, .max = 60 * NS_PER_S,
      .help = "The optimum is computed for each window of this time. Default: 100ms."},
-    {"objective", FIELD_DURATION, AT(scenario, objective_ns), .least = 0, .most = NS_MAX,
+    {"objective", FIELD_DURATION, AT(scenario, objective_ns), .min = 0, .max = NS_MAX,
      .help = "A request that takes longer is no goodput; 0s: any latency is. Default: 1s."},
     {"fidelity", FIELD_CHOICE, AT(scenario, fidelity), .choices = lab_fidelity_names,
      .help = "How all policies are run, unless the command has --fidelity. Default: admission."},
@@ -699,7 +698,7 @@ static bool check_names(struct reading *r, const struct document_node *root,
 }
 
 /* What only the whole shows. */
-static bool check_whole(struct reading *r, const struct scenario *s)
+static bool check_complete(struct reading *r, const struct scenario *s)
 {
     const struct document_node *root = r->document->root;
     struct buffer error = {0};
@@ -763,7 +762,7 @@ enum status scenario_read(struct document *d, struct policies *policies, struct 
     if (out->policy_count == 0)
         out->policies[out->policy_count++] =
             (struct scenario_policy){.name = "weir", .about = "the defaults"};
-    return check_whole(&r, out) ? STATUS_OK : STATUS_MALFORMED;
+    return check_complete(&r, out) ? STATUS_OK : STATUS_MALFORMED;
 }
 
 void scenario_describe_format(struct buffer *out)

@@ -40,11 +40,11 @@ enum {
 /* What work costs, where the runner computes it: the model of a node, a router and the network. */
 struct scenario_costs {
     int64_t read_ns;          /* processor time of a node for a read of one unit */
-    int64_t miss_ns;          /* .. in addition for each item that is not in its memory */
-    int64_t write_ns;         /* .. of the leader for a write of one unit */
-    int64_t follow_ns;        /* .. of a follower for that write */
-    int64_t unit_ns;          /* .. for each further unit */
-    int64_t refuse_ns;        /* .. of a node or router for a request that it refuses */
+    int64_t miss_ns;          /* the same, in addition for each item not in memory */
+    int64_t write_ns;         /* processor time of the leader for a write of one unit */
+    int64_t follow_ns;        /* processor time of a follower for that write */
+    int64_t unit_ns;          /* processor time for each further unit */
+    int64_t refuse_ns;        /* processor time of a node or router for a refused request */
     int64_t sync_ns;          /* until a write is durable on a disk */
     int64_t router_ns;        /* processor time of a router for a request */
     int64_t network_ns;       /* one way between any two processes */
@@ -118,7 +118,7 @@ struct scenario_workload {
     const char *table;
     uint32_t table_place;
     const char *limiter;   /* requests acquire tokens of this resource; NULL: they are for items */
-    bool idempotency_keys; /* .. and each has a name of its own */
+    bool idempotency_keys; /* each of these requests has a name of its own */
     /* Files of requests, merged by their times, in place of rate, keys, mix and sizes. */
     const char *traces[SCENARIO_TRACES_MAX];
     uint32_t trace_count;

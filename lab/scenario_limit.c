@@ -19,13 +19,13 @@ const struct field scenario_limit_fields[] = {
     {"entity", FIELD_TEXT, AT(entity),
      .help = "Entity whose bucket has the limit. Default: all entities that no other limit names."},
     {"resource", FIELD_TEXT, AT(resource), true, .help = "Resource, as `limiter` of a workload."},
-    {"capacity", FIELD_INTEGER, AT(capacity), true, .least = 1, .most = TOKENS_MAX,
+    {"capacity", FIELD_INTEGER, AT(capacity), true, .min = 1, .max = TOKENS_MAX,
      .help = "Most tokens that a bucket holds. A new bucket is full."},
-    {"refill", FIELD_INTEGER, AT(refill), .least = 1, .most = TOKENS_MAX,
+    {"refill", FIELD_INTEGER, AT(refill), .min = 1, .max = TOKENS_MAX,
      .help = "Tokens that are refilled in each period. Default: the capacity."},
-    {"period", FIELD_DURATION, AT(period_ns), .least = NS_PER_MS, .most = PERIOD_MAX_S * NS_PER_S,
+    {"period", FIELD_DURATION, AT(period_ns), .min = NS_PER_MS, .max = PERIOD_MAX_S * NS_PER_S,
      .help = "Time in which `refill` tokens come back. Default: 60s."},
-    {"smallest_request", FIELD_INTEGER, AT(smallest), .least = 1, .most = TOKENS_MAX,
+    {"smallest_request", FIELD_INTEGER, AT(smallest), .min = 1, .max = TOKENS_MAX,
      .help = "No shard's share is smaller: the capacity keeps a bucket in one item. Default: 1."},
     FIELDS_END};
 

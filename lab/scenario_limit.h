@@ -1,9 +1,9 @@
 /* scenario_limit.h - reads limits of the rate limiter, and finds the limit of a workload.
  *
- * A workload with `limiter` acquires tokens: its key is the entity, the field names the resource. Every
- * bucket has one limit, SCENARIO_LIMIT_NAME, and every request takes one token. For the measures a token
- * is a write unit.
- * Not here: requests (lab/clients/acquires.h), what buckets hold (lab/full/holdings.c). */
+ * A workload with `limiter` acquires tokens: its key is the entity, the field names the resource.
+ * Every bucket has one limit, SCENARIO_LIMIT_NAME, and every request takes one token. For the
+ * measures a token is a write unit.
+ * Not here: requests (lab/clients/acquires.h), what buckets hold (lab/full/bucket_audit.c). */
 #pragma once
 
 #include "lab/scenario.h"
@@ -29,7 +29,7 @@ uint32_t scenario_limit_of_workload(const struct scenario *s, const struct scena
 /* Tokens that are refilled in a second, in mcu. */
 int64_t scenario_limit_rate_mcu(const struct scenario_limit *l);
 
-/* A workload with `limiter` has what it needs, and nothing that would be ignored; its mix is set. `n`: the
- * workload in the file. False: reading_fail was called. */
+/* A workload with `limiter` has what it needs, and nothing that would be ignored; its mix is set.
+ * `n`: the workload in the file. False: reading_fail was called. */
 bool scenario_limit_check_workload(struct reading *r, const struct document_node *n,
                                    const struct scenario *s, struct scenario_workload *w);

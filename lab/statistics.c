@@ -10,9 +10,9 @@
  * x < (a + 1) / (a + b + 2). Source: NIST Digital Library of Mathematical Functions, 8.17.22. */
 static double beta_fraction(double a, double b, double x)
 {
-    const double least = 1e-300;
+    const double min = 1e-300;
     double c = 1, d = 1 - (a + b) * x / (a + 1);
-    d = 1 / (fabs(d) < least ? least : d);
+    d = 1 / (fabs(d) < min ? min : d);
     double result = d;
     for (int m = 1; m < 10000; m++) {
         double terms[2] = {m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
@@ -20,9 +20,9 @@ static double beta_fraction(double a, double b, double x)
         double change = 1;
         for (int i = 0; i < 2; i++) {
             d = 1 + terms[i] * d;
-            d = 1 / (fabs(d) < least ? least : d);
+            d = 1 / (fabs(d) < min ? min : d);
             c = 1 + terms[i] / c;
-            c = fabs(c) < least ? least : c;
+            c = fabs(c) < min ? min : c;
             change = c * d;
             result *= change;
         }
@@ -135,12 +135,12 @@ double statistics_jain(const double *shares, size_t count)
 
 double statistics_min_max_ratio(const double *shares, size_t count)
 {
-    double least = INFINITY, most = 0;
+    double min = INFINITY, max = 0;
     for (size_t i = 0; i < count; i++) {
-        least = fmin(least, shares[i]);
-        most = fmax(most, shares[i]);
+        min = fmin(min, shares[i]);
+        max = fmax(max, shares[i]);
     }
-    return most > 0 ? least / most : 1;
+    return max > 0 ? min / max : 1;
 }
 
 struct statistics_line statistics_fit(const double *x, const double *y, size_t count)
@@ -148,20 +148,20 @@ struct statistics_line statistics_fit(const double *x, const double *y, size_t c
     struct statistics_line line = {0};
     if (count == 0)
         return line;
-    double mean_x = 0, mean_y = 0, xx = 0, xy = 0, least = INFINITY, most = -INFINITY;
+    double mean_x = 0, mean_y = 0, xx = 0, xy = 0, min = INFINITY, max = -INFINITY;
     for (size_t i = 0; i < count; i++) {
         mean_x += x[i] / (double)count;
         mean_y += y[i] / (double)count;
-        least = fmin(least, x[i]);
-        most = fmax(most, x[i]);
+        min = fmin(min, x[i]);
+        max = fmax(max, x[i]);
     }
     for (size_t i = 0; i < count; i++) {
         xx += (x[i] - mean_x) * (x[i] - mean_x);
         xy += (x[i] - mean_x) * (y[i] - mean_y);
     }
-    line.slope = least < most ? xy / xx : 0;
+    line.slope = min < max ? xy / xx : 0;
     line.intercept = mean_y - line.slope * mean_x;
-    double start = line.intercept + line.slope * least;
-    line.rise = start != 0 ? line.slope * (most - least) / fabs(start) : 0;
+    double start = line.intercept + line.slope * min;
+    line.rise = start != 0 ? line.slope * (max - min) / fabs(start) : 0;
     return line;
 }

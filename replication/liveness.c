@@ -16,8 +16,8 @@
 
 #include <stdlib.h>
 
+#include "base/mutation.h"
 #include "base/prng.h"
-#include "replication/raft_mutation.h"
 
 void liveness_init(struct liveness *l, const struct liveness_options *options, struct instant now)
 {
@@ -125,7 +125,7 @@ static struct instant counted_until(const struct liveness *l, const struct liven
 {
     const int64_t million = 1000000;
     int64_t support = l->options.support.ns, drift = l->options.drift_ppm;
-    if (beat->ack_support.ns < support && !MUTATED(RAFT_MUTATION_OWN_SUPPORT))
+    if (beat->ack_support.ns < support && !MUTATED(MUTATION_OWN_SUPPORT))
         support = beat->ack_support.ns;
     drift = 2 * (beat->ack_drift_ppm > drift ? beat->ack_drift_ppm : drift);
     /* Rounded up; in two steps, so that no product overflows. */

@@ -3,10 +3,6 @@
 
 #include "replication/raft_internal.h"
 
-#ifdef WEIR_MUTATIONS
-enum raft_mutation raft_mutation = RAFT_MUTATION_NONE;
-#endif
-
 /* ---- creation ---- */
 
 struct raft *raft_create(const struct raft_options *options, const struct raft_base *base)
@@ -25,7 +21,7 @@ struct raft *raft_create(const struct raft_options *options, const struct raft_b
     r->no_state = base->no_state;
     r->hard_durable = true;
     r->log.base_index = base->index;
-    if (MUTATED(RAFT_MUTATION_APPLY_AGAIN) && base->index > 0)
+    if (MUTATED(MUTATION_APPLY_AGAIN) && base->index > 0)
         r->log.base_index--;
     r->log.base_term = base->term;
     r->logged = r->durable = r->commit = r->applied = r->log.base_index;
@@ -75,7 +71,7 @@ enum status raft_replay_entry(struct raft *r, const struct raft_entry *e)
         pass_over(r, e);
         return STATUS_OK;
     }
-    if (r->replay_apart && !MUTATED(RAFT_MUTATION_KEEP_TAIL))
+    if (r->replay_apart && !MUTATED(MUTATION_KEEP_TAIL))
         return STATUS_OK;
     if (e->index > raft_last(r) + 1)
         return STATUS_OK; /* the log has it again later, with all entries before it */
@@ -88,7 +84,7 @@ enum status raft_replay_entry(struct raft *r, const struct raft_entry *e)
             return STATUS_OK; /* the same entry, written anew; later entries stay */
         raft_truncate(r, e->index);
     }
-    if (e->term < r->log.base_term && r->log.count == 0 && !MUTATED(RAFT_MUTATION_KEEP_TAIL)) {
+    if (e->term < r->log.base_term && r->log.count == 0 && !MUTATED(MUTATION_KEEP_TAIL)) {
         /* A tail of another history; the beginning of that history is gone from the log. */
         r->replay_apart = true;
         return STATUS_OK;
@@ -132,7 +128,7 @@ void raft_start(struct raft *r, struct instant now, struct instant quiet_until, 
         raft_set_hard_state(r, term, r->self);
     r->quiet_until = quiet_until;
     raft_wait_for_leader(r, now);
-    if (MUTATED(RAFT_MUTATION_RESUME_TERM) && r->vote == r->self && r->term > 0) {
+    if (MUTATED(MUTATION_RESUME_TERM) && r->vote == r->self && r->term > 0) {
         r->role = RAFT_CANDIDATE;
         r->quiet_until = now;
         raft_lead(r, now);
@@ -237,7 +233,7 @@ void raft_receive(struct raft *r, struct instant now, const struct raft_message 
 
 static bool is_durable(const struct raft *r, const struct raft_entry *e, uint64_t lsn)
 {
-    if (MUTATED(RAFT_MUTATION_ANY_COMPLETION) && e->index <= r->logged)
+    if (MUTATED(MUTATION_ANY_COMPLETION) && e->index <= r->logged)
         return true;
     return e->lsn != 0 && e->lsn <= lsn;
 }
@@ -318,7 +314,7 @@ void raft_entry_logged(struct raft *r, uint64_t index, uint64_t lsn)
 const struct raft_entry *raft_next_committed(struct raft *r)
 {
     uint64_t limit = r->commit < r->durable ? r->commit : r->durable;
-    if (r->applied >= limit || (r->no_state && !MUTATED(RAFT_MUTATION_RUN_WITHOUT_STATE)))
+    if (r->applied >= limit || (r->no_state && !MUTATED(MUTATION_RUN_WITHOUT_STATE)))
         return NULL;
     const struct raft_entry *e = raft_log_at(&r->log, r->applied + 1);
     must(e != NULL);

@@ -187,7 +187,7 @@ void raft_follow_promise(struct raft *r, struct instant now, const struct raft *
 
 bool raft_is_bound(const struct raft *r, struct instant now)
 {
-    if (MUTATED(RAFT_MUTATION_FORGET_PROMISE))
+    if (MUTATED(MUTATION_FORGET_PROMISE))
         return false;
     return raft_is_promised(r) || (instant_before(now, r->quiet_until) && !raft_is_only_voter(r));
 }
@@ -199,7 +199,7 @@ bool raft_is_bound(const struct raft *r, struct instant now)
  * the last change was made, even if this replica does not know. */
 bool raft_may_run(const struct raft *r)
 {
-    if (r->no_state && !MUTATED(RAFT_MUTATION_RUN_WITHOUT_STATE))
+    if (r->no_state && !MUTATED(MUTATION_RUN_WITHOUT_STATE))
         return false;
     if (r->voter)
         return true;
@@ -283,7 +283,7 @@ void raft_run(struct raft *r, struct instant now, bool transfer)
     r->promise = (struct raft_promise){0};
     raft_set_hard_state(r, r->term + 1, r->self);
     begin_attempt(r, now);
-    if (MUTATED(RAFT_MUTATION_VOTE_AT_ONCE)) {
+    if (MUTATED(MUTATION_VOTE_AT_ONCE)) {
         r->hard_durable = true;
         raft_election_persisted(r, now);
     }
@@ -376,7 +376,7 @@ void raft_on_vote(struct raft *r, struct instant now, const struct raft_message 
     raft_follow_term(r, now, r->term, r->leader);
     if (r->vote == 0)
         raft_set_hard_state(r, r->term, m->from);
-    if (MUTATED(RAFT_MUTATION_VOTE_AT_ONCE))
+    if (MUTATED(MUTATION_VOTE_AT_ONCE))
         r->hard_durable = true;
     r->grant_due = m->from;
     raft_wait_for_leader(r, now);
@@ -407,7 +407,7 @@ void raft_on_vote_reply(struct raft *r, struct instant now, const struct raft_me
 
 void raft_on_pre_vote(struct raft *r, struct instant now, const struct raft_message *m)
 {
-    if (m->term <= r->term && MUTATED(RAFT_MUTATION_SILENT_PRE_VOTE))
+    if (m->term <= r->term && MUTATED(MUTATION_SILENT_PRE_VOTE))
         return;
     if (m->term > r->term && is_evidence(r, m))
         end_promise(r, now);

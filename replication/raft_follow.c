@@ -14,7 +14,7 @@ static uint64_t support_for_leader(const struct raft *r)
 
 static uint64_t acknowledged_index(const struct raft *r)
 {
-    if (MUTATED(RAFT_MUTATION_ACK_OWN_SUFFIX))
+    if (MUTATED(MUTATION_ACK_OWN_SUFFIX))
         return r->durable;
     return r->verified < r->durable ? r->verified : r->durable;
 }
@@ -27,7 +27,7 @@ static void raft_follow_answer(struct raft *r)
     m->round = r->echo_round;
     m->support = support_for_leader(r);
     m->rejected = r->ack_rejected;
-    m->no_state = r->no_state && !MUTATED(RAFT_MUTATION_RUN_WITHOUT_STATE);
+    m->no_state = r->no_state && !MUTATED(MUTATION_RUN_WITHOUT_STATE);
     m->index = r->ack_rejected ? r->hint_index : acknowledged_index(r);
     m->log_term = r->ack_rejected ? r->hint_term : 0;
     r->acked = r->ack_rejected ? r->acked : m->index;
@@ -166,8 +166,7 @@ void raft_on_append(struct raft *r, struct instant now, const struct raft_messag
     r->ack_rejected = false;
     /* Without state, the replica still takes entries from the log's beginning: a majority may need
      * them. Until a majority has them nothing can be committed, and no snapshot made. */
-    if (r->no_state && raft_last(r) == 0 && m->index > 0 &&
-        !MUTATED(RAFT_MUTATION_RUN_WITHOUT_STATE)) {
+    if (r->no_state && raft_last(r) == 0 && m->index > 0 && !MUTATED(MUTATION_RUN_WITHOUT_STATE)) {
         r->ack_rejected = true;
         r->hint_index = r->log.base_index;
         r->hint_term = r->log.base_term;

@@ -10,9 +10,9 @@
  *   raft_message.c    messages as bytes */
 #pragma once
 
+#include "base/mutation.h"
 #include "base/prng.h"
 #include "replication/raft.h"
-#include "replication/raft_mutation.h"
 
 enum {
     RAFT_CATCH_UP_ENTRIES = 64 /* a member that lacks more has not caught up */

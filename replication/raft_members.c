@@ -61,7 +61,7 @@ void raft_history_truncate(struct raft *r, uint64_t index)
         count--;
     if (count == r->history_count)
         return;
-    if (MUTATED(RAFT_MUTATION_KEEP_MEMBERS) && count == 1)
+    if (MUTATED(MUTATION_KEEP_MEMBERS) && count == 1)
         r->history[0].members = r->history[r->history_count - 1].members;
     r->history_count = count;
     raft_peers_sync(r);

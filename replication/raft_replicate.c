@@ -101,12 +101,12 @@ void raft_advance_commit(struct raft *r)
 {
     if (r->role != RAFT_LEADER)
         return;
-    uint64_t own = MUTATED(RAFT_MUTATION_COUNT_UNPERSISTED) ? raft_last(r) : r->durable;
+    uint64_t own = MUTATED(MUTATION_COUNT_UNPERSISTED) ? raft_last(r) : r->durable;
     uint64_t index = raft_quorum(r, own, raft_replicate_match_of);
     must(index <= raft_last(r));
     if (index <= r->commit)
         return;
-    if (raft_log_term(&r->log, index) != r->term && !MUTATED(RAFT_MUTATION_COUNT_OLD_TERMS))
+    if (raft_log_term(&r->log, index) != r->term && !MUTATED(MUTATION_COUNT_OLD_TERMS))
         return; /* RAFT-2 */
     r->commit = index;
     raft_confirm_rounds(r);
@@ -283,7 +283,7 @@ static void on_match(struct raft *r, struct instant now, struct raft_peer *p, ui
 {
     if (index > raft_last(r))
         return; /* an index beyond this log */
-    if (MUTATED(RAFT_MUTATION_ACK_ONLY_WHOLE) && index != raft_last(r))
+    if (MUTATED(MUTATION_ACK_ONLY_WHOLE) && index != raft_last(r))
         return;
     if (index > p->match) {
         p->match = index;
@@ -330,7 +330,7 @@ void raft_on_append_reply(struct raft *r, struct instant now, const struct raft_
         raft_follow_term(r, now, m->term, 0);
         return;
     }
-    if (m->term < r->term && !MUTATED(RAFT_MUTATION_OLD_TERM_REPLIES))
+    if (m->term < r->term && !MUTATED(MUTATION_OLD_TERM_REPLIES))
         return;
     p->heard = true;
     p->heard_at = now;

@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
+#include "base/mutation.h"
 #include "base/probe.h"
 #include "base/settings/requests.h"
 #include "engine/message/index_messages.h"
-#include "replication/raft_mutation.h"
 #include "router/operations/operation.h"
 
 enum {
@@ -107,7 +107,7 @@ static void own_note_rows(struct router *r, const struct table *t, struct own_en
 void own_writes_note(struct router *r, const struct subrequest *s, const struct reply *reply)
 {
     if (reply->code != REPLY_OK || config_requests(r->config)->read_your_writes == 0 ||
-        !own_request_writes(&s->request) || MUTATED(RAFT_MUTATION_FORGET_OWN))
+        !own_request_writes(&s->request) || MUTATED(MUTATION_FORGET_OWN))
         return;
     struct own_entry *e = own_entry_of(&r->own.partitions, &r->own.old_partitions,
                                        s->request.partition, OWN_PARTITIONS_MAX);

@@ -1,4 +1,4 @@
-/* gac_links.c - passes asks to the server, and answers to the link. */
+/* gac_links.c - passes grant requests to the server, and answers to the link. */
 #include "server/gac_links.h"
 
 void gac_links_deinit(struct gac_links *l)

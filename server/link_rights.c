@@ -22,8 +22,8 @@ static bool names_itself(const struct link_peer *from, struct slice bytes, size_
     return reader_u32(&r) == from->id && !r.failed;
 }
 
-/* Routers drain nodes, give up shards of keys, and tell of the rate limiter's buckets. All else is the
- * controller's. */
+/* Routers drain nodes, give up shards of keys, and tell of the rate limiter's buckets. All else is
+ * the controller's. */
 static bool is_routers(const struct request *q)
 {
     struct decision d;

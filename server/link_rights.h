@@ -8,7 +8,7 @@
  *                  pings
  *                  from nodes: consensus, the settling of partitions, reports, replies
  *                  from tools: statistics, descriptions of tables, events
- *   to a GAC server  from routers: asks (gac/gac_message.h)
+ *   to a GAC server  from routers: grant requests (gac/gac_message.h)
  *   to a router    nobody connects; replies come on the links it made */
 #pragma once
 

@@ -6,7 +6,7 @@
 
 #include "base/settings/storage.h"
 #include "control/controller.h"
-#include "control/points.h"
+#include "control/decision_points.h"
 #include "server/node_recovery.h"
 #include "server/node_space.h"
 
@@ -173,8 +173,8 @@ static struct instant control_deadline(const struct node_server *s)
                                node_control_urgent(s->node));
 }
 
-/* The controller looks, and the node executes its decisions. */
-static void control_look(struct node_server *s)
+/* The controller evaluates, and the node executes its decisions. */
+static void control_evaluate(struct node_server *s)
 {
     const struct message_port *m = &s->options.messages;
     struct instant now = server_now(s);
@@ -182,7 +182,7 @@ static void control_look(struct node_server *s)
         return;
     struct control_view view;
     node_control_view(s->node, &view);
-    controller_look(s->controller, now, &view);
+    controller_evaluate(s->controller, now, &view);
     const struct control_request *r;
     while ((r = controller_next_request(s->controller)) != NULL) {
         if (r->node != s->options.node.id) {
@@ -209,7 +209,7 @@ void node_server_turn(struct node_server *s)
         node_tick(s->node, now);
         effects_take(s);
     }
-    control_look(s);
+    control_evaluate(s);
     node_space_prepare(&s->space, now);
     node_end_turn(s->node, now);
     effects_take(s);

@@ -6,7 +6,7 @@
 #include "base/settings/indexes.h"
 #include "base/settings/reports.h"
 #include "engine/node/node.h"
-#include "sim/table_churn.h"
+#include "sim/work_tables.h"
 
 enum {
     SLACK_MS = 1000,  /* for frames that were on their way, and for nodes that read them late */
@@ -38,7 +38,7 @@ void admission_watch_saw(struct run *r, uint32_t node, const struct trace_event 
 static int64_t rows_mcu(const struct workload *w)
 {
     const bool indexed = w->indexed || w->tables > 1; /* also tables that come and go */
-    const int64_t size = PARTITION_KEY_SIZE_MAX + SORT_KEY_SIZE_MAX + w->filler.most;
+    const int64_t size = PARTITION_KEY_SIZE_MAX + SORT_KEY_SIZE_MAX + w->filler.max;
     return indexed ? ROWS_OF_WRITE * write_cost_mcu(size) : 0;
 }
 
@@ -65,7 +65,7 @@ static void check_debts(struct run *r, struct node *n, uint32_t id, uint32_t tab
     }
 }
 
-void admission_watch_look(struct run *r, uint32_t tables_made)
+void admission_watch_check(struct run *r, uint32_t tables_made)
 {
     for (uint32_t id = 1; id <= r->plan.nodes; id++) {
         struct node *n = node_process_node(r->world.nodes[id]);

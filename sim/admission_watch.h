@@ -16,4 +16,4 @@
 void admission_watch_saw(struct run *r, uint32_t node, const struct trace_event *e);
 /* Checks the debts of all nodes, after at most `tables_made` tables were new. May be called at any
  * time. */
-void admission_watch_look(struct run *r, uint32_t tables_made);
+void admission_watch_check(struct run *r, uint32_t tables_made);

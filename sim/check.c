@@ -180,8 +180,8 @@ static bool check_partition(struct node_process *const *nodes, const struct part
     return true;
 }
 
-/* Whether the item is where its partition key has its items. While items move they may be elsewhere. A
- * counter's item has cells, and a kept total, which is in no shard. */
+/* Whether the item is where its partition key has its items. While items move they may be
+ * elsewhere. A counter's item has cells, and a kept total, which is in no shard. */
 static bool item_is_at_home(const struct table *t, struct slice key)
 {
     const struct salted_key *k = salting_find(t->salted, key);

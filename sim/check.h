@@ -3,8 +3,8 @@
 
 #include "sim/node_process.h"
 
-/* Checks the items and counts of nodes[1 .. count], and that they keep nothing in memory for work that
- * is done (node_census). All nodes must be up. False: `why` tells. */
+/* Checks the items and counts of nodes[1 .. count], and that they keep nothing in memory for work
+ * that is done (node_census). All nodes must be up. False: `why` tells. */
 bool check_nodes(struct node_process *const *nodes, uint32_t count, struct buffer *why);
 
 /* Checks that the partitions of the table (table_encode) cover its keys, and that no split is under
@@ -14,8 +14,8 @@ bool check_nodes(struct node_process *const *nodes, uint32_t count, struct buffe
 bool check_replicas(struct node_process *const *nodes, struct slice table, uint32_t replicas,
                     struct buffer *why);
 
-/* Checks that the index (table_encode) has exactly the rows that follow from the items of the table.
- * False: `why` tells. */
+/* Checks that the index (table_encode) has exactly the rows that follow from the items of the
+ * table. False: `why` tells. */
 bool check_index(struct node_process *const *nodes, struct slice table, struct slice index,
                  struct buffer *why);
 

@@ -19,9 +19,9 @@ enum {
 static inline int64_t sim_wall_skew_ms(uint64_t seed)
 {
     struct prng p = prng_seeded(seed);
-    int64_t most =
+    int64_t max =
         prng_below(&p, SIM_WALL_SKEW_RARE) == 0 ? SIM_WALL_SKEW_RARE_MS : SIM_WALL_SKEW_MS;
-    return prng_between(&p, -most, most);
+    return prng_between(&p, -max, max);
 }
 
 struct sim_clock {

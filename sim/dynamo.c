@@ -11,8 +11,8 @@
 
 enum {
     NUMBER_OFFSET = 12, /* for number sort keys: some are negative */
-    BIG_LEAST = 100000,
-    BIG_MOST = ITEM_SIZE_MAX - PARTITION_KEY_SIZE_MAX - SORT_KEY_SIZE_MAX - 512
+    BIG_MIN = 100000,
+    BIG_MAX = ITEM_SIZE_MAX - PARTITION_KEY_SIZE_MAX - SORT_KEY_SIZE_MAX - 512
 };
 
 /* ---- keys ---- */
@@ -31,7 +31,7 @@ struct key_text {
 
 /* A third of the fills is just above or below LMDB's limit for keys. A third is as long as
  * allowed. */
-static struct fill fill_of(const struct dynamo_keys *k, uint64_t what, uint32_t most)
+static struct fill fill_of(const struct dynamo_keys *k, uint64_t what, uint32_t max)
 {
     if (k->long_percent == 0)
         return (struct fill){0};
@@ -40,9 +40,9 @@ static struct fill fill_of(const struct dynamo_keys *k, uint64_t what, uint32_t 
         return (struct fill){0};
     uint32_t kind = (uint32_t)prng_below(&p, 3);
     uint32_t size = (uint32_t)(kind == 0   ? prng_between(&p, 470, 510)
-                               : kind == 1 ? most
-                                           : prng_between(&p, 1, most));
-    return (struct fill){size < most ? size : most, prng_below(&p, 4) == 0};
+                               : kind == 1 ? max
+                                           : prng_between(&p, 1, max));
+    return (struct fill){size < max ? size : max, prng_below(&p, 4) == 0};
 }
 
 static void key_text_fill(struct key_text *t, struct fill f, uint8_t with)
@@ -90,7 +90,7 @@ static void make_sort(const struct dynamo_keys *k, uint32_t key, struct key_text
 }
 
 /* The attribute as the table stores it: a number's digits become its encoding. */
-static struct attr stored(enum attr_type type, struct key_text *t)
+static struct attr attr_stored(enum attr_type type, struct key_text *t)
 {
     struct number n;
     if (type == ATTR_NUMBER) {
@@ -105,13 +105,13 @@ void dynamo_storage_key(struct buffer *out, uint32_t table_id, const struct dyna
 {
     struct key_text partition, sort;
     make_partition(k, key, &partition);
-    const struct attr first = stored(k->partition, &partition);
+    const struct attr first = attr_stored(k->partition, &partition);
     if (k->sort == 0) {
         storage_key_append(out, table_id, &first, NULL);
         return;
     }
     make_sort(k, key, &sort);
-    const struct attr second = stored(k->sort, &sort);
+    const struct attr second = attr_stored(k->sort, &sort);
     storage_key_append(out, table_id, &first, &second);
 }
 
@@ -127,7 +127,7 @@ int dynamo_order(const struct dynamo_keys *k, uint32_t a, uint32_t b)
 
 bool dynamo_asks_for(const struct dynamo_query *q, const struct dynamo_keys *k, uint32_t key)
 {
-    const bool low = q->range == DYNAMO_BETWEEN || q->range == DYNAMO_AT_LEAST;
+    const bool low = q->range == DYNAMO_BETWEEN || q->range == DYNAMO_AT_MIN;
     const int behind = q->goes_on ? dynamo_order(k, key, q->after) : 0;
     return dynamo_collection(k, key) == q->collection &&
            (!low || dynamo_order(k, key, q->low) >= 0) &&
@@ -365,9 +365,9 @@ static void append_filler(struct buffer *out, const struct dynamo_filler *f, uin
     };
     struct prng p = prng_seeded(f->seed ^ value * UINT64_C(0x9E3779B97F4A7C15));
     const bool big = prng_below(&p, 100) < f->big_percent;
-    const uint64_t most = prng_below(&p, 2) == 0 && f->most > SMALL ? SMALL : f->most;
+    const uint64_t max = prng_below(&p, 2) == 0 && f->max > SMALL ? SMALL : f->max;
     const size_t size =
-        (size_t)(big ? prng_between(&p, BIG_LEAST, BIG_MOST) : (int64_t)prng_below(&p, most + 1));
+        (size_t)(big ? prng_between(&p, BIG_MIN, BIG_MAX) : (int64_t)prng_below(&p, max + 1));
     const uint8_t c = (uint8_t)('A' + value % 26);
     struct buffer bytes = {0};
     switch (prng_below(&p, KINDS) + big) {
@@ -398,7 +398,7 @@ static void dynamo_append_item(struct buffer *out, const struct dynamo_table *t,
     uint8_t *at = buffer_reserve(out, 32 + DECIMAL_SIZE_MAX);
     at = put_decimal(put_text(at, ",\"v\":{\"N\":\""), w->value);
     buffer_end(out, put_text(at, "\"}"));
-    if (t->filler->most > 0) {
+    if (t->filler->max > 0) {
         append_filler(out, t->filler, w->value);
     } else if (w->pad > 0) {
         APPEND(out, ",\"p\":{\"S\":\"");
@@ -445,7 +445,7 @@ static void append_update(struct buffer *out, const struct dynamo_table *t,
                           const struct dynamo_write *w)
 {
     struct buffer filler = {0};
-    if (t->filler->most > 0 && !w->misfit)
+    if (t->filler->max > 0 && !w->misfit)
         append_filler(&filler, t->filler, w->value);
     buffer_append_format(out, ",\"UpdateExpression\":\"SET v = :v%s\"",
                          w->misfit         ? ", x = absent"
@@ -575,7 +575,7 @@ void dynamo_query(struct buffer *out, const struct dynamo_table *t, const struct
                          "\"ExpressionAttributeValues\":{\":k\":",
                          ranges[q->range]);
     append_partition_value(out, t->keys, q->collection * t->keys->collection);
-    if (q->range == DYNAMO_BETWEEN || q->range == DYNAMO_AT_LEAST) {
+    if (q->range == DYNAMO_BETWEEN || q->range == DYNAMO_AT_MIN) {
         APPEND(out, ",\":l\":");
         append_sort_value(out, t->keys, q->low);
     }
@@ -638,10 +638,10 @@ uint64_t dynamo_value(struct slice body)
     return dynamo_number_at(BEHIND(body, "\"v\":{\"N\":\""));
 }
 
-bool dynamo_is_whole(const struct dynamo_table *t, struct slice item, uint64_t value)
+bool dynamo_is_complete(const struct dynamo_table *t, struct slice item, uint64_t value)
 {
     struct buffer filler = {0};
-    if (t->filler->most == 0 || value == 0)
+    if (t->filler->max == 0 || value == 0)
         return true;
     append_filler(&filler, t->filler, value);
     const bool none = filler.size == 0;

@@ -20,7 +20,7 @@ struct dynamo_keys {
 /* What items hold besides key and number. The item's number decides the filler, so a reader can
  * tell whether an item is whole. */
 struct dynamo_filler {
-    uint32_t most; /* bytes; 0: no filler */
+    uint32_t max; /* bytes; 0: no filler */
     uint32_t big_percent;
     uint64_t seed;
 };
@@ -85,8 +85,8 @@ enum dynamo_index {
 enum dynamo_range {
     DYNAMO_ALL,
     DYNAMO_BETWEEN,
-    DYNAMO_AT_LEAST, /* from `low` on */
-    DYNAMO_BELOW,    /* below `high` */
+    DYNAMO_AT_MIN, /* from `low` on */
+    DYNAMO_BELOW,  /* below `high` */
 };
 
 struct dynamo_query {
@@ -120,7 +120,8 @@ bool dynamo_asks_for(const struct dynamo_query *q, const struct dynamo_keys *k, 
 /* These append the body of a request. */
 void dynamo_create_table(struct buffer *out, const char *name, const struct dynamo_spec *spec);
 void dynamo_update_table(struct buffer *out, const char *name, uint32_t units);
-/* UpdateTable: a global index, 0 .. DYNAMO_GLOBALS - 1, comes or goes. `units`: as in dynamo_spec. */
+/* UpdateTable: a global index, 0 .. DYNAMO_GLOBALS - 1, comes or goes. `units`: as in
+ * dynamo_spec. */
 void dynamo_add_index(struct buffer *out, const char *table, int index, uint32_t units);
 void dynamo_drop_index(struct buffer *out, const char *table, int index);
 void dynamo_tag_table(struct buffer *out, const char *name, uint32_t value);
@@ -144,7 +145,7 @@ bool dynamo_meets(const struct dynamo_write *w, uint64_t value);
 /* The number in the first item. 0: there is no item. */
 uint64_t dynamo_value(struct slice body);
 /* Whether `item`, or an answer with one item, has the filler that belongs to the value. */
-bool dynamo_is_whole(const struct dynamo_table *t, struct slice item, uint64_t value);
+bool dynamo_is_complete(const struct dynamo_table *t, struct slice item, uint64_t value);
 /* An item or a key of an answer. */
 struct dynamo_found {
     struct slice item; /* borrows */

@@ -1,4 +1,4 @@
-/* faults.h - strikes the cluster with faults at random times. Most faults end by themselves; clocks
+/* faults.h - injects faults into the cluster at random times. Most faults end by themselves; clocks
  * keep their rates, and a lying disk goes on lying.
  *
  * After faults_end all processes are started, all ways are open, the network loses, doubles and
@@ -10,8 +10,8 @@
 #include "sim/run.h"
 
 enum faults_trace {
-    FAULTS_TRACE_STRIKE = 48, /* enum sim_fault << 16 | process, length in ns (SIM_CLOCK: ppm) */
-    FAULTS_TRACE_END,         /* 0, number of strikes */
+    FAULTS_TRACE_INJECT = 48, /* enum sim_fault << 16 | process, length in ns (SIM_CLOCK: ppm) */
+    FAULTS_TRACE_END,         /* 0, number of injected faults */
 };
 
 struct faults;
@@ -25,4 +25,4 @@ void faults_end(struct faults *f);
 /* Ends the node's process, or with `power` its machine; the node comes back. False: the faults are
  * over, or the node is down. */
 bool faults_kill(struct faults *f, uint32_t node, bool power);
-uint64_t faults_strikes(const struct faults *f);
+uint64_t faults_injected(const struct faults *f);

@@ -29,5 +29,5 @@ void gac_process_destroy(struct gac_process *p);
 void gac_process_start(struct gac_process *p);
 void gac_process_crash(struct gac_process *p);
 struct process *gac_process_base(struct gac_process *p);
-/* Appends what the server vends (gac/server.h). Appends nothing while the server is down. */
+/* Appends what the server grants (gac/server.h). Appends nothing while the server is down. */
 void gac_process_report(struct gac_process *p, struct buffer *out);

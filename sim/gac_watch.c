@@ -6,7 +6,7 @@
 #include "base/settings/choices.h"
 #include "base/settings/gac.h"
 #include "gac/client.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "include/weir/policy_table.h"
 
 void gac_watch_init(struct gac_watch *w, struct instant now, struct gac_key key, int64_t rate,
@@ -29,8 +29,8 @@ static void gac_watch_take(struct gac_watch *w, struct instant now, int64_t mcu)
         w->over_mcu = -w->ideal.balance;
 }
 
-void gac_watch_look(struct gac_watch *w, struct instant now, struct router_process *const *routers,
-                    uint32_t count)
+void gac_watch_sample(struct gac_watch *w, struct instant now,
+                      struct router_process *const *routers, uint32_t count)
 {
     must(count <= GAC_WATCH_ROUTERS_MAX);
     for (uint32_t i = 0; i < count; i++) {
@@ -51,7 +51,7 @@ bool gac_has_periods(const struct config *c)
             WEIR_TABLE_PERIODS) != 0;
 }
 
-bool gac_watch_check(const struct gac_watch *w, const struct plan *plan, uint64_t strikes,
+bool gac_watch_check(const struct gac_watch *w, const struct plan *plan, uint64_t injected,
                      struct buffer *why)
 {
     enum {
@@ -59,18 +59,18 @@ bool gac_watch_check(const struct gac_watch *w, const struct plan *plan, uint64_
     };
     const struct config *c = &plan->config;
     bool touched = (plan->faults & SIM_FAULTS_GAC) != 0;
-    int64_t faults = touched ? (int64_t)strikes : 0;
-    __int128 most_ms = (__int128)config_gac(c)->gac_grant_ms * GRANTS_OF_A_FAULT * faults;
+    int64_t faults = touched ? (int64_t)injected : 0;
+    __int128 ms_max = (__int128)config_gac(c)->gac_grant_ms * GRANTS_OF_A_FAULT * faults;
     if (gac_has_periods(c))
-        most_ms += (__int128)config_gac(c)->gac_period_ms * (faults + 1);
-    __int128 most = w->ideal.rate * most_ms / 1000;
-    if (w->over_mcu <= most)
+        ms_max += (__int128)config_gac(c)->gac_period_ms * (faults + 1);
+    __int128 max = w->ideal.rate * ms_max / 1000;
+    if (w->over_mcu <= max)
         return true;
     buffer_append_format(why,
                          "routers took %lld mcu of the %s of table %u more than it may use, and "
                          "%lld faults account for %lld\n",
                          (long long)w->over_mcu, w->key.kind == GAC_READ ? "reads" : "writes",
-                         w->key.table, (long long)faults, (long long)most);
+                         w->key.table, (long long)faults, (long long)max);
     return false;
 }
 

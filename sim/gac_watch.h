@@ -25,15 +25,15 @@ struct gac_watch {
 void gac_watch_init(struct gac_watch *w, struct instant now, struct gac_key key, int64_t rate,
                     struct duration bank);
 /* Call it after every event. */
-void gac_watch_look(struct gac_watch *w, struct instant now, struct router_process *const *routers,
-                    uint32_t count);
+void gac_watch_sample(struct gac_watch *w, struct instant now,
+                      struct router_process *const *routers, uint32_t count);
 
 /* Whether tokens come once a period, and expire with it. */
 bool gac_has_periods(const struct config *c);
 /* Routers must not take more than the table may use. A fault may add what a new ledger begins with,
  * and tokens that no ledger hears of: each about a grant to every router. With policy periodic
  * every ledger, also the first, begins with the tokens of a period. */
-bool gac_watch_check(const struct gac_watch *w, const struct plan *plan, uint64_t strikes,
+bool gac_watch_check(const struct gac_watch *w, const struct plan *plan, uint64_t injected,
                      struct buffer *why);
 /* Whether routers spend the tokens of servers alone. Shares of their own may exceed the limit. */
 bool gac_watch_applies(const struct plan *p);

@@ -114,14 +114,14 @@ static void http_client_received(void *context, uint64_t link, struct slice byte
         c->in = (struct buffer){0};
         bytes = buffer_slice(&whole);
     }
-    bool is_whole = http_client_parse(bytes, &head, &body);
-    while (is_whole && c->to_ignore > 0) {
+    bool is_complete = http_client_parse(bytes, &head, &body);
+    while (is_complete && c->to_ignore > 0) {
         const size_t used = head.size + body.size;
         c->to_ignore--;
         bytes = slice_make(bytes.data + used, bytes.size - used);
-        is_whole = http_client_parse(bytes, &head, &body);
+        is_complete = http_client_parse(bytes, &head, &body);
     }
-    if (is_whole) {
+    if (is_complete) {
         must(head.size + body.size == bytes.size);
         http_client_answered(c, head, body);
     } else {
@@ -143,7 +143,7 @@ static void http_client_closed(void *context, uint64_t link, bool gone)
 }
 
 /* One timer serves all calls. It keeps running when a call ends. */
-static void timer(void *context, uint64_t timer_at)
+static void http_client_timer(void *context, uint64_t timer_at)
 {
     struct http_client *c = context;
     if ((int64_t)timer_at != c->timer_at_ns)
@@ -153,7 +153,7 @@ static void timer(void *context, uint64_t timer_at)
         return;
     if (c->options.scheduler->now.ns < c->deadline_ns) {
         c->timer_at_ns = c->deadline_ns;
-        scheduler_at(c->options.scheduler, (struct instant){c->deadline_ns}, timer, c,
+        scheduler_at(c->options.scheduler, (struct instant){c->deadline_ns}, http_client_timer, c,
                      (uint64_t)c->deadline_ns);
         return;
     }
@@ -167,7 +167,7 @@ static void start_timer(struct http_client *c, struct duration timeout)
     if (c->timer_at_ns <= c->deadline_ns)
         return;
     c->timer_at_ns = c->deadline_ns;
-    scheduler_at(c->options.scheduler, (struct instant){c->deadline_ns}, timer, c,
+    scheduler_at(c->options.scheduler, (struct instant){c->deadline_ns}, http_client_timer, c,
                  (uint64_t)c->deadline_ns);
 }
 
@@ -181,8 +181,8 @@ static bool http_client_often(struct http_client *c, uint32_t percent)
 static void write_chunks(struct http_client *c, struct slice body)
 {
     while (body.size > 0) {
-        const size_t most = http_client_often(c, 50) ? 3 : body.size;
-        const size_t size = 1 + prng_below(&c->manners_prng, most < body.size ? most : body.size);
+        const size_t max = http_client_often(c, 50) ? 3 : body.size;
+        const size_t size = 1 + prng_below(&c->manners_prng, max < body.size ? max : body.size);
         buffer_append_format(&c->out, http_client_often(c, 50) ? "%zx\r\n" : "%zX;name=value\r\n",
                              size);
         buffer_append(&c->out, body.data, size);
@@ -272,9 +272,8 @@ static bool send_out(struct http_client *c, struct slice rest)
     }
     for (int i = http_client_often(c, c->options.manners.pieces) ? PIECES : 0;
          i > 0 && rest.size > 1; i--) {
-        const uint64_t most = http_client_often(c, 50) ? 8 : rest.size;
-        const size_t size =
-            1 + prng_below(&c->manners_prng, most < rest.size ? most : rest.size - 1);
+        const uint64_t max = http_client_often(c, 50) ? 8 : rest.size;
+        const size_t size = 1 + prng_below(&c->manners_prng, max < rest.size ? max : rest.size - 1);
         if (!send_some(c, slice_make(rest.data, size)))
             return false;
         rest = slice_make(rest.data + size, rest.size - size);

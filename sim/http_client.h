@@ -19,7 +19,7 @@ struct http_manners {
     uint32_t pipelined;    /* other requests are sent first */
     uint32_t ends;         /* the client sends nothing more: the answer is the connection's last */
     uint32_t cut;          /* the connection is closed before the request is whole */
-    bool cut_too_late;     /* a planted mistake: the request was whole */
+    bool cut_too_late;     /* a planted mutation: the request was whole */
     int64_t read_bytes_ms; /* half of the clients read only so fast; 0: all read at full speed */
 };
 

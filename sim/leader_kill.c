@@ -28,7 +28,7 @@ static enum split_stage stage_of(const struct leader_kill *k)
     return applied > 1 ? SPLIT_STAGE_FOLLOWED : SPLIT_STAGE_DONE;
 }
 
-static void leader_kill_strike(void *context, uint64_t watch)
+static void leader_kill_end_process(void *context, uint64_t watch)
 {
     struct leader_kill *k = context;
     k->due = false;
@@ -40,8 +40,8 @@ static void leader_kill_strike(void *context, uint64_t watch)
         k->killed_at = stage;
 }
 
-/* Strikes often at once, else within the time that a disk write or two round trips take. */
-static void consider(struct leader_kill *k)
+/* Often at once, else within the time that a disk write or two round trips take. */
+static void leader_kill_consider(struct leader_kill *k)
 {
     enum {
         SPREAD_US = 1000
@@ -50,8 +50,8 @@ static void consider(struct leader_kill *k)
         return;
     int64_t us = prng_below(&k->prng, 2) == 0 ? 0 : prng_between(&k->prng, 0, SPREAD_US);
     k->due = true;
-    scheduler_in(&k->run->world.scheduler, (struct duration){us * NS_PER_US}, leader_kill_strike, k,
-                 k->watch);
+    scheduler_in(&k->run->world.scheduler, (struct duration){us * NS_PER_US},
+                 leader_kill_end_process, k, k->watch);
 }
 
 static int64_t log_end(const struct leader_kill *k, uint32_t node)
@@ -84,5 +84,5 @@ void leader_kill_saw(struct leader_kill *k, uint32_t node, const struct trace_ev
         r->durable = true;
     else
         return;
-    consider(k);
+    leader_kill_consider(k);
 }

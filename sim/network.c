@@ -141,10 +141,10 @@ static void messages_free(struct messages *list)
         free(m);
 }
 
-static int64_t delay(struct network *n)
+static int64_t network_draw_delay(struct network *n)
 {
     const struct network_delays *d = &n->options.delays;
-    int64_t ns = d->least_ns;
+    int64_t ns = d->ns_min;
     if (d->spread_ns > 0)
         ns += (int64_t)prng_below(&n->delay_prng, (uint64_t)d->spread_ns);
     if (d->tail_per_million > 0 && prng_below(&n->delay_prng, MILLION) < d->tail_per_million)
@@ -177,7 +177,7 @@ static int64_t sent_at(struct network *n, uint32_t from, uint32_t to, size_t siz
 
 /* A process handles one event after the other. False: the process is busy, and takes the message at
  * m->at_ns. */
-static bool takes(struct network *n, struct process *p, struct message *m, uint32_t from)
+static bool process_takes(struct network *n, struct process *p, struct message *m, uint32_t from)
 {
     const int64_t now = n->options.scheduler->now.ns;
     const int64_t each_ns = from >= p->each_from ? p->each_ns : 0;
@@ -199,7 +199,7 @@ static void network_note(struct network *n, enum network_trace kind, uint32_t fr
     trace_add(n->options.trace, n->options.scheduler->now, kind, from << 16 | to, (int64_t)value);
 }
 
-static bool blocked(const struct network *n, uint32_t from, uint32_t to)
+static bool link_blocked(const struct network *n, uint32_t from, uint32_t to)
 {
     return n->processes[to].paused || network_is_cut(n, from, to);
 }
@@ -274,13 +274,14 @@ static void schedule_pump(struct link *l, int end, int64_t at_ns)
                  handle_of(l, end));
 }
 
-static void enqueue(struct link *l, int end, struct message *m)
+static void link_enqueue(struct link *l, int end, struct message *m)
 {
     struct network *n = l->network;
     struct direction *d = &l->toward[end];
-    m->at_ns = m->kind == MESSAGE_TIMEOUT
-                   ? n->options.scheduler->now.ns
-                   : sent_at(n, l->process[1 - end], l->process[end], m->size) + delay(n);
+    m->at_ns =
+        m->kind == MESSAGE_TIMEOUT
+            ? n->options.scheduler->now.ns
+            : sent_at(n, l->process[1 - end], l->process[end], m->size) + network_draw_delay(n);
     const int64_t late_ns = way_at(n, l->process[1 - end], l->process[end])->late_ns;
     if (m->kind != MESSAGE_TIMEOUT)
         m->at_ns += late_ns;
@@ -305,7 +306,7 @@ static void drop_undelivered(struct link *l, int end)
 
 static void enqueue_kind(struct link *l, int end, enum message_kind_sim kind)
 {
-    enqueue(l, end, message_create(l->network, kind, slice_make(NULL, 0)));
+    link_enqueue(l, end, message_create(l->network, kind, slice_make(NULL, 0)));
 }
 
 static void end_closed(struct link *l, int end, bool gone)
@@ -357,7 +358,7 @@ static void network_deliver(struct link *l, int end, const struct message *m)
 }
 
 /* Tells the sender of a stream on a slow way how many bytes still wait. */
-static void tell_waiting(struct link *l, int end)
+static void notify_waiting(struct link *l, int end)
 {
     const struct process *p = &l->network->processes[l->process[1 - end]];
     if (l->open[1 - end] && p->streams.waiting != NULL &&
@@ -376,13 +377,13 @@ static void network_pump(void *context, uint64_t argument)
     d->scheduled = false;
     struct message *m;
     while ((m = STAILQ_FIRST(&d->messages)) != NULL && !d->scheduled) {
-        if (m->kind != MESSAGE_TIMEOUT && blocked(n, l->process[1 - end], l->process[end]))
+        if (m->kind != MESSAGE_TIMEOUT && link_blocked(n, l->process[1 - end], l->process[end]))
             return;
         if (m->at_ns > n->options.scheduler->now.ns) {
             schedule_pump(l, end, m->at_ns);
             return;
         }
-        if (!takes(n, &n->processes[l->process[end]], m, l->process[1 - end])) {
+        if (!process_takes(n, &n->processes[l->process[end]], m, l->process[1 - end])) {
             schedule_pump(l, end, m->at_ns);
             return;
         }
@@ -394,7 +395,7 @@ static void network_pump(void *context, uint64_t argument)
         if (!l->used || handle_of(l, end) != argument)
             return;
         if (data)
-            tell_waiting(l, end);
+            notify_waiting(l, end);
         if (!l->used || handle_of(l, end) != argument)
             return;
     }
@@ -426,7 +427,7 @@ bool network_send(struct network *n, uint64_t link, struct slice bytes)
     struct link *l = link_at(n, link, &end);
     if (l == NULL)
         return false;
-    enqueue(l, 1 - end, message_create(n, MESSAGE_DATA, bytes));
+    link_enqueue(l, 1 - end, message_create(n, MESSAGE_DATA, bytes));
     return true;
 }
 
@@ -437,7 +438,7 @@ static void network_leave(void *context, uint64_t argument)
     int end;
     struct link *l = link_at(n, m->link, &end);
     if (l != NULL)
-        enqueue(l, 1 - end, m);
+        link_enqueue(l, 1 - end, m);
     else
         message_release(n, m);
 }
@@ -461,10 +462,11 @@ size_t network_write(struct network *n, uint64_t link, struct slice bytes)
         return 0;
     const bool slow = speed_toward(n, l->process[1 - end]) > 0;
     while (slow && bytes.size > PIECE_SIZE) {
-        enqueue(l, 1 - end, message_create(n, MESSAGE_DATA, slice_make(bytes.data, PIECE_SIZE)));
+        link_enqueue(l, 1 - end,
+                     message_create(n, MESSAGE_DATA, slice_make(bytes.data, PIECE_SIZE)));
         bytes = slice_make(bytes.data + PIECE_SIZE, bytes.size - PIECE_SIZE);
     }
-    enqueue(l, 1 - end, message_create(n, MESSAGE_DATA, bytes));
+    link_enqueue(l, 1 - end, message_create(n, MESSAGE_DATA, bytes));
     return slow ? l->toward[1 - end].bytes : 0;
 }
 
@@ -512,7 +514,8 @@ static void resume_links(struct network *n, bool at_once)
         for (int end = 0; l->used && end < 2; end++) {
             struct direction *d = &l->toward[end];
             if (!STAILQ_EMPTY(&d->messages) && !d->scheduled)
-                schedule_pump(l, end, n->options.scheduler->now.ns + (at_once ? 0 : delay(n)));
+                schedule_pump(l, end,
+                              n->options.scheduler->now.ns + (at_once ? 0 : network_draw_delay(n)));
         }
     }
 }
@@ -529,7 +532,7 @@ static void network_arrive(void *context, uint64_t argument)
         return;
     }
     if (p->alive && !network_is_cut(n, m->from, m->to)) {
-        if (!takes(n, p, m, 0)) {
+        if (!process_takes(n, p, m, 0)) {
             scheduler_at(n->options.scheduler, (struct instant){m->at_ns}, network_arrive, n,
                          (uintptr_t)m);
             return;
@@ -544,13 +547,13 @@ static void network_arrive(void *context, uint64_t argument)
     message_release(n, m);
 }
 
-static void launch(struct network *n, uint32_t from, uint32_t to, struct slice frame)
+static void message_launch(struct network *n, uint32_t from, uint32_t to, struct slice frame)
 {
     struct message *m = message_create(n, MESSAGE_DATA, frame);
     int64_t *last = &way_at(n, from, to)->datagram_at_ns;
     m->from = from;
     m->to = to;
-    m->at_ns = sent_at(n, from, to, frame.size) + delay(n);
+    m->at_ns = sent_at(n, from, to, frame.size) + network_draw_delay(n);
     if (!n->faults.reorder && m->at_ns < *last)
         m->at_ns = *last;
     *last = m->at_ns;
@@ -572,10 +575,10 @@ void network_datagram(struct network *n, uint32_t from, uint32_t to, struct slic
         network_note(n, NETWORK_TRACE_LOST, from, to, frame.size);
         return;
     }
-    launch(n, from, to, frame);
+    message_launch(n, from, to, frame);
     if (f->duplicate_per_million > 0 &&
         prng_below(&n->fault_prng, MILLION) < f->duplicate_per_million)
-        launch(n, from, to, frame);
+        message_launch(n, from, to, frame);
 }
 
 static void release_held(struct network *n, struct process *p)

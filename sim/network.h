@@ -31,7 +31,7 @@ enum network_trace {
 };
 
 struct network_delays {
-    int64_t least_ns;
+    int64_t ns_min;
     int64_t spread_ns;         /* uniform, above the least */
     int64_t tail_ns;           /* sometimes 0 .. this is added */
     uint32_t tail_per_million; /* how often */
@@ -93,17 +93,17 @@ void network_attach_streams(struct network *n, uint32_t process,
 void network_calm(struct network *n, int64_t tail_ns);
 /* The process takes at most this many bytes in a millisecond, as a client that reads slowly. */
 void network_read_slowly(struct network *n, uint32_t process, int64_t bytes_ms);
-/* The process needs `ns` for each message over links from the process `from` and from later ones: so
- * much later it arrives, after those that came before. network_waited tells how long it has waited
- * for them. */
+/* The process needs `ns` for each message over links from the process `from` and from later ones:
+ * so much later it arrives, after those that came before. network_waited tells how long it has
+ * waited for them. */
 void network_set_cost(struct network *n, uint32_t process, uint32_t from, int64_t ns);
 /* A message cost `ns` less than network_set_cost said: later messages arrive sooner. */
 void network_cost_back(struct network *n, uint32_t process, int64_t ns);
 /* For a handler: how long the process is busy with what has just arrived. */
 struct duration network_busy(const struct network *n, uint32_t process);
 
-/* For a handler: how long the bytes that are being handled have waited for the process since they came;
- * 0: none are being handled. */
+/* For a handler: how long the bytes that are being handled have waited for the process since they
+ * came; 0: none are being handled. */
 struct duration network_waited(const struct network *n, uint32_t process);
 
 /* A process is dead until network_start. network_kill takes its links down. */
@@ -136,8 +136,8 @@ uint64_t network_connect(struct network *n, uint32_t from, uint32_t to);
 uint32_t network_peer(struct network *n, uint64_t link);
 /* False: the link is down. */
 bool network_send(struct network *n, uint64_t link, struct slice bytes);
-/* Sends at this time, if the link is up then: a process that needs time for an answer. Messages that
- * are sent before then go first. False: the link is down. */
+/* Sends at this time, if the link is up then: a process that needs time for an answer. Messages
+ * that are sent before then go first. False: the link is down. */
 bool network_send_at(struct network *n, uint64_t link, struct slice bytes, struct instant at);
 /* Sends bytes of a stream. On a slow way they arrive in pieces. Returns how many bytes wait: 0 if
  * the way is not slow, or the link is down. */

@@ -266,7 +266,7 @@ static void node_work_submit(void *context, enum work_kind kind, void (*job)(voi
 static bool process_log_range(void *context, uint64_t *first, uint64_t *last)
 {
     const struct node_process *p = context;
-    return disk_range(&p->disk, first, last);
+    return log_disk_range(&p->log_disk, first, last);
 }
 
 static enum status process_log_read(void *context, uint64_t segment, struct buffer *memory,
@@ -274,23 +274,23 @@ static enum status process_log_read(void *context, uint64_t segment, struct buff
 {
     const struct node_process *p = context;
     (void)memory;
-    *out = disk_read(&p->disk, segment);
+    *out = log_disk_read(&p->log_disk, segment);
     errno = EIO;
-    return p->disk.unreadable            ? STATUS_IO
-           : disk_has(&p->disk, segment) ? STATUS_OK
-                                         : STATUS_NOT_FOUND;
+    return p->log_disk.unreadable                ? STATUS_IO
+           : log_disk_has(&p->log_disk, segment) ? STATUS_OK
+                                                 : STATUS_NOT_FOUND;
 }
 
 static enum status process_log_prepare(void *context, uint64_t segment)
 {
     struct node_process *p = context;
-    return disk_prepare(&p->disk, segment);
+    return log_disk_prepare(&p->log_disk, segment);
 }
 
 static enum status process_log_zero(void *context, uint64_t segment, uint64_t offset, uint64_t size)
 {
     struct node_process *p = context;
-    if (disk_zero(&p->disk, segment, offset, size))
+    if (log_disk_zero(&p->log_disk, segment, offset, size))
         PROBE("a torn tail was cut off");
     return STATUS_OK;
 }
@@ -298,7 +298,7 @@ static enum status process_log_zero(void *context, uint64_t segment, uint64_t of
 static bool process_log_has(void *context, uint64_t segment)
 {
     const struct node_process *p = context;
-    return disk_has(&p->disk, segment);
+    return log_disk_has(&p->log_disk, segment);
 }
 
 static void node_segment_made(void *context, uint64_t life)
@@ -306,7 +306,7 @@ static void node_segment_made(void *context, uint64_t life)
     struct node_process *p = context;
     if (!process_reached(&p->process, life, node_segment_made, p, life))
         return;
-    node_server_segment_made(p->server, disk_make_end(&p->disk));
+    node_server_segment_made(p->server, log_disk_make_end(&p->log_disk));
     node_turn_want(p);
 }
 
@@ -315,10 +315,10 @@ static void process_log_make(void *context, uint64_t segment, bool written)
 {
     struct node_process *p = context;
     const struct node_timings *t = &p->options.timings;
-    int64_t ns = t->write_least_ns + disk_ns_some(p, t->write_spread_ns);
-    disk_make_begin(&p->disk, segment);
-    if (written && p->disk.making_from.segment.bytes == NULL)
-        ns += disk_ns_some(p, (int64_t)p->disk.segment_bytes * ZEROS_NS_PER_BYTE);
+    int64_t ns = t->write_min_ns + disk_ns_some(p, t->write_spread_ns);
+    log_disk_make_begin(&p->log_disk, segment);
+    if (written && p->log_disk.making_from.segment.bytes == NULL)
+        ns += disk_ns_some(p, (int64_t)p->log_disk.segment_bytes * ZEROS_NS_PER_BYTE);
     scheduler_in(node_scheduler(p), (struct duration){disk_ns_slowed(p, ns)}, node_segment_made, p,
                  p->process.life);
 }
@@ -331,9 +331,10 @@ static void node_batch_written(void *context, uint64_t argument)
         return;
     bool failed = p->fail_write;
     p->fail_write = false;
-    if (lsn != p->disk.flying[0].lsn)
+    if (lsn != p->log_disk.flying[0].lsn)
         PROBE("a log write overtook another");
-    uint64_t end = failed ? disk_write_fail(&p->disk, lsn) : disk_write_end(&p->disk, lsn);
+    uint64_t end =
+        failed ? log_disk_write_fail(&p->log_disk, lsn) : log_disk_write_end(&p->log_disk, lsn);
     process_note(&p->process, failed ? NODE_PROCESS_TRACE_LOG_FAILED : NODE_PROCESS_TRACE_LOG,
                  (int64_t)end);
     node_server_log_written(p->server, lsn, failed ? EIO : 0);
@@ -344,14 +345,14 @@ static void process_log_append(void *context, uint64_t lsn, struct slice bytes)
 {
     struct node_process *p = context;
     const struct node_timings *t = &p->options.timings;
-    int64_t ns = t->write_least_ns + disk_ns_some(p, t->write_spread_ns);
+    int64_t ns = t->write_min_ns + disk_ns_some(p, t->write_spread_ns);
     if (t->write_tail_per_million > 0 &&
         prng_below(&p->timing_prng, MILLION) < t->write_tail_per_million)
         ns += disk_ns_some(p, t->write_tail_ns);
     ns = disk_ns_slowed(p, ns);
     node_moment_begin(p, NODE_POINT_LOG, ns);
-    disk_write_begin(&p->disk, lsn, bytes);
-    if (p->disk.flying_count > 1)
+    log_disk_write_begin(&p->log_disk, lsn, bytes);
+    if (p->log_disk.flying_count > 1)
         PROBE("several log writes at once");
     must(lsn >> LSN_BITS == 0);
     scheduler_in(node_scheduler(p), (struct duration){ns}, node_batch_written, p,
@@ -361,7 +362,7 @@ static void process_log_append(void *context, uint64_t lsn, struct slice bytes)
 static void process_log_trim(void *context, uint64_t segment)
 {
     struct node_process *p = context;
-    disk_trim(&p->disk, segment);
+    log_disk_trim(&p->log_disk, segment);
 }
 
 /* Runs after all events that came at about the same time. */
@@ -495,8 +496,8 @@ static void node_frame_take(struct node_process *p, const struct link_peer *from
                             struct slice frame)
 {
     const struct process_watch *w = &p->process.around->watch;
-    if (w->heard != NULL)
-        w->heard(w->context, p->process.number, frame);
+    if (w->received != NULL)
+        w->received(w->context, p->process.number, frame);
     node_links_frame(&p->links, p->server, from, frame);
     node_frame_worked(p, from->link, frame);
     node_turn_want(p);
@@ -572,9 +573,9 @@ static enum status node_process_open(struct node_process *p, struct buffer *erro
                                           .stepped = node_trace_look,
                                           .stepped_context = p};
     struct store *store = store_create(
-        medium_open(&p->medium), (uint64_t)config_storage(p->options.config)->resident_max_bytes,
-        options.node.seed);
-    disk_open(&p->disk);
+        store_disk_open(&p->store_disk),
+        (uint64_t)config_storage(p->options.config)->resident_max_bytes, options.node.seed);
+    log_disk_open(&p->log_disk);
     return node_server_open(&options, store, error, &p->server);
 }
 
@@ -610,12 +611,12 @@ void node_process_crash(struct node_process *p, bool power)
     must(p->server != NULL);
     if (p->checkpoint_running)
         PROBE("crash during a checkpoint");
-    if (p->disk.flying_count > 0)
+    if (p->log_disk.flying_count > 0)
         PROBE("crash during a log write");
-    if (p->disk.flying_count > 1)
+    if (p->log_disk.flying_count > 1)
         PROBE("crash during several log writes");
     p->since = node_scheduler(p)->now;
-    disk_crash(&p->disk, power);
+    log_disk_crash(&p->log_disk, power);
     p->hash = node_process_hash(p);
     node_server_destroy(p->server);
     p->server = NULL;
@@ -635,8 +636,8 @@ void node_process_wipe(struct node_process *p)
 {
     must(p->server == NULL);
     process_note(&p->process, NODE_PROCESS_TRACE_WIPED, 0);
-    disk_wipe(&p->disk);
-    medium_wipe(&p->medium);
+    log_disk_wipe(&p->log_disk);
+    store_disk_wipe(&p->store_disk);
 }
 
 static void node_resumed(struct process *process)
@@ -689,10 +690,10 @@ struct node_process *node_process_create(const struct node_process_options *opti
     p->processor = processor_make(options->timings.cores > 0 ? options->timings.cores : 1);
     p->timing_prng = prng_seeded(options->seed);
     p->life_prng = prng_seeded(options->seed + 1);
-    disk_init(&p->disk, (uint64_t)config_storage(options->config)->log_segment_bytes,
-              options->seed + 2);
-    p->medium.map_initial_bytes = (uint64_t)config_storage(options->config)->map_initial_bytes;
-    p->medium.map_max_bytes = (uint64_t)config_storage(options->config)->map_max_bytes;
+    log_disk_init(&p->log_disk, (uint64_t)config_storage(options->config)->log_segment_bytes,
+                  options->seed + 2);
+    p->store_disk.map_initial_bytes = (uint64_t)config_storage(options->config)->map_initial_bytes;
+    p->store_disk.map_max_bytes = (uint64_t)config_storage(options->config)->map_max_bytes;
     process_init(&p->process, options->around, options->id, &p->life_prng, &handler, p);
     p->process.resumed = node_resumed;
     p->process.woken = node_woken;
@@ -713,8 +714,8 @@ void node_process_destroy(struct node_process *p)
     node_links_deinit(&p->links);
     id_map_deinit(&p->late);
     free(p->works);
-    disk_deinit(&p->disk);
-    medium_wipe(&p->medium);
+    log_disk_deinit(&p->log_disk);
+    store_disk_wipe(&p->store_disk);
     free(p->peers);
     free(p);
 }

@@ -2,20 +2,21 @@
  *
  * The process gives the driver of a node (server/node_server.h) its ports. Events that come at
  * about the same time share one turn of the driver. Log writes, new segments, checkpoints and page
- * reads take time. Requests take processor time if the timings say so. A request is decided when it
- * comes, and its answer leaves when the work is done; a write's also when a majority would have done
- * its work. A queue of work delays no log and no other message. After a crash the node has what its disk and its backing hold, and nothing else.
- * Not here: which faults happen when (sim/faults). */
+ * reads take time. Requests take processor time if the timings say so. A request is decided when
+ * it comes, and its answer leaves when the work is done; a write's also when a majority would have
+ * done its work. A queue of work delays no log and no other message. After a crash the node has
+ * what its disk and its backing hold, and nothing else. Not here: which faults happen when
+ * (sim/faults). */
 #pragma once
 
 #include "base/id_map.h"
 #include "base/peer.h"
 #include "engine/node/node.h"
 #include "server/node_links.h"
-#include "sim/disk.h"
-#include "sim/medium.h"
+#include "sim/log_disk.h"
 #include "sim/process.h"
 #include "sim/processor.h"
+#include "sim/store_disk.h"
 
 enum node_process_trace {
     NODE_PROCESS_TRACE_STARTED = 16, /* node, records replayed */
@@ -29,7 +30,7 @@ enum node_process_trace {
 /* How long turns, the disk and requests take. */
 struct node_timings {
     int64_t turn_ns; /* events within this time share a turn */
-    int64_t write_least_ns;
+    int64_t write_min_ns;
     int64_t write_spread_ns;
     int64_t write_tail_ns;
     uint32_t write_tail_per_million;
@@ -68,14 +69,15 @@ struct node_work {
     void *argument; /* borrows */
 };
 
-/* Others read `process`, `options`, `disk`, `medium` and `since`. They may change what the machine does:
- * `slow_times`, `fail_write`, `processor.slow_ppm`, and the faults of `disk` and `medium`. */
+/* Others read `process`, `options`, `log_disk`, `store_disk` and `since`. They may change what the
+ * machine does: `slow_times`, `fail_write`, `processor.slow_ppm`, and the faults of `log_disk` and
+ * `store_disk`. */
 struct node_process {
     struct process process; /* first */
     struct node_process_options options;
-    struct disk disk;           /* of the log */
-    struct medium medium;       /* of the store */
-    struct node_server *server; /* owns; NULL: down */
+    struct log_disk log_disk;     /* of the log */
+    struct store_disk store_disk; /* of the store */
+    struct node_server *server;   /* owns; NULL: down */
     struct node_links links;
     struct prng timing_prng;
     struct prng life_prng;
@@ -114,8 +116,8 @@ bool node_process_is_up(const struct node_process *p);
 /* A pause (process_pause) of the whole machine. Ignored while the process is paused.
  * `clock_stops`: afterwards the clock reads what it read before. */
 void node_process_suspend(struct node_process *p, struct instant until, bool clock_stops);
-/* Others use the machine, besides weir: so much of the node's write capacity, and all processors for
- * `ns` of the time until now. Ignored while the node is down. */
+/* Others use the machine, besides weir: so much of the node's write capacity, and all processors
+ * for `ns` of the time until now. Ignored while the node is down. */
 void node_process_occupy(struct node_process *p, int64_t write_mcu, int64_t ns);
 /* The process must be down. The configuration is used from the next start on. Borrows. */
 void node_process_set_config(struct node_process *p, const struct config *config);

@@ -1,12 +1,12 @@
 /* plan.c - everything that a seed decides before a run: the cluster's shape, timings, settings, the
- * work, and the faults and how often they strike. */
+ * work, and the faults and how often they are injected. */
 #include "sim/plan.h"
 
 #include "base/settings.h"
 #include "gac/gac_message.h"
 #include "sim/plan_extras.h"
-#include "sim/table_churn.h"
-#include "sim/transacts.h"
+#include "sim/work_tables.h"
+#include "sim/work_transactions.h"
 
 static const struct {
     const char *name;
@@ -35,12 +35,12 @@ int64_t plan_spread(struct prng *p, int64_t low, int64_t high)
     return prng_between(p, low, top);
 }
 
-static bool often(struct prng *p, uint32_t percent)
+static bool plan_odds(struct prng *p, uint32_t percent)
 {
     return prng_below(p, 100) < percent;
 }
 
-static uint32_t choose(struct prng *p, uint32_t fixed, uint32_t low, uint32_t high)
+static uint32_t plan_choose(struct prng *p, uint32_t fixed, uint32_t low, uint32_t high)
 {
     uint32_t chosen =
         (uint32_t)prng_between(p, low, high); /* always drawn: later draws do not change */
@@ -52,7 +52,7 @@ static void choose_faults(struct plan *plan, struct prng *p, uint32_t percent, u
                           unsigned first, unsigned end)
 {
     for (unsigned i = first; i < end; i++)
-        plan->faults |= often(p, percent) ? may & SIM_FAULT_BIT(i) : 0;
+        plan->faults |= plan_odds(p, percent) ? may & SIM_FAULT_BIT(i) : 0;
 }
 
 static void plan_faults(struct plan *plan, struct prng *p, const struct sim_options *o)
@@ -66,16 +66,16 @@ static void plan_faults(struct plan *plan, struct prng *p, const struct sim_opti
     f->drop_per_million = plan->faults & SIM_FAULT_BIT(SIM_DROP) ? drop : 0;
     f->duplicate_per_million = plan->faults & SIM_FAULT_BIT(SIM_DUPLICATE) ? duplicate : 0;
     f->reorder = (plan->faults & SIM_FAULT_BIT(SIM_REORDER)) != 0;
-    plan->strike_ns = plan_spread(p, 20, 1000) * NS_PER_MS;
-    plan->split_per_million = often(p, 30) ? 50000 : 0;
+    plan->fault_interval_ns = plan_spread(p, 20, 1000) * NS_PER_MS;
+    plan->split_per_million = plan_odds(p, 30) ? 50000 : 0;
 }
 
 /* Some limits are lower than a configuration allows: rare events happen more often. */
 static void plan_config(struct config *config, struct prng *p)
 {
-    config_init(config, often(p, 90) ? PROFILE_OFF : PROFILE_AWS);
+    config_init(config, plan_odds(p, 90) ? PROFILE_OFF : PROFILE_AWS);
     struct settings *c = config_edit_all(config);
-    c->log_segment_bytes = often(p, 70) ? plan_spread(p, 64, 1024) * KIB : 8 * MIB;
+    c->log_segment_bytes = plan_odds(p, 70) ? plan_spread(p, 64, 1024) * KIB : 8 * MIB;
     c->log_segment_bytes &= ~INT64_C(7);
     c->log_writes = prng_between(p, 1, LOG_WRITES_MAX);
     c->log_max_bytes = plan_spread(p, 4, 64) * c->log_segment_bytes;
@@ -83,7 +83,7 @@ static void plan_config(struct config *config, struct prng *p)
     c->checkpoint_ms = plan_spread(p, 10, 10000);
     c->map_initial_bytes = plan_spread(p, 64, 4096) * KIB;
     c->map_max_bytes = 64 * MIB;
-    c->resident_max_bytes = often(p, 30) ? 0 : 4 * GIB;
+    c->resident_max_bytes = plan_odds(p, 30) ? 0 : 4 * GIB;
     c->node_queue_max = plan_spread(p, 16, 1024);
     c->request_deadline_ms = plan_spread(p, 500, 5000);
 }
@@ -101,9 +101,8 @@ static void plan_replication(struct plan *plan, struct prng *p)
         c->follower_max_bytes = c->log_segment_bytes / 2;
     c->group_max_bytes = plan_spread(p, 8, 1024) * KIB;
     c->entries_max_bytes = plan_spread(p, 1, 1024) * KIB;
-    c->snapshot_bytes_s = often(p, 50) ? 64 * MIB : plan_spread(p, 64, 4096) * KIB;
-    /* Two clocks may differ by clock_drift_ppm. Each may be off by a little less than half of
-     * it. */
+    c->snapshot_bytes_s = plan_odds(p, 50) ? 64 * MIB : plan_spread(p, 64, 4096) * KIB;
+    /* Two clocks may differ by clock_drift_ppm. Each may be off by a little less than half. */
     plan->drift_ppm = prng_between(p, 1, c->clock_drift_ppm / 2 - 10);
 }
 
@@ -111,7 +110,7 @@ static void plan_timings(struct plan *plan, struct prng *p)
 {
     plan->timings = (struct node_timings){
         .turn_ns = prng_between(p, 0, 50) * NS_PER_US,
-        .write_least_ns = plan_spread(p, 50, 5000) * NS_PER_US,
+        .write_min_ns = plan_spread(p, 50, 5000) * NS_PER_US,
         .write_spread_ns = plan_spread(p, 50, 5000) * NS_PER_US,
         .write_tail_ns = plan_spread(p, 1, 100) * NS_PER_MS,
         .write_tail_per_million = (uint32_t)plan_spread(p, 1, 20000),
@@ -119,7 +118,7 @@ static void plan_timings(struct plan *plan, struct prng *p)
         .read_spread_ns = plan_spread(p, 10, 20000) * NS_PER_US,
     };
     plan->delays = (struct network_delays){
-        .least_ns = plan_spread(p, 20, 2000) * NS_PER_US,
+        .ns_min = plan_spread(p, 20, 2000) * NS_PER_US,
         .spread_ns = plan_spread(p, 10, 5000) * NS_PER_US,
         .tail_ns = plan_spread(p, 1, 200) * NS_PER_MS,
         .tail_per_million = (uint32_t)plan_spread(p, 1, 20000),
@@ -134,12 +133,12 @@ static void plan_workload(struct workload *w, struct prng *p)
         .partitions = (uint32_t)prng_between(p, 1, 5),
         .units = 1000,
         .read_percent = (uint32_t)prng_between(p, 10, 80),
-        .delete_percent = often(p, 50) ? (uint32_t)prng_between(p, 0, 40) : 0,
+        .delete_percent = plan_odds(p, 50) ? (uint32_t)prng_between(p, 0, 40) : 0,
         .eventual_percent = (uint32_t)prng_between(p, 0, 50),
         .old_percent = (uint32_t)prng_between(p, 0, 100),
-        .many_percent = often(p, 50) ? (uint32_t)prng_between(p, 1, 40) : 0,
-        .pad_bytes = often(p, 50) ? 0 : (uint32_t)plan_spread(p, 10, 4000),
-        .think_ns = often(p, 30) ? 0 : plan_spread(p, 100, 50000) * NS_PER_US,
+        .many_percent = plan_odds(p, 50) ? (uint32_t)prng_between(p, 1, 40) : 0,
+        .pad_bytes = plan_odds(p, 50) ? 0 : (uint32_t)plan_spread(p, 10, 4000),
+        .think_ns = plan_odds(p, 30) ? 0 : plan_spread(p, 100, 50000) * NS_PER_US,
         .timeout_ns = plan_spread(p, 300, 10000) * NS_PER_MS,
     };
 }
@@ -154,7 +153,7 @@ static void plan_gac(struct plan *plan, const struct sim_options *o)
         servers = 1;
     plan->gac = o->gac == 0 ? servers : o->gac == SIM_GAC_NONE ? 0 : (uint32_t)o->gac;
     c->gac = prng_between(&p, GAC_STATIC, GAC_LEASE);
-    if (often(&p, 50))
+    if (plan_odds(&p, 50))
         c->gac = GAC_LEASE;
     if (plan->gac == 0) {
         c->gac = GAC_OFF;
@@ -167,7 +166,7 @@ static void plan_gac(struct plan *plan, const struct sim_options *o)
     c->gac_bank_ms = plan_spread(&p, 1000, 20000);
     /* No process may be taken for silent only because the network is slow. */
     const struct network_delays *d = &plan->delays;
-    int64_t delay_ns = d->least_ns + d->spread_ns + d->tail_ns + plan->tick_ns;
+    int64_t delay_ns = d->ns_min + d->spread_ns + d->tail_ns + plan->tick_ns;
     c->gac_lifetime_ms = plan_spread(&p, 100, 5000) + 10 * delay_ns / NS_PER_MS;
     c->gac_timeout_ms = plan_spread(&p, 1, 200) + 2 * delay_ns / NS_PER_MS + 1;
     c->gac_wait_ms = plan_spread(&p, 1, 200);
@@ -177,7 +176,7 @@ static void plan_gac(struct plan *plan, const struct sim_options *o)
 static void plan_tick(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x7469636b00000000));
-    bool ticks = often(&p, 25) && !o->bench;
+    bool ticks = plan_odds(&p, 25) && !o->bench;
     int64_t us = plan_spread(&p, 1, SIM_TICK_US_MAX);
     if (o->tick_us != 0)
         plan->tick_ns = o->tick_us == SIM_TICK_NONE ? 0 : o->tick_us * NS_PER_US;
@@ -193,18 +192,18 @@ void plan_vary_settings(const struct config *base, struct config *config, struct
     struct settings *c = config_edit_all(config);
     c->heartbeat_ms = plan_spread(p, 1, heartbeat_ms);
     c->support_ms = heartbeat_ms * prng_between(p, 2, 8) + prng_between(p, 1, 50);
-    if (often(p, 20))
+    if (plan_odds(p, 20))
         c->support_ms = plan_spread(p, 2 * heartbeat_ms + 1, 4000);
     c->election_ms = plan_spread(p, 10, 500);
     c->append_retry_ms = plan_spread(p, 5, 500);
-    c->commit_tell_ms = often(p, 50) ? 5 : plan_spread(p, 0, 500);
-    c->snapshot_bytes_s = often(p, 50) ? 64 * MIB : plan_spread(p, 64, 4096) * KIB;
-    c->snapshot_busy_bytes_s = often(p, 50) ? 2 * MIB : plan_spread(p, 64, 4096) * KIB;
-    c->snapshot_step_bytes = often(p, 50) ? 256 * KIB : plan_spread(p, 1, 256) * KIB;
+    c->commit_tell_ms = plan_odds(p, 50) ? 5 : plan_spread(p, 0, 500);
+    c->snapshot_bytes_s = plan_odds(p, 50) ? 64 * MIB : plan_spread(p, 64, 4096) * KIB;
+    c->snapshot_busy_bytes_s = plan_odds(p, 50) ? 2 * MIB : plan_spread(p, 64, 4096) * KIB;
+    c->snapshot_step_bytes = plan_odds(p, 50) ? 256 * KIB : plan_spread(p, 1, 256) * KIB;
     c->log_writes = prng_between(p, 1, LOG_WRITES_MAX);
     c->checkpoint_ms = plan_spread(p, 10, 10000);
     c->memtable_max_bytes = plan_spread(p, 16, 4096) * KIB;
-    c->resident_max_bytes = often(p, 40) ? plan_spread(p, 1, 64) * KIB : 4 * GIB;
+    c->resident_max_bytes = plan_odds(p, 40) ? plan_spread(p, 1, 64) * KIB : 4 * GIB;
     c->report_ms = plan_spread(p, 10, 500);
     c->report_deadline_ms = c->report_ms * prng_between(p, 2, 10);
     c->request_deadline_ms = plan_spread(p, 500, 5000);
@@ -215,25 +214,25 @@ static void plan_tables(struct plan *plan, struct prng *p)
     struct workload *w = &plan->workload;
     uint32_t tables = (uint32_t)prng_between(p, 2, TABLES_MAX);
     w->churn_ns = plan_spread(p, 50, 2000) * NS_PER_MS;
-    if (often(p, 60))
+    if (plan_odds(p, 60))
         w->tables = tables;
     uint32_t query = (uint32_t)prng_between(p, 10, 80);
     uint32_t many = (uint32_t)prng_between(p, 5, 50);
-    if (often(p, 60)) {
+    if (plan_odds(p, 60)) {
         w->query_percent = query;
         w->many_percent = w->many_percent > many ? w->many_percent : many;
     }
     uint32_t collection = (uint32_t)plan_spread(p, 1, 24);
-    uint32_t long_percent = often(p, 50) ? 100 : (uint32_t)prng_between(p, 10, 90);
+    uint32_t long_percent = plan_odds(p, 50) ? 100 : (uint32_t)prng_between(p, 10, 90);
     w->shapes[0].seed = prng_next(p);
-    if (often(p, 50)) {
+    if (plan_odds(p, 50)) {
         w->shapes[0].collection = collection;
         w->shapes[0].long_percent = long_percent;
     }
     uint32_t big = (uint32_t)prng_between(p, 1, 5);
     /* Only without throttling: an item of this size makes a debt of minutes. */
-    if (often(p, 20) && config_all(&plan->config)->log_segment_bytes >= 8 * MIB &&
-        plan->config.profile == PROFILE_OFF && plan->fills == 0)
+    if (plan_odds(p, 20) && config_all(&plan->config)->log_segment_bytes >= 8 * MIB &&
+        plan->config.profile == PROFILE_OFF && plan->work_fill == 0)
         w->filler.big_percent = big;
 }
 
@@ -243,15 +242,15 @@ static void plan_budgets(struct plan *plan, struct prng *p)
     struct settings *c = config_edit_all(&plan->config);
     int64_t memory = plan_spread(p, 1024, 4096) * KIB, resident = plan_spread(p, 1, 64) * KIB;
     int64_t silent_ms = plan_spread(p, 1000, 8000);
-    if (often(p, 30))
+    if (plan_odds(p, 30))
         c->http_memory_max_bytes =
             plan->workload.filler.big_percent > 0 ? memory + 8 * MIB : memory;
-    if (often(p, 30))
+    if (plan_odds(p, 30))
         c->resident_max_bytes = resident; /* most data is cold, whatever reads it */
-    if (often(p, 20))
+    if (plan_odds(p, 20))
         c->node_silent_ms = silent_ms;
-    c->commit_tell_ms = often(p, 50) ? 5 : plan_spread(p, 0, 500);
-    c->snapshot_step_bytes = often(p, 50) ? 256 * KIB : plan_spread(p, 1, 256) * KIB;
+    c->commit_tell_ms = plan_odds(p, 50) ? 5 : plan_spread(p, 0, 500);
+    c->snapshot_step_bytes = plan_odds(p, 50) ? 256 * KIB : plan_spread(p, 1, 256) * KIB;
     c->control_ms = plan_spread(p, 10, 500);
     c->load_report_ms = plan_spread(p, 10, 500);
 }
@@ -274,13 +273,14 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     };
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6c696d6974730000));
     struct settings *c = config_edit_all(&plan->config);
-    bool limits = often(&p, 50);
+    bool limits = plan_odds(&p, 50);
     int64_t units = plan_spread(&p, 10, 100), percent = prng_between(&p, 100, 150);
-    int64_t burst_s = often(&p, 50) ? 300 : plan_spread(&p, 0, 60);
-    c->dead_member = often(&p, 70) ? DEAD_MEMBER_EXCLUDE : prng_between(&p, 0, DEAD_MEMBER_ZERO);
+    int64_t burst_s = plan_odds(&p, 50) ? 300 : plan_spread(&p, 0, 60);
+    c->dead_member =
+        plan_odds(&p, 70) ? DEAD_MEMBER_EXCLUDE : prng_between(&p, 0, DEAD_MEMBER_ZERO);
     c->read_cap = prng_between(&p, READ_CAP_GROUP, READ_CAP_REPLICA);
     c->write_check = prng_between(&p, 0, WRITE_CHECK_LEASE);
-    c->split_delay_ms = often(&p, 70) ? 0 : plan_spread(&p, 100, 5000);
+    c->split_delay_ms = plan_odds(&p, 70) ? 0 : plan_spread(&p, 100, 5000);
     c->report_ms = plan_spread(&p, 10, 500);
     c->report_deadline_ms = c->report_ms * prng_between(&p, 2, 10);
     if (plan_is_limited(o)) {
@@ -288,14 +288,14 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
         percent = 100;
         plan->gac = o->gac_policy == NULL ? 0 : plan->gac;
         plan->workload.filler.big_percent = 0;
-        if (o->limits == 0) /* a second has too few units to read all levels of a bucket's limits */
-            plan->limiters = 0;
+        if (o->work_limiter == 0) /* a second has too few units to read a bucket's levels */
+            plan->work_limiter = 0;
     } else if (!limits || plan->gac > 0 || plan->config.profile != PROFILE_OFF ||
-               plan->workload.filler.big_percent > 0 || plan->fills > 0)
+               plan->workload.filler.big_percent > 0 || plan->work_fill > 0)
         return;
     plan->limits = true;
     static const char *const policies[] = {"burst", "always-burst"};
-    const char *policy = policies[often(&p, 70)];
+    const char *policy = policies[plan_odds(&p, 70)];
     plan->config.profile = PROFILE_RESEARCH;
     memcpy(plan->config.partition_policy, policy, strlen(policy) + 1);
     c->gac = GAC_OFF;
@@ -307,14 +307,14 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     const struct workload *w = &plan->workload;
     const int64_t indexes =
         w->global_indexes ? DYNAMO_GLOBALS : 0; /* each with as much as the table */
-    const int64_t lists = plan->transacts > 0 ? TRANSACT_TABLES + indexes : 0;
-    const int64_t others = (plan->expiries > 0) + (plan->follows > 0);
+    const int64_t lists = plan->work_transactions > 0 ? WORK_TRANSACTION_TABLES + indexes : 0;
+    const int64_t others = (plan->work_ttl > 0) + (plan->work_streams > 0);
     int64_t promised = units * (w->partitions * (1 + indexes + lists + others) +
                                 (w->tables - 1) * (int64_t)TABLE_PARTITIONS_MAX);
-    if (plan->tallies > 0)
-        promised += plan_tally_units(plan);
+    if (plan->work_counters > 0)
+        promised += plan_counter_units(plan);
     const int64_t start = DEMAND_PARTITIONS * units;
-    if (plan->limiters > 0) /* its table is on demand, and is promised its peaks for ever */
+    if (plan->work_limiter > 0) /* its table is on demand, and is promised its peaks for ever */
         promised += start > LIMITER_PEAK ? start : LIMITER_PEAK;
     c->node_wcu = c->node_rcu = promised * percent / 100;
 }
@@ -323,7 +323,7 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
 static void plan_merges(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6d65726765730000));
-    bool merges = often(&p, 50) && !o->plain && o->merges != SIM_MERGES_NONE;
+    bool merges = plan_odds(&p, 50) && !o->plain && o->merges != SIM_MERGES_NONE;
     uint32_t percent = (uint32_t)prng_between(&p, 5, 60);
     int64_t freeze_ms = plan_spread(&p, 20, 5000);
     if (o->merges > 0)
@@ -340,16 +340,16 @@ static void plan_world(struct plan *plan, const struct sim_options *o)
     const int64_t way = plan_spread(&p, 1, 1000) * KIB, event_ns = plan_spread(&p, 500, 200000);
     const int64_t read = plan_spread(&p, 20, 2000);
     struct http_manners *m = &plan->manners;
-    plan->speed.way_bytes_ms = often(&p, 50) ? way : 0;
-    plan->speed.event_ns = often(&p, 50) ? event_ns : 0;
-    m->read_bytes_ms = often(&p, 30) ? read : 0;
+    plan->speed.way_bytes_ms = plan_odds(&p, 50) ? way : 0;
+    plan->speed.event_ns = plan_odds(&p, 50) ? event_ns : 0;
+    m->read_bytes_ms = plan_odds(&p, 30) ? read : 0;
     uint32_t *const percents[] = {&m->pieces,    &m->chunked, &m->packed, &m->unpacks,
                                   &m->pipelined, &m->ends,    &m->cut};
     for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++) {
         const uint32_t percent = (uint32_t)plan_spread(&p, 1, 40);
-        *percents[i] = often(&p, 40) ? percent : 0;
+        *percents[i] = plan_odds(&p, 40) ? percent : 0;
     }
-    m->cut_too_late = o->mistake == SIM_MISTAKE_CUT_REQUESTS;
+    m->cut_too_late = o->mutation == SIM_MUTATION_CUT_REQUESTS;
     choose_faults(plan, &p, 30, o->faults, SIM_FAULTS_MORE, SIM_FAULTS); /* last in its stream */
 }
 
@@ -362,8 +362,8 @@ static void plan_name(char out[POLICY_NAME_MAX], const char *name)
     memcpy(out, name, strlen(name));
 }
 
-/* When requests have waited too long for a process. Some seeds have slow processors, and targets that
- * their queues reach. Not dagor: a key that it has refused may have to wait for minutes. Draws from its own stream. */
+/* When requests have waited too long for a process. Some seeds have slow processors, and targets
+ * that their queues reach. Not dagor: a key that it refused may wait for minutes. Own stream. */
 static void plan_overload(struct plan *plan, const struct sim_options *o)
 {
     static const char *const policies[] = {"delay", "delay", "breakwater", "off"};
@@ -376,19 +376,19 @@ static void plan_overload(struct plan *plan, const struct sim_options *o)
                      [SERVED_WRITE] = plan_spread(&p, 50, 2000) * NS_PER_US,
                      [SERVED_FOLLOW] = plan_spread(&p, 1, 100) * NS_PER_US}};
     const char *policy = policies[prng_below(&p, 4)];
-    /* A read of a counter needs a credit for each cell at once, and a quiet router has few. The same holds
-     * for the levels and the shards of a bucket. */
-    const bool bursts = plan->tallies > 0 || plan->limiters > 0;
+    /* A read of a counter needs a credit for each cell at once, and a quiet router has few.
+     * The same holds for the levels and the shards of a bucket. */
+    const bool bursts = plan->work_counters > 0 || plan->work_limiter > 0;
     plan_name(plan->config.overload_policy,
               bursts && strcmp(policy, "breakwater") == 0 ? "delay" : policy);
-    if (often(&p, 60))
+    if (plan_odds(&p, 60))
         return;
     plan->timings.work = work;
     /* Such a read is a burst of as many requests: each would wait too long. */
-    const int64_t least_ms = bursts ? 50 : 0;
-    c->overload_target_ms = target_ms + least_ms;
+    const int64_t ms_min = bursts ? 50 : 0;
+    c->overload_target_ms = target_ms + ms_min;
     c->overload_interval_ms = interval_ms;
-    c->overload_limit_ms = limit_ms + least_ms;
+    c->overload_limit_ms = limit_ms + ms_min;
 }
 
 static enum attr_type some_type(struct prng *p)
@@ -397,8 +397,7 @@ static enum attr_type some_type(struct prng *p)
     return draw == 0 ? ATTR_NUMBER : draw == 1 ? ATTR_BINARY : ATTR_STRING;
 }
 
-/* Key types and fillers. Some tables have no sort key. All plans but the plain ones have long keys.
- * Draws from its own stream. */
+/* Key types and fillers. Only plain plans have no long keys. Draws from its own stream. */
 static void plan_shapes(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x7368617065730000));
@@ -406,7 +405,7 @@ static void plan_shapes(struct plan *plan, const struct sim_options *o)
     const struct dynamo_keys first = w->shapes[0];
     const bool throttles = plan->config.profile != PROFILE_OFF;
     const int64_t fits = throttles ? 1000 : config_all(&plan->config)->log_segment_bytes / 4;
-    const int64_t most = plan_spread(&p, 64, 30000);
+    const int64_t max = plan_spread(&p, 64, 30000);
     for (uint32_t i = 0; i < TABLES_MAX; i++) {
         struct dynamo_keys *k = &w->shapes[i];
         const uint32_t long_percent = (uint32_t)prng_between(&p, 5, 50);
@@ -417,19 +416,19 @@ static void plan_shapes(struct plan *plan, const struct sim_options *o)
                                   .seed = first.seed + i};
         if (k->long_percent == 0)
             k->long_percent = long_percent;
-        if (plan->fills > 0) /* sim/fills.h */
+        if (plan->work_fill > 0) /* sim/work_fill.h */
             k->long_percent = 0;
-        if (often(&p, 20)) {
+        if (plan_odds(&p, 20)) {
             k->sort = 0;
             k->collection = 1;
         }
     }
-    w->filler.most = (uint32_t)(most < fits ? most : fits);
+    w->filler.max = (uint32_t)(max < fits ? max : fits);
     w->filler.seed = prng_next(&p);
     w->range_percent = (uint32_t)prng_between(&p, 0, 100);
-    const int64_t least = w->filler.big_percent > 0 ? 2 * MIB : 64 * KIB;
-    if (config_all(&plan->config)->group_max_bytes < least) /* a write must fit */
-        config_edit_all(&plan->config)->group_max_bytes = least;
+    const int64_t min = w->filler.big_percent > 0 ? 2 * MIB : 64 * KIB;
+    if (config_all(&plan->config)->group_max_bytes < min) /* a write must fit */
+        config_edit_all(&plan->config)->group_max_bytes = min;
 }
 
 /* Conditions, updates and counters. Draws from its own stream. */
@@ -464,19 +463,20 @@ static void plan_policies(struct plan *plan, const struct sim_options *o)
 }
 
 /* Draws from its own stream. */
-static void plan_transacts(struct plan *plan, const struct sim_options *o)
+static void plan_work_transactions(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x7472616e73000000));
-    const bool some = often(&p, 40) && !o->plain && o->transacts == 0;
+    const bool some = plan_odds(&p, 40) && !o->plain && o->work_transactions == 0;
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 6);
-    plan->transact_keys = (uint32_t)prng_between(&p, 2, 8);
+    plan->work_lists = (uint32_t)prng_between(&p, 2, 8);
     config_edit_all(&plan->config)->transaction_decide_ms = plan_spread(&p, 20, 5000);
-    plan->transacts = o->transacts > 0 ? (uint32_t)o->transacts : some ? clients : 0;
-    const uint32_t many = (uint32_t)prng_between(&p, TRANSACT_KEYS_FEW, TRANSACT_KEYS_MAX);
-    if (often(&p, 10))
-        plan->transact_keys = many;
+    const int given = o->work_transactions;
+    plan->work_transactions = given > 0 ? (uint32_t)given : some ? clients : 0;
+    const uint32_t many = (uint32_t)prng_between(&p, WORK_LISTS_FEW, WORK_LISTS_MAX);
+    if (plan_odds(&p, 10))
+        plan->work_lists = many;
     const int64_t steady_ns = prng_between(&p, 5000, 10000) * NS_PER_MS;
-    if (often(&p, 40))
+    if (plan_odds(&p, 40))
         plan->steady_ns = steady_ns;
 }
 
@@ -488,43 +488,44 @@ static void plan_lists(struct plan *plan)
     };
     const struct workload *w = &plan->workload;
     const bool throttles = plan->config.profile != PROFILE_OFF;
-    if (throttles && plan->transact_keys > TRANSACT_KEYS_FEW)
-        plan->transact_keys = TRANSACT_KEYS_FEW;
-    plan->transact_pad = w->filler.big_percent > 0 ? BIG : w->filler.most;
+    if (throttles && plan->work_lists > WORK_LISTS_FEW)
+        plan->work_lists = WORK_LISTS_FEW;
+    plan->work_list_pad = w->filler.big_percent > 0 ? BIG : w->filler.max;
 }
 
 /* Draws from its own stream. */
-static void plan_saltings(struct plan *plan, const struct sim_options *o)
+static void plan_work_key_sharding(struct plan *plan, const struct sim_options *o)
 {
     struct settings *c = config_edit_all(&plan->config);
     enum {
         COUNTER_SHARD_UNITS = 50 /* a read takes units of all cells: there must not be too many */
     };
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x73616c7473000000));
-    const bool some = often(&p, 40) && !o->plain && o->saltings_ms == 0;
+    const bool some = plan_odds(&p, 40) && !o->plain && o->key_sharding_ms == 0;
     const int64_t ms = plan_spread(&p, 50, 3000);
-    plan->salt_ns = (o->saltings_ms > 0 ? o->saltings_ms : some ? ms : 0) * NS_PER_MS;
-    plan->workload.salted = plan->salt_ns > 0;
+    const int64_t given_ms = o->key_sharding_ms;
+    plan->key_sharding_ns = (given_ms > 0 ? given_ms : some ? ms : 0) * NS_PER_MS;
+    plan->workload.salted = plan->key_sharding_ns > 0;
     c->salting_moves_s = plan_spread(&p, 5, 2000);
     c->salting_shard_units = plan_spread(&p, 2, 2000);
-    const bool counts = often(&p, 40) && !o->plain && o->tallies == 0;
+    const bool counts = plan_odds(&p, 40) && !o->plain && o->work_counters == 0;
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 4);
-    plan->tallies = o->tallies > 0 ? (uint32_t)o->tallies : counts ? clients : 0;
-    if (plan->tallies > 0 && c->salting_shard_units < COUNTER_SHARD_UNITS)
+    plan->work_counters = o->work_counters > 0 ? (uint32_t)o->work_counters : counts ? clients : 0;
+    if (plan->work_counters > 0 && c->salting_shard_units < COUNTER_SHARD_UNITS)
         c->salting_shard_units = COUNTER_SHARD_UNITS;
 }
 
 /* Draws from its own stream. With few deletions a second, an item may change after it was found. */
-static void plan_expiries(struct plan *plan, const struct sim_options *o)
+static void plan_work_ttl(struct plan *plan, const struct sim_options *o)
 {
     struct settings *c = config_edit_all(&plan->config);
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6578706972790000));
-    const bool some = often(&p, 40) && !o->plain && o->expiries == 0;
+    const bool some = plan_odds(&p, 40) && !o->plain && o->work_ttl == 0;
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 6);
-    const bool few = often(&p, 60);
+    const bool few = plan_odds(&p, 60);
     const int64_t items = plan_spread(&p, 20, 200);
     c->ttl_window_ms = plan_spread(&p, 4000, 8000);
-    plan->expiries = o->expiries > 0 ? (uint32_t)o->expiries : some ? clients : 0;
+    plan->work_ttl = o->work_ttl > 0 ? (uint32_t)o->work_ttl : some ? clients : 0;
     if (!few)
         return;
     c->expiry_items_s = items;
@@ -532,14 +533,14 @@ static void plan_expiries(struct plan *plan, const struct sim_options *o)
 }
 
 /* Draws from its own stream. Buckets grow and shrink within seconds. */
-static void plan_limiters(struct plan *plan, const struct sim_options *o)
+static void plan_work_rate_limiter(struct plan *plan, const struct sim_options *o)
 {
     struct settings *c = config_edit_all(&plan->config);
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6275636b65747300));
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 6);
-    const bool some = often(&p, 30) && !o->plain && o->limits == 0;
-    plan->limiters = o->limits > 0 ? (uint32_t)o->limits : some ? clients : 0;
-    if (plan->limiters == 0)
+    const bool some = plan_odds(&p, 30) && !o->plain && o->work_limiter == 0;
+    plan->work_limiter = o->work_limiter > 0 ? (uint32_t)o->work_limiter : some ? clients : 0;
+    if (plan->work_limiter == 0)
         return;
     c->limiter_merge_ms = prng_between(&p, 1000, 3000);
     c->limiter_look_ms = plan_spread(&p, 50, 500);
@@ -547,25 +548,25 @@ static void plan_limiters(struct plan *plan, const struct sim_options *o)
 }
 
 /* Draws from its own stream. */
-static void plan_follows(struct plan *plan, const struct sim_options *o)
+static void plan_work_streams(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x666f6c6c6f777300));
-    const bool some = often(&p, 30) && !o->plain && o->follows == 0;
+    const bool some = plan_odds(&p, 30) && !o->plain && o->work_streams == 0;
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 6);
-    plan->follows = o->follows > 0 ? (uint32_t)o->follows : some ? clients : 0;
+    plan->work_streams = o->work_streams > 0 ? (uint32_t)o->work_streams : some ? clients : 0;
 }
 
 /* An entry has the keys of index rows, which are long; a real segment has at least 8 MiB. */
 static void plan_log_of_indexes(struct plan *plan)
 {
     struct settings *c = config_edit_all(&plan->config);
-    const int64_t least = 256 * KIB;
+    const int64_t min = 256 * KIB;
     const struct workload *w = &plan->workload;
     const bool any = w->indexed || w->global_indexes || w->tables > 1; /* table_churn.c */
-    if (!any || c->log_segment_bytes >= least)
+    if (!any || c->log_segment_bytes >= min)
         return;
-    c->log_max_bytes = c->log_max_bytes / c->log_segment_bytes * least;
-    c->log_segment_bytes = least;
+    c->log_max_bytes = c->log_max_bytes / c->log_segment_bytes * min;
+    c->log_segment_bytes = min;
 }
 
 /* Nodes that limit nothing refuse no table for want of throughput, however many there are. */
@@ -584,12 +585,12 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     uint32_t percent = (uint32_t)prng_between(&p, 10, 90);
     const uint32_t may = o->plain ? 0 : o->faults;
     choose_faults(plan, &p, percent, may, SIM_FAULTS_FIRST, SIM_FAULTS_MORE);
-    plan_transacts(plan, o);
-    plan_expiries(plan, o);
-    plan_follows(plan, o);
-    plan_limiters(plan, o);
-    plan_saltings(plan, o);
-    plan_fills(plan, o, plan_is_limited(o) || o->gac_policy != NULL || o->gac > 0);
+    plan_work_transactions(plan, o);
+    plan_work_ttl(plan, o);
+    plan_work_streams(plan, o);
+    plan_work_rate_limiter(plan, o);
+    plan_work_key_sharding(plan, o);
+    plan_work_fill(plan, o, plan_is_limited(o) || o->gac_policy != NULL || o->gac > 0);
     for (uint32_t i = 0; i < TABLES_MAX; i++)
         plan->workload.shapes[i] = (struct dynamo_keys){ATTR_STRING, ATTR_STRING, .collection = 3};
     if (!o->plain) {
@@ -608,14 +609,14 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     plan_log_of_indexes(plan);
     plan_capacity(plan);
     plan->moves = !o->plain || (plan->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0;
-    bool vary = often(&p, 40) && !o->plain;
+    bool vary = plan_odds(&p, 40) && !o->plain;
     for (uint32_t id = 1; id <= plan->nodes; id++) {
         plan->configs[id] = plan->config;
         if (vary)
             plan_vary_settings(&plan->config, &plan->configs[id], &p);
-        if (plan->fills > 0)
+        if (plan->work_fill > 0)
             plan_quick_snapshots(&plan->configs[id]);
-        if (o->mistake == SIM_MISTAKE_DEAD_MEMBERS)
+        if (o->mutation == SIM_MUTATION_DEAD_MEMBERS)
             config_edit_all(&plan->configs[id])->dead_member = DEAD_MEMBER_ZERO;
     }
 }
@@ -640,9 +641,9 @@ static void plan_bench(struct plan *plan)
                                        .units = 1000,
                                        .read_percent = 50,
                                        .timeout_ns = 10 * NS_PER_S};
-    plan->delays = (struct network_delays){.least_ns = 50 * NS_PER_US, .spread_ns = 20000};
+    plan->delays = (struct network_delays){.ns_min = 50 * NS_PER_US, .spread_ns = 20000};
     plan->timings = (struct node_timings){.turn_ns = 20 * NS_PER_US,
-                                          .write_least_ns = 200 * NS_PER_US,
+                                          .write_min_ns = 200 * NS_PER_US,
                                           .write_spread_ns = 50 * NS_PER_US,
                                           .checkpoint_spread_ns = 50 * NS_PER_MS};
 }
@@ -656,26 +657,26 @@ uint32_t plan_side_units(const struct plan *plan)
     return plan->limits || units < FREE_MAX ? units : FREE_MAX;
 }
 
-uint32_t plan_tally_units(const struct plan *plan)
+uint32_t plan_counter_units(const struct plan *plan)
 {
-    const uint32_t units = plan_side_units(plan), least = plan->limits ? 200 : 1000;
-    return units > least ? units : least;
+    const uint32_t units = plan_side_units(plan), min = plan->limits ? 200 : 1000;
+    return units > min ? units : min;
 }
 
 void plan_make(const struct sim_options *o, struct plan *out)
 {
     struct prng p = prng_seeded(o->seed);
     *out = (struct plan){.seed = o->seed, .keep_history = true};
-    out->nodes = choose(&p, o->nodes, 1, 7);
+    out->nodes = plan_choose(&p, o->nodes, 1, 7);
     if (out->nodes > 5 && o->nodes == 0)
         out->nodes = 3; /* three nodes are the likeliest cluster */
-    out->replicas = choose(&p, o->replicas, 1, out->nodes);
-    if (o->replicas == 0 && often(&p, 50))
+    out->replicas = plan_choose(&p, o->replicas, 1, out->nodes);
+    if (o->replicas == 0 && plan_odds(&p, 50))
         out->replicas = 3;
     if (out->replicas > out->nodes)
         out->replicas = out->nodes;
-    out->routers = choose(&p, o->routers, 1, 3);
-    out->clients = choose(&p, o->clients, 1, 10);
+    out->routers = plan_choose(&p, o->routers, 1, 3);
+    out->clients = plan_choose(&p, o->clients, 1, 10);
     out->length_ns = plan_spread(&p, 1000, 20000) * NS_PER_MS;
     if (o->length_ms > 0)
         out->length_ns = o->length_ms * NS_PER_MS;
@@ -685,12 +686,12 @@ void plan_make(const struct sim_options *o, struct plan *out)
     plan_timings(out, &p);
     plan_workload(&out->workload, &p);
     int64_t cut_ns = plan_spread(&p, 20, 2000) * NS_PER_MS;
-    out->cut_ns = often(&p, 75) ? cut_ns : 0;
-    out->workload.indexed = often(&p, 50);
-    out->workload.global_indexes = often(&p, 40);
+    out->cut_ns = plan_odds(&p, 75) ? cut_ns : 0;
+    out->workload.indexed = plan_odds(&p, 50);
+    out->workload.global_indexes = plan_odds(&p, 40);
     config_edit_all(&out->config)->index_backlog_bytes = plan_spread(&p, 64 * KIB, 512 * KIB);
     config_edit_all(&out->config)->index_backlog_ms = plan_spread(&p, 100, 5000);
-    out->workload.index_churn = often(&p, 50) && out->workload.global_indexes;
+    out->workload.index_churn = plan_odds(&p, 50) && out->workload.global_indexes;
     out->kill_leader_at = o->kill_leader_at;
     if (o->kill_leader_at != SPLIT_STAGE_NONE) /* the split to catch must come soon */
         out->cut_ns = cut_ns < 100 * NS_PER_MS ? cut_ns : 100 * NS_PER_MS;
@@ -702,7 +703,7 @@ void plan_make(const struct sim_options *o, struct plan *out)
     struct sim_options more = *o;
     more.plain |= o->bench;
     plan_more(out, &more);
-    out->mistake = o->mistake;
+    out->mutation = o->mutation;
 }
 
 static void describe_world(const struct plan *p, struct buffer *out)
@@ -730,7 +731,7 @@ static void describe_tables(const struct plan *p, struct buffer *out)
             k->sort == 0 ? "none" : attr_type_name(k->sort), k->collection, k->long_percent);
     }
     buffer_append_format(out, " filler %u; queries %u%%, %u%% in ranges, big items %u%%",
-                         w->filler.most, w->query_percent, w->range_percent, w->filler.big_percent);
+                         w->filler.max, w->query_percent, w->range_percent, w->filler.big_percent);
 }
 
 void plan_describe(const struct plan *p, struct buffer *out)
@@ -747,7 +748,7 @@ void plan_describe(const struct plan *p, struct buffer *out)
                             : "",
         w->units, profile_name(p->config.profile), p->config.partition_policy);
     buffer_append_format(
-        out, "faults, one in %lld ms for %lld ms:", (long long)(p->strike_ns / NS_PER_MS),
+        out, "faults, one in %lld ms for %lld ms:", (long long)(p->fault_interval_ns / NS_PER_MS),
         (long long)(p->length_ns / NS_PER_MS));
     for (unsigned i = 0; i < SIM_FAULTS; i++) {
         if (p->faults & SIM_FAULT_BIT(i))
@@ -762,18 +763,18 @@ void plan_describe(const struct plan *p, struct buffer *out)
     describe_world(p, out);
     if (p->tick_ns > 0)
         buffer_append_format(out, "; a tick is %lld us", (long long)(p->tick_ns / NS_PER_US));
-    if (p->salt_ns > 0)
+    if (p->key_sharding_ns > 0)
         buffer_append_format(out, "; a key's shards change every %lld ms",
-                             (long long)(p->salt_ns / NS_PER_MS));
-    if (p->transacts > 0)
+                             (long long)(p->key_sharding_ns / NS_PER_MS));
+    if (p->work_transactions > 0)
         buffer_append_format(out,
                              "; %u clients of transactions on %u lists, items of up to %u bytes, "
                              "%lld ms without faults",
-                             p->transacts, p->transact_keys, p->transact_pad,
+                             p->work_transactions, p->work_lists, p->work_list_pad,
                              (long long)(p->steady_ns / NS_PER_MS));
-    if (p->fills > 0)
-        buffer_append_format(out, "; %u clients fill stores with items of up to %u bytes", p->fills,
-                             p->fill_most);
+    if (p->work_fill > 0)
+        buffer_append_format(out, "; %u clients fill stores with items up to %u bytes",
+                             p->work_fill, p->fill_bytes_max);
     if (p->cut_ns > 0)
         buffer_append_format(out, "; a split in %lld ms, %u%% of them merges",
                              (long long)(p->cut_ns / NS_PER_MS), p->merge_percent);
@@ -781,9 +782,9 @@ void plan_describe(const struct plan *p, struct buffer *out)
         out,
         "\nnetwork: %lld us + %lld us, tail %lld ms; log write: %lld us + %lld "
         "us, tail %lld ms; drop %u, duplicate %u per million\n",
-        (long long)(p->delays.least_ns / NS_PER_US), (long long)(p->delays.spread_ns / NS_PER_US),
+        (long long)(p->delays.ns_min / NS_PER_US), (long long)(p->delays.spread_ns / NS_PER_US),
         (long long)(p->delays.tail_ns / NS_PER_MS),
-        (long long)(p->timings.write_least_ns / NS_PER_US),
+        (long long)(p->timings.write_min_ns / NS_PER_US),
         (long long)(p->timings.write_spread_ns / NS_PER_US),
         (long long)(p->timings.write_tail_ns / NS_PER_MS), p->network_faults.drop_per_million,
         p->network_faults.duplicate_per_million);

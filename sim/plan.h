@@ -1,5 +1,5 @@
 /* plan.h - everything that a seed decides before a run: the cluster's shape, timings, settings, the
- * work, and the faults and how often they strike. */
+ * work, and the faults and how often they are injected. */
 #pragma once
 
 #include "base/config.h"
@@ -79,13 +79,13 @@ enum {
     SIM_GAC_MAX = 3,
     SIM_GAC_NONE = -1,
     SIM_MERGES_NONE = -1,
-    SIM_TRANSACTS_NONE = -1,
-    SIM_EXPIRIES_NONE = -1,
-    SIM_FOLLOWS_NONE = -1,
-    SIM_SALTINGS_NONE = -1,
-    SIM_TALLIES_NONE = -1,
-    SIM_LIMITS_NONE = -1,
-    SIM_FILLS_NONE = -1,
+    SIM_WORK_TRANSACTIONS_NONE = -1,
+    SIM_WORK_TTL_NONE = -1,
+    SIM_WORK_STREAMS_NONE = -1,
+    SIM_WORK_KEY_SHARDING_NONE = -1,
+    SIM_WORK_COUNTERS_NONE = -1,
+    SIM_WORK_RATE_LIMITER_NONE = -1,
+    SIM_WORK_FILL_NONE = -1,
     SIM_CLIENTS_MAX = 256,
     SIM_TICK_US_MAX = 1000,
     SIM_TICK_NONE = -1,
@@ -117,13 +117,13 @@ enum split_stage {
     SPLIT_STAGES
 };
 
-/* Mistakes that the world makes on purpose, to show that a run finds them. */
-enum sim_mistake {
-    SIM_MISTAKE_NONE,
-    SIM_MISTAKE_CLOCK_STOPS,  /* a machine's clock stands still while the machine is suspended */
-    SIM_MISTAKE_DEAD_MEMBERS, /* dead_member = zero: a node that is down has no headroom */
-    SIM_MISTAKE_CUT_REQUESTS, /* a request that a client says it gave up was sent whole */
-    SIM_MISTAKE_READ_ERRORS,  /* a read that fails finds nothing */
+/* Mutations that the world makes on purpose, to show that a run finds them. */
+enum sim_mutation {
+    SIM_MUTATION_NONE,
+    SIM_MUTATION_CLOCK_STOPS,  /* a machine's clock stands still while the machine is suspended */
+    SIM_MUTATION_DEAD_MEMBERS, /* dead_member = zero: a node that is down has no headroom */
+    SIM_MUTATION_CUT_REQUESTS, /* a request that a client says it gave up was sent whole */
+    SIM_MUTATION_READ_ERRORS,  /* a read that fails finds nothing */
 };
 
 /* What the caller chooses. nodes, replicas, routers, gac, clients, merges, tick_us and length_ms: 0
@@ -131,7 +131,7 @@ enum sim_mistake {
 struct sim_options {
     uint64_t seed;
     uint32_t faults;    /* the faults that may be chosen */
-    bool faults_forced; /* all of these faults strike; the seed does not choose among them */
+    bool faults_forced; /* all of these faults are injected; the seed does not choose among them */
     uint32_t extras;    /* that may be chosen */
     bool extras_forced;
     uint32_t nodes;
@@ -139,19 +139,19 @@ struct sim_options {
     uint32_t routers;
     int gac; /* GAC servers; SIM_GAC_NONE: none */
     uint32_t clients;
-    int transacts;     /* clients of transactions; SIM_TRANSACTS_NONE: none */
-    int expiries;      /* clients whose items expire; SIM_EXPIRIES_NONE: none */
-    int follows;       /* clients of a table with a stream; SIM_FOLLOWS_NONE: none */
-    int tallies;       /* clients of counters; SIM_TALLIES_NONE: none */
-    int limits;        /* clients of the rate limiter; SIM_LIMITS_NONE: none */
-    int fills;         /* clients that fill the stores; SIM_FILLS_NONE: none */
-    int saltings_ms;   /* between two changes of a key's shards; SIM_SALTINGS_NONE: none */
+    int work_transactions; /* clients of transactions; SIM_WORK_TRANSACTIONS_NONE: none */
+    int work_ttl;          /* clients whose items expire; SIM_WORK_TTL_NONE: none */
+    int work_streams;      /* clients of a table with a stream; SIM_WORK_STREAMS_NONE: none */
+    int work_counters;     /* clients of counters; SIM_WORK_COUNTERS_NONE: none */
+    int work_limiter;      /* clients of the rate limiter; SIM_WORK_RATE_LIMITER_NONE: none */
+    int work_fill;         /* clients that fill the stores; SIM_WORK_FILL_NONE: none */
+    int key_sharding_ms;   /* mean time between two changes; SIM_WORK_KEY_SHARDING_NONE: none */
     int merges;        /* percent of the splits that are merges instead; SIM_MERGES_NONE: none */
     int tick_us;       /* events happen at multiples of it; SIM_TICK_NONE: at any time */
-    int64_t length_ms; /* how long faults strike */
+    int64_t length_ms; /* how long faults are injected */
     enum split_stage kill_leader_at; /* at the first split that can be caught there */
     bool plain; /* one table, short keys, equal settings; later faults only if they are forced */
-    enum sim_mistake mistake;
+    enum sim_mutation mutation;
     bool bench; /* no history, no pauses, a quiet network: to measure the speed */
     /* Policies by name; NULL: the seed decides. A policy of tables needs a GAC server, every other
      * one needs nodes that limit: every seed has them then. */
@@ -179,34 +179,34 @@ struct plan {
     int64_t wall_ahead_ms; /* the most that a wall clock steps ahead */
     int64_t tick_ns;       /* 0: none */
     int64_t length_ns;
-    int64_t strike_ns;      /* mean time between two faults */
-    int64_t cut_ns;         /* mean time between two splits of a partition; 0: none */
-    int64_t salt_ns;        /* mean time between two changes of a key's shards; 0: none */
-    uint32_t transacts;     /* clients of transactions */
-    uint32_t expiries;      /* clients whose items expire */
-    uint32_t follows;       /* clients that write to a table with a stream; one more follows it */
-    uint32_t tallies;       /* clients of counters */
-    uint32_t limiters;      /* clients of the rate limiter */
-    uint32_t fills;         /* clients that fill the stores */
-    uint32_t fill_most;     /* bytes of an item of theirs */
-    uint32_t transact_keys; /* lists that they work on */
-    uint32_t transact_pad;  /* bytes in an item besides the list, at most */
-    int64_t steady_ns;      /* after the faults: they go on, and strong reads must be answered */
-    uint32_t merge_percent; /* of the splits, this many are merges instead */
+    int64_t fault_interval_ns;  /* mean time between two faults */
+    int64_t cut_ns;             /* mean time between two splits of a partition; 0: none */
+    int64_t key_sharding_ns;    /* mean time between two changes of a key's shards; 0: none */
+    uint32_t work_transactions; /* clients of transactions */
+    uint32_t work_ttl;          /* clients whose items expire */
+    uint32_t work_streams;   /* clients that write to a table with a stream; one more follows it */
+    uint32_t work_counters;  /* clients of counters */
+    uint32_t work_limiter;   /* clients of the rate limiter */
+    uint32_t work_fill;      /* clients that fill the stores */
+    uint32_t fill_bytes_max; /* bytes of an item of theirs */
+    uint32_t work_lists;     /* lists that they work on */
+    uint32_t work_list_pad;  /* bytes in an item besides the list, at most */
+    int64_t steady_ns;       /* after the faults: they go on, and strong reads must be answered */
+    uint32_t merge_percent;  /* of the splits, this many are merges instead */
     enum split_stage kill_leader_at;
     int64_t drift_ppm; /* the most that a clock gains or loses */
     bool keep_history;
     uint32_t split_per_million;
     struct config config;
     struct config configs[SIM_NODES_MAX + 1]; /* of the nodes, by id */
-    enum sim_mistake mistake;
+    enum sim_mutation mutation;
     bool moves;  /* replicas may move */
     bool limits; /* nodes limit what clients use */
     struct workload workload;
     struct network_delays delays;
     struct network_speed speed;
     struct http_manners manners;          /* of clients */
-    struct network_faults network_faults; /* as long as faults strike */
+    struct network_faults network_faults; /* as long as faults are injected */
     struct node_timings timings;
 };
 
@@ -219,12 +219,12 @@ static inline bool plan_has(const struct plan *plan, enum sim_extra extra)
  * */
 bool plan_keeps_tokens(const struct plan *plan);
 
-/* Units per second of a table that a few clients write beside the others. Where nodes limit, its plan
- * counts on those of the first table. */
+/* Units per second of a table that a few clients write beside the others. Where nodes limit, its
+ * plan counts on those of the first table. */
 uint32_t plan_side_units(const struct plan *plan);
 
 /* The same of the table of counters, whose reads take units of all cells at once. */
-uint32_t plan_tally_units(const struct plan *plan);
+uint32_t plan_counter_units(const struct plan *plan);
 
 void plan_make(const struct sim_options *options, struct plan *out);
 /* Draws other settings for one node of a cluster with these: what a rolling restart may change.

@@ -50,20 +50,20 @@ static void plan_choose_extras(struct plan *plan, const struct sim_options *o, s
 static void plan_short_times(struct plan *plan, struct prng *p)
 {
     struct settings *c = config_edit_all(&plan->config);
-    const int64_t least_ms = c->request_deadline_ms + 2 * SIM_SHORT_SKEW_MS;
-    const int64_t token_ms = least_ms + plan_spread(p, 200, 5000);
-    const int64_t fence_ms = least_ms + plan_spread(p, 200, 5000);
+    const int64_t ms_min = c->request_deadline_ms + 2 * SIM_SHORT_SKEW_MS;
+    const int64_t token_ms = ms_min + plan_spread(p, 200, 5000);
+    const int64_t fence_ms = ms_min + plan_spread(p, 200, 5000);
     const int64_t keep_ms = token_ms + plan_spread(p, 200, 5000);
     const int64_t sweep_ms = plan_spread(p, 100, 2000), retention_ms = plan_spread(p, 200, 5000);
     const bool trims = prng_below(p, 2) == 0;
-    if (plan->fills > 0 && (plan->faults & SIM_FAULT_BIT(SIM_WALL)) == 0)
+    if (plan->work_fill > 0 && (plan->faults & SIM_FAULT_BIT(SIM_WALL)) == 0)
         c->stream_retention_ms = retention_ms; /* the other clients' records would fill the store */
     if (!plan_has(plan, SIM_SHORT_TIMES))
         return;
     c->transaction_fence_ms = fence_ms;
     c->transaction_sweep_ms = sweep_ms;
     c->stream_retention_ms = trims ? retention_ms : c->stream_retention_ms;
-    if (plan->tallies > 0 || plan->limiters > 0)
+    if (plan->work_counters > 0 || plan->work_limiter > 0)
         return;
     c->transaction_token_ms = token_ms;
     c->salting_keep_ms = keep_ms;
@@ -77,16 +77,16 @@ static void plan_wall(struct plan *plan, const struct sim_options *o)
     const bool short_times = plan_has(plan, SIM_SHORT_TIMES);
     if ((plan->faults & wall) == 0)
         return;
-    if (!o->faults_forced && (plan->limiters > 0 || short_times || plan->fills > 0)) {
+    if (!o->faults_forced && (plan->work_limiter > 0 || short_times || plan->work_fill > 0)) {
         plan->faults &= ~wall;
         return;
     }
-    if (o->limits == 0)
-        plan->limiters = 0;
+    if (o->work_limiter == 0)
+        plan->work_limiter = 0;
     plan->extras &= ~SIM_EXTRA_BIT(SIM_SHORT_TIMES);
-    plan->wall_ahead_ms = plan->follows > 0 || plan_has(plan, SIM_MIXED) ? WALL_STREAMS_MS
-                          : plan->limiters > 0                           ? 0
-                                                                         : WALL_AHEAD_MS;
+    plan->wall_ahead_ms = plan->work_streams > 0 || plan_has(plan, SIM_MIXED) ? WALL_STREAMS_MS
+                          : plan->work_limiter > 0                            ? 0
+                                                                              : WALL_AHEAD_MS;
     config_edit_all(&plan->config)->transaction_token_ms = WALL_TOKEN_MS;
 }
 
@@ -109,7 +109,7 @@ static void plan_mixed(struct plan *plan)
 {
     const struct workload *w = &plan->workload;
     struct settings *c = config_edit_all(&plan->config);
-    if (!plan->limits || plan->expiries == 0 || !plan_has(plan, SIM_MIXED))
+    if (!plan->limits || plan->work_ttl == 0 || !plan_has(plan, SIM_MIXED))
         return;
     c->node_wcu += 2 * DYNAMO_GLOBALS * w->partitions * w->units;
     c->node_rcu = c->node_wcu;
@@ -120,7 +120,7 @@ static void plan_leaving_table(struct plan *plan)
 {
     const struct workload *w = &plan->workload;
     struct settings *c = config_edit_all(&plan->config);
-    if (plan->transacts == 0)
+    if (plan->work_transactions == 0)
         plan->extras &= ~SIM_EXTRA_BIT(SIM_LEAVING_TABLE);
     if (!plan->limits || !plan_has(plan, SIM_LEAVING_TABLE))
         return;
@@ -150,7 +150,7 @@ void plan_quick_snapshots(struct config *config)
  * limits nobody. Where a node may follow more than another one leads, it gets full first, and its
  * leaders do not know: so every node has a replica of everything, unless the caller has chosen
  * otherwise. */
-void plan_fills(struct plan *plan, const struct sim_options *o, bool limits)
+void plan_work_fill(struct plan *plan, const struct sim_options *o, bool limits)
 {
     enum {
         FILLS_PERCENT = 20,
@@ -160,13 +160,13 @@ void plan_fills(struct plan *plan, const struct sim_options *o, bool limits)
     };
     struct settings *c = config_edit_all(&plan->config);
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x66696c6c73000000));
-    const int64_t map = prng_between(&p, 4, 16) * MIB, most = plan_spread(&p, 4 * KIB, 30000);
+    const int64_t map = prng_between(&p, 4, 16) * MIB, max = plan_spread(&p, 4 * KIB, 30000);
     const bool big = prng_below(&p, 100) < BIG_PERCENT && c->log_segment_bytes >= 8 * MIB;
-    const bool some = prng_below(&p, 100) < FILLS_PERCENT && !o->plain && o->fills == 0 &&
+    const bool some = prng_below(&p, 100) < FILLS_PERCENT && !o->plain && o->work_fill == 0 &&
                       plan->gac == 0 && plan->config.profile == PROFILE_OFF;
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 4);
-    plan->fills = limits ? 0 : o->fills > 0 ? (uint32_t)o->fills : some ? clients : 0;
-    if (plan->fills == 0)
+    plan->work_fill = limits ? 0 : o->work_fill > 0 ? (uint32_t)o->work_fill : some ? clients : 0;
+    if (plan->work_fill == 0)
         return;
     plan->gac = 0;
     c->gac = GAC_OFF;
@@ -174,7 +174,7 @@ void plan_fills(struct plan *plan, const struct sim_options *o, bool limits)
     c->map_max_bytes = big ? BIG_TIMES * map : map; /* small ones are soon in small pieces */
     plan_quick_snapshots(&plan->config);
     const int64_t fits = c->log_segment_bytes / 4;
-    plan->fill_most = (uint32_t)(big ? BIG : most < fits ? most : fits);
+    plan->fill_bytes_max = (uint32_t)(big ? BIG : max < fits ? max : fits);
     if (big && c->group_max_bytes < 2 * MIB)
         c->group_max_bytes = 2 * MIB;
     if (o->nodes == 0)
@@ -196,7 +196,7 @@ void plan_extras(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6578747261730000));
     plan_choose_extras(plan, o, &p);
-    if (plan->expiries == 0 && plan->follows == 0) /* there is nothing to switch */
+    if (plan->work_ttl == 0 && plan->work_streams == 0) /* there is nothing to switch */
         plan->extras &= ~SIM_EXTRA_BIT(SIM_SWITCHES);
     plan_wall(plan, o);
     plan_short_times(plan, &p);

@@ -12,6 +12,7 @@ enum {
 int64_t plan_spread(struct prng *p, int64_t low, int64_t high);
 /* Chooses the extras, and sets what goes with them. Call it once clients and limits are chosen. */
 void plan_extras(struct plan *plan, const struct sim_options *o);
-/* Clients that fill stores, and stores so small that they can. `limits`: somebody limits clients. */
+/* Clients that fill stores, and stores so small that they can. `limits`: somebody limits
+ * clients. */
 void plan_quick_snapshots(struct config *config);
-void plan_fills(struct plan *plan, const struct sim_options *o, bool limits);
+void plan_work_fill(struct plan *plan, const struct sim_options *o, bool limits);

@@ -4,7 +4,7 @@
 #include "base/must.h"
 
 enum {
-    ALARM_LEAST_NS = 1000,
+    ALARM_MIN_NS = 1000,
     DUE_MAX = 100000 /* in a row; work in steps may need some thousand turns */
 };
 
@@ -69,7 +69,7 @@ bool process_reached(struct process *p, uint64_t life, scheduler_run *run, void 
     if (!p->is_up || life != p->life)
         return false;
     if (p->paused) {
-        const struct instant until = {p->paused_until.ns + (p->links_first ? ALARM_LEAST_NS : 0)};
+        const struct instant until = {p->paused_until.ns + (p->links_first ? ALARM_MIN_NS : 0)};
         scheduler_at(p->around->scheduler, until, run, context, argument);
         return false;
     }
@@ -96,10 +96,10 @@ static void process_count_due(struct process *p, bool due)
 
 void process_alarm_set(struct process *p, struct instant at)
 {
-    const struct instant least = {p->around->scheduler->now.ns + ALARM_LEAST_NS};
+    const struct instant min = {p->around->scheduler->now.ns + ALARM_MIN_NS};
     struct instant t = sim_clock_when(&p->clock, at);
-    process_count_due(p, instant_before(t, least));
-    t = instant_before(t, least) ? least : t;
+    process_count_due(p, instant_before(t, min));
+    t = instant_before(t, min) ? min : t;
     if (t.ns >= p->wake_at_ns)
         return;
     p->wake_at_ns = t.ns;

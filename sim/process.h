@@ -22,7 +22,7 @@ struct process_watch {
     /* An event of a node's trace (enum node_trace). */
     void (*saw)(void *context, uint32_t node, const struct trace_event *e);
     /* A frame has reached a node. */
-    void (*heard)(void *context, uint32_t node, struct slice frame);
+    void (*received)(void *context, uint32_t node, struct slice frame);
     /* The answer to node_process_receive. */
     void (*answered)(void *context, uint32_t node, const struct reply *r);
     /* A process has closed a link, because of what came over it. */

@@ -35,12 +35,12 @@ int64_t processor_takes_ns(const struct processor *p, int64_t ns);
 /* How long work that comes now would wait. */
 int64_t processor_wait_ns(const struct processor *p, struct instant now);
 
-/* Work that takes `ns` on a machine that is not slow comes now. Returns the time until it is done: it
- * waits, then it takes its time. No work: 0. */
+/* Work that takes `ns` on a machine that is not slow comes now. Returns the time until it is done:
+ * it waits, then it takes its time. No work: 0. */
 int64_t processor_work(struct processor *p, struct instant now, int64_t ns);
 
-/* Others have used all processors for `ns` of the time until now. What exceeds the time without work
- * stays in the queue. */
+/* Others have used all processors for `ns` of the time until now. What exceeds the time without
+ * work stays in the queue. */
 void processor_occupy(struct processor *p, struct instant now, int64_t ns);
 
 /* The work of what a node has done between two looks, of one kind. Returns the time until all of it

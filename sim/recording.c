@@ -168,7 +168,7 @@ static uint64_t increments_begun(const struct recording_key *k, int64_t until_ns
 }
 
 /* A write of the value began by `until_ns`, and may have succeeded. */
-static bool possible(const struct recording_key *k, uint64_t value, int64_t until_ns)
+static bool write_is_possible(const struct recording_key *k, uint64_t value, int64_t until_ns)
 {
     if (value == 0)
         return true;
@@ -225,7 +225,7 @@ static bool verify_values(const struct recording *h, uint32_t key, struct buffer
             return false;
         }
         if (r->op.kind == HISTORY_READ && r->op.outcome == HISTORY_OK &&
-            !possible(k, r->op.value, r->op.returned_ns)) {
+            !write_is_possible(k, r->op.value, r->op.returned_ns)) {
             buffer_append_format(why, "key %u: op %llu read %llu, which nobody can have written\n",
                                  key, (unsigned long long)r->op.id,
                                  (unsigned long long)r->op.value);
@@ -233,7 +233,7 @@ static bool verify_values(const struct recording *h, uint32_t key, struct buffer
             return false;
         }
         if (r->op.after_known && r->op.outcome == HISTORY_OK &&
-            !possible(k, r->op.after, r->op.returned_ns)) {
+            !write_is_possible(k, r->op.after, r->op.returned_ns)) {
             buffer_append_format(
                 why, "key %u: op %llu replaced %llu, which nobody can have written\n", key,
                 (unsigned long long)r->op.id, (unsigned long long)r->op.after);
@@ -329,8 +329,8 @@ static bool may_follow(const struct recording_key *k, uint64_t value, int64_t ns
     return false;
 }
 
-/* An eventual read may show less than a consistent one, but nothing that was replaced by a write that
- * was acknowledged before the read. */
+/* An eventual read may show less than a consistent one, but nothing that was replaced by a write
+ * that was acknowledged before the read. */
 static bool verify_own(const struct recording *h, uint32_t key, struct buffer *why)
 {
     const struct recording_key *k = &h->keys[key];

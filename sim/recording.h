@@ -38,7 +38,7 @@ struct recording {
     struct recording_key *keys; /* owns */
     uint32_t key_count;
     uint64_t next_id;
-    int64_t calm_ns; /* no fault strikes from this time on */
+    int64_t calm_ns; /* no fault is injected from this time on */
     bool own;        /* eventual reads show the writes that were acknowledged before them */
     bool off;        /* nothing is recorded */
     bool undecided;  /* a key's history was too complex to judge */

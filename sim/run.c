@@ -1,4 +1,5 @@
-/* run.c - what the parts of one simulated run share: its plan, its world and its first violation. */
+/* run.c - what the parts of one simulated run share: its plan, its world and its first
+ * violation. */
 #include "sim/run.h"
 
 #include <stdarg.h>
@@ -46,7 +47,7 @@ static const char *const kind_texts[] = {
     [ROUTER_PROCESS_TRACE_CRASHED] = "router crashed: process",
     [GAC_PROCESS_TRACE_STARTED] = "GAC server started: process",
     [GAC_PROCESS_TRACE_CRASHED] = "GAC server crashed: process",
-    [FAULTS_TRACE_STRIKE] = "fault<<16|where, how long:",
+    [FAULTS_TRACE_INJECT] = "fault<<16|where, how long:",
     [FAULTS_TRACE_END] = "faults end",
 };
 

@@ -1,4 +1,5 @@
-/* run.h - what the parts of one simulated run share: its plan, its world and its first violation. */
+/* run.h - what the parts of one simulated run share: its plan, its world and its first
+ * violation. */
 #pragma once
 
 #include "sim/plan.h"

@@ -109,7 +109,7 @@ static void heap_add(struct scheduler *s, scheduler_key key)
 }
 
 /* The earliest of the children from `first` on. */
-static size_t earliest(const struct scheduler *s, size_t first)
+static size_t child_earliest(const struct scheduler *s, size_t first)
 {
     const scheduler_key *h = s->heap + first;
     size_t best = 0;
@@ -130,7 +130,7 @@ static void heap_take_first(struct scheduler *s)
         size_t child = hole * CHILDREN + 1;
         if (child >= s->count)
             break;
-        size_t best = earliest(s, child);
+        size_t best = child_earliest(s, child);
         if (s->heap[best] >= last)
             break;
         s->heap[hole] = s->heap[best];

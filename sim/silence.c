@@ -6,34 +6,35 @@
 
 enum {
     MERGES = 3,
-    LOOK_MS = 500
+    POLL_MS = 500
 };
 
 static void silence_merge(void *context, uint64_t argument)
 {
     struct silence *s = context;
-    const struct table *t = run_find_table(s->run, tables_name(0));
+    const struct table *t = run_find_table(s->run, work_tables_name(0));
     (void)argument;
     const bool rests = t != NULL && t->status == TABLE_ACTIVE && !table_is_changing(t);
     s->merged = rests && (s->merges == MERGES || t->partition_count == 1);
     if (s->merged)
         return;
     if (rests) {
-        splits_ask_merge(s->splits, t);
+        work_splits_ask_merge(s->work_splits, t);
         s->merges++;
     }
-    scheduler_in(&s->run->world.scheduler, duration_ms(LOOK_MS), silence_merge, s, 0);
+    scheduler_in(&s->run->world.scheduler, duration_ms(POLL_MS), silence_merge, s, 0);
 }
 
 void silence_break(struct silence *s)
 {
     PROBE("nothing was written for a while");
-    tables_renew_index(s->tables);
-    saltings_leave(s->saltings);
+    work_tables_renew_index(s->work_tables);
+    work_key_sharding_leave(s->work_key_sharding);
     silence_merge(s, 0);
 }
 
 bool silence_is_over(const struct silence *s)
 {
-    return s->merged && tables_are_settled(s->tables) && saltings_are_over(s->saltings);
+    return s->merged && work_tables_are_settled(s->work_tables) &&
+           work_key_sharding_are_over(s->work_key_sharding);
 }

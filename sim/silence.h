@@ -5,9 +5,9 @@
  * to one shard, and partitions of the first table are merged, or the catalog gives that up. */
 #pragma once
 
-#include "sim/saltings.h"
-#include "sim/splits.h"
-#include "sim/table_churn.h"
+#include "sim/work_key_sharding.h"
+#include "sim/work_splits.h"
+#include "sim/work_tables.h"
 
 enum {
     SILENCE_S = 30,      /* nothing is written */
@@ -16,9 +16,9 @@ enum {
 
 struct silence {
     struct run *run; /* borrows, as the next ones */
-    struct tables *tables;
-    struct saltings *saltings;
-    struct splits *splits;
+    struct work_tables *work_tables;
+    struct work_key_sharding *work_key_sharding;
+    struct work_splits *work_splits;
     uint32_t merges; /* asked for */
     bool merged;     /* none is asked for any more, and none is under way */
 };

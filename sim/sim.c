@@ -9,27 +9,27 @@
 #include "base/settings/gac.h"
 #include "base/settings/limiter.h"
 #include "base/settings/streams.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "include/weir/policy_table.h"
 #include "sim/admission_watch.h"
+#include "sim/catalog_check.h"
 #include "sim/check.h"
-#include "sim/drains.h"
-#include "sim/expiries.h"
+#include "sim/deadlines.h"
+#include "sim/fault_drains.h"
 #include "sim/faults.h"
-#include "sim/fills.h"
-#include "sim/follows.h"
 #include "sim/gac_watch.h"
 #include "sim/leader_kill.h"
-#include "sim/limits.h"
 #include "sim/plan_extras.h"
-#include "sim/saltings.h"
 #include "sim/silence.h"
-#include "sim/splits.h"
-#include "sim/table_churn.h"
-#include "sim/tallies.h"
-#include "sim/told.h"
-#include "sim/transacts.h"
-#include "sim/waits.h"
+#include "sim/work_counters.h"
+#include "sim/work_fill.h"
+#include "sim/work_key_sharding.h"
+#include "sim/work_rate_limiter.h"
+#include "sim/work_splits.h"
+#include "sim/work_streams.h"
+#include "sim/work_tables.h"
+#include "sim/work_transactions.h"
+#include "sim/work_ttl.h"
 #include "sim/world.h"
 
 enum {
@@ -39,9 +39,9 @@ enum {
     SWITCH_PAUSE_MS = 300,
     REST_S = 10,   /* until acknowledged writes are everywhere, and nothing is kept for them */
     MOVES_S = 120, /* until moving replicas are where they belong */
-    REST_LOOK_MS = 500,
+    REST_POLL_MS = 500,
     ASK_TRIES = 20,
-    STEPS_BETWEEN_LOOKS = 4,
+    STEPS_BETWEEN_CHECKS = 4,
     EVENTS_BETWEEN_DEBTS = 64,
     WATCHES_MAX = 2 + DYNAMO_GLOBALS,
     TRIM_NEVER_MS = 3600000, /* in a run, if records are kept for longer */
@@ -49,14 +49,14 @@ enum {
 
 /* Clients of one kind, behind those of the workload and the one of tables. */
 enum {
-    GROUP_TRANSACTS,
-    GROUP_EXPIRIES,
-    GROUP_TALLIES,
-    GROUP_FOLLOWS,
-    GROUP_LIMITS,
-    GROUP_SWITCHES,
+    GROUP_WORK_TRANSACTIONS,
+    GROUP_WORK_TTL,
+    GROUP_WORK_COUNTERS,
+    GROUP_WORK_STREAMS,
+    GROUP_WORK_RATE_LIMITER,
+    GROUP_WORK_SWITCHES,
     GROUP_LIST_FOLLOWER,
-    GROUP_FILLS,
+    GROUP_WORK_FILL,
     GROUPS
 };
 
@@ -70,34 +70,33 @@ struct client_group {
 struct sim {
     struct run run;
     struct client_group groups[GROUPS];
-    struct faults *faults;         /* owns */
-    struct splits *splits;         /* owns */
-    struct tables *tables;         /* owns */
-    struct drains *drains;         /* owns */
-    struct saltings *saltings;     /* owns */
-    struct transacts *transacts;   /* owns */
-    struct expiries *expiries;     /* owns */
-    struct tallies *tallies;       /* owns */
-    struct follows *follows;       /* owns */
-    struct follows *list_follower; /* owns; of the table of transactions that has a stream */
-    struct limits *limits;         /* owns */
-    struct switches *switches;     /* owns */
-    struct fills *fills;           /* owns */
+    struct faults *faults;                       /* owns */
+    struct work_splits *work_splits;             /* owns */
+    struct work_tables *work_tables;             /* owns */
+    struct fault_drains *fault_drains;           /* owns */
+    struct work_key_sharding *work_key_sharding; /* owns */
+    struct work_transactions *work_transactions; /* owns */
+    struct work_ttl *work_ttl;                   /* owns */
+    struct work_counters *work_counters;         /* owns */
+    struct work_streams *work_streams;           /* owns */
+    struct work_streams *list_streams; /* owns; of the table of transactions that has a stream */
+    struct work_rate_limiter *work_rate_limiter; /* owns */
+    struct work_switches *work_switches;         /* owns */
+    struct work_fill *work_fill;                 /* owns */
     struct silence silence;
     const struct buffer *answer; /* to the last question about a table */
     struct leader_kill leader_kill;
     struct recording history;
     struct leaders leaders;
-    struct gac_watch watches[WATCHES_MAX]; /* of the first table, by enum gac_kind; then of the
-                                              reads of its global indexes */
+    struct gac_watch watches[WATCHES_MAX]; /* of the first table, then of its indexes' reads */
     uint32_t watch_count;
     struct sim_client *clients[SIM_CLIENTS_MAX];
     uint64_t events;
     int64_t calm_ns;
-    struct told told;
+    struct catalog_check check;
 };
 
-static void not_whole(void *context, struct slice why)
+static void report_incomplete(void *context, struct slice why)
 {
     run_violate(context, "%.*s\n", (int)why.size, (const char *)why.data);
 }
@@ -141,34 +140,34 @@ static void lessen_skews(struct sim *s)
 {
     for (uint32_t i = 0; i < s->run.plan.nodes + s->run.plan.routers; i++) {
         int64_t *skew_ms = world_wall_skew_ms(&s->run.world, i);
-        if (s->run.plan.limiters > 0)
+        if (s->run.plan.work_limiter > 0)
             *skew_ms /= 2;
         if (plan_has(&s->run.plan, SIM_SHORT_TIMES))
             *skew_ms %= SIM_SHORT_SKEW_MS;
     }
 }
 
-static bool lists_are_followed(const struct plan *p)
+static bool lists_are_streamed(const struct plan *p)
 {
-    return p->transacts > 0 && plan_has(p, SIM_MIXED) && p->transact_keys <= FOLLOW_KEYS;
+    return p->work_transactions > 0 && plan_has(p, SIM_MIXED) && p->work_lists <= WORK_STREAMS_KEYS;
 }
 
 /* Numbers the clients that come behind the workload's and the one of tables. Returns how many. */
 static uint32_t set_groups(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const uint32_t counts[GROUPS] = {[GROUP_TRANSACTS] = p->transacts,
-                                     [GROUP_EXPIRIES] = p->expiries,
-                                     [GROUP_TALLIES] = p->tallies,
-                                     [GROUP_FOLLOWS] = p->follows > 0 ? p->follows + 1 : 0,
-                                     [GROUP_LIMITS] = p->limiters,
-                                     [GROUP_SWITCHES] =
-                                         plan_has(p, SIM_SWITCHES) ? SWITCHES_CLIENTS : 0,
-                                     [GROUP_LIST_FOLLOWER] = lists_are_followed(p),
-                                     [GROUP_FILLS] = p->fills};
+    const uint32_t counts[GROUPS] = {
+        [GROUP_WORK_TRANSACTIONS] = p->work_transactions,
+        [GROUP_WORK_TTL] = p->work_ttl,
+        [GROUP_WORK_COUNTERS] = p->work_counters,
+        [GROUP_WORK_STREAMS] = p->work_streams > 0 ? p->work_streams + 1 : 0,
+        [GROUP_WORK_RATE_LIMITER] = p->work_limiter,
+        [GROUP_WORK_SWITCHES] = plan_has(p, SIM_SWITCHES) ? WORK_SWITCHES_CLIENTS : 0,
+        [GROUP_LIST_FOLLOWER] = lists_are_streamed(p),
+        [GROUP_WORK_FILL] = p->work_fill};
     static const enum world_stream streams[GROUPS] = {
-        WORLD_TRANSACTS, WORLD_EXPIRIES, WORLD_TALLIES, WORLD_FOLLOWS,
-        WORLD_LIMITS,    WORLD_SWITCHES, WORLD_LISTS,   WORLD_FILLS};
+        WORLD_WORK_TRANSACTIONS, WORLD_WORK_TTL,      WORLD_WORK_COUNTERS, WORLD_WORK_STREAMS,
+        WORLD_WORK_RATE_LIMITER, WORLD_WORK_SWITCHES, WORLD_LISTS,         WORLD_WORK_FILL};
     uint32_t first = p->clients + 1;
     for (int i = 0; i < GROUPS; i++) {
         s->groups[i] = (struct client_group){&s->run.world, first, counts[i], streams[i]};
@@ -204,89 +203,92 @@ static void create_world(struct sim *s)
     world_init(&s->run.world, &world);
     lessen_skews(s);
     for (uint32_t id = 1; id <= p->nodes; id++)
-        s->run.world.nodes[id]->medium.hides_errors = p->mistake == SIM_MISTAKE_READ_ERRORS;
+        s->run.world.nodes[id]->store_disk.hides_errors = p->mutation == SIM_MUTATION_READ_ERRORS;
 }
 
-static void create_transacts(struct sim *s)
+static void create_work_transactions(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const uint64_t seed = world_seed(&s->run.world, WORLD_TRANSACTS, 0);
-    const struct transacts_options transacts = {
+    const uint64_t seed = world_seed(&s->run.world, WORLD_WORK_TRANSACTIONS, 0);
+    const struct work_transactions_options options = {
         .scheduler = &s->run.world.scheduler,
         .http = group_http,
-        .context = &s->groups[GROUP_TRANSACTS],
-        .failed = not_whole,
+        .context = &s->groups[GROUP_WORK_TRANSACTIONS],
+        .failed = report_incomplete,
         .failed_context = &s->run,
-        .clients = p->transacts,
-        .keys = p->transact_keys,
-        .pad = lists_are_followed(p) ? 0 : p->transact_pad,
+        .clients = p->work_transactions,
+        .keys = p->work_lists,
+        .pad = lists_are_streamed(p) ? 0 : p->work_list_pad,
         .units = plan_side_units(p),
         .think_ns = p->workload.think_ns,
         .indexed = p->workload.indexed,
         .salted = p->workload.salted,
         .global_indexes = p->workload.global_indexes,
         .index_units = p->workload.index_units,
-        .streams = lists_are_followed(p),
+        .streams = lists_are_streamed(p),
         .tokens_last = plan_keeps_tokens(p),
         .leaves_ns = plan_has(p, SIM_LEAVING_TABLE) ? p->length_ns * 2 / 3 : 0,
         .seed = seed};
-    s->transacts = transacts_create(&transacts);
+    s->work_transactions = work_transactions_create(&options);
 }
 
 static bool may_switch(void *sim, enum switch_of which)
 {
     const struct sim *s = sim;
-    return which == SWITCH_TTL || which == SWITCH_STREAM_OF_TTL ? expiries_are_made(s->expiries)
-                                                                : follows_are_made(s->follows);
+    return which == SWITCH_TTL || which == SWITCH_STREAM_OF_TTL
+               ? work_ttl_are_made(s->work_ttl)
+               : work_streams_are_made(s->work_streams);
 }
 
-static void create_switches(struct sim *s)
+static void create_work_switches(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const bool items = p->expiries > 0, stream = p->follows > 0;
-    const struct switches_options switches = {.scheduler = &s->run.world.scheduler,
-                                              .http = group_http,
-                                              .context = &s->groups[GROUP_SWITCHES],
-                                              .may_switch = may_switch,
-                                              .sim = s,
-                                              .clients = s->groups[GROUP_SWITCHES].count,
-                                              .has = {[SWITCH_TTL] = items,
-                                                      [SWITCH_STREAM] = stream,
-                                                      [SWITCH_TTL_OF_STREAM] = stream,
-                                                      [SWITCH_STREAM_OF_TTL] = items},
-                                              .pause_ns = SWITCH_PAUSE_MS * NS_PER_MS,
-                                              .seed = world_seed(&s->run.world, WORLD_SWITCHES, 0)};
-    s->switches = switches_create(&switches);
+    const bool items = p->work_ttl > 0, stream = p->work_streams > 0;
+    const struct work_switches_options options = {
+        .scheduler = &s->run.world.scheduler,
+        .http = group_http,
+        .context = &s->groups[GROUP_WORK_SWITCHES],
+        .may_switch = may_switch,
+        .sim = s,
+        .clients = s->groups[GROUP_WORK_SWITCHES].count,
+        .has = {[SWITCH_TTL] = items,
+                [SWITCH_STREAM] = stream,
+                [SWITCH_TTL_OF_STREAM] = stream,
+                [SWITCH_STREAM_OF_TTL] = items},
+        .pause_ns = SWITCH_PAUSE_MS * NS_PER_MS,
+        .seed = world_seed(&s->run.world, WORLD_WORK_SWITCHES, 0)};
+    s->work_switches = work_switches_create(&options);
 }
 
-static void create_expiries(struct sim *s)
+static void create_work_ttl(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const struct expiries_options expiries = {.scheduler = &s->run.world.scheduler,
-                                              .http = group_http,
-                                              .context = &s->groups[GROUP_EXPIRIES],
-                                              .clients = p->expiries,
-                                              .units = plan_side_units(p),
-                                              .world = &s->run.world,
-                                              .window_ms = config_expiry(&p->config)->ttl_window_ms,
-                                              .mixed = plan_has(p, SIM_MIXED),
-                                              .switches = s->switches,
-                                              .think_ns = p->workload.think_ns,
-                                              .seed = world_seed(&s->run.world, WORLD_EXPIRIES, 0)};
-    s->expiries = expiries_create(&expiries);
+    const struct work_ttl_options options = {.scheduler = &s->run.world.scheduler,
+                                             .http = group_http,
+                                             .context = &s->groups[GROUP_WORK_TTL],
+                                             .clients = p->work_ttl,
+                                             .units = plan_side_units(p),
+                                             .world = &s->run.world,
+                                             .window_ms = config_expiry(&p->config)->ttl_window_ms,
+                                             .mixed = plan_has(p, SIM_MIXED),
+                                             .work_switches = s->work_switches,
+                                             .think_ns = p->workload.think_ns,
+                                             .seed = world_seed(&s->run.world, WORLD_WORK_TTL, 0)};
+    s->work_ttl = work_ttl_create(&options);
 }
 
-static void create_tallies(struct sim *s)
+static void create_work_counters(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const struct tallies_options tallies = {.scheduler = &s->run.world.scheduler,
-                                            .http = group_http,
-                                            .context = &s->groups[GROUP_TALLIES],
-                                            .clients = p->tallies,
-                                            .units = plan_tally_units(p),
-                                            .think_ns = p->workload.think_ns,
-                                            .seed = world_seed(&s->run.world, WORLD_TALLIES, 0)};
-    s->tallies = tallies_create(&tallies);
+    const struct work_counters_options options = {
+        .scheduler = &s->run.world.scheduler,
+        .http = group_http,
+        .context = &s->groups[GROUP_WORK_COUNTERS],
+        .clients = p->work_counters,
+        .units = plan_counter_units(p),
+        .think_ns = p->workload.think_ns,
+        .seed = world_seed(&s->run.world, WORLD_WORK_COUNTERS, 0)};
+    s->work_counters = work_counters_create(&options);
 }
 
 /* How long a record is there after its write was begun, whoever judges that by which clock. */
@@ -296,76 +298,78 @@ static int64_t stream_kept_ms(const struct plan *p)
     return ms > TRIM_NEVER_MS ? INT64_MAX : ms - 2 * SIM_SHORT_SKEW_MS;
 }
 
-static void create_follows(struct sim *s)
+static void create_work_streams(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const struct follows_options follows = {.scheduler = &s->run.world.scheduler,
-                                            .http = group_http,
-                                            .context = &s->groups[GROUP_FOLLOWS],
-                                            .clients = p->follows,
-                                            .units = p->workload.partitions * p->workload.units,
-                                            .kept_ms = stream_kept_ms(p),
-                                            .switches = s->switches,
-                                            .think_ns = p->workload.think_ns,
-                                            .seed = world_seed(&s->run.world, WORLD_FOLLOWS, 0)};
-    s->follows = follows_create(&follows);
+    const struct work_streams_options options = {
+        .scheduler = &s->run.world.scheduler,
+        .http = group_http,
+        .context = &s->groups[GROUP_WORK_STREAMS],
+        .clients = p->work_streams,
+        .units = p->workload.partitions * p->workload.units,
+        .kept_ms = stream_kept_ms(p),
+        .work_switches = s->work_switches,
+        .think_ns = p->workload.think_ns,
+        .seed = world_seed(&s->run.world, WORLD_WORK_STREAMS, 0)};
+    s->work_streams = work_streams_create(&options);
 }
 
-static bool lists_are_written(const void *transacts)
+static bool lists_are_written(const void *work_transactions)
 {
-    return transacts_are_done(transacts);
+    return work_transactions_are_done(work_transactions);
 }
 
-static void create_list_follower(struct sim *s)
+static void create_list_streams(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const struct follows_options follows = {
+    const struct work_streams_options options = {
         .scheduler = &s->run.world.scheduler,
         .http = group_http,
         .context = &s->groups[GROUP_LIST_FOLLOWER],
-        .table = lists_are_followed(p) ? transacts_tables[TRANSACT_TABLES - 1] : NULL,
+        .table =
+            lists_are_streamed(p) ? work_transactions_tables[WORK_TRANSACTION_TABLES - 1] : NULL,
         .writes_are_over = lists_are_written,
-        .writers = s->transacts,
+        .writers = s->work_transactions,
         .kept_ms = stream_kept_ms(p),
-        .switches = s->switches,
+        .work_switches = s->work_switches,
         .think_ns = p->workload.think_ns,
-        .seed = world_seed(&s->run.world, WORLD_FOLLOWS, 50)};
-    s->list_follower = follows_create(&follows);
+        .seed = world_seed(&s->run.world, WORLD_WORK_STREAMS, 50)};
+    s->list_streams = work_streams_create(&options);
 }
 
-static void create_limits(struct sim *s)
+static void create_work_rate_limiter(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const struct limits_options limits = {.scheduler = &s->run.world.scheduler,
-                                          .http = group_http,
-                                          .context = &s->groups[GROUP_LIMITS],
-                                          .clients = p->limiters,
-                                          .nodes_spread_ms =
-                                              world_wall_spread_ms(&s->run.world, false),
-                                          .spread_ms = world_wall_spread_ms(&s->run.world, true),
-                                          .merge_ms = config_limiter(&p->config)->limiter_merge_ms,
-                                          .think_ns = p->workload.think_ns,
-                                          .seed = world_seed(&s->run.world, WORLD_LIMITS, 0)};
-    s->limits = limits_create(&limits);
+    const struct work_rate_limiter_options options = {
+        .scheduler = &s->run.world.scheduler,
+        .http = group_http,
+        .context = &s->groups[GROUP_WORK_RATE_LIMITER],
+        .clients = p->work_limiter,
+        .nodes_spread_ms = world_wall_spread_ms(&s->run.world, false),
+        .spread_ms = world_wall_spread_ms(&s->run.world, true),
+        .merge_ms = config_limiter(&p->config)->limiter_merge_ms,
+        .think_ns = p->workload.think_ns,
+        .seed = world_seed(&s->run.world, WORLD_WORK_RATE_LIMITER, 0)};
+    s->work_rate_limiter = work_rate_limiter_create(&options);
 }
 
 static void create_clients(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const struct tables_options tables = {
+    const struct work_tables_options options = {
         .http = world_http(&s->run.world, p->clients, world_seed(&s->run.world, WORLD_TABLES, 0)),
         .history = &s->history,
         .workload = &p->workload,
         .seed = world_seed(&s->run.world, WORLD_TABLES, 1),
-        .failed = not_whole,
+        .failed = report_incomplete,
         .context = &s->run};
-    s->tables = tables_create(&tables);
+    s->work_tables = work_tables_create(&options);
     for (uint32_t i = 0; i < p->clients; i++) {
         const struct sim_client_options client = {
             .http = world_http(&s->run.world, i, world_seed(&s->run.world, WORLD_CLIENTS, 2 * i)),
             .history = &s->history,
             .workload = &p->workload,
-            .tables = s->tables,
+            .work_tables = s->work_tables,
             .clients = p->clients,
             .number = i,
             .seed = world_seed(&s->run.world, WORLD_CLIENTS, 2 * i + 1)};
@@ -378,18 +382,18 @@ static void list_tables(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
     for (uint32_t i = 0; i < p->workload.tables; i++)
-        told_add(&s->told, tables_name(i), i == 0 && p->workload.global_indexes);
-    for (int i = 0; i < TRANSACT_TABLES && p->transacts > 0; i++)
-        told_add(&s->told, transacts_tables[i],
-                 i == TRANSACT_TABLES - 1 && p->workload.global_indexes);
-    if (p->expiries > 0)
-        told_add(&s->told, expiries_table, plan_has(p, SIM_MIXED));
-    if (p->follows > 0)
-        told_add(&s->told, follows_table, false);
-    if (p->tallies > 0)
-        told_add(&s->told, tallies_table, false);
-    if (p->limiters > 0)
-        told_add(&s->told, limits_table, false);
+        catalog_check_add(&s->check, work_tables_name(i), i == 0 && p->workload.global_indexes);
+    for (int i = 0; i < WORK_TRANSACTION_TABLES && p->work_transactions > 0; i++)
+        catalog_check_add(&s->check, work_transactions_tables[i],
+                          i == WORK_TRANSACTION_TABLES - 1 && p->workload.global_indexes);
+    if (p->work_ttl > 0)
+        catalog_check_add(&s->check, work_ttl_table, plan_has(p, SIM_MIXED));
+    if (p->work_streams > 0)
+        catalog_check_add(&s->check, work_streams_table, false);
+    if (p->work_counters > 0)
+        catalog_check_add(&s->check, work_counters_table, false);
+    if (p->work_limiter > 0)
+        catalog_check_add(&s->check, work_rate_limiter_table, false);
 }
 
 struct sim *sim_create(const struct sim_options *options)
@@ -405,18 +409,18 @@ struct sim *sim_create(const struct sim_options *options)
     list_tables(s);
     create_world(s);
     create_clients(s);
-    create_switches(s);
-    create_transacts(s);
-    create_expiries(s);
-    create_tallies(s);
-    create_follows(s);
-    create_list_follower(s);
-    create_limits(s);
-    s->fills = fills_create(&s->run, group_http, &s->groups[GROUP_FILLS]);
+    create_work_switches(s);
+    create_work_transactions(s);
+    create_work_ttl(s);
+    create_work_counters(s);
+    create_work_streams(s);
+    create_list_streams(s);
+    create_work_rate_limiter(s);
+    s->work_fill = work_fill_create(&s->run, group_http, &s->groups[GROUP_WORK_FILL]);
     s->faults = faults_create(&s->run);
-    s->splits = splits_create(&s->run);
-    s->drains = drains_create(&s->run);
-    s->saltings = saltings_create(&s->run);
+    s->work_splits = work_splits_create(&s->run);
+    s->fault_drains = fault_drains_create(&s->run);
+    s->work_key_sharding = work_key_sharding_create(&s->run);
     leader_kill_init(&s->leader_kill, &s->run, s->faults);
     return s;
 }
@@ -426,19 +430,19 @@ void sim_destroy(struct sim *s)
     for (uint32_t i = 0; i < s->run.plan.clients; i++)
         sim_client_destroy(s->clients[i]);
     faults_destroy(s->faults);
-    splits_destroy(s->splits);
-    tables_destroy(s->tables);
-    drains_destroy(s->drains);
-    saltings_destroy(s->saltings);
-    transacts_destroy(s->transacts);
-    expiries_destroy(s->expiries);
-    tallies_destroy(s->tallies);
-    follows_destroy(s->follows);
-    follows_destroy(s->list_follower);
-    switches_destroy(s->switches);
-    limits_destroy(s->limits);
-    fills_destroy(s->fills);
-    told_deinit(&s->told);
+    work_splits_destroy(s->work_splits);
+    work_tables_destroy(s->work_tables);
+    fault_drains_destroy(s->fault_drains);
+    work_key_sharding_destroy(s->work_key_sharding);
+    work_transactions_destroy(s->work_transactions);
+    work_ttl_destroy(s->work_ttl);
+    work_counters_destroy(s->work_counters);
+    work_streams_destroy(s->work_streams);
+    work_streams_destroy(s->list_streams);
+    work_switches_destroy(s->work_switches);
+    work_rate_limiter_destroy(s->work_rate_limiter);
+    work_fill_destroy(s->work_fill);
+    catalog_check_deinit(&s->check);
     recording_deinit(&s->history);
     leaders_deinit(&s->leaders);
     world_deinit(&s->run.world);
@@ -477,11 +481,11 @@ static void begin_watch(struct sim *s)
     }
 }
 
-static void watch(struct sim *s)
+static void sim_observe(struct sim *s)
 {
     for (uint32_t i = 0; gac_watch_applies(&s->run.plan) && i < s->watch_count; i++)
-        gac_watch_look(&s->watches[i], s->run.world.scheduler.now, s->run.world.routers,
-                       s->run.plan.routers);
+        gac_watch_sample(&s->watches[i], s->run.world.scheduler.now, s->run.world.routers,
+                         s->run.plan.routers);
 }
 
 /* Runs until `until`, a violation, or `done`. True: `done` holds. */
@@ -490,10 +494,10 @@ static bool sim_pass(struct sim *s, struct instant until, bool (*done)(const str
     uint64_t steps = 0;
     while (s->run.violation.size == 0 && scheduler_step(&s->run.world.scheduler, until)) {
         s->events++;
-        watch(s);
+        sim_observe(s);
         if (s->events % EVENTS_BETWEEN_DEBTS == 0)
-            admission_watch_look(&s->run, tables_made(s->tables));
-        if (++steps % STEPS_BETWEEN_LOOKS == 0 && done != NULL && done(s))
+            admission_watch_check(&s->run, work_tables_made(s->work_tables));
+        if (++steps % STEPS_BETWEEN_CHECKS == 0 && done != NULL && done(s))
             return true;
     }
     return done != NULL && done(s);
@@ -513,16 +517,16 @@ static void waited_in_vain(struct sim *s, const char *what)
         if (!sim_client_is_done(s->clients[i]))
             sim_client_describe(s->clients[i], &s->run.violation);
     }
-    if (!tables_are_settled(s->tables))
-        tables_describe(s->tables, &s->run.violation);
-    transacts_describe(s->transacts, &s->run.violation);
-    expiries_describe(s->expiries, &s->run.violation);
-    tallies_describe(s->tallies, &s->run.violation);
-    follows_describe(s->follows, &s->run.violation);
-    follows_describe(s->list_follower, &s->run.violation);
-    limits_describe(s->limits, &s->run.violation);
-    switches_describe(s->switches, &s->run.violation);
-    fills_describe(s->fills, &s->run.violation);
+    if (!work_tables_are_settled(s->work_tables))
+        work_tables_describe(s->work_tables, &s->run.violation);
+    work_transactions_describe(s->work_transactions, &s->run.violation);
+    work_ttl_describe(s->work_ttl, &s->run.violation);
+    work_counters_describe(s->work_counters, &s->run.violation);
+    work_streams_describe(s->work_streams, &s->run.violation);
+    work_streams_describe(s->list_streams, &s->run.violation);
+    work_rate_limiter_describe(s->work_rate_limiter, &s->run.violation);
+    work_switches_describe(s->work_switches, &s->run.violation);
+    work_fill_describe(s->work_fill, &s->run.violation);
 }
 
 static void sim_set_up(struct sim *s)
@@ -534,28 +538,28 @@ static void sim_set_up(struct sim *s)
         waited_in_vain(s, "the table does not become active");
 }
 
-static bool is_told(const struct sim *s)
+static bool is_known(const struct sim *s)
 {
     return s->answer->size > 0;
 }
 
 /* The leader of the catalog answers, once it knows that it still leads. */
-static void sim_table_ask(struct sim *s, const char *name, struct buffer *told)
+static void sim_table_ask(struct sim *s, const char *name, struct buffer *answer)
 {
     const struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of(name)};
-    buffer_clear(told);
-    s->answer = told;
-    for (int tries = 0; tries < ASK_TRIES && told->size == 0 && s->run.violation.size == 0;
+    buffer_clear(answer);
+    s->answer = answer;
+    for (int tries = 0; tries < ASK_TRIES && answer->size == 0 && s->run.violation.size == 0;
          tries++) {
-        world_ask(&s->run.world, &r, told);
-        sim_pass(s, sim_after(s, NS_PER_S), is_told);
+        world_ask(&s->run.world, &r, answer);
+        sim_pass(s, sim_after(s, NS_PER_S), is_known);
     }
 }
 
 static void sim_tables_ask(struct sim *s)
 {
-    for (uint32_t i = 0; i < s->told.count; i++)
-        sim_table_ask(s, s->told.all[i].name, &s->told.all[i].bytes);
+    for (uint32_t i = 0; i < s->check.count; i++)
+        sim_table_ask(s, s->check.all[i].name, &s->check.all[i].bytes);
 }
 
 /* Waits until the replicas agree and nodes keep nothing for work that is done; what is wrong then,
@@ -565,17 +569,18 @@ static void await_rest(struct sim *s)
 {
     struct buffer why = {0};
     const int64_t moves_ns = s->run.plan.moves ? MOVES_S * NS_PER_S : 0;
-    const int64_t lag_ns = s->run.plan.workload.global_indexes ? waits_indexes_ns(&s->run.plan) : 0;
+    const int64_t lag_ns =
+        s->run.plan.workload.global_indexes ? deadline_indexes_ns(&s->run.plan) : 0;
     const int64_t more_ns = moves_ns > lag_ns ? moves_ns : lag_ns;
     const struct instant until = sim_after(s, REST_S * NS_PER_S + more_ns);
     bool good = false;
     do {
-        sim_pass(s, sim_after(s, REST_LOOK_MS * NS_PER_MS), NULL);
+        sim_pass(s, sim_after(s, REST_POLL_MS * NS_PER_MS), NULL);
         sim_tables_ask(s);
         buffer_clear(&why);
         good = s->run.violation.size > 0 ||
                (check_nodes(s->run.world.nodes, s->run.plan.nodes, &why) &&
-                told_check(&s->told, &s->run, &why));
+                catalog_check_run(&s->check, &s->run, &why));
     } while (!good && instant_before(s->run.world.scheduler.now, until));
     buffer_deinit(&why);
 }
@@ -585,12 +590,12 @@ static void check_filled(struct sim *s)
 {
     struct buffer why = {0};
     bool good = !s->run.plan.workload.index_churn;
-    const struct instant until = sim_after(s, waits_indexes_ns(&s->run.plan));
+    const struct instant until = sim_after(s, deadline_indexes_ns(&s->run.plan));
     while (!good && s->run.violation.size == 0 &&
            instant_before(s->run.world.scheduler.now, until)) {
         sim_tables_ask(s);
         buffer_clear(&why);
-        good = told_check_first(&s->told, &s->run, &why);
+        good = catalog_check_run_first(&s->check, &s->run, &why);
         if (!good)
             sim_pass(s, sim_after(s, NS_PER_S), NULL);
     }
@@ -601,28 +606,29 @@ static void check_filled(struct sim *s)
 
 static bool is_settled(const struct sim *s)
 {
-    return tables_are_settled(s->tables) && drains_are_over(s->drains) &&
-           saltings_are_over(s->saltings) && transacts_are_done(s->transacts) &&
-           expiries_are_done(s->expiries) && tallies_are_done(s->tallies) &&
-           follows_are_done(s->follows) && follows_are_done(s->list_follower) &&
-           switches_are_over(s->switches) && limits_are_quiet(s->limits) && clients_done(s);
+    return work_tables_are_settled(s->work_tables) && fault_drains_are_over(s->fault_drains) &&
+           work_key_sharding_are_over(s->work_key_sharding) &&
+           work_transactions_are_done(s->work_transactions) && work_ttl_are_done(s->work_ttl) &&
+           work_counters_are_done(s->work_counters) && work_streams_are_done(s->work_streams) &&
+           work_streams_are_done(s->list_streams) && work_switches_are_over(s->work_switches) &&
+           work_rate_limiter_are_quiet(s->work_rate_limiter) && clients_done(s);
 }
 
-static bool limits_are_looked_at(const struct sim *s)
+static bool limiter_is_checked(const struct sim *s)
 {
-    return limits_are_done(s->limits);
+    return work_rate_limiter_are_done(s->work_rate_limiter);
 }
 
 static bool stores_are_left(const struct sim *s)
 {
-    return fills_are_done(s->fills);
+    return work_fill_are_done(s->work_fill);
 }
 
 /* Before anything else is expected: the other clients need space, too. */
 static void leave_stores(struct sim *s)
 {
-    fills_end(s->fills);
-    if (!sim_pass(s, sim_after(s, FILLS_ENDS_S * NS_PER_S), stores_are_left))
+    work_fill_end(s->work_fill);
+    if (!sim_pass(s, sim_after(s, WORK_FILL_ENDS_S * NS_PER_S), stores_are_left))
         waited_in_vain(s, "the clients that fill stores do not come to their end");
 }
 
@@ -633,45 +639,49 @@ static bool silence_is_broken(const struct sim *s)
 
 static void keep_silent(struct sim *s)
 {
-    s->silence = (struct silence){
-        .run = &s->run, .tables = s->tables, .saltings = s->saltings, .splits = s->splits};
+    s->silence = (struct silence){.run = &s->run,
+                                  .work_tables = s->work_tables,
+                                  .work_key_sharding = s->work_key_sharding,
+                                  .work_splits = s->work_splits};
     set_plans(s, CLIENT_IDLE);
     sim_pass(s, sim_after(s, SILENCE_S * NS_PER_S), NULL);
     silence_break(&s->silence);
-    const int64_t ns = SILENCE_ENDS_S * NS_PER_S + waits_indexes_ns(&s->run.plan);
+    const int64_t ns = SILENCE_ENDS_S * NS_PER_S + deadline_indexes_ns(&s->run.plan);
     if (!sim_pass(s, sim_after(s, ns), silence_is_broken))
         waited_in_vain(s, "a change does not end while nothing is written");
     check_filled(s);
 }
 
-static void calm(struct sim *s)
+static void sim_calm(struct sim *s)
 {
     int64_t begun = s->run.world.scheduler.now.ns;
     faults_end(s->faults);
-    splits_end(s->splits);
-    drains_end(s->drains);
-    saltings_end(s->saltings);
-    transacts_end(s->transacts);
-    expiries_end(s->expiries);
-    tallies_end(s->tallies);
-    follows_end(s->follows);
-    follows_end(s->list_follower);
-    limits_end(s->limits);
-    switches_end(s->switches);
-    if (s->run.plan.fills > 0)
+    work_splits_end(s->work_splits);
+    fault_drains_end(s->fault_drains);
+    work_key_sharding_end(s->work_key_sharding);
+    work_transactions_end(s->work_transactions);
+    work_ttl_end(s->work_ttl);
+    work_counters_end(s->work_counters);
+    work_streams_end(s->work_streams);
+    work_streams_end(s->list_streams);
+    work_rate_limiter_end(s->work_rate_limiter);
+    work_switches_end(s->work_switches);
+    if (s->run.plan.work_fill > 0)
         leave_stores(s);
     if (s->run.plan.workload.tables > 1 || s->run.plan.workload.index_churn ||
-        s->run.plan.transacts > 0 || s->run.plan.expiries > 0 || s->run.plan.tallies > 0 ||
-        s->run.plan.follows > 0 || s->run.plan.limiters > 0 || !drains_are_over(s->drains) ||
-        !saltings_are_over(s->saltings)) {
+        s->run.plan.work_transactions > 0 || s->run.plan.work_ttl > 0 ||
+        s->run.plan.work_counters > 0 || s->run.plan.work_streams > 0 ||
+        s->run.plan.work_limiter > 0 || !fault_drains_are_over(s->fault_drains) ||
+        !work_key_sharding_are_over(s->work_key_sharding)) {
         set_plans(s, CLIENT_IDLE);
-        tables_end(s->tables);
+        work_tables_end(s->work_tables);
         /* A shard of a bucket waits until its leader's clock has reached that of an earlier one. */
         const int64_t behind_ms =
-            s->run.plan.limiters > 0 ? world_wall_spread_ms(&s->run.world, false) : 0;
+            s->run.plan.work_limiter > 0 ? world_wall_spread_ms(&s->run.world, false) : 0;
         if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S + behind_ms * NS_PER_MS), is_settled))
             waited_in_vain(s, "not every table is there after the faults have ended");
-        if (!sim_pass(s, sim_after(s, limits_time(s->limits).ns), limits_are_looked_at))
+        if (!sim_pass(s, sim_after(s, work_rate_limiter_time(s->work_rate_limiter).ns),
+                      limiter_is_checked))
             waited_in_vain(s, "the buckets of the rate limiter do not come to rest");
         check_filled(s);
         begun = s->run.world.scheduler.now.ns;
@@ -682,26 +692,26 @@ static void calm(struct sim *s)
     }
     s->history.calm_ns = s->run.world.scheduler.now.ns;
     set_plans(s, CLIENT_PROBE);
-    if (!sim_pass(s, sim_after(s, waits_calm_ns(&s->run.plan)), clients_done))
+    if (!sim_pass(s, sim_after(s, deadline_calm_ns(&s->run.plan)), clients_done))
         waited_in_vain(s, "not every key answers after the faults have ended");
     s->calm_ns = s->run.world.scheduler.now.ns - begun;
     set_plans(s, CLIENT_IDLE);
     await_rest(s);
 }
 
-/* Work, splits and everything else goes on, but no fault strikes: strong reads must be answered. */
+/* Everything goes on, but no fault is injected: strong reads must be answered. */
 static void go_on_without_faults(struct sim *s)
 {
-    if (s->run.plan.transacts == 0 || s->run.plan.steady_ns == 0)
+    if (s->run.plan.work_transactions == 0 || s->run.plan.steady_ns == 0)
         return;
     faults_end(s->faults);
     sim_pass(s, sim_after(s, RECOVER_S * NS_PER_S), NULL);
-    transacts_expect_answers(s->transacts);
+    work_transactions_expect_answers(s->work_transactions);
     sim_pass(s, sim_after(s, s->run.plan.steady_ns), NULL);
 }
 
-/* Whether no eventual read may have missed a write: the only router has always remembered its writes,
- * and has never given up waiting for them. */
+/* Whether no eventual read may have missed a write: the only router has always remembered its
+ * writes, and has never given up waiting for them. */
 static bool own_writes_were_shown(const struct sim *s)
 {
     return plan_has(&s->run.plan, SIM_OWN_READS) && s->run.plan.routers == 1 &&
@@ -710,18 +720,19 @@ static bool own_writes_were_shown(const struct sim *s)
            router_process_late_reads(s->run.world.routers[0]) == 0;
 }
 
-static void judge(struct sim *s)
+static void sim_judge(struct sim *s)
 {
     struct buffer *why = &s->run.violation;
     if (why->size > 0 || !check_nodes(s->run.world.nodes, s->run.plan.nodes, why) ||
-        !told_check(&s->told, &s->run, why) || !transacts_check(s->transacts, why) ||
-        !expiries_check(s->expiries, why) || !tallies_check(s->tallies, why) ||
-        !follows_check(s->follows, why) || !follows_check(s->list_follower, why) ||
-        !limits_check(s->limits, why))
+        !catalog_check_run(&s->check, &s->run, why) ||
+        !work_transactions_check(s->work_transactions, why) || !work_ttl_check(s->work_ttl, why) ||
+        !work_counters_check(s->work_counters, why) || !work_streams_check(s->work_streams, why) ||
+        !work_streams_check(s->list_streams, why) ||
+        !work_rate_limiter_check(s->work_rate_limiter, why))
         return;
-    const uint64_t strikes = faults_strikes(s->faults);
+    const uint64_t injected = faults_injected(s->faults);
     for (uint32_t i = 0; gac_watch_applies(&s->run.plan) && i < s->watch_count; i++) {
-        if (!gac_watch_check(&s->watches[i], &s->run.plan, strikes, why))
+        if (!gac_watch_check(&s->watches[i], &s->run.plan, injected, why))
             return;
     }
     s->history.own = own_writes_were_shown(s);
@@ -735,28 +746,28 @@ void sim_run(struct sim *s, struct sim_result *out)
     if (s->run.violation.size == 0) {
         set_plans(s, CLIENT_LOAD);
         faults_begin(s->faults);
-        splits_begin(s->splits);
-        tables_begin(s->tables);
-        transacts_begin(s->transacts);
-        expiries_begin(s->expiries);
-        tallies_begin(s->tallies);
-        follows_begin(s->follows);
-        follows_begin(s->list_follower);
-        limits_begin(s->limits);
-        switches_begin(s->switches);
-        fills_begin(s->fills);
-        drains_begin(s->drains);
-        saltings_begin(s->saltings);
+        work_splits_begin(s->work_splits);
+        work_tables_begin(s->work_tables);
+        work_transactions_begin(s->work_transactions);
+        work_ttl_begin(s->work_ttl);
+        work_counters_begin(s->work_counters);
+        work_streams_begin(s->work_streams);
+        work_streams_begin(s->list_streams);
+        work_rate_limiter_begin(s->work_rate_limiter);
+        work_switches_begin(s->work_switches);
+        work_fill_begin(s->work_fill);
+        fault_drains_begin(s->fault_drains);
+        work_key_sharding_begin(s->work_key_sharding);
         sim_pass(s, sim_after(s, s->run.plan.length_ns), NULL);
         go_on_without_faults(s);
-        calm(s);
+        sim_calm(s);
     }
-    judge(s);
+    sim_judge(s);
     *out = (struct sim_result){.violated = s->run.violation.size > 0,
                                .undecided = s->history.undecided,
                                .hash = world_hash(&s->run.world) * 31 + s->events,
                                .leader_killed_at = s->leader_kill.killed_at,
-                               .strikes = faults_strikes(s->faults),
+                               .injected = faults_injected(s->faults),
                                .events = s->events,
                                .virtual_ns = s->run.world.scheduler.now.ns,
                                .calm_ns = s->calm_ns,

@@ -1,8 +1,8 @@
 /* sim.h - runs a whole cluster in virtual time from one seed, with faults, and judges the run.
  *
- * Nodes and routers start, and a client makes the table. Clients work while faults strike. Then the
- * faults end, and every key must be written and read within a bound of virtual time. Then the
- * judgement: histories are possible, every node's data is whole, nothing acknowledged is lost.
+ * Nodes and routers start, and a client makes the table. Clients work while faults are injected.
+ * Then the faults end, and every key must be written and read within a bound of virtual time. Then
+ * the judgement: histories are possible, every node's data is whole, nothing acknowledged is lost.
  * The same options give the same run, event for event; `hash` shows whether they do. */
 #pragma once
 
@@ -16,7 +16,7 @@ struct sim_result {
     uint64_t hash;
     enum split_stage leader_killed_at; /* SPLIT_STAGE_NONE: no leader was killed */
     struct client_counters clients;
-    uint64_t strikes;
+    uint64_t injected;
     uint64_t events;
     int64_t virtual_ns;
     int64_t calm_ns; /* from the end of faults and table changes until every key had answered */

@@ -7,7 +7,7 @@
 #include "base/must.h"
 #include "base/probe.h"
 #include "sim/dynamo.h"
-#include "sim/table_churn.h"
+#include "sim/work_tables.h"
 
 enum {
     RETRY_MS = 50,
@@ -45,7 +45,7 @@ struct sim_client {
     struct dynamo_query query; /* the last query */
     bool query_goes_on;        /* the next operation reads another page */
     bool querying;
-    uint64_t mark;  /* tables_mark at the start of the call */
+    uint64_t mark;  /* work_tables_mark at the start of the call */
     bool scheduled; /* the next operation is scheduled */
     bool calling;
     bool probing; /* the present call is a step of CLIENT_PROBE */
@@ -60,14 +60,14 @@ struct sim_client {
     struct buffer body;
 };
 
-static void next(struct sim_client *c, struct duration pause);
+static void client_next(struct sim_client *c, struct duration pause);
 
 static struct instant sim_client_now(const struct sim_client *c)
 {
     return c->options.http.scheduler->now;
 }
 
-static bool chance(struct sim_client *c, uint32_t percent)
+static bool client_chance(struct sim_client *c, uint32_t percent)
 {
     return percent > 0 && prng_below(&c->prng, 100) < percent;
 }
@@ -96,7 +96,7 @@ static enum history_outcome take_outcome(struct sim_client *c, int status, struc
                             !dynamo_says(body, "Throttling") &&
                             !dynamo_says(body, condition_failed) && !dynamo_says(body, misfit);
     if (status == 200)
-        tables_answered(c->options.tables, c->table, c->mark);
+        work_tables_answered(c->options.work_tables, c->table, c->mark);
     c->calling = false;
     c->last_status = status;
     buffer_clear(&c->last_error);
@@ -112,9 +112,9 @@ static void go_on(struct sim_client *c, bool ok)
 {
     int64_t think = c->options.workload->think_ns;
     if (!ok)
-        next(c, duration_ms(prng_between(&c->prng, 1, RETRY_MS)));
+        client_next(c, duration_ms(prng_between(&c->prng, 1, RETRY_MS)));
     else
-        next(c, (struct duration){think > 0 ? prng_between(&c->prng, 0, think) : 0});
+        client_next(c, (struct duration){think > 0 ? prng_between(&c->prng, 0, think) : 0});
 }
 
 static void sim_client_call(struct sim_client *c, const char *operation, http_client_done *done)
@@ -125,12 +125,12 @@ static void sim_client_call(struct sim_client *c, const char *operation, http_cl
                      (struct duration){c->options.workload->timeout_ns}, done, c);
 }
 
-static void aim(struct sim_client *c, uint32_t table, bool eventual)
+static void client_aim(struct sim_client *c, uint32_t table, bool eventual)
 {
     c->table = table;
     const struct workload *w = c->options.workload;
-    c->target = (struct dynamo_table){tables_name(table), &w->shapes[table], &w->filler};
-    c->mark = eventual ? 0 : tables_mark(c->options.tables, table);
+    c->target = (struct dynamo_table){work_tables_name(table), &w->shapes[table], &w->filler};
+    c->mark = eventual ? 0 : work_tables_mark(c->options.work_tables, table);
 }
 
 /* Returns the number to write; 0 for a deletion. */
@@ -181,7 +181,7 @@ static void probe_on(struct sim_client *c)
 }
 
 /* For recording_wrong. */
-static const char not_whole[] = "has an item that nobody wrote like this";
+static const char report_incomplete[] = "has an item that nobody wrote like this";
 
 static bool is_counter(const struct sim_client *c, uint32_t key)
 {
@@ -219,8 +219,8 @@ static bool write_is_refused(struct sim_client *c, struct slice body)
         return false;
     if (dynamo_meets(w, met))
         recording_wrong(c->options.history, t, "refuses an item that meets the condition");
-    if (!dynamo_is_whole(&c->target, body, met))
-        recording_wrong(c->options.history, t, not_whole);
+    if (!dynamo_is_complete(&c->target, body, met))
+        recording_wrong(c->options.history, t, report_incomplete);
     *seen_of(c, w->key) = met;
     c->asked[0].answered = true;
     recording_refused(c->options.history, sim_client_now(c), t, met);
@@ -234,8 +234,8 @@ static void one_done(void *context, int status, struct slice body)
     enum history_outcome outcome = take_outcome(c, status, body);
     bool ok = outcome == HISTORY_OK;
     const uint64_t value = ok ? dynamo_value(body) : 0;
-    if (ok && !is_counter(c, c->write.key) && !dynamo_is_whole(&c->target, body, value))
-        recording_wrong(c->options.history, &c->asked[0].ticket, not_whole);
+    if (ok && !is_counter(c, c->write.key) && !dynamo_is_complete(&c->target, body, value))
+        recording_wrong(c->options.history, &c->asked[0].ticket, report_incomplete);
     if (ok && c->writes)
         write_is_done(c, body);
     else if (ok)
@@ -258,15 +258,15 @@ static void read_key(struct sim_client *c, uint32_t key, bool consistent)
 
 static size_t some_pad(struct sim_client *c)
 {
-    uint32_t most = c->options.workload->pad_bytes;
-    return most > 0 ? prng_below(&c->prng, most + 1) : 0;
+    uint32_t max = c->options.workload->pad_bytes;
+    return max > 0 ? prng_below(&c->prng, max + 1) : 0;
 }
 
 /* Chooses a condition, by what the client saw last. */
 static void choose_condition(struct sim_client *c, struct dynamo_write *w)
 {
     w->expected = *seen_of(c, w->key);
-    w->wants_met = chance(c, 90);
+    w->wants_met = client_chance(c, 90);
     w->condition = (enum dynamo_condition)prng_between(&c->prng, DYNAMO_IF_ABSENT, DYNAMO_IF_OTHER);
     if (w->expected == 0 && w->condition >= DYNAMO_IF_VALUE)
         w->condition = DYNAMO_IF_ABSENT;
@@ -278,10 +278,10 @@ static void write_key(struct sim_client *c, uint32_t key, bool deletes, bool wan
     struct dynamo_write *w = &c->write;
     c->writes = true;
     *w = (struct dynamo_write){.key = key, .pad = some_pad(c), .wants_old = wants_old};
-    if (c->plan == CLIENT_LOAD && chance(c, workload->condition_percent))
+    if (c->plan == CLIENT_LOAD && client_chance(c, workload->condition_percent))
         choose_condition(c, w);
-    w->updates = !deletes && chance(c, workload->update_percent);
-    w->misfit = w->updates && c->plan == CLIENT_LOAD && chance(c, 5);
+    w->updates = !deletes && client_chance(c, workload->update_percent);
+    w->misfit = w->updates && c->plan == CLIENT_LOAD && client_chance(c, 5);
     w->value = sim_client_ask(c, key, HISTORY_WRITE, true, deletes);
     if (w->condition == DYNAMO_IF_ABSENT || w->condition == DYNAMO_IF_VALUE)
         recording_replaced(c->options.history, &c->asked[0].ticket,
@@ -335,8 +335,8 @@ static const char *fault_of(const struct sim_client *c, const struct dynamo_foun
                             const struct dynamo_found *last)
 {
     const struct dynamo_query *q = &c->query;
-    if (!is_counter(c, found->key) && !dynamo_is_whole(&c->target, found->item, found->value))
-        return not_whole;
+    if (!is_counter(c, found->key) && !dynamo_is_complete(&c->target, found->item, found->value))
+        return report_incomplete;
     if (c->querying && found->value < q->filter)
         return "has an item that the filter hides";
     if (!c->querying || last == NULL)
@@ -351,7 +351,7 @@ static const char *fault_of(const struct sim_client *c, const struct dynamo_foun
     return (q->backward ? order >= 0 : order <= 0) ? NULL : "does not keep the order";
 }
 
-static void blame(struct sim_client *c, const char *what)
+static void client_violate(struct sim_client *c, const char *what)
 {
     recording_wrong(c->options.history, &c->asked[0].ticket, what);
 }
@@ -363,7 +363,7 @@ static void many_read(struct sim_client *c, struct slice items)
     while (dynamo_next(&c->target, &items, &found)) {
         struct asked *a = asked_of(c, found.key);
         if (a == NULL) {
-            blame(c, "names another key, which was not asked for");
+            client_violate(c, "names another key, which was not asked for");
             continue;
         }
         const char *what = fault_of(c, &found, count > 0 ? &last : NULL);
@@ -374,7 +374,7 @@ static void many_read(struct sim_client *c, struct slice items)
         count++;
     }
     if (c->querying && c->query.limit > 0 && count > c->query.limit)
-        blame(c, "has more items than the limit");
+        client_violate(c, "has more items than the limit");
 }
 
 /* The answer does not name the key. If the answer reached the key, the key does not exist, or the
@@ -391,12 +391,12 @@ static void page_ended(struct sim_client *c, struct slice key)
     struct dynamo_found last;
     struct dynamo_query *q = &c->query;
     if (!dynamo_next(&c->target, &key, &last) || asked_of(c, last.key) == NULL) {
-        blame(c, "ends in a key that was not asked for");
+        client_violate(c, "ends in a key that was not asked for");
         return;
     }
     q->goes_on = true;
     q->after = last.key;
-    c->query_goes_on = chance(c, c->options.workload->range_percent);
+    c->query_goes_on = client_chance(c, c->options.workload->range_percent);
     for (uint32_t i = 0; i < c->asked_count; i++) {
         struct asked *a = &c->asked[i];
         const uint32_t number = a->ticket.key - c->table * c->options.workload->keys;
@@ -453,7 +453,7 @@ static uint32_t some_keys(struct sim_client *c, uint32_t *out)
     uint32_t count = 0, keys = c->options.workload->keys;
     uint32_t percent = (uint32_t)prng_between(&c->prng, 1, 100);
     for (uint32_t key = 0; key < keys && count < MANY_MAX; key++) {
-        if (chance(c, percent))
+        if (client_chance(c, percent))
             out[count++] = key;
     }
     if (count == 0)
@@ -492,13 +492,13 @@ static void choose_range(struct sim_client *c, uint32_t key)
     q->low = ascending ? key : other;
     q->high = ascending ? other : key;
     if (q->range == DYNAMO_BELOW && q->low == q->high)
-        q->range = DYNAMO_AT_LEAST;
+        q->range = DYNAMO_AT_MIN;
 }
 
 /* Reads the whole collection by an index. */
 static void choose_index(struct sim_client *c)
 {
-    c->query.index = chance(c, 50) ? DYNAMO_BY_VALUE : DYNAMO_BY_VALUE_FETCHED;
+    c->query.index = client_chance(c, 50) ? DYNAMO_BY_VALUE : DYNAMO_BY_VALUE_FETCHED;
     c->query.limit = 0;
     c->query.filter = 0;
 }
@@ -508,15 +508,15 @@ static void sim_client_query(struct sim_client *c, uint32_t key, bool consistent
 {
     const struct workload *w = c->options.workload;
     const struct dynamo_keys *k = c->target.keys;
-    c->query =
-        (struct dynamo_query){.collection = dynamo_collection(k, key),
-                              .limit = chance(c, 20) ? (uint32_t)prng_between(&c->prng, 1, 4) : 0,
-                              .filter = chance(c, 20) ? *seen_of(c, key) : 0,
-                              .consistent = consistent,
-                              .backward = chance(c, 50)};
-    if (c->table == 0 && w->indexed && k->sort != 0 && chance(c, 50))
+    c->query = (struct dynamo_query){
+        .collection = dynamo_collection(k, key),
+        .limit = client_chance(c, 20) ? (uint32_t)prng_between(&c->prng, 1, 4) : 0,
+        .filter = client_chance(c, 20) ? *seen_of(c, key) : 0,
+        .consistent = consistent,
+        .backward = client_chance(c, 50)};
+    if (c->table == 0 && w->indexed && k->sort != 0 && client_chance(c, 50))
         choose_index(c);
-    else if (k->sort != 0 && chance(c, w->range_percent))
+    else if (k->sort != 0 && client_chance(c, w->range_percent))
         choose_range(c, key);
     if (!query_page(c)) {
         c->query.range = DYNAMO_ALL;
@@ -534,7 +534,7 @@ static void index_done(void *context, int status, struct slice body)
 /* Reads a global index of the first table; the first index may come and go. */
 static void read_index(struct sim_client *c)
 {
-    const bool first = !c->options.workload->index_churn && chance(c, 50);
+    const bool first = !c->options.workload->index_churn && client_chance(c, 50);
     c->writes = false;
     dynamo_scan_index(&c->body, &c->target, first ? 0 : 1);
     sim_client_call(c, "Scan", index_done);
@@ -543,9 +543,9 @@ static void read_index(struct sim_client *c)
 static void read_many(struct sim_client *c, bool consistent)
 {
     uint32_t keys[MANY_MAX], count = some_keys(c, keys);
-    bool scan = chance(c, 40) && c->options.workload->keys <= MANY_MAX;
+    bool scan = client_chance(c, 40) && c->options.workload->keys <= MANY_MAX;
     c->writes = false;
-    if (chance(c, c->options.workload->query_percent)) {
+    if (client_chance(c, c->options.workload->query_percent)) {
         sim_client_query(c, keys[0], consistent);
         return;
     }
@@ -572,7 +572,7 @@ static void write_many(struct sim_client *c)
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
-        bool deletes = chance(c, c->options.workload->delete_percent);
+        bool deletes = client_chance(c, c->options.workload->delete_percent);
         all[i] = (struct dynamo_write){.key = keys[i], .pad = some_pad(c)};
         all[i].value = sim_client_ask(c, keys[i], HISTORY_WRITE, true, deletes);
     }
@@ -585,12 +585,13 @@ static void write_many(struct sim_client *c)
 static void sim_client_load(struct sim_client *c)
 {
     const struct workload *w = c->options.workload;
-    bool many = chance(c, w->many_percent), reads = chance(c, w->read_percent);
-    bool consistent = reads && !chance(c, w->eventual_percent);
-    bool other = w->tables > 1 && !chance(c, FIRST_TABLE_PERCENT);
-    aim(c, other ? 1 + (uint32_t)prng_below(&c->prng, w->tables - 1) : 0, reads && !consistent);
+    bool many = client_chance(c, w->many_percent), reads = client_chance(c, w->read_percent);
+    bool consistent = reads && !client_chance(c, w->eventual_percent);
+    bool other = w->tables > 1 && !client_chance(c, FIRST_TABLE_PERCENT);
+    client_aim(c, other ? 1 + (uint32_t)prng_below(&c->prng, w->tables - 1) : 0,
+               reads && !consistent);
     if (many && reads) {
-        if (c->table == 0 && w->global_indexes && chance(c, INDEX_PERCENT))
+        if (c->table == 0 && w->global_indexes && client_chance(c, INDEX_PERCENT))
             read_index(c);
         else
             read_many(c, consistent);
@@ -604,19 +605,19 @@ static void sim_client_load(struct sim_client *c)
     if (reads)
         read_key(c, key, consistent);
     else
-        change_key(c, key, chance(c, w->delete_percent), chance(c, w->old_percent));
+        change_key(c, key, client_chance(c, w->delete_percent), client_chance(c, w->old_percent));
 }
 
 static bool next_page(struct sim_client *c)
 {
-    aim(c, c->table, !c->query.consistent);
+    client_aim(c, c->table, !c->query.consistent);
     return query_page(c);
 }
 
-static void probe(struct sim_client *c)
+static void client_probe(struct sim_client *c)
 {
     uint32_t keys = c->options.workload->keys;
-    aim(c, c->probe_key / keys, c->step == STEP_READ_EVENTUAL);
+    client_aim(c, c->probe_key / keys, c->step == STEP_READ_EVENTUAL);
     if (c->step == STEP_WRITE)
         change_key(c, c->probe_key % keys, false, true);
     else
@@ -635,7 +636,7 @@ static void setup_done(void *context, int status, struct slice body)
         c->step = STEP_DESCRIBE;
     else if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\""))
         c->step = STEP_DONE;
-    next(c, duration_ms(prng_between(&c->prng, 1, RETRY_MS)));
+    client_next(c, duration_ms(prng_between(&c->prng, 1, RETRY_MS)));
 }
 
 static void sim_client_setup(struct sim_client *c)
@@ -673,12 +674,12 @@ static void sim_client_run(void *context, uint64_t argument)
     if (c->plan == CLIENT_LOAD)
         sim_client_load(c);
     else if (c->plan == CLIENT_PROBE && c->step != STEP_DONE)
-        probe(c);
+        client_probe(c);
     else if (c->plan == CLIENT_SETUP && c->step != STEP_DONE)
         sim_client_setup(c);
 }
 
-static void next(struct sim_client *c, struct duration pause)
+static void client_next(struct sim_client *c, struct duration pause)
 {
     if (c->scheduled || c->calling)
         return;
@@ -693,7 +694,7 @@ void sim_client_set_plan(struct sim_client *c, enum client_plan plan)
     c->probe_key = c->options.number;
     if (plan == CLIENT_PROBE && c->probe_key >= all_keys(c))
         c->step = STEP_DONE;
-    next(c, (struct duration){0});
+    client_next(c, (struct duration){0});
 }
 
 bool sim_client_is_done(const struct sim_client *c)

@@ -6,7 +6,7 @@
 #include "sim/http_client.h"
 #include "sim/recording.h"
 
-struct tables;
+struct work_tables;
 
 enum {
     TABLES_MAX = 4
@@ -54,7 +54,7 @@ struct sim_client_options {
     struct http_client_options http;
     struct recording *history;       /* borrows */
     const struct workload *workload; /* borrows */
-    struct tables *tables;           /* borrows */
+    struct work_tables *work_tables; /* borrows */
     uint32_t number;                 /* 0 .. clients - 1 */
     uint32_t clients;
     uint64_t seed;

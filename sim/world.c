@@ -193,16 +193,16 @@ int64_t world_wall_spread_ms(const struct world *w, bool routers)
     enum {
         DRIFT_MS = 100 /* between two readings of a wall clock */
     };
-    int64_t least = INT64_MAX, most = INT64_MIN;
+    int64_t min = INT64_MAX, max = INT64_MIN;
     for (uint32_t i = 0; i < w->plan.nodes + (routers ? w->plan.routers : 0); i++) {
         const int64_t skew_ms = *world_wall_skew_ms(w, i);
-        least = skew_ms < least ? skew_ms : least;
-        most = skew_ms > most ? skew_ms : most;
+        min = skew_ms < min ? skew_ms : min;
+        max = skew_ms > max ? skew_ms : max;
     }
-    return most - least + DRIFT_MS;
+    return max - min + DRIFT_MS;
 }
 
-int64_t world_most_ahead_ms(const struct world *w)
+int64_t world_max_ahead_ms(const struct world *w)
 {
     int64_t all[WORLD_NODES_MAX];
     for (uint32_t i = 0; i < w->plan.nodes; i++) {

@@ -26,20 +26,20 @@ enum world_stream {
     WORLD_ROUTERS,
     WORLD_CLIENTS,
     WORLD_FAULTS,
-    WORLD_SPLITS,
+    WORLD_WORK_SPLITS,
     WORLD_LEADER_KILL,
     WORLD_GAC,
     WORLD_TABLES,
-    WORLD_DRAINS,
-    WORLD_TRANSACTS,
-    WORLD_EXPIRIES,
-    WORLD_FOLLOWS,
-    WORLD_SALTINGS,
-    WORLD_TALLIES,
-    WORLD_LIMITS,
-    WORLD_SWITCHES,
+    WORLD_FAULT_DRAINS,
+    WORLD_WORK_TRANSACTIONS,
+    WORLD_WORK_TTL,
+    WORLD_WORK_STREAMS,
+    WORLD_WORK_KEY_SHARDING,
+    WORLD_WORK_COUNTERS,
+    WORLD_WORK_RATE_LIMITER,
+    WORLD_WORK_SWITCHES,
     WORLD_LISTS,
-    WORLD_FILLS,
+    WORLD_WORK_FILL,
 };
 
 struct world_plan {
@@ -107,7 +107,7 @@ int64_t *world_wall_skew_ms(const struct world *w, uint32_t i);
 int64_t world_wall_spread_ms(const struct world *w, bool routers);
 /* How far the wall clocks of more than half of the nodes are ahead, each when it was ahead most;
  * below zero: behind. */
-int64_t world_most_ahead_ms(const struct world *w);
+int64_t world_max_ahead_ms(const struct world *w);
 struct sim_clock *world_clock(struct world *w, uint32_t process);
 
 /* Cuts all ways between this node and the other nodes, in both directions. */

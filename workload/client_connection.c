@@ -44,7 +44,7 @@ static void client_closed(void *context, struct connection *connection, int erro
 {
     (void)context;
     struct client_connection *c = connection_user(connection);
-    bool told = c->closing;
+    bool was_closing = c->closing;
     c->up = c->closing = false;
     c->connection = NULL;
     try_next_url(c);
@@ -52,7 +52,7 @@ static void client_closed(void *context, struct connection *connection, int erro
     c->pause_ns = c->pause_ns ? c->pause_ns * 2 : PAUSE_NS_MIN;
     if (c->pause_ns > PAUSE_NS_MAX)
         c->pause_ns = PAUSE_NS_MAX;
-    if (!told)
+    if (!was_closing)
         c->events->lost(c->context, "connection-lost", error);
 }
 

@@ -1,7 +1,7 @@
 /* client_exchange.c - connects, sends, and reads until the answer is whole.
  *
- * An io_uring that was closed before may interrupt each of the calls. An interrupted connect goes on:
- * on Linux the next call of it waits for its end. */
+ * An io_uring that was closed before may interrupt each of the calls. An interrupted connect goes
+ * on: on Linux the next call of it waits for its end. */
 #include "workload/client_exchange.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@ enum {
     PPM = 1000000,
     BUDGET_REQUESTS = 100, /* a client saves up the budget of so many requests, and one hedge */
     KNOWN_MAX = 2000,      /* then the older latencies count half */
-    LEAST_BITS = 10        /* of the first bucket */
+    MIN_BITS = 10          /* of the first bucket */
 };
 
 static const char hedge_expected[] =
@@ -73,11 +73,11 @@ const char *hedge_parse(struct hedge_options *o, const char *text)
 
 static uint32_t bucket_of(int64_t latency_ns)
 {
-    if (latency_ns < 1 << LEAST_BITS)
+    if (latency_ns < 1 << MIN_BITS)
         return 0;
     uint32_t bits = 63 - (uint32_t)__builtin_clzll((uint64_t)latency_ns);
     uint32_t step = (uint32_t)(latency_ns >> (bits - 3)) & (HEDGE_STEPS - 1);
-    uint32_t bucket = (bits - LEAST_BITS) * HEDGE_STEPS + step;
+    uint32_t bucket = (bits - MIN_BITS) * HEDGE_STEPS + step;
     return bucket < HEDGE_BUCKETS ? bucket : HEDGE_BUCKETS - 1;
 }
 
@@ -85,7 +85,7 @@ static uint32_t bucket_of(int64_t latency_ns)
 static int64_t bucket_end_ns(uint32_t bucket)
 {
     uint32_t next = bucket + 1;
-    int64_t octave = INT64_C(1) << (LEAST_BITS + next / HEDGE_STEPS);
+    int64_t octave = INT64_C(1) << (MIN_BITS + next / HEDGE_STEPS);
     return octave + octave / HEDGE_STEPS * (int64_t)(next % HEDGE_STEPS);
 }
 
@@ -124,13 +124,13 @@ void hedge_learn(struct hedge *h, int64_t latency_ns)
 
 int64_t hedge_begin(struct hedge *h, const struct hedge_options *o)
 {
-    const int64_t most = PPM + BUDGET_REQUESTS * o->budget_ppm;
+    const int64_t max = PPM + BUDGET_REQUESTS * o->budget_ppm;
     h->budget_ppm += o->budget_ppm;
-    if (h->budget_ppm > most)
-        h->budget_ppm = most;
+    if (h->budget_ppm > max)
+        h->budget_ppm = max;
     if (o->percent == 0)
         return o->after_ns;
-    return h->known < HEDGE_LEAST_KNOWN ? -1 : percentile_ns(h, o->percent);
+    return h->known < HEDGE_MIN_KNOWN ? -1 : percentile_ns(h, o->percent);
 }
 
 bool hedge_take(struct hedge *h)

@@ -11,9 +11,10 @@
  * Invariants
  *   HEDGE-1  A client sends at most FRACTION hedges for each of its first attempts.
  *
- * Source: Dean and Barroso, The Tail at Scale, Communications of the ACM 56(2), 2013: a client sends
- * the second request when the first one has been out for longer than the 95th percentile of the
- * expected latency. This adds about 5 % of load. The budget keeps that bound when latencies rise.
+ * Source: Dean and Barroso, The Tail at Scale, Communications of the ACM 56(2), 2013: a client
+ * sends the second request when the first one has been out for longer than the 95th percentile of
+ * the expected latency. This adds about 5 % of load. The budget keeps that bound when latencies
+ * rise.
  *
  * Not here: sending, and the choice of the router. */
 #pragma once
@@ -25,7 +26,7 @@ enum {
     HEDGE_OCTAVES = 25, /* 2^10 ns (1 us) to 2^35 ns (34 s) */
     HEDGE_STEPS = 8,    /* of an octave */
     HEDGE_BUCKETS = HEDGE_OCTAVES * HEDGE_STEPS,
-    HEDGE_LEAST_KNOWN = 100, /* latencies, before a percentile of them counts */
+    HEDGE_MIN_KNOWN = 100, /* latencies, before a percentile of them counts */
 };
 
 struct hedge_options {

@@ -109,11 +109,11 @@ static void check_key(struct history_check *c, uint32_t key, struct history_op *
 
 void history_check_judge(struct history_check *c, history_check_progress *progress, void *context)
 {
-    size_t most = 0;
+    size_t max = 0;
     count_outcomes(c);
     for (uint32_t key = 0; key < c->history.key_count; key++)
-        most = c->history.keys[key].count > most ? c->history.keys[key].count : most;
-    struct history_op *ops = must_calloc(most + 1, sizeof *ops);
+        max = c->history.keys[key].count > max ? c->history.keys[key].count : max;
+    struct history_op *ops = must_calloc(max + 1, sizeof *ops);
     for (uint32_t key = 0; key < c->history.key_count; key++) {
         if (progress != NULL)
             progress(context, key);

@@ -25,13 +25,14 @@
  *   LINEAR-8  A chain that begins with a write to an absent register needs a moment of absence. It
  *             has it for itself. Of the chains that could be blips there, the one that must return
  *             first comes first. That is never worse than to wait.
- * A delete that knows what it replaced is taken for a read of that value and a delete: this may miss
- * an error, but never finds a false one.
+ * A delete that knows what it replaced is taken for a read of that value and a delete: this may
+ * miss an error, but never finds a false one.
  *
  * Invariants:
  *   LINEAR-5  of configurations with the same value and bits, none is at least as good as another
  *             in the rest.
- *   LINEAR-6  a slot belongs to an invoked write that may not be in effect in every configuration. */
+ *   LINEAR-6  a slot belongs to an invoked write that may not be in effect in every configuration.
+ *             */
 #include "workload/linearizability.h"
 
 #include <stdlib.h>
@@ -341,10 +342,10 @@ static void chain_set(const struct check *c, struct config *k, uint32_t at, uint
 
 static int64_t chain_deadline(const struct check *c, uint32_t at)
 {
-    int64_t least = INT64_MAX;
+    int64_t min = INT64_MAX;
     for (; at != NONE; at = c->clusters[at].next)
-        least = c->clusters[at].deadline_ns < least ? c->clusters[at].deadline_ns : least;
-    return least;
+        min = c->clusters[at].deadline_ns < min ? c->clusters[at].deadline_ns : min;
+    return min;
 }
 
 static void chains_add(struct check *c, uint32_t root)

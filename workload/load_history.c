@@ -53,9 +53,9 @@ void load_history_invoke(struct load_history *h, const struct load_workload_opti
     end_line(h);
 }
 
-/* The value of the load's own attribute in {"Item":{..,"v":{"S":"..."}}}, as hexadecimal digits; of a
- * counter it is {"N":"..."}. What no load has written gets digits that no load writes: a checker
- * shall see it, and is told so. Empty: there is none. */
+/* The value of the load's own attribute in {"Item":{..,"v":{"S":"..."}}}, as hexadecimal digits;
+ * of a counter it is {"N":"..."}. What no load has written gets digits that no load writes: a
+ * checker shall see it, and is told so. Empty: there is none. */
 static struct slice load_history_value_of(const struct json_value *answer, bool is_read,
                                           char room[LOAD_NUMBER_DIGITS + 1])
 {

@@ -135,7 +135,8 @@ void load_keys_start(struct load_keys *k)
         zipf_init(&k->zipf, k->theta, k->count);
     for (k->bits = 1; (UINT64_C(1) << k->bits) < k->count;)
         k->bits++;
-    /* About the golden section of the ranges: each shift goes far, and every range gets its turn. */
+    /* About the golden section of the ranges: each shift goes far, and every range gets its
+     * turn. */
     k->stride = k->shift_ranges * 618 / 1000 + 1;
     while (k->shift_ranges > 1 && common_divisor(k->stride, k->shift_ranges) != 1)
         k->stride++;
@@ -172,9 +173,9 @@ static uint64_t next_shifting(const struct load_keys *k, struct prng *random, in
     return first + prng_below(random, end - first);
 }
 
-/* A permutation of the numbers below 2^bits, repeated until the number is a key: a permutation of the
- * keys. Each step (times an odd number, xor with a shift to the right) can be undone. */
-static uint64_t scramble(const struct load_keys *k, uint64_t rank)
+/* A permutation of the numbers below 2^bits, repeated until the number is a key: a permutation of
+ * the keys. Each step (times an odd number, xor with a shift to the right) can be undone. */
+static uint64_t rank_scramble(const struct load_keys *k, uint64_t rank)
 {
     uint64_t mask = (UINT64_C(1) << k->bits) - 1;
     int shift = (k->bits + 1) / 2;
@@ -196,7 +197,7 @@ uint64_t load_keys_next(struct load_keys *k, struct prng *random, int64_t now_ns
     case LOAD_KEYS_ZIPF:
         return zipf_next(&k->zipf, random);
     case LOAD_KEYS_SCRAMBLED_ZIPF:
-        return scramble(k, zipf_next(&k->zipf, random));
+        return rank_scramble(k, zipf_next(&k->zipf, random));
     case LOAD_KEYS_LATEST:
         return k->count + k->inserted - 1 - zipf_next(&k->zipf, random);
     case LOAD_KEYS_HOTSPOT:

@@ -3,10 +3,10 @@
  * Keys are numbered from 0. What a number means in a table is the caller's: load_keys_text makes a
  * text of it; a simulator may take number / count as the place in a table's range.
  * Not here: a clock. Time is an argument, counted from the beginning of the workload.
- * Sources: YCSB (Cooper et al., SoCC 2010) for latest and scrambled-zipf. Simplified: latest ranks the
- * last `count` keys, older ones get none; scrambled-zipf permutes the ranks instead of hashing them, so
- * that no two ranks share a key; all but latest choose among the first `count` keys, also after
- * inserts. */
+ * Sources: YCSB (Cooper et al., SoCC 2010) for latest and scrambled-zipf. Simplified: latest ranks
+ * the last `count` keys, older ones get none; scrambled-zipf permutes the ranks instead of hashing
+ * them, so that no two ranks share a key; all but latest choose among the first `count` keys, also
+ * after inserts. */
 #pragma once
 
 #include "base/prng.h"
@@ -23,7 +23,7 @@ enum load_keys_kind {
     LOAD_KEYS_SCRAMBLED_ZIPF, /* the same frequencies, scattered over all keys */
     LOAD_KEYS_LATEST,         /* the newest key is the most popular one, by Zipf */
     LOAD_KEYS_HOTSPOT,        /* a fraction of the requests is spread evenly over the first keys */
-    LOAD_KEYS_SHIFTING, /* a fraction goes to one range of keys, which moves; the rest to all keys */
+    LOAD_KEYS_SHIFTING,   /* a fraction goes to one range of keys, which moves; the rest to all */
     LOAD_KEYS_SEQUENTIAL, /* 0, 1, 2 and so on, then again from 0 */
     LOAD_KEYS_SINGLE,
     LOAD_KEYS_COLLECTION, /* spread evenly over the sort keys of one partition key */
@@ -61,8 +61,8 @@ static inline bool load_keys_share_one(const struct load_keys *k)
 /* Call once kind and count are final. Returns NULL, or the fault as a static text. */
 const char *load_keys_check(const struct load_keys *k);
 
-/* Makes the tables; load_keys_check has found no fault. Until then a load_keys is a plain value that
- * may be copied. load_keys_stop frees the tables; it may be called without a start. */
+/* Makes the tables; load_keys_check has found no fault. Until then a load_keys is a plain value
+ * that may be copied. load_keys_stop frees the tables; it may be called without a start. */
 void load_keys_start(struct load_keys *k);
 void load_keys_stop(struct load_keys *k);
 

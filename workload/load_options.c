@@ -105,7 +105,7 @@ static const char *take_filter(void *target, const char *value, struct buffer *e
 #define MEMBER(member) OPTION_MEMBER(struct load_workload_options, member)
 
 static const struct option workload_options[] = {
-    {"table", "T", OPTION_NAME, MEMBER(table), .least = TABLE_NAME_SIZE_MIN,
+    {"table", "T", OPTION_NAME, MEMBER(table), .min = TABLE_NAME_SIZE_MIN,
      .help = "The table to use."},
     {"rate", "R", OPTION_CUSTOM, .take = take_rate, .initial = "100",
      .help = "Requests that are due per second: a number, or a curve over time: "
@@ -116,19 +116,19 @@ static const struct option workload_options[] = {
              "before the next request."},
     {"arrival", "KIND", OPTION_CHOICE, MEMBER(traffic.arrivals), .choices = arrival_names,
      .help = "How requests are spread over time: poisson or constant."},
-    {"concurrency", "N", OPTION_INTEGER, MEMBER(concurrency), .least = 1, .most = 1000000,
+    {"concurrency", "N", OPTION_INTEGER, MEMBER(concurrency), .min = 1, .max = 1000000,
      .initial = "connections times pipeline",
      .help = "Requests on their way at any time, with --rate max."},
-    {"connections", "N", OPTION_INTEGER, MEMBER(connections), .least = 1, .most = 10000,
+    {"connections", "N", OPTION_INTEGER, MEMBER(connections), .min = 1, .max = 10000,
      .help = "Connections of each workload."},
-    {"pipeline", "N", OPTION_INTEGER, MEMBER(pipeline), .least = 1, .most = 64,
+    {"pipeline", "N", OPTION_INTEGER, MEMBER(pipeline), .min = 1, .max = 64,
      .help = "Requests on their way on one connection."},
-    {"outstanding", "N", OPTION_INTEGER, MEMBER(outstanding_max), .least = 1, .most = 10000000,
+    {"outstanding", "N", OPTION_INTEGER, MEMBER(outstanding_max), .min = 1, .max = 10000000,
      .help = "The most requests that are begun and unanswered. A request above it is not sent and "
              "counts as client_overrun."},
     {"start", "TIME", OPTION_SPAN, MEMBER(traffic.start_ns),
      .help = "The workload begins that long after the run."},
-    {"duration", "TIME", OPTION_SPAN, MEMBER(duration_ns), .least = 1,
+    {"duration", "TIME", OPTION_SPAN, MEMBER(duration_ns), .min = 1,
      .initial = "10s; with --replay the whole trace", .help = "How long requests are due."},
     {"ycsb", "LETTER", OPTION_CUSTOM, .take = take_ycsb, .early = true, .initial = "",
      .help = "The mix, distribution and item size of a YCSB core workload, A to F. In a workload "
@@ -137,8 +137,8 @@ static const struct option workload_options[] = {
      .help = "Fractions of kinds of requests that add up to 1, such as "
              "read:0.7:update:0.1:insert:0.1:scan:0.1, also read-modify-write and delete, then "
              "eventual:FRACTION (of reads, default 0) and scan-length:MOST (default 100)."},
-    {"keys", "N", OPTION_INTEGER, MEMBER(traffic.keys.count), .least = 1,
-     .most = INT64_C(10000000000), .help = "How many keys there are."},
+    {"keys", "N", OPTION_INTEGER, MEMBER(traffic.keys.count), .min = 1, .max = INT64_C(10000000000),
+     .help = "How many keys there are."},
     {"distribution", "D", OPTION_CUSTOM, .take = take_distribution, .initial = "uniform",
      .help = "Which key a request is for: uniform, zipf:THETA, scrambled-zipf:THETA (the same, "
              "scattered "
@@ -150,9 +150,9 @@ static const struct option workload_options[] = {
      .help =
          "The size of an item in bytes, names and values together: a number, uniform:MIN:MAX, or "
          "twitter[:MEDIAN] (a heavy tail, median 230)."},
-    {"read-ratio", "R", OPTION_REAL, MEMBER(read_ratio), .least = 0, .most = 1,
+    {"read-ratio", "R", OPTION_REAL, MEMBER(read_ratio), .min = 0, .max = 1,
      .help = "The part of the requests that read."},
-    {"delete-ratio", "R", OPTION_REAL, MEMBER(delete_ratio), .least = 0, .most = 1,
+    {"delete-ratio", "R", OPTION_REAL, MEMBER(delete_ratio), .min = 0, .max = 1,
      .help = "The part of the writes that delete."},
     {"increments", NULL, OPTION_FLAG, MEMBER(increments),
      .help = "Writes are UpdateItems that add 1 to a counter in the item. item-bytes has no "
@@ -162,17 +162,17 @@ static const struct option workload_options[] = {
          "What clients do with a throttled or failed request: none, legacy, standard or adaptive "
          "(AWS SDKs before November 2026), standard-2026 or adaptive-2026 (after it), all with "
          ":ATTEMPTS, or sre-throttle[:K]. A workload is one client, with one retry quota."},
-    {"replay", "FILE", OPTION_NAME, MEMBER(replay), .least = 1, .initial = "none",
+    {"replay", "FILE", OPTION_NAME, MEMBER(replay), .min = 1, .initial = "none",
      .help =
          "The requests of a trace, at its times: a recording of --record (of the same table) or a "
          "Twitter cache trace. It takes the place of rate, mix, distribution and item-bytes."},
-    {"replay-speed", "F", OPTION_REAL, MEMBER(replay_speed), .least = 0, .most = 1000000,
+    {"replay-speed", "F", OPTION_REAL, MEMBER(replay_speed), .min = 0, .max = 1000000,
      .help = "How much faster than recorded a trace is replayed."},
     {"condition", "EXPRESSION", OPTION_CUSTOM, .take = take_condition, .initial = "none",
      .help =
          "The ConditionExpression of every write, such as attribute_not_exists(pk). Writes whose "
          "condition is false count as failed, and are named by that type."},
-    {"transact", "N", OPTION_INTEGER, MEMBER(transact), .least = 1, .most = 100, .initial = "none",
+    {"transact", "N", OPTION_INTEGER, MEMBER(transact), .min = 1, .max = 100, .initial = "none",
      .help = "Writes are TransactWriteItems of N puts: of the chosen key and of others."},
     {"consistent", NULL, OPTION_FLAG, MEMBER(consistent), .help = "Reads are strongly consistent."},
     {"queries", NULL, OPTION_FLAG, MEMBER(queries),
@@ -183,9 +183,9 @@ static const struct option workload_options[] = {
      .help = "The attribute of the partition key."},
     {"sort-key", "NAME", OPTION_NAME, MEMBER(sort_name), .initial = "none",
      .help = "The attribute of the sort key."},
-    {"wcu", "N", OPTION_INTEGER, MEMBER(wcu), .least = 1, .most = 1000000,
+    {"wcu", "N", OPTION_INTEGER, MEMBER(wcu), .min = 1, .max = 1000000,
      .help = "Write capacity units per second of a table that --create-table creates."},
-    {"rcu", "N", OPTION_INTEGER, MEMBER(rcu), .least = 1, .most = 1000000,
+    {"rcu", "N", OPTION_INTEGER, MEMBER(rcu), .min = 1, .max = 1000000,
      .help = "Read capacity units per second of a table that --create-table creates."},
     {"on-demand", NULL, OPTION_FLAG, MEMBER(on_demand),
      .help = "--create-table creates a table on demand, without wcu and rcu."},
@@ -233,9 +233,9 @@ static const struct option run_options[] = {
      .help = "Create the tables that are missing, and wait until they are active."},
     {"preload", NULL, OPTION_FLAG, MEMBER(preload),
      .help = "Write every key once before the run. Refused writes are tried again."},
-    {"timeout", "TIME", OPTION_SPAN, MEMBER(timeout_ns), .least = 1,
+    {"timeout", "TIME", OPTION_SPAN, MEMBER(timeout_ns), .min = 1,
      .help = "A request without an answer fails after that time."},
-    {"seed", "N", OPTION_INTEGER, MEMBER(seed), .least = 0, .most = INT64_C(1) << 53,
+    {"seed", "N", OPTION_INTEGER, MEMBER(seed), .min = 0, .max = INT64_C(1) << 53,
      .help = "The seed of keys, sizes and arrivals."},
     {"history", "FILE", OPTION_TEXT, MEMBER(history_path),
      .help = "Write every request and its outcome to FILE, as JSON lines."},
@@ -374,14 +374,14 @@ static enum status check_workload(struct load_workload_options *w, struct buffer
         return buffer_explain(error, STATUS_MALFORMED, "workload %s: %s", w->name, wrong);
     set_mix(w);
     set_clients(w);
-    int64_t least = load_item_bytes_min(w);
+    int64_t min = load_item_bytes_min(w);
     if (w->path[0] != 0 || w->replay[0] != 0 || t->sizes.kind == ITEM_SIZES_TWITTER ||
-        t->sizes.least >= least)
+        t->sizes.min >= min)
         return STATUS_OK;
     return buffer_explain(
         error, STATUS_MALFORMED,
         "workload %s: item-bytes=%lld: an item with this key has at least %lld bytes", w->name,
-        (long long)t->sizes.least, (long long)least);
+        (long long)t->sizes.min, (long long)min);
 }
 
 /* Workload groups come last: options on the command line itself hold for all groups. */

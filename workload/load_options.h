@@ -21,9 +21,8 @@ struct load_workload_options {
     char sort_name[LOAD_KEY_SIZE_MAX]; /* name of the sort key attribute; empty: no sort key */
     /* Time counts from the beginning of the run. clients.count 0: an open loop. */
     struct traffic_options traffic;
-    bool
-        as_fast_as_possible; /* rate max: a closed loop of `concurrency` clients that do not think */
-    int64_t concurrency;     /* 0 = connections * pipeline */
+    bool as_fast_as_possible; /* rate max: a closed loop of `concurrency` clients, no think time */
+    int64_t concurrency;      /* 0 = connections * pipeline */
     int64_t connections;
     int64_t pipeline; /* requests in flight on one connection */
     int64_t outstanding_max;
@@ -71,8 +70,8 @@ struct load_options {
     uint64_t seed;
 };
 
-/* As command_line_read: `text` gets the help, or one line that tells the fault. `policies`: borrows;
- * may be NULL. */
+/* As command_line_read: `text` gets the help, or one line that tells the fault. `policies`:
+ * borrows; may be NULL. */
 enum command_line_result load_options_parse(struct load_options *o, int argc, char **argv,
                                             const struct load_policies *policies,
                                             struct buffer *text);

@@ -131,8 +131,8 @@ void load_template_init(struct load_template *t, const struct load_workload_opti
     load_template_init_writes(t, w);
     load_template_init_reads(t, w);
     struct prng random = prng_seeded(1);
-    int64_t most = w->replay[0] != 0 ? ITEM_SIZE_MAX : w->traffic.sizes.most;
-    for (int64_t i = 0; i < most; i++)
+    int64_t max = w->replay[0] != 0 ? ITEM_SIZE_MAX : w->traffic.sizes.max;
+    for (int64_t i = 0; i < max; i++)
         buffer_append_u8(&t->filling, (uint8_t)('a' + prng_below(&random, 26)));
 }
 
@@ -191,8 +191,8 @@ static void write_put_body(const struct load_template *t, const struct load_requ
  * sequential ones meet no others for long. */
 static uint64_t transact_step(const struct load_workload_options *w, const struct load_request *r)
 {
-    const uint64_t most = w->traffic.keys.count / (uint64_t)w->transact;
-    return w->traffic.keys.kind == LOAD_KEYS_SEQUENTIAL ? most : 1 + r->number % most;
+    const uint64_t max = w->traffic.keys.count / (uint64_t)w->transact;
+    return w->traffic.keys.kind == LOAD_KEYS_SEQUENTIAL ? max : 1 + r->number % max;
 }
 
 static void write_transact_body(const struct load_template *t, const struct load_request *r,

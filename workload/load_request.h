@@ -1,9 +1,10 @@
-/* load_request.h - the bytes of a request: DynamoDB PutItem, GetItem, DeleteItem, UpdateItem, Query or Scan,
- * TransactWriteItems of puts, or a plain GET.
+/* load_request.h - the bytes of a request: DynamoDB PutItem, GetItem, DeleteItem, UpdateItem,
+ * Query or Scan, TransactWriteItems of puts, or a plain GET.
  *
  * An item is {key, "v": the write's own number in 16 hexadecimal digits, further members, "data":
- * filling}, and its size counts names and values as DynamoDB does. A counter is {key, "v": a number}.
- * Everything except key, number, further members and filling is written once, at the start. */
+ * filling}, and its size counts names and values as DynamoDB does. A counter is {key, "v": a
+ * number}. Everything except key, number, further members and filling is written once, at the
+ * start. */
 #pragma once
 
 #include "workload/load_options.h"

@@ -1,8 +1,9 @@
 /* load_result.h - the results of a workload: counts, latencies, seconds, and the reports.
  *
  * Every request that was due counts once: offered = admitted + refused + failed + client_overrun +
- * client_rejected + unfinished, by the outcome of its last attempt. `sent` counts attempts, and both
- * requests of a read-modify-write. Latencies are nanoseconds from the moment a request was due to its answer. */
+ * client_rejected + unfinished, by the outcome of its last attempt. `sent` counts attempts, and
+ * both requests of a read-modify-write. Latencies are nanoseconds from the moment a request was
+ * due to its answer. */
 #pragma once
 
 #include "base/histogram.h"

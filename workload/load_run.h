@@ -38,8 +38,8 @@ struct load_run {
     bool stopped; /* by SIGINT or SIGTERM */
 };
 
-/* STATUS_IO: could not connect, or read a trace; STATUS_MALFORMED: a trace is wrong. `error` gets the
- * reason. */
+/* STATUS_IO: could not connect, or read a trace; STATUS_MALFORMED: a trace is wrong. `error` gets
+ * the reason. */
 enum status load_run(const struct load_run_options *options, struct load_run **out,
                      struct buffer *error);
 void load_run_destroy(struct load_run *run);

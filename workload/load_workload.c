@@ -1,4 +1,5 @@
-/* load_workload.c - arrivals become requests, requests wait for a connection, answers are counted. */
+/* load_workload.c - arrivals become requests, requests wait for a connection, answers are
+ * counted. */
 #include "workload/load_workload.h"
 
 #include <stdlib.h>

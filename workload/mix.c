@@ -1,11 +1,12 @@
 /* mix.c - see mix.h.
  *
  * Twitter-like sizes: log-normal, median 230 bytes, sigma 1.18, cut at 400 KB.
- * The figures come from a reader's notes (xuluna.github.io/2021/03/07/paper4) on Yang et al., "A large
- * scale analysis of hundreds of in-memory cache clusters at Twitter", OSDI 2020. They are not compared
- * with the paper. Notes: objects have a median of 230 bytes, and 24 % of the clusters have a mean below
- * 100 bytes. Guessed: that the median is the one of the clusters' means, that items of one table are
- * spread as those means are, and the log-normal form. Sigma follows from the two figures. */
+ * The figures come from a reader's notes (xuluna.github.io/2021/03/07/paper4) on Yang et al., "A
+ * large scale analysis of hundreds of in-memory cache clusters at Twitter", OSDI 2020. They are
+ * not compared with the paper. Notes: objects have a median of 230 bytes, and 24 % of the clusters
+ * have a mean below 100 bytes. Guessed: that the median is the one of the clusters' means, that
+ * items of one table are spread as those means are, and the log-normal form. Sigma follows from
+ * the two figures. */
 #include "workload/mix.h"
 
 #include <ctype.h>
@@ -52,7 +53,7 @@ bool ycsb_workload(char letter, struct traffic_mix *m, struct load_keys *k, stru
     memcpy(m->fraction, ycsb_letters[at].fraction, sizeof m->fraction);
     k->kind = ycsb_letters[at].keys;
     k->theta = 0.99;
-    *s = (struct item_sizes){.least = YCSB_ITEM_BYTES, .most = YCSB_ITEM_BYTES};
+    *s = (struct item_sizes){.min = YCSB_ITEM_BYTES, .max = YCSB_ITEM_BYTES};
     return true;
 }
 
@@ -125,10 +126,8 @@ const char *item_sizes_parse(struct item_sizes *s, const char *text)
     const char *rest;
     *s = (struct item_sizes){.kind = ITEM_SIZES_UNIFORM};
     if (text_begins(text, "twitter", &rest)) {
-        *s = (struct item_sizes){.kind = ITEM_SIZES_TWITTER,
-                                 .least = 1,
-                                 .most = ITEM_SIZE_MAX,
-                                 .median = TWITTER_MEDIAN};
+        *s = (struct item_sizes){
+            .kind = ITEM_SIZES_TWITTER, .min = 1, .max = ITEM_SIZE_MAX, .median = TWITTER_MEDIAN};
         if (rest != NULL && text_numbers(rest, &s->median, 1) != 1)
             return expected;
         return s->median >= 1 && s->median <= ITEM_SIZE_MAX ? NULL : expected;
@@ -144,8 +143,8 @@ const char *item_sizes_parse(struct item_sizes *s, const char *text)
     if (!(n[0] >= 1 && n[0] <= n[1] && n[1] <= ITEM_SIZE_MAX) || n[0] != floor(n[0]) ||
         n[1] != floor(n[1]))
         return expected;
-    s->least = (int64_t)n[0];
-    s->most = (int64_t)n[1];
+    s->min = (int64_t)n[0];
+    s->max = (int64_t)n[1];
     return NULL;
 }
 
@@ -162,9 +161,9 @@ static double next_normal(struct prng *random)
 int32_t item_sizes_next(const struct item_sizes *s, struct prng *random)
 {
     if (s->kind == ITEM_SIZES_UNIFORM)
-        return (int32_t)prng_between(random, s->least, s->most);
+        return (int32_t)prng_between(random, s->min, s->max);
     double size = s->median * exp(TWITTER_SIGMA * next_normal(random));
-    if (size >= (double)s->most)
-        return (int32_t)s->most;
-    return size > (double)s->least ? (int32_t)size : (int32_t)s->least;
+    if (size >= (double)s->max)
+        return (int32_t)s->max;
+    return size > (double)s->min ? (int32_t)size : (int32_t)s->min;
 }

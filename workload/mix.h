@@ -1,7 +1,7 @@
 /* mix.h - what the next request does, and how large its item is.
  *
- * Source of the letters: YCSB core workloads (Cooper et al., SoCC 2010, and its workloads/workload*).
- * Not here: keys (load_keys.h), times (rate_curve.h). */
+ * Source of the letters: YCSB core workloads (Cooper et al., SoCC 2010, and its
+ * workloads/workload*). Not here: keys (load_keys.h), times (rate_curve.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -34,11 +34,12 @@ struct traffic_mix {
 };
 
 /* "ycsb:LETTER" (A to F), or fractions of kinds that add up to 1, "read:0.95:update:0.05", with
- * ":eventual:FRACTION" (default 0) and ":scan-length:MOST" (default 100) behind them. Returns NULL, or
- * the fault as a static text. */
+ * ":eventual:FRACTION" (default 0) and ":scan-length:MOST" (default 100) behind them. Returns
+ * NULL, or the fault as a static text. */
 const char *traffic_mix_parse(struct traffic_mix *m, const char *text);
 
-/* Draws take the same count of random numbers for every mix, so that two mixes see the same stream. */
+/* Draws take the same count of random numbers for every mix, so that two mixes see the same
+ * stream. */
 enum traffic_kind traffic_mix_kind(const struct traffic_mix *m, struct prng *random);
 
 enum item_sizes_kind {
@@ -48,12 +49,12 @@ enum item_sizes_kind {
 
 struct item_sizes {
     enum item_sizes_kind kind;
-    int64_t least, most; /* bytes: names and values together, as DynamoDB counts */
-    double median;       /* TWITTER */
+    int64_t min, max; /* bytes: names and values together, as DynamoDB counts */
+    double median;    /* TWITTER */
 };
 
-/* "900", "uniform:MIN:MAX", "twitter[:MEDIAN]" (default 230). Returns NULL, or the fault as a static
- * text. */
+/* "900", "uniform:MIN:MAX", "twitter[:MEDIAN]" (default 230). Returns NULL, or the fault as a
+ * static text. */
 const char *item_sizes_parse(struct item_sizes *s, const char *text);
 int32_t item_sizes_next(const struct item_sizes *s, struct prng *random);
 

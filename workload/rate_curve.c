@@ -118,7 +118,7 @@ const char *rate_curve_parse(struct rate_curve *c, const char *text)
 
 /* ---- pieces ---- */
 
-static struct rate_piece level(int64_t from_ns, int64_t to_ns, double rate)
+static struct rate_piece piece_level(int64_t from_ns, int64_t to_ns, double rate)
 {
     return (struct rate_piece){from_ns, to_ns, rate, rate};
 }
@@ -130,7 +130,8 @@ static double knot_normal(uint64_t seed, int64_t knot)
     return radius * cos(2 * M_PI * prng_unit(&p));
 }
 
-/* A moving average of independent normal variates, of variance 1 again; its exponential has the mean 1. */
+/* A moving average of independent normal variates, of variance 1 again; its exponential has the
+ * mean 1. */
 static double knot_noise(const struct rate_curve *c, int64_t knot)
 {
     double sum = 0;
@@ -166,8 +167,8 @@ static struct rate_piece steps_piece(const struct rate_curve *c, int64_t t_ns)
 {
     int64_t step = t_ns / c->span_ns;
     if (step >= c->count - 1)
-        return level((c->count - 1) * c->span_ns, INT64_MAX, c->rates[c->count - 1]);
-    return level(step * c->span_ns, (step + 1) * c->span_ns, c->rates[step]);
+        return piece_level((c->count - 1) * c->span_ns, INT64_MAX, c->rates[c->count - 1]);
+    return piece_level(step * c->span_ns, (step + 1) * c->span_ns, c->rates[step]);
 }
 
 /* The piece that holds t_ns. */
@@ -179,25 +180,25 @@ static struct rate_piece piece_at(const struct rate_curve *c, int64_t t_ns)
         break;
     case RATE_RAMP:
         if (t_ns >= c->span_ns)
-            return level(c->span_ns, INT64_MAX, c->rates[1]);
+            return piece_level(c->span_ns, INT64_MAX, c->rates[1]);
         return (struct rate_piece){0, c->span_ns, c->rates[0], c->rates[1]};
     case RATE_STEPS:
         return steps_piece(c, t_ns);
     case RATE_SPIKE:
         end_ns = c->from_ns + c->span_ns;
         if (t_ns < c->from_ns)
-            return level(0, c->from_ns, c->rates[0]);
-        return t_ns < end_ns ? level(c->from_ns, end_ns, c->rates[1])
-                             : level(end_ns, INT64_MAX, c->rates[0]);
+            return piece_level(0, c->from_ns, c->rates[0]);
+        return t_ns < end_ns ? piece_level(c->from_ns, end_ns, c->rates[1])
+                             : piece_level(end_ns, INT64_MAX, c->rates[0]);
     case RATE_DIURNAL:
         return diurnal_piece(c, t_ns);
     case RATE_ON_OFF: {
         int64_t turn_ns = t_ns - t_ns % (c->span_ns + c->off_ns), off_ns = turn_ns + c->span_ns;
-        return t_ns < off_ns ? level(turn_ns, off_ns, c->rates[0])
-                             : level(off_ns, off_ns + c->off_ns, 0);
+        return t_ns < off_ns ? piece_level(turn_ns, off_ns, c->rates[0])
+                             : piece_level(off_ns, off_ns + c->off_ns, 0);
     }
     }
-    return level(0, INT64_MAX, c->rates[0]);
+    return piece_level(0, INT64_MAX, c->rates[0]);
 }
 
 static double piece_rate(const struct rate_piece *p, int64_t t_ns)

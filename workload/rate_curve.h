@@ -1,9 +1,10 @@
 /* rate_curve.h - requests per second over time, and the arrivals that follow such a curve.
  *
- * A curve is made of straight pieces, so that its integral can be inverted exactly. Time counts from
- * the beginning of the workload.
- * Arrivals: `constant` puts the n-th request (from 0) where the integral of the rate is n; `poisson`
- * where it is the sum of n + 1 exponential variates of mean 1 (a Poisson process of that rate).
+ * A curve is made of straight pieces, so that its integral can be inverted exactly. Time counts
+ * from the beginning of the workload.
+ * Arrivals: `constant` puts the n-th request (from 0) where the integral of the rate is n;
+ * `poisson` where it is the sum of n + 1 exponential variates of mean 1 (a Poisson process of that
+ * rate).
  * Not here: a clock. */
 #pragma once
 
@@ -36,8 +37,8 @@ struct rate_curve {
 };
 
 /* "1000", "ramp:FROM:TO:SPAN_S", "steps:R1:R2:...:EVERY_S", "spike:BASE:PEAK:FROM_S:FOR_S",
- * "diurnal:MEAN:RATIO:PERIOD_S[:NOISE]" (begins at the trough), "on-off:RATE:ON_S:OFF_S". Rates up to
- * 10M, also 2.5k. Returns NULL, or the fault as a static text. */
+ * "diurnal:MEAN:RATIO:PERIOD_S[:NOISE]" (begins at the trough), "on-off:RATE:ON_S:OFF_S". Rates up
+ * to 10M, also 2.5k. Returns NULL, or the fault as a static text. */
 const char *rate_curve_parse(struct rate_curve *c, const char *text);
 /* The fault of a text that begins as no curve does. */
 extern const char rate_curve_expected[];
@@ -72,7 +73,7 @@ struct arrivals {
 };
 
 void arrivals_init(struct arrivals *a, enum arrival_kind kind);
-/* When the next request is due; INT64_MAX: never, or not before until_ns, and the arrivals are over.
- * The curve must be the same at every call. */
+/* When the next request is due; INT64_MAX: never, or not before until_ns, and the arrivals are
+ * over. The curve must be the same at every call. */
 int64_t arrivals_next(struct arrivals *a, const struct rate_curve *c, struct prng *random,
                       int64_t until_ns);

@@ -213,7 +213,7 @@ static struct retry_verdict retry_verdict_of(const struct weir_retry *r,
     const struct retry_options *o = &r->client->options;
     const char *fault = decision_fault(r, d);
     if (fault != NULL)
-        policies_nonsense(o->policies, o->policy, fault);
+        policies_report_invalid(o->policies, o->policy, fault);
     if (retry_is_over(r))
         return (struct retry_verdict){.stop = RETRY_STOP_DONE};
     if (fault != NULL)

@@ -1,9 +1,10 @@
 /* retry.h - whether and when a client tries a request again: a decision point, with models.
  *
- * A model is a struct weir_retry_policy (include/weir/policy.h), weir's own or one from a file. It has a
- * state of bounded size: one state per client (an SDK client object with its connections), which all
- * requests of that client share. Time and random numbers are arguments, nothing is allocated, so that
- * the same calls give the same answers. What makes no sense ends the request, and is told.
+ * A model is a struct weir_retry_policy (include/weir/policy.h), weir's own or one from a file. It
+ * has a state of bounded size: one state per client (an SDK client object with its connections),
+ * which all requests of that client share. Time and random numbers are arguments, nothing is
+ * allocated, so that the same calls give the same answers. What makes no sense ends the request,
+ * and is told.
  *
  *   retry_send   before each attempt: may it go, or not yet? (client-side rate limiters)
  *   retry_after  after each attempt: again at a time, or over.
@@ -85,8 +86,8 @@ struct retry_model {
 /* none, legacy, standard, adaptive, standard-2026, adaptive-2026, sre-throttle; ended by NULL. */
 extern const struct retry_model *const retry_models[];
 
-/* "NAME", "NAME:ATTEMPTS" or "sre-throttle:K". NAME may be a policy of o->policies, which the caller
- * has set. Returns NULL, or the fault as a static text. */
+/* "NAME", "NAME:ATTEMPTS" or "sre-throttle:K". NAME may be a policy of o->policies, which the
+ * caller has set. Returns NULL, or the fault as a static text. */
 const char *retry_parse(struct retry_options *o, const char *text);
 /* Whether no policy from a file has a name of weir's own. STATUS_MALFORMED: `error` names it. */
 enum status retry_policies_check(const struct policies *policies, struct buffer *error);
@@ -100,9 +101,9 @@ struct retry {
 
 void retry_init(struct retry *r, const struct retry_options *o, int64_t now_ns);
 
-/* Call before each attempt, the first one too. `again` with at_ns == now_ns: send now. `again` with a later
- * at_ns: call again at that time. Otherwise the client itself rejects the attempt, and the request is
- * over. */
+/* Call before each attempt, the first one too. `again` with at_ns == now_ns: send now. `again`
+ * with a later at_ns: call again at that time. Otherwise the client itself rejects the attempt,
+ * and the request is over. */
 struct retry_verdict retry_send(struct retry *r, struct retry_request *q, int64_t now_ns,
                                 struct prng *random);
 /* Call after each attempt that was sent, with a good outcome too: it refills budgets. */

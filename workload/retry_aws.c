@@ -1,22 +1,25 @@
 /* retry_aws.c - the retry modes of AWS SDKs, for DynamoDB clients, before and after November 2026.
  *
  * legacy         Read from botocore 1.43 (data/_retry.json, retryhandler.py): 10 attempts, 50 ms x
- *                2^(n-1) after attempt n, without jitter, cap and quota. The mode differs by SDK: the
- *                .NET and C++ clients made 11 attempts.
- * standard       Documented ("Retry behavior", AWS SDKs and Tools Reference Guide): 3 attempts, full
- *                jitter on min(20 s, 2^(n-1) s), a quota of 500 tokens. Read from botocore: a retry
- *                costs 5 tokens, after a timeout 10; a success gives back what its last retry cost, or 1.
+ *                2^(n-1) after attempt n, without jitter, cap and quota. The mode differs by SDK:
+ *                the .NET and C++ clients made 11 attempts.
+ * standard       Documented ("Retry behavior", AWS SDKs and Tools Reference Guide): 3 attempts,
+ *                full jitter on min(20 s, 2^(n-1) s), a quota of 500 tokens. Read from botocore: a
+ *                retry costs 5 tokens, after a timeout 10; a success gives back what its last
+ *                retry cost, or 1.
  * adaptive       standard, and a rate limiter of the client. Documented: that it exists. Read from
  *                botocore (retries/adaptive.py, throttling.py, bucket.py): all of its numbers.
- * standard-2026  Documented (the same guide, as of 2026, and the announcement in the AWS Developer Tools
- *                Blog): 4 attempts for DynamoDB, 25 ms as the base of DynamoDB's transient errors, 1 s
- *                of throttling, doubled each time, at most 20 s, full jitter; 14 tokens for a
- *                transient error, 5 for throttling; x-amz-retry-after counts, within [computed,
- *                computed + 5 s].
- * adaptive-2026  standard-2026 with the limiter of adaptive. Guessed: that the limiter is unchanged.
+ * standard-2026  Documented (the same guide, as of 2026, and the announcement in the AWS Developer
+ *                Tools Blog): 4 attempts for DynamoDB, 25 ms as the base of DynamoDB's transient
+ *                errors, 1 s of throttling, doubled each time, at most 20 s, full jitter; 14
+ *                tokens for a transient error, 5 for throttling; x-amz-retry-after counts, within
+ *                [computed, computed + 5 s].
+ * adaptive-2026  standard-2026 with the limiter of adaptive. Guessed: that the limiter is
+ *                unchanged.
  *
- * Simplified: an attempt that waits for a token looks again after at most 100 ms; botocore's waiting
- * threads look again when the rate changes. A quota is never short because two threads ask at once. */
+ * Simplified: an attempt that waits for a token looks again after at most 100 ms; botocore's
+ * waiting threads look again when the rate changes. A quota is never short because two threads ask
+ * at once. */
 #include <math.h>
 
 #include "include/weir/policy_retry.h"
@@ -61,7 +64,7 @@ _Static_assert(sizeof(struct aws_state) <= WEIR_RETRY_STATE_MAX,
 #define MEASURE_SPAN_S    0.5
 #define FILL_RATE_MIN     0.5
 #define FILL_RATE_SCALE   2.0
-#define LOOK_AGAIN_S      0.1
+#define POLL_AGAIN_S      0.1
 
 static double limiter_seconds(const struct aws_limiter *l, int64_t now_ns)
 {
@@ -132,7 +135,7 @@ static void aws_send(struct weir_retry *r, struct weir_retry_decision *decision)
         aws_again(decision, now_ns);
         return;
     }
-    double wait_s = fmin((1 - l->tokens) / l->fill_rate, LOOK_AGAIN_S);
+    double wait_s = fmin((1 - l->tokens) / l->fill_rate, POLL_AGAIN_S);
     aws_again(decision, now_ns + 1 + (int64_t)(wait_s * 1e9));
 }
 

@@ -1,12 +1,12 @@
 /* retry_sre.c - the client-side adaptive throttle of Google's SRE book.
  *
  * Source: Beyer et al., "Site Reliability Engineering", 2016, chapter 21 "Handling Overload".
- * Documented: a client rejects an attempt itself with a probability of
- * max(0, (requests - K x accepts) / (requests + 1)), counted over two minutes, K = 2; a request has at
- * most three attempts; retries are at most 10 % of what a client sends.
- * Guessed: attempts are repeated after 50 ms, doubled, full jitter (the book names exponential back-off
- * with jitter in chapter 22, without numbers). Simplified: the two minutes move on in steps of 5 s. A
- * rejected attempt counts as a request, and the request is over. */
+ * Documented: a client rejects an attempt itself with a probability of max(0, (requests - K x
+ * accepts) / (requests + 1)), counted over two minutes, K = 2; a request has at most three
+ * attempts; retries are at most 10 % of what a client sends.
+ * Guessed: attempts are repeated after 50 ms, doubled, full jitter (the book names exponential
+ * back-off with jitter in chapter 22, without numbers). Simplified: the two minutes move on in
+ * steps of 5 s. A rejected attempt counts as a request, and the request is over. */
 #include <math.h>
 
 #include "include/weir/policy_retry.h"

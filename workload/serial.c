@@ -115,8 +115,8 @@ struct checker {
     uint32_t *present; /* by place: in how many of its keys' orders a write is */
 };
 
-static bool complain(struct checker *c, const char *anomaly, const struct serial_op *o,
-                     uint32_t key)
+static bool checker_complain(struct checker *c, const char *anomaly, const struct serial_op *o,
+                             uint32_t key)
 {
     buffer_append_format(c->why, "%s: operation %u (number %u), key %u\n", anomaly,
                          (unsigned)(o - c->h->ops), o->number, key);
@@ -125,7 +125,7 @@ static bool complain(struct checker *c, const char *anomaly, const struct serial
 
 /* Whether the list is what the key was at some moment: the operation is done. A condition of an
  * operation whose outcome is unknown names a list that a read which is done has seen before. */
-static bool saw(const struct serial_op *o, const struct serial_key *k)
+static bool operation_saw(const struct serial_op *o, const struct serial_key *k)
 {
     return k->reads && o->outcome == SERIAL_DONE;
 }
@@ -138,7 +138,7 @@ static void find_orders(struct checker *c)
             c->numbers = o->number + 1;
         for (uint32_t k = 0; k < o->key_count; k++) {
             struct serial_list *order = &c->orders[o->keys[k].key];
-            if (saw(o, &o->keys[k]) && o->keys[k].seen.count > order->count)
+            if (operation_saw(o, &o->keys[k]) && o->keys[k].seen.count > order->count)
                 *order = o->keys[k].seen;
         }
     }
@@ -156,7 +156,7 @@ static bool check_prefixes(struct checker *c)
             if (at->reads && size > 0 &&
                 (at->seen.count > order->count ||
                  memcmp(at->seen.numbers, order->numbers, size) != 0))
-                return complain(c, "incompatible orders", o, at->key);
+                return checker_complain(c, "incompatible orders", o, at->key);
         }
     }
     return true;
@@ -186,7 +186,7 @@ static bool check_numbers(struct checker *c)
                                      key);
                 good = false;
             } else if (last[number] == key + 1) {
-                good = complain(c, "a write was done twice", &c->h->ops[writer - 1], key);
+                good = checker_complain(c, "a write was done twice", &c->h->ops[writer - 1], key);
             } else {
                 last[number] = key + 1;
                 c->present[writer - 1]++;
@@ -206,14 +206,16 @@ static bool check_writes(struct checker *c)
         if (o->number == 0)
             continue;
         if (o->outcome == SERIAL_REFUSED && c->present[i] > 0)
-            return complain(c, "G1a, a refused write was seen", o, o->keys[0].key);
+            return checker_complain(c, "G1a, a refused write was seen", o, o->keys[0].key);
         if (o->outcome == SERIAL_DONE && c->present[i] < o->write_count)
-            return complain(c, c->present[i] > 0 ? "a transaction was torn" : "a write was lost", o,
-                            o->keys[0].key);
+            return checker_complain(
+                c, c->present[i] > 0 ? "a transaction was torn" : "a write was lost", o,
+                o->keys[0].key);
         if (c->present[i] > 0 && c->present[i] < o->write_count)
-            return complain(c, "a transaction of unknown outcome was torn", o, o->keys[0].key);
+            return checker_complain(c, "a transaction of unknown outcome was torn", o,
+                                    o->keys[0].key);
         if (o->rival != 0 && c->present[i] > 0 && c->present[o->rival - 1] > 0)
-            return complain(c, "two requests with one token were done", o, o->keys[0].key);
+            return checker_complain(c, "two requests with one token were done", o, o->keys[0].key);
     }
     return true;
 }
@@ -237,9 +239,9 @@ static bool check_marks(struct checker *c)
         const struct serial_op *o = &c->h->ops[i];
         for (uint32_t k = 0; k < o->key_count; k++) {
             const struct serial_key *at = &o->keys[k];
-            if (saw(o, at) && at->reads_mark &&
+            if (operation_saw(o, at) && at->reads_mark &&
                 at->mark_seen != mark_of_list(c, at->key, &at->seen))
-                return complain(c, "a mark does not fit the list of its key", o, at->key);
+                return checker_complain(c, "a mark does not fit the list of its key", o, at->key);
         }
     }
     return true;
@@ -275,7 +277,7 @@ static void edge_add(struct edges *e, uint32_t from, uint32_t to, uint32_t kind)
 }
 
 /* Whether the operation has happened: what is unknown and was never seen may not have. */
-static bool counts(const struct checker *c, uint32_t place)
+static bool operation_counts(const struct checker *c, uint32_t place)
 {
     const struct serial_op *o = &c->h->ops[place];
     return o->number == 0 ? o->outcome == SERIAL_DONE : c->present[place] > 0;
@@ -301,7 +303,7 @@ static void add_times(const struct checker *c, struct edges *e)
     for (uint32_t i = 0; i < count; i++) {
         if (i + 1 < count)
             edge_add(e, count + i, count + i + 1, EDGE_TIME);
-        if (!counts(c, i))
+        if (!operation_counts(c, i))
             continue;
         const uint32_t after = first_after(c->h, c->h->ops[i].ended);
         edge_add(e, count + i, i, EDGE_TIME);
@@ -320,7 +322,7 @@ static void add_edges(const struct checker *c, struct edges *e)
     }
     for (uint32_t i = 0; i < c->h->count; i++) {
         const struct serial_op *o = &c->h->ops[i];
-        for (uint32_t k = 0; counts(c, i) && k < o->key_count; k++) {
+        for (uint32_t k = 0; operation_counts(c, i) && k < o->key_count; k++) {
             const struct serial_list *order = &c->orders[o->keys[k].key];
             const uint32_t seen = o->keys[k].seen.count;
             if (!o->keys[k].reads)
@@ -369,8 +371,8 @@ static bool search_from(struct search *s, uint32_t start)
 }
 
 /* Tells the circle that ends in the node where the way came back to. */
-static void tell_circle(const struct search *s, const char *anomaly, uint32_t places,
-                        struct buffer *why)
+static void report_cycle(const struct search *s, const char *anomaly, uint32_t places,
+                         struct buffer *why)
 {
     uint32_t first = 0;
     while (s->way[first] != s->way[s->depth])
@@ -406,9 +408,9 @@ static bool check_circles(struct checker *c)
         memset(s.state, 0, nodes);
         s.kinds = SEARCHES[i].kinds;
         for (uint32_t start = 0; start < count && good; start++)
-            good = s.state[start] != 0 || !counts(c, start) || !search_from(&s, start);
+            good = s.state[start] != 0 || !operation_counts(c, start) || !search_from(&s, start);
         if (!good)
-            tell_circle(&s, SEARCHES[i].anomaly, count, c->why);
+            report_cycle(&s, SEARCHES[i].anomaly, count, c->why);
     }
     for (uint32_t i = 0; i < nodes; i++)
         free(edges[i].all);

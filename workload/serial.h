@@ -10,8 +10,8 @@
  * A key may also have a mark, which comes and goes. Who puts or deletes it appends to the key's
  * list in the same operation. So a list says whether its key has a mark, and who put it.
  *
- * Source: Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations",
- * VLDB 2020, for lists. The names of anomalies are Adya's. */
+ * Source: Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental
+ * Observations", VLDB 2020, for lists. The names of anomalies are Adya's. */
 #pragma once
 
 #include "base/buffer.h"

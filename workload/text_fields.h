@@ -1,4 +1,5 @@
-/* text_fields.h - the texts of workloads: a name, then fields separated by colons ("spike:100:5k:60:30").
+/* text_fields.h - the texts of workloads: a name, then fields separated by colons
+ * ("spike:100:5k:60:30").
  *
  * Parsers of such texts return NULL, or the fault: a static text that tells what is allowed. */
 #pragma once
@@ -36,13 +37,13 @@ static inline bool text_field(const char **text, char out[TEXT_FIELD_SIZE_MAX])
 }
 
 /* The fields as numbers (k and M: times 1,000 and 1,000,000). Returns how many; -1: a field is no
- * number, or there are more than `most`. */
-static inline int text_numbers(const char *text, double *out, int most)
+ * number, or there are more than `max`. */
+static inline int text_numbers(const char *text, double *out, int max)
 {
     char field[TEXT_FIELD_SIZE_MAX];
     int count = 0;
     while (text != NULL) {
-        if (count == most || !text_field(&text, field) || !option_parse_real(field, &out[count]))
+        if (count == max || !text_field(&text, field) || !option_parse_real(field, &out[count]))
             return -1;
         count++;
     }

@@ -31,7 +31,8 @@ enum status trace_file_open(struct trace_file *t, const char *path, const char *
                             struct buffer *error);
 void trace_file_close(struct trace_file *t);
 
-/* False: over, or trace_file_error tells why not. A last line that was cut off ends a trace of weir. */
+/* False: over, or trace_file_error tells why not. A last line that was cut off ends a trace of
+ *        weir. */
 bool trace_file_next(struct trace_file *t, struct trace_record *out);
 /* STATUS_OK, or STATUS_MALFORMED or STATUS_IO with one line in `error`: also if the trace has other
  * tables, but not this one. Ask at the end. */

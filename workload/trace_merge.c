@@ -16,7 +16,8 @@ static void part_advance(struct trace_merge_part *p)
         p->next.at_ns += p->shift_ns;
 }
 
-/* Whether the recording can be merged with the first one. Its first record has been read, if it has any. */
+/* Whether the recording can be merged with the first one. Its first record has been read, if it
+ * has any. */
 static enum status check_part(const struct trace_merge *m, uint32_t i, struct buffer *error)
 {
     const struct trace_file *first = &m->parts[0].file, *f = &m->parts[i].file;
@@ -94,7 +95,7 @@ void trace_merge_close(struct trace_merge *m)
 }
 
 /* NULL: all are over. Of equal times the part that was named first. */
-static struct trace_merge_part *earliest(struct trace_merge *m)
+static struct trace_merge_part *part_earliest(struct trace_merge *m)
 {
     struct trace_merge_part *found = NULL;
     for (uint32_t i = 0; i < m->count; i++) {
@@ -109,7 +110,7 @@ static struct trace_merge_part *earliest(struct trace_merge *m)
 
 bool trace_merge_next(struct trace_merge *m, struct trace_record *out)
 {
-    struct trace_merge_part *p = m->error.size > 0 ? NULL : earliest(m);
+    struct trace_merge_part *p = m->error.size > 0 ? NULL : part_earliest(m);
     if (p == NULL)
         return false;
     uint32_t part = (uint32_t)(p - m->parts);

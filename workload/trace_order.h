@@ -1,8 +1,8 @@
-/* trace_order.h - puts requests of a trace into the order of their times, when they become known in the
- * order of their ends.
+/* trace_order.h - puts requests of a trace into the order of their times, when they become known
+ * in the order of their ends.
  *
- * A record waits until no request can be outstanding that began before it, or until too many records
- * wait. A request that becomes known later still gets the time of the line before it.
+ * A record waits until no request can be outstanding that began before it, or until too many
+ * records wait. A request that becomes known later still gets the time of the line before it.
  * Promises:
  *   TRACE-ORDER-1  steps between lines are not negative.
  *   TRACE-ORDER-2  at most TRACE_ORDER_HELD_MAX records wait.
@@ -31,7 +31,8 @@ struct trace_order {
 void trace_order_init(struct trace_order *o, const char *salt);
 void trace_order_deinit(struct trace_order *o);
 
-/* Takes a record; `r->key` is not looked at. If too many wait, appends the earliest record's line. */
+/* Takes a record; `r->key` is not looked at. If too many wait, appends the earliest record's
+ * line. */
 void trace_order_add(struct trace_order *o, const struct trace_record *r, struct slice key,
                      struct buffer *out);
 /* Appends the lines of all records that began at `until_ns` or before. */

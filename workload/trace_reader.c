@@ -24,10 +24,10 @@ refuse(const struct trace_reader *r, struct buffer *error, const char *format, .
     return buffer_explain(error, STATUS_MALFORMED, "line %lld: %s", (long long)r->line, text);
 }
 
-static bool take_number(struct slice text, int64_t least, int64_t most, int64_t *out)
+static bool take_number(struct slice text, int64_t min, int64_t max, int64_t *out)
 {
     *out = slice_number(text);
-    return *out >= least && *out <= most;
+    return *out >= min && *out <= max;
 }
 
 static int hex_digit(uint8_t c)

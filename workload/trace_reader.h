@@ -1,6 +1,7 @@
 /* trace_reader.h - the lines of a trace, weir's own or Twitter's (trace_record.h has the forms).
  *
- * Any bytes are taken or refused with an error that names the line. No I/O: trace_file.h reads files. */
+ * Any bytes are taken or refused with an error that names the line. No I/O: trace_file.h reads
+ * files. */
 #pragma once
 
 #include "base/buffer.h"
@@ -33,7 +34,7 @@ struct trace_reader {
     struct slice name; /* lends until the next line */
 };
 
-/* Starts zeroed. `line` has no line end. STATUS_MALFORMED: `error` gets one line; the reader must not be
- * used again. A Twitter record has the beginning of its second as its time. */
+/* Starts zeroed. `line` has no line end. STATUS_MALFORMED: `error` gets one line; the reader must
+ * not be used again. A Twitter record has the beginning of its second as its time. */
 enum status trace_reader_line(struct trace_reader *r, struct slice line, enum trace_line *what,
                               struct trace_record *out, struct buffer *error);

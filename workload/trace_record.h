@@ -9,20 +9,22 @@
  *   tenant NUMBER NAME               the same for a tenant (a workload, a client)
  *   STEP TABLE TENANT KIND KEY BYTES OUTCOME [SCAN]     a request
  *
- * STEP: microseconds since the request before it (the first: since the beginning); requests come in
- * the order in which they were due. KIND: R read, r eventually consistent read, u update, i insert,
- * S scan, s eventually consistent scan, m read-modify-write, d delete. KEY: k and the key's text, with
- * %XX for bytes other than ! to ~ and for %; or x and up to 16 hexadecimal digits of its hash. So is a
- * key that is empty or has more than TRACE_KEY_SIZE_MAX bytes, also where keys are plain. BYTES:
- * the item's. OUTCOME: a admitted, t throttled, f failed, n not sent or not answered. SCAN: items.
- * `salt` and `clock` come before the first request; either may be missing. Equal salts have equal
- * digits, and so has one of 65536 other salts: the digits are too few to guess the salt by them.
- * Empty lines and lines that begin with # are skipped. A last line without a line end was cut off.
+ * STEP: microseconds since the request before it (the first: since the beginning); requests come
+ * in the order in which they were due. KIND: R read, r eventually consistent read, u update, i
+ * insert, S scan, s eventually consistent scan, m read-modify-write, d delete. KEY: k and the
+ * key's text, with %XX for bytes other than ! to ~ and for %; or x and up to 16 hexadecimal digits
+ * of its hash. So is a key that is empty or has more than TRACE_KEY_SIZE_MAX bytes, also where
+ * keys are plain. BYTES: the item's. OUTCOME: a admitted, t throttled, f failed, n not sent or not
+ * answered. SCAN: items. `salt` and `clock` come before the first request; either may be missing.
+ * Equal salts have equal digits, and so has one of 65536 other salts: the digits are too few to
+ * guess the salt by them. Empty lines and lines that begin with # are skipped. A last line without
+ * a line end was cut off.
  *
- * Twitter's cache traces (Yang et al., OSDI 2020; github.com/twitter/cache-trace) are comma-separated:
- * seconds, key, key size, value size, client, operation, TTL. Here a get is an eventually consistent
- * read, add an insert, delete a delete, all other operations updates; the item has both sizes
- * together; a client is a tenant. Not used: TTL. The requests of a second are spread evenly over it. */
+ * Twitter's cache traces (Yang et al., OSDI 2020; github.com/twitter/cache-trace) are
+ * comma-separated: seconds, key, key size, value size, client, operation, TTL. Here a get is an
+ * eventually consistent read, add an insert, delete a delete, all other operations updates; the
+ * item has both sizes together; a client is a tenant. Not used: TTL. The requests of a second are
+ * spread evenly over it. */
 #pragma once
 
 #include "base/buffer.h"
@@ -59,7 +61,8 @@ struct trace_record {
     enum trace_outcome outcome;
 };
 
-/* SipHash-2-4 (Aumasson and Bernstein, 2012): without the salt, a key cannot be guessed and tried. */
+/* SipHash-2-4 (Aumasson and Bernstein, 2012): without the salt, a key cannot be guessed and
+ * tried. */
 struct trace_salt {
     uint64_t key[2];
 };
@@ -83,8 +86,8 @@ extern const char trace_outcome_letters[TRACE_OUTCOMES + 1];
 void trace_append_head(struct buffer *out, const char *salt);
 /* Nothing for a clock that is no trace's: before 1970, or after TRACE_US_MAX. */
 void trace_append_clock(struct buffer *out, int64_t wall_us);
-/* `what`: "table" or "tenant". Blanks in the name become underscores, an empty name one; a name ends
- * after TRACE_NAME_SIZE_MAX bytes. */
+/* `what`: "table" or "tenant". Blanks in the name become underscores, an empty name one; a name
+ * ends after TRACE_NAME_SIZE_MAX bytes. */
 void trace_append_name(struct buffer *out, const char *what, uint32_t number, struct slice name);
 /* The line of a record, `step_us` after the one before it. */
 void trace_append_line(struct buffer *out, int64_t step_us, const struct trace_record *r,

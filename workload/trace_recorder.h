@@ -1,8 +1,8 @@
 /* trace_recorder.h - writes a trace (trace_record.h) while its requests run.
  *
- * Requests are written in the order of their times, each once its outcome is known: those in between
- * wait in memory. A request that comes late (a millisecond, of another workload) gets the time of the
- * request before it. */
+ * Requests are written in the order of their times, each once its outcome is known: those in
+ * between wait in memory. A request that comes late (a millisecond, of another workload) gets the
+ * time of the request before it. */
 #pragma once
 
 #include <stdio.h>

@@ -35,7 +35,7 @@ struct traffic_options traffic_defaults(void)
         .rate = {.kind = RATE_CONSTANT, .count = 1, .rates = {100}},
         .keys = {.count = 10000},
         .mix = {.fraction = {[TRAFFIC_READ] = 0.5, [TRAFFIC_UPDATE] = 0.5}, .scan_length_max = 100},
-        .sizes = {.least = 100, .most = 100}};
+        .sizes = {.min = 100, .max = 100}};
 }
 
 void traffic_init(struct traffic *t, const struct traffic_options *o, uint64_t seed)

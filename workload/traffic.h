@@ -1,7 +1,7 @@
 /* traffic.h - the demand of one tenant on one table: which request is due when.
  *
- * One description for `weir load`, the simulator's runners and real runs. The texts of its parts are
- * the same in scenario files and on the command line: rate_curve_parse, arrival_parse,
+ * One description for `weir load`, the simulator's runners and real runs. The texts of its parts
+ * are the same in scenario files and on the command line: rate_curve_parse, arrival_parse,
  * traffic_clients_parse, load_keys_parse, traffic_mix_parse, item_sizes_parse.
  *
  * Promises:
@@ -10,7 +10,8 @@
  *              streams of their own: another mix leaves the arrivals as they are, and so on (common
  *              random numbers). Only inserts move the keys that `latest` chooses.
  * A request costs no allocation. Time is an argument.
- * Floating-point functions of the C library are used, so that another library may give other requests.
+ * Floating-point functions of the C library are used, so that another library may give other
+ * requests.
  * Not here: sending, tries after a failure (retry.h), traces' formats (trace_reader.h). */
 #pragma once
 
@@ -31,7 +32,8 @@ struct traffic_request {
 
 /* Requests from elsewhere, such as a trace, in the order of their times. */
 struct traffic_source {
-    /* Sets all but `number`; at_ns counts from the trace's beginning. False: over. NULL: no source. */
+    /* Sets all but `number`; at_ns counts from the trace's beginning. False: over. NULL: no
+     * source. */
     bool (*next)(void *context, struct traffic_request *out);
     void *context; /* borrows */
     double speed;  /* 2: twice as fast; 0 counts as 1 */

@@ -1,13 +1,13 @@
-/* zipf.h - ranks with Zipf's frequencies: rank r of 0..count-1 with a probability of (r + 1)^-theta,
- * normalised.
+/* zipf.h - ranks with Zipf's frequencies: rank r of 0..count-1 with a probability of (r +
+ * 1)^-theta, normalised.
  *
  * Promises: exact for any count and theta > 0; two random numbers a rank, rarely more; no pow() for
  * 19 of 20 ranks (theta 1); a table of at most ZIPF_CELLS_MAX cells.
  *
- * How: ranks are cut into runs, each about a 16th longer than the ranks before it; the first runs have
- * one rank. A run is chosen by an alias table, as often as if each of its ranks had the weight of the
- * first; a rank in it evenly; and the rank is kept with its weight over the first rank's. What the
- * least weight of the run allows is kept without computing that weight.
+ * How: ranks are cut into runs, each about a 16th longer than the ranks before it; the first runs
+ * have one rank. A run is chosen by an alias table, as often as if each of its ranks had the
+ * weight of the first; a rank in it evenly; and the rank is kept with its weight over the first
+ * rank's. What the least weight of the run allows is kept without computing that weight.
  * Source of the alias table: Walker 1974, in the form of Vose 1991. */
 #pragma once
 

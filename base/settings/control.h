@@ -1,4 +1,5 @@
-/* control.h - settings: the controller: what it does, how often, and how many replicas move (control/).
+/* control.h - settings: the controller: what it does, how often, and how many replicas move
+ * (control/).
  *
  * A row: name, default, least, most, and a help text of full sentences. The unit is the end of
  * the name. base/settings.h puts the lists in order. */

@@ -11,8 +11,8 @@
     X(heat_half_life_ms, 10000, 1000, 3600000,                                                     \
       "A request counts half as much for the heat of its key after this time.")                    \
     X(heat_start_percent, 1, 0, 100,                                                               \
-      "The keys of a partition are watched once it was asked for more than this percentage of its " \
-      "maximum within a second.")                                                                  \
+      "The keys of a partition are watched once it was asked for more than this percentage of "    \
+      "its maximum within a second.")                                                              \
     X(heat_recent_ms, 1000, 10, 3600000,                                                           \
       "What a partition is asked for now is the mean over one to two times this time.")
 /* clang-format on */

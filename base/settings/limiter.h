@@ -21,8 +21,8 @@
     X(limiter_look_ms, 2000, 10, 3600000,                                                          \
       "The router checks the rate limiter's buckets with several shards in rounds of this time.")  \
     X(limiter_merge_ms, 900000, 1000, 86400000,                                                    \
-      "A bucket whose number of shards has not changed for this time, and which needs fewer, gets " \
-      "half as many.")
+      "A bucket whose number of shards has not changed for this time, and which needs fewer, "     \
+      "gets half as many.")
 /* clang-format on */
 
 CONFIG_AREA(limiter, LIMITER)

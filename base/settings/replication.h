@@ -1,4 +1,5 @@
-/* replication.h - settings: heartbeats, elections, appends and snapshots (replication/, engine/node/).
+/* replication.h - settings: heartbeats, elections, appends and snapshots (replication/,
+ * engine/node/).
  *
  * A row: name, default, least, most, and a help text of full sentences. The unit is the end of
  * the name. base/settings.h puts the lists in order. */

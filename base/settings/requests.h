@@ -1,4 +1,5 @@
-/* requests.h - settings: deadlines, queues and answers of requests (engine/node/, router/operations/).
+/* requests.h - settings: deadlines, queues and answers of requests (engine/node/,
+ * router/operations/).
  *
  * A row: name, default, least, most, and a help text of full sentences. The unit is the end of
  * the name. base/settings.h puts the lists in order. */

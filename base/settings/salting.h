@@ -9,13 +9,13 @@
 /* clang-format off */
 #define SETTINGS_SALTING(X)                                                                        \
     X(salting_shard_units, 800, 1, 1000000,                                                        \
-      "A hot key of a table with the tag weir:salting gets a shard for each this many write units " \
-      "per second.")                                                                               \
+      "A hot key of a table with the tag weir:salting gets a shard for each this many write "      \
+      "units per second.")                                                                         \
     X(salting_counter_shards, 10, 2, 128,                                                          \
       "A hot counter gets this many shards at first.")                                             \
     X(counter_total_ms, 0, 0, 3600000,                                                             \
-      "An eventual GetItem of a sharded counter may be answered by a sum that is so old, and then " \
-      "costs one item. 0: it adds up the cells.")                                                  \
+      "An eventual GetItem of a sharded counter may be answered by a sum that is so old, and "     \
+      "then costs one item. 0: it adds up the cells.")                                             \
     X(salting_keep_ms, 600000, 1000, 86400000,                                                     \
       "For this time after the shards of a key have changed, a request that is sent again is "     \
       "recognized where it was done.")                                                             \

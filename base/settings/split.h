@@ -1,4 +1,4 @@
-/* split.h - settings: splits for throughput (control/cut.c, engine/heat/split_point.h).
+/* split.h - settings: splits for throughput (control/split_policy.c, engine/heat/split_point.h).
  *
  * A row: name, default, least, most, and a help text of full sentences. The unit is the end of
  * the name. base/settings.h puts the lists in order. */

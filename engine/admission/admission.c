@@ -39,12 +39,12 @@ const char *admit_reason_name(enum admit_reason reason)
  * forgiven. */
 int64_t admission_debt_max(const struct config *config, int64_t rate_mcu)
 {
-    const int64_t least = 2 * (ITEM_SIZE_MAX / 1024) * MCU_PER_UNIT; /* a transactional write */
+    const int64_t min = 2 * (ITEM_SIZE_MAX / 1024) * MCU_PER_UNIT; /* a transactional write */
     int64_t debt;
     if (__builtin_mul_overflow(rate_mcu, config_admission(config)->debt_max_s, &debt) ||
         debt > INT64_MAX / 4)
         debt = INT64_MAX / 4;
-    return debt < least ? least : debt;
+    return debt < min ? min : debt;
 }
 
 static int64_t burst_capacity(const struct admission_meter *m, const struct config *config,
@@ -255,8 +255,8 @@ static bool is_member(const struct weir_case *c, uint32_t node)
 /* What is wrong with a verdict; NULL: nothing. */
 static const char *verdict_fault(const struct weir_case *c, const struct weir_verdict *v)
 {
-    if (c->nonsense != NULL)
-        return c->nonsense;
+    if (c->invalid != NULL)
+        return c->invalid;
     if (v->reason > WEIR_POLICY_MEMBER)
         return "returns a reason that does not exist";
     if (v->wait_ns < 0)
@@ -272,7 +272,7 @@ static const char *verdict_fault(const struct weir_case *c, const struct weir_ve
 static inline bool verdict_is_rare(const struct weir_case *c, const struct weir_verdict *v)
 {
     return (v->reason >= WEIR_POLICY_MEMBER) | (v->wait_ns < 0) | (v->flags > 3) |
-           (c->nonsense != NULL);
+           (c->invalid != NULL);
 }
 
 /* A decision of a policy from a file: its calls are timed, and it may return anything. */
@@ -285,10 +285,10 @@ static __attribute__((noinline)) void decide_loaded(struct weir_case *c, int64_t
 }
 
 /* The reason of a decision that makes no sense is the allocation: the client should try again. */
-static __attribute__((noinline)) void refuse_nonsense(struct weir_case *c, const char *fault,
-                                                      struct admit_verdict *verdict)
+static __attribute__((noinline)) void refuse_invalid(struct weir_case *c, const char *fault,
+                                                     struct admit_verdict *verdict)
 {
-    policies_nonsense(c->node->policies, c->policy, fault);
+    policies_report_invalid(c->node->policies, c->policy, fault);
     case_undo(c, &verdict->levels);
     *verdict =
         (struct admit_verdict){.reason = ADMIT_REFUSED_ALLOCATION, .levels = verdict->levels};
@@ -320,7 +320,7 @@ struct admit_verdict admission_try(struct admission *a, struct node_admission *n
     if (__builtin_expect(verdict_is_rare(&c, v), 0)) {
         const char *fault = verdict_fault(&c, v);
         if (fault != NULL)
-            refuse_nonsense(&c, fault, &verdict);
+            refuse_invalid(&c, fault, &verdict);
     }
     return verdict;
 }
@@ -345,8 +345,8 @@ static void case_settle(struct weir_case *c, uint32_t flags, int64_t extra_mcu)
 {
     const struct weir_verdict v = {.flags = flags};
     c->policy->settle(c, &v, extra_mcu);
-    if (c->nonsense != NULL)
-        policies_nonsense(c->node->policies, c->policy, c->nonsense);
+    if (c->invalid != NULL)
+        policies_report_invalid(c->node->policies, c->policy, c->invalid);
 }
 
 void admission_settle(struct admission *a, struct node_admission *node, enum admit_kind kind,
@@ -390,11 +390,11 @@ void admission_give_back(struct admission *a, struct node_admission *node, enum 
  * bucket. */
 static void spare_late(struct token_bucket *b, int64_t before_mcu, int64_t cost_mcu)
 {
-    int64_t least = b->capacity - cost_mcu < 0 ? b->capacity - cost_mcu : 0;
-    if (before_mcu < least)
-        least = before_mcu;
-    if (b->balance < least)
-        b->balance = least;
+    int64_t min = b->capacity - cost_mcu < 0 ? b->capacity - cost_mcu : 0;
+    if (before_mcu < min)
+        min = before_mcu;
+    if (b->balance < min)
+        b->balance = min;
 }
 
 /* Leaves the counts of bursts as they are: they belong to the node. */
@@ -427,7 +427,7 @@ void admission_follow(struct admission *a, struct node_admission *node, enum adm
         bucket->balance = node_mcu;
     if ((follow & (FOLLOW_PAID | FOLLOW_LATE)) == FOLLOW_LATE)
         spare_late(bucket, node_mcu, cost_mcu);
-    if (follow & (FOLLOW_LATE | FOLLOW_TOLD)) /* the leader's levels count the write, or will */
+    if (follow & (FOLLOW_LATE | FOLLOW_COUNTED)) /* the leader's levels count the write, or will */
         set_balances(c.meter, &before);
 }
 

@@ -116,19 +116,19 @@ void admission_leave(struct admission *a, struct instant now);
  * balance and debt. What does not fit into one piece goes to another. The sums stay the same, to
  * the mcu, while the pieces together have room. `share_ppm` of each kind adds
  * up to one million. count <= 16. */
-void admission_divide(struct admission *const pieces[], uint32_t count, const struct config *config,
-                      const struct admission_rates rates[],
-                      const uint32_t *const share_ppm[ADMIT_KINDS], struct instant now);
+void admission_split(struct admission *const pieces[], uint32_t count, const struct config *config,
+                     const struct admission_rates rates[],
+                     const uint32_t *const share_ppm[ADMIT_KINDS], struct instant now);
 
 /* Two partitions have become one. `into` counts on no table's promise. It gets the new rates, and
  * takes over the balances and debts of `from`. A balance is the sum of both, or the new capacity if
  * that is less. A debt is kept to the mcu: if necessary, the debt limit of its bucket rises. What
  * both took by bursts lately counts as taken by `into`. `from` stays as it is: the caller that
- * closes it calls admission_leave. This is the inverse of admission_divide, except for the fraction
+ * closes it calls admission_leave. This is the inverse of admission_split, except for the fraction
  * of a token. */
-void admission_absorb(struct admission *into, const struct admission *from,
-                      const struct config *config, const struct admission_rates *rates,
-                      struct instant now);
+void admission_merge(struct admission *into, const struct admission *from,
+                     const struct config *config, const struct admission_rates *rates,
+                     struct instant now);
 
 /* Charges `cost_mcu` >= 0 to partition and node: both or neither. `group`: for a write, the other
  * nodes that will do the write too; NULL: no other node is asked. */
@@ -136,8 +136,8 @@ struct admit_verdict admission_try(struct admission *a, struct node_admission *n
                                    enum admit_kind kind, struct instant now, int64_t cost_mcu,
                                    const struct admit_group *group);
 
-/* Whether the work is within what the partition, or its table on this node, was promised: it needs no
- * burst. Charges nothing. */
+/* Whether the work is within what the partition, or its table on this node, was promised: it needs
+ * no burst. Charges nothing. */
 bool admission_promises(struct admission *a, enum admit_kind kind, struct instant now,
                         int64_t cost_mcu);
 
@@ -155,10 +155,10 @@ void admission_give_back(struct admission *a, struct node_admission *node, enum 
 
 /* Facts about a write that another node admitted. */
 enum follow {
-    FOLLOW_BURST = 1, /* it was a burst */
-    FOLLOW_PAID = 2,  /* it was paid with tokens that this node had set aside */
-    FOLLOW_LATE = 4,  /* it was committed before it came here: it adds little debt to the node */
-    FOLLOW_TOLD = 8,  /* the leader's last levels count it */
+    FOLLOW_BURST = 1,   /* it was a burst */
+    FOLLOW_PAID = 2,    /* it was paid with tokens that this node had set aside */
+    FOLLOW_LATE = 4,    /* it was committed before it came here: it adds little debt to the node */
+    FOLLOW_COUNTED = 8, /* the leader's last levels count it */
 };
 
 /* This node does a write that the partition's leader on another node admitted. Debits the same

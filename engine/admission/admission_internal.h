@@ -15,7 +15,7 @@ struct weir_case {
     uint32_t weight; /* of the table */
     struct instant now;
     const struct admit_group *group; /* NULL: no other node is asked */
-    const char *nonsense;            /* the first that the policy passed; NULL: nothing */
+    const char *invalid;             /* the first that the policy passed; NULL: nothing */
     int64_t promise_mcu;             /* debited from the promise in this case */
 };
 

@@ -11,8 +11,8 @@ int64_t partition_max_mcu(const struct config *c, enum admit_kind kind)
 
 int64_t partition_cap_mcu(const struct config *c, enum admit_kind kind, int64_t own_mcu)
 {
-    int64_t most = partition_max_mcu(c, kind);
-    return own_mcu > 0 && own_mcu < most ? own_mcu : most;
+    int64_t max = partition_max_mcu(c, kind);
+    return own_mcu > 0 && own_mcu < max ? own_mcu : max;
 }
 
 int64_t node_capacity_mcu(const struct config *c, enum admit_kind kind)

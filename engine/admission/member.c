@@ -20,7 +20,7 @@ struct weir_member {
 };
 
 /* The least amount of a request for tokens. As units per second it would be a very small burst. */
-#define LEASE_LEAST_MCU INT64_C(20000)
+#define LEASE_MIN_MCU INT64_C(20000)
 
 void members_init(struct members *m, const struct config *config, uint32_t node_count)
 {
@@ -48,7 +48,7 @@ static struct member *member_of(struct members *m, uint32_t node)
 
 static bool is_silent(const struct members *m, const struct member *member, struct instant now)
 {
-    return !member->heard || instant_since(now, member->heard_at).ns > m->deadline.ns;
+    return !member->is_known || instant_since(now, member->received_at).ns > m->deadline.ns;
 }
 
 bool member_is_silent(struct members *m, uint32_t node, struct instant now)
@@ -64,8 +64,8 @@ void members_reported(struct members *m, uint32_t node, struct instant now, int6
         member->back = true;
         member->asking = false; /* a request during the silence is lost: ask again */
     }
-    member->heard = true;
-    member->heard_at = now;
+    member->is_known = true;
+    member->received_at = now;
     member->balance_mcu = balance_mcu;
     member->capacity_mcu = capacity_mcu;
     member->shared = shared;
@@ -90,7 +90,8 @@ bool weir_member_is_shared(const struct weir_member *m)
 
 int64_t weir_member_report_age_ns(const struct weir_member *m)
 {
-    return m->member->heard ? instant_since(m->now, m->member->heard_at).ns : WEIR_POLICY_NEVER;
+    return m->member->is_known ? instant_since(m->now, m->member->received_at).ns
+                               : WEIR_POLICY_NEVER;
 }
 
 bool weir_member_is_leased(const struct weir_member *m)
@@ -154,7 +155,7 @@ static bool headroom_has(struct weir_member *wm, int64_t cost_mcu, int64_t taken
         policies_end(m->policies, m->policy, begun_ns);
     if (has || wait->ns >= 0)
         return has;
-    policies_nonsense(m->policies, m->policy, "returns a time below zero");
+    policies_report_invalid(m->policies, m->policy, "returns a time below zero");
     *wait = member_unknown;
     return false;
 }
@@ -170,7 +171,7 @@ bool member_has(struct members *m, uint32_t node, struct instant now, int64_t co
         return headroom_has(&wm, cost_mcu, taken_mcu, wait);
     if (m->dead == DEAD_MEMBER_EXCLUDE)
         return true;
-    if (m->dead == DEAD_MEMBER_LAST_KNOWN && member->heard &&
+    if (m->dead == DEAD_MEMBER_LAST_KNOWN && member->is_known &&
         headroom_has(&wm, cost_mcu, taken_mcu, wait))
         return true;
     *wait = member_unknown; /* until the member is heard again, or is replaced */
@@ -210,12 +211,12 @@ bool member_asks(struct members *m, uint32_t node, struct instant now, uint64_t 
     if ((member->asking && age_ns < m->lease.ns) || !(short_now || running_out))
         return false;
     int64_t wanted = member->spent_mcu + member->spent_mcu / 2 + 2 * member->lacked_mcu;
-    int64_t least = LEASE_LEAST_MCU;
+    int64_t min = LEASE_MIN_MCU;
     if (instant_before(now, member->held_until)) { /* a grant prolongs the tokens that are left */
         wanted -= member->held_mcu;
-        least = LEASE_LEAST_MCU / 4;
+        min = LEASE_MIN_MCU / 4;
     }
-    *wanted_mcu = wanted > least ? wanted : least;
+    *wanted_mcu = wanted > min ? wanted : min;
     *number = ++member->number;
     member->asking = true;
     member->asked_at = now;
@@ -243,8 +244,8 @@ void member_granted(struct members *m, uint32_t node, struct instant now, uint64
 int64_t member_grant(struct token_bucket *node, struct instant now, int64_t wanted_mcu)
 {
     token_bucket_refill(node, now);
-    int64_t most = node->balance > 0 ? node->balance / 2 : 0;
-    int64_t granted = wanted_mcu < most ? wanted_mcu : most;
+    int64_t max = node->balance > 0 ? node->balance / 2 : 0;
+    int64_t granted = wanted_mcu < max ? wanted_mcu : max;
     if (granted > 0)
         token_bucket_debit(node, granted);
     return granted > 0 ? granted : 0;

@@ -26,10 +26,10 @@ struct weir_headroom_policy;
 
 struct member {
     /* the member's last report */
-    bool heard;
+    bool is_known;
     bool shared; /* more than one partition bursts there */
     bool back;   /* has set no tokens aside since its last silence */
-    struct instant heard_at;
+    struct instant received_at;
     int64_t balance_mcu;
     int64_t capacity_mcu;
     /* tokens that the member has set aside for this node */

@@ -77,7 +77,7 @@ bool overload_arrive(struct overload *o, const struct overload_arrival *arrival)
     return goes_on;
 }
 
-uint32_t overload_tell(struct overload *o, const struct overload_arrival *arrival)
+uint32_t overload_report(struct overload *o, const struct overload_arrival *arrival)
 {
     struct weir_arrival a = {o, arrival, o->state};
     return o->policy->tell == NULL ? 0 : o->policy->tell(&a);
@@ -91,10 +91,10 @@ bool overload_may_send(struct overload *o, struct overload_peer *to,
 }
 
 void overload_answered(struct overload *o, struct overload_peer *to, struct instant now,
-                       uint32_t told)
+                       uint32_t hint)
 {
     const struct overload_arrival arrival = {.now = now};
     struct weir_arrival a = {o, &arrival, to->state};
     if (o->policy->answered != NULL)
-        o->policy->answered(&a, told);
+        o->policy->answered(&a, hint);
 }

@@ -51,10 +51,10 @@ void overload_init(struct overload *o, const struct config *config);
 /* Whether the request is done. */
 bool overload_arrive(struct overload *o, const struct overload_arrival *a);
 /* What the node tells the sender with the answer to this request. */
-uint32_t overload_tell(struct overload *o, const struct overload_arrival *a);
+uint32_t overload_report(struct overload *o, const struct overload_arrival *a);
 
 /* At routers. overload_answered is called once for each request that was sent. */
 bool overload_may_send(struct overload *o, struct overload_peer *to,
                        const struct overload_arrival *a);
 void overload_answered(struct overload *o, struct overload_peer *to, struct instant now,
-                       uint32_t told);
+                       uint32_t hint);

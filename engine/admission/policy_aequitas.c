@@ -1,19 +1,20 @@
 /* policy_aequitas.c - a baseline: each class of requests has a probability to be admitted.
  *
- * The classes are the work within a limit and all other work. The probability of a class rises by a
- * hundredth in each interval in which one of its requests met the class's objective, and falls by a
- * hundredth with each admitted request that missed the objective. So the fall is in proportion to the
- * work that came too late. The objective is a wait of at most overload_limit_ms within a limit, and
- * overload_target_ms for other work: the loss of work within a limit comes last.
- * Source: Zhang et al., "Aequitas: Admission Control for Performance-Critical RPCs in Datacenters",
- * SIGCOMM 2022; both steps as in its simulator (github.com/SymbioticLab/Aequitas).
+ * The classes are the work within a limit and all other work. The probability of a class rises by
+ * a hundredth in each interval in which one of its requests met the class's objective, and falls
+ * by a hundredth with each admitted request that missed the objective. So the fall is in
+ * proportion to the work that came too late. The objective is a wait of at most overload_limit_ms
+ * within a limit, and overload_target_ms for other work: the loss of work within a limit comes
+ * last.
+ * Source: Zhang et al., "Aequitas: Admission Control for Performance-Critical RPCs in
+ * Datacenters", SIGCOMM 2022; both steps as in its simulator (github.com/SymbioticLab/Aequitas).
  * Simplified: the sender keeps the probabilities there, one for each receiver and class. Here the
- * node keeps them, one for each link and class, because a router knows neither the class nor the wait
- * of a request. A request that is not admitted is refused; there it gets a lower class. All requests
- * count as one size, since the host does not tell sizes. In place of a random draw, a class admits
- * requests in even succession. The least probability is a hundredth; a tenth there. The interval is
- * overload_interval_ms: the published one, many times the objective, is made for objectives of
- * microseconds. */
+ * node keeps them, one for each link and class, because a router knows neither the class nor the
+ * wait of a request. A request that is not admitted is refused; there it gets a lower class. All
+ * requests count as one size, since the host does not tell sizes. In place of a random draw, a
+ * class admits requests in even succession. The least probability is a hundredth; a tenth there.
+ * The interval is overload_interval_ms: the published one, many times the objective, is made for
+ * objectives of microseconds. */
 #include "include/weir/policy_overload.h"
 
 extern const struct weir_overload_policy weir_overload_aequitas;
@@ -22,7 +23,7 @@ enum {
     MILLION = 1000000,
     RAISE_PPM = MILLION / 100,
     LOWER_PPM = MILLION / 100,
-    LEAST_PPM = MILLION / 100, /* without any request nothing would be seen to raise it */
+    MIN_PPM = MILLION / 100, /* without any request nothing would be seen to raise it */
     CLASSES = 2
 };
 
@@ -41,7 +42,7 @@ static void aequitas_judge(struct aequitas_class *c, int64_t now_ns, bool met, i
 {
     if (!met) {
         const int32_t less = c->admit_ppm - LOWER_PPM;
-        c->admit_ppm = less > LEAST_PPM ? less : LEAST_PPM;
+        c->admit_ppm = less > MIN_PPM ? less : MIN_PPM;
     } else if (now_ns - c->raised_ns >= interval_ns) {
         const int32_t more = c->admit_ppm + RAISE_PPM;
         c->admit_ppm = more < MILLION ? more : MILLION;

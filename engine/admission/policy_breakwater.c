@@ -6,8 +6,8 @@
  * twice the target at the node is refused there.
  * Source: Cho et al., "Overload Control for us-scale RPCs with Breakwater", OSDI 2020, with its
  * numbers for growth and decrease.
- * Simplified: all routers that asked within a second have equal parts; routers do not tell what they
- * would send. A router's part is never less than one. Credits change once a millisecond. */
+ * Simplified: all routers that asked within a second have equal parts; routers do not tell what
+ * they would send. A router's part is never less than one. Credits change once a millisecond. */
 #include "include/weir/policy_overload.h"
 
 extern const struct weir_overload_policy weir_overload_breakwater;
@@ -19,7 +19,7 @@ enum {
     GROWTH = CREDIT, /* a step, or a thousandth of a credit for each router if that is more */
     DECREASE_PERCENT = 2,
     FIRST_CREDITS = 64 * CREDIT,
-    MOST_CREDITS = 1000000 * CREDIT,
+    MAX_CREDITS = 1000000 * CREDIT,
 };
 
 struct breakwater_node {
@@ -50,8 +50,8 @@ static void breakwater_step(struct breakwater_node *n, int64_t now_ns, int64_t w
         int64_t lost = over * DECREASE_PERCENT / 100;
         n->credits -= n->credits * (lost < 500 ? lost : 500) / 1000;
     }
-    if (n->credits > MOST_CREDITS)
-        n->credits = MOST_CREDITS;
+    if (n->credits > MAX_CREDITS)
+        n->credits = MAX_CREDITS;
     if (n->credits < CREDIT)
         n->credits = CREDIT;
 }
@@ -85,11 +85,11 @@ static bool breakwater_send(struct weir_arrival *a)
     return true;
 }
 
-static void breakwater_answered(struct weir_arrival *a, uint32_t told)
+static void breakwater_answered(struct weir_arrival *a, uint32_t hint)
 {
     struct breakwater_peer *p = weir_arrival_state(a);
-    if (told != 0)
-        p->credits = told;
+    if (hint != 0)
+        p->credits = hint;
     if (p->in_flight > 0)
         p->in_flight--;
 }

@@ -11,7 +11,7 @@
 extern const struct weir_partition_policy weir_partition_burst;
 extern const struct weir_partition_policy weir_partition_always_burst;
 
-static int64_t shorter(int64_t a, int64_t b)
+static int64_t shorter_ns(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -34,7 +34,7 @@ static int64_t burst_earliest(struct weir_case *c, int64_t cost_mcu, bool burst)
 {
     int64_t wait_ns = weir_case_wait_ns(c, WEIR_BUCKET_ALLOCATION, cost_mcu);
     if (burst)
-        wait_ns = shorter(wait_ns, weir_case_burst_wait_ns(c, cost_mcu));
+        wait_ns = shorter_ns(wait_ns, weir_case_burst_wait_ns(c, cost_mcu));
     int64_t cap_ns = weir_case_wait_ns(c, WEIR_BUCKET_CAP, cost_mcu);
     return wait_ns > cap_ns ? wait_ns : cap_ns;
 }
@@ -61,7 +61,7 @@ static inline void burst_beyond(struct weir_case *c, int64_t cost_mcu, struct we
     }
     if (node) { /* wait for the member's headroom or for the allocation, whichever comes first */
         verdict->wait_ns =
-            shorter(verdict->wait_ns, weir_case_wait_ns(c, WEIR_BUCKET_ALLOCATION, cost_mcu));
+            shorter_ns(verdict->wait_ns, weir_case_wait_ns(c, WEIR_BUCKET_ALLOCATION, cost_mcu));
         verdict->reason = WEIR_POLICY_MEMBER;
         return;
     }
@@ -81,8 +81,8 @@ static inline bool burst_allocated(struct weir_case *c, int64_t cost_mcu, bool s
     return true;
 }
 
-static inline void settle(struct weir_case *c, const struct weir_verdict *verdict,
-                          int64_t extra_mcu, bool saves)
+static inline void burst_settle_extra(struct weir_case *c, const struct weir_verdict *verdict,
+                                      int64_t extra_mcu, bool saves)
 {
     burst_debit(c, extra_mcu, verdict->flags, saves);
     if (verdict->flags & WEIR_VERDICT_BURST)
@@ -114,13 +114,13 @@ HOT static void always_burst_decide(struct weir_case *c, int64_t cost_mcu,
 
 static void burst_settle(struct weir_case *c, const struct weir_verdict *verdict, int64_t extra_mcu)
 {
-    settle(c, verdict, extra_mcu, true);
+    burst_settle_extra(c, verdict, extra_mcu, true);
 }
 
 static void always_burst_settle(struct weir_case *c, const struct weir_verdict *verdict,
                                 int64_t extra_mcu)
 {
-    settle(c, verdict, extra_mcu, false);
+    burst_settle_extra(c, verdict, extra_mcu, false);
 }
 
 const struct weir_partition_policy weir_partition_burst = {.size = sizeof weir_partition_burst,

@@ -23,6 +23,6 @@ const char *admission_policy_names(void);
 /* Whether weir has a policy with that name for partitions, nodes or headroom. */
 bool admission_policy_is_own(enum policy_point point, const char *name);
 
-/* Whether the configured policies of partitions, nodes and headroom exist. STATUS_MALFORMED: `error`
- * names the setting, and the policies that exist. */
+/* Whether the configured policies of partitions, nodes and headroom exist. STATUS_MALFORMED:
+ * `error` names the setting, and the policies that exist. */
 enum status admission_policies_check(const struct config *config, struct buffer *error);

@@ -1,9 +1,9 @@
 /* policy_dagor.c - a baseline: requests are refused by priority, and routers refuse them early.
  *
- * A node counts the requests of each priority for a while. If their average wait was longer than the
- * limit of the method, it lowers the level of priorities that it takes, so that a twentieth less of
- * what it took remains. Otherwise it raises the level for a hundredth more. Answers tell the level,
- * and routers refuse requests beyond it.
+ * A node counts the requests of each priority for a while. If their average wait was longer than
+ * the limit of the method, it lowers the level of priorities that it takes, so that a twentieth
+ * less of what it took remains. Otherwise it raises the level for a hundredth more. Answers tell
+ * the level, and routers refuse requests beyond it.
  * Source: Zhou et al., "Overload Control for Scaling WeChat Microservices", SoCC 2018 (DAGOR), with
  * its numbers.
  * Simplified: a request has one priority, by its partition key; there are no priorities of
@@ -91,11 +91,11 @@ static bool dagor_send(struct weir_arrival *a)
     return p->level == 0 || weir_arrival_priority(a) < p->level;
 }
 
-static void dagor_answered(struct weir_arrival *a, uint32_t told)
+static void dagor_answered(struct weir_arrival *a, uint32_t hint)
 {
     struct dagor_peer *p = weir_arrival_state(a);
-    if (told != 0)
-        p->level = told;
+    if (hint != 0)
+        p->level = hint;
 }
 
 const struct weir_overload_policy weir_overload_dagor = {.size = sizeof weir_overload_dagor,

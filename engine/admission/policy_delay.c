@@ -1,11 +1,11 @@
 /* policy_delay.c - queue-delay shedding (weir's own), and no shedding.
  *
  * delay  A queue that has stood longer than the target for a whole interval is no burst: more work
- *        comes than can be done. From then on only requests that waited at most the target are done,
- *        so the queue stays at the target. Work within a limit is done up to overload_limit_ms: it
- *        is refused only if such work alone is too much. Requests are begun in the order in which
- *        they came, so what is refused is the oldest. It ends when for a whole interval no request
- *        has waited longer than the target.
+ *        comes than can be done. From then on only requests that waited at most the target are
+ *        done, so the queue stays at the target. Work within a limit is done up to
+ *        overload_limit_ms: it is refused only if such work alone is too much. Requests are begun
+ *        in the order in which they came, so what is refused is the oldest. It ends when for a
+ *        whole interval no request has waited longer than the target.
  *        Source: CoDel (Nichols and Jacobson, ACM Queue 2012), in the form that serves requests
  *        instead of packets (Maurer, "Fail at Scale", ACM Queue 2015): the allowed wait shrinks,
  *        instead of a rate of drops that grows by a square root.

@@ -2,18 +2,19 @@
  *
  * Source: Shreedhar and Varghese, Efficient Fair Queueing Using Deficit Round-Robin, IEEE/ACM
  * Transactions on Networking 4(3), 1996. Each queue gets a quantum in each round, and sends while
- * its deficit has the next packet's cost. What is left stays for the next round, unless the queue is
- * empty.
+ * its deficit has the next packet's cost. What is left stays for the next round, unless the queue
+ * is empty.
  *
  * Simplified, because weir refuses and does not queue:
- *   - A round is a time: that in which the node's empty bucket fills. There is no list of queues. So
- *     what a partition leaves of its quantum is not used by others before the next round.
+ *   - A round is a time: that in which the node's empty bucket fills. There is no list of queues.
+ *     So what a partition leaves of its quantum is not used by others before the next round.
  *   - A partition that asks for no burst in a round counts as an empty queue: its deficit is lost.
  *   - The quantum is a part of what bursts may take in a round, by the weights of tables. That is
  *     estimated: what bursts took in the round before, and what the node's bucket holds when the
  *     round begins.
- *   - Within a round, the partitions that have a deficit take what the node's bucket holds first come,
- *     first served. One that asks seldom may find the bucket empty before it has had its quantum.
+ *   - Within a round, the partitions that have a deficit take what the node's bucket holds first
+ *     come, first served. One that asks seldom may find the bucket empty before it has had its
+ *     quantum.
  *   - A cost above two quanta passes when the deficit has two, and the deficit goes below zero. */
 #include "include/weir/policy_partition.h"
 

@@ -6,8 +6,8 @@
  * lease  Tokens that the other node has set aside, and debited, before they are spent here. All
  *        leaders together never spend more than was set aside, whatever the reports' age (ours).
  *        Until the node has set tokens aside, its reports replace the lease.
- * refilled  A baseline: the last report, plus what the node's bucket refilled since. Source: none; it
- *        is what a reader of an old report would assume first. It assumes that nobody has spent
+ * refilled  A baseline: the last report, plus what the node's bucket refilled since. Source: none;
+ *        it is what a reader of an old report would assume first. It assumes that nobody has spent
  *        anything since the report. */
 #include "include/weir/policy_headroom.h"
 

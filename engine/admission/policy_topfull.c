@@ -1,15 +1,15 @@
 /* policy_topfull.c - a baseline: routers limit the rate of what they send to an overloaded node.
  *
- * A node tells with each answer how long the last request waited, and does all work. A router looks
- * at each node every overload_interval_ms. If a wait was longer than overload_target_ms, the router
- * limits the rate of its requests to that node. The limit is what the node answered meanwhile, less a
- * twentieth. It is at least half of the rate before, and at most nineteen twentieths of it. If no
- * wait was longer, and the limit held requests back, the limit rises: by a fifth if the waits were
- * below half of the target, otherwise by a fiftieth. The limit ends once the router sends less than
- * half of it.
+ * A node tells with each answer how long the last request waited, and does all work. A router
+ * looks at each node every overload_interval_ms. If a wait was longer than overload_target_ms, the
+ * router limits the rate of its requests to that node. The limit is what the node answered
+ * meanwhile, less a twentieth. It is at least half of the rate before, and at most nineteen
+ * twentieths of it. If no wait was longer, and the limit held requests back, the limit rises: by a
+ * fifth if the waits were below half of the target, otherwise by a fiftieth. The limit ends once
+ * the router sends less than half of it.
  * Source: Park et al., "TopFull: An Adaptive Top-Down Overload Control for SLO-Oriented
- * Microservices", SIGCOMM 2024: rate limits at the entry, changed by a factor between a half and one
- * and a half, by goodput and latency.
+ * Microservices", SIGCOMM 2024: rate limits at the entry, changed by a factor between a half and
+ * one and a half, by goodput and latency.
  * Simplified: the fixed rule above is in the place of the learned controller. Goodput is what the
  * node answered, late or not. What leads to an overloaded node has one limit, without an order of
  * importance among tables: a router does not know it. Each router looks by itself, and sees its own
@@ -21,8 +21,8 @@ extern const struct weir_overload_policy weir_overload_topfull;
 
 enum {
     NS_PER_US = 1000,
-    LEAST_RATE = 10, /* requests a second */
-    MOST_RATE = 1000000000,
+    MIN_RATE = 10, /* requests a second */
+    MAX_RATE = 1000000000,
     BURST_PARTS = 100 /* of a second: a limit lets so much through at once */
 };
 
@@ -44,9 +44,9 @@ struct topfull_peer {
 };
 _Static_assert(sizeof(struct topfull_peer) <= WEIR_POLICY_STATE_MAX, "the state fits");
 
-static int64_t topfull_between(int64_t value, int64_t least, int64_t most)
+static int64_t topfull_between(int64_t value, int64_t min, int64_t max)
 {
-    return value < least ? least : value < most ? value : most;
+    return value < min ? min : value < max ? value : max;
 }
 
 /* Requests a second. */
@@ -62,16 +62,16 @@ static void topfull_adjust(struct topfull_peer *p, int64_t ns, int64_t target_ns
     const int64_t before = p->rate > 0 ? p->rate : sent;
     if (longest_ns > target_ns && before > 0) {
         const int64_t rate = topfull_between(answered * 19 / 20, before / 2, before * 19 / 20);
-        p->rate = topfull_between(rate, LEAST_RATE, MOST_RATE);
+        p->rate = topfull_between(rate, MIN_RATE, MAX_RATE);
     } else if (p->rate > 0 && p->held_back > 0) {
         const int64_t more = p->rate / (longest_ns < target_ns / 2 ? 5 : 50);
-        p->rate = topfull_between(p->rate + more + 1, 0, MOST_RATE);
+        p->rate = topfull_between(p->rate + more + 1, 0, MAX_RATE);
     } else if (p->rate > 0 && sent < p->rate / 2) {
         p->rate = 0;
     }
 }
 
-static void topfull_look(struct topfull_peer *p, const struct weir_arrival *a)
+static void topfull_check(struct topfull_peer *p, const struct weir_arrival *a)
 {
     const int64_t now_ns = weir_arrival_now_ns(a), ns = now_ns - p->since_ns;
     if (p->since_ns != 0 && ns < weir_arrival_interval_ns(a))
@@ -99,7 +99,7 @@ static bool topfull_send(struct weir_arrival *a)
 {
     struct topfull_peer *p = weir_arrival_state(a);
     const int64_t now_ns = weir_arrival_now_ns(a);
-    topfull_look(p, a);
+    topfull_check(p, a);
     if (p->rate > 0) {
         const int64_t ns = topfull_between(now_ns - p->refilled_ns, 0, ns_per_s);
         const int64_t room =
@@ -117,14 +117,14 @@ static bool topfull_send(struct weir_arrival *a)
     return true;
 }
 
-static void topfull_answered(struct weir_arrival *a, uint32_t told)
+static void topfull_answered(struct weir_arrival *a, uint32_t hint)
 {
     struct topfull_peer *p = weir_arrival_state(a);
-    if (told == 0)
+    if (hint == 0)
         return;
     p->answered++;
-    if (told > p->longest_us)
-        p->longest_us = told;
+    if (hint > p->longest_us)
+        p->longest_us = hint;
 }
 
 const struct weir_overload_policy weir_overload_topfull = {

@@ -1,25 +1,27 @@
-/* policy_wfq.c - baselines: weighted fair queueing and start-time fair queueing among the partitions
- * that burst on a node. The weight of a partition is its allocation, times the weight of its table.
+/* policy_wfq.c - baselines: weighted fair queueing and start-time fair queueing among the
+ * partitions that burst on a node. The weight of a partition is its allocation, times the weight
+ * of its table.
  *
  * Sources
  *   wfq  Demers, Keshav and Shenker, Analysis and Simulation of a Fair Queueing Algorithm, SIGCOMM
  *        1989, with the weights of Parekh and Gallager, IEEE/ACM Transactions on Networking 1(3),
- *        1993. Virtual time runs at the rate of service, divided by the weights of all active flows.
- *   sfq  Goyal, Vin and Cheng, Start-time Fair Queueing, SIGCOMM 1996. Virtual time is the start tag
- *        of what is served.
+ *        1993. Virtual time runs at the rate of service, divided by the weights of all active
+ *        flows.
+ *   sfq  Goyal, Vin and Cheng, Start-time Fair Queueing, SIGCOMM 1996. Virtual time is the start
+ *        tag of what is served.
  * In both a request has the tags start = max(virtual time, the flow's last finish) and finish =
  * start + cost / weight, and the least tag is served first.
  *
  * Simplified, because weir refuses and does not queue:
  *   - There are no waiting requests to choose from. A burst passes if its start tag is at most a
- *     lead ahead of virtual time: what an even service gives in an eighth of a round. A round is the
- *     time in which the node's empty bucket fills. So both order by start tags.
- *   - A burst ahead of virtual time must leave the tokens with which the other partitions would catch
- *     up: their requests would be served before it. So one that asks seldom finds tokens.
+ *     lead ahead of virtual time: what an even service gives in an eighth of a round. A round is
+ *     the time in which the node's empty bucket fills. So both order by start tags.
+ *   - A burst ahead of virtual time must leave the tokens with which the other partitions would
+ *     catch up: their requests would be served before it. So one that asks seldom finds tokens.
  *   - A partition is active if it asked for a burst in this round or in the round before.
  *   - wfq: the rate of service is what bursts took in the round before, and what the node's bucket
- *     held when the round began, less a sixteenth. If virtual time ran ahead of the service, all start
- *     tags would be equal.
+ *     held when the round began, less a sixteenth. If virtual time ran ahead of the service, all
+ *     start tags would be equal.
  *   - sfq: refused requests stand for the queue. At the end of an eighth of a round virtual time
  *     rises to the least start tag that was refused in it.
  *   - Followers' and merged partitions' tags are taken over as they are. */
@@ -28,10 +30,10 @@
 extern const struct weir_node_policy weir_node_wfq;
 extern const struct weir_node_policy weir_node_sfq;
 
-#define TAG          INT64_C(1000000) /* tags are mcu per weight, times this */
-#define WEIGHT_LEAST INT64_C(1000)    /* one unit a second */
-#define LEADS        8                /* of a round */
-#define SPARED       16               /* virtual time runs slower by this part */
+#define TAG        INT64_C(1000000) /* tags are mcu per weight, times this */
+#define WEIGHT_MIN INT64_C(1000)    /* one unit a second */
+#define LEADS      8                /* of a round */
+#define SPARED     16               /* virtual time runs slower by this part */
 
 struct tag_node {
     int64_t round;
@@ -41,7 +43,7 @@ struct tag_node {
     int64_t taken;   /* by bursts in this round */
     int64_t weights; /* of the partitions that asked in this round */
     int64_t weights_before;
-    int64_t least; /* sfq: the least start tag refused in this part of a round; 0: none */
+    int64_t min; /* sfq: the least start tag refused in this part of a round; 0: none */
 };
 
 struct tag_partition {
@@ -51,31 +53,31 @@ struct tag_partition {
 
 _Static_assert(sizeof(struct tag_node) <= WEIR_POLICY_STATE_MAX, "states are bounded");
 
-static int64_t most(int64_t a, int64_t b)
+static int64_t max_of(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
 static int64_t weight_of(const struct weir_case *c)
 {
-    return most(weir_case_rate(c, WEIR_BUCKET_ALLOCATION), WEIGHT_LEAST) * weir_case_weight(c);
+    return max_of(weir_case_rate(c, WEIR_BUCKET_ALLOCATION), WEIGHT_MIN) * weir_case_weight(c);
 }
 
 static int64_t tag_of(int64_t mcu, int64_t weight)
 {
-    __int128 tag = (__int128)mcu * TAG / most(weight, 1);
+    __int128 tag = (__int128)mcu * TAG / max_of(weight, 1);
     return tag > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)tag;
 }
 
 static int64_t weights_of(const struct tag_node *n)
 {
-    return most(most(n->weights, n->weights_before), WEIGHT_LEAST);
+    return max_of(max_of(n->weights, n->weights_before), WEIGHT_MIN);
 }
 
 /* What an even service adds to virtual time in a round. */
 static int64_t round_tag(const struct tag_node *n)
 {
-    return most(tag_of(n->served, weights_of(n)), LEADS);
+    return max_of(tag_of(n->served, weights_of(n)), LEADS);
 }
 
 static int64_t lead_of(const struct tag_node *n)
@@ -87,20 +89,20 @@ static int64_t start_of(struct weir_case *c)
 {
     const struct tag_node *n = weir_case_node_state(c);
     const struct tag_partition *p = weir_case_share_state(c);
-    return most(n->virtual, p->finish);
+    return max_of(n->virtual, p->finish);
 }
 
 static void begin_round(struct weir_case *c, struct tag_node *n, int64_t round)
 {
     bool next = n->round + 1 == round;
-    int64_t residual = (next ? n->taken : 0) + most(weir_case_balance(c, WEIR_BUCKET_NODE), 0);
+    int64_t residual = (next ? n->taken : 0) + max_of(weir_case_balance(c, WEIR_BUCKET_NODE), 0);
     n->served = residual - residual / SPARED;
     n->weights_before = next ? n->weights : 0;
     n->weights = n->taken = 0;
     n->round = round;
 }
 
-static void join(struct weir_case *c)
+static void wfq_join(struct weir_case *c)
 {
     struct tag_node *n = weir_case_node_state(c);
     struct tag_partition *p = weir_case_share_state(c);
@@ -119,7 +121,7 @@ static void wfq_enter(struct weir_case *c)
     int64_t spent_ns = now_ns - n->at_ns < depth_ns ? now_ns - n->at_ns : depth_ns;
     n->virtual += (int64_t)((__int128)round_tag(n) * spent_ns / depth_ns);
     n->at_ns = now_ns;
-    join(c);
+    wfq_join(c);
 }
 
 static void sfq_enter(struct weir_case *c)
@@ -127,24 +129,24 @@ static void sfq_enter(struct weir_case *c)
     struct tag_node *n = weir_case_node_state(c);
     int64_t part_ns = weir_case_depth_ns(c) / LEADS;
     if (weir_case_now_ns(c) / part_ns != n->at_ns / part_ns) {
-        n->virtual = most(n->virtual, n->least);
-        n->least = 0;
+        n->virtual = max_of(n->virtual, n->min);
+        n->min = 0;
     }
     n->at_ns = weir_case_now_ns(c);
-    join(c);
+    wfq_join(c);
 }
 
 /* A partition that is alone may take everything. */
 static bool is_alone(struct weir_case *c, const struct tag_node *n)
 {
-    return most(n->weights, n->weights_before) <= weight_of(c);
+    return max_of(n->weights, n->weights_before) <= weight_of(c);
 }
 
 /* The cost, and the tokens with which the others would catch up with the request's start tag. */
 static int64_t needed_by(struct weir_case *c, const struct tag_node *n, int64_t cost_mcu)
 {
     __int128 ahead = start_of(c) - n->virtual;
-    __int128 mcu = ahead * most(weights_of(n) - weight_of(c), 0) / TAG + cost_mcu;
+    __int128 mcu = ahead * max_of(weights_of(n) - weight_of(c), 0) / TAG + cost_mcu;
     return mcu > INT64_MAX ? INT64_MAX : (int64_t)mcu;
 }
 
@@ -163,8 +165,8 @@ static bool sfq_has(struct weir_case *c, int64_t cost_mcu)
     int64_t start = start_of(c);
     if (wfq_has(c, cost_mcu))
         return true;
-    if (n->least == 0 || start < n->least)
-        n->least = start;
+    if (n->min == 0 || start < n->min)
+        n->min = start;
     return false;
 }
 
@@ -172,13 +174,13 @@ static int64_t wfq_wait_ns(struct weir_case *c, int64_t cost_mcu)
 {
     const struct tag_node *n = weir_case_node_state(c);
     int64_t node_ns = weir_case_wait_ns(c, WEIR_BUCKET_NODE, cost_mcu);
-    int64_t ahead = most(start_of(c) - n->virtual - lead_of(n), 0);
+    int64_t ahead = max_of(start_of(c) - n->virtual - lead_of(n), 0);
     __int128 ns = (__int128)ahead * weir_case_depth_ns(c) / round_tag(n);
     int64_t tag_ns = ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
-    return most(node_ns, tag_ns);
+    return max_of(node_ns, tag_ns);
 }
 
-static void charge(struct weir_case *c, int64_t cost_mcu)
+static void wfq_charge(struct weir_case *c, int64_t cost_mcu)
 {
     struct tag_node *n = weir_case_node_state(c);
     struct tag_partition *p = weir_case_share_state(c);
@@ -190,7 +192,7 @@ static void sfq_took(struct weir_case *c, int64_t cost_mcu)
 {
     struct tag_node *n = weir_case_node_state(c);
     int64_t start = start_of(c);
-    charge(c, cost_mcu);
+    wfq_charge(c, cost_mcu);
     if (is_alone(c, n))
         n->virtual = start; /* nobody else has a lesser tag */
 }
@@ -207,8 +209,8 @@ static void tag_absorb(void *into, const void *from)
 {
     struct tag_partition *p = into;
     const struct tag_partition *other = from;
-    p->finish = most(p->finish, other->finish);
-    p->round = most(p->round, other->round);
+    p->finish = max_of(p->finish, other->finish);
+    p->round = max_of(p->round, other->round);
 }
 
 const struct weir_node_policy weir_node_wfq = {.size = sizeof weir_node_wfq,
@@ -218,7 +220,7 @@ const struct weir_node_policy weir_node_wfq = {.size = sizeof weir_node_wfq,
                                                .enter = wfq_enter,
                                                .has = wfq_has,
                                                .wait_ns = wfq_wait_ns,
-                                               .took = charge,
+                                               .took = wfq_charge,
                                                .is_shared = tag_is_shared,
                                                .absorb = tag_absorb};
 const struct weir_node_policy weir_node_sfq = {.size = sizeof weir_node_sfq,

@@ -5,10 +5,10 @@
 #include <xxhash.h>
 
 #include "base/big_endian.h"
+#include "base/mutation.h"
 #include "base/probe.h"
 #include "engine/catalog/catalog_internal.h"
 #include "engine/item/storage_key.h"
-#include "replication/raft_mutation.h"
 
 struct catalog *catalog_create(void)
 {
@@ -692,7 +692,7 @@ static void catalog_settle(struct catalog *c, const struct catalog_command *comm
     struct entry *e = catalog_entry(c, command->table_id);
     if (e == NULL || (e->table.status == TABLE_ACTIVE && !table_is_splitting(&e->table)))
         return; /* settled already: a new leader settles every table once */
-    if (command->settled != table_settle_word(&e->table) && !MUTATED(RAFT_MUTATION_ANY_SETTLE)) {
+    if (command->settled != table_settle_word(&e->table) && !MUTATED(MUTATION_ANY_SETTLE)) {
         PROBE("what is settled was changed before the catalog heard of it");
         return;
     }
@@ -705,7 +705,7 @@ static void catalog_settle(struct catalog *c, const struct catalog_command *comm
         arena_deinit(&arena);
         return;
     }
-    if (!e->table.owes_nothing && !MUTATED(RAFT_MUTATION_CLOSE_UNASKED)) {
+    if (!e->table.owes_nothing && !MUTATED(MUTATION_CLOSE_UNASKED)) {
         struct table t = e->table;
         t.owes_nothing = true;
         catalog_entry_change(c, e, &t, out);

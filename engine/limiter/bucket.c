@@ -1,7 +1,7 @@
 /* bucket.c - shares, refilling, dividing, merging: arithmetic only. */
 #include "engine/limiter/bucket_internal.h"
 
-#include "replication/raft_mutation.h"
+#include "base/mutation.h"
 
 const struct limiter_limit limiter_write_limit = {
     .name = {(const uint8_t *)LIMITER_WRITES_NAME, sizeof LIMITER_WRITES_NAME - 1},
@@ -173,9 +173,9 @@ void limiter_balances_refill(struct limiter_balance *balances, const struct limi
     for (uint32_t i = 0; i < limits->count; i++) {
         const int64_t tokens = balances[i].tokens;
         limiter_refill(&balances[i], &limits->at[i], shard, shards, now_ms);
-        if (MUTATED(RAFT_MUTATION_LIMITER_SHARED_TIME))
+        if (MUTATED(MUTATION_LIMITER_SHARED_TIME))
             balances[i].fraction = 0;
-        if (MUTATED(RAFT_MUTATION_LIMITER_DRY_SHARDS) && shard > 0)
+        if (MUTATED(MUTATION_LIMITER_DRY_SHARDS) && shard > 0)
             balances[i].tokens = tokens;
     }
 }
@@ -206,7 +206,7 @@ void limiter_bucket_set_limits(struct limiter_bucket *b, const struct limiter_li
                                int64_t now_ms)
 {
     int64_t taken[LIMITER_LIMITS_MAX], before[LIMITER_LIMITS_MAX];
-    if (MUTATED(RAFT_MUTATION_LIMITER_OLD_LIMITS) && b->shard > 0)
+    if (MUTATED(MUTATION_LIMITER_OLD_LIMITS) && b->shard > 0)
         return;
     memcpy(taken, b->taken, sizeof taken);
     memcpy(before, b->taken_before, sizeof before);
@@ -246,7 +246,7 @@ void limiter_bucket_divide(struct limiter_bucket *b, uint64_t epoch, int64_t now
         must(own->tokens <= limiter_share(capacity, b->shard, b->shards)); /* LIMITER-1 */
         must(half <= limiter_share(capacity, child, b->shards));
     }
-    if (MUTATED(RAFT_MUTATION_LIMITER_MINT))
+    if (MUTATED(MUTATION_LIMITER_MINT))
         limiter_balances_fill(reserved->balances, &b->limits, child, b->shards, now_ms);
 }
 

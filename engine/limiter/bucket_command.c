@@ -8,8 +8,8 @@
  *            map of an epoch that it has reached. */
 #include "engine/limiter/bucket_internal.h"
 
+#include "base/mutation.h"
 #include "base/probe.h"
-#include "replication/raft_mutation.h"
 
 /* ---- bytes ---- */
 
@@ -203,7 +203,7 @@ static void run_reclaim_share(struct limiter_run *run)
     struct limiter_reserved_share *reserved = &b->reserved[b->reserved_count - 1];
     limiter_balances_refill(reserved->balances, &b->limits, reserved->child,
                             limiter_size_at_creation(reserved->child), run->now_ms);
-    if (MUTATED(RAFT_MUTATION_LIMITER_LOSE_GIFT))
+    if (MUTATED(MUTATION_LIMITER_LOSE_RESERVED))
         memset(reserved->balances, 0, sizeof reserved->balances);
     limiter_bucket_merge_in(b, reserved->balances, run->now_ms);
 }
@@ -237,7 +237,7 @@ static void run_prepare(struct limiter_run *run)
     if (limits->count > 0 && limits->version > b->limits.version)
         limiter_bucket_set_limits(b, limits, run->now_ms);
     limiter_balances_refill(b->balances, &b->limits, b->shard, b->shards, run->now_ms);
-    if (!MUTATED(RAFT_MUTATION_LIMITER_DRY_WRITES))
+    if (!MUTATED(MUTATION_LIMITER_DRY_WRITES))
         limiter_refill(&b->write_balance, &limiter_write_limit, 0, 1, run->now_ms);
     run_adopt_shard_map(run);
 }
@@ -492,7 +492,7 @@ static enum limiter_refusal run_create_child(struct limiter_run *run)
     const struct limiter_command *m = run->command;
     must(m->limits.count > 0);
     must(m->shard > 0);
-    const bool again = MUTATED(RAFT_MUTATION_LIMITER_REOPEN) && !b->sealed;
+    const bool again = MUTATED(MUTATION_LIMITER_RECREATE) && !b->sealed;
     if (run->exists && b->epoch >= m->reserved_share.epoch && !again)
         return LIMITER_NO_CHANGE;
     if (m->sender_map.count > m->shard &&

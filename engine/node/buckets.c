@@ -421,7 +421,7 @@ bool buckets_receive_levels(struct buckets *buckets, struct reader *r)
 }
 
 /* Whether the leader's last message counts the entry, or no message has come. */
-static bool buckets_is_told(const struct partition *p, uint64_t index)
+static bool buckets_is_counted(const struct partition *p, uint64_t index)
 {
     return p->mirror == NULL || p->mirror->told.term == 0 || index <= p->mirror->told.upto;
 }
@@ -435,7 +435,7 @@ void buckets_follow(struct buckets *buckets, struct partition *p, const struct r
     change_set_reopen(e->payload, &set);
     uint32_t follow = (set.burst != 0 ? FOLLOW_BURST : 0U) | (set.burst == 2 ? FOLLOW_PAID : 0U) |
                       (e->index <= p->late_until ? FOLLOW_LATE : 0U) |
-                      (buckets_is_told(p, e->index) ? FOLLOW_TOLD : 0U);
+                      (buckets_is_counted(p, e->index) ? FOLLOW_COUNTED : 0U);
     buckets->throughput->consumed_mcu[ADMIT_WRITE] += set.cost_mcu;
     buckets->throughput->served.kinds[SERVED_FOLLOW].requests++;
     buckets->throughput->served.kinds[SERVED_FOLLOW].mcu += set.cost_mcu;

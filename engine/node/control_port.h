@@ -24,7 +24,7 @@ struct control_view {
 
 /* The term in which this node leads the catalog; 0: it does not. */
 uint64_t node_control_term(const struct node *n);
-/* When news last came that the controller must see before its next look. */
+/* When news last came that the controller must see before its next evaluation. */
 struct instant node_control_urgent(const struct node *n);
 /* Only while node_control_term is not 0. */
 void node_control_view(const struct node *n, struct control_view *out);

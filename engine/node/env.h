@@ -6,12 +6,12 @@
  * the results. */
 #pragma once
 
+#include "base/mutation.h"
 #include "base/prng.h"
 #include "engine/message/reply_code.h"
 #include "engine/node/node_trace.h"
 #include "engine/store/log_writer.h"
 #include "engine/store/store.h"
-#include "replication/raft_mutation.h"
 
 struct config;
 struct node_effect;
@@ -68,7 +68,7 @@ static inline int64_t env_agreed_ms(const struct node_env *env)
 {
     const int64_t own = env_wall_ms(env);
     const int64_t agreed = env->agreed_ms + instant_since(env->now, env->agreed_at).ns / NS_PER_MS;
-    return agreed < own && !MUTATED(RAFT_MUTATION_OWN_CLOCK) ? agreed : own;
+    return agreed < own && !MUTATED(MUTATION_OWN_CLOCK) ? agreed : own;
 }
 
 static inline void env_note(struct node_env *env, enum node_trace kind, uint32_t subject,

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "base/mutation.h"
 #include "base/probe.h"
 #include "base/settings/indexes.h"
 #include "engine/node/feed_internal.h"
@@ -9,7 +10,6 @@
 #include "engine/node/owned_keys.h"
 #include "engine/node/transactions.h"
 #include "engine/store/memtable.h"
-#include "replication/raft_mutation.h"
 
 enum {
     BACKLOG_PARTS = 5,         /* of index_backlog_ms; a new change may wait for so many of them, */
@@ -263,8 +263,7 @@ static void feed_load(struct feeds *feeds, struct feed *f, const struct partitio
     store_seek(feeds->env->store, key_in_space(p->info.lo, SPACE_FEED_KEYS, &feeds->env->lent),
                key_in_space(p->info.hi, SPACE_FEED_KEYS, &feeds->env->lent), false, &c);
     f->loading = true;
-    while (!MUTATED(RAFT_MUTATION_FORGET_FEED) &&
-           (status = store_next(&c, &key, &value)) == STATUS_OK)
+    while (!MUTATED(MUTATION_FORGET_FEED) && (status = store_next(&c, &key, &value)) == STATUS_OK)
         feed_take(feeds, f, key, value);
     f->loading = false;
     feed_sort_by_age(f);
@@ -388,7 +387,7 @@ bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
     const bool known = f == NULL || !f->unread;
     if ((known && !late &&
          (int64_t)(lag.bytes + bytes) <= config_indexes(config)->index_backlog_bytes) ||
-        MUTATED(RAFT_MUTATION_NO_BACKLOG_BOUND))
+        MUTATED(MUTATION_NO_BACKLOG_BOUND))
         return true;
     /* When the index will have taken enough rows depends on the index's partitions: no time is told. */
     *verdict = (struct admit_verdict){.reason = ADMIT_REFUSED_INDEX,

@@ -1,4 +1,5 @@
 /* feed_fill.c - brings a new index the rows of items that were there before it. */
+#include "base/mutation.h"
 #include "base/probe.h"
 #include "engine/index/row.h"
 #include "engine/message/index_messages.h"
@@ -6,7 +7,6 @@
 #include "engine/node/feed_internal.h"
 #include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
-#include "replication/raft_mutation.h"
 
 enum {
     FILL_ITEMS = 100, /* of a piece */
@@ -108,7 +108,7 @@ static enum status fill_piece(struct feeds *feeds, struct feed *f, struct partit
         }
         bytes += item.size;
         struct feed_note *n =
-            MUTATED(RAFT_MUTATION_SKIP_FILL) ? NULL : fill_note(feeds, f, x, key, item);
+            MUTATED(MUTATION_SKIP_FILL) ? NULL : fill_note(feeds, f, x, key, item);
         if (n == NULL)
             continue;
         n->of_piece = true;
@@ -128,7 +128,7 @@ static bool fill_is_asked_again(const struct feed *f, const struct request *r)
 /* Whether all writes are applied that were proposed without the newest index. */
 static bool indexes_are_known(const struct partition *p)
 {
-    const uint64_t more = MUTATED(RAFT_MUTATION_ONE_ENTRY_MORE) ? 1 : 0;
+    const uint64_t more = MUTATED(MUTATION_ONE_ENTRY_MORE) ? 1 : 0;
     return raft_applied(p->raft) >= p->indexed_from + more;
 }
 

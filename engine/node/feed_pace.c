@@ -99,10 +99,10 @@ bool feed_pace_holds(struct feed_pace *p, struct instant now)
 }
 
 /* The room until a rate is known: by the time that a row is told to wait. */
-static uint32_t pace_told_room(const struct feed_pace *p, int64_t told_ns)
+static uint32_t pace_told_room(const struct feed_pace *p, int64_t printed_ns)
 {
     const uint32_t most = pace_room_of(p, RATE_FIRST, NS_PER_S);
-    const uint32_t room = told_ns > 0 ? pace_room_of(p, 1, told_ns) : most;
+    const uint32_t room = printed_ns > 0 ? pace_room_of(p, 1, printed_ns) : most;
     return room < FEW ? FEW : room < most ? room : most;
 }
 

@@ -1,12 +1,12 @@
 /* feed_round.c - brings the rows of an item up to date, in one round of requests. */
 #include <stdlib.h>
 
+#include "base/mutation.h"
 #include "engine/index/row.h"
 #include "engine/message/index_messages.h"
 #include "engine/message/message.h"
 #include "engine/node/feed_internal.h"
 #include "engine/node/owned_keys.h"
-#include "replication/raft_mutation.h"
 
 enum {
     REQUEST_SHIFT = 16,
@@ -223,7 +223,7 @@ static bool round_add_index(struct round *round, uint32_t place)
             if (part.table_id != x->table_id)
                 continue;
             named = true;
-            if (part.old_row.size > 0 && !MUTATED(RAFT_MUTATION_KEEP_OLD_GLOBAL) &&
+            if (part.old_row.size > 0 && !MUTATED(MUTATION_KEEP_OLD_GLOBAL) &&
                 !(has && slice_equal(part.old_row, present)) &&
                 !round_was_named(round, i, x->table_id, part.old_row) &&
                 !item_has_written(round->item, first + i))
@@ -231,7 +231,7 @@ static bool round_add_index(struct round *round, uint32_t place)
                         round_add(round, x->table_id, part.old_row, slice_make(NULL, 0), first + i);
         }
     }
-    if (named && shown.data != NULL && !MUTATED(RAFT_MUTATION_SKIP_CHANGE))
+    if (named && shown.data != NULL && !MUTATED(MUTATION_SKIP_CHANGE))
         added = added && round_add(round, x->table_id, present, shown, put);
     buffer_deinit(&key);
     buffer_deinit(&row);

@@ -5,7 +5,7 @@
 
 #include "base/buffer.h"
 #include "base/must.h"
-#include "replication/raft_mutation.h"
+#include "base/mutation.h"
 
 struct index_session {
     LIST_ENTRY(index_session) place;
@@ -30,7 +30,7 @@ void index_sessions_close(struct index_sessions *sessions)
 
 static bool session_overlaps(const struct index_session *s, struct slice lo, struct slice hi)
 {
-    return !MUTATED(RAFT_MUTATION_APPLY_TWICE) &&
+    return !MUTATED(MUTATION_APPLY_TWICE) &&
            (hi.size == 0 || slice_compare(buffer_slice(&s->lo), hi) < 0) &&
            (s->hi.size == 0 || slice_compare(lo, buffer_slice(&s->hi)) < 0);
 }
@@ -60,7 +60,7 @@ bool index_sessions_hold(const struct index_sessions *sessions, uint64_t session
         if (s->id == session)
             return true;
     }
-    return MUTATED(RAFT_MUTATION_ANY_SESSION);
+    return MUTATED(MUTATION_ANY_SESSION);
 }
 
 uint32_t index_sessions_count(const struct index_sessions *sessions)

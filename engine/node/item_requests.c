@@ -1,6 +1,7 @@
 /* item_requests.c - what reads and writes of items share, and reads: route, admit, read, settle,
  * answer. */
 #include "engine/node/item_requests.h"
+#include "base/mutation.h"
 #include "base/probe.h"
 #include "engine/expression/program.h"
 #include "engine/expression/update_program.h"
@@ -9,7 +10,6 @@
 #include "engine/message/request_traits.h"
 #include "engine/node/operation.h"
 #include "engine/node/shard_cursor.h"
-#include "replication/raft_mutation.h"
 
 /* ---- waiting for leadership to be confirmed ---- */
 
@@ -66,7 +66,7 @@ static bool items_fence_lets(struct requests *requests, const struct partition *
     const bool moves =
         (q->op == REQUEST_PUT || q->op == REQUEST_DELETE || q->op == REQUEST_UPDATE) &&
         q->write.moves;
-    const bool older = q->salting < p->info.salting && !moves && !MUTATED(RAFT_MUTATION_SKIP_FENCE);
+    const bool older = q->salting < p->info.salting && !moves && !MUTATED(MUTATION_SKIP_FENCE);
     if (!older && q->salted <= p->info.salting)
         return true;
     if (older)
@@ -142,7 +142,7 @@ static bool items_arrive(struct requests *requests, struct partition *p, const s
                                      "the request has waited %lld ms for node %u's processor",
                                      (long long)(o->waited.all.ns / NS_PER_MS), requests->env->id);
     reply->verdict.reason = ADMIT_REFUSED_OVERLOAD;
-    return MUTATED(RAFT_MUTATION_SHED_IN_VAIN);
+    return MUTATED(MUTATION_SHED_IN_VAIN);
 }
 
 static enum served_kind items_served(enum admit_kind kind)

@@ -9,6 +9,7 @@
  *              only a write in flight stands in the way, the request waits until that write is
  *              applied, and is judged again: the write in flight may never be committed. */
 #include "engine/node/item_writes.h"
+#include "base/mutation.h"
 #include "base/probe.h"
 #include "base/settings/indexes.h"
 #include "engine/expression/program.h"
@@ -23,7 +24,6 @@
 #include "engine/node/owned_keys.h"
 #include "engine/node/stream_rows.h"
 #include "engine/node/transaction_rows.h"
-#include "replication/raft_mutation.h"
 
 /* ---- judging ---- */
 
@@ -49,7 +49,7 @@ static enum status write_newest_item(struct requests *requests, const struct par
     const struct shadow *shadow =
         proposals_shadow(requests->proposals, o->request.write.key, w->hash);
     w->in_flight = shadow != NULL;
-    if (shadow == NULL || (o->request.write.expiry && MUTATED(RAFT_MUTATION_EXPIRE_APPLIED)))
+    if (shadow == NULL || (o->request.write.expiry && MUTATED(MUTATION_EXPIRE_APPLIED)))
         return write_applied_item(requests, p, o, item);
     *item = shadow->value;
     return item->data == NULL ? STATUS_NOT_FOUND : STATUS_OK;
@@ -82,7 +82,7 @@ static bool write_expires(const struct requests *requests, const struct partitio
 {
     struct item_times times;
     item_times_at(env_agreed_ms(requests->env), &times);
-    return MUTATED(RAFT_MUTATION_EXPIRE_UNJUDGED) || item_time_is_over(&times, old, p->info.ttl);
+    return MUTATED(MUTATION_EXPIRE_UNJUDGED) || item_time_is_over(&times, old, p->info.ttl);
 }
 
 /* Runs a limiter's command on the item. */
@@ -206,9 +206,9 @@ static void write_refuse(struct requests *requests, struct partition *p, struct 
                          struct write *w, enum reply_code code, int64_t least)
 {
     struct slice item = {NULL, 0};
-    if (!MUTATED(RAFT_MUTATION_REFUSE_IN_FLIGHT) && !requests_leads_read(requests, p, o))
+    if (!MUTATED(MUTATION_REFUSE_IN_FLIGHT) && !requests_leads_read(requests, p, o))
         return;
-    enum status status = MUTATED(RAFT_MUTATION_REFUSE_IN_FLIGHT)
+    enum status status = MUTATED(MUTATION_REFUSE_IN_FLIGHT)
                              ? write_newest_item(requests, p, o, w, &item)
                              : write_applied_item(requests, p, o, &item);
     if (status == STATUS_PENDING) {

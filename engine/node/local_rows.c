@@ -1,9 +1,9 @@
 /* local_rows.c - what writes do to the rows of local indexes. */
 #include "engine/node/local_rows.h"
 
+#include "base/mutation.h"
 #include "engine/index/row.h"
 #include "engine/node/collection.h"
-#include "replication/raft_mutation.h"
 
 /* ---- planning ---- */
 
@@ -41,9 +41,9 @@ static void plan_index(const struct partition *p, const struct index *x, struct 
     out->bytes += (has ? size : 0) - (had ? old_size : 0);
     if (stays && index_row_is_same(p->indexes, x, old, now, steps))
         return;
-    if (had && !stays && !MUTATED(RAFT_MUTATION_KEEP_OLD_ROW))
+    if (had && !stays && !MUTATED(MUTATION_KEEP_OLD_ROW))
         plan_add(out, x, key, &was, keys, false, old_size, plan_cost(old_size, -1));
-    if (has && !(had && MUTATED(RAFT_MUTATION_SKIP_ROW)))
+    if (has && !(had && MUTATED(MUTATION_SKIP_ROW)))
         plan_add(out, x, key, &is, keys, true, stays ? old_size : -1,
                  plan_cost(stays ? old_size : -1, size));
 }

@@ -19,11 +19,11 @@
  *             from before the entry. A replica that was opened after the entry takes none. */
 #include <errno.h>
 
+#include "base/mutation.h"
 #include "base/probe.h"
 #include "engine/message/message.h"
 #include "engine/node/applier_internal.h"
 #include "engine/node/operation.h"
-#include "replication/raft_mutation.h"
 
 /* ---- which step ---- */
 
@@ -102,7 +102,7 @@ static bool merge_may_take_over(struct applier *applier, const struct partition_
 {
     return merge_is_frozen_by(applier, partitions_find(applier->partitions, info->merge_with),
                               info) ||
-           MUTATED(RAFT_MUTATION_ABSORB_AS_IT_IS);
+           MUTATED(MUTATION_ABSORB_AS_IT_IS);
 }
 
 /* ---- asked by the catalog ---- */
@@ -191,8 +191,8 @@ static void merge_join_buckets(struct applier *applier, struct partition *p,
     const struct admission_rates rates = partition_rates(&p->info);
     admission_leave(&p->admission, applier->env->now);
     admission_leave(&upper->admission, applier->env->now);
-    admission_absorb(&p->admission, &upper->admission, applier->env->config, &rates,
-                     applier->env->now);
+    admission_merge(&p->admission, &upper->admission, applier->env->config, &rates,
+                    applier->env->now);
     buckets_divided(applier->buckets, p);
 }
 

@@ -403,7 +403,7 @@ static void node_run(struct node *n, struct waiting waited, uint64_t from, const
 static uint32_t node_tell(struct node *n, uint64_t to)
 {
     const struct overload_arrival a = {.now = n->env.now, .sender = to};
-    return overload_tell(&n->throughput.overload, &a);
+    return overload_report(&n->throughput.overload, &a);
 }
 
 const struct node_effect *node_next_effect(struct node *n)

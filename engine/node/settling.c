@@ -23,12 +23,12 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "base/mutation.h"
 #include "base/probe.h"
 #include "base/settings/merge.h"
 #include "base/settings/requests.h"
 #include "engine/message/message.h"
 #include "engine/node/operation.h"
-#include "replication/raft_mutation.h"
 
 enum {
     SEND_AGAIN_MS = 250,
@@ -203,7 +203,7 @@ static void settling_settle_table(struct settling *settling, uint32_t table_id,
     s->status = status;
     s->asks_leaders = status == TABLE_DELETING &&
                       !catalog_find_id(settling->catalog->state, table_id)->owes_nothing &&
-                      !MUTATED(RAFT_MUTATION_CLOSE_UNASKED);
+                      !MUTATED(MUTATION_CLOSE_UNASKED);
     s->count = count;
     s->send_at = settling->env->now;
     s->show_until =
@@ -316,7 +316,7 @@ static void settling_propose_merge(struct settling *settling, const struct settl
                                    const struct partition_info *p, const struct settled *at)
 {
     uint16_t replicas = (uint16_t)((1U << p->member_count) - 1) | 1 << MEMBERS_SLOT;
-    bool all = (at->done & replicas) == replicas || MUTATED(RAFT_MUTATION_ABSORB_AS_IT_IS);
+    bool all = (at->done & replicas) == replicas || MUTATED(MUTATION_ABSORB_AS_IT_IS);
     bool group = at->done >> MERGE_SLOT & 1;
     struct decision d = {.table_id = p->table_id, .partition = p->id, .epoch = p->epoch};
     if (p->merge == MERGE_FREEZE && !instant_before(settling->env->now, at->freeze_until)) {

@@ -1,4 +1,5 @@
 /* shard_requests.c - REQUEST_SHARD_MOVE: items of a salted key go home (shard_moves.h). */
+#include "base/mutation.h"
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/message.h"
@@ -6,7 +7,6 @@
 #include "engine/node/item_requests.h"
 #include "engine/node/operation.h"
 #include "engine/sharding/salting.h"
-#include "replication/raft_mutation.h"
 
 /* Whether [key, hi) is within one shard of one partition key. */
 static bool move_is_in_one_shard(const struct request *q)
@@ -92,7 +92,7 @@ void requests_move_shard(struct requests *requests, struct operation *o)
     if (p == NULL || !items_holds_key(requests, p, o) || !requests_leads_read(requests, p, o) ||
         !transactions_are_known(requests->transactions, p, o) || !move_sees_all(requests, p, o))
         return;
-    if (request_move(q)->hi.size == 0 && MUTATED(RAFT_MUTATION_MOVE_BLIND))
+    if (request_move(q)->hi.size == 0 && MUTATED(MUTATION_MOVE_BLIND))
         env_reply(requests->env, o, REPLY_OK);
     else if (request_move(q)->hi.size == 0)
         move_item(requests, p, o);

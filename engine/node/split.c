@@ -153,8 +153,8 @@ static void split_divide_load(struct applier *applier, struct partition *parent,
         partition_split_shares(s, kind, shares[kind]);
     const uint32_t *const by_kind[] = {shares[ADMIT_READ], shares[ADMIT_WRITE]};
     admission_leave(&parent->admission, applier->env->now);
-    admission_divide(pieces, s->child_count + 1, applier->env->config, rates, by_kind,
-                     applier->env->now);
+    admission_split(pieces, s->child_count + 1, applier->env->config, rates, by_kind,
+                    applier->env->now);
     buckets_divided(applier->buckets, parent);
     for (uint32_t i = 0; i < s->child_count; i++) {
         if (children[i] != NULL)

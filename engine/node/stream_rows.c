@@ -1,9 +1,9 @@
 /* stream_rows.c - what writes do to the stream of their table. */
 #include "engine/node/stream_rows.h"
 
+#include "base/mutation.h"
 #include "engine/item/equal.h"
 #include "engine/item/storage_key.h"
-#include "replication/raft_mutation.h"
 
 /* ---- planning ---- */
 
@@ -72,10 +72,10 @@ void stream_rows_apply(struct node_env *env, struct partition *p, const struct c
         return;
     }
     must(stream_change_decode(c->value, &s) == STATUS_OK); /* stream_change_is_sound */
-    if (MUTATED(RAFT_MUTATION_SKIP_STREAM) && s.event == STREAM_MODIFY && index % 8 == 0)
+    if (MUTATED(MUTATION_SKIP_STREAM) && s.event == STREAM_MODIFY && index % 8 == 0)
         return;
     record_apply(env, p, &s, item, index, place);
-    if (MUTATED(RAFT_MUTATION_DOUBLE_STREAM) && index % 8 == 0)
+    if (MUTATED(MUTATION_DOUBLE_STREAM) && index % 8 == 0)
         record_apply(env, p, &s, item, index, place + 1);
 }
 

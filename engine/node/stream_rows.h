@@ -13,11 +13,11 @@
  *             catalog has told it already. */
 #pragma once
 
+#include "base/mutation.h"
 #include "engine/item/steps.h"
 #include "engine/node/env.h"
 #include "engine/node/partition.h"
 #include "engine/store/change_set.h"
-#include "replication/raft_mutation.h"
 
 /* Whether writes make records. */
 static inline bool stream_rows_on(const struct partition *p)
@@ -35,7 +35,7 @@ static inline bool stream_rows_any(const struct partition *p)
 static inline bool stream_rows_wait(const struct partition *p)
 {
     return stream_rows_on(p) && p->stream.changing > raft_applied(p->raft) &&
-           !MUTATED(RAFT_MUTATION_OUTLIVE_SHARD);
+           !MUTATED(MUTATION_OUTLIVE_SHARD);
 }
 
 /* Appends the value of the change of a write. Nothing: it makes no record. `old`, `now`: the item;

@@ -1,12 +1,12 @@
 /* transaction_rows.c - the rows of transactions in change sets, and what tokens allow. */
 #include "engine/node/transaction_rows.h"
 
+#include "base/mutation.h"
 #include "base/probe.h"
 #include "engine/message/message.h"
 #include "engine/node/item_requests.h"
 #include "engine/node/operation.h"
 #include "engine/node/token_sweep.h"
-#include "replication/raft_mutation.h"
 
 /* ---- rows ---- */
 
@@ -97,8 +97,8 @@ static enum reply_code token_judge(const struct requests *requests, const struct
         return transactions_record_of(p, part->anchor, t->id) == NULL ? REPLY_OK : REPLY_TOKEN_RUNS;
     if (token_is_over(requests->env, t->wall_ms))
         return REPLY_OK;
-    return t->digest == part->digest || MUTATED(RAFT_MUTATION_ANY_DIGEST) ? REPLY_TOKEN_DONE
-                                                                          : REPLY_TOKEN_MISMATCH;
+    return t->digest == part->digest || MUTATED(MUTATION_ANY_DIGEST) ? REPLY_TOKEN_DONE
+                                                                     : REPLY_TOKEN_MISMATCH;
 }
 
 enum status token_find(struct requests *requests, struct operation *o, struct slice anchor,
@@ -150,7 +150,7 @@ bool token_allows_update(struct requests *requests, struct partition *p, struct 
         token_find(requests, o, q->write.key, q->write.token, &t, &in_flight);
     if (status != STATUS_OK && status != STATUS_NOT_FOUND)
         return false;
-    const enum reply_code code = status == STATUS_OK && !MUTATED(RAFT_MUTATION_ADD_TWICE)
+    const enum reply_code code = status == STATUS_OK && !MUTATED(MUTATION_ADD_TWICE)
                                      ? token_judge(requests, p, &t, &part)
                                      : REPLY_OK;
     const bool known = code != REPLY_OK;

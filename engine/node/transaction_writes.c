@@ -1,5 +1,6 @@
 /* transaction_writes.c - the parts of transactions: prepared, decided and resolved (transactions.h), or
  * done at once, where one partition has all of them. */
+#include "base/mutation.h"
 #include "base/probe.h"
 #include "engine/message/message.h"
 #include "engine/message/transaction_messages.h"
@@ -7,7 +8,6 @@
 #include "engine/node/operation.h"
 #include "engine/node/stream_rows.h"
 #include "engine/node/transaction_rows.h"
-#include "replication/raft_mutation.h"
 
 /* ---- preparing ---- */
 
@@ -37,7 +37,7 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
     const struct request *q = &o->request;
     struct buffer *set = &requests->env->scratch;
     struct buffer row = {0};
-    if (q->op == REQUEST_CHECK && !prepared->anchors && MUTATED(RAFT_MUTATION_CHECK_UNLOCKED)) {
+    if (q->op == REQUEST_CHECK && !prepared->anchors && MUTATED(MUTATION_CHECK_UNLOCKED)) {
         env_reply(requests->env, o, REPLY_OK)->verdict = o->verdict;
         return;
     }
@@ -45,9 +45,8 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
     change_set_begin(set, w->cost_mcu, write_burst(requests, o));
     struct transaction_lock lock = {
         .id = part->id, .anchor = part->anchor, .kind = LOCK_CHECK, .moves = q->write.moves};
-    const bool copied =
-        q->write.moves && q->op == REQUEST_DELETE && MUTATED(RAFT_MUTATION_MOVE_COPIES);
-    if (q->op != REQUEST_CHECK && !MUTATED(RAFT_MUTATION_SKIP_LOCK) && !copied)
+    const bool copied = q->write.moves && q->op == REQUEST_DELETE && MUTATED(MUTATION_MOVE_COPIES);
+    if (q->op != REQUEST_CHECK && !MUTATED(MUTATION_SKIP_LOCK) && !copied)
         lock.kind = w->item.data != NULL ? LOCK_PUT : LOCK_DELETE;
     if (lock.kind == LOCK_PUT)
         lock.item = w->item;
@@ -207,8 +206,8 @@ static bool ending_plan(struct requests *requests, struct partition *p, struct o
         items_refuse_corrupt(requests, o, STATUS_CORRUPT);
         return false;
     }
-    e->writes = lock.kind != LOCK_CHECK &&
-                !(lock.kind == LOCK_DELETE && MUTATED(RAFT_MUTATION_KEEP_DELETED));
+    e->writes =
+        lock.kind != LOCK_CHECK && !(lock.kind == LOCK_DELETE && MUTATED(MUTATION_KEEP_DELETED));
     e->write = *o;
     e->write.request = (struct request){.id = o->request.id,
                                         .op = lock.kind == LOCK_PUT ? REQUEST_PUT : REQUEST_DELETE,
@@ -263,7 +262,7 @@ static void ending_propose(struct requests *requests, struct partition *p,
     const struct request *q = &e->write.request;
     const bool writes = e->commits && e->writes;
     change_set_begin(&set, 0, 0);
-    if (e->record != NULL && !(e->commits && MUTATED(RAFT_MUTATION_SKIP_RECORD)))
+    if (e->record != NULL && !(e->commits && MUTATED(MUTATION_SKIP_RECORD)))
         ending_append_record(requests, e, &set, &row);
     if (e->lock != NULL)
         transaction_rows_end_lock(&set, buffer_slice(&e->lock->key));
@@ -287,7 +286,7 @@ static void ending_propose(struct requests *requests, struct partition *p,
             transactions_lock_ends(requests->transactions, p, e->lock);
         if (e->record != NULL)
             e->record->changing = true;
-        if (e->commits && e->record != NULL && MUTATED(RAFT_MUTATION_DECIDE_EARLY)) {
+        if (e->commits && e->record != NULL && MUTATED(MUTATION_DECIDE_EARLY)) {
             env_reply(requests->env, o, REPLY_OK);
             inflight->answer = false;
         }
@@ -307,7 +306,7 @@ static void ending_run(struct requests *requests, struct partition *p, struct op
         waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
         return;
     }
-    if (MUTATED(RAFT_MUTATION_REFUSE_DECIDED) && e->commits && e->record == NULL &&
+    if (MUTATED(MUTATION_REFUSE_DECIDED) && e->commits && e->record == NULL &&
         instant_before(requests->env->now, instant_add_ms(e->lock->since, 10000))) {
         env_refuse(requests->env, o, REPLY_OVERLOADED, "not now");
         return;
@@ -358,7 +357,7 @@ static void decide_again(struct requests *requests, struct operation *o)
         return;
     const bool done =
         status == STATUS_OK && t.state == TRANSACTION_COMMITTED && transaction_same(t.id, id_of(q));
-    if (done || MUTATED(RAFT_MUTATION_DECIDE_TWICE))
+    if (done || MUTATED(MUTATION_DECIDE_TWICE))
         env_reply(requests->env, o, REPLY_OK);
     else
         env_refuse(requests->env, o, REPLY_ABORTED, "the transaction was given up");

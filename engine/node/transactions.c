@@ -423,8 +423,7 @@ static void lock_table_load(struct transactions *transactions, struct lock_table
     store_seek(transactions->env->store, key_in_space(p->info.lo, SPACE_LOCK_KEYS, arena),
                key_in_space(p->info.hi, SPACE_LOCK_KEYS, arena), false, &c);
     enum status status = STATUS_NOT_FOUND;
-    while (!MUTATED(RAFT_MUTATION_FORGET_LOCKS) &&
-           (status = store_next(&c, &key, &value)) == STATUS_OK)
+    while (!MUTATED(MUTATION_FORGET_LOCKS) && (status = store_next(&c, &key, &value)) == STATUS_OK)
         applied_row(transactions, p, t, key, value);
     t->lost = status != STATUS_NOT_FOUND;
 }
@@ -484,7 +483,7 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
         t->sweep_at = next_sweep(transactions);
         lock_table_wake(transactions, t, t->sweep_at);
         p->locks = t;
-        if (old == NULL || old->term != p->led || !MUTATED(RAFT_MUTATION_SPLIT_FORGETS))
+        if (old == NULL || old->term != p->led || !MUTATED(MUTATION_SPLIT_FORGETS))
             lock_table_load(transactions, t, p);
         if (t->lost)
             lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RELOAD_MS));
@@ -591,8 +590,7 @@ bool transactions_let_get(struct transactions *transactions, struct partition *p
     if (!transactions_are_known(transactions, p, o))
         return false;
     struct lock *l = transactions_lock_of(p, key);
-    if (l == NULL || MUTATED(RAFT_MUTATION_READ_LOCKED) ||
-        lock_lets_read(transactions, p->locks, l, o))
+    if (l == NULL || MUTATED(MUTATION_READ_LOCKED) || lock_lets_read(transactions, p->locks, l, o))
         return true;
     read_waits(transactions, p, o);
     return false;
@@ -609,7 +607,7 @@ static enum lock_state lock_state_of(struct transactions *transactions, struct p
 {
     struct lock *l = transactions_lock_of(p, key);
     const bool plain = o->request.op == REQUEST_UPDATE && o->request.write.transaction.size == 0;
-    if (l == NULL || (plain && MUTATED(RAFT_MUTATION_WRITE_LOCKED)))
+    if (l == NULL || (plain && MUTATED(MUTATION_WRITE_LOCKED)))
         return LOCK_FREE;
     return lock_lets_read(transactions, p->locks, l, o) ? LOCK_TAKEN : LOCK_ASKED;
 }
@@ -666,8 +664,7 @@ bool transactions_let_range(struct transactions *transactions, struct partition 
     bool free = true;
     if (!transactions_are_known(transactions, p, o))
         return false;
-    if (p->locks->lock_count == 0 || MUTATED(RAFT_MUTATION_READ_LOCKED) ||
-        MUTATED(RAFT_MUTATION_SCAN_LOCKED))
+    if (p->locks->lock_count == 0 || MUTATED(MUTATION_READ_LOCKED) || MUTATED(MUTATION_SCAN_LOCKED))
         return true;
     LIST_FOREACH (l, &p->locks->locks, place) {
         if (lock_is_in(l, lo, hi))

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "base/id_map.h"
+#include "base/mutation.h"
 #include "base/settings/transactions.h"
 #include "engine/node/transactions.h"
-#include "replication/raft_mutation.h"
 
 enum {
     INDEX_BITS = 7, /* of a call's token: the place of the part in its record */

@@ -1,4 +1,5 @@
 /* transactions_turn.c - lock tables: asks what is decided, tells what is decided, and forgets. */
+#include "base/mutation.h"
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/message.h"
@@ -9,7 +10,6 @@
 #include "engine/node/token_sweep.h"
 #include "engine/node/transactions_internal.h"
 #include "engine/store/change_set.h"
-#include "replication/raft_mutation.h"
 
 enum {
     RETRY_MS = 20,
@@ -256,7 +256,7 @@ static void records_tell(struct transactions *transactions, struct lock_table *t
 
 static int64_t fence_ms(const struct transactions *transactions)
 {
-    return MUTATED(RAFT_MUTATION_FORGET_FENCE)
+    return MUTATED(MUTATION_FORGET_FENCE)
                ? 0
                : config_transactions(transactions->env->config)->transaction_fence_ms;
 }

@@ -1,7 +1,7 @@
 /* backing.h - the durable part of a store: an ordered map of bytes. A checkpoint writes to it.
  *
  * The backing is an interface. Nodes use LMDB (backing_lmdb.c). Simulated nodes use LMDB behind a
- * wrapper that makes reads and writes fail (sim/medium.h).
+ * wrapper that makes reads and writes fail (sim/store_disk.h).
  * Threads: the owner reads (get, seek, step), in a snapshot that `refresh` renews. One other thread
  * writes (`write`). Any thread may call `touch`.
  * Lifetimes: results of reads lend until `refresh`, `grow` or `release`. */
@@ -72,8 +72,8 @@ struct backing_methods {
     /* The owner needs no results of its reads any more. */
     void (*release)(struct backing *b);
     /* STATUS_FULL: map or disk is full, and nothing was changed; try again after `refresh` and
-     * `grow`, or when there is space. STATUS_IO: do not try again. If `erased_bytes` is less than the batch's
-     * `erase_max_bytes`, the ranges are empty. */
+     * `grow`, or when there is space. STATUS_IO: do not try again. If `erased_bytes` is less than
+     * the batch's `erase_max_bytes`, the ranges are empty. */
     enum status (*write)(struct backing *b, const struct backing_batch *batch,
                          uint64_t *erased_bytes);
     /* Doubles the map. Called by the owner while no write runs. STATUS_FULL: the map is at its

@@ -18,12 +18,12 @@
 #include "base/arena.h"
 #include "base/file_mode.h"
 #include "base/limits.h"
+#include "base/mutation.h"
 #include "base/probe.h"
 #include "engine/store/backing.h"
 #include "engine/store/lmdb_parts.h"
 #include "engine/store/lmdb_writer.h"
 #include "engine/store/long_key.h"
-#include "replication/raft_mutation.h"
 
 static const char meta_log_lsn[] = "log_lsn";
 
@@ -429,7 +429,7 @@ static void space_add_record(struct space *s, MDB_val v, uint64_t page_bytes, ui
     const size_t *list = v.mv_data;
     const size_t count = v.mv_size < sizeof list[0] ? 0 : list[0];
     const uint64_t before = s->free_bytes / page_bytes / SPACE_LISTED;
-    if (MUTATED(RAFT_MUTATION_FORGET_FREED) || v.mv_size / sizeof list[0] <= count)
+    if (MUTATED(MUTATION_FORGET_FREED) || v.mv_size / sizeof list[0] <= count)
         return;
     s->free_bytes += count * page_bytes;
     for (size_t i = 1, run = 1; i <= count; i++, run++) {

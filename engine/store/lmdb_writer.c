@@ -1,8 +1,8 @@
 /* lmdb_writer.c - writes a batch of changes in a transaction of LMDB. */
 #include "engine/store/lmdb_writer.h"
 
+#include "base/mutation.h"
 #include "engine/store/long_key.h"
-#include "replication/raft_mutation.h"
 
 static const char note_mark[] = "gone";
 
@@ -153,7 +153,7 @@ static int write_changes(struct lmdb_writer *w, const struct backing_batch *batc
 static int write_erase_record(struct lmdb_writer *w, MDB_val k, MDB_val v,
                               const struct backing_range *range, uint64_t *erased_bytes)
 {
-    if (!long_key_is_bucket(slice_of_val(k)) || MUTATED(RAFT_MUTATION_WHOLE_RECORDS)) {
+    if (!long_key_is_bucket(slice_of_val(k)) || MUTATED(MUTATION_WHOLE_RECORDS)) {
         struct parts_head head;
         *erased_bytes += erase_cost(k.mv_size, parts_value_size(slice_of_val(v)));
         parts_head_of(slice_of_val(v), &head);

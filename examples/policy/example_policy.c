@@ -4,11 +4,11 @@
  *            used, spent at most twice as fast as the allocation. Shows a state, and its division
  *            at splits and merges.
  * first      node: first come, first served.
- * halves     headroom: a member has room while its bucket is more than half full.
- * just-enough table: a router gets what it needs now, and a little for the next requests.
- * on-call    adaptive: a partition that asks for more gets all of it at once, while the table's limit
- *            has it; a partition that asks for less has its even part again after ten seconds. Shows
- *            a state of the controller.
+ * halves     headroom: a member has room while its bucket is more than half full. just-enough
+ * table: a router gets what it needs now, and a little for the next requests. on-call    adaptive:
+ * a partition that asks for more gets all of it at once, while the table's limit
+ *            has it; a partition that asks for less has its even part again after ten seconds.
+ *            Shows a state of the controller.
  * in-two     split: a partition near its maximum is cut once, at the offered point that divides its
  *            load best; evenly, if no point is offered.
  * half-way   demand: a peak earns only half of what it adds, so a short one changes little.
@@ -152,7 +152,7 @@ static const struct weir_headroom_policy halves = {
 
 /* ---- table ---- */
 
-static void just_enough_vend(struct weir_ledger *l, struct weir_holder *h)
+static void just_enough_grant(struct weir_ledger *l, struct weir_holder *h)
 {
     int64_t need = weir_holder_need(h), held = weir_holder_held(h), bank = weir_ledger_bank(l);
     int64_t ahead = weir_holder_demand(h) / 100; /* what is spent in 10 ms */
@@ -170,7 +170,7 @@ static const struct weir_table_policy just_enough = {.size = sizeof just_enough,
                                                      .name = "just-enough",
                                                      .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS |
                                                               WEIR_TABLE_WHOLE_COST,
-                                                     .vend = just_enough_vend};
+                                                     .grant = just_enough_grant};
 
 /* ---- allocations ---- */
 

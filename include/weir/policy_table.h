@@ -53,19 +53,19 @@ WEIR_POLICY_API bool weir_holder_claims(const struct weir_ledger *l, const struc
 WEIR_POLICY_API bool weir_holder_is_live(const struct weir_ledger *l, const struct weir_holder *h);
 WEIR_POLICY_API void *weir_holder_state(const struct weir_holder *h);
 
-/* Takes tokens from the bank for the answer; at most once in a `vend`. The bank may go into debt only
- * if it has none, and only for the holder's dearest request. */
+/* Takes tokens from the bank for the answer; at most once in a `grant`. The bank may go into debt
+ * only if it has none, and only for the holder's dearest request. */
 WEIR_POLICY_API void weir_ledger_grant(struct weir_ledger *l, struct weir_holder *h,
                                        int64_t tokens_mcu);
 /* The router asks no sooner than that, unless it wants less. */
 WEIR_POLICY_API void weir_holder_wait(struct weir_holder *h, int64_t wait_ns);
-/* The router was promised that its dearest request is let in by now. The ledger grants what that request
- * needs if `vend` does not, once the bank has enough. */
+/* The router was promised that its dearest request is let in by now. The ledger grants what that
+ * request needs if `grant` does not, once the bank has enough. */
 WEIR_POLICY_API bool weir_holder_was_promised(const struct weir_ledger *l,
                                               const struct weir_holder *h);
-/* The router's dearest request is let in after that time at the latest, if nobody else asks. Routers
- * tell clients this time, and the ledger keeps it. Not set, or sooner than the bank has enough for the
- * request: once the bank has enough. Not sooner than the router may ask again. */
+/* The router's dearest request is let in after that time at the latest, if nobody else asks.
+ * Routers tell clients this time, and the ledger keeps it. Not set, or sooner than the bank has
+ * enough for the request: once the bank has enough. Not sooner than the router may ask again. */
 WEIR_POLICY_API void weir_holder_until(struct weir_holder *h, int64_t until_ns);
 /* Everything that the router holds lives so long from its ask on; at most the longest life. Not
  * set: the least life. */
@@ -80,8 +80,9 @@ enum weir_table_flag {
     WEIR_TABLE_PERIODS =
         8, /* tokens live for gac_period_ms instead of gac_lifetime_ms, and the bank
                              * begins with those of a period */
-    /* `vend` is called too when a router whose wait is not over reports that it spent its tokens, to
-     * be told when it gets more. Without the flag the router is told when the bank has enough. */
+    /* `grant` is called too when a router whose wait is not over reports that it spent its
+     * tokens, to be told when it gets more. Without the flag the router is told when the bank
+     * has enough. */
     WEIR_TABLE_TELLS = 16
 };
 
@@ -94,7 +95,10 @@ struct weir_table_policy {
     const char *name;
     uint64_t flags; /* bits of enum weir_table_flag */
     /* A router has asked, and the bank is refilled up to now. Required if routers ask. */
-    void (*vend)(struct weir_ledger *l, struct weir_holder *h);
+    union {
+        void (*grant)(struct weir_ledger *l, struct weir_holder *h);
+        void (*vend)(struct weir_ledger *l, struct weir_holder *h); /* the former name */
+    };
     /* At routers: the mcu per second that a router uses while it reaches no server, or asks none.
      * NULL: rate / routers. More is cut to the rate. */
     int64_t (*reserve)(int64_t rate_mcu, uint32_t routers);

@@ -32,7 +32,7 @@ static void answer_destroy(struct model_answer *a)
     free(a);
 }
 
-static void controller_hears(void *context, uint64_t argument)
+static void controller_receives(void *context, uint64_t argument)
 {
     struct model_answer *a = context;
     struct model *m = a->model;
@@ -54,7 +54,7 @@ static void answer_later(struct model *m, const struct request *q, enum reply_co
         a->reply.kind = ANSWER_ADVICE;
         a->reply.advice.bytes = buffer_slice(&a->bytes);
     }
-    model_in(m, ANSWER_MS * NS_PER_MS, controller_hears, a, 0);
+    model_in(m, ANSWER_MS * NS_PER_MS, controller_receives, a, 0);
 }
 
 /* ---- the catalog ---- */
@@ -197,7 +197,7 @@ static void lease_ask(struct model *m, uint32_t from, uint32_t to)
     member_granted(&asks->members, to, model_now(m), number, granted);
 }
 
-static void member_tell(struct model *m, uint32_t from, uint32_t to)
+static void member_report(struct model *m, uint32_t from, uint32_t to)
 {
     struct model_node *n = &m->nodes[from];
     struct token_bucket *b = &n->admission.buckets[ADMIT_WRITE];
@@ -215,7 +215,7 @@ static void members_go(void *context, uint64_t argument)
         for (uint32_t to = 1; to <= m->node_count; to++) {
             if (from == to || m->nodes[from].down || m->nodes[to].down)
                 continue;
-            member_tell(m, from, to);
+            member_report(m, from, to);
             if (config_choices(m->config)->write_check == WRITE_CHECK_LEASE)
                 lease_ask(m, from, to);
         }
@@ -225,7 +225,7 @@ static void members_go(void *context, uint64_t argument)
 
 /* ---- the controller ---- */
 
-static void controller_looks(void *context, uint64_t argument)
+static void controller_evaluates(void *context, uint64_t argument)
 {
     struct model *m = context;
     struct control_view view = {.term = CONTROL_TERM,
@@ -235,27 +235,27 @@ static void controller_looks(void *context, uint64_t argument)
                                 .loads = m->loads};
     const struct control_request *r;
     (void)argument;
-    if (m->scheduler.now.ns < m->look_at.ns)
+    if (m->scheduler.now.ns < m->evaluate_at.ns)
         return;
-    m->look_at = INSTANT_NEVER;
+    m->evaluate_at = INSTANT_NEVER;
     for (uint32_t node = 1; node <= m->node_count; node++)
         view.reachable[node] = !m->nodes[node].down;
-    controller_look(m->controller, model_now(m), &view);
+    controller_evaluate(m->controller, model_now(m), &view);
     while ((r = controller_next_request(m->controller)) != NULL)
         run_request(m, &r->request);
     model_control_start(m);
 }
 
-/* Sets the time of the next look. */
+/* Sets the time of the next evaluation. */
 void model_control_start(struct model *m)
 {
     struct instant at = controller_deadline(m->controller, CONTROL_TERM, m->urgent_at);
     if (at.ns < m->scheduler.now.ns)
         at.ns = m->scheduler.now.ns;
-    if (at.ns >= m->look_at.ns)
+    if (at.ns >= m->evaluate_at.ns)
         return;
-    m->look_at = at;
-    model_in(m, at.ns - m->scheduler.now.ns, controller_looks, m, 0);
+    m->evaluate_at = at;
+    model_in(m, at.ns - m->scheduler.now.ns, controller_evaluates, m, 0);
 }
 
 void model_control_create(struct model *m)
@@ -263,7 +263,7 @@ void model_control_create(struct model *m)
     m->catalog = catalog_create();
     m->loads = loads_create();
     m->controller = controller_create(m->config);
-    m->look_at = INSTANT_NEVER;
+    m->evaluate_at = INSTANT_NEVER;
     m->urgent_at = INSTANT_NEVER;
     for (uint32_t node = 1; node <= m->node_count; node++) {
         struct catalog_command c;

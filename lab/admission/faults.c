@@ -45,11 +45,11 @@ static void fault_server(struct model *m, const struct scenario_fault *f, struct
                          bool on)
 {
     if (f->kind == FAULT_GAC_CUT)
-        vending_cut(m, s, on);
+        model_links_cut(m, s, on);
     else if (on)
-        vending_stop(m, s);
+        model_links_stop(m, s);
     else if (s->down)
-        vending_start(m, s);
+        model_links_start(m, s);
 }
 
 static void fault_tables(struct model *m, const struct scenario_fault *f)

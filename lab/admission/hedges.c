@@ -1,8 +1,8 @@
 /* hedges.c - reads that a client sends a second time while the first attempt is out.
  *
  * Both attempts are admitted, refused and worked on as any other. The client takes the first good
- * answer, and does not look at the other one. If the first attempt fails while its hedge is out, the
- * client waits for the hedge. */
+ * answer, and does not look at the other one. If the first attempt fails while its hedge is out,
+ * the client waits for the hedge. */
 #include "lab/admission/model_internal.h"
 
 /* A read of a workload that hedges, from the sending of an attempt on. */
@@ -54,7 +54,7 @@ void model_hedges_begin(struct model *m, struct model_request *r)
     struct model_source *s = r->source;
     r->pair = NULL;
     r->hedge = false;
-    r->told_mcu = 0;
+    r->measured_mcu = 0;
     if (s->hedges == NULL || traffic_kind_writes(r->traffic.kind))
         return;
     const int64_t delay_ns = hedge_begin(&s->hedges[r->client], &s->workload->hedge);
@@ -77,13 +77,13 @@ static void pair_learn(struct model *m, const struct model_pair *p, const struct
 }
 
 /* The latency of what was admitted: until the answer, even if the client has given it up. */
-static void pair_tell(struct model *m, const struct model_request *r, enum retry_result result)
+static void pair_report(struct model *m, const struct model_request *r, enum retry_result result)
 {
     const int64_t end_ns = result == RETRY_DONE ? m->scheduler.now.ns : r->done_ns;
-    if (r->told_mcu > 0)
-        measure_finish(m->measure, r->told_flow, r->told_mcu, end_ns - r->due_ns);
+    if (r->measured_mcu > 0)
+        measure_finish(m->measure, r->measured_flow, r->measured_mcu, end_ns - r->due_ns);
     if (r->hedge && result == RETRY_DONE)
-        measure_hedge_won(m->measure, r->told_flow);
+        measure_hedge_won(m->measure, r->measured_flow);
 }
 
 bool model_hedges_answered(struct model *m, struct model_request *r, enum retry_result result)
@@ -95,7 +95,7 @@ bool model_hedges_answered(struct model *m, struct model_request *r, enum retry_
         pair_learn(m, p, r, result);
     if (counts) {
         p->over = true;
-        pair_tell(m, r, result);
+        pair_report(m, r, result);
     }
     pair_release(m, p);
     r->pair = NULL;

@@ -63,8 +63,8 @@ static enum merge_word merges_next(const struct model *m, const struct model_par
     return 0;
 }
 
-static void merges_tell(struct model *m, const struct table *t, const struct partition_info *info,
-                        enum merge_word word)
+static void merges_report(struct model *m, const struct table *t, const struct partition_info *info,
+                          enum merge_word word)
 {
     struct catalog_command c;
     struct catalog_result out;
@@ -102,6 +102,6 @@ static void merges_step(void *context, uint64_t argument)
     p->merging = false;
     const enum merge_word word = merges_next(m, p, info);
     if (word != 0)
-        merges_tell(m, t, info, word);
+        merges_report(m, t, info, word);
     model_merges_sync(m, catalog_find_id(m->catalog, table)); /* the step may be open still */
 }

@@ -44,7 +44,7 @@ static void servers_create(struct model *m)
     m->servers = must_calloc(m->server_count + 1, sizeof m->servers[0]);
     for (uint32_t i = 1; i <= m->server_count; i++) {
         m->servers[i].number = i;
-        vending_start(m, &m->servers[i]);
+        model_links_start(m, &m->servers[i]);
     }
 }
 
@@ -55,7 +55,7 @@ static void model_destroy(void *runner)
     sample_destroy(m);
     model_sources_destroy(m);
     model_routers_destroy(m);
-    vending_destroy(m);
+    model_links_destroy(m);
     model_tables_destroy(m);
     scaling_deinit(&m->scaling);
     model_nodes_destroy(m);

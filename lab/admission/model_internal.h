@@ -4,10 +4,10 @@
  *   sources.c   clients: arrivals, retries, think time
  *   hedges.c    reads that are sent a second time while the first attempt is out
  *   routers.c   routers: tokens of table limits, requests that wait for tokens
- *   vending.c   messages between routers and servers of global admission control
+ *   gac_links.c   messages between routers and servers of global admission control
  *   nodes.c     admission at nodes, headroom of members, what work costs in time
  *   resident.c  which items are in a node's memory
- *   sizes.c     the sizes of stored items
+ *   item_sizes.c     the sizes of stored items
  *   tables.c    the scenario's tables
  *   partitions.c  partitions: routing, splits, moves, what a merge does to them
  *   merges.c    the steps of merges
@@ -83,7 +83,7 @@ struct model_partition {
     struct model_replica *replicas; /* owns */
     struct heat heat;
     struct excess excess[ADMIT_KINDS];
-    struct instant excess_told[ADMIT_KINDS];
+    struct instant excess_reported[ADMIT_KINDS];
     struct load_total totals[ADMIT_KINDS];
     bool unreported; /* the totals have changed since the last report */
     int64_t bytes;
@@ -128,7 +128,7 @@ struct model_table {
     uint32_t bounds[ADMIT_KINDS]; /* limits of the measures */
     bool bounded[ADMIT_KINDS];
     int64_t consumed_mcu[ADMIT_KINDS];
-    struct id_map sizes; /* of items, by key; of sizes.c */
+    struct id_map sizes; /* of items, by key; of item_sizes.c */
 };
 
 struct model_node {
@@ -164,8 +164,8 @@ struct model_request {
     struct model_pair *pair; /* NULL: it is not hedged */
     bool hedge;              /* a second attempt */
     int64_t done_ns;         /* when the answer is there; the client may have given up before */
-    uint32_t told_flow;      /* as what it was told to the measures, if it was admitted */
-    int64_t told_mcu;        /* 0: it was not */
+    uint32_t measured_flow;  /* as what it was told to the measures, if it was admitted */
+    int64_t measured_mcu;    /* 0: it was not */
 };
 
 STAILQ_HEAD(model_requests, model_request);
@@ -261,10 +261,10 @@ struct model {
     struct catalog *catalog;
     struct loads *loads;
     struct controller *controller;
-    struct instant look_at, urgent_at;
+    struct instant evaluate_at, urgent_at;
     bool by_hand;                        /* a split that the scenario asks for: nobody judges it */
     struct arena arena;                  /* of one advice */
-    LIST_HEAD(, model_message) messages; /* owns; of vending.c */
+    LIST_HEAD(, model_message) messages; /* owns; of gac_links.c */
     LIST_HEAD(, model_answer) answers;   /* owns; of control.c */
     LIST_HEAD(, judged_split) judged;    /* owns; of observe.c */
     struct sample *sample;               /* owns; of sample.c; NULL: no series are kept */
@@ -331,17 +331,17 @@ void router_pump(struct model *m, struct model_router *r);
 void router_start(struct model *m, struct model_router *r);
 void router_stop(struct model *m, struct model_router *r);
 
-/* ---- vending.c ---- */
+/* ---- gac_links.c ---- */
 
-void vending_send(struct model *m, struct model_router *r, uint32_t server, struct slice frame);
-void vending_start(struct model *m, struct model_server *s);
-void vending_stop(struct model *m, struct model_server *s);
-void vending_cut(struct model *m, struct model_server *s, bool cut);
-void vending_destroy(struct model *m);
+void model_links_send(struct model *m, struct model_router *r, uint32_t server, struct slice frame);
+void model_links_start(struct model *m, struct model_server *s);
+void model_links_stop(struct model *m, struct model_server *s);
+void model_links_cut(struct model *m, struct model_server *s, bool cut);
+void model_links_destroy(struct model *m);
 /* The router's links to all servers are up. */
-void vending_link(struct model *m, struct model_router *r);
+void model_links_link(struct model *m, struct model_router *r);
 /* The router ends: its links close. */
-void vending_unlink(struct model *m, struct model_router *r);
+void model_links_unlink(struct model *m, struct model_router *r);
 
 /* ---- nodes.c ---- */
 
@@ -378,7 +378,7 @@ void model_partitions_elect(struct model *m, struct model_partition *p);
 /* The catalog has changed the table: steps of merges that it asks for begin. */
 void model_merges_sync(struct model *m, const struct table *t);
 
-/* ---- sizes.c ---- */
+/* ---- item_sizes.c ---- */
 
 /* Whether the source's writes may change the sizes of items. */
 bool model_sizes_vary(const struct model_source *s);

@@ -117,7 +117,7 @@ static int64_t miss_work(struct model *m, struct model_node *n, const struct mod
 {
     const int64_t items = r->traffic.scan_length > 1 ? r->traffic.scan_length : 1;
     int64_t hits = 0;
-    if (n->resident.most == 0)
+    if (n->resident.max == 0)
         return 0;
     for (int64_t i = 0; i < items; i++)
         hits += resident_use(&n->resident, r->table->id, r->traffic.key + (uint64_t)i);
@@ -162,7 +162,7 @@ static void node_answered(void *context, uint64_t argument)
     struct model_node *n = &m->nodes[(uint32_t)argument];
     const struct overload_arrival a = {.now = model_now(m), .sender = r->number};
     overload_answered(&r->overload, &r->peers[(uint32_t)argument], model_now(m),
-                      n->down ? 0 : overload_tell(&n->overload, &a));
+                      n->down ? 0 : overload_report(&n->overload, &a));
 }
 
 /* Whether the node does the request. If not, `out` is a refusal. As router/shedding.c and
@@ -206,9 +206,9 @@ static void node_count_heat(struct model *m, struct model_partition *p, enum adm
     heat_add(&p->heat, model_now(m), kind, key, cost_mcu);
     excess_add(e, model_now(m), cost_mcu, &rule);
     if (excess_ms(e, model_now(m)) < config_split(m->config)->split_hold_ms ||
-        p->excess_told[kind].ns == e->since.ns)
+        p->excess_reported[kind].ns == e->since.ns)
         return;
-    p->excess_told[kind] = e->since;
+    p->excess_reported[kind] = e->since;
     model_control_report_now(m, p);
 }
 
@@ -287,19 +287,19 @@ static void node_serve_read(struct model *m, struct model_partition *p,
     uint32_t at = t->consistent ? p->leader : node_pick_replica(m, p);
     struct model_node *n = &m->nodes[p->replicas[at].node];
     struct admission *a = read_buckets(m, p, at);
-    const int64_t least = read_cost_mcu(0, t->consistent);
+    const int64_t min = read_cost_mcu(0, t->consistent);
     out->cost_mcu = read_cost_mcu(
         (int64_t)t->size_bytes * (t->scan_length > 1 ? t->scan_length : 1), t->consistent);
-    if (!node_arrives(m, p->replicas[at].node, a, ADMIT_READ, r, key_hash, least, out))
+    if (!node_arrives(m, p->replicas[at].node, a, ADMIT_READ, r, key_hash, min, out))
         return;
-    out->verdict = admission_try(a, &n->admission, ADMIT_READ, model_now(m), least, NULL);
-    node_count(p, ADMIT_READ, &out->verdict, least);
+    out->verdict = admission_try(a, &n->admission, ADMIT_READ, model_now(m), min, NULL);
+    node_count(p, ADMIT_READ, &out->verdict, min);
     if (out->verdict.reason != ADMIT_OK)
         return;
-    if (out->cost_mcu > least) {
+    if (out->cost_mcu > min) {
         admission_settle(a, &n->admission, ADMIT_READ, model_now(m), &out->verdict,
-                         out->cost_mcu - least, NULL);
-        p->totals[ADMIT_READ].consumed_mcu += out->cost_mcu - least;
+                         out->cost_mcu - min, NULL);
+        p->totals[ADMIT_READ].consumed_mcu += out->cost_mcu - min;
     }
     if (!t->consistent && config_choices(m->config)->read_cap == READ_CAP_MEASURED)
         admission_spare_cap(a, ADMIT_READ, out->cost_mcu / 3);
@@ -310,12 +310,12 @@ static void node_serve_read(struct model *m, struct model_partition *p,
 }
 
 /* What a write costs beyond the least, once the old item is known. */
-static int64_t write_extra(const struct model_request *r, int64_t least_mcu)
+static int64_t write_extra(const struct model_request *r, int64_t mcu_min)
 {
     if (!r->source->sizes_vary)
         return 0;
     int64_t old = write_cost_mcu(model_sizes_of(r->table, r->traffic.key));
-    return old > least_mcu ? old - least_mcu : 0;
+    return old > mcu_min ? old - mcu_min : 0;
 }
 
 static void write_settle(struct model *m, struct model_partition *p, const struct model_request *r,

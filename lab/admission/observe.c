@@ -45,8 +45,8 @@ static void ideal_advance(struct model *m, struct model_ideal *i, int64_t consum
     i->consumed_mcu = consumed_mcu;
 }
 
-/* The ideal bucket takes over what is left in the other one, which gets the inflow of the whole last
- * window: so no capacity is told too low. */
+/* The ideal bucket takes over what is left in the other one, which gets the inflow of the whole
+ * last window: so no capacity is told too low. */
 void observe_merge(struct model *m, struct model_partition *p, struct model_partition *upper)
 {
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
@@ -248,20 +248,20 @@ void observe_paths(struct model *m, struct model_partition *p)
 void observe_request(struct model *m, struct model_request *r, struct model_partition *p,
                      uint32_t reason, int64_t cost_mcu, int64_t latency_ns)
 {
-    const struct measure_request told = {.flow = flow_of(m, r, p),
-                                         .reason = reason,
-                                         .at_ns = m->scheduler.now.ns,
-                                         .cost_mcu = cost_mcu,
-                                         .latency_ns = r->pair == NULL ? latency_ns : -1,
-                                         .unheard = r->pair != NULL,
-                                         .hedge = r->hedge};
+    const struct measure_request request = {.flow = flow_of(m, r, p),
+                                            .reason = reason,
+                                            .at_ns = m->scheduler.now.ns,
+                                            .cost_mcu = cost_mcu,
+                                            .latency_ns = r->pair == NULL ? latency_ns : -1,
+                                            .unheard = r->pair != NULL,
+                                            .hedge = r->hedge};
     if (r->pair != NULL && reason == ADMIT_OK) {
-        r->told_flow = told.flow;
-        r->told_mcu = cost_mcu;
+        r->measured_flow = request.flow;
+        r->measured_mcu = cost_mcu;
     }
     if (cost_mcu > m->dearest_mcu)
         m->dearest_mcu = cost_mcu;
-    measure_request(m->measure, &told);
+    measure_request(m->measure, &request);
     sample_request(m, r, p, reason, cost_mcu);
 }
 
@@ -325,7 +325,7 @@ static void split_judge(void *context, uint64_t argument)
 {
     struct judged_split *j = context;
     struct model *m = j->model;
-    int64_t least = INT64_MAX, most = 0;
+    int64_t min = INT64_MAX, max = 0;
     (void)argument;
     LIST_REMOVE(j, entry);
     if (!split_is_whole(j)) {
@@ -335,14 +335,14 @@ static void split_judge(void *context, uint64_t argument)
     for (uint32_t i = 0; i < j->count; i++) {
         int64_t mcu =
             (partition_offered(m, j->ids[i], j->kind) - j->offered_mcu[i]) * 1000 / SPLIT_JUDGED_MS;
-        least = mcu < least ? mcu : least;
-        most = mcu > most ? mcu : most;
+        min = mcu < min ? mcu : min;
+        max = mcu > max ? mcu : max;
     }
-    const struct measure_split told = {.observations = j->observations,
-                                       .left_mcu = most,
-                                       .right_mcu = least,
-                                       .cap_mcu = partition_max_mcu(m->config, j->kind)};
-    measure_split(m->measure, &told);
+    const struct measure_split split = {.observations = j->observations,
+                                        .left_mcu = max,
+                                        .right_mcu = min,
+                                        .cap_mcu = partition_max_mcu(m->config, j->kind)};
+    measure_split(m->measure, &split);
     free(j);
 }
 

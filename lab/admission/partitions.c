@@ -296,7 +296,7 @@ static void replicas_divide(struct model *m, struct model_partition *p,
             struct model_replica *r = replica_find(children[c], p->replicas[i].node);
             pieces[c + 1] = r != NULL ? &r->admission : &spare[c];
         }
-        admission_divide(pieces, s->child_count + 1, m->config, rates, shares, model_now(m));
+        admission_split(pieces, s->child_count + 1, m->config, rates, shares, model_now(m));
         model_nodes_join(m, p, &p->replicas[i]);
         for (uint32_t c = 0; c < s->child_count; c++) {
             struct model_replica *r = replica_find(children[c], p->replicas[i].node);
@@ -354,7 +354,7 @@ static void replicas_absorb(struct model *m, struct model_partition *p,
         must(u != NULL); /* the catalog merges only what stands together */
         model_nodes_leave(m, r);
         model_nodes_leave(m, u);
-        admission_absorb(&r->admission, &u->admission, m->config, &rates, model_now(m));
+        admission_merge(&r->admission, &u->admission, m->config, &rates, model_now(m));
         model_nodes_join(m, p, r);
     }
 }
@@ -433,7 +433,7 @@ static void limits_set(struct model *m, struct model_table *mt, const struct tab
         struct model_router *r = &m->routers[0];
         if (r->down || !mt->limited[kind])
             continue;
-        gac_client_tell(r->client, router_clock(m, r), &mt->limits[kind], created);
+        gac_client_notify(r->client, router_clock(m, r), &mt->limits[kind], created);
         router_pump(m, r);
     }
     observe_limits(m, mt);

@@ -5,10 +5,10 @@
 
 #include "base/must.h"
 
-void resident_init(struct resident *r, size_t most)
+void resident_init(struct resident *r, size_t max)
 {
-    must(most <= RESIDENT_ITEMS_MAX);
-    *r = (struct resident){.most = most};
+    must(max <= RESIDENT_ITEMS_MAX);
+    *r = (struct resident){.max = max};
     TAILQ_INIT(&r->order);
 }
 
@@ -39,7 +39,7 @@ static uint64_t resident_id(uint32_t table, uint64_t key)
  * full. */
 static struct resident_item *resident_room(struct resident *r)
 {
-    if (r->items.count < r->most)
+    if (r->items.count < r->max)
         return must_calloc(1, sizeof(struct resident_item));
     struct resident_item *last = TAILQ_LAST(&r->order, resident_items);
     TAILQ_REMOVE(&r->order, last, entry);
@@ -49,7 +49,7 @@ static struct resident_item *resident_room(struct resident *r)
 
 bool resident_use(struct resident *r, uint32_t table, uint64_t key)
 {
-    if (r->most == 0)
+    if (r->max == 0)
         return true;
     const uint64_t id = resident_id(table, key);
     struct resident_item *i = id_map_find(&r->items, id);

@@ -1,7 +1,7 @@
 /* resident.h - which items a node has in its memory: those that were used last.
  *
- * Page caches keep pages, and evict them by approximations of this order. Here items are kept one by
- * one. Two items with the same hash of 64 bits count as one.
+ * Page caches keep pages, and evict them by approximations of this order. Here items are kept one
+ * by one. Two items with the same hash of 64 bits count as one.
  * Promises: no clock, no randomness; resident_use is O(1). */
 #pragma once
 
@@ -19,12 +19,12 @@ struct resident_item {
 };
 
 struct resident {
-    size_t most;         /* 0: every item is in memory */
+    size_t max;          /* 0: every item is in memory */
     struct id_map items; /* owns struct resident_item, by the hash of table and key */
     TAILQ_HEAD(resident_items, resident_item) order; /* the latest first */
 };
 
-void resident_init(struct resident *r, size_t most);
+void resident_init(struct resident *r, size_t max);
 void resident_deinit(struct resident *r);
 /* The item is used. Returns whether it was in memory. Afterwards it is. */
 bool resident_use(struct resident *r, uint32_t table, uint64_t key);

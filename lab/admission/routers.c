@@ -1,8 +1,8 @@
 /* routers.c - routers take tokens of the table's limit, find the partition, and answer.
  *
  * As router/admission/limit.c: a request takes the least that it can cost. If tokens are short and
- * have been asked for, the request waits for at most gac_wait_ms behind those that wait for the same
- * limit. */
+ * have been asked for, the request waits for at most gac_wait_ms behind those that wait for the
+ * same limit. */
 #include <stdlib.h>
 
 #include "base/settings/gac.h"
@@ -40,7 +40,7 @@ void router_start(struct model *m, struct model_router *r)
     r->down = false;
     r->tick_at = INSTANT_NEVER;
     r->changes = 0;
-    vending_link(m, r);
+    model_links_link(m, r);
     router_pump(m, r);
 }
 
@@ -63,7 +63,7 @@ void router_stop(struct model *m, struct model_router *r)
 {
     if (r->down)
         return;
-    vending_unlink(m, r);
+    model_links_unlink(m, r);
     r->down = true;
     r->life++;
     queues_drop(m, r);
@@ -113,7 +113,7 @@ static struct model_queue *router_queue(struct model_router *r, struct gac_key k
     return q;
 }
 
-static int64_t least_cost(const struct traffic_request *t)
+static int64_t min_cost(const struct traffic_request *t)
 {
     return model_kind(t) == ADMIT_READ ? read_cost_mcu(0, t->consistent)
                                        : write_cost_mcu(model_write_bytes(t));
@@ -123,7 +123,7 @@ static enum gac_verdict router_take(struct model *m, struct model_router *r,
                                     struct model_request *q, struct duration *wait)
 {
     struct gac_limit limit = q->table->limits[model_kind(&q->traffic)];
-    int64_t mcu = least_cost(&q->traffic);
+    int64_t mcu = min_cost(&q->traffic);
     enum gac_verdict v = gac_client_take(r->client, router_clock(m, r), &limit, mcu, wait);
     if (v == GAC_TAKEN)
         q->taken_mcu = mcu;
@@ -313,7 +313,7 @@ void router_pump(struct model *m, struct model_router *r)
     if (r->waiting > 0)
         router_retry_all(m, r);
     while (gac_client_next_frame(r->client, router_clock(m, r), &server, &frame))
-        vending_send(m, r, server, frame);
+        model_links_send(m, r, server, frame);
     router_set_tick(m, r);
 }
 

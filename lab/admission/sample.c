@@ -17,9 +17,9 @@
 enum {
     SLOTS_MAX = 300,
     PARTITIONS_KEPT = 512, /* by id */
-    LEVELS_TOLD = 64,      /* partitions whose buckets are told: those that were offered most */
-    NODES_TOLD = 64,
-    TABLES_TOLD = 16,
+    LEVELS_SAMPLED = 64,   /* partitions whose buckets are told: those that were offered most */
+    NODES_SAMPLED = 64,
+    TABLES_SAMPLED = 16,
     RANGES_KEPT = 64, /* of one partition; later cuts of it are not seen */
 };
 
@@ -153,12 +153,11 @@ static void sample_partition(struct model *m, struct sample *s, const struct mod
             &leader->admission, &m->nodes[leader->node].admission, kind, model_now(m));
         const int64_t now_mcu[SAMPLE_BUCKETS] = {meter->allocation.rate, levels.allocation_mcu,
                                                  levels.burst_mcu, levels.cap_mcu};
-        const int64_t most_mcu[SAMPLE_BUCKETS] = {meter->allocation.rate,
-                                                  meter->allocation.capacity, meter->burst.capacity,
-                                                  meter->cap.capacity};
+        const int64_t mcu_max[SAMPLE_BUCKETS] = {meter->allocation.rate, meter->allocation.capacity,
+                                                 meter->burst.capacity, meter->cap.capacity};
         for (int b = 0; b < SAMPLE_BUCKETS; b++) {
             sp->levels_mcu[kind][b][s->slot] = now_mcu[b];
-            sp->capacity_mcu[kind][b] = most_mcu[b];
+            sp->capacity_mcu[kind][b] = mcu_max[b];
         }
     }
 }
@@ -181,7 +180,7 @@ static int64_t bank_of(const struct model *m, struct gac_key key)
     int64_t bank_mcu = 0;
     for (uint32_t i = 1; i <= m->server_count; i++) {
         struct gac_bank b;
-        if (!m->servers[i].down && gac_server_look(m->servers[i].server, model_now(m), key, &b))
+        if (!m->servers[i].down && gac_server_inspect(m->servers[i].server, model_now(m), key, &b))
             bank_mcu += b.bank;
     }
     return bank_mcu;
@@ -231,7 +230,7 @@ static void slot_over(void *context, uint64_t argument)
         model_in(m, s->slot_ns, slot_over, m, 0);
 }
 
-static uint32_t least_of(uint32_t a, uint32_t b)
+static uint32_t min_of(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -245,9 +244,9 @@ void sample_keep(void *runner)
     s->slot_ns = (seconds > 1 ? seconds : 1) * NS_PER_S;
     if (s->slot_ns > duration_ns)
         s->slot_ns = duration_ns;
-    s->slots = least_of((uint32_t)(duration_ns / s->slot_ns), SLOTS_MAX);
-    s->table_count = least_of(m->table_count, TABLES_TOLD);
-    s->node_count = least_of(m->node_count, NODES_TOLD);
+    s->slots = min_of((uint32_t)(duration_ns / s->slot_ns), SLOTS_MAX);
+    s->table_count = min_of(m->table_count, TABLES_SAMPLED);
+    s->node_count = min_of(m->node_count, NODES_SAMPLED);
     s->tables = must_calloc(s->table_count + 1, sizeof s->tables[0]);
     s->nodes = must_calloc(s->node_count + 1, sizeof s->nodes[0]);
     m->sample = s;
@@ -339,17 +338,17 @@ static int compare_offered(const void *a, const void *b)
 /* The buckets of the partitions that were offered most. */
 static void write_levels(const struct sample *s, struct buffer *out)
 {
-    struct sample_partition *most[PARTITIONS_KEPT];
+    struct sample_partition *max[PARTITIONS_KEPT];
     uint32_t count = 0;
     for (uint32_t i = 0; i < PARTITIONS_KEPT; i++) {
         if (s->partitions[i] != NULL)
-            most[count++] = s->partitions[i];
+            max[count++] = s->partitions[i];
     }
-    qsort(most, count, sizeof most[0], compare_offered);
+    qsort(max, count, sizeof max[0], compare_offered);
     json_member_open(out, "partitions", '[');
-    for (uint32_t i = 0; i < least_of(count, LEVELS_TOLD); i++) {
+    for (uint32_t i = 0; i < min_of(count, LEVELS_SAMPLED); i++) {
         for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-            const struct sample_partition *sp = most[i];
+            const struct sample_partition *sp = max[i];
             if (sp->total_mcu[kind] == 0)
                 continue;
             json_write_open(out, '{');
@@ -401,7 +400,7 @@ void sample_write(const void *runner, struct buffer *out)
 {
     const struct model *m = runner;
     const struct sample *s = m->sample;
-    uint32_t kept = least_of(m->counts.partitions, PARTITIONS_KEPT);
+    uint32_t kept = min_of(m->counts.partitions, PARTITIONS_KEPT);
     json_write_open(out, '{');
     json_member_integer(out, "slot_ns", s->slot_ns);
     json_member_integer(out, "slots", s->slot);

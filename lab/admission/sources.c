@@ -37,7 +37,7 @@ int64_t model_sources_next_ns(const struct model *m)
     return m->arrival_count == 0 ? INT64_MAX : m->sources[m->arrivals[0]].next_ns;
 }
 
-static void source_look_ahead(struct model_source *s)
+static void source_read_ahead(struct model_source *s)
 {
     s->next_ns = traffic_next(&s->traffic, &s->next) ? s->next.at_ns : INT64_MAX;
 }
@@ -106,7 +106,7 @@ static void attempt_now(void *context, uint64_t argument)
 }
 
 /* Sends an attempt now, or when the client's own limiter lets it go. */
-static void attempt(struct model *m, struct model_request *r)
+static void source_attempt(struct model *m, struct model_request *r)
 {
     struct model_source *s = r->source;
     struct retry_verdict v =
@@ -126,12 +126,12 @@ static void attempt_due(void *context, uint64_t argument)
 {
     struct model_request *r = context;
     (void)argument;
-    attempt(r->model, r);
+    source_attempt(r->model, r);
 }
 
 /* ---- answers ---- */
 
-static void client_hears(void *context, uint64_t argument)
+static void client_receives(void *context, uint64_t argument)
 {
     struct model_request *r = context;
     struct model *m = r->model;
@@ -175,7 +175,7 @@ void model_sources_done(struct model *m, struct model_request *r,
         result = RETRY_TIMEOUT;
         done_ns = kept->sent_ns + timeout_ns;
     }
-    model_in(m, done_ns > m->scheduler.now.ns ? done_ns - m->scheduler.now.ns : 0, client_hears,
+    model_in(m, done_ns > m->scheduler.now.ns ? done_ns - m->scheduler.now.ns : 0, client_receives,
              kept, (uint64_t)result);
 }
 
@@ -194,17 +194,17 @@ static void request_make(struct model *m, struct model_source *s, uint32_t clien
         r.traffic.kind = TRAFFIC_READ;
         r.traffic.scan_length = 1;
         if (s->traffic.options.clients.count == 0)
-            attempt(m, &r);
+            source_attempt(m, &r);
         r.traffic.kind = TRAFFIC_UPDATE;
     }
-    attempt(m, &r);
+    source_attempt(m, &r);
 }
 
 void model_sources_arrive(struct model *m)
 {
     struct model_source *s = &m->sources[m->arrivals[0]];
     request_make(m, s, s->client_next++ % s->client_count, &s->next);
-    source_look_ahead(s);
+    source_read_ahead(s);
     if (s->next_ns == INT64_MAX)
         m->arrivals[0] = m->arrivals[--m->arrival_count];
     heap_sink(m, 0);
@@ -232,7 +232,7 @@ static void source_start(struct model *m, struct model_source *s)
 {
     const struct traffic_options *o = &s->traffic.options;
     if (o->clients.count == 0) {
-        source_look_ahead(s);
+        source_read_ahead(s);
         if (s->next_ns < INT64_MAX)
             m->arrivals[m->arrival_count++] = (uint32_t)(s - m->sources);
         return;

@@ -70,27 +70,27 @@ struct attempt *attempt_take(struct clients *c)
     return a;
 }
 
-/* `heard`: the client has waited for this answer. */
-static void attempt_tell(struct clients *c, const struct attempt *a, uint32_t reason,
-                         uint32_t index, bool heard)
+/* `received`: the client has waited for this answer. */
+static void attempt_measure(struct clients *c, const struct attempt *a, uint32_t reason,
+                            uint32_t index, bool received)
 {
     const struct clients_source *s = a->source;
     const int64_t now_ns = clients_now_ns(c), cost_mcu = demand_cost_mcu(&a->traffic);
     const uint32_t kind = traffic_kind_writes(a->traffic.kind) ? ADMIT_WRITE : ADMIT_READ;
     if (reason == 0)
         s->workload->consumed_mcu[a->copy][kind] += cost_mcu;
-    const struct measure_request told = {.flow = s->flows[kind],
-                                         .reason = reason,
-                                         .index = index,
-                                         .at_ns = now_ns,
-                                         .cost_mcu = cost_mcu,
-                                         .latency_ns =
-                                             reason == 0 && heard ? now_ns - a->due_ns : -1,
-                                         .unheard = !heard,
-                                         .hedge = a->hedge};
-    measure_request(c->options.measure, &told);
-    if (a->hedge && heard && reason == 0)
-        measure_hedge_won(c->options.measure, told.flow);
+    const struct measure_request request = {.flow = s->flows[kind],
+                                            .reason = reason,
+                                            .index = index,
+                                            .at_ns = now_ns,
+                                            .cost_mcu = cost_mcu,
+                                            .latency_ns =
+                                                reason == 0 && received ? now_ns - a->due_ns : -1,
+                                            .unheard = !received,
+                                            .hedge = a->hedge};
+    measure_request(c->options.measure, &request);
+    if (a->hedge && received && reason == 0)
+        measure_hedge_won(c->options.measure, request.flow);
 }
 
 static void client_sends(void *context, uint64_t argument);
@@ -128,7 +128,7 @@ static void attempt_begin(struct clients *c, struct attempt *a)
     const int64_t now_ns = clients_now_ns(c);
     struct retry_verdict v = retry_send(&s->states[a->client], &a->retry, now_ns, &s->retries);
     if (!v.again) {
-        attempt_tell(c, a, REASON_CLIENT, 0, true);
+        attempt_measure(c, a, REASON_CLIENT, 0, true);
         request_over(c, a);
     } else if (v.at_ns > now_ns) {
         clients_at(c, v.at_ns, attempt_submit_later, a, 0);
@@ -149,7 +149,7 @@ void attempt_over(struct clients *c, struct attempt *a, const struct attempt_end
     struct clients_source *s = a->source;
     const struct retry_outcome outcome = {end->result, end->hint_ns};
     const bool counts = hedges_answered(c, a, end->result);
-    attempt_tell(c, a, end->reason, end->index, counts);
+    attempt_measure(c, a, end->reason, end->index, counts);
     if (!counts) {
         STAILQ_INSERT_HEAD(&c->spare, a, spare);
         return;
@@ -197,17 +197,17 @@ static void request_make(struct clients_source *s, uint32_t client, const struct
     attempt_make(s, client, copy, &one, due_ns);
 }
 
-static void source_look_ahead(struct clients_source *s);
+static void source_read_ahead(struct clients_source *s);
 
 static void source_arrives(void *context, uint64_t argument)
 {
     struct clients_source *s = context;
     (void)argument;
     request_make(s, s->state_next++ % s->state_count, &s->next, s->next.at_ns);
-    source_look_ahead(s);
+    source_read_ahead(s);
 }
 
-static void source_look_ahead(struct clients_source *s)
+static void source_read_ahead(struct clients_source *s)
 {
     if (traffic_next(&s->traffic, &s->next))
         clients_at(clients_of(s), s->next.at_ns, source_arrives, s, 0);
@@ -229,7 +229,7 @@ static void source_begin(struct clients *c, struct clients_source *s)
 {
     const struct traffic_options *o = &s->traffic.options;
     if (o->clients.count == 0) {
-        source_look_ahead(s);
+        source_read_ahead(s);
         return;
     }
     int64_t spread_ns = o->clients.think_ns > 0 ? o->clients.think_ns : NS_PER_MS;
@@ -260,7 +260,8 @@ static int64_t bank_mcu(const struct scenario *s, const struct scenario_table *t
     return (int64_t)((__int128)rate_mcu * saved_ms / 1000);
 }
 
-/* The limit that the source's requests are held to. MEASURE_ANY: none, or each entity has its own. */
+/* The limit that the source's requests are held to. MEASURE_ANY: none, or each entity has its
+ * own. */
 static uint32_t source_limit(struct clients *c, const struct clients_source *s, uint32_t kind)
 {
     const struct scenario *scenario = c->options.scenario;

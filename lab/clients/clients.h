@@ -4,10 +4,11 @@
  * Each workload has a pool of connections to each router. A connection carries one request at a
  * time. A request that finds no free connection opens one. If the pool is at its bound, the request
  * waits for a connection.
- * A request is measured when its attempt ends. Its latency counts from the time at which it was due.
- * If a workload hedges, a read may have a second attempt at another router. The first good answer
- * counts. The other attempt keeps its connection until its answer comes, which nobody looks at.
- * A read is measured as if its item existed. At the start the tables hold no item that is asked for.
+ * A request is measured when its attempt ends. Its latency counts from the time at which it was
+ * due. If a workload hedges, a read may have a second attempt at another router. The first good
+ * answer counts. The other attempt keeps its connection until its answer comes, which nobody looks
+ * at. A read is measured as if its item existed. At the start the tables hold no item that is
+ * asked for.
  *
  * The same calls give the same requests. Time comes from the scheduler.
  * Not here: the network, tables, faults. */
@@ -50,12 +51,13 @@ int64_t clients_now_ns(const struct clients *c);
 void clients_received(struct clients *c, uint64_t connection, struct slice bytes);
 void clients_closed(struct clients *c, uint64_t connection);
 
-/* What the table's admitted requests have cost so far, in mcu, as far as their answers have come. */
+/* What the table's admitted requests have cost so far, in mcu, as far as their answers have
+ * come. */
 void clients_consumed(const struct clients *c, uint32_t place, uint32_t copy,
                       int64_t mcu[ADMIT_KINDS]);
 
-/* Tokens that requests to the buckets of the scenario's limit have taken, in mcu: as far as answers tell;
- * and those of requests whose outcome is not known, now or for ever. */
+/* Tokens that requests to the buckets of the scenario's limit have taken, in mcu: as far as
+ * answers tell; and those of requests whose outcome is not known, now or for ever. */
 void clients_acquired(const struct clients *c, uint32_t limit, int64_t *mcu, int64_t *unknown_mcu);
 
 /* The table's throughput has changed: over-admission is counted against it from now on. */

@@ -89,7 +89,7 @@ enum {
     REASON_CLIENT = ADMIT_REASONS, /* rejected by the client itself */
     REASON_FAILED,
     REASON_LIMIT,  /* the rate limiter: the bucket has too few tokens */
-    REASON_WRITES, /* .. the bucket's shards were written too often */
+    REASON_WRITES, /* the rate limiter: the bucket's shards were written too often */
 };
 _Static_assert((int)REASON_WRITES + 1 == (int)MEASURE_REASONS, "measures know all reasons");
 

@@ -1,7 +1,7 @@
 /* tables.h - a scenario's tables as requests of the API: bodies in DynamoDB's JSON.
  *
- * Tables have the partition key `pk`. Some have the sort key `sk` (demand_has_sort_key). The rate limiter's
- * table has its own keys. */
+ * Tables have the partition key `pk`. Some have the sort key `sk` (demand_has_sort_key). The rate
+ * limiter's table has its own keys. */
 #pragma once
 
 #include "lab/scaling.h"

@@ -10,7 +10,7 @@
 enum {
     SETUP_S = 60, /* of virtual time, for each table */
     CALL_MS = 5000,
-    LOOK_MS = 20,
+    POLL_MS = 20,
     FILLED_MS = 2000, /* after the last item: buckets get over it */
 };
 
@@ -57,7 +57,7 @@ static bool admin_create_table(struct full *f, uint32_t place, uint32_t copy, st
             break;
         created |= f->status == 200 || exists;
         if (!active)
-            world_pass(&f->world, LOOK_MS * NS_PER_MS);
+            world_pass(&f->world, POLL_MS * NS_PER_MS);
     }
     if (!active)
         buffer_append_format(error, "the cluster refuses table %s: %d %.*s",
@@ -73,11 +73,11 @@ static bool admin_put(struct full *f, uint32_t place, uint32_t copy, int64_t num
 {
     const int64_t until_ns = f->world.scheduler.now.ns + SETUP_S * NS_PER_S;
     struct buffer put = {0};
-    stored_write_put(&put, f->scenario, place, copy, number);
+    preload_write_put(&put, f->scenario, place, copy, number);
     admin_call(f, "PutItem", buffer_slice(&put));
-    while (stored_may_try_again(f->status, buffer_slice(&f->answer)) &&
+    while (preload_may_try_again(f->status, buffer_slice(&f->answer)) &&
            f->world.scheduler.now.ns < until_ns) {
-        world_pass(&f->world, LOOK_MS * NS_PER_MS);
+        world_pass(&f->world, POLL_MS * NS_PER_MS);
         admin_call(f, "PutItem", buffer_slice(&put));
     }
     buffer_deinit(&put);
@@ -90,16 +90,16 @@ static bool admin_put(struct full *f, uint32_t place, uint32_t copy, int64_t num
 
 static bool admin_fill_table(struct full *f, uint32_t place, uint32_t copy, struct buffer *error)
 {
-    const struct stored stored = stored_of(&f->scenario->tables[place]);
+    const struct preload preload = preload_of(&f->scenario->tables[place]);
     struct instant due = f->world.scheduler.now;
-    for (int64_t number = 0; number < stored.items; number++) {
+    for (int64_t number = 0; number < preload.items; number++) {
         if (!admin_put(f, place, copy, number, error))
             return false;
-        due = instant_add(due, (struct duration){stored.pause_ns});
+        due = instant_add(due, (struct duration){preload.pause_ns});
         while (scheduler_step(&f->world.scheduler, due))
             continue;
     }
-    if (stored.items > 0)
+    if (preload.items > 0)
         world_pass(&f->world, FILLED_MS * NS_PER_MS);
     return true;
 }
@@ -127,7 +127,7 @@ static bool admin_set_limit(struct full *f, const struct scenario_limit *l, stru
     do {
         admin_call(f, "PUT /limiter/v1/limits", buffer_slice(&put));
         if (f->status != 200)
-            world_pass(&f->world, LOOK_MS * NS_PER_MS);
+            world_pass(&f->world, POLL_MS * NS_PER_MS);
     } while (f->status != 200 && !admin_is_refused(f) && f->world.scheduler.now.ns < until_ns);
     buffer_deinit(&put);
     if (f->status != 200)
@@ -223,7 +223,7 @@ void admin_split(struct full *f, uint32_t place, uint32_t copy)
     LIST_INSERT_HEAD(&f->splits, j, entry);
     r.table.name = slice_of(j->name);
     world_ask(&f->world, &r, &j->table);
-    scheduler_in(&f->world.scheduler, duration_ms(LOOK_MS), split_all, j, 0);
+    scheduler_in(&f->world.scheduler, duration_ms(POLL_MS), split_all, j, 0);
 }
 
 void admin_deinit(struct full *f)

@@ -3,19 +3,19 @@
 #include "lab/full/full_internal.h"
 
 enum {
-    TABLES_MOST = 1000, /* copies of all tables: each is made through the API */
+    TABLES_MAX = 1000, /* copies of all tables: each is made through the API */
     PPM = 1000000,
     BUSY_EVERY_MS = 10 /* as at the fidelity admission */
 };
 
 /* ---- what can be run ---- */
 
-static bool cannot(struct buffer *error, const char *what, long long has, long long most)
+static bool fault_cannot(struct buffer *error, const char *what, long long has, long long max)
 {
     buffer_append_format(error,
                          "the fidelity full has at most %lld %s, not %lld. The fidelity admission "
                          "has no such limit",
-                         most, what, has);
+                         max, what, has);
     return false;
 }
 
@@ -25,19 +25,20 @@ bool faults_check(const struct scenario *s, struct buffer *error)
     for (uint32_t i = 0; i < s->table_count; i++)
         tables += s->tables[i].copies;
     if (s->cluster.nodes > WORLD_NODES_MAX)
-        return cannot(error, "nodes", s->cluster.nodes, WORLD_NODES_MAX);
+        return fault_cannot(error, "nodes", s->cluster.nodes, WORLD_NODES_MAX);
     if (s->cluster.routers > WORLD_ROUTERS_MAX)
-        return cannot(error, "routers", s->cluster.routers, WORLD_ROUTERS_MAX);
+        return fault_cannot(error, "routers", s->cluster.routers, WORLD_ROUTERS_MAX);
     if (s->cluster.gac > WORLD_GAC_MAX)
-        return cannot(error, "servers of global admission control", s->cluster.gac, WORLD_GAC_MAX);
-    if (tables > TABLES_MOST)
-        return cannot(error, "tables", tables, TABLES_MOST);
+        return fault_cannot(error, "servers of global admission control", s->cluster.gac,
+                            WORLD_GAC_MAX);
+    if (tables > TABLES_MAX)
+        return fault_cannot(error, "tables", tables, TABLES_MAX);
     if (s->cluster.memory_items > 0) {
         buffer_append_text(error, "the fidelity full does not know which items are in memory: "
                                   "memory_items must be 0. The fidelity admission knows");
         return false;
     }
-    return stored_check(s, "full", error);
+    return preload_check(s, "full", error);
 }
 
 /* ---- faults ---- */

@@ -71,7 +71,8 @@ static void full_closed(void *context, uint64_t link, bool gone)
     clients_closed(f->clients, link);
 }
 
-/* A router's processor takes its time for each request: the clients send a request as one message. */
+/* A router's processor takes its time for each request: the clients send a request as one
+ * message. */
 static void routers_take_time(struct full *f)
 {
     for (uint32_t i = 0; i < f->world.plan.routers; i++)
@@ -118,8 +119,8 @@ static void full_window(void *context, uint64_t argument)
     uint32_t partitions = full_partitions(f);
     if (partitions > 0)
         measure_partitions(f->measure, partitions);
-    lags_window(f);
-    holdings_window(f);
+    index_lag_window(f);
+    bucket_audit_window(f);
     measure_advance(f->measure, clients_now_ns(f->clients));
     scheduler_in(&f->world.scheduler, (struct duration){f->scenario->window_ns}, full_window, f, 0);
 }
@@ -137,13 +138,13 @@ static struct world_plan plan_of(struct full *f, uint64_t seed)
         .routers = (uint32_t)c->routers,
         .gac = (uint32_t)c->gac,
         /* One makes the tables; the last one may look at buckets. */
-        .clients = (uint32_t)c->routers + 1 + holdings_clients(f->scenario),
+        .clients = (uint32_t)c->routers + 1 + bucket_audit_clients(f->scenario),
         .config = &f->configs[0],
         .configs = f->configs,
         /* A uniform addition with the mean of the jitter. */
-        .delays = {.least_ns = c->costs.network_ns, .spread_ns = 2 * c->costs.jitter_ns},
+        .delays = {.ns_min = c->costs.network_ns, .spread_ns = 2 * c->costs.jitter_ns},
         .timings = {.turn_ns = 20 * NS_PER_US,
-                    .write_least_ns = c->costs.sync_ns,
+                    .write_min_ns = c->costs.sync_ns,
                     .checkpoint_spread_ns = 50 * NS_PER_MS,
                     .work = {.first_ns = {[SERVED_READ] = c->costs.read_ns,
                                           [SERVED_WRITE] = c->costs.write_ns,
@@ -157,12 +158,12 @@ static struct world_plan plan_of(struct full *f, uint64_t seed)
 static void clocks_set(struct full *f, uint64_t seed)
 {
     const struct world *w = &f->world;
-    const int64_t most_ms = f->scenario->cluster.wall_skew_ns / NS_PER_MS;
+    const int64_t ms_max = f->scenario->cluster.wall_skew_ns / NS_PER_MS;
     struct prng p = prng_seeded(demand_seed(seed, DEMAND_CLOCKS, 0));
     for (uint32_t id = 1; id <= w->plan.nodes; id++)
-        w->nodes[id]->process.wall_skew_ms = prng_between(&p, -most_ms, most_ms);
+        w->nodes[id]->process.wall_skew_ms = prng_between(&p, -ms_max, ms_max);
     for (uint32_t i = 0; i < w->plan.routers; i++)
-        router_process_base(w->routers[i])->wall_skew_ms = prng_between(&p, -most_ms, most_ms);
+        router_process_base(w->routers[i])->wall_skew_ms = prng_between(&p, -ms_max, ms_max);
 }
 
 static void full_consumed(void *context, const struct scaling_update *table,
@@ -204,8 +205,8 @@ static void full_destroy(void *runner)
     if (f->clients != NULL)
         clients_destroy(f->clients);
     admin_deinit(f);
-    lags_deinit(f);
-    holdings_deinit(f);
+    index_lag_deinit(f);
+    bucket_audit_deinit(f);
     scaling_deinit(&f->scaling);
     free(f);
 }
@@ -228,7 +229,7 @@ static void *full_create(const struct scenario *s, uint64_t seed, struct measure
     routers_take_time(f);
     struct http_client_options http = world_http(&f->world, plan.routers, plan.seed);
     http_client_init(&f->admin, &http);
-    holdings_init(f, plan.seed);
+    bucket_audit_init(f, plan.seed);
     if (!admin_create_tables(f, error)) {
         full_destroy(f);
         return NULL;

@@ -2,15 +2,15 @@
  *
  *   full.c     life, time, what the measures are told
  *   admin.c    tables are made, filled, changed and split
- *   lags.c     how far global indexes are behind
- *   holdings.c what buckets of the rate limiter hold
+ *   index_lag.c     how far global indexes are behind
+ *   bucket_audit.c what buckets of the rate limiter hold
  *   faults.c   faults of the scenario; what the world cannot do */
 #pragma once
 
 #include <sys/queue.h>
 
 #include "lab/clients/clients.h"
-#include "lab/clients/stored.h"
+#include "lab/clients/preload.h"
 #include "lab/clients/tables.h"
 #include "lab/full/full.h"
 #include "lab/scaling.h"
@@ -49,14 +49,15 @@ struct full {
     STAILQ_HEAD(, full_call) calls; /* owns */
     LIST_HEAD(, full_split) splits; /* owns */
     struct scaling scaling;
-    struct buffer stats[WORLD_NODES_MAX + 1]; /* of lags.c: each node's last answer */
-    struct full_holdings *holdings;           /* owns; NULL: the scenario has no limits */
+    struct buffer stats[WORLD_NODES_MAX + 1]; /* of index_lag.c: each node's last answer */
+    struct full_bucket_audit *bucket_audit;   /* owns; NULL: the scenario has no limits */
 };
 
 /* The catalog of the node that leads it; NULL: none does. */
 const struct catalog *full_catalog(const struct full *f);
 
-/* Makes all tables, fills those that hold bytes, and sets the limits of the rate limiter. Time passes. False: `error` tells. */
+/* Makes all tables, fills those that hold bytes, and sets the limits of the rate limiter. Time
+ * passes. False: `error` tells. */
 bool admin_create_tables(struct full *f, struct buffer *error);
 /* An UpdateTable during the run. */
 void admin_update(struct full *f, const struct scaling_update *u);
@@ -65,15 +66,15 @@ void admin_split(struct full *f, uint32_t place, uint32_t copy);
 void admin_deinit(struct full *f);
 
 /* At the end of each window. */
-void lags_window(struct full *f);
-void lags_deinit(struct full *f);
+void index_lag_window(struct full *f);
+void index_lag_deinit(struct full *f);
 
 /* How many clients of the world the looks at buckets need. */
-uint32_t holdings_clients(const struct scenario *s);
-void holdings_init(struct full *f, uint64_t seed);
+uint32_t bucket_audit_clients(const struct scenario *s);
+void bucket_audit_init(struct full *f, uint64_t seed);
 /* At the end of each window. */
-void holdings_window(struct full *f);
-void holdings_deinit(struct full *f);
+void bucket_audit_window(struct full *f);
+void bucket_audit_deinit(struct full *f);
 
 /* False: the world cannot run the scenario; `error` tells. */
 bool faults_check(const struct scenario *s, struct buffer *error);

@@ -363,8 +363,9 @@ static void partitions_write_policies(struct buffer *out, const struct policies 
     json_member_open(out, "policies", '[');
     for (uint32_t i = 0; policies != NULL && i < policies->count; i++) {
         const struct policy_entry *e = &policies->entries[i];
-        const struct metrics_policy m = {
-            .nonsense = (int64_t)e->nonsense, .timed = (int64_t)e->timed, .slow = (int64_t)e->slow};
+        const struct metrics_policy m = {.nonsense = (int64_t)e->invalid_results,
+                                         .timed = (int64_t)e->timed,
+                                         .slow = (int64_t)e->slow};
         json_write_open(out, '{');
         json_member_text(out, "point", policy_point_name(e->point));
         json_member_text(out, "policy", e->name);

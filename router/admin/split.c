@@ -14,7 +14,7 @@
 enum {
     SPLIT_TABLE_NAME,
     SPLIT_PARTITION,
-    SPLIT_CUT,
+    SPLIT_SENT,
     SPLIT_MEMBERS
 };
 
@@ -27,7 +27,7 @@ static const struct shape SPLIT_INPUT = {
     .members = (const struct shape_member[]){
         [SPLIT_TABLE_NAME] = {"TableName", &shape_table_name, MEMBER_REQUIRED, 0},
         [SPLIT_PARTITION] = {"Partition", &SPLIT_NUMBER, MEMBER_REQUIRED, 1},
-        [SPLIT_CUT] = {"Cut", &shape_string_value, MEMBER_OPTIONAL, 2},
+        [SPLIT_SENT] = {"Cut", &shape_string_value, MEMBER_OPTIONAL, 2},
         [SPLIT_MEMBERS] = {0},
     }};
 
@@ -43,8 +43,8 @@ static bool split_begin(struct call *c, const struct json_value m[])
     c->state = p;
     p->name = arena_copy(&c->arena, json_string(&m[SPLIT_TABLE_NAME]));
     p->partition = (uint32_t)shape_integer(&m[SPLIT_PARTITION], 0);
-    if (m[SPLIT_CUT].type == JSON_STRING) {
-        struct slice text = json_string(&m[SPLIT_CUT]);
+    if (m[SPLIT_SENT].type == JSON_STRING) {
+        struct slice text = json_string(&m[SPLIT_SENT]);
         if (text.size == 0 || base64_check(text) != BASE64_OK)
             return call_invalid(c, "Cut is not base64");
         uint8_t *bytes = arena_alloc(&c->arena, text.size);

@@ -6,7 +6,7 @@
 #include "base/gac_policy.h"
 #include "engine/message/request_traits.h"
 #include "engine/message/transaction_messages.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "router/shedding.h"
 
 /* Subrequests that wait for tokens of one key. An empty queue stays until the next retry. */
@@ -160,7 +160,8 @@ static bool limit_is_queued(const struct router *r, struct subrequest *s,
     return false;
 }
 
-/* The same for the same request of the same client: its items and keys, and its place in a batch. */
+/* The same for the same request of the same client: its items and keys, and its place in a
+ * batch. */
 static uint64_t limit_request_number(const struct subrequest *s)
 {
     return call_bytes_number(s->call) + s->index;
@@ -229,7 +230,7 @@ void limit_tell(struct router *r, const struct table *t, bool created)
         struct gac_limit limit;
         bool limited = limit_find(r, t, kind, &limit);
         if (limited || !created)
-            gac_client_tell(r->gac, r->now, &limit, created);
+            gac_client_notify(r->gac, r->now, &limit, created);
     }
 }
 

@@ -1,7 +1,7 @@
 /* acquire_plan.c - plans which shards are charged for how much, and answers. */
 #include "router/limiter/acquire_plan.h"
 
-#include "replication/raft_mutation.h"
+#include "base/mutation.h"
 #include "router/client.h"
 #include "router/json/json_writer.h"
 #include "router/limiter/bucket_maintenance.h"
@@ -399,7 +399,7 @@ static bool acquire_plan_make(struct call *c)
         struct cached_bucket *b = s->chain[i];
         int64_t amounts[LIMITER_LIMITS_MAX];
         if (!acquire_plan_amounts(t, b, amounts) || !cache_is_short(c->router, b, amounts) ||
-            MUTATED(RAFT_MUTATION_LIMITER_ASK_IN_VAIN))
+            MUTATED(MUTATION_LIMITER_ASK_IN_VAIN))
             continue;
         b->unreported_refusals++;
         limiter_counts(c->router, b->name.name_space)->from_memory++;
@@ -449,7 +449,7 @@ static void acquire_write_lease(struct call *c, struct acquire_plan *t)
 
 static bool acquire_may_grow(const struct limiter_call *s, const struct cached_bucket *b)
 {
-    return !MUTATED(RAFT_MUTATION_LIMITER_LONE_PARENT) || b == s->chain[0];
+    return !MUTATED(MUTATION_LIMITER_LONE_PARENT) || b == s->chain[0];
 }
 
 static bool acquire_answer(struct call *c)

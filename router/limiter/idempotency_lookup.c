@@ -1,8 +1,8 @@
 /* idempotency_lookup.c - asks the owner shards of a token whether they know it. */
 #include "router/limiter/idempotency_lookup.h"
 
+#include "base/mutation.h"
 #include "base/settings/transactions.h"
-#include "replication/raft_mutation.h"
 #include "router/limiter/bucket_maintenance.h"
 
 uint32_t idempotency_owner_shard(const struct charge *g, const struct cached_bucket *b)
@@ -21,7 +21,7 @@ static uint32_t idempotency_former_owners(const struct call *c, const struct cac
     const int64_t token_ms = config_transactions(c->router->config)->transaction_token_ms;
     const bool changed = b->shard_map.epoch > b->shard_map.grown[0]; /* ever */
     if (!changed || router_wall_ms(c->router) - b->changed_ms > token_ms ||
-        MUTATED(RAFT_MUTATION_LIMITER_FORGET_HOME))
+        MUTATED(MUTATION_LIMITER_FORGET_OWNER))
         return 0;
     for (uint32_t size = 1; size <= LIMITER_SHARDS_MAX; size *= 2) {
         const uint32_t shard = (uint32_t)s->charge.owner_key & (size - 1);

@@ -8,7 +8,7 @@
 #include "router/limiter/limiter_operations.h"
 #include "router/limiter/rate_limit_headers.h"
 
-#include "replication/raft_mutation.h"
+#include "base/mutation.h"
 #include "router/json/json_writer.h"
 
 enum lease_operation_kind {
@@ -266,7 +266,7 @@ static bool lease_operation_begin(struct call *c, const struct json_value *body,
     g->has_token = true;
     g->digest = amounts_digest(&u->amounts, (uint64_t)use + 2);
     g->expires_ms = u->given.expires_ms;
-    for (uint32_t i = 0; MUTATED(RAFT_MUTATION_LIMITER_FAR_REFUND) && i < u->given.part_count; i++)
+    for (uint32_t i = 0; MUTATED(MUTATION_LIMITER_FAR_REFUND) && i < u->given.part_count; i++)
         u->given.parts[i].shard ^= 1;
     g->owner_key = u->given.parts[0].shard;
     g->token_has_owner = true;

@@ -2,7 +2,7 @@
 #include "router/operations/table_tags.h"
 
 #include "base/gac_policy.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "router/json/json_writer.h"
 #include "router/operations/shapes.h"
 

@@ -1,10 +1,10 @@
 /* at_home.c - the shards of single items, and the former homes that they leave. */
 #include "router/sharding/at_home.h"
 
+#include "base/mutation.h"
 #include "engine/message/move_messages.h"
 #include "engine/message/request_traits.h"
 #include "engine/message/transaction_messages.h"
-#include "replication/raft_mutation.h"
 #include "router/call.h"
 #include "router/sharding/counter_reads.h"
 #include "router/sharding/counters.h"
@@ -131,7 +131,7 @@ void at_home_place(struct subrequest *s)
     const struct table *t = &s->route->table;
     const bool placed = s->request.salting > 0;
     s->request.salting = table_salting_version(t);
-    if (MUTATED(RAFT_MUTATION_OLDER_SHARDS) && placed && !at_home_moves(s))
+    if (MUTATED(MUTATION_OLDER_SHARDS) && placed && !at_home_moves(s))
         return;
     if (s->counter != NULL)
         counter_read_place(s);

@@ -1,7 +1,7 @@
 /* counter_reads.c - reads the cells of a counter. */
 #include "router/sharding/counter_reads.h"
 
-#include "replication/raft_mutation.h"
+#include "base/mutation.h"
 #include "router/operations/operation.h"
 #include "router/sharding/at_home.h"
 #include "router/sharding/counter_totals.h"
@@ -115,7 +115,7 @@ static struct reply counter_read_sum(struct counter_read *read, const struct sub
     struct reply sum = {.code = REPLY_OK, .consumed_mcu = read->consumed_mcu, .kind = ANSWER_ITEM};
     struct call *c = s->call;
     struct buffer item = {0};
-    read->found -= MUTATED(RAFT_MUTATION_READ_FEWER_CELLS) && read->found > 1;
+    read->found -= MUTATED(MUTATION_READ_FEWER_CELLS) && read->found > 1;
     if (read->refused)
         return read->refusal;
     if (read->stale)

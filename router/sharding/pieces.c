@@ -1,7 +1,7 @@
 /* pieces.c - cuts ranges at salted keys, and makes ranges of their shards. */
 #include "router/sharding/pieces.h"
 
-#include "replication/raft_mutation.h"
+#include "base/mutation.h"
 #include "router/sharding/at_home.h"
 
 /* A salted key's place: [lo, hi) has its items as if it were not salted. */
@@ -39,7 +39,7 @@ static void pieces_use_shards(struct call *c, struct ranges_plan *p, const struc
                                 .hi = salted_key_in(arena, k, hi, i),
                                 .prefix = STORAGE_KEY_BOUND_SIZE,
                                 .shard = i,
-                                .rank = MUTATED(RAFT_MUTATION_NO_RANKS) ? 0 : salted_rank(k, i)};
+                                .rank = MUTATED(MUTATION_NO_RANKS) ? 0 : salted_rank(k, i)};
 }
 
 static void pieces_use_plain(struct call *c, struct ranges_plan *p, struct slice lo,

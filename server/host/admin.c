@@ -15,7 +15,7 @@ uint16_t admin_port_of(uint16_t public_port)
     return (uint16_t)(public_port + ADMIN_PORT_OFFSET);
 }
 
-void admin_tell_port(const char *program, uint16_t public_port, uint16_t admin_port)
+void admin_print_port(const char *program, uint16_t public_port, uint16_t admin_port)
 {
     if (public_port > UINT16_MAX - ADMIN_PORT_OFFSET && admin_port_of(public_port) != admin_port)
         fprintf(stderr,

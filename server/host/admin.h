@@ -23,9 +23,9 @@ static inline const char *admin_token(const struct admin *a)
 /* The admin port that belongs to a public port; 0, any free one, to none. */
 uint16_t admin_port_of(uint16_t public_port);
 
-/* Writes a line to standard error where the public port has no admin port of its own. `program`: its
- * subcommand. */
-void admin_tell_port(const char *program, uint16_t public_port, uint16_t admin_port);
+/* Writes a line to standard error where the public port has no admin port of its own. `program`:
+ * its subcommand. */
+void admin_print_port(const char *program, uint16_t public_port, uint16_t admin_port);
 
 /* A token from a file: a line of 16 to 127 printable characters. */
 enum status admin_read_token(const char *path, char out[HTTP_BEARER_MAX], struct buffer *error);

@@ -58,7 +58,8 @@ static int64_t segments_of(const struct config *config)
            AHEAD;
 }
 
-static int64_t needed(const struct config *config, uint32_t nodes, uint32_t links, bool serves)
+static int64_t daemon_needed(const struct config *config, uint32_t nodes, uint32_t links,
+                             bool serves)
 {
     enum {
         OWN = 12,   /* the loop, standard streams, the faults port and its clients */
@@ -79,21 +80,22 @@ enum status daemon_fit_descriptors(struct config *config, uint32_t nodes, uint32
     const int64_t clients = config_http(config)->connections_max,
                   log_bytes = config_storage(config)->log_max_bytes;
     const int64_t limit = descriptors_raise();
-    while (serves && needed(config, nodes, links, true) > limit &&
+    while (serves && daemon_needed(config, nodes, links, true) > limit &&
            config_http(config)->connections_max > CLIENTS_FEW)
         config_edit_http(config)->connections_max--;
-    while (nodes > 0 && needed(config, nodes, links, serves) > limit &&
+    while (nodes > 0 && daemon_needed(config, nodes, links, serves) > limit &&
            config_storage(config)->log_max_bytes >
                SEGMENTS_MIN * config_storage(config)->log_segment_bytes)
         config_edit_storage(config)->log_max_bytes -= config_storage(config)->log_segment_bytes;
-    while (serves && needed(config, nodes, links, true) > limit &&
+    while (serves && daemon_needed(config, nodes, links, true) > limit &&
            config_http(config)->connections_max > CLIENTS_MIN)
         config_edit_http(config)->connections_max--;
-    if (needed(config, nodes, links, serves) > limit)
+    if (daemon_needed(config, nodes, links, serves) > limit)
         return buffer_explain(error, STATUS_IO,
                               "%lld open files are allowed, and it takes %lld: raise the limit "
                               "(ulimit -n)",
-                              (long long)limit, (long long)needed(config, nodes, links, serves));
+                              (long long)limit,
+                              (long long)daemon_needed(config, nodes, links, serves));
     if (config_http(config)->connections_max < clients)
         fprintf(
             stderr,
@@ -161,14 +163,14 @@ void daemon_add_peers(struct transport *t, enum peer_kind kind, const struct pee
     }
 }
 
-void daemon_tell_stopped(const struct node *n, uint32_t id, bool *told)
+void daemon_print_stopped(const struct node *n, uint32_t id, bool *printed)
 {
     enum {
         EVENTS = 12
     };
-    if (*told || !node_is_stopped(n))
+    if (*printed || !node_is_stopped(n))
         return;
-    *told = true;
+    *printed = true;
     struct buffer text = {0};
     node_trace_describe(n, EVENTS, &text);
     fprintf(stderr,

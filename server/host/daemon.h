@@ -50,7 +50,7 @@ void daemon_add_peers(struct transport *t, enum peer_kind kind, const struct pee
                       uint32_t except);
 
 /* Once, when the node has stopped writing: prints its last events on standard error. */
-void daemon_tell_stopped(const struct node *n, uint32_t id, bool *told);
+void daemon_print_stopped(const struct node *n, uint32_t id, bool *printed);
 
 /* transport_handler.note: a line on standard error. */
 void daemon_note(void *context, const char *text);

@@ -18,7 +18,7 @@ enum {
     DEPTH_MAX = 16 /* directories open at once while a tree is removed */
 };
 
-static enum status fail(struct buffer *error, const char *what, const char *path)
+static enum status data_dir_fail(struct buffer *error, const char *what, const char *path)
 {
     return buffer_explain(error, STATUS_IO, "cannot %s %s: %s", what, path, strerror(errno));
 }
@@ -36,7 +36,7 @@ static int holds_data(const char *path)
     return found;
 }
 
-static enum status begin(const char *path, int fd, const char *line, struct buffer *error)
+static enum status data_dir_begin(const char *path, int fd, const char *line, struct buffer *error)
 {
     int parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ssize_t size = (ssize_t)strlen(line);
@@ -44,7 +44,7 @@ static enum status begin(const char *path, int fd, const char *line, struct buff
                 fsync(fd) == 0 && fsync(parent) == 0;
     if (parent >= 0)
         close(parent);
-    return done ? STATUS_OK : fail(error, "write LOCK in", path);
+    return done ? STATUS_OK : data_dir_fail(error, "write LOCK in", path);
 }
 
 /* Weir makes a LOCK before there is data, but the claim had to make this one. */
@@ -66,9 +66,9 @@ static enum status check_format(const char *path, const char *made_lock, int fd,
     ssize_t size = pread(fd, found, sizeof found - 1, 0);
     int data = holds_data(path);
     if (size < 0 || data < 0)
-        return fail(error, "read", path);
+        return data_dir_fail(error, "read", path);
     if (data == 0)
-        return begin(path, fd, line, error);
+        return data_dir_begin(path, fd, line, error);
     if (made_lock != NULL && size == 0)
         return refuse_foreign(path, made_lock, error);
     if (strcmp(found, line) == 0)
@@ -106,14 +106,14 @@ enum status data_dir_claim(const char *path, void (*note)(void *context, const c
     const bool is_new = mkdir(path, DIRECTORY_MODE_PRIVATE) == 0;
     *made = false;
     if (!is_new && errno != EEXIST)
-        return fail(error, "create", path);
+        return data_dir_fail(error, "create", path);
     snprintf(name, sizeof name, "%s/LOCK", path);
     *fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE_PRIVATE);
     const bool made_lock = *fd >= 0;
     if (!made_lock && errno == EEXIST)
         *fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE_PRIVATE);
     if (*fd < 0)
-        return fail(error, "open", name);
+        return data_dir_fail(error, "open", name);
     struct waiting waiting = {path, note, context};
     if (file_lock_take(*fd, DATA_DIR_WAIT_MS, note_waiting, &waiting) == STATUS_OK) {
         /* Another process may have had it since. */
@@ -121,7 +121,7 @@ enum status data_dir_claim(const char *path, void (*note)(void *context, const c
         return check_format(path, made_lock ? name : NULL, *fd, error);
     }
     if (errno != EWOULDBLOCK)
-        return fail(error, "lock", name);
+        return data_dir_fail(error, "lock", name);
     return buffer_explain(error, STATUS_IO,
                           "%s is in use by another process: stop it, or choose another directory",
                           path);

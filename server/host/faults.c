@@ -18,7 +18,7 @@ static const char usage[] =
     "cut KIND ID in|out|both; delay KIND ID MS; heal; disk slow MS | fail | full | ok; "
     "processor slow US; skew MS; drift PPM; status";
 
-static size_t split(struct slice line, struct slice words[WORDS_MAX])
+static size_t text_split(struct slice line, struct slice words[WORDS_MAX])
 {
     size_t count = 0, at = 0;
     while (at < line.size && count < WORDS_MAX) {
@@ -32,7 +32,7 @@ static size_t split(struct slice line, struct slice words[WORDS_MAX])
     return count;
 }
 
-static bool parse_integer(struct slice text, int64_t least, int64_t most, int64_t *out)
+static bool parse_integer(struct slice text, int64_t min, int64_t max, int64_t *out)
 {
     bool negative = text.size > 1 && text.data[0] == '-';
     int64_t value = 0;
@@ -45,7 +45,7 @@ static bool parse_integer(struct slice text, int64_t least, int64_t most, int64_
         value = value * 10 + (text.data[i] - '0');
     }
     *out = negative ? -value : value;
-    return *out >= least && *out <= most;
+    return *out >= min && *out <= max;
 }
 
 /* Returns the expected form, or NULL. */
@@ -76,7 +76,7 @@ static const struct verb {
     size_t word_count;    /* of the whole command */
     enum fault_verb verb;
     const char *number; /* the expected form of the last word; NULL: it is no number */
-    int64_t least, most;
+    int64_t min, max;
 } verbs[] = {
     {{"cut", NULL}, 4, FAULT_CUT, NULL, 0, 0},
     {{"delay", NULL}, 4, FAULT_DELAY, "MS: 0 to 60000", 0, FAULTS_DELAY_MS_MAX},
@@ -110,7 +110,7 @@ static const char *parse_arguments(const struct verb *v, const struct slice *wor
     const char *wrong = v->word_count == 4 ? parse_peer(words, out) : NULL;
     if (wrong == NULL && v->verb == FAULT_CUT)
         wrong = parse_cut(last, out);
-    if (wrong == NULL && v->number != NULL && !parse_integer(last, v->least, v->most, &out->number))
+    if (wrong == NULL && v->number != NULL && !parse_integer(last, v->min, v->max, &out->number))
         wrong = v->number;
     return wrong;
 }
@@ -130,7 +130,7 @@ enum status fault_command_parse(struct slice line, struct fault_command *out, st
 {
     struct slice words[WORDS_MAX];
     *out = (struct fault_command){0};
-    size_t count = line.size <= FAULTS_LINE_SIZE_MAX ? split(line, words) : 0;
+    size_t count = line.size <= FAULTS_LINE_SIZE_MAX ? text_split(line, words) : 0;
     const struct verb *v = count > 0 ? find_verb(words, count) : NULL;
     const char *wrong = v == NULL ? usage : parse_arguments(v, words, out);
     if (wrong != NULL)
@@ -141,7 +141,7 @@ enum status fault_command_parse(struct slice line, struct fault_command *out, st
 
 /* ---- doing it ---- */
 
-static void describe(struct loop *l, struct transport *t, struct buffer *out)
+static void fault_describe(struct loop *l, struct transport *t, struct buffer *out)
 {
     static const char *const cuts[] = {"", " cut in", " cut out", " cut both"};
     const struct loop_faults *f = loop_faults(l);
@@ -238,7 +238,7 @@ void fault_command_apply(const struct fault_command *c, struct loop *l, struct t
         break;
     case FAULT_STATUS:
         buffer_append_text(answer, ":");
-        describe(l, t, answer);
+        fault_describe(l, t, answer);
         break;
     case FAULT_HELP:
         buffer_append_format(answer, ": %s", usage);

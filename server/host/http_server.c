@@ -129,11 +129,11 @@ struct client_port http_server_clients(struct http_server *s)
 
 /* ---- life ---- */
 
-static enum status listen_on(struct http_server *s, const struct http_address *at, int64_t most,
+static enum status listen_on(struct http_server *s, const struct http_address *at, int64_t max,
                              const struct connection_handler *handler, struct buffer *error,
                              struct listener **out)
 {
-    enum status status = loop_listen(s->loop, at->address, at->port, most, handler, s, out);
+    enum status status = loop_listen(s->loop, at->address, at->port, max, handler, s, out);
     if (status == STATUS_OK)
         return status;
     if (errno == EADDRINUSE)

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "control/points.h"
+#include "control/decision_points.h"
 #include "engine/admission/admission.h"
 #include "engine/admission/policy_choice.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 
 static bool is_own(enum policy_point point, const char *name)
 {
@@ -55,7 +55,7 @@ enum status policy_file_load(struct policies *p, const char *path, struct buffer
     return status;
 }
 
-static void policy_file_tell(void *context, const char *text)
+static void policy_file_report(void *context, const char *text)
 {
     (void)context;
     fprintf(stderr, "weir: %s\n", text);
@@ -70,6 +70,6 @@ static int64_t policy_file_clock_ns(void)
 
 void policy_file_begin(struct policies *p)
 {
-    p->tell = policy_file_tell;
+    p->report = policy_file_report;
     p->clock_ns = policy_file_clock_ns;
 }

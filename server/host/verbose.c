@@ -25,7 +25,7 @@ static bool sum_up(struct verbose *v, const struct trace_event *e)
     }
 }
 
-static void tell_sums(struct verbose *v, uint32_t id, struct instant now)
+static void print_sums(struct verbose *v, uint32_t id, struct instant now)
 {
     if (v->throttled > 0 || v->refused > 0)
         fprintf(stderr,
@@ -35,7 +35,7 @@ static void tell_sums(struct verbose *v, uint32_t id, struct instant now)
     *v = (struct verbose){.events = v->events, .summed_at = now};
 }
 
-void verbose_tell(struct verbose *v, const struct node *n, uint32_t id, struct instant now)
+void verbose_print(struct verbose *v, const struct node *n, uint32_t id, struct instant now)
 {
     const struct trace *trace = node_trace(n);
     uint64_t count = trace->count - v->events;
@@ -54,5 +54,5 @@ void verbose_tell(struct verbose *v, const struct node *n, uint32_t id, struct i
     buffer_deinit(&line);
     v->events = trace->count;
     if (instant_since(now, v->summed_at).ns >= SUM_MS * NS_PER_MS)
-        tell_sums(v, id, now);
+        print_sums(v, id, now);
 }

@@ -14,4 +14,4 @@ struct verbose {
 
 /* Prints new events. At most TRACE_EVENTS events are kept between two calls; the count of lost
  * events is printed. */
-void verbose_tell(struct verbose *v, const struct node *n, uint32_t id, struct instant now);
+void verbose_print(struct verbose *v, const struct node *n, uint32_t id, struct instant now);

@@ -84,8 +84,8 @@ NOT_COMMANDS = {  # how a block begins: what it is
 SHORTENED = [  # in commands that match the first: what replaces what
     # A run without the busiest clients. The command's own options come later, so they hold.
     (r"weir sim (?!.*(--bench|--help|--list))", r"weir sim",
-     "weir sim --seconds 1 --nodes 3 --routers 1 --gac 0 --clients 4 --faults crash --limits 0 --saltings 0"
-     " --tallies 0 --transacts 0 --follows 0 --expiries 0"),
+     "weir sim --seconds 1 --nodes 3 --routers 1 --gac 0 --clients 4 --faults crash --rate-limiter 0 --key-sharding 0"
+     " --counters 0 --transactions 0 --streams 0 --ttl 0"),
     (r"weir sim .* --seconds 60", r"--seconds 60", "--seconds 2"),
     (r"weir sim --bench.* --seconds \d+", r"--seconds \d+", "--seconds 1"),
     (r"weir sim .*--seeds", r"$", " --wall-seconds 1"),

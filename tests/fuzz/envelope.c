@@ -4,7 +4,7 @@
 #include "base/config.h"
 #include "base/must.h"
 #include "engine/node/node.h"
-#include "sim/medium.h"
+#include "sim/store_disk.h"
 
 enum {
     SEGMENT = 8 << 20,
@@ -12,7 +12,7 @@ enum {
 };
 
 static struct config config;
-static struct medium medium = {.map_initial_bytes = 1 << 20, .map_max_bytes = 1 << 30};
+static struct store_disk disk = {.map_initial_bytes = 1 << 20, .map_max_bytes = 1 << 30};
 static struct node *node;
 static struct instant now;
 static int age;
@@ -22,8 +22,8 @@ static void open_node(void)
     struct buffer error = {0};
     config_init(&config, PROFILE_AWS);
     const struct node_options options = {.config = &config, .id = 2, .node_count = 3, .seed = 1};
-    must(node_create(&options, store_create(medium_open(&medium), UINT64_MAX, 1), &error, &node) ==
-         STATUS_OK);
+    must(node_create(&options, store_create(store_disk_open(&disk), UINT64_MAX, 1), &error,
+                     &node) == STATUS_OK);
     node_start(node, now, SEGMENT, 0);
     node_log_space(node, SEGMENT * UINT64_C(1000), 0);
 }
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (++age == LIFE) {
         node_destroy(node);
-        medium_wipe(&medium);
+        store_disk_wipe(&disk);
         node = NULL;
         age = 0;
     }

@@ -1,8 +1,8 @@
-/* Tampered frames to nodes with replicas (tests/support/frame_world.h), of every kind and role.
+/* Tampered frames to nodes with replicas (tests/support/frame_cluster.h), of every kind and role.
  * Input: steps of 8 bytes: u8 role and node, u8 which recorded frame, u16 place, u8 how, u8 ms,
  * u16 value. frames_property.c does the same from random numbers, by far faster. */
 #include "base/must.h"
-#include "tests/support/frame_world.h"
+#include "tests/support/frame_cluster.h"
 
 enum {
     STEPS_MAX = 64
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const enum peer_kind kinds[] = {PEER_NODE, PEER_ROUTER, PEER_NODE, PEER_TOOL};
     struct reader r = {slice_make(data, size), false};
-    struct frame_world *w = frame_world_create();
+    struct frame_cluster *w = frame_cluster_create();
     struct buffer frame = {0};
     bool by_nodes = false;
     for (int step = 0; step < STEPS_MAX && r.left.size >= 8; step++) {
@@ -38,22 +38,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if ((how & 0x40) == 0 ||
             frame.size == 0) { /* otherwise the last one is changed once more */
             buffer_clear(&frame);
-            buffer_append_slice(&frame, frame_world_frame(w, which % frame_world_recorded(w)));
+            buffer_append_slice(&frame, frame_cluster_frame(w, which % frame_cluster_recorded(w)));
         }
         change(&frame, place, how, value);
         if (frame.size > 0)
-            frame_world_inject(w, kind, 1 + (who >> 2) % FRAME_WORLD_NODES,
-                               1 + (who >> 4) % FRAME_WORLD_NODES, buffer_slice(&frame));
+            frame_cluster_inject(w, kind, 1 + (who >> 2) % FRAME_CLUSTER_NODES,
+                                 1 + (who >> 4) % FRAME_CLUSTER_NODES, buffer_slice(&frame));
         if (ms > 127)
-            frame_world_pass(w, ms % 16 * 10);
+            frame_cluster_pass(w, ms % 16 * 10);
     }
-    frame_world_pass(w, 300);
-    frame_world_restart(w);
+    frame_cluster_pass(w, 300);
+    frame_cluster_restart(w);
     if (by_nodes)
-        frame_world_pass(w, 1000);
+        frame_cluster_pass(w, 1000);
     else
-        must(frame_world_is_available(w));
-    frame_world_destroy(w);
+        must(frame_cluster_is_available(w));
+    frame_cluster_destroy(w);
     buffer_deinit(&frame);
     return 0;
 }

@@ -1,6 +1,7 @@
-/* A sequence of asks, each well-formed, to one server of global admission control: whatever routers
- * claim, in whatever order, no invariant of its ledgers breaks. gac_message.c has raw bytes.
- * Input: asks of 24 bytes. A first byte of amounts is a shift: small and huge claims are as likely.
+/* A sequence of grant requests, each well-formed, to one server of global admission control:
+ * whatever routers claim, in whatever order, no invariant of its ledgers breaks. gac_message.c has
+ * raw bytes. Input: asks of 24 bytes. A first byte of amounts is a shift: small and huge claims
+ * are as likely.
  */
 #include "base/config.h"
 #include "base/must.h"
@@ -51,22 +52,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             epochs[router][table]++;
             numbers[router][table] = 0;
         }
-        struct gac_ask ask = {.key = {table + 1, 0, GAC_WRITE},
-                              .policy = how & 8 ? GAC_PERIODIC : GAC_LEASE,
-                              .created = (how & 7) == 6,
-                              .epoch = epochs[router][table],
-                              .number = numbers[router][table] += (how & 7) != 5};
-        ask.number += ask.number == 0;
-        ask.version = reader_u8(&r);
-        ask.rate = amount(&r);
-        ask.spent = amount(&r);
-        ask.pending = amount(&r);
-        ask.held = (how & 3) == 3 ? -amount(&r) : amount(&r);
-        ask.demand = amount(&r);
-        ask.need = amount(&r);
-        ask.cost = amount(&r);
-        gac_asks_encode(&frame, &(struct gac_asks){router + 1, 1 + who / 64, 1});
-        gac_ask_encode(&frame, &ask);
+        struct gac_request request = {.key = {table + 1, 0, GAC_WRITE},
+                                      .policy = how & 8 ? GAC_PERIODIC : GAC_LEASE,
+                                      .created = (how & 7) == 6,
+                                      .epoch = epochs[router][table],
+                                      .number = numbers[router][table] += (how & 7) != 5};
+        request.number += request.number == 0;
+        request.version = reader_u8(&r);
+        request.rate = amount(&r);
+        request.spent = amount(&r);
+        request.pending = amount(&r);
+        request.held = (how & 3) == 3 ? -amount(&r) : amount(&r);
+        request.demand = amount(&r);
+        request.need = amount(&r);
+        request.cost = amount(&r);
+        gac_requests_encode(&frame, &(struct gac_requests){router + 1, 1 + who / 64, 1});
+        gac_request_encode(&frame, &request);
         must(gac_server_receive(s, now, router, buffer_slice(&frame), &answer, &error) ==
              STATUS_OK);
         check(buffer_slice(&answer));

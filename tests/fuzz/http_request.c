@@ -1,4 +1,4 @@
-/* http_request.c - bytes from a client into a router with a cluster of paper.
+/* http_request.c - bytes from a client into a router with a fake cluster.
  *
  * The first byte says in how large pieces the rest arrives, so that every parser state is entered
  * in the middle, and, by its highest bit, at which listener. The same input is also given whole,

@@ -1,8 +1,8 @@
-/* limiter_request.c - requests below /limiter/v1 into a router with a cluster of paper.
+/* limiter_request.c - requests below /limiter/v1 into a router with a fake cluster.
  *
- * The first byte names the endpoint, the rest is the body, or the query. Whatever it holds, there is one
- * answer with a status that docs/limiter-api.yaml has, and a body that is JSON, or none. Seeds:
- * tests/fuzz/seeds/limiter_request. */
+ * The first byte names the endpoint, the rest is the body, or the query. Whatever it holds, there
+ * is one answer with a status that docs/limiter-api.yaml has, and a body that is JSON, or none.
+ * Seeds: tests/fuzz/seeds/limiter_request. */
 #include <stdlib.h>
 
 #include "base/must.h"

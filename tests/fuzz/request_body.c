@@ -1,4 +1,4 @@
-/* request_body.c - bodies of well-formed DynamoDB requests into a router with a cluster of paper:
+/* request_body.c - bodies of well-formed DynamoDB requests into a router with a fake cluster:
  * JSON, shapes, values, key conditions, every operation.
  *
  * The first byte names the operation, the rest is the body. Whatever it holds, there is one whole

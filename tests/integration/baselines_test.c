@@ -4,7 +4,7 @@
 #include "engine/admission/admission.h"
 #include "engine/admission/member.h"
 #include "engine/admission/policy_choice.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "include/weir/policy_table.h"
 #include "tests/check.h"
 
@@ -156,52 +156,52 @@ enum {
     ROUTERS = 3
 };
 
-struct table_scene {
+struct table_fixture {
     struct ledger l;
     struct ledger_terms terms;
     struct instant now;
     const struct weir_table_policy *policy;
-    struct gac_ask asks[ROUTERS];
+    struct gac_request asks[ROUTERS];
 };
 
 /* The bank begins with one second of the rate. In units a second. */
-static void table_set(struct table_scene *s, const char *policy, int64_t rate, int64_t bank_s,
+static void table_set(struct table_fixture *s, const char *policy, int64_t rate, int64_t bank_s,
                       const int64_t demands[ROUTERS])
 {
-    *s = (struct table_scene){.terms = {.bank = {bank_s * NS_PER_S},
-                                        .lifetime = {NS_PER_S},
-                                        .longest = {4 * NS_PER_S},
-                                        .forget = {60 * NS_PER_S},
-                                        .grant = {NS_PER_S / 10},
-                                        .requests = 100,
-                                        .start = {NS_PER_S},
-                                        .routers = ROUTERS,
-                                        .here = ROUTERS},
-                              .now = {NS_PER_S},
-                              .policy = table_policy_find(slice_of(policy))};
+    *s = (struct table_fixture){.terms = {.bank = {bank_s * NS_PER_S},
+                                          .lifetime = {NS_PER_S},
+                                          .longest = {4 * NS_PER_S},
+                                          .forget = {60 * NS_PER_S},
+                                          .grant = {NS_PER_S / 10},
+                                          .requests = 100,
+                                          .start = {NS_PER_S},
+                                          .routers = ROUTERS,
+                                          .here = ROUTERS},
+                                .now = {NS_PER_S},
+                                .policy = table_policy_find(slice_of(policy))};
     assert_non_null(s->policy);
     for (uint32_t i = 0; i < ROUTERS; i++)
-        s->asks[i] = (struct gac_ask){.key = {.table = 1},
-                                      .epoch = 1,
-                                      .version = 1,
-                                      .rate = rate * 1000,
-                                      .demand = demands[i] * 1000,
-                                      .need = 1000,
-                                      .cost = 1000};
+        s->asks[i] = (struct gac_request){.key = {.table = 1},
+                                          .epoch = 1,
+                                          .version = 1,
+                                          .rate = rate * 1000,
+                                          .demand = demands[i] * 1000,
+                                          .need = 1000,
+                                          .cost = 1000};
     ledger_init(&s->l, s->now, &s->terms, &s->asks[0]);
 }
 
 /* The router has spent all it held; returns the grant in units. */
-static int64_t asks(struct table_scene *s, uint32_t router)
+static int64_t asks(struct table_fixture *s, uint32_t router)
 {
     const struct gac_answer *again;
-    struct gac_ask *ask = &s->asks[router];
-    ask->number++;
+    struct gac_request *request = &s->asks[router];
+    request->number++;
     ledger_refill(&s->l, s->now, &s->terms);
-    struct weir_holder *h = ledger_take(&s->l, s->now, &s->terms, router + 1, ask, &again);
+    struct weir_holder *h = ledger_take(&s->l, s->now, &s->terms, router + 1, request, &again);
     assert_non_null(h);
-    ledger_vend(&s->l, s->now, &s->terms, NULL, s->policy, h);
-    ask->spent += h->answer.granted;
+    ledger_grant_by_policy(&s->l, s->now, &s->terms, NULL, s->policy, h);
+    request->spent += h->answer.granted;
     return h->answer.granted / 1000;
 }
 
@@ -210,7 +210,7 @@ static int64_t asks(struct table_scene *s, uint32_t router)
 TEST(doorman_tops_up_even_shares_in_proportion_to_what_is_wanted_beyond)
 {
     const int64_t wants[ROUTERS] = {100, 400, 700};
-    struct table_scene s;
+    struct table_fixture s;
     int64_t granted[ROUTERS];
     table_set(&s, "doorman", 600, 10, wants);
     for (int period = 0; period < 4; period++) {
@@ -227,18 +227,19 @@ TEST(doorman_tops_up_even_shares_in_proportion_to_what_is_wanted_beyond)
 TEST(doorman_gives_what_is_wanted_while_all_fits)
 {
     const int64_t wants[ROUTERS] = {100, 50, 400};
-    struct table_scene s;
+    struct table_fixture s;
     table_set(&s, "doorman", 600, 10, wants);
     for (uint32_t i = 0; i < ROUTERS; i++)
         assert_int_equal(asks(&s, i), wants[i]);
     ledger_deinit(&s.l);
 }
 
-/* 1,000 a second, two routers that want 500 and 1,500: at once while the bank has it, then 1 to 3. */
+/* 1,000 a second, two routers that want 500 and 1,500: at once while the bank has it, then 1 to
+ * 3. */
 TEST(a_tenant_bucket_grants_at_once_and_then_by_shares)
 {
     const int64_t wants[ROUTERS] = {250, 750, 0};
-    struct table_scene s;
+    struct table_fixture s;
     int64_t sums[ROUTERS] = {0};
     table_set(&s, "tenant-bucket", 1000, 1, wants);
     assert_int_equal(asks(&s, 0), 500); /* two seconds' worth */
@@ -261,7 +262,7 @@ TEST(a_tenant_bucket_grants_at_once_and_then_by_shares)
 TEST(a_pd_group_gives_less_to_those_who_ask_for_more)
 {
     const int64_t wants[ROUTERS] = {500, 1500, 0};
-    struct table_scene s;
+    struct table_fixture s;
     int64_t sums[ROUTERS] = {0};
     table_set(&s, "pd-group", 1000, 1, wants);
     for (int slice = 0; slice < 100; slice++) {
@@ -279,7 +280,7 @@ TEST(a_pd_group_gives_less_to_those_who_ask_for_more)
 TEST(a_pd_group_with_one_client_gives_it_everything)
 {
     const int64_t wants[ROUTERS] = {2000, 0, 0};
-    struct table_scene s;
+    struct table_fixture s;
     int64_t sum = 0;
     table_set(&s, "pd-group", 1000, 1, wants);
     assert_int_equal(asks(&s, 0), 1000); /* what the bank begins with */
@@ -295,7 +296,7 @@ TEST(a_pd_group_with_one_client_gives_it_everything)
 TEST(one_bucket_grants_what_is_needed_until_it_is_empty)
 {
     const int64_t wants[ROUTERS] = {1000, 100000, 0};
-    struct table_scene s;
+    struct table_fixture s;
     table_set(&s, "one-bucket", 1000, 1, wants);
     assert_int_equal(asks(&s, 0), 10); /* 10 ms */
     assert_int_equal(asks(&s, 1), 990);
@@ -309,7 +310,7 @@ TEST(one_bucket_grants_what_is_needed_until_it_is_empty)
 TEST(gossip_tells_each_router_what_the_others_reported)
 {
     const int64_t wants[ROUTERS] = {100, 400, 700};
-    struct table_scene s;
+    struct table_fixture s;
     int64_t others[ROUTERS];
     table_set(&s, "gossip", 600, 10, wants);
     for (int interval = 0; interval < 3; interval++) {
@@ -317,7 +318,7 @@ TEST(gossip_tells_each_router_what_the_others_reported)
             assert_int_equal(asks(&s, i), 0); /* no tokens */
             others[i] = s.l.holders[i].answer.others;
             assert_int_equal(s.l.holders[i].answer.wait.ns, NS_PER_S / 10);
-            assert_true(interval == 2 || others[i] == GAC_NOT_TOLD);
+            assert_true(interval == 2 || others[i] == GAC_UNKNOWN);
         }
         s.now.ns += NS_PER_S / 10;
     }
@@ -334,7 +335,7 @@ TEST(a_gossip_share_is_the_routers_part_of_the_demand)
 {
     const struct weir_table_policy *p = table_policy_find(slice_of("gossip"));
     assert_non_null(p);
-    assert_int_equal(p->share(600000, 3, 100000, GAC_NOT_TOLD), 200000); /* even at first */
+    assert_int_equal(p->share(600000, 3, 100000, GAC_UNKNOWN), 200000); /* even at first */
     assert_int_equal(p->share(600000, 3, 100000, 1100000), 50000);
     assert_int_equal(p->share(600000, 3, 700000, 500000), 350000);
     assert_int_equal(p->share(600000, 3, 100000, 0), 600000);

@@ -2,24 +2,24 @@
  * JSON of the API, with ' for ". */
 #include "embed/weir_internal.h"
 #include "tests/check.h"
-#include "tests/support/expression_scene.h"
+#include "tests/support/expression_fixture.h"
 #include "tests/temporary.h"
 
 enum {
     ITEMS_MAX = 64
 };
 
-struct scene {
+struct fixture {
     struct weir *db;
     struct weir_table *t;
-    struct expression_scene json;
+    struct expression_fixture json;
     struct weir_item *items[ITEMS_MAX]; /* owns */
     int item_count;
     struct weir_result r;
 };
 
-static void scene_open(struct scene *s, const char *directory, const char *settings,
-                       const char *sort_key, int64_t units)
+static void fixture_open(struct fixture *s, const char *directory, const char *settings,
+                         const char *sort_key, int64_t units)
 {
     struct weir_table_options options = {.partition_key = "id",
                                          .partition_key_type = WEIR_STRING,
@@ -28,28 +28,28 @@ static void scene_open(struct scene *s, const char *directory, const char *setti
                                          .read_units = units,
                                          .write_units = units};
     char *error = NULL;
-    *s = (struct scene){0};
-    expression_scene_init(&s->json, NULL, NULL);
+    *s = (struct fixture){0};
+    expression_fixture_init(&s->json, NULL, NULL);
     if (weir_open(directory, settings, &s->db, &error) != WEIR_OK)
         fail_msg("weir_open: %s", error);
     assert_int_equal(weir_table_create(s->db, "music", &options), WEIR_OK);
     assert_int_equal(weir_table_open(s->db, "music", &s->t), WEIR_OK);
 }
 
-static void scene_forget_items(struct scene *s)
+static void fixture_forget_items(struct fixture *s)
 {
     while (s->item_count > 0)
         weir_item_destroy(s->items[--s->item_count]);
 }
 
-static void scene_close(struct scene *s)
+static void fixture_close(struct fixture *s)
 {
-    scene_forget_items(s);
+    fixture_forget_items(s);
     weir_close(s->db);
-    expression_scene_deinit(&s->json);
+    expression_fixture_deinit(&s->json);
 }
 
-static const char *quoted(struct scene *s, const char *text)
+static const char *quoted(struct fixture *s, const char *text)
 {
     char *copy = arena_zalloc(&s->json.arena, strlen(text) + 1);
     for (size_t i = 0; text[i] != '\0'; i++)
@@ -57,10 +57,10 @@ static const char *quoted(struct scene *s, const char *text)
     return copy;
 }
 
-/* Lends until scene_forget_items. */
-static struct weir_item *item(struct scene *s, const char *json)
+/* Lends until fixture_forget_items. */
+static struct weir_item *item(struct fixture *s, const char *json)
 {
-    struct slice name, bytes = expression_scene_item(&s->json, quoted(s, json));
+    struct slice name, bytes = expression_fixture_item(&s->json, quoted(s, json));
     struct attr value;
     assert_true(s->item_count < ITEMS_MAX);
     struct weir_item *out = s->items[s->item_count++] = weir_item_create();
@@ -72,13 +72,13 @@ static struct weir_item *item(struct scene *s, const char *json)
     return out;
 }
 
-static void put(struct scene *s, const char *json)
+static void put(struct fixture *s, const char *json)
 {
     assert_int_equal(weir_put(s->t, item(s, json), &s->r), WEIR_OK);
 }
 
 /* The result's items as JSON, one after the other. */
-static void assert_lends(struct scene *s, const char *json)
+static void assert_lends(struct fixture *s, const char *json)
 {
     struct buffer all = {0};
     struct reader left = {slice_make(s->r.items, s->r.items_size), false};
@@ -88,7 +88,7 @@ static void assert_lends(struct scene *s, const char *json)
         if (s->r.single)
             left.left.size = 0;
         assert_int_equal(item_check(bytes), STATUS_OK);
-        buffer_append_text(&all, expression_scene_json(&s->json, bytes));
+        buffer_append_text(&all, expression_fixture_json(&s->json, bytes));
     }
     buffer_append_u8(&all, 0);
     assert_string_equal((const char *)all.data, quoted(s, json));
@@ -96,7 +96,7 @@ static void assert_lends(struct scene *s, const char *json)
     buffer_deinit(&all);
 }
 
-static void assert_stored(struct scene *s, const char *key, const char *json)
+static void assert_stored(struct fixture *s, const char *key, const char *json)
 {
     const struct weir_result kept = s->r;
     const enum weir_status status = weir_get(s->t, item(s, key), true, &s->r);
@@ -105,7 +105,7 @@ static void assert_stored(struct scene *s, const char *key, const char *json)
     s->r = kept;
 }
 
-static void assert_error(struct scene *s, const char *text)
+static void assert_error(struct fixture *s, const char *text)
 {
     assert_int_equal(s->r.status, WEIR_INVALID);
     assert_int_equal(s->r.count, 0);
@@ -118,8 +118,8 @@ FIXTURE(temporary_setup, temporary_teardown)
 
 TEST(a_put_under_a_condition_writes_only_if_the_item_fulfils_it)
 {
-    struct scene s;
-    scene_open(&s, *state, NULL, NULL, 100);
+    struct fixture s;
+    fixture_open(&s, *state, NULL, NULL, 100);
     const struct weir_write_options absent = {.condition = "attribute_not_exists(id)"};
     const struct weir_write_options one = {
         .condition = "#v = :v",
@@ -138,13 +138,13 @@ TEST(a_put_under_a_condition_writes_only_if_the_item_fulfils_it)
     assert_lends(&s, "");
     assert_int_equal(weir_put_if(s.t, second, &one, &s.r), WEIR_CONDITION_FAILED);
     assert_stored(&s, "{'id':{'S':'a'}}", "{'id':{'S':'a'},'version':{'N':'2'}}");
-    scene_close(&s);
+    fixture_close(&s);
 }
 
 TEST(a_delete_under_a_condition_deletes_only_if_the_item_fulfils_it)
 {
-    struct scene s;
-    scene_open(&s, *state, NULL, NULL, 100);
+    struct fixture s;
+    fixture_open(&s, *state, NULL, NULL, 100);
     struct weir_item *key = item(&s, "{'id':{'S':'a'},'ignored':{'N':'7'}}");
     const struct weir_write_options big = {.condition = "size(v) > :two",
                                            .placeholders.values = item(&s, "{':two':{'N':'2'}}"),
@@ -158,13 +158,13 @@ TEST(a_delete_under_a_condition_deletes_only_if_the_item_fulfils_it)
     assert_stored(&s, "{'id':{'S':'a'}}", NULL);
     assert_int_equal(weir_delete_if(s.t, key, NULL, &s.r), WEIR_OK);
     assert_lends(&s, "");
-    scene_close(&s);
+    fixture_close(&s);
 }
 
 TEST(a_write_returns_the_item_that_was_asked_for)
 {
-    struct scene s;
-    scene_open(&s, *state, NULL, NULL, 100);
+    struct fixture s;
+    fixture_open(&s, *state, NULL, NULL, 100);
     struct weir_item *key = item(&s, "{'id':{'S':'a'}}");
     struct weir_item *next = item(&s, "{'id':{'S':'a'},'v':{'N':'2'}}");
     const struct weir_write_options old = {.returned = WEIR_RETURN_OLD};
@@ -191,15 +191,15 @@ TEST(a_write_returns_the_item_that_was_asked_for)
     assert_int_equal(weir_put_if(s.t, next, &new, &s.r), WEIR_INVALID);
     assert_error(&s, "returned: 2 is none of the items that this write can return");
     assert_int_equal(weir_delete_if(s.t, key, &new, &s.r), WEIR_INVALID);
-    scene_close(&s);
+    fixture_close(&s);
 }
 
 /* ---- updates ---- */
 
 TEST(an_update_changes_attributes_or_makes_the_item)
 {
-    struct scene s;
-    scene_open(&s, *state, NULL, "n", 100);
+    struct fixture s;
+    fixture_open(&s, *state, NULL, "n", 100);
     struct weir_item *key = item(&s, "{'id':{'S':'a'},'n':{'N':'1'},'other':{'S':'x'}}");
     const struct weir_write_options o = {
         .placeholders = {&(struct weir_name){"#count", "count"}, 1,
@@ -219,7 +219,7 @@ TEST(an_update_changes_attributes_or_makes_the_item)
     key = item(&s, "{'id':{'S':'a'},'n':{'N':'2'}}");
     assert_int_equal(weir_update(s.t, key, NULL, NULL, &s.r), WEIR_OK);
     assert_stored(&s, "{'id':{'S':'a'},'n':{'N':'2'}}", "{'id':{'S':'a'},'n':{'N':'2'}}");
-    scene_close(&s);
+    fixture_close(&s);
 }
 
 TEST(an_update_that_does_not_fit_the_item_is_explained_and_writes_nothing)
@@ -239,8 +239,8 @@ TEST(an_update_that_does_not_fit_the_item_is_explained_and_writes_nothing)
          "update: Number overflow. Attempting to store a number with magnitude larger than "
          "supported range"},
     };
-    struct scene s;
-    scene_open(&s, *state, NULL, NULL, 100);
+    struct fixture s;
+    fixture_open(&s, *state, NULL, NULL, 100);
     const char *stored = "{'id':{'S':'a'},'s':{'S':'text'},'big':{'N':'99999999999999999999999999"
                          "99999999999900000000000000000000000000000000000000000000000000000000000"
                          "00000000000000000000000000000'}}";
@@ -260,7 +260,7 @@ TEST(an_update_that_does_not_fit_the_item_is_explained_and_writes_nothing)
         assert_string_equal(weir_error(s.db), CASES[i].text);
     }
     assert_stored(&s, "{'id':{'S':'a'}}", stored);
-    scene_close(&s);
+    fixture_close(&s);
 }
 
 /* ---- refusals ---- */
@@ -294,8 +294,8 @@ TEST(expressions_that_make_no_sense_are_refused_and_the_member_is_named)
         {"SET id = a", NULL, "update: the key attribute id cannot be changed"},
         {"SET a = n[0]", NULL, "update: the key attribute n is a scalar; nothing is inside it"},
     };
-    struct scene s;
-    scene_open(&s, *state, NULL, "n", 100);
+    struct fixture s;
+    fixture_open(&s, *state, NULL, "n", 100);
     struct weir_item *key = item(&s, "{'id':{'S':'a'},'n':{'N':'1'}}");
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         const struct weir_write_options o = {.condition = CASES[i].condition};
@@ -324,7 +324,7 @@ TEST(expressions_that_make_no_sense_are_refused_and_the_member_is_named)
     assert_error(&s, "projection: the key attribute id is a scalar; nothing is inside it");
     assert_int_equal(weir_complete(s.db, &s.r), WEIR_NOT_FOUND);
     assert_stored(&s, "{'id':{'S':'a'},'n':{'N':'1'}}", NULL);
-    scene_close(&s);
+    fixture_close(&s);
 }
 
 TEST(placeholders_that_are_malformed_repeated_or_unused_are_refused)
@@ -353,8 +353,8 @@ TEST(placeholders_that_are_malformed_repeated_or_unused_are_refused)
         {"{'v':{'N':'1'}}", "values: \"v\" is not a placeholder: :, then letters, digits or _"},
         {"{':v':{'N':'1'},':w':{'N':'1'}}", "values: no expression uses :w"},
     };
-    struct scene s;
-    scene_open(&s, *state, NULL, NULL, 100);
+    struct fixture s;
+    fixture_open(&s, *state, NULL, NULL, 100);
     struct weir_item *key = item(&s, "{'id':{'S':'a'}}");
     for (size_t i = 0; i < COUNT_OF(NAMES); i++) {
         const struct weir_write_options o = {
@@ -383,14 +383,14 @@ TEST(placeholders_that_are_malformed_repeated_or_unused_are_refused)
     const struct weir_write_options useless = {.placeholders.values = item(&s, "{':v':{'N':'1'}}")};
     assert_int_equal(weir_put_if(s.t, key, &useless, &s.r), WEIR_INVALID);
     assert_error(&s, "values: no expression uses :v");
-    scene_close(&s);
+    fixture_close(&s);
 }
 
 /* A program has a value as often as the expression names it. */
 TEST(values_that_would_make_a_program_too_large_are_refused)
 {
-    struct scene s;
-    scene_open(&s, *state, NULL, NULL, 100);
+    struct fixture s;
+    fixture_open(&s, *state, NULL, NULL, 100);
     char *big = malloc(400000);
     memset(big, 'x', 400000);
     struct weir_item *values = item(&s, "{}"), *key = item(&s, "{'id':{'S':'a'}}");
@@ -412,15 +412,15 @@ TEST(values_that_would_make_a_program_too_large_are_refused)
                      "named");
     assert_int_equal(weir_update(s.t, key, "SET a = :v, b = :v", &o, &s.r), WEIR_INVALID);
     assert_error(&s, "update: Item size to update has exceeded the maximum allowed size");
-    scene_close(&s);
+    fixture_close(&s);
 }
 
 /* ---- started writes ---- */
 
 TEST(started_writes_have_conditions_and_their_completions_lend_items)
 {
-    struct scene s;
-    scene_open(&s, *state, NULL, NULL, 1000);
+    struct fixture s;
+    fixture_open(&s, *state, NULL, NULL, 1000);
     struct weir_item *key = item(&s, "{'id':{'S':'a'}}");
     const struct weir_write_options add = {.placeholders.values = item(&s, "{':one':{'N':'1'}}"),
                                            .returned = WEIR_RETURN_NEW};
@@ -447,12 +447,12 @@ TEST(started_writes_have_conditions_and_their_completions_lend_items)
     assert_lends(&s, "{'id':{'S':'a'},'v':{'N':'10'}}");
     assert_int_equal(weir_complete(s.db, &s.r), WEIR_NOT_FOUND);
     assert_stored(&s, "{'id':{'S':'a'}}", NULL);
-    scene_close(&s);
+    fixture_close(&s);
 }
 
 /* ---- queries and scans ---- */
 
-static void put_numbered(struct scene *s, const char *id, int count, size_t filler)
+static void put_numbered(struct fixture *s, const char *id, int count, size_t filler)
 {
     char *bytes = malloc(filler + 1);
     memset(bytes, 'x', filler + 1);
@@ -464,15 +464,15 @@ static void put_numbered(struct scene *s, const char *id, int count, size_t fill
         if (filler > 0)
             weir_item_add(it, "filler", WEIR_BINARY, bytes, filler);
         assert_int_equal(weir_put(s->t, it, &s->r), WEIR_OK);
-        scene_forget_items(s);
+        fixture_forget_items(s);
     }
     free(bytes);
 }
 
 TEST(a_query_filters_projects_and_counts)
 {
-    struct scene s;
-    scene_open(&s, *state, NULL, "n", 100);
+    struct fixture s;
+    fixture_open(&s, *state, NULL, "n", 100);
     put_numbered(&s, "a", 5, 0);
     put_numbered(&s, "b", 3, 0);
     struct weir_item *key = item(&s, "{'id':{'S':'a'}}");
@@ -496,11 +496,11 @@ TEST(a_query_filters_projects_and_counts)
     o = (struct weir_query_options){.projection = "gone"};
     assert_int_equal(weir_query(s.t, key, &o, &s.r), WEIR_OK);
     assert_lends(&s, "{}{}{}{}{}");
-    scene_close(&s);
+    fixture_close(&s);
 }
 
 /* Reads all pages; counts them, and those that the filter left empty. Returns the items lent. */
-static int read_pages(struct scene *s, struct weir_item *key, struct weir_query_options o,
+static int read_pages(struct fixture *s, struct weir_item *key, struct weir_query_options o,
                       int *pages, int *empty, uint32_t *scanned)
 {
     struct weir_item *after = weir_item_create();
@@ -526,10 +526,10 @@ static int read_pages(struct scene *s, struct weir_item *key, struct weir_query_
 
 TEST(pages_that_the_filter_leaves_empty_go_on_behind_the_last_item_read)
 {
-    struct scene s;
+    struct fixture s;
     int pages, empty;
     uint32_t scanned;
-    scene_open(&s, *state, NULL, "n", 1000);
+    fixture_open(&s, *state, NULL, "n", 1000);
     put_numbered(&s, "a", 20, 0);
     put_numbered(&s, "b", 20, 0);
     struct weir_item *key = item(&s, "{'id':{'S':'a'}}");
@@ -546,15 +546,15 @@ TEST(pages_that_the_filter_leaves_empty_go_on_behind_the_last_item_read)
         assert_int_equal(empty, 12);
         assert_int_equal(scanned, 40);
     }
-    scene_close(&s);
+    fixture_close(&s);
 }
 
 TEST(a_scan_reads_the_whole_table_in_pages_of_a_mebibyte)
 {
-    struct scene s;
+    struct fixture s;
     int pages, empty;
     uint32_t scanned;
-    scene_open(&s, *state, "profile = off\n", "n", 1000);
+    fixture_open(&s, *state, "profile = off\n", "n", 1000);
     put_numbered(&s, "a", 30, 50000);
     put_numbered(&s, "b", 30, 50000);
     struct weir_query_options o = {.consistent = true};
@@ -569,13 +569,13 @@ TEST(a_scan_reads_the_whole_table_in_pages_of_a_mebibyte)
     o.filter = NULL;
     assert_int_equal(read_pages(&s, NULL, o, &pages, &empty, &scanned), 60);
     assert_int_equal(pages, 3); /* a page ends by what is read, not by what is shown */
-    scene_close(&s);
+    fixture_close(&s);
 }
 
 TEST(a_scan_of_an_empty_table_beside_others_finds_nothing)
 {
-    struct scene s;
-    scene_open(&s, *state, NULL, NULL, 100);
+    struct fixture s;
+    fixture_open(&s, *state, NULL, NULL, 100);
     put(&s, "{'id':{'S':'a'}}");
     const struct weir_table_options other = {.partition_key = "id",
                                              .partition_key_type = WEIR_STRING};
@@ -589,14 +589,14 @@ TEST(a_scan_of_an_empty_table_beside_others_finds_nothing)
     assert_false(weir_result_last(&s.r, last));
     assert_int_equal(weir_scan(s.t, NULL, &s.r), WEIR_OK);
     assert_lends(&s, "{'id':{'S':'a'}}");
-    scene_close(&s);
+    fixture_close(&s);
 }
 
 /* Otherwise the items of other partition keys would be read. */
 TEST(a_query_goes_on_only_behind_an_item_of_its_own)
 {
-    struct scene s;
-    scene_open(&s, *state, NULL, "n", 100);
+    struct fixture s;
+    fixture_open(&s, *state, NULL, "n", 100);
     put_numbered(&s, "a", 3, 0);
     put_numbered(&s, "b", 3, 0);
     for (int i = 0; i < 2; i++) {
@@ -613,15 +613,15 @@ TEST(a_query_goes_on_only_behind_an_item_of_its_own)
     }
     const struct weir_query_options bad = {.after = item(&s, "{'id':{'S':'a'}}")};
     assert_int_equal(weir_scan(s.t, &bad, &s.r), WEIR_INVALID);
-    scene_close(&s);
+    fixture_close(&s);
 }
 
 /* ---- capacity ---- */
 
 TEST(capacity_is_that_of_what_was_read_or_would_have_been_written)
 {
-    struct scene s;
-    scene_open(&s, *state, "profile = off\n", "n", 1000);
+    struct fixture s;
+    fixture_open(&s, *state, "profile = off\n", "n", 1000);
     put_numbered(&s, "a", 4, 3000); /* 3 write units each, 12 KB in all */
     struct weir_item *key = item(&s, "{'id':{'S':'a'}}");
     struct weir_query_options o = {.filter = "attribute_not_exists(id)", .consistent = true};
@@ -638,13 +638,13 @@ TEST(capacity_is_that_of_what_was_read_or_would_have_been_written)
     assert_int_equal(s.r.consumed_mcu, 3000);
     assert_int_equal(weir_update(s.t, key, "REMOVE filler", NULL, &s.r), WEIR_OK);
     assert_int_equal(s.r.consumed_mcu, 1000);
-    scene_close(&s);
+    fixture_close(&s);
 }
 
 TEST(a_conditional_write_over_the_allocation_is_throttled)
 {
-    struct scene s;
-    scene_open(&s, *state, "profile = strict # no burst\n", NULL, 2);
+    struct fixture s;
+    fixture_open(&s, *state, "profile = strict # no burst\n", NULL, 2);
     struct weir_item *key = item(&s, "{'id':{'S':'a'}}");
     const struct weir_write_options failing = {.condition = "attribute_exists(id)"};
     int failed = 0;
@@ -653,7 +653,7 @@ TEST(a_conditional_write_over_the_allocation_is_throttled)
     assert_true(failed >= 1 && failed < 100);
     assert_int_equal(s.r.status, WEIR_THROTTLED);
     assert_int_equal(s.r.reason, WEIR_REFUSED_ALLOCATION);
-    scene_close(&s);
+    fixture_close(&s);
 }
 
 /* ---- tables that are split ---- */
@@ -684,7 +684,7 @@ static struct weir_item *counter_key(int i)
 }
 
 /* Takes a completion; counts the adds that were done. */
-static void take_completion(struct scene *s, uint64_t done[SPLIT_ITEMS])
+static void take_completion(struct fixture *s, uint64_t done[SPLIT_ITEMS])
 {
     struct attr v;
     char text[24], stored[WEIR_NUMBER_TEXT_MAX];
@@ -706,14 +706,14 @@ static void take_completion(struct scene *s, uint64_t done[SPLIT_ITEMS])
  * never done. */
 TEST(counters_under_conditions_are_exact_while_their_table_is_split)
 {
-    struct scene s;
+    struct fixture s;
     uint64_t done[SPLIT_ITEMS] = {0}, sent = 0;
     int pages, empty;
     uint32_t scanned;
-    scene_open(&s, *state,
-               "profile = off\ncontrol_split = 1\npartition_max_bytes = 1MiB\n"
-               "control_ms = 10\nload_report_ms = 10\n",
-               NULL, 1000);
+    fixture_open(&s, *state,
+                 "profile = off\ncontrol_split = 1\npartition_max_bytes = 1MiB\n"
+                 "control_ms = 10\nload_report_ms = 10\n",
+                 NULL, 1000);
     char *filler = malloc(SPLIT_FILLER);
     memset(filler, 'x', SPLIT_FILLER);
     struct weir_item *values = item(&s, "{':one':{'N':'1'}}");
@@ -753,5 +753,5 @@ TEST(counters_under_conditions_are_exact_while_their_table_is_split)
     assert_int_equal(read_pages(&s, NULL, none, &pages, &empty, &scanned), 0);
     assert_int_equal(scanned, SPLIT_ITEMS);
     assert_true(s.t->table.partition_count >= 2);
-    scene_close(&s);
+    fixture_close(&s);
 }

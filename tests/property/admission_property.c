@@ -162,7 +162,7 @@ struct admitted {
     bool burst;
 };
 
-struct world {
+struct fixture {
     struct config config;
     struct node_admission node;
     struct admission partitions[PARTITIONS];
@@ -173,7 +173,7 @@ struct world {
     int reasons[ADMIT_REASONS];
 };
 
-static struct world w;
+static struct fixture w;
 
 static struct tokens tokens_like(const struct token_bucket *b)
 {
@@ -188,7 +188,7 @@ static int64_t any_rate(struct prng *p)
     return prng_between(p, 0, most[prng_below(p, 6)]);
 }
 
-static void world_start(struct prng *p)
+static void fixture_start(struct prng *p)
 {
     w.logged = 0;
     w.cost_max = 0;
@@ -273,7 +273,7 @@ static void settle_both(struct prng *p, int index, const struct admit_verdict *v
 
 static void schedule(struct prng *p, bool settling)
 {
-    world_start(p);
+    fixture_start(p);
     for (int i = 0; i < STEPS; i++) {
         int index = (int)prng_below(p, PARTITIONS), times = (int)prng_between(p, 1, 6);
         int64_t cost = any_cost(p);
@@ -330,7 +330,7 @@ static void raised(struct prng *p)
     static const char *const names[] = {"allocation", "burst", "always-burst"};
     const struct weir_partition_policy *policy =
         admission_policy_find(slice_of(names[prng_below(p, COUNT_OF(names))]));
-    world_start(p);
+    fixture_start(p);
     struct admission_rates rates = {.rate_mcu = {0, any_rate(p) + 1}, .maximum_mcu = {1, 1}};
     rates.maximum_mcu[ADMIT_WRITE] = any_rate(p) + 1;
     struct admission a;
@@ -406,7 +406,7 @@ TEST(no_window_admits_more_than_rate_times_window_and_bank)
 /* A partition that keeps to its allocation beside others that burst without pause. */
 static void isolation(struct prng *p)
 {
-    world_start(p);
+    fixture_start(p);
     int64_t units = prng_between(
         p, 5, config_admission(&w.config)->partition_max_wcu); /* the largest cost is 5 */
     struct admission_rates rates = {.rate_mcu = {0, units * MCU_PER_UNIT}};
@@ -561,7 +561,7 @@ static void cutting(struct prng *p)
             rates[i].rate_mcu[kind] = whole.rate_mcu[kind] / count + 1;
     }
     const uint32_t *const by_kind[] = {shares[ADMIT_READ], shares[ADMIT_WRITE]};
-    admission_divide(lent, count, &config, rates, by_kind, now);
+    admission_split(lent, count, &config, rates, by_kind, now);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         const int64_t were[] = {before[kind].cap_mcu, before[kind].allocation_mcu,
                                 before[kind].burst_mcu};
@@ -640,7 +640,7 @@ static void absorbing(struct prng *p)
     now.ns += prng_between(p, 0, NS_PER_S);
     memcpy(were, two, sizeof were);
     admission_init(&fresh, admission_policies_same(policy), &config, &merged, now);
-    admission_absorb(&two[0], &two[1], &config, &merged, now);
+    admission_merge(&two[0], &two[1], &config, &merged, now);
     assert_memory_equal(&two[1], &were[1], sizeof were[1]);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_balances a = admission_balances(&were[0], kind, now);
@@ -692,8 +692,8 @@ static void undoing(struct prng *p)
         halves[0].maximum_mcu[kind] = halves[1].maximum_mcu[kind] = 0;
     }
     const uint32_t *const by_kind[] = {shares[ADMIT_READ], shares[ADMIT_WRITE]};
-    admission_divide(pieces, 2, &config, halves, by_kind, now);
-    admission_absorb(&lower, &upper, &config, &whole, now);
+    admission_split(pieces, 2, &config, halves, by_kind, now);
+    admission_merge(&lower, &upper, &config, &whole, now);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_balances before = admission_balances(&one, kind, now);
         struct admission_balances after = admission_balances(&lower, kind, now);

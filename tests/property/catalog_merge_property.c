@@ -2,7 +2,7 @@
  * and no merge loses what it rests on. */
 #include "tests/check.h"
 
-#include "tests/support/catalog_world.h"
+#include "tests/support/catalog_fixture.h"
 
 enum {
     NODES = 4,
@@ -28,7 +28,7 @@ static struct {
     int meanwhile; /* splits in a table that merges */
 } reached;
 
-static void check_members(const struct catalog_world *w, const struct partition_info *p,
+static void check_members(const struct catalog_fixture *w, const struct partition_info *p,
                           struct seen *seen)
 {
     bool rests = p->merge == MERGE_ABSORB && !p->absorbed;
@@ -45,19 +45,19 @@ static void check_members(const struct catalog_world *w, const struct partition_
     }
 }
 
-static void check_absorbing(const struct catalog_world *w, const struct partition_info *p)
+static void check_absorbing(const struct catalog_fixture *w, const struct partition_info *p)
 {
-    const struct table *t = catalog_world_table(w);
+    const struct table *t = catalog_fixture_table(w);
     assert_false(catalog_is_gone(w->catalog, p->merge_with)); /* MERGE-4 */
     for (uint32_t i = 0; i < t->partition_count; i++)
         assert_int_not_equal(t->partitions[i].id, p->merge_with);
 }
 
-static void check_table(const struct catalog_world *w, struct seen *seen)
+static void check_table(const struct catalog_fixture *w, struct seen *seen)
 {
-    const struct table *t = catalog_world_table(w);
+    const struct table *t = catalog_fixture_table(w);
     int merging = 0;
-    catalog_world_is_whole(t);
+    catalog_fixture_is_complete(t);
     for (uint32_t i = 0; i < t->partition_count; i++) {
         const struct partition_info *p = &t->partitions[i];
         assert_true(p->id < IDS_MAX && p->epoch >= seen->epochs[p->id] && !seen->gone[p->id]);
@@ -74,48 +74,48 @@ static void check_table(const struct catalog_world *w, struct seen *seen)
         seen->gone[id] |= catalog_is_gone(w->catalog, id);
 }
 
-static void split_at_random(struct catalog_world *w, uint32_t i)
+static void split_at_random(struct catalog_fixture *w, uint32_t i)
 {
-    bool merging = table_is_merging(catalog_world_table(w));
-    reached.meanwhile += catalog_world_halve(w, catalog_world_at(w, i)) == REPLY_OK && merging;
+    bool merging = table_is_merging(catalog_fixture_table(w));
+    reached.meanwhile += catalog_fixture_halve(w, catalog_fixture_at(w, i)) == REPLY_OK && merging;
 }
 
-static void move_at_random(struct prng *p, struct catalog_world *w, uint32_t i)
+static void move_at_random(struct prng *p, struct catalog_fixture *w, uint32_t i)
 {
-    if (catalog_world_at(w, i)->leaving != 0)
-        catalog_world_end_move(w, catalog_world_at(w, i));
+    if (catalog_fixture_at(w, i)->leaving != 0)
+        catalog_fixture_end_move(w, catalog_fixture_at(w, i));
     else
-        catalog_world_move(w, catalog_world_at(w, i), 1 + (uint32_t)prng_below(p, NODES),
-                           1 + (uint32_t)prng_below(p, NODES));
+        catalog_fixture_move(w, catalog_fixture_at(w, i), 1 + (uint32_t)prng_below(p, NODES),
+                             1 + (uint32_t)prng_below(p, NODES));
 }
 
-static void lose_at_random(struct prng *p, struct catalog_world *w, struct seen *seen)
+static void lose_at_random(struct prng *p, struct catalog_fixture *w, struct seen *seen)
 {
     uint32_t node = 1 + (uint32_t)prng_below(p, NODES);
     if (prng_below(p, 3) == 0)
-        catalog_world_introduce(w, node, 7 * node + 1000 * ++seen->generations[node]);
+        catalog_fixture_introduce(w, node, 7 * node + 1000 * ++seen->generations[node]);
     else
-        catalog_world_replace(w);
+        catalog_fixture_replace(w);
 }
 
-static void update_at_random(struct prng *p, struct catalog_world *w)
+static void update_at_random(struct prng *p, struct catalog_fixture *w)
 {
-    struct catalog_command c = catalog_world_command(w, CATALOG_UPDATE);
+    struct catalog_command c = catalog_fixture_command(w, CATALOG_UPDATE);
     c.spec.wcu = prng_between(p, 1001, 1999);
-    catalog_world_apply(w, &c);
+    catalog_fixture_apply(w, &c);
 }
 
 /* Mostly of what is being merged, if anything is. */
-static void say_at_random(struct prng *p, struct catalog_world *w, uint32_t i)
+static void say_at_random(struct prng *p, struct catalog_fixture *w, uint32_t i)
 {
-    const struct table *t = catalog_world_table(w);
+    const struct table *t = catalog_fixture_table(w);
     bool aim = prng_below(p, 4) > 0;
     for (uint32_t j = 0; aim && j < t->partition_count; j++)
         i = t->partitions[j].merge != MERGE_NONE ? j : i;
     enum merge_word word = MERGE_BEGIN + (enum merge_word)prng_below(p, MERGE_DONE);
     if (word == MERGE_BEGIN && i == 0)
         return;
-    enum reply_code code = catalog_world_say(w, word, catalog_world_at(w, i));
+    enum reply_code code = catalog_fixture_say(w, word, catalog_fixture_at(w, i));
     bool changed = w->result.row_count > 0;
     reached.absorbed += changed && word == MERGE_ABSORB_IT;
     reached.apart += code != REPLY_OK && word == MERGE_ABSORB_IT;
@@ -125,11 +125,11 @@ static void say_at_random(struct prng *p, struct catalog_world *w, uint32_t i)
 
 static void merge_at_random(struct prng *p)
 {
-    struct catalog_world w;
+    struct catalog_fixture w;
     struct seen seen = {0};
-    catalog_world_init(&w, NODES);
+    catalog_fixture_init(&w, NODES);
     for (int step = 0; step < STEPS; step++) {
-        const struct table *t = catalog_world_table(&w);
+        const struct table *t = catalog_fixture_table(&w);
         uint32_t i = (uint32_t)prng_below(p, t->partition_count);
         switch (prng_below(p, 12)) {
         case 0:
@@ -137,7 +137,7 @@ static void merge_at_random(struct prng *p)
             break;
         case 1:
         case 2:
-            catalog_world_settle(&w, t->partition_count, t->status);
+            catalog_fixture_settle(&w, t->partition_count, t->status);
             break;
         case 3:
             move_at_random(p, &w, i);
@@ -152,9 +152,9 @@ static void merge_at_random(struct prng *p)
             say_at_random(p, &w, i);
         }
         check_table(&w, &seen);
-        catalog_world_reloads(&w);
+        catalog_fixture_reloads(&w);
     }
-    catalog_world_deinit(&w);
+    catalog_fixture_deinit(&w);
 }
 
 TEST(a_table_that_is_merged_at_random_stays_whole)

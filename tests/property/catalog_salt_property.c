@@ -1,8 +1,9 @@
-/* Keys that grow, shrink and are moved beside splits, merges, updates and changes of the tag, all at
- * random: the registry is sound, no former number is lost, and partitions are told each change. */
+/* Keys that grow, shrink and are moved beside splits, merges, updates and changes of the tag,
+ * all at random: the registry is sound, no former number is lost, and partitions are told each
+ * change. */
 #include "tests/check.h"
 
-#include "tests/support/catalog_world.h"
+#include "tests/support/catalog_fixture.h"
 
 enum {
     NODES = 4,
@@ -28,9 +29,9 @@ static struct {
     int left;
 } reached;
 
-static void check_key(const struct catalog_world *w, const struct expected *x, int i)
+static void check_key(const struct catalog_fixture *w, const struct expected *x, int i)
 {
-    const struct salted_key *k = catalog_world_salted(w, names[i]);
+    const struct salted_key *k = catalog_fixture_salted(w, names[i]);
     const struct salted_key *e = &x->keys[i];
     assert_int_equal(k != NULL, e->shards != 0);
     if (k == NULL)
@@ -45,10 +46,10 @@ static void check_key(const struct catalog_world *w, const struct expected *x, i
     assert_int_equal(k->settled, e->settled);
 }
 
-static void check_all(const struct catalog_world *w, const struct expected *x)
+static void check_all(const struct catalog_fixture *w, const struct expected *x)
 {
-    const struct table *t = catalog_world_table(w);
-    catalog_world_is_whole(t);
+    const struct table *t = catalog_fixture_table(w);
+    catalog_fixture_is_complete(t);
     assert_int_equal(table_salting_version(t), x->version);
     assert_true(t->indexes_version >= x->indexes_version);
     for (uint32_t i = 0; i < t->partition_count; i++) {
@@ -57,7 +58,7 @@ static void check_all(const struct catalog_world *w, const struct expected *x)
     }
     for (int i = 0; i < KEYS; i++)
         check_key(w, x, i);
-    catalog_world_reloads(w);
+    catalog_fixture_reloads(w);
 }
 
 /* The model's answer to a word that the catalog has taken. */
@@ -99,10 +100,10 @@ static void expect(struct expected *x, int i, enum salt_word word, uint32_t shar
     reached.shrunk += word == SALT_SHRINK;
 }
 
-static void salt_at_random(struct prng *p, struct catalog_world *w, struct expected *x)
+static void salt_at_random(struct prng *p, struct catalog_fixture *w, struct expected *x)
 {
     const int i = (int)prng_below(p, KEYS);
-    const struct table *t = catalog_world_table(w);
+    const struct table *t = catalog_fixture_table(w);
     const enum salt_word word = SALT_GROW + (enum salt_word)prng_below(p, SALT_FORGET);
     const uint32_t now = x->keys[i].shards;
     const bool tells = word == SALT_MOVED || word == SALT_FORGET;
@@ -113,75 +114,75 @@ static void salt_at_random(struct prng *p, struct catalog_world *w, struct expec
     uint32_t fixed;
     const bool counter = table_salting_wish(t, &fixed) == SALTING_COUNTER;
     const enum reply_code code =
-        late ? catalog_world_salt_at(w, word, names[i], shards, prng_below(p, x->version + 1))
-             : catalog_world_salt(w, word, names[i], shards);
+        late ? catalog_fixture_salt_at(w, word, names[i], shards, prng_below(p, x->version + 1))
+             : catalog_fixture_salt(w, word, names[i], shards);
     const bool changed = w->result.row_count > 0;
     reached.refused += code != REPLY_OK;
     if (!changed)
         return;
-    assert_int_equal(catalog_world_table(w)->indexes_version, x->indexes_version + 1);
+    assert_int_equal(catalog_fixture_table(w)->indexes_version, x->indexes_version + 1);
     expect(x, i, word, shards, counter);
 }
 
-static void update_at_random(struct prng *p, struct catalog_world *w)
+static void update_at_random(struct prng *p, struct catalog_fixture *w)
 {
-    struct catalog_command c = catalog_world_command(w, CATALOG_UPDATE);
+    struct catalog_command c = catalog_fixture_command(w, CATALOG_UPDATE);
     c.spec.wcu = prng_between(p, 1001, 1999);
-    catalog_world_apply(w, &c);
+    catalog_fixture_apply(w, &c);
 }
 
-static void step_at_random(struct prng *p, struct catalog_world *w, struct expected *x)
+static void step_at_random(struct prng *p, struct catalog_fixture *w, struct expected *x)
 {
     static const char *const TAGS[] = {"auto", "counter", "4", "off", NULL, "auto", "auto"};
-    const struct table *t = catalog_world_table(w);
+    const struct table *t = catalog_fixture_table(w);
     const uint32_t i = (uint32_t)prng_below(p, t->partition_count);
     switch (prng_below(p, 24)) {
     case 0:
-        catalog_world_halve(w, catalog_world_at(w, i));
+        catalog_fixture_halve(w, catalog_fixture_at(w, i));
         break;
     case 1:
     case 2:
     case 3:
-        catalog_world_settle(w, t->partition_count, t->status);
+        catalog_fixture_settle(w, t->partition_count, t->status);
         break;
     case 4:
         update_at_random(p, w);
         break;
     case 5:
         if (t->status == TABLE_ACTIVE)
-            catalog_world_tag(w, TAGS[prng_below(p, sizeof TAGS / sizeof TAGS[0])]);
+            catalog_fixture_tag(w, TAGS[prng_below(p, sizeof TAGS / sizeof TAGS[0])]);
         break;
     case 6:
         if (i > 0)
-            catalog_world_say(w, MERGE_BEGIN, catalog_world_at(w, i));
+            catalog_fixture_say(w, MERGE_BEGIN, catalog_fixture_at(w, i));
         break;
     case 7:
         for (uint32_t j = 0; j < t->partition_count; j++) {
             if (t->partitions[j].merge != MERGE_NONE)
-                catalog_world_say(
+                catalog_fixture_say(
                     w, t->partitions[j].merge == MERGE_FREEZE ? MERGE_GIVE_UP : MERGE_THAWED,
                     &t->partitions[j]);
-            t = catalog_world_table(w);
+            t = catalog_fixture_table(w);
         }
         break;
     default:
         salt_at_random(p, w, x);
     }
-    x->indexes_version = catalog_world_table(w)->indexes_version;
+    x->indexes_version = catalog_fixture_table(w)->indexes_version;
 }
 
 static void change_at_random(struct prng *p)
 {
-    struct catalog_world w;
+    struct catalog_fixture w;
     struct expected x = {0};
-    catalog_world_init(&w, NODES);
-    assert_int_equal(catalog_world_tag(&w, "auto"), REPLY_OK);
-    x.indexes_version = catalog_world_table(&w)->indexes_version;
+    catalog_fixture_init(&w, NODES);
+    assert_int_equal(catalog_fixture_tag(&w, "auto"), REPLY_OK);
+    x.indexes_version = catalog_fixture_table(&w)->indexes_version;
     for (int step = 0; step < STEPS; step++) {
         step_at_random(p, &w, &x);
         check_all(&w, &x);
     }
-    catalog_world_deinit(&w);
+    catalog_fixture_deinit(&w);
 }
 
 TEST(a_registry_that_changes_at_random_stays_sound)

@@ -8,7 +8,7 @@
 #include "base/settings.h"
 #include "gac/client.h"
 #include "gac/server.h"
-#include "tests/support/frame_world.h"
+#include "tests/support/frame_cluster.h"
 
 enum {
     RUNS = 150,
@@ -57,13 +57,13 @@ static uint64_t refused, started;
 
 static void serve(const struct config *config)
 {
-    struct frame_world *w = frame_world_begin(config);
+    struct frame_cluster *w = frame_cluster_begin(config);
     int64_t patience_ms = 60000 + 20 * (config_replication(config)->support_ms +
                                         config_replication(config)->election_ms);
-    assert_true(frame_world_answers(w, patience_ms));
-    frame_world_restart(w);
-    assert_true(frame_world_answers(w, patience_ms));
-    frame_world_destroy(w);
+    assert_true(frame_cluster_answers(w, patience_ms));
+    frame_cluster_restart(w);
+    assert_true(frame_cluster_answers(w, patience_ms));
+    frame_cluster_destroy(w);
     struct gac_server *s = gac_server_create(&(struct gac_server_options){config, 1, 1, 7});
     struct gac_client *c = gac_client_create(&(struct gac_client_options){config, 1, 42});
     gac_client_tick(c, (struct instant){NS_PER_S});
@@ -90,7 +90,7 @@ static void settings_are_refused_or_serve(struct prng *p)
         int64_t value = draw(p, d->least, most);
         memcpy((char *)c.rooms + d->at, &value, sizeof value);
     }
-    config_edit_replication(&c)->replicas = prng_between(p, 1, FRAME_WORLD_NODES);
+    config_edit_replication(&c)->replicas = prng_between(p, 1, FRAME_CLUSTER_NODES);
     if (config_check(&c, &error) != STATUS_OK) {
         assert_true(error.size > 0);
         refused++;

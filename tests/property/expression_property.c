@@ -198,7 +198,7 @@ struct tree {
 static const char *const SIGNS[] = {"=", "<>", "<", "<=", ">", ">="};
 static const char *const TYPES[] = {"", "S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"};
 
-struct world {
+struct fixture {
     const struct model *attributes[ATTRIBUTES]; /* "a" .. "d"; NULL: there is none */
     const struct model *values[VALUES];         /* ":v0" .. */
 };
@@ -336,7 +336,7 @@ static void tree_print(char *text, const struct tree *t, enum kind outer)
 static struct model sizes[64];
 static size_t sizes_used;
 
-static const struct model *path_find(const struct world *w, const char *path)
+static const struct model *path_find(const struct fixture *w, const char *path)
 {
     int at = path[0] - 'a';
     const struct model *m = at < ATTRIBUTES ? w->attributes[at] : NULL;
@@ -353,7 +353,7 @@ static const struct model *path_find(const struct world *w, const char *path)
     return m;
 }
 
-static const struct model *operand_find(const struct world *w, const struct operand *o)
+static const struct model *operand_find(const struct fixture *w, const struct operand *o)
 {
     const struct model *m = o->is_value ? w->values[o->value] : path_find(w, o->path);
     if (!o->sized || m == NULL)
@@ -407,9 +407,9 @@ static bool text_holds(enum kind kind, const struct model *a, const struct model
     return a->type >= ATTR_STRING_SET && a->type != ATTR_MAP && model_has(a, b);
 }
 
-static bool tree_holds(const struct world *w, const struct tree *t);
+static bool tree_holds(const struct fixture *w, const struct tree *t);
 
-static bool simple_holds(const struct world *w, const struct tree *t)
+static bool simple_holds(const struct fixture *w, const struct tree *t)
 {
     const struct model *m[3] = {NULL, NULL, NULL};
     for (int i = 0; i < t->count; i++)
@@ -432,7 +432,7 @@ static bool simple_holds(const struct world *w, const struct tree *t)
     }
 }
 
-static bool tree_holds(const struct world *w, const struct tree *t)
+static bool tree_holds(const struct fixture *w, const struct tree *t)
 {
     if (t->kind > NOT)
         return simple_holds(w, t);
@@ -460,7 +460,7 @@ struct run {
 };
 
 /* The values of the world, and for attribute_type ":S" and so on. */
-static void run_values(struct run *r, const struct world *w)
+static void run_values(struct run *r, const struct fixture *w)
 {
     struct item_writer writer;
     item_begin(&writer, &r->values);
@@ -481,7 +481,7 @@ static void run_values(struct run *r, const struct world *w)
         assert_true(attr_next(&c, &r->names[i].key, &r->names[i].value));
 }
 
-static void run_item(struct run *r, const struct world *w)
+static void run_item(struct run *r, const struct fixture *w)
 {
     struct item_writer writer;
     item_begin(&writer, &r->item);
@@ -496,7 +496,7 @@ static void run_item(struct run *r, const struct world *w)
 }
 
 /* What the service refuses is no condition; most are taken. */
-static void run_one(struct run *r, struct prng *p, const struct world *w)
+static void run_one(struct run *r, struct prng *p, const struct fixture *w)
 {
     static char text[TEXT];
     struct expression_names names = {.values = r->names, .value_count = VALUES + ATTR_MAP};
@@ -528,7 +528,7 @@ static void programs_say_what_the_conditions_say(struct prng *p)
         CONDITIONS = 200
     };
     struct run r = {0};
-    struct world w;
+    struct fixture w;
     pool_used = 0;
     for (int i = 0; i < ATTRIBUTES; i++)
         w.attributes[i] = prng_below(p, 6) == 0 ? NULL : model_any(p, 0);

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "tests/support/frame_world.h"
+#include "tests/support/frame_cluster.h"
 
 enum {
     FRAMES = 2000,
@@ -18,19 +18,20 @@ static int64_t frames_of_a_seed(void)
     return text != NULL ? strtoll(text, NULL, 10) : FRAMES;
 }
 
-static uint64_t inject_some(struct frame_world *w, struct prng *p, enum peer_kind kind, int count)
+static uint64_t inject_some(struct frame_cluster *w, struct prng *p, enum peer_kind kind, int count)
 {
     uint64_t taken = 0;
     struct buffer frame = {0};
     for (int i = 0; i < count; i++) {
-        uint32_t node = 1 + (uint32_t)prng_below(p, FRAME_WORLD_NODES);
-        uint32_t id = kind == PEER_NODE ? 1 + (uint32_t)prng_below(p, FRAME_WORLD_NODES) : 1;
+        uint32_t node = 1 + (uint32_t)prng_below(p, FRAME_CLUSTER_NODES);
+        uint32_t id = kind == PEER_NODE ? 1 + (uint32_t)prng_below(p, FRAME_CLUSTER_NODES) : 1;
         buffer_clear(&frame);
-        buffer_append_slice(&frame, frame_world_frame(w, prng_below(p, frame_world_recorded(w))));
-        frame_world_mutate(w, p, &frame);
-        taken += frame_world_inject(w, kind, id, node, buffer_slice(&frame));
+        buffer_append_slice(&frame,
+                            frame_cluster_frame(w, prng_below(p, frame_cluster_recorded(w))));
+        frame_cluster_mutate(w, p, &frame);
+        taken += frame_cluster_inject(w, kind, id, node, buffer_slice(&frame));
         if (prng_below(p, 4) == 0)
-            frame_world_pass(w, (int64_t)prng_below(p, 3) * 10);
+            frame_cluster_pass(w, (int64_t)prng_below(p, 3) * 10);
     }
     buffer_deinit(&frame);
     return taken;
@@ -43,15 +44,15 @@ static void tampered_frames_of_clients_leave_a_cluster_that_serves(struct prng *
     int64_t left = frames_of_a_seed();
     uint64_t taken = 0;
     while (left > 0) {
-        struct frame_world *w = frame_world_create();
+        struct frame_cluster *w = frame_cluster_create();
         for (int i = 0; i < 2; i++) {
             enum peer_kind kind = prng_below(p, 4) == 0 ? PEER_TOOL : PEER_ROUTER;
             taken += inject_some(w, p, kind, FRAMES_OF_A_WORLD / 2);
-            assert_true(frame_world_is_available(w));
-            frame_world_restart(w);
+            assert_true(frame_cluster_is_available(w));
+            frame_cluster_restart(w);
         }
-        assert_true(frame_world_is_available(w));
-        frame_world_destroy(w);
+        assert_true(frame_cluster_is_available(w));
+        frame_cluster_destroy(w);
         left -= FRAMES_OF_A_WORLD;
     }
     assert_true(taken > 0);
@@ -64,14 +65,14 @@ static void tampered_frames_of_nodes_end_no_node(struct prng *p)
     int64_t left = frames_of_a_seed();
     uint64_t taken = 0;
     while (left > 0) {
-        struct frame_world *w = frame_world_create();
+        struct frame_cluster *w = frame_cluster_create();
         for (int i = 0; i < 5; i++) {
             taken += inject_some(w, p, PEER_NODE, FRAMES_OF_A_WORLD / 5);
-            frame_world_pass(w, 500);
+            frame_cluster_pass(w, 500);
         }
-        frame_world_restart(w);
-        frame_world_pass(w, 2000);
-        frame_world_destroy(w);
+        frame_cluster_restart(w);
+        frame_cluster_pass(w, 2000);
+        frame_cluster_destroy(w);
         left -= FRAMES_OF_A_WORLD;
     }
     assert_true(taken > 0);

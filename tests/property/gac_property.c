@@ -5,7 +5,7 @@
 
 #include "base/gac_policy.h"
 #include "base/settings/gac.h"
-#include "tests/support/gac_world.h"
+#include "tests/support/gac_simulation.h"
 
 enum {
     ROUTERS = 16,
@@ -15,32 +15,33 @@ enum {
     MILLION = 1000000
 };
 
-static void set_up(struct gac_world *w, struct prng *p, enum gac_policy policy)
+static void set_up(struct gac_simulation *w, struct prng *p, enum gac_policy policy)
 {
-    const struct gac_world_options options = {.routers = ROUTERS,
-                                              .servers = SERVERS,
-                                              .policy = policy,
-                                              .units = 2000 + (int64_t)prng_below(p, 18000),
-                                              .bank_ms = 1000 + (int64_t)prng_below(p, 9000),
-                                              .delay_ns = 50000 + (int64_t)prng_below(p, 950000),
-                                              .drift_ppm = 1000,
-                                              .skew_ns = 10 * NS_PER_S,
-                                              .seed = prng_next(p)};
-    gac_world_init(w, &options);
+    const struct gac_simulation_options options = {.routers = ROUTERS,
+                                                   .servers = SERVERS,
+                                                   .policy = policy,
+                                                   .units = 2000 + (int64_t)prng_below(p, 18000),
+                                                   .bank_ms = 1000 + (int64_t)prng_below(p, 9000),
+                                                   .delay_ns =
+                                                       50000 + (int64_t)prng_below(p, 950000),
+                                                   .drift_ppm = 1000,
+                                                   .skew_ns = 10 * NS_PER_S,
+                                                   .seed = prng_next(p)};
+    gac_simulation_init(w, &options);
 }
 
 /* `percent` of the rate, divided by these weights. */
-static void load(struct gac_world *w, int64_t percent, const int64_t weights[ROUTERS])
+static void load(struct gac_simulation *w, int64_t percent, const int64_t weights[ROUTERS])
 {
     int64_t sum = 0, all = w->options.units * 10 * percent; /* thousandths of a request */
     for (uint32_t i = 0; i < ROUTERS; i++)
         sum += weights[i];
     for (uint32_t i = 0; i < ROUTERS; i++)
-        gac_world_load(w, i, all * weights[i] / sum);
+        gac_simulation_load(w, i, all * weights[i] / sum);
 }
 
 /* Any static skew: from even to all at one. */
-static void skewed(struct gac_world *w, struct prng *p, int64_t percent)
+static void skewed(struct gac_simulation *w, struct prng *p, int64_t percent)
 {
     int64_t weights[ROUTERS], power = (int64_t)prng_below(p, 5);
     for (uint32_t i = 0; i < ROUTERS; i++) {
@@ -52,7 +53,7 @@ static void skewed(struct gac_world *w, struct prng *p, int64_t percent)
 }
 
 /* So many in a hundred at one router, the others even. */
-static void hot(struct gac_world *w, int64_t percent_hot, uint32_t at)
+static void hot(struct gac_simulation *w, int64_t percent_hot, uint32_t at)
 {
     int64_t weights[ROUTERS];
     for (uint32_t i = 0; i < ROUTERS; i++)
@@ -60,13 +61,13 @@ static void hot(struct gac_world *w, int64_t percent_hot, uint32_t at)
     load(w, LOAD_PERCENT, weights);
 }
 
-static void measure(struct gac_world *w, int64_t seconds)
+static void measure(struct gac_simulation *w, int64_t seconds)
 {
-    gac_world_measure(w);
-    gac_world_run(w, seconds * NS_PER_S);
+    gac_simulation_measure(w);
+    gac_simulation_run(w, seconds * NS_PER_S);
 }
 
-static uint64_t refused_per_million(const struct gac_world *w)
+static uint64_t refused_per_million(const struct gac_simulation *w)
 {
     return w->refused * MILLION / w->offered;
 }
@@ -75,39 +76,39 @@ static uint64_t refused_per_million(const struct gac_world *w)
 
 static void any_skew_is_served(struct prng *p)
 {
-    struct gac_world w;
+    struct gac_simulation w;
     set_up(&w, p, GAC_LEASE);
     skewed(&w, p, LOAD_PERCENT);
-    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    gac_simulation_run(&w, WARM_UP_S * NS_PER_S);
     measure(&w, 5);
     assert_in_range(refused_per_million(&w), 0, 100);
     assert_int_equal(w.over_mcu, 0);
-    gac_world_deinit(&w);
+    gac_simulation_deinit(&w);
 }
 
 /* Wanting more than there is gives all there is, and no more. */
 static void too_much_gets_all_there_is(struct prng *p)
 {
-    struct gac_world w;
+    struct gac_simulation w;
     set_up(&w, p, GAC_LEASE);
     skewed(&w, p, 150);
-    gac_world_run(&w, 2 * w.options.bank_ms * NS_PER_MS + WARM_UP_S * NS_PER_S);
+    gac_simulation_run(&w, 2 * w.options.bank_ms * NS_PER_MS + WARM_UP_S * NS_PER_S);
     measure(&w, 5);
     assert_true(w.admitted * 100 >= (uint64_t)w.options.units * 5 * 97);
     assert_int_equal(w.over_mcu, 0);
-    gac_world_deinit(&w);
+    gac_simulation_deinit(&w);
 }
 
 /* Whoever wants less than an even part gets all of it, however much others want. */
 static void small_demand_is_met_first(struct prng *p)
 {
-    struct gac_world w;
+    struct gac_simulation w;
     int64_t weights[ROUTERS];
     set_up(&w, p, GAC_LEASE);
     for (uint32_t i = 0; i < ROUTERS; i++)
         weights[i] = i < ROUTERS / 2 ? 1 : 20;
     load(&w, 300, weights);
-    gac_world_run(&w, 2 * w.options.bank_ms * NS_PER_MS + WARM_UP_S * NS_PER_S);
+    gac_simulation_run(&w, 2 * w.options.bank_ms * NS_PER_MS + WARM_UP_S * NS_PER_S);
     uint64_t offered = 0, refused = 0;
     for (uint32_t i = 0; i < ROUTERS / 2; i++) {
         offered -= w.routers[i].offered;
@@ -120,23 +121,23 @@ static void small_demand_is_met_first(struct prng *p)
     }
     assert_true(offered > 0);
     assert_in_range(refused * 100 / offered, 0, 1);
-    gac_world_deinit(&w);
+    gac_simulation_deinit(&w);
 }
 
 static uint64_t refused_while_it_moves(struct prng *p, enum gac_policy policy, int64_t percent_hot)
 {
-    struct gac_world w;
+    struct gac_simulation w;
     set_up(&w, p, policy);
     hot(&w, percent_hot, 0);
-    gac_world_run(&w, WARM_UP_S * NS_PER_S);
-    gac_world_measure(&w);
+    gac_simulation_run(&w, WARM_UP_S * NS_PER_S);
+    gac_simulation_measure(&w);
     for (uint32_t i = 1; i <= 8; i++) {
         hot(&w, percent_hot, i);
-        gac_world_run(&w, NS_PER_S);
+        gac_simulation_run(&w, NS_PER_S);
     }
     uint64_t refused = refused_per_million(&w);
     assert_int_equal(w.over_mcu, 0);
-    gac_world_deinit(&w);
+    gac_simulation_deinit(&w);
     return refused;
 }
 
@@ -153,18 +154,18 @@ static void a_moving_hotspot_is_served_and_static_shares_throttle_it(struct prng
 /* Three moves, so long apart. */
 static uint64_t refused_while_it_rests(struct prng *p, int64_t percent_hot, int64_t seconds)
 {
-    struct gac_world w;
+    struct gac_simulation w;
     set_up(&w, p, GAC_LEASE);
     hot(&w, percent_hot, 0);
-    gac_world_run(&w, WARM_UP_S * NS_PER_S);
-    gac_world_measure(&w);
+    gac_simulation_run(&w, WARM_UP_S * NS_PER_S);
+    gac_simulation_measure(&w);
     for (uint32_t i = 1; i <= 3; i++) {
         hot(&w, percent_hot, i);
-        gac_world_run(&w, seconds * NS_PER_S);
+        gac_simulation_run(&w, seconds * NS_PER_S);
     }
     uint64_t refused = refused_per_million(&w);
     assert_int_equal(w.over_mcu, 0);
-    gac_world_deinit(&w);
+    gac_simulation_deinit(&w);
     return refused;
 }
 
@@ -182,55 +183,56 @@ static void a_hotspot_that_rests_before_it_moves_is_served(struct prng *p)
 static void a_hotspot_that_moves_after_an_overload_is_served(struct prng *p)
 {
     static const int64_t units[] = {400, 1600, 16000};
-    struct gac_world w;
+    struct gac_simulation w;
     int64_t even[ROUTERS], percent = prng_below(p, 2) == 0 ? 60 : 99;
-    gac_world_init(&w, &(struct gac_world_options){.routers = ROUTERS,
-                                                   .servers = SERVERS,
-                                                   .policy = GAC_LEASE,
-                                                   .units = units[prng_below(p, 3)],
-                                                   .bank_ms = 10000,
-                                                   .delay_ns = NS_PER_MS / 2,
-                                                   .seed = prng_next(p)});
+    gac_simulation_init(&w, &(struct gac_simulation_options){.routers = ROUTERS,
+                                                             .servers = SERVERS,
+                                                             .policy = GAC_LEASE,
+                                                             .units = units[prng_below(p, 3)],
+                                                             .bank_ms = 10000,
+                                                             .delay_ns = NS_PER_MS / 2,
+                                                             .seed = prng_next(p)});
     for (uint32_t i = 0; i < ROUTERS; i++)
         even[i] = 1;
     load(&w, 200, even);
-    gac_world_run(&w, 12 * NS_PER_S);
+    gac_simulation_run(&w, 12 * NS_PER_S);
     hot(&w, percent, 0);
-    gac_world_run(&w, 2 * NS_PER_S);
-    gac_world_measure(&w);
+    gac_simulation_run(&w, 2 * NS_PER_S);
+    gac_simulation_measure(&w);
     for (uint32_t i = 1; i <= 6; i++) {
         hot(&w, percent, i);
-        gac_world_run(&w, NS_PER_S * (1 + (int64_t)prng_below(p, 3)));
+        gac_simulation_run(&w, NS_PER_S * (1 + (int64_t)prng_below(p, 3)));
     }
     assert_in_range(refused_per_million(&w), 0, 100);
     assert_int_equal(w.over_mcu, 0);
-    gac_world_deinit(&w);
+    gac_simulation_deinit(&w);
 }
 
 /* Requests that cost many seconds of the rate are let in, and owed: with all of it no more is let
  * in than an ideal bucket would, and one such request. */
 static void dear_requests_are_let_in_and_owed(struct prng *p)
 {
-    struct gac_world w;
+    struct gac_simulation w;
     int64_t dear = 100000 + (int64_t)prng_below(p, 300000),
             every = 20 + (int64_t)prng_below(p, 100);
     int64_t units = 5 + (int64_t)prng_below(p, 50), percent = 20 + (int64_t)prng_below(p, 180);
-    gac_world_init(&w, &(struct gac_world_options){.routers = 1 + (uint32_t)prng_below(p, ROUTERS),
-                                                   .servers = SERVERS,
-                                                   .policy = GAC_LEASE,
-                                                   .units = units,
-                                                   .bank_ms = 1000 + (int64_t)prng_below(p, 300000),
-                                                   .delay_ns = NS_PER_MS / 2,
-                                                   .dear_mcu = dear,
-                                                   .dear_every = (uint64_t)every,
-                                                   .seed = prng_next(p)});
-    int64_t mean = GAC_WORLD_COST + dear / every;
+    gac_simulation_init(
+        &w, &(struct gac_simulation_options){.routers = 1 + (uint32_t)prng_below(p, ROUTERS),
+                                             .servers = SERVERS,
+                                             .policy = GAC_LEASE,
+                                             .units = units,
+                                             .bank_ms = 1000 + (int64_t)prng_below(p, 300000),
+                                             .delay_ns = NS_PER_MS / 2,
+                                             .dear_mcu = dear,
+                                             .dear_every = (uint64_t)every,
+                                             .seed = prng_next(p)});
+    int64_t mean = GAC_SIMULATION_COST + dear / every;
     for (uint32_t i = 0; i < w.options.routers; i++)
-        gac_world_load(&w, i, units * 10 * percent * 1000 / mean / w.options.routers);
-    gac_world_run(&w, 1000 * NS_PER_S);
+        gac_simulation_load(&w, i, units * 10 * percent * 1000 / mean / w.options.routers);
+    gac_simulation_run(&w, 1000 * NS_PER_S);
     assert_true(percent > 80 || w.dear_admitted > 0);
     assert_in_range(w.over_mcu, 0, dear);
-    gac_world_deinit(&w);
+    gac_simulation_deinit(&w);
 }
 
 /* ---- what it costs ---- */
@@ -240,8 +242,8 @@ struct cost {
     double product;      /* asks a second times tokens held, by the least there can be */
 };
 
-/* With n asks a second for lambda_i requests a second each, tokens held are lambda_i / n_i / 2 on
- * average: the product of both sums is least where it is (sum sqrt(lambda_i))^2 / 2. */
+/* With n grant requests a second for lambda_i requests a second each, tokens held are lambda_i /
+ * n_i / 2 on average: the product of both sums is least where it is (sum sqrt(lambda_i))^2 / 2. */
 struct load {
     int64_t units;
     int64_t percent; /* of them */
@@ -256,28 +258,28 @@ static struct cost cost_of(struct prng *p, const struct load *o)
         REQUESTS = 100000,
         SAMPLES = 500
     };
-    struct gac_world w;
+    struct gac_simulation w;
     double weights[ROUTERS], sum = 0, roots = 0, held = 0;
-    gac_world_init(&w, &(struct gac_world_options){.routers = ROUTERS,
-                                                   .servers = SERVERS,
-                                                   .policy = GAC_LEASE,
-                                                   .units = o->units,
-                                                   .bank_ms = o->bank_ms,
-                                                   .delay_ns = NS_PER_MS / 2,
-                                                   .seed = prng_next(p)});
+    gac_simulation_init(&w, &(struct gac_simulation_options){.routers = ROUTERS,
+                                                             .servers = SERVERS,
+                                                             .policy = GAC_LEASE,
+                                                             .units = o->units,
+                                                             .bank_ms = o->bank_ms,
+                                                             .delay_ns = NS_PER_MS / 2,
+                                                             .seed = prng_next(p)});
     for (int i = 0; i < ROUTERS; i++)
         sum += weights[i] = pow(i + 1, -o->zipf);
     for (uint32_t i = 0; i < ROUTERS; i++) {
         double rate = (double)(o->units * o->percent) / 100 * weights[i] / sum;
-        gac_world_load(&w, i, (int64_t)(rate * 1000));
+        gac_simulation_load(&w, i, (int64_t)(rate * 1000));
         roots += sqrt(rate);
     }
     int64_t seconds = REQUESTS / o->units;
-    gac_world_run(&w, o->begun_s * NS_PER_S);
-    gac_world_measure(&w);
+    gac_simulation_run(&w, o->begun_s * NS_PER_S);
+    gac_simulation_measure(&w);
     for (int i = 0; i < SAMPLES; i++) {
-        gac_world_run(&w, seconds * NS_PER_S / SAMPLES);
-        held += (double)gac_world_held(&w) / 1000 / SAMPLES;
+        gac_simulation_run(&w, seconds * NS_PER_S / SAMPLES);
+        held += (double)gac_simulation_held(&w) / 1000 / SAMPLES;
     }
     double asks = (double)w.messages / 2; /* each is answered */
     struct cost c = {asks * 100 / (double)w.offered,
@@ -287,7 +289,7 @@ static struct cost cost_of(struct prng *p, const struct load *o)
            (long long)o->units, (long long)o->percent, o->zipf, (long long)o->bank_ms / 1000,
            (long long)o->begun_s, c.asks_percent, c.product);
     assert_int_equal(w.over_mcu, 0);
-    gac_world_deinit(&w);
+    gac_simulation_deinit(&w);
     return c;
 }
 
@@ -331,96 +333,96 @@ static void who_is_denied_does_not_poll(struct prng *p)
 /* ---- single faults ---- */
 
 /* At most one part in a hundred of what ten seconds give. */
-static void assert_hardly_over(const struct gac_world *w)
+static void assert_hardly_over(const struct gac_simulation *w)
 {
     assert_in_range(w->over_mcu, 0, w->options.units * 1000 * 10 / 100);
 }
 
 static void a_server_may_die(struct prng *p)
 {
-    struct gac_world w;
+    struct gac_simulation w;
     set_up(&w, p, GAC_LEASE);
     skewed(&w, p, LOAD_PERCENT);
-    gac_world_run(&w, WARM_UP_S * NS_PER_S);
-    uint32_t owner = gac_world_owner(&w);
+    gac_simulation_run(&w, WARM_UP_S * NS_PER_S);
+    uint32_t owner = gac_simulation_owner(&w);
     assert_in_range(owner, 1, SERVERS);
-    gac_world_crash_server(&w, owner);
+    gac_simulation_crash_server(&w, owner);
     measure(&w, 3);
     assert_in_range(refused_per_million(&w), 0, 10 * MILLION / 100);
     assert_hardly_over(&w);
-    assert_true(gac_world_owner(&w) != owner);
-    gac_world_start_server(&w, owner);
-    gac_world_run(&w, WARM_UP_S * NS_PER_S);
-    assert_int_equal(gac_world_owner(&w), owner);
+    assert_true(gac_simulation_owner(&w) != owner);
+    gac_simulation_start_server(&w, owner);
+    gac_simulation_run(&w, WARM_UP_S * NS_PER_S);
+    assert_int_equal(gac_simulation_owner(&w), owner);
     measure(&w, 2);
     assert_in_range(refused_per_million(&w), 0, 100);
     assert_hardly_over(&w);
-    gac_world_deinit(&w);
+    gac_simulation_deinit(&w);
 }
 
 static void a_router_may_be_cut_off_or_die(struct prng *p)
 {
-    struct gac_world w;
+    struct gac_simulation w;
     set_up(&w, p, GAC_LEASE);
     skewed(&w, p, LOAD_PERCENT);
-    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    gac_simulation_run(&w, WARM_UP_S * NS_PER_S);
     for (uint32_t s = 1; s <= SERVERS; s++)
-        gac_world_cut(&w, 3, s, true);
+        gac_simulation_cut(&w, 3, s, true);
     measure(&w, 5);
     assert_hardly_over(&w);
     for (uint32_t s = 1; s <= SERVERS; s++)
-        gac_world_cut(&w, 3, s, false);
-    gac_world_run(&w, WARM_UP_S * NS_PER_S);
-    gac_world_crash_router(&w, 5);
+        gac_simulation_cut(&w, 3, s, false);
+    gac_simulation_run(&w, WARM_UP_S * NS_PER_S);
+    gac_simulation_crash_router(&w, 5);
     measure(&w, 5);
     assert_in_range(refused_per_million(&w), 0, 100);
     assert_hardly_over(&w);
-    gac_world_deinit(&w);
+    gac_simulation_deinit(&w);
 }
 
 /* Each router goes on with its even part of the rate, and all comes back. */
 static void all_servers_may_die(struct prng *p)
 {
-    struct gac_world w;
+    struct gac_simulation w;
     set_up(&w, p, GAC_LEASE);
     int64_t even[ROUTERS];
     for (uint32_t i = 0; i < ROUTERS; i++)
         even[i] = 1;
     load(&w, 80, even);
-    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    gac_simulation_run(&w, WARM_UP_S * NS_PER_S);
     for (uint32_t s = 1; s <= SERVERS; s++)
-        gac_world_crash_server(&w, s);
+        gac_simulation_crash_server(&w, s);
     measure(&w, 5);
     assert_in_range(refused_per_million(&w), 0, 5 * MILLION / 100);
     assert_hardly_over(&w);
     for (uint32_t s = 1; s <= SERVERS; s++)
-        gac_world_start_server(&w, s);
-    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+        gac_simulation_start_server(&w, s);
+    gac_simulation_run(&w, WARM_UP_S * NS_PER_S);
     measure(&w, 3);
     assert_in_range(refused_per_million(&w), 0, 100);
     assert_hardly_over(&w);
-    gac_world_deinit(&w);
+    gac_simulation_deinit(&w);
 }
 
 /* ---- gossip ---- */
 
-static void gossip_set_up(struct gac_world *w, struct prng *p, uint32_t routers)
+static void gossip_set_up(struct gac_simulation *w, struct prng *p, uint32_t routers)
 {
-    gac_world_init(w,
-                   &(struct gac_world_options){.routers = routers,
-                                               .servers = SERVERS,
-                                               .policy = GAC_NAMED,
-                                               .named = "gossip",
-                                               .units = 2000 + (int64_t)prng_below(p, 18000),
-                                               .bank_ms = 1000,
-                                               .delay_ns = 50000 + (int64_t)prng_below(p, 950000),
-                                               .drift_ppm = 1000,
-                                               .skew_ns = 10 * NS_PER_S,
-                                               .seed = prng_next(p)});
+    gac_simulation_init(
+        w, &(struct gac_simulation_options){.routers = routers,
+                                            .servers = SERVERS,
+                                            .policy = GAC_NAMED,
+                                            .named = "gossip",
+                                            .units = 2000 + (int64_t)prng_below(p, 18000),
+                                            .bank_ms = 1000,
+                                            .delay_ns = 50000 + (int64_t)prng_below(p, 950000),
+                                            .drift_ppm = 1000,
+                                            .skew_ns = 10 * NS_PER_S,
+                                            .seed = prng_next(p)});
 }
 
 /* While demand is steady, the shares together are about the limit. */
-static void assert_admits_the_limit(struct gac_world *w, int64_t seconds)
+static void assert_admits_the_limit(struct gac_simulation *w, int64_t seconds)
 {
     measure(w, seconds);
     const uint64_t all = (uint64_t)(w->options.units * seconds);
@@ -430,69 +432,69 @@ static void assert_admits_the_limit(struct gac_world *w, int64_t seconds)
 /* Routers go on with their shares when no server tells them anything, and find them again. */
 static void gossip_keeps_the_shares_that_it_heard_last(struct prng *p)
 {
-    struct gac_world w;
+    struct gac_simulation w;
     gossip_set_up(&w, p, ROUTERS);
     hot(&w, 80, 0); /* even shares would let a quarter of it through */
-    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    gac_simulation_run(&w, WARM_UP_S * NS_PER_S);
     measure(&w, 5);
     assert_in_range(refused_per_million(&w), 0, 2 * MILLION / 100);
     for (uint32_t s = 1; s <= SERVERS; s++)
-        gac_world_crash_server(&w, s);
+        gac_simulation_crash_server(&w, s);
     measure(&w, 5);
     assert_in_range(refused_per_million(&w), 0, 2 * MILLION / 100);
     for (uint32_t s = 1; s <= SERVERS; s++)
-        gac_world_start_server(&w, s);
+        gac_simulation_start_server(&w, s);
     measure(&w, 5);
     assert_in_range(refused_per_million(&w), 0, 2 * MILLION / 100);
     skewed(&w, p, 300);
-    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    gac_simulation_run(&w, WARM_UP_S * NS_PER_S);
     assert_admits_the_limit(&w, 5);
     for (uint32_t s = 1; s <= SERVERS;
          s++) { /* a new ledger does not tell that nobody wants anything */
-        gac_world_crash_server(&w, s);
-        gac_world_start_server(&w, s);
+        gac_simulation_crash_server(&w, s);
+        gac_simulation_start_server(&w, s);
     }
     assert_admits_the_limit(&w, 1);
     skewed(&w, p, 200);
-    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    gac_simulation_run(&w, WARM_UP_S * NS_PER_S);
     assert_admits_the_limit(&w, 5);
-    gac_world_deinit(&w);
+    gac_simulation_deinit(&w);
 }
 
-/* A router saves up its part of what the table may save, and keeps that when all servers are gone. It
- * is alone here, so that its part is all, and not what it heard of others. */
+/* A router saves up its part of what the table may save, and keeps that when all servers are gone.
+ * It is alone here, so that its part is all, and not what it heard of others. */
 static void gossip_saves_what_was_not_used(struct prng *p)
 {
-    struct gac_world w;
+    struct gac_simulation w;
     gossip_set_up(&w, p, 1);
     config_edit_gac(&w.config)->gac_bank_ms = 5000;
-    gac_world_load(&w, 0, w.options.units * 200);
-    gac_world_run(&w, 12 * NS_PER_S);
+    gac_simulation_load(&w, 0, w.options.units * 200);
+    gac_simulation_run(&w, 12 * NS_PER_S);
     for (uint32_t s = 1; s <= SERVERS; s++)
-        gac_world_crash_server(&w, s);
-    gac_world_load(&w, 0, w.options.units * 4000);
+        gac_simulation_crash_server(&w, s);
+    gac_simulation_load(&w, 0, w.options.units * 4000);
     measure(&w, 1);
     assert_true(w.admitted * 100 >= (uint64_t)w.options.units * 370);
-    gac_world_deinit(&w);
+    gac_simulation_deinit(&w);
 }
 
 /* It bounds nothing: routers whose demand rises take more before the others hear of it. */
 static void gossip_exceeds_the_limit_while_routers_do_not_hear(struct prng *p)
 {
-    struct gac_world w;
+    struct gac_simulation w;
     int64_t even[ROUTERS];
     gossip_set_up(&w, p, ROUTERS);
     for (uint32_t i = 0; i < ROUTERS; i++)
         even[i] = 1;
     load(&w, 300, even);
-    gac_world_run(&w, WARM_UP_S * NS_PER_S);
-    gac_world_measure(&w);
+    gac_simulation_run(&w, WARM_UP_S * NS_PER_S);
+    gac_simulation_measure(&w);
     for (uint32_t s = 1; s <= SERVERS; s++)
-        gac_world_crash_server(&w, s);
+        gac_simulation_crash_server(&w, s);
     load(&w, 3000, even); /* nobody hears that the others want ten times as much, too */
-    gac_world_run(&w, 5 * NS_PER_S);
+    gac_simulation_run(&w, 5 * NS_PER_S);
     assert_true(w.over_mcu > w.options.units * 1000);
-    gac_world_deinit(&w);
+    gac_simulation_deinit(&w);
 }
 
 #define PROPERTY(name, runs)     \

@@ -33,7 +33,7 @@ struct frames {
     struct buffer all[FRAMES_MAX];
 };
 
-struct world {
+struct fixture {
     struct config config;
     struct instant now;
     struct gac_client *clients[CLIENTS];     /* NULL: down */
@@ -77,7 +77,7 @@ static void put(struct frames *f, struct slice bytes)
 
 /* ---- processes ---- */
 
-static void link_up(struct world *w, uint32_t c, uint32_t s)
+static void link_up(struct fixture *w, uint32_t c, uint32_t s)
 {
     if (w->clients[c] == NULL || w->servers[s] == NULL || w->links[c][s] != 0)
         return;
@@ -85,7 +85,7 @@ static void link_up(struct world *w, uint32_t c, uint32_t s)
     gac_client_up(w->clients[c], w->now, s);
 }
 
-static void link_down(struct world *w, uint32_t c, uint32_t s, bool client_gone, bool server_gone)
+static void link_down(struct fixture *w, uint32_t c, uint32_t s, bool client_gone, bool server_gone)
 {
     clear(&w->asks[c][s]);
     clear(&w->answers[c][s]);
@@ -98,7 +98,7 @@ static void link_down(struct world *w, uint32_t c, uint32_t s, bool client_gone,
     w->links[c][s] = 0;
 }
 
-static void start_client(struct world *w, uint32_t c)
+static void start_client(struct fixture *w, uint32_t c)
 {
     w->clients[c] =
         gac_client_create(&(struct gac_client_options){&w->config, SERVERS, ++w->lives});
@@ -108,7 +108,7 @@ static void start_client(struct world *w, uint32_t c)
         link_up(w, c, s);
 }
 
-static void start_server(struct world *w, uint32_t s)
+static void start_server(struct fixture *w, uint32_t s)
 {
     w->servers[s] =
         gac_server_create(&(struct gac_server_options){&w->config, s, SERVERS, ++w->lives});
@@ -116,7 +116,7 @@ static void start_server(struct world *w, uint32_t s)
         link_up(w, c, s);
 }
 
-static void crash_client(struct world *w, uint32_t c)
+static void crash_client(struct fixture *w, uint32_t c)
 {
     for (uint32_t s = 1; s <= SERVERS; s++)
         link_down(w, c, s, true, false);
@@ -124,7 +124,7 @@ static void crash_client(struct world *w, uint32_t c)
     w->clients[c] = NULL;
 }
 
-static void crash_server(struct world *w, uint32_t s)
+static void crash_server(struct fixture *w, uint32_t s)
 {
     for (uint32_t c = 0; c < CLIENTS; c++)
         link_down(w, c, s, false, true);
@@ -134,7 +134,7 @@ static void crash_server(struct world *w, uint32_t s)
 
 /* ---- what must hold ---- */
 
-static void look(struct world *w)
+static void look(struct fixture *w)
 {
     for (uint32_t c = 0; c < CLIENTS; c++) {
         struct gac_holding h = {0};
@@ -157,7 +157,7 @@ static void look(struct world *w)
 }
 
 /* What a change of the owner may add: what a new ledger begins with, and what is held by then. */
-static void fault(struct world *w)
+static void fault(struct fixture *w)
 {
     w->faults++;
     w->allowed += 2 * (int64_t)RATE * config_gac(&w->config)->gac_grant_ms / 1000 + w->dear;
@@ -165,7 +165,7 @@ static void fault(struct world *w)
 
 /* ---- events ---- */
 
-static void send(struct world *w, uint32_t c)
+static void send(struct fixture *w, uint32_t c)
 {
     uint32_t server;
     struct slice bytes;
@@ -173,7 +173,7 @@ static void send(struct world *w, uint32_t c)
         put(&w->asks[c][server], bytes);
 }
 
-static void deliver_ask(struct world *w, uint32_t c, uint32_t s, uint32_t at, bool keep)
+static void deliver_ask(struct fixture *w, uint32_t c, uint32_t s, uint32_t at, bool keep)
 {
     struct frames *f = &w->asks[c][s];
     struct buffer answer = {0}, error = {0};
@@ -189,7 +189,7 @@ static void deliver_ask(struct world *w, uint32_t c, uint32_t s, uint32_t at, bo
         drop(f, at);
 }
 
-static void deliver_answer(struct world *w, uint32_t c, uint32_t s, uint32_t at, bool keep)
+static void deliver_answer(struct fixture *w, uint32_t c, uint32_t s, uint32_t at, bool keep)
 {
     struct frames *f = &w->answers[c][s];
     if (at >= f->count || w->clients[c] == NULL)
@@ -200,7 +200,7 @@ static void deliver_answer(struct world *w, uint32_t c, uint32_t s, uint32_t at,
         drop(f, at);
 }
 
-static void take(struct world *w, uint32_t c, int64_t cost)
+static void take(struct fixture *w, uint32_t c, int64_t cost)
 {
     struct gac_limit limit = {.key = key, .policy = GAC_LEASE, .rate = RATE, .version = 1};
     struct duration wait;
@@ -211,7 +211,7 @@ static void take(struct world *w, uint32_t c, int64_t cost)
 }
 
 /* One of the requests is done, and has cost more or less, but no less than nothing. */
-static void settle(struct world *w, uint32_t c, uint32_t at, int64_t more)
+static void settle(struct fixture *w, uint32_t c, uint32_t at, int64_t more)
 {
     if (w->clients[c] == NULL || at >= w->pending_count[c])
         return;
@@ -220,7 +220,7 @@ static void settle(struct world *w, uint32_t c, uint32_t at, int64_t more)
     gac_client_settle(w->clients[c], key, taken, taken + more < 0 ? 0 : taken + more);
 }
 
-static void pass(struct world *w, int64_t ns)
+static void pass(struct fixture *w, int64_t ns)
 {
     w->now = instant_add(w->now, (struct duration){ns});
     for (uint32_t c = 0; c < CLIENTS; c++) {
@@ -231,9 +231,9 @@ static void pass(struct world *w, int64_t ns)
 
 /* ---- worlds ---- */
 
-static void begin(struct world *w, bool orderly)
+static void begin(struct fixture *w, bool orderly)
 {
-    *w = (struct world){.now = {NS_PER_S}, .orderly = orderly};
+    *w = (struct fixture){.now = {NS_PER_S}, .orderly = orderly};
     config_init(&w->config, PROFILE_AWS);
     config_edit_gac(&w->config)->gac_bank_ms = BANK_MS;
     int64_t bank = (int64_t)RATE * BANK_MS / 1000;
@@ -254,7 +254,7 @@ static void begin(struct world *w, bool orderly)
     }
 }
 
-static void end(struct world *w)
+static void end(struct fixture *w)
 {
     for (uint32_t c = 0; c < CLIENTS; c++) {
         if (w->clients[c] != NULL)
@@ -285,8 +285,8 @@ enum event {
     EVENTS
 };
 
-static void each(struct world *w,
-                 void (*deliver)(struct world *, uint32_t, uint32_t, uint32_t, bool), bool keep,
+static void each(struct fixture *w,
+                 void (*deliver)(struct fixture *, uint32_t, uint32_t, uint32_t, bool), bool keep,
                  bool last)
 {
     for (uint32_t c = 0; c < CLIENTS; c++) {
@@ -298,7 +298,7 @@ static void each(struct world *w,
     }
 }
 
-static void happen(struct world *w, enum event e)
+static void happen(struct fixture *w, enum event e)
 {
     switch (e) {
     case TAKE_ONE:
@@ -360,7 +360,7 @@ TEST(all_orders_of_a_few_events_are_safe)
     for (int i = 0; i < DEPTH - (getenv("SEEDS") == NULL); i++)
         orders *= EVENTS;
     for (uint64_t order = 0; order < orders; order++) {
-        struct world w;
+        struct fixture w;
         begin(&w, true);
         for (size_t i = 0; i < sizeof first / sizeof first[0]; i++)
             happen(&w, first[i]);
@@ -376,7 +376,7 @@ TEST(all_orders_of_a_few_events_are_safe)
 
 /* ---- long random ones ---- */
 
-static void something_breaks(struct world *w, struct prng *p)
+static void something_breaks(struct fixture *w, struct prng *p)
 {
     uint32_t c = (uint32_t)prng_below(p, CLIENTS), s = 1 + (uint32_t)prng_below(p, SERVERS);
     switch (prng_below(p, 4)) {
@@ -401,7 +401,7 @@ static void something_breaks(struct world *w, struct prng *p)
     fault(w);
 }
 
-static void random_event(struct world *w, struct prng *p)
+static void random_event(struct fixture *w, struct prng *p)
 {
     uint32_t c = (uint32_t)prng_below(p, CLIENTS), s = 1 + (uint32_t)prng_below(p, SERVERS);
     switch (prng_below(p, 12)) {
@@ -443,7 +443,7 @@ static int64_t taken_by_all; /* of the worlds of one test */
 
 static void random_orders(struct prng *p, bool orderly, int64_t dear)
 {
-    struct world w;
+    struct fixture w;
     begin(&w, orderly);
     w.dear = dear;
     w.allowed += dear;

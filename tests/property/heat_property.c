@@ -43,7 +43,7 @@ struct key {
     double mass;
 };
 
-struct world {
+struct fixture {
     struct prng *prng;
     struct key keys[KEYS]; /* in order */
     double below[KEYS + 1];
@@ -90,10 +90,10 @@ static void make_key(struct key *k, const char *partition, int64_t sort)
     buffer_deinit(&b);
 }
 
-static void world_init(struct world *w, struct prng *p)
+static void fixture_init(struct fixture *w, struct prng *p)
 {
     static const uint8_t bounds[8] = {0, 0, 0, TABLE_ID, 0, 0, 0, TABLE_ID + 1};
-    *w = (struct world){.prng = p, .now = {(int64_t)prng_below(p, 1000) * NS_PER_S}};
+    *w = (struct fixture){.prng = p, .now = {(int64_t)prng_below(p, 1000) * NS_PER_S}};
     memcpy(w->bounds, bounds, sizeof bounds);
     w->lo = slice_make(w->bounds, 4);
     w->hi = slice_make(w->bounds + 4, 4);
@@ -102,7 +102,7 @@ static void world_init(struct world *w, struct prng *p)
     heat_init(&w->heat, w->lo, w->hi, prng_next(p), &w->config);
 }
 
-static void world_deinit(struct world *w)
+static void fixture_deinit(struct fixture *w)
 {
     heat_deinit(&w->heat);
     arena_deinit(&w->arena);
@@ -118,7 +118,7 @@ static double weight_of_rank(enum load load, int rank, int hot_first, int hot_co
 }
 
 /* Hot ranges lie in the sort keys of one collection; other keys are collections of their own. */
-static void draw_keys(struct world *w, enum load load)
+static void draw_keys(struct fixture *w, enum load load)
 {
     int hot_count = (int)prng_between(w->prng, KEYS / 50, KEYS / 5);
     int hot_first = (int)prng_between(w->prng, 0, KEYS - hot_count);
@@ -135,7 +135,7 @@ static void draw_keys(struct world *w, enum load load)
         w->below[i + 1] = w->below[i] + w->keys[i].mass / sum;
 }
 
-static const struct key *draw(struct world *w)
+static const struct key *draw(struct fixture *w)
 {
     double u = prng_unit(w->prng) * w->below[KEYS];
     int low = 0, high = KEYS - 1;
@@ -149,7 +149,7 @@ static const struct key *draw(struct world *w)
     return &w->keys[low];
 }
 
-static void ask(struct world *w, enum admit_kind kind, struct slice key, int64_t cost_mcu)
+static void ask(struct fixture *w, enum admit_kind kind, struct slice key, int64_t cost_mcu)
 {
     double weight = (double)cost_mcu / (double)max_mcu[kind];
     heat_add(&w->heat, w->now, kind, key, cost_mcu);
@@ -158,7 +158,7 @@ static void ask(struct world *w, enum admit_kind kind, struct slice key, int64_t
 }
 
 /* `seconds` of reads and writes at `rate` of either maximum, from the distribution. */
-static void run_load(struct world *w, double seconds, double rate)
+static void run_load(struct fixture *w, double seconds, double rate)
 {
     const int reads_in_10 = (int)prng_between(w->prng, 0, 10);
     const int64_t costs[ADMIT_KINDS] = {500 * prng_between(w->prng, 1, 4),
@@ -172,7 +172,7 @@ static void run_load(struct world *w, double seconds, double rate)
     }
 }
 
-static struct split_advice advise(struct world *w, uint32_t children)
+static struct split_advice advise(struct fixture *w, uint32_t children)
 {
     struct split_question q = split_question_of(&w->config, w->lo, w->hi);
     q.children = children;
@@ -183,7 +183,7 @@ static struct split_advice advise(struct world *w, uint32_t children)
 
 /* ---- the oracle ---- */
 
-static double below_cut(const struct world *w, struct slice cut)
+static double below_cut(const struct fixture *w, struct slice cut)
 {
     int i = 0;
     while (i < KEYS && slice_compare(key_slice(&w->keys[i]), cut) < 0)
@@ -191,7 +191,7 @@ static double below_cut(const struct world *w, struct slice cut)
     return w->below[i];
 }
 
-static double best_imbalance(const struct world *w)
+static double best_imbalance(const struct fixture *w)
 {
     double best = 1;
     for (int i = 1; i < KEYS; i++)
@@ -199,7 +199,7 @@ static double best_imbalance(const struct world *w)
     return best;
 }
 
-static void count_advice(const struct world *w, const struct split_advice *a)
+static void count_advice(const struct fixture *w, const struct split_advice *a)
 {
     double below = below_cut(w, a->cuts[0]);
     figures.advised++;
@@ -208,9 +208,9 @@ static void count_advice(const struct world *w, const struct split_advice *a)
 
 static void one_trial(struct prng *p)
 {
-    static struct world w;
+    static struct fixture w;
     for (enum load load = 0; load < LOADS; load++) {
-        world_init(&w, p);
+        fixture_init(&w, p);
         draw_keys(&w, load);
         run_load(&w, 2 + 18 * prng_unit(p), 0.8 + 1.7 * prng_unit(p));
         struct split_advice a = advise(&w, 2);
@@ -223,7 +223,7 @@ static void one_trial(struct prng *p)
             printf("%s refused: %s\n", load_names[load], split_verdict_name(a.verdict));
             figures.refused[load]++;
         }
-        world_deinit(&w);
+        fixture_deinit(&w);
     }
 }
 
@@ -260,7 +260,7 @@ TEST(cuts_divide_future_load_as_well_as_a_perfect_observer_could)
 /* ---- refusals ---- */
 
 /* Whether the key is alone in its child, as far as keys are known. */
-static bool is_alone(const struct world *w, const struct split_advice *a, const struct key *key)
+static bool is_alone(const struct fixture *w, const struct split_advice *a, const struct key *key)
 {
     uint32_t child = 0, inside = 0;
     while (child < a->cut_count && slice_compare(a->cuts[child], key_slice(key)) <= 0)
@@ -277,8 +277,8 @@ static bool is_alone(const struct world *w, const struct split_advice *a, const 
  * side that ask for less than the least gain stay with the key. */
 static void one_popular_key(struct prng *p)
 {
-    static struct world w;
-    world_init(&w, p);
+    static struct fixture w;
+    fixture_init(&w, p);
     draw_keys(&w, UNIFORM);
     const int place = (int)prng_below(p, KEYS);
     const struct key *popular = &w.keys[place];
@@ -300,14 +300,14 @@ static void one_popular_key(struct prng *p)
     figures.popular_named += a.verdict == SPLIT_REFUSED_POPULAR_KEY;
     figures.popular_wrong += !named || (sure && !is_alone(&w, &a, popular)) ||
                              (none && a.verdict != SPLIT_REFUSED_POPULAR_KEY);
-    world_deinit(&w);
+    fixture_deinit(&w);
 }
 
 /* Inserts in order, by writers that run side by side. */
 static void moving_forward(struct prng *p)
 {
-    static struct world w;
-    world_init(&w, p);
+    static struct fixture w;
+    fixture_init(&w, p);
     double rate = 0.8 + 2 * prng_unit(p);
     int64_t sort = prng_between(p, 0, 1000000), gap = prng_between(p, 1, 1000);
     int64_t step = (int64_t)(1e6 / rate);
@@ -323,7 +323,7 @@ static void moving_forward(struct prng *p)
     struct split_advice a = advise(&w, 0);
     figures.sequential++;
     figures.sequential_seen += a.verdict == SPLIT_REFUSED_SEQUENTIAL;
-    world_deinit(&w);
+    fixture_deinit(&w);
 }
 
 TEST(a_key_over_the_maximum_is_alone_or_left_in_peace)

@@ -18,7 +18,7 @@ enum {
 
 #define WINDOW_NS (100 * NS_PER_MS)
 
-struct world {
+struct fixture {
     struct token_bucket buckets[RESOURCES]; /* each is a resource */
     uint32_t flows[PARTITIONS];
     uint32_t paths[PARTITIONS][5];
@@ -26,9 +26,9 @@ struct world {
     int64_t refuse_percent; /* a policy that refuses without need */
 };
 
-static void begin_world(struct world *w, struct prng *p)
+static void begin_world(struct fixture *w, struct prng *p)
 {
-    *w = (struct world){.measure = measure_create(&(struct measure_options){0})};
+    *w = (struct fixture){.measure = measure_create(&(struct measure_options){0})};
     w->refuse_percent = prng_below(p, 2) ? 0 : prng_between(p, 1, 60);
     for (uint32_t r = 0; r < RESOURCES; r++) {
         int64_t rate = prng_between(p, 1000, 200000);
@@ -52,7 +52,7 @@ static void begin_world(struct world *w, struct prng *p)
 
 /* What the buckets have at the begin of the window, and what flows in until its
  * end. */
-static void tell_capacities(struct world *w, int64_t now_ns, int64_t slack)
+static void tell_capacities(struct fixture *w, int64_t now_ns, int64_t slack)
 {
     for (uint32_t r = 0; r < RESOURCES; r++) {
         struct token_bucket *b = &w->buckets[r];
@@ -63,7 +63,7 @@ static void tell_capacities(struct world *w, int64_t now_ns, int64_t slack)
     }
 }
 
-static uint32_t decide(struct world *w, struct prng *p, uint32_t partition, int64_t now_ns,
+static uint32_t decide(struct fixture *w, struct prng *p, uint32_t partition, int64_t now_ns,
                        int64_t cost)
 {
     if (prng_between(p, 1, 100) <= w->refuse_percent)
@@ -81,7 +81,7 @@ static uint32_t decide(struct world *w, struct prng *p, uint32_t partition, int6
 
 static double violations_of(struct prng *p, int64_t slack)
 {
-    struct world w;
+    struct fixture w;
     begin_world(&w, p);
     for (int64_t window = 0; window < 60; window++) {
         int64_t times[40], count = prng_between(p, 0, 40);

@@ -1,13 +1,13 @@
 /* A bucket of the rate limiter under random commands: nothing is minted, nothing is lost, and what
- * is left alone is full in the end. And mistakes that this must find. */
-#include "replication/raft_mutation.h"
+ * is left alone is full in the end. And mutations that this must find. */
+#include "base/mutation.h"
 #include "tests/check.h"
 #include "tests/support/limiter_model.h"
 
 enum {
     STEPS = 2500,
     SEEDS = 40,
-    SEEDS_OF_A_MISTAKE = 60,
+    SEEDS_OF_A_MUTATION = 60,
 };
 
 /* Over all seeds, so that what never happens is seen. */
@@ -67,51 +67,51 @@ TEST(what_once_failed_passes)
     }
 }
 
-static void assert_found(enum raft_mutation mutation)
+static void assert_found(enum mutation mutation)
 {
     const char *fault = NULL;
-    raft_mutation = mutation;
-    for (uint64_t seed = 1; seed <= SEEDS_OF_A_MISTAKE && fault == NULL; seed++) {
+    mutation_active = mutation;
+    for (uint64_t seed = 1; seed <= SEEDS_OF_A_MUTATION && fault == NULL; seed++) {
         struct prng p = prng_seeded(seed);
         fault = model_fault(&p);
         if (fault != NULL)
             printf("seed %llu: %s\n", (unsigned long long)seed, fault);
     }
-    raft_mutation = RAFT_MUTATION_NONE;
+    mutation_active = MUTATION_NONE;
     assert_non_null(fault);
 }
 
 TEST(a_new_shard_that_begins_full_is_found)
 {
-    assert_found(RAFT_MUTATION_LIMITER_MINT);
+    assert_found(MUTATION_LIMITER_MINT);
 }
 
 TEST(a_time_that_moves_on_without_a_token_is_found)
 {
-    assert_found(RAFT_MUTATION_LIMITER_SHARED_TIME);
+    assert_found(MUTATION_LIMITER_SHARED_TIME);
 }
 
 TEST(a_reserved_share_that_is_forgotten_is_found)
 {
-    assert_found(RAFT_MUTATION_LIMITER_LOSE_GIFT);
+    assert_found(MUTATION_LIMITER_LOSE_RESERVED);
 }
 
 TEST(a_shard_that_is_created_twice_is_found)
 {
-    assert_found(RAFT_MUTATION_LIMITER_REOPEN);
+    assert_found(MUTATION_LIMITER_RECREATE);
 }
 
 TEST(shards_that_nothing_refills_are_found)
 {
-    assert_found(RAFT_MUTATION_LIMITER_DRY_SHARDS);
+    assert_found(MUTATION_LIMITER_DRY_SHARDS);
 }
 
 TEST(a_hidden_limit_that_nothing_refills_is_found)
 {
-    assert_found(RAFT_MUTATION_LIMITER_DRY_WRITES);
+    assert_found(MUTATION_LIMITER_DRY_WRITES);
 }
 
 TEST(limits_that_reach_one_shard_only_are_found)
 {
-    assert_found(RAFT_MUTATION_LIMITER_OLD_LIMITS);
+    assert_found(MUTATION_LIMITER_OLD_LIMITS);
 }

@@ -1,15 +1,16 @@
 /* promise_property.c - a refused request that waits as told, alone, is let in (LEDGER-8).
  *
- * A router, or two of them, and a GAC server in virtual time, under every policy of tables. Others ask
- * first, and rest. Then one client uses up what there is, waits as long as it is told, and asks again. */
+ * A router, or two of them, and a GAC server in virtual time, under every policy of tables. Others
+ * ask first, and rest. Then one client uses up what there is, waits as long as it is told, and
+ * asks again. */
 #include "tests/check.h"
 
 #include "base/config.h"
 #include "base/gac_policy.h"
 #include "base/settings/gac.h"
 #include "gac/client.h"
-#include "gac/line.h"
 #include "gac/server.h"
+#include "gac/waiting_line.h"
 
 enum {
     ROUTERS = 2,
@@ -27,7 +28,7 @@ struct promise_world {
     struct gac_server *server;           /* owns */
     struct gac_limit limit;
     int64_t cost;
-    int64_t told_ns, ideal_ns; /* sums of all refusals */
+    int64_t printed_ns, ideal_ns; /* sums of all refusals */
 };
 
 static const char *const policies[] = {"static",  "periodic",      "lease",    "one-bucket",
@@ -123,7 +124,7 @@ static void promise_warm_up(struct promise_world *w, struct prng *p)
 {
     struct duration wait;
     if (prng_below(p, 2) == 0)
-        gac_client_tell(w->clients[0], w->now, &w->limit, true);
+        gac_client_notify(w->clients[0], w->now, &w->limit, true);
     promise_exchange(w);
     promise_pass(w, (int64_t)prng_below(p, 20 * NS_PER_S));
     for (uint64_t n = prng_below(p, 40); n > 0; n--) {
@@ -151,10 +152,10 @@ static void promise_compare(struct promise_world *w, struct duration told)
 {
     struct gac_bank bank;
     struct gac_holding holding;
-    if (!gac_server_look(w->server, w->now, w->limit.key, &bank) ||
+    if (!gac_server_inspect(w->server, w->now, w->limit.key, &bank) ||
         !gac_client_holding(w->clients[0], w->now, w->limit.key, &holding))
         return;
-    w->told_ns += told.ns;
+    w->printed_ns += told.ns;
     const int64_t enough = w->cost < w->limit.rate ? w->cost : w->limit.rate;
     const int64_t missing = enough - bank.bank - holding.tokens;
     w->ideal_ns += gac_promise_more(missing, w->limit.rate).ns;
@@ -167,19 +168,19 @@ static void promise_raise(struct promise_world *w, struct prng *p)
     w->limit.version++;
     for (int i = 0; i < ROUTERS; i++) {
         if (w->clients[i] != NULL && (i == 0 || prng_below(p, 2) == 0))
-            gac_client_tell(w->clients[i], w->now, &w->limit, false);
+            gac_client_notify(w->clients[i], w->now, &w->limit, false);
     }
     promise_exchange(w);
 }
 
 /* The rate may rise while the client waits. */
-static void promise_wait(struct promise_world *w, struct prng *p, int64_t told_ns, bool rises)
+static void promise_wait(struct promise_world *w, struct prng *p, int64_t printed_ns, bool rises)
 {
-    const int64_t first = rises ? (int64_t)prng_below(p, (uint64_t)told_ns + 1) : told_ns;
+    const int64_t first = rises ? (int64_t)prng_below(p, (uint64_t)printed_ns + 1) : printed_ns;
     promise_pass(w, first);
     if (rises)
         promise_raise(w, p);
-    promise_pass(w, told_ns - first);
+    promise_pass(w, printed_ns - first);
 }
 
 static void promise_run(struct promise_world *w, struct prng *p, const char *policy, bool rises)
@@ -214,8 +215,9 @@ static void who_waits_as_told_is_let_in_if_the_rate_rises(struct prng *p)
     }
 }
 
-/* A time that is told too late is true, but of little use. Under `periodic` and `doorman` a router asks
- * once a period: so it is told up to a period more. Under `static` and `gossip` there is no ledger. */
+/* A time that is told too late is true, but of little use. Under `periodic` and `doorman` a router
+ * asks once a period: so it is told up to a period more. Under `static` and `gossip` there is no
+ * ledger. */
 static void what_is_told_is_hardly_later_than_it_must_be(struct prng *p)
 {
     static const char *const told[] = {"lease", "one-bucket", "tenant-bucket", "pd-group"};
@@ -224,7 +226,7 @@ static void what_is_told_is_hardly_later_than_it_must_be(struct prng *p)
         for (int n = 0; n < 200; n++) {
             struct promise_world w;
             promise_run(&w, p, told[i], false);
-            told_ms += w.told_ns / NS_PER_MS;
+            told_ms += w.printed_ns / NS_PER_MS;
             ideal_ms += w.ideal_ns / NS_PER_MS;
         }
         printf("    %-14s %.3f of the time of an ideal bucket\n", told[i],
@@ -259,7 +261,8 @@ static int closed_loop_next(const struct closed_loop *o)
     return next;
 }
 
-/* A client asks for one unit. If it is refused, it comes again after what it was told, and up to a fifth more. */
+/* A client asks for one unit. If it is refused, it comes again after what it was told, and up to a
+ * fifth more. */
 static void closed_loop_step(struct closed_loop *o, struct prng *p, int64_t period_ns)
 {
     const int i = closed_loop_next(o);
@@ -320,7 +323,8 @@ static void who_comes_too_soon_keeps_its_place(struct prng *p)
 {
     struct closed_loop o = {.pause_ns = 20 * NS_PER_MS};
     closed_loop_run(&o, p, 30, 400);
-    const int64_t step_ns = NS_PER_S / 30 * LINE_PART_DENOMINATOR / LINE_PART_NUMERATOR;
+    const int64_t step_ns =
+        NS_PER_S / 30 * WAITING_LINE_PART_DENOMINATOR / WAITING_LINE_PART_NUMERATOR;
     assert_in_range(o.longest_ns, step_ns, (CLIENTS + 2) * step_ns);
 }
 

@@ -1,9 +1,9 @@
 /* Groups of one to five voters under random schedules: lost, late, doubled and reordered messages,
  * cut links, crashes that lose what was not synced, pauses, clocks that drift, changes of members,
- * transfers, compaction and snapshots. Safety is checked after every event (raft_check.c); once the
- * faults stop, every group has to answer, then to fall silent. */
+ * transfers, compaction and snapshots. Safety is checked after every event (raft_fixture_check.c);
+ * once the faults stop, every group has to answer, then to fall silent. */
 #include "tests/check.h"
-#include "tests/support/raft_world.h"
+#include "tests/support/raft_fixture.h"
 
 enum {
     STEPS = 220,
@@ -11,11 +11,11 @@ enum {
     SILENCE_MS = 4000
 };
 
-static struct paper_options any_options(struct prng *p)
+static struct raft_fixture_options any_options(struct prng *p)
 {
     uint32_t voters = (uint32_t)prng_between(p, 1, 5);
-    struct paper_options o =
-        paper_options_default((uint32_t)prng_between(p, voters, PAPER_NODES_MAX), voters);
+    struct raft_fixture_options o = raft_fixture_options_default(
+        (uint32_t)prng_between(p, voters, RAFT_FIXTURE_NODES_MAX), voters);
     o.automatic = true;
     o.seed = prng_next(p);
     o.delay_ns_max = prng_between(p, 50, 8000) * NS_PER_US;
@@ -31,19 +31,19 @@ static struct paper_options any_options(struct prng *p)
     return o;
 }
 
-static uint32_t any_node(struct paper *w)
+static uint32_t any_node(struct raft_fixture *w)
 {
     return (uint32_t)prng_between(&w->prng, 1, w->options.nodes);
 }
 
-static bool is_running(const struct paper *w, uint32_t node)
+static bool is_running(const struct raft_fixture *w, uint32_t node)
 {
-    const struct paper_node *n = &w->nodes[node];
+    const struct raft_fixture_node *n = &w->nodes[node];
     return n->up && !n->paused && n->raft != NULL;
 }
 
 /* Somebody who leads, or thinks so. 0: nobody. */
-static uint32_t any_leader(struct paper *w)
+static uint32_t any_leader(struct raft_fixture *w)
 {
     uint32_t start = any_node(w);
     for (uint32_t i = 0; i < w->options.nodes; i++) {
@@ -55,7 +55,7 @@ static uint32_t any_leader(struct paper *w)
 }
 
 /* Members as of the newest state anybody has: a change in it is committed. */
-static const struct raft_members *committed_members(const struct paper *w)
+static const struct raft_members *committed_members(const struct raft_fixture *w)
 {
     const struct raft *newest = NULL;
     for (uint32_t i = 1; i <= w->options.nodes; i++) {
@@ -69,10 +69,11 @@ static const struct raft_members *committed_members(const struct paper *w)
 }
 
 /* Somebody may still get it committed that `member` is one. */
-static bool is_on_its_way_in(const struct paper *w, const struct raft_members *m, uint64_t member)
+static bool is_on_its_way_in(const struct raft_fixture *w, const struct raft_members *m,
+                             uint64_t member)
 {
     for (uint32_t i = 1; i <= w->options.nodes; i++) {
-        const struct paper_node *n = &w->nodes[i];
+        const struct raft_fixture_node *n = &w->nodes[i];
         if (!n->up || (n->raft != NULL && raft_members_find(m, raft_self(n->raft)) != NULL &&
                        raft_members_find(raft_members(n->raft), member) != NULL))
             return true;
@@ -81,60 +82,61 @@ static bool is_on_its_way_in(const struct paper *w, const struct raft_members *m
 }
 
 /* Replicas of removed members go, as their nodes would see to. */
-static void unhost_removed(struct paper *w)
+static void unhost_removed(struct raft_fixture *w)
 {
     const struct raft_members *m = committed_members(w);
     for (uint32_t i = 1; m != NULL && i <= w->options.nodes; i++) {
-        uint64_t member = paper_member(w, i);
+        uint64_t member = raft_fixture_member(w, i);
         if (is_running(w, i) && raft_members_find(m, member) == NULL &&
             raft_members_applied(w->nodes[i].raft) != m && !is_on_its_way_in(w, m, member)) {
-            paper_unhost(w, i);
+            raft_fixture_unhost(w, i);
             return; /* the list may have gone with it */
         }
     }
 }
 
-static void change_members(struct paper *w)
+static void change_members(struct raft_fixture *w)
 {
     uint32_t leader = any_leader(w), node = any_node(w);
     if (leader == 0)
         return;
-    struct paper_node *n = &w->nodes[node];
+    struct raft_fixture_node *n = &w->nodes[node];
     if (n->up && !n->paused && n->raft == NULL) {
-        paper_host(w, node);
-        if (paper_change(w, leader, RAFT_ADD_LEARNER, paper_member(w, node)) != RAFT_OK)
-            paper_unhost(w, node);
+        raft_fixture_host(w, node);
+        if (raft_fixture_change(w, leader, RAFT_ADD_LEARNER, raft_fixture_member(w, node)) !=
+            RAFT_OK)
+            raft_fixture_unhost(w, node);
         return;
     }
     const struct raft_members *m = raft_members(w->nodes[leader].raft);
     uint64_t member = m->all[prng_below(&w->prng, m->count)].id;
     if (prng_below(&w->prng, 3) > 0)
-        paper_change(w, leader, RAFT_PROMOTE, member);
+        raft_fixture_change(w, leader, RAFT_PROMOTE, member);
     else
-        paper_change(w, leader, RAFT_REMOVE, member);
+        raft_fixture_change(w, leader, RAFT_REMOVE, member);
 }
 
 /* Two halves that do not hear each other. */
-static void split_network(struct paper *w)
+static void split_network(struct raft_fixture *w)
 {
     uint64_t side = prng_next(&w->prng);
     for (uint32_t a = 1; a <= w->options.nodes; a++) {
         for (uint32_t b = 1; b < a; b++)
-            paper_cut(w, a, b, ((side >> a ^ side >> b) & 1) != 0);
+            raft_fixture_cut(w, a, b, ((side >> a ^ side >> b) & 1) != 0);
     }
 }
 
 /* Whoever leads reaches one follower only. */
-static void narrow_network(struct paper *w)
+static void narrow_network(struct raft_fixture *w)
 {
     uint32_t leader = any_leader(w), other = any_node(w);
     if (leader == 0)
         return;
-    paper_isolate(w, leader, true);
-    paper_cut(w, leader, other, false);
+    raft_fixture_isolate(w, leader, true);
+    raft_fixture_cut(w, leader, other, false);
 }
 
-static void change_network(struct paper *w)
+static void change_network(struct raft_fixture *w)
 {
     uint32_t a = any_node(w), b = any_node(w);
     switch (prng_below(&w->prng, 10)) {
@@ -142,16 +144,16 @@ static void change_network(struct paper *w)
         w->cut[a][b] = true; /* one way */
         break;
     case 1:
-        paper_cut(w, a, b, true);
+        raft_fixture_cut(w, a, b, true);
         break;
     case 2:
-        paper_isolate(w, a, true);
+        raft_fixture_isolate(w, a, true);
         break;
     case 3:
         memset(w->cut, 0, sizeof w->cut);
         break;
     case 4:
-        paper_isolate(w, a, false);
+        raft_fixture_isolate(w, a, false);
         break;
     case 7:
         split_network(w);
@@ -169,18 +171,18 @@ static void change_network(struct paper *w)
     }
 }
 
-static void change_node(struct paper *w)
+static void change_node(struct raft_fixture *w)
 {
     uint32_t node = any_node(w);
-    struct paper_node *n = &w->nodes[node];
+    struct raft_fixture_node *n = &w->nodes[node];
     switch (prng_below(&w->prng, 8)) {
     case 0:
         if (n->up)
-            paper_crash(w, node, (uint32_t)prng_below(&w->prng, 4));
+            raft_fixture_crash(w, node, (uint32_t)prng_below(&w->prng, 4));
         break;
     case 2:
         if (any_leader(w) != 0)
-            paper_crash(w, any_leader(w), 0);
+            raft_fixture_crash(w, any_leader(w), 0);
         break;
     case 3:
         n->slow_disk = 1 + (int64_t)prng_below(&w->prng, 2) * 30;
@@ -190,26 +192,27 @@ static void change_node(struct paper *w)
         break;
     default:
         if (!n->up)
-            paper_start(w, node);
+            raft_fixture_start(w, node);
         break;
     }
 }
 
-static void use(struct paper *w)
+static void use(struct raft_fixture *w)
 {
     uint32_t leader = any_leader(w);
     if (leader == 0)
         return;
     if (prng_below(&w->prng, 3) == 0) {
-        paper_ask(w, leader);
+        raft_fixture_ask(w, leader);
         return;
     }
     int64_t count = prng_between(&w->prng, 1, 12);
     for (int64_t i = 0; i < count; i++)
-        paper_propose(w, leader, (uint32_t)prng_between(&w->prng, 8, PAPER_PAYLOAD_MAX));
+        raft_fixture_propose(w, leader,
+                             (uint32_t)prng_between(&w->prng, 8, RAFT_FIXTURE_PAYLOAD_MAX));
 }
 
-static void act(struct paper *w, uint64_t chaos)
+static void act(struct raft_fixture *w, uint64_t chaos)
 {
     uint32_t node = any_node(w);
     uint64_t dice = prng_below(&w->prng, 100);
@@ -222,20 +225,20 @@ static void act(struct paper *w, uint64_t chaos)
     else if (dice < 80)
         change_members(w);
     else if (dice < 84 && is_running(w, node) && any_leader(w) != 0)
-        paper_transfer(w, any_leader(w), node);
+        raft_fixture_transfer(w, any_leader(w), node);
     else if (dice < 92 && is_running(w, node))
-        paper_checkpoint(w, node, prng_below(&w->prng, 3) > 0);
+        raft_fixture_checkpoint(w, node, prng_below(&w->prng, 3) > 0);
     else if (dice < 94 && is_running(w, node))
-        paper_rewrite(w, node);
+        raft_fixture_rewrite(w, node);
     else if (dice < 95 && is_running(w, node))
-        paper_campaign(w, node);
+        raft_fixture_campaign(w, node);
     else if (dice < 97)
         unhost_removed(w);
 }
 
 /* ---- after the faults ---- */
 
-static void heal(struct paper *w)
+static void heal(struct raft_fixture *w)
 {
     memset(w->cut, 0, sizeof w->cut);
     w->drop_percent = w->duplicate_percent = 0;
@@ -243,34 +246,34 @@ static void heal(struct paper *w)
         w->nodes[i].paused = false;
         w->nodes[i].slow_disk = 1;
         if (!w->nodes[i].up)
-            paper_start(w, i);
+            raft_fixture_start(w, i);
     }
 }
 
-static bool is_hosted(const struct paper *w, uint64_t member)
+static bool is_hosted(const struct raft_fixture *w, uint64_t member)
 {
     uint32_t node = raft_member_node(member);
     return w->nodes[node].raft != NULL && raft_self(w->nodes[node].raft) == member;
 }
 
 /* Learners whose replicas are gone leave the list. */
-static void remove_ghosts(struct paper *w)
+static void remove_ghosts(struct raft_fixture *w)
 {
-    uint32_t leader = paper_leader(w);
+    uint32_t leader = raft_fixture_leader(w);
     if (leader == 0)
         return;
     const struct raft_members *m = raft_members(w->nodes[leader].raft);
     for (uint32_t i = 0; i < m->count; i++) {
         if (!is_hosted(w, m->all[i].id)) {
-            paper_change(w, leader, RAFT_REMOVE, m->all[i].id);
+            raft_fixture_change(w, leader, RAFT_REMOVE, m->all[i].id);
             return;
         }
     }
 }
 
-static bool is_whole(const struct paper *w)
+static bool is_whole(const struct raft_fixture *w)
 {
-    uint32_t leader = paper_leader(w);
+    uint32_t leader = raft_fixture_leader(w);
     if (leader == 0)
         return false;
     const struct raft *r = w->nodes[leader].raft;
@@ -283,50 +286,50 @@ static bool is_whole(const struct paper *w)
     return raft_last(r) == w->committed_count && w->nodes[leader].read_count == 0;
 }
 
-static void expect_answers(struct paper *w)
+static void expect_answers(struct raft_fixture *w)
 {
     uint64_t acknowledged = w->acknowledged_count, reads = w->reads_done;
     for (int ms = 0; ms < ANSWER_MS && w->violation[0] == '\0'; ms += 50) {
-        paper_run(w, 50 * NS_PER_MS);
+        raft_fixture_run(w, 50 * NS_PER_MS);
         if (w->violation[0] != '\0')
             return;
         remove_ghosts(w);
         unhost_removed(w);
-        uint32_t leader = paper_leader(w);
+        uint32_t leader = raft_fixture_leader(w);
         if (leader != 0 && w->acknowledged_count == acknowledged)
-            paper_propose(w, leader, 30);
+            raft_fixture_propose(w, leader, 30);
         if (leader != 0 && w->reads_done == reads)
-            paper_ask(w, leader);
+            raft_fixture_ask(w, leader);
         if (w->acknowledged_count > acknowledged && w->reads_done > reads && is_whole(w))
             return;
     }
-    paper_fail(w, "no answer within %d ms after the faults stopped", ANSWER_MS);
+    raft_fixture_fail(w, "no answer within %d ms after the faults stopped", ANSWER_MS);
 }
 
-static void expect_silence(struct paper *w) /* RAFT-6 */
+static void expect_silence(struct raft_fixture *w) /* RAFT-6 */
 {
     w->calm = true;
     w->options.delay_ns_max = NS_PER_MS;
     for (uint32_t i = 0; i < w->options.nodes; i++)
         unhost_removed(w);
-    paper_run(w, 2000 * NS_PER_MS);
+    raft_fixture_run(w, 2000 * NS_PER_MS);
     uint64_t sent = w->raft_messages;
-    paper_run(w, SILENCE_MS / 4 * NS_PER_MS);
+    raft_fixture_run(w, SILENCE_MS / 4 * NS_PER_MS);
     if (w->raft_messages != sent)
-        paper_fail(w, "a settled group sent %llu messages",
-                   (unsigned long long)(w->raft_messages - sent));
+        raft_fixture_fail(w, "a settled group sent %llu messages",
+                          (unsigned long long)(w->raft_messages - sent));
     const struct raft_members *m = committed_members(w);
     for (uint32_t i = 0; m != NULL && i < m->count && w->violation[0] == '\0'; i++) {
         uint32_t node = raft_member_node(m->all[i].id);
         if (raft_deadline(w->nodes[node].raft).ns != INSTANT_NEVER.ns)
-            paper_fail(w, "node %u of a settled group has a deadline", node);
+            raft_fixture_fail(w, "node %u of a settled group has a deadline", node);
     }
 }
 
 /* Over all seeds: a schedule that never does something proves nothing about it. */
-static struct paper_counts total;
+static struct raft_fixture_counts total;
 
-static void count(const struct paper_counts *c)
+static void count(const struct raft_fixture_counts *c)
 {
     total.leaders += c->leaders;
     total.acknowledged += c->acknowledged;
@@ -339,36 +342,36 @@ static void count(const struct paper_counts *c)
     total.compactions += c->compactions;
 }
 
-static uint64_t run(const struct paper_options *o, char *violation)
+static uint64_t run(const struct raft_fixture_options *o, char *violation)
 {
-    struct paper *w = paper_create(o);
+    struct raft_fixture *w = raft_fixture_create(o);
     uint64_t chaos = prng_below(&w->prng, 8);
     if (prng_below(&w->prng, 2) == 0)
-        paper_campaign(w, 1);
+        raft_fixture_campaign(w, 1);
     for (int i = 0; i < STEPS && w->violation[0] == '\0'; i++) {
-        paper_run(w, prng_between(&w->prng, 0, 40) * prng_between(&w->prng, 0, 1000) * 1000);
+        raft_fixture_run(w, prng_between(&w->prng, 0, 40) * prng_between(&w->prng, 0, 1000) * 1000);
         if (w->violation[0] == '\0')
             act(w, chaos);
         if (i % 20 == 0)
-            paper_check_logs(w);
+            raft_fixture_check_logs(w);
     }
     heal(w);
     expect_answers(w);
-    paper_check_logs(w);
+    raft_fixture_check_logs(w);
     if (w->violation[0] == '\0')
         expect_silence(w);
     memcpy(violation, w->violation, sizeof w->violation);
     if (violation[0] != '\0')
-        paper_dump(w);
+        raft_fixture_dump(w);
     count(&w->counts);
     uint64_t hash = w->trace.hash;
-    paper_destroy(w);
+    raft_fixture_destroy(w);
     return hash;
 }
 
 static void schedule(struct prng *p)
 {
-    struct paper_options o = any_options(p);
+    struct raft_fixture_options o = any_options(p);
     char violation[256];
     uint64_t hash = run(&o, violation);
     assert_string_equal(violation, "");

@@ -1,8 +1,8 @@
 /* reading_property.c - searches for the costliest request: wherever a client puts large values, a
  * router reads a bounded number of steps of them in a turn of its loop (STEPS-2).
  *
- * A scene is a place in a request, and a value that stands there many times. The costliest one so far
- * is changed at random, again and again: what costs more is kept. */
+ * A fixture is a place in a request, and a value that stands there many times. The costliest one
+ * so far is changed at random, again and again: what costs more is kept. */
 #include "router/operations/operations.h"
 #include "router/operations/reading.h"
 #include "tests/check.h"
@@ -90,7 +90,7 @@ static const struct place {
     {"ExecuteTransaction", "{\"TransactStatements\":[", "{" MARK, "]}", "]}"},
 };
 
-struct scene {
+struct fixture {
     uint8_t place;
     uint8_t kind;
     bool spoilt; /* the last element of each value is one that is refused, or stands there twice */
@@ -102,7 +102,7 @@ static struct fake_cluster f;
 
 /* ---- texts ---- */
 
-static void append_elements(struct buffer *out, const struct scene *s, const char *format)
+static void append_elements(struct buffer *out, const struct fixture *s, const char *format)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         const uint32_t number = s->spoilt && i > 0 && i + 1 == s->count ? i - 1 : i;
@@ -118,7 +118,7 @@ static void append_times(struct buffer *out, const char *text, uint32_t times)
         buffer_append_text(out, text);
 }
 
-static void append_value(struct buffer *out, const struct scene *s)
+static void append_value(struct buffer *out, const struct fixture *s)
 {
     static const struct {
         const char *begin, *element, *end;
@@ -158,7 +158,7 @@ static void append_value(struct buffer *out, const struct scene *s)
 }
 
 /* False: the text is too large. */
-static bool scene_text(const struct scene *s, struct buffer *out)
+static bool fixture_text(const struct fixture *s, struct buffer *out)
 {
     const struct place *p = &PLACES[s->place];
     struct buffer value = {0};
@@ -182,7 +182,7 @@ static bool scene_text(const struct scene *s, struct buffer *out)
 /* ---- the search ---- */
 
 /* Sends it. `out`, unless it is NULL, gets the answer of a request that is refused. */
-static void scene_send(const struct scene *s, const struct buffer *text, struct buffer *out)
+static void fixture_send(const struct fixture *s, const struct buffer *text, struct buffer *out)
 {
     f.hold = true; /* what comes after reading is not looked at */
     fake_send_call(&f, 1, PLACES[s->place].operation, (const char *)text->data);
@@ -197,34 +197,34 @@ static void scene_send(const struct scene *s, const struct buffer *text, struct 
         fake_answer_code(&f, 0, REPLY_OVERLOADED);
 }
 
-static uint64_t scene_cost(const struct scene *s)
+static uint64_t fixture_cost(const struct fixture *s)
 {
     struct buffer text = {0};
-    f.read_most = 0;
-    if (scene_text(s, &text))
-        scene_send(s, &text, NULL);
+    f.read_max = 0;
+    if (fixture_text(s, &text))
+        fixture_send(s, &text, NULL);
     buffer_deinit(&text);
-    if (f.read_most >= STEPS_READ_MAX + STEPS_ONE_MAX)
+    if (f.read_max >= STEPS_READ_MAX + STEPS_ONE_MAX)
         fprintf(stderr, "%s: %u values of kind %u with %u elements take %llu steps in a turn\n",
                 PLACES[s->place].operation, s->values, s->kind, s->count,
-                (unsigned long long)f.read_most);
-    assert_true(f.read_most < STEPS_READ_MAX + STEPS_ONE_MAX);
-    return f.read_most;
+                (unsigned long long)f.read_max);
+    assert_true(f.read_max < STEPS_READ_MAX + STEPS_ONE_MAX);
+    return f.read_max;
 }
 
-static void scene_draw(struct prng *p, struct scene *s)
+static void fixture_draw(struct prng *p, struct fixture *s)
 {
-    *s = (struct scene){.place = (uint8_t)prng_below(p, COUNT_OF(PLACES)),
-                        .kind = (uint8_t)prng_below(p, KINDS),
-                        .spoilt = prng_below(p, 3) == 0,
-                        .count = 1 + (uint32_t)prng_below(p, 1u << prng_below(p, 19)),
-                        .values = 1 + (uint32_t)prng_below(p, 1u << prng_below(p, 12))};
+    *s = (struct fixture){.place = (uint8_t)prng_below(p, COUNT_OF(PLACES)),
+                          .kind = (uint8_t)prng_below(p, KINDS),
+                          .spoilt = prng_below(p, 3) == 0,
+                          .count = 1 + (uint32_t)prng_below(p, 1u << prng_below(p, 19)),
+                          .values = 1 + (uint32_t)prng_below(p, 1u << prng_below(p, 12))};
 }
 
-static void scene_change(struct prng *p, struct scene *s)
+static void fixture_change(struct prng *p, struct fixture *s)
 {
-    struct scene other;
-    scene_draw(p, &other);
+    struct fixture other;
+    fixture_draw(p, &other);
     switch (prng_below(p, 5)) {
     case 0:
         s->place = other.place;
@@ -253,18 +253,18 @@ static void begin(void)
 
 static void no_request_is_read_in_more_steps_a_turn_than_the_bound(struct prng *p)
 {
-    struct scene best, s;
+    struct fixture best, s;
     begin();
-    scene_draw(p, &best);
-    uint64_t most = scene_cost(&best);
+    fixture_draw(p, &best);
+    uint64_t max = fixture_cost(&best);
     for (int i = 0; i < ROUNDS; i++) {
         s = best;
         for (uint64_t changes = 1 + prng_below(p, 3); changes > 0; changes--)
-            scene_change(p, &s);
-        const uint64_t cost = scene_cost(&s);
-        if (cost < most)
+            fixture_change(p, &s);
+        const uint64_t cost = fixture_cost(&s);
+        if (cost < max)
             continue;
-        most = cost;
+        max = cost;
         best = s;
     }
     fake_deinit(&f);
@@ -281,18 +281,18 @@ static void values_that_were_read_ahead_get_the_same_answer(struct prng *p)
     struct buffer text = {0}, answer = {0}, ahead = {0};
     begin();
     for (int i = 0; i < ROUNDS; i++) {
-        struct scene s;
-        scene_draw(p, &s);
-        if (!scene_text(&s, &text) || text.size >= BODY_LARGE_MIN)
+        struct fixture s;
+        fixture_draw(p, &s);
+        if (!fixture_text(&s, &text) || text.size >= BODY_LARGE_MIN)
             continue;
         buffer_clear(&answer);
         buffer_clear(&ahead);
-        scene_send(&s, &text, &answer);
+        fixture_send(&s, &text, &answer);
         text.size--; /* of the NUL */
         memset(buffer_reserve(&text, BODY_LARGE_MIN), ' ', BODY_LARGE_MIN);
         text.size += BODY_LARGE_MIN;
         buffer_append_u8(&text, 0);
-        scene_send(&s, &text, &ahead);
+        fixture_send(&s, &text, &ahead);
         assert_int_equal(answer.size, ahead.size);
         assert_memory_equal(answer.data, ahead.data, answer.size);
     }
@@ -312,8 +312,8 @@ TEST(values_are_read_in_turns_at_every_place)
 {
     begin();
     for (size_t i = 0; i < COUNT_OF(PLACES); i++) {
-        const struct scene s = {.place = (uint8_t)i, .count = 30000, .values = 8};
-        assert_true(scene_cost(&s) > 0);
+        const struct fixture s = {.place = (uint8_t)i, .count = 30000, .values = 8};
+        assert_true(fixture_cost(&s) > 0);
     }
     fake_deinit(&f);
 }

@@ -1,5 +1,5 @@
-/* router_salted_property.c - pages of a table whose keys get more and more shards, while its items move
- * and nodes answer in any order: a client that reads page by page sees each item once. */
+/* router_salted_property.c - pages of a table whose keys get more and more shards, while its items
+ * move and nodes answer in any order: a client that reads page by page sees each item once. */
 #include "tests/check.h"
 
 #include "base/settings/requests.h"
@@ -354,7 +354,7 @@ static void begin(struct prng *prng)
     table = &f.tables[0];
     fake_repartition(&f, table, 1 + (uint32_t)prng_below(p, 8));
     if (prng_below(p, 2) == 0)
-        f.looks_max = 1 + (uint32_t)prng_below(p, 20);
+        f.range_items_max = 1 + (uint32_t)prng_below(p, 20);
     fill();
 }
 

@@ -1,8 +1,8 @@
 /* steps_property.c - searches for the costliest item and expression: whatever a client sends,
  * evaluating it takes a bounded number of steps (STEPS-1).
  *
- * A scene is an item, a condition and an update, described by numbers. The costliest one so far is
- * changed at random, again and again: what costs more is kept. */
+ * A fixture is an item, a condition and an update, described by numbers. The costliest one so far
+ * is changed at random, again and again: what costs more is kept. */
 #include "engine/expression/compare.h"
 #include "engine/expression/program.h"
 #include "engine/expression/update_program.h"
@@ -25,7 +25,7 @@ struct term {
     uint8_t op, left, right;
 };
 
-struct scene {
+struct fixture {
     struct part parts[ATTRIBUTES];
     uint32_t fillers; /* attributes before the others */
     uint32_t term_count;
@@ -74,7 +74,7 @@ static void part_write(struct item_writer *w, const struct part *p)
 }
 
 /* False: the item is too large. */
-static bool scene_item(const struct scene *s, struct buffer *out)
+static bool fixture_item(const struct fixture *s, struct buffer *out)
 {
     struct item_writer w;
     char text[4];
@@ -93,7 +93,7 @@ static bool scene_item(const struct scene *s, struct buffer *out)
 
 /* ---- expressions ---- */
 
-static void scene_condition(const struct scene *s, char *text)
+static void fixture_condition(const struct fixture *s, char *text)
 {
     static const char *const TERM[] = {"%c=%c",
                                        "%c<>%c",
@@ -114,7 +114,7 @@ static void scene_condition(const struct scene *s, char *text)
     }
 }
 
-static void scene_update(const struct scene *s, char *text)
+static void fixture_update(const struct fixture *s, char *text)
 {
     static const char *const TERM[] = {"z%u=%c", "z%u=if_not_exists(y%u,%c)",
                                        "z%u=list_append(%c,%c)", "c[%u]=%c"};
@@ -141,14 +141,14 @@ static void scene_update(const struct scene *s, char *text)
 
 static struct expression_name values[] = {{.key = {(const uint8_t *)":v", 2}}};
 
-static uint64_t cost_of_condition(const struct scene *s, struct slice item, struct arena *arena)
+static uint64_t cost_of_condition(const struct fixture *s, struct slice item, struct arena *arena)
 {
     static char text[TEXT_MAX];
     struct expression_names names = {.values = values, .value_count = 1};
     struct expression_fault fault;
     struct buffer program = {0};
     struct steps steps = {.seed = 1};
-    scene_condition(s, text);
+    fixture_condition(s, text);
     const struct condition *c = condition_parse(slice_of(text), &names, arena, &fault);
     if (c != NULL && program_encode(&program, c))
         program_holds(buffer_slice(&program), item, &steps);
@@ -157,14 +157,14 @@ static uint64_t cost_of_condition(const struct scene *s, struct slice item, stru
     return steps.taken;
 }
 
-static uint64_t cost_of_update(const struct scene *s, struct slice item, struct arena *arena)
+static uint64_t cost_of_update(const struct fixture *s, struct slice item, struct arena *arena)
 {
     static char text[TEXT_MAX];
     struct expression_names names = {0};
     struct expression_fault fault;
     struct buffer program = {0}, made = {0};
     struct steps steps = {.seed = 1}, comparing = {.seed = 1};
-    scene_update(s, text);
+    fixture_update(s, text);
     const struct update *u = update_parse(slice_of(text), &names, arena, &fault);
     if (u != NULL && update_program_encode(&program, u) &&
         update_apply(buffer_slice(&program), item, true, &steps, &made) == UPDATE_OK)
@@ -177,12 +177,12 @@ static uint64_t cost_of_update(const struct scene *s, struct slice item, struct 
 }
 
 /* 0: the item is too large. */
-static uint64_t scene_cost(const struct scene *s)
+static uint64_t fixture_cost(const struct fixture *s)
 {
     struct buffer item = {0};
     struct arena arena = {0};
     uint64_t cost = 0;
-    if (scene_item(s, &item))
+    if (fixture_item(s, &item))
         cost = cost_of_condition(s, buffer_slice(&item), &arena) +
                cost_of_update(s, buffer_slice(&item), &arena);
     arena_deinit(&arena);
@@ -206,16 +206,16 @@ static void term_draw(struct prng *p, struct term *out)
     *out = (struct term){(uint8_t)prng_next(p), (uint8_t)prng_next(p), (uint8_t)prng_next(p)};
 }
 
-static void scene_draw(struct prng *p, struct scene *s)
+static void fixture_draw(struct prng *p, struct fixture *s)
 {
-    *s = (struct scene){.fillers = some_count(p), .term_count = TERMS};
+    *s = (struct fixture){.fillers = some_count(p), .term_count = TERMS};
     for (int i = 0; i < ATTRIBUTES; i++)
         part_draw(p, &s->parts[i]);
     for (int i = 0; i < TERMS; i++)
         term_draw(p, &s->terms[i]);
 }
 
-static void scene_change(struct prng *p, struct scene *s)
+static void fixture_change(struct prng *p, struct fixture *s)
 {
     struct part *part = &s->parts[prng_below(p, ATTRIBUTES)];
     struct term all;
@@ -244,18 +244,18 @@ static void scene_change(struct prng *p, struct scene *s)
 
 static void no_request_takes_more_steps_than_the_bound(struct prng *p)
 {
-    struct scene best, s;
+    struct fixture best, s;
     values[0].value = (struct attr){ATTR_STRING, slice_of("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab")};
     uint64_t most = 0;
     while (most == 0) { /* the item was too large */
-        scene_draw(p, &best);
-        most = scene_cost(&best);
+        fixture_draw(p, &best);
+        most = fixture_cost(&best);
     }
     for (int i = 0; i < ROUNDS; i++) {
         s = best;
         for (uint64_t changes = 1 + prng_below(p, 3); changes > 0; changes--)
-            scene_change(p, &s);
-        const uint64_t cost = scene_cost(&s);
+            fixture_change(p, &s);
+        const uint64_t cost = fixture_cost(&s);
         if (cost <= most)
             continue;
         most = cost;

@@ -3,7 +3,7 @@
 #include "tests/check.h"
 
 #include "sim/sim_client.h"
-#include "sim/table_churn.h"
+#include "sim/work_tables.h"
 
 enum {
     CLIENT = 1,
@@ -82,7 +82,7 @@ static void assert_judged(const char *forward, const char *backward, const char 
     struct network_options options = {.scheduler = &scheduler,
                                       .trace = &trace,
                                       .processes = PROCESSES,
-                                      .delays = {.least_ns = NS_PER_MS}};
+                                      .delays = {.ns_min = NS_PER_MS}};
     struct network *network = network_create(&options);
     struct server server = {network, forward, backward, wrong != beyond_limit};
     network_attach(network, SERVER, &handler, &server);
@@ -91,26 +91,26 @@ static void assert_judged(const char *forward, const char *backward, const char 
         .tables = 1,
         .keys = KEYS,
         .shapes = {{.partition = ATTR_STRING, .sort = ATTR_NUMBER, .collection = KEYS}},
-        .filler = {.most = 10},
+        .filler = {.max = 10},
         .read_percent = 100,
         .many_percent = 100,
         .query_percent = 100,
         .timeout_ns = NS_PER_S};
     struct recording history;
     recording_init(&history, KEYS);
-    struct tables_options changer = {.http = {.scheduler = &scheduler,
-                                              .network = network,
-                                              .process = CHANGER,
-                                              .router_first = SERVER,
-                                              .router_count = 1},
-                                     .history = &history,
-                                     .workload = &workload,
-                                     .failed = never};
-    struct tables *tables = tables_create(&changer);
+    struct work_tables_options changer = {.http = {.scheduler = &scheduler,
+                                                   .network = network,
+                                                   .process = CHANGER,
+                                                   .router_first = SERVER,
+                                                   .router_count = 1},
+                                          .history = &history,
+                                          .workload = &workload,
+                                          .failed = never};
+    struct work_tables *tables = work_tables_create(&changer);
     struct sim_client_options client = {.http = changer.http,
                                         .history = &history,
                                         .workload = &workload,
-                                        .tables = tables,
+                                        .work_tables = tables,
                                         .clients = 1};
     client.http.process = CLIENT;
     struct sim_client *c = sim_client_create(&client);
@@ -126,7 +126,7 @@ static void assert_judged(const char *forward, const char *backward, const char 
     buffer_deinit(&why);
     network_destroy(network);
     sim_client_destroy(c);
-    tables_destroy(tables);
+    work_tables_destroy(tables);
     recording_deinit(&history);
     scheduler_deinit(&scheduler);
 }

@@ -293,7 +293,7 @@ TEST(no_acknowledged_write_is_lost_while_replicas_move_and_nodes_fail)
         lab_pass(&l, NS_PER_S);
         uint32_t drained = 1 + (uint32_t)prng_below(&prng, 5);
         drain(&l, drained);
-        for (int strike = 0; strike < 4; strike++) {
+        for (int round = 0; round < 4; round++) {
             uint32_t node = 1 + (uint32_t)prng_below(&prng, 5);
             struct buffer error = {0};
             lab_pass(&l, (int64_t)prng_below(&prng, 2 * NS_PER_S));

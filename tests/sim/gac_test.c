@@ -28,14 +28,14 @@ static bool long_form(void)
     return getenv("SEEDS") != NULL;
 }
 
-struct scene {
+struct fixture {
     struct lab lab;
     struct crowd crowd;
     struct gac_watch watch;
 };
 
 /* Nothing but routers limits the table: no cuts, no boosts. */
-static void begin_lab(struct scene *s, struct prng *p, const char *policy)
+static void begin_lab(struct fixture *s, struct prng *p, const char *policy)
 {
     lab_init(&s->lab);
     bool off = strcmp(policy, "off") == 0; /* partitions limit, and without burst */
@@ -55,7 +55,7 @@ static void begin_lab(struct scene *s, struct prng *p, const char *policy)
     lab_pass(&s->lab, 2 * NS_PER_S);
 }
 
-static void begin_with(struct scene *s, struct prng *p, const char *policy, bool writes,
+static void begin_with(struct fixture *s, struct prng *p, const char *policy, bool writes,
                        uint32_t partitions)
 {
     begin_lab(s, p, policy);
@@ -66,12 +66,12 @@ static void begin_with(struct scene *s, struct prng *p, const char *policy, bool
     s->lab.watch = &s->watch;
 }
 
-static void begin(struct scene *s, struct prng *p, const char *policy, bool writes)
+static void begin(struct fixture *s, struct prng *p, const char *policy, bool writes)
 {
     begin_with(s, p, policy, writes, PARTITIONS);
 }
 
-static void end(struct scene *s)
+static void end(struct fixture *s)
 {
     lab_deinit(&s->lab);
 }
@@ -82,7 +82,7 @@ static int64_t offered(const struct counts *c)
 }
 
 /* What became of what arrives meanwhile, answers included. */
-static struct counts run(struct scene *s, int64_t ns)
+static struct counts run(struct fixture *s, int64_t ns)
 {
     crowd_measure(&s->crowd);
     crowd_run(&s->crowd, ns);
@@ -99,7 +99,7 @@ static int64_t throttled_per_million(const struct counts *c)
 
 static int64_t skewed(struct prng *p, const char *policy, double zipf, bool writes)
 {
-    static struct scene s;
+    static struct fixture s;
     begin(&s, p, policy, writes);
     crowd_zipf(&s.crowd, s.crowd.partitions, PARTITIONS, zipf);
     crowd_zipf(&s.crowd, s.crowd.routers, ROUTERS, zipf);
@@ -133,7 +133,7 @@ static void any_static_skew_is_served(struct prng *p)
 
 static int64_t hot(struct prng *p, const char *policy, double part, int64_t every_s)
 {
-    static struct scene s;
+    static struct fixture s;
     struct counts sum = {0};
     begin(&s, p, policy, false);
     crowd_hot(s.crowd.routers, ROUTERS, 0, part);
@@ -178,7 +178,7 @@ static void a_hot_router_that_moves_is_served(struct prng *p)
 
 static int64_t halves(struct prng *p, const char *policy)
 {
-    static struct scene s;
+    static struct fixture s;
     begin_with(&s, p, policy, false, 2);
     crowd_hot(s.crowd.partitions, 2, 0, 0.9);
     s.crowd.per_second = UNITS * 9 / 10;
@@ -201,7 +201,7 @@ static void halves_of_a_partition_share_what_the_table_may_use(struct prng *p)
 
 /* ---- 12: servers go ---- */
 
-static uint32_t owner_of(struct scene *s)
+static uint32_t owner_of(struct fixture *s)
 {
     struct gac_holding h;
     assert_true(router_process_holding(s->lab.world.routers[0], s->watch.key, &h));
@@ -209,7 +209,7 @@ static uint32_t owner_of(struct scene *s)
 }
 
 /* Of ten seconds' worth. */
-static double over_percent(const struct scene *s)
+static double over_percent(const struct fixture *s)
 {
     return (double)s->watch.over_mcu * 100 / (UNITS * 1000.0 * 10);
 }
@@ -224,7 +224,7 @@ static void cut_off(struct lab *l, uint32_t process, bool cut)
 
 static void the_owner_goes(struct prng *p, bool cut, int64_t seconds)
 {
-    static struct scene s;
+    static struct fixture s;
     begin(&s, p, "lease", false);
     run(&s, WARM_UP_S * NS_PER_S);
     uint32_t owner = owner_of(&s);
@@ -272,17 +272,17 @@ enum {
     TABLE_UNITS = 100
 };
 
-struct tables {
-    struct scene scene;
+struct gac_tables {
+    struct fixture fixture;
     struct counts counts[TABLES];
     uint32_t owners[TABLES];
     uint32_t next; /* router */
 };
 
 /* Four fifths of what each may use, evenly over routers. */
-static void run_tables(struct tables *t, int64_t ns)
+static void run_tables(struct gac_tables *t, int64_t ns)
 {
-    struct lab *l = &t->scene.lab;
+    struct lab *l = &t->fixture.lab;
     memset(t->counts, 0, sizeof t->counts);
     for (int64_t left = ns; left > 0; left -= NS_PER_S * 10 / TABLE_UNITS / 8) {
         for (int i = 0; i < TABLES; i++) {
@@ -308,8 +308,8 @@ static void run_tables(struct tables *t, int64_t ns)
     }
 }
 
-/* Who has vended of the table, bit number - 1: ledgers of those who live. */
-static uint32_t ledgers_of(struct tables *t, uint32_t table)
+/* Who has granted of the table, bit number - 1: ledgers of those who live. */
+static uint32_t ledgers_of(struct gac_tables *t, uint32_t table)
 {
     struct buffer report = {0};
     char text[64];
@@ -317,7 +317,7 @@ static uint32_t ledgers_of(struct tables *t, uint32_t table)
     snprintf(text, sizeof text, "{\"table\":%u,\"index\":0,\"kind\":\"read\"", table + 1);
     for (uint32_t s = 0; s < SERVERS; s++) {
         buffer_clear(&report);
-        gac_process_report(t->scene.lab.world.gac[s], &report);
+        gac_process_report(t->fixture.lab.world.gac[s], &report);
         buffer_append_u8(&report, 0);
         servers |= (uint32_t)(strstr((const char *)report.data, text) != NULL) << s;
     }
@@ -328,14 +328,14 @@ static uint32_t ledgers_of(struct tables *t, uint32_t table)
 /* Its server goes, and comes back with nothing. The others' tables notice nothing. */
 static void only_tables_of_a_server_that_goes_move(struct prng *p)
 {
-    static struct tables t;
+    static struct gac_tables t;
     uint32_t before[TABLES], ledgers[TABLES], moved = 0;
-    t = (struct tables){0};
-    begin_lab(&t.scene, p, "lease");
+    t = (struct gac_tables){0};
+    begin_lab(&t.fixture, p, "lease");
     for (int i = 0; i < TABLES; i++) {
         char name[16];
         snprintf(name, sizeof name, "table%d", i);
-        lab_create_table(&t.scene.lab, name, TABLE_UNITS, TABLE_UNITS);
+        lab_create_table(&t.fixture.lab, name, TABLE_UNITS, TABLE_UNITS);
     }
     run_tables(&t, 5 * NS_PER_S);
     memcpy(before, t.owners, sizeof before);
@@ -344,10 +344,10 @@ static void only_tables_of_a_server_that_goes_move(struct prng *p)
         assert_int_equal(ledgers[i], 1 << (before[i] - 1));
     }
     uint32_t gone = before[prng_below(p, TABLES)];
-    gac_process_crash(t.scene.lab.world.gac[gone - 1]);
+    gac_process_crash(t.fixture.lab.world.gac[gone - 1]);
     for (int back = 0; back < 2; back++) {
         if (back)
-            gac_process_start(t.scene.lab.world.gac[gone - 1]);
+            gac_process_start(t.fixture.lab.world.gac[gone - 1]);
         run_tables(&t, 5 * NS_PER_S);
         for (uint32_t i = 0; i < TABLES; i++) {
             bool affected = before[i] == gone;
@@ -363,12 +363,12 @@ static void only_tables_of_a_server_that_goes_move(struct prng *p)
     printf("    of %d tables %u move with their server, and back; the others keep their ledgers\n",
            TABLES, moved);
     assert_in_range(moved, 1, TABLES - 1);
-    end(&t.scene);
+    end(&t.fixture);
 }
 
 /* ---- a maximum on demand ---- */
 
-static struct counts ask_for_twice(struct scene *s, int64_t seconds)
+static struct counts ask_for_twice(struct fixture *s, int64_t seconds)
 {
     struct counts c = {0};
     for (int64_t i = 0; i < seconds * 2 * UNITS; i++) {
@@ -383,7 +383,7 @@ static struct counts ask_for_twice(struct scene *s, int64_t seconds)
 /* Its partitions would serve twice as much. */
 static void a_maximum_on_demand_is_the_tables(struct prng *p)
 {
-    static struct scene s;
+    static struct fixture s;
     char body[512];
     struct counts c = {0};
     begin_lab(&s, p, "lease");
@@ -417,7 +417,7 @@ static void a_maximum_on_demand_is_the_tables(struct prng *p)
 /* Each router has its even part to itself. */
 static void all_servers_may_die(struct prng *p)
 {
-    static struct scene s;
+    static struct fixture s;
     begin(&s, p, "lease", false);
     s.crowd.per_second = UNITS * 80 / 100;
     run(&s, WARM_UP_S * NS_PER_S);
@@ -440,7 +440,7 @@ static void all_servers_may_die(struct prng *p)
 }
 
 /* What all servers tell of a figure of the table's. */
-static int64_t told(struct scene *s, const char *figure)
+static int64_t told(struct fixture *s, const char *figure)
 {
     struct buffer report = {0};
     int64_t sum = 0;
@@ -459,8 +459,8 @@ static int64_t told(struct scene *s, const char *figure)
 }
 
 /* Offered twice what there is until nothing is saved any more; from then on the ideal bucket holds
- * what the servers do: whatever is vended twice is seen. */
-static void bring_to_the_limit(struct scene *s, struct prng *p)
+ * what the servers do: whatever is granted twice is seen. */
+static void bring_to_the_limit(struct fixture *s, struct prng *p)
 {
     begin(s, p, "lease", false);
     s->crowd.per_second = UNITS * 2;
@@ -471,7 +471,7 @@ static void bring_to_the_limit(struct scene *s, struct prng *p)
     s->watch.ideal.balance = saved;
 }
 
-static void report_limit(const struct scene *s, const char *what, const struct counts *away,
+static void report_limit(const struct fixture *s, const char *what, const struct counts *away,
                          const struct counts *back)
 {
     printf("    at twice the limit, %s for 5 s: served of what there is %.1f %%, afterwards %.1f "
@@ -485,7 +485,7 @@ static void report_limit(const struct scene *s, const char *what, const struct c
 
 static void nothing_happens_at_the_limit(struct prng *p)
 {
-    static struct scene s;
+    static struct fixture s;
     bring_to_the_limit(&s, p);
     struct counts first = run(&s, 5 * NS_PER_S), then = run(&s, 5 * NS_PER_S);
     report_limit(&s, "nothing happens", &first, &then);
@@ -495,7 +495,7 @@ static void nothing_happens_at_the_limit(struct prng *p)
 
 static void the_owner_is_cut_off_at_the_limit(struct prng *p)
 {
-    static struct scene s;
+    static struct fixture s;
     bring_to_the_limit(&s, p);
     uint32_t owner = owner_of(&s);
     cut_off(&s.lab, world_gac(&s.lab.world, owner - 1), true);
@@ -510,7 +510,7 @@ static void the_owner_is_cut_off_at_the_limit(struct prng *p)
 /* The owner, or all. */
 static void servers_die_at_the_limit(struct prng *p, bool all)
 {
-    static struct scene s;
+    static struct fixture s;
     bring_to_the_limit(&s, p);
     uint32_t owner = owner_of(&s) - 1;
     for (uint32_t i = 0; i < SERVERS; i++) {
@@ -527,7 +527,7 @@ static void servers_die_at_the_limit(struct prng *p, bool all)
     end(&s);
 }
 
-static void at_its_limit_nothing_is_vended_twice(struct prng *p)
+static void at_its_limit_nothing_is_granted_twice(struct prng *p)
 {
     the_owner_is_cut_off_at_the_limit(p);
     servers_die_at_the_limit(p, false);
@@ -541,7 +541,7 @@ static void at_its_limit_nothing_is_vended_twice(struct prng *p)
 
 static void a_router_that_dies_takes_its_lease_with_it(struct prng *p)
 {
-    static struct scene s;
+    static struct fixture s;
     struct gac_holding h;
     begin(&s, p, "lease", false);
     run(&s, WARM_UP_S * NS_PER_S);
@@ -561,7 +561,7 @@ static void a_router_that_dies_takes_its_lease_with_it(struct prng *p)
 /* They start up to 1000 s apart (sim/clock.h), and run at rates that are 0.1 % off. */
 static void clocks_may_be_wrong(struct prng *p)
 {
-    static struct scene s;
+    static struct fixture s;
     begin(&s, p, "lease", false);
     for (uint32_t i = 0; i < ROUTERS; i++)
         sim_clock_set_drift(world_clock(&s.lab.world, world_router(&s.lab.world, i)),
@@ -592,6 +592,6 @@ SCENARIO(an_owner_may_die_or_be_cut_off)
 SCENARIO(only_tables_of_a_server_that_goes_move)
 SCENARIO(a_maximum_on_demand_is_the_tables)
 SCENARIO(all_servers_may_die)
-SCENARIO(at_its_limit_nothing_is_vended_twice)
+SCENARIO(at_its_limit_nothing_is_granted_twice)
 SCENARIO(a_router_that_dies_takes_its_lease_with_it)
 SCENARIO(clocks_may_be_wrong)

@@ -14,12 +14,12 @@ enum {
     FLOWS = 3
 };
 
-struct scene {
+struct fixture {
     struct lab lab;
     struct flow flows[FLOWS]; /* writes, strong reads, eventual reads */
 };
 
-static void start(struct scene *s, uint64_t seed)
+static void start(struct fixture *s, uint64_t seed)
 {
     static const char key[] = "\"Key\":{\"k\":{\"S\":\"w0000000001\"}}";
     static const char strong_key[] =
@@ -45,14 +45,14 @@ static void start(struct scene *s, uint64_t seed)
         assert_int_equal(s->flows[i].counts.failed, 0);
 }
 
-static void suspend(struct scene *s, uint32_t node, int64_t ns)
+static void suspend(struct fixture *s, uint32_t node, int64_t ns)
 {
     struct instant until = instant_add(s->lab.world.scheduler.now, (struct duration){ns});
     node_process_suspend(s->lab.world.nodes[node], until, false);
 }
 
 /* Until a write is answered that was sent after the call, in ms. */
-static int64_t time_to_write(struct scene *s)
+static int64_t time_to_write(struct fixture *s)
 {
     int64_t begun_ns = s->lab.world.scheduler.now.ns;
     struct flow only = s->flows[0];
@@ -70,7 +70,7 @@ static int64_t time_to_write(struct scene *s)
 }
 
 /* Every acknowledged write is there; one that failed may be, once. */
-static void check_items(struct scene *s)
+static void check_items(struct fixture *s)
 {
     struct counts read = {0};
     const struct counts *w = &s->flows[0].counts;
@@ -96,7 +96,7 @@ static void check_items(struct scene *s)
 TEST(writes_go_on_soon_after_a_leaders_machine_stands_still)
 {
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        struct scene s;
+        struct fixture s;
         start(&s, seed);
         uint32_t first = lab_leader_of(&s.lab, TABLE);
         suspend(&s, first, 30 * NS_PER_S);
@@ -117,7 +117,7 @@ TEST(writes_go_on_soon_after_a_leaders_machine_stands_still)
 
 TEST(no_request_waits_for_a_leader_that_stands_still)
 {
-    struct scene s;
+    struct fixture s;
     start(&s, 7);
     suspend(&s, lab_leader_of(&s.lab, TABLE), 4 * NS_PER_S);
     struct counts before[FLOWS];
@@ -140,7 +140,7 @@ TEST(no_request_waits_for_a_leader_that_stands_still)
 /* Shorter than a lease: routers take the leader for silent, and nothing fails for it. */
 TEST(a_short_stop_fails_no_request)
 {
-    struct scene s;
+    struct fixture s;
     start(&s, 9);
     for (int i = 0; i < 20; i++) {
         suspend(&s, lab_leader_of(&s.lab, TABLE), 450 * NS_PER_MS);

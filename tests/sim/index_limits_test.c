@@ -1,6 +1,6 @@
-/* The limits of a global index on real routers, nodes and GAC servers in virtual time: 8 routers, an
- * index of 16 partitions, 2 servers. Routers keep the limit of the index's reads, its partitions that
- * of its rows. The demand is skewed: half of it is for one key of the index. */
+/* The limits of a global index on real routers, nodes and GAC servers in virtual time: 8 routers,
+ * an index of 16 partitions, 2 servers. Routers keep the limit of the index's reads, its
+ * partitions that of its rows. The demand is skewed: half of it is for one key of the index. */
 #include "tests/check.h"
 
 #include "engine/node/control_port.h"
@@ -20,7 +20,7 @@ enum {
     INDEX_ID = 2,     /* of the index's table: the only table is 1 */
 };
 
-struct scene {
+struct fixture {
     struct lab lab;
     struct gac_watch watch;
     struct prng prng;
@@ -30,7 +30,7 @@ struct scene {
 
 /* ---- the table ---- */
 
-static void scene_call(struct scene *s, const char *operation, const char *body)
+static void fixture_call(struct fixture *s, const char *operation, const char *body)
 {
     struct counts c = {0};
     lab_call(&s->lab, &c, operation, body);
@@ -39,7 +39,7 @@ static void scene_call(struct scene *s, const char *operation, const char *body)
 }
 
 /* The index has as many partitions as its first throughput needs. */
-static void scene_create(struct scene *s)
+static void fixture_create(struct fixture *s)
 {
     char body[1024];
     snprintf(
@@ -52,13 +52,13 @@ static void scene_create(struct scene *s)
         "],\"Projection\":{\"ProjectionType\":\"KEYS_ONLY\"},\"ProvisionedThroughput\":{"
         "\"ReadCapacityUnits\":%d,\"WriteCapacityUnits\":%d}}]}",
         MANY, MANY, READS, MANY);
-    scene_call(s, "CreateTable", body);
+    fixture_call(s, "CreateTable", body);
     snprintf(body, sizeof body,
              "{\"TableName\":\"base\",\"GlobalSecondaryIndexUpdates\":[{\"Update\":{\"IndexName\":"
              "\"by-g\",\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%d,"
              "\"WriteCapacityUnits\":%d}}}]}",
              READS, ROWS);
-    scene_call(s, "UpdateTable", body);
+    fixture_call(s, "UpdateTable", body);
     struct arena arena = {0};
     struct table x = lab_table_of(&s->lab, "base/by-g", &arena);
     assert_int_equal(x.id, INDEX_ID);
@@ -68,9 +68,9 @@ static void scene_create(struct scene *s)
     arena_deinit(&arena);
 }
 
-static void scene_begin(struct scene *s, struct prng *p, const char *gac, const char *adaptive)
+static void fixture_begin(struct fixture *s, struct prng *p, const char *gac, const char *adaptive)
 {
-    *s = (struct scene){.prng = prng_seeded(prng_next(p))};
+    *s = (struct fixture){.prng = prng_seeded(prng_next(p))};
     lab_init(&s->lab);
     s->lab.world.plan.routers = ROUTERS;
     s->lab.world.plan.gac = SERVERS;
@@ -86,62 +86,63 @@ static void scene_begin(struct scene *s, struct prng *p, const char *gac, const 
     lab_set(&s->lab, "index_backlog_ms", "500");
     lab_start(&s->lab);
     lab_pass(&s->lab, 2 * NS_PER_S);
-    scene_create(s);
+    fixture_create(s);
     gac_watch_init(&s->watch, s->lab.world.scheduler.now,
                    (struct gac_key){.table = INDEX_ID, .kind = GAC_READ}, READS * 1000,
                    duration_ms(2000));
     s->lab.watch = &s->watch;
 }
 
-static void scene_end(struct scene *s)
+static void fixture_end(struct fixture *s)
 {
     lab_deinit(&s->lab);
 }
 
 /* ---- requests ---- */
 
-static uint32_t scene_key(struct scene *s)
+static uint32_t fixture_key(struct fixture *s)
 {
     return prng_below(&s->prng, 2) == 0 ? 0 : (uint32_t)prng_below(&s->prng, KEYS);
 }
 
 /* Half a unit of the index. */
-static void scene_query(struct scene *s, struct counts *counts)
+static void fixture_query(struct fixture *s, struct counts *counts)
 {
     char body[256];
     snprintf(body, sizeof body,
              "{\"TableName\":\"base\",\"IndexName\":\"by-g\",\"KeyConditionExpression\":\"g = :g\","
              "\"ExpressionAttributeValues\":{\":g\":{\"S\":\"%u\"}}}",
-             scene_key(s));
+             fixture_key(s));
     lab_call_at(&s->lab, s->router++ % ROUTERS, counts, "Query", body);
 }
 
 /* A unit of the table, and one of the index. */
-static void scene_put(struct scene *s, struct counts *counts)
+static void fixture_put(struct fixture *s, struct counts *counts)
 {
     char body[256];
     snprintf(body, sizeof body,
              "{\"TableName\":\"base\",\"Item\":{\"k\":{\"S\":\"%lld\"},\"g\":{\"S\":\"%u\"}}}",
-             (long long)s->items++, scene_key(s));
+             (long long)s->items++, fixture_key(s));
     lab_call_at(&s->lab, s->router++ % ROUTERS, counts, "PutItem", body);
 }
 
-static void scene_get(struct scene *s, struct counts *counts)
+static void fixture_get(struct fixture *s, struct counts *counts)
 {
     lab_call_at(&s->lab, s->router++ % ROUTERS, counts, "GetItem",
                 "{\"TableName\":\"base\",\"Key\":{\"k\":{\"S\":\"1\"}}}");
 }
 
 /* So many a second of one kind, and a hundred reads of the table itself. */
-static struct counts scene_run(struct scene *s, void (*one)(struct scene *s, struct counts *counts),
-                               int64_t per_second, int64_t seconds)
+static struct counts fixture_run(struct fixture *s,
+                                 void (*one)(struct fixture *s, struct counts *counts),
+                                 int64_t per_second, int64_t seconds)
 {
     struct counts counts = {0}, gets = {0};
     int64_t asked = 0;
     for (int64_t i = 0; i < per_second * seconds; i++) {
         one(s, &counts);
         if (i * 100 / per_second == asked) {
-            scene_get(s, &gets);
+            fixture_get(s, &gets);
             asked++;
         }
         lab_pass(&s->lab, NS_PER_S / per_second);
@@ -162,13 +163,13 @@ static int64_t offered(const struct counts *c)
 /* Nine tenths of what the index may read. */
 static struct counts reads_within(struct prng *p, const char *gac)
 {
-    static struct scene s;
-    scene_begin(&s, p, gac, "0");
-    scene_run(&s, scene_query, 2 * READS * 9 / 10, 4);
-    struct counts c = scene_run(&s, scene_query, 2 * READS * 9 / 10, 5);
+    static struct fixture s;
+    fixture_begin(&s, p, gac, "0");
+    fixture_run(&s, fixture_query, 2 * READS * 9 / 10, 4);
+    struct counts c = fixture_run(&s, fixture_query, 2 * READS * 9 / 10, 5);
     assert_int_equal(s.watch.over_mcu, 0);
     assert_int_equal(c.key_range, 0);
-    scene_end(&s);
+    fixture_end(&s);
     return c;
 }
 
@@ -184,24 +185,24 @@ static void skewed_reads_within_the_indexs_limit_are_served(struct prng *p)
 
 static void reads_above_the_indexs_limit_get_the_limit(struct prng *p)
 {
-    static struct scene s;
-    scene_begin(&s, p, "lease", "0");
-    scene_run(&s, scene_query, 4 * READS, 8); /* what was saved up goes */
-    struct counts c = scene_run(&s, scene_query, 4 * READS, 5);
+    static struct fixture s;
+    fixture_begin(&s, p, "lease", "0");
+    fixture_run(&s, fixture_query, 4 * READS, 8); /* what was saved up goes */
+    struct counts c = fixture_run(&s, fixture_query, 4 * READS, 5);
     /* What came in while the first run's answers were awaited is there, too. */
-    const int64_t most = 2 * READS * (5 * 1000 + ANSWERS_MS) / 1000;
+    const int64_t max = 2 * READS * (5 * 1000 + ANSWERS_MS) / 1000;
     printf("    skewed reads at twice the index's limit: served of it %.1f %%\n",
-           (double)c.ok * 100 / (double)most);
-    assert_in_range(c.ok, most * 97 / 100, most * 101 / 100);
+           (double)c.ok * 100 / (double)max);
+    assert_in_range(c.ok, max * 97 / 100, max * 101 / 100);
     assert_int_equal(s.watch.over_mcu, 0);
     assert_true(s.watch.taken_mcu > READS * 5 * 1000);
-    scene_end(&s);
+    fixture_end(&s);
 }
 
 /* ---- rows ---- */
 
 /* The units that rows of the index have cost, at all leaders. */
-static int64_t rows_of(struct scene *s)
+static int64_t rows_of(struct fixture *s)
 {
     struct request r = {.id = 1, .op = REQUEST_STATS};
     struct buffer body = {0};
@@ -223,11 +224,11 @@ static int64_t rows_of(struct scene *s)
 /* The skew is served within the index's units once allocations have followed the demand. */
 static void skewed_rows_get_the_indexs_units_by_adaptive_capacity(struct prng *p)
 {
-    static struct scene s;
+    static struct fixture s;
     for (int adaptive = 0; adaptive < 2; adaptive++) {
-        scene_begin(&s, p, "lease", adaptive ? "1" : "0");
-        scene_run(&s, scene_put, ROWS * 9 / 10, 15);
-        struct counts c = scene_run(&s, scene_put, ROWS * 9 / 10, 5);
+        fixture_begin(&s, p, "lease", adaptive ? "1" : "0");
+        fixture_run(&s, fixture_put, ROWS * 9 / 10, 15);
+        struct counts c = fixture_run(&s, fixture_put, ROWS * 9 / 10, 5);
         printf(
             "    skewed rows at 0.9 of the index's units, adaptive %s: throttled of %lld: %lld\n",
             adaptive ? "on" : "off", (long long)offered(&c), (long long)c.throttled);
@@ -236,23 +237,23 @@ static void skewed_rows_get_the_indexs_units_by_adaptive_capacity(struct prng *p
             assert_int_equal(c.throttled, 0);
         else
             assert_true(c.throttled > offered(&c) / 4);
-        scene_end(&s);
+        fixture_end(&s);
     }
 }
 
 static void rows_above_the_indexs_units_get_the_units(struct prng *p)
 {
-    static struct scene s;
-    scene_begin(&s, p, "lease", "1");
-    scene_run(&s, scene_put, ROWS * 2, 15);
+    static struct fixture s;
+    fixture_begin(&s, p, "lease", "1");
+    fixture_run(&s, fixture_put, ROWS * 2, 15);
     const int64_t before = rows_of(&s);
-    scene_run(&s, scene_put, ROWS * 2, 10);
+    fixture_run(&s, fixture_put, ROWS * 2, 10);
     const int64_t rows = rows_of(&s) - before;
     printf("    skewed rows at twice the index's units: written of them %.1f %%\n",
            (double)rows * 100 / (ROWS * 10));
     /* Partitions that wait while others are served save up to a second (burst_max_s). */
     assert_in_range(rows, ROWS * 10 * 90 / 100, ROWS * (10 + 1));
-    scene_end(&s);
+    fixture_end(&s);
 }
 
 #define SCENARIO(name)        \

@@ -1,4 +1,5 @@
-/* large_bodies_test.c - requests that a thread of the router parses, in whole worlds with faults. */
+/* large_bodies_test.c - requests that a thread of the router parses, in whole worlds with
+ * faults. */
 #include "tests/sim/once_failed.h"
 
 TEST(worlds_with_large_bodies_pass)

@@ -10,8 +10,8 @@ enum {
 };
 
 struct spread {
-    uint32_t least;
-    uint32_t most;
+    uint32_t min;
+    uint32_t max;
     uint32_t of[NODES + 1];
 };
 
@@ -20,7 +20,7 @@ static struct spread spread_of(struct lab *l)
 {
     struct request r = {.id = 1, .op = REQUEST_STATS};
     struct partition_stats s;
-    struct spread out = {.least = UINT32_MAX};
+    struct spread out = {.min = UINT32_MAX};
     for (uint32_t node = 1; node <= NODES; node++) {
         if (!node_process_is_up(l->world.nodes[node]))
             continue;
@@ -29,8 +29,8 @@ static struct spread spread_of(struct lab *l)
         struct reader records = {buffer_slice(&l->body), false};
         while (records.left.size > 0 && partition_stats_decode(&records, &s) == STATUS_OK)
             out.of[node] += s.leads;
-        out.least = out.of[node] < out.least ? out.of[node] : out.least;
-        out.most = out.of[node] > out.most ? out.of[node] : out.most;
+        out.min = out.of[node] < out.min ? out.of[node] : out.min;
+        out.max = out.of[node] > out.max ? out.of[node] : out.max;
     }
     return out;
 }
@@ -78,20 +78,20 @@ TEST(leaders_are_spread_over_the_nodes_that_are_there)
     struct spread s = spread_of(&l);
     print_spread("at first", &s);
     assert_int_equal(spread_total(&s), PARTITIONS);
-    assert_true(s.most - s.least <= 1);
+    assert_true(s.max - s.min <= 1);
     uint32_t victim = lab_catalog_leader(&l) % NODES + 1;
     node_process_crash(l.world.nodes[victim], false);
     lab_pass(&l, 30 * NS_PER_S);
     s = spread_of(&l);
     print_spread("a node is down", &s);
     assert_int_equal(spread_total(&s), PARTITIONS);
-    assert_true(s.most - s.least <= 2); /* of the nodes that have a replica */
+    assert_true(s.max - s.min <= 2); /* of the nodes that have a replica */
     assert_int_equal(node_process_start(l.world.nodes[victim], &error), STATUS_OK);
     lab_pass(&l, 40 * NS_PER_S);
     s = spread_of(&l);
     print_spread("it is back", &s);
     assert_int_equal(spread_total(&s), PARTITIONS);
-    assert_true(s.most - s.least <= 2);
+    assert_true(s.max - s.min <= 2);
     uint64_t terms = sum_of_terms(&l);
     lab_pass(&l, 300 * NS_PER_S);
     assert_int_equal(sum_of_terms(&l), terms); /* nothing swings */

@@ -12,7 +12,7 @@ enum {
     TABLE = 1
 };
 
-struct scene {
+struct fixture {
     struct lab lab;
     struct arena arena;
     char puts[SLOTS][64];
@@ -31,10 +31,10 @@ static uint64_t hash_of(int key)
     return storage_key_hash(&a);
 }
 
-static void scene_init(struct scene *s)
+static void fixture_init(struct fixture *s)
 {
     bool taken[SLOTS] = {false};
-    *s = (struct scene){0};
+    *s = (struct fixture){0};
     for (int key = 0, found = 0; found < SLOTS; key++) {
         int slot = (int)(hash_of(key) / (UINT64_MAX / SLOTS + 1));
         if (taken[slot])
@@ -47,19 +47,19 @@ static void scene_init(struct scene *s)
     lab_init(&s->lab);
 }
 
-static void scene_start(struct scene *s)
+static void fixture_start(struct fixture *s)
 {
     lab_start(&s->lab);
     lab_pass(&s->lab, NS_PER_S);
 }
 
-static void scene_end(struct scene *s)
+static void fixture_end(struct fixture *s)
 {
     arena_deinit(&s->arena);
     lab_deinit(&s->lab);
 }
 
-static void create(struct scene *s, const char *throughput)
+static void create(struct fixture *s, const char *throughput)
 {
     char body[512];
     struct counts c = {0};
@@ -73,14 +73,14 @@ static void create(struct scene *s, const char *throughput)
     assert_int_equal(c.ok, 1);
 }
 
-static struct table orders(struct scene *s)
+static struct table orders(struct fixture *s)
 {
     arena_reset(&s->arena);
     return lab_table_of(&s->lab, "orders", &s->arena);
 }
 
 /* Of keys in the table's partition `index`. */
-static void find_puts(struct scene *s, uint32_t index, char puts[SLOTS][64])
+static void find_puts(struct fixture *s, uint32_t index, char puts[SLOTS][64])
 {
     struct table t = orders(s);
     struct buffer key = {0};
@@ -93,7 +93,7 @@ static void find_puts(struct scene *s, uint32_t index, char puts[SLOTS][64])
     buffer_deinit(&key);
 }
 
-static struct flow flow_of(struct scene *s, int64_t per_second)
+static struct flow flow_of(struct fixture *s, int64_t per_second)
 {
     return (struct flow){.table = "orders",
                          .operation = "PutItem",
@@ -109,7 +109,7 @@ static int64_t refused(const struct flow *f)
 }
 
 /* Runs the flow; requests refused. */
-static int64_t run(struct scene *s, struct flow *f, int64_t seconds)
+static int64_t run(struct fixture *s, struct flow *f, int64_t seconds)
 {
     f->counts = (struct counts){0};
     lab_run_flows(&s->lab, f, 1, seconds * NS_PER_S);
@@ -133,7 +133,7 @@ enum {
 };
 
 /* More than a partition may hold; a half of it is not. */
-static void fill(struct scene *s)
+static void fill(struct fixture *s)
 {
     static char body[ITEM_BYTES + 200];
     struct counts c = {0};
@@ -155,13 +155,13 @@ struct relief {
 
 static struct relief dilute(const char *adaptive)
 {
-    struct scene s;
+    struct fixture s;
     struct relief r = {0};
-    scene_init(&s);
+    fixture_init(&s);
     lab_set(&s.lab, "control_adaptive", adaptive);
     lab_set(&s.lab, "burst_max_s", "0");
     lab_set(&s.lab, "partition_max_bytes", "1MiB");
-    scene_start(&s);
+    fixture_start(&s);
     create(&s, "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":10,\"WriteCapacityUnits\":100}");
     assert_int_equal(orders(&s).partition_count, 1);
     struct flow whole = flow_of(&s, HOT + COLD);
@@ -190,7 +190,7 @@ static struct relief dilute(const char *adaptive)
     int64_t all = refused(&flows[0]) + refused(&flows[1]);
     r.settled = per_thousand(all, all + flows[0].counts.ok + flows[1].counts.ok);
     assert_int_equal(refused(&flows[1]), 0); /* the cold half has enough */
-    scene_end(&s);
+    fixture_end(&s);
     printf("    adaptive %s: %lld of 1000 refused after 30 s, the last in second %lld\n", adaptive,
            (long long)r.settled, (long long)r.last_s);
     return r;
@@ -228,7 +228,7 @@ struct spike {
 };
 
 /* The flow, until something is refused and for so long after it. */
-static struct spike spike(struct scene *s, struct flow *f, int64_t seconds)
+static struct spike spike(struct fixture *s, struct flow *f, int64_t seconds)
 {
     struct spike r = {.first_refusal_ms = -1};
     int64_t began = s->lab.world.scheduler.now.ns;
@@ -253,16 +253,16 @@ static struct spike spike(struct scene *s, struct flow *f, int64_t seconds)
 /* The whole table is asked for five times what it has. */
 static struct spike spike_at_table(const char *burst_max_s)
 {
-    struct scene s;
-    scene_init(&s);
+    struct fixture s;
+    fixture_init(&s);
     lab_set(&s.lab, "burst_max_s", burst_max_s);
-    scene_start(&s);
+    fixture_start(&s);
     create(&s, "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":10,\"WriteCapacityUnits\":2}");
     lab_pass(&s.lab, (IDLE_S + 5) * NS_PER_S);
     struct flow f = flow_of(&s, SPIKE);
     struct spike r = spike(&s, &f, 60);
     assert_int_equal(lab_events_of(&s.lab, EVENT_ALLOCATION_RAISED), 0); /* it is at its limit */
-    scene_end(&s);
+    fixture_end(&s);
     return r;
 }
 
@@ -282,11 +282,11 @@ TEST(a_spike_lasts_75_s_from_a_full_bucket_and_no_time_without_burst)
 /* One partition of six is asked for five times its share; the table has that to spare. */
 static struct spike spike_at_partition(const char *adaptive)
 {
-    struct scene s;
-    scene_init(&s);
+    struct fixture s;
+    fixture_init(&s);
     lab_set(&s.lab, "control_adaptive", adaptive);
     lab_set(&s.lab, "partition_max_wcu", "20");
-    scene_start(&s);
+    fixture_start(&s);
     create(&s, "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":10,\"WriteCapacityUnits\":12},"
                "\"WarmThroughput\":{\"WriteUnitsPerSecond\":120}");
     struct table t = orders(&s);
@@ -299,7 +299,7 @@ static struct spike spike_at_partition(const char *adaptive)
     f.puts = puts;
     struct spike r = spike(&s, &f, adaptive[0] == '1' ? 1700 : 60); /* half an hour */
     assert_int_equal(lab_events_of(&s.lab, EVENT_ALLOCATION_RAISED) > 0, adaptive[0] == '1');
-    scene_end(&s);
+    fixture_end(&s);
     return r;
 }
 
@@ -325,15 +325,15 @@ enum {
     HALF_HOUR_S = 1800
 };
 
-static void start_on_demand(struct scene *s, const char *on)
+static void start_on_demand(struct fixture *s, const char *on)
 {
-    scene_init(s);
+    fixture_init(s);
     lab_set(&s->lab, "partition_max_wcu", "20");
     lab_set(&s->lab, "on_demand_wcu", "80");
     lab_set(&s->lab, "on_demand_rcu", "80");
     lab_set(&s->lab, "control_on_demand", on);
     lab_set(&s->lab, "control_split", on);
-    scene_start(s);
+    fixture_start(s);
     create(s, "\"BillingMode\":\"PAY_PER_REQUEST\"");
     assert_int_equal(orders(s).partition_count, 4);
 }
@@ -341,7 +341,7 @@ static void start_on_demand(struct scene *s, const char *on)
 /* A new peak every half hour, a fortieth of it in between: peaks are kept. */
 TEST(a_table_on_demand_that_doubles_every_half_hour_is_never_throttled)
 {
-    struct scene s;
+    struct fixture s;
     start_on_demand(&s, "1");
     for (int64_t rate = PEAK; rate <= 8 * PEAK; rate *= 2) {
         struct flow f = flow_of(&s, rate);
@@ -355,12 +355,12 @@ TEST(a_table_on_demand_that_doubles_every_half_hour_is_never_throttled)
         assert_true(t.warm[ADMIT_WRITE] >= 2 * rate);
         assert_true(t.partition_count * MAXIMUM >= t.warm[ADMIT_WRITE]);
     }
-    scene_end(&s);
+    fixture_end(&s);
 }
 
 TEST(without_peaks_and_splits_a_doubled_table_is_throttled_for_ever)
 {
-    struct scene s;
+    struct fixture s;
     start_on_demand(&s, "0");
     struct flow f = flow_of(&s, PEAK);
     assert_int_equal(run(&s, &f, 10), 0);
@@ -376,7 +376,7 @@ TEST(without_peaks_and_splits_a_doubled_table_is_throttled_for_ever)
         assert_in_range(throttled, exact - 1000 / 30, exact + 1000 / 30);
     }
     assert_int_equal(orders(&s).partition_count, 4);
-    scene_end(&s);
+    fixture_end(&s);
 }
 
 /* Four times the previous peak. Half of it is served at once. A partition is cut after a second of
@@ -384,7 +384,7 @@ TEST(without_peaks_and_splits_a_doubled_table_is_throttled_for_ever)
  * of the demand was seen: 20 s more. Ten cuts take a second each, one after the other. */
 TEST(a_fourfold_jump_is_throttled_only_until_the_splits_are_done)
 {
-    struct scene s;
+    struct fixture s;
     int64_t split_s = 0, throttled_s = -1, throttled = 0, served = 0;
     start_on_demand(&s, "1");
     struct flow f = flow_of(&s, PEAK);
@@ -410,18 +410,18 @@ TEST(a_fourfold_jump_is_throttled_only_until_the_splits_are_done)
     assert_true(served >= INITIAL * throttled_s);
     assert_true(throttled_s <= split_s);
     assert_true(split_s <= 20 + 20 + 10);
-    scene_end(&s);
+    fixture_end(&s);
 }
 
 /* A hundred writes a second of each node, of which 60 are promised to another table: a peak of 50
  * is served, but the table is not made ready for more. */
 TEST(a_peak_that_nodes_cannot_be_promised_to_is_told_and_changes_nothing)
 {
-    struct scene s;
-    scene_init(&s);
+    struct fixture s;
+    fixture_init(&s);
     lab_set(&s.lab, "node_wcu", "100");
     lab_set(&s.lab, "on_demand_wcu", "80");
-    scene_start(&s);
+    fixture_start(&s);
     create(&s, "\"BillingMode\":\"PAY_PER_REQUEST\"");
     lab_create_table(&s.lab, "other", 10, 60);
     struct flow f = flow_of(&s, 50);
@@ -430,5 +430,5 @@ TEST(a_peak_that_nodes_cannot_be_promised_to_is_told_and_changes_nothing)
     assert_int_equal(lab_events_of(&s.lab, EVENT_PEAK), 0);
     assert_int_equal(orders(&s).warm[ADMIT_WRITE], 80);
     assert_true(orders(&s).promised[ADMIT_WRITE] <= 40); /* what it began with, at most */
-    scene_end(&s);
+    fixture_end(&s);
 }

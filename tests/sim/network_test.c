@@ -88,7 +88,7 @@ static struct world *world_create(struct network_speed speed)
     struct network_options options = {.scheduler = &w->scheduler,
                                       .trace = &w->trace,
                                       .processes = PROCESSES,
-                                      .delays = {.least_ns = NS_PER_MS},
+                                      .delays = {.ns_min = NS_PER_MS},
                                       .speed = speed,
                                       .seed = check_first_seed(1)};
     w->network = network_create(&options);

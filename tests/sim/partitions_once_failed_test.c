@@ -29,7 +29,7 @@ TEST(seeds_that_once_failed_pass)
  * groups asked for votes so often that these came too late. 6008291, 6011800,
  * 9001557, 12012011, 12013574, 12015072 and 14013908: tests/unit/gac_test.c. 9001835: as 6008291,
  * of a router that was slow to connect. 16012533: tests/unit/raft_split_test.c. */
-TEST(splits_that_once_failed_pass)
+TEST(work_splits_that_once_failed_pass)
 {
     static const struct sim_options runs[] = {
         {.seed = 20267, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE, .length_ms = 5000},
@@ -88,18 +88,18 @@ TEST(policies_that_once_failed_pass)
 {
     const struct sim_options o = {.seed = 5,
                                   .faults = SIM_FAULTS_ALL,
-                                  .tallies = SIM_TALLIES_NONE,
-                                  .limits = SIM_LIMITS_NONE,
-                                  .fills = SIM_FILLS_NONE,
-                                  .saltings_ms = SIM_SALTINGS_NONE,
+                                  .work_counters = SIM_WORK_COUNTERS_NONE,
+                                  .work_limiter = SIM_WORK_RATE_LIMITER_NONE,
+                                  .work_fill = SIM_WORK_FILL_NONE,
+                                  .key_sharding_ms = SIM_WORK_KEY_SHARDING_NONE,
                                   .partition_policy = "always-burst",
                                   .node_policy = "drr"};
     (void)state;
     assert_passes(o);
 }
 
-/* A feed began anew while deletions of its changes were on their way. It proposed them again, and they
- * were subtracted twice: the backlog grew beyond its bound. */
+/* A feed began anew while deletions of its changes were on their way. It proposed them again, and
+ * they were subtracted twice: the backlog grew beyond its bound. */
 TEST(backlogs_that_once_grew_too_large_pass)
 {
     static const uint64_t seeds[] = {42, 284};
@@ -113,10 +113,10 @@ TEST(backlogs_that_once_grew_too_large_pass)
                                       .gac = SIM_GAC_NONE,
                                       .clients = 24,
                                       .merges = SIM_MERGES_NONE,
-                                      .tallies = SIM_TALLIES_NONE,
-                                      .limits = SIM_LIMITS_NONE,
-                                      .fills = SIM_FILLS_NONE,
-                                      .saltings_ms = SIM_SALTINGS_NONE,
+                                      .work_counters = SIM_WORK_COUNTERS_NONE,
+                                      .work_limiter = SIM_WORK_RATE_LIMITER_NONE,
+                                      .work_fill = SIM_WORK_FILL_NONE,
+                                      .key_sharding_ms = SIM_WORK_KEY_SHARDING_NONE,
                                       .length_ms = 4000};
         assert_passes(o);
     }
@@ -132,14 +132,15 @@ TEST(own_reads_that_once_failed_pass)
                                   .extras = SIM_EXTRAS_ALL,
                                   .nodes = 3,
                                   .replicas = 3,
-                                  .fills = SIM_FILLS_NONE,
+                                  .work_fill = SIM_WORK_FILL_NONE,
                                   .length_ms = 1000};
     (void)state;
     assert_passes(o);
 }
 
-/* 124: free pages lay apart, and a chunk of a snapshot was taken for one large value: a replica never
- * got its snapshot. 88204447, below: checkpoints took all free pages while snapshots were open. */
+/* 124: free pages lay apart, and a chunk of a snapshot was taken for one large value: a replica
+ * never got its snapshot. 88204447, below: checkpoints took all free pages while snapshots were
+ * open. */
 TEST(snapshots_that_once_found_no_space_pass)
 {
     const struct sim_options o = {.seed = 124,
@@ -148,17 +149,17 @@ TEST(snapshots_that_once_found_no_space_pass)
                                   .faults_forced = true,
                                   .nodes = 3,
                                   .replicas = 3,
-                                  .transacts = 6,
-                                  .fills = SIM_FILLS_NONE,
+                                  .work_transactions = 6,
+                                  .work_fill = SIM_WORK_FILL_NONE,
                                   .length_ms = 1000};
     (void)state;
     assert_passes(o);
 }
 
 /* 88200223: after a merge and a split, the piece without the records of a stream counted them.
- * 88204447: see above.
- * 87000626: moves of items took longer than transaction_decide_ms, and were given up again and again.
- * 87000747: the look at limits took a repeated step for one without an answer. */
+ * 88204447: see above. 87000626: moves of items took longer than transaction_decide_ms, and were
+ * given up again and again. 87000747: the look at limits took a repeated step for one without an
+ * answer. */
 TEST(large_worlds_that_once_failed_pass)
 {
     static const uint64_t SEEDS[] = {87000626, 87000747, 88200223, 88204447};
@@ -167,7 +168,7 @@ TEST(large_worlds_that_once_failed_pass)
         const struct sim_options o = {.seed = SEEDS[i],
                                       .faults = SIM_FAULTS_ALL,
                                       .extras = SIM_EXTRAS_ALL,
-                                      .fills = SIM_FILLS_NONE,
+                                      .work_fill = SIM_WORK_FILL_NONE,
                                       .length_ms = 1000};
         assert_passes(o);
     }
@@ -181,7 +182,7 @@ TEST(stores_that_once_stayed_full_pass)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(SEEDS); i++) {
         const struct sim_options o = {
-            .seed = SEEDS[i], .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .fills = 3};
+            .seed = SEEDS[i], .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .work_fill = 3};
         assert_passes(o);
     }
 }

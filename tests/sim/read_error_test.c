@@ -35,7 +35,7 @@ static bool says(const struct answer *a, const char *text)
 
 static void set_unreadable_at(struct lab *l, uint32_t node, bool unreadable)
 {
-    struct medium *m = &l->world.nodes[node]->medium;
+    struct store_disk *m = &l->world.nodes[node]->store_disk;
     m->unreadable = 64;
     m->unreadable_left = unreadable ? UINT32_MAX : 0;
 }
@@ -55,7 +55,7 @@ static bool writes_log(const struct lab *l)
 {
     bool any = false;
     for (uint32_t id = 1; id <= l->world.plan.nodes; id++)
-        any |= l->world.nodes[id]->disk.flying_count > 0;
+        any |= l->world.nodes[id]->log_disk.flying_count > 0;
     return any;
 }
 
@@ -73,7 +73,7 @@ static void call(struct lab *l, struct answer *a, const char *operation, const c
 }
 
 /* A table with an item that has left the memory of its nodes. */
-static void scene_begin(struct lab *l, struct answer *a)
+static void fixture_begin(struct lab *l, struct answer *a)
 {
     lab_init(l);
     lab_set(l, "checkpoint_ms", "100");
@@ -86,7 +86,7 @@ static void scene_begin(struct lab *l, struct answer *a)
     lab_pass(l, 5 * NS_PER_S);
 }
 
-static void scene_end(struct lab *l, struct answer *a)
+static void fixture_end(struct lab *l, struct answer *a)
 {
     buffer_deinit(&a->body);
     lab_deinit(l);
@@ -96,7 +96,7 @@ TEST(reads_that_fail_are_not_answered_with_nothing)
 {
     struct lab l;
     struct answer a = {0};
-    scene_begin(&l, &a);
+    fixture_begin(&l, &a);
     set_unreadable(&l, true);
     call(&l, &a, "GetItem", KEY ",\"ConsistentRead\":true}");
     assert_int_equal(a.status, 500);
@@ -108,7 +108,7 @@ TEST(reads_that_fail_are_not_answered_with_nothing)
     call(&l, &a, "GetItem", KEY ",\"ConsistentRead\":true}");
     assert_int_equal(a.status, 200);
     assert_true(says(&a, "\"n\""));
-    scene_end(&l, &a);
+    fixture_end(&l, &a);
 }
 
 /* The item is read once before the write is proposed, and once when the write is applied. */
@@ -116,7 +116,7 @@ TEST(a_write_whose_old_item_cannot_be_read_does_not_say_there_was_none)
 {
     struct lab l;
     struct answer a = {0};
-    scene_begin(&l, &a);
+    fixture_begin(&l, &a);
     begin(&l, &a, "DeleteItem", KEY ",\"ReturnValues\":\"ALL_OLD\"}");
     while (!writes_log(&l))
         lab_pass(&l, 10 * NS_PER_US);
@@ -129,7 +129,7 @@ TEST(a_write_whose_old_item_cannot_be_read_does_not_say_there_was_none)
     call(&l, &a, "GetItem", KEY ",\"ConsistentRead\":true}");
     assert_int_equal(a.status, 200);
     assert_false(says(&a, "\"n\""));
-    scene_end(&l, &a);
+    fixture_end(&l, &a);
 }
 
 /* More than the leader keeps of the log for those that are behind. */
@@ -152,7 +152,7 @@ TEST(a_snapshot_leaves_no_key_in_place_that_it_cannot_read)
     struct answer a = {0};
     struct arena arena = {0};
     struct buffer why = {0};
-    scene_begin(&l, &a);
+    fixture_begin(&l, &a);
     const uint32_t behind = lab_leader_of(&l, TABLE) % 3 + 1;
     const uint32_t partition = lab_table_of(&l, "tab", &arena).partitions[0].id;
     world_cut_off(&l.world, behind);
@@ -171,7 +171,7 @@ TEST(a_snapshot_leaves_no_key_in_place_that_it_cannot_read)
     if (!check_replicas(l.world.nodes, buffer_slice(&l.body), 3, &why))
         fail_msg("%.*s", (int)why.size, (const char *)why.data);
     arena_deinit(&arena);
-    scene_end(&l, &a);
+    fixture_end(&l, &a);
 }
 
 TEST(a_node_that_cannot_read_the_catalog_of_a_snapshot_stops)
@@ -179,7 +179,7 @@ TEST(a_node_that_cannot_read_the_catalog_of_a_snapshot_stops)
     struct lab l;
     struct answer a = {0};
     struct buffer error = {0};
-    scene_begin(&l, &a);
+    fixture_begin(&l, &a);
     const uint32_t lost = lab_catalog_leader(&l) % 3 + 1;
     struct node_process *p = l.world.nodes[lost];
     node_process_crash(p, false);
@@ -201,5 +201,5 @@ TEST(a_node_that_cannot_read_the_catalog_of_a_snapshot_stops)
     lab_pass(&l, 20 * NS_PER_S);
     assert_false(node_is_stopped(node_process_node(p)));
     assert_non_null(catalog_find(node_catalog(node_process_node(p)), slice_of("tab")));
-    scene_end(&l, &a);
+    fixture_end(&l, &a);
 }

@@ -20,7 +20,7 @@ enum {
 
 static const char TABLE[] = "orders";
 
-struct scene {
+struct fixture {
     struct lab lab;
     struct arena arena;
     char puts[FLOWS_MAX][ITEMS][64];
@@ -32,11 +32,11 @@ struct scene {
     int64_t last_ms[FLOWS_MAX]; /* after the onset: the last that was refused; 0: none was */
 };
 
-static void scene_init(struct scene *s)
+static void fixture_init(struct fixture *s)
 {
     struct counts c = {0};
     char text[24];
-    *s = (struct scene){0};
+    *s = (struct fixture){0};
     lab_init(&s->lab);
     snprintf(text, sizeof text, "%d", MAXIMUM);
     lab_set(&s->lab, "partition_max_wcu", text);
@@ -58,7 +58,7 @@ static void scene_init(struct scene *s)
     assert_int_equal(c.ok, 1);
 }
 
-static void scene_deinit(struct scene *s)
+static void fixture_deinit(struct fixture *s)
 {
     buffer_deinit(&s->reasons);
     arena_deinit(&s->arena);
@@ -79,7 +79,7 @@ static int key_in(int eighth, int n)
 
 /* Another flow: writes of the collection's items [first, first + count), in an order that does not
  * move forward. */
-static struct flow *add_writes(struct scene *s, int collection, int first, int count,
+static struct flow *add_writes(struct fixture *s, int collection, int first, int count,
                                int64_t per_second)
 {
     const int i = s->flow_count++;
@@ -96,7 +96,7 @@ static struct flow *add_writes(struct scene *s, int collection, int first, int c
     return &s->flows[i];
 }
 
-static struct flow *add_reads(struct scene *s, int collection, int first, int count,
+static struct flow *add_reads(struct fixture *s, int collection, int first, int count,
                               int64_t per_second)
 {
     struct flow *f = add_writes(s, collection, first, count, per_second);
@@ -109,7 +109,7 @@ static struct flow *add_reads(struct scene *s, int collection, int first, int co
     return f;
 }
 
-static void read_events(struct scene *s)
+static void read_events(struct fixture *s)
 {
     struct request r = {.id = 1, .op = REQUEST_EVENTS};
     struct lab *l = &s->lab;
@@ -131,7 +131,7 @@ static void read_events(struct scene *s)
     }
 }
 
-static bool is_told(const struct scene *s, const char *text)
+static bool is_told(const struct fixture *s, const char *text)
 {
     return memmem(s->reasons.data, s->reasons.size, text, strlen(text)) != NULL;
 }
@@ -142,7 +142,7 @@ static int64_t refused_of(const struct flow *f)
 }
 
 /* Runs the flows, then reads the events; what was counted is of the last `counted` seconds. */
-static void run(struct scene *s, int64_t seconds, int64_t counted)
+static void run(struct fixture *s, int64_t seconds, int64_t counted)
 {
     memset(s->last_ms, 0, sizeof s->last_ms);
     for (int64_t ms = STEP_MS; ms <= seconds * 1000; ms += STEP_MS) {
@@ -165,7 +165,7 @@ static void run(struct scene *s, int64_t seconds, int64_t counted)
            (const char *)s->reasons.data);
 }
 
-static uint32_t partitions(struct scene *s)
+static uint32_t partitions(struct fixture *s)
 {
     arena_reset(&s->arena);
     return lab_table_of(&s->lab, TABLE, &s->arena).partition_count;
@@ -180,22 +180,22 @@ TEST(a_lasting_load_is_relieved_in_time_by_one_split_of_as_many_pieces_as_it_nee
         uint32_t pieces;
     } cases[] = {{150, 2}, {210, 3}, {240, 4}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct scene s;
-        scene_init(&s);
+        struct fixture s;
+        fixture_init(&s);
         add_writes(&s, key_in(3, 0), 0, ITEMS, MAXIMUM * cases[i].percent / 100);
         run(&s, 40, 10);
         assert_int_equal(s.splits, 1);
         assert_int_equal(partitions(&s), PARTITIONS - 1 + cases[i].pieces);
         assert_in_range(s.last_ms[0], 500, RELIEF_MS);
         assert_int_equal(refused_of(&s.flows[0]), 0);
-        scene_deinit(&s);
+        fixture_deinit(&s);
     }
 }
 
 TEST(a_load_between_trigger_and_maximum_is_cut_before_anything_is_refused)
 {
-    struct scene s;
-    scene_init(&s);
+    struct fixture s;
+    fixture_init(&s);
     add_writes(&s, key_in(3, 0), 0, ITEMS, MAXIMUM * 85 / 100);
     run(&s, 8, 1);
     assert_int_equal(s.splits, 0);
@@ -203,13 +203,13 @@ TEST(a_load_between_trigger_and_maximum_is_cut_before_anything_is_refused)
     assert_int_equal(s.splits, 1);
     assert_int_equal(partitions(&s), PARTITIONS + 1);
     assert_int_equal(s.last_ms[0], 0);
-    scene_deinit(&s);
+    fixture_deinit(&s);
 }
 
 TEST(reads_on_one_side_and_writes_on_the_other_are_relieved_by_one_split)
 {
-    struct scene s;
-    scene_init(&s);
+    struct fixture s;
+    fixture_init(&s);
     add_reads(&s, key_in(3, 0), 0, ITEMS / 2, READS * 3 / 2);
     add_writes(&s, key_in(3, 0), ITEMS / 2, ITEMS / 2, MAXIMUM * 3 / 2);
     run(&s, 40, 10);
@@ -219,15 +219,15 @@ TEST(reads_on_one_side_and_writes_on_the_other_are_relieved_by_one_split)
         assert_in_range(s.last_ms[i], 500, RELIEF_MS);
         assert_int_equal(refused_of(&s.flows[i]), 0);
     }
-    scene_deinit(&s);
+    fixture_deinit(&s);
 }
 
 /* ---- spikes ---- */
 
 TEST(spikes_of_two_seconds_are_no_reason_for_a_split)
 {
-    struct scene s;
-    scene_init(&s);
+    struct fixture s;
+    fixture_init(&s);
     for (int place = 0; place < 6; place++) {
         s.flow_count = 0;
         add_writes(&s, key_in(place, 0), 0, ITEMS, 4 * MAXIMUM);
@@ -239,7 +239,7 @@ TEST(spikes_of_two_seconds_are_no_reason_for_a_split)
     read_events(&s);
     assert_int_equal(s.splits + s.refusals, 0);
     assert_int_equal(partitions(&s), PARTITIONS);
-    scene_deinit(&s);
+    fixture_deinit(&s);
 }
 
 /* ---- hot keys ---- */
@@ -247,8 +247,8 @@ TEST(spikes_of_two_seconds_are_no_reason_for_a_split)
 /* The neighbours lie on both sides of the key, in the same collection. */
 TEST(a_key_above_the_maximum_is_cut_out_and_its_neighbours_get_all_they_ask_for)
 {
-    struct scene s;
-    scene_init(&s);
+    struct fixture s;
+    fixture_init(&s);
     int collection = key_in(3, 0);
     add_writes(&s, collection, ITEMS / 2, 1, MAXIMUM * 12 / 10);
     add_writes(&s, collection, 0, ITEMS / 2, MAXIMUM * 7 / 10);
@@ -266,13 +266,13 @@ TEST(a_key_above_the_maximum_is_cut_out_and_its_neighbours_get_all_they_ask_for)
     assert_true(is_told(&s, " of its neighbours are served instead of 200 in all; cut at "));
     assert_true(is_told(&s, "cut at k=\"1\", s=\"0256\" and behind it"));
     assert_true(s.refusals >= 1 && is_told(&s, "100 % of the load is for one item")); /* alone */
-    scene_deinit(&s);
+    fixture_deinit(&s);
 }
 
 TEST(a_key_above_the_maximum_with_nothing_beside_it_stays)
 {
-    struct scene s;
-    scene_init(&s);
+    struct fixture s;
+    fixture_init(&s);
     int collection = key_in(3, 0);
     add_writes(&s, collection, ITEMS / 2, 1, MAXIMUM * 12 / 10);
     add_writes(&s, collection, 0, ITEMS, 4);
@@ -282,7 +282,7 @@ TEST(a_key_above_the_maximum_with_nothing_beside_it_stays)
     assert_true(s.refusals >= 1);
     assert_true(is_told(&s, "% of the load is for one item"));
     assert_true(is_told(&s, "Spread it over several keys"));
-    scene_deinit(&s);
+    fixture_deinit(&s);
 }
 
 /* ---- a table above its limit ---- */
@@ -293,10 +293,10 @@ enum {
 };
 
 /* Two partitions, nine tenths of the load in one; served by second. */
-static void skew(struct scene *s, int64_t asked, int64_t served[2 * HALF_MINUTE])
+static void skew(struct fixture *s, int64_t asked, int64_t served[2 * HALF_MINUTE])
 {
     struct counts c = {0};
-    *s = (struct scene){0};
+    *s = (struct fixture){0};
     lab_init(&s->lab);
     lab_set(&s->lab, "partition_max_wcu", "1000");
     lab_set(&s->lab, "control_split", "1");
@@ -326,29 +326,29 @@ static void skew(struct scene *s, int64_t asked, int64_t served[2 * HALF_MINUTE]
 
 TEST(a_skewed_table_within_its_limit_is_relieved_within_ten_seconds)
 {
-    struct scene s;
+    struct fixture s;
     int64_t served[2 * HALF_MINUTE];
     skew(&s, LIMIT * 9 / 10, served);
     printf("    90/10, 180 of 200: last refusal in second %lld\n", (long long)s.last_ms[0] / 1000);
     assert_in_range(s.last_ms[0], 1000, 10000);
-    scene_deinit(&s);
+    fixture_deinit(&s);
 }
 
 TEST(a_table_that_asks_for_twice_its_limit_gets_the_limit_every_second)
 {
-    struct scene s;
-    int64_t served[2 * HALF_MINUTE], least = INT64_MAX, most = 0, sum = 0;
+    struct fixture s;
+    int64_t served[2 * HALF_MINUTE], min = INT64_MAX, max = 0, sum = 0;
     skew(&s, 2 * LIMIT, served);
     for (int second = HALF_MINUTE; second < 2 * HALF_MINUTE; second++) {
-        least = served[second] < least ? served[second] : least;
-        most = served[second] > most ? served[second] : most;
+        min = served[second] < min ? served[second] : min;
+        max = served[second] > max ? served[second] : max;
         sum += served[second];
     }
-    printf("    90/10, 400 of 200: %lld to %lld a second, mean %lld.%02lld\n", (long long)least,
-           (long long)most, (long long)(sum / HALF_MINUTE),
+    printf("    90/10, 400 of 200: %lld to %lld a second, mean %lld.%02lld\n", (long long)min,
+           (long long)max, (long long)(sum / HALF_MINUTE),
            (long long)(sum * 100 / HALF_MINUTE % 100));
-    assert_in_range(least, LIMIT * 98 / 100, LIMIT * 102 / 100);
-    assert_in_range(most, LIMIT * 98 / 100, LIMIT * 102 / 100);
+    assert_in_range(min, LIMIT * 98 / 100, LIMIT * 102 / 100);
+    assert_in_range(max, LIMIT * 98 / 100, LIMIT * 102 / 100);
     assert_in_range(sum, HALF_MINUTE * LIMIT * 99 / 100, HALF_MINUTE * LIMIT * 101 / 100);
-    scene_deinit(&s);
+    fixture_deinit(&s);
 }

@@ -1,6 +1,7 @@
-/* Salted keys on a simulated cluster: a key gets more shards, one step after the other, and fewer again,
- * while clients write and read it, and the catalog's leader, the leader of its first shard and a router crash
- * at each step. Every read is what a model allows, and at last all is what the model says. */
+/* Salted keys on a simulated cluster: a key gets more shards, one step after the other, and fewer
+ * again, while clients write and read it, and the catalog's leader, the leader of its first shard
+ * and a router crash at each step. Every read is what a model allows, and at last all is what the
+ * model says. */
 #include "tests/check.h"
 
 #include "engine/catalog/catalog.h"
@@ -24,10 +25,10 @@ enum work {
     WORK_QUERY
 };
 
-struct scene;
+struct fixture;
 
 struct worker {
-    struct scene *scene;
+    struct fixture *fixture;
     struct http_client *client;
     uint32_t number;
     enum work work;
@@ -35,11 +36,11 @@ struct worker {
     int64_t value;    /* of the write */
     uint32_t attempt; /* of the write; 0: it is not begun yet */
     bool busy;
-    int64_t least[ITEMS]; /* that a read may find */
+    int64_t min[ITEMS]; /* that a read may find */
 };
 
 /* Items are numbers that grow: by puts, or if the table counts, by additions of one. */
-struct scene {
+struct fixture {
     struct lab lab;
     struct worker workers[WORKERS];
     struct buffer key; /* what storage keys of shard 0 begin with */
@@ -57,7 +58,7 @@ static void worker_next(void *context, uint64_t argument);
 
 static void worker_ask(struct worker *w, char body[512])
 {
-    const struct scene *s = w->scene;
+    const struct fixture *s = w->fixture;
     char key[64];
     snprintf(key, sizeof key, "{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"%02u\"}", w->item);
     if (w->work == WORK_QUERY)
@@ -84,13 +85,13 @@ static void worker_ask(struct worker *w, char body[512])
 /* A write that was not acknowledged is sent again. Items belong to one writer; counters to all. */
 static void worker_choose(struct worker *w)
 {
-    struct scene *s = w->scene;
+    struct fixture *s = w->fixture;
     if (w->attempt > 0)
         return;
     if (w->number >= WORKERS - READERS) {
         w->work = w->work == WORK_QUERY ? WORK_GET : WORK_QUERY;
         w->item = (w->item + 1) % s->items;
-        memcpy(w->least, s->acknowledged, sizeof w->least);
+        memcpy(w->min, s->acknowledged, sizeof w->min);
         return;
     }
     w->item = s->counts ? (w->item + 1) % s->items : (w->item + WORKERS - READERS) % s->items;
@@ -101,11 +102,11 @@ static void worker_choose(struct worker *w)
 
 static void assert_value(const struct worker *w, uint32_t item, int64_t value)
 {
-    const struct scene *s = w->scene;
-    if (value < w->least[item] || value > s->begun[item])
+    const struct fixture *s = w->fixture;
+    if (value < w->min[item] || value > s->begun[item])
         fail_msg("%s finds %lld under item %u, and must find %lld to %lld",
                  w->work == WORK_QUERY ? "a Query" : "a GetItem", (long long)value, item,
-                 (long long)w->least[item], (long long)s->begun[item]);
+                 (long long)w->min[item], (long long)s->begun[item]);
 }
 
 /* Takes the next item off the answer. */
@@ -127,7 +128,7 @@ static bool next_item(struct slice *rest, uint32_t *item, int64_t *value)
 
 static void worker_take_read(struct worker *w, struct slice body)
 {
-    const struct scene *s = w->scene;
+    const struct fixture *s = w->fixture;
     int64_t found[ITEMS] = {0}, value;
     uint32_t item, last = 0, count = 0;
     while (next_item(&body, &item, &value)) {
@@ -144,7 +145,7 @@ static void worker_take_read(struct worker *w, struct slice body)
 static void worker_done(void *context, int status, struct slice body)
 {
     struct worker *w = context;
-    struct scene *s = w->scene;
+    struct fixture *s = w->fixture;
     const bool known =
         body.size > 0 && memmem(body.data, body.size, "ConditionalCheckFailed", 22) != NULL;
     w->busy = false;
@@ -165,7 +166,7 @@ static void worker_done(void *context, int status, struct slice body)
 static void worker_next(void *context, uint64_t argument)
 {
     struct worker *w = context;
-    const struct scene *s = w->scene;
+    const struct fixture *s = w->fixture;
     const char *const operations[] = {s->counts ? "UpdateItem" : "PutItem", "GetItem", "Query"};
     char body[512];
     (void)argument;
@@ -187,7 +188,7 @@ static void worker_next(void *context, uint64_t argument)
 /* ---- the key's shards ---- */
 
 /* As the catalog's leader has it. Lends until time passes. */
-static const struct table *scene_table(struct scene *s)
+static const struct table *fixture_table(struct fixture *s)
 {
     while (lab_catalog_leader(&s->lab) == 0)
         lab_pass(&s->lab, 20 * NS_PER_MS);
@@ -197,31 +198,31 @@ static const struct table *scene_table(struct scene *s)
 }
 
 /* NULL: the key is not salted. */
-static const struct salted_key *scene_salted(struct scene *s)
+static const struct salted_key *fixture_salted(struct fixture *s)
 {
-    return salting_find(scene_table(s)->salted, buffer_slice(&s->key));
+    return salting_find(fixture_table(s)->salted, buffer_slice(&s->key));
 }
 
-static uint32_t scene_shards(struct scene *s)
+static uint32_t fixture_shards(struct fixture *s)
 {
-    const struct salted_key *k = scene_salted(s);
+    const struct salted_key *k = fixture_salted(s);
     return k != NULL ? k->shards : 1;
 }
 
-static bool scene_moves(struct scene *s)
+static bool fixture_moves(struct fixture *s)
 {
-    const struct salted_key *k = scene_salted(s);
+    const struct salted_key *k = fixture_salted(s);
     return k != NULL && (k->counter ? salted_shrinks(k) : salted_moves(k));
 }
 
 /* Until the catalog has decided. */
-static void scene_set_shards(struct scene *s, uint32_t shards)
+static void fixture_set_shards(struct fixture *s, uint32_t shards)
 {
     struct buffer bytes = {0};
-    for (int tries = 0; scene_shards(s) != shards; tries++) {
-        const struct salted_key *k = scene_salted(s);
+    for (int tries = 0; fixture_shards(s) != shards; tries++) {
+        const struct salted_key *k = fixture_salted(s);
         const struct decision d = {
-            .table_id = scene_table(s)->id,
+            .table_id = fixture_table(s)->id,
             .salt = {.word = k == NULL || k->shards < shards ? SALT_GROW : SALT_SHRINK,
                      .key = buffer_slice(&s->key),
                      .version = k != NULL ? k->version : 0,
@@ -240,10 +241,10 @@ static void scene_set_shards(struct scene *s, uint32_t shards)
 }
 
 /* The node that leads the partition of the key's first shard. */
-static uint32_t scene_leader(struct scene *s)
+static uint32_t fixture_leader(struct fixture *s)
 {
     const struct request r = {.id = 1, .op = REQUEST_STATS};
-    const uint32_t partition = table_partition_of(scene_table(s), buffer_slice(&s->key))->id;
+    const uint32_t partition = table_partition_of(fixture_table(s), buffer_slice(&s->key))->id;
     for (uint32_t node = 1; node <= s->lab.world.plan.nodes; node++) {
         struct partition_stats found;
         buffer_clear(&s->lab.body);
@@ -259,7 +260,7 @@ static uint32_t scene_leader(struct scene *s)
 
 /* ---- crashes ---- */
 
-static void crash_node(struct scene *s, uint32_t node)
+static void crash_node(struct fixture *s, uint32_t node)
 {
     struct buffer error = {0};
     node_process_crash(s->lab.world.nodes[node], node % 2 == 0);
@@ -268,13 +269,13 @@ static void crash_node(struct scene *s, uint32_t node)
 }
 
 /* Each in the middle of what the one before has left behind. */
-static void crash_all(struct scene *s, uint32_t step)
+static void crash_all(struct fixture *s, uint32_t step)
 {
     const uint32_t router = world_router(&s->lab.world, step % ROUTERS);
     lab_pass(&s->lab, (int64_t)(step * 7 % 40) * NS_PER_MS);
     crash_node(s, lab_catalog_leader(&s->lab));
     lab_pass(&s->lab, 100 * NS_PER_MS);
-    crash_node(s, scene_leader(s));
+    crash_node(s, fixture_leader(s));
     lab_pass(&s->lab, 30 * NS_PER_MS);
     world_crash_process(&s->lab.world, router);
     lab_pass(&s->lab, 50 * NS_PER_MS);
@@ -282,9 +283,9 @@ static void crash_all(struct scene *s, uint32_t step)
     lab_pass(&s->lab, 400 * NS_PER_MS);
 }
 
-/* ---- scenes ---- */
+/* ---- fixtures ---- */
 
-static void scene_create_table(struct scene *s)
+static void fixture_create_table(struct fixture *s)
 {
     char body[640];
     struct counts c = {0};
@@ -300,10 +301,10 @@ static void scene_create_table(struct scene *s)
     assert_int_equal(c.ok, 1);
 }
 
-static struct scene *scene_open(bool counts, uint32_t items)
+static struct fixture *fixture_open(bool counts, uint32_t items)
 {
     const struct attr hot = {.type = ATTR_STRING, .body = slice_of("hot")};
-    struct scene *s = must_calloc(1, sizeof *s);
+    struct fixture *s = must_calloc(1, sizeof *s);
     s->counts = counts;
     s->items = items;
     lab_init(&s->lab);
@@ -312,12 +313,12 @@ static struct scene *scene_open(bool counts, uint32_t items)
     lab_set(&s->lab, "salting_moves_s", "30");
     lab_start(&s->lab);
     lab_pass(&s->lab, 2 * NS_PER_S);
-    scene_create_table(s);
-    assert_true(scene_table(s)->partition_count >= 3);
-    storage_key_append_collection(&s->key, scene_table(s)->id, &hot);
+    fixture_create_table(s);
+    assert_true(fixture_table(s)->partition_count >= 3);
+    storage_key_append_collection(&s->key, fixture_table(s)->id, &hot);
     for (uint32_t i = 0; i < WORKERS; i++) {
         struct worker *w = &s->workers[i];
-        *w = (struct worker){.scene = s,
+        *w = (struct worker){.fixture = s,
                              .client = &s->lab.clients[i % ROUTERS][FIRST_CLIENT + i],
                              .number = i,
                              .item = i % items};
@@ -328,7 +329,7 @@ static struct scene *scene_open(bool counts, uint32_t items)
 }
 
 /* Until every write is acknowledged. */
-static void scene_stop(struct scene *s)
+static void fixture_stop(struct fixture *s)
 {
     s->stop = true;
     for (uint32_t i = 0; i < WORKERS; i++) {
@@ -338,26 +339,26 @@ static void scene_stop(struct scene *s)
     lab_pass(&s->lab, 2 * THINK_MS * NS_PER_MS); /* then none will begin anything */
 }
 
-static void scene_await_moves(struct scene *s)
+static void fixture_await_moves(struct fixture *s)
 {
-    for (int ms = 0; scene_moves(s); ms += 100) {
+    for (int ms = 0; fixture_moves(s); ms += 100) {
         assert_true(ms < MOVED_MS);
         lab_pass(&s->lab, 100 * NS_PER_MS);
     }
 }
 
 /* At last all items are what the model says. */
-static void scene_close(struct scene *s)
+static void fixture_close(struct fixture *s)
 {
-    scene_stop(s);
-    scene_await_moves(s);
+    fixture_stop(s);
+    fixture_await_moves(s);
     assert_memory_equal(s->begun, s->acknowledged, sizeof s->begun);
     const int64_t enough = s->reads + 2 * s->items;
     s->stop = false;
     worker_next(&s->workers[WORKERS - 1], 0);
     while (s->reads < enough)
         lab_pass(&s->lab, THINK_MS * NS_PER_MS);
-    scene_stop(s);
+    fixture_stop(s);
     printf("    %lld writes, %lld reads, %lld asked again\n", (long long)s->writes,
            (long long)s->reads, (long long)s->again);
     lab_deinit(&s->lab);
@@ -367,35 +368,35 @@ static void scene_close(struct scene *s)
 
 TEST(a_key_grows_from_one_shard_to_five_under_load_and_crashes)
 {
-    struct scene *s = scene_open(false, ITEMS);
+    struct fixture *s = fixture_open(false, ITEMS);
     for (uint32_t shards = 2; shards <= 5; shards++) {
-        scene_set_shards(s, shards);
+        fixture_set_shards(s, shards);
         crash_all(s, shards);
     }
     assert_true(s->writes > 500 && s->reads > 100);
-    scene_close(s);
+    fixture_close(s);
 }
 
 TEST(a_key_gives_its_shards_up_under_load_and_crashes)
 {
-    struct scene *s = scene_open(false, ITEMS);
-    scene_set_shards(s, 5);
-    scene_await_moves(s);
-    scene_set_shards(s, 1);
-    assert_true(scene_moves(s));
+    struct fixture *s = fixture_open(false, ITEMS);
+    fixture_set_shards(s, 5);
+    fixture_await_moves(s);
+    fixture_set_shards(s, 1);
+    assert_true(fixture_moves(s));
     crash_all(s, 1);
-    scene_close(s);
+    fixture_close(s);
 }
 
 TEST(counters_get_ten_and_twenty_cells_under_load_and_crashes)
 {
-    struct scene *s = scene_open(true, 2);
-    scene_set_shards(s, 10);
+    struct fixture *s = fixture_open(true, 2);
+    fixture_set_shards(s, 10);
     crash_all(s, 3);
-    scene_set_shards(s, 20);
+    fixture_set_shards(s, 20);
     crash_all(s, 4);
-    assert_int_equal(scene_shards(s), 20);
-    scene_close(s);
+    assert_int_equal(fixture_shards(s), 20);
+    fixture_close(s);
 }
 
 /* Twice, with a growth between: tokens are where more cells were. */
@@ -403,13 +404,13 @@ TEST(counters_give_their_cells_up_under_load_and_crashes)
 {
     static const uint32_t SHARDS[] = {10, 3, 6, 1};
     (void)state;
-    struct scene *s = scene_open(true, 2);
+    struct fixture *s = fixture_open(true, 2);
     for (uint32_t i = 0; i < sizeof SHARDS / sizeof SHARDS[0]; i++) {
-        scene_set_shards(s, SHARDS[i]);
-        assert_int_equal(scene_moves(s), i % 2);
+        fixture_set_shards(s, SHARDS[i]);
+        assert_int_equal(fixture_moves(s), i % 2);
         crash_all(s, i);
-        scene_await_moves(s);
+        fixture_await_moves(s);
     }
     assert_true(s->writes > 200);
-    scene_close(s);
+    fixture_close(s);
 }

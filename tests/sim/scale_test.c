@@ -48,7 +48,7 @@ struct scale {
     uint32_t stalled; /* flows that had nothing to do with the node that died, and waited */
     uint32_t waited;  /* those that it led */
     int64_t looks;
-    uint32_t splits;
+    uint32_t work_splits;
     uint64_t log_segments_max;
     uint32_t events_max;
     struct buffer answer;
@@ -160,7 +160,7 @@ static void look(struct scale *s)
         uint64_t last = catalog_last_event(c);
         assert_true(last <= EVENTS_MAX || catalog_event(c, last - EVENTS_MAX).size == 0);
         uint64_t first_segment, last_segment;
-        if (disk_range(&s->lab.world.nodes[node]->disk, &first_segment, &last_segment) &&
+        if (log_disk_range(&s->lab.world.nodes[node]->log_disk, &first_segment, &last_segment) &&
             last_segment - first_segment > s->log_segments_max)
             s->log_segments_max = last_segment - first_segment;
     }
@@ -210,7 +210,7 @@ static void cut_one(struct scale *s)
     table_split_encode(&body, &split);
     struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
     ask_leader(s, &r);
-    s->splits++;
+    s->work_splits++;
     buffer_deinit(&key);
     buffer_deinit(&body);
 }
@@ -372,7 +372,7 @@ TEST(a_thousand_partitions_keep_their_shape)
         ok += s.flows[i].counts.ok;
     uint32_t partitions = partitions_of(lab_catalog(&s.lab), &highest);
     printf("    %lld s: %u partitions, %u splits asked for, %llu events\n", (long long)seconds,
-           partitions, s.splits, (unsigned long long)catalog_last_event(lab_catalog(&s.lab)));
+           partitions, s.work_splits, (unsigned long long)catalog_last_event(lab_catalog(&s.lab)));
     printf("    %lld writes, %lld failed, %lld of them later than %d ms after a death\n",
            (long long)ok, (long long)s.failed, (long long)s.failed_late, RECOVERY_MS_MAX);
     printf("    the catalog was away for at most %lld ms; of the writes that the dead node did not "

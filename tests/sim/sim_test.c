@@ -72,7 +72,7 @@ TEST(reads_fail_in_a_plain_run_that_names_them)
                                                      .length_ms = 10000});
     sim_run(s, &result);
     assert_false(result.violated);
-    assert_true(result.strikes > 0);
+    assert_true(result.injected > 0);
     sim_destroy(s);
 }
 
@@ -93,8 +93,8 @@ TEST(a_disk_that_lies_about_its_syncs_is_found_out)
     assert_true(found);
 }
 
-/* With faults of nodes and disks only, and policies that vend: nothing beyond the limits of the table
- * and of its indexes, and some of them. */
+/* With faults of nodes and disks only, and policies that grant: nothing beyond the limits of the
+ * table and of its indexes, and some of them. */
 TEST(routers_take_no_more_than_a_table_may_use)
 {
     int64_t taken = 0, of_indexes = 0;

@@ -42,7 +42,7 @@ static void played_send_beat(struct catalog_leader *s, uint32_t node, bool heart
     buffer_deinit(&b);
 }
 
-static void played_hear(struct catalog_leader *s, uint32_t node, struct slice frame)
+static void played_receive(struct catalog_leader *s, uint32_t node, struct slice frame)
 {
     struct liveness_beat beat;
     struct reader r = {slice_behind(frame, HEAD_BEFORE_BEAT), false};
@@ -69,7 +69,8 @@ static bool asked_fits(const struct leader_asked *a, enum request_op op, uint32_
            (node == 0 || a->node == node);
 }
 
-/* A request that is repeated is there already. Nobody waits for an answer to a request without id. */
+/* A request that is repeated is there already. Nobody waits for an answer to a request without
+ * id. */
 static void asked_add(struct catalog_leader *s, uint32_t node, const struct request *r)
 {
     for (size_t i = 0; r->id != 0 && i < s->asked_count; i++) {
@@ -89,7 +90,7 @@ static void leader_take(void *context, const struct node_effect *e)
 {
     struct catalog_leader *s = context;
     if (e->kind == NODE_SEND)
-        played_hear(s, (uint32_t)e->to, e->frame);
+        played_receive(s, (uint32_t)e->to, e->frame);
     else
         asked_add(s, (uint32_t)e->to, &e->request);
 }

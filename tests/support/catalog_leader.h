@@ -1,9 +1,9 @@
 /* catalog_leader.h - a node that leads the catalog, and three other nodes that the test plays.
  *
- * The leader is a lone node (tests/support/lone_node.h), with all its components, and is drained: it
- * holds no partition of the table `t`. The other nodes hold the replicas. They exchange heartbeats
- * with the leader. A request that the test holds stays unanswered. Every other request gets the answer of
- * a node that has done what it was asked for, a millisecond later. */
+ * The leader is a lone node (tests/support/lone_node.h), with all its components, and is drained:
+ * it holds no partition of the table `t`. The other nodes hold the replicas. They exchange
+ * heartbeats with the leader. A request that the test holds stays unanswered. Every other request
+ * gets the answer of a node that has done what it was asked for, a millisecond later. */
 #pragma once
 
 #include "engine/catalog/catalog.h"

@@ -86,7 +86,7 @@ void crowd_hot(double *weights, uint32_t count, uint32_t at, double part)
         weights[i] = i == at ? part : (1 - part) / (count - 1);
 }
 
-static uint32_t draw(struct crowd *c, const double *weights, uint32_t count)
+static uint32_t crowd_draw(struct crowd *c, const double *weights, uint32_t count)
 {
     double sum = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -100,11 +100,11 @@ static uint32_t draw(struct crowd *c, const double *weights, uint32_t count)
 
 /* ---- requests ---- */
 
-static void arrive(struct crowd *c)
+static void crowd_arrive(struct crowd *c)
 {
     char body[160];
-    uint32_t router = draw(c, c->routers, c->lab->world.plan.routers);
-    uint32_t partition = draw(c, c->partitions, c->partition_count);
+    uint32_t router = crowd_draw(c, c->routers, c->lab->world.plan.routers);
+    uint32_t partition = crowd_draw(c, c->partitions, c->partition_count);
     const char *key = c->keys[partition][prng_below(&c->prng, CROWD_KEYS)];
     if (c->writes)
         snprintf(body, sizeof body, "{\"TableName\":\"%s\",\"Item\":{\"k\":{\"S\":\"%s\"}}}",
@@ -125,7 +125,7 @@ void crowd_run(struct crowd *c, int64_t ns)
         if (next >= end)
             break;
         lab_pass(c->lab, next - c->lab->world.scheduler.now.ns);
-        arrive(c);
+        crowd_arrive(c);
     }
     lab_pass(c->lab, end - c->lab->world.scheduler.now.ns);
 }

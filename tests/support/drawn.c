@@ -1,19 +1,19 @@
 /* drawn.c - see drawn.h. */
 #include "tests/support/drawn.h"
 
-int64_t drawn_number(struct prng *p, int64_t least, int64_t most)
+int64_t drawn_number(struct prng *p, int64_t min, int64_t max)
 {
     switch (prng_below(p, 5)) {
     case 0:
-        return least;
+        return min;
     case 1:
-        return most;
+        return max;
     case 2:
-        return least < most ? least + 1 : least;
+        return min < max ? min + 1 : min;
     case 3:
-        return least < most ? most - 1 : most;
+        return min < max ? max - 1 : max;
     default:
-        return (int64_t)((uint64_t)least + prng_below(p, (uint64_t)most - (uint64_t)least + 1));
+        return (int64_t)((uint64_t)min + prng_below(p, (uint64_t)max - (uint64_t)min + 1));
     }
 }
 

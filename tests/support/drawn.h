@@ -1,12 +1,12 @@
-/* drawn.h - numbers and texts that properties draw. Ends of bounds, and what formats escape, come more
- * often than what lies between. */
+/* drawn.h - numbers and texts that properties draw. Ends of bounds, and what formats escape, come
+ * more often than what lies between. */
 #pragma once
 
 #include "base/prng.h"
 #include "base/slice.h"
 
 /* From least to most; one of the ends, or a neighbour of one, most of the time. */
-int64_t drawn_number(struct prng *p, int64_t least, int64_t most);
+int64_t drawn_number(struct prng *p, int64_t min, int64_t max);
 
 /* Any number; ends of signed and unsigned numbers most of the time. */
 uint64_t drawn_bits(struct prng *p);

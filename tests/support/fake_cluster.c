@@ -77,7 +77,7 @@ void fake_deinit(struct fake_cluster *f)
     free(f->held);
 }
 
-static struct slice owned(struct slice s)
+static struct slice slice_owned(struct slice s)
 {
     if (s.size == 0)
         return slice_make(NULL, 0);
@@ -91,7 +91,7 @@ static struct slice hash_bound(uint32_t table, uint32_t at, uint32_t of)
 {
     struct buffer b = {0};
     storage_key_append_hash(&b, table, (uint64_t)(((unsigned __int128)at << 64) / of));
-    struct slice bound = owned(buffer_slice(&b));
+    struct slice bound = slice_owned(buffer_slice(&b));
     buffer_deinit(&b);
     return bound;
 }
@@ -128,16 +128,16 @@ struct table *fake_table(struct fake_cluster *f, const char *name, const char *k
     must(f->table_count < FAKE_TABLES_MAX);
     struct table *t = &f->tables[f->table_count++];
     *t = (struct table){.id = f->table_count,
-                        .name = owned(slice_of(name)),
+                        .name = slice_owned(slice_of(name)),
                         .status = TABLE_ACTIVE,
-                        .partition_key = {owned(slice_of(key_name)), key_type},
+                        .partition_key = {slice_owned(slice_of(key_name)), key_type},
                         .billing = BILLING_PROVISIONED,
                         .rcu = 10,
                         .wcu = 5,
                         .warm = {[ADMIT_READ] = 10, [ADMIT_WRITE] = 5},
                         .created_ms = INT64_C(1700000000000)};
     if (sort_name != NULL)
-        t->sort_key = (struct key_attr){owned(slice_of(sort_name)), sort_type};
+        t->sort_key = (struct key_attr){slice_owned(slice_of(sort_name)), sort_type};
     fake_repartition(f, t, partitions);
     return t;
 }
@@ -189,7 +189,7 @@ static void answer_list(struct fake_cluster *f, const struct request *q, struct 
 
 static void replace_owned(struct slice *s, struct slice by)
 {
-    struct slice copy = owned(by);
+    struct slice copy = slice_owned(by);
     free((void *)(uintptr_t)s->data);
     *s = copy;
 }
@@ -374,7 +374,7 @@ static const struct table *busy_index(const struct fake_cluster *f, const struct
 }
 
 /* Frees the names of the table and its indexes. */
-static void drop(struct fake_cluster *f, struct table *t)
+static void table_drop(struct fake_cluster *f, struct table *t)
 {
     for (uint32_t i = 0; i < f->table_count; i++) {
         if (f->tables[i].index_of == t->id)
@@ -432,7 +432,7 @@ static void answer_catalog(struct fake_cluster *f, const struct request *q, stru
             t->status = TABLE_DELETING;
         show_table(f, t, r, body);
         if (q->op == REQUEST_TABLE_DELETE && !f->hold_changes)
-            drop(f, t);
+            table_drop(f, t);
     }
     r->kind = ANSWER_TABLE;
 }
@@ -463,7 +463,7 @@ static void answer_stats(struct fake_cluster *f, uint32_t node, struct reply *r,
 
 /* ---- requests ---- */
 
-static void answer(struct fake_cluster *f, uint32_t node, const struct request *q)
+static void fake_cluster_answer(struct fake_cluster *f, uint32_t node, const struct request *q)
 {
     struct reply r = {.id = q->id, .code = REPLY_OK};
     struct buffer body = {0}, costs = {0};
@@ -484,7 +484,7 @@ static void answer(struct fake_cluster *f, uint32_t node, const struct request *
     buffer_deinit(&costs);
 }
 
-static void hold(struct fake_cluster *f, uint32_t node, const struct request *q)
+static void request_hold(struct fake_cluster *f, uint32_t node, const struct request *q)
 {
     if (f->held_count == f->held_room) {
         f->held_room = f->held_room == 0 ? 16 : f->held_room * 2;
@@ -577,9 +577,9 @@ static void pump_effects(struct fake_cluster *f)
             if ((f->down >> e.node & 1) != 0)
                 router_not_sent(f->router, f->now, e.node, e.request->id);
             else if ((f->hung >> e.node & 1) != 0 || (f->hold && e.request->op != REQUEST_PING))
-                hold(f, e.node, e.request);
+                request_hold(f, e.node, e.request);
             else
-                answer(f, e.node, e.request);
+                fake_cluster_answer(f, e.node, e.request);
             continue;
         }
         if (e.kind == ROUTER_PARSE)
@@ -594,7 +594,7 @@ static void pump_effects(struct fake_cluster *f)
 static void note_steps(struct fake_cluster *f)
 {
     const uint64_t taken = f->router->fault.reading.taken;
-    f->read_most = taken > f->read_most ? taken : f->read_most;
+    f->read_max = taken > f->read_max ? taken : f->read_max;
 }
 
 void fake_turn(struct fake_cluster *f)
@@ -625,7 +625,7 @@ void fake_answer(struct fake_cluster *f, size_t index)
 {
     struct request q;
     struct fake_request h = take_held(f, index, &q);
-    answer(f, h.node, &q);
+    fake_cluster_answer(f, h.node, &q);
     buffer_deinit(&h.frame);
     fake_pump(f);
 }

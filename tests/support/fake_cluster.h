@@ -93,13 +93,14 @@ struct fake_cluster {
     enum admit_reason fail_reason;
     int64_t fail_wait_us;
     int fail_count;
-    int fail_after;     /* after this many were answered */
-    uint32_t looks_max; /* a node looks at so many items for a range, then has more; 0: at all */
-    uint64_t applied;   /* the last entry of every partition's log */
+    int fail_after; /* after this many were answered */
+    uint32_t
+        range_items_max; /* a node looks at so many items for a range, then has more; 0: at all */
+    uint64_t applied;    /* the last entry of every partition's log */
     uint64_t follower_applied; /* followers have applied so much of it */
     bool index_behind;         /* global indexes lack changes */
-    uint64_t told;             /* nodes know salted keys only up to this version; 0: all */
-    uint64_t read_most;        /* steps of a turn's values: the most so far */
+    uint64_t seen;             /* nodes know salted keys only up to this version; 0: all */
+    uint64_t read_max;         /* steps of a turn's values: the most so far */
     /* requests so far, by operation */
     int64_t asked[REQUEST_OPS];
 };

@@ -367,7 +367,7 @@ static void answer_range(struct fake_cluster *f, const struct request *q,
             break;
         }
         const struct fake_item *at = &f->items[q->range.reverse ? high - 1 - i : low + i];
-        if (f->looks_max > 0 && i == f->looks_max) {
+        if (f->range_items_max > 0 && i == f->range_items_max) {
             r->range.more = true;
             break;
         }
@@ -420,9 +420,9 @@ static enum reply_code fence_of(const struct fake_cluster *f, const struct reque
                                 const struct table *t)
 {
     const uint64_t version = table_salting_version(t);
-    if (q->salting < version && (f->told == 0 || q->salting < f->told))
+    if (q->salting < version && (f->seen == 0 || q->salting < f->seen))
         return REPLY_STALE_MAP;
-    return q->salted > version || (f->told != 0 && q->salted > f->told) ? REPLY_OVERLOADED
+    return q->salted > version || (f->seen != 0 && q->salted > f->seen) ? REPLY_OVERLOADED
                                                                         : REPLY_OK;
 }
 

@@ -4,7 +4,7 @@
 #include "engine/node/control_port.h"
 #include "tests/check.h"
 
-static void saw(void *context, uint32_t node, const struct trace_event *e)
+static void node_saw(void *context, uint32_t node, const struct trace_event *e)
 {
     struct lab *l = context;
     l->leads[node] += e->kind == NODE_TRACE_LEADS;
@@ -19,12 +19,12 @@ void lab_init(struct lab *l)
                             .routers = 1,
                             .config = &l->configs[0],
                             .configs = l->configs,
-                            .delays = {.least_ns = 50 * NS_PER_US, .spread_ns = 50 * NS_PER_US},
+                            .delays = {.ns_min = 50 * NS_PER_US, .spread_ns = 50 * NS_PER_US},
                             .timings = {.turn_ns = 20 * NS_PER_US,
-                                        .write_least_ns = 200 * NS_PER_US,
+                                        .write_min_ns = 200 * NS_PER_US,
                                         .write_spread_ns = 50 * NS_PER_US,
                                         .checkpoint_spread_ns = 50 * NS_PER_MS},
-                            .watch = {.saw = saw, .context = l}};
+                            .watch = {.saw = node_saw, .context = l}};
     for (int i = 0; i <= LAB_NODES_MAX; i++)
         config_init(&l->configs[i], PROFILE_AWS);
     lab_set(l, "gac", "off");
@@ -70,14 +70,14 @@ void lab_pass(struct lab *l, int64_t ns)
     struct instant until = instant_add(l->world.scheduler.now, (struct duration){ns});
     while (scheduler_step(&l->world.scheduler, until)) {
         if (l->watch != NULL)
-            gac_watch_look(l->watch, l->world.scheduler.now, l->world.routers,
-                           l->world.plan.routers);
+            gac_watch_sample(l->watch, l->world.scheduler.now, l->world.routers,
+                             l->world.plan.routers);
     }
 }
 
 /* ---- calls ---- */
 
-static void done(void *context, int status, struct slice body)
+static void call_done(void *context, int status, struct slice body)
 {
     struct counts **slot = context;
     struct counts *c = *slot;
@@ -103,8 +103,8 @@ void lab_call_at(struct lab *l, uint32_t router, struct counts *counts, const ch
     assert_true(tried < LAB_CLIENTS);
     uint32_t i = (*next)++ % LAB_CLIENTS;
     l->counts[router][i] = counts;
-    http_client_call(&l->clients[router][i], operation, slice_of(body), duration_ms(10000), done,
-                     &l->counts[router][i]);
+    http_client_call(&l->clients[router][i], operation, slice_of(body), duration_ms(10000),
+                     call_done, &l->counts[router][i]);
 }
 
 void lab_call(struct lab *l, struct counts *counts, const char *operation, const char *body)

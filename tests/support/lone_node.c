@@ -488,7 +488,7 @@ void lone_cut_table(struct lone_node *w)
     buffer_deinit(&body);
 }
 
-void lone_tell_partition(struct lone_node *w, const struct partition_info *info)
+void lone_update_partition(struct lone_node *w, const struct partition_info *info)
 {
     struct buffer word = {0};
     partition_info_encode(&word, info);

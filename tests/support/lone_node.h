@@ -4,7 +4,7 @@
  * are about events between those steps. The log is a buffer, LMDB is in a directory, and a start
  * recovers as a daemon does (server/node_recovery.h). There are no controller and no links. Other
  * nodes are there if a test plays them (tests/support/catalog_leader.h).
- * Clusters and drivers are tested in a simulated world (tests/support/lab.h, frame_world.h).
+ * Clusters and drivers are tested in a simulated world (tests/support/lab.h, frame_cluster.h).
  * One table `t` with a partition key `id`; items have numbers as names, and versions. With
  * `collections` the table has a sort key `n`, and names are spread over that many collections. */
 #pragma once
@@ -150,8 +150,8 @@ void lone_fetch_table(struct lone_node *w);
 void lone_table_op(struct lone_node *w, enum request_op op, int64_t rcu, int64_t wcu);
 /* Asks for a cut of the table's first partition in the middle of all hashes. */
 void lone_cut_table(struct lone_node *w);
-/* A word of the catalog for a partition that is open here, by hand. The catalog itself knows nothing
- * of it. */
-void lone_tell_partition(struct lone_node *w, const struct partition_info *info);
+/* A word of the catalog for a partition that is open here, by hand. The catalog itself knows
+ * nothing of it. */
+void lone_update_partition(struct lone_node *w, const struct partition_info *info);
 /* Checks that every item is whole and every count true. */
 void lone_assert_verified(struct lone_node *w, int64_t items);

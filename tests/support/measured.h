@@ -1,5 +1,5 @@
-/* measured.h - measures of runs that are small enough to be computed by hand. The tests of a file share
- * one run. */
+/* measured.h - measures of runs that are small enough to be computed by hand. The tests of a file
+ * share one run. */
 #pragma once
 
 #include "lab/measure.h"
@@ -14,8 +14,8 @@ extern struct measure *measured; /* owns; NULL: no run */
 void measured_begin(const struct measure_options *options);
 void measured_end(void);
 
-/* The value of the measure, of what the selector says, or of the whole run. Fails the test if there is
- * none. */
+/* The value of the measure, of what the selector says, or of the whole run. Fails the test if
+ * there is none. */
 double value_with(const char *name, struct measure_selector selector);
 double value(const char *name);
 void assert_about(double actual, double expected);

@@ -13,8 +13,9 @@
 #define INDEX(name, keys, more) "{\"IndexName\":\"" name "\",\"KeySchema\":[" keys "]" more "}"
 
 /* A table of the key p with these attributes, indexes and other members. */
-static inline struct fake_answer create(struct fake_cluster *f, const char *name,
-                                        const char *defined, const char *indexes, const char *more)
+static inline struct fake_answer create_table(struct fake_cluster *f, const char *name,
+                                              const char *defined, const char *indexes,
+                                              const char *more)
 {
     char request[8192];
     snprintf(request, sizeof request,
@@ -48,11 +49,11 @@ static inline void expect_absent(struct fake_answer a, const char *part)
 static inline void create_provisioned(struct fake_cluster *f)
 {
     struct fake_answer a =
-        create(f, "units", DEFINED_A "," DEFINE("b", "N"),
-               INDEX("by-a", A_HASH, "," ALL "," UNITS("3", "2")) "," INDEX(
-                   "by-b", KEY("b", "HASH") "," KEY("a", "RANGE"),
-                   ",\"Projection\":{\"ProjectionType\":\"KEYS_ONLY\"}," UNITS("7", "6")),
-               PROVISIONED);
+        create_table(f, "units", DEFINED_A "," DEFINE("b", "N"),
+                     INDEX("by-a", A_HASH, "," ALL "," UNITS("3", "2")) "," INDEX(
+                         "by-b", KEY("b", "HASH") "," KEY("a", "RANGE"),
+                         ",\"Projection\":{\"ProjectionType\":\"KEYS_ONLY\"}," UNITS("7", "6")),
+                     PROVISIONED);
     assert_int_equal(a.status, 200);
 }
 

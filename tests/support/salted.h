@@ -4,8 +4,8 @@
 #include "engine/catalog/table.h"
 #include "engine/item/storage_key.h"
 
-/* The storage key in shard 0. Lends until the next call. `sort` NULL: what the collection's keys begin
- * with. */
+/* The storage key in shard 0. Lends until the next call. `sort` NULL: what the collection's keys
+ * begin with. */
 static inline struct slice salted_bare(const struct table *t, const char *name, const char *sort)
 {
     static uint8_t bytes[512];

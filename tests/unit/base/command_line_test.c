@@ -66,13 +66,13 @@ static const char *const colors[] = {"red", "green", NULL};
 #define MEMBER(member) OPTION_MEMBER(struct values, member)
 
 static const struct option options[] = {
-    {"port", "N", OPTION_INTEGER, MEMBER(port), .most = 65535, .help = "A port."},
-    {"cpu", "N", OPTION_INTEGER, MEMBER(cpu), .least = -1, .most = 7, .help = "A core."},
-    {"count", "N", OPTION_INTEGER, MEMBER(count), .most = INT64_C(10000000000), .help = "Many."},
-    {"ratio", "R", OPTION_REAL, MEMBER(ratio), .most = 1, .help = "A part."},
-    {"wait", "TIME", OPTION_SPAN, MEMBER(wait_ns), .least = 1, .help = "A time."},
+    {"port", "N", OPTION_INTEGER, MEMBER(port), .max = 65535, .former = "door", .help = "A port."},
+    {"cpu", "N", OPTION_INTEGER, MEMBER(cpu), .min = -1, .max = 7, .help = "A core."},
+    {"count", "N", OPTION_INTEGER, MEMBER(count), .max = INT64_C(10000000000), .help = "Many."},
+    {"ratio", "R", OPTION_REAL, MEMBER(ratio), .max = 1, .help = "A part."},
+    {"wait", "TIME", OPTION_SPAN, MEMBER(wait_ns), .min = 1, .help = "A time."},
     {"file", "FILE", OPTION_TEXT, MEMBER(file), .help = "A file."},
-    {"name", "NAME", OPTION_NAME, MEMBER(name), .least = 3, .help = "A name."},
+    {"name", "NAME", OPTION_NAME, MEMBER(name), .min = 3, .help = "A name."},
     {"color", "C", OPTION_CHOICE, MEMBER(color), .choices = colors, .help = "A color."},
     {"quiet", NULL, OPTION_FLAG, MEMBER(quiet), .help = "Say nothing."},
     {"result", "[FILE]", OPTION_CUSTOM, .take = take_result, .optional = true, .help = "Print."},
@@ -145,6 +145,16 @@ TEST(optional_values_are_words_that_are_no_options)
     assert_string_equal(values.result, "none");
     assert_string_equal(values.words, "x,y,");
     assert_int_equal(READ("--result"), COMMAND_LINE_TAKEN);
+}
+
+TEST(a_former_name_is_taken_and_is_not_in_the_help)
+{
+    assert_int_equal(READ("--door", "81"), COMMAND_LINE_TAKEN);
+    assert_int_equal(values.port, 81);
+    assert_int_equal(READ("--door=70000"), COMMAND_LINE_WRONG);
+    assert_non_null(memmem(text.data, text.size, "--port", 6));
+    assert_int_equal(READ("--help"), COMMAND_LINE_HELP);
+    assert_null(memmem(text.data, text.size, "door", 4));
 }
 
 TEST(early_options_are_read_before_all_others)

@@ -163,8 +163,8 @@ TEST_WITH(the_description_has_every_setting, fresh, NULL)
     config_describe(&c, &text);
     buffer_append_u8(&text, 0);
     const char *all = (const char *)text.data;
-#define X(name, initial, least, most, help) \
-    assert_non_null(strstr(all, #name));    \
+#define X(name, initial, min, max, help) \
+    assert_non_null(strstr(all, #name)); \
     assert_non_null(strstr(all, help));
     SETTINGS_LIST(X)
 #undef X
@@ -186,7 +186,7 @@ TEST_WITH(what_differs_is_told_as_it_can_be_set, fresh, NULL)
 TEST_WITH(every_help_text_is_made_of_whole_sentences, fresh, NULL)
 {
     static const char *const helps[] = {
-#define X(name, initial, least, most, help) help,
+#define X(name, initial, min, max, help) help,
         SETTINGS_LIST(X)
 #undef X
     };

@@ -1,4 +1,4 @@
-/* policies_test.c - policies from files: what is accepted, what nonsense does, states. */
+/* policies_test.c - policies from files: what is accepted, what invalid results do, states. */
 #include "base/policies.h"
 
 #include "base/config.h"
@@ -7,7 +7,7 @@
 #include "engine/admission/admission_internal.h"
 #include "engine/admission/member.h"
 #include "engine/admission/policy_choice.h"
-#include "gac/vend.h"
+#include "gac/grant_policy.h"
 #include "include/weir/policy.h"
 #include "tests/check.h"
 
@@ -86,21 +86,21 @@ static struct {
     int64_t again;
     int64_t wait_ns;
     int64_t others;
-} vending;
+} granting;
 
-static void scripted_vend(struct weir_ledger *l, struct weir_holder *h)
+static void scripted_grant(struct weir_ledger *l, struct weir_holder *h)
 {
-    weir_ledger_grant(l, h, vending.tokens);
-    if (vending.again != 0)
-        weir_ledger_grant(l, h, vending.again);
-    weir_holder_wait(h, vending.wait_ns);
-    weir_holder_tell(h, vending.others);
+    weir_ledger_grant(l, h, granting.tokens);
+    if (granting.again != 0)
+        weir_ledger_grant(l, h, granting.again);
+    weir_holder_wait(h, granting.wait_ns);
+    weir_holder_tell(h, granting.others);
 }
 
 static struct weir_table_policy table = {.size = sizeof table,
                                          .name = "table",
                                          .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS,
-                                         .vend = scripted_vend};
+                                         .grant = scripted_grant};
 
 static struct policies policies;
 static struct config config;
@@ -128,10 +128,10 @@ static int set_up(void **state)
                                               .partition = partition,
                                               .table = tables};
     struct buffer error = {0};
-    policies = (struct policies){.tell = tell, .clock_ns = clock_ns};
+    policies = (struct policies){.report = tell, .clock_ns = clock_ns};
     memset(&told, 0, sizeof told);
     memset(&script, 0, sizeof script);
-    memset(&vending, 0, sizeof vending);
+    memset(&granting, 0, sizeof granting);
     assert_int_equal(add(&plugin, &error), STATUS_OK);
     config_init(&config, PROFILE_RESEARCH);
     config.policies = &policies;
@@ -189,7 +189,7 @@ TEST(what_a_file_offers_is_checked)
 
 /* ---- partitions ---- */
 
-struct scene {
+struct fixture {
     struct node_admission node;
     struct admission a;
     struct admit_group group;
@@ -197,10 +197,10 @@ struct scene {
     struct instant now;
 };
 
-static void scene_set(struct scene *s)
+static void fixture_set(struct fixture *s)
 {
     const struct admission_rates rates = {.rate_mcu = {100000, 100000}};
-    *s = (struct scene){.now = {NS_PER_S}};
+    *s = (struct fixture){.now = {NS_PER_S}};
     node_admission_init(&s->node, &config, s->now);
     members_init(&s->members, &config, 3);
     s->group = (struct admit_group){&s->members, 1, {2}};
@@ -209,15 +209,15 @@ static void scene_set(struct scene *s)
                    &config, &rates, s->now);
 }
 
-static struct admit_verdict try(struct scene *s)
+static struct admit_verdict try(struct fixture *s)
 {
     return admission_try(&s->a, &s->node, ADMIT_WRITE, s->now, 1000, &s->group);
 }
 
 TEST(a_verdict_that_makes_sense_is_taken_as_it_is)
 {
-    struct scene s;
-    scene_set(&s);
+    struct fixture s;
+    fixture_set(&s);
     struct admit_verdict v = try(&s);
     assert_int_equal(v.reason, ADMIT_OK);
     assert_int_equal(s.a.meters[ADMIT_WRITE].allocation.balance, 99500);
@@ -234,7 +234,7 @@ TEST(a_verdict_that_makes_sense_is_taken_as_it_is)
     members_deinit(&s.members);
 }
 
-TEST(nonsense_is_a_refusal_that_takes_no_tokens_and_is_told_once)
+TEST(an_invalid_result_is_a_refusal_that_takes_no_tokens_and_is_reported_once)
 {
     static const struct {
         struct weir_verdict verdict;
@@ -249,8 +249,8 @@ TEST(nonsense_is_a_refusal_that_takes_no_tokens_and_is_told_once)
         {{.reason = WEIR_POLICY_ADMIT}, -1},
         {{.reason = WEIR_POLICY_NODE}, INT64_MIN},
     };
-    struct scene s;
-    scene_set(&s);
+    struct fixture s;
+    fixture_set(&s);
     const struct policy_entry *e = policies_find(&policies, POLICY_PARTITION, slice_of("scripted"));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct admit_levels before = admission_levels(&s.a, &s.node, ADMIT_WRITE, s.now);
@@ -262,17 +262,17 @@ TEST(nonsense_is_a_refusal_that_takes_no_tokens_and_is_told_once)
         assert_int_equal(v.wait.ns, 0); /* not known */
         assert_true(!v.burst && !v.promised);
         assert_memory_equal(&before, &after, sizeof before);
-        assert_int_equal(e->nonsense, i + 1);
+        assert_int_equal(e->invalid_results, i + 1);
     }
     assert_int_equal(told.count, 1);
     assert_non_null(strstr(told.text, "partition policy 'scripted' of FILE.so"));
     members_deinit(&s.members);
 }
 
-TEST(nonsense_while_settling_is_counted_and_debits_nothing)
+TEST(an_invalid_result_while_settling_is_counted_and_debits_nothing)
 {
-    struct scene s;
-    scene_set(&s);
+    struct fixture s;
+    fixture_set(&s);
     struct admit_verdict v = try(&s);
     const int64_t before = s.a.meters[ADMIT_WRITE].cap.balance;
     script.debit_mcu = -5;
@@ -284,8 +284,8 @@ TEST(nonsense_while_settling_is_counted_and_debits_nothing)
 
 TEST(a_policy_is_slow_if_most_of_its_timed_calls_are)
 {
-    struct scene s;
-    scene_set(&s);
+    struct fixture s;
+    fixture_set(&s);
     script.takes_ns = POLICY_SLOW_NS; /* not above */
     for (int i = 0; i < 1000; i++)
         try(&s);
@@ -305,9 +305,9 @@ TEST(a_policy_is_slow_if_most_of_its_timed_calls_are)
 
 TEST(states_begin_and_are_divided_and_absorbed)
 {
-    struct scene s;
+    struct fixture s;
     struct admission piece;
-    scene_set(&s);
+    fixture_set(&s);
     struct admission *pieces[] = {&s.a, &piece};
     const struct admission_rates rates[] = {{.rate_mcu = {50000, 50000}},
                                             {.rate_mcu = {50000, 50000}}};
@@ -316,10 +316,10 @@ TEST(states_begin_and_are_divided_and_absorbed)
     const int64_t *first = (const int64_t *)(const void *)s.a.meters[ADMIT_READ].state;
     const int64_t *second = (const int64_t *)(const void *)piece.meters[ADMIT_READ].state;
     assert_int_equal(*first, 1000);
-    admission_divide(pieces, 2, &config, rates, share_ppm, s.now);
+    admission_split(pieces, 2, &config, rates, share_ppm, s.now);
     assert_int_equal(*first, 250);
     assert_int_equal(*second, 750);
-    admission_absorb(&s.a, &piece, &config, &rates[0], s.now);
+    admission_merge(&s.a, &piece, &config, &rates[0], s.now);
     assert_int_equal(*first, 1000);
     members_deinit(&s.members);
 }
@@ -356,7 +356,7 @@ TEST(names_that_no_policy_has_are_told_with_those_there_are)
 
 /* ---- tables ---- */
 
-TEST(a_ledger_grants_no_nonsense)
+TEST(a_ledger_grants_no_invalid_amount)
 {
     static const struct {
         int64_t tokens, again, wait_ns, others;
@@ -371,39 +371,39 @@ TEST(a_ledger_grants_no_nonsense)
                                        .start = {2 * NS_PER_S},
                                        .routers = 1,
                                        .here = 1};
-    struct gac_ask ask = {.key = {.table = 1},
-                          .epoch = 1,
-                          .number = 1,
-                          .version = 1,
-                          .rate = 1000000,
-                          .demand = 1000,
-                          .need = 1000};
+    struct gac_request request = {.key = {.table = 1},
+                                  .epoch = 1,
+                                  .number = 1,
+                                  .version = 1,
+                                  .rate = 1000000,
+                                  .demand = 1000,
+                                  .need = 1000};
     const struct weir_table_policy *p =
         policies_policy(policies_find(&policies, POLICY_TABLE, slice_of("table")));
     struct instant now = {NS_PER_S};
     struct ledger l;
     const struct gac_answer *again;
-    ledger_init(&l, now, &terms, &ask);
-    struct weir_holder *h = ledger_take(&l, now, &terms, 7, &ask, &again);
+    ledger_init(&l, now, &terms, &request);
+    struct weir_holder *h = ledger_take(&l, now, &terms, 7, &request, &again);
     assert_non_null(h);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct token_bucket before = l.bank;
-        vending.tokens = cases[i].tokens;
-        vending.again = cases[i].again;
-        vending.wait_ns = cases[i].wait_ns;
-        vending.others = cases[i].others;
-        ledger_vend(&l, now, &terms, &policies, p, h);
+        granting.tokens = cases[i].tokens;
+        granting.again = cases[i].again;
+        granting.wait_ns = cases[i].wait_ns;
+        granting.others = cases[i].others;
+        ledger_grant_by_policy(&l, now, &terms, &policies, p, h);
         assert_int_equal(h->answer.granted, 0);
         assert_int_equal(h->held, 0);
-        assert_int_equal(h->answer.others, GAC_NOT_TOLD);
+        assert_int_equal(h->answer.others, GAC_UNKNOWN);
         assert_true(h->answer.wait.ns > 0);
         assert_memory_equal(&before, &l.bank, sizeof before);
     }
     assert_int_equal(told.count, 1);
-    vending.tokens = 1000;
-    vending.again = vending.wait_ns = 0;
-    vending.others = 5000;
-    ledger_vend(&l, now, &terms, &policies, p, h);
+    granting.tokens = 1000;
+    granting.again = granting.wait_ns = 0;
+    granting.others = 5000;
+    ledger_grant_by_policy(&l, now, &terms, &policies, p, h);
     assert_int_equal(h->answer.granted, 1000);
     assert_int_equal(h->answer.others, 5000);
     ledger_deinit(&l);

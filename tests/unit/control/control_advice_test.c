@@ -3,26 +3,26 @@
 #include "control/controller_internal.h"
 #include "engine/heat/sketch.h"
 #include "tests/check.h"
-#include "tests/support/control_scene.h"
+#include "tests/support/control_fixture.h"
 
-struct world {
-    struct scene s;
+struct fixture {
+    struct control_fixture s;
     const struct table *table;
     struct buffer keys[HEAVY_KEYS_MAX];
     struct buffer said; /* the texts of all advice */
     int count;
 };
 
-static void world_open(struct world *w, const char *tag)
+static void fixture_open(struct fixture *w, const char *tag)
 {
     struct buffer tags = {0};
-    *w = (struct world){0};
-    scene_init(&w->s, 3);
+    *w = (struct fixture){0};
+    control_fixture_init(&w->s, 3);
     config_edit_control(&w->s.config)->control_split = 0;
     config_edit_control(&w->s.config)->control_adaptive = 0;
     config_edit_control(&w->s.config)->control_salting = 0;
     tag_append(&tags, &(struct tag){slice_of(SALTING_TAG), slice_of(tag), true});
-    struct catalog_command c = scene_command(&w->s, CATALOG_CREATE);
+    struct catalog_command c = control_fixture_command(&w->s, CATALOG_CREATE);
     c.spec = (struct table_spec){.name = slice_of("t"),
                                  .partition_key = {slice_of("k"), ATTR_STRING},
                                  .sort_key = {slice_of("n"), ATTR_STRING},
@@ -30,20 +30,20 @@ static void world_open(struct world *w, const char *tag)
                                  .rcu = 100,
                                  .wcu = 10000,
                                  .tags = buffer_slice(&tags)};
-    assert_int_equal(scene_apply(&w->s, &c), REPLY_OK);
+    assert_int_equal(control_fixture_apply(&w->s, &c), REPLY_OK);
     buffer_deinit(&tags);
-    c = scene_command(&w->s, CATALOG_SETTLE);
+    c = control_fixture_command(&w->s, CATALOG_SETTLE);
     catalog_command_settles(&c, catalog_find(w->s.catalog, slice_of("t")));
-    assert_int_equal(scene_apply(&w->s, &c), REPLY_OK);
+    assert_int_equal(control_fixture_apply(&w->s, &c), REPLY_OK);
     w->table = catalog_find(w->s.catalog, slice_of("t"));
 }
 
-static void world_close(struct world *w)
+static void fixture_close(struct fixture *w)
 {
     for (int i = 0; i < HEAVY_KEYS_MAX; i++)
         buffer_deinit(&w->keys[i]);
     buffer_deinit(&w->said);
-    scene_deinit(&w->s);
+    control_fixture_deinit(&w->s);
 }
 
 /* The load of partition 0. */
@@ -54,7 +54,7 @@ struct load {
     int64_t keys[HEAVY_KEYS_MAX]; /* units per second; 0: no more */
 };
 
-static void world_report(struct world *w, const struct load *l, int64_t ms)
+static void fixture_report(struct fixture *w, const struct load *l, int64_t ms)
 {
     const struct partition_info *p = &w->table->partitions[0];
     struct partition_report *r = &w->s.reports[p->id];
@@ -80,11 +80,11 @@ static void world_report(struct world *w, const struct load *l, int64_t ms)
     loads_take_partition(w->s.loads, w->s.now, r);
 }
 
-static void world_run(struct world *w, const struct load *l, int seconds)
+static void fixture_run(struct fixture *w, const struct load *l, int seconds)
 {
     for (int i = 0; i < 2 * seconds; i++) {
-        world_report(w, l, 500);
-        scene_look(&w->s, 500, true);
+        fixture_report(w, l, 500);
+        control_fixture_evaluate(&w->s, 500, true);
         for (uint32_t k = 0; k < w->s.decision_count; k++) {
             const struct event *e = &w->s.decisions[k].event;
             if (e->kind != EVENT_ADVICE)
@@ -96,7 +96,7 @@ static void world_run(struct world *w, const struct load *l, int seconds)
     }
 }
 
-static void assert_said(struct world *w, const char *text)
+static void assert_said(struct fixture *w, const char *text)
 {
     if (!slice_is(buffer_slice(&w->said), text))
         fail_msg("%.*s", (int)w->said.size, (const char *)w->said.data);
@@ -128,62 +128,63 @@ TEST(each_design_that_makes_heat_is_named_with_its_evidence)
     };
     (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
-        struct world w;
-        world_open(&w, "off");
+        struct fixture w;
+        fixture_open(&w, "off");
         config_edit_control(&w.s.config)->control_advice = 0;
-        world_run(&w, &CASES[i].load, 30); /* until rates are exact */
+        fixture_run(&w, &CASES[i].load, 30); /* until rates are exact */
         config_edit_control(&w.s.config)->control_advice = 1;
-        world_run(&w, &CASES[i].load, 60); /* said once */
+        fixture_run(&w, &CASES[i].load, 60); /* said once */
         assert_said(&w, CASES[i].text);
-        world_close(&w);
+        fixture_close(&w);
     }
 }
 
 TEST(it_is_said_again_after_a_day)
 {
     static const struct load LOAD = {900, 0, SKETCH_STAYS, {900}};
-    struct world w;
+    struct fixture w;
     (void)state;
-    world_open(&w, "off");
-    world_run(&w, &LOAD, 60);
+    fixture_open(&w, "off");
+    fixture_run(&w, &LOAD, 60);
     assert_int_equal(w.count, 1);
-    scene_look(&w.s, 86400000 - 120000, true);
-    world_run(&w, &LOAD, 30);
+    control_fixture_evaluate(&w.s, 86400000 - 120000, true);
+    fixture_run(&w, &LOAD, 30);
     assert_int_equal(w.count, 1);
-    world_run(&w, &LOAD, 90);
+    fixture_run(&w, &LOAD, 90);
     assert_int_equal(w.count, 2);
-    world_close(&w);
+    fixture_close(&w);
 }
 
 TEST(weir_says_nothing_of_keys_that_it_spreads_itself)
 {
     static const struct load LOAD = {900, 0, SKETCH_FORWARD, {900}};
-    struct world w;
+    struct fixture w;
     (void)state;
-    world_open(&w, "auto");
-    world_run(&w, &LOAD, 30);
+    fixture_open(&w, "auto");
+    fixture_run(&w, &LOAD, 30);
     assert_int_equal(w.count, 0);
-    world_close(&w);
-    world_open(&w, "off");
+    fixture_close(&w);
+    fixture_open(&w, "off");
     config_edit_control(&w.s.config)->control_advice = 0;
-    world_run(&w, &LOAD, 30);
+    fixture_run(&w, &LOAD, 30);
     assert_int_equal(w.count, 0);
-    world_close(&w);
+    fixture_close(&w);
 }
 
-/* A split or more shards have helped the partition since: the last look would tell of what is over. */
+/* A split or more shards have helped the partition since: the last evaluation would tell of what is
+ * over. */
 TEST(who_refuses_nothing_any_more_gets_no_advice_on_units)
 {
     static const struct load HOT = {900, 100, SKETCH_STAYS, {0}},
                              HELPED = {900, 0, SKETCH_STAYS, {0}};
-    struct world w;
+    struct fixture w;
     (void)state;
-    world_open(&w, "off");
+    fixture_open(&w, "off");
     config_edit_control(&w.s.config)->control_advice = 0;
-    world_run(&w, &HOT, 30);
-    world_run(&w, &HELPED, 4);
+    fixture_run(&w, &HOT, 30);
+    fixture_run(&w, &HELPED, 4);
     config_edit_control(&w.s.config)->control_advice = 1;
-    world_run(&w, &HELPED, 60);
+    fixture_run(&w, &HELPED, 60);
     assert_said(&w, "");
-    world_close(&w);
+    fixture_close(&w);
 }

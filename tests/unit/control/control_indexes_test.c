@@ -2,23 +2,23 @@
 #include "base/settings/control.h"
 #include "engine/index/index.h"
 #include "tests/check.h"
-#include "tests/support/control_scene.h"
+#include "tests/support/control_fixture.h"
 
-struct world {
-    struct scene s;
+struct fixture {
+    struct control_fixture s;
     const struct table *table;
     uint32_t index; /* number of the index's table */
 };
 
-static void world_settle(struct world *w, const char *name)
+static void fixture_settle(struct fixture *w, const char *name)
 {
-    struct catalog_command c = scene_command(&w->s, CATALOG_SETTLE);
+    struct catalog_command c = control_fixture_command(&w->s, CATALOG_SETTLE);
     catalog_command_settles(&c, catalog_find(w->s.catalog, slice_of(name)));
-    assert_int_equal(scene_apply(&w->s, &c), REPLY_OK);
+    assert_int_equal(control_fixture_apply(&w->s, &c), REPLY_OK);
 }
 
 /* Table t with the global index by-a. */
-static void world_open(struct world *w)
+static void fixture_open(struct fixture *w)
 {
     struct index by_a = {.name = slice_of("by-a"),
                          .partition_count = 1,
@@ -28,13 +28,13 @@ static void world_open(struct world *w)
     const struct table_spec units = {
         .name = slice_of("by-a"), .billing = BILLING_PROVISIONED, .rcu = 10, .wcu = 10};
     struct buffer indexes = {0}, globals = {0};
-    *w = (struct world){0};
-    scene_init(&w->s, 3);
+    *w = (struct fixture){0};
+    control_fixture_init(&w->s, 3);
     config_edit_control(&w->s.config)->control_split = 0;
     config_edit_control(&w->s.config)->control_adaptive = 0;
     index_set_encode(&indexes, &set);
     table_spec_append_sized(&globals, &units);
-    struct catalog_command c = scene_command(&w->s, CATALOG_CREATE);
+    struct catalog_command c = control_fixture_command(&w->s, CATALOG_CREATE);
     c.spec = (struct table_spec){.name = slice_of("t"),
                                  .partition_key = set.partition_key,
                                  .billing = BILLING_PROVISIONED,
@@ -42,17 +42,18 @@ static void world_open(struct world *w)
                                  .wcu = 100,
                                  .indexes = buffer_slice(&indexes),
                                  .globals = buffer_slice(&globals)};
-    assert_int_equal(scene_apply(&w->s, &c), REPLY_OK);
+    assert_int_equal(control_fixture_apply(&w->s, &c), REPLY_OK);
     buffer_deinit(&indexes);
     buffer_deinit(&globals);
-    world_settle(w, "t");
-    world_settle(w, "t/by-a");
+    fixture_settle(w, "t");
+    fixture_settle(w, "t/by-a");
     w->table = catalog_find(w->s.catalog, slice_of("t"));
     w->index = catalog_find(w->s.catalog, slice_of("t/by-a"))->id;
 }
 
 /* The leader reports so many more writes that were refused for that index; 0: no index is named. */
-static void world_report(struct world *w, int64_t refused, uint32_t index, enum admit_reason reason)
+static void fixture_report(struct fixture *w, int64_t refused, uint32_t index,
+                           enum admit_reason reason)
 {
     const struct partition_info *p = &w->table->partitions[0];
     struct partition_report *r = &w->s.reports[p->id];
@@ -66,9 +67,9 @@ static void world_report(struct world *w, int64_t refused, uint32_t index, enum 
 }
 
 /* Looks after half a second, and expects this event; NULL: none. */
-static void world_expect(struct world *w, enum event_kind kind, const char *text)
+static void fixture_expect(struct fixture *w, enum event_kind kind, const char *text)
 {
-    scene_look(&w->s, 500, true);
+    control_fixture_evaluate(&w->s, 500, true);
     const struct event *told = NULL;
     for (uint32_t i = 0; i < w->s.decision_count; i++) {
         const struct event *e = &w->s.decisions[i].event;
@@ -85,9 +86,9 @@ static void world_expect(struct world *w, enum event_kind kind, const char *text
     assert_slice_is(told->table, "t");
 }
 
-static void world_close(struct world *w)
+static void fixture_close(struct fixture *w)
 {
-    scene_deinit(&w->s);
+    control_fixture_deinit(&w->s);
 }
 
 static const char BEHIND[] =
@@ -99,66 +100,66 @@ static const char CAUGHT_UP[] =
 /* A leader may refuse writes before it knows which index did not take a row. */
 TEST(a_report_that_names_no_index_is_told_with_the_name_of_the_next)
 {
-    struct world w;
-    world_open(&w);
-    world_report(&w, 0, 0, ADMIT_OK);
-    world_expect(&w, 0, NULL);
-    world_report(&w, 3, 0, ADMIT_OK);
-    world_expect(&w, 0, NULL);
-    world_report(&w, 0, 0, ADMIT_OK);
-    world_expect(&w, 0, NULL);
-    world_report(&w, 0, w.index, ADMIT_REFUSED_KEY_RANGE);
-    world_expect(&w, EVENT_INDEX_BEHIND, BEHIND);
-    world_report(&w, 5, w.index, ADMIT_REFUSED_KEY_RANGE);
-    world_expect(&w, 0, NULL);
-    world_close(&w);
+    struct fixture w;
+    fixture_open(&w);
+    fixture_report(&w, 0, 0, ADMIT_OK);
+    fixture_expect(&w, 0, NULL);
+    fixture_report(&w, 3, 0, ADMIT_OK);
+    fixture_expect(&w, 0, NULL);
+    fixture_report(&w, 0, 0, ADMIT_OK);
+    fixture_expect(&w, 0, NULL);
+    fixture_report(&w, 0, w.index, ADMIT_REFUSED_KEY_RANGE);
+    fixture_expect(&w, EVENT_INDEX_BEHIND, BEHIND);
+    fixture_report(&w, 5, w.index, ADMIT_REFUSED_KEY_RANGE);
+    fixture_expect(&w, 0, NULL);
+    fixture_close(&w);
 }
 
 TEST(a_report_that_names_an_index_that_is_gone_is_kept_for_the_next)
 {
-    struct world w;
-    world_open(&w);
-    world_report(&w, 0, 0, ADMIT_OK);
-    world_expect(&w, 0, NULL);
-    world_report(&w, 3, w.index + 1000, ADMIT_REFUSED_KEY_RANGE);
-    world_expect(&w, 0, NULL);
-    world_report(&w, 0, w.index, ADMIT_OK);
-    world_expect(&w, EVENT_INDEX_BEHIND,
-                 "writes are refused: index by-a is behind, because its partition 7 does not "
-                 "answer");
-    world_close(&w);
+    struct fixture w;
+    fixture_open(&w);
+    fixture_report(&w, 0, 0, ADMIT_OK);
+    fixture_expect(&w, 0, NULL);
+    fixture_report(&w, 3, w.index + 1000, ADMIT_REFUSED_KEY_RANGE);
+    fixture_expect(&w, 0, NULL);
+    fixture_report(&w, 0, w.index, ADMIT_OK);
+    fixture_expect(&w, EVENT_INDEX_BEHIND,
+                   "writes are refused: index by-a is behind, because its partition 7 does not "
+                   "answer");
+    fixture_close(&w);
 }
 
 /* Ten seconds without a refused write are not enough: perhaps nobody writes. */
 TEST(an_index_has_not_caught_up_while_it_takes_no_rows)
 {
-    struct world w;
-    world_open(&w);
-    world_report(&w, 0, 0, ADMIT_OK);
-    world_expect(&w, 0, NULL);
-    world_report(&w, 1, w.index, ADMIT_REFUSED_KEY_RANGE);
-    world_expect(&w, EVENT_INDEX_BEHIND, BEHIND);
+    struct fixture w;
+    fixture_open(&w);
+    fixture_report(&w, 0, 0, ADMIT_OK);
+    fixture_expect(&w, 0, NULL);
+    fixture_report(&w, 1, w.index, ADMIT_REFUSED_KEY_RANGE);
+    fixture_expect(&w, EVENT_INDEX_BEHIND, BEHIND);
     for (int i = 0; i < 40; i++)
-        world_expect(&w, 0, NULL);
-    world_report(&w, 0, 0, ADMIT_OK);
-    world_expect(&w, EVENT_INDEX_CAUGHT_UP, CAUGHT_UP);
-    world_close(&w);
+        fixture_expect(&w, 0, NULL);
+    fixture_report(&w, 0, 0, ADMIT_OK);
+    fixture_expect(&w, EVENT_INDEX_CAUGHT_UP, CAUGHT_UP);
+    fixture_close(&w);
 }
 
 TEST(an_index_has_caught_up_ten_seconds_after_the_last_refusal)
 {
-    struct world w;
-    world_open(&w);
-    world_report(&w, 0, 0, ADMIT_OK);
-    world_expect(&w, 0, NULL);
-    world_report(&w, 1, w.index, ADMIT_REFUSED_KEY_RANGE);
-    world_expect(&w, EVENT_INDEX_BEHIND, BEHIND);
+    struct fixture w;
+    fixture_open(&w);
+    fixture_report(&w, 0, 0, ADMIT_OK);
+    fixture_expect(&w, 0, NULL);
+    fixture_report(&w, 1, w.index, ADMIT_REFUSED_KEY_RANGE);
+    fixture_expect(&w, EVENT_INDEX_BEHIND, BEHIND);
     for (int i = 0; i < 10; i++)
-        world_expect(&w, 0, NULL);
-    world_report(&w, 1, 0, ADMIT_OK); /* no name is needed any more */
+        fixture_expect(&w, 0, NULL);
+    fixture_report(&w, 1, 0, ADMIT_OK); /* no name is needed any more */
     for (int i = 0; i < 20; i++)
-        world_expect(&w, 0, NULL);
-    world_expect(&w, EVENT_INDEX_CAUGHT_UP, CAUGHT_UP);
-    world_expect(&w, 0, NULL);
-    world_close(&w);
+        fixture_expect(&w, 0, NULL);
+    fixture_expect(&w, EVENT_INDEX_CAUGHT_UP, CAUGHT_UP);
+    fixture_expect(&w, 0, NULL);
+    fixture_close(&w);
 }

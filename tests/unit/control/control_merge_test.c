@@ -7,7 +7,7 @@
 #include "base/settings/merge.h"
 #include "base/settings/split.h"
 #include "base/settings/tables.h"
-#include "tests/support/control_scene.h"
+#include "tests/support/control_fixture.h"
 
 enum {
     COLD_S = 60,
@@ -15,9 +15,9 @@ enum {
 };
 
 /* Nothing but merges, unless a test says so. */
-static void start(struct scene *w, uint32_t nodes)
+static void start(struct control_fixture *w, uint32_t nodes)
 {
-    scene_init(w, nodes);
+    control_fixture_init(w, nodes);
     struct settings_control *control = config_edit_control(&w->config);
     control->control_merge = 1;
     config_edit_merge(&w->config)->merge_cold_ms = COLD_S * 1000;
@@ -26,12 +26,13 @@ static void start(struct scene *w, uint32_t nodes)
     control->control_on_demand = control->control_balance = control->control_leaders = 0;
 }
 
-static const struct table *table_of(const struct scene *w, const char *name)
+static const struct table *table_of(const struct control_fixture *w, const char *name)
 {
     return catalog_find(w->catalog, slice_of(name));
 }
 
-static const struct partition_info *at(const struct scene *w, const char *name, uint32_t i)
+static const struct partition_info *at(const struct control_fixture *w, const char *name,
+                                       uint32_t i)
 {
     assert_true(i < table_of(w, name)->partition_count);
     return &table_of(w, name)->partitions[i];
@@ -47,7 +48,7 @@ static uint64_t hash_of(struct slice bound, uint64_t open)
 }
 
 /* Evenly, and settled. */
-static void cut(struct scene *w, const char *name, uint32_t i, uint32_t pieces)
+static void cut(struct control_fixture *w, const char *name, uint32_t i, uint32_t pieces)
 {
     const struct partition_info *p = at(w, name, i);
     struct buffer b = {0};
@@ -63,54 +64,56 @@ static void cut(struct scene *w, const char *name, uint32_t i, uint32_t pieces)
     }
     table_split_share_equally(&s);
     table_split_encode(&b, &s);
-    struct catalog_command c = scene_command(w, CATALOG_SPLIT);
+    struct catalog_command c = control_fixture_command(w, CATALOG_SPLIT);
     c.split = buffer_slice(&b);
-    assert_int_equal(scene_apply(w, &c), REPLY_OK);
+    assert_int_equal(control_fixture_apply(w, &c), REPLY_OK);
     buffer_deinit(&b);
-    c = scene_command(w, CATALOG_SETTLE);
+    c = control_fixture_command(w, CATALOG_SETTLE);
     catalog_command_settles(&c, table_of(w, name));
-    assert_int_equal(scene_apply(w, &c), REPLY_OK);
+    assert_int_equal(control_fixture_apply(w, &c), REPLY_OK);
 }
 
 /* A table of four partitions that needs one: 225 write units a second each. */
-static void create_four(struct scene *w, const char *name)
+static void create_four(struct control_fixture *w, const char *name)
 {
-    scene_create(w, name, BILLING_PROVISIONED, 900, 900);
+    control_fixture_create(w, name, BILLING_PROVISIONED, 900, 900);
     cut(w, name, 0, 4);
 }
 
-static enum reply_code decide(struct scene *w, enum catalog_op op, const struct decision *d)
+static enum reply_code decide(struct control_fixture *w, enum catalog_op op,
+                              const struct decision *d)
 {
     struct buffer b = {0};
     decision_encode(&b, d);
-    struct catalog_command c = scene_command(w, op);
+    struct catalog_command c = control_fixture_command(w, op);
     c.decision = buffer_slice(&b);
-    enum reply_code code = scene_apply(w, &c);
+    enum reply_code code = control_fixture_apply(w, &c);
     buffer_deinit(&b);
     return code;
 }
 
-static void say(struct scene *w, enum merge_word word, const struct partition_info *p)
+static void say(struct control_fixture *w, enum merge_word word, const struct partition_info *p)
 {
     struct decision d = {
         .table_id = p->table_id, .partition = p->id, .epoch = p->epoch, .merge = word};
     assert_int_equal(decide(w, CATALOG_MERGE, &d), REPLY_OK);
 }
 
-/* What the last look decided; NULL: no merge. */
-static const struct decision *merge_of(const struct scene *w)
+/* What the last evaluation decided; NULL: no merge. */
+static const struct decision *merge_of(const struct control_fixture *w)
 {
     const struct decision *found = NULL;
     for (uint32_t i = 0; i < w->decision_count; i++) {
         if (w->ops[i] != CATALOG_MERGE)
             continue;
-        assert_null(found); /* one at a look */
+        assert_null(found); /* one at an evaluation */
         found = &w->decisions[i];
     }
     return found;
 }
 
-static bool merges(const struct scene *w, const char *name, uint32_t lower, uint32_t upper)
+static bool merges(const struct control_fixture *w, const char *name, uint32_t lower,
+                   uint32_t upper)
 {
     const struct decision *d = merge_of(w);
     return d != NULL && d->table_id == table_of(w, name)->id && d->merge_with == lower &&
@@ -118,11 +121,11 @@ static bool merges(const struct scene *w, const char *name, uint32_t lower, uint
 }
 
 /* Seconds of that demand until a merge is decided; -1: none is. */
-static int seconds_to_merge(struct scene *w, const char *name, struct demand *d, int most)
+static int seconds_to_merge(struct control_fixture *w, const char *name, struct demand *d, int max)
 {
-    for (int i = 1; i <= most * 2; i++) {
-        scene_serve(w, table_of(w, name), d, 500);
-        scene_look(w, 500, true);
+    for (int i = 1; i <= max * 2; i++) {
+        control_fixture_serve(w, table_of(w, name), d, 500);
+        control_fixture_evaluate(w, 500, true);
         if (merge_of(w) != NULL)
             return (i + 1) / 2;
     }
@@ -136,7 +139,7 @@ static int seconds_to_merge(struct scene *w, const char *name, struct demand *d,
 
 TEST(the_first_two_that_have_been_cold_for_long_are_merged)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {10, 10, 10, 10}};
     start(&w, 3);
     create_four(&w, "orders");
@@ -160,12 +163,12 @@ TEST(the_first_two_that_have_been_cold_for_long_are_merged)
     assert_int_equal(m->event.after, 3);
     assert_int_equal(at(&w, "orders", 1)->merge, MERGE_FREEZE); /* the catalog has taken it */
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 2 * COLD_S), -1); /* one after the other */
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(nothing_is_merged_unless_that_is_switched_on)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     start(&w, 3);
     struct config fresh;
@@ -173,12 +176,12 @@ TEST(nothing_is_merged_unless_that_is_switched_on)
     config_edit_control(&w.config)->control_merge = config_control(&fresh)->control_merge;
     create_four(&w, "orders");
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 10 * COLD_S), -1);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(by_default_a_merge_takes_an_hour_without_load)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     start(&w, 3);
     struct config fresh;
@@ -186,7 +189,7 @@ TEST(by_default_a_merge_takes_an_hour_without_load)
     config_edit_merge(&w.config)->merge_cold_ms = config_merge(&fresh)->merge_cold_ms;
     create_four(&w, "orders");
     assert_merges_at(&w, "orders", &d, 3600);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(partitions_are_cold_by_what_both_are_asked_for_together)
@@ -196,45 +199,45 @@ TEST(partitions_are_cold_by_what_both_are_asked_for_together)
         bool cold;
     } cases[] = {{100, 100, true}, {150, 50, true}, {101, 100, false}, {0, 201, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct scene w;
+        struct control_fixture w;
         struct demand d = {.units = {cases[i].lower, cases[i].upper, 205, 205}};
         start(&w, 3);
         create_four(&w, "orders");
         int seconds = seconds_to_merge(&w, "orders", &d, 2 * COLD_S);
         assert_int_equal(seconds > 0, cases[i].cold);
-        scene_deinit(&w);
+        control_fixture_deinit(&w);
     }
 }
 
 TEST(what_is_refused_counts_as_asked_for)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {190, 10}}; /* 100 of them pass */
     start(&w, 3);
     config_edit_merge(&w.config)->merge_fill_percent = 19;
-    scene_create(&w, "orders", BILLING_PROVISIONED, 200, 200);
+    control_fixture_create(&w, "orders", BILLING_PROVISIONED, 200, 200);
     cut(&w, "orders", 0, 2);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 2 * COLD_S), -1);
     d.units[0] = 180;
     assert_merges_at(&w, "orders", &d, COLD_S + 10); /* once split_window_ms has passed */
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(a_refusal_by_the_maximum_ends_the_cold)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {1, 1, 205, 205}};
     start(&w, 3);
     create_four(&w, "orders");
     assert_int_equal(seconds_to_merge(&w, "orders", &d, COLD_S - 5), -1);
     w.reports[at(&w, "orders", 1)->id].totals[ADMIT_WRITE].refused[ADMIT_REFUSED_KEY_RANGE]++;
     assert_merges_at(&w, "orders", &d, COLD_S + 10); /* once split_window_ms has passed */
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(load_in_between_begins_the_time_anew)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {1, 1, 205, 205}};
     start(&w, 3);
     create_four(&w, "orders");
@@ -243,25 +246,25 @@ TEST(load_in_between_begins_the_time_anew)
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 10), -1);
     d.units[1] = 0;
     assert_in_range(seconds_to_merge(&w, "orders", &d, 2 * COLD_S), COLD_S, COLD_S + 10);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 /* One of the tables is merged, and the answer is lost: meanwhile the controller decides nothing. */
 TEST(load_is_noted_at_looks_that_decide_nothing)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     start(&w, 3);
     config_edit_split(&w.config)->split_window_ms = 2000;
     config_edit_merge(&w.config)->merge_backoff_ms = 1000000;
-    scene_create(&w, "a", BILLING_PROVISIONED, 100, 100);
+    control_fixture_create(&w, "a", BILLING_PROVISIONED, 100, 100);
     cut(&w, "a", 0, 2);
     create_four(&w, "b");
     for (int i = 0; i < 2 * COLD_S + 4; i++) {
-        scene_serve(&w, table_of(&w, "a"), &d, 500);
-        scene_serve(&w, table_of(&w, "b"), &d, 500);
+        control_fixture_serve(&w, table_of(&w, "a"), &d, 500);
+        control_fixture_serve(&w, table_of(&w, "b"), &d, 500);
         w.now = instant_add(w.now, duration_ms(500));
-        controller_look(w.controller, w.now, &w.view);
+        controller_evaluate(w.controller, w.now, &w.view);
         if (controller_next_request(w.controller) == NULL)
             continue;
         assert_null(controller_next_request(w.controller)); /* and not answered */
@@ -271,14 +274,14 @@ TEST(load_is_noted_at_looks_that_decide_nothing)
     assert_int_equal(seconds_to_merge(&w, "b", &d, 3), -1);
     d = (struct demand){.units = {0}};
     assert_int_equal(seconds_to_merge(&w, "b", &d, COLD_S - 10), -1);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 /* ---- what is known ---- */
 
 TEST(a_piece_is_cold_from_its_birth_on)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {1, 1, 205, 1}};
     start(&w, 3);
     create_four(&w, "orders");
@@ -286,96 +289,96 @@ TEST(a_piece_is_cold_from_its_birth_on)
     cut(&w, "orders", 0, 2); /* the pieces, and the neighbour of the upper one */
     d = (struct demand){.units = {1, 1, 1, 205, 1}};
     assert_in_range(seconds_to_merge(&w, "orders", &d, 2 * COLD_S), COLD_S, COLD_S + 15);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(what_another_leader_saw_does_not_count)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     start(&w, 3);
     create_four(&w, "orders");
     assert_int_equal(seconds_to_merge(&w, "orders", &d, COLD_S - 5), -1);
     w.view.term = 2;
     assert_merges_at(&w, "orders", &d, COLD_S);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(idle_partitions_of_which_nobody_reports_are_cold)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     start(&w, 3);
     create_four(&w, "orders");
-    scene_serve(&w, table_of(&w, "orders"), &d, 500);
+    control_fixture_serve(&w, table_of(&w, "orders"), &d, 500);
     for (int i = 0; i < 2 * COLD_S; i++) {
-        scene_look(&w, 500, true);
+        control_fixture_evaluate(&w, 500, true);
         assert_null(merge_of(&w));
     }
-    scene_look(&w, 500, true);
+    control_fixture_evaluate(&w, 500, true);
     assert_non_null(merge_of(&w));
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(a_partition_that_was_never_heard_of_is_not_cold)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     start(&w, 3);
     create_four(&w, "orders");
     struct table first = *table_of(&w, "orders");
     first.partition_count = 1; /* of the others there is no report */
     for (int i = 0; i < 4 * COLD_S; i++) {
-        scene_serve(&w, &first, &d, 500);
-        scene_look(&w, 500, true);
+        control_fixture_serve(&w, &first, &d, 500);
+        control_fixture_evaluate(&w, 500, true);
         assert_null(merge_of(&w));
     }
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(nothing_is_known_of_partitions_whose_leader_is_out_of_reach)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     start(&w, 3);
     create_four(&w, "orders");
     uint32_t leader = partition_node(at(&w, "orders", 0), 0);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, COLD_S - 5), -1);
     w.view.reachable[leader] = false;
-    scene_look(&w, 500, true);
+    control_fixture_evaluate(&w, 500, true);
     w.view.reachable[leader] = true;
     assert_merges_at(&w, "orders", &d, COLD_S);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 /* After a split that the leader has not reported yet. */
 TEST(what_is_known_of_another_range_says_nothing)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     start(&w, 3);
-    scene_create(&w, "orders", BILLING_PROVISIONED, 100, 100);
+    control_fixture_create(&w, "orders", BILLING_PROVISIONED, 100, 100);
     cut(&w, "orders", 0, 2);
-    scene_serve(&w, table_of(&w, "orders"), &d, 500);
-    scene_look(&w, 500, true);
+    control_fixture_serve(&w, table_of(&w, "orders"), &d, 500);
+    control_fixture_evaluate(&w, 500, true);
     cut(&w, "orders", 1, 2);
     for (int i = 0; i < 4 * COLD_S; i++) {
-        scene_look(&w, 500, true);
+        control_fixture_evaluate(&w, 500, true);
         assert_null(merge_of(&w));
     }
     assert_merges_at(&w, "orders", &d, COLD_S);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 /* The replica that reported is no member any more, and the one that leads now has not. */
 TEST(what_a_former_member_reported_says_nothing)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     start(&w, 4);
-    scene_create(&w, "orders", BILLING_PROVISIONED, 100, 100);
+    control_fixture_create(&w, "orders", BILLING_PROVISIONED, 100, 100);
     cut(&w, "orders", 0, 2);
-    scene_serve(&w, table_of(&w, "orders"), &d, 500);
+    control_fixture_serve(&w, table_of(&w, "orders"), &d, 500);
     for (uint32_t i = 0; i < 2; i++) {
         const struct partition_info *p = at(&w, "orders", i);
         struct decision move = {.table_id = p->table_id,
@@ -390,18 +393,18 @@ TEST(what_a_former_member_reported_says_nothing)
         assert_int_equal(decide(&w, CATALOG_LEFT, &move), REPLY_OK);
     }
     for (int i = 0; i < 4 * COLD_S; i++) {
-        scene_look(&w, 500, true);
+        control_fixture_evaluate(&w, 500, true);
         assert_null(merge_of(&w));
     }
     assert_merges_at(&w, "orders", &d, COLD_S);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 /* ---- what must hold at that moment ---- */
 
 TEST(a_merge_waits_for_every_node_that_has_a_replica)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     start(&w, 3);
     create_four(&w, "orders");
@@ -415,12 +418,12 @@ TEST(a_merge_waits_for_every_node_that_has_a_replica)
     drain.drain = false;
     assert_int_equal(decide(&w, CATALOG_DRAIN, &drain), REPLY_OK);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 5), 1); /* they were cold all the time */
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(partitions_on_different_nodes_are_passed_over)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     start(&w, 4);
     create_four(&w, "orders");
@@ -433,15 +436,15 @@ TEST(partitions_on_different_nodes_are_passed_over)
     assert_int_equal(decide(&w, CATALOG_MOVE, &move), REPLY_OK);
     assert_merges_at(&w, "orders", &d, COLD_S);
     assert_true(merges(&w, "orders", at(&w, "orders", 2)->id, at(&w, "orders", 3)->id));
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(both_together_hold_at_most_half_of_what_one_may_hold)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     start(&w, 3);
-    scene_create(&w, "orders", BILLING_PROVISIONED, 100, 100);
+    control_fixture_create(&w, "orders", BILLING_PROVISIONED, 100, 100);
     cut(&w, "orders", 0, 2);
     int64_t *bytes = &w.reports[at(&w, "orders", 1)->id].bytes;
     w.reports[at(&w, "orders", 0)->id].bytes = 5;
@@ -449,11 +452,11 @@ TEST(both_together_hold_at_most_half_of_what_one_may_hold)
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 2 * COLD_S), -1);
     *bytes -= 1;
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 5), 1);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 /* As the nodes do, once the replicas have stopped. */
-static void complete(struct scene *w, const char *name)
+static void complete(struct control_fixture *w, const char *name)
 {
     uint32_t upper = 1;
     while (at(w, name, upper)->merge != MERGE_FREEZE)
@@ -467,12 +470,12 @@ static void complete(struct scene *w, const char *name)
 TEST(a_table_keeps_the_partitions_for_what_it_is_to_serve_at_once)
 {
     for (int on_demand = 0; on_demand <= 1; on_demand++) {
-        struct scene w;
+        struct control_fixture w;
         struct demand d = {.units = {0}};
         start(&w, 3);
         config_edit_control(&w.config)->control_split = 1; /* which would undo it */
-        scene_create(&w, "orders", on_demand ? BILLING_ON_DEMAND : BILLING_PROVISIONED,
-                     on_demand ? 0 : 10, on_demand ? 0 : 3001);
+        control_fixture_create(&w, "orders", on_demand ? BILLING_ON_DEMAND : BILLING_PROVISIONED,
+                               on_demand ? 0 : 10, on_demand ? 0 : 3001);
         assert_int_equal(table_of(&w, "orders")->partition_count, 4);
         assert_int_equal(seconds_to_merge(&w, "orders", &d, 2 * COLD_S), -1);
         cut(&w, "orders", 0, 2);
@@ -482,17 +485,17 @@ TEST(a_table_keeps_the_partitions_for_what_it_is_to_serve_at_once)
         w.other = (struct control_request){0};
         assert_int_equal(seconds_to_merge(&w, "orders", &d, 3 * COLD_S), -1);
         assert_int_equal(w.other.request.op, 0); /* nor is anything cut again */
-        scene_deinit(&w);
+        control_fixture_deinit(&w);
     }
 }
 
 /* A peak above what a table may be made ready for is promised all the same. */
 TEST(the_share_of_one_partition_stays_below_its_maximum)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     start(&w, 3);
-    scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
+    control_fixture_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
     /* which is no reason for more than four partitions */
     config_edit_tables(&w.config)->table_max_wcu = 4000;
     cut(&w, "orders", 0, 2);
@@ -502,15 +505,15 @@ TEST(the_share_of_one_partition_stays_below_its_maximum)
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 2 * COLD_S), -1);
     cut(&w, "orders", 0, 2);
     assert_true(seconds_to_merge(&w, "orders", &d, 2 * COLD_S) > 0);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(one_share_fewer_is_enough_for_what_both_are_asked_for)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {7, 7, 7, 7}}; /* of 10 each, or 13.3 */
     start(&w, 3);
-    scene_create(&w, "orders", BILLING_PROVISIONED, 40, 40);
+    control_fixture_create(&w, "orders", BILLING_PROVISIONED, 40, 40);
     cut(&w, "orders", 0, 4);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 2 * COLD_S), -1);
     d.units[1] = 6;
@@ -518,10 +521,10 @@ TEST(one_share_fewer_is_enough_for_what_both_are_asked_for)
     assert_in_range(seconds_to_merge(&w, "orders", &d, BACKOFF_S + 10), 1, BACKOFF_S + 10);
     assert_true(merges(&w, "orders", at(&w, "orders", 0)->id, at(&w, "orders", 1)->id) ||
                 merges(&w, "orders", at(&w, "orders", 1)->id, at(&w, "orders", 2)->id));
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
-static void lead(struct scene *w, const char *name, uint32_t i, uint32_t node)
+static void lead(struct control_fixture *w, const char *name, uint32_t i, uint32_t node)
 {
     const struct partition_info *p = at(w, name, i);
     struct decision d = {
@@ -534,10 +537,10 @@ static void lead(struct scene *w, const char *name, uint32_t i, uint32_t node)
  * second or third one node 1 would be promised 80; without the fourth one every node 40. */
 TEST(nodes_can_be_promised_the_shares_of_one_partition_fewer)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     start(&w, 3);
-    scene_create(&w, "orders", BILLING_PROVISIONED, 120, 120);
+    control_fixture_create(&w, "orders", BILLING_PROVISIONED, 120, 120);
     cut(&w, "orders", 0, 4);
     static const uint32_t leaders[] = {1, 2, 3, 1};
     for (uint32_t i = 0; i < 4; i++)
@@ -545,130 +548,130 @@ TEST(nodes_can_be_promised_the_shares_of_one_partition_fewer)
     config_edit_admission(&w.config)->node_rcu = 69;
     assert_true(seconds_to_merge(&w, "orders", &d, COLD_S + 5) > 0);
     assert_true(merges(&w, "orders", at(&w, "orders", 2)->id, at(&w, "orders", 3)->id));
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(a_table_that_is_updated_or_about_to_be_cut_merges_nothing)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0, 0, 0, 0, 850}};
     start(&w, 3);
     config_edit_control(&w.config)->control_split = 1;
     config_edit_control(&w.config)->control_answer_ms = 1000000; /* it waits for advice */
-    scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
+    control_fixture_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
     cut(&w, "orders", 0, 2);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 3 * COLD_S), -1);
     assert_int_equal(w.other.request.op, REQUEST_PARTITION_HEAT);
     d.units[4] = 0;
     struct reply reply = {.id = w.other.request.id, .code = REPLY_OVERLOADED};
     controller_reply(w.controller, &reply);
-    struct catalog_command c = scene_command(&w, CATALOG_UPDATE);
+    struct catalog_command c = control_fixture_command(&w, CATALOG_UPDATE);
     c.spec = (struct table_spec){
         .name = slice_of("orders"), .billing = BILLING_ON_DEMAND, .maximum = {0, 5000}};
-    assert_int_equal(scene_apply(&w, &c), REPLY_OK);
+    assert_int_equal(control_fixture_apply(&w, &c), REPLY_OK);
     assert_int_equal(table_of(&w, "orders")->status, TABLE_UPDATING);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 20), -1);
-    c = scene_command(&w, CATALOG_SETTLE);
+    c = control_fixture_command(&w, CATALOG_SETTLE);
     catalog_command_settles(&c, table_of(&w, "orders"));
-    assert_int_equal(scene_apply(&w, &c), REPLY_OK);
+    assert_int_equal(control_fixture_apply(&w, &c), REPLY_OK);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 5), 1);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(a_maximum_of_the_tables_own_is_what_its_partitions_are_compared_with)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {20, 21, 200, 200, 200}};
     start(&w, 3);
     config_edit_choices(&w.config)->gac = GAC_OFF; /* each partition keeps it */
-    scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
+    control_fixture_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
     cut(&w, "orders", 0, 2);
-    struct catalog_command c = scene_command(&w, CATALOG_UPDATE);
+    struct catalog_command c = control_fixture_command(&w, CATALOG_UPDATE);
     c.spec = (struct table_spec){
         .name = slice_of("orders"), .billing = BILLING_ON_DEMAND, .maximum = {0, 200}};
-    assert_int_equal(scene_apply(&w, &c), REPLY_OK);
-    c = scene_command(&w, CATALOG_SETTLE);
+    assert_int_equal(control_fixture_apply(&w, &c), REPLY_OK);
+    c = control_fixture_command(&w, CATALOG_SETTLE);
     catalog_command_settles(&c, table_of(&w, "orders"));
-    assert_int_equal(scene_apply(&w, &c), REPLY_OK);
+    assert_int_equal(control_fixture_apply(&w, &c), REPLY_OK);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 2 * COLD_S), -1);
     d.units[1] = 20;
     assert_in_range(seconds_to_merge(&w, "orders", &d, 2 * COLD_S), COLD_S, COLD_S + 11);
     assert_non_null(memmem(merge_of(&w)->event.reason.data, merge_of(&w)->event.reason.size,
                            "asked for 20 %", 14));
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 /* ---- one after the other ---- */
 
-TEST(one_pair_is_merged_at_a_look)
+TEST(one_pair_is_merged_at_an_evaluation)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     int decided[4] = {0};
     start(&w, 3);
     create_four(&w, "a");
     create_four(&w, "b");
     for (int i = 0; i < 2 * COLD_S + 6; i++) {
-        scene_serve(&w, table_of(&w, "a"), &d, 500);
-        scene_serve(&w, table_of(&w, "b"), &d, 500);
-        scene_look(&w, 500, true);
+        control_fixture_serve(&w, table_of(&w, "a"), &d, 500);
+        control_fixture_serve(&w, table_of(&w, "b"), &d, 500);
+        control_fixture_evaluate(&w, 500, true);
         const struct decision *m = merge_of(&w);
         if (m != NULL)
             decided[m->table_id == table_of(&w, "b")->id] = i;
     }
     assert_true(decided[0] > 0);
     assert_int_equal(decided[1], decided[0] + 1);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 /* The catalog does as if it had not heard. */
 TEST(what_could_not_be_merged_is_left_alone_for_a_while)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
-    int count = 0, at_look[4] = {0};
+    int count = 0, at_evaluation[4] = {0};
     start(&w, 3);
-    scene_create(&w, "orders", BILLING_PROVISIONED, 100, 100);
+    control_fixture_create(&w, "orders", BILLING_PROVISIONED, 100, 100);
     cut(&w, "orders", 0, 2);
     for (int i = 0; i < 2 * (COLD_S + 2 * BACKOFF_S) + 10; i++) {
-        scene_serve(&w, table_of(&w, "orders"), &d, 500);
-        scene_look(&w, 500, false);
+        control_fixture_serve(&w, table_of(&w, "orders"), &d, 500);
+        control_fixture_evaluate(&w, 500, false);
         if (merge_of(&w) != NULL)
-            at_look[count++ % 4] = i;
+            at_evaluation[count++ % 4] = i;
     }
     assert_int_equal(count, 3);
-    assert_int_equal(at_look[1], at_look[0] + 2 * BACKOFF_S);
-    assert_int_equal(at_look[2], at_look[1] + 2 * BACKOFF_S);
-    scene_deinit(&w);
+    assert_int_equal(at_evaluation[1], at_evaluation[0] + 2 * BACKOFF_S);
+    assert_int_equal(at_evaluation[2], at_evaluation[1] + 2 * BACKOFF_S);
+    control_fixture_deinit(&w);
 }
 
 TEST(the_next_pair_is_merged_while_another_one_is_left_alone)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     uint32_t lower = 0;
     start(&w, 3);
     create_four(&w, "orders");
     for (int i = 0; i < 2 * COLD_S + 6; i++) {
-        scene_serve(&w, table_of(&w, "orders"), &d, 500);
-        scene_look(&w, 500, false);
+        control_fixture_serve(&w, table_of(&w, "orders"), &d, 500);
+        control_fixture_evaluate(&w, 500, false);
         if (merge_of(&w) == NULL)
             continue;
         assert_int_equal(merge_of(&w)->merge_with, at(&w, "orders", lower)->id);
         lower++;
     }
     assert_int_equal(lower, 3);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 /* `ms`: how long the upper partition thaws. */
-static void give_up(struct scene *w, const char *name, uint32_t upper, int64_t ms)
+static void give_up(struct control_fixture *w, const char *name, uint32_t upper, int64_t ms)
 {
     struct demand d = {.units = {0}};
     say(w, MERGE_GIVE_UP, at(w, name, upper));
     for (; ms > 0; ms -= 500) {
-        scene_serve(w, table_of(w, name), &d, 500);
-        scene_look(w, 500, true);
+        control_fixture_serve(w, table_of(w, name), &d, 500);
+        control_fixture_evaluate(w, 500, true);
         assert_null(merge_of(w));
     }
     say(w, MERGE_THAWED, at(w, name, upper));
@@ -677,38 +680,38 @@ static void give_up(struct scene *w, const char *name, uint32_t upper, int64_t m
 TEST(a_merge_that_was_given_up_rests_from_then_on)
 {
     for (int64_t ms = 0; ms <= 5000; ms += 5000) {
-        struct scene w;
+        struct control_fixture w;
         struct demand d = {.units = {0}};
         start(&w, 3);
         config_edit_merge(&w.config)->merge_cold_ms = 12000;
-        scene_create(&w, "orders", BILLING_PROVISIONED, 100, 100);
+        control_fixture_create(&w, "orders", BILLING_PROVISIONED, 100, 100);
         cut(&w, "orders", 0, 2);
         assert_true(seconds_to_merge(&w, "orders", &d, 20) > 0);
         assert_int_equal(seconds_to_merge(&w, "orders", &d, 20), -1); /* it is frozen */
         give_up(&w, "orders", 1, ms);
         assert_merges_at(&w, "orders", &d, BACKOFF_S);
-        scene_deinit(&w);
+        control_fixture_deinit(&w);
     }
 }
 
 /* It has another epoch: its keys might be others. */
 TEST(a_partition_that_thaws_is_cold_from_then_on)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     start(&w, 3);
-    scene_create(&w, "orders", BILLING_PROVISIONED, 100, 100);
+    control_fixture_create(&w, "orders", BILLING_PROVISIONED, 100, 100);
     cut(&w, "orders", 0, 3);
     assert_true(seconds_to_merge(&w, "orders", &d, 2 * COLD_S) > 0);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, COLD_S), -1);
     give_up(&w, "orders", 1, 0); /* no pair without it */
     assert_merges_at(&w, "orders", &d, COLD_S);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(a_partition_that_has_absorbed_another_waits_the_whole_time)
 {
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {0}};
     start(&w, 3);
     create_four(&w, "orders");
@@ -721,5 +724,5 @@ TEST(a_partition_that_has_absorbed_another_waits_the_whole_time)
     complete(&w, "orders");
     assert_int_equal(table_of(&w, "orders")->partition_count, 1);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 2 * COLD_S), -1);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }

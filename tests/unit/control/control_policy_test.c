@@ -1,5 +1,5 @@
-/* control_policy_test.c - policies of the controller's decision points: what they see, what comes of
- * their decisions, and that nonsense changes nothing. */
+/* control_policy_test.c - policies of the controller's decision points: what they see, what comes
+ * of their decisions, and that invalid results change nothing. */
 #include "base/policies.h"
 
 #include "base/settings/admission.h"
@@ -7,12 +7,12 @@
 #include "base/settings/replication.h"
 #include "base/settings/split.h"
 #include "base/settings/tables.h"
-#include "control/points.h"
+#include "control/decision_points.h"
 #include "engine/admission/capacity.h"
 #include "engine/item/storage_key.h"
 #include "include/weir/policy.h"
 #include "tests/check.h"
-#include "tests/support/control_scene.h"
+#include "tests/support/control_fixture.h"
 
 static struct {
     char text[512];
@@ -28,14 +28,14 @@ static void tell(void *context, const char *text)
 
 static struct policies policies;
 
-/* A scene whose settings name the policy `scripted` for each point of the plug-in. */
-static void scene_with(struct scene *w, const struct weir_policy_plugin *plugin)
+/* A fixture whose settings name the policy `scripted` for each point of the plug-in. */
+static void fixture_with(struct control_fixture *w, const struct weir_policy_plugin *plugin)
 {
     struct buffer error = {0};
     memset(&told, 0, sizeof told);
-    policies = (struct policies){.tell = tell};
+    policies = (struct policies){.report = tell};
     assert_int_equal(policies_add(&policies, plugin, "FILE.so", NULL, &error), STATUS_OK);
-    scene_init(w, 3);
+    control_fixture_init(w, 3);
     w->config.policies = &policies;
     if (plugin->adaptive_count > 0)
         memcpy(w->config.adaptive_policy, "scripted", sizeof "scripted");
@@ -56,7 +56,7 @@ static void expect_told(const char *point, uint64_t times)
     if (told.count != 1 || strstr(told.text, begin) == NULL ||
         strstr(told.text, "Such decisions change nothing") == NULL)
         fail_msg("%s is told %d times: %s", begin, told.count, told.text);
-    assert_in_range(policies.entries[0].nonsense, times, UINT64_MAX);
+    assert_in_range(policies.entries[0].invalid_results, times, UINT64_MAX);
 }
 
 /* ---- names ---- */
@@ -115,16 +115,16 @@ static const struct weir_policy_plugin adaptive_plugin = {.abi = WEIR_POLICY_ABI
                                                           .adaptive = adaptives};
 
 /* A table of two partitions of 700, of which the first is asked for 900 for a while. */
-static const struct table *scene_skewed(struct scene *w)
+static const struct table *fixture_skewed(struct control_fixture *w)
 {
     memset(&rates, 0, sizeof rates);
-    scene_with(w, &adaptive_plugin);
-    const struct table *t = scene_create(w, "orders", BILLING_PROVISIONED, 10, 1400);
+    fixture_with(w, &adaptive_plugin);
+    const struct table *t = control_fixture_create(w, "orders", BILLING_PROVISIONED, 10, 1400);
     struct demand d = {.units = {900, 100}};
     assert_int_equal(t->partition_count, 2);
     for (int i = 0; i < 20; i++) {
-        scene_serve(w, catalog_find(w->catalog, slice_of("orders")), &d, 500);
-        scene_look(w, 500, true);
+        control_fixture_serve(w, catalog_find(w->catalog, slice_of("orders")), &d, 500);
+        control_fixture_evaluate(w, 500, true);
     }
     return catalog_find(w->catalog, slice_of("orders"));
 }
@@ -137,8 +137,8 @@ static void raise_the_first(struct weir_rates *r)
 
 TEST(a_policy_of_allocations_sees_demand_and_what_it_raises_is_decided)
 {
-    struct scene w;
-    const struct table *t = scene_skewed(&w);
+    struct control_fixture w;
+    const struct table *t = fixture_skewed(&w);
     assert_true(rates.saw);
     assert_int_equal(rates.limit, 1400000);
     assert_int_equal(rates.maximum, partition_max_mcu(&w.config, ADMIT_WRITE));
@@ -148,17 +148,17 @@ TEST(a_policy_of_allocations_sees_demand_and_what_it_raises_is_decided)
     assert_in_range(rates.demand, 890000, 910000);
     assert_int_equal(rates.use, rates.base);
     assert_true(rates.throttled_ns > 0);
-    assert_in_range(rates.calls, 5, 15); /* its state is kept from look to look */
+    assert_in_range(rates.calls, 5, 15); /* its state is kept from evaluation to evaluation */
     rates.then = raise_the_first;
     struct demand d = {.units = {900, 100}};
     for (int i = 0; i < 4; i++) {
-        scene_serve(&w, catalog_find(w.catalog, slice_of("orders")), &d, 500);
-        scene_look(&w, 500, true);
+        control_fixture_serve(&w, catalog_find(w.catalog, slice_of("orders")), &d, 500);
+        control_fixture_evaluate(&w, 500, true);
     }
     t = catalog_find(w.catalog, slice_of("orders"));
     assert_int_equal(t->partitions[0].rate_mcu[ADMIT_WRITE], 800000);
     assert_int_equal(told.count, 0);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 static void raise_what_is_not(struct weir_rates *r)
@@ -206,27 +206,28 @@ static void look_beside_it(struct weir_rates *r)
     assert_true(weir_rates_throttled_ns(r, UINT32_MAX) < 0);
     assert_null(weir_rates_state(r, UINT32_MAX));
     assert_int_equal(weir_rates_setting(r, (enum weir_rates_setting)99), 0);
-    weir_rates_lower(r, 1, 1000, WEIR_RATES_UNUSED); /* sound, but it comes with nonsense */
+    weir_rates_lower(r, 1, 1000,
+                     WEIR_RATES_UNUSED); /* valid, but it comes with an invalid result */
     weir_rates_lower(r, UINT32_MAX, 1000, WEIR_RATES_UNUSED);
 }
 
 /* ADAPTIVE-1 */
-TEST(nonsense_about_allocations_changes_nothing_and_is_told_once)
+TEST(an_invalid_result_about_allocations_changes_nothing_and_is_reported_once)
 {
     static void (*const cases[])(struct weir_rates *) = {
         raise_what_is_not, raise_too_high,      raise_to_less, lower_below_zero,
         lower_to_more,     lower_for_no_reason, change_twice,  look_beside_it,
     };
-    struct scene w;
-    scene_skewed(&w);
+    struct control_fixture w;
+    fixture_skewed(&w);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         rates.then = cases[i];
-        scene_look(&w, 1500, true);
+        control_fixture_evaluate(&w, 1500, true);
         assert_int_equal(w.decision_count, 0);
-        assert_int_equal(policies.entries[0].nonsense, i + 1);
+        assert_int_equal(policies.entries[0].invalid_results, i + 1);
     }
     expect_told("adaptive", 8);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 /* ---- splits ---- */
@@ -285,20 +286,20 @@ static const struct weir_policy_plugin split_plugin = {
     .abi = WEIR_POLICY_ABI, .size = sizeof split_plugin, .split_count = 1, .split = splits};
 
 /* A table of four partitions, of which the first consumes 600 for a while. */
-static const struct table *scene_busy(struct scene *w, struct weir_wish wish)
+static const struct table *fixture_busy(struct control_fixture *w, struct weir_wish wish)
 {
     memset(&cuts, 0, sizeof cuts);
-    scene_with(w, &split_plugin);
+    fixture_with(w, &split_plugin);
     config_edit_control(&w->config)->control_adaptive = 0;
-    const struct table *t = scene_create(w, "orders", BILLING_ON_DEMAND, 0, 0);
+    const struct table *t = control_fixture_create(w, "orders", BILLING_ON_DEMAND, 0, 0);
     struct demand d = {.units = {600}};
-    assert_int_equal(scene_seconds_to_question(w, "orders", &d, 20), -1); /* no wish */
+    assert_int_equal(control_fixture_seconds_to_question(w, "orders", &d, 20), -1); /* no wish */
     cuts.wish = wish;
     return t;
 }
 
 /* The leader offers three points, with shares of 10, 20, 30 and 40 %. */
-static void offer(struct scene *w, const struct table *t, enum split_verdict verdict)
+static void offer(struct control_fixture *w, const struct table *t, enum split_verdict verdict)
 {
     struct buffer b = {0};
     uint8_t cut[3][12] = {{0}};
@@ -319,7 +320,7 @@ static void offer(struct scene *w, const struct table *t, enum split_verdict ver
     w->other = (struct control_request){0};
     controller_reply(w->controller, &reply);
     buffer_deinit(&b);
-    scene_look(w, 1, true);
+    control_fixture_evaluate(w, 1, true);
 }
 
 static const struct weir_wish wish_consumed = {
@@ -327,12 +328,12 @@ static const struct weir_wish wish_consumed = {
 
 TEST(a_policy_of_splits_takes_the_points_it_wants)
 {
-    struct scene w;
+    struct control_fixture w;
     struct table_split sent;
-    const struct table *t = scene_busy(&w, wish_consumed);
+    const struct table *t = fixture_busy(&w, wish_consumed);
     struct demand d = {.units = {600}};
     cuts.choice = (struct weir_choice){WEIR_CHOICE_POINTS, 2};
-    assert_in_range(scene_seconds_to_question(&w, "orders", &d, 5), 0, 1);
+    assert_in_range(control_fixture_seconds_to_question(&w, "orders", &d, 5), 0, 1);
     assert_int_equal(cuts.maximum, 1000000);
     assert_in_range(cuts.consumed, 590000, 610000);
     assert_int_equal(cuts.excess_ns, 0);
@@ -349,44 +350,44 @@ TEST(a_policy_of_splits_takes_the_points_it_wants)
     assert_int_equal(sent.share_ppm[ADMIT_WRITE][0], 300000);
     assert_int_equal(sent.share_ppm[ADMIT_WRITE][1], 700000);
     assert_int_equal(told.count, 0);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(a_policy_of_splits_may_cut_evenly_without_asking)
 {
-    struct scene w;
+    struct control_fixture w;
     struct table_split sent;
     struct weir_wish wish = wish_consumed;
     wish.evenly = 1;
-    scene_busy(&w, wish);
+    fixture_busy(&w, wish);
     cuts.pieces = 4;
     struct demand d = {.units = {600}};
-    assert_in_range(scene_seconds_to_question(&w, "orders", &d, 5), 0, 1);
+    assert_in_range(control_fixture_seconds_to_question(&w, "orders", &d, 5), 0, 1);
     assert_int_equal(w.other.request.op, REQUEST_TABLE_SPLIT);
     assert_int_equal(table_split_decode(w.other.request.cut.split, &sent), STATUS_OK);
     assert_int_equal(sent.cut_count, 3);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(a_policy_of_splits_may_keep_whole_what_its_leader_would_cut)
 {
-    struct scene w;
-    const struct table *t = scene_busy(&w, wish_consumed);
+    struct control_fixture w;
+    const struct table *t = fixture_busy(&w, wish_consumed);
     struct demand d = {.units = {600}};
     config_edit_split(&w.config)->split_backoff_ms = 30000;
-    assert_in_range(scene_seconds_to_question(&w, "orders", &d, 5), 0, 1);
+    assert_in_range(control_fixture_seconds_to_question(&w, "orders", &d, 5), 0, 1);
     offer(&w, t, SPLIT_ADVISED);
     assert_int_equal(w.decision_count, 1);
     assert_int_equal(w.decisions[0].event.kind, EVENT_SPLIT_REFUSED);
-    assert_in_range(scene_seconds_to_question(&w, "orders", &d, 60), 29, 31);
+    assert_in_range(control_fixture_seconds_to_question(&w, "orders", &d, 60), 29, 31);
     /* And it may cut evenly where the leader offers nothing. */
     cuts.choice = (struct weir_choice){.how = WEIR_CHOICE_EVENLY};
     cuts.pieces = 2;
     offer(&w, t, SPLIT_REFUSED_NO_BENEFIT);
     assert_int_equal(cuts.points, 0);
-    scene_look(&w, 1, true);
+    control_fixture_evaluate(&w, 1, true);
     assert_int_equal(w.other.request.op, REQUEST_TABLE_SPLIT);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(a_wish_without_sense_asks_nobody)
@@ -397,17 +398,17 @@ TEST(a_wish_without_sense_asks_nobody)
         {.why = WEIR_WISH_CONSUMED, .evenly = 2},
         {.why = WEIR_WISH_REFUSED, .rate_mcu = -1},
     };
-    struct scene w;
+    struct control_fixture w;
     struct demand d = {.units = {600}};
-    scene_busy(&w, cases[0]);
+    fixture_busy(&w, cases[0]);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        uint64_t before = policies.entries[0].nonsense;
+        uint64_t before = policies.entries[0].invalid_results;
         cuts.wish = cases[i];
-        assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 3), -1);
-        assert_true(policies.entries[0].nonsense > before);
+        assert_int_equal(control_fixture_seconds_to_question(&w, "orders", &d, 3), -1);
+        assert_true(policies.entries[0].invalid_results > before);
     }
     expect_told("split", 4);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(a_choice_without_sense_cuts_nothing)
@@ -423,20 +424,20 @@ TEST(a_choice_without_sense_cuts_nothing)
         {{WEIR_CHOICE_EVENLY, 0}, 1},
         {{WEIR_CHOICE_EVENLY, 0}, WEIR_POLICY_PIECES_MAX + 1},
     };
-    struct scene w;
-    const struct table *t = scene_busy(&w, wish_consumed);
+    struct control_fixture w;
+    const struct table *t = fixture_busy(&w, wish_consumed);
     struct demand d = {.units = {600}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cuts.choice = cases[i].choice;
         cuts.pieces = cases[i].pieces;
-        assert_in_range(scene_seconds_to_question(&w, "orders", &d, 5), 0, 5);
+        assert_in_range(control_fixture_seconds_to_question(&w, "orders", &d, 5), 0, 5);
         offer(&w, t, SPLIT_ADVISED);
-        scene_look(&w, 1, true);
+        control_fixture_evaluate(&w, 1, true);
         assert_int_equal(w.other.request.op, 0);
-        assert_int_equal(policies.entries[0].nonsense, i + 1);
+        assert_int_equal(policies.entries[0].invalid_results, i + 1);
     }
     expect_told("split", 6);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 /* ---- peaks ---- */
@@ -467,25 +468,25 @@ static const struct weir_policy_plugin demand_plugin = {
     .abi = WEIR_POLICY_ABI, .size = sizeof demand_plugin, .demand_count = 1, .demand = demands};
 
 /* A table on demand that consumes 700 for longer than a peak lasts. */
-static void scene_peak(struct scene *w)
+static void fixture_peak(struct control_fixture *w)
 {
     struct demand d = {.units = {700}};
     config_edit_control(&w->config)->control_split = 0;
     if (catalog_find(w->catalog, slice_of("orders")) == NULL)
-        scene_create(w, "orders", BILLING_ON_DEMAND, 0, 0);
+        control_fixture_create(w, "orders", BILLING_ON_DEMAND, 0, 0);
     for (int i = 0; i < 50; i++) {
-        scene_serve(w, catalog_find(w->catalog, slice_of("orders")), &d, 500);
-        scene_look(w, 500, true);
+        control_fixture_serve(w, catalog_find(w->catalog, slice_of("orders")), &d, 500);
+        control_fixture_evaluate(w, 500, true);
     }
 }
 
 TEST(a_policy_of_peaks_says_what_a_table_earns)
 {
-    struct scene w;
+    struct control_fixture w;
     memset(&peaks, 0, sizeof peaks);
     peaks.earned_mcu[WEIR_POLICY_WRITE] = 2500500; /* a part of a unit becomes a whole one */
-    scene_with(&w, &demand_plugin);
-    scene_peak(&w);
+    fixture_with(&w, &demand_plugin);
+    fixture_peak(&w);
     const struct table *t = catalog_find(w.catalog, slice_of("orders"));
     assert_in_range(peaks.consumed, 690000, 710000);
     assert_int_equal(peaks.consumed % 1000, 0);
@@ -494,36 +495,36 @@ TEST(a_policy_of_peaks_says_what_a_table_earns)
     assert_int_equal(peaks.maximum, config_tables(&w.config)->table_max_wcu * 1000);
     assert_true(t->promised[ADMIT_WRITE] < 2500);
     peaks.changes = true;
-    scene_peak(&w);
+    fixture_peak(&w);
     t = catalog_find(w.catalog, slice_of("orders"));
     assert_int_equal(t->promised[ADMIT_WRITE], 2501);
     assert_int_equal(t->warm[ADMIT_WRITE], 5002);
     assert_int_equal(told.count, 0);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 TEST(a_peak_without_sense_earns_nothing)
 {
-    struct scene w;
+    struct control_fixture w;
     memset(&peaks, 0, sizeof peaks);
-    scene_with(&w, &demand_plugin);
-    scene_peak(&w);
+    fixture_with(&w, &demand_plugin);
+    fixture_peak(&w);
     const struct table *t = catalog_find(w.catalog, slice_of("orders"));
     const int64_t promised = t->promised[ADMIT_WRITE];
     const int64_t cases[] = {-1, INT64_MIN, config_tables(&w.config)->table_max_wcu * 1000 + 1,
                              INT64_MAX};
     peaks.changes = true;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        uint64_t before = policies.entries[0].nonsense;
+        uint64_t before = policies.entries[0].invalid_results;
         peaks.earned_mcu[WEIR_POLICY_WRITE] = cases[i];
-        scene_look(&w, config_tables(&w.config)->on_demand_peak_ms + 1, true);
+        control_fixture_evaluate(&w, config_tables(&w.config)->on_demand_peak_ms + 1, true);
         assert_int_equal(w.decision_count, 0);
-        assert_int_equal(policies.entries[0].nonsense, before + 1);
+        assert_int_equal(policies.entries[0].invalid_results, before + 1);
     }
     t = catalog_find(w.catalog, slice_of("orders"));
     assert_int_equal(t->promised[ADMIT_WRITE], promised);
     expect_told("demand", 4);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 /* ---- moves ---- */
@@ -568,33 +569,33 @@ static const struct weir_policy_plugin relocate_plugin = {.abi = WEIR_POLICY_ABI
                                                           .relocate_count = 1,
                                                           .relocate = relocates};
 
-static void drain(struct scene *w, uint32_t node, bool on)
+static void drain(struct control_fixture *w, uint32_t node, bool on)
 {
     struct buffer b = {0};
     struct decision d = {.to_node = node, .drain = on};
     decision_encode(&b, &d);
-    struct catalog_command c = scene_command(w, CATALOG_DRAIN);
+    struct catalog_command c = control_fixture_command(w, CATALOG_DRAIN);
     c.decision = buffer_slice(&b);
-    assert_int_equal(scene_apply(w, &c), REPLY_OK);
+    assert_int_equal(control_fixture_apply(w, &c), REPLY_OK);
     buffer_deinit(&b);
 }
 
 TEST(a_policy_of_moves_chooses_among_nodes_that_could_take_the_replica)
 {
-    struct scene w;
+    struct control_fixture w;
     memset(&moves, 0, sizeof moves);
-    scene_with(&w, &relocate_plugin);
-    scene_introduce(&w, 4);
-    scene_introduce(&w, 5);
+    fixture_with(&w, &relocate_plugin);
+    control_fixture_introduce(&w, 4);
+    control_fixture_introduce(&w, 5);
     config_edit_replication(&w.config)->replicas = 1;
-    const struct table *t = scene_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
+    const struct table *t = control_fixture_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     const struct partition_info *p = &t->partitions[0];
     const uint32_t from = partition_node(p, 0), last = from == 5 ? 4 : 5;
     w.view.reachable[from == 1 ? 2 : 1] = false; /* not offered */
-    scene_look(&w, 500, false);
+    control_fixture_evaluate(&w, 500, false);
     assert_int_equal(moves.calls, 0);
     drain(&w, from, true);
-    scene_look(&w, 500, false);
+    control_fixture_evaluate(&w, 500, false);
     assert_int_equal(moves.why, WEIR_MOVE_LEAVE);
     assert_int_equal(moves.from, from);
     assert_true(moves.leads);
@@ -606,22 +607,22 @@ TEST(a_policy_of_moves_chooses_among_nodes_that_could_take_the_replica)
     assert_int_equal(w.ops[0], CATALOG_MOVE);
     assert_int_equal(w.decisions[0].to_node, last);
     moves.index = UINT32_MAX; /* nowhere: people are told */
-    scene_look(&w, 500, false);
+    control_fixture_evaluate(&w, 500, false);
     assert_int_equal(w.decision_count, 1);
     assert_int_equal(w.decisions[0].event.kind, EVENT_STUCK);
     assert_int_equal(told.count, 0);
     moves.index = moves.nodes + 1; /* a node that is not offered */
-    scene_look(&w, 500, false);
+    control_fixture_evaluate(&w, 500, false);
     assert_int_equal(w.decision_count, 0);
     expect_told("relocate", 1);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 /* Both tables on the first of two nodes, whose use is the sum of both. */
-static void scene_crowded(struct scene *w)
+static void fixture_crowded(struct control_fixture *w)
 {
     memset(&moves, 0, sizeof moves);
-    scene_with(w, &relocate_plugin);
+    fixture_with(w, &relocate_plugin);
     w->view.reachable[3] = false;
     drain(w, 3, true);
     config_edit_replication(&w->config)->replicas = 1;
@@ -631,22 +632,22 @@ static void scene_crowded(struct scene *w)
     config_edit_control(&w->config)->control_on_demand = 0;
     w->nodes[1].capacity_mcu[ADMIT_WRITE] = w->nodes[2].capacity_mcu[ADMIT_WRITE] = 1000 * 1000;
     drain(w, 2, true);
-    scene_create(w, "small", BILLING_ON_DEMAND, 0, 0);
-    scene_create(w, "large", BILLING_ON_DEMAND, 0, 0);
+    control_fixture_create(w, "small", BILLING_ON_DEMAND, 0, 0);
+    control_fixture_create(w, "large", BILLING_ON_DEMAND, 0, 0);
     drain(w, 2, false);
 }
 
 /* The table whose replica is moved first within half a minute; NULL: none. */
-static const struct table *moved_table(struct scene *w)
+static const struct table *moved_table(struct control_fixture *w)
 {
     struct demand small = {.units = {300}}, large = {.units = {550}};
     for (int i = 0; i < 60; i++) {
-        scene_serve(w, catalog_find(w->catalog, slice_of("small")), &small, 500);
-        scene_serve(w, catalog_find(w->catalog, slice_of("large")), &large, 500);
+        control_fixture_serve(w, catalog_find(w->catalog, slice_of("small")), &small, 500);
+        control_fixture_serve(w, catalog_find(w->catalog, slice_of("large")), &large, 500);
         w->nodes[1].consumed_mcu[ADMIT_WRITE] += small.consumed_mcu + large.consumed_mcu;
         loads_take_node(w->loads, w->now, &w->nodes[1]);
         loads_take_node(w->loads, w->now, &w->nodes[2]);
-        scene_look(w, 500, false);
+        control_fixture_evaluate(w, 500, false);
         if (w->decision_count > 0)
             return catalog_find_id(w->catalog, w->decisions[0].table_id);
     }
@@ -656,8 +657,8 @@ static const struct table *moved_table(struct scene *w)
 TEST(a_policy_of_moves_ranks_the_replicas_of_a_crowded_node)
 {
     for (int cheap = 0; cheap <= 1; cheap++) {
-        struct scene w;
-        scene_crowded(&w);
+        struct control_fixture w;
+        fixture_crowded(&w);
         moves.ranks_cheap = cheap;
         const struct table *t = moved_table(&w);
         assert_non_null(t);
@@ -666,18 +667,18 @@ TEST(a_policy_of_moves_ranks_the_replicas_of_a_crowded_node)
         assert_int_equal(dearest, !cheap);
         assert_int_equal(moves.why, WEIR_MOVE_BALANCE);
         assert_int_equal(moves.from, 1);
-        scene_deinit(&w);
+        control_fixture_deinit(&w);
     }
 }
 
 TEST(a_rank_without_sense_moves_nothing)
 {
-    struct scene w;
-    scene_crowded(&w);
+    struct control_fixture w;
+    fixture_crowded(&w);
     moves.ranks_below_zero = true;
     assert_null(moved_table(&w));
     expect_told("relocate", 2);
-    scene_deinit(&w);
+    control_fixture_deinit(&w);
 }
 
 /* ---- what is required ---- */

@@ -30,7 +30,7 @@ enum {
     NAME_MAX_SIZE = 16
 };
 
-struct world {
+struct fixture {
     struct config config;
     struct node_admission node;
     struct partition {
@@ -95,7 +95,7 @@ static enum admit_kind kind_in(const char *text)
     return ADMIT_WRITE;
 }
 
-static struct partition *partition_in(struct world *w, const char *name)
+static struct partition *partition_in(struct fixture *w, const char *name)
 {
     for (int i = 0; i < w->partition_count; i++) {
         if (strcmp(w->partitions[i].name, name) == 0)
@@ -118,14 +118,14 @@ static struct admission_rates rates_in(char **words, int count)
 
 /* ---- output ---- */
 
-static void say_levels(struct world *w, const struct admit_levels *l)
+static void say_levels(struct fixture *w, const struct admit_levels *l)
 {
     buffer_append_format(w->out, "cap=%lld allocation=%lld burst=%lld node=%lld\n",
                          (long long)l->cap_mcu, (long long)l->allocation_mcu,
                          (long long)l->burst_mcu, (long long)l->node_mcu);
 }
 
-static void say_verdict(struct world *w, const struct admit_verdict *v)
+static void say_verdict(struct fixture *w, const struct admit_verdict *v)
 {
     buffer_append_text(w->out, admit_reason_name(v->reason));
     if (v->burst)
@@ -144,7 +144,7 @@ enum {
     NODE_DEPTH_MS = 1000 /* the levels in the case files are for a second */
 };
 
-static void run_config(struct world *w, char **words, int count)
+static void run_config(struct fixture *w, char **words, int count)
 {
     if (count == 1) {
         config_init(&w->config, PROFILE_RESEARCH);
@@ -156,7 +156,7 @@ static void run_config(struct world *w, char **words, int count)
         buffer_append_u8(w->out, '\n');
 }
 
-static void run_node(struct world *w, char **words, int count)
+static void run_node(struct fixture *w, char **words, int count)
 {
     (void)words;
     (void)count;
@@ -165,7 +165,7 @@ static void run_node(struct world *w, char **words, int count)
     node_admission_init(&w->node, &w->config, w->now);
 }
 
-static void run_partition(struct world *w, char **words, int count)
+static void run_partition(struct fixture *w, char **words, int count)
 {
     assert_true(count >= 3);
     assert_true(w->partition_count < PARTITIONS_MAX);
@@ -179,7 +179,7 @@ static void run_partition(struct world *w, char **words, int count)
     admission_init(&p->admission, admission_policies_same(policy), &w->config, &rates, w->now);
 }
 
-static void run_rates(struct world *w, char **words, int count)
+static void run_rates(struct fixture *w, char **words, int count)
 {
     assert_true(count >= 3);
     struct admission_rates rates = rates_in(words, count);
@@ -187,25 +187,25 @@ static void run_rates(struct world *w, char **words, int count)
     admission_change(a, admission_policies_of(a), &w->config, &rates, w->now);
 }
 
-static void run_at(struct world *w, char **words, int count)
+static void run_at(struct fixture *w, char **words, int count)
 {
     assert_int_equal(count, 2);
     w->now = (struct instant){time_in(words[1])};
 }
 
-static void run_after(struct world *w, char **words, int count)
+static void run_after(struct fixture *w, char **words, int count)
 {
     assert_int_equal(count, 2);
     w->now = instant_add(w->now, (struct duration){time_in(words[1])});
 }
 
-static void try_once(struct world *w)
+static void try_once(struct fixture *w)
 {
     w->last.verdict = admission_try(&w->last.partition->admission, &w->node, w->last.kind, w->now,
                                     w->last.cost_mcu, NULL);
 }
 
-static void run_try(struct world *w, char **words, int count)
+static void run_try(struct fixture *w, char **words, int count)
 {
     assert_true(count == 4 || count == 5);
     w->last.partition = partition_in(w, words[1]);
@@ -230,14 +230,14 @@ static void run_try(struct world *w, char **words, int count)
         say_verdict(w, &w->last.verdict);
 }
 
-static void run_settle(struct world *w, char **words, int count)
+static void run_settle(struct fixture *w, char **words, int count)
 {
     assert_int_equal(count, 4);
     admission_settle(&partition_in(w, words[1])->admission, &w->node, kind_in(words[2]), w->now,
                      &w->last.verdict, number_in(words[3]), NULL);
 }
 
-static void run_levels(struct world *w, char **words, int count)
+static void run_levels(struct fixture *w, char **words, int count)
 {
     assert_int_equal(count, 3);
     struct admit_levels levels = admission_levels(&partition_in(w, words[1])->admission, &w->node,
@@ -245,7 +245,7 @@ static void run_levels(struct world *w, char **words, int count)
     say_levels(w, &levels);
 }
 
-static void run_retry(struct world *w, char **words, int count)
+static void run_retry(struct fixture *w, char **words, int count)
 {
     (void)words;
     (void)count;
@@ -259,7 +259,7 @@ static void run_retry(struct world *w, char **words, int count)
     say_verdict(w, &w->last.verdict);
 }
 
-static void run_read(struct world *w, char **words, int count)
+static void run_read(struct fixture *w, char **words, int count)
 {
     assert_int_equal(count, 3);
     bool strong = strcmp(words[2], "strong") == 0;
@@ -267,14 +267,14 @@ static void run_read(struct world *w, char **words, int count)
     buffer_append_format(w->out, "%lld\n", (long long)read_cost_mcu(number_in(words[1]), strong));
 }
 
-static void run_write(struct world *w, char **words, int count)
+static void run_write(struct fixture *w, char **words, int count)
 {
     assert_int_equal(count, 2);
     buffer_append_format(w->out, "%lld\n", (long long)write_cost_mcu(number_in(words[1])));
 }
 
 /* Runs of equal shares as `times x share`, then the sum. */
-static void run_share(struct world *w, char **words, int count)
+static void run_share(struct fixture *w, char **words, int count)
 {
     assert_int_equal(count, 3);
     int64_t units = number_in(words[1]), sum = 0, run = 0, share = 0;
@@ -293,7 +293,7 @@ static void run_share(struct world *w, char **words, int count)
                          (long long)sum);
 }
 
-static void run_partitions(struct world *w, char **words, int count)
+static void run_partitions(struct fixture *w, char **words, int count)
 {
     buffer_append_format(w->out, "%u\n",
                          share_partitions_initial(&w->config, option_in(words, count, "rcu"),
@@ -302,7 +302,7 @@ static void run_partitions(struct world *w, char **words, int count)
 
 static const struct {
     const char *name;
-    void (*run)(struct world *w, char **words, int count);
+    void (*run)(struct fixture *w, char **words, int count);
 } commands[] = {
     {"config", run_config},
     {"node", run_node},
@@ -323,7 +323,7 @@ static const struct {
 static void run_command(void *world, struct slice command, struct buffer *out)
 {
     char text[256], *words[WORDS_MAX], *rest = text;
-    struct world *w = world;
+    struct fixture *w = world;
     int count = 0;
     assert_true(command.size < sizeof text);
     memcpy(text, command.data, command.size);
@@ -347,8 +347,8 @@ static void run_command(void *world, struct slice command, struct buffer *out)
 
 static void *begin(void)
 {
-    static struct world w;
-    w = (struct world){0};
+    static struct fixture w;
+    w = (struct fixture){0};
     config_init(&w.config, PROFILE_RESEARCH);
     config_edit_admission(&w.config)->node_depth_ms = NODE_DEPTH_MS;
     run_node(&w, NULL, 0);

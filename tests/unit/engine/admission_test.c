@@ -208,7 +208,7 @@ TEST(reads_and_writes_may_have_different_policies)
     config_init(&config, PROFILE_AWS);
     node_admission_init(&node, &config, now);
     admission_init(&a, policies, &config, &both, now);
-    admission_divide(pieces, 2, &config, (struct admission_rates[]){rates, rates}, share_ppm, now);
+    admission_split(pieces, 2, &config, (struct admission_rates[]){rates, rates}, share_ppm, now);
     for (int i = 0; i < 2; i++) {
         admission_join(pieces[i], &share, now);
         assert_int_equal(share.buckets[ADMIT_WRITE].rate, 0);
@@ -221,7 +221,7 @@ TEST(reads_and_writes_may_have_different_policies)
     admission_leave(&a, now);
     admission_leave(&piece, now);
     assert_int_equal(share.buckets[ADMIT_READ].rate, 0);
-    admission_absorb(&a, &piece, &config, &both, now);
+    admission_merge(&a, &piece, &config, &both, now);
     assert_int_equal(passes(&a, &node, ADMIT_WRITE), 0);
     assert_int_equal(a.meters[ADMIT_WRITE].burst.capacity, 20 * 300 * MCU_PER_UNIT);
     assert_int_equal(a.meters[ADMIT_READ].burst.capacity, 0);

@@ -1,11 +1,12 @@
-/* catalog_streams_test.c - the streams of a table in the catalog: shards through splits, what is kept and
- * for how long, what is refused; shard ids, sequence numbers, labels and iterators as texts. */
+/* catalog_streams_test.c - the streams of a table in the catalog: shards through splits, what is
+ * kept and for how long, what is refused; shard ids, sequence numbers, labels and iterators as
+ * texts. */
 #include "tests/check.h"
 
 #include "base/settings/streams.h"
 #include "engine/item/storage_key.h"
 #include "router/operations/shard_iterator.h"
-#include "tests/support/catalog_world.h"
+#include "tests/support/catalog_fixture.h"
 
 enum {
     NODES = 3 /* so that all partitions stand together */
@@ -14,35 +15,35 @@ enum {
 static int64_t wall_ms;
 static int64_t behind_ms; /* of the clocks of most nodes behind that of the catalog's leader */
 
-static enum reply_code change(struct catalog_world *w, enum stream_view view)
+static enum reply_code change(struct catalog_fixture *w, enum stream_view view)
 {
-    struct catalog_command c = catalog_world_command(w, CATALOG_UPDATE);
+    struct catalog_command c = catalog_fixture_command(w, CATALOG_UPDATE);
     c.spec.stream = (uint8_t)(1 + view);
     c.wall_ms = c.agreed_ms = wall_ms += 1000;
-    const enum reply_code code = catalog_world_apply(w, &c);
+    const enum reply_code code = catalog_fixture_apply(w, &c);
     if (code == REPLY_OK) {
-        assert_int_equal(catalog_world_table(w)->status, TABLE_UPDATING);
-        const struct table *t = catalog_world_table(w);
-        assert_int_equal(catalog_world_settle(w, t->partition_count, TABLE_UPDATING), REPLY_OK);
+        assert_int_equal(catalog_fixture_table(w)->status, TABLE_UPDATING);
+        const struct table *t = catalog_fixture_table(w);
+        assert_int_equal(catalog_fixture_settle(w, t->partition_count, TABLE_UPDATING), REPLY_OK);
     }
     return code;
 }
 
-static void open_world(struct catalog_world *w)
+static void open_world(struct catalog_fixture *w)
 {
     wall_ms = 1000000;
-    catalog_world_init(w, NODES);
+    catalog_fixture_init(w, NODES);
 }
 
-static const struct table_streams *streams_of(const struct catalog_world *w)
+static const struct table_streams *streams_of(const struct catalog_fixture *w)
 {
-    return catalog_world_table(w)->stream_set;
+    return catalog_fixture_table(w)->stream_set;
 }
 
 /* Each partition is an open shard of the enabled stream; parents stand before their children. */
-static void assert_shards(const struct catalog_world *w)
+static void assert_shards(const struct catalog_fixture *w)
 {
-    const struct table *t = catalog_world_table(w);
+    const struct table *t = catalog_fixture_table(w);
     const struct table_stream *s = table_streams_enabled(t->stream_set);
     uint32_t open = 0;
     for (uint32_t i = 0; i < t->partition_count; i++) {
@@ -64,74 +65,74 @@ static void assert_shards(const struct catalog_world *w)
         assert_int_equal(shard->depth, parent->depth + 1);
     }
     assert_int_equal(open, t->partition_count);
-    catalog_world_reloads(w);
+    catalog_fixture_reloads(w);
 }
 
 /* Splits a partition in the middle of its hashes. */
-static void cut(struct catalog_world *w, uint32_t at)
+static void cut(struct catalog_fixture *w, uint32_t at)
 {
     uint8_t key[12];
-    const struct partition_info *p = catalog_world_at(w, at);
+    const struct partition_info *p = catalog_fixture_at(w, at);
     struct table_split s = {
         .table_id = p->table_id, .partition = p->id, .epoch = p->epoch, .cut_count = 1};
     const uint64_t lo = storage_key_bound_hash(p->lo, 0);
     const uint64_t hi = storage_key_bound_hash(p->hi, UINT64_MAX);
-    s.cuts[0] = catalog_world_key(s.table_id, storage_key_even_cut(lo, hi, 1, 2), key);
+    s.cuts[0] = catalog_fixture_key(s.table_id, storage_key_even_cut(lo, hi, 1, 2), key);
     table_split_share_equally(&s);
-    assert_int_equal(catalog_world_split(w, &s), REPLY_OK);
+    assert_int_equal(catalog_fixture_split(w, &s), REPLY_OK);
 }
 
 TEST(a_split_closes_a_shard_and_opens_two)
 {
-    struct catalog_world w;
+    struct catalog_fixture w;
     open_world(&w);
     assert_int_equal(change(&w, STREAM_NEW_IMAGE), REPLY_OK);
     assert_shards(&w);
     for (uint32_t i = 0; i < 8; i++) {
         cut(&w, i % 3);
         assert_shards(&w);
-        assert_int_equal(catalog_world_settle(&w, 3 + i, TABLE_ACTIVE), REPLY_OK);
+        assert_int_equal(catalog_fixture_settle(&w, 3 + i, TABLE_ACTIVE), REPLY_OK);
         assert_shards(&w);
     }
     assert_int_equal(streams_of(&w)->at[0].shard_count, 2 + 2 * 8);
-    catalog_world_deinit(&w);
+    catalog_fixture_deinit(&w);
 }
 
 /* Its partition writes into it until the group has split: the time for which it is kept begins
  * then. */
 TEST(a_shard_is_closed_when_its_split_has_settled)
 {
-    struct catalog_world w;
+    struct catalog_fixture w;
     open_world(&w);
     assert_int_equal(change(&w, STREAM_NEW_IMAGE), REPLY_OK);
-    const struct partition_info parent = *catalog_world_at(&w, 0);
+    const struct partition_info parent = *catalog_fixture_at(&w, 0);
     cut(&w, 0);
-    struct catalog_command c = catalog_world_command(&w, CATALOG_SETTLE);
-    catalog_command_settles(&c, catalog_world_table(&w));
+    struct catalog_command c = catalog_fixture_command(&w, CATALOG_SETTLE);
+    catalog_command_settles(&c, catalog_fixture_table(&w));
     c.wall_ms = wall_ms + 5000;
-    assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
-    assert_false(table_is_splitting(catalog_world_table(&w)));
+    assert_int_equal(catalog_fixture_apply(&w, &c), REPLY_OK);
+    assert_false(table_is_splitting(catalog_fixture_table(&w)));
     const struct table_shard *s =
         table_stream_shard(&streams_of(&w)->at[0], parent.id, parent.epoch);
     assert_int_equal(s->closed_ms, c.wall_ms);
-    catalog_world_deinit(&w);
+    catalog_fixture_deinit(&w);
 }
 
 TEST(what_is_not_so_is_refused)
 {
-    struct catalog_world w;
+    struct catalog_fixture w;
     open_world(&w);
     assert_int_equal(change(&w, STREAM_OFF), REPLY_TABLE_INVALID);
     assert_int_equal(change(&w, STREAM_KEYS_ONLY), REPLY_OK);
     assert_int_equal(change(&w, STREAM_OLD_IMAGE), REPLY_TABLE_INVALID);
     assert_int_equal(change(&w, STREAM_OFF), REPLY_OK);
     assert_int_equal(change(&w, STREAM_OFF), REPLY_TABLE_INVALID);
-    catalog_world_deinit(&w);
+    catalog_fixture_deinit(&w);
 }
 
 TEST(a_disabled_stream_is_kept_for_its_retention)
 {
-    struct catalog_world w;
+    struct catalog_fixture w;
     open_world(&w);
     config_edit_streams(&w.config)->stream_retention_ms = 100000;
     for (uint32_t i = 0; i < TABLE_STREAMS_MAX; i++) {
@@ -151,20 +152,20 @@ TEST(a_disabled_stream_is_kept_for_its_retention)
     assert_int_equal(change(&w, STREAM_OFF), REPLY_OK);
     assert_int_equal(streams_of(&w)->count, 1);
     assert_int_equal(streams_of(&w)->last_id, TABLE_STREAMS_MAX + 1);
-    catalog_world_reloads(&w);
-    catalog_world_deinit(&w);
+    catalog_fixture_reloads(&w);
+    catalog_fixture_deinit(&w);
 }
 
-static enum reply_code merge(struct catalog_world *w)
+static enum reply_code merge(struct catalog_fixture *w)
 {
     struct buffer b = {0};
-    struct decision d = catalog_world_word(MERGE_BEGIN, catalog_world_at(w, 1));
+    struct decision d = catalog_fixture_word(MERGE_BEGIN, catalog_fixture_at(w, 1));
     decision_encode(&b, &d);
-    struct catalog_command c = catalog_world_command(w, CATALOG_MERGE);
+    struct catalog_command c = catalog_fixture_command(w, CATALOG_MERGE);
     c.decision = buffer_slice(&b);
     c.wall_ms = wall_ms;
     c.agreed_ms = wall_ms - behind_ms;
-    const enum reply_code code = catalog_world_apply(w, &c);
+    const enum reply_code code = catalog_fixture_apply(w, &c);
     buffer_deinit(&b);
     return code;
 }
@@ -172,7 +173,7 @@ static enum reply_code merge(struct catalog_world *w)
 /* STREAMS-2 */
 TEST(no_partitions_are_merged_while_records_may_be_wanted)
 {
-    struct catalog_world w;
+    struct catalog_fixture w;
     open_world(&w);
     config_edit_streams(&w.config)->stream_retention_ms = 100000;
     assert_int_equal(change(&w, STREAM_NEW_IMAGE), REPLY_OK);
@@ -185,12 +186,12 @@ TEST(no_partitions_are_merged_while_records_may_be_wanted)
     behind_ms = 0;
     assert_int_equal(merge(&w), REPLY_OK);
     assert_int_equal(change(&w, STREAM_NEW_IMAGE), REPLY_TABLE_BUSY);
-    catalog_world_deinit(&w);
+    catalog_fixture_deinit(&w);
 }
 
 TEST(two_streams_have_two_labels)
 {
-    struct catalog_world w;
+    struct catalog_fixture w;
     struct buffer first = {0}, second = {0};
     open_world(&w);
     assert_int_equal(change(&w, STREAM_NEW_IMAGE), REPLY_OK);
@@ -206,7 +207,7 @@ TEST(two_streams_have_two_labels)
     assert_null(table_streams_find_label(streams_of(&w), slice_of("x")));
     buffer_deinit(&first);
     buffer_deinit(&second);
-    catalog_world_deinit(&w);
+    catalog_fixture_deinit(&w);
 }
 
 /* ---- texts ---- */

@@ -11,14 +11,14 @@ enum {
     HOUR_MS = 3600000
 };
 
-struct world {
+struct fixture {
     struct catalog *catalog;
     struct config config;
     int64_t wall_ms;
     struct buffer text; /* of the last refusal */
 };
 
-static enum reply_code apply(struct world *w, struct catalog_command *command)
+static enum reply_code apply(struct fixture *w, struct catalog_command *command)
 {
     struct buffer b = {0};
     struct catalog_result result;
@@ -32,16 +32,16 @@ static enum reply_code apply(struct world *w, struct catalog_command *command)
     return result.code;
 }
 
-static struct catalog_command command_of(const struct world *w, enum catalog_op op)
+static struct catalog_command command_of(const struct fixture *w, enum catalog_op op)
 {
     struct catalog_command c;
     catalog_command_init(&c, op, &w->config, NODES, w->wall_ms);
     return c;
 }
 
-static void world_init(struct world *w)
+static void fixture_init(struct fixture *w)
 {
-    *w = (struct world){.catalog = catalog_create(), .wall_ms = INT64_C(1700000000000)};
+    *w = (struct fixture){.catalog = catalog_create(), .wall_ms = INT64_C(1700000000000)};
     config_init(&w->config, PROFILE_AWS);
     config_edit_choices(&w->config)->gac = GAC_OFF;
     for (uint32_t node = 1; node <= NODES; node++) {
@@ -51,18 +51,18 @@ static void world_init(struct world *w)
     }
 }
 
-static void world_deinit(struct world *w)
+static void fixture_deinit(struct fixture *w)
 {
     catalog_destroy(w->catalog);
     buffer_deinit(&w->text);
 }
 
-static const struct table *table_named(const struct world *w, const char *name)
+static const struct table *table_named(const struct fixture *w, const char *name)
 {
     return catalog_find(w->catalog, slice_of(name));
 }
 
-static enum reply_code settle(struct world *w, const char *name)
+static enum reply_code settle(struct fixture *w, const char *name)
 {
     const struct table *t = table_named(w, name);
     struct catalog_command c = command_of(w, CATALOG_SETTLE);
@@ -71,8 +71,8 @@ static enum reply_code settle(struct world *w, const char *name)
 }
 
 /* 0 and 0 units: on demand. `warm`: writes to be served at once, 0: not said. */
-static enum reply_code change(struct world *w, enum catalog_op op, const char *name, int64_t units,
-                              int64_t warm)
+static enum reply_code change(struct fixture *w, enum catalog_op op, const char *name,
+                              int64_t units, int64_t warm)
 {
     struct catalog_command c = command_of(w, op);
     c.spec = (struct table_spec){.name = slice_of(name),
@@ -87,7 +87,7 @@ static enum reply_code change(struct world *w, enum catalog_op op, const char *n
     return code;
 }
 
-static enum reply_code reach(struct world *w, const char *name, int64_t read, int64_t write)
+static enum reply_code reach(struct fixture *w, const char *name, int64_t read, int64_t write)
 {
     struct buffer b = {0};
     struct decision d = {.table_id = table_named(w, name)->id,
@@ -100,7 +100,7 @@ static enum reply_code reach(struct world *w, const char *name, int64_t read, in
     return code;
 }
 
-static int64_t write_promise(const struct world *w, uint32_t node)
+static int64_t write_promise(const struct fixture *w, uint32_t node)
 {
     struct promises promises;
     catalog_count_promises(w->catalog, CATALOG_TABLE_ID, &promises);
@@ -111,8 +111,8 @@ static int64_t write_promise(const struct world *w, uint32_t node)
 
 TEST(a_new_table_on_demand_has_partitions_for_what_it_starts_with)
 {
-    struct world w;
-    world_init(&w);
+    struct fixture w;
+    fixture_init(&w);
     assert_int_equal(change(&w, CATALOG_CREATE, "a", 0, 0), REPLY_OK);
     const struct table *t = table_named(&w, "a");
     assert_int_equal(t->partition_count, 4);
@@ -124,14 +124,14 @@ TEST(a_new_table_on_demand_has_partitions_for_what_it_starts_with)
         assert_int_equal(t->partitions[i].rate_mcu[ADMIT_WRITE], 10 * MCU_PER_UNIT);
         assert_int_equal(t->partitions[i].maximum_mcu[ADMIT_WRITE], 0);
     }
-    world_deinit(&w);
+    fixture_deinit(&w);
 }
 
 /* MODES-2 */
 TEST(a_peak_is_kept_and_makes_ready_for_twice_as_much)
 {
-    struct world w;
-    world_init(&w);
+    struct fixture w;
+    fixture_init(&w);
     change(&w, CATALOG_CREATE, "a", 0, 0);
     const struct table *t = table_named(&w, "a");
     assert_int_equal(reach(&w, "a", 0, 1500), REPLY_OK); /* twice that is no more than it has */
@@ -146,14 +146,14 @@ TEST(a_peak_is_kept_and_makes_ready_for_twice_as_much)
     assert_int_equal(reach(&w, "a", 0, 30000), REPLY_OK);
     assert_int_equal(t->warm[ADMIT_WRITE], config_tables(&w.config)->table_max_wcu);
     assert_int_equal(t->promised[ADMIT_WRITE], 30000);
-    world_deinit(&w);
+    fixture_deinit(&w);
 }
 
 /* A hundredth of 4,000 for each new table; what one consumes is counted in full. */
 TEST(nodes_are_promised_to_what_tables_on_demand_have_shown_to_need)
 {
-    struct world w;
-    world_init(&w);
+    struct fixture w;
+    fixture_init(&w);
     char name[16];
     for (int i = 0; i < 1000; i++) {
         snprintf(name, sizeof name, "table%d", i);
@@ -171,7 +171,7 @@ TEST(nodes_are_promised_to_what_tables_on_demand_have_shown_to_need)
     assert_int_equal(reach(&w, "table7", 0, 500), REPLY_OK);
     assert_int_equal(change(&w, CATALOG_UPDATE, "table8", 0, 5000), REPLY_LIMIT_EXCEEDED);
     assert_int_equal(table_named(&w, "table8")->warm[ADMIT_WRITE], 4000);
-    world_deinit(&w);
+    fixture_deinit(&w);
 }
 
 /* ---- warm throughput ---- */
@@ -179,8 +179,8 @@ TEST(nodes_are_promised_to_what_tables_on_demand_have_shown_to_need)
 /* MODES-1 */
 TEST(a_table_is_created_with_partitions_for_its_warm_throughput)
 {
-    struct world w;
-    world_init(&w);
+    struct fixture w;
+    fixture_init(&w);
     assert_int_equal(change(&w, CATALOG_CREATE, "provisioned", 5, 7500), REPLY_OK);
     assert_int_equal(table_named(&w, "provisioned")->partition_count, 8);
     assert_int_equal(change(&w, CATALOG_CREATE, "demand", 0, 7500), REPLY_OK);
@@ -193,14 +193,14 @@ TEST(a_table_is_created_with_partitions_for_its_warm_throughput)
     assert_int_equal(table_named(&w, "provisioned")->warm[ADMIT_WRITE], 9000);
     assert_int_equal(change(&w, CATALOG_CREATE, "much", 5, 40001), REPLY_LIMIT_EXCEEDED);
     assert_non_null(memmem(w.text.data, w.text.size, "write warm throughput of 40001", 30));
-    world_deinit(&w);
+    fixture_deinit(&w);
 }
 
 /* Raised allocations are not lost because the table is made ready for more. */
 TEST(making_ready_leaves_allocations_as_they_are)
 {
-    struct world w;
-    world_init(&w);
+    struct fixture w;
+    fixture_init(&w);
     change(&w, CATALOG_CREATE, "a", 2000, 0);
     const struct table *t = table_named(&w, "a");
     struct decision d = {.table_id = t->id, .rate_count = 1};
@@ -215,15 +215,15 @@ TEST(making_ready_leaves_allocations_as_they_are)
     assert_int_equal(change(&w, CATALOG_UPDATE, "a", 2000, 6000), REPLY_OK);
     assert_int_equal(table_named(&w, "a")->partitions[0].rate_mcu[ADMIT_WRITE], 900000);
     buffer_deinit(&b);
-    world_deinit(&w);
+    fixture_deinit(&w);
 }
 
 /* ---- switches ---- */
 
 TEST(a_table_is_switched_to_on_demand_four_times_in_a_rolling_day)
 {
-    struct world w;
-    world_init(&w);
+    struct fixture w;
+    fixture_init(&w);
     change(&w, CATALOG_CREATE, "a", 10, 0);
     for (int i = 0; i < 4; i++) {
         w.wall_ms += HOUR_MS;
@@ -239,13 +239,13 @@ TEST(a_table_is_switched_to_on_demand_four_times_in_a_rolling_day)
     w.wall_ms += 1;
     assert_int_equal(change(&w, CATALOG_UPDATE, "a", 0, 0), REPLY_OK);
     assert_int_equal(table_named(&w, "a")->on_demand_ms[0], w.wall_ms);
-    world_deinit(&w);
+    fixture_deinit(&w);
 }
 
 TEST(what_was_provisioned_is_served_at_once_after_a_switch)
 {
-    struct world w;
-    world_init(&w);
+    struct fixture w;
+    fixture_init(&w);
     change(&w, CATALOG_CREATE, "a", 10000, 0);
     change(&w, CATALOG_UPDATE, "a", 100, 0);
     assert_int_equal(change(&w, CATALOG_UPDATE, "a", 0, 0), REPLY_OK);
@@ -255,13 +255,13 @@ TEST(what_was_provisioned_is_served_at_once_after_a_switch)
     assert_int_equal(t->promised[ADMIT_WRITE], 5000);
     assert_int_equal(t->partition_count, 10);
     assert_int_equal(t->partitions[9].rate_mcu[ADMIT_WRITE], 500 * MCU_PER_UNIT);
-    world_deinit(&w);
+    fixture_deinit(&w);
 }
 
 TEST(a_maximum_bounds_what_each_partition_serves)
 {
-    struct world w;
-    world_init(&w);
+    struct fixture w;
+    fixture_init(&w);
     change(&w, CATALOG_CREATE, "a", 0, 0);
     struct catalog_command c = command_of(&w, CATALOG_UPDATE);
     c.spec = (struct table_spec){
@@ -283,5 +283,5 @@ TEST(a_maximum_bounds_what_each_partition_serves)
     c.spec.maximum[ADMIT_WRITE] = MAXIMUM_NONE;
     assert_int_equal(apply(&w, &c), REPLY_OK);
     assert_int_equal(table_named(&w, "a")->partitions[3].maximum_mcu[ADMIT_WRITE], 0);
-    world_deinit(&w);
+    fixture_deinit(&w);
 }

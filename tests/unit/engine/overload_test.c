@@ -166,7 +166,7 @@ TEST(dagor_routers_hold_back_what_the_node_would_refuse)
     const struct overload_arrival lowest = request_of(127, 0), highest = request_of(0, 0);
     assert_true(overload_may_send(&router, &node, &lowest));
     dagor_done(20000, 100);
-    overload_answered(&router, &node, now, overload_tell(&overload, &lowest));
+    overload_answered(&router, &node, now, overload_report(&overload, &lowest));
     assert_false(overload_may_send(&router, &node, &lowest));
     assert_true(overload_may_send(&router, &node, &highest));
     overload_answered(&router, &node, now, 0); /* no answer tells nothing */
@@ -196,18 +196,18 @@ TEST(breakwater_credits_grow_below_the_target_and_shrink_above)
     begin("breakwater");
     struct overload_arrival a = request_of(1, 0);
     assert_true(overload_arrive(&overload, &a));
-    const uint32_t first = overload_tell(&overload, &a);
+    const uint32_t first = overload_report(&overload, &a);
     for (int i = 0; i < 1000; i++) {
         a = request_of(1, 0);
         overload_arrive(&overload, &a);
     }
-    const uint32_t grown = overload_tell(&overload, &a);
+    const uint32_t grown = overload_report(&overload, &a);
     assert_in_range(grown, first + 90, first + 110); /* one a millisecond */
     for (int i = 0; i < 1000; i++) {
         a = request_of(1, 2 * TARGET_MS);
         assert_true(overload_arrive(&overload, &a));
     }
-    const uint32_t shrunk = overload_tell(&overload, &a);
+    const uint32_t shrunk = overload_report(&overload, &a);
     assert_true(shrunk < grown);
     a = request_of(1, 2 * TARGET_MS + 1);
     assert_false(overload_arrive(&overload, &a)); /* what waits this long is refused at the node */
@@ -215,7 +215,7 @@ TEST(breakwater_credits_grow_below_the_target_and_shrink_above)
         a = request_of(1, 100 * TARGET_MS);
         overload_arrive(&overload, &a);
     }
-    assert_int_equal(overload_tell(&overload, &a), 1); /* never less */
+    assert_int_equal(overload_report(&overload, &a), 1); /* never less */
 }
 
 /* Requests of one link and class, a millisecond apart. Returns the hundredths that were done. */
@@ -263,8 +263,8 @@ struct topfull_pair {
     struct overload_peer node;
 };
 
-/* The router wants to send `offered` requests in an interval, evenly. The node answers `answered` of
- * them, and tells this wait. Returns how many were sent. */
+/* The router wants to send `offered` requests in an interval, evenly. The node answers `answered`
+ * of them, and tells this wait. Returns how many were sent. */
 static int topfull_interval(struct topfull_pair *t, int offered, int answered, int64_t waited_ms)
 {
     int sent = 0;
@@ -276,7 +276,7 @@ static int topfull_interval(struct topfull_pair *t, int offered, int answered, i
         sent++;
         assert_true(overload_arrive(&overload, &a)); /* the node does all */
         overload_answered(&t->router, &t->node, now,
-                          sent <= answered ? overload_tell(&overload, &a) : 0);
+                          sent <= answered ? overload_report(&overload, &a) : 0);
     }
     return sent;
 }

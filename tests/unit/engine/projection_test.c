@@ -1,7 +1,7 @@
 /* projection_test.c - projections: which texts are none, and what the paths show of an item. */
 #include "engine/expression/projection.h"
 #include "tests/check.h"
-#include "tests/support/expression_scene.h"
+#include "tests/support/expression_fixture.h"
 
 #define N(digits) "{\"N\":\"" digits "\"}"
 #define S(text)   "{\"S\":\"" text "\"}"
@@ -20,22 +20,22 @@ static const char ITEM[] = "{\"p\":" S("key") ",\"n\":" N(
 static const char NAMES[] =
     "{\"#odd\":\"a.b\",\"#name\":\"name\",\"#l\":\"l\",\"#m\":\"m\",\"#one\":\"[1]\"}";
 
-static const struct projection *scene_parse(struct expression_scene *s, const char *text)
+static const struct projection *scene_parse(struct expression_fixture *s, const char *text)
 {
     struct expression_fault fault;
     const struct projection *p = projection_parse(slice_of(text), &s->names, &s->arena, &fault);
     if (p == NULL)
-        fail_msg("%s: %s", text, expression_scene_text(s, "ProjectionExpression", &fault));
+        fail_msg("%s: %s", text, expression_fixture_text(s, "ProjectionExpression", &fault));
     assert_int_equal(fault.error, EXPRESSION_OK);
     return p;
 }
 
-static const char *scene_shown(struct expression_scene *s, const char *text, struct slice item)
+static const char *scene_shown(struct expression_fixture *s, const char *text, struct slice item)
 {
     struct buffer shown = {0};
     projection_append(&shown, scene_parse(s, text), item);
     assert_int_equal(item_check(buffer_slice(&shown)), STATUS_OK);
-    const char *json = expression_scene_json(s, buffer_slice(&shown));
+    const char *json = expression_fixture_json(s, buffer_slice(&shown));
     buffer_deinit(&shown);
     return json;
 }
@@ -76,51 +76,51 @@ static const char *const SHOWN[][2] = {
 
 TEST(paths_show_what_they_lead_to)
 {
-    struct expression_scene s;
+    struct expression_fixture s;
     (void)state;
-    expression_scene_init(&s, NAMES, NULL);
-    const struct slice item = expression_scene_item(&s, ITEM);
+    expression_fixture_init(&s, NAMES, NULL);
+    const struct slice item = expression_fixture_item(&s, ITEM);
     for (size_t i = 0; i < COUNT_OF(SHOWN); i++) {
         const char *shown = scene_shown(&s, SHOWN[i][0], item);
         if (strcmp(shown, SHOWN[i][1]) != 0)
             fail_msg("%s\n%s\nnot %s", SHOWN[i][0], shown, SHOWN[i][1]);
     }
-    expression_scene_deinit(&s);
+    expression_fixture_deinit(&s);
 }
 
 TEST(all_attributes_together_are_the_item)
 {
-    struct expression_scene s;
+    struct expression_fixture s;
     (void)state;
-    expression_scene_init(&s, NAMES, NULL);
-    const struct slice item = expression_scene_item(&s, ITEM);
+    expression_fixture_init(&s, NAMES, NULL);
+    const struct slice item = expression_fixture_item(&s, ITEM);
     assert_string_equal(scene_shown(&s, "#name, #odd, el, e, m, l, ss, n, p", item), ITEM);
-    expression_scene_deinit(&s);
+    expression_fixture_deinit(&s);
 }
 
 TEST(an_empty_item_shows_nothing)
 {
-    struct expression_scene s;
+    struct expression_fixture s;
     (void)state;
-    expression_scene_init(&s, NULL, NULL);
-    assert_string_equal(scene_shown(&s, "a, b.c, d[0]", expression_scene_item(&s, "{}")), "{}");
-    expression_scene_deinit(&s);
+    expression_fixture_init(&s, NULL, NULL);
+    assert_string_equal(scene_shown(&s, "a, b.c, d[0]", expression_fixture_item(&s, "{}")), "{}");
+    expression_fixture_deinit(&s);
 }
 
 TEST(what_is_shown_follows_what_the_buffer_has)
 {
-    struct expression_scene s;
+    struct expression_fixture s;
     struct buffer out = {0};
     (void)state;
-    expression_scene_init(&s, NULL, NULL);
-    const struct slice item = expression_scene_item(&s, ITEM);
+    expression_fixture_init(&s, NULL, NULL);
+    const struct slice item = expression_fixture_item(&s, ITEM);
     buffer_append_text(&out, "before");
     projection_append(&out, scene_parse(&s, "n"), item);
     assert_memory_equal(out.data, "before", 6);
-    assert_string_equal(expression_scene_json(&s, slice_make(out.data + 6, out.size - 6)),
+    assert_string_equal(expression_fixture_json(&s, slice_make(out.data + 6, out.size - 6)),
                         "{\"n\":" N("5") "}");
     buffer_deinit(&out);
-    expression_scene_deinit(&s);
+    expression_fixture_deinit(&s);
 }
 
 /* A list of 1,000 elements, of which each tenth is named, from the last to the first. */
@@ -130,10 +130,10 @@ TEST(many_elements_of_a_list_keep_their_order)
         ELEMENTS = 1000,
         STEP = 10
     };
-    struct expression_scene s;
+    struct expression_fixture s;
     struct buffer json = {0}, text = {0}, wanted = {0};
     (void)state;
-    expression_scene_init(&s, NULL, NULL);
+    expression_fixture_init(&s, NULL, NULL);
     for (int i = 0; i < ELEMENTS; i++)
         buffer_append_format(&json, "%s{\"N\":\"%d\"}", i == 0 ? "{\"l\":{\"L\":[" : ",", i);
     buffer_append(&json, "]}}", 4);
@@ -143,12 +143,12 @@ TEST(many_elements_of_a_list_keep_their_order)
     for (int i = 0; i < ELEMENTS; i += STEP)
         buffer_append_format(&wanted, "%s{\"N\":\"%d\"}", i == 0 ? "{\"l\":{\"L\":[" : ",", i);
     buffer_append(&wanted, "]}}", 4);
-    const struct slice item = expression_scene_item(&s, (const char *)json.data);
+    const struct slice item = expression_fixture_item(&s, (const char *)json.data);
     assert_string_equal(scene_shown(&s, (const char *)text.data, item), (const char *)wanted.data);
     buffer_deinit(&json);
     buffer_deinit(&text);
     buffer_deinit(&wanted);
-    expression_scene_deinit(&s);
+    expression_fixture_deinit(&s);
 }
 
 /* ---- texts ---- */
@@ -198,21 +198,21 @@ static const char *const REFUSED[][2] = {
 
 TEST(texts_that_are_no_projections_are_refused_as_the_service_does)
 {
-    struct expression_scene s;
+    struct expression_fixture s;
     char said[400];
     (void)state;
-    expression_scene_init(&s, NAMES, NULL);
+    expression_fixture_init(&s, NAMES, NULL);
     for (size_t i = 0; i < COUNT_OF(REFUSED); i++) {
         struct expression_fault fault;
         const char *text = REFUSED[i][0];
         if (projection_parse(slice_of(text), &s.names, &s.arena, &fault) != NULL)
             fail_msg("taken: %s", text);
         snprintf(said, sizeof said, "Invalid ProjectionExpression: %s", REFUSED[i][1]);
-        const char *told = expression_scene_text(&s, "ProjectionExpression", &fault);
+        const char *told = expression_fixture_text(&s, "ProjectionExpression", &fault);
         if (strcmp(told, said) != 0)
             fail_msg("%s\n%s\nnot %s", text, told, said);
     }
-    expression_scene_deinit(&s);
+    expression_fixture_deinit(&s);
 }
 
 TEST(paths_side_by_side_are_taken)
@@ -220,36 +220,36 @@ TEST(paths_side_by_side_are_taken)
     static const char *const TAKEN[] = {"a.b, a.c",   "a[0], a[1]", "a[0].b, a[0].c", "a, b, c",
                                         "a.b, b.a",   "a.a, b",     "a[0][1], a[1]",  "a, A",
                                         "m.l[0], #l", "a.a.a"};
-    struct expression_scene s;
+    struct expression_fixture s;
     (void)state;
-    expression_scene_init(&s, NAMES, NULL);
+    expression_fixture_init(&s, NAMES, NULL);
     for (size_t i = 0; i < COUNT_OF(TAKEN); i++)
         assert_true(scene_parse(&s, TAKEN[i])->count > 0);
     assert_int_equal(scene_parse(&s, "a.b, a.c, b[7]")->count, 3);
-    expression_scene_deinit(&s);
+    expression_fixture_deinit(&s);
 }
 
 TEST(only_the_names_of_the_text_are_marked_as_used)
 {
-    struct expression_scene s;
+    struct expression_fixture s;
     (void)state;
-    expression_scene_init(&s, NAMES, NULL);
+    expression_fixture_init(&s, NAMES, NULL);
     scene_parse(&s, "#odd, #m.#one");
     for (size_t i = 0; i < s.names.name_count; i++) {
         const struct slice key = s.names.names[i].key;
         assert_int_equal(s.names.names[i].used,
                          slice_is(key, "#odd") || slice_is(key, "#m") || slice_is(key, "#one"));
     }
-    expression_scene_deinit(&s);
+    expression_fixture_deinit(&s);
 }
 
 TEST(a_projection_has_at_most_4_kb_and_32_steps)
 {
-    struct expression_scene s;
+    struct expression_fixture s;
     struct expression_fault fault;
     char text[EXPRESSION_SIZE_MAX + 1];
     (void)state;
-    expression_scene_init(&s, NULL, NULL);
+    expression_fixture_init(&s, NULL, NULL);
     memset(text, ' ', sizeof text);
     text[0] = 'a';
     assert_non_null(
@@ -261,5 +261,5 @@ TEST(a_projection_has_at_most_4_kb_and_32_steps)
                                      ".b.b")
                          ->count,
                      1);
-    expression_scene_deinit(&s);
+    expression_fixture_deinit(&s);
 }

@@ -4,7 +4,7 @@
 #include "engine/expression/update_program.h"
 #include "engine/store/memtable.h"
 #include "tests/check.h"
-#include "tests/support/expression_scene.h"
+#include "tests/support/expression_fixture.h"
 
 enum {
     MANY = 60000 /* elements of a set of 3 letters: as many as fit twice */
@@ -53,7 +53,7 @@ static struct slice many_names(struct buffer *out, uint32_t count, bool reversed
     return buffer_slice(out);
 }
 
-static struct slice program_of(struct expression_scene *s, const char *text, struct buffer *out)
+static struct slice program_of(struct expression_fixture *s, const char *text, struct buffer *out)
 {
     struct expression_fault fault;
     const struct condition *c = condition_parse(slice_of(text), &s->names, &s->arena, &fault);
@@ -64,10 +64,10 @@ static struct slice program_of(struct expression_scene *s, const char *text, str
 
 TEST(the_largest_sets_are_compared_once_and_not_a_hundred_times)
 {
-    struct expression_scene s = {0};
+    struct expression_fixture s = {0};
     struct buffer item = {0}, once = {0}, often = {0}, text = {0};
     struct steps steps = {.seed = 3};
-    expression_scene_init(&s, "{\"#a\":\"a\"}", "{\":v\":{\"S\":\"v\"}}");
+    expression_fixture_init(&s, "{\"#a\":\"a\"}", "{\":v\":{\"S\":\"v\"}}");
     const struct slice sets = two_sets(&item, MANY);
     assert_true(program_holds(program_of(&s, "a = b", &once), sets, &steps));
     assert_false(steps_are_spent(&steps));
@@ -82,7 +82,7 @@ TEST(the_largest_sets_are_compared_once_and_not_a_hundred_times)
     buffer_deinit(&once);
     buffer_deinit(&often);
     buffer_deinit(&text);
-    expression_scene_deinit(&s);
+    expression_fixture_deinit(&s);
 }
 
 TEST(an_update_of_many_attributes_costs_little_for_each)

@@ -1,9 +1,9 @@
-/* update_test.c - updates: what they make of an item, which do not fit it, which texts are none, and
- * which bytes are programs. */
+/* update_test.c - updates: what they make of an item, which do not fit it, which texts are none,
+ * and which bytes are programs. */
 #include "engine/expression/projection.h"
 #include "engine/expression/update_program.h"
 #include "tests/check.h"
-#include "tests/support/expression_scene.h"
+#include "tests/support/expression_fixture.h"
 
 static const char ITEM[] =
     "{\"k\":{\"S\":\"key\"},\"n\":{\"N\":\"5\"},\"s\":{\"S\":\"text\"},"
@@ -20,7 +20,7 @@ static const char VALUES[] =
     "\":tiny2\":{\"N\":\"1E-130\"},\":e50\":{\"N\":\"1E50\"},\":half\":{\"N\":\"0.5\"}}";
 
 struct scene {
-    struct expression_scene expressions;
+    struct expression_fixture expressions;
     struct buffer program;
     struct buffer result;
 };
@@ -28,12 +28,12 @@ struct scene {
 static void scene_init(struct scene *s)
 {
     *s = (struct scene){0};
-    expression_scene_init(&s->expressions, NAMES, VALUES);
+    expression_fixture_init(&s->expressions, NAMES, VALUES);
 }
 
 static void scene_deinit(struct scene *s)
 {
-    expression_scene_deinit(&s->expressions);
+    expression_fixture_deinit(&s->expressions);
     buffer_deinit(&s->program);
     buffer_deinit(&s->result);
 }
@@ -45,7 +45,7 @@ static const struct update *scene_parse(struct scene *s, const char *text)
         update_parse(slice_of(text), &s->expressions.names, &s->expressions.arena, &fault);
     if (u == NULL)
         fail_msg("%s: %s", text,
-                 expression_scene_text(&s->expressions, "UpdateExpression", &fault));
+                 expression_fixture_text(&s->expressions, "UpdateExpression", &fault));
     return u;
 }
 
@@ -68,11 +68,11 @@ static enum update_fault scene_apply(struct scene *s, const char *text, struct s
 /* Applies the text to `item`, and compares with the JSON of the result. */
 static void scene_expect(struct scene *s, const char *item, const char *text, const char *result)
 {
-    struct slice old = expression_scene_item(&s->expressions, item);
+    struct slice old = expression_fixture_item(&s->expressions, item);
     enum update_fault fault = scene_apply(s, text, old, true);
     if (fault != UPDATE_OK)
         fail_msg("%s: fault %d", text, fault);
-    const char *made = expression_scene_json(&s->expressions, buffer_slice(&s->result));
+    const char *made = expression_fixture_json(&s->expressions, buffer_slice(&s->result));
     if (strcmp(made, result) != 0)
         fail_msg("%s makes %s, not %s", text, made, result);
 }
@@ -230,7 +230,7 @@ TEST(an_update_that_does_not_fit_the_item_says_why)
     struct scene s;
     (void)state;
     scene_init(&s);
-    const struct slice item = expression_scene_item(&s.expressions, ITEM);
+    const struct slice item = expression_fixture_item(&s.expressions, ITEM);
     for (size_t i = 0; i < COUNT_OF(ALL); i++) {
         enum update_fault fault = scene_apply(&s, ALL[i].text, item, true);
         if (fault != ALL[i].fault)
@@ -244,7 +244,7 @@ TEST(of_no_item_nested_attributes_can_be_removed_but_not_set)
     struct scene s;
     (void)state;
     scene_init(&s);
-    const struct slice key = expression_scene_item(&s.expressions, "{\"k\":{\"S\":\"key\"}}");
+    const struct slice key = expression_fixture_item(&s.expressions, "{\"k\":{\"S\":\"key\"}}");
     assert_int_equal(scene_apply(&s, "REMOVE x.y, z[0]", key, false), UPDATE_OK);
     assert_true(slice_equal(buffer_slice(&s.result), key));
     assert_int_equal(scene_apply(&s, "SET x.y = :one", key, false), UPDATE_PATH_INVALID);
@@ -415,7 +415,7 @@ TEST(texts_that_are_no_updates_are_refused_as_the_service_does)
         if (update_parse(slice_of(text), &s.expressions.names, &s.expressions.arena, &fault))
             fail_msg("taken: %s", text);
         snprintf(said, sizeof said, "Invalid UpdateExpression: %s", REFUSED[i][1]);
-        const char *told = expression_scene_text(&s.expressions, "UpdateExpression", &fault);
+        const char *told = expression_fixture_text(&s.expressions, "UpdateExpression", &fault);
         if (strcmp(told, said) != 0)
             fail_msg("%s\n%s\nnot %s", text, told, said);
     }
@@ -464,12 +464,12 @@ TEST(the_paths_of_an_update_are_a_projection)
     (void)state;
     scene_init(&s);
     const struct update *u = scene_parse(&s, "SET m.x = :one, l[9] = :one REMOVE l[0] ADD n :one");
-    const struct slice item = expression_scene_item(&s.expressions, ITEM);
+    const struct slice item = expression_fixture_item(&s.expressions, ITEM);
     const struct projection *paths = update_paths(u, &s.expressions.arena);
     assert_int_equal(paths->count, 4);
     projection_append(&shown, paths, item);
     assert_string_equal(
-        expression_scene_json(&s.expressions, buffer_slice(&shown)),
+        expression_fixture_json(&s.expressions, buffer_slice(&shown)),
         "{\"n\":" N("5") ",\"l\":{\"L\":[" N("10") "]},\"m\":{\"M\":{\"x\":" N("1") "}}}");
     buffer_deinit(&shown);
     scene_deinit(&s);
@@ -506,7 +506,7 @@ TEST(paths_that_overlap_make_an_item_too)
     struct update_action actions[COUNT_OF(paths)];
     (void)state;
     scene_init(&s);
-    const struct slice item = expression_scene_item(&s.expressions, ITEM);
+    const struct slice item = expression_fixture_item(&s.expressions, ITEM);
     assert_true(item_find(item, slice_of("n"), &value.value));
     for (size_t i = 0; i < COUNT_OF(paths); i++)
         actions[i] = (struct update_action){UPDATE_SET, paths[i], &value,

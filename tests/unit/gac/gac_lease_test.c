@@ -70,16 +70,16 @@ static enum gac_verdict take(struct pair *p, int64_t cost)
 }
 
 /* How many requests of a unit get tokens at once. */
-static int take_all(struct pair *p, int most)
+static int take_all(struct pair *p, int max)
 {
-    for (int taken = 0, waits = 0; taken < most; taken++) {
+    for (int taken = 0, waits = 0; taken < max; taken++) {
         while (take(p, 1000) != GAC_TAKEN) {
             if (waits++ == 100)
                 return taken;
             exchange(p);
         }
     }
-    return most;
+    return max;
 }
 
 static void settle(struct pair *p, int64_t used)
@@ -133,7 +133,7 @@ TEST(a_dear_request_that_is_denied_is_no_denial_of_cheap_ones)
     struct pair p;
     begin(&p, 300000);
     p.limit.rate = 100000;
-    gac_client_tell(p.client, p.now, &p.limit, true);
+    gac_client_notify(p.client, p.now, &p.limit, true);
     exchange(&p);
     assert_int_equal(take_all(&p, 760), 760);
     assert_int_equal(take(&p, 400000), GAC_WAIT);
@@ -150,7 +150,7 @@ TEST(who_holds_enough_may_ask_again_once_it_is_spent)
     struct pair p;
     struct gac_holding holding = {0};
     begin(&p, 300000);
-    gac_client_tell(p.client, p.now, &p.limit, true);
+    gac_client_notify(p.client, p.now, &p.limit, true);
     exchange(&p);
     for (int i = 0; i < 300; i++) {
         p.now.ns += 10 * NS_PER_MS;
@@ -183,7 +183,7 @@ TEST(a_new_table_takes_a_few_large_items_at_once)
         struct pair p;
         begin(&p, 300000);
         p.limit.rate = cases[i].units * 1000;
-        gac_client_tell(p.client, p.now, &p.limit, true);
+        gac_client_notify(p.client, p.now, &p.limit, true);
         exchange(&p);
         for (int k = 0; k < 4 && cases[i].costs[k] > 0; k++) {
             if (take(&p, cases[i].costs[k] * 1000) == GAC_TAKEN)
@@ -218,7 +218,7 @@ TEST(a_request_dearer_than_a_second_is_let_in_and_owed)
     begin(&p, 300000);
     config_edit_gac(&p.config)->gac_start_units = 0;
     p.limit.rate = 5000;
-    gac_client_tell(p.client, p.now, &p.limit, true);
+    gac_client_notify(p.client, p.now, &p.limit, true);
     exchange(&p);
     assert_in_range(ms_until_taken(&p, 98000), 0, 1100);
     gac_client_settle(p.client, p.limit.key, 98000, 98000);
@@ -234,7 +234,7 @@ TEST(a_router_that_owes_more_than_the_bank_holds_is_served_again)
 {
     enum {
         UNITS = 60,
-        MOST_MS = 10000
+        MAX_MS = 10000
     };
     static const char *const policies[] = {"lease",   "periodic",      "one-bucket",
                                            "doorman", "tenant-bucket", "pd-group"};
@@ -245,7 +245,7 @@ TEST(a_router_that_owes_more_than_the_bank_holds_is_served_again)
         begin_with(&p, policies[i], 1000);
         p.limit.rate = UNITS * 1000;
         for (int ms = 0; taken < UNITS / 4; ms++, pass(&p, 10)) {
-            assert_true(ms < MOST_MS);
+            assert_true(ms < MAX_MS);
             taken += take_all(&p, UNITS / 4 - taken);
         }
         for (int k = 0; k < taken; k++)
@@ -303,21 +303,21 @@ TEST(a_router_that_claims_more_than_there_is_ends_no_server)
     config_init(&config, PROFILE_AWS);
     struct gac_server *s = gac_server_create(&(struct gac_server_options){&config, 1, 1, 7});
     struct instant now = {NS_PER_S};
-    struct gac_ask ask = {.key = {7, 0, GAC_WRITE},
-                          .policy = GAC_LEASE,
-                          .epoch = 1,
-                          .version = 1,
-                          .rate = 1000000,
-                          .demand = 1000};
+    struct gac_request request = {.key = {7, 0, GAC_WRITE},
+                                  .policy = GAC_LEASE,
+                                  .epoch = 1,
+                                  .version = 1,
+                                  .rate = 1000000,
+                                  .demand = 1000};
     static const int64_t pending[] = {0, INT64_C(1000000000000), GAC_AMOUNT_MAX, 0};
     for (uint64_t router = 1; router <= 32; router++) {
         for (uint64_t number = 1; number <= 4; number++) {
             struct buffer frame = {0}, answer = {0}, error = {0};
-            ask.number = number;
-            ask.pending = pending[number - 1];
-            ask.held = router % 2 == 0 ? ask.pending : 0;
-            gac_asks_encode(&frame, &(struct gac_asks){router, 1, 1});
-            gac_ask_encode(&frame, &ask);
+            request.number = number;
+            request.pending = pending[number - 1];
+            request.held = router % 2 == 0 ? request.pending : 0;
+            gac_requests_encode(&frame, &(struct gac_requests){router, 1, 1});
+            gac_request_encode(&frame, &request);
             now.ns += NS_PER_MS;
             assert_int_equal(
                 gac_server_receive(s, now, router, buffer_slice(&frame), &answer, &error),
@@ -338,10 +338,10 @@ TEST(an_idle_router_gives_its_tokens_back_at_once)
     config_edit_gac(&p.config)->gac_period_ms = 1000;
     assert_int_equal(take_all(&p, 1), 1);
     settle(&p, 1000);
-    assert_true(gac_server_look(p.server, p.now, p.limit.key, &bank) && bank.held > 0);
+    assert_true(gac_server_inspect(p.server, p.now, p.limit.key, &bank) && bank.held > 0);
     for (int i = 0; i < 8; i++)
         pass(&p, 100);
-    assert_true(gac_server_look(p.server, p.now, p.limit.key, &bank) && bank.held == 0);
+    assert_true(gac_server_inspect(p.server, p.now, p.limit.key, &bank) && bank.held == 0);
     end(&p);
 }
 

@@ -10,23 +10,24 @@ struct promise_server {
     struct config config;
     struct gac_server *server; /* owns */
     struct instant now;
-    struct gac_ask ask;
+    struct gac_request request;
     struct gac_answer answer;
 };
 
-static void promise_send(struct promise_server *p, uint64_t router, const struct gac_ask *ask)
+static void promise_send(struct promise_server *p, uint64_t router,
+                         const struct gac_request *request)
 {
     struct buffer frame = {0}, out = {0}, error = {0};
     struct gac_answers head;
-    gac_asks_encode(&frame, &(struct gac_asks){router, 1, ask != NULL});
-    if (ask != NULL)
-        gac_ask_encode(&frame, ask);
+    gac_requests_encode(&frame, &(struct gac_requests){router, 1, request != NULL});
+    if (request != NULL)
+        gac_request_encode(&frame, request);
     assert_int_equal(
         gac_server_receive(p->server, p->now, router, buffer_slice(&frame), &out, &error),
         STATUS_OK);
     struct reader r = {buffer_slice(&out), false};
     assert_int_equal(gac_answers_decode(&r, &head), STATUS_OK);
-    if (ask != NULL)
+    if (request != NULL)
         assert_int_equal(gac_answer_decode(&r, &p->answer), STATUS_OK);
     buffer_deinit(&frame);
     buffer_deinit(&out);
@@ -37,10 +38,10 @@ static void promise_send(struct promise_server *p, uint64_t router, const struct
 static int64_t promise_ask(struct promise_server *p, int64_t ms, int64_t need, bool reports)
 {
     p->now = instant_add_ms((struct instant){0}, ms);
-    p->ask.number++;
-    p->ask.need = p->ask.demand = need;
-    p->ask.reports = reports;
-    promise_send(p, 1, &p->ask);
+    p->request.number++;
+    p->request.need = p->request.demand = need;
+    p->request.reports = reports;
+    promise_send(p, 1, &p->request);
     return p->answer.granted;
 }
 
@@ -56,7 +57,7 @@ static void promise_live(struct promise_server *p, int64_t from_ms, int64_t to_m
 static void promise_begin(struct promise_server *p, int64_t rate)
 {
     *p = (struct promise_server){
-        .ask = {
+        .request = {
             .key = {.table = 1}, .policy = GAC_PERIODIC, .epoch = 1, .version = 1, .rate = rate}};
     config_init(&p->config, PROFILE_AWS);
     config_edit_gac(&p->config)->gac_period_ms = 1000;
@@ -71,11 +72,11 @@ TEST(tokens_that_a_router_gives_back_stay_promised)
     struct promise_server p;
     promise_begin(&p, 100000);
     assert_int_equal(promise_ask(&p, 1000, 100000, false), 100000);
-    p.ask.spent = 100000;
+    p.request.spent = 100000;
     assert_int_equal(promise_ask(&p, 1100, 250000, true), 0);
     assert_int_equal(p.answer.until.ns, 900 * NS_PER_MS);
-    p.ask.rate = 260000;
-    p.ask.version = 2;
+    p.request.rate = 260000;
+    p.request.version = 2;
     assert_int_equal(promise_ask(&p, 2000, 250000, false), 250000);
     assert_int_equal(promise_ask(&p, 2100, 0, true), 0); /* gives them back */
     assert_int_equal(promise_ask(&p, 2200, 250000, true), 250000);
@@ -89,7 +90,7 @@ TEST(tokens_that_were_spent_are_promised_no_more)
     promise_ask(&p, 1000, 0, false);
     promise_live(&p, 1500, 5000);
     assert_int_equal(promise_ask(&p, 5000, 50000, false), 50000);
-    p.ask.spent = 50000;
+    p.request.spent = 50000;
     assert_int_equal(promise_ask(&p, 5100, 50000, true), 0);
     assert_int_equal(p.answer.until.ns, 900 * NS_PER_MS);
     gac_server_destroy(p.server);
@@ -102,14 +103,14 @@ TEST(a_promise_is_kept_for_longer_than_a_silent_router_is_known)
     promise_begin(&p, 1000);
     config_edit_gac(&p.config)->gac_forget_ms = 10000;
     assert_int_equal(promise_ask(&p, 1000, 100000, false), 100000);
-    p.ask.spent = 100000;
+    p.request.spent = 100000;
     promise_ask(&p, 1100, 100000, true);
     assert_int_equal(p.answer.until.ns, 99900 * NS_PER_MS);
     promise_live(&p, 1500, 100900);
-    p.ask.rate = 200000;
-    p.ask.version = 2;
+    p.request.rate = 200000;
+    p.request.version = 2;
     p.now = instant_add_ms((struct instant){0}, 100900);
-    struct gac_ask other = p.ask;
+    struct gac_request other = p.request;
     other.need = other.demand = other.spent = 0;
     other.number = 1;
     promise_send(&p, 2, &other);

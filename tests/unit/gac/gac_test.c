@@ -37,40 +37,42 @@ TEST(a_server_that_goes_takes_only_its_own_keys_with_it)
     assert_int_equal(ring_owner(&ring, (struct gac_key){1, 0, GAC_READ}, 0), 0);
 }
 
-static const struct gac_ask an_ask = {.key = {7, 1, GAC_WRITE},
-                                      .policy = GAC_LEASE,
-                                      .created = true,
-                                      .epoch = 2,
-                                      .number = 3,
-                                      .version = 9,
-                                      .rate = 1000000,
-                                      .spent = 41000,
-                                      .held = -5,
-                                      .demand = 300000,
-                                      .need = 4000,
-                                      .cost = 1500};
+static const struct gac_request a_request = {.key = {7, 1, GAC_WRITE},
+                                             .policy = GAC_LEASE,
+                                             .created = true,
+                                             .epoch = 2,
+                                             .number = 3,
+                                             .version = 9,
+                                             .rate = 1000000,
+                                             .spent = 41000,
+                                             .held = -5,
+                                             .demand = 300000,
+                                             .need = 4000,
+                                             .cost = 1500};
 
 TEST(what_is_written_is_read_back)
 {
     struct buffer b = {0};
-    struct gac_asks asks;
-    struct gac_ask ask = an_ask;
-    ask.pending = 700;
-    ask.reports = true;
-    gac_asks_encode(&b, &(struct gac_asks){11, 5, 1});
-    gac_ask_encode(&b, &ask);
+    struct gac_requests requests;
+    struct gac_request request = a_request;
+    request.pending = 700;
+    request.reports = true;
+    gac_requests_encode(&b, &(struct gac_requests){11, 5, 1});
+    gac_request_encode(&b, &request);
     struct reader r = {buffer_slice(&b), false};
-    ask = (struct gac_ask){0};
-    assert_int_equal(gac_asks_decode(&r, &asks), STATUS_OK);
-    assert_int_equal(gac_ask_decode(&r, &ask), STATUS_OK);
-    assert_true(asks.router == 11 && asks.view == 5 && asks.count == 1);
-    assert_true(gac_key_equal(ask.key, an_ask.key) && ask.policy == GAC_LEASE);
-    assert_true(ask.epoch == 2 && ask.number == 3 && ask.version == 9 && ask.rate == 1000000);
-    assert_true(ask.created && ask.spent == 41000 && ask.held == -5 && ask.demand == 300000 &&
-                ask.need == 4000 && ask.cost == 1500 && ask.pending == 700 && ask.reports);
+    request = (struct gac_request){0};
+    assert_int_equal(gac_requests_decode(&r, &requests), STATUS_OK);
+    assert_int_equal(gac_request_decode(&r, &request), STATUS_OK);
+    assert_true(requests.router == 11 && requests.view == 5 && requests.count == 1);
+    assert_true(gac_key_equal(request.key, a_request.key) && request.policy == GAC_LEASE);
+    assert_true(request.epoch == 2 && request.number == 3 && request.version == 9 &&
+                request.rate == 1000000);
+    assert_true(request.created && request.spent == 41000 && request.held == -5 &&
+                request.demand == 300000 && request.need == 4000 && request.cost == 1500 &&
+                request.pending == 700 && request.reports);
     for (size_t cut = 0; cut < b.size; cut++) {
         struct reader cut_short = {slice_make(b.data, cut), false};
-        assert_int_equal(gac_asks_decode(&cut_short, &asks), STATUS_MALFORMED);
+        assert_int_equal(gac_requests_decode(&cut_short, &requests), STATUS_MALFORMED);
     }
     buffer_deinit(&b);
 }
@@ -113,17 +115,18 @@ TEST(a_key_without_a_number_is_malformed)
     for (int i = 0; i <= 2; i++) {
         const struct gac_key key = i < 2 ? bad[i] : good;
         const enum status expected = i < 2 ? STATUS_MALFORMED : STATUS_OK;
-        struct buffer asks = {0}, answers = {0};
-        struct gac_ask ask = an_ask;
+        struct buffer requests = {0}, answers = {0};
+        struct gac_request request = a_request;
         struct gac_answer answer = {.key = key};
-        ask.key = key;
-        gac_ask_encode(&asks, &ask);
+        request.key = key;
+        gac_request_encode(&requests, &request);
         gac_answer_encode(&answers, &answer);
-        assert_int_equal(gac_ask_decode(&(struct reader){buffer_slice(&asks), false}, &ask),
-                         expected);
+        assert_int_equal(
+            gac_request_decode(&(struct reader){buffer_slice(&requests), false}, &request),
+            expected);
         assert_int_equal(
             gac_answer_decode(&(struct reader){buffer_slice(&answers), false}, &answer), expected);
-        buffer_deinit(&asks);
+        buffer_deinit(&requests);
         buffer_deinit(&answers);
     }
 }
@@ -140,7 +143,7 @@ TEST(a_ledger_keeps_the_newest_rate_and_tells_its_version)
     struct instant now = {NS_PER_S};
     struct ledger l;
     const struct gac_answer *again;
-    struct gac_ask old = an_ask, new = an_ask;
+    struct gac_request old = a_request, new = a_request;
     new.version = old.version + 1;
     new.rate = 2 * old.rate;
     new.demand = new.held = new.spent = 0; /* only to tell */
@@ -158,24 +161,24 @@ TEST(what_was_saved_up_at_a_higher_rate_is_worth_as_many_seconds_of_a_lower)
     const struct ledger_terms one = {
         .bank = {10 * NS_PER_S}, .lifetime = {NS_PER_S}, .routers = 1, .here = 1};
     struct instant now = {NS_PER_S};
-    struct gac_ask ask = an_ask;
+    struct gac_request request = a_request;
     const struct gac_answer *again;
     struct ledger l;
-    ask.held = 0;
-    ledger_init(&l, now, &one, &ask);
+    request.held = 0;
+    ledger_init(&l, now, &one, &request);
     now.ns += 4 * NS_PER_S;
     ledger_refill(&l, now, &one);
-    assert_int_equal(l.bank.balance, 4 * an_ask.rate);
-    ask.number++;
-    ask.version++;
-    ask.rate /= 10;
-    assert_non_null(ledger_take(&l, now, &one, 1, &ask, &again));
-    assert_int_equal(l.bank.balance, 4 * ask.rate);
-    ask.number++;
-    ask.version++;
-    ask.rate *= 5; /* no more for it */
-    assert_non_null(ledger_take(&l, now, &one, 1, &ask, &again));
-    assert_int_equal(l.bank.balance, 4 * an_ask.rate / 10);
+    assert_int_equal(l.bank.balance, 4 * a_request.rate);
+    request.number++;
+    request.version++;
+    request.rate /= 10;
+    assert_non_null(ledger_take(&l, now, &one, 1, &request, &again));
+    assert_int_equal(l.bank.balance, 4 * request.rate);
+    request.number++;
+    request.version++;
+    request.rate *= 5; /* no more for it */
+    assert_non_null(ledger_take(&l, now, &one, 1, &request, &again));
+    assert_int_equal(l.bank.balance, 4 * a_request.rate / 10);
     ledger_deinit(&l);
 }
 
@@ -192,7 +195,7 @@ TEST(what_is_held_since_a_higher_rate_keeps_nobody_from_what_comes_in)
                                      .here = 2};
     struct instant now = {NS_PER_S};
     const struct gac_answer *again;
-    struct gac_ask first = an_ask, other;
+    struct gac_request first = a_request, other;
     struct ledger l;
     first.held = 0;
     ledger_init(&l, now, &two, &first);
@@ -218,22 +221,22 @@ static const struct ledger_terms terms = {.bank = {10 * NS_PER_S},
                                           .routers = 1,
                                           .here = 1};
 
-TEST(a_doubled_ask_changes_nothing_and_is_answered_again)
+TEST(a_doubled_grant_request_changes_nothing_and_is_answered_again)
 {
     struct instant now = {NS_PER_S};
-    struct gac_ask ask = an_ask;
+    struct gac_request request = a_request;
     const struct gac_answer *again;
     struct ledger l;
-    ask.held = 0;
-    ledger_init(&l, now, &terms, &ask);
-    struct weir_holder *h = ledger_take(&l, now, &terms, 1, &ask, &again);
+    request.held = 0;
+    ledger_init(&l, now, &terms, &request);
+    struct weir_holder *h = ledger_take(&l, now, &terms, 1, &request, &again);
     assert_non_null(h);
     ledger_grant(&l, h, 70000);
     int64_t left = l.bank.balance;
-    assert_null(ledger_take(&l, now, &terms, 1, &ask, &again));
+    assert_null(ledger_take(&l, now, &terms, 1, &request, &again));
     assert_int_equal(again->granted, 70000);
-    ask.number--;
-    assert_null(ledger_take(&l, now, &terms, 1, &ask, &again));
+    request.number--;
+    assert_null(ledger_take(&l, now, &terms, 1, &request, &again));
     assert_null(again);
     assert_int_equal(l.bank.balance, left);
     ledger_deinit(&l);
@@ -243,23 +246,23 @@ TEST(a_doubled_ask_changes_nothing_and_is_answered_again)
 TEST(a_grant_that_never_arrived_is_back_in_the_bank)
 {
     struct instant now = {NS_PER_S};
-    struct gac_ask ask = an_ask;
+    struct gac_request request = a_request;
     const struct gac_answer *again;
     struct ledger l;
-    ask.held = 0;
-    ledger_init(&l, now, &terms, &ask);
+    request.held = 0;
+    ledger_init(&l, now, &terms, &request);
     now.ns += 60 * NS_PER_S;
     ledger_refill(&l, now, &terms);
-    const int64_t full = 10 * ask.rate; /* found by seed 12015072: there was no room for it */
-    ledger_grant(&l, ledger_take(&l, now, &terms, 1, &ask, &again), 70000);
+    const int64_t full = 10 * request.rate; /* found by seed 12015072: there was no room for it */
+    ledger_grant(&l, ledger_take(&l, now, &terms, 1, &request, &again), 70000);
     assert_int_equal(l.bank.balance, full - 70000);
-    ask.number++;
-    assert_non_null(ledger_take(&l, now, &terms, 1, &ask, &again));
+    request.number++;
+    assert_non_null(ledger_take(&l, now, &terms, 1, &request, &again));
     assert_int_equal(l.bank.balance, full);
-    ask.number++;
-    ask.spent += 9000; /* more than it had: debt, which the bank pays */
-    ask.held = 0;
-    assert_non_null(ledger_take(&l, now, &terms, 1, &ask, &again));
+    request.number++;
+    request.spent += 9000; /* more than it had: debt, which the bank pays */
+    request.held = 0;
+    assert_non_null(ledger_take(&l, now, &terms, 1, &request, &again));
     assert_int_equal(l.bank.balance, full - 9000);
     ledger_deinit(&l);
 }
@@ -269,22 +272,22 @@ TEST(a_grant_that_never_arrived_is_back_in_the_bank)
 TEST(what_a_new_table_begins_with_counts_what_was_spent_before)
 {
     struct instant now = {NS_PER_S};
-    struct gac_ask ask = an_ask;
+    struct gac_request request = a_request;
     struct ledger_terms rich = terms;
     const struct gac_answer *again;
     struct ledger l;
-    rich.start_tokens = 100 * ask.rate;
-    ask.held = 0;
-    ledger_init(&l, now, &rich, &ask);
-    ledger_grant(&l, ledger_take(&l, now, &rich, 1, &ask, &again), 70000);
-    ask.number++;
-    ask.spent += 70000;
-    assert_non_null(ledger_take(&l, now, &rich, 1, &ask, &again));
+    rich.start_tokens = 100 * request.rate;
+    request.held = 0;
+    ledger_init(&l, now, &rich, &request);
+    ledger_grant(&l, ledger_take(&l, now, &rich, 1, &request, &again), 70000);
+    request.number++;
+    request.spent += 70000;
+    assert_non_null(ledger_take(&l, now, &rich, 1, &request, &again));
     ledger_refill(&l, now, &rich);
     ledger_start_table(&l, &rich);
-    assert_int_equal(l.bank.balance, 10 * ask.rate - 70000);
+    assert_int_equal(l.bank.balance, 10 * request.rate - 70000);
     ledger_start_table(&l, &rich);
-    assert_int_equal(l.bank.balance, 10 * ask.rate - 70000);
+    assert_int_equal(l.bank.balance, 10 * request.rate - 70000);
     ledger_deinit(&l);
 }
 
@@ -293,29 +296,29 @@ TEST(what_a_new_table_begins_with_counts_what_was_spent_before)
 TEST(what_is_held_leaves_less_room_in_the_bank)
 {
     struct instant now = {NS_PER_S};
-    struct gac_ask ask = an_ask;
+    struct gac_request request = a_request;
     const struct gac_answer *again;
     struct ledger l;
-    ask.held = 0;
-    ledger_init(&l, now, &terms, &ask);
-    ledger_grant(&l, ledger_take(&l, now, &terms, 1, &ask, &again), 500000);
-    ask.number++;
-    ask.held = 500000;
-    assert_non_null(ledger_take(&l, now, &terms, 1, &ask, &again));
+    request.held = 0;
+    ledger_init(&l, now, &terms, &request);
+    ledger_grant(&l, ledger_take(&l, now, &terms, 1, &request, &again), 500000);
+    request.number++;
+    request.held = 500000;
+    assert_non_null(ledger_take(&l, now, &terms, 1, &request, &again));
     now.ns += 60 * NS_PER_S;
     ledger_refill(&l, now, &terms);
-    assert_int_equal(l.bank.balance, 10 * ask.rate - 500000);
+    assert_int_equal(l.bank.balance, 10 * request.rate - 500000);
     ledger_forget(&l, 1);
     ledger_refill(&l, now, &terms);
     ledger_refill(&l, instant_add(now, duration_ms(1000)), &terms);
-    assert_int_equal(l.bank.balance, 10 * ask.rate);
+    assert_int_equal(l.bank.balance, 10 * request.rate);
     ledger_deinit(&l);
 }
 
 /* Found by seed 497631340: a ledger of half the routers let nothing out for as long as the other
  * half might have been served by another server; by 6011800: nor while a router that was gone held
  * more than two grants. */
-TEST(what_comes_in_is_vended_though_all_may_be_saved_elsewhere)
+TEST(what_comes_in_is_granted_though_all_may_be_saved_elsewhere)
 {
     struct instant now = {NS_PER_S};
     struct ledger_terms half = terms;
@@ -323,43 +326,43 @@ TEST(what_comes_in_is_vended_though_all_may_be_saved_elsewhere)
     half.routers = 2;
     half.here = 0;
     struct ledger l;
-    ledger_init(&l, now, &half, &an_ask);
+    ledger_init(&l, now, &half, &a_request);
     now.ns += 20 * NS_PER_S;
     ledger_refill(&l, now, &half);
-    assert_int_equal(l.elsewhere, 10 * an_ask.rate);
+    assert_int_equal(l.elsewhere, 10 * a_request.rate);
     half.here = 1;
     for (int second = 0; second < 3; second++) {
         ledger_refill(&l, now, &half);
         now.ns += NS_PER_S;
     }
-    assert_int_equal(l.bank.balance, an_ask.rate / 2 * 200 / 1000); /* two grants of the half */
+    assert_int_equal(l.bank.balance, a_request.rate / 2 * 200 / 1000); /* two grants of the half */
     const struct gac_answer *again;
-    struct gac_ask ask = an_ask;
-    ask.held = ask.rate;
-    assert_non_null(ledger_take(&l, now, &half, 1, &ask, &again));
+    struct gac_request request = a_request;
+    request.held = request.rate;
+    assert_non_null(ledger_take(&l, now, &half, 1, &request, &again));
     token_bucket_debit(&l.bank, l.bank.balance);
     for (int second = 0; second < 3; second++) {
         ledger_refill(&l, now, &half);
         now.ns += NS_PER_S;
     }
-    assert_int_equal(l.bank.balance, an_ask.rate / 2 * 200 / 1000);
+    assert_int_equal(l.bank.balance, a_request.rate / 2 * 200 / 1000);
     ledger_deinit(&l);
 }
 
 /* Found by seed 12013574: a router that fell silent held all that may be saved up, until it was
  * forgotten. */
-TEST(what_comes_in_is_vended_though_the_silent_hold_all)
+TEST(what_comes_in_is_granted_though_the_silent_hold_all)
 {
     struct instant now = {NS_PER_S};
     struct ledger_terms half = terms;
-    struct gac_ask ask = an_ask;
+    struct gac_request request = a_request;
     const struct gac_answer *again;
     struct ledger l;
-    ask.held = 10 * ask.rate;
+    request.held = 10 * request.rate;
     half.routers = 2;
     half.here = 2;
-    ledger_init(&l, now, &half, &ask);
-    assert_non_null(ledger_take(&l, now, &half, 1, &ask, &again));
+    ledger_init(&l, now, &half, &request);
+    assert_non_null(ledger_take(&l, now, &half, 1, &request, &again));
     now.ns += NS_PER_S;
     ledger_refill(&l, now, &half);
     assert_int_equal(l.bank.balance, 0); /* all of it can still be spent */
@@ -367,7 +370,7 @@ TEST(what_comes_in_is_vended_though_the_silent_hold_all)
     ledger_refill(&l, now, &half);
     now.ns += NS_PER_S;
     ledger_refill(&l, now, &half);
-    assert_int_equal(l.bank.balance, an_ask.rate / 2 * 200 / 1000); /* two grants of the half */
+    assert_int_equal(l.bank.balance, a_request.rate / 2 * 200 / 1000); /* two grants of the half */
     ledger_deinit(&l);
 }
 
@@ -375,22 +378,22 @@ TEST(what_comes_in_is_vended_though_the_silent_hold_all)
 TEST(what_was_held_long_ago_is_gone)
 {
     struct instant now = {NS_PER_S};
-    struct gac_ask ask = an_ask;
+    struct gac_request request = a_request;
     const struct gac_answer *again;
     struct ledger l;
-    ask.held = 10 * ask.rate;
-    ledger_init(&l, now, &terms, &ask);
-    assert_non_null(ledger_take(&l, now, &terms, 1, &ask, &again));
-    ask.held = 0;
+    request.held = 10 * request.rate;
+    ledger_init(&l, now, &terms, &request);
+    assert_non_null(ledger_take(&l, now, &terms, 1, &request, &again));
+    request.held = 0;
     now.ns += 99 * NS_PER_S;
-    assert_non_null(ledger_take(&l, now, &terms, 2, &ask, &again));
+    assert_non_null(ledger_take(&l, now, &terms, 2, &request, &again));
     ledger_refill(&l, instant_add(now, duration_ms(500)), &terms);
     assert_int_equal(l.bank.balance, 0);
     now.ns += NS_PER_S;
-    ask.number++;
-    assert_non_null(ledger_take(&l, now, &terms, 2, &ask, &again));
+    request.number++;
+    assert_non_null(ledger_take(&l, now, &terms, 2, &request, &again));
     ledger_refill(&l, instant_add(now, duration_ms(500)), &terms);
-    assert_int_equal(l.bank.balance, ask.rate / 2);
+    assert_int_equal(l.bank.balance, request.rate / 2);
     ledger_deinit(&l);
 }
 
@@ -399,34 +402,35 @@ TEST(what_there_is_room_for_is_granted)
 {
     struct instant now = {NS_PER_S};
     struct ledger_terms little = terms;
-    struct gac_ask ask = an_ask;
+    struct gac_request request = a_request;
     const struct gac_answer *again;
     struct ledger l;
-    ask.rate = 20000;
-    ask.held = 0;
-    ask.demand = 1000000;
-    ask.need = 1000;
+    request.rate = 20000;
+    request.held = 0;
+    request.demand = 1000000;
+    request.need = 1000;
     little.bank = duration_ms(100);
     little.start = (struct duration){0};
-    ledger_init(&l, now, &little, &ask);
+    ledger_init(&l, now, &little, &request);
     now.ns += NS_PER_S;
     ledger_refill(&l, now, &little);
-    struct weir_holder *h = ledger_take(&l, now, &little, 1, &ask, &again);
-    ledger_vend(&l, now, &little, NULL, &weir_table_lease, h);
+    struct weir_holder *h = ledger_take(&l, now, &little, 1, &request, &again);
+    ledger_grant_by_policy(&l, now, &little, NULL, &weir_table_lease, h);
     assert_true(h->answer.granted >= 1000);
     ledger_deinit(&l);
 }
 
-TEST(an_ask_beyond_every_table_is_refused)
+TEST(a_grant_request_beyond_every_table_is_refused)
 {
     for (int field = 0; field < 6; field++) {
-        struct gac_ask ask = an_ask;
-        int64_t *fields[] = {&ask.rate, &ask.pending, &ask.held, &ask.demand, &ask.need, &ask.cost};
+        struct gac_request request = a_request;
+        int64_t *fields[] = {&request.rate,   &request.pending, &request.held,
+                             &request.demand, &request.need,    &request.cost};
         *fields[field] = GAC_AMOUNT_MAX + 1;
         struct buffer b = {0};
-        gac_ask_encode(&b, &ask);
+        gac_request_encode(&b, &request);
         struct reader r = {buffer_slice(&b), false};
-        assert_int_equal(gac_ask_decode(&r, &ask), STATUS_MALFORMED);
+        assert_int_equal(gac_request_decode(&r, &request), STATUS_MALFORMED);
         buffer_deinit(&b);
     }
 }

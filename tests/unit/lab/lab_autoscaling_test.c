@@ -13,8 +13,7 @@ enum {
 /* As the service: a target of 70 %. */
 static const struct autoscaling_options as_documented = {
     .on = true,
-    .kinds = {{.least = 10, .most = 1000, .target = 0.7},
-              {.least = 10, .most = 1000, .target = 0.7}},
+    .kinds = {{.min = 10, .max = 1000, .target = 0.7}, {.min = 10, .max = 1000, .target = 0.7}},
     .period_ns = 60 * NS_PER_S,
     .out_after_ns = 120 * NS_PER_S,
     .in_after_ns = 900 * NS_PER_S,
@@ -30,7 +29,7 @@ static struct autoscaling begin(const struct autoscaling_options *o)
 
 static bool look(struct autoscaling *a, int64_t reads, int64_t writes)
 {
-    return autoscaling_look(a, (int64_t[]){reads * MCU, writes * MCU});
+    return autoscaling_evaluate(a, (int64_t[]){reads * MCU, writes * MCU});
 }
 
 TEST(two_periods_above_the_target_raise_the_throughput)
@@ -137,7 +136,7 @@ TEST(someone_elses_change_begins_rows_anew)
 TEST(a_kind_without_bounds_is_not_scaled)
 {
     struct autoscaling_options o = as_documented;
-    o.kinds[R].most = 0;
+    o.kinds[R].max = 0;
     struct autoscaling a = begin(&o);
     for (int i = 0; i < 100; i++)
         assert_false(look(&a, i % 2 == 0 ? 1000 : 1, 60));

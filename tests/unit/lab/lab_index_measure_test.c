@@ -57,16 +57,16 @@ TEST(refusals_are_counted_by_the_index_that_they_name)
 TEST(states_are_the_greatest_of_a_table)
 {
     measured_begin(&(struct measure_options){.no_optimum = true, .slots_max = 4});
-    measure_tell_state(
+    measure_report_state(
         measured, 500000000, 3,
         &(struct measure_state){.behind_ns = 2000000000, .backlog_bytes = 100, .shards = 2});
-    measure_tell_state(
+    measure_report_state(
         measured, 600000000, 3,
         &(struct measure_state){.behind_ns = 1000000000, .backlog_bytes = 300, .shards = 3});
-    measure_tell_state(
+    measure_report_state(
         measured, 1500000000, 4,
         &(struct measure_state){.behind_ns = 5000000000, .backlog_bytes = 50, .shards = 1});
-    measure_tell_state(
+    measure_report_state(
         measured, 7500000000, 3,
         &(struct measure_state){.behind_ns = 500000000, .backlog_bytes = 10, .shards = 5});
     end_at(7.9); /* slots of 2 s by now */
@@ -90,8 +90,8 @@ TEST(states_of_buckets_are_the_greatest)
     measured_begin(&(struct measure_options){.no_optimum = true, .slots_max = 4});
     const struct measure_state first = {.shards = 2, .refill_lag_ns = 20000000, .minted_mtok = 500};
     const struct measure_state later = {.shards = 4, .miscounted_mtok = 3000};
-    measure_tell_state(measured, 500000000, 1, &first);
-    measure_tell_state(measured, 7500000000, 1, &later);
+    measure_report_state(measured, 500000000, 1, &first);
+    measure_report_state(measured, 7500000000, 1, &later);
     end_at(7.9);
     struct measure_selector q = MEASURE_ALL;
     q.to_ns = 2000000000;

@@ -39,23 +39,23 @@ TEST(without_a_bound_everything_is_in_memory)
 }
 
 enum {
-    MOST = 37,
+    MAX = 37,
     KEYS = 60
 };
 
 static void uses_and_compares(struct prng *random)
 {
     struct resident r;
-    uint64_t list[MOST];
+    uint64_t list[MAX];
     size_t count = 0;
-    resident_init(&r, MOST);
+    resident_init(&r, MAX);
     for (int step = 0; step < 20000; step++) {
         uint64_t key = prng_below(random, KEYS);
         size_t at = 0;
         while (at < count && list[at] != key)
             at++;
         const bool there = at < count;
-        if (!there && count < MOST)
+        if (!there && count < MAX)
             count++;
         if (!there)
             at = count - 1;

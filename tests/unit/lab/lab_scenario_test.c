@@ -1,4 +1,5 @@
-/* Scenario files: what is refused, with file, line and what is allowed; policies; plans; shipped ones. */
+/* Scenario files: what is refused, with file, line and what is allowed; policies; plans; shipped
+ * ones. */
 #include "lab/scenario.h"
 
 #include <math.h>
@@ -138,7 +139,7 @@ TEST(autoscaling_has_the_defaults_of_the_service)
         read_text(SCALED("writes: {min: 10, max: 500}") "workloads: [{name: w, table: users}]\n"),
         STATUS_OK);
     const struct autoscaling_options *o = &s->tables[0].autoscaling;
-    assert_true(o->on && o->kinds[0].most == 0 && o->kinds[1].most == 500);
+    assert_true(o->on && o->kinds[0].max == 0 && o->kinds[1].max == 500);
     assert_true(o->kinds[1].target == 0.7 && o->in_margin == 0.2);
     assert_int_equal(o->out_after_ns, 2 * o->period_ns);
     assert_int_equal(o->in_after_ns, 15 * o->period_ns);

@@ -4,30 +4,30 @@
 
 #include "base/config.h"
 #include "engine/node/node_internal.h"
-#include "tests/support/frame_world.h"
+#include "tests/support/frame_cluster.h"
 
 enum {
     DAY_MS = 24 * 3600 * 1000,
     PASS_MS = 2000
 };
 
-static int64_t agreed_ms(struct frame_world *w, uint32_t node)
+static int64_t agreed_ms(struct frame_cluster *w, uint32_t node)
 {
-    return env_agreed_ms(&frame_world_node(w, node)->env);
+    return env_agreed_ms(&frame_cluster_node(w, node)->env);
 }
 
-static int64_t own_ms(struct frame_world *w, uint32_t node)
+static int64_t own_ms(struct frame_cluster *w, uint32_t node)
 {
-    return env_wall_ms(&frame_world_node(w, node)->env);
+    return env_wall_ms(&frame_cluster_node(w, node)->env);
 }
 
-static struct frame_world *begin(int64_t before[FRAME_WORLD_NODES + 1])
+static struct frame_cluster *begin(int64_t before[FRAME_CLUSTER_NODES + 1])
 {
     struct config config;
     config_init(&config, PROFILE_OFF);
-    struct frame_world *w = frame_world_begin(&config);
-    frame_world_pass(w, PASS_MS);
-    for (uint32_t node = 1; node <= FRAME_WORLD_NODES; node++) {
+    struct frame_cluster *w = frame_cluster_begin(&config);
+    frame_cluster_pass(w, PASS_MS);
+    for (uint32_t node = 1; node <= FRAME_CLUSTER_NODES; node++) {
         before[node] = agreed_ms(w, node);
         assert_true(before[node] > 0 && before[node] <= own_ms(w, node));
     }
@@ -36,36 +36,36 @@ static struct frame_world *begin(int64_t before[FRAME_WORLD_NODES + 1])
 
 TEST(one_clock_that_is_ahead_is_not_believed_by_any_node)
 {
-    int64_t before[FRAME_WORLD_NODES + 1];
-    struct frame_world *w = begin(before);
-    frame_world_step_wall(w, 1, 2 * DAY_MS);
-    frame_world_pass(w, PASS_MS);
+    int64_t before[FRAME_CLUSTER_NODES + 1];
+    struct frame_cluster *w = begin(before);
+    frame_cluster_step_wall(w, 1, 2 * DAY_MS);
+    frame_cluster_pass(w, PASS_MS);
     assert_true(own_ms(w, 1) > before[1] + DAY_MS);
-    for (uint32_t node = 1; node <= FRAME_WORLD_NODES; node++)
+    for (uint32_t node = 1; node <= FRAME_CLUSTER_NODES; node++)
         assert_in_range(agreed_ms(w, node) - before[node], 1, 3 * PASS_MS);
-    frame_world_destroy(w);
+    frame_cluster_destroy(w);
 }
 
 TEST(one_clock_that_is_behind_holds_back_only_its_own_node)
 {
-    int64_t before[FRAME_WORLD_NODES + 1];
-    struct frame_world *w = begin(before);
-    frame_world_step_wall(w, 1, -DAY_MS);
-    frame_world_pass(w, PASS_MS);
+    int64_t before[FRAME_CLUSTER_NODES + 1];
+    struct frame_cluster *w = begin(before);
+    frame_cluster_step_wall(w, 1, -DAY_MS);
+    frame_cluster_pass(w, PASS_MS);
     assert_true(agreed_ms(w, 1) < before[1]);
-    for (uint32_t node = 2; node <= FRAME_WORLD_NODES; node++)
+    for (uint32_t node = 2; node <= FRAME_CLUSTER_NODES; node++)
         assert_in_range(agreed_ms(w, node) - before[node], 1, 3 * PASS_MS);
-    frame_world_destroy(w);
+    frame_cluster_destroy(w);
 }
 
 TEST(the_clocks_of_most_nodes_are_believed_but_not_against_a_nodes_own)
 {
-    int64_t before[FRAME_WORLD_NODES + 1];
-    struct frame_world *w = begin(before);
-    frame_world_step_wall(w, 1, DAY_MS);
-    frame_world_step_wall(w, 2, DAY_MS);
-    frame_world_pass(w, PASS_MS);
+    int64_t before[FRAME_CLUSTER_NODES + 1];
+    struct frame_cluster *w = begin(before);
+    frame_cluster_step_wall(w, 1, DAY_MS);
+    frame_cluster_step_wall(w, 2, DAY_MS);
+    frame_cluster_pass(w, PASS_MS);
     assert_true(agreed_ms(w, 1) > before[1] + DAY_MS / 2);
     assert_true(agreed_ms(w, 3) <= own_ms(w, 3));
-    frame_world_destroy(w);
+    frame_cluster_destroy(w);
 }

@@ -20,8 +20,8 @@
 #include "engine/node/owned_keys.h"
 #include "engine/sharding/salting.h"
 #include "engine/transaction/transaction.h"
-#include "tests/support/expression_scene.h"
-#include "tests/support/frame_world.h"
+#include "tests/support/expression_fixture.h"
+#include "tests/support/frame_cluster.h"
 
 enum {
     ROUTER = 77,
@@ -31,7 +31,7 @@ enum {
 };
 
 struct scene {
-    struct frame_world *w;
+    struct frame_cluster *w;
     struct arena arena;
     struct buffer bytes;
     struct table table;
@@ -50,8 +50,8 @@ static void scene_open(struct scene *s, struct slice indexes, struct slice globa
     *s = (struct scene){.token = {7}};
     config_init(&config, PROFILE_OFF);
     config_edit_choices(&config)->gac = GAC_OFF;
-    s->w = frame_world_begin(&config);
-    frame_world_pass(s->w, 1000);
+    s->w = frame_cluster_begin(&config);
+    frame_cluster_pass(s->w, 1000);
     const struct table_spec spec = {.name = slice_of("t"),
                                     .partition_key = {slice_of("id"), ATTR_STRING},
                                     .sort_key = {slice_of("n"), ATTR_STRING},
@@ -61,13 +61,13 @@ static void scene_open(struct scene *s, struct slice indexes, struct slice globa
                                     .billing = BILLING_PROVISIONED,
                                     .rcu = 100,
                                     .wcu = 100};
-    expression_scene_program(&s->program, "attribute_exists(id)");
-    frame_world_create_table(s->w, &spec, &s->arena, &s->bytes, &s->table);
+    expression_fixture_program(&s->program, "attribute_exists(id)");
+    frame_cluster_create_table(s->w, &spec, &s->arena, &s->bytes, &s->table);
 }
 
 static void scene_close(struct scene *s)
 {
-    frame_world_destroy(s->w);
+    frame_cluster_destroy(s->w);
     arena_deinit(&s->arena);
     buffer_deinit(&s->bytes);
     buffer_deinit(&s->key);
@@ -108,14 +108,14 @@ static struct request scene_request(struct scene *s, enum request_op op, struct 
 /* NULL: the node has no replica of the partition that holds the key. */
 static struct partition *scene_partition(struct scene *s, uint32_t node, struct slice key)
 {
-    return partitions_find(&frame_world_node(s->w, node)->partitions,
+    return partitions_find(&frame_cluster_node(s->w, node)->partitions,
                            table_partition_of(&s->table, key)->id);
 }
 
 static uint32_t scene_leader(struct scene *s, struct slice key)
 {
-    for (;; frame_world_pass(s->w, 10)) {
-        for (uint32_t node = 1; node <= FRAME_WORLD_NODES; node++) {
+    for (;; frame_cluster_pass(s->w, 10)) {
+        for (uint32_t node = 1; node <= FRAME_CLUSTER_NODES; node++) {
             const struct partition *p = scene_partition(s, node, key);
             if (p != NULL && p->led != 0)
                 return node;
@@ -127,7 +127,7 @@ static uint32_t scene_leader(struct scene *s, struct slice key)
 static uint32_t scene_successor(struct scene *s, uint32_t leader, struct slice key)
 {
     uint32_t successor = 0;
-    for (uint32_t node = 1; node <= FRAME_WORLD_NODES; node++) {
+    for (uint32_t node = 1; node <= FRAME_CLUSTER_NODES; node++) {
         const struct partition *p = scene_partition(s, node, key);
         if (node != leader && p != NULL && p->led != 0)
             successor = node;
@@ -294,11 +294,11 @@ static struct request (*const REQUESTS[])(struct scene *s) = {
 /* Whether the state machine answers the request at once. */
 static bool scene_answers(struct scene *s, uint32_t node, struct request r)
 {
-    struct node *n = frame_world_node(s->w, node);
+    struct node *n = frame_cluster_node(s->w, node);
     const struct node_effect *e;
     bool answers = false;
     r.id = 1000000 + ++s->last_id;
-    node_request(n, frame_world_clock(s->w, node), (struct waiting){0}, ROUTER, &r);
+    node_request(n, frame_cluster_clock(s->w, node), (struct waiting){0}, ROUTER, &r);
     while ((e = node_next_effect(n)) != NULL)
         answers |= e->kind == NODE_REPLY && e->to == ROUTER && e->reply.id == r.id;
     return answers;
@@ -313,16 +313,16 @@ TEST(a_leader_answers_nothing_before_it_is_confirmed)
     const uint32_t leader = scene_leader(&s, buffer_slice(&key));
     for (size_t i = 0; i < COUNT_OF(REQUESTS); i++) /* while it leads, it answers */
         assert_true(scene_answers(&s, leader, REQUESTS[i](&s)));
-    frame_world_pause(s.w, leader, PAUSE_MS);
-    frame_world_pass(s.w, ELECTION_MS);
+    frame_cluster_pause(s.w, leader, PAUSE_MS);
+    frame_cluster_pass(s.w, ELECTION_MS);
     assert_true(scene_is_deposed(&s, leader, buffer_slice(&key)));
     for (size_t i = 0; i < COUNT_OF(REQUESTS); i++)
         assert_false(scene_answers(&s, leader, REQUESTS[i](&s)));
     /* What was confirmed in another term is not confirmed in this one. */
-    struct node *n = frame_world_node(s.w, leader);
+    struct node *n = frame_cluster_node(s.w, leader);
     struct partition *p = scene_partition(&s, leader, buffer_slice(&key));
     struct operation o = {.from = ROUTER, .confirmed = p->led + 1, .request = ask_for_item(&s)};
-    env_begin_event(&n->env, frame_world_clock(s.w, leader));
+    env_begin_event(&n->env, frame_cluster_clock(s.w, leader));
     assert_false(requests_leads_read(&n->requests, p, &o));
     o.confirmed = p->led;
     assert_true(requests_leads_read(&n->requests, p, &o));
@@ -332,11 +332,11 @@ TEST(a_leader_answers_nothing_before_it_is_confirmed)
 
 static enum reply_code scene_code(struct scene *s, uint32_t node, struct request r)
 {
-    struct node *n = frame_world_node(s->w, node);
+    struct node *n = frame_cluster_node(s->w, node);
     const struct node_effect *e;
     enum reply_code code = REPLY_UNKNOWN;
     r.id = 1000000 + ++s->last_id;
-    node_request(n, frame_world_clock(s->w, node), (struct waiting){0}, ROUTER, &r);
+    node_request(n, frame_cluster_clock(s->w, node), (struct waiting){0}, ROUTER, &r);
     while ((e = node_next_effect(n)) != NULL) {
         if (e->kind == NODE_REPLY && e->to == ROUTER && e->reply.id == r.id)
             code = e->reply.code;
@@ -351,10 +351,10 @@ TEST(a_follower_answers_a_read_only_once_it_has_applied_what_the_read_must_show)
     struct buffer key = {0};
     buffer_set(&key, scene_key(&s, 1));
     const uint32_t leader = scene_leader(&s, buffer_slice(&key));
-    frame_world_pass(s.w, 1000);
-    uint32_t follower = leader % FRAME_WORLD_NODES + 1;
+    frame_cluster_pass(s.w, 1000);
+    uint32_t follower = leader % FRAME_CLUSTER_NODES + 1;
     while (scene_partition(&s, follower, buffer_slice(&key)) == NULL)
-        follower = follower % FRAME_WORLD_NODES + 1;
+        follower = follower % FRAME_CLUSTER_NODES + 1;
     struct request get = ask_for_own_item(&s), range = ask_for_own_range(&s);
     get.get.after = range.range.after =
         raft_applied(scene_partition(&s, follower, buffer_slice(&key))->raft);
@@ -381,8 +381,8 @@ TEST(a_leader_does_not_say_that_it_owes_nothing_before_it_is_confirmed)
     partition_info_encode(&info, table_partition_of(&s.table, buffer_slice(&key)));
     ask.replica.info = buffer_slice(&info);
     ask.replica.table_deleted = ask.replica.asks_leader = true;
-    frame_world_pause(s.w, leader, PAUSE_MS);
-    frame_world_pass(s.w, ELECTION_MS);
+    frame_cluster_pause(s.w, leader, PAUSE_MS);
+    frame_cluster_pass(s.w, ELECTION_MS);
     assert_true(scene_is_deposed(&s, leader, buffer_slice(&key)));
     assert_false(scene_answers(&s, leader, ask));
     assert_false(scene_partition(&s, leader, buffer_slice(&key))->ended);
@@ -474,21 +474,21 @@ TEST(a_session_is_not_used_before_its_leader_is_confirmed)
     struct request put = scene_request(&s, REQUEST_PUT, buffer_slice(&key));
     put.write.key = buffer_slice(&key);
     put.write.item = scene_item(&s);
-    assert_int_equal(frame_world_ask(s.w, &put, NULL), REPLY_OK);
-    frame_world_pass(s.w, 1000); /* its row is written: the map is known */
+    assert_int_equal(frame_cluster_ask(s.w, &put, NULL), REPLY_OK);
+    frame_cluster_pass(s.w, 1000); /* its row is written: the map is known */
     const uint32_t leader = scene_leader(&s, buffer_slice(&key));
-    frame_world_pause(s.w, leader, PAUSE_MS);
-    frame_world_pass(s.w, ELECTION_MS);
+    frame_cluster_pause(s.w, leader, PAUSE_MS);
+    frame_cluster_pass(s.w, ELECTION_MS);
     assert_true(scene_is_deposed(&s, leader, buffer_slice(&key)));
-    struct node *n = frame_world_node(s.w, leader);
+    struct node *n = frame_cluster_node(s.w, leader);
     struct partition *p = scene_partition(&s, leader, buffer_slice(&key));
-    env_begin_event(&n->env, frame_world_clock(s.w, leader));
+    env_begin_event(&n->env, frame_cluster_clock(s.w, leader));
     const uint32_t partition = scene_add_change(&s, n, p);
     feeds_end_turn(&n->feeds);
     struct reply granted = {.id = scene_take_effects(n), .code = REPLY_OK, .kind = ANSWER_SESSION};
     reply_edit_session(&granted)->id = 5;
     if (granted.id != 0) /* else this node has granted it */
-        node_reply(n, frame_world_clock(s.w, leader), &granted);
+        node_reply(n, frame_cluster_clock(s.w, leader), &granted);
     feeds_end_turn(&n->feeds);
     scene_take_effects(n); /* no row */
     assert_false(feed_has_session(feed_live(&n->feeds, p), partition));

@@ -460,7 +460,7 @@ TEST(another_attribute_begins_a_round_at_once)
     struct partition_info info = p->info;
     info.ttl = slice_of("t");
     info.indexes_version++;
-    lone_tell_partition(&s.w, &info);
+    lone_update_partition(&s.w, &info);
     scene_pass(&s, WINDOW_MS / 10);
     assert_false(scene_has(&s, 1));
     scene_close(&s);

@@ -3,12 +3,12 @@
 
 #include "engine/message/message.h"
 #include "tests/check.h"
-#include "tests/support/indexed_scene.h"
+#include "tests/support/indexed_fixture.h"
 
 /* Writes that were proposed for the table's former indexes say nothing of the new one. */
 TEST(an_index_is_filled_after_writes_that_do_not_know_it_and_piece_by_piece)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1);
     indexed_table(&s);
     for (uint32_t name = 0; name < 3; name++)
@@ -29,7 +29,7 @@ TEST(an_index_is_filled_after_writes_that_do_not_know_it_and_piece_by_piece)
 }
 
 /* Asks for the next piece, after the last one for the first one again. */
-static void fill_on(struct indexed_scene *s, uint32_t *pieces)
+static void fill_on(struct indexed_fixture *s, uint32_t *pieces)
 {
     const struct feed *f = indexed_feed(s);
     struct buffer from = {0};
@@ -42,7 +42,7 @@ static void fill_on(struct indexed_scene *s, uint32_t *pieces)
 }
 
 /* Whether an item is taken. A piece may end at the same time. */
-static bool put_one(struct indexed_scene *s, uint32_t name)
+static bool put_one(struct indexed_fixture *s, uint32_t name)
 {
     const uint64_t id = lone_put_sized(&s->w, name, 7, 10);
     bool done = false;
@@ -62,7 +62,7 @@ TEST(writes_go_on_while_a_slow_index_is_filled)
         SECONDS = 60,
         SETTLES = 15
     };
-    struct indexed_scene s;
+    struct indexed_fixture s;
     uint32_t name = 0, pieces = 0;
     int all = 0;
     indexed_open(&s, PACE);

@@ -1,15 +1,15 @@
 /* What a partition says of the index that holds its writes up. */
 #include "tests/check.h"
-#include "tests/support/indexed_scene.h"
+#include "tests/support/indexed_fixture.h"
 
-static struct index_refusal *refusal_of(struct indexed_scene *s)
+static struct index_refusal *refusal_of(struct indexed_fixture *s)
 {
     return &partitions_find(&s->w.node->partitions, s->w.table.partitions[0].id)->index_refusal;
 }
 
 TEST(an_index_is_named_until_it_has_all_changes)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1);
     indexed_table(&s);
     for (uint32_t name = 0; name < 3; name++)
@@ -27,7 +27,7 @@ TEST(an_index_is_named_until_it_has_all_changes)
 /* A feed that is always busy never has all changes. */
 TEST(an_index_is_named_until_it_takes_rows_again)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1000);
     indexed_table(&s);
     for (uint32_t name = 0; name < 20; name++) { /* one write of the log for each put */

@@ -1,10 +1,10 @@
 /* What comes while a feed has a round on its way, and rounds whose outcome is not known. */
 #include "engine/message/index_messages.h"
 #include "tests/check.h"
-#include "tests/support/indexed_scene.h"
+#include "tests/support/indexed_fixture.h"
 
 /* The item has a new version, whose row is proposed and not written yet. */
-static void scene_begin_round(struct indexed_scene *s, uint32_t name, uint32_t version)
+static void scene_begin_round(struct indexed_fixture *s, uint32_t name, uint32_t version)
 {
     lone_put_sized(&s->w, name, version, 10);
     assert_true(lone_write_begin(&s->w));
@@ -16,7 +16,7 @@ static void scene_begin_round(struct indexed_scene *s, uint32_t name, uint32_t v
 /* FEED-1: the round's end deletes only the changes that the round has covered. */
 TEST(a_change_that_comes_during_a_round_has_a_round_of_its_own)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1000);
     indexed_table(&s);
     indexed_put(&s, 1, 7);
@@ -36,7 +36,7 @@ TEST(a_change_that_comes_during_a_round_has_a_round_of_its_own)
 /* MOVE-2: the round may come to the index after the item's new place has told it more. */
 TEST(an_item_does_not_leave_while_indexes_lack_a_change_of_it)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1000);
     indexed_table(&s);
     indexed_put(&s, 1, 7);
@@ -51,7 +51,7 @@ TEST(an_item_does_not_leave_while_indexes_lack_a_change_of_it)
 }
 
 /* Ends the touches from this place on, and those that follow from them. */
-static void scene_end_touches(struct indexed_scene *s, size_t from)
+static void scene_end_touches(struct indexed_fixture *s, size_t from)
 {
     for (int ms = 0; ms < 100; ms++) {
         while (s->w.touch_count > from)
@@ -64,7 +64,7 @@ static void scene_end_touches(struct indexed_scene *s, size_t from)
  * comes, the index has newer ones of the item. */
 TEST(a_row_of_unknown_outcome_does_not_come_after_newer_ones)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1000);
     indexed_table(&s);
     indexed_put(&s, 1, 7);
@@ -105,7 +105,7 @@ enum {
     SESSIONS_MS = 500
 };
 
-static void scene_put_large(struct indexed_scene *s, uint32_t version)
+static void scene_put_large(struct indexed_fixture *s, uint32_t version)
 {
     lone_put_sized(&s->w, 1, version, LARGE_BYTES);
     assert_true(lone_write_begin(&s->w));
@@ -113,7 +113,7 @@ static void scene_put_large(struct indexed_scene *s, uint32_t version)
     lone_assert_answer(&s->w, REPLY_OK);
 }
 
-static void scene_assert_rows(struct indexed_scene *s, uint32_t version)
+static void scene_assert_rows(struct indexed_fixture *s, uint32_t version)
 {
     for (uint32_t i = 0; i < LARGE; i++) {
         indexed_fetch_other(s, i);
@@ -125,7 +125,7 @@ static void scene_assert_rows(struct indexed_scene *s, uint32_t version)
 }
 
 /* The table with an item whose rows have come to all indexes: there are sessions. */
-static void scene_open_large(struct indexed_scene *s)
+static void scene_open_large(struct indexed_fixture *s)
 {
     indexed_open_many(s, LARGE_WCU, LARGE);
     indexed_table(s);
@@ -135,7 +135,7 @@ static void scene_open_large(struct indexed_scene *s)
 }
 
 /* Writes what is to be written until so many rows are, or all. Returns the most of a turn. */
-static uint32_t scene_write_rows(struct indexed_scene *s, uint32_t rows)
+static uint32_t scene_write_rows(struct indexed_fixture *s, uint32_t rows)
 {
     uint32_t most = 0, sent = 0;
     do {
@@ -155,7 +155,7 @@ static uint32_t scene_write_rows(struct indexed_scene *s, uint32_t rows)
 
 TEST(a_round_of_many_bytes_is_sent_in_parts)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     scene_open_large(&s);
     scene_put_large(&s, 7);
     assert_int_equal(scene_write_rows(&s, UINT32_MAX), PART_MAX);
@@ -168,7 +168,7 @@ TEST(a_round_of_many_bytes_is_sent_in_parts)
 /* FEED-1: it has a round of its own, which deletes what the first parts have put. */
 TEST(a_change_that_comes_between_two_parts_reaches_every_index)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     scene_open_large(&s);
     scene_put_large(&s, 7);
     scene_write_rows(&s, 1);
@@ -182,7 +182,7 @@ TEST(a_change_that_comes_between_two_parts_reaches_every_index)
 /* An index takes nothing for a while: the item waits for it, and goes on where it was. */
 TEST(a_part_that_must_wait_begins_no_round_anew)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     struct feed_target *t;
     scene_open_large(&s);
     LIST_FOREACH (t, &indexed_feed(&s)->targets, place) {
@@ -204,8 +204,9 @@ TEST(a_part_that_must_wait_begins_no_round_anew)
 
 /* ---- frozen ---- */
 
-/* The item has version 7 in the index, and 8 in a partition that is frozen before its feed can run. */
-static void scene_freeze_behind_write(struct indexed_scene *s)
+/* The item has version 7 in the index, and 8 in a partition that is frozen before its feed can
+ * run. */
+static void scene_freeze_behind_write(struct indexed_fixture *s)
 {
     indexed_open(s, 1000);
     indexed_table(s);
@@ -220,7 +221,7 @@ static void scene_freeze_behind_write(struct indexed_scene *s)
 /* The feed's items stay where they are: none of them is a reason to wake. */
 TEST(a_node_rests_while_a_feed_is_frozen)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     scene_freeze_behind_write(&s);
     for (int ms = 0; ms < 100; ms++) {
         indexed_pass(&s, 1);
@@ -237,7 +238,7 @@ TEST(a_node_rests_while_a_feed_is_frozen)
 }
 
 /* As the feed of the partition that takes over does. */
-static uint64_t scene_successor_session(struct indexed_scene *s)
+static uint64_t scene_successor_session(struct indexed_fixture *s)
 {
     const struct partition_info *p = &s->index.partitions[0], *base = &s->w.table.partitions[0];
     struct request r = {.op = REQUEST_INDEX_SESSION, .partition = p->id, .epoch = p->epoch};
@@ -247,7 +248,7 @@ static uint64_t scene_successor_session(struct indexed_scene *s)
     return lone_answer(&s->w)->session;
 }
 
-static enum reply_code scene_successor_write(struct indexed_scene *s, uint64_t session,
+static enum reply_code scene_successor_write(struct indexed_fixture *s, uint64_t session,
                                              enum request_op op, uint32_t version)
 {
     struct buffer key = {0};
@@ -265,11 +266,11 @@ static enum reply_code scene_successor_write(struct indexed_scene *s, uint64_t s
     return lone_answer(&s->w)->code;
 }
 
-/* FEED-1. Another partition has taken over the item, and its feed has brought the index up to date. The
- * leader of the frozen one does not know it yet, and its group may still confirm it. */
+/* FEED-1. Another partition has taken over the item, and its feed has brought the index up to
+ * date. The leader of the frozen one does not know it yet, and its group may still confirm it. */
 TEST(a_frozen_feed_writes_nothing_behind_its_successor)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     scene_freeze_behind_write(&s);
     const uint64_t session = scene_successor_session(&s);
     assert_int_equal(scene_successor_write(&s, session, REQUEST_DELETE, 7), REPLY_OK);

@@ -8,7 +8,7 @@
 #include "engine/message/transaction_messages.h"
 #include "engine/transaction/transaction.h"
 #include "tests/check.h"
-#include "tests/support/indexed_scene.h"
+#include "tests/support/indexed_fixture.h"
 
 enum {
     NAMES = 40
@@ -16,7 +16,7 @@ enum {
 
 TEST(an_index_gets_the_rows_that_follow_from_the_items)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1000);
     indexed_table(&s);
     for (uint32_t name = 0; name < NAMES; name++)
@@ -41,7 +41,7 @@ TEST(an_index_gets_the_rows_that_follow_from_the_items)
 }
 
 /* Whether the index has all that the partition has applied. */
-static enum reply_code shows(struct indexed_scene *s, uint64_t after)
+static enum reply_code shows(struct indexed_fixture *s, uint64_t after)
 {
     const struct partition *p = indexed_base(s);
     struct request r = {.op = REQUEST_INDEX_SHOWS, .partition = p->info.id, .epoch = p->info.epoch};
@@ -52,7 +52,7 @@ static enum reply_code shows(struct indexed_scene *s, uint64_t after)
 
 TEST(an_index_shows_an_entry_once_it_has_all_changes_up_to_it)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1000);
     indexed_table(&s);
     indexed_put(&s, 1, 1);
@@ -74,7 +74,7 @@ TEST(an_index_shows_an_entry_once_it_has_all_changes_up_to_it)
 
 TEST(changes_outlive_a_crash)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1000);
     indexed_table(&s);
     indexed_put(&s, 1, 1);
@@ -97,7 +97,7 @@ TEST(changes_outlive_a_crash)
 }
 
 /* Cuts the index in the middle of its hashes: each half has half of its units. */
-static void scene_cut_index(struct indexed_scene *s)
+static void scene_cut_index(struct indexed_fixture *s)
 {
     struct buffer body = {0};
     uint8_t cut[STORAGE_KEY_BOUND_SIZE];
@@ -118,7 +118,7 @@ static void scene_cut_index(struct indexed_scene *s)
 }
 
 /* A version from `from` on whose rows lie in this half of the index. */
-static uint32_t scene_version_in(struct indexed_scene *s, uint32_t half, uint32_t from)
+static uint32_t scene_version_in(struct indexed_fixture *s, uint32_t half, uint32_t from)
 {
     struct buffer key = {0};
     for (;; from++) {
@@ -136,7 +136,7 @@ static uint32_t scene_version_in(struct indexed_scene *s, uint32_t half, uint32_
  * again: the row that was written is an old one now. FEED-1. */
 TEST(a_row_that_was_written_in_a_failed_round_goes_when_the_item_changes_again)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 2);
     lone_set(&s.w, "index_backlog_ms", "3600000");
     indexed_table(&s);
@@ -162,15 +162,15 @@ TEST(a_row_that_was_written_in_a_failed_round_goes_when_the_item_changes_again)
     indexed_close(&s);
 }
 
-/* Found by seed 22001740: a piece that took longer than its caller waits was refused to whoever asked
- * again, and begun anew. */
+/* Found by seed 22001740: a piece that took longer than its caller waits was refused to whoever
+ * asked again, and begun anew. */
 TEST(a_piece_that_is_asked_for_again_is_answered_once_it_is_done)
 {
     enum {
         ITEMS = 3,
         MOST_MS = 20000
     };
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1);
     indexed_table(&s);
     for (uint32_t name = 0; name < ITEMS; name++)
@@ -191,13 +191,13 @@ TEST(a_piece_that_is_asked_for_again_is_answered_once_it_is_done)
     indexed_close(&s);
 }
 
-static enum reply_code scene_say_indexes(struct indexed_scene *s, uint32_t version,
+static enum reply_code scene_say_indexes(struct indexed_fixture *s, uint32_t version,
                                          struct slice indexes)
 {
     struct partition_info info = s->w.table.partitions[0];
     info.indexes = indexes;
     info.indexes_version = version;
-    lone_tell_partition(&s->w, &info);
+    lone_update_partition(&s->w, &info);
     for (int ms = 0; s->w.answer_count == 0; ms++, indexed_pass(s, 1))
         assert_true(ms < 1000);
     return lone_answer(&s->w)->code;
@@ -207,7 +207,7 @@ static enum reply_code scene_say_indexes(struct indexed_scene *s, uint32_t versi
  * former indexes back, and the present ones lacked what was written until the next word. */
 TEST(an_older_word_of_the_indexes_changes_nothing)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1000);
     indexed_table(&s);
     const struct slice none = {NULL, 0}, indexes = buffer_slice(&s.indexes);
@@ -225,7 +225,7 @@ TEST(an_older_word_of_the_indexes_changes_nothing)
 /* The index takes one unit a second. */
 TEST(an_index_that_does_not_keep_up_holds_writes_up)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     uint32_t done = 0;
     indexed_open(&s, 1);
     lone_set(&s.w, "index_backlog_bytes", "65536");
@@ -255,7 +255,7 @@ TEST(an_index_that_does_not_keep_up_holds_writes_up)
 }
 
 /* An index of one unit takes one of them; as many may wait for it. */
-static void scene_put_four(struct indexed_scene *s)
+static void scene_put_four(struct indexed_fixture *s)
 {
     for (uint32_t name = 0; name < 4; name++) {
         indexed_put(s, name, 7);
@@ -269,15 +269,16 @@ struct charged {
     struct admission_balances balances;
 };
 
-static struct charged scene_charged(struct indexed_scene *s)
+static struct charged scene_charged(struct indexed_fixture *s)
 {
     const struct partition *p = indexed_base(s);
     return (struct charged){p->counts[ADMIT_WRITE],
                             admission_balances(&p->admission, ADMIT_WRITE, s->w.now)};
 }
 
-/* So many operations were refused for an index. Else nothing was counted, and nothing was charged. */
-static void scene_assert_free(struct indexed_scene *s, const struct charged *before,
+/* So many operations were refused for an index. Else nothing was counted, and nothing was
+ * charged. */
+static void scene_assert_free(struct indexed_fixture *s, const struct charged *before,
                               int64_t refused)
 {
     struct charged now = scene_charged(s);
@@ -287,7 +288,7 @@ static void scene_assert_free(struct indexed_scene *s, const struct charged *bef
 }
 
 /* A transaction that puts so many items in one partition, from this name on. */
-static enum reply_code scene_transact(struct indexed_scene *s, uint32_t name, uint32_t count)
+static enum reply_code scene_transact(struct indexed_fixture *s, uint32_t name, uint32_t count)
 {
     static const uint8_t token[TRANSACTION_TOKEN_SIZE] = {9};
     struct buffer parts = {0}, key = {0}, bytes = {0}, item = {0};
@@ -324,7 +325,7 @@ TEST(the_parts_of_a_transaction_share_the_room_of_indexes)
     enum {
         MOST = 65536
     };
-    struct indexed_scene s;
+    struct indexed_fixture s;
     uint32_t done = 0;
     indexed_open(&s, 1);
     lone_set(&s.w, "index_backlog_bytes", "65536");
@@ -343,7 +344,7 @@ TEST(the_parts_of_a_transaction_share_the_room_of_indexes)
 
 TEST(an_index_that_lags_too_long_holds_writes_up)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1);
     lone_set(&s.w, "index_backlog_ms", "2000");
     indexed_table(&s);
@@ -361,7 +362,7 @@ TEST(an_index_that_lags_too_long_holds_writes_up)
 /* The table's routers keep no limit: its partition's allocation does. */
 TEST(a_write_that_is_refused_for_an_index_costs_nothing)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1);
     lone_set(&s.w, "index_backlog_ms", "2000");
     lone_set(&s.w, "gac", "off");
@@ -382,7 +383,7 @@ TEST(a_write_that_is_refused_for_an_index_costs_nothing)
 }
 
 /* Requests that the index's partition has refused so far. */
-static int64_t scene_refused(struct indexed_scene *s)
+static int64_t scene_refused(struct indexed_fixture *s)
 {
     struct request r = {.op = REQUEST_STATS};
     struct partition_stats stats;
@@ -401,7 +402,7 @@ static int64_t scene_refused(struct indexed_scene *s)
 /* Else each refusal would cost a read of every item that waits, and a request for many of them. */
 TEST(an_index_that_refuses_is_asked_for_few_rows_at_a_time)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1);
     lone_set(&s.w, "index_backlog_ms", "3600000");
     indexed_table(&s);
@@ -422,7 +423,7 @@ TEST(a_cold_piece_is_touched_before_an_index_is_filled_with_it)
     enum {
         COLD_NAMES = TOUCHES_MAX / 2 /* each row is touched, too */
     };
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1000);
     indexed_table(&s);
     for (uint32_t name = 0; name < COLD_NAMES; name++)
@@ -456,7 +457,7 @@ TEST(a_cold_piece_is_touched_before_an_index_is_filled_with_it)
 /* The allocation of an index is 2 units of writes and 10 of reads. */
 TEST(routers_keep_the_limit_of_an_indexs_reads_and_its_partitions_that_of_rows)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 2);
     s.w.gac = 1 + GAC_LEASE;
     s.w.config.profile = PROFILE_RESEARCH; /* with GAC, partitions burst without limit */
@@ -481,7 +482,7 @@ struct prepared_part {
     struct transaction_part part;
 };
 
-static enum reply_code scene_prepare(struct indexed_scene *s, struct prepared_part *t,
+static enum reply_code scene_prepare(struct indexed_fixture *s, struct prepared_part *t,
                                      uint32_t name, uint32_t version)
 {
     struct request r = lone_request(&s->w, REQUEST_PUT, name);
@@ -498,7 +499,7 @@ static enum reply_code scene_prepare(struct indexed_scene *s, struct prepared_pa
     return lone_answer(&s->w)->code;
 }
 
-static enum reply_code scene_decide(struct indexed_scene *s, struct prepared_part *t)
+static enum reply_code scene_decide(struct indexed_fixture *s, struct prepared_part *t)
 {
     struct request r = {.op = REQUEST_TRANSACT_DECIDE,
                         .partition = s->w.table.partitions[0].id,
@@ -517,7 +518,7 @@ static enum reply_code scene_decide(struct indexed_scene *s, struct prepared_par
 /* FEED-2: back-pressure may refuse to prepare, and never what is prepared. */
 TEST(a_part_that_is_prepared_is_done_however_far_an_index_lags)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     struct prepared_part t, refused;
     indexed_open(&s, 1);
     lone_set(&s.w, "index_backlog_ms", "2000");
@@ -536,7 +537,7 @@ TEST(a_part_that_is_prepared_is_done_however_far_an_index_lags)
 
 TEST(what_is_prepared_has_its_room_until_it_is_done)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     struct prepared_part t;
     indexed_open(&s, 1);
     indexed_table(&s);
@@ -557,7 +558,7 @@ TEST(what_is_prepared_has_its_room_until_it_is_done)
 /* FEED-4: a new leader does not take old changes for new ones. */
 TEST(a_backlog_is_as_old_as_its_changes_also_for_a_new_leader)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1);
     lone_set(&s.w, "index_backlog_ms", "2000");
     indexed_table(&s);
@@ -571,8 +572,8 @@ TEST(a_backlog_is_as_old_as_its_changes_also_for_a_new_leader)
     indexed_close(&s);
 }
 
-/* PACE-1: and neither at full speed until changes are old, nor at rest until they are done. A new leader
- * knows the pace at once. */
+/* PACE-1: and neither at full speed until changes are old, nor at rest until they are done. A new
+ * leader knows the pace at once. */
 TEST(writes_go_on_at_the_pace_of_an_index_that_holds_them_up)
 {
     enum {
@@ -581,7 +582,7 @@ TEST(writes_go_on_at_the_pace_of_an_index_that_holds_them_up)
         SETTLES = 12,
         CRASH = 25
     };
-    struct indexed_scene s;
+    struct indexed_fixture s;
     uint32_t name = 0;
     indexed_open(&s, PACE);
     lone_set(&s.w, "index_backlog_ms", "5000");
@@ -609,7 +610,7 @@ TEST(writes_go_on_at_the_pace_of_an_index_that_holds_them_up)
 /* It was written seldom, so few changes were done: that is not what the index can do. */
 TEST(writes_do_not_wait_for_an_index_that_has_everything)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 2);
     lone_set(&s.w, "index_backlog_ms", "5000");
     indexed_table(&s);
@@ -628,7 +629,7 @@ TEST(writes_do_not_wait_for_an_index_that_has_everything)
  * patience. */
 TEST(a_row_is_asked_for_once_however_long_it_takes)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1000);
     indexed_table(&s);
     indexed_put(&s, 1, 7);
@@ -650,7 +651,7 @@ TEST(a_row_is_asked_for_once_however_long_it_takes)
 /* Between the end of a term and the end of the turn. */
 TEST(a_feed_of_another_term_takes_nothing_and_hears_no_answer)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1000);
     indexed_table(&s);
     indexed_put(&s, 1, 7);
@@ -678,7 +679,7 @@ TEST(a_feed_of_another_term_takes_nothing_and_hears_no_answer)
 /* What it has proposed to delete would be proposed again. */
 TEST(a_feed_begins_anew_once_what_is_proposed_is_applied)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1000);
     indexed_table(&s);
     indexed_put(&s, 1, 7);
@@ -700,7 +701,7 @@ TEST(a_feed_begins_anew_once_what_is_proposed_is_applied)
 /* FEED-2, and MOVE-2 for an item that would leave. */
 TEST(while_changes_are_not_known_none_is_added_and_no_item_leaves)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1000);
     indexed_table(&s);
     indexed_put(&s, 1, 7);
@@ -729,7 +730,7 @@ TEST(while_changes_are_not_known_none_is_added_and_no_item_leaves)
  * new place has. */
 TEST(an_item_does_not_leave_while_a_write_of_it_is_in_flight)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1000);
     indexed_table(&s);
     indexed_put(&s, 1, 7);
@@ -747,7 +748,7 @@ TEST(an_item_does_not_leave_while_a_write_of_it_is_in_flight)
 /* The feed begins while the store cannot be read. */
 TEST(changes_that_cannot_be_read_are_not_taken_for_done)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1000);
     indexed_table(&s);
     struct node *n = s.w.node;
@@ -764,10 +765,11 @@ TEST(changes_that_cannot_be_read_are_not_taken_for_done)
     indexed_close(&s);
 }
 
-/* Behind the entry that freezes, entries change nothing: writes, and deletions of what indexes have. */
+/* Behind the entry that freezes, entries change nothing: writes, and deletions of what indexes
+ * have. */
 TEST(a_merge_that_is_given_up_leaves_no_backlog)
 {
-    struct indexed_scene s;
+    struct indexed_fixture s;
     indexed_open(&s, 1000);
     indexed_table(&s);
     const uint64_t epoch = s.w.table.partitions[0].epoch;

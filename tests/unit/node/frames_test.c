@@ -6,24 +6,24 @@
 #include "engine/catalog/report.h"
 #include "engine/catalog/table.h"
 #include "engine/item/storage_key.h"
-#include "tests/support/frame_world.h"
+#include "tests/support/frame_cluster.h"
 
-static struct frame_world *w;
+static struct frame_cluster *w;
 
 static int set_up(void **state)
 {
     (void)state;
-    w = frame_world_create();
+    w = frame_cluster_create();
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    assert_true(frame_world_is_available(w));
-    frame_world_restart(w);
-    assert_true(frame_world_is_available(w));
-    frame_world_destroy(w);
+    assert_true(frame_cluster_is_available(w));
+    frame_cluster_restart(w);
+    assert_true(frame_cluster_is_available(w));
+    frame_cluster_destroy(w);
     return 0;
 }
 
@@ -31,16 +31,16 @@ static void inject(enum peer_kind kind, const struct request *r)
 {
     struct buffer frame = {0};
     request_encode(&frame, r);
-    for (uint32_t node = 1; node <= FRAME_WORLD_NODES; node++)
-        frame_world_inject(w, kind, 1 + node % FRAME_WORLD_NODES, node,
-                           slice_make(frame.data + 4, frame.size - 4));
+    for (uint32_t node = 1; node <= FRAME_CLUSTER_NODES; node++)
+        frame_cluster_inject(w, kind, 1 + node % FRAME_CLUSTER_NODES, node,
+                             slice_make(frame.data + 4, frame.size - 4));
     buffer_deinit(&frame);
-    frame_world_pass(w, 100);
+    frame_cluster_pass(w, 100);
 }
 
 TEST_WITH(a_report_of_a_partition_that_cannot_be_sizes_nothing, set_up, tear_down)
 {
-    for (uint32_t node = 1; node <= FRAME_WORLD_NODES; node++) {
+    for (uint32_t node = 1; node <= FRAME_CLUSTER_NODES; node++) {
         struct buffer body = {0};
         node_report_encode(&body, &(struct node_report){.node = node});
         partition_report_encode(
@@ -82,7 +82,7 @@ static enum reply_code create(struct slice name, struct slice key_name)
     table_spec_encode(&body, &named);
     struct request r = {.op = REQUEST_TABLE_CREATE,
                         .table = {.name = name, .spec = buffer_slice(&body)}};
-    enum reply_code code = frame_world_ask(w, &r, NULL);
+    enum reply_code code = frame_cluster_ask(w, &r, NULL);
     buffer_deinit(&body);
     return code;
 }
@@ -94,11 +94,11 @@ TEST_WITH(names_that_are_none_never_reach_the_catalog, set_up, tear_down)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         assert_int_equal(create(slice_of(names[i]), id), REPLY_MALFORMED);
         struct request delete = {.op = REQUEST_TABLE_DELETE, .table.name = slice_of(names[i])};
-        assert_int_equal(frame_world_ask(w, &delete, NULL), REPLY_MALFORMED);
+        assert_int_equal(frame_cluster_ask(w, &delete, NULL), REPLY_MALFORMED);
     }
     assert_int_equal(create(spec.name, slice_of("\xff")), REPLY_MALFORMED);
     struct request all = {.op = REQUEST_TABLE_LIST};
-    assert_int_equal(frame_world_ask(w, &all, &list), REPLY_OK);
+    assert_int_equal(frame_cluster_ask(w, &all, &list), REPLY_OK);
     struct reader r = {list, false};
     assert_slice_is(reader_sized(&r), "orchard");
     assert_int_equal(r.left.size, 0);

@@ -1,9 +1,9 @@
 /* Rows of a global index that come late: from a feed that has given them up, or whose leader was
- * replaced. The partition runs with and without the mistakes that let such rows in. */
+ * replaced. The partition runs with and without the mutations that let such rows in. */
 #include "base/config.h"
+#include "base/mutation.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/index_messages.h"
-#include "replication/raft_mutation.h"
 #include "tests/check.h"
 #include "tests/support/lone_node.h"
 
@@ -52,19 +52,19 @@ static enum reply_code scene_write(struct scene *s, uint64_t session, uint32_t r
 
 /* The first feed has written row 1 and heard nothing. Its successor writes row 1 again, then row 2
  * in its place. Now the first feed's write arrives once more. Whether row 1 is back. */
-static bool a_late_row_is_back(enum raft_mutation mutation)
+static bool a_late_row_is_back(enum mutation mutation)
 {
     struct scene s;
     scene_open(&s);
     const uint64_t first = scene_session(&s, "a", "m");
     assert_int_equal(scene_write(&s, first, 1, 7), REPLY_OK);
-    raft_mutation = mutation;
+    mutation_active = mutation;
     const uint64_t second = scene_session(&s, "c", NULL);
     assert_int_equal(scene_write(&s, second, 1, 7), REPLY_OK);
     assert_int_equal(scene_write(&s, second, 1, 0), REPLY_OK);
     assert_int_equal(scene_write(&s, second, 2, 8), REPLY_OK);
     const enum reply_code code = scene_write(&s, first, 1, 7);
-    raft_mutation = RAFT_MUTATION_NONE;
+    mutation_active = MUTATION_NONE;
     assert_true(code == REPLY_OK || code == REPLY_STALE_MAP);
     assert_int_equal(lone_get(&s.w, 2), 8);
     const bool back = lone_get(&s.w, 1) != 0;
@@ -76,17 +76,17 @@ static bool a_late_row_is_back(enum raft_mutation mutation)
 /* SESSION-1 */
 TEST(a_row_of_a_closed_session_is_refused)
 {
-    assert_false(a_late_row_is_back(RAFT_MUTATION_NONE));
+    assert_false(a_late_row_is_back(MUTATION_NONE));
 }
 
 TEST(rows_of_any_session_are_found)
 {
-    assert_true(a_late_row_is_back(RAFT_MUTATION_ANY_SESSION));
+    assert_true(a_late_row_is_back(MUTATION_ANY_SESSION));
 }
 
 TEST(rows_that_are_applied_twice_are_found)
 {
-    assert_true(a_late_row_is_back(RAFT_MUTATION_APPLY_TWICE));
+    assert_true(a_late_row_is_back(MUTATION_APPLY_TWICE));
 }
 
 TEST(sessions_of_other_base_ranges_stay)

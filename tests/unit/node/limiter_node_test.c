@@ -4,7 +4,7 @@
 #include "engine/limiter/bucket.h"
 #include "engine/transaction/transaction.h"
 #include "tests/check.h"
-#include "tests/support/expression_scene.h"
+#include "tests/support/expression_fixture.h"
 #include "tests/support/lone_node.h"
 
 enum {
@@ -152,7 +152,7 @@ TEST(a_command_is_the_whole_update)
     assert_int_equal(scene_ask(&s, &r)->code, REPLY_MALFORMED);
     /* A condition that is a program, and holds: nobody would evaluate it. */
     struct buffer program = {0};
-    expression_scene_program(&program, "attribute_not_exists(x)");
+    expression_fixture_program(&program, "attribute_not_exists(x)");
     r = scene_take(&s, 1, 0, 0);
     r.write.condition = buffer_slice(&program);
     assert_int_equal(scene_ask(&s, &r)->code, REPLY_MALFORMED);

@@ -11,20 +11,20 @@
 #include "engine/node/transaction_rows.h"
 #include "engine/node/transactions_internal.h"
 #include "engine/store/change_set.h"
-#include "tests/support/transact_scene.h"
+#include "tests/support/transact_fixture.h"
 
-static struct partition *scene_partition(struct transact_scene *s)
+static struct partition *scene_partition(struct transact_fixture *s)
 {
     return partitions_find(&s->w.node->partitions, s->w.table.partitions[0].id);
 }
 
-static struct lock *scene_lock(struct transact_scene *s, uint32_t name)
+static struct lock *scene_lock(struct transact_fixture *s, uint32_t name)
 {
     lone_key(&s->w, name);
     return transactions_lock_of(scene_partition(s), buffer_slice(&s->w.key));
 }
 
-static uint64_t scene_questions(struct transact_scene *s)
+static uint64_t scene_questions(struct transact_fixture *s)
 {
     struct transactions *t = &s->w.node->transactions;
     lock_table_wake(t, scene_partition(s)->locks, s->w.now);
@@ -35,7 +35,7 @@ static uint64_t scene_questions(struct transact_scene *s)
 /* TRANSACT-4: else the answer to one question would count for the next one. */
 TEST(a_leader_asks_one_question_about_a_lock_at_a_time)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     const struct request get = lone_request(&s.w, REQUEST_GET, SECOND);
@@ -65,7 +65,7 @@ TEST(a_leader_asks_one_question_about_a_lock_at_a_time)
 
 TEST(an_answer_about_a_lock_of_another_term_counts_for_nothing)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     struct partition *p = scene_partition(&s);
@@ -87,7 +87,7 @@ TEST(an_answer_about_a_lock_of_another_term_counts_for_nothing)
 /* TRANSACT-2: the record stays until each part has answered that it is done. */
 TEST(a_part_that_was_refused_is_told_again)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     struct partition *p = scene_partition(&s);
@@ -109,7 +109,7 @@ TEST(a_part_that_was_refused_is_told_again)
 /* WAIT-1: the questions that end the waiting need room, too. */
 TEST(requests_that_wait_for_transactions_leave_slots_to_others)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     struct waiters *waiters = &s.w.node->waiters;
     const struct operation o = {.from = 1, .request = lone_request(&s.w, REQUEST_GET, FIRST)};
@@ -125,7 +125,7 @@ TEST(requests_that_wait_for_transactions_leave_slots_to_others)
 /* Its table is deleted, and it is not closed yet. */
 TEST(a_partition_that_has_ended_serves_nothing)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     scene_partition(&s)->ended = true;
     lone_put(&s.w, FIRST, NEW);
@@ -139,7 +139,7 @@ TEST(a_partition_that_has_ended_serves_nothing)
 
 TEST(a_lock_that_is_applied_in_another_term_is_not_remembered_for_the_former_one)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     struct buffer set = {0};
     struct change_set changes;
     struct change c;
@@ -165,7 +165,7 @@ TEST(a_lock_that_is_applied_in_another_term_is_not_remembered_for_the_former_one
 
 TEST(a_read_that_was_confirmed_in_one_term_is_not_confirmed_in_the_next)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     struct partition *p = scene_partition(&s);
     struct waiters *waiters = &s.w.node->waiters;
@@ -188,7 +188,7 @@ TEST(a_read_that_was_confirmed_in_one_term_is_not_confirmed_in_the_next)
 /* The entry at a proposal's place is another leader's: who proposed is not told that it is done. */
 TEST(an_entry_of_another_term_answers_no_proposal)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     lone_put(&s.w, FIRST, NEW);
     struct partition *p = scene_partition(&s);
@@ -204,7 +204,7 @@ TEST(an_entry_of_another_term_answers_no_proposal)
 /* It was proposed after the newer one, by a leader that had not applied that yet. */
 TEST(an_older_word_of_the_catalog_that_comes_later_in_the_log_changes_nothing)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     struct partition *p = scene_partition(&s);
     struct partition_info info = p->info;
@@ -225,7 +225,7 @@ TEST(an_older_word_of_the_catalog_that_comes_later_in_the_log_changes_nothing)
 /* A write is proposed before the partition knows of the index: the index is filled behind it. */
 TEST(writes_from_before_an_index_are_known_by_their_place_in_the_log)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     struct index x = {.name = slice_of("by-v"),
                       .table_id = 99,
                       .partition_count = 1,
@@ -258,7 +258,7 @@ TEST(writes_from_before_an_index_are_known_by_their_place_in_the_log)
 /* They may rest on older indexes, or on fewer salted keys. */
 TEST(a_new_leader_waits_for_the_entries_of_its_predecessors)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     const uint64_t last = raft_last(scene_partition(&s)->raft);
     lone_crash(&s.w);

@@ -1,6 +1,6 @@
 /* What a partition owns under several ranges of keys, read in order. */
 #include "engine/node/owned_keys.h"
-#include "sim/medium.h"
+#include "sim/store_disk.h"
 #include "tests/check.h"
 
 static const struct key_ranges RANGES = {
@@ -11,15 +11,15 @@ static const struct key_ranges RANGES = {
 };
 
 struct letters {
-    struct medium medium;
+    struct store_disk store_disk;
     struct store *store;
 };
 
 /* Every letter of the alphabet is a key. */
 static void letters_init(struct letters *l)
 {
-    l->medium = (struct medium){.map_initial_bytes = 1 << 20, .map_max_bytes = 1 << 20};
-    l->store = store_create(medium_open(&l->medium), UINT64_MAX, 1);
+    l->store_disk = (struct store_disk){.map_initial_bytes = 1 << 20, .map_max_bytes = 1 << 20};
+    l->store = store_create(store_disk_open(&l->store_disk), UINT64_MAX, 1);
     for (uint8_t key = 'a'; key <= 'z'; key++)
         store_put(l->store, slice_make(&key, 1), slice_make(&key, 1));
 }
@@ -27,7 +27,7 @@ static void letters_init(struct letters *l)
 static void letters_deinit(struct letters *l)
 {
     store_destroy(l->store);
-    medium_wipe(&l->medium);
+    store_disk_wipe(&l->store_disk);
 }
 
 static void expect_owned(struct letters *l, struct key_ranges ranges, const char *expected)

@@ -1,11 +1,11 @@
-/* replicas_test.c - orders of the catalog to the replicas of a group of three nodes: orders that come
- * late, and orders that must wait for the group. */
+/* replicas_test.c - orders of the catalog to the replicas of a group of three nodes: orders that
+ * come late, and orders that must wait for the group. */
 #include "tests/check.h"
 
 #include <errno.h>
 
 #include "base/settings/storage.h"
-#include "tests/support/group_scene.h"
+#include "tests/support/group_fixture.h"
 
 enum {
     KEPT_BYTES = 100000,
@@ -16,7 +16,7 @@ enum {
 };
 
 struct scene {
-    struct group_scene g;
+    struct group_fixture g;
     struct buffer word;
 };
 
@@ -65,7 +65,7 @@ TEST(a_leader_that_has_given_its_word_keeps_its_group)
 {
     struct scene s;
     scene_open(&s);
-    struct group_scene *g = &s.g;
+    struct group_fixture *g = &s.g;
     const struct partition_info *info = &g->table.partitions[0];
     const struct request ask = {.op = REQUEST_PARTITION_CLOSE,
                                 .partition = info->id,
@@ -76,8 +76,8 @@ TEST(a_leader_that_has_given_its_word_keeps_its_group)
     group_hand_over(g, g->leader, g->other);
     group_ask_at_once(g, g->other, ask); /* answered once it is confirmed */
     while (!group_replica(g, g->other)->ended)
-        frame_world_pass(g->w, 1);
-    frame_world_pass(g->w, HAND_BACK_MS);
+        frame_cluster_pass(g->w, 1);
+    frame_cluster_pass(g->w, HAND_BACK_MS);
     assert_true(group_replica(g, g->other)->led != 0);
     scene_close(&s);
 }
@@ -86,17 +86,17 @@ TEST(a_replica_is_closed_once_no_leader_counts_on_its_promise)
 {
     struct scene s;
     scene_open(&s);
-    struct group_scene *g = &s.g;
+    struct group_fixture *g = &s.g;
     const struct partition *p = group_replica(g, g->late);
     assert_true(raft_is_promised(p->raft));
     assert_int_equal(scene_order_close(&s, g->late), REPLY_UNKNOWN);
-    frame_world_pass(g->w, 100);
+    frame_cluster_pass(g->w, 100);
     assert_ptr_equal(group_replica(g, g->late), p);
     assert_true(raft_is_promised(p->raft));
     assert_false(p->closing);
     assert_int_not_equal(group_replica(g, g->leader)->led, 0);
     scene_order_close(&s, g->leader); /* the leader resigns */
-    frame_world_pass(g->w, 1000);
+    frame_cluster_pass(g->w, 1000);
     assert_null(group_replica(g, g->late));
     scene_close(&s);
 }
@@ -105,7 +105,7 @@ TEST(an_order_about_members_removes_none_that_came_after_it)
 {
     struct scene s;
     scene_open(&s);
-    struct group_scene *g = &s.g;
+    struct group_fixture *g = &s.g;
     const struct partition_info older = g->table.partitions[0];
     struct partition_info newer = older;
     const struct raft *raft = group_replica(g, g->leader)->raft;
@@ -116,7 +116,7 @@ TEST(an_order_about_members_removes_none_that_came_after_it)
                 raft_member_id(g->late, raft_member_generation(newer.members[i]), newer.arrivals);
     }
     assert_int_equal(scene_order_members(&s, &newer), REPLY_OVERLOADED);
-    frame_world_pass(g->w, 100);
+    frame_cluster_pass(g->w, 100);
     assert_int_equal(raft_members_applied(raft)->count, older.member_count + 1);
     assert_int_equal(scene_order_members(&s, &older), REPLY_OVERLOADED);
     assert_int_equal(raft_members(raft)->count, older.member_count + 1);
@@ -128,7 +128,7 @@ TEST(members_are_as_wanted_once_their_change_is_committed)
 {
     struct scene s;
     scene_open(&s);
-    struct group_scene *g = &s.g;
+    struct group_fixture *g = &s.g;
     struct partition_info info = g->table.partitions[0];
     const struct raft *raft = group_replica(g, g->leader)->raft;
     assert_int_equal(scene_order_members(&s, &info), REPLY_OK);
@@ -140,7 +140,7 @@ TEST(members_are_as_wanted_once_their_change_is_committed)
     assert_int_equal(scene_order_members(&s, &info), REPLY_OVERLOADED);
     assert_int_equal(raft_members(raft)->count, info.member_count);
     assert_int_equal(scene_order_members(&s, &info), REPLY_OVERLOADED);
-    frame_world_pass(g->w, 100);
+    frame_cluster_pass(g->w, 100);
     assert_int_equal(raft_members_applied(raft)->count, info.member_count);
     assert_int_equal(scene_order_members(&s, &info), REPLY_OK);
     scene_close(&s);
@@ -149,8 +149,8 @@ TEST(members_are_as_wanted_once_their_change_is_committed)
 /* Whether the late node takes an entry of the leader. */
 static bool scene_takes_entry(struct scene *s)
 {
-    struct group_scene *g = &s->g;
-    struct node *n = frame_world_node(g->w, g->late);
+    struct group_fixture *g = &s->g;
+    struct node *n = frame_cluster_node(g->w, g->late);
     const struct raft *raft = group_replica(g, g->late)->raft;
     const uint64_t last = raft_last(raft), term = raft_term_at(raft, last);
     const struct raft_entry entry = {.index = last + 1, .term = term, .kind = LOG_NOOP};
@@ -174,9 +174,9 @@ TEST(followers_and_buckets_leave_the_room_of_locks_on_a_full_disk)
 {
     struct scene s;
     scene_open(&s);
-    struct group_scene *g = &s.g;
-    struct node *n = frame_world_node(g->w, g->late);
-    env_begin_event(&n->env, frame_world_clock(g->w, g->late));
+    struct group_fixture *g = &s.g;
+    struct node *n = frame_cluster_node(g->w, g->late);
+    env_begin_event(&n->env, frame_cluster_clock(g->w, g->late));
     n->proposals.owed_bytes += KEPT_BYTES;
     node_log_space(n, node_log_end(n) + KEPT_BYTES, ENOSPC);
     assert_false(proposals_leave_room(&n->proposals, 1));
@@ -194,8 +194,8 @@ TEST(a_follower_takes_entries_when_its_next_checkpoint_has_space_for_them)
     struct scene s;
     uint8_t key[] = {0xff, 0};
     scene_open(&s);
-    struct node *n = frame_world_node(s.g.w, s.g.late);
-    env_begin_event(&n->env, frame_world_clock(s.g.w, s.g.late));
+    struct node *n = frame_cluster_node(s.g.w, s.g.late);
+    env_begin_event(&n->env, frame_cluster_clock(s.g.w, s.g.late));
     for (; proposals_may_follow(&n->proposals, 1); key[1]++) {
         assert_true(key[1] < 250);
         store_put(n->env.store, slice_make(key, sizeof key), slice_make(bytes, sizeof bytes));
@@ -203,8 +203,8 @@ TEST(a_follower_takes_entries_when_its_next_checkpoint_has_space_for_them)
     assert_true(proposals_leave_room(&n->proposals, 1)); /* in the log */
     assert_false(scene_takes_entry(&s));
     assert_true(n->log.space_refused); /* so that a checkpoint is made */
-    frame_world_pass(s.g.w, CHECKPOINT_MS);
-    env_begin_event(&n->env, frame_world_clock(s.g.w, s.g.late));
+    frame_cluster_pass(s.g.w, CHECKPOINT_MS);
+    env_begin_event(&n->env, frame_cluster_clock(s.g.w, s.g.late));
     assert_true(scene_takes_entry(&s));
     scene_close(&s);
 }
@@ -216,17 +216,17 @@ TEST(a_full_follower_takes_small_entries_alone)
     struct scene s;
     uint8_t key[] = {0xff, 0, 0};
     scene_open(&s);
-    struct node *n = frame_world_node(s.g.w, s.g.late);
+    struct node *n = frame_cluster_node(s.g.w, s.g.late);
     const struct space *space = store_space(n->env.store);
     while (space_for_change(space, 0, 1) == SPACE_THERE) {
-        env_begin_event(&n->env, frame_world_clock(s.g.w, s.g.late));
+        env_begin_event(&n->env, frame_cluster_clock(s.g.w, s.g.late));
         for (int i = 0; i < 6; i++) {
             key[1] = (uint8_t)(key[1] + (++key[2] == 0));
             store_put(n->env.store, slice_make(key, sizeof key), slice_make(bytes, sizeof bytes));
         }
-        frame_world_pass(s.g.w, CHECKPOINT_MS);
+        frame_cluster_pass(s.g.w, CHECKPOINT_MS);
     }
-    env_begin_event(&n->env, frame_world_clock(s.g.w, s.g.late));
+    env_begin_event(&n->env, frame_cluster_clock(s.g.w, s.g.late));
     assert_int_equal(space_for_change(space, 0, LARGE_BYTES), SPACE_FULL);
     assert_false(proposals_may_follow(&n->proposals, LARGE_BYTES));
     assert_true(proposals_may_follow(&n->proposals, 1));

@@ -7,13 +7,13 @@
 #include "engine/item/storage_key.h"
 #include "engine/message/move_messages.h"
 #include "engine/node/shard_fold.h"
-#include "tests/support/shard_scene.h"
+#include "tests/support/shards_fixture.h"
 
 enum {
     ITEM = 3 /* its name */
 };
 
-static void scene_open(struct shards_scene *s, bool split)
+static void scene_open(struct shards_fixture *s, bool split)
 {
     shards_open(s);
     if (split)
@@ -49,7 +49,7 @@ static struct slice cell_item(struct buffer *out, const char *c, const char *d, 
     return buffer_slice(out);
 }
 
-static void put_cell(struct shards_scene *s, uint32_t shard, struct slice item)
+static void put_cell(struct shards_fixture *s, uint32_t shard, struct slice item)
 {
     const struct slice key = shards_key(s, ITEM, shard);
     struct request r = shards_request(s, REQUEST_PUT, key);
@@ -59,7 +59,7 @@ static void put_cell(struct shards_scene *s, uint32_t shard, struct slice item)
 }
 
 /* The cell's number c; 0: there is none. */
-static int cell_count(struct shards_scene *s, uint32_t shard)
+static int cell_count(struct shards_fixture *s, uint32_t shard)
 {
     struct attr c;
     struct number n;
@@ -78,7 +78,7 @@ static int cell_count(struct shards_scene *s, uint32_t shard)
     return atoi(text);
 }
 
-static int all_cells(struct shards_scene *s)
+static int all_cells(struct shards_fixture *s)
 {
     int sum = 0;
     for (uint32_t shard = 0; shard < SHARDS; shard++)
@@ -86,7 +86,7 @@ static int all_cells(struct shards_scene *s)
     return sum;
 }
 
-static struct request fold_request(struct shards_scene *s, uint32_t shard, uint32_t shards,
+static struct request fold_request(struct shards_fixture *s, uint32_t shard, uint32_t shards,
                                    struct buffer *from, struct buffer *hi)
 {
     buffer_set(from, shards_key(s, ITEM, shard));
@@ -102,7 +102,7 @@ static struct request fold_request(struct shards_scene *s, uint32_t shard, uint3
 }
 
 /* As the mover does: again until the shard was found empty. */
-static uint32_t fold_shard(struct shards_scene *s, uint32_t shard, uint32_t shards)
+static uint32_t fold_shard(struct shards_fixture *s, uint32_t shard, uint32_t shards)
 {
     struct buffer from = {0}, hi = {0};
     uint32_t moved = 0;
@@ -125,7 +125,7 @@ TEST(cells_that_are_given_up_are_added_to_cell_0)
 {
     for (int split = 0; split < 2; split++) {
         for (int there = 0; there < 2; there++) { /* whether cell 0 is */
-            struct shards_scene s;
+            struct shards_fixture s;
             struct buffer item = {0};
             scene_open(&s, split == 1);
             if (there == 1)
@@ -166,7 +166,7 @@ TEST(a_crash_at_any_step_changes_no_sum)
     (void)state;
     for (uint32_t shard = 1; shard < SHARDS; shard++) {
         for (int writes = 0; writes < WRITES; writes++) {
-            struct shards_scene s;
+            struct shards_fixture s;
             struct buffer item = {0}, from = {0}, hi = {0};
             scene_open(&s, true);
             put_cell(&s, 0, cell_item(&item, "1", NULL, NULL));
@@ -201,7 +201,7 @@ TEST(a_crash_at_any_step_changes_no_sum)
  * be refused for the lock of the first one, or be done after the move: MOVE-1. */
 TEST(an_addition_is_asked_for_once_however_long_it_takes)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     struct buffer item = {0}, from = {0}, hi = {0};
     scene_open(&s, true);
     const uint32_t shard = shards_is_upper(&s, 1) == shards_is_upper(&s, 0) ? 1 : 2;
@@ -234,7 +234,7 @@ TEST(an_addition_is_asked_for_once_however_long_it_takes)
 /* The cell stays, and is tried again. */
 TEST(what_cannot_be_added_stays)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     struct buffer item = {0}, from = {0}, hi = {0};
     (void)state;
     scene_open(&s, false);
@@ -258,7 +258,7 @@ TEST(what_cannot_be_added_stays)
 
 TEST(only_pieces_are_folded_and_only_parts_say_that_they_move)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     struct buffer item = {0};
     (void)state;
     scene_open(&s, false);

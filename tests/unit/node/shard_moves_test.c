@@ -1,11 +1,11 @@
 /* shard_moves_test.c - items of salted keys go to their homes, one step at a time. */
 #include "tests/check.h"
 
+#include "base/mutation.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/move_messages.h"
 #include "engine/message/transaction_messages.h"
-#include "replication/raft_mutation.h"
-#include "tests/support/shard_scene.h"
+#include "tests/support/shards_fixture.h"
 
 /* ---- moves ---- */
 
@@ -13,7 +13,7 @@
 TEST(an_item_goes_to_its_home_and_is_at_one_place)
 {
     for (int split = 0; split < 2; split++) {
-        struct shards_scene s;
+        struct shards_fixture s;
         shards_open(&s);
         if (split == 1)
             shards_split(&s);
@@ -37,7 +37,7 @@ TEST(an_item_goes_to_its_home_and_is_at_one_place)
 /* MOVE-3 */
 TEST(who_needs_the_same_item_shares_its_move)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     (void)state;
     shards_open(&s);
     shards_salt(&s, 0, VERSION);
@@ -62,7 +62,7 @@ TEST(who_needs_the_same_item_shares_its_move)
 /* MOVE-5 */
 TEST(a_move_ends_on_a_disk_that_is_slower_than_the_time_to_decide)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     (void)state;
     shards_open(&s);
     shards_salt(&s, 0, VERSION);
@@ -86,7 +86,8 @@ TEST(a_move_ends_on_a_disk_that_is_slower_than_the_time_to_decide)
     shards_close(&s);
 }
 
-/* After each write of the log. Whatever was done by then, the item is at one place, and goes home. */
+/* After each write of the log. Whatever was done by then, the item is at one place, and goes
+ * home. */
 TEST(a_crash_at_any_step_leaves_the_item_at_one_place)
 {
     enum {
@@ -95,7 +96,7 @@ TEST(a_crash_at_any_step_leaves_the_item_at_one_place)
     (void)state;
     for (int other = 0; other < 2; other++) {
         for (int writes = 0; writes < WRITES; writes++) {
-            struct shards_scene s;
+            struct shards_fixture s;
             shards_open(&s);
             shards_split(&s);
             shards_salt(&s, 0, VERSION);
@@ -129,7 +130,7 @@ TEST(a_crash_at_any_step_leaves_the_item_at_one_place)
  * */
 TEST(a_move_sees_writes_from_before_the_fence)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     (void)state;
     shards_open(&s);
     shards_salt(&s, 0, VERSION - 1);
@@ -137,7 +138,7 @@ TEST(a_move_sees_writes_from_before_the_fence)
     const uint32_t name = shards_mover(&s, SHARDS);
     assert_int_equal(shards_put(&s, name + 1, 0, OLD), REPLY_OK);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OK);
-    shards_tell(&s, 0, VERSION);
+    shards_update(&s, 0, VERSION);
     assert_true(lone_write_begin(&s.w));
     const struct slice key = shards_key(&s, name, 0);
     struct request put = shards_request(&s, REQUEST_PUT, key);
@@ -162,7 +163,7 @@ TEST(a_move_sees_writes_from_before_the_fence)
 /* SALT-1 is broken by hand. */
 TEST(a_move_overwrites_nothing)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     (void)state;
     shards_open(&s);
     shards_salt(&s, 0, VERSION);
@@ -181,7 +182,7 @@ TEST(a_move_overwrites_nothing)
 
 TEST(malformed_moves_are_refused)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     (void)state;
     shards_open(&s);
     shards_salt(&s, 0, VERSION);
@@ -224,7 +225,7 @@ TEST(malformed_moves_are_refused)
 
 TEST(only_parts_of_transactions_say_that_they_move)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     (void)state;
     shards_open(&s);
     const struct slice key = shards_key(&s, 1, 0);
@@ -241,7 +242,7 @@ TEST(only_parts_of_transactions_say_that_they_move)
 /* ---- steps that fail ---- */
 
 /* Begins to move an item whose partition's place is known. */
-static uint32_t scene_begin_move(struct shards_scene *s)
+static uint32_t scene_begin_move(struct shards_fixture *s)
 {
     shards_open(s);
     shards_salt(s, 0, VERSION);
@@ -258,7 +259,7 @@ static uint32_t scene_begin_move(struct shards_scene *s)
  * */
 TEST(a_move_waits_for_a_node_that_has_no_room)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     const uint32_t name = scene_begin_move(&s);
     assert_true(lone_write_begin(&s.w)); /* the lock */
     node_log_space(s.w.node, node_log_end(s.w.node), 0);
@@ -276,7 +277,7 @@ TEST(a_move_waits_for_a_node_that_has_no_room)
  * */
 TEST(a_move_whose_lock_is_not_known_is_given_up)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     const uint32_t name = scene_begin_move(&s);
     for (int ms = 0; ms < 3000; ms++)
         lone_pass(&s.w, 1);
@@ -292,7 +293,7 @@ TEST(a_move_whose_lock_is_not_known_is_given_up)
 /* An item is not said to be gone while its first write is on its way. */
 TEST(a_move_waits_for_a_write_in_flight)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     shards_open(&s);
     shards_salt(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS);
@@ -316,7 +317,7 @@ TEST(a_move_waits_for_a_write_in_flight)
  * waits until the leader gives up what nobody decides. */
 TEST(a_move_that_is_given_up_leaves_no_lock)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     struct shards_part t;
     shards_open(&s);
     shards_salt(&s, 0, VERSION);
@@ -335,12 +336,12 @@ TEST(a_move_that_is_given_up_leaves_no_lock)
 
 /* ---- what goes with an item ---- */
 
-static int64_t scene_records(struct shards_scene *s)
+static int64_t scene_records(struct shards_fixture *s)
 {
     return partitions_find(&s->w.node->partitions, s->w.table.partitions[0].id)->stream.rows.count;
 }
 
-static struct partition_stats scene_stats(struct shards_scene *s)
+static struct partition_stats scene_stats(struct shards_fixture *s)
 {
     struct request r = {.op = REQUEST_STATS};
     struct partition_stats stats;
@@ -353,7 +354,7 @@ static struct partition_stats scene_stats(struct shards_scene *s)
 /* MOVE-2 */
 TEST(a_move_costs_nothing_and_streams_are_not_told)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     (void)state;
     shards_init(&s);
     s.w.stream = 1 + STREAM_BOTH_IMAGES;
@@ -375,7 +376,7 @@ TEST(a_move_costs_nothing_and_streams_are_not_told)
 }
 
 /* Rows in the key space of the index's table. */
-static int64_t scene_rows(struct shards_scene *s)
+static int64_t scene_rows(struct shards_fixture *s)
 {
     struct node_verification v;
     assert_int_equal(node_verify(s->w.node, &v), STATUS_OK);
@@ -383,7 +384,7 @@ static int64_t scene_rows(struct shards_scene *s)
 }
 
 /* A table with a global index by `v`. */
-static void scene_open_indexed(struct shards_scene *s)
+static void scene_open_indexed(struct shards_fixture *s)
 {
     struct buffer spec = {0};
     shards_init(s);
@@ -400,10 +401,11 @@ static void scene_open_indexed(struct shards_scene *s)
     buffer_deinit(&spec);
 }
 
-/* What a former leader has sent may come to the index late: not after the new place has told it more. */
+/* What a former leader has sent may come to the index late: not after the new place has told it
+ * more. */
 TEST(a_new_leader_writes_a_row_again_before_its_item_leaves)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     (void)state;
     scene_open_indexed(&s);
     s.salting = 0;
@@ -430,7 +432,7 @@ TEST(a_new_leader_writes_a_row_again_before_its_item_leaves)
 
 TEST(an_item_waits_with_its_move_until_global_indexes_have_it)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     (void)state;
     scene_open_indexed(&s);
     s.salting = 0;
@@ -465,18 +467,18 @@ TEST(an_item_waits_with_its_move_until_global_indexes_have_it)
     shards_close(&s);
 }
 
-/* ---- mistakes ---- */
+/* ---- mutations ---- */
 
-static uint32_t scene_places_after(enum raft_mutation mistake, uint32_t *at_home)
+static uint32_t scene_places_after(enum mutation mutation, uint32_t *at_home)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     shards_open(&s);
     shards_salt(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
-    raft_mutation = mistake;
+    mutation_active = mutation;
     shards_move_surely(&s, name, 0, SHARDS);
-    raft_mutation = RAFT_MUTATION_NONE;
+    mutation_active = MUTATION_NONE;
     shards_pass(&s, 200);
     *at_home = shards_get(&s, name, shards_home(&s, name, SHARDS));
     const uint32_t places = shards_places(&s, name);
@@ -484,22 +486,22 @@ static uint32_t scene_places_after(enum raft_mutation mistake, uint32_t *at_home
     return places;
 }
 
-TEST(mistakes_with_moves_and_the_fence_show)
+TEST(mutations_with_moves_and_the_fence_show)
 {
     uint32_t at_home;
     (void)state;
-    assert_int_equal(scene_places_after(RAFT_MUTATION_NONE, &at_home), 1);
+    assert_int_equal(scene_places_after(MUTATION_NONE, &at_home), 1);
     assert_int_equal(at_home, OLD);
-    assert_int_equal(scene_places_after(RAFT_MUTATION_MOVE_BLIND, &at_home), 1);
+    assert_int_equal(scene_places_after(MUTATION_MOVE_BLIND, &at_home), 1);
     assert_int_equal(at_home, 0);
-    assert_int_equal(scene_places_after(RAFT_MUTATION_MOVE_COPIES, &at_home), 2);
-    struct shards_scene s;
+    assert_int_equal(scene_places_after(MUTATION_MOVE_COPIES, &at_home), 2);
+    struct shards_fixture s;
     shards_open(&s);
     shards_salt(&s, 0, VERSION);
     s.salting = VERSION - 1;
     assert_int_equal(shards_put(&s, 1, 0, OLD), REPLY_STALE_MAP);
-    raft_mutation = RAFT_MUTATION_SKIP_FENCE;
+    mutation_active = MUTATION_SKIP_FENCE;
     assert_int_equal(shards_put(&s, 1, 0, OLD), REPLY_OK);
-    raft_mutation = RAFT_MUTATION_NONE;
+    mutation_active = MUTATION_NONE;
     shards_close(&s);
 }

@@ -1,11 +1,12 @@
-/* shard_pieces_test.c - items of a piece go to their homes, and the answer says how far all are there. */
+/* shard_pieces_test.c - items of a piece go to their homes, and the answer says how far all are
+ * there. */
 #include "tests/check.h"
 
 #include "engine/item/storage_key.h"
 #include "engine/message/move_messages.h"
-#include "tests/support/shard_scene.h"
+#include "tests/support/shards_fixture.h"
 
-static struct request scene_piece(struct shards_scene *s, struct slice from, struct buffer *hi,
+static struct request scene_piece(struct shards_fixture *s, struct slice from, struct buffer *hi,
                                   uint32_t shards)
 {
     struct request r = shards_request(s, REQUEST_SHARD_MOVE, from);
@@ -18,7 +19,7 @@ static struct request scene_piece(struct shards_scene *s, struct slice from, str
 }
 
 /* Until the end of the shard. How many items were moved. */
-static uint32_t scene_move_shard(struct shards_scene *s, uint32_t shard, uint32_t shards,
+static uint32_t scene_move_shard(struct shards_fixture *s, uint32_t shard, uint32_t shards,
                                  uint32_t *requests)
 {
     struct buffer from = {0}, hi = {0};
@@ -47,7 +48,7 @@ TEST(pieces_bring_all_items_of_a_shard_home)
     enum {
         ITEMS = 350
     };
-    struct shards_scene s;
+    struct shards_fixture s;
     uint32_t away = 0, requests;
     (void)state;
     shards_open(&s);
@@ -73,7 +74,7 @@ TEST(cold_items_are_touched_before_they_move)
     enum {
         ITEMS = 60
     };
-    struct shards_scene s;
+    struct shards_fixture s;
     uint32_t away = 0, requests;
     (void)state;
     shards_init(&s);
@@ -93,14 +94,14 @@ TEST(cold_items_are_touched_before_they_move)
     shards_close(&s);
 }
 
-/* A piece's next move takes the place of the one that has ended. Who else waited for that one is answered,
- * and the new move is not taken for done. */
+/* A piece's next move takes the place of the one that has ended. Who else waited for that one is
+ * answered, and the new move is not taken for done. */
 TEST(a_move_in_the_place_of_another_one_has_nothing_of_it)
 {
     enum {
         ITEMS = 60
     };
-    struct shards_scene s;
+    struct shards_fixture s;
     struct buffer from = {0}, hi = {0}, keys[SHARD_PIECE_MOVES] = {0};
     (void)state;
     shards_open(&s);
@@ -142,7 +143,7 @@ TEST(a_move_in_the_place_of_another_one_has_nothing_of_it)
 }
 
 /* A request for the whole shard 0. */
-static struct request scene_whole_piece(struct shards_scene *s, struct buffer *from,
+static struct request scene_whole_piece(struct shards_fixture *s, struct buffer *from,
                                         struct buffer *hi)
 {
     buffer_set(from, shards_key(s, 0, 0));
@@ -153,7 +154,7 @@ static struct request scene_whole_piece(struct shards_scene *s, struct buffer *f
 /* MOVE-4. A lock of a transaction from before the fence. */
 TEST(a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     struct shards_part t;
     struct buffer hi = {0}, from = {0};
     uint32_t requests;
@@ -183,7 +184,7 @@ TEST(a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked)
 }
 
 /* An item that is not at home, whose partition's place is known. */
-static void scene_know_map(struct shards_scene *s, uint32_t *name)
+static void scene_know_map(struct shards_fixture *s, uint32_t *name)
 {
     shards_open(s);
     shards_salt(s, 0, VERSION);
@@ -193,7 +194,7 @@ static void scene_know_map(struct shards_scene *s, uint32_t *name)
     shards_pass(s, 10);
 }
 
-static uint32_t scene_other_mover(struct shards_scene *s, uint32_t name)
+static uint32_t scene_other_mover(struct shards_fixture *s, uint32_t name)
 {
     uint32_t other = name + 1;
     while (shards_home(s, other, SHARDS) == 0)
@@ -202,7 +203,7 @@ static uint32_t scene_other_mover(struct shards_scene *s, uint32_t name)
 }
 
 /* An item moves for a piece, and another one is locked that was not there. */
-static void scene_lock_beside_piece(struct shards_scene *s, struct shards_part *t, uint32_t *name,
+static void scene_lock_beside_piece(struct shards_fixture *s, struct shards_part *t, uint32_t *name,
                                     struct buffer *from, struct buffer *hi)
 {
     scene_know_map(s, name);
@@ -213,7 +214,7 @@ static void scene_lock_beside_piece(struct shards_scene *s, struct shards_part *
     lone_ask(&s->w, &r);
 }
 
-static const struct answer *scene_answer_of_piece(struct shards_scene *s)
+static const struct answer *scene_answer_of_piece(struct shards_fixture *s)
 {
     for (int ms = 0; s->w.answer_count < 2; ms++) {
         assert_true(ms < 1000);
@@ -225,7 +226,7 @@ static const struct answer *scene_answer_of_piece(struct shards_scene *s)
 /* MOVE-4: it looks again when its items have moved. */
 TEST(a_piece_has_no_end_behind_an_item_that_is_locked_while_others_move)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     struct shards_part t;
     struct buffer hi = {0}, from = {0};
     uint32_t name;
@@ -240,11 +241,11 @@ TEST(a_piece_has_no_end_behind_an_item_that_is_locked_while_others_move)
     shards_close(&s);
 }
 
-/* MOVE-4. The item is locked when the piece begins. When the piece ends, the item is there, without a
- * lock. */
+/* MOVE-4. The item is locked when the piece begins. When the piece ends, the item is there,
+ * without a lock. */
 TEST(a_piece_has_no_end_behind_an_item_that_comes_while_others_move)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     struct shards_part t;
     struct buffer hi = {0}, from = {0};
     uint32_t name;
@@ -273,7 +274,7 @@ TEST(a_piece_has_no_end_behind_an_item_that_comes_while_others_move)
 /* What the partition is now says nothing of what it was. */
 TEST(a_piece_of_a_partition_that_was_cut_meanwhile_is_not_answered)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     struct shards_part t;
     struct buffer hi = {0}, from = {0};
     uint32_t name;
@@ -300,7 +301,7 @@ TEST(a_piece_ends_before_the_first_item_whose_move_has_not_begun)
     enum {
         ITEMS = 60
     };
-    struct shards_scene s;
+    struct shards_fixture s;
     struct buffer hi = {0}, from = {0}, last = {0};
     shards_open(&s);
     shards_salt(&s, 0, VERSION);

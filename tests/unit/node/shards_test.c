@@ -1,14 +1,14 @@
-/* shards_test.c - salted keys at a node, one step at a time: who is refused, and what a range of one shard
- * has. */
+/* shards_test.c - salted keys at a node, one step at a time: who is refused, and what a range of
+ * one shard has. */
 #include "tests/check.h"
 
 #include "engine/item/storage_key.h"
 #include "engine/message/move_messages.h"
-#include "tests/support/shard_scene.h"
+#include "tests/support/shards_fixture.h"
 
 /* ---- the fence ---- */
 
-static void assert_fenced(struct shards_scene *s, uint32_t name, uint32_t shard,
+static void assert_fenced(struct shards_fixture *s, uint32_t name, uint32_t shard,
                           enum reply_code code)
 {
     static const enum request_op OPS[] = {
@@ -30,7 +30,7 @@ static void assert_fenced(struct shards_scene *s, uint32_t name, uint32_t shard,
 
 TEST(who_knows_an_older_version_is_refused_and_a_newer_one_waits)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     (void)state;
     shards_open(&s);
     s.salting = 0;
@@ -58,7 +58,7 @@ TEST(who_knows_an_older_version_is_refused_and_a_newer_one_waits)
 
 TEST(the_fence_outlives_a_crash_and_a_checkpoint)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     (void)state;
     shards_open(&s);
     shards_salt(&s, 0, VERSION);
@@ -76,7 +76,7 @@ TEST(the_fence_outlives_a_crash_and_a_checkpoint)
 
 TEST(both_sides_of_a_split_have_the_fence)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     (void)state;
     shards_open(&s);
     shards_salt(&s, 0, VERSION);
@@ -90,7 +90,7 @@ TEST(both_sides_of_a_split_have_the_fence)
     shards_close(&s);
 }
 
-static struct frozen scene_merge_step(struct shards_scene *s, struct partition_info p)
+static struct frozen scene_merge_step(struct shards_fixture *s, struct partition_info p)
 {
     struct buffer body = {0};
     partition_info_encode(&body, &p);
@@ -103,7 +103,7 @@ static struct frozen scene_merge_step(struct shards_scene *s, struct partition_i
 
 TEST(a_merge_keeps_the_newer_version)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     (void)state;
     shards_open(&s);
     shards_split(&s);
@@ -132,7 +132,7 @@ TEST(a_merge_keeps_the_newer_version)
 
 /* ---- ranges of one shard ---- */
 
-static struct request scene_range(struct shards_scene *s, uint32_t shard, bool reverse)
+static struct request scene_range(struct shards_fixture *s, uint32_t shard, bool reverse)
 {
     struct request r = shards_request(s, REQUEST_RANGE, s->w.table.partitions[0].lo);
     r.range.lo = s->w.table.partitions[0].lo;
@@ -144,7 +144,7 @@ static struct request scene_range(struct shards_scene *s, uint32_t shard, bool r
 }
 
 /* Reads all items, as routers do. How many requests that took. */
-static uint32_t scene_read(struct shards_scene *s, struct request r, uint32_t *items)
+static uint32_t scene_read(struct shards_fixture *s, struct request r, uint32_t *items)
 {
     struct buffer past = {0};
     uint32_t requests = 0;
@@ -167,7 +167,7 @@ static uint32_t scene_read(struct shards_scene *s, struct request r, uint32_t *i
 
 TEST(a_range_has_the_items_of_one_shard)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     uint32_t items;
     (void)state;
     shards_open(&s);
@@ -200,7 +200,7 @@ TEST(a_range_goes_on_behind_many_items_of_other_shards)
     enum {
         KEYS = 150
     };
-    struct shards_scene s;
+    struct shards_fixture s;
     uint32_t items;
     (void)state;
     shards_open(&s);
@@ -225,7 +225,7 @@ TEST(a_range_goes_on_behind_many_items_of_other_shards)
 /* LOCAL-1 */
 TEST(rows_of_a_local_index_are_in_the_shards_of_their_items)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     uint32_t items;
     (void)state;
     shards_init(&s);
@@ -264,7 +264,7 @@ TEST(a_range_of_cold_items_goes_on_behind_each_skip)
     enum {
         KEYS = 12
     };
-    struct shards_scene s;
+    struct shards_fixture s;
     uint32_t items;
     (void)state;
     shards_init(&s);
@@ -287,13 +287,13 @@ TEST(a_range_of_cold_items_goes_on_behind_each_skip)
 /* Its item is in no store yet: a piece that did not wait would pass it. SALT-3 */
 TEST(a_piece_waits_for_writes_from_before_the_fence)
 {
-    struct shards_scene s;
+    struct shards_fixture s;
     struct buffer from = {0}, hi = {0};
     shards_open(&s);
     shards_salt(&s, 0, VERSION - 1);
     s.salting = VERSION - 1;
     const uint32_t name = shards_mover(&s, SHARDS);
-    shards_tell(&s, 0, VERSION);
+    shards_update(&s, 0, VERSION);
     assert_true(lone_write_begin(&s.w));
     const struct slice key = shards_key(&s, name, 0);
     struct request put = shards_request(&s, REQUEST_PUT, key);

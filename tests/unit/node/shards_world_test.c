@@ -1,5 +1,5 @@
-/* shards_world_test.c - salted keys in a cluster of three nodes: the fence at followers, and items that
- * move while nodes crash. */
+/* shards_world_test.c - salted keys in a cluster of three nodes: the fence at followers, and items
+ * that move while nodes crash. */
 #include "tests/check.h"
 
 #include "base/settings/choices.h"
@@ -8,7 +8,7 @@
 #include "engine/message/message.h"
 #include "engine/message/move_messages.h"
 #include "engine/sharding/salting.h"
-#include "tests/support/frame_world.h"
+#include "tests/support/frame_cluster.h"
 
 enum {
     ITEMS = 150,
@@ -17,7 +17,7 @@ enum {
 };
 
 struct scene {
-    struct frame_world *w;
+    struct frame_cluster *w;
     struct arena arena;
     struct buffer bytes;
     struct table table;
@@ -27,7 +27,7 @@ struct scene {
 
 static void scene_fetch(struct scene *s)
 {
-    frame_world_fetch(s->w, slice_of("t"), &s->arena, &s->bytes, &s->table);
+    frame_cluster_fetch(s->w, slice_of("t"), &s->arena, &s->bytes, &s->table);
 }
 
 static void scene_open(struct scene *s)
@@ -38,8 +38,8 @@ static void scene_open(struct scene *s)
     config_init(&config, PROFILE_OFF);
     config_edit_choices(&config)->gac = GAC_OFF;
     config_edit_salting(&config)->salting_moves_s = 20;
-    s->w = frame_world_begin(&config);
-    frame_world_pass(s->w, 1000);
+    s->w = frame_cluster_begin(&config);
+    frame_cluster_pass(s->w, 1000);
     tag_append(&tags, &(struct tag){slice_of(SALTING_TAG), slice_of("auto"), true});
     const struct table_spec spec = {.name = slice_of("t"),
                                     .partition_key = {slice_of("id"), ATTR_STRING},
@@ -48,14 +48,14 @@ static void scene_open(struct scene *s)
                                     .billing = BILLING_PROVISIONED,
                                     .rcu = 7000,
                                     .wcu = 2500};
-    frame_world_create_table(s->w, &spec, &s->arena, &s->bytes, &s->table);
+    frame_cluster_create_table(s->w, &spec, &s->arena, &s->bytes, &s->table);
     assert_true(s->table.partition_count > 1);
     buffer_deinit(&tags);
 }
 
 static void scene_close(struct scene *s)
 {
-    frame_world_destroy(s->w);
+    frame_cluster_destroy(s->w);
     arena_deinit(&s->arena);
     buffer_deinit(&s->bytes);
     buffer_deinit(&s->key);
@@ -108,10 +108,10 @@ static struct slice scene_do(struct scene *s, uint32_t name, uint32_t shard, enu
             r.write.key = key;
             r.write.item = buffer_slice(&s->item);
         }
-        if (frame_world_ask(s->w, &r, &body) == REPLY_OK)
+        if (frame_cluster_ask(s->w, &r, &body) == REPLY_OK)
             return body;
         assert_true(tries < 5000);
-        frame_world_pass(s->w, 10);
+        frame_cluster_pass(s->w, 10);
         scene_fetch(s);
     }
 }
@@ -136,8 +136,8 @@ static void scene_decide(struct scene *s, enum salt_word word, uint32_t shards)
                                             .key = buffer_slice(&key),
                                             .version = k != NULL ? k->version : 0,
                                             .shards = shards}};
-        frame_world_decide(s->w, CATALOG_SALT, &d);
-        frame_world_pass(s->w, 100);
+        frame_cluster_decide(s->w, CATALOG_SALT, &d);
+        frame_cluster_pass(s->w, 100);
         scene_fetch(s);
     }
     buffer_deinit(&key);
@@ -149,23 +149,23 @@ TEST(followers_refuse_who_knows_an_older_version)
     (void)state;
     scene_open(&s);
     scene_decide(&s, SALT_GROW, 4);
-    frame_world_pass(s.w, 2000);
+    frame_cluster_pass(s.w, 2000);
     scene_fetch(&s);
     const uint64_t version = table_salting_version(&s.table);
-    for (uint32_t node = 1; node <= FRAME_WORLD_NODES; node++) {
+    for (uint32_t node = 1; node <= FRAME_CLUSTER_NODES; node++) {
         for (uint32_t shard = 0; shard < 4; shard++) {
             const struct slice key = scene_key(&s, 1, shard);
             struct request r = scene_request(&s, REQUEST_GET, key);
             r.get.key = key;
-            assert_int_equal(frame_world_ask_node(s.w, node, &r, NULL), REPLY_OK);
+            assert_int_equal(frame_cluster_ask_node(s.w, node, &r, NULL), REPLY_OK);
             r.salting = version - 1;
-            assert_int_equal(frame_world_ask_node(s.w, node, &r, NULL), REPLY_STALE_MAP);
+            assert_int_equal(frame_cluster_ask_node(s.w, node, &r, NULL), REPLY_STALE_MAP);
             r = scene_request(&s, REQUEST_RANGE, key);
             r.range.lo = key;
             r.range.bytes_max = 1 << 20;
-            assert_int_equal(frame_world_ask_node(s.w, node, &r, NULL), REPLY_OK);
+            assert_int_equal(frame_cluster_ask_node(s.w, node, &r, NULL), REPLY_OK);
             r.salting = version - 1;
-            assert_int_equal(frame_world_ask_node(s.w, node, &r, NULL), REPLY_STALE_MAP);
+            assert_int_equal(frame_cluster_ask_node(s.w, node, &r, NULL), REPLY_STALE_MAP);
         }
     }
     scene_close(&s);
@@ -198,7 +198,7 @@ static bool scene_find(struct scene *s, uint32_t name)
         r.salted = k->version;
         request_edit_move(&r)->key = key;
         request_edit_move(&r)->shards = k->shards;
-        if (frame_world_ask(s->w, &r, NULL) != REPLY_OK)
+        if (frame_cluster_ask(s->w, &r, NULL) != REPLY_OK)
             return false;
     }
     const struct slice key = scene_key(s, name, home);
@@ -206,7 +206,7 @@ static bool scene_find(struct scene *s, uint32_t name)
     r.salted = k != NULL ? k->version : 0;
     r.get.key = key;
     r.get.consistent = true;
-    if (frame_world_ask(s->w, &r, &body) != REPLY_OK)
+    if (frame_cluster_ask(s->w, &r, &body) != REPLY_OK)
         return false;
     assert_true(body.size > 0);
     return true;
@@ -223,12 +223,12 @@ static uint32_t scene_settle(struct scene *s, struct prng *p, int crashes)
         assert_true(ms < SETTLED_MS);
         for (int i = 0; i < 5; i++)
             found += scene_find(s, (uint32_t)prng_below(p, ITEMS));
-        frame_world_pass(s->w, (int64_t)prng_below(p, 100));
+        frame_cluster_pass(s->w, (int64_t)prng_below(p, 100));
         if (crashes-- > 0 && prng_below(p, 4) > 0)
-            frame_world_crash(s->w, 1 + (uint32_t)prng_below(p, FRAME_WORLD_NODES),
-                              (int64_t)prng_below(p, 1500));
+            frame_cluster_crash(s->w, 1 + (uint32_t)prng_below(p, FRAME_CLUSTER_NODES),
+                                (int64_t)prng_below(p, 1500));
         else if (crashes == 0)
-            frame_world_restart(s->w);
+            frame_cluster_restart(s->w);
     }
 }
 

@@ -4,7 +4,7 @@
 #include "base/settings/replication.h"
 #include "base/settings/storage.h"
 #include "engine/message/frames.h"
-#include "tests/support/group_scene.h"
+#include "tests/support/group_fixture.h"
 
 enum {
     ENVELOPE_HEAD_SIZE = 38 + LIVENESS_BEAT_SIZE,
@@ -31,7 +31,7 @@ struct heard {
 };
 
 struct scene {
-    struct group_scene g;
+    struct group_fixture g;
     struct arena arena;
     struct heard heard[HEARD_MAX];
     size_t count;
@@ -103,7 +103,7 @@ static void scene_open_with(struct scene *s, struct config config, int64_t chunk
     config_edit_replication(&config)->snapshot_bytes_s = chunks_s * (64 << 10);
     config_edit_replication(&config)->snapshot_busy_bytes_s = chunks_s * (64 << 10);
     group_open(&s->g, &config);
-    frame_world_watch(s->g.w, scene_hear, s);
+    frame_cluster_watch(s->g.w, scene_hear, s);
 }
 
 static void scene_open(struct scene *s, int64_t chunks_s)
@@ -141,7 +141,7 @@ static struct heard scene_wait(struct scene *s, uint32_t node, uint32_t from, ui
     const struct heard *h;
     for (int ms = 0; (h = scene_find(s, node, from, kind, sequence)) == NULL; ms++) {
         assert_true(ms < WAIT_MS);
-        frame_world_pass(s->g.w, 1);
+        frame_cluster_pass(s->g.w, 1);
     }
     return *h;
 }
@@ -149,8 +149,8 @@ static struct heard scene_wait(struct scene *s, uint32_t node, uint32_t from, ui
 /* The node hears the same once more. */
 static void scene_repeat(struct scene *s, const struct heard *h)
 {
-    assert_true(frame_world_inject(s->g.w, PEER_NODE, raft_member_node(h->from), h->node,
-                                   buffer_slice(&h->frame)));
+    assert_true(frame_cluster_inject(s->g.w, PEER_NODE, raft_member_node(h->from), h->node,
+                                     buffer_slice(&h->frame)));
 }
 
 /* A chunk that was sent twice is acknowledged twice. */
@@ -158,12 +158,12 @@ TEST(a_late_acknowledgement_counts_for_no_chunk)
 {
     struct scene s;
     scene_open(&s, 10);
-    struct group_scene *g = &s.g;
+    struct group_fixture *g = &s.g;
     group_leave_behind(g);
-    frame_world_heal(g->w, g->late);
+    frame_cluster_heal(g->w, g->late);
     const struct heard ack = scene_wait(&s, g->leader, g->late, ACK, 2);
-    frame_world_pause(g->w, g->late, 400);
-    frame_world_pass(g->w, 200); /* the second chunk is on its way */
+    frame_cluster_pause(g->w, g->late, 400);
+    frame_cluster_pass(g->w, 200); /* the second chunk is on its way */
     scene_repeat(&s, &ack);
     group_assert_caught_up(g, g->leader);
     assert_non_null(scene_find(&s, g->late, g->leader, CHUNK, 4));
@@ -179,10 +179,10 @@ TEST(a_chunk_for_which_the_memtable_has_no_room_waits_for_it)
     config_edit_storage(&config)->memtable_max_bytes = 16 << 10; /* a chunk has 64 KiB */
     config_edit_replication(&config)->append_retry_ms = 60000;   /* a checkpoint ends the wait */
     scene_open_with(&s, config, 100);
-    struct group_scene *g = &s.g;
+    struct group_fixture *g = &s.g;
     group_leave_behind(g);
-    frame_world_slow_checkpoints(g->w, g->late, 200);
-    frame_world_heal(g->w, g->late);
+    frame_cluster_slow_checkpoints(g->w, g->late, 200);
+    frame_cluster_heal(g->w, g->late);
     group_assert_caught_up(g, g->leader);
     uint64_t chunks = 0;
     for (size_t i = 0; i < s.count; i++) {
@@ -198,18 +198,18 @@ TEST(a_chunk_of_an_earlier_snapshot_is_not_put_among_those_of_the_present_one)
 {
     struct scene s;
     scene_open(&s, 5);
-    struct group_scene *g = &s.g;
+    struct group_fixture *g = &s.g;
     group_leave_behind(g);
     group_hand_over(g, g->leader, g->other); /* the catalog will have it handed back */
-    frame_world_heal(g->w, g->late);
+    frame_cluster_heal(g->w, g->late);
     scene_wait(&s, g->late, g->other, BEGIN, 0);
     group_put_all(g, 2);
     const struct heard chunk = scene_wait(&s, g->late, g->other, CHUNK, 2);
-    node_checkpoint_soon(frame_world_node(g->w, g->leader));
-    frame_world_pass(g->w, 20);
+    node_checkpoint_soon(frame_cluster_node(g->w, g->leader));
+    frame_cluster_pass(g->w, 20);
     group_hand_over(g, g->other, g->leader);
     scene_wait(&s, g->late, g->leader, CHUNK, 1);
-    frame_world_pass(g->w, 20); /* the next chunk goes out later */
+    frame_cluster_pass(g->w, 20); /* the next chunk goes out later */
     assert_null(scene_find(&s, g->late, g->leader, CHUNK, 2));
     scene_repeat(&s, &chunk);
     group_assert_caught_up(g, g->leader);
@@ -222,11 +222,11 @@ TEST(a_node_that_leads_no_more_ends_its_snapshots)
 {
     struct scene s;
     scene_open(&s, 1);
-    struct group_scene *g = &s.g;
+    struct group_fixture *g = &s.g;
     group_leave_behind(g);
-    frame_world_heal(g->w, g->late);
+    frame_cluster_heal(g->w, g->late);
     scene_wait(&s, g->late, g->leader, CHUNK, 1);
-    const struct snapshots *snapshots = &frame_world_node(g->w, g->leader)->snapshots;
+    const struct snapshots *snapshots = &frame_cluster_node(g->w, g->leader)->snapshots;
     assert_false(LIST_EMPTY(&snapshots->out));
     assert_int_not_equal(group_replica(g, g->leader)->hold, 0);
     group_hand_over(g, g->leader, g->other);
@@ -243,16 +243,16 @@ TEST(a_snapshot_from_before_a_split_is_not_sent)
     struct scene s;
     size_t begun = 0;
     scene_open(&s, 100);
-    struct group_scene *g = &s.g;
+    struct group_fixture *g = &s.g;
     group_leave_behind(g);
     const struct partition *p = group_replica(g, g->leader);
     const uint64_t before = p->info.epoch;
     group_split(g);
     for (int ms = 0; p->info.epoch == before; ms++) {
         assert_true(ms < WAIT_MS);
-        frame_world_pass(g->w, 1);
+        frame_cluster_pass(g->w, 1);
     }
-    frame_world_heal(g->w, g->late);
+    frame_cluster_heal(g->w, g->late);
     scene_wait(&s, g->late, g->leader, BEGIN, 0);
     group_assert_caught_up(g, g->leader);
     for (size_t i = 0; i < s.count; i++) {
@@ -271,25 +271,25 @@ TEST(a_split_is_applied_before_a_snapshot_overtakes_it)
 {
     struct scene s;
     scene_open(&s, 100);
-    struct group_scene *g = &s.g;
-    struct node *n = frame_world_node(g->w, g->late);
+    struct group_fixture *g = &s.g;
+    struct node *n = frame_cluster_node(g->w, g->late);
     const struct partition *p = group_replica(g, g->late);
     const uint64_t before = p->info.epoch;
     const struct raft_entry *e = NULL;
     group_split(g);
     for (int turn = 0; e == NULL || n->log.writer.written_lsn < p->logged_lsn; turn++) {
         assert_true(turn < 100000);
-        frame_world_pass_us(g->w, 10);
+        frame_cluster_pass_us(g->w, 10);
         const struct raft_entry *last = raft_entry_at(p->raft, raft_last(p->raft));
         e = last != NULL && last->kind == LOG_SPLIT ? last : NULL;
     }
     assert_true(raft_applied(p->raft) < e->index);
     group_leave_behind(g);
     assert_int_equal(p->info.epoch, before);
-    frame_world_heal(g->w, g->late);
+    frame_cluster_heal(g->w, g->late);
     for (int turn = 0; !p->no_state; turn++) {
         assert_true(turn < 100000);
-        frame_world_pass_us(g->w, 100);
+        frame_cluster_pass_us(g->w, 100);
     }
     assert_int_equal(g->table.partition_count, 2);
     const struct partition *child = partitions_find(&n->partitions, g->table.partitions[1].id);

@@ -615,7 +615,7 @@ TEST(a_word_of_the_catalog_has_no_record_trimmed_twice)
     }
     struct partition_info info = p->info;
     info.indexes_version++;
-    lone_tell_partition(&w, &info);
+    lone_update_partition(&w, &info);
     assert_true(lone_write_begin(&w));
     const uint64_t word = raft_last(p->raft);
     for (int ms = 0; p->stream.trimming == 0; ms++, lone_pass(&w, 1))

@@ -4,8 +4,8 @@
 
 #include "engine/message/frames.h"
 #include "engine/node/transactions.h"
-#include "tests/support/expression_scene.h"
-#include "tests/support/transact_scene.h"
+#include "tests/support/expression_fixture.h"
+#include "tests/support/transact_fixture.h"
 
 enum {
     THIRD = 3 /* there is no such item */
@@ -13,7 +13,7 @@ enum {
 
 TEST(a_token_that_is_in_flight_is_waited_for)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_at_once(&s, transact_prepared(&s, FIRST)), REPLY_UNKNOWN);
     transact_part(&s, 2, 1);
@@ -27,7 +27,7 @@ TEST(a_token_that_is_in_flight_is_waited_for)
 
 TEST(an_update_whose_token_is_in_flight_is_not_said_to_be_done)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     struct request r = lone_request(&s.w, REQUEST_UPDATE, FIRST);
     r.write.item = lone_item(&s.w, NEW, 10);
@@ -41,10 +41,10 @@ TEST(an_update_whose_token_is_in_flight_is_not_said_to_be_done)
 
 TEST(a_transaction_of_one_entry_is_not_refused_for_a_write_in_flight)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     struct buffer program = {0}, parts = {0};
     transact_open(&s);
-    expression_scene_program(&program, "attribute_not_exists(v)");
+    expression_fixture_program(&program, "attribute_not_exists(v)");
     struct request put = lone_request(&s.w, REQUEST_PUT, THIRD);
     put.write.item = lone_item(&s.w, OLD, 10);
     assert_int_equal(transact_at_once(&s, put), REPLY_UNKNOWN);
@@ -73,7 +73,7 @@ TEST(a_transaction_of_one_entry_is_not_refused_for_a_write_in_flight)
  * more. */
 TEST(a_question_about_a_part_does_not_refuse_its_transaction)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     const struct request get = lone_request(&s.w, REQUEST_GET, SECOND);
@@ -85,7 +85,7 @@ TEST(a_question_about_a_part_does_not_refuse_its_transaction)
 }
 
 /* Until the sweep has found a token whose time is over. It is deleted in a turn soon. */
-static void scene_pass_token(struct transact_scene *s)
+static void scene_pass_token(struct transact_fixture *s)
 {
     const struct partition *p = transact_partition(s);
     for (int ms = 0; p->expired.size == 0; ms++) {
@@ -95,7 +95,7 @@ static void scene_pass_token(struct transact_scene *s)
     }
 }
 
-static void scene_pass_deletion(struct transact_scene *s)
+static void scene_pass_deletion(struct transact_fixture *s)
 {
     for (int ms = 0; ms < 100; ms++)
         lone_pass(&s->w, 1);
@@ -106,7 +106,7 @@ static void scene_pass_deletion(struct transact_scene *s)
 /* A sweep that waits for cold pages may take longer than the time between two sweeps. */
 TEST(a_node_rests_while_a_sweep_for_tokens_waits)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
@@ -127,7 +127,7 @@ TEST(a_node_rests_while_a_sweep_for_tokens_waits)
 /* A client may use its token again when its time is over. */
 TEST(a_token_that_is_being_used_again_is_not_deleted)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
@@ -141,7 +141,7 @@ TEST(a_token_that_is_being_used_again_is_not_deleted)
 }
 
 /* Whether an update with the token was done now, and not before. */
-static bool scene_update(struct transact_scene *s)
+static bool scene_update(struct transact_fixture *s)
 {
     struct request r = lone_request(&s->w, REQUEST_UPDATE, FIRST);
     r.write.item = lone_item(&s->w, NEW, 10);
@@ -153,7 +153,7 @@ static bool scene_update(struct transact_scene *s)
 
 TEST(a_token_that_was_used_again_is_not_deleted)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     assert_true(scene_update(&s));
     assert_false(scene_update(&s));
@@ -167,7 +167,7 @@ TEST(a_token_that_was_used_again_is_not_deleted)
 /* What changed before the partition keeps marks is not known. */
 TEST(an_item_is_unchanged_only_since_marks_are_kept)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     struct request get = lone_request(&s.w, REQUEST_GET, FIRST);
     get.get.transacts = true;

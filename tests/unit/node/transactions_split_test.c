@@ -8,14 +8,14 @@
 #include "engine/node/node_internal.h"
 #include "engine/node/operation.h"
 #include "engine/node/transactions.h"
-#include "tests/support/transact_scene.h"
+#include "tests/support/transact_fixture.h"
 
 #define ALL_STAY UINT64_MAX /* no item has so large a hash */
 #define ALL_GO   1
 
 /* The split is proposed, and on its way to the disk, alone. Items with this hash or a larger one
  * leave. */
-static void scene_begin_split(struct transact_scene *s, uint64_t hash)
+static void scene_begin_split(struct transact_fixture *s, uint64_t hash)
 {
     struct buffer body = {0};
     uint8_t cut[STORAGE_KEY_BOUND_SIZE];
@@ -37,7 +37,7 @@ static void scene_begin_split(struct transact_scene *s, uint64_t hash)
 }
 
 /* The split is applied; what was proposed behind it is not. */
-static void scene_end_split(struct transact_scene *s)
+static void scene_end_split(struct transact_fixture *s)
 {
     lone_write_end(&s->w, 0);
     assert_int_equal(transact_partition(s)->info.epoch, 2);
@@ -45,7 +45,7 @@ static void scene_end_split(struct transact_scene *s)
     s->w.answer_count = 0;
 }
 
-static enum reply_code scene_write_at_once(struct transact_scene *s, uint32_t name)
+static enum reply_code scene_write_at_once(struct transact_fixture *s, uint32_t name)
 {
     struct request r = lone_request(&s->w, REQUEST_PUT, name);
     r.write.item = lone_item(&s->w, OLD + 1, 10);
@@ -54,7 +54,7 @@ static enum reply_code scene_write_at_once(struct transact_scene *s, uint32_t na
 
 TEST(a_lock_and_a_record_that_are_proposed_behind_a_split_stay)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     scene_begin_split(&s, ALL_STAY);
     assert_int_equal(transact_at_once(&s, transact_prepared(&s, FIRST)), REPLY_UNKNOWN);
@@ -75,7 +75,7 @@ TEST(a_lock_and_a_record_that_are_proposed_behind_a_split_stay)
 
 TEST(the_end_of_a_lock_that_is_proposed_behind_a_split_is_not_proposed_again)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     scene_begin_split(&s, ALL_STAY);
@@ -93,7 +93,7 @@ TEST(the_end_of_a_lock_that_is_proposed_behind_a_split_is_not_proposed_again)
 
 TEST(a_lock_whose_item_a_split_has_taken_away_is_not_remembered)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     int64_t locks, oldest_ms;
     transact_open(&s);
     scene_begin_split(&s, ALL_GO);
@@ -113,7 +113,7 @@ TEST(a_lock_whose_item_a_split_has_taken_away_is_not_remembered)
  * judged by. */
 TEST(a_write_behind_a_split_counts_if_its_item_stays)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     scene_begin_split(&s, ALL_STAY);
     assert_int_equal(scene_write_at_once(&s, FIRST), REPLY_UNKNOWN);
@@ -135,7 +135,7 @@ TEST(a_write_behind_a_split_counts_if_its_item_stays)
 }
 
 /* A transaction whose only item is the first one, done by one entry. */
-static enum reply_code scene_transact_at_once(struct transact_scene *s)
+static enum reply_code scene_transact_at_once(struct transact_fixture *s)
 {
     struct buffer parts = {0};
     struct request part = lone_request(&s->w, REQUEST_PUT, FIRST);
@@ -156,14 +156,14 @@ static enum reply_code scene_transact_at_once(struct transact_scene *s)
 /* Else half of its items would be in the other partition when it is applied. */
 TEST(a_transaction_of_one_entry_waits_for_a_split)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     scene_begin_split(&s, ALL_STAY);
     assert_int_equal(scene_transact_at_once(&s), REPLY_OVERLOADED);
     transact_close(&s);
 }
 
-static void scene_open_with_stream(struct transact_scene *s)
+static void scene_open_with_stream(struct transact_fixture *s)
 {
     transact_open(s);
     lone_deinit(&s->w);
@@ -178,7 +178,7 @@ static void scene_open_with_stream(struct transact_scene *s)
 /* STREAM-3: the stream is being disabled by an entry of the log. */
 TEST(a_transaction_of_one_entry_waits_for_the_end_of_its_stream)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     struct buffer b = {0};
     scene_open_with_stream(&s);
     const struct table_spec spec = {.name = slice_of("t"), .stream = 1 + STREAM_OFF};
@@ -202,7 +202,7 @@ TEST(a_transaction_of_one_entry_waits_for_the_end_of_its_stream)
 /* STREAM-3: a part makes its record when it is done, and not when it is prepared. */
 TEST(a_part_that_makes_a_record_is_not_done_behind_the_end_of_its_shard)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     scene_open_with_stream(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
@@ -223,7 +223,7 @@ TEST(a_part_that_makes_a_record_is_not_done_behind_the_end_of_its_shard)
 /* A leader that does not know of its predecessor's entry proposes the split once more. */
 TEST(a_split_that_is_in_the_log_twice_is_done_once)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     struct buffer split = {0};
     const struct operation self = {.from = FROM_SELF};
     transact_open(&s);
@@ -248,7 +248,7 @@ TEST(a_split_that_is_in_the_log_twice_is_done_once)
 /* SPLIT-1: only a leader that is wrong proposes that. Its entry ends no node. */
 TEST(a_split_into_a_child_that_is_here_already_leaves_it_as_it_is)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     struct buffer body = {0};
     uint8_t cut[STORAGE_KEY_BOUND_SIZE];
     transact_open(&s);
@@ -283,7 +283,7 @@ TEST(a_split_into_a_child_that_is_here_already_leaves_it_as_it_is)
 /* The catalog may know a newer set of indexes than the entries before the split. */
 TEST(a_child_has_the_indexes_that_its_parent_has_at_the_split)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     struct node *n = s.w.node;
     struct partition *p = transact_partition(&s);

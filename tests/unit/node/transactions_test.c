@@ -1,5 +1,5 @@
-/* transactions_test.c - transactions at a node, one step at a time: locks, the decision, and what follows
- * when somebody dies. */
+/* transactions_test.c - transactions at a node, one step at a time: locks, the decision, and what
+ * follows when somebody dies. */
 #include "tests/check.h"
 
 #include <errno.h>
@@ -10,14 +10,14 @@
 #include "engine/message/frames.h"
 #include "engine/node/transactions_internal.h"
 #include "engine/transaction/transaction.h"
-#include "tests/support/transact_scene.h"
+#include "tests/support/transact_fixture.h"
 #include "tests/temporary.h"
 
 /* ---- two parts ---- */
 
 TEST(what_is_prepared_is_locked_until_it_is_decided_and_done)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     (void)state;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
@@ -46,7 +46,7 @@ TEST(what_is_prepared_is_locked_until_it_is_decided_and_done)
 /* TRANSACT-4: "pending" counts for reads from before the question only. */
 TEST(a_read_after_the_decision_is_not_content_with_an_earlier_answer)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
@@ -66,7 +66,7 @@ TEST(a_read_after_the_decision_is_not_content_with_an_earlier_answer)
 /* TRANSACT-2: not before it is applied, and not twice. */
 TEST(a_part_is_ended_once_and_not_before_it_is_prepared)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_at_once(&s, transact_prepared(&s, SECOND)), REPLY_UNKNOWN);
     const struct raft *raft = transact_partition(&s)->raft;
@@ -87,7 +87,7 @@ TEST(a_part_is_ended_once_and_not_before_it_is_prepared)
 
 TEST(a_late_word_about_another_transaction_changes_nothing)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     transact_part(&s, 2, 1);
@@ -99,7 +99,7 @@ TEST(a_late_word_about_another_transaction_changes_nothing)
 /* A router gives up, and its word that the transaction is dropped comes after the decision. */
 TEST(what_is_decided_is_not_dropped_by_a_late_word)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
@@ -120,7 +120,7 @@ TEST(what_is_decided_is_not_dropped_by_a_late_word)
 /* Else a decision could be told that no disk has. */
 TEST(what_is_refused_in_advance_is_pending_until_that_is_on_the_disk)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     struct request r = transact_word(&s, REQUEST_TRANSACT_ASK, FIRST);
     request_edit_transaction(&r)->aborts = true;
@@ -138,7 +138,7 @@ TEST(what_is_refused_in_advance_is_pending_until_that_is_on_the_disk)
 /* A router that hears nothing asks again, while the entry is on its way to the disks. */
 TEST(a_decision_that_is_asked_for_twice_is_told_twice)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
@@ -158,7 +158,7 @@ TEST(a_decision_that_is_asked_for_twice_is_told_twice)
 /* The rows of an index lie in another order than the items, whose keys are locked. */
 TEST(a_read_by_an_index_waits_for_what_is_decided)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     lone_deinit(&s.w);
     struct index x = {.number = 1,
@@ -205,10 +205,11 @@ TEST(a_read_by_an_index_waits_for_what_is_decided)
     transact_close(&s);
 }
 
-/* The units of a part are taken, given back, or spent by the part: the partition has 100 a second. */
+/* The units of a part are taken, given back, or spent by the part: the partition has 100 a
+ * second. */
 TEST(a_part_that_was_admitted_is_not_charged_again)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     lone_deinit(&s.w);
     lone_init(&s.w, PROFILE_STRICT);
@@ -256,7 +257,7 @@ static void no_table(struct buffer *key)
 
 TEST(locks_of_a_table_that_is_gone_are_dropped)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     no_table(&s.anchor);
     s.part.anchor = buffer_slice(&s.anchor);
@@ -271,7 +272,7 @@ TEST(locks_of_a_table_that_is_gone_are_dropped)
 }
 
 /* The second part is of a table that is gone. */
-static void scene_part_elsewhere(struct transact_scene *s)
+static void scene_part_elsewhere(struct transact_fixture *s)
 {
     struct buffer gone = {0};
     buffer_set(&gone, slice_make(s->keys.data + 4, s->keys.size - 4));
@@ -287,7 +288,7 @@ static void scene_part_elsewhere(struct transact_scene *s)
 /* Its end comes by itself. A node that is due again at once would never rest on a slow disk. */
 TEST(a_node_rests_while_the_end_of_a_lock_is_on_its_way)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     struct request drop = transact_word(&s, REQUEST_TRANSACT_RESOLVE, FIRST);
@@ -305,7 +306,7 @@ TEST(a_node_rests_while_the_end_of_a_lock_is_on_its_way)
 /* The same while its beginning is. */
 TEST(a_node_rests_while_a_lock_is_on_its_way)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     struct request prepare = transact_prepared(&s, SECOND);
     lone_ask(&s.w, &prepare);
@@ -320,7 +321,7 @@ TEST(a_node_rests_while_a_lock_is_on_its_way)
 
 TEST(parts_of_a_table_that_is_gone_are_not_waited_for)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     scene_part_elsewhere(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
@@ -332,7 +333,7 @@ TEST(parts_of_a_table_that_is_gone_are_not_waited_for)
     transact_close(&s);
 }
 
-static enum reply_code scene_close(struct transact_scene *s, bool asks_leader)
+static enum reply_code scene_close(struct transact_fixture *s, bool asks_leader)
 {
     struct buffer info = {0};
     partition_info_encode(&info, &transact_partition(s)->info);
@@ -346,7 +347,7 @@ static enum reply_code scene_close(struct transact_scene *s, bool asks_leader)
     return code;
 }
 
-static enum reply_code scene_delete_table(struct transact_scene *s)
+static enum reply_code scene_delete_table(struct transact_fixture *s)
 {
     return scene_close(s, false);
 }
@@ -354,7 +355,7 @@ static enum reply_code scene_delete_table(struct transact_scene *s)
 /* Other replicas go only after that: without a majority no leader could tell the parts. */
 TEST(the_leader_of_a_deleted_table_says_when_nothing_is_owed)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     scene_part_elsewhere(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
@@ -375,7 +376,7 @@ TEST(the_leader_of_a_deleted_table_says_when_nothing_is_owed)
 /* Else the other part would be asked about at a table that is gone. */
 TEST(a_table_goes_when_its_parts_in_other_tables_are_done)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     scene_part_elsewhere(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
@@ -389,7 +390,7 @@ TEST(a_table_goes_when_its_parts_in_other_tables_are_done)
 /* Other partitions of the table may be gone already: their parts can never be done. */
 TEST(a_table_goes_with_its_own_parts)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
@@ -400,7 +401,7 @@ TEST(a_table_goes_with_its_own_parts)
 /* Locks that could not be read may be those of a committed transaction. */
 TEST(a_table_stays_while_its_locks_are_not_known)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     struct transactions *all = &s.w.node->transactions;
     transact_partition(&s)->locks->lost = true;
@@ -415,7 +416,7 @@ TEST(a_table_stays_while_its_locks_are_not_known)
 /* A merge that is never gone on with may stand in the way of DeleteTable. */
 TEST(a_frozen_partition_tells_the_parts_of_what_it_has_committed)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     scene_part_elsewhere(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
@@ -431,7 +432,7 @@ TEST(a_frozen_partition_tells_the_parts_of_what_it_has_committed)
 /* The decision came behind the entry that freezes. No thaw follows where the table is deleted. */
 TEST(a_frozen_partition_does_not_owe_what_it_could_not_commit)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     scene_part_elsewhere(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
@@ -448,7 +449,7 @@ TEST(a_frozen_partition_does_not_owe_what_it_could_not_commit)
 
 TEST(what_is_deleted_is_gone_once_it_is_decided)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     (void)state;
     transact_open(&s);
     struct request r = lone_request(&s.w, REQUEST_DELETE, SECOND);
@@ -466,7 +467,7 @@ TEST(what_is_deleted_is_gone_once_it_is_decided)
 
 TEST(what_a_router_drops_is_as_before)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     (void)state;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
@@ -482,7 +483,7 @@ TEST(what_a_router_drops_is_as_before)
 /* TRANSACT-3 */
 TEST(what_was_prepared_outlives_a_crash_and_is_dropped_if_nobody_decides)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     (void)state;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
@@ -501,7 +502,7 @@ TEST(what_was_prepared_outlives_a_crash_and_is_dropped_if_nobody_decides)
 /* TRANSACT-1 */
 TEST(what_was_decided_is_done_after_a_crash)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     (void)state;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
@@ -524,13 +525,13 @@ enum {
     QUEUE = 16  /* node_queue_max */
 };
 
-static void scene_prepare_both(struct transact_scene *s)
+static void scene_prepare_both(struct transact_fixture *s)
 {
     assert_int_equal(transact_prepare(s, FIRST), REPLY_OK);
     assert_int_equal(transact_prepare(s, SECOND), REPLY_OK);
 }
 
-static void scene_expect_done(struct transact_scene *s)
+static void scene_expect_done(struct transact_fixture *s)
 {
     assert_int_equal(transact_about(s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
     transact_pass(s, 100);
@@ -543,7 +544,7 @@ static void scene_expect_done(struct transact_scene *s)
 /* Writes are refused before the space goes that was promised to locks. */
 TEST(what_is_prepared_is_done_on_a_full_disk)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     scene_prepare_both(&s);
     const size_t kept = transactions_log_bytes(transact_partition(&s));
@@ -559,7 +560,7 @@ TEST(what_is_prepared_is_done_on_a_full_disk)
 
 TEST(what_is_prepared_is_done_with_a_full_store)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     scene_prepare_both(&s);
     s.w.node->log.map_full = true;
@@ -571,7 +572,7 @@ TEST(what_is_prepared_is_done_with_a_full_store)
 /* Locks that a new leader finds take their room, too. */
 TEST(what_was_prepared_has_room_in_the_log_after_a_crash)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     scene_prepare_both(&s);
     const size_t kept = transactions_log_bytes(transact_partition(&s));
@@ -585,7 +586,7 @@ TEST(what_was_prepared_has_room_in_the_log_after_a_crash)
 /* A new leader cannot read the store for a moment. */
 TEST(locks_that_cannot_be_read_are_not_taken_for_none)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     scene_prepare_both(&s);
     struct node *n = s.w.node;
@@ -605,7 +606,7 @@ TEST(locks_that_cannot_be_read_are_not_taken_for_none)
 /* The anchor's part never came: then it must not come later either. */
 TEST(a_lock_without_a_record_is_dropped_and_its_transaction_refused)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     (void)state;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
@@ -622,7 +623,7 @@ TEST(a_lock_without_a_record_is_dropped_and_its_transaction_refused)
 
 TEST(a_token_is_known_while_its_transaction_runs_and_afterwards)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     (void)state;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
@@ -640,7 +641,7 @@ TEST(a_token_is_known_while_its_transaction_runs_and_afterwards)
     transact_close(&s);
 }
 
-static int64_t scene_rows(struct transact_scene *s)
+static int64_t scene_rows(struct transact_fixture *s)
 {
     struct store_cursor c;
     struct slice key, value;
@@ -657,7 +658,7 @@ static int64_t scene_rows(struct transact_scene *s)
 TEST(each_fence_ends_at_its_time)
 {
     const int64_t apart_ms = 2 * DECIDE_MS + 2000;
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     for (uint32_t number = 1; number <= 2; number++) {
         transact_part(&s, number, 1);
@@ -675,7 +676,7 @@ TEST(each_fence_ends_at_its_time)
 
 TEST(tokens_go_when_their_time_is_over)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     (void)state;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
@@ -697,7 +698,7 @@ TEST(tokens_go_when_their_time_is_over)
 /* ---- one partition ---- */
 
 /* Puts both items, with so many bytes of filler. 0: deletes the item. */
-static enum reply_code scene_transact_sized(struct transact_scene *s, size_t first, size_t second)
+static enum reply_code scene_transact_sized(struct transact_fixture *s, size_t first, size_t second)
 {
     struct buffer parts = {0}, item = {0};
     for (uint32_t name = FIRST; name <= SECOND; name++) {
@@ -722,7 +723,7 @@ static enum reply_code scene_transact_sized(struct transact_scene *s, size_t fir
     return code;
 }
 
-static enum reply_code scene_transact(struct transact_scene *s)
+static enum reply_code scene_transact(struct transact_fixture *s)
 {
     return scene_transact_sized(s, 10, 10);
 }
@@ -730,7 +731,7 @@ static enum reply_code scene_transact(struct transact_scene *s)
 /* One part may take the room that another one makes. */
 TEST(parts_share_the_limit_of_their_collection)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     transact_open(&s);
     lone_deinit(&s.w);
     lone_init(&s.w, PROFILE_OFF);
@@ -748,7 +749,7 @@ TEST(parts_share_the_limit_of_their_collection)
 
 TEST(one_partition_does_all_by_one_entry)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     (void)state;
     transact_open(&s);
     assert_int_equal(scene_transact(&s), REPLY_OK);
@@ -764,7 +765,7 @@ TEST(one_partition_does_all_by_one_entry)
 
 TEST(one_partition_does_nothing_while_an_item_is_locked)
 {
-    struct transact_scene s;
+    struct transact_fixture s;
     (void)state;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);

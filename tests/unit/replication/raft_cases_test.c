@@ -1,75 +1,75 @@
-/* Ten cases, each of which broke a real library, and for each a mistake on purpose that breaks it
+/* Ten cases, each of which broke a real library, and for each a mutation on purpose that breaks it
  * here: a case that cannot fail proves nothing. A case returns what was violated, "" if nothing. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "replication/raft_mutation.h"
+#include "base/mutation.h"
 #include "tests/check.h"
-#include "tests/support/raft_world.h"
+#include "tests/support/raft_fixture.h"
 
 static char verdict[256];
 
-static const char *finish(struct paper *w)
+static const char *finish(struct raft_fixture *w)
 {
-    paper_check_logs(w);
+    raft_fixture_check_logs(w);
     memcpy(verdict, w->violation, sizeof verdict);
-    paper_destroy(w);
+    raft_fixture_destroy(w);
     return verdict;
 }
 
-static struct paper *make(uint32_t nodes, uint32_t voters)
+static struct raft_fixture *make(uint32_t nodes, uint32_t voters)
 {
-    struct paper_options options = paper_options_default(nodes, voters);
+    struct raft_fixture_options options = raft_fixture_options_default(nodes, voters);
     options.message_max_bytes = 1; /* an entry a message */
-    return paper_create(&options);
+    return raft_fixture_create(&options);
 }
 
-static bool is_leader(const struct paper *w, uint32_t node)
+static bool is_leader(const struct raft_fixture *w, uint32_t node)
 {
     return raft_role(w->nodes[node].raft) == RAFT_LEADER;
 }
 
-static void sync_running(struct paper *w)
+static void sync_running(struct raft_fixture *w)
 {
     for (uint32_t i = 1; i <= w->options.nodes; i++) {
-        struct paper_node *n = &w->nodes[i];
+        struct raft_fixture_node *n = &w->nodes[i];
         if (n->up && !n->stuck && n->durable_lsn < n->next_lsn)
-            paper_sync(w, i);
+            raft_fixture_sync(w, i);
     }
 }
 
 /* `node` becomes leader, nobody else stirs, and nothing it sends as leader has been delivered. */
-static void win(struct paper *w, uint32_t node)
+static void win(struct raft_fixture *w, uint32_t node)
 {
     for (uint32_t i = 1; i <= w->options.nodes; i++)
         w->nodes[i].paused = i != node;
-    paper_drop_all(w, 0, 0);
+    raft_fixture_drop_all(w, 0, 0);
     w->now += 400 * NS_PER_MS; /* old promises lapse */
     for (int round = 0; round < 50 && !is_leader(w, node); round++) {
         if (raft_role(w->nodes[node].raft) == RAFT_FOLLOWER)
-            paper_campaign(w, node);
+            raft_fixture_campaign(w, node);
         for (size_t at = 0; at < w->bag_count && !is_leader(w, node);) {
-            const struct paper_message *m = &w->bag[at];
+            const struct raft_fixture_message *m = &w->bag[at];
             if (w->cut[m->from][m->to] || m->shape.kind == RAFT_APPEND)
                 at++;
             else
-                paper_deliver(w, at);
+                raft_fixture_deliver(w, at);
         }
         if (!is_leader(w, node))
             sync_running(w);
         w->now += 10 * NS_PER_MS;
         if (!is_leader(w, node))
-            paper_wake(w, node);
+            raft_fixture_wake(w, node);
     }
     if (!is_leader(w, node))
-        paper_fail(w, "node %u was not elected", node);
+        raft_fixture_fail(w, "node %u was not elected", node);
     for (uint32_t i = 1; i <= w->options.nodes; i++)
         w->nodes[i].paused = false;
 }
 
 /* Everybody who is up elects, answers, agrees. */
-static void conclude(struct paper *w)
+static void conclude(struct raft_fixture *w)
 {
     memset(w->cut, 0, sizeof w->cut);
     for (uint32_t i = 1; i <= w->options.nodes; i++)
@@ -78,48 +78,48 @@ static void conclude(struct paper *w)
     for (int i = 0; i < 50 && w->acknowledged_count == acknowledged; i++) {
         if (w->violation[0] != '\0')
             return;
-        paper_pass(w, 100, true);
-        if (paper_leader(w) != 0 && paper_propose(w, paper_leader(w), 20) != 0)
-            paper_settle(w);
+        raft_fixture_pass(w, 100, true);
+        if (raft_fixture_leader(w) != 0 && raft_fixture_propose(w, raft_fixture_leader(w), 20) != 0)
+            raft_fixture_settle(w);
     }
     if (w->acknowledged_count == acknowledged)
-        paper_fail(w, "nobody answers");
-    paper_pass(w, 300, true);
+        raft_fixture_fail(w, "nobody answers");
+    raft_fixture_pass(w, 300, true);
 }
 
 /* ---- 1 ---- */
 
 static const char *stale_suffix(void)
 {
-    struct paper *w = make(3, 3);
-    paper_elect(w, 1);
-    paper_isolate(w, 1, true);
-    paper_propose(w, 1, 20);
-    paper_propose(w, 1, 20);
-    paper_sync(w, 1);
-    paper_crash(w, 1, 0); /* its log ends with two entries nobody else has */
-    paper_pass(w, 800, true);
-    uint32_t leader = paper_leader(w), other = 5 - leader;
-    paper_isolate(w, other, true);
-    paper_cut(w, 1, leader, false);
-    paper_start(w, 1);
-    paper_propose(w, leader, 20);
+    struct raft_fixture *w = make(3, 3);
+    raft_fixture_elect(w, 1);
+    raft_fixture_isolate(w, 1, true);
+    raft_fixture_propose(w, 1, 20);
+    raft_fixture_propose(w, 1, 20);
+    raft_fixture_sync(w, 1);
+    raft_fixture_crash(w, 1, 0); /* its log ends with two entries nobody else has */
+    raft_fixture_pass(w, 800, true);
+    uint32_t leader = raft_fixture_leader(w), other = 5 - leader;
+    raft_fixture_isolate(w, other, true);
+    raft_fixture_cut(w, 1, leader, false);
+    raft_fixture_start(w, 1);
+    raft_fixture_propose(w, leader, 20);
     for (int i = 0; i < 200 && w->acknowledged_count == 0; i++) {
-        paper_pass(w, 1, false);
-        paper_ask(w, leader);
+        raft_fixture_pass(w, 1, false);
+        raft_fixture_ask(w, leader);
         while (w->bag_count > 0) { /* entries are late; reads come with appends without any */
             if (w->bag[0].shape.entry_count > 0 || w->cut[w->bag[0].from][w->bag[0].to])
-                paper_drop(w, 0);
+                raft_fixture_drop(w, 0);
             else
-                paper_deliver(w, 0);
+                raft_fixture_deliver(w, 0);
         }
         sync_running(w);
     }
     for (int i = 0; i < 50 && w->acknowledged_count == 0; i++)
-        paper_pass(w, 1, true);
+        raft_fixture_pass(w, 1, true);
     if (w->acknowledged_count == 0)
-        paper_fail(w, "two of three do not answer");
-    paper_crash(w, leader, 0);
+        raft_fixture_fail(w, "two of three do not answer");
+    raft_fixture_crash(w, leader, 0);
     conclude(w);
     return finish(w);
 }
@@ -128,35 +128,35 @@ static const char *stale_suffix(void)
 
 static const char *figure_8(void)
 {
-    struct paper *w = make(5, 5);
-    paper_elect(w, 1);
-    paper_pass(w, 100, true);
-    paper_propose(w, 1, 20);
-    paper_sync(w, 1);
-    paper_deliver_first(w, 1, 2, RAFT_APPEND);
-    paper_sync(w, 2);
-    paper_crash(w, 1, 0);
-    paper_cut(w, 5, 2, true);
+    struct raft_fixture *w = make(5, 5);
+    raft_fixture_elect(w, 1);
+    raft_fixture_pass(w, 100, true);
+    raft_fixture_propose(w, 1, 20);
+    raft_fixture_sync(w, 1);
+    raft_fixture_deliver_first(w, 1, 2, RAFT_APPEND);
+    raft_fixture_sync(w, 2);
+    raft_fixture_crash(w, 1, 0);
+    raft_fixture_cut(w, 5, 2, true);
     win(w, 5);
-    paper_sync(w, 5); /* an entry of its own, at the same index */
-    paper_crash(w, 5, 0);
-    paper_drop_all(w, 0, 0);
-    paper_start(w, 1);
+    raft_fixture_sync(w, 5); /* an entry of its own, at the same index */
+    raft_fixture_crash(w, 5, 0);
+    raft_fixture_drop_all(w, 0, 0);
+    raft_fixture_start(w, 1);
     win(w, 1);
-    paper_cut(w, 1, 4, true);
+    raft_fixture_cut(w, 1, 4, true);
     /* The old entry reaches a majority, the new one does not. */
     for (int i = 0; i < 8 && raft_last(w->nodes[3].raft) < 2; i++) {
-        paper_deliver_first(w, 1, 2, RAFT_APPEND);
-        paper_deliver_first(w, 1, 3, RAFT_APPEND);
+        raft_fixture_deliver_first(w, 1, 2, RAFT_APPEND);
+        raft_fixture_deliver_first(w, 1, 3, RAFT_APPEND);
         sync_running(w);
-        paper_deliver_first(w, 2, 1, RAFT_APPEND_REPLY);
-        paper_deliver_first(w, 3, 1, RAFT_APPEND_REPLY);
+        raft_fixture_deliver_first(w, 2, 1, RAFT_APPEND_REPLY);
+        raft_fixture_deliver_first(w, 3, 1, RAFT_APPEND_REPLY);
     }
     if (raft_last(w->nodes[3].raft) != 2)
-        paper_fail(w, "the schedule is not that of the figure");
-    paper_crash(w, 1, 0);
-    paper_start(w, 5);
-    paper_cut(w, 5, 2, false);
+        raft_fixture_fail(w, "the schedule is not that of the figure");
+    raft_fixture_crash(w, 1, 0);
+    raft_fixture_start(w, 5);
+    raft_fixture_cut(w, 5, 2, false);
     win(w, 5);
     conclude(w);
     return finish(w);
@@ -166,23 +166,23 @@ static const char *figure_8(void)
 
 static const char *faster_than_the_round_trip(void)
 {
-    struct paper_options options = paper_options_default(3, 3);
+    struct raft_fixture_options options = raft_fixture_options_default(3, 3);
     options.automatic = true;
     options.delay_ns_max = 400 * NS_PER_US;
     options.sync_ns_max = 200 * NS_PER_US;
     options.uncommitted_max_bytes = 1 << 20;
-    struct paper *w = paper_create(&options);
+    struct raft_fixture *w = raft_fixture_create(&options);
     w->calm = true;
-    paper_campaign(w, 1);
-    paper_run(w, 100 * NS_PER_MS);
+    raft_fixture_campaign(w, 1);
+    raft_fixture_run(w, 100 * NS_PER_MS);
     const uint64_t count = 2000;
     for (uint64_t i = 0; i < count && is_leader(w, 1); i++) {
-        paper_propose(w, 1, 20);
-        paper_run(w, 200 * NS_PER_US);
+        raft_fixture_propose(w, 1, 20);
+        raft_fixture_run(w, 200 * NS_PER_US);
     }
     if (w->acknowledged_count < count - 30)
-        paper_fail(w, "%llu of %llu acknowledged under load",
-                   (unsigned long long)w->acknowledged_count, (unsigned long long)count);
+        raft_fixture_fail(w, "%llu of %llu acknowledged under load",
+                          (unsigned long long)w->acknowledged_count, (unsigned long long)count);
     return finish(w);
 }
 
@@ -190,19 +190,19 @@ static const char *faster_than_the_round_trip(void)
 
 static const char *failed_leader_write(void)
 {
-    struct paper *w = make(3, 3);
-    paper_elect(w, 1);
-    paper_pass(w, 100, true);
-    paper_propose(w, 1, 20);
-    paper_deliver_first(w, 1, 2, RAFT_APPEND);
-    paper_sync(w, 2);
-    paper_crash(w, 1, 0); /* its write failed: the node stops, and never had the entry */
-    paper_drop_all(w, 0, 0);
-    paper_isolate(w, 2, true);
-    paper_start(w, 1);
-    paper_pass(w, 1000, true);
-    if (paper_leader(w) == 0)
-        paper_fail(w, "two of three elect nobody");
+    struct raft_fixture *w = make(3, 3);
+    raft_fixture_elect(w, 1);
+    raft_fixture_pass(w, 100, true);
+    raft_fixture_propose(w, 1, 20);
+    raft_fixture_deliver_first(w, 1, 2, RAFT_APPEND);
+    raft_fixture_sync(w, 2);
+    raft_fixture_crash(w, 1, 0); /* its write failed: the node stops, and never had the entry */
+    raft_fixture_drop_all(w, 0, 0);
+    raft_fixture_isolate(w, 2, true);
+    raft_fixture_start(w, 1);
+    raft_fixture_pass(w, 1000, true);
+    if (raft_fixture_leader(w) == 0)
+        raft_fixture_fail(w, "two of three elect nobody");
     conclude(w);
     return finish(w);
 }
@@ -211,24 +211,24 @@ static const char *failed_leader_write(void)
 
 static const char *mixed_terms(void)
 {
-    struct paper *w = make(3, 3);
-    paper_elect(w, 1);
-    paper_pass(w, 100, true);
-    paper_transfer(w, 1, 3);
-    paper_deliver_first(w, 1, 3, RAFT_CAMPAIGN_NOW);
-    paper_sync(w, 3); /* a term ahead now; nobody hears of it */
-    paper_drop_all(w, 3, 0);
-    paper_isolate(w, 3, true);
+    struct raft_fixture *w = make(3, 3);
+    raft_fixture_elect(w, 1);
+    raft_fixture_pass(w, 100, true);
+    raft_fixture_transfer(w, 1, 3);
+    raft_fixture_deliver_first(w, 1, 3, RAFT_CAMPAIGN_NOW);
+    raft_fixture_sync(w, 3); /* a term ahead now; nobody hears of it */
+    raft_fixture_drop_all(w, 3, 0);
+    raft_fixture_isolate(w, 3, true);
     w->nodes[3].paused = true;
-    paper_pass(w, 200, true);
-    paper_propose(w, 1, 20);
-    paper_settle(w);
+    raft_fixture_pass(w, 200, true);
+    raft_fixture_propose(w, 1, 20);
+    raft_fixture_settle(w);
     if (w->acknowledged_count != 1)
-        paper_fail(w, "the schedule is not what it should be");
-    paper_crash(w, 1, 0);
+        raft_fixture_fail(w, "the schedule is not what it should be");
+    raft_fixture_crash(w, 1, 0);
     w->nodes[3].paused = false;
-    paper_pass(w, 500, true); /* it asks for votes no more, but for pre-votes */
-    conclude(w);              /* the longer log, in the lower term, has to win */
+    raft_fixture_pass(w, 500, true); /* it asks for votes no more, but for pre-votes */
+    conclude(w);                     /* the longer log, in the lower term, has to win */
     return finish(w);
 }
 
@@ -236,23 +236,23 @@ static const char *mixed_terms(void)
 
 static const char *members_after_compaction(void)
 {
-    struct paper *w = make(4, 3);
-    paper_elect(w, 1);
+    struct raft_fixture *w = make(4, 3);
+    raft_fixture_elect(w, 1);
     for (int i = 0; i < 5; i++)
-        paper_propose(w, 1, 20);
-    paper_pass(w, 100, true);
+        raft_fixture_propose(w, 1, 20);
+    raft_fixture_pass(w, 100, true);
     for (uint32_t i = 1; i <= 3; i++)
-        paper_checkpoint(w, i, true);
-    paper_isolate(w, 1, true);
-    if (paper_change(w, 1, RAFT_REMOVE, paper_member(w, 3)) != RAFT_OK)
-        paper_fail(w, "no change was made");
-    paper_sync(w, 1);
-    paper_pass(w, 1000, true);
-    paper_isolate(w, 1, false);
+        raft_fixture_checkpoint(w, i, true);
+    raft_fixture_isolate(w, 1, true);
+    if (raft_fixture_change(w, 1, RAFT_REMOVE, raft_fixture_member(w, 3)) != RAFT_OK)
+        raft_fixture_fail(w, "no change was made");
+    raft_fixture_sync(w, 1);
+    raft_fixture_pass(w, 1000, true);
+    raft_fixture_isolate(w, 1, false);
     conclude(w);
     for (uint32_t i = 1; i <= 3 && w->violation[0] == '\0'; i++) {
         if (raft_members(w->nodes[i].raft)->count != 3)
-            paper_fail(w, "node %u does not know the members any more", i);
+            raft_fixture_fail(w, "node %u does not know the members any more", i);
     }
     return finish(w);
 }
@@ -261,37 +261,37 @@ static const char *members_after_compaction(void)
 
 static const char *append_anew_in_flight(void)
 {
-    struct paper *w = make(5, 5);
-    paper_elect(w, 1);
-    paper_pass(w, 100, true);
-    paper_propose(w, 1, 20);
-    paper_sync(w, 1);
+    struct raft_fixture *w = make(5, 5);
+    raft_fixture_elect(w, 1);
+    raft_fixture_pass(w, 100, true);
+    raft_fixture_propose(w, 1, 20);
+    raft_fixture_sync(w, 1);
     w->nodes[2].stuck = true;
-    paper_deliver_first(w, 1, 2, RAFT_APPEND); /* on its way to the disk of 2 */
-    paper_isolate(w, 1, true);
+    raft_fixture_deliver_first(w, 1, 2, RAFT_APPEND); /* on its way to the disk of 2 */
+    raft_fixture_isolate(w, 1, true);
     win(w, 3); /* 2 votes too: that record is behind the entry */
-    paper_sync(w, 3);
+    raft_fixture_sync(w, 3);
     uint64_t before = w->nodes[2].next_lsn;
-    paper_deliver_first(w, 3, 2, RAFT_APPEND); /* cuts the entry off, another in its place */
+    raft_fixture_deliver_first(w, 3, 2, RAFT_APPEND); /* cuts the entry off, another in its place */
     if (raft_term_at(w->nodes[2].raft, 2) != raft_term(w->nodes[3].raft))
-        paper_fail(w, "the schedule is not what it should be");
-    paper_sync_to(w, 2, before); /* the old bytes complete */
-    while (paper_deliver_first(w, 2, 3, RAFT_APPEND_REPLY)) {
+        raft_fixture_fail(w, "the schedule is not what it should be");
+    raft_fixture_sync_to(w, 2, before); /* the old bytes complete */
+    while (raft_fixture_deliver_first(w, 2, 3, RAFT_APPEND_REPLY)) {
     }
-    paper_deliver_first(w, 3, 4, RAFT_APPEND);
-    paper_sync(w, 4);
-    while (paper_deliver_first(w, 4, 3, RAFT_APPEND_REPLY)) {
+    raft_fixture_deliver_first(w, 3, 4, RAFT_APPEND);
+    raft_fixture_sync(w, 4);
+    while (raft_fixture_deliver_first(w, 4, 3, RAFT_APPEND_REPLY)) {
     }
-    paper_crash(w, 2, 0);
-    paper_crash(w, 3, 0);
-    paper_crash(w, 4, 0);
-    paper_drop_all(w, 0, 0);
-    paper_start(w, 2);
+    raft_fixture_crash(w, 2, 0);
+    raft_fixture_crash(w, 3, 0);
+    raft_fixture_crash(w, 4, 0);
+    raft_fixture_drop_all(w, 0, 0);
+    raft_fixture_start(w, 2);
     w->nodes[2].stuck = false;
     memset(w->cut, 0, sizeof w->cut);
-    paper_pass(w, 2000, true);
-    paper_start(w, 3);
-    paper_start(w, 4);
+    raft_fixture_pass(w, 2000, true);
+    raft_fixture_start(w, 3);
+    raft_fixture_start(w, 4);
     conclude(w);
     return finish(w);
 }
@@ -300,29 +300,29 @@ static const char *append_anew_in_flight(void)
 
 static const char *unpersisted_tail(void)
 {
-    struct paper *w = make(3, 3);
-    paper_elect(w, 1);
-    paper_pass(w, 100, true);
-    paper_propose(w, 1, 20);
+    struct raft_fixture *w = make(3, 3);
+    raft_fixture_elect(w, 1);
+    raft_fixture_pass(w, 100, true);
+    raft_fixture_propose(w, 1, 20);
     w->nodes[2].stuck = true;
-    paper_deliver_first(w, 1, 2, RAFT_APPEND); /* 2 has it, but not on disk */
-    paper_crash(w, 1, 0);
-    paper_drop_all(w, 0, 0);
+    raft_fixture_deliver_first(w, 1, 2, RAFT_APPEND); /* 2 has it, but not on disk */
+    raft_fixture_crash(w, 1, 0);
+    raft_fixture_drop_all(w, 0, 0);
     w->now += 400 * NS_PER_MS;
-    paper_campaign(w, 2);
-    size_t at = paper_find(w, 2, 3, RAFT_PRE_VOTE);
+    raft_fixture_campaign(w, 2);
+    size_t at = raft_fixture_find(w, 2, 3, RAFT_PRE_VOTE);
     if (at == SIZE_MAX || w->bag[at].shape.index != 1)
-        paper_fail(w, "a candidate claims what it has not on disk");
+        raft_fixture_fail(w, "a candidate claims what it has not on disk");
     w->nodes[2].stuck = false;
     win(w, 2);
     w->nodes[2].stuck = true; /* what it adds as leader does not reach its disk */
-    paper_propose(w, 2, 20);
-    paper_settle(w);
-    paper_crash(w, 2, 0);
-    paper_isolate(w, 3, true);
-    paper_start(w, 1);
-    paper_start(w, 2);
-    paper_pass(w, 2000, true);
+    raft_fixture_propose(w, 2, 20);
+    raft_fixture_settle(w);
+    raft_fixture_crash(w, 2, 0);
+    raft_fixture_isolate(w, 3, true);
+    raft_fixture_start(w, 1);
+    raft_fixture_start(w, 2);
+    raft_fixture_pass(w, 2000, true);
     conclude(w);
     return finish(w);
 }
@@ -331,56 +331,56 @@ static const char *unpersisted_tail(void)
 
 static const char *acknowledgements_to_an_older_leader(void)
 {
-    struct paper *w = make(5, 5);
-    paper_elect(w, 1);
-    paper_pass(w, 100, true);
-    paper_propose(w, 1, 20);
-    paper_deliver_first(w, 1, 2, RAFT_APPEND);
-    paper_sync(w, 2);
-    size_t at = paper_find(w, 2, 1, RAFT_APPEND_REPLY);
+    struct raft_fixture *w = make(5, 5);
+    raft_fixture_elect(w, 1);
+    raft_fixture_pass(w, 100, true);
+    raft_fixture_propose(w, 1, 20);
+    raft_fixture_deliver_first(w, 1, 2, RAFT_APPEND);
+    raft_fixture_sync(w, 2);
+    size_t at = raft_fixture_find(w, 2, 1, RAFT_APPEND_REPLY);
     struct raft_message late = w->bag[at].shape; /* 2 has the entry: that will be heard late */
-    paper_drop_all(w, 0, 0);
-    paper_crash(w, 1, 0); /* it never had it on disk */
-    paper_cut(w, 2, 3, true);
+    raft_fixture_drop_all(w, 0, 0);
+    raft_fixture_crash(w, 1, 0); /* it never had it on disk */
+    raft_fixture_cut(w, 2, 3, true);
     win(w, 3);
-    paper_sync(w, 3);
-    paper_cut(w, 2, 3, false);
-    paper_pass(w, 1, false);
-    raft_node_heard(w->nodes[3].raft, paper_local(w, &w->nodes[3]), 2);
-    paper_turn(w, 3);
-    paper_drop_all(w, 3, 4);
-    paper_drop_all(w, 3, 5);
+    raft_fixture_sync(w, 3);
+    raft_fixture_cut(w, 2, 3, false);
+    raft_fixture_pass(w, 1, false);
+    raft_node_heard(w->nodes[3].raft, raft_fixture_local(w, &w->nodes[3]), 2);
+    raft_fixture_turn(w, 3);
+    raft_fixture_drop_all(w, 3, 4);
+    raft_fixture_drop_all(w, 3, 5);
     for (int i = 0; i < 10; i++) {
-        while (paper_deliver_first(w, 3, 2, RAFT_APPEND)) {
+        while (raft_fixture_deliver_first(w, 3, 2, RAFT_APPEND)) {
         }
-        paper_sync(w, 2);
-        while (paper_deliver_first(w, 2, 3, RAFT_APPEND_REPLY)) {
+        raft_fixture_sync(w, 2);
+        while (raft_fixture_deliver_first(w, 2, 3, RAFT_APPEND_REPLY)) {
         }
-        paper_drop_all(w, 3, 4);
-        paper_drop_all(w, 3, 5);
+        raft_fixture_drop_all(w, 3, 4);
+        raft_fixture_drop_all(w, 3, 5);
     }
-    paper_crash(w, 3, 0);
-    paper_cut(w, 1, 2, true);
-    paper_start(w, 1);
+    raft_fixture_crash(w, 3, 0);
+    raft_fixture_cut(w, 1, 2, true);
+    raft_fixture_start(w, 1);
     win(w, 1);
-    paper_sync(w, 1);
+    raft_fixture_sync(w, 1);
     for (int i = 0; i < 10; i++) {
-        while (paper_deliver_first(w, 1, 4, RAFT_APPEND)) {
+        while (raft_fixture_deliver_first(w, 1, 4, RAFT_APPEND)) {
         }
-        paper_sync(w, 4);
-        while (paper_deliver_first(w, 4, 1, RAFT_APPEND_REPLY)) {
+        raft_fixture_sync(w, 4);
+        while (raft_fixture_deliver_first(w, 4, 1, RAFT_APPEND_REPLY)) {
         }
-        raft_receive(w->nodes[1].raft, paper_local(w, &w->nodes[1]), &late); /* and again */
-        paper_turn(w, 1);
-        paper_sync(w, 1);
+        raft_receive(w->nodes[1].raft, raft_fixture_local(w, &w->nodes[1]), &late); /* and again */
+        raft_fixture_turn(w, 1);
+        raft_fixture_sync(w, 1);
     }
-    paper_crash(w, 1, 0);
-    paper_crash(w, 4, 0);
-    paper_start(w, 3);
-    paper_drop_all(w, 0, 0);
-    paper_pass(w, 2000, true);
-    paper_start(w, 1);
-    paper_start(w, 4);
+    raft_fixture_crash(w, 1, 0);
+    raft_fixture_crash(w, 4, 0);
+    raft_fixture_start(w, 3);
+    raft_fixture_drop_all(w, 0, 0);
+    raft_fixture_pass(w, 2000, true);
+    raft_fixture_start(w, 1);
+    raft_fixture_start(w, 4);
     conclude(w);
     return finish(w);
 }
@@ -388,58 +388,58 @@ static const char *acknowledgements_to_an_older_leader(void)
 /* ---- 10 ---- */
 
 /* Node 3 misses entries; only node 1 has compacted them. */
-static struct paper *behind(void)
+static struct raft_fixture *behind(void)
 {
-    struct paper *w = make(3, 3);
-    paper_elect(w, 1);
-    paper_propose(w, 1, 20);
-    paper_pass(w, 100, true);
-    paper_checkpoint(w, 3, false);
-    paper_isolate(w, 3, true);
+    struct raft_fixture *w = make(3, 3);
+    raft_fixture_elect(w, 1);
+    raft_fixture_propose(w, 1, 20);
+    raft_fixture_pass(w, 100, true);
+    raft_fixture_checkpoint(w, 3, false);
+    raft_fixture_isolate(w, 3, true);
     for (int i = 0; i < 5; i++)
-        paper_propose(w, 1, 20);
-    paper_pass(w, 100, true);
-    paper_checkpoint(w, 1, true);
-    paper_isolate(w, 3, false);
+        raft_fixture_propose(w, 1, 20);
+    raft_fixture_pass(w, 100, true);
+    raft_fixture_checkpoint(w, 1, true);
+    raft_fixture_isolate(w, 3, false);
     for (int i = 0; i < 1000 && !w->nodes[3].installing; i++) {
-        paper_pass(w, 1, false);
+        raft_fixture_pass(w, 1, false);
         while (!w->nodes[3].installing && w->bag_count > 0)
-            paper_deliver(w, 0);
+            raft_fixture_deliver(w, 0);
         if (!w->nodes[3].installing)
             sync_running(w);
     }
     if (!w->nodes[3].installing)
-        paper_fail(w, "no snapshot came");
+        raft_fixture_fail(w, "no snapshot came");
     return w;
 }
 
 static const char *crash_while_a_snapshot_is_installed(void)
 {
-    struct paper *w = behind();
-    paper_crash(w, 3, 0); /* its state is now a mixture */
-    paper_drop_all(w, 0, 0);
-    paper_crash(w, 1, 0);
-    paper_start(w, 3);
-    paper_pass(w, 2000, true);
-    if (paper_leader(w) == 3)
-        paper_fail(w, "a replica without state leads");
-    paper_start(w, 1);
+    struct raft_fixture *w = behind();
+    raft_fixture_crash(w, 3, 0); /* its state is now a mixture */
+    raft_fixture_drop_all(w, 0, 0);
+    raft_fixture_crash(w, 1, 0);
+    raft_fixture_start(w, 3);
+    raft_fixture_pass(w, 2000, true);
+    if (raft_fixture_leader(w) == 3)
+        raft_fixture_fail(w, "a replica without state leads");
+    raft_fixture_start(w, 1);
     conclude(w);
     if (w->violation[0] == '\0' && w->nodes[3].applied != w->nodes[1].applied)
-        paper_fail(w, "the replica never got its state back");
+        raft_fixture_fail(w, "the replica never got its state back");
     return finish(w);
 }
 
 static const char *crash_between_install_and_log_reset(void)
 {
-    struct paper *w = behind();
+    struct raft_fixture *w = behind();
     w->nodes[3].row.base = w->nodes[3].incoming.base; /* durable, with the state */
     w->nodes[3].row.hash = w->nodes[3].incoming.hash;
-    paper_crash(w, 3, 0); /* but the log still is what it was before */
-    paper_start(w, 3);
-    paper_checkpoint(w, 2, false); /* an owner's mark, and a log that begins before it */
-    paper_crash(w, 2, 0);
-    paper_start(w, 2);
+    raft_fixture_crash(w, 3, 0); /* but the log still is what it was before */
+    raft_fixture_start(w, 3);
+    raft_fixture_checkpoint(w, 2, false); /* an owner's mark, and a log that begins before it */
+    raft_fixture_crash(w, 2, 0);
+    raft_fixture_start(w, 2);
     conclude(w);
     return finish(w);
 }
@@ -447,26 +447,26 @@ static const char *crash_between_install_and_log_reset(void)
 /* Its log holds a tail that was never committed, and whose place the snapshot takes. */
 static const char *tail_of_another_history(void)
 {
-    struct paper *w = make(3, 3);
-    paper_elect(w, 3);
-    paper_pass(w, 100, true);
-    paper_isolate(w, 3, true);
+    struct raft_fixture *w = make(3, 3);
+    raft_fixture_elect(w, 3);
+    raft_fixture_pass(w, 100, true);
+    raft_fixture_isolate(w, 3, true);
     for (int i = 0; i < 6; i++)
-        paper_propose(w, 3, 20);
-    paper_sync(w, 3);
-    paper_pass(w, 1000, true);
-    uint32_t leader = paper_leader(w);
+        raft_fixture_propose(w, 3, 20);
+    raft_fixture_sync(w, 3);
+    raft_fixture_pass(w, 1000, true);
+    uint32_t leader = raft_fixture_leader(w);
     for (int i = 0; i < 2; i++)
-        paper_propose(w, leader, 20);
-    paper_settle(w);
-    struct paper_node *n = &w->nodes[3], *from = &w->nodes[leader];
-    paper_crash(w, 3, 0);
+        raft_fixture_propose(w, leader, 20);
+    raft_fixture_settle(w);
+    struct raft_fixture_node *n = &w->nodes[3], *from = &w->nodes[leader];
+    raft_fixture_crash(w, 3, 0);
     n->row.base = (struct raft_base){from->applied, raft_term_at(from->raft, from->applied),
                                      *raft_members_applied(from->raft), false};
     n->row.hash = from->hash;
-    paper_start(w, 3);
+    raft_fixture_start(w, 3);
     if (raft_last(n->raft) != raft_first(n->raft) - 1)
-        paper_fail(w, "a tail of another history was kept");
+        raft_fixture_fail(w, "a tail of another history was kept");
     conclude(w);
     return finish(w);
 }
@@ -475,20 +475,20 @@ static const char *tail_of_another_history(void)
 
 static const char *a_vote_is_kept_through_a_crash(void)
 {
-    struct paper *w = make(3, 3);
+    struct raft_fixture *w = make(3, 3);
     w->nodes[3].stuck = true;
-    paper_campaign(w, 1);
+    raft_fixture_campaign(w, 1);
     for (int i = 0; i < 4; i++) {
-        paper_deliver_first(w, 1, 3, RAFT_PRE_VOTE);
-        paper_deliver_first(w, 3, 1, RAFT_PRE_VOTE_REPLY);
-        paper_sync(w, 1);
-        paper_deliver_first(w, 1, 3, RAFT_VOTE);
-        paper_deliver_first(w, 3, 1, RAFT_VOTE_REPLY);
+        raft_fixture_deliver_first(w, 1, 3, RAFT_PRE_VOTE);
+        raft_fixture_deliver_first(w, 3, 1, RAFT_PRE_VOTE_REPLY);
+        raft_fixture_sync(w, 1);
+        raft_fixture_deliver_first(w, 1, 3, RAFT_VOTE);
+        raft_fixture_deliver_first(w, 3, 1, RAFT_VOTE_REPLY);
     }
-    paper_crash(w, 3, 0);
-    paper_drop_all(w, 0, 0);
-    paper_isolate(w, 1, true);
-    paper_start(w, 3);
+    raft_fixture_crash(w, 3, 0);
+    raft_fixture_drop_all(w, 0, 0);
+    raft_fixture_isolate(w, 1, true);
+    raft_fixture_start(w, 3);
     w->nodes[3].stuck = false;
     win(w, 2);
     conclude(w);
@@ -497,14 +497,14 @@ static const char *a_vote_is_kept_through_a_crash(void)
 
 static const char *no_second_leader_while_a_lease_holds(void)
 {
-    struct paper *w = make(3, 3);
-    paper_elect(w, 1);
-    paper_pass(w, 200, true);
-    paper_isolate(w, 1, true);
-    paper_campaign(w, 2);
-    paper_settle(w);
-    paper_pass(w, 30, true);
-    paper_isolate(w, 1, false);
+    struct raft_fixture *w = make(3, 3);
+    raft_fixture_elect(w, 1);
+    raft_fixture_pass(w, 200, true);
+    raft_fixture_isolate(w, 1, true);
+    raft_fixture_campaign(w, 2);
+    raft_fixture_settle(w);
+    raft_fixture_pass(w, 30, true);
+    raft_fixture_isolate(w, 1, false);
     conclude(w);
     return finish(w);
 }
@@ -513,12 +513,12 @@ static const char *no_second_leader_while_a_lease_holds(void)
 
 static void assert_holds(const char *(*run)(void))
 {
-    raft_mutation = RAFT_MUTATION_NONE;
+    mutation_active = MUTATION_NONE;
     assert_string_equal(run(), "");
 }
 
-/* In a process of its own: a mistake may also end in must(). */
-static void assert_mistake_is_seen(const char *(*run)(void), enum raft_mutation mutation)
+/* In a process of its own: a mutation may also end in must(). */
+static void assert_mutation_is_found(const char *(*run)(void), enum mutation mutation)
 {
     fflush(NULL);
     pid_t child = fork();
@@ -527,7 +527,7 @@ static void assert_mistake_is_seen(const char *(*run)(void), enum raft_mutation 
         if (freopen("/dev/null", "w", stderr) == NULL)
             _exit(0);
         signal(SIGABRT, SIG_DFL);
-        raft_mutation = mutation;
+        mutation_active = mutation;
         const char *violation = run();
         printf("             %s\n", violation);
         fflush(stdout);
@@ -541,39 +541,35 @@ static void assert_mistake_is_seen(const char *(*run)(void), enum raft_mutation 
         fail_msg("with mutation %d the case still holds (status %d)", (int)mutation, status);
 }
 
-/* The function that runs the case, what the case shows, and the mistake that the case must see. */
-#define CASE(run, sentence, mutation)          \
-    TEST(sentence)                             \
-    {                                          \
-        assert_holds(run);                     \
-    }                                          \
-    TEST(sentence##__the_mistake_is_seen)      \
-    {                                          \
-        assert_mistake_is_seen(run, mutation); \
+/* The function that runs the case, what the case shows, and the mutation that the case must see. */
+#define CASE(run, sentence, mutation)            \
+    TEST(sentence)                               \
+    {                                            \
+        assert_holds(run);                       \
+    }                                            \
+    TEST(sentence##__the_mutation_is_found)      \
+    {                                            \
+        assert_mutation_is_found(run, mutation); \
     }
 
-CASE(stale_suffix, a_follower_never_acknowledges_its_own_stale_suffix, RAFT_MUTATION_ACK_OWN_SUFFIX)
-CASE(figure_8, entries_of_earlier_terms_are_not_committed_by_counting,
-     RAFT_MUTATION_COUNT_OLD_TERMS)
+CASE(stale_suffix, a_follower_never_acknowledges_its_own_stale_suffix, MUTATION_ACK_OWN_SUFFIX)
+CASE(figure_8, entries_of_earlier_terms_are_not_committed_by_counting, MUTATION_COUNT_OLD_TERMS)
 CASE(faster_than_the_round_trip, proposals_faster_than_the_round_trip_all_commit,
-     RAFT_MUTATION_ACK_ONLY_WHOLE)
+     MUTATION_ACK_ONLY_WHOLE)
 CASE(failed_leader_write, after_a_failed_write_no_index_is_used_again_in_its_term,
-     RAFT_MUTATION_RESUME_TERM)
-CASE(mixed_terms, mixed_terms_after_a_partition_do_not_deadlock_pre_votes,
-     RAFT_MUTATION_SILENT_PRE_VOTE)
-CASE(members_after_compaction, members_roll_back_to_those_of_the_base, RAFT_MUTATION_KEEP_MEMBERS)
+     MUTATION_RESUME_TERM)
+CASE(mixed_terms, mixed_terms_after_a_partition_do_not_deadlock_pre_votes, MUTATION_SILENT_PRE_VOTE)
+CASE(members_after_compaction, members_roll_back_to_those_of_the_base, MUTATION_KEEP_MEMBERS)
 CASE(append_anew_in_flight, the_completion_of_old_bytes_does_not_count_for_new_ones,
-     RAFT_MUTATION_ANY_COMPLETION)
-CASE(unpersisted_tail, only_what_is_persisted_is_claimed_and_counted,
-     RAFT_MUTATION_COUNT_UNPERSISTED)
+     MUTATION_ANY_COMPLETION)
+CASE(unpersisted_tail, only_what_is_persisted_is_claimed_and_counted, MUTATION_COUNT_UNPERSISTED)
 CASE(acknowledgements_to_an_older_leader, acknowledgements_to_an_older_leader_do_not_count,
-     RAFT_MUTATION_OLD_TERM_REPLIES)
+     MUTATION_OLD_TERM_REPLIES)
 CASE(crash_while_a_snapshot_is_installed, a_half_installed_snapshot_is_no_state,
-     RAFT_MUTATION_RUN_WITHOUT_STATE)
-CASE(crash_between_install_and_log_reset, a_replay_applies_nothing_twice, RAFT_MUTATION_APPLY_AGAIN)
+     MUTATION_RUN_WITHOUT_STATE)
+CASE(crash_between_install_and_log_reset, a_replay_applies_nothing_twice, MUTATION_APPLY_AGAIN)
 CASE(tail_of_another_history, a_tail_of_another_history_does_not_follow_a_snapshot,
-     RAFT_MUTATION_KEEP_TAIL)
-CASE(a_vote_is_kept_through_a_crash, a_vote_leaves_only_once_it_is_durable,
-     RAFT_MUTATION_VOTE_AT_ONCE)
+     MUTATION_KEEP_TAIL)
+CASE(a_vote_is_kept_through_a_crash, a_vote_leaves_only_once_it_is_durable, MUTATION_VOTE_AT_ONCE)
 CASE(no_second_leader_while_a_lease_holds, nobody_is_elected_while_a_lease_holds,
-     RAFT_MUTATION_FORGET_PROMISE)
+     MUTATION_FORGET_PROMISE)

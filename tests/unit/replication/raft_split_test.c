@@ -10,7 +10,7 @@ enum {
 };
 
 /* This replica is on node 1; node 2 led the parent, node 3 would like to lead the child. */
-struct world {
+struct fixture {
     struct liveness liveness;
     struct raft_outbox outbox;
     struct raft_shared shared;
@@ -26,7 +26,7 @@ static uint64_t member(uint32_t node)
     return raft_member_id(node, 70 + node, 0);
 }
 
-static struct raft *replica(struct world *w, uint32_t group, uint64_t base)
+static struct raft *replica(struct fixture *w, uint32_t group, uint64_t base)
 {
     struct raft_options options = {
         .group = group,
@@ -53,7 +53,7 @@ static struct raft *replica(struct world *w, uint32_t group, uint64_t base)
 }
 
 /* All it wants written is, at once. */
-static void persist(struct world *w, struct raft *r)
+static void persist(struct fixture *w, struct raft *r)
 {
     struct raft_writes writes;
     while (raft_take_writes(r, &writes)) {
@@ -65,14 +65,14 @@ static void persist(struct world *w, struct raft *r)
     }
 }
 
-static void heard_from(struct world *w, uint32_t node, uint64_t round)
+static void heard_from(struct fixture *w, uint32_t node, uint64_t round)
 {
     struct liveness_beat beat = {.incarnation = 50 + node, .round = round};
     liveness_heard(&w->liveness, w->now, node, &beat);
 }
 
 /* An append of the parent's leader: what follows from it is a promise. */
-static void led_by(struct world *w, uint32_t node, uint64_t term)
+static void led_by(struct fixture *w, uint32_t node, uint64_t term)
 {
     const struct raft_message m = {
         .kind = RAFT_APPEND, .group = PARENT, .from = member(node), .to = member(1), .term = term};
@@ -81,7 +81,7 @@ static void led_by(struct world *w, uint32_t node, uint64_t term)
 }
 
 /* `learner`: node of the child's member that is no voter there; 0: all are. */
-static void world_init_with(struct world *w, uint32_t learner)
+static void fixture_init_with(struct fixture *w, uint32_t learner)
 {
     const struct liveness_options options = {.node = 1,
                                              .node_count = 3,
@@ -89,7 +89,7 @@ static void world_init_with(struct world *w, uint32_t learner)
                                              .interval = duration_ms(100),
                                              .support = duration_ms(600),
                                              .drift_ppm = 1000};
-    *w = (struct world){.now = {NS_PER_S}, .learner = learner};
+    *w = (struct fixture){.now = {NS_PER_S}, .learner = learner};
     liveness_init(&w->liveness, &options, w->now);
     heard_from(w, 2, 1);
     heard_from(w, 3, 1);
@@ -102,12 +102,12 @@ static void world_init_with(struct world *w, uint32_t learner)
     w->outbox.count = 0;
 }
 
-static void world_init(struct world *w)
+static void fixture_init(struct fixture *w)
 {
-    world_init_with(w, 0);
+    fixture_init_with(w, 0);
 }
 
-static void world_deinit(struct world *w)
+static void fixture_deinit(struct fixture *w)
 {
     raft_destroy(w->parent);
     raft_destroy(w->child);
@@ -116,7 +116,7 @@ static void world_deinit(struct world *w)
 }
 
 /* Whether the child grants a pre-vote to that node's replica. */
-static bool grants(struct world *w, uint32_t node, bool none)
+static bool grants(struct fixture *w, uint32_t node, bool none)
 {
     const struct raft_message m = {.kind = RAFT_PRE_VOTE,
                                    .group = CHILD,
@@ -140,66 +140,66 @@ static bool grants(struct world *w, uint32_t node, bool none)
 
 TEST(nobody_but_the_parents_leader_is_elected_while_that_may_hold_a_lease)
 {
-    struct world w;
-    world_init(&w);
+    struct fixture w;
+    fixture_init(&w);
     assert_false(grants(&w, 3, false));
     assert_int_equal(raft_deadline(w.child).ns, INSTANT_NEVER.ns); /* nor does it run itself */
     assert_false(grants(&w, 2, true)); /* its node says so for want of the replica */
     assert_false(grants(&w, 3, false));
     assert_true(grants(&w, 2, false)); /* it has applied the split: it leads no more of it */
     assert_true(grants(&w, 3, false));
-    world_deinit(&w);
+    fixture_deinit(&w);
 }
 
 /* Found by seed 16012533: the child waited for a learner to run for as long as that led the parent.
  */
 TEST(a_leader_that_became_a_voter_after_the_split_is_promised_nothing_in_the_child)
 {
-    struct world w;
-    world_init_with(&w, 2);
+    struct fixture w;
+    fixture_init_with(&w, 2);
     assert_int_not_equal(raft_deadline(w.child).ns, INSTANT_NEVER.ns);
     assert_true(grants(&w, 3, false));
-    world_deinit(&w);
+    fixture_deinit(&w);
 }
 
 TEST(the_promise_ends_with_the_support)
 {
-    struct world w;
-    world_init(&w);
+    struct fixture w;
+    fixture_init(&w);
     assert_false(grants(&w, 3, false));
     w.now = instant_add(w.now, duration_ms(700));
     assert_true(grants(&w, 3, false));
-    world_deinit(&w);
+    fixture_deinit(&w);
 }
 
 TEST(the_promise_ends_with_the_parents)
 {
-    struct world w;
-    world_init(&w);
+    struct fixture w;
+    fixture_init(&w);
     raft_follow_parent(w.child, w.now, w.parent);
     assert_false(grants(&w, 3, false));
     led_by(&w, 3, TERM + 1);
     /* That the parent's leader has changed is enough: the old one's lease needs this replica. */
     raft_follow_parent(w.child, w.now, w.parent);
     assert_true(grants(&w, 3, false));
-    world_deinit(&w);
+    fixture_deinit(&w);
 }
 
 TEST(the_promise_ends_with_the_parents_replica)
 {
-    struct world w;
-    world_init(&w);
+    struct fixture w;
+    fixture_init(&w);
     assert_true(raft_is_promised(w.child));
     raft_follow_parent(w.child, w.now, NULL);
     assert_false(raft_is_promised(w.child));
     assert_true(grants(&w, 3, false));
-    world_deinit(&w);
+    fixture_deinit(&w);
 }
 
 TEST(a_replica_that_keeps_quiet_after_a_restart_does_so_in_the_child_too)
 {
-    struct world w;
-    world_init(&w);
+    struct fixture w;
+    fixture_init(&w);
     raft_destroy(w.parent);
     raft_destroy(w.child);
     w.parent = replica(&w, PARENT, 0);
@@ -210,13 +210,13 @@ TEST(a_replica_that_keeps_quiet_after_a_restart_does_so_in_the_child_too)
     assert_false(grants(&w, 3, false));
     w.now = instant_add(w.now, duration_ms(501));
     assert_true(grants(&w, 3, false));
-    world_deinit(&w);
+    fixture_deinit(&w);
 }
 
 TEST(a_replay_applies_what_it_is_told_was_committed)
 {
-    struct world w;
-    world_init(&w);
+    struct fixture w;
+    fixture_init(&w);
     struct raft *r = replica(&w, PARENT + 1, 0);
     for (uint64_t i = 1; i <= 5; i++) {
         const struct raft_entry e = {
@@ -237,13 +237,13 @@ TEST(a_replay_applies_what_it_is_told_was_committed)
     assert_int_equal(raft_last(r), 5);
     assert_int_equal(raft_term_at(r, 5), 3);
     raft_destroy(r);
-    world_deinit(&w);
+    fixture_deinit(&w);
 }
 
 TEST(a_commit_known_from_elsewhere_counts_if_the_entry_is_the_same)
 {
-    struct world w;
-    world_init(&w);
+    struct fixture w;
+    fixture_init(&w);
     struct raft *r = replica(&w, PARENT + 1, 0);
     for (uint64_t i = 1; i <= 4; i++) {
         const struct raft_entry e = {
@@ -258,5 +258,5 @@ TEST(a_commit_known_from_elsewhere_counts_if_the_entry_is_the_same)
     assert_int_equal(raft_commit(r), 3);
     assert_non_null(raft_next_committed(r));
     raft_destroy(r);
-    world_deinit(&w);
+    fixture_deinit(&w);
 }

@@ -1,5 +1,5 @@
 /* router_gac_test.c - global admission control on the way of a request: the router and the servers
- * are the real ones, nodes and catalog are of paper. */
+ * are the real ones, nodes and catalog are fakes. */
 #include "tests/check.h"
 
 #include "base/settings/choices.h"

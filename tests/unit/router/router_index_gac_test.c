@@ -1,5 +1,5 @@
 /* Global admission control of global indexes: routers keep the limit of an index's reads, as of a
- * table's. The router and the servers are the real ones, nodes and catalog are of paper. */
+ * table's. The router and the servers are the real ones, nodes and catalog are fakes. */
 #include "tests/check.h"
 
 #include "base/settings/choices.h"
@@ -29,10 +29,11 @@ static void create_units(const char *more)
 {
     char members[512];
     snprintf(members, sizeof members, "%s%s", UNITS("500", "500"), more);
-    struct fake_answer a = create(&f, "units", DEFINED_A "," DEFINE("b", "S"),
-                                  INDEX("by-a", A_HASH, "," ALL "," UNITS("30", "500")) "," INDEX(
-                                      "by-b", KEY("b", "HASH"), "," ALL "," UNITS("70", "500")),
-                                  members);
+    struct fake_answer a =
+        create_table(&f, "units", DEFINED_A "," DEFINE("b", "S"),
+                     INDEX("by-a", A_HASH, "," ALL "," UNITS("30", "500")) "," INDEX(
+                         "by-b", KEY("b", "HASH"), "," ALL "," UNITS("70", "500")),
+                     members);
     assert_int_equal(a.status, 200);
 }
 
@@ -102,7 +103,7 @@ static struct gac_holding holding_of(const char *name, enum admit_kind kind)
     return h;
 }
 
-/* Its partitions, which are of paper, would take everything. */
+/* Its partitions, which are fakes, would take everything. */
 TEST(an_indexs_reads_are_limited_by_its_own_units)
 {
     char text[1024] = "";

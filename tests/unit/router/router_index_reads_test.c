@@ -31,17 +31,17 @@ FIXTURE(start, stop)
  * (score, title), keys only. */
 static void create_games(void)
 {
-    struct fake_answer a =
-        create(&f, "games",
-               "," DEFINE("city", "S") "," DEFINE("n", "N") "," DEFINE("score", "N") "," DEFINE(
-                   "title", "S"),
-               INDEX("by-city", KEY("city", "HASH") "," KEY("score", "RANGE"),
-                     ",\"Projection\":{\"ProjectionType\":\"INCLUDE\",\"NonKeyAttributes\":[\"x\"]"
-                     "}") "," INDEX("by-many",
-                                    KEY("city", "HASH") "," KEY("n", "HASH") "," KEY(
-                                        "score", "RANGE") "," KEY("title", "RANGE"),
-                                    ",\"Projection\":{\"ProjectionType\":\"KEYS_ONLY\"}"),
-               ON_DEMAND);
+    struct fake_answer a = create_table(
+        &f, "games",
+        "," DEFINE("city", "S") "," DEFINE("n", "N") "," DEFINE("score", "N") "," DEFINE("title",
+                                                                                         "S"),
+        INDEX("by-city", KEY("city", "HASH") "," KEY("score", "RANGE"),
+              ",\"Projection\":{\"ProjectionType\":\"INCLUDE\",\"NonKeyAttributes\":[\"x\"]"
+              "}") "," INDEX("by-many",
+                             KEY("city", "HASH") "," KEY("n", "HASH") "," KEY(
+                                 "score", "RANGE") "," KEY("title", "RANGE"),
+                             ",\"Projection\":{\"ProjectionType\":\"KEYS_ONLY\"}"),
+        ON_DEMAND);
     assert_int_equal(a.status, 200);
 }
 
@@ -514,8 +514,8 @@ TEST(a_write_that_one_of_several_indexes_refuses_is_not_told_which)
 
 TEST(a_write_that_the_only_index_refuses_is_told_its_name)
 {
-    struct fake_answer a = create(&f, "units", DEFINED_A,
-                                  INDEX("by-a", A_HASH, "," ALL "," UNITS("3", "2")), PROVISIONED);
+    struct fake_answer a = create_table(
+        &f, "units", DEFINED_A, INDEX("by-a", A_HASH, "," ALL "," UNITS("3", "2")), PROVISIONED);
     assert_int_equal(a.status, 200);
     expect_throttled(
         put_throttled(ADMIT_OK, 0),

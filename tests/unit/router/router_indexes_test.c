@@ -32,7 +32,7 @@ static void refused(const char *defined, const char *indexes, const char *more, 
     snprintf(body, sizeof body,
              "{\"__type\":\"com.amazon.coral.validate#ValidationException\",\"message\":\"%s\"}",
              text);
-    expect_answer(create(&f, "abc", defined, indexes, more), 400, body);
+    expect_answer(create_table(&f, "abc", defined, indexes, more), 400, body);
 }
 
 TEST(what_is_wrong_with_an_index_is_told)
@@ -127,7 +127,7 @@ TEST(keys_have_up_to_four_attributes_each)
                   "," ALL),
             ON_DEMAND,
             INVALID "The KeySchema exceeds the maximum allowed number of RANGE key attributes");
-    struct fake_answer a = create(
+    struct fake_answer a = create_table(
         &f, "wide", DEFINED_8,
         INDEX("by-8",
               A_HASH "," KEY("b", "HASH") "," KEY("c", "HASH") "," KEY("d", "HASH") "," KEY(
@@ -188,7 +188,7 @@ TEST(a_table_is_not_deleted_while_an_index_changes)
 TEST(a_new_table_is_creating_until_its_indexes_are_there)
 {
     f.hold_indexes = true;
-    create(&f, "slow", DEFINED_A, INDEX("by-a", A_HASH, "," ALL), ON_DEMAND);
+    create_table(&f, "slow", DEFINED_A, INDEX("by-a", A_HASH, "," ALL), ON_DEMAND);
     fake_advance_ms(&f, 6000); /* so long the answer is held at most */
     expect_within(fake_take_answer(&f, 1), "\"TableStatus\":\"CREATING\"");
     expect_within(describe("slow"), "\"TableStatus\":\"CREATING\"");
@@ -255,7 +255,7 @@ TEST(the_throughput_of_indexes_is_updated)
 TEST(what_is_wrong_with_an_update_is_told)
 {
     create_provisioned(&f);
-    create(&f, "free", DEFINED_A, INDEX("by-a", A_HASH, "," ALL), ON_DEMAND);
+    create_table(&f, "free", DEFINED_A, INDEX("by-a", A_HASH, "," ALL), ON_DEMAND);
     static const struct {
         const char *request;
         const char *text;

@@ -158,9 +158,10 @@ static const char QUERY[] = "{\"TableName\":\"games\",\"IndexName\":\"by-city\",
 static void games(void)
 {
     f.leader = 0;
-    create(&f, "games", "," DEFINE("city", "S"),
-           INDEX("by-city", KEY("city", "HASH"), ",\"Projection\":{\"ProjectionType\":\"ALL\"}"),
-           ON_DEMAND);
+    create_table(
+        &f, "games", "," DEFINE("city", "S"),
+        INDEX("by-city", KEY("city", "HASH"), ",\"Projection\":{\"ProjectionType\":\"ALL\"}"),
+        ON_DEMAND);
 }
 
 static void put_game(void)

@@ -1,5 +1,5 @@
 /* router_plan_test.c - plans without JSON: pages merged out of several ranges, items put by a plan,
- * against a cluster of paper. */
+ * against a fake cluster. */
 #include "tests/check.h"
 
 #include "engine/expression/program.h"

@@ -296,13 +296,13 @@ TEST(a_partition_that_was_not_told_of_the_key_is_asked_again)
 {
     const char *sort = wanderer();
     grow(2, 2, 0, NULL);
-    f.told = 1;
+    f.seen = 1;
     fake_send_call(
         &f, 2, "PutItem",
         with_key("{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"%s\"}}}",
                  sort));
     assert_int_equal(fake_take_answer(&f, 2).status, 0);
-    f.told = 2;
+    f.seen = 2;
     fake_advance_ms(&f, 100);
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
 }
@@ -316,7 +316,7 @@ TEST(an_older_registry_is_not_taken)
     grow(4, 2, 0, NULL); /* what an old leader of the catalog says */
     f.fail_code = REPLY_STALE_MAP;
     f.fail_count = 1;
-    f.told = 5;
+    f.seen = 5;
     fake_send_call(
         &f, 2, "GetItem",
         with_key("{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"%s\"}}}",

@@ -214,7 +214,7 @@ TEST(a_key_with_one_shard_left_is_read_on_where_it_was)
         put("hot", sort);
     }
     forward[ITEMS * 3 - 1] = backward[ITEMS * 3 - 1] = '\0';
-    f.looks_max = 3;
+    f.range_items_max = 3;
     for (int way = 0; way < 2; way++) {
         f.hold = true;
         fake_send_call(&f, 2, "Query", way == 0 ? HEAD "}" : HEAD ",\"ScanIndexForward\":false}");

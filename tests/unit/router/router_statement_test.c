@@ -1,4 +1,4 @@
-/* router_statement_test.c - statements against a cluster of paper: which requests they become, and
+/* router_statement_test.c - statements against a fake cluster: which requests they become, and
  * pages that go on although the table was split. */
 #include "tests/check.h"
 

@@ -1,5 +1,5 @@
-/* node_server_test.c - the driver of a node over a simulated disk: its recovery, its log's segments,
- * what comes over its links. */
+/* node_server_test.c - the driver of a node over a simulated disk: its recovery, its log's
+ * segments, what comes over its links. */
 #include "engine/message/frames.h"
 #include "tests/check.h"
 
@@ -14,7 +14,7 @@ enum {
     SEGMENT = 64 << 10
 };
 
-struct scene {
+struct fixture {
     struct config configs[NODE + 1];
     struct world world; /* one node, and a caller, which speaks as a router */
     struct network *network;
@@ -26,9 +26,9 @@ struct scene {
     int replies;
 };
 
-static void scene_refused(void *context, uint32_t node, const char *why)
+static void fixture_refused(void *context, uint32_t node, const char *why)
 {
-    struct scene *s = context;
+    struct fixture *s = context;
     (void)node;
     assert_non_null(why);
     s->refused++;
@@ -43,7 +43,7 @@ static void caller_accepted(void *context, uint64_t link, uint32_t from)
 
 static void caller_received(void *context, uint64_t link, struct slice bytes)
 {
-    struct scene *s = context;
+    struct fixture *s = context;
     struct reply r;
     (void)link;
     assert_int_equal(reply_decode(bytes, &r), STATUS_OK);
@@ -52,27 +52,28 @@ static void caller_received(void *context, uint64_t link, struct slice bytes)
 
 static void caller_closed(void *context, uint64_t link, bool gone)
 {
-    struct scene *s = context;
+    struct fixture *s = context;
     (void)link;
     assert_true(gone);
     s->closed++;
 }
 
-static int scene_setup(void **state)
+static int fixture_setup(void **state)
 {
     static const struct network_handler handler = {caller_accepted, caller_received, caller_closed,
                                                    NULL};
-    struct scene *s = calloc(1, sizeof *s);
+    struct fixture *s = calloc(1, sizeof *s);
     assert_non_null(s);
     config_init(&s->configs[NODE], PROFILE_OFF);
     config_edit_choices(&s->configs[NODE])->gac = GAC_OFF;
     config_edit_storage(&s->configs[NODE])->log_segment_bytes = SEGMENT;
-    world_init(&s->world, &(struct world_plan){.nodes = 1,
-                                               .clients = 1,
-                                               .configs = s->configs,
-                                               .timings = {.write_least_ns = NS_PER_MS,
-                                                           .checkpoint_spread_ns = NS_PER_MS},
-                                               .watch = {.refused = scene_refused, .context = s}});
+    world_init(&s->world,
+               &(struct world_plan){
+                   .nodes = 1,
+                   .clients = 1,
+                   .configs = s->configs,
+                   .timings = {.write_min_ns = NS_PER_MS, .checkpoint_spread_ns = NS_PER_MS},
+                   .watch = {.refused = fixture_refused, .context = s}});
     s->network = s->world.network;
     s->node = s->world.nodes[NODE];
     s->caller = world_client(&s->world, 0);
@@ -82,29 +83,29 @@ static int scene_setup(void **state)
     return 0;
 }
 
-static int scene_teardown(void **state)
+static int fixture_teardown(void **state)
 {
-    struct scene *s = *state;
+    struct fixture *s = *state;
     world_deinit(&s->world);
     buffer_deinit(&s->error);
     free(s);
     return 0;
 }
 
-FIXTURE(scene_setup, scene_teardown)
+FIXTURE(fixture_setup, fixture_teardown)
 
-static enum status scene_start(struct scene *s)
+static enum status fixture_start(struct fixture *s)
 {
     buffer_clear(&s->error);
     return node_process_start(s->node, &s->error);
 }
 
-static void scene_pass(struct scene *s, int64_t ms)
+static void fixture_pass(struct fixture *s, int64_t ms)
 {
     world_pass(&s->world, ms * NS_PER_MS);
 }
 
-static bool error_says(const struct scene *s, const char *text)
+static bool error_says(const struct fixture *s, const char *text)
 {
     return memmem(s->error.data, s->error.size, text, strlen(text)) != NULL;
 }
@@ -112,74 +113,74 @@ static bool error_says(const struct scene *s, const char *text)
 /* NODE-RECOVERY-1. */
 TEST(a_segment_that_cannot_be_read_fails_the_start)
 {
-    struct scene *s = *state;
-    assert_int_equal(scene_start(s), STATUS_OK);
-    scene_pass(s, 1000);
+    struct fixture *s = *state;
+    assert_int_equal(fixture_start(s), STATUS_OK);
+    fixture_pass(s, 1000);
     node_process_crash(s->node, true);
-    s->node->disk.unreadable = true;
-    assert_int_equal(scene_start(s), STATUS_IO);
+    s->node->log_disk.unreadable = true;
+    assert_int_equal(fixture_start(s), STATUS_IO);
     assert_true(error_says(s, "cannot read the log"));
-    s->node->disk.unreadable = false;
-    assert_int_equal(scene_start(s), STATUS_OK);
+    s->node->log_disk.unreadable = false;
+    assert_int_equal(fixture_start(s), STATUS_OK);
 }
 
 /* The store has taken over the log exactly up to where a segment begins, and the first write into
  * that segment was torn: NODE-RECOVERY-2. */
 TEST(a_torn_write_behind_what_the_store_took_over_is_cleaned)
 {
-    struct scene *s = *state;
-    struct disk *d = &s->node->disk;
-    struct store *store = store_create(medium_open(&s->node->medium), GIB, 1);
+    struct fixture *s = *state;
+    struct log_disk *d = &s->node->log_disk;
+    struct store *store = store_create(store_disk_open(&s->node->store_disk), GIB, 1);
     store_freeze(store, SEGMENT, 0);
     enum status status = store_checkpoint_write(store);
     store_checkpoint_done(store, status);
     assert_int_equal(status, STATUS_OK);
     store_destroy(store);
-    assert_int_equal(disk_prepare(d, 0), STATUS_OK);
-    assert_int_equal(disk_prepare(d, 1), STATUS_OK);
-    disk_write_begin(d, SEGMENT, slice_of("not a record"));
-    disk_write_end(d, SEGMENT);
-    assert_int_equal(scene_start(s), STATUS_OK);
-    assert_int_equal(disk_read(d, 1).size, 0);
+    assert_int_equal(log_disk_prepare(d, 0), STATUS_OK);
+    assert_int_equal(log_disk_prepare(d, 1), STATUS_OK);
+    log_disk_write_begin(d, SEGMENT, slice_of("not a record"));
+    log_disk_write_end(d, SEGMENT);
+    assert_int_equal(fixture_start(s), STATUS_OK);
+    assert_int_equal(log_disk_read(d, 1).size, 0);
 }
 
 /* NODE-SPACE-1. */
 TEST(segments_are_made_ahead_while_there_is_space)
 {
-    struct scene *s = *state;
-    struct disk *d = &s->node->disk;
-    assert_int_equal(scene_start(s), STATUS_OK);
-    assert_false(disk_has(d, 1)); /* it is being made */
+    struct fixture *s = *state;
+    struct log_disk *d = &s->node->log_disk;
+    assert_int_equal(fixture_start(s), STATUS_OK);
+    assert_false(log_disk_has(d, 1)); /* it is being made */
     d->full = true;
-    scene_pass(s, 400);
-    assert_false(disk_has(d, 1));
+    fixture_pass(s, 400);
+    assert_false(log_disk_has(d, 1));
     d->full = false;
-    scene_pass(s, 50);
-    assert_false(disk_has(d, 1)); /* tried again every half second */
-    scene_pass(s, 100);
-    assert_true(disk_has(d, 1));
-    assert_false(disk_has(d, 2)); /* not before the middle of segment 0 */
+    fixture_pass(s, 50);
+    assert_false(log_disk_has(d, 1)); /* tried again every half second */
+    fixture_pass(s, 100);
+    assert_true(log_disk_has(d, 1));
+    assert_false(log_disk_has(d, 2)); /* not before the middle of segment 0 */
 }
 
 TEST(a_log_disk_without_files_stops_the_start_with_its_reason)
 {
-    struct scene *s = *state;
-    struct disk *d = &s->node->disk;
+    struct fixture *s = *state;
+    struct log_disk *d = &s->node->log_disk;
     d->no_files = true;
-    assert_int_equal(scene_start(s), STATUS_IO);
+    assert_int_equal(fixture_start(s), STATUS_IO);
     assert_true(error_says(s, "Too many open files"));
     d->no_files = false;
     d->full = true;
-    assert_int_equal(scene_start(s), STATUS_FULL);
+    assert_int_equal(fixture_start(s), STATUS_FULL);
     assert_true(error_says(s, "cannot allocate the log"));
 }
 
-static void send_garbage(struct scene *s, struct slice frame)
+static void send_garbage(struct fixture *s, struct slice frame)
 {
     int refused = s->refused, closed = s->closed;
     uint64_t link = network_connect(s->network, s->caller, NODE);
     assert_true(network_send(s->network, link, frame));
-    scene_pass(s, 10);
+    fixture_pass(s, 10);
     assert_int_equal(s->refused, refused + 1);
     assert_int_equal(s->closed, closed + 1);
     assert_false(network_send(s->network, link, frame));
@@ -187,10 +188,10 @@ static void send_garbage(struct scene *s, struct slice frame)
 
 TEST(what_may_not_come_over_a_link_closes_it)
 {
-    struct scene *s = *state;
+    struct fixture *s = *state;
     struct buffer frame = {0};
-    assert_int_equal(scene_start(s), STATUS_OK);
-    scene_pass(s, 1000);
+    assert_int_equal(fixture_start(s), STATUS_OK);
+    fixture_pass(s, 1000);
     send_garbage(s, slice_of("no message"));
     buffer_append_u8(&frame, MESSAGE_REQUEST);
     send_garbage(s, buffer_slice(&frame));
@@ -201,7 +202,7 @@ TEST(what_may_not_come_over_a_link_closes_it)
     request_encode(&frame, &(struct request){.id = 1, .op = REQUEST_PING});
     uint64_t link = network_connect(s->network, s->caller, NODE);
     assert_true(network_send(s->network, link, slice_make(frame.data + 4, frame.size - 4)));
-    scene_pass(s, 10);
+    fixture_pass(s, 10);
     assert_int_equal(s->replies, 1);
     buffer_deinit(&frame);
 }

@@ -2,9 +2,9 @@
 #include "tests/check.h"
 
 #include "sim/clock.h"
-#include "sim/disk.h"
-#include "sim/medium.h"
+#include "sim/log_disk.h"
 #include "sim/network.h"
+#include "sim/store_disk.h"
 
 /* ---- scheduler ---- */
 
@@ -123,17 +123,17 @@ TEST(a_write_that_ended_outlives_the_power_and_one_in_flight_tears_by_sectors)
 {
     bool torn = false;
     for (uint64_t seed = 1; seed <= 50; seed++) {
-        struct disk d;
+        struct log_disk d;
         uint8_t ones[3000], twos[3000];
         memset(ones, 1, sizeof ones);
         memset(twos, 2, sizeof twos);
-        disk_init(&d, SEGMENT, seed);
-        assert_int_equal(disk_prepare(&d, 0), STATUS_OK);
-        disk_write_begin(&d, 0, slice_make(ones, sizeof ones));
-        assert_int_equal(disk_write_end(&d, 0), sizeof ones);
-        disk_write_begin(&d, sizeof ones, slice_make(twos, sizeof twos));
-        disk_crash(&d, true);
-        struct slice all = disk_read(&d, 0);
+        log_disk_init(&d, SEGMENT, seed);
+        assert_int_equal(log_disk_prepare(&d, 0), STATUS_OK);
+        log_disk_write_begin(&d, 0, slice_make(ones, sizeof ones));
+        assert_int_equal(log_disk_write_end(&d, 0), sizeof ones);
+        log_disk_write_begin(&d, sizeof ones, slice_make(twos, sizeof twos));
+        log_disk_crash(&d, true);
+        struct slice all = log_disk_read(&d, 0);
         assert_memory_equal(all.data, ones, sizeof ones);
         for (size_t i = sizeof ones; i < all.size; i++) {
             bool same_sector = i > sizeof ones && i / 512 == (i - 1) / 512;
@@ -141,7 +141,7 @@ TEST(a_write_that_ended_outlives_the_power_and_one_in_flight_tears_by_sectors)
             assert_true(!same_sector || all.data[i] == all.data[i - 1]);
             torn |= i > sizeof ones && all.data[i] != all.data[i - 1];
         }
-        disk_deinit(&d);
+        log_disk_deinit(&d);
     }
     assert_true(torn);
 }
@@ -150,54 +150,54 @@ TEST(of_two_writes_in_flight_the_second_may_be_all_that_is_left)
 {
     bool only_second = false;
     for (uint64_t seed = 1; seed <= 50; seed++) {
-        struct disk d;
-        disk_init(&d, SEGMENT, seed);
-        assert_int_equal(disk_prepare(&d, 0), STATUS_OK);
-        disk_write_begin(&d, 0, slice_of("first"));
-        disk_write_begin(&d, 4096, slice_of("second"));
-        assert_int_equal(disk_write_end(&d, 4096), 4096 + 6);
-        disk_crash(&d, true);
-        struct slice all = disk_read(&d, 0);
+        struct log_disk d;
+        log_disk_init(&d, SEGMENT, seed);
+        assert_int_equal(log_disk_prepare(&d, 0), STATUS_OK);
+        log_disk_write_begin(&d, 0, slice_of("first"));
+        log_disk_write_begin(&d, 4096, slice_of("second"));
+        assert_int_equal(log_disk_write_end(&d, 4096), 4096 + 6);
+        log_disk_crash(&d, true);
+        struct slice all = log_disk_read(&d, 0);
         assert_slice_is(slice_make(all.data + 4096, all.size - 4096), "second");
         only_second |= all.data[0] == 0;
-        disk_deinit(&d);
+        log_disk_deinit(&d);
     }
     assert_true(only_second);
 }
 
 TEST(a_segment_prepared_again_holds_what_it_held)
 {
-    struct disk d;
-    disk_init(&d, SEGMENT, 1);
-    assert_int_equal(disk_prepare(&d, 0), STATUS_OK);
-    assert_int_equal(disk_prepare(&d, 1), STATUS_OK);
-    disk_write_begin(&d, 0, slice_of("old"));
-    disk_write_end(&d, 0);
-    disk_trim(&d, 1);
+    struct log_disk d;
+    log_disk_init(&d, SEGMENT, 1);
+    assert_int_equal(log_disk_prepare(&d, 0), STATUS_OK);
+    assert_int_equal(log_disk_prepare(&d, 1), STATUS_OK);
+    log_disk_write_begin(&d, 0, slice_of("old"));
+    log_disk_write_end(&d, 0);
+    log_disk_trim(&d, 1);
     d.full = true;
-    assert_int_equal(disk_prepare(&d, 2), STATUS_OK);
-    assert_slice_is(disk_read(&d, 2), "old");
-    assert_int_equal(disk_prepare(&d, 3), STATUS_FULL);
-    disk_deinit(&d);
+    assert_int_equal(log_disk_prepare(&d, 2), STATUS_OK);
+    assert_slice_is(log_disk_read(&d, 2), "old");
+    assert_int_equal(log_disk_prepare(&d, 3), STATUS_FULL);
+    log_disk_deinit(&d);
 }
 
 TEST(a_spare_is_gone_once_its_making_failed_or_a_process_begins_anew)
 {
     for (int begins = 0; begins < 2; begins++) {
-        struct disk d;
-        disk_init(&d, SEGMENT, 1);
-        assert_int_equal(disk_prepare(&d, 0), STATUS_OK);
-        disk_write_begin(&d, 0, slice_of("old"));
-        disk_write_end(&d, 0);
-        disk_trim(&d, 1);
+        struct log_disk d;
+        log_disk_init(&d, SEGMENT, 1);
+        assert_int_equal(log_disk_prepare(&d, 0), STATUS_OK);
+        log_disk_write_begin(&d, 0, slice_of("old"));
+        log_disk_write_end(&d, 0);
+        log_disk_trim(&d, 1);
         if (begins)
-            disk_open(&d);
+            log_disk_open(&d);
         d.no_files = !begins;
-        assert_int_equal(disk_prepare(&d, 1), begins ? STATUS_OK : STATUS_IO);
+        assert_int_equal(log_disk_prepare(&d, 1), begins ? STATUS_OK : STATUS_IO);
         d.no_files = false;
-        assert_int_equal(disk_prepare(&d, 1), STATUS_OK);
-        assert_int_equal(disk_read(&d, 1).size, 0);
-        disk_deinit(&d);
+        assert_int_equal(log_disk_prepare(&d, 1), STATUS_OK);
+        assert_int_equal(log_disk_read(&d, 1).size, 0);
+        log_disk_deinit(&d);
     }
 }
 
@@ -206,19 +206,19 @@ TEST(a_trim_is_undone_by_a_loss_of_power_until_another_segment_is_made)
     uint64_t first, last;
     int back = 0;
     for (uint64_t seed = 1; seed <= 40; seed++) {
-        struct disk d;
-        disk_init(&d, SEGMENT, seed);
+        struct log_disk d;
+        log_disk_init(&d, SEGMENT, seed);
         for (uint64_t segment = 0; segment < 3; segment++)
-            assert_int_equal(disk_prepare(&d, segment), STATUS_OK);
-        disk_trim(&d, 2);
+            assert_int_equal(log_disk_prepare(&d, segment), STATUS_OK);
+        log_disk_trim(&d, 2);
         if (seed > 20)
-            assert_int_equal(disk_prepare(&d, 3), STATUS_OK);
-        disk_crash(&d, true);
-        assert_true(disk_range(&d, &first, &last));
+            assert_int_equal(log_disk_prepare(&d, 3), STATUS_OK);
+        log_disk_crash(&d, true);
+        assert_true(log_disk_range(&d, &first, &last));
         assert_int_equal(last, seed > 20 ? 3 : 2);
         assert_true(first == 2 || seed <= 20);
         back += first < 2;
-        disk_deinit(&d);
+        log_disk_deinit(&d);
     }
     assert_true(back > 0 && back < 20);
 }
@@ -227,31 +227,31 @@ TEST(a_segment_in_the_making_is_there_or_not_after_a_crash)
 {
     int made = 0;
     for (uint64_t seed = 1; seed <= 40; seed++) {
-        struct disk d;
-        disk_init(&d, SEGMENT, seed);
-        assert_int_equal(disk_prepare(&d, 0), STATUS_OK);
-        disk_make_begin(&d, 1);
-        disk_crash(&d, seed % 2 == 0);
-        made += disk_has(&d, 1);
-        assert_int_equal(disk_prepare(&d, 1), STATUS_OK);
-        disk_deinit(&d);
+        struct log_disk d;
+        log_disk_init(&d, SEGMENT, seed);
+        assert_int_equal(log_disk_prepare(&d, 0), STATUS_OK);
+        log_disk_make_begin(&d, 1);
+        log_disk_crash(&d, seed % 2 == 0);
+        made += log_disk_has(&d, 1);
+        assert_int_equal(log_disk_prepare(&d, 1), STATUS_OK);
+        log_disk_deinit(&d);
     }
     assert_true(made > 0 && made < 40);
 }
 
 TEST(a_lying_disk_loses_what_it_acknowledged)
 {
-    struct disk d;
-    disk_init(&d, SEGMENT, 1);
+    struct log_disk d;
+    log_disk_init(&d, SEGMENT, 1);
     d.lies = true;
-    assert_int_equal(disk_prepare(&d, 0), STATUS_OK);
-    disk_write_begin(&d, 0, slice_of("never"));
-    disk_write_end(&d, 0);
-    disk_crash(&d, false);
-    assert_slice_is(disk_read(&d, 0), "never");
-    disk_crash(&d, true);
-    assert_int_equal(disk_read(&d, 0).data[0], 0);
-    disk_deinit(&d);
+    assert_int_equal(log_disk_prepare(&d, 0), STATUS_OK);
+    log_disk_write_begin(&d, 0, slice_of("never"));
+    log_disk_write_end(&d, 0);
+    log_disk_crash(&d, false);
+    assert_slice_is(log_disk_read(&d, 0), "never");
+    log_disk_crash(&d, true);
+    assert_int_equal(log_disk_read(&d, 0).data[0], 0);
+    log_disk_deinit(&d);
 }
 
 /* ---- backing ---- */
@@ -331,9 +331,9 @@ static void assert_reads(struct backing *b, const struct model *m, bool reverse)
 TEST(a_reader_of_the_backing_sees_its_own_version_and_a_new_process_the_last)
 {
     struct prng p = prng_seeded(1);
-    struct medium medium = {.map_initial_bytes = 1 << 20, .map_max_bytes = 1 << 20};
+    struct store_disk disk = {.map_initial_bytes = 1 << 20, .map_max_bytes = 1 << 20};
     struct model seen = {{0}}, last = {{0}}, snapped;
-    struct backing *b = medium_open(&medium);
+    struct backing *b = store_disk_open(&disk);
     for (uint64_t round = 1; round <= 100; round++) {
         struct backing_snapshot *s;
         assert_int_equal(b->methods->snapshot_open(b, &s), STATUS_OK);
@@ -349,7 +349,7 @@ TEST(a_reader_of_the_backing_sees_its_own_version_and_a_new_process_the_last)
         b->methods->snapshot_close(b, s);
         if (round % 3 == 0) {
             b->methods->close(b);
-            b = medium_open(&medium);
+            b = store_disk_open(&disk);
         } else {
             assert_int_equal(b->methods->refresh(b), STATUS_OK);
         }
@@ -358,7 +358,7 @@ TEST(a_reader_of_the_backing_sees_its_own_version_and_a_new_process_the_last)
         assert_reads(b, &seen, false);
     }
     b->methods->close(b);
-    medium_wipe(&medium);
+    store_disk_wipe(&disk);
 }
 
 /* ---- network ---- */
@@ -418,7 +418,7 @@ static void two_init(struct two *t, uint64_t seed)
     struct network_options options = {.scheduler = &t->scheduler,
                                       .trace = &t->trace,
                                       .processes = 2,
-                                      .delays = {.least_ns = 10, .spread_ns = 1000},
+                                      .delays = {.ns_min = 10, .spread_ns = 1000},
                                       .seed = seed};
     t->network = network_create(&options);
     for (uint32_t i = 1; i <= 2; i++) {

@@ -1,5 +1,5 @@
-/* Processor time in the simulated world: work waits in one queue, answers leave when it is done, and
- * messages arrive when a process has time for them. */
+/* Processor time in the simulated world: work waits in one queue, answers leave when it is done,
+ * and messages arrive when a process has time for them. */
 #include "tests/check.h"
 
 #include "sim/network.h"
@@ -129,7 +129,7 @@ static void pair_init(struct pair *w)
     w->network = network_create(&(struct network_options){.scheduler = &w->scheduler,
                                                           .trace = &w->trace,
                                                           .processes = 2,
-                                                          .delays = {.least_ns = 10},
+                                                          .delays = {.ns_min = 10},
                                                           .seed = 1});
     for (uint32_t i = 1; i <= 2; i++) {
         network_attach(w->network, i, &handler, &w->hearers[i]);

@@ -37,7 +37,7 @@ TEST(a_percentile_is_of_the_latencies_and_at_most_an_eighth_too_high)
     const struct hedge_options o = options_of("p95");
     struct hedge h = {0};
     struct prng random = prng_seeded(check_first_seed(1));
-    for (int i = 0; i < HEDGE_LEAST_KNOWN; i++) {
+    for (int i = 0; i < HEDGE_MIN_KNOWN; i++) {
         assert_true(hedge_begin(&h, &o) < 0); /* too little is known */
         hedge_learn(&h, prng_between(&random, 0, 10 * NS_PER_MS));
     }

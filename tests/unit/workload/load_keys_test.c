@@ -120,12 +120,12 @@ TEST(scrambled_zipf_scatters_the_ranks_and_keeps_their_frequencies)
         counts[key]++;
     }
     /* The ten hottest keys do not lie together. */
-    uint64_t least = KEYS, most = 0;
+    uint64_t min = KEYS, max = 0;
     for (int rank = 0; rank < 10; rank++) {
-        least = key_of_rank[rank] < least ? key_of_rank[rank] : least;
-        most = key_of_rank[rank] > most ? key_of_rank[rank] : most;
+        min = key_of_rank[rank] < min ? key_of_rank[rank] : min;
+        max = key_of_rank[rank] > max ? key_of_rank[rank] : max;
     }
-    assert_true(most - least > KEYS / 2);
+    assert_true(max - min > KEYS / 2);
     for (int i = 0; i < KEYS; i++)
         whole += expected[i] = pow(i + 1, -0.99);
     for (int i = 0; i < KEYS; i++)

@@ -251,7 +251,7 @@ TEST(ycsb_letters_set_the_mix_and_what_is_said_beside_them_counts)
     const struct load_workload_options *a = &options.workloads[0], *b = &options.workloads[1];
     assert_true(a->traffic.mix.fraction[TRAFFIC_SCAN] == 0.95 && a->traffic.mix.eventual == 1);
     assert_int_equal(a->traffic.keys.kind, LOAD_KEYS_UNIFORM);
-    assert_int_equal(a->traffic.sizes.most, 1000);
+    assert_int_equal(a->traffic.sizes.max, 1000);
     assert_true(a->traffic.clients.count == 7 && a->traffic.clients.exponential);
     assert_string_equal(a->retry.policy->name, "standard-2026");
     assert_int_equal(a->retry.attempts_max, 2);

@@ -70,7 +70,7 @@ TEST(the_legacy_back_off_doubles_from_50_ms_without_jitter)
 
 /* The delay before attempt n + 2 is uniform in [0, most): by its mean and its greatest value. */
 static void assert_back_off(const char *text, const struct retry_outcome *outcome, int count,
-                            const double *most_ms)
+                            const double *ms_max)
 {
     enum {
         ROUNDS = 4000
@@ -88,8 +88,8 @@ static void assert_back_off(const char *text, const struct retry_outcome *outcom
         }
     }
     for (int i = 0; i < count; i++) {
-        if (greatest[i] > most_ms[i] || greatest[i] < 0.99 * most_ms[i] ||
-            fabs(sum[i] / most_ms[i] - 0.5) > 5 * sqrt(1.0 / 12 / ROUNDS))
+        if (greatest[i] > ms_max[i] || greatest[i] < 0.99 * ms_max[i] ||
+            fabs(sum[i] / ms_max[i] - 0.5) > 5 * sqrt(1.0 / 12 / ROUNDS))
             fail_msg("%s, delay %d: at most %g ms, on average %g ms", text, i, greatest[i], sum[i]);
     }
 }
@@ -142,7 +142,8 @@ TEST(a_quota_of_500_tokens_bounds_the_retries_of_a_client)
             assert_int_equal(retry_after(&r, &q, &done, 0, &random).stop, RETRY_STOP_DONE);
         }
         assert_int_equal(retries_of_quota(&r, cases[i].outcome), 1);
-        /* A retry that succeeds gives back what it took; an error that no try mends gives nothing. */
+        /* A retry that succeeds gives back what it took; an error that no try mends gives
+         * nothing. */
         struct retry_request q = {.attempts = 1, .note = cost};
         const struct retry_outcome final = {RETRY_FINAL, -1};
         assert_false(retry_after(&r, &q, &final, 0, &random).again);
@@ -244,8 +245,9 @@ static double token_ms(struct retry *r, int64_t now_ns)
     return (double)(v.at_ns - now_ns) / 1e6;
 }
 
-/* The limiter's numbers: 100 answers a second, then a throttling. The rate falls to 0.7 of the measured
- * one, and is back at it after cbrt(0.3 x 100 / 0.4) = 4.217 s (CUBIC with the scale 0.4). */
+/* The limiter's numbers: 100 answers a second, then a throttling. The rate falls to 0.7 of the
+ * measured one, and is back at it after cbrt(0.3 x 100 / 0.4) = 4.217 s (CUBIC with the scale
+ * 0.4). */
 TEST(the_limiter_cuts_to_seven_tenths_and_recovers_by_a_cubic)
 {
     struct retry r = retry_of("adaptive", 0);
@@ -273,8 +275,8 @@ TEST(the_limiter_cuts_to_seven_tenths_and_recovers_by_a_cubic)
     }
 }
 
-/* Requests that come every ms to a service that accepts one of ten; the attempts that are sent in the
- * fourth minute. */
+/* Requests that come every ms to a service that accepts one of ten; the attempts that are sent in
+ * the fourth minute. */
 TEST(the_sre_throttle_sends_k_times_what_is_accepted)
 {
     static const struct {
@@ -395,14 +397,14 @@ static void scripted_after(struct weir_retry *r, struct weir_retry_decision *dec
     decision->at_ns += weir_retry_now_ns(r);
 }
 
-static int nonsense_told;
+static int invalid_reported;
 
 static void tell(void *context, const char *text)
 {
     (void)context;
     assert_non_null(strstr(text, "retry policy 'scripted' of FILE.so "));
     assert_non_null(strstr(text, "Such decisions end the request"));
-    nonsense_told++;
+    invalid_reported++;
 }
 
 static struct weir_retry_policy scripted = {.size = sizeof scripted,
@@ -464,7 +466,7 @@ TEST(a_policy_from_a_file_decides_for_a_client)
     assert_int_equal(retry_after(&r, &q, &done, 200, &random).stop, RETRY_STOP_DONE);
     script.after = (struct weir_retry_decision){0};
     assert_int_equal(retry_after(&r, &q, &failed, 200, &random).stop, RETRY_STOP_ATTEMPTS);
-    assert_int_equal(policies.entries[0].nonsense, 0);
+    assert_int_equal(policies.entries[0].invalid_results, 0);
 }
 
 TEST(a_number_in_place_of_attempts_goes_to_a_policy_that_takes_it)
@@ -498,7 +500,7 @@ TEST(what_a_retry_policy_lacks_is_told)
     }
 }
 
-TEST(nonsense_ends_the_request_and_is_told_once)
+TEST(an_invalid_result_ends_the_request_and_is_reported_once)
 {
     static struct policies policies;
     static const struct weir_retry_decision cases[] = {
@@ -511,8 +513,8 @@ TEST(nonsense_ends_the_request_and_is_told_once)
     struct prng random = prng_seeded(1);
     struct retry_options o = {.policies = &policies};
     struct retry r;
-    policies = (struct policies){.tell = tell};
-    nonsense_told = 0;
+    policies = (struct policies){.report = tell};
+    invalid_reported = 0;
     assert_int_equal(add_retry(&policies, &scripted), STATUS_OK);
     assert_null(retry_parse(&o, "scripted"));
     retry_init(&r, &o, 5);
@@ -522,7 +524,7 @@ TEST(nonsense_ends_the_request_and_is_told_once)
         assert_int_equal(retry_send(&r, &q, 100, &random).stop, RETRY_STOP_LOCAL);
         struct retry_verdict v = retry_after(&r, &q, &failed, 100, &random);
         assert_true(!v.again && v.stop == RETRY_STOP_LOCAL);
-        assert_int_equal(policies.entries[0].nonsense, 2 * (i + 1));
+        assert_int_equal(policies.entries[0].invalid_results, 2 * (i + 1));
     }
     struct retry_request q = {0}, old = {.attempts = RETRY_ATTEMPTS_MAX};
     script.send = script.after = (struct weir_retry_decision){.again = 1};
@@ -530,6 +532,6 @@ TEST(nonsense_ends_the_request_and_is_told_once)
     assert_true(!v.again && v.stop == RETRY_STOP_DONE); /* it is answered */
     v = retry_after(&r, &old, &failed, 100, &random);
     assert_true(!v.again && v.stop == RETRY_STOP_LOCAL);
-    assert_int_equal(policies.entries[0].nonsense, 12);
-    assert_int_equal(nonsense_told, 1);
+    assert_int_equal(policies.entries[0].invalid_results, 12);
+    assert_int_equal(invalid_reported, 1);
 }

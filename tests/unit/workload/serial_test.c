@@ -1,26 +1,27 @@
-/* serial_test.c - histories on lists: those that are strictly serializable, and each kind of anomaly. */
+/* serial_test.c - histories on lists: those that are strictly serializable, and each kind of
+ * anomaly. */
 #include "tests/check.h"
 
 #include "workload/serial.h"
 
-struct scene {
+struct fixture {
     struct serial_history history;
     struct buffer why;
     int64_t clock;
 };
 
-static struct instant later(struct scene *s)
+static struct instant later(struct fixture *s)
 {
     s->clock += NS_PER_MS;
     return (struct instant){s->clock};
 }
 
-static uint32_t begin(struct scene *s, uint32_t number, uint32_t count, const uint32_t *keys)
+static uint32_t begin(struct fixture *s, uint32_t number, uint32_t count, const uint32_t *keys)
 {
     return serial_begin(&s->history, later(s), number, keys, count);
 }
 
-static void end(struct scene *s, uint32_t place, enum serial_outcome outcome)
+static void end(struct fixture *s, uint32_t place, enum serial_outcome outcome)
 {
     serial_end(&s->history, place, later(s), outcome);
 }
@@ -31,7 +32,7 @@ static void end(struct scene *s, uint32_t place, enum serial_outcome outcome)
         __VA_ARGS__                                                                \
     }
 
-static void write_keys(struct scene *s, uint32_t number, uint32_t count, const uint32_t *keys)
+static void write_keys(struct fixture *s, uint32_t number, uint32_t count, const uint32_t *keys)
 {
     end(s, begin(s, number, count, keys), SERIAL_DONE);
 }
@@ -46,7 +47,7 @@ static struct serial_list list_of(const uint32_t *numbers)
 }
 
 /* What a read saw of one key. */
-static void saw(struct scene *s, uint32_t place, uint32_t index, const uint32_t *numbers)
+static void saw(struct fixture *s, uint32_t place, uint32_t index, const uint32_t *numbers)
 {
     serial_saw(&s->history, place, index, list_of(numbers));
 }
@@ -57,7 +58,7 @@ static void saw(struct scene *s, uint32_t place, uint32_t index, const uint32_t 
         __VA_ARGS__    \
     }
 
-static void read_one(struct scene *s, uint32_t key, const uint32_t *numbers)
+static void read_one(struct fixture *s, uint32_t key, const uint32_t *numbers)
 {
     const uint32_t place = begin(s, 0, 1, &key);
     saw(s, place, 0, numbers);
@@ -65,7 +66,7 @@ static void read_one(struct scene *s, uint32_t key, const uint32_t *numbers)
 }
 
 /* `anomaly` NULL: there is none. */
-static void expect(struct scene *s, const char *anomaly)
+static void expect(struct fixture *s, const char *anomaly)
 {
     const bool good = serial_check(&s->history, &s->why);
     buffer_append(&s->why, "", 1);
@@ -80,7 +81,7 @@ static void expect(struct scene *s, const char *anomaly)
 
 TEST(what_happens_one_after_the_other_is_in_order)
 {
-    struct scene s = {0};
+    struct fixture s = {0};
     (void)state;
     write_keys(&s, 1, KEYS(0, 1));
     write_keys(&s, 2, KEYS(1));
@@ -93,7 +94,7 @@ TEST(what_happens_one_after_the_other_is_in_order)
 TEST(what_is_unknown_may_have_happened_as_a_whole)
 {
     for (int seen = 0; seen < 3; seen++) {
-        struct scene s = {0};
+        struct fixture s = {0};
         begin(&s, 1, KEYS(0, 1));
         read_one(&s, 0, seen > 0 ? LIST(1, 0) : LIST(0));
         read_one(&s, 1, seen > 1 ? LIST(1, 0) : LIST(0));
@@ -103,26 +104,26 @@ TEST(what_is_unknown_may_have_happened_as_a_whole)
 
 TEST(what_is_lost_torn_doubled_or_made_up_is_found)
 {
-    struct scene s = {0};
+    struct fixture s = {0};
     (void)state;
     write_keys(&s, 1, KEYS(0, 1));
     read_one(&s, 0, LIST(0));
     read_one(&s, 1, LIST(0));
     expect(&s, "lost");
-    s = (struct scene){0};
+    s = (struct fixture){0};
     write_keys(&s, 1, KEYS(0, 1));
     read_one(&s, 0, LIST(1, 0));
     read_one(&s, 1, LIST(0));
     expect(&s, "torn");
-    s = (struct scene){0};
+    s = (struct fixture){0};
     write_keys(&s, 1, KEYS(0));
     read_one(&s, 0, LIST(1, 1, 0));
     expect(&s, "twice");
-    s = (struct scene){0};
+    s = (struct fixture){0};
     write_keys(&s, 1, KEYS(0));
     read_one(&s, 0, LIST(1, 7, 0));
     expect(&s, "nobody wrote");
-    s = (struct scene){0};
+    s = (struct fixture){0};
     end(&s, begin(&s, 1, KEYS(0)), SERIAL_REFUSED);
     read_one(&s, 0, LIST(1, 0));
     expect(&s, "G1a");
@@ -130,7 +131,7 @@ TEST(what_is_lost_torn_doubled_or_made_up_is_found)
 
 TEST(lists_that_do_not_grow_are_found)
 {
-    struct scene s = {0};
+    struct fixture s = {0};
     (void)state;
     const uint32_t a = begin(&s, 1, KEYS(0)), b = begin(&s, 2, KEYS(0));
     read_one(&s, 0, LIST(2, 0));
@@ -142,7 +143,7 @@ TEST(lists_that_do_not_grow_are_found)
 
 TEST(two_orders_of_two_writes_are_found)
 {
-    struct scene s = {0};
+    struct fixture s = {0};
     (void)state;
     const uint32_t a = begin(&s, 1, KEYS(0, 1)), b = begin(&s, 2, KEYS(0, 1));
     end(&s, a, SERIAL_DONE);
@@ -155,7 +156,7 @@ TEST(two_orders_of_two_writes_are_found)
 /* It sees one write of two that came one after the other, and it is the later one. */
 TEST(a_read_of_a_state_that_never_was_is_found)
 {
-    struct scene s = {0};
+    struct fixture s = {0};
     (void)state;
     const uint32_t read = begin(&s, 0, KEYS(0, 1));
     write_keys(&s, 1, KEYS(0));
@@ -171,7 +172,7 @@ TEST(a_read_of_a_state_that_never_was_is_found)
 /* Half of a transaction: the rest was read as before. */
 TEST(a_read_of_half_a_transaction_is_found)
 {
-    struct scene s = {0};
+    struct fixture s = {0};
     (void)state;
     const uint32_t read = begin(&s, 0, KEYS(0, 1)), write = begin(&s, 1, KEYS(0, 1));
     saw(&s, read, 0, LIST(1, 0));
@@ -186,7 +187,7 @@ TEST(a_read_of_half_a_transaction_is_found)
 /* Nothing contradicts the order, but the read began after the write had been answered. */
 TEST(a_stale_read_is_found)
 {
-    struct scene s = {0};
+    struct fixture s = {0};
     (void)state;
     write_keys(&s, 1, KEYS(0));
     read_one(&s, 0, LIST(0));
@@ -195,7 +196,7 @@ TEST(a_stale_read_is_found)
 }
 
 /* The lists that the write is done for, up to a 0. */
-static void condition(struct scene *s, uint32_t place, uint32_t key, const uint32_t *numbers)
+static void condition(struct fixture *s, uint32_t place, uint32_t key, const uint32_t *numbers)
 {
     serial_condition(&s->history, place, key, list_of(numbers));
 }
@@ -204,7 +205,7 @@ static void condition(struct scene *s, uint32_t place, uint32_t key, const uint3
 TEST(write_skew_is_found)
 {
     for (int skewed = 0; skewed < 2; skewed++) {
-        struct scene s = {0};
+        struct fixture s = {0};
         read_one(&s, 0, LIST(0));
         read_one(&s, 1, LIST(0));
         const uint32_t a = begin(&s, 1, KEYS(0)), b = begin(&s, 2, KEYS(1));
@@ -221,7 +222,7 @@ TEST(write_skew_is_found)
 /* The number that the write replaced was not the list's last one. */
 TEST(a_lost_update_is_found)
 {
-    struct scene s = {0};
+    struct fixture s = {0};
     (void)state;
     write_keys(&s, 1, KEYS(0));
     read_one(&s, 0, LIST(1, 0));
@@ -236,7 +237,7 @@ TEST(a_lost_update_is_found)
 /* A condition of a write that was not done says nothing. */
 TEST(a_refused_condition_is_no_read)
 {
-    struct scene s = {0};
+    struct fixture s = {0};
     (void)state;
     write_keys(&s, 1, KEYS(0));
     read_one(&s, 0, LIST(1, 0));
@@ -249,7 +250,7 @@ TEST(a_refused_condition_is_no_read)
     expect(&s, NULL);
 }
 
-static void read_mark(struct scene *s, const uint32_t *numbers, uint32_t mark)
+static void read_mark(struct fixture *s, const uint32_t *numbers, uint32_t mark)
 {
     const uint32_t place = begin(s, 0, KEYS(0));
     saw(s, place, 0, numbers);
@@ -271,7 +272,7 @@ TEST(a_mark_that_does_not_fit_its_list_is_found)
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(reads); i++) {
-        struct scene s = {0};
+        struct fixture s = {0};
         read_mark(&s, LIST(0), 0);
         uint32_t place = begin(&s, 1, KEYS(0));
         serial_marks(&s.history, place, 0, SERIAL_MARK_PUT);
@@ -290,7 +291,7 @@ TEST(a_mark_that_does_not_fit_its_list_is_found)
 TEST(two_rivals_that_are_both_done_are_found)
 {
     for (int both = 0; both < 2; both++) {
-        struct scene s = {0};
+        struct fixture s = {0};
         const uint32_t a = begin(&s, 1, KEYS(0)), b = begin(&s, 2, KEYS(0));
         serial_rivals(&s.history, b, a);
         read_one(&s, 0, both ? LIST(1, 2, 0) : LIST(2, 0));

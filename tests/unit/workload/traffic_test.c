@@ -42,7 +42,7 @@ TEST(ycsb_letters_have_the_mixes_of_the_core_workloads)
         assert_int_equal(m.scan_length_max, 100);
         assert_int_equal(k.kind, cases[i].keys);
         assert_true(k.theta == 0.99 && k.count == 10);
-        assert_true(s.least == 1000 && s.most == 1000);
+        assert_true(s.min == 1000 && s.max == 1000);
     }
 }
 
@@ -81,7 +81,7 @@ static int64_t middle_of(const char *text, double *mean, double *below_100)
     *mean = *below_100 = 0;
     for (int i = 0; i < DRAWS; i++) {
         draws[i] = item_sizes_next(&s, &random);
-        assert_in_range(draws[i], s.least, s.most);
+        assert_in_range(draws[i], s.min, s.max);
         *mean += draws[i] / (double)DRAWS;
         *below_100 += (draws[i] < 100) / (double)DRAWS;
     }
@@ -103,7 +103,8 @@ TEST(sizes_are_spread_as_described)
     assert_int_equal(middle_of("900", &mean, &below), 900);
     assert_in_range(middle_of("uniform:100:4000", &mean, &below), 2050 - 40, 2050 + 40);
     assert_true(fabs(mean - 2050) < 5 * 3901 / sqrt(12.0 * 100001));
-    /* The paper's median, and its share below 100 bytes. The mean of a log-normal lies far above. */
+    /* The paper's median, and its share below 100 bytes. The mean of a log-normal lies far
+     * above. */
     assert_in_range(middle_of("twitter", &mean, &below), 225, 235);
     assert_true(fabs(below - 0.24) < 0.01);
     assert_true(fabs(mean / (230 * exp(1.18 * 1.18 / 2)) - 1) < 0.05);

@@ -1,0 +1,430 @@
+/* grant_policy.c - the policies of tables by name, and what they may see and do: the functions of
+ * include/weir/policy.h about ledgers.
+ *
+ * Each function checks its arguments: a policy reaches no must(). */
+#include "gac/grant_policy.h"
+
+#include <string.h>
+
+#include "base/config.h"
+#include "base/gac_policy.h"
+#include "base/policies.h"
+#include "base/square_root.h"
+#include "include/weir/policy_table.h"
+
+/* A ledger for the time of one answer. */
+struct weir_ledger {
+    struct ledger *ledger;
+    const struct ledger_terms *terms;
+    struct instant now;
+    struct weir_holder *asking;
+    bool granted;
+    const char *invalid; /* the first; NULL: none */
+};
+
+/* ---- by name ---- */
+
+static const struct weir_table_policy *const table_policies[] = {
+    [GAC_OFF] = &weir_table_off,
+    [GAC_STATIC] = &weir_table_static,
+    [GAC_PERIODIC] = &weir_table_periodic,
+    [GAC_LEASE] = &weir_table_lease,
+};
+
+/* Only by name: for gac = named. */
+static const struct weir_table_policy *const baselines[] = {
+    &weir_table_one_bucket, &weir_table_doorman, &weir_table_tenant_bucket,
+    &weir_table_pd_group,   &weir_table_gossip,
+};
+
+const struct weir_table_policy *table_policy_find(struct slice name)
+{
+    for (int i = 0; i < GAC_NAMED; i++) {
+        if (slice_is(name, table_policies[i]->name))
+            return table_policies[i];
+    }
+    for (size_t i = 0; i < sizeof baselines / sizeof baselines[0]; i++) {
+        if (slice_is(name, baselines[i]->name))
+            return baselines[i];
+    }
+    return NULL;
+}
+
+static const struct weir_table_policy *table_policy_named(const struct config *config)
+{
+    const struct slice name = slice_of(config->gac_policy);
+    const struct weir_table_policy *own = table_policy_find(name);
+    struct policy_entry *e = policies_find(config->policies, POLICY_TABLE, name);
+    return own != NULL ? own : policies_policy(e);
+}
+
+const struct weir_table_policy *table_policy_of(const struct config *config, enum gac_policy policy)
+{
+    must((unsigned)policy < GAC_POLICIES);
+    if (policy != GAC_NAMED)
+        return table_policies[policy];
+    const struct weir_table_policy *named = table_policy_named(config);
+    must(named != NULL);
+    return named;
+}
+
+bool table_policy_limits(const struct config *config, enum gac_policy policy)
+{
+    return (table_policy_of(config, policy)->flags & WEIR_TABLE_LIMITS) != 0;
+}
+
+bool table_policy_asks(const struct config *config, enum gac_policy policy)
+{
+    return (table_policy_of(config, policy)->flags & WEIR_TABLE_ASKS) != 0;
+}
+
+enum status table_policy_check(const struct config *config, struct buffer *error)
+{
+    if (table_policy_named(config) != NULL)
+        return STATUS_OK;
+    buffer_append_format(error,
+                         "gac_policy '%s' is not known: it must be one of off, static, periodic, "
+                         "lease, one-bucket, doorman, tenant-bucket, pd-group, gossip",
+                         config->gac_policy);
+    policies_append_names(config->policies, POLICY_TABLE, error);
+    buffer_append_text(error, ". --policy FILE.so loads more");
+    return STATUS_MALFORMED;
+}
+
+const struct weir_table_policy weir_table_off = {.size = sizeof weir_table_off, .name = "off"};
+const struct weir_table_policy weir_table_static = {
+    .size = sizeof weir_table_static, .name = "static", .flags = WEIR_TABLE_LIMITS};
+
+/* ---- what policies see of a ledger ---- */
+
+int64_t weir_ledger_now_ns(const struct weir_ledger *l)
+{
+    return l->now.ns;
+}
+
+int64_t weir_ledger_rate(const struct weir_ledger *l)
+{
+    return l->ledger->rate;
+}
+
+int64_t weir_ledger_bank(const struct weir_ledger *l)
+{
+    return l->ledger->bank.balance;
+}
+
+int64_t weir_ledger_bank_capacity(const struct weir_ledger *l)
+{
+    return l->ledger->bank.capacity;
+}
+
+int64_t weir_ledger_bank_rate(const struct weir_ledger *l)
+{
+    return l->ledger->bank.rate;
+}
+
+int64_t weir_ledger_enough(const struct weir_ledger *l, int64_t cost_mcu)
+{
+    return ledger_enough(l->ledger, cost_mcu);
+}
+
+int64_t weir_ledger_lifetime_ns(const struct weir_ledger *l)
+{
+    return l->terms->lifetime.ns;
+}
+
+int64_t weir_ledger_longest_ns(const struct weir_ledger *l)
+{
+    return l->terms->longest.ns;
+}
+
+int64_t weir_ledger_grant_ns(const struct weir_ledger *l)
+{
+    return l->terms->grant.ns;
+}
+
+int64_t weir_ledger_requests(const struct weir_ledger *l)
+{
+    return l->terms->requests;
+}
+
+uint32_t weir_ledger_routers(const struct weir_ledger *l)
+{
+    return l->terms->routers;
+}
+
+void *weir_ledger_state(const struct weir_ledger *l)
+{
+    return l->ledger->state;
+}
+
+uint32_t weir_ledger_holders(const struct weir_ledger *l)
+{
+    return l->ledger->count;
+}
+
+struct weir_holder *weir_ledger_holder(const struct weir_ledger *l, uint32_t index)
+{
+    return index < l->ledger->count ? &l->ledger->holders[index] : NULL;
+}
+
+/* Rises from one level of demand to the next until the rate is used up. There are as many steps as
+ * levels, and routers are few. */
+int64_t weir_ledger_level(const struct weir_ledger *l, int64_t rate)
+{
+    int64_t level = 0, left = rate;
+    for (;;) {
+        int64_t next = INT64_MAX, above = 0;
+        for (uint32_t i = 0; i < l->ledger->count; i++) {
+            const struct weir_holder *h = &l->ledger->holders[i];
+            if (!holder_claims(h, l->now, l->terms) || h->request.demand <= level)
+                continue;
+            above++;
+            if (h->request.demand < next)
+                next = h->request.demand;
+        }
+        if (above == 0)
+            return INT64_MAX;
+        if (next - level > left / above)
+            return level + left / above;
+        left -= (next - level) * above;
+        level = next;
+    }
+}
+
+/* ---- and of a holder ---- */
+
+int64_t weir_holder_demand(const struct weir_holder *h)
+{
+    return h->request.demand;
+}
+
+int64_t weir_holder_owed(const struct weir_holder *h)
+{
+    return h->held < 0 ? -h->held : 0;
+}
+
+int64_t weir_holder_need(const struct weir_holder *h)
+{
+    return h->request.need + weir_holder_owed(h);
+}
+
+int64_t weir_holder_cost(const struct weir_holder *h)
+{
+    return h->request.cost;
+}
+
+int64_t weir_holder_held(const struct weir_holder *h)
+{
+    return h->held > 0 ? h->held : 0;
+}
+
+uint64_t weir_holder_epoch(const struct weir_holder *h)
+{
+    return h->request.epoch;
+}
+
+bool weir_holder_claims(const struct weir_ledger *l, const struct weir_holder *h)
+{
+    return holder_claims(h, l->now, l->terms);
+}
+
+bool weir_holder_is_live(const struct weir_ledger *l, const struct weir_holder *h)
+{
+    return holder_is_live(h, l->now);
+}
+
+void *weir_holder_state(const struct weir_holder *h)
+{
+    return ((struct weir_holder *)(uintptr_t)h)->state;
+}
+
+int64_t weir_policy_root(int64_t value)
+{
+    return value <= 0 ? 0 : (int64_t)square_root((unsigned __int128)value);
+}
+
+/* ---- what they may do ---- */
+
+static void ledger_complain(struct weir_ledger *l, const char *what)
+{
+    if (l->invalid == NULL)
+        l->invalid = what;
+}
+
+void weir_ledger_grant(struct weir_ledger *l, struct weir_holder *h, int64_t tokens_mcu)
+{
+    if (h != l->asking)
+        ledger_complain(l, "grants tokens to a router that did not ask");
+    else if (l->granted)
+        ledger_complain(l, "grants twice in one answer");
+    else if (tokens_mcu < 0)
+        ledger_complain(l, "grants less than nothing");
+    else if (tokens_mcu > GAC_AMOUNT_MAX || !ledger_may_grant(l->ledger, h, tokens_mcu))
+        ledger_complain(l, "grants more than the bank has");
+    else
+        ledger_grant(l->ledger, h, tokens_mcu);
+    l->granted = true;
+}
+
+void weir_holder_wait(struct weir_holder *h, int64_t wait_ns)
+{
+    h->answer.wait.ns = wait_ns;
+}
+
+void weir_holder_until(struct weir_holder *h, int64_t until_ns)
+{
+    h->answer.until.ns = until_ns;
+}
+
+void weir_holder_live(struct weir_holder *h, int64_t lifetime_ns)
+{
+    h->answer.lifetime.ns = lifetime_ns;
+}
+
+void weir_holder_tell(struct weir_holder *h, int64_t others_mcu)
+{
+    h->answer.others = others_mcu;
+}
+
+/* States of another policy mean nothing to this one. */
+static void grant_policy_begin(struct ledger *l, const struct weir_table_policy *policy)
+{
+    if (l->policy == policy)
+        return;
+    memset(l->state, 0, sizeof l->state);
+    for (uint32_t i = 0; i < l->count; i++)
+        memset(l->holders[i].state, 0, sizeof l->holders[i].state);
+    l->policy = policy;
+}
+
+/* ---- promises: LEDGER-8 ---- */
+
+static bool promise_is_due(const struct ledger *l, const struct weir_holder *h, struct instant now)
+{
+    const struct duration more = gac_promise_more(h->request.need - h->promised, l->rate);
+    return h->promised > 0 && h->request.need > 0 &&
+           !instant_before(now, instant_add(h->promised_at, more));
+}
+
+/* One second of the limit, which lets any request in. A request that was promised at a lower rate
+ * needs no more than it needed then. */
+static int64_t promise_second(const struct ledger *l, const struct weir_holder *h)
+{
+    return h->promised > 0 && h->promised_rate < l->rate ? h->promised_rate : l->rate;
+}
+
+/* Whether bank and router together have enough to let the dearest request in. A bank that owes
+ * makes no further debt. */
+static bool promise_can_be_kept(const struct ledger *l, const struct weir_holder *h)
+{
+    const int64_t enough = ledger_enough(l, weir_holder_need(h)), second = promise_second(l, h);
+    const int64_t min = enough < second ? enough : second;
+    return l->bank.balance >= 0 && l->bank.balance + weir_holder_held(h) >= (min > 0 ? min : 1);
+}
+
+bool weir_holder_was_promised(const struct weir_ledger *l, const struct weir_holder *h)
+{
+    return promise_is_due(l->ledger, h, l->now);
+}
+
+static void promise_keep(struct ledger *l, struct instant now, struct weir_holder *h)
+{
+    const int64_t missing = weir_holder_need(h) - weir_holder_held(h);
+    if (missing <= 0 || !promise_is_due(l, h, now) || !promise_can_be_kept(l, h))
+        return;
+    if (missing <= GAC_AMOUNT_MAX && ledger_may_grant(l, h, missing))
+        ledger_grant(l, h, missing);
+}
+
+/* When promise_can_be_kept, if nobody else asks. The bank's capacity is left out: it may grow until
+ * then. */
+static struct duration promise_of_bank(const struct ledger *l, const struct weir_holder *h)
+{
+    const int64_t need = weir_holder_need(h), second = promise_second(l, h);
+    const int64_t enough = need < second ? need : second;
+    const int64_t missing = (enough > 0 ? enough : 1) - weir_holder_held(h);
+    struct token_bucket bank = l->bank;
+    token_bucket_set_rate(&bank, INT64_MAX / 4, bank.rate, bank.debt_max);
+    return token_bucket_wait(&bank, missing > 0 ? missing : 0);
+}
+
+/* When the dearest request is let in: none before the next grant request, unless it can be let in
+ * now. An earlier promise is not put off, unless what was there for it has been spent. */
+static int64_t promise_ns(const struct ledger *l, struct instant now, const struct weir_holder *h)
+{
+    const int64_t bank_ns = promise_of_bank(l, h).ns, wait_ns = h->answer.wait.ns;
+    const int64_t left_ns = instant_since(h->promised_at, now).ns;
+    int64_t ns = h->answer.until.ns > bank_ns ? h->answer.until.ns : bank_ns;
+    if ((ns > 0 || h->request.reports) && ns < wait_ns)
+        ns = wait_ns;
+    const bool holds = h->request.need <= h->promised && left_ns > 0 && left_ns >= bank_ns;
+    return holds && left_ns < ns ? left_ns : ns;
+}
+
+/* What can be promised for now is kept now. Tokens that were granted stay promised until some are
+ * spent (ledger_take): a router that gives them back gets them again. */
+static void grant_policy_promise(struct ledger *l, struct instant now, struct weir_holder *h)
+{
+    promise_keep(l, now, h);
+    const bool missing = weir_holder_held(h) < weir_holder_need(h);
+    if (missing)
+        h->answer.until.ns = promise_ns(l, now, h);
+    else if (h->request.need == 0)
+        return;
+    h->promised_rate = promise_second(l, h);
+    h->promised_at = missing ? instant_add(now, h->answer.until) : now;
+    h->promised = h->request.need;
+    if (missing)
+        promise_keep(l, now, h);
+}
+
+/* ---- an answer ---- */
+
+static void grant_policy_check(struct weir_ledger *view, const struct gac_answer *answer)
+{
+    if (answer->wait.ns < 0 || answer->lifetime.ns < 0 || answer->until.ns < GAC_UNKNOWN)
+        ledger_complain(view, "answers with a time below zero");
+    if (answer->others < GAC_UNKNOWN || answer->others > GAC_AMOUNT_MAX)
+        ledger_complain(view, "tells a demand that cannot be");
+}
+
+/* The policy's part. What makes no sense is undone. */
+static void grant_by_policy(struct weir_ledger *view, struct policies *policies,
+                            const struct weir_table_policy *policy, struct weir_holder *h)
+{
+    const struct ledger_terms *terms = view->terms;
+    const struct token_bucket bank = view->ledger->bank;
+    const struct gac_answer answer = h->answer;
+    const int64_t held = h->held;
+    const bool loaded = policy->flags & POLICY_LOADED;
+    const int64_t begun_ns = loaded ? policies_begin(policies, policy) : -1;
+    policy->grant(view, h);
+    if (loaded)
+        policies_end(policies, policy, begun_ns);
+    grant_policy_check(view, &h->answer);
+    if (h->answer.lifetime.ns > terms->longest.ns && h->answer.lifetime.ns > terms->lifetime.ns)
+        h->answer.lifetime = terms->longest;
+    if (view->invalid == NULL)
+        return;
+    policies_report_invalid(policies, policy, view->invalid);
+    view->ledger->bank = bank;
+    h->answer = answer;
+    h->answer.wait = h->answer.until = terms->lifetime;
+    h->held = held;
+}
+
+void ledger_grant_by_policy(struct ledger *l, struct instant now, const struct ledger_terms *terms,
+                            struct policies *policies, const struct weir_table_policy *policy,
+                            struct weir_holder *h)
+{
+    if (!(policy->flags & WEIR_TABLE_ASKS))
+        policy = &weir_table_lease;
+    grant_policy_begin(l, policy);
+    struct weir_ledger view = {.ledger = l, .terms = terms, .now = now, .asking = h};
+    if (!h->request.reports || policy->flags & WEIR_TABLE_TELLS)
+        grant_by_policy(&view, policies, policy, h);
+    if (policy->share == NULL)
+        grant_policy_promise(l, now, h);
+    if (h->answer.until.ns < 0)
+        h->answer.until.ns = 0;
+}
