@@ -133,7 +133,8 @@ static void advise_on_one(struct controller *c, const struct advice_view *v,
     buffer_append_text(&text, k->forward ? ", and each goes behind those before: all to one place. "
                                          : ". ");
     buffer_append_text(&text, v->table->sort_key.name.size > 0
-                                  ? "Set the table's tag " SALTING_TAG " to auto, or spread them "
+                                  ? "Set the table's tag " KEY_SHARDING_TAG
+                                    " to auto, or spread them "
                                     "over several partition keys"
                                   : "Spread them over several partition keys");
     advice_tell(c, v, k->forward ? ADVICE_SEQUENTIAL : ADVICE_ONE_KEY, buffer_slice(&text));
@@ -180,8 +181,8 @@ static void advise_on(struct controller *c, const struct table *t)
     uint32_t fixed;
     advice_see(c, t, &v);
     const struct advice_key *most = advice_heaviest(&v);
-    if (most != NULL && table_salting_wish(t, &fixed) == SALTING_OFF &&
-        salting_find(t->salted, most->key) == NULL) {
+    if (most != NULL && table_key_sharding_mode(t, &fixed) == KEY_SHARDING_OFF &&
+        key_sharding_find(t->sharded_keys, most->key) == NULL) {
         if (advice_percent(&v, most->mcu) > MOST_PERCENT)
             advise_on_one(c, &v, most);
         else

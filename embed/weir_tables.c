@@ -138,9 +138,9 @@ enum weir_status weir_table_open(struct weir *db, const char *name, struct weir_
     if (t == NULL) {
         t = must_calloc(1, sizeof *t);
         enum weir_status status = weir_fetch_table(db, slice_of(name), t);
-        if (status == WEIR_OK && table_salting_version(&t->table) > 0)
+        if (status == WEIR_OK && table_key_sharding_version(&t->table) > 0)
             status = weir_invalid(db,
-                                  "the table has salted keys, which only a router finds: open its "
+                                  "the table has sharded keys, which only a router finds: open its "
                                   "data with `weir local`",
                                   NULL);
         if (status != WEIR_OK) {

@@ -50,14 +50,14 @@ enum raft_mutation {
     RAFT_MUTATION_DOUBLE_STREAM,    /* some make two */
     RAFT_MUTATION_FORGET_STREAM,    /* a snapshot has no records */
     RAFT_MUTATION_OUTLIVE_SHARD,    /* writes do not wait for the end of their shard */
-    RAFT_MUTATION_SKIP_FENCE,       /* who knows fewer salted keys is served all the same */
+    RAFT_MUTATION_SKIP_FENCE,       /* who knows fewer sharded keys is served all the same */
     RAFT_MUTATION_MOVE_COPIES,      /* an item that goes to its home stays where it was, too */
     RAFT_MUTATION_MOVE_BLIND,       /* an item is said to be at home, and was not moved */
     RAFT_MUTATION_READ_FEWER_CELLS, /* a counter's sum lacks a cell */
     RAFT_MUTATION_ADD_TWICE,        /* a cell does not heed tokens */
-    RAFT_MUTATION_OLDER_SHARDS,     /* a request goes where an older registry of salted keys says */
-    RAFT_MUTATION_NO_RANKS,         /* shards whose items move are read in any order */
-    RAFT_MUTATION_LIMITER_MINT,     /* a new shard of a rate limiter's bucket begins full */
+    RAFT_MUTATION_OLDER_SHARDS, /* a request goes where an older registry of sharded keys says */
+    RAFT_MUTATION_NO_RANKS,     /* shards whose items move are read in any order */
+    RAFT_MUTATION_LIMITER_MINT, /* a new shard of a rate limiter's bucket begins full */
     RAFT_MUTATION_LIMITER_SHARED_TIME, /* a limit's time moves on though it got no whole token */
     RAFT_MUTATION_LIMITER_LOSE_GIFT,   /* a shard that merges forgets what it had set aside */
     RAFT_MUTATION_LIMITER_REOPEN,      /* a shard is made again in the same epoch */

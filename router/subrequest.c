@@ -369,7 +369,7 @@ static void subrequest_go_on(struct router *r, struct subrequest *s)
     subrequest_send(r, s);
 }
 
-/* The registry of salted keys has changed. Nothing was done. */
+/* The registry of sharded keys has changed. Nothing was done. */
 static void subrequest_place_anew(struct router *r, struct subrequest *s)
 {
     if (at_home_is_fixed(&s->request)) {
@@ -418,13 +418,13 @@ void subrequest_routed(struct router *r, struct subrequest *s, struct route *fou
             "the table was deleted and created anew meanwhile: nothing was done, try again");
         return;
     }
-    const uint64_t salting = table_salting_version(&found->table);
-    if (salting < s->request.salting) {
+    const uint64_t key_sharding_version = table_key_sharding_version(&found->table);
+    if (key_sharding_version < s->request.key_sharding_version) {
         subrequest_back_off(r, s); /* an old leader of the catalog has told it */
         return;
     }
     s->route = call_hold_route(s->call, found);
-    if (salting != s->request.salting) {
+    if (key_sharding_version != s->request.key_sharding_version) {
         subrequest_place_anew(r, s);
         return;
     }
@@ -644,8 +644,8 @@ static bool subrequest_is_led_elsewhere(const struct subrequest *s, const struct
            subrequest_partition(s)->member_count > 1;
 }
 
-/* A reply to a request about a salted key: the item has left a former home, or cannot do so now, or the
- * partition was not told of the key yet. False: it is like others. */
+/* A reply to a request about a sharded key: the item has left a former home, or cannot do so now,
+ * or the partition was not told of the key yet. False: it is like others. */
 static bool subrequest_take_shards(struct router *r, struct subrequest *s,
                                    const struct reply *reply)
 {
@@ -690,7 +690,7 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
         *subrequest_leader(s, subrequest_partition(s)) = node;
     own_writes_note(r, s, reply);
     subrequest_ask_leader(s, reply);
-    if ((s->request.salted != 0 && subrequest_take_shards(r, s, reply)) ||
+    if ((s->request.sharded_key_version != 0 && subrequest_take_shards(r, s, reply)) ||
         subrequest_waits_for_indexes(r, s, reply))
         return;
     bool others = reply->code == REPLY_WRONG_PARTITION && traits_of(&s->request)->data &&

@@ -184,13 +184,13 @@ static bool check_partition(struct node_process *const *nodes, const struct part
  * counter's item has cells, and a kept total, which is in no shard. */
 static bool item_is_at_home(const struct table *t, struct slice key)
 {
-    const struct salted_key *k = salting_find(t->salted, key);
+    const struct sharded_key *k = key_sharding_find(t->sharded_keys, key);
     if (k == NULL)
         return shard_of(key) == 0;
     const uint64_t shard = shard_of(key);
     if (k->counter)
-        return salted_moves(k) || shard < k->shards || shard == UINT64_MAX;
-    return salted_moves(k) || shard == salted_home(k, key);
+        return sharded_key_moves(k) || shard < k->shards || shard == UINT64_MAX;
+    return sharded_key_moves(k) || shard == sharded_key_home(k, key);
 }
 
 static bool check_homes(struct node_process *const *nodes, const struct table *t,

@@ -504,14 +504,14 @@ static void plan_saltings(struct plan *plan, const struct sim_options *o)
     const bool some = often(&p, 40) && !o->plain && o->saltings_ms == 0;
     const int64_t ms = plan_spread(&p, 50, 3000);
     plan->salt_ns = (o->saltings_ms > 0 ? o->saltings_ms : some ? ms : 0) * NS_PER_MS;
-    plan->workload.salted = plan->salt_ns > 0;
-    c->salting_moves_s = plan_spread(&p, 5, 2000);
-    c->salting_shard_units = plan_spread(&p, 2, 2000);
+    plan->workload.sharded = plan->salt_ns > 0;
+    c->key_sharding_moves_s = plan_spread(&p, 5, 2000);
+    c->key_sharding_shard_units = plan_spread(&p, 2, 2000);
     const bool counts = often(&p, 40) && !o->plain && o->tallies == 0;
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 4);
     plan->tallies = o->tallies > 0 ? (uint32_t)o->tallies : counts ? clients : 0;
-    if (plan->tallies > 0 && c->salting_shard_units < COUNTER_SHARD_UNITS)
-        c->salting_shard_units = COUNTER_SHARD_UNITS;
+    if (plan->tallies > 0 && c->key_sharding_shard_units < COUNTER_SHARD_UNITS)
+        c->key_sharding_shard_units = COUNTER_SHARD_UNITS;
 }
 
 /* Draws from its own stream. With few deletions a second, an item may change after it was found. */

@@ -66,7 +66,7 @@ static void plan_short_times(struct plan *plan, struct prng *p)
     if (plan->tallies > 0 || plan->limiters > 0)
         return;
     c->transaction_token_ms = token_ms;
-    c->salting_keep_ms = keep_ms;
+    c->key_sharding_keep_ms = keep_ms;
 }
 
 /* The rate limiter needs clocks that differ by less than LIMITER_KNOWN_MS. A clock that is ahead

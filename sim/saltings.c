@@ -85,32 +85,33 @@ static void choose_key(struct saltings *s, uint32_t table_id)
     s->key.size = storage_key_collection_size(buffer_slice(&s->key));
 }
 
-static void ask_shards(struct saltings *s, const struct table *t, const struct salted_key *k,
+static void ask_shards(struct saltings *s, const struct table *t, const struct sharded_key *k,
                        uint32_t shards)
 {
     const uint32_t before = k != NULL ? k->shards : 1;
-    const struct decision d = {.table_id = t->id,
-                               .salt = {.word = shards < before ? SALT_SHRINK : SALT_GROW,
-                                        .key = buffer_slice(&s->key),
-                                        .version = k != NULL ? k->version : 0,
-                                        .shards = shards,
-                                        .counter = is_of(s, COUNTERS)}};
+    const struct decision d = {
+        .table_id = t->id,
+        .key_shards = {.word = shards < before ? KEY_SHARDS_SHRINK : KEY_SHARDS_GROW,
+                       .key = buffer_slice(&s->key),
+                       .version = k != NULL ? k->version : 0,
+                       .shards = shards,
+                       .counter = is_of(s, COUNTERS)}};
     PROBE("the shards of a key change");
     buffer_clear(&s->body);
     decision_encode(&s->body, &d);
     const struct request r = {.op = REQUEST_DECIDE,
-                              .decide = {buffer_slice(&s->body), CATALOG_SALT}};
+                              .decide = {buffer_slice(&s->body), CATALOG_KEY_SHARDS}};
     buffer_clear(&s->answer);
     world_ask(&s->run->world, &r, &s->answer);
 }
 
-/* A key that is not salted, or whose items are on their way, gets more shards. */
+/* A key that is not sharded, or whose items are on their way, gets more shards. */
 static void saltings_change(struct saltings *s, const struct table *t)
 {
     choose_key(s, t->id);
-    const struct salted_key *k = salting_find(t->salted, buffer_slice(&s->key));
+    const struct sharded_key *k = key_sharding_find(t->sharded_keys, buffer_slice(&s->key));
     const uint32_t before = k != NULL ? k->shards : 1;
-    const bool shrinks = before > 1 && (is_of(s, COUNTERS) || !salted_moves(k)) &&
+    const bool shrinks = before > 1 && (is_of(s, COUNTERS) || !sharded_key_moves(k)) &&
                          prng_below(&s->prng, 100) < SHRINK_PERCENT;
     const uint32_t shards = shrinks ? 1 + (uint32_t)prng_below(&s->prng, before - 1)
                                     : before + 1 + (uint32_t)prng_below(&s->prng, GROWTH_MOST);
@@ -122,15 +123,15 @@ static void saltings_change(struct saltings *s, const struct table *t)
 static bool saltings_leave_one(struct saltings *s, const struct table *t)
 {
     bool any = false;
-    for (uint32_t i = 0; t->salted != NULL && i < t->salted->count; i++) {
-        const struct salted_key *k = &t->salted->keys[i];
+    for (uint32_t i = 0; t->sharded_keys != NULL && i < t->sharded_keys->count; i++) {
+        const struct sharded_key *k = &t->sharded_keys->keys[i];
         if (k->shards == 1)
             continue;
         any = true;
-        if (k->counter ? salted_shrinks(k) : salted_moves(k))
+        if (k->counter ? sharded_key_shrinks(k) : sharded_key_moves(k))
             continue;
         buffer_clear(&s->key);
-        salted_append_prefix(&s->key, k, t->id, 0);
+        sharded_key_append_prefix(&s->key, k, t->id, 0);
         ask_shards(s, t, k, 1);
         break;
     }
@@ -139,10 +140,10 @@ static bool saltings_leave_one(struct saltings *s, const struct table *t)
 
 static bool any_moves(const struct table *t)
 {
-    for (uint32_t i = 0; t->salted != NULL && i < t->salted->count; i++) {
-        const struct salted_key *k = &t->salted->keys[i];
-        if (k->counter ? salted_shrinks(k)
-                       : salted_moves(k)) /* cells that stay need not be moved */
+    for (uint32_t i = 0; t->sharded_keys != NULL && i < t->sharded_keys->count; i++) {
+        const struct sharded_key *k = &t->sharded_keys->keys[i];
+        if (k->counter ? sharded_key_shrinks(k)
+                       : sharded_key_moves(k)) /* cells that stay need not be moved */
             return true;
     }
     return false;

@@ -223,7 +223,7 @@ static void create_transacts(struct sim *s)
         .units = plan_side_units(p),
         .think_ns = p->workload.think_ns,
         .indexed = p->workload.indexed,
-        .salted = p->workload.salted,
+        .sharded = p->workload.sharded,
         .global_indexes = p->workload.global_indexes,
         .index_units = p->workload.index_units,
         .streams = lists_are_followed(p),

@@ -26,9 +26,9 @@ enum {
 
 /* A command may stand twice in the log, and behind others that its sender did not know. What it
  * rests on is in it, and must still be so. SETTLE has a word for all that was settled. SPLIT,
- * MERGE, MOVE, LET_GO, LEFT, LEAD and RATES have the partition's epoch, and SALT the key's version.
- * FILLED has the id of an index: an index is filled once, and its id is never used again. REPLACE
- * rests on nothing: what is lost is looked up when it is applied. NODE may bring an older
+ * MERGE, MOVE, LET_GO, LEFT, LEAD and RATES have the partition's epoch, and KEY_SHARDS the key's
+ * version. FILLED has the id of an index: an index is filled once, and its id is never used again.
+ * REPLACE rests on nothing: what is lost is looked up when it is applied. NODE may bring an older
  * generation back, until the catalog's leader hears that node again. */
 enum catalog_op {
     CATALOG_CREATE = 1, /* spec */
@@ -39,18 +39,18 @@ enum catalog_op {
     CATALOG_REPLACE, /* table_id: replicas of lost generations give way to new ones */
     CATALOG_SPLIT,   /* split: cuts a partition; its group is told later */
     /* with a decision (engine/catalog/decision.h), which may have an event */
-    CATALOG_EVENT,  /* only the event */
-    CATALOG_MOVE,   /* a replica goes to another node, or there is one more */
-    CATALOG_LET_GO, /* the group does not count on the moved replica any more */
-    CATALOG_LEFT,   /* the moved replica is erased on its old node */
-    CATALOG_RATES,  /* allocations of a table's partitions */
-    CATALOG_PEAK,   /* a table on demand consumed more than ever before */
-    CATALOG_DRAIN,  /* a node must hold nothing, or may hold replicas again */
-    CATALOG_LEAD,   /* another replica of a partition should lead */
-    CATALOG_MERGE,  /* two neighbouring partitions become one */
-    CATALOG_SALT,   /* a salted key gets more or fewer shards, or is at home in those it has */
-    CATALOG_FOUND,  /* group: where the catalog's own replicas are; only the first one counts */
-    CATALOG_FILLED, /* table_id: the index has all items from before its creation */
+    CATALOG_EVENT,      /* only the event */
+    CATALOG_MOVE,       /* a replica goes to another node, or there is one more */
+    CATALOG_LET_GO,     /* the group does not count on the moved replica any more */
+    CATALOG_LEFT,       /* the moved replica is erased on its old node */
+    CATALOG_RATES,      /* allocations of a table's partitions */
+    CATALOG_PEAK,       /* a table on demand consumed more than ever before */
+    CATALOG_DRAIN,      /* a node must hold nothing, or may hold replicas again */
+    CATALOG_LEAD,       /* another replica of a partition should lead */
+    CATALOG_MERGE,      /* two neighbouring partitions become one */
+    CATALOG_KEY_SHARDS, /* a sharded key gets more or fewer shards, or is at home in those it has */
+    CATALOG_FOUND,      /* group: where the catalog's own replicas are; only the first one counts */
+    CATALOG_FILLED,     /* table_id: the index has all items from before its creation */
     CATALOG_OPS,
 };
 
@@ -82,7 +82,7 @@ struct catalog_command {
     int64_t ttl_change_ms;
     uint8_t gac; /* enum gac_policy, for tables that name none */
     int64_t tables_max;
-    int64_t salted_keys_max;
+    int64_t sharded_keys_max;
     int64_t table_partitions_max;
     int64_t stream_retention_ms;
 };

@@ -6,7 +6,7 @@
  *   allocate.c   allocations of a table's partitions, and the nodes that carry them
  *   cut.c        a partition is cut into several
  *   merge.c      two neighbouring partitions become one
- *   salt.c       the registry of a table's salted keys
+ *   sharded_keys.c       the registry of a table's sharded keys
  *   stream_changes.c  streams and their shards
  *   globals.c    global indexes: tables that belong to a table
  *   decisions.c  decisions of the controller: moves, allocations, drained nodes, events */
@@ -157,10 +157,10 @@ bool catalog_keeps_streams(const struct catalog_command *command, const struct t
 void catalog_merge(struct catalog *c, const struct catalog_command *command,
                    struct catalog_result *out);
 
-/* ---- salt.c ---- */
+/* ---- sharded_keys.c ---- */
 
-void catalog_salt(struct catalog *c, const struct catalog_command *command,
-                  struct catalog_result *out);
+void catalog_change_key_shards(struct catalog *c, const struct catalog_command *command,
+                               struct catalog_result *out);
 
 /* ---- globals.c ---- */
 

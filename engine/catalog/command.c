@@ -1,8 +1,8 @@
 /* command.c - catalog commands as bytes. */
 #include "base/gac_policy.h"
 #include "base/settings/admission.h"
+#include "base/settings/key_sharding.h"
 #include "base/settings/replication.h"
-#include "base/settings/salting.h"
 #include "base/settings/streams.h"
 #include "base/settings/tables.h"
 #include "engine/catalog/catalog.h"
@@ -36,7 +36,7 @@ void catalog_command_init(struct catalog_command *c, enum catalog_op op,
         .decrease_wait_s = config_tables(config)->decrease_wait_s,
         .ttl_change_ms = config_tables(config)->ttl_change_ms,
         .tables_max = config_tables(config)->tables_max,
-        .salted_keys_max = config_salting(config)->salted_keys_max,
+        .sharded_keys_max = config_key_sharding(config)->sharded_keys_max,
         .table_partitions_max = config_tables(config)->table_partitions_max,
         .stream_retention_ms = config_streams(config)->stream_retention_ms,
     };
@@ -77,7 +77,7 @@ static void command_walk(struct codec *c, struct catalog_command *m)
     codec_i64(c, &m->decrease_wait_s, 1, UINT32_MAX);
     codec_i64(c, &m->ttl_change_ms, 0, UINT32_MAX);
     codec_i64(c, &m->tables_max, 0, UINT32_MAX);
-    codec_i64(c, &m->salted_keys_max, 0, UINT32_MAX);
+    codec_i64(c, &m->sharded_keys_max, 0, UINT32_MAX);
     codec_i64(c, &m->table_partitions_max, 0, PARTITION_ID_MAX);
     codec_i64(c, &m->stream_retention_ms, 0, command_wall_max);
     codec_sized(c, &m->decision, UINT32_MAX);
@@ -106,12 +106,12 @@ static bool parts_are_sound(const struct catalog_command *c)
     if (c->op == CATALOG_FOUND &&
         (partition_info_decode(c->group, &info) != STATUS_OK || info.id != CATALOG_GROUP))
         return false;
-    if (c->op < CATALOG_EVENT || c->op > CATALOG_SALT)
+    if (c->op < CATALOG_EVENT || c->op > CATALOG_KEY_SHARDS)
         return c->decision.size == 0;
     struct decision decision;
     return decision_decode(c->decision, &decision) == STATUS_OK &&
            (c->op == CATALOG_MERGE) == (decision.merge != 0) &&
-           (c->op == CATALOG_SALT) == (decision.salt.word != 0);
+           (c->op == CATALOG_KEY_SHARDS) == (decision.key_shards.word != 0);
 }
 
 enum status catalog_command_decode(struct slice bytes, struct catalog_command *out)

@@ -281,9 +281,10 @@ static bool index_add(struct catalog *c, const struct catalog_command *command, 
         asked->count != 1 || asked->local_count != 0)
         return index_change_refuse(c, out, "The new index makes no sense");
     if (table_counts(t))
-        return index_change_refuse(c, out,
-                                   "The table's tag weir:salting makes counters of items, whose "
-                                   "parts an index would show");
+        return index_change_refuse(
+            c, out,
+            "The table's tag weir:key-sharding makes counters of items, whose "
+            "parts an index would show");
     struct index *x = &asked->at[0];
     if (index_set_find(t->index_set, x->name) != NULL)
         return index_change_refuse(c, out, "Attempting to create an index which already exists");

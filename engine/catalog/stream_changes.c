@@ -103,7 +103,8 @@ static const char *why_not_change(const struct table *t, bool enable,
     if (!enable && !enabled)
         return "Table has no stream to disable: TableName: ";
     if (enable && table_counts(t))
-        return "The table's tag weir:salting makes counters of items, whose parts a stream would "
+        return "The table's tag weir:key-sharding makes counters of items, whose parts a stream "
+               "would "
                "show: "
                "TableName: ";
     return enable && pruned->count == TABLE_STREAMS_MAX

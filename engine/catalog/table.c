@@ -200,7 +200,7 @@ void partition_info_walk(struct codec *c, struct partition_info *p)
     indexes_walk(c, &p->indexes, p->whole_collections);
     codec_u32(c, &p->indexes_version);
     codec_sized(c, &p->ttl, TTL_NAME_SIZE_MAX);
-    codec_u64(c, &p->salting);
+    codec_u64(c, &p->key_sharding_version);
 }
 
 CODEC_ENCODE(partition_info)
@@ -240,7 +240,7 @@ static void table_walk(struct codec *c, struct table *t)
     codec_bool(c, &t->protected);
     ttl_walk(c, &t->ttl, &t->ttl_attribute);
     codec_amount(c, &t->ttl_changed_ms);
-    codec_sized(c, &t->salting, SALTING_SIZE_MAX);
+    codec_sized(c, &t->key_sharding, KEY_SHARDING_SIZE_MAX);
     told_walk(c, &t->class, &t->encryption, &t->encryption_key);
     codec_sized(c, &t->tags, UINT32_MAX);
     codec_check(c, tags_valid(t->tags, false));
@@ -264,7 +264,7 @@ void table_encode(struct buffer *out, const struct table *t)
         p.indexes_version = 0;
         p.ttl = slice_make(NULL, 0);
         p.stream = (struct stream_word){0};
-        p.salting = 0;
+        p.key_sharding_version = 0;
         partition_info_encode(out, &p);
     }
 }
@@ -281,19 +281,19 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
     if (codec_failed(&c) || out->partition_count > c.in->left.size / PARTITION_INFO_SIZE_MIN ||
         index_set_decode(out->indexes, arena, &out->index_set) != STATUS_OK ||
         table_streams_decode(out->streams, arena, &out->stream_set) != STATUS_OK ||
-        salting_decode(out->salting, arena, &out->salted) != STATUS_OK)
+        key_sharding_decode(out->key_sharding, arena, &out->sharded_keys) != STATUS_OK)
         return STATUS_MALFORMED;
     out->partitions = arena_zalloc(arena, out->partition_count * sizeof *out->partitions);
     for (uint32_t i = 0; i < out->partition_count; i++) {
         partition_info_walk(&c, &out->partitions[i]);
         const struct partition_info *p = &out->partitions[i];
         codec_check(&c, p->indexes.size == 0 && p->ttl.size == 0 && p->stream.id == 0 &&
-                            p->salting == 0);
+                            p->key_sharding_version == 0);
         out->partitions[i].indexes = table_kept_indexes(out);
         out->partitions[i].indexes_version = out->indexes_version;
         out->partitions[i].ttl = table_kept_ttl(out);
         out->partitions[i].stream = table_streams_word(out->stream_set);
-        out->partitions[i].salting = table_salting_version(out);
+        out->partitions[i].key_sharding_version = table_key_sharding_version(out);
     }
     return codec_end(&c);
 }
@@ -331,25 +331,35 @@ int64_t table_shared_units(const struct table *t, int kind)
     return kind == ADMIT_READ ? t->rcu : t->wcu;
 }
 
-enum salting_wish table_salting_wish(const struct table *t, uint32_t *fixed)
+enum key_sharding_mode table_key_sharding_mode(const struct table *t, uint32_t *fixed)
 {
     struct tag tag;
     struct slice tags = t->tags;
-    enum salting_wish wish = SALTING_OFF;
+    enum key_sharding_mode mode = KEY_SHARDING_OFF;
+    bool renamed = false;
     *fixed = 0;
     while (tags_next(&tags, &tag)) {
-        if (slice_is(tag.key, SALTING_TAG) && !salting_read_wish(tag.value, &wish, fixed))
-            wish = SALTING_OFF; /* a value from before routers checked it */
+        if (!table_tag_is_key_sharding(tag.key) ||
+            (renamed && slice_is(tag.key, KEY_SHARDING_TAG_OLD)))
+            continue;
+        renamed = slice_is(tag.key, KEY_SHARDING_TAG);
+        if (!key_sharding_mode_parse(tag.value, &mode, fixed))
+            mode = KEY_SHARDING_OFF; /* a value from before routers checked it */
     }
-    return wish;
+    return mode;
+}
+
+bool table_tag_is_key_sharding(struct slice key)
+{
+    return slice_is(key, KEY_SHARDING_TAG) || slice_is(key, KEY_SHARDING_TAG_OLD);
 }
 
 bool table_counts(const struct table *t)
 {
     uint32_t fixed;
-    bool counts = table_salting_wish(t, &fixed) == SALTING_COUNTER;
-    for (uint32_t i = 0; t->salted != NULL && i < t->salted->count; i++)
-        counts |= t->salted->keys[i].counter;
+    bool counts = table_key_sharding_mode(t, &fixed) == KEY_SHARDING_COUNTER;
+    for (uint32_t i = 0; t->sharded_keys != NULL && i < t->sharded_keys->count; i++)
+        counts |= t->sharded_keys->keys[i].counter;
     return counts;
 }
 

@@ -1,7 +1,7 @@
 /* heavy.h - the partition keys that most of a partition's heat is for.
  *
- * Where a partition key's items lie in shards (engine/sharding/salting.h), each shard is a key of its
- * own here: its storage keys begin with other bytes. */
+ * Where a partition key's items lie in shards (engine/key_sharding/key_sharding.h), each shard is a
+ * key of its own here: its storage keys begin with other bytes. */
 #pragma once
 
 #include "engine/heat/heat.h"

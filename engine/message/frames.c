@@ -106,8 +106,8 @@ void request_encode(struct buffer *out, const struct request *r)
     at = put_u8(at, (uint8_t)r->op);
     at = put_u32(at, r->partition);
     at = put_u64(at, r->epoch);
-    at = put_u64(at, r->salting);
-    at = put_u64(at, r->salted);
+    at = put_u64(at, r->key_sharding_version);
+    at = put_u64(at, r->sharded_key_version);
     at = fields_put(at, traits_of(r)->fields, r);
     must((size_t)(at - start) + 1 == size);
     buffer_end(out, at);
@@ -123,8 +123,8 @@ enum status request_decode(struct slice frame, struct request *out)
     uint8_t op = get_u8(&at);
     out->partition = get_u32(&at);
     out->epoch = get_u64(&at);
-    out->salting = get_u64(&at);
-    out->salted = get_u64(&at);
+    out->key_sharding_version = get_u64(&at);
+    out->sharded_key_version = get_u64(&at);
     if (op == 0 || op >= REQUEST_OPS)
         return STATUS_MALFORMED;
     out->op = (enum request_op)op;

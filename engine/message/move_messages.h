@@ -1,4 +1,4 @@
-/* move_messages.h - requests that have items of salted keys moved to their shards: in the room of
+/* move_messages.h - requests that have items of sharded keys moved to their shards: in the room of
  * struct request. */
 #pragma once
 

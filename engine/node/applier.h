@@ -61,9 +61,9 @@ void applier_tell_indexes(struct applier *applier, struct partition *p);
  * `all` true: a freeze kept every entry from having an effect. Each component whose memory counts on
  * its proposals begins anew here. Where a term ends, node.c begins the same components anew. */
 void applier_proposals_failed(struct applier *applier, struct partition *p, bool all);
-/* The partition has learnt of more salted keys. A leader has proposed its entries up to now without
- * them. */
-void applier_note_salting(struct partition *p);
+/* The partition has learnt of more sharded keys. A leader has proposed its entries up to now
+ * without them. */
+void applier_note_key_sharding(struct partition *p);
 /* At the end of a turn in which the partition was stepped: tells its children what they need. */
 void applier_stepped(struct applier *applier, struct partition *p);
 

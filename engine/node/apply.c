@@ -344,17 +344,17 @@ static bool indexes_are_sound(uint32_t group, struct slice payload)
     reader_u32(&r);                                 /* the version */
     const size_t attribute = reader_sized(&r).size; /* by which items expire */
     stream_word_walk(&(struct codec){.in = &r}, &stream);
-    reader_u64(&r); /* the version of salted keys */
+    reader_u64(&r); /* the version of sharded keys */
     const bool sound = group != CATALOG_GROUP && attribute <= TTL_NAME_SIZE_MAX && !r.failed &&
                        index_set_decode(r.left, &arena, &set) == STATUS_OK;
     arena_deinit(&arena);
     return sound;
 }
 
-/* From here on the leader says what writes mean for these indexes, and for this stream, and refuses who
- * knows fewer salted keys. Entries that it has proposed already may not: an index is filled only after them,
- * and items of salted keys move only after them. A leader may have proposed an older word of the catalog
- * after a newer one was on its way. */
+/* From here on the leader says what writes mean for these indexes, and for this stream, and refuses
+ * who knows fewer sharded keys. Entries that it has proposed already may not: an index is filled
+ * only after them, and items of sharded keys move only after them. A leader may have proposed an
+ * older word of the catalog after a newer one was on its way. */
 static void apply_indexes(struct applier *applier, struct partition *p, const struct raft_entry *e,
                           struct applied *out)
 {
@@ -365,16 +365,16 @@ static void apply_indexes(struct applier *applier, struct partition *p, const st
     info.indexes_version = reader_u32(&r);
     info.ttl = reader_sized(&r);
     stream_word_walk(&(struct codec){.in = &r}, &info.stream);
-    const uint64_t salting = reader_u64(&r);
+    const uint64_t key_sharding_version = reader_u64(&r);
     info.indexes = r.left;
     if (info.indexes_version > p->indexes_logged)
         p->indexes_logged = info.indexes_version;
     if (info.indexes_version <= p->info.indexes_version)
         return;
     const bool others = !slice_equal(info.indexes, p->info.indexes);
-    if (salting > info.salting) {
-        info.salting = salting;
-        applier_note_salting(p);
+    if (key_sharding_version > info.key_sharding_version) {
+        info.key_sharding_version = key_sharding_version;
+        applier_note_key_sharding(p);
     }
     partition_set(p, &info);
     if (applier->env->started)
@@ -387,9 +387,9 @@ static void apply_indexes(struct applier *applier, struct partition *p, const st
 }
 
 /* A follower notes nothing: its last entries may be replaced, and no leader asks it. */
-void applier_note_salting(struct partition *p)
+void applier_note_key_sharding(struct partition *p)
 {
-    p->salted_from = p->led != 0 ? raft_last(p->raft) : 0;
+    p->key_sharding_from = p->led != 0 ? raft_last(p->raft) : 0;
 }
 
 void applier_proposals_failed(struct applier *applier, struct partition *p, bool all)
@@ -406,7 +406,8 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
     const struct operation own = {.from = FROM_SELF};
     struct buffer *head = &applier->env->scratch;
     const size_t size = sizeof info->indexes_version + sizeof(uint32_t) + info->ttl.size +
-                        sizeof info->stream + sizeof info->salting + info->indexes.size;
+                        sizeof info->stream + sizeof info->key_sharding_version +
+                        info->indexes.size;
     struct stream_word stream = info->stream;
     if (p->led == 0 || p->indexes_proposed == p->led ||
         !proposals_may_write(applier->proposals, &own, size) ||
@@ -416,7 +417,7 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
     buffer_append_u32(head, info->indexes_version);
     buffer_append_sized(head, info->ttl);
     stream_word_walk(&(struct codec){.out = head}, &stream);
-    buffer_append_u64(head, info->salting);
+    buffer_append_u64(head, info->key_sharding_version);
     if (groups_propose(applier->groups, p, &own, LOG_INDEXES, buffer_slice(head), info->indexes) !=
         NULL)
         p->indexes_proposed = p->led;
@@ -572,7 +573,7 @@ static enum status apply_partition(struct applier *applier, const struct own_rec
         info.indexes_version = p->info.indexes_version;
         info.ttl = p->info.ttl;
         info.stream = p->info.stream;
-        info.salting = p->info.salting;
+        info.key_sharding_version = p->info.key_sharding_version;
         partition_set(p, &info);
         if (applier->env->started) /* before the start it has no buckets */
             buckets_changed(applier->buckets, p);

@@ -220,8 +220,8 @@ bool groups_see_leader(struct groups *groups, struct partition *p)
     p->reported = 0;
     env_note(groups->env, NODE_TRACE_LEADS, p->info.id, (int64_t)leading);
     if (leading != 0) {
-        /* Earlier leaders' entries may rest on older indexes, or on fewer salted keys. */
-        p->indexed_from = p->salted_from = raft_last(p->raft);
+        /* Earlier leaders' entries may rest on older indexes, or on fewer sharded keys. */
+        p->indexed_from = p->key_sharding_from = raft_last(p->raft);
         buckets_led(groups->buckets, p);
     }
     return true;

@@ -5,7 +5,7 @@
 #include "engine/node/heat.h"
 
 #include "base/settings/heat.h"
-#include "base/settings/salting.h"
+#include "base/settings/key_sharding.h"
 #include "base/settings/split.h"
 #include "engine/admission/capacity.h"
 #include "engine/item/storage_key.h"
@@ -35,7 +35,8 @@ static void node_heat_count_excess(struct node_heat *heat, struct partition *p,
  * much that is. */
 static void node_heat_note_heavy(struct node_heat *heat, struct partition *p)
 {
-    const int64_t most = config_salting(heat->env->config)->salting_shard_units * MCU_PER_UNIT;
+    const int64_t most =
+        config_key_sharding(heat->env->config)->key_sharding_shard_units * MCU_PER_UNIT;
     if (p->heavy_told || !heat_is_recently(&p->heat, heat->env->now, ADMIT_WRITE, most))
         return;
     p->heavy_told = true;

@@ -33,7 +33,7 @@ bool requests_leads_read(struct requests *requests, struct partition *p, struct 
 
 /* ---- routing and admission ---- */
 
-/* Whether the request is about items, and its sender goes by the registry of salted keys. */
+/* Whether the request is about items, and its sender goes by the registry of sharded keys. */
 static bool items_are_asked_for(const struct request *q)
 {
     switch (q->op) {
@@ -54,27 +54,30 @@ static bool items_are_asked_for(const struct request *q)
     }
 }
 
-/* Whether sender and partition know the same of salted keys, as far as the request goes. If not, it was
- * refused. An item may have gone to a shard that an older sender does not look at. A newer sender may
- * come before the word of the catalog: then an older one still writes here. */
+/* Whether sender and partition know the same of sharded keys, as far as the request goes. If not,
+ * it was refused. An item may have gone to a shard that an older sender does not look at. A newer
+ * sender may come before the word of the catalog: then an older one still writes here. */
 static bool items_fence_lets(struct requests *requests, const struct partition *p,
                              const struct operation *o)
 {
     const struct request *q = &o->request;
-    if ((q->salting >= p->info.salting && q->salted <= p->info.salting) || !items_are_asked_for(q))
+    if ((q->key_sharding_version >= p->info.key_sharding_version &&
+         q->sharded_key_version <= p->info.key_sharding_version) ||
+        !items_are_asked_for(q))
         return true;
     const bool moves =
         (q->op == REQUEST_PUT || q->op == REQUEST_DELETE || q->op == REQUEST_UPDATE) &&
         q->write.moves;
-    const bool older = q->salting < p->info.salting && !moves && !MUTATED(RAFT_MUTATION_SKIP_FENCE);
-    if (!older && q->salted <= p->info.salting)
+    const bool older = q->key_sharding_version < p->info.key_sharding_version && !moves &&
+                       !MUTATED(RAFT_MUTATION_SKIP_FENCE);
+    if (!older && q->sharded_key_version <= p->info.key_sharding_version)
         return true;
     if (older)
-        env_refuse(requests->env, o, REPLY_STALE_MAP, "partition %u knows of newer salted keys",
+        env_refuse(requests->env, o, REPLY_STALE_MAP, "partition %u knows of newer sharded keys",
                    p->info.id);
     else
         env_refuse(requests->env, o, REPLY_OVERLOADED,
-                   "partition %u was not told of the salted key yet", p->info.id);
+                   "partition %u was not told of the sharded key yet", p->info.id);
     return false;
 }
 
@@ -347,8 +350,8 @@ static enum status items_collect(struct requests *requests, const struct partiti
         lo = key_in_space(lo, q->range.index, &requests->env->lent);
         hi = key_in_space(hi, q->range.index, &requests->env->lent);
     }
-    shard_seek(p, requests->env->store, lo, hi, q->range.reverse, q->salting == 0, q->range.shard,
-               &c);
+    shard_seek(p, requests->env->store, lo, hi, q->range.reverse, q->key_sharding_version == 0,
+               q->range.shard, &c);
     enum status status;
     while ((status = shard_next(&c, &key, &item)) == STATUS_OK) {
         if (items_are_enough(q, r, steps)) {

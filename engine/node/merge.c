@@ -215,10 +215,10 @@ static void merge_absorb(struct applier *applier, struct partition *p, const str
     info.epoch = told->epoch;
     info.hi = told->hi;
     memcpy(info.rate_mcu, told->rate_mcu, sizeof info.rate_mcu);
-    if (upper != NULL && upper->info.salting > info.salting) {
-        PROBE("a partition learns of salted keys from the one that it absorbs");
-        info.salting = upper->info.salting;
-        applier_note_salting(p);
+    if (upper != NULL && upper->info.key_sharding_version > info.key_sharding_version) {
+        PROBE("a partition learns of sharded keys from the one that it absorbs");
+        info.key_sharding_version = upper->info.key_sharding_version;
+        applier_note_key_sharding(p);
     }
     partition_set(p, &info);
     partition_count_anew(p);

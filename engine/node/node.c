@@ -582,14 +582,14 @@ struct instant node_deadline(const struct node *n)
     return instant_earlier(t, n->peers.liveness_at);
 }
 
-/* Has items of salted keys moved, and tells the catalog which keys are done. */
+/* Has items of sharded keys moved, and tells the catalog which keys are done. */
 static void node_move_shards(struct node *n)
 {
     const struct operation o = {.from = FROM_SELF};
     struct decision d;
     shard_mover_tick(&n->shard_mover);
     while (shard_mover_next(&n->shard_mover, &d)) {
-        struct catalog_command command = catalog_replica_command(&n->catalog, CATALOG_SALT);
+        struct catalog_command command = catalog_replica_command(&n->catalog, CATALOG_KEY_SHARDS);
         buffer_clear(&n->env.scratch);
         decision_encode(&n->env.scratch, &d);
         command.spec.name = slice_of("-");

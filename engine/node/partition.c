@@ -65,7 +65,7 @@ void partition_set(struct partition *p, const struct partition_info *info)
 {
     struct buffer bytes = {0};
     bool same_range = slice_equal(p->info.lo, info->lo) && slice_equal(p->info.hi, info->hi);
-    const bool same_shards = info->salting == p->info.salting;
+    const bool same_shards = info->key_sharding_version == p->info.key_sharding_version;
     partition_info_encode(&bytes, info);
     buffer_deinit(&p->bytes);
     p->bytes = bytes;

@@ -87,13 +87,13 @@ struct partition {
     uint64_t indexes_proposed; /* the term in which other indexes were proposed; 0: none since */
     uint32_t indexes_logged; /* the highest version in an entry that was applied since the start */
     uint64_t
-        indexed_from;     /* while it is led here: later entries were proposed with these indexes */
-    uint64_t salted_from; /* the same for its version of salted keys */
-    struct raft *raft;    /* owns */
-    struct instant deadline; /* when raft wants to be called (raft_timers.h) */
-    uint32_t deadline_place; /* in the heap, from 1; 0: no deadline */
-    uint64_t since_lsn;      /* the group's records before this lsn belong to an earlier replica */
-    bool no_state;           /* a snapshot is being installed: nothing can be read */
+        indexed_from; /* while it is led here: later entries were proposed with these indexes */
+    uint64_t key_sharding_from; /* the same for its version of sharded keys */
+    struct raft *raft;          /* owns */
+    struct instant deadline;    /* when raft wants to be called (raft_timers.h) */
+    uint32_t deadline_place;    /* in the heap, from 1; 0: no deadline */
+    uint64_t since_lsn; /* the group's records before this lsn belong to an earlier replica */
+    bool no_state;      /* a snapshot is being installed: nothing can be read */
     struct raft_base *installing; /* owns; received whole, on its way to the backing; or NULL */
     size_t proposed_feed_bytes;   /* of its proposals (proposals_count_feed) */
     struct frozen frozen;

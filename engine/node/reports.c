@@ -3,8 +3,8 @@
 
 #include <xxhash.h>
 
+#include "base/settings/key_sharding.h"
 #include "base/settings/reports.h"
-#include "base/settings/salting.h"
 #include "engine/admission/capacity.h"
 #include "engine/catalog/catalog.h"
 #include "engine/message/message.h"
@@ -14,12 +14,12 @@ enum {
     DOUBLES_MAX = 4     /* of the time between them */
 };
 
-/* The keys that may need more shards, or soon do: engine/sharding/salting.h. */
+/* The keys that may need more shards, or soon do: engine/key_sharding/key_sharding.h. */
 static void reports_name_heavy(const struct reports *reports, struct partition *p,
                                struct partition_report *out)
 {
     const int64_t least =
-        config_salting(reports->env->config)->salting_shard_units * MCU_PER_UNIT / 2;
+        config_key_sharding(reports->env->config)->key_sharding_shard_units * MCU_PER_UNIT / 2;
     if (!heat_is_init(&p->heat))
         return;
     p->heavy_told = heat_is_recently(&p->heat, reports->env->now, ADMIT_WRITE, least);

@@ -1,5 +1,5 @@
 /* shard_cursor.h - the items of a range, or rows of a local index, that are in one shard of their keys
- * (engine/sharding/salting.h).
+ * (engine/key_sharding/key_sharding.h).
  *
  * A collection of another shard is skipped by one seek, and its shard is computed once. */
 #pragma once

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/settings/salting.h"
+#include "base/settings/key_sharding.h"
 #include "engine/catalog/key_text.h"
 #include "engine/message/message.h"
 #include "engine/message/move_messages.h"
@@ -64,52 +64,52 @@ void shard_mover_deinit(struct shard_mover *mover)
 
 /* ---- which keys ---- */
 
-static bool key_has_work(const struct salted_key *k)
+static bool key_has_work(const struct sharded_key *k)
 {
-    return salted_moves(k) || salted_was_wider(k);
+    return sharded_key_moves(k) || sharded_key_was_wider(k);
 }
 
 /* Whether there is nothing to do for the key but to wait. */
-static bool key_waits(const struct salted_key *k)
+static bool key_waits(const struct sharded_key *k)
 {
-    return !salted_moves(k) || (k->counter && !salted_shrinks(k));
+    return !sharded_key_moves(k) || (k->counter && !sharded_key_shrinks(k));
 }
 
 /* NULL: the table is gone, or the key has changed since. */
-static const struct salted_key *move_key(const struct shard_mover *mover,
-                                         const struct shard_move *m, const struct table **t)
+static const struct sharded_key *move_key(const struct shard_mover *mover,
+                                          const struct shard_move *m, const struct table **t)
 {
     *t = catalog_find_id(mover->catalog->state, m->table_id);
     if (*t == NULL || (*t)->status == TABLE_DELETING)
         return NULL;
-    const struct salted_key *k = salting_find((*t)->salted, buffer_slice(&m->key));
+    const struct sharded_key *k = key_sharding_find((*t)->sharded_keys, buffer_slice(&m->key));
     return k != NULL && k->version == m->version && key_has_work(k) ? k : NULL;
 }
 
 /* The shards [first, behind) have items that are not at home. Jump hashing moves items of a key that
  * shrinks only out of those that it gives up. */
-static uint32_t first_shard(const struct salted_key *k)
+static uint32_t first_shard(const struct sharded_key *k)
 {
-    return salted_shrinks(k) ? k->shards : 0;
+    return sharded_key_shrinks(k) ? k->shards : 0;
 }
 
-static uint32_t behind_last_shard(const struct salted_key *k)
+static uint32_t behind_last_shard(const struct sharded_key *k)
 {
     return k->before[k->before_count - 1];
 }
 
-static void move_begin_shard(struct shard_move *m, const struct salted_key *k, uint32_t shard)
+static void move_begin_shard(struct shard_move *m, const struct sharded_key *k, uint32_t shard)
 {
     m->shard = shard;
     buffer_clear(&m->from);
     buffer_clear(&m->end);
-    salted_append_prefix(&m->from, k, m->table_id, shard);
-    salted_append_prefix(&m->end, k, m->table_id, shard);
+    sharded_key_append_prefix(&m->from, k, m->table_id, shard);
+    sharded_key_append_prefix(&m->end, k, m->table_id, shard);
     storage_key_successor(&m->end);
 }
 
 static bool mover_has(const struct shard_mover *mover, const struct table *t,
-                      const struct salted_key *k)
+                      const struct sharded_key *k)
 {
     const size_t head = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
     const struct shard_move *m;
@@ -121,14 +121,15 @@ static bool mover_has(const struct shard_mover *mover, const struct table *t,
     return false;
 }
 
-static void mover_take(struct shard_mover *mover, const struct table *t, const struct salted_key *k)
+static void mover_take(struct shard_mover *mover, const struct table *t,
+                       const struct sharded_key *k)
 {
     struct shard_move *m = must_calloc(1, sizeof *m);
     m->number = ++mover->last_number;
     m->table_id = t->id;
     m->version = k->version;
     m->since = mover->env->now;
-    salted_append_prefix(&m->key, k, t->id, 0);
+    sharded_key_append_prefix(&m->key, k, t->id, 0);
     m->waits = key_waits(k);
     if (!m->waits)
         move_begin_shard(m, k, first_shard(k));
@@ -138,9 +139,10 @@ static void mover_take(struct shard_mover *mover, const struct table *t, const s
 
 static void mover_look_at(struct shard_mover *mover, const struct table *t)
 {
-    const uint32_t count = t->salted != NULL && t->status != TABLE_DELETING ? t->salted->count : 0;
+    const uint32_t count =
+        t->sharded_keys != NULL && t->status != TABLE_DELETING ? t->sharded_keys->count : 0;
     for (uint32_t i = 0; i < count; i++) {
-        const struct salted_key *k = &t->salted->keys[i];
+        const struct sharded_key *k = &t->sharded_keys->keys[i];
         if (!key_has_work(k) || mover_has(mover, t, k))
             continue;
         const bool may = key_waits(k) || mover->count < MOVES_MAX;
@@ -155,8 +157,9 @@ static uint64_t mover_hash(const struct catalog *catalog)
 {
     uint64_t hash = 1;
     for (const struct table *t = NULL; (t = catalog_next(catalog, t)) != NULL;) {
-        if (t->salted != NULL)
-            hash = (hash ^ (uint64_t)t->id << 32 ^ t->salted->version) * UINT64_C(0x100000001B3);
+        if (t->sharded_keys != NULL)
+            hash =
+                (hash ^ (uint64_t)t->id << 32 ^ t->sharded_keys->version) * UINT64_C(0x100000001B3);
     }
     return hash;
 }
@@ -169,7 +172,7 @@ static void mover_look(struct shard_mover *mover)
     struct shard_move *m = LIST_FIRST(&mover->all), *next;
     for (; m != NULL; m = next) {
         next = LIST_NEXT(m, place);
-        const struct salted_key *k = move_key(mover, m, &t);
+        const struct sharded_key *k = move_key(mover, m, &t);
         if (k == NULL || (!m->waits && key_waits(k)))
             move_free(mover, m); /* all items are at home: now it waits, from the beginning */
         else
@@ -194,7 +197,7 @@ static struct slice until_of(const struct shard_move *m, const struct partition_
 }
 
 static void move_ask(struct shard_mover *mover, struct shard_move *m, const struct table *t,
-                     const struct salted_key *k)
+                     const struct sharded_key *k)
 {
     const struct partition_info *p = table_partition_of(t, buffer_slice(&m->from));
     struct call_options options = {
@@ -207,8 +210,8 @@ static void move_ask(struct shard_mover *mover, struct shard_move *m, const stru
     struct request request = {.op = REQUEST_SHARD_MOVE,
                               .partition = p->id,
                               .epoch = p->epoch,
-                              .salting = t->salted->version,
-                              .salted = k->version};
+                              .key_sharding_version = t->sharded_keys->version,
+                              .sharded_key_version = k->version};
     *request_edit_move(&request) = (struct request_move){.key = buffer_slice(&m->from),
                                                          .hi = buffer_slice(&m->end),
                                                          .shards = k->shards,
@@ -220,9 +223,9 @@ static void move_ask(struct shard_mover *mover, struct shard_move *m, const stru
 static void move_go_on(struct shard_mover *mover, struct shard_move *m)
 {
     const struct table *t;
-    const struct salted_key *k = move_key(mover, m, &t);
+    const struct sharded_key *k = move_key(mover, m, &t);
     const struct instant over =
-        instant_add_ms(m->since, config_salting(mover->env->config)->salting_keep_ms);
+        instant_add_ms(m->since, config_key_sharding(mover->env->config)->key_sharding_keep_ms);
     if (k == NULL || m->done || m->asking)
         return;
     if (m->waits) /* MOVER-2, MOVER-4 */
@@ -234,7 +237,7 @@ static void move_go_on(struct shard_mover *mover, struct shard_move *m)
 void shard_mover_tick(struct shard_mover *mover)
 {
     struct shard_move *m;
-    const int64_t rate = config_salting(mover->env->config)->salting_moves_s;
+    const int64_t rate = config_key_sharding(mover->env->config)->key_sharding_moves_s;
     if (!catalog_replica_leads(mover->catalog) || instant_before(mover->env->now, mover->at))
         return;
     mover->at = instant_add_ms(mover->env->now, LOOK_MS);
@@ -262,13 +265,13 @@ static struct shard_move *move_find(const struct shard_mover *mover, uint32_t nu
 }
 
 /* The shard was read to its end. */
-static void move_end_shard(struct shard_move *m, const struct salted_key *k)
+static void move_end_shard(struct shard_move *m, const struct sharded_key *k)
 {
     if (m->shard + 1 < behind_last_shard(k)) {
         move_begin_shard(m, k, m->shard + 1);
         return;
     }
-    if (salted_shrinks(k) && (!m->again || m->found)) { /* MOVER-1 */
+    if (sharded_key_shrinks(k) && (!m->again || m->found)) { /* MOVER-1 */
         m->again = true;
         m->found = false;
         move_begin_shard(m, k, first_shard(k));
@@ -296,7 +299,7 @@ void shard_mover_answered(struct shard_mover *mover, const struct call_answer *a
     struct shard_move *m = move_find(mover, answer->subject);
     const struct reply *r = answer->reply;
     const struct table *t;
-    const struct salted_key *k = m != NULL ? move_key(mover, m, &t) : NULL;
+    const struct sharded_key *k = m != NULL ? move_key(mover, m, &t) : NULL;
     if (m == NULL)
         return;
     m->asking = false;
@@ -321,18 +324,19 @@ void shard_mover_answered(struct shard_mover *mover, const struct call_answer *a
 static void move_tell_forgotten(const struct shard_move *m, const struct table *t,
                                 struct decision *out)
 {
-    *out = (struct decision){
-        .table_id = t->id,
-        .salt = {.word = SALT_FORGET, .key = buffer_slice(&m->key), .version = m->version}};
+    *out = (struct decision){.table_id = t->id,
+                             .key_shards = {.word = KEY_SHARDS_FORGET,
+                                            .key = buffer_slice(&m->key),
+                                            .version = m->version}};
 }
 
 static void move_tell(struct shard_mover *mover, const struct shard_move *m, const struct table *t,
-                      const struct salted_key *k, struct decision *out)
+                      const struct sharded_key *k, struct decision *out)
 {
     const bool leaves = k->shards == 1;
     buffer_clear(&mover->text);
     key_text_append(&mover->text, t, buffer_slice(&m->key));
-    if (k->counter && salted_shrinks(k))
+    if (k->counter && sharded_key_shrinks(k))
         buffer_append_format(&mover->text, ": %lld cells were added up, no other is left",
                              (long long)m->moved);
     else if (k->counter)
@@ -340,17 +344,18 @@ static void move_tell(struct shard_mover *mover, const struct shard_move *m, con
     else
         buffer_append_format(&mover->text, ": all items are in their shards, %lld were moved",
                              (long long)m->moved);
-    *out = (struct decision){
-        .table_id = t->id,
-        .salt = {.word = SALT_MOVED, .key = buffer_slice(&m->key), .version = m->version},
-        .has_event = true,
-        .event = {.kind = leaves ? EVENT_KEY_UNSALTED : EVENT_KEY_MOVED,
-                  .table_id = t->id,
-                  .table = t->name,
-                  .reason = buffer_slice(&mover->text),
-                  .figure = slice_of("shards"),
-                  .before = k->before[0],
-                  .after = k->shards}};
+    *out = (struct decision){.table_id = t->id,
+                             .key_shards = {.word = KEY_SHARDS_MOVED,
+                                            .key = buffer_slice(&m->key),
+                                            .version = m->version},
+                             .has_event = true,
+                             .event = {.kind = leaves ? EVENT_KEY_UNSHARDED : EVENT_KEY_MOVED,
+                                       .table_id = t->id,
+                                       .table = t->name,
+                                       .reason = buffer_slice(&mover->text),
+                                       .figure = slice_of("shards"),
+                                       .before = k->before[0],
+                                       .after = k->shards}};
 }
 
 bool shard_mover_next(struct shard_mover *mover, struct decision *out)
@@ -358,11 +363,11 @@ bool shard_mover_next(struct shard_mover *mover, struct decision *out)
     struct shard_move *m;
     const struct table *t;
     LIST_FOREACH (m, &mover->all, place) {
-        const struct salted_key *k = m->done && !m->told ? move_key(mover, m, &t) : NULL;
+        const struct sharded_key *k = m->done && !m->told ? move_key(mover, m, &t) : NULL;
         if (k == NULL)
             continue;
         m->told = true;
-        if (salted_moves(k))
+        if (sharded_key_moves(k))
             move_tell(mover, m, t, k, out);
         else
             move_tell_forgotten(m, t, out);

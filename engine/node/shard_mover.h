@@ -1,19 +1,20 @@
-/* shard_mover.h - has the items of salted keys moved to their shards, where the catalog is led.
+/* shard_mover.h - has the items of sharded keys moved to their shards, where the catalog is led.
  *
  * A key whose number of shards has changed keeps the former numbers until all its items are at home
- * (engine/sharding/salting.h). The mover goes over each former shard, from its beginning to its end,
- * across partitions, one piece at a time: it asks the partition's leader to move the next items
- * (shard_moves.h). It remembers a key, not a partition: splits and moves change nothing. A new leader of
- * the catalog begins again: items that are at home stay where they are.
+ * (engine/key_sharding/key_sharding.h). The mover goes over each former shard, from its beginning
+ * to its end, across partitions, one piece at a time: it asks the partition's leader to move the
+ * next items (shard_moves.h). It remembers a key, not a partition: splits and moves change nothing.
+ * A new leader of the catalog begins again: items that are at home stay where they are.
  *
  *   MOVER-1  A key that shrinks is read twice: its former numbers are forgotten only after all shards
  *            that it gives up were found empty, from beginning to end.
  *   MOVER-2  The cells of a counter that grows do not move. Its former numbers are forgotten after
- *            salting_keep_ms: until then a repeated request finds the cell that it chose. The cells
- *            that a counter gives up are added to its cells 0 (shard_moves.h), and verified: MOVER-1.
- *   MOVER-4  How many shards a key had is forgotten after salting_keep_ms, too: until then the token of a
- *            transaction is asked for where it may be known.
- *   MOVER-3  In T seconds, nodes are asked to move at most (T + 1) * salting_moves_s items. */
+ *            key_sharding_keep_ms: until then a repeated request finds the cell that it chose. The
+ *            cells that a counter gives up are added to its cells 0 (shard_moves.h), and verified:
+ *            MOVER-1.
+ *   MOVER-4  How many shards a key had is forgotten after key_sharding_keep_ms, too: until then the
+ *            token of a transaction is asked for where it may be known.
+ *   MOVER-3  In T seconds, nodes are asked to move at most (T + 1) * key_sharding_moves_s items. */
 #pragma once
 
 #include <sys/queue.h>
@@ -44,6 +45,6 @@ void shard_mover_end(struct shard_mover *mover);
 struct instant shard_mover_deadline(const struct shard_mover *mover);
 void shard_mover_tick(struct shard_mover *mover);
 void shard_mover_answered(struct shard_mover *mover, const struct call_answer *answer);
-/* True: all items of a key are at home. The decision (CATALOG_SALT) tells the catalog. It lends until
- * the next call. Call again. What the catalog does not take is said again. */
+/* True: all items of a key are at home. The decision (CATALOG_KEY_SHARDS) tells the catalog. It
+ * lends until the next call. Call again. What the catalog does not take is said again. */
 bool shard_mover_next(struct shard_mover *mover, struct decision *out);

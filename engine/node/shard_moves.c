@@ -5,13 +5,13 @@
 
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
+#include "engine/key_sharding/key_sharding.h"
 #include "engine/message/message.h"
 #include "engine/message/move_messages.h"
 #include "engine/message/transaction_messages.h"
 #include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/shard_fold.h"
-#include "engine/sharding/salting.h"
 
 enum {
     PATIENCE_MS = 2000 /* for an answer to a step */
@@ -25,11 +25,11 @@ struct shard_piece {
     uint32_t partition;
     uint64_t epoch;
     uint32_t shards;
-    bool fold;           /* the items are cells */
-    uint64_t salted;     /* as in struct request */
-    struct buffer key;   /* it begins there */
-    struct buffer next;  /* what follows was not looked at */
-    struct buffer hi;    /* the end of what was asked for, or of the partition */
+    bool fold;                    /* the items are cells */
+    uint64_t sharded_key_version; /* as in struct request */
+    struct buffer key;            /* it begins there */
+    struct buffer next;           /* what follows was not looked at */
+    struct buffer hi;             /* the end of what was asked for, or of the partition */
     struct buffer stuck; /* the least key that is not settled, as far as known; empty: none */
     struct buffer found; /* keys of items to move: each u32 size, bytes */
     size_t taken;        /* bytes of `found` whose moves have begun */
@@ -236,7 +236,7 @@ static void move_put(struct shard_moves *moves, struct item_move *m)
         .op = m->fold ? REQUEST_UPDATE : REQUEST_PUT,
         .partition = p->id,
         .epoch = p->epoch,
-        .salted = m->salted,
+        .sharded_key_version = m->sharded_key_version,
         .write = {.key = target, .item = item, .transaction = buffer_slice(&part), .moves = true}};
     if (m->fold) {
         PROBE("a counter's cell is added to another");
@@ -344,7 +344,8 @@ static void move_add_asker(struct item_move *m, uint64_t from, uint64_t request_
 
 /* NULL: the node moves too many, or does not know where the home is. */
 static struct item_move *move_begin(struct shard_moves *moves, const struct partition *p,
-                                    struct slice key, uint32_t shards, bool fold, uint64_t salted)
+                                    struct slice key, uint32_t shards, bool fold,
+                                    uint64_t sharded_key_version)
 {
     struct item_move *m = moves->all;
     if (moves->count == SHARD_MOVES_MAX ||
@@ -355,7 +356,7 @@ static struct item_move *move_begin(struct shard_moves *moves, const struct part
     struct prng *prng = &moves->env->prng;
     m->partition = p->info.id;
     m->hash = store_hash(moves->env->store, key);
-    m->salted = salted;
+    m->sharded_key_version = sharded_key_version;
     buffer_set(&m->key, key);
     buffer_set(&m->target, key);
     shard_put(m->target.data, shard_bare_hash(key), fold ? 0 : shard_home(key, shards));
@@ -382,8 +383,8 @@ void shard_moves_item(struct shard_moves *moves, const struct partition *p,
                       const struct operation *o)
 {
     const struct request *q = &o->request;
-    struct item_move *m =
-        move_begin(moves, p, request_move(q)->key, request_move(q)->shards, false, q->salted);
+    struct item_move *m = move_begin(moves, p, request_move(q)->key, request_move(q)->shards, false,
+                                     q->sharded_key_version);
     if (m != NULL)
         move_add_asker(m, o->from, q->id, NULL);
     else
@@ -473,8 +474,8 @@ static void piece_run(struct shard_moves *moves, struct shard_piece *piece)
             slice_make(piece->found.data + piece->taken, piece->found.size - piece->taken), false};
         const struct slice key = reader_sized(&left);
         struct item_move *m = move_of(moves, key);
-        if (m == NULL &&
-            (m = move_begin(moves, p, key, piece->shards, piece->fold, piece->salted)) == NULL) {
+        if (m == NULL && (m = move_begin(moves, p, key, piece->shards, piece->fold,
+                                         piece->sharded_key_version)) == NULL) {
             PROBE("a piece waits for room among the moves, or for a map");
             piece->until = moves->env->now;
             break;
@@ -521,7 +522,7 @@ void shard_moves_piece(struct shard_moves *moves, const struct partition *p,
     piece->epoch = p->info.epoch;
     piece->shards = request_move(q)->shards;
     piece->fold = request_move(q)->fold;
-    piece->salted = q->salted;
+    piece->sharded_key_version = q->sharded_key_version;
     piece->until = instant_add_ms(moves->env->now, SHARD_PIECE_MS);
     const bool whole = p->info.hi.size == 0 || slice_compare(request_move(q)->hi, p->info.hi) <= 0;
     buffer_set(&piece->key, request_move(q)->key);

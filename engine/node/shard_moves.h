@@ -1,5 +1,5 @@
-/* shard_moves.h - items of salted keys go to their homes: driven by the leader of the partition where they
- * were (engine/sharding/salting.h).
+/* shard_moves.h - items of sharded keys go to their homes: driven by the leader of the partition
+ * where they were (engine/key_sharding/key_sharding.h).
  *
  * A move is a transaction of two parts (transactions.h), which this node drives by requests:
  *
@@ -71,11 +71,11 @@ enum shard_step {
 struct item_move {
     enum shard_step step;
     uint32_t partition;
-    uint64_t hash;        /* of the key */
-    uint64_t salted;      /* as in struct request: its home's partition must know the key */
-    struct buffer key;    /* where the item was */
-    struct buffer target; /* its home; of a cell: cell 0 */
-    bool fold;            /* it is a cell */
+    uint64_t hash;                /* of the key */
+    uint64_t sharded_key_version; /* as in struct request: its home's partition must know the key */
+    struct buffer key;            /* where the item was */
+    struct buffer target;         /* its home; of a cell: cell 0 */
+    bool fold;                    /* it is a cell */
     struct transaction_id id;
     struct shard_askers askers; /* owns */
 };

@@ -1,11 +1,11 @@
-/* shard_requests.c - REQUEST_SHARD_MOVE: items of a salted key go home (shard_moves.h). */
+/* shard_requests.c - REQUEST_SHARD_MOVE: items of a sharded key go home (shard_moves.h). */
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
+#include "engine/key_sharding/key_sharding.h"
 #include "engine/message/message.h"
 #include "engine/message/move_messages.h"
 #include "engine/node/item_requests.h"
 #include "engine/node/operation.h"
-#include "engine/sharding/salting.h"
 #include "replication/raft_mutation.h"
 
 /* Whether [key, hi) is within one shard of one partition key. */
@@ -42,14 +42,14 @@ static const char *move_fault(const struct request *q)
                : "no key has so many shards";
 }
 
-/* Whether all that writers who know older salted keys have proposed is applied. If not, the request will
- * run again. */
+/* Whether all that writers who know older sharded keys have proposed is applied. If not, the
+ * request will run again. */
 static bool move_sees_all(struct requests *requests, struct partition *p, struct operation *o)
 {
-    if (raft_applied(p->raft) >= p->salted_from)
+    if (raft_applied(p->raft) >= p->key_sharding_from)
         return true;
     PROBE("a move waits for writes from before the fence");
-    waiters_add_read(requests->waiters, p, o, 0, p->salted_from);
+    waiters_add_read(requests->waiters, p, o, 0, p->key_sharding_from);
     return false;
 }
 

@@ -100,7 +100,7 @@ static struct partition_info split_kept_info(const struct partition *parent,
     info.indexes_version = parent->info.indexes_version;
     info.ttl = parent->info.ttl;
     info.stream = parent->info.stream;
-    info.salting = parent->info.salting;
+    info.key_sharding_version = parent->info.key_sharding_version;
     info.parent = 0;
     memset(info.share_ppm, 0, sizeof info.share_ppm);
     if (partition_member_on(&info, node) != raft_self(parent->raft)) {
@@ -292,7 +292,7 @@ static void split_take_info(struct partition *p, const struct partition_info *to
     info.indexes_version = told->indexes_version;
     info.ttl = told->ttl;
     info.stream = told->stream;
-    info.salting = told->salting;
+    info.key_sharding_version = told->key_sharding_version;
     partition_set(p, &info);
 }
 
@@ -320,7 +320,8 @@ bool split_take_range(struct applier *applier, struct partition *p,
                       const struct partition_info *told)
 {
     if (told->epoch == p->info.epoch) {
-        if (told->indexes_version != p->info.indexes_version || told->salting != p->info.salting)
+        if (told->indexes_version != p->info.indexes_version ||
+            told->key_sharding_version != p->info.key_sharding_version)
             split_take_info(p, told);
         return true;
     }

@@ -1,7 +1,7 @@
 /* tables.c - requests about tables, decisions, events and reports, at the catalog's leader. */
+#include "base/settings/key_sharding.h"
 #include "base/settings/replication.h"
 #include "base/settings/reports.h"
-#include "base/settings/salting.h"
 #include "base/settings/split.h"
 #include "engine/message/message.h"
 #include "engine/node/operation.h"
@@ -106,12 +106,13 @@ static void tables_note_heavy(struct requests *requests, const struct partition_
 {
     const struct partition_load *before = loads_of(requests->catalog->loads, r->partition);
     const struct table *t = catalog_find_id(requests->catalog->state, r->table_id);
-    const int64_t most = config_salting(requests->env->config)->salting_shard_units * MCU_PER_UNIT;
+    const int64_t most =
+        config_key_sharding(requests->env->config)->key_sharding_shard_units * MCU_PER_UNIT;
     uint32_t fixed;
     const bool heavy = r->heavy_count > 0 && r->heavy[0].mcu > most;
     const bool known = before != NULL && before->epoch == r->epoch && before->heavy_count > 0 &&
                        before->heavy[0].mcu > most;
-    if (heavy && !known && t != NULL && table_salting_wish(t, &fixed) != SALTING_OFF)
+    if (heavy && !known && t != NULL && table_key_sharding_mode(t, &fixed) != KEY_SHARDING_OFF)
         requests->catalog->urgent_at = requests->env->now;
 }
 
@@ -232,11 +233,11 @@ void requests_decide(struct requests *requests, struct operation *o)
         catalog_replica_command(requests->catalog, (enum catalog_op)op);
     command.spec.name = slice_of("-");
     command.decision = bytes;
-    if (op < CATALOG_EVENT || op > CATALOG_SALT || op == CATALOG_LET_GO || op == CATALOG_LEFT ||
-        decision_decode(bytes, &decision) != STATUS_OK ||
+    if (op < CATALOG_EVENT || op > CATALOG_KEY_SHARDS || op == CATALOG_LET_GO ||
+        op == CATALOG_LEFT || decision_decode(bytes, &decision) != STATUS_OK ||
         (op == CATALOG_MERGE && decision.merge != MERGE_BEGIN) ||
-        (op == CATALOG_SALT && decision.salt.word != SALT_GROW &&
-         decision.salt.word != SALT_SHRINK))
+        (op == CATALOG_KEY_SHARDS && decision.key_shards.word != KEY_SHARDS_GROW &&
+         decision.key_shards.word != KEY_SHARDS_SHRINK))
         env_refuse(requests->env, o, REPLY_MALFORMED, "not a decision");
     else if (op == CATALOG_MERGE && !settling_rests(requests->settling, decision.table_id))
         env_refuse(requests->env, o, REPLY_OVERLOADED,

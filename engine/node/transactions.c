@@ -3,6 +3,7 @@
 
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
+#include "engine/key_sharding/key_sharding.h"
 #include "engine/message/frames.h"
 #include "engine/message/transaction_messages.h"
 #include "engine/node/feed_change.h"
@@ -11,7 +12,6 @@
 #include "engine/node/owned_keys.h"
 #include "engine/node/stream_rows.h"
 #include "engine/node/transactions_internal.h"
-#include "engine/sharding/salting.h"
 
 enum {
     RELOAD_MS = 20

@@ -476,9 +476,9 @@ static void page_write_end(struct call *c, const struct page *p)
 static void page_start_piece(struct call *c, struct page *p)
 {
     pieces_next(c, &p->plan, &p->range);
-    const struct salted_key *k = p->plan.key;
+    const struct sharded_key *k = p->plan.key;
     p->by_partition |= k != NULL;
-    p->meets_shrinking = k != NULL && k->counter && salted_shrinks(k);
+    p->meets_shrinking = k != NULL && k->counter && sharded_key_shrinks(k);
     if (p->meets_shrinking)
         p->plan.ended = p->plan.truncated = true;
     else

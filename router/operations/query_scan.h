@@ -35,7 +35,7 @@ struct page {
     bool count_only;
     bool
         by_partition; /* Scan rounds the capacity up for each partition, Query once for all, but not
-                          if a key is salted */
+                          if a key is sharded */
     bool meets_shrinking; /* a counter that shrinks is in the way: the page is refused */
     bool all;             /* Select is ALL_ATTRIBUTES */
     bool statement;       /* of PartiQL: some texts differ */

@@ -1,6 +1,6 @@
 /* transact_write_items.c - TransactWriteItems: many writes and checks, all or none.
  *
- * Items of salted keys first leave their former homes (sharding/transact_homes.h).
+ * Items of sharded keys first leave their former homes (sharding/transact_homes.h).
  * If one partition has all items, it does all at once. Otherwise each item's partition is asked for
  * the units of its part. If one refuses, the others get theirs back. Then each prepares its part. Once
  * all have, the partition of the first item, the anchor, decides. It sees to it that the
@@ -265,12 +265,12 @@ static int64_t part_least_mcu(const struct request *r)
 }
 
 /* A request about several items: their partition must have been told of all their keys. */
-static void request_know_salted(const struct call *c, const struct item_request *q,
-                                struct request *r)
+static void request_know_sharded(const struct call *c, const struct item_request *q,
+                                 struct request *r)
 {
-    const uint64_t salted = transact_salted(c, q);
-    if (salted > r->salted)
-        r->salted = salted;
+    const uint64_t sharded_key_version = transact_sharded_key_version(c, q);
+    if (sharded_key_version > r->sharded_key_version)
+        r->sharded_key_version = sharded_key_version;
 }
 
 static void whole_send(struct call *c, struct transact_write *t)
@@ -284,7 +284,7 @@ static void whole_send(struct call *c, struct transact_write *t)
         part_fill(c, &plan->items[i], &r);
         request_encode(&frames, &r);
         request_edit_transact(&s->request)->least_mcu += part_least_mcu(&r);
-        request_know_salted(c, &plan->items[i], &s->request);
+        request_know_sharded(c, &plan->items[i], &s->request);
     }
     request_edit_transact(&s->request)->key = plan->items[0].home;
     request_edit_transact(&s->request)->parts = arena_copy(&c->arena, buffer_slice(&frames));
@@ -321,7 +321,7 @@ static void admit_send(struct call *c, const struct transact_write *t, uint32_t 
             continue;
         part_fill(c, &plan->items[i], &r);
         request_edit_admit(&s->request)->mcu += part_least_mcu(&r);
-        request_know_salted(c, &plan->items[i], &s->request);
+        request_know_sharded(c, &plan->items[i], &s->request);
         buffer_append_sized(&keys, plan->items[i].home);
     }
     s->index = first;

@@ -9,8 +9,8 @@
 #include "router/sharding/counter_reads.h"
 #include "router/sharding/counters.h"
 
-struct slice salted_key_in(struct arena *arena, const struct salted_key *k, struct slice key,
-                           uint32_t shard)
+struct slice sharded_key_in(struct arena *arena, const struct sharded_key *k, struct slice key,
+                            uint32_t shard)
 {
     const struct slice copy = arena_copy(arena, key);
     if (copy.size >= STORAGE_KEY_BOUND_SIZE)
@@ -66,8 +66,8 @@ static void at_home_restore(struct subrequest *s)
     s->request.id = now.id;
     s->request.partition = now.partition;
     s->request.epoch = now.epoch;
-    s->request.salting = now.salting;
-    s->request.salted = now.salted;
+    s->request.key_sharding_version = now.key_sharding_version;
+    s->request.sharded_key_version = now.sharded_key_version;
 }
 
 static bool at_home_is_addition(const struct request *q)
@@ -76,14 +76,15 @@ static bool at_home_is_addition(const struct request *q)
 }
 
 /* Chooses the cell of an addition. */
-static void at_home_choose_cell(struct subrequest *s, const struct salted_key *k, struct slice *key)
+static void at_home_choose_cell(struct subrequest *s, const struct sharded_key *k,
+                                struct slice *key)
 {
     struct arena *arena = &s->call->arena;
     const struct slice token = s->request.write.token;
     struct at_home *h = s->home = arena_zalloc(arena, sizeof *h);
-    *key = salted_key_in(arena, k, *key, 0);
+    *key = sharded_key_in(arena, k, *key, 0);
     *h = (struct at_home){.asked = s->request, .shards = k->shards, .counter = true};
-    h->home = salted_key_in(arena, k, *key, counter_cell(token, k->shards));
+    h->home = sharded_key_in(arena, k, *key, counter_cell(token, k->shards));
     h->former_count = counter_former_cells(k, token, h->former);
     *key = h->home;
 }
@@ -96,16 +97,16 @@ static void at_home_find(struct subrequest *s)
     if (key == NULL)
         return;
     struct at_home *h = s->home;
-    const struct salted_key *k = salting_find(s->route->table.salted, *key);
+    const struct sharded_key *k = key_sharding_find(s->route->table.sharded_keys, *key);
     s->home = NULL;
-    s->request.salted = k != NULL ? k->version : 0;
+    s->request.sharded_key_version = k != NULL ? k->version : 0;
     if (k == NULL || at_home_is_part(&s->request))
         return;
     if (k->counter && at_home_is_addition(&s->request)) {
         at_home_choose_cell(s, k, key);
         return;
     }
-    if (salted_counts(k)) { /* other reads are counter_reads.h's */
+    if (sharded_key_has_cells(k)) { /* other reads are counter_reads.h's */
         const bool reads = s->request.op == REQUEST_GET && !s->request.get.transacts;
         *(reads ? &s->busy : &s->invalid) = reads ? counter_shrinks : counter_takes_only;
         return;
@@ -114,28 +115,28 @@ static void at_home_find(struct subrequest *s)
     if (h == NULL)
         h = arena_zalloc(arena, sizeof *h);
     s->home = h;
-    *key = salted_key_in(arena, k, *key, 0);
+    *key = sharded_key_in(arena, k, *key, 0);
     *h = (struct at_home){.asked = s->request, .shards = k->shards};
-    h->home = salted_key_in(arena, k, *key, salted_home(k, *key));
+    h->home = sharded_key_in(arena, k, *key, sharded_key_home(k, *key));
     if (s->request.op != REQUEST_UNCHANGED)
-        h->former_count = salted_former_homes(k, *key, h->former);
+        h->former_count = sharded_key_former_homes(k, *key, h->former);
     if (s->request.op == REQUEST_GET && h->former_count > 0)
         s->request.get.consistent = true;
     if (s->request.op == REQUEST_GET)
-        s->request.salted = salted_told(k, !s->request.get.consistent);
+        s->request.sharded_key_version = sharded_key_min_version(k, !s->request.get.consistent);
     *key = h->home;
 }
 
 void at_home_place(struct subrequest *s)
 {
     const struct table *t = &s->route->table;
-    const bool placed = s->request.salting > 0;
-    s->request.salting = table_salting_version(t);
+    const bool placed = s->request.key_sharding_version > 0;
+    s->request.key_sharding_version = table_key_sharding_version(t);
     if (MUTATED(RAFT_MUTATION_OLDER_SHARDS) && placed && !at_home_moves(s))
         return;
     if (s->counter != NULL)
         counter_read_place(s);
-    else if (t->salted != NULL || s->home != NULL)
+    else if (t->sharded_keys != NULL || s->home != NULL)
         at_home_find(s);
 }
 
@@ -146,17 +147,17 @@ bool at_home_next(struct subrequest *s)
         return s->request.op != REQUEST_SHARD_MOVE;
     at_home_restore(s);
     if (h->left < h->former_count) {
-        const struct salted_key *k = salting_find(s->route->table.salted, h->home);
-        must(k != NULL && k->version == s->request.salted);
+        const struct sharded_key *k = key_sharding_find(s->route->table.sharded_keys, h->home);
+        must(k != NULL && k->version == s->request.sharded_key_version);
         const uint32_t from = h->former[h->left];
         if (h->counter) {
-            s->request.write.key = salted_key_in(&s->call->arena, k, h->home, from);
+            s->request.write.key = sharded_key_in(&s->call->arena, k, h->home, from);
             s->request.write.token_only = true;
             return true;
         }
         s->request.op = REQUEST_SHARD_MOVE;
         memset(request_edit_move(&s->request), 0, sizeof *request_move(&s->request));
-        request_edit_move(&s->request)->key = salted_key_in(&s->call->arena, k, h->home, from);
+        request_edit_move(&s->request)->key = sharded_key_in(&s->call->arena, k, h->home, from);
         request_edit_move(&s->request)->shards = h->shards;
         return true;
     }

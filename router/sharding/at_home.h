@@ -1,10 +1,10 @@
-/* at_home.h - requests about single items of salted keys: sent to the item's home, after the item has
- * left its former homes.
+/* at_home.h - requests about single items of sharded keys: sent to the item's home, after the item
+ * has left its former homes.
  *
- * The operation makes its request as if no key were salted. Before the request is sent, and when its
- * table's registry of salted keys has changed, at_home_place finds the shards anew. While the item may
- * be at former homes, the subrequest first sends REQUEST_SHARD_MOVE to each, oldest first. Only then
- * it sends the request itself. A read of such an item is strong.
+ * The operation makes its request as if no key were sharded. Before the request is sent, and when
+ * its table's registry of sharded keys has changed, at_home_place finds the shards anew. While the
+ * item may be at former homes, the subrequest first sends REQUEST_SHARD_MOVE to each, oldest first.
+ * Only then it sends the request itself. A read of such an item is strong.
  *
  *   SHARDS-1  A request that was made for one version of the registry is not sent with another one,
  *             unless its shards were found anew.
@@ -53,6 +53,6 @@ struct reply at_home_end(struct subrequest *s, const struct reply *reply);
 /* Whether the request was made for shards that the operation itself has chosen. */
 bool at_home_is_fixed(const struct request *q);
 
-/* The storage key with the hash of another shard of its salted key. */
-struct slice salted_key_in(struct arena *arena, const struct salted_key *k, struct slice key,
-                           uint32_t shard);
+/* The storage key with the hash of another shard of its sharded key. */
+struct slice sharded_key_in(struct arena *arena, const struct sharded_key *k, struct slice key,
+                            uint32_t shard);

@@ -23,7 +23,7 @@ struct counter_read {
     bool keeps;           /* the kept total is too old, or missing */
     struct request asked; /* as the operation made it */
     uint32_t index;       /* the operation's own */
-    uint64_t version;     /* of the salted key; 0: it is not salted any more */
+    uint64_t version;     /* of the sharded key; 0: it is not sharded any more */
     uint32_t left;        /* cells without a reply */
     uint32_t turns;
     bool stale; /* the cells are not those any more */
@@ -35,9 +35,9 @@ struct counter_read {
     struct reply sum;               /* while it is being kept */
 };
 
-static const struct salted_key *counter_key(const struct subrequest *s, struct slice key)
+static const struct sharded_key *counter_key(const struct subrequest *s, struct slice key)
 {
-    return salting_find(s->route->table.salted, key);
+    return key_sharding_find(s->route->table.sharded_keys, key);
 }
 
 /* Starts the reads of all cells. `first`: the subrequest for the first one. */
@@ -45,10 +45,10 @@ static void counter_read_start(struct counter_read *read, struct subrequest *fir
 {
     struct call *c = first->call;
     struct route *route = first->route;
-    const struct salted_key *k = counter_key(first, read->asked.get.key);
+    const struct sharded_key *k = counter_key(first, read->asked.get.key);
     read->step = COUNTER_CELLS;
     read->version = k != NULL ? k->version : 0;
-    read->left = k != NULL ? salted_extent(k) : 1;
+    read->left = k != NULL ? sharded_key_extent(k) : 1;
     read->stale = false;
     read->found = 0;
     read->turns++;
@@ -59,7 +59,7 @@ static void counter_read_start(struct counter_read *read, struct subrequest *fir
         s->index = read->index;
         s->request.get = read->asked.get;
         if (k != NULL)
-            s->request.get.key = salted_key_in(&c->arena, k, read->asked.get.key, i);
+            s->request.get.key = sharded_key_in(&c->arena, k, read->asked.get.key, i);
         subrequest_start(c->router, s);
     }
 }
@@ -67,10 +67,10 @@ static void counter_read_start(struct counter_read *read, struct subrequest *fir
 bool counter_read_begins(struct subrequest *s)
 {
     if (s->counter != NULL || s->request.op != REQUEST_GET || s->request.get.transacts ||
-        s->route->table.salted == NULL)
+        s->route->table.sharded_keys == NULL)
         return false;
-    const struct salted_key *k = counter_key(s, s->request.get.key);
-    if (k == NULL || !salted_counts(k) || salted_shrinks(k))
+    const struct sharded_key *k = counter_key(s, s->request.get.key);
+    if (k == NULL || !sharded_key_has_cells(k) || sharded_key_shrinks(k))
         return false;
     struct counter_read *read = arena_zalloc(&s->call->arena, sizeof *read);
     read->asked = s->request;
@@ -90,10 +90,10 @@ bool counter_read_begins(struct subrequest *s)
 
 void counter_read_place(struct subrequest *s)
 {
-    const struct salted_key *k = counter_key(s, s->counter->asked.get.key);
+    const struct sharded_key *k = counter_key(s, s->counter->asked.get.key);
     const uint64_t version = k != NULL ? k->version : 0;
     const bool eventual = s->request.op == REQUEST_GET && !s->request.get.consistent;
-    s->request.salted = k != NULL ? salted_told(k, eventual) : 0;
+    s->request.sharded_key_version = k != NULL ? sharded_key_min_version(k, eventual) : 0;
     s->counter->stale |= version != s->counter->version;
 }
 
@@ -158,7 +158,7 @@ static bool counter_read_keeps(struct counter_read *read, struct subrequest *s,
                                const struct reply *sum)
 {
     struct call *c = s->call;
-    const struct salted_key *k = counter_key(s, read->asked.get.key);
+    const struct sharded_key *k = counter_key(s, read->asked.get.key);
     if (!read->keeps || sum->code != REPLY_OK || !sum->item.found || k == NULL)
         return false;
     struct subrequest *put = call_request(c, s->route, REQUEST_PUT);
@@ -184,8 +184,8 @@ static bool counter_read_ends(struct subrequest *s, const struct reply *reply, s
     counter_read_keep(read, c, reply);
     if (--read->left > 0)
         return false;
-    const struct salted_key *k = counter_key(s, read->asked.get.key);
-    if (!read->refused && read->stale && k != NULL && salted_shrinks(k)) {
+    const struct sharded_key *k = counter_key(s, read->asked.get.key);
+    if (!read->refused && read->stale && k != NULL && sharded_key_shrinks(k)) {
         route_renew(c->router, s->route);
         s->busy = counter_shrinks;
     } else if (!read->refused && read->stale && read->turns < TURNS_MAX) {

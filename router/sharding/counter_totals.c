@@ -1,7 +1,7 @@
 /* counter_totals.c - reads and writes the copies of counters' sums. */
 #include "router/sharding/counter_totals.h"
 
-#include "base/settings/salting.h"
+#include "base/settings/key_sharding.h"
 #include "engine/expression/program.h"
 #include "router/call.h"
 #include "router/sharding/at_home.h"
@@ -11,12 +11,12 @@
 
 bool counter_total_serves(const struct router *r, const struct request *get)
 {
-    return config_salting(r->config)->counter_total_ms > 0 && !get->get.consistent;
+    return config_key_sharding(r->config)->counter_total_ms > 0 && !get->get.consistent;
 }
 
-void counter_total_ask(struct subrequest *s, const struct salted_key *k, struct slice key)
+void counter_total_ask(struct subrequest *s, const struct sharded_key *k, struct slice key)
 {
-    s->request.get.key = salted_key_in(&s->call->arena, k, key, SHARDS_MAX);
+    s->request.get.key = sharded_key_in(&s->call->arena, k, key, SHARDS_MAX);
     s->request.get.consistent = false;
     s->request.get.transacts = false;
 }
@@ -68,7 +68,7 @@ struct slice counter_total_take(struct call *c, const struct reply *reply)
     const bool there = reply->code == REPLY_OK && reply->kind == ANSWER_ITEM && reply->item.found &&
                        item_find(reply->item.bytes, slice_of(MADE_AT), &made_at);
     const int64_t age_ms = there ? router_wall_ms(c->router) - made_at_of(&made_at) : 0;
-    if (!there || age_ms > config_salting(c->router->config)->counter_total_ms)
+    if (!there || age_ms > config_key_sharding(c->router->config)->counter_total_ms)
         return slice_make(NULL, 0);
     return copy_of(c, reply->item.bytes, NULL);
 }
@@ -90,13 +90,13 @@ static struct slice only_newer(struct call *c, const struct attr *now)
     return copy;
 }
 
-void counter_total_keep(struct subrequest *s, const struct salted_key *k, struct slice key,
+void counter_total_keep(struct subrequest *s, const struct sharded_key *k, struct slice key,
                         struct slice sum)
 {
     struct call *c = s->call;
     uint8_t body[NUMBER_ENCODED_MAX];
     const struct attr now = {ATTR_NUMBER, slice_make(body, made_at_encode(c->router, body))};
-    s->request.write.key = salted_key_in(&c->arena, k, key, SHARDS_MAX);
+    s->request.write.key = sharded_key_in(&c->arena, k, key, SHARDS_MAX);
     s->request.write.item = copy_of(c, sum, &now);
     s->request.write.condition = only_newer(c, &now);
 }

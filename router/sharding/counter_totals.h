@@ -10,17 +10,17 @@
 #include "router/router_internal.h"
 
 struct call;
-struct salted_key;
+struct sharded_key;
 struct subrequest;
 
 /* Whether totals are kept, and the request may be answered by one. */
 bool counter_total_serves(const struct router *r, const struct request *get);
 
 /* Makes the request one for the copy of the counter with this key. */
-void counter_total_ask(struct subrequest *s, const struct salted_key *k, struct slice key);
+void counter_total_ask(struct subrequest *s, const struct sharded_key *k, struct slice key);
 /* The counter, in the call's arena, if the copy is fresh. Empty: it is not, or there is none. */
 struct slice counter_total_take(struct call *c, const struct reply *reply);
 
 /* Makes the request one that keeps the sum. */
-void counter_total_keep(struct subrequest *s, const struct salted_key *k, struct slice key,
+void counter_total_keep(struct subrequest *s, const struct sharded_key *k, struct slice key,
                         struct slice sum);

@@ -12,7 +12,7 @@
 const char counter_takes_only[] = "While the item's partition key is a sharded counter, the item "
                                   "takes only UpdateItem with ADD of "
                                   "numbers, without a condition, and with ReturnValues NONE; "
-                                  "GetItem returns the sum. `weir unsalt` "
+                                  "GetItem returns the sum. `weir unshard` "
                                   "makes an ordinary item of it";
 
 const char counter_shrinks[] =
@@ -57,14 +57,14 @@ static void token_of(const struct call *c, struct slice key, uint8_t out[TRANSAC
     memcpy(out, &digest, TRANSACTION_TOKEN_SIZE);
 }
 
-/* Also before the key is salted: the request may be sent again after that. */
+/* Also before the key is sharded: the request may be sent again after that. */
 static bool may_be_counter(const struct table *t, struct slice key)
 {
     uint32_t fixed;
-    const struct salted_key *k = salting_find(t->salted, key);
+    const struct sharded_key *k = key_sharding_find(t->sharded_keys, key);
     if (k != NULL)
         return k->counter;
-    return t->tags.size > 0 && table_salting_wish(t, &fixed) == SALTING_COUNTER;
+    return t->tags.size > 0 && table_key_sharding_mode(t, &fixed) == KEY_SHARDING_COUNTER;
 }
 
 void counter_name_update(struct call *c, const struct table *t, const struct item_request *q,
@@ -83,7 +83,7 @@ uint32_t counter_cell(struct slice token, uint32_t cells)
 }
 
 /* Of a key that only grew, the former numbers are known. Of one that shrank, only the largest. */
-uint32_t counter_former_cells(const struct salted_key *k, struct slice token,
+uint32_t counter_former_cells(const struct sharded_key *k, struct slice token,
                               uint32_t out[SHARDS_MAX])
 {
     const uint32_t cell = counter_cell(token, k->shards);

@@ -6,9 +6,10 @@
  * finds the cell, and counts once. When the key has grown since, the token chooses another cell: then
  * the cells that it chose before are asked first whether they know the token.
  *
- * While a key's items are counters, other writes are refused: they would have to change all cells at
- * once. `weir unsalt` makes ordinary items of them: then cells are added to cell 0, one by one. Until all are,
- * a read could miss one, or meet it twice: so reads are refused, and additions go on. */
+ * While a key's items are counters, other writes are refused: they would have to change all cells
+ * at once. `weir unshard` makes ordinary items of them: then cells are added to cell 0, one by one.
+ * Until all are, a read could miss one, or meet it twice: so reads are refused, and additions go
+ * on. */
 #pragma once
 
 #include "engine/transaction/transaction.h"
@@ -27,7 +28,7 @@ void counter_name_update(struct call *c, const struct table *t, const struct ite
 /* The cell that the token chooses of so many. */
 uint32_t counter_cell(struct slice token, uint32_t cells);
 /* The other cells that it chose of late, by other numbers of cells, each once. Returns how many. */
-uint32_t counter_former_cells(const struct salted_key *k, struct slice token,
+uint32_t counter_former_cells(const struct sharded_key *k, struct slice token,
                               uint32_t out[SHARDS_MAX]);
 
 /* What is said of reads while the key shrinks. */

@@ -1,12 +1,12 @@
-/* pieces.c - cuts ranges at salted keys, and makes ranges of their shards. */
+/* pieces.c - cuts ranges at sharded keys, and makes ranges of their shards. */
 #include "router/sharding/pieces.h"
 
 #include "replication/raft_mutation.h"
 #include "router/sharding/at_home.h"
 
-/* A salted key's place: [lo, hi) has its items as if it were not salted. */
+/* A sharded key's place: [lo, hi) has its items as if it were not sharded. */
 struct place {
-    const struct salted_key *key; /* NULL: none */
+    const struct sharded_key *key; /* NULL: none */
     struct slice lo;
     struct slice hi;
 };
@@ -14,32 +14,32 @@ struct place {
 /* The first place that ends after the storage key. */
 static struct place pieces_find(struct call *c, const struct table *t, struct slice from)
 {
-    struct place at = {.key = salting_from(t->salted, from)};
+    struct place at = {.key = key_sharding_from(t->sharded_keys, from)};
     struct buffer *scratch = &c->router->scratch;
     if (at.key == NULL)
         return at;
     buffer_clear(scratch);
-    salted_append_prefix(scratch, at.key, t->id, 0);
+    sharded_key_append_prefix(scratch, at.key, t->id, 0);
     at.lo = arena_copy(&c->arena, buffer_slice(scratch));
     storage_key_successor(scratch);
     at.hi = arena_copy(&c->arena, buffer_slice(scratch));
     return at;
 }
 
-static void pieces_use_shards(struct call *c, struct ranges_plan *p, const struct salted_key *k,
+static void pieces_use_shards(struct call *c, struct ranges_plan *p, const struct sharded_key *k,
                               struct slice lo, struct slice hi)
 {
     struct arena *arena = &c->arena;
     p->key = k;
-    p->count = salted_extent(k);
+    p->count = sharded_key_extent(k);
     p->ranges = arena_zalloc(arena, p->count * sizeof *p->ranges);
     for (uint32_t i = 0; i < p->count; i++)
-        p->ranges[i] =
-            (struct plan_range){.lo = salted_key_in(arena, k, lo, i),
-                                .hi = salted_key_in(arena, k, hi, i),
-                                .prefix = STORAGE_KEY_BOUND_SIZE,
-                                .shard = i,
-                                .rank = MUTATED(RAFT_MUTATION_NO_RANKS) ? 0 : salted_rank(k, i)};
+        p->ranges[i] = (struct plan_range){
+            .lo = sharded_key_in(arena, k, lo, i),
+            .hi = sharded_key_in(arena, k, hi, i),
+            .prefix = STORAGE_KEY_BOUND_SIZE,
+            .shard = i,
+            .rank = MUTATED(RAFT_MUTATION_NO_RANKS) ? 0 : sharded_key_rank(k, i)};
 }
 
 static void pieces_use_plain(struct call *c, struct ranges_plan *p, struct slice lo,
@@ -82,7 +82,7 @@ void pieces_give_back(struct call *c, struct ranges_plan *p, struct plan_range *
         rest->lo = alone ? first->lo : p->begun;
     if (!alone && p->taken_key.size > 0)
         plan_range_skip_past(c, rest, p->reverse,
-                             salted_key_in(&c->arena, p->key, p->taken_key, 0));
+                             sharded_key_in(&c->arena, p->key, p->taken_key, 0));
     p->route = p->newer;
     p->stale = false;
 }

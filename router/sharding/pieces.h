@@ -1,8 +1,8 @@
-/* pieces.h - a page's range, as if no key were salted, cut into what is to be read where.
+/* pieces.h - a page's range, as if no key were sharded, cut into what is to be read where.
  *
- * A piece has either no items of salted keys, and is read as it is, or only items of one, and is merged
- * out of its shards. Pieces are found one after the other: there may be thousands of salted keys.
- * A range that is read in reverse lies within one partition key. */
+ * A piece has either no items of sharded keys, and is read as it is, or only items of one, and is
+ * merged out of its shards. Pieces are found one after the other: there may be thousands of sharded
+ * keys. A range that is read in reverse lies within one partition key. */
 #pragma once
 
 #include "router/plan/ranges.h"

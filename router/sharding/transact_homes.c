@@ -6,21 +6,21 @@
 #include "router/sharding/at_home.h"
 #include "router/sharding/counters.h"
 
-static const struct salted_key *transact_key(const struct call *c, const struct item_request *q)
+static const struct sharded_key *transact_key(const struct call *c, const struct item_request *q)
 {
-    return salting_find(c->plan->tables[q->table].route->table.salted, q->key);
+    return key_sharding_find(c->plan->tables[q->table].route->table.sharded_keys, q->key);
 }
 
 bool transact_find_homes(struct call *c)
 {
     for (uint32_t i = 0; i < c->plan->count; i++) {
         struct item_request *q = &c->plan->items[i];
-        const struct salted_key *k = transact_key(c, q);
+        const struct sharded_key *k = transact_key(c, q);
         q->home = q->key;
-        if (k != NULL && salted_counts(k))
+        if (k != NULL && sharded_key_has_cells(k))
             return call_invalid(c, "%s", counter_takes_only);
         if (k != NULL)
-            q->home = salted_key_in(&c->arena, k, q->key, salted_home(k, q->key));
+            q->home = sharded_key_in(&c->arena, k, q->key, sharded_key_home(k, q->key));
     }
     return true;
 }
@@ -30,9 +30,9 @@ bool transact_leave_former(struct call *c)
     bool any = false;
     for (uint32_t i = 0; i < c->plan->count; i++) {
         const struct item_request *q = &c->plan->items[i];
-        const struct salted_key *k = transact_key(c, q);
+        const struct sharded_key *k = transact_key(c, q);
         uint32_t former[SHARDS_BEFORE_MAX];
-        if (k == NULL || salted_former_homes(k, q->key, former) == 0)
+        if (k == NULL || sharded_key_former_homes(k, q->key, former) == 0)
             continue;
         struct subrequest *s = call_request(c, c->plan->tables[q->table].route, REQUEST_SHARD_MOVE);
         s->index = i;
@@ -48,13 +48,13 @@ bool transact_ask_tokens(struct call *c, const uint8_t token[TRANSACTION_TOKEN_S
                          uint64_t digest)
 {
     const struct item_request *q = &c->plan->items[0];
-    const struct salted_key *k = transact_key(c, q);
+    const struct sharded_key *k = transact_key(c, q);
     uint32_t homes[SHARDS_MAX];
-    const uint32_t count = k != NULL ? salted_recent_homes(k, q->key, homes) : 0;
+    const uint32_t count = k != NULL ? sharded_key_recent_homes(k, q->key, homes) : 0;
     struct buffer bytes = {0};
     for (uint32_t i = 0; i < count; i++) {
         struct subrequest *s = call_request(c, c->plan->tables[q->table].route, REQUEST_CHECK);
-        struct transaction_part part = {.anchor = salted_key_in(&c->arena, k, q->key, homes[i]),
+        struct transaction_part part = {.anchor = sharded_key_in(&c->arena, k, q->key, homes[i]),
                                         .token = slice_make(token, TRANSACTION_TOKEN_SIZE),
                                         .digest = digest};
         buffer_clear(&bytes);
@@ -68,16 +68,17 @@ bool transact_ask_tokens(struct call *c, const uint8_t token[TRANSACTION_TOKEN_S
     return count > 0;
 }
 
-uint64_t transact_salted(const struct call *c, const struct item_request *q)
+uint64_t transact_sharded_key_version(const struct call *c, const struct item_request *q)
 {
-    const struct salted_key *k = transact_key(c, q);
+    const struct sharded_key *k = transact_key(c, q);
     return k != NULL ? k->version : 0;
 }
 
 bool transact_take_route(struct call *c, const struct subrequest *s)
 {
     struct route **known = &c->plan->tables[c->plan->items[s->index].table].route;
-    if (table_salting_version(&s->route->table) <= table_salting_version(&(*known)->table))
+    if (table_key_sharding_version(&s->route->table) <=
+        table_key_sharding_version(&(*known)->table))
         return false;
     *known = s->route;
     return true;

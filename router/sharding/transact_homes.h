@@ -1,8 +1,8 @@
-/* transact_homes.h - transactions on items of salted keys: their parts are at the items' homes, and the
- * items have left their former homes before anything is admitted or prepared.
+/* transact_homes.h - transactions on items of sharded keys: their parts are at the items' homes,
+ * and the items have left their former homes before anything is admitted or prepared.
  *
- * A transaction chooses homes once for all its parts. If a registry of salted keys changes before it is
- * prepared, its parts get REPLY_STALE_MAP. */
+ * A transaction chooses homes once for all its parts. If a registry of sharded keys changes before
+ * it is prepared, its parts get REPLY_STALE_MAP. */
 #pragma once
 
 #include "engine/transaction/transaction.h"
@@ -21,8 +21,8 @@ bool transact_leave_former(struct call *c);
 bool transact_ask_tokens(struct call *c, const uint8_t token[TRANSACTION_TOKEN_SIZE],
                          uint64_t digest);
 
-/* The version of the item's salted key; 0: its key is not salted. */
-uint64_t transact_salted(const struct call *c, const struct item_request *q);
+/* The version of the item's sharded key; 0: its key is not sharded. */
+uint64_t transact_sharded_key_version(const struct call *c, const struct item_request *q);
 
 /* The subrequest of an item may have met a newer registry: then the plan has it from now on. Returns
  * whether it has. */

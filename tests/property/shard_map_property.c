@@ -1,13 +1,14 @@
 /* Which shard an item has: how many items move when a key gets more shards, and how even the shards are.
  *
- * The product's map is jump hashing (engine/sharding/salting.h). The two others of docs/decisions/0038 are
- * here for comparison; `build/fast/tests/property --filter shard_map_property` prints the figures of all three. */
+ * The product's map is jump hashing (engine/key_sharding/key_sharding.h). The two others of
+ * docs/decisions/0038 are here for comparison; `build/fast/tests/property --filter
+ * shard_map_property` prints the figures of all three. */
 #include <math.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "engine/sharding/salting.h"
+#include "engine/key_sharding/key_sharding.h"
 #include "tests/check.h"
 
 enum {

@@ -165,13 +165,18 @@ void catalog_world_reloads(const struct catalog_world *w)
     catalog_destroy(again);
 }
 
-/* ---- salted keys ---- */
+/* ---- sharded keys ---- */
 
 enum reply_code catalog_world_tag(struct catalog_world *w, const char *value)
 {
+    return catalog_world_tag_named(w, KEY_SHARDING_TAG, value);
+}
+
+enum reply_code catalog_world_tag_named(struct catalog_world *w, const char *key, const char *value)
+{
     struct buffer b = {0};
-    tag_append(&b, &(struct tag){slice_of(SALTING_TAG), slice_of(value != NULL ? value : ""),
-                                 value != NULL});
+    tag_append(&b,
+               &(struct tag){slice_of(key), slice_of(value != NULL ? value : ""), value != NULL});
     struct catalog_command c = catalog_world_command(w, CATALOG_UPDATE);
     c.spec.billing = BILLING_AS_IT_IS;
     c.spec.tags = buffer_slice(&b);
@@ -180,11 +185,12 @@ enum reply_code catalog_world_tag(struct catalog_world *w, const char *value)
     return code;
 }
 
-const struct salted_key *catalog_world_salted(const struct catalog_world *w, const char *key)
+const struct sharded_key *catalog_world_sharded_key(const struct catalog_world *w, const char *key)
 {
     struct buffer b = {0};
     catalog_world_append_key(&b, w, key);
-    const struct salted_key *k = salting_find(catalog_world_table(w)->salted, buffer_slice(&b));
+    const struct sharded_key *k =
+        key_sharding_find(catalog_world_table(w)->sharded_keys, buffer_slice(&b));
     buffer_deinit(&b);
     return k;
 }
@@ -195,28 +201,29 @@ void catalog_world_append_key(struct buffer *out, const struct catalog_world *w,
     storage_key_append_collection(out, catalog_world_table(w)->id, &attr);
 }
 
-enum reply_code catalog_world_salt(struct catalog_world *w, enum salt_word word, const char *key,
-                                   uint32_t shards)
+enum reply_code catalog_world_change_shards(struct catalog_world *w, enum key_shards_change word,
+                                            const char *key, uint32_t shards)
 {
-    const struct salted_key *k = catalog_world_salted(w, key);
+    const struct sharded_key *k = catalog_world_sharded_key(w, key);
     const uint64_t version = k != NULL ? k->version : 0;
-    return catalog_world_salt_at(w, word, key, shards, version);
+    return catalog_world_change_shards_at(w, word, key, shards, version);
 }
 
-enum reply_code catalog_world_salt_at(struct catalog_world *w, enum salt_word word, const char *key,
-                                      uint32_t shards, uint64_t version)
+enum reply_code catalog_world_change_shards_at(struct catalog_world *w, enum key_shards_change word,
+                                               const char *key, uint32_t shards, uint64_t version)
 {
     uint32_t fixed;
     struct buffer b = {0};
     catalog_world_append_key(&b, w, key);
-    const bool counts = table_salting_wish(catalog_world_table(w), &fixed) == SALTING_COUNTER;
+    const bool counts =
+        table_key_sharding_mode(catalog_world_table(w), &fixed) == KEY_SHARDING_COUNTER;
     const struct decision d = {.table_id = catalog_world_table(w)->id,
-                               .salt = {.word = word,
-                                        .key = buffer_slice(&b),
-                                        .version = version,
-                                        .shards = shards,
-                                        .counter = word == SALT_GROW && counts}};
-    const enum reply_code code = catalog_world_decide(w, CATALOG_SALT, &d);
+                               .key_shards = {.word = word,
+                                              .key = buffer_slice(&b),
+                                              .version = version,
+                                              .shards = shards,
+                                              .counter = word == KEY_SHARDS_GROW && counts}};
+    const enum reply_code code = catalog_world_decide(w, CATALOG_KEY_SHARDS, &d);
     buffer_deinit(&b);
     return code;
 }

@@ -50,17 +50,20 @@ void catalog_world_end_move(struct catalog_world *w, const struct partition_info
 /* Replaces replicas of lost disks. False: there was nothing to replace. */
 bool catalog_world_replace(struct catalog_world *w);
 
-/* The table's tag SALTING_TAG gets this value; NULL: it goes. */
+/* The table's tag KEY_SHARDING_TAG gets this value; NULL: it goes. */
 enum reply_code catalog_world_tag(struct catalog_world *w, const char *value);
-/* NULL: the key is not salted. Lends until the table changes. */
-const struct salted_key *catalog_world_salted(const struct catalog_world *w, const char *key);
+/* The same for a tag with another key. */
+enum reply_code catalog_world_tag_named(struct catalog_world *w, const char *key,
+                                        const char *value);
+/* NULL: the key is not sharded. Lends until the table changes. */
+const struct sharded_key *catalog_world_sharded_key(const struct catalog_world *w, const char *key);
 /* Appends what storage keys of the partition key's shard 0 begin with. */
 void catalog_world_append_key(struct buffer *out, const struct catalog_world *w, const char *key);
 /* A word about a key, as the decider would say it: with the key's version, or with another one. */
-enum reply_code catalog_world_salt(struct catalog_world *w, enum salt_word word, const char *key,
-                                   uint32_t shards);
-enum reply_code catalog_world_salt_at(struct catalog_world *w, enum salt_word word, const char *key,
-                                      uint32_t shards, uint64_t version);
+enum reply_code catalog_world_change_shards(struct catalog_world *w, enum key_shards_change word,
+                                            const char *key, uint32_t shards);
+enum reply_code catalog_world_change_shards_at(struct catalog_world *w, enum key_shards_change word,
+                                               const char *key, uint32_t shards, uint64_t version);
 
 /* The table's partition `i`, in key order. */
 const struct partition_info *catalog_world_at(const struct catalog_world *w, uint32_t i);

@@ -142,12 +142,12 @@ struct table *fake_table(struct fake_cluster *f, const char *name, const char *k
     return t;
 }
 
-void fake_salt(struct fake_cluster *f, struct table *t, const struct salting *registry)
+void fake_shard_keys(struct fake_cluster *f, struct table *t, const struct key_sharding *registry)
 {
     struct buffer bytes = {0};
-    salting_encode(&bytes, registry);
-    t->salting = arena_copy(&f->arena, buffer_slice(&bytes));
-    must(salting_decode(t->salting, &f->arena, &t->salted) == STATUS_OK);
+    key_sharding_encode(&bytes, registry);
+    t->key_sharding = arena_copy(&f->arena, buffer_slice(&bytes));
+    must(key_sharding_decode(t->key_sharding, &f->arena, &t->sharded_keys) == STATUS_OK);
     buffer_deinit(&bytes);
 }
 

@@ -274,7 +274,7 @@ static bool items_request(struct frame_world *w, enum request_op op, uint32_t na
             r.range.lo = buffer_slice(&key);
             r.range.consistent = true;
             r.range.bytes_max = 1 << 20;
-            r.salting = name % 2; /* all items, or those of shard 0 */
+            r.key_sharding_version = name % 2; /* all items, or those of shard 0 */
         } else if (op == REQUEST_SHARD_MOVE) {
             request_edit_move(&r)->key = buffer_slice(&key);
             request_edit_move(&r)->shards = 64;

@@ -9,7 +9,7 @@
 
 void shards_init(struct shards_scene *s)
 {
-    *s = (struct shards_scene){.salting = VERSION};
+    *s = (struct shards_scene){.key_sharding_version = VERSION};
     lone_init(&s->w, PROFILE_OFF);
     s->w.collections = 1;
 }
@@ -56,18 +56,18 @@ enum reply_code shards_ask(struct shards_scene *s, const struct request *r)
     return shards_finish(s);
 }
 
-void shards_tell(struct shards_scene *s, uint32_t partition, uint64_t salting)
+void shards_tell(struct shards_scene *s, uint32_t partition, uint64_t key_sharding_version)
 {
     struct partition_info info =
         partitions_find(&s->w.node->partitions, s->w.table.partitions[partition].id)->info;
-    info.salting = salting;
+    info.key_sharding_version = key_sharding_version;
     info.indexes_version = 100 + ++s->told;
     lone_tell_partition(&s->w, &info);
 }
 
-void shards_salt(struct shards_scene *s, uint32_t partition, uint64_t salting)
+void shards_tell_applied(struct shards_scene *s, uint32_t partition, uint64_t key_sharding_version)
 {
-    shards_tell(s, partition, salting);
+    shards_tell(s, partition, key_sharding_version);
     assert_int_equal(lone_answer(&s->w)->code, REPLY_OVERLOADED); /* it is on its way */
     shards_pass(s, 20);
 }
@@ -96,7 +96,10 @@ uint32_t shards_mover(struct shards_scene *s, uint32_t shards)
 struct request shards_request(struct shards_scene *s, enum request_op op, struct slice key)
 {
     const struct partition_info *p = table_partition_of(&s->w.table, key);
-    return (struct request){.op = op, .partition = p->id, .epoch = p->epoch, .salting = s->salting};
+    return (struct request){.op = op,
+                            .partition = p->id,
+                            .epoch = p->epoch,
+                            .key_sharding_version = s->key_sharding_version};
 }
 
 enum reply_code shards_put(struct shards_scene *s, uint32_t name, uint32_t shard, uint32_t version)

@@ -1,10 +1,11 @@
-/* shard_scene.h - a lone node whose partitions were told of salted keys, by hand, and items in shards.
+/* shard_scene.h - a lone node whose partitions were told of sharded keys, by hand, and items in
+ * shards.
  *
  * All items have one partition key, and their names as sort keys. */
 #pragma once
 
+#include "engine/key_sharding/key_sharding.h"
 #include "engine/node/node_internal.h"
-#include "engine/sharding/salting.h"
 #include "engine/transaction/transaction.h"
 #include "tests/support/lone_node.h"
 
@@ -16,9 +17,9 @@ enum {
 
 struct shards_scene {
     struct lone_node w;
-    uint32_t told;     /* words so far */
-    uint64_t salting;  /* the version of the next requests */
-    struct buffer key; /* owns; of shards_key */
+    uint32_t told;                 /* words so far */
+    uint64_t key_sharding_version; /* the version of the next requests */
+    struct buffer key;             /* owns; of shards_key */
     struct buffer indexes;
     struct buffer globals;
     struct index all[1]; /* of the table */
@@ -35,10 +36,10 @@ void shards_pass(struct shards_scene *s, int64_t ms);
 /* The answer, after some time. shards_ask: to this request. */
 enum reply_code shards_finish(struct shards_scene *s);
 enum reply_code shards_ask(struct shards_scene *s, const struct request *r);
-/* The catalog tells the partition of salted keys, by hand: its own table has none. */
-void shards_tell(struct shards_scene *s, uint32_t partition, uint64_t salting);
+/* The catalog tells the partition of sharded keys, by hand: its own table has none. */
+void shards_tell(struct shards_scene *s, uint32_t partition, uint64_t key_sharding_version);
 /* The same, until it is done. */
-void shards_salt(struct shards_scene *s, uint32_t partition, uint64_t salting);
+void shards_tell_applied(struct shards_scene *s, uint32_t partition, uint64_t key_sharding_version);
 /* The storage key of the item in a shard. Lends until the next call. */
 struct slice shards_key(struct shards_scene *s, uint32_t name, uint32_t shard);
 /* The shard of its home, by so many. */

@@ -20,8 +20,8 @@ static void world_open(struct world *w, const char *tag)
     scene_init(&w->s, 3);
     config_edit_control(&w->s.config)->control_split = 0;
     config_edit_control(&w->s.config)->control_adaptive = 0;
-    config_edit_control(&w->s.config)->control_salting = 0;
-    tag_append(&tags, &(struct tag){slice_of(SALTING_TAG), slice_of(tag), true});
+    config_edit_control(&w->s.config)->control_key_sharding = 0;
+    tag_append(&tags, &(struct tag){slice_of(KEY_SHARDING_TAG), slice_of(tag), true});
     struct catalog_command c = scene_command(&w->s, CATALOG_CREATE);
     c.spec = (struct table_spec){.name = slice_of("t"),
                                  .partition_key = {slice_of("k"), ATTR_STRING},
@@ -112,13 +112,14 @@ TEST(each_design_that_makes_heat_is_named_with_its_evidence)
     } CASES[] = {
         {{900, 100, SKETCH_FORWARD, {900}},
          "sequential: k=\"key0\" has 90 % of the writes, 900 units a second, and each goes behind "
-         "those before: all to one place. Set the table's tag weir:salting to auto, or spread them "
+         "those before: all to one place. Set the table's tag weir:key-sharding to auto, or spread "
+         "them "
          "over several partition keys\n"
          "idle-units: of 10000 write units a second 900 are consumed, but partition 1 refuses "
          "writes by its maximum: more units of the table do not help it\n"},
         {{1000, 0, SKETCH_STAYS, {800}},
          "one-key: k=\"key0\" has 80 % of the writes, 800 units a second. Set the table's tag "
-         "weir:salting to auto, or spread them over several partition keys\n"},
+         "weir:key-sharding to auto, or spread them over several partition keys\n"},
         {{2000, 0, SKETCH_STAYS, {700, 700, 500}},
          "few-keys: 3 partition keys have 95 % of the writes, the heaviest is k=\"key0\" with 700 "
          "units a second. Choose a key of many values\n"},

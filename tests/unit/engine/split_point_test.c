@@ -3,7 +3,7 @@
 #include "base/settings/heat.h"
 #include "engine/heat/split_point.h"
 #include "engine/item/storage_key.h"
-#include "engine/sharding/salting.h"
+#include "engine/key_sharding/key_sharding.h"
 #include "tests/check.h"
 
 enum {

@@ -7,6 +7,7 @@
 
 #include "base/settings/choices.h"
 #include "engine/item/storage_key.h"
+#include "engine/key_sharding/key_sharding.h"
 #include "engine/message/frames.h"
 #include "engine/message/index_messages.h"
 #include "engine/message/move_messages.h"
@@ -18,7 +19,6 @@
 #include "engine/node/node_internal.h"
 #include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
-#include "engine/sharding/salting.h"
 #include "engine/transaction/transaction.h"
 #include "tests/support/expression_scene.h"
 #include "tests/support/frame_world.h"

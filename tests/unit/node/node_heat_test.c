@@ -2,8 +2,8 @@
 #include "tests/check.h"
 
 #include "base/settings/heat.h"
+#include "base/settings/key_sharding.h"
 #include "base/settings/reports.h"
-#include "base/settings/salting.h"
 #include "engine/heat/split_point.h"
 #include "engine/item/storage_key.h"
 #include "engine/node/node_internal.h"
@@ -248,7 +248,7 @@ TEST(a_key_that_needs_shards_is_reported_once_that_is_known)
     struct lone_node w;
     lone_init(&w, PROFILE_STRICT);
     config_edit_heat(&w.config)->heat_start_percent = 0;
-    config_edit_salting(&w.config)->salting_shard_units = 40;
+    config_edit_key_sharding(&w.config)->key_sharding_shard_units = 40;
     config_edit_reports(&w.config)->load_report_ms = 60000;
     w.collections = 1;
     lone_open_table(&w, 10, 1000);

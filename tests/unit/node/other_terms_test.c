@@ -255,7 +255,7 @@ TEST(writes_from_before_an_index_are_known_by_their_place_in_the_log)
     transact_close(&s);
 }
 
-/* They may rest on older indexes, or on fewer salted keys. */
+/* They may rest on older indexes, or on fewer sharded keys. */
 TEST(a_new_leader_waits_for_the_entries_of_its_predecessors)
 {
     struct transact_scene s;
@@ -263,7 +263,7 @@ TEST(a_new_leader_waits_for_the_entries_of_its_predecessors)
     const uint64_t last = raft_last(scene_partition(&s)->raft);
     lone_crash(&s.w);
     assert_true(scene_partition(&s)->indexed_from >= last);
-    assert_true(scene_partition(&s)->salted_from >= last);
+    assert_true(scene_partition(&s)->key_sharding_from >= last);
     transact_close(&s);
 }
 

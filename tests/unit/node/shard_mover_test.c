@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/settings/salting.h"
+#include "base/settings/key_sharding.h"
 #include "engine/message/move_messages.h"
 #include "engine/node/node_effect.h"
 #include "tests/check.h"
@@ -92,24 +92,25 @@ static struct slice scene_shard(struct buffer *out, const struct scene *s, const
                                 uint32_t shard)
 {
     buffer_clear(out);
-    salted_append_prefix(out, catalog_world_salted(&s->world, key),
-                         catalog_world_table(&s->world)->id, shard);
+    sharded_key_append_prefix(out, catalog_world_sharded_key(&s->world, key),
+                              catalog_world_table(&s->world)->id, shard);
     return buffer_slice(out);
 }
 
 static void scene_assert_asks(struct scene *s, const char *key, uint32_t shard)
 {
     struct buffer from = {0}, end = {0};
-    const struct salted_key *k = catalog_world_salted(&s->world, key);
+    const struct sharded_key *k = catalog_world_sharded_key(&s->world, key);
     assert_true(scene_asks(s));
     assert_true(slice_equal(request_move(&s->asked)->key, scene_shard(&from, s, key, shard)));
     scene_shard(&end, s, key, shard);
     storage_key_successor(&end);
     assert_true(slice_equal(request_move(&s->asked)->hi, buffer_slice(&end)));
     assert_int_equal(request_move(&s->asked)->shards, k->shards);
-    assert_int_equal(s->asked.salted, k->version);
+    assert_int_equal(s->asked.sharded_key_version, k->version);
     assert_int_equal(request_move(&s->asked)->fold, k->counter);
-    assert_int_equal(s->asked.salting, table_salting_version(catalog_world_table(&s->world)));
+    assert_int_equal(s->asked.key_sharding_version,
+                     table_key_sharding_version(catalog_world_table(&s->world)));
     assert_int_equal(
         s->asked.partition,
         table_partition_of(catalog_world_table(&s->world), request_move(&s->asked)->key)->id);
@@ -122,9 +123,9 @@ static void scene_decides_one(struct scene *s, enum event_kind event)
 {
     struct decision d;
     assert_true(shard_mover_next(&s->mover, &d));
-    assert_int_equal(d.salt.word, event != 0 ? SALT_MOVED : SALT_FORGET);
+    assert_int_equal(d.key_shards.word, event != 0 ? KEY_SHARDS_MOVED : KEY_SHARDS_FORGET);
     assert_int_equal(d.event.kind, event);
-    assert_int_equal(catalog_world_decide(&s->world, CATALOG_SALT, &d), REPLY_OK);
+    assert_int_equal(catalog_world_decide(&s->world, CATALOG_KEY_SHARDS, &d), REPLY_OK);
     assert_int_equal(s->world.result.row_count, event != 0 ? 2 : 1);
 }
 
@@ -151,8 +152,8 @@ TEST(each_former_shard_is_read_once)
     scene_pass(&s, 100);
     assert_says_nothing(&s);
     assert_int_equal(shard_mover_deadline(&s.mover).ns, INSTANT_NEVER.ns);
-    assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "hot", 2), REPLY_OK);
-    assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "hot", 5), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 5), REPLY_OK);
     scene_pass(&s, 100);
     for (uint32_t shard = 0; shard < 2; shard++) {
         scene_assert_asks(&s, "hot", shard);
@@ -162,7 +163,7 @@ TEST(each_former_shard_is_read_once)
     }
     assert_false(scene_asks(&s));
     scene_decides(&s, EVENT_KEY_MOVED);
-    assert_int_equal(catalog_world_salted(&s.world, "hot")->before_count, 0);
+    assert_int_equal(catalog_world_sharded_key(&s.world, "hot")->before_count, 0);
     scene_pass(&s, 100);
     assert_says_nothing(&s);
     assert_int_equal(s.mover.count, 0);
@@ -175,7 +176,7 @@ TEST(a_shard_is_read_piece_by_piece_and_across_partitions)
     struct buffer cut = {0};
     (void)state;
     scene_open(&s, "auto");
-    assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     scene_shard(&cut, &s, "hot", 0);
     buffer_append_text(&cut, "m");
     const struct partition_info *p =
@@ -223,7 +224,7 @@ TEST(a_refusal_or_silence_is_asked_again)
     struct call_answer answer;
     (void)state;
     scene_open(&s, "auto");
-    assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     for (size_t i = 0; i < sizeof CODES / sizeof CODES[0]; i++) {
         scene_pass(&s, 100);
         scene_assert_asks(&s, "hot", 0);
@@ -249,9 +250,9 @@ TEST(a_key_that_shrinks_is_verified)
     struct scene s;
     (void)state;
     scene_open(&s, "auto");
-    assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "hot", 4), REPLY_OK);
-    assert_int_equal(catalog_world_salt(&s.world, SALT_MOVED, "hot", 0), REPLY_OK);
-    assert_int_equal(catalog_world_salt(&s.world, SALT_SHRINK, "hot", 1), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 4), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_MOVED, "hot", 0), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_SHRINK, "hot", 1), REPLY_OK);
     scene_pass(&s, 100);
     for (int pass = 0; pass < 3; pass++) { /* in the second pass something is found */
         for (uint32_t shard = 1; shard < 4; shard++) {
@@ -261,15 +262,15 @@ TEST(a_key_that_shrinks_is_verified)
         }
     }
     assert_false(scene_asks(&s));
-    scene_decides(&s, EVENT_KEY_UNSALTED);
-    assert_int_equal(catalog_world_salted(&s.world, "hot")->widest, 4);
+    scene_decides(&s, EVENT_KEY_UNSHARDED);
+    assert_int_equal(catalog_world_sharded_key(&s.world, "hot")->widest, 4);
     scene_pass(&s, 50);
     assert_int_equal(s.mover.count, 0); /* it takes the place of no other key */
-    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 1);
+    scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms - 1);
     assert_says_nothing(&s);
     scene_pass(&s, 51);
     scene_decides(&s, 0);
-    assert_null(catalog_world_salted(&s.world, "hot"));
+    assert_null(catalog_world_sharded_key(&s.world, "hot"));
     scene_close(&s);
 }
 
@@ -279,10 +280,10 @@ TEST(a_key_that_grows_meanwhile_begins_anew)
     struct decision d;
     (void)state;
     scene_open(&s, "auto");
-    assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     scene_pass(&s, 100);
     scene_assert_asks(&s, "hot", 0);
-    assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "hot", 3), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 3), REPLY_OK);
     scene_read(&s, 0, 0); /* by two shards: that says nothing */
     scene_pass(&s, 100);
     for (uint32_t shard = 0; shard < 2; shard++) {
@@ -292,7 +293,7 @@ TEST(a_key_that_grows_meanwhile_begins_anew)
     }
     /* The word is on its way when the key grows again. */
     assert_true(shard_mover_next(&s.mover, &d));
-    assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "hot", 4), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 4), REPLY_OK);
     scene_pass(&s, 100);
     assert_false(shard_mover_next(&s.mover, &d));
     scene_assert_asks(&s, "hot", 0);
@@ -305,7 +306,7 @@ TEST(what_the_catalog_does_not_take_is_said_again)
     struct decision d;
     (void)state;
     scene_open(&s, "auto");
-    assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     scene_pass(&s, 100);
     assert_true(scene_asks(&s));
     scene_read(&s, 0, 0);
@@ -322,14 +323,14 @@ TEST(cells_of_a_counter_stay_and_its_former_number_for_a_time)
     struct scene s;
     (void)state;
     scene_open(&s, "counter");
-    assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "count", 10), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "count", 10), REPLY_OK);
     scene_pass(&s, 100);
-    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 1);
+    scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms - 1);
     assert_says_nothing(&s);
     scene_pass(&s, 51);
     assert_false(scene_asks(&s));
     scene_decides(&s, EVENT_KEY_MOVED);
-    assert_int_equal(catalog_world_salted(&s.world, "count")->shards, 10);
+    assert_int_equal(catalog_world_sharded_key(&s.world, "count")->shards, 10);
     scene_close(&s);
 }
 
@@ -338,10 +339,11 @@ TEST(cells_that_a_counter_gives_up_are_added_up_and_verified)
     struct scene s;
     (void)state;
     scene_open(&s, "counter");
-    assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "count", 5), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "count", 5), REPLY_OK);
     scene_pass(&s, 100);
     assert_says_nothing(&s);
-    assert_int_equal(catalog_world_salt(&s.world, SALT_SHRINK, "count", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_SHRINK, "count", 2),
+                     REPLY_OK);
     scene_pass(&s, 100);
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t shard = 2; shard < 5; shard++) {
@@ -354,19 +356,20 @@ TEST(cells_that_a_counter_gives_up_are_added_up_and_verified)
     assert_false(scene_asks(&s));
     scene_decides(&s, EVENT_KEY_MOVED);
     scene_pass(&s, 50);
-    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 1);
+    scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms - 1);
     assert_says_nothing(&s);
     scene_pass(&s, 51);
     scene_decides(&s, 0);
-    assert_int_equal(catalog_world_salted(&s.world, "count")->widest, 2);
+    assert_int_equal(catalog_world_sharded_key(&s.world, "count")->widest, 2);
     scene_close(&s);
 }
 
 /* The key gets so many shards, at once: all its items are moved. */
-static void scene_reach(struct scene *s, const char *key, enum salt_word word, uint32_t shards)
+static void scene_reach(struct scene *s, const char *key, enum key_shards_change word,
+                        uint32_t shards)
 {
-    assert_int_equal(catalog_world_salt(&s->world, word, key, shards), REPLY_OK);
-    assert_int_equal(catalog_world_salt(&s->world, SALT_MOVED, key, 0), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s->world, word, key, shards), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s->world, KEY_SHARDS_MOVED, key, 0), REPLY_OK);
 }
 
 TEST(what_is_remembered_is_forgotten_after_a_time)
@@ -374,21 +377,21 @@ TEST(what_is_remembered_is_forgotten_after_a_time)
     struct scene s;
     (void)state;
     scene_open(&s, "auto");
-    scene_reach(&s, "hot", SALT_GROW, 6);
-    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms + 100);
+    scene_reach(&s, "hot", KEY_SHARDS_GROW, 6);
+    scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms + 100);
     assert_says_nothing(&s); /* it has as many as it had */
-    scene_reach(&s, "hot", SALT_SHRINK, 4);
+    scene_reach(&s, "hot", KEY_SHARDS_SHRINK, 4);
     scene_pass(&s, 100);
-    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms / 2);
-    scene_reach(&s, "hot", SALT_SHRINK, 3); /* the time begins anew */
+    scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms / 2);
+    scene_reach(&s, "hot", KEY_SHARDS_SHRINK, 3); /* the time begins anew */
     scene_pass(&s, 100);
-    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 1);
+    scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms - 1);
     assert_says_nothing(&s);
     scene_pass(&s, 51);
     scene_decides(&s, 0);
-    assert_int_equal(catalog_world_salted(&s.world, "hot")->widest, 3);
-    assert_int_equal(catalog_world_salted(&s.world, "hot")->shards, 3);
-    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms + 100);
+    assert_int_equal(catalog_world_sharded_key(&s.world, "hot")->widest, 3);
+    assert_int_equal(catalog_world_sharded_key(&s.world, "hot")->shards, 3);
+    scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms + 100);
     assert_says_nothing(&s);
     scene_close(&s);
 }
@@ -399,17 +402,17 @@ TEST(a_new_leader_waits_for_the_whole_time)
     struct scene s;
     (void)state;
     scene_open(&s, "auto");
-    scene_reach(&s, "hot", SALT_GROW, 6);
-    scene_reach(&s, "hot", SALT_SHRINK, 1);
+    scene_reach(&s, "hot", KEY_SHARDS_GROW, 6);
+    scene_reach(&s, "hot", KEY_SHARDS_SHRINK, 1);
     scene_pass(&s, 100);
-    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 100);
+    scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms - 100);
     shard_mover_end(&s.mover);
     scene_pass(&s, 100);
-    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 1);
+    scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms - 1);
     assert_says_nothing(&s);
     scene_pass(&s, 51);
     scene_decides(&s, 0);
-    assert_null(catalog_world_salted(&s.world, "hot"));
+    assert_null(catalog_world_sharded_key(&s.world, "hot"));
     scene_close(&s);
 }
 
@@ -422,19 +425,19 @@ TEST(keys_that_wait_take_no_place_of_those_that_move)
     scene_open(&s, "auto");
     for (int i = 0; i < 40; i++) {
         snprintf(name, sizeof name, "%d", i);
-        scene_reach(&s, name, SALT_GROW, 3);
-        scene_reach(&s, name, SALT_SHRINK, 1);
+        scene_reach(&s, name, KEY_SHARDS_GROW, 3);
+        scene_reach(&s, name, KEY_SHARDS_SHRINK, 1);
     }
     scene_pass(&s, 100);
     assert_int_equal(s.mover.count, 0);
-    assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     scene_pass(&s, 100);
     scene_assert_asks(&s, "hot", 0);
     assert_int_equal(s.mover.count, 1);
-    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms + 100);
+    scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms + 100);
     for (int i = 0; i < 40; i++)
         scene_decides_one(&s, 0);
-    assert_int_equal(catalog_world_table(&s.world)->salted->count, 1);
+    assert_int_equal(catalog_world_table(&s.world)->sharded_keys->count, 1);
     scene_close(&s);
 }
 
@@ -446,10 +449,10 @@ TEST(no_more_items_are_moved_than_the_setting_says)
     int64_t asked = 0;
     (void)state;
     scene_open(&s, "auto");
-    config_edit_salting(&s.world.config)->salting_moves_s = 1000;
+    config_edit_key_sharding(&s.world.config)->key_sharding_moves_s = 1000;
     for (int i = 0; i < 20; i++) {
         snprintf(name, sizeof name, "%d", i);
-        assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, name, 2), REPLY_OK);
+        assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, name, 2), REPLY_OK);
     }
     struct buffer last = {0};
     for (int ms = 0; ms < 5000; ms += 10) {
@@ -478,7 +481,7 @@ TEST(a_table_that_is_deleted_is_forgotten_and_so_is_all_without_the_lead)
     struct scene s;
     (void)state;
     scene_open(&s, "auto");
-    assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     scene_pass(&s, 100);
     assert_true(scene_asks(&s));
     shard_mover_end(&s.mover);

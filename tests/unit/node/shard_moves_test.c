@@ -1,4 +1,4 @@
-/* shard_moves_test.c - items of salted keys go to their homes, one step at a time. */
+/* shard_moves_test.c - items of sharded keys go to their homes, one step at a time. */
 #include "tests/check.h"
 
 #include "engine/item/storage_key.h"
@@ -9,7 +9,7 @@
 
 /* ---- moves ---- */
 
-/* SALT-2 */
+/* KEYSHARD-2 */
 TEST(an_item_goes_to_its_home_and_is_at_one_place)
 {
     for (int split = 0; split < 2; split++) {
@@ -18,7 +18,7 @@ TEST(an_item_goes_to_its_home_and_is_at_one_place)
         if (split == 1)
             shards_split(&s);
         for (uint32_t i = 0; i < s.w.table.partition_count; i++)
-            shards_salt(&s, i, VERSION);
+            shards_tell_applied(&s, i, VERSION);
         const uint32_t name = split == 1 ? shards_mover_to(&s, true) : shards_mover(&s, SHARDS);
         assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
         shards_move_surely(&s, name, 0, SHARDS);
@@ -40,7 +40,7 @@ TEST(who_needs_the_same_item_shares_its_move)
     struct shards_scene s;
     (void)state;
     shards_open(&s);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
@@ -65,7 +65,7 @@ TEST(a_move_ends_on_a_disk_that_is_slower_than_the_time_to_decide)
     struct shards_scene s;
     (void)state;
     shards_open(&s);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
@@ -98,8 +98,8 @@ TEST(a_crash_at_any_step_leaves_the_item_at_one_place)
             struct shards_scene s;
             shards_open(&s);
             shards_split(&s);
-            shards_salt(&s, 0, VERSION);
-            shards_salt(&s, 1, VERSION);
+            shards_tell_applied(&s, 0, VERSION);
+            shards_tell_applied(&s, 1, VERSION);
             const uint32_t name = shards_mover_to(&s, other);
             assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
             assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
@@ -125,15 +125,15 @@ TEST(a_crash_at_any_step_leaves_the_item_at_one_place)
     }
 }
 
-/* SALT-3. The entry with the fence is followed by a write that was proposed before it was applied.
- * */
+/* KEYSHARD-3. The entry with the fence is followed by a write that was proposed before it was
+ * applied. */
 TEST(a_move_sees_writes_from_before_the_fence)
 {
     struct shards_scene s;
     (void)state;
     shards_open(&s);
-    shards_salt(&s, 0, VERSION - 1);
-    s.salting = VERSION - 1;
+    shards_tell_applied(&s, 0, VERSION - 1);
+    s.key_sharding_version = VERSION - 1;
     const uint32_t name = shards_mover(&s, SHARDS);
     assert_int_equal(shards_put(&s, name + 1, 0, OLD), REPLY_OK);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OK);
@@ -146,9 +146,9 @@ TEST(a_move_sees_writes_from_before_the_fence)
     lone_ask(&s.w, &put);
     lone_write_end(&s.w, 0); /* the fence */
     assert_int_equal(s.w.answer_count, 0);
-    s.salting = VERSION;
+    s.key_sharding_version = VERSION;
     struct request r = shards_moving(&s, name, 0, SHARDS);
-    r.salted = VERSION;
+    r.sharded_key_version = VERSION;
     lone_ask(&s.w, &r);
     assert_int_equal(s.w.answer_count, 0);
     while (s.w.answer_count < 2)
@@ -159,13 +159,13 @@ TEST(a_move_sees_writes_from_before_the_fence)
     shards_close(&s);
 }
 
-/* SALT-1 is broken by hand. */
+/* KEYSHARD-1 is broken by hand. */
 TEST(a_move_overwrites_nothing)
 {
     struct shards_scene s;
     (void)state;
     shards_open(&s);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS), home = shards_home(&s, name, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
     assert_int_equal(shards_put(&s, name, home, OLD + 1), REPLY_OK);
@@ -184,7 +184,7 @@ TEST(malformed_moves_are_refused)
     struct shards_scene s;
     (void)state;
     shards_open(&s);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     const struct request good = shards_moving(&s, 1, 0, 2);
     struct buffer end = {0};
     buffer_set(&end, request_move(&good)->key);
@@ -244,7 +244,7 @@ TEST(only_parts_of_transactions_say_that_they_move)
 static uint32_t scene_begin_move(struct shards_scene *s)
 {
     shards_open(s);
-    shards_salt(s, 0, VERSION);
+    shards_tell_applied(s, 0, VERSION);
     const uint32_t name = shards_mover(s, SHARDS);
     assert_int_equal(shards_put(s, name, 0, OLD), REPLY_OK);
     assert_int_equal(shards_move(s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
@@ -294,7 +294,7 @@ TEST(a_move_waits_for_a_write_in_flight)
 {
     struct shards_scene s;
     shards_open(&s);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
@@ -319,7 +319,7 @@ TEST(a_move_that_is_given_up_leaves_no_lock)
     struct shards_scene s;
     struct shards_part t;
     shards_open(&s);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS), home = shards_home(&s, name, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
     struct request r = shards_part_request(&s, &t, name, home);
@@ -358,10 +358,10 @@ TEST(a_move_costs_nothing_and_streams_are_not_told)
     shards_init(&s);
     s.w.stream = 1 + STREAM_BOTH_IMAGES;
     lone_open_table(&s.w, 100, 100);
-    s.salting = 0;
+    s.key_sharding_version = 0;
     const uint32_t name = shards_mover(&s, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
-    shards_salt(&s, 0, s.salting = VERSION);
+    shards_tell_applied(&s, 0, s.key_sharding_version = VERSION);
     assert_int_equal(scene_records(&s), 1);
     const int64_t consumed = scene_stats(&s).kinds[ADMIT_WRITE].counts.load.consumed_mcu;
     shards_move_surely(&s, name, 0, SHARDS);
@@ -406,13 +406,13 @@ TEST(a_new_leader_writes_a_row_again_before_its_item_leaves)
     struct shards_scene s;
     (void)state;
     scene_open_indexed(&s);
-    s.salting = 0;
+    s.key_sharding_version = 0;
     const uint32_t name = shards_mover(&s, SHARDS), home = shards_home(&s, name, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
     shards_pass(&s, 500);
     lone_crash(&s.w);
     shards_pass(&s, 100);
-    shards_salt(&s, 0, s.salting = VERSION);
+    shards_tell_applied(&s, 0, s.key_sharding_version = VERSION);
     const struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
     shards_pass(&s, 10);
@@ -433,14 +433,14 @@ TEST(an_item_waits_with_its_move_until_global_indexes_have_it)
     struct shards_scene s;
     (void)state;
     scene_open_indexed(&s);
-    s.salting = 0;
+    s.key_sharding_version = 0;
     const uint32_t name = shards_mover(&s, SHARDS), home = shards_home(&s, name, SHARDS);
     assert_int_equal(shards_put(&s, name + 1, 0, OLD), REPLY_OK);
     shards_pass(&s, 500);
     const struct partition_info info = s.w.table.partitions[0];
     struct partition *p = partitions_find(&s.w.node->partitions, info.id);
     assert_int_equal(scene_rows(&s), 2);
-    shards_salt(&s, 0, s.salting = VERSION);
+    shards_tell_applied(&s, 0, s.key_sharding_version = VERSION);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OK); /* no item */
     const struct slice key = shards_key(&s, name, 0);
     struct request put = shards_request(&s, REQUEST_PUT, key);
@@ -471,7 +471,7 @@ static uint32_t scene_places_after(enum raft_mutation mistake, uint32_t *at_home
 {
     struct shards_scene s;
     shards_open(&s);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
     raft_mutation = mistake;
@@ -495,8 +495,8 @@ TEST(mistakes_with_moves_and_the_fence_show)
     assert_int_equal(scene_places_after(RAFT_MUTATION_MOVE_COPIES, &at_home), 2);
     struct shards_scene s;
     shards_open(&s);
-    shards_salt(&s, 0, VERSION);
-    s.salting = VERSION - 1;
+    shards_tell_applied(&s, 0, VERSION);
+    s.key_sharding_version = VERSION - 1;
     assert_int_equal(shards_put(&s, 1, 0, OLD), REPLY_STALE_MAP);
     raft_mutation = RAFT_MUTATION_SKIP_FENCE;
     assert_int_equal(shards_put(&s, 1, 0, OLD), REPLY_OK);

@@ -52,8 +52,8 @@ TEST(pieces_bring_all_items_of_a_shard_home)
     (void)state;
     shards_open(&s);
     shards_split(&s);
-    shards_salt(&s, 0, VERSION);
-    shards_salt(&s, 1, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
+    shards_tell_applied(&s, 1, VERSION);
     for (uint32_t name = 0; name < ITEMS; name++) {
         assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
         away += shards_home(&s, name, SHARDS) != 0;
@@ -79,7 +79,7 @@ TEST(cold_items_are_touched_before_they_move)
     shards_init(&s);
     s.w.resident_max = 1;
     lone_open_table(&s.w, 100, 100);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     for (uint32_t name = 0; name < ITEMS; name++) {
         assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
         away += shards_home(&s, name, SHARDS) != 0;
@@ -104,7 +104,7 @@ TEST(a_move_in_the_place_of_another_one_has_nothing_of_it)
     struct buffer from = {0}, hi = {0}, keys[SHARD_PIECE_MOVES] = {0};
     (void)state;
     shards_open(&s);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     for (uint32_t name = 0; name < ITEMS; name++)
         assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
     assert_int_equal(shards_move(&s, shards_mover(&s, SHARDS), 0, SHARDS), REPLY_OVERLOADED);
@@ -158,7 +158,7 @@ TEST(a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked)
     struct buffer hi = {0}, from = {0};
     uint32_t requests;
     shards_open(&s);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS);
     uint32_t home = 0;
     while (shards_home(&s, home, SHARDS) != 0)
@@ -186,7 +186,7 @@ TEST(a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked)
 static void scene_know_map(struct shards_scene *s, uint32_t *name)
 {
     shards_open(s);
-    shards_salt(s, 0, VERSION);
+    shards_tell_applied(s, 0, VERSION);
     *name = shards_mover(s, SHARDS);
     assert_int_equal(shards_put(s, *name, 0, OLD), REPLY_OK);
     assert_int_equal(shards_move(s, *name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
@@ -303,7 +303,7 @@ TEST(a_piece_ends_before_the_first_item_whose_move_has_not_begun)
     struct shards_scene s;
     struct buffer hi = {0}, from = {0}, last = {0};
     shards_open(&s);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     for (uint32_t name = 0; name < ITEMS; name++)
         assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
     assert_int_equal(shards_move(&s, shards_mover(&s, SHARDS), 0, SHARDS), REPLY_OVERLOADED);

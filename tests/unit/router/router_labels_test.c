@@ -90,7 +90,7 @@ TEST(tags_that_cannot_be_are_refused)
          "The tag weir:gac can only be given to CreateTable, and stays"},
         {"TagResource", "\"Tags\":[{\"Key\":\"weir:gca\",\"Value\":\"off\"}]",
          "The tag weir:gca is not known: of the tags that begin with weir: there are weir:gac, "
-         "weir:weight and weir:salting"},
+         "weir:weight and weir:key-sharding"},
         {"UntagResource", "\"TagKeys\":[\"weir:weight\"]",
          "The tag weir:weight can only be given to CreateTable, and stays"},
         {"TagResource", "\"Tags\":[{\"Key\":\"\",\"Value\":\"1\"}]",
@@ -129,9 +129,10 @@ TEST(what_asks_for_shards_is_a_word_or_a_number_from_2_to_128)
 {
     static const char *const wrong[] = {"", "1", "129", "-2", "2 ", "Auto", "on", "1.5", "0200"};
     static const char *const right[] = {"auto", "counter", "off", "2", "128"};
-    static const char FORMAT[] = "The tag weir:salting is '%s' and may only be 'auto', 'counter', "
-                                 "'off', or a whole number from 2 to 128";
-    static const char TAGS[] = "{%s,\"Tags\":[{\"Key\":\"weir:salting\",\"Value\":\"%s\"}]}";
+    static const char FORMAT[] =
+        "The tag weir:key-sharding is '%s' and may only be 'auto', 'counter', "
+        "'off', or a whole number from 2 to 128";
+    static const char TAGS[] = "{%s,\"Tags\":[{\"Key\":\"weir:key-sharding\",\"Value\":\"%s\"}]}";
     char request[512], message[256];
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         snprintf(message, sizeof message, FORMAT, wrong[i]);
@@ -144,6 +145,19 @@ TEST(what_asks_for_shards_is_a_word_or_a_number_from_2_to_128)
         snprintf(request, sizeof request, TAGS, RESOURCE, right[i]);
         expect_call(&f, "TagResource", request, 200, "");
     }
+    expect_call(&f, "UntagResource", "{" RESOURCE ",\"TagKeys\":[\"weir:key-sharding\"]}", 200, "");
+    expect_tags(ARN, "");
+}
+
+TEST(the_tag_for_shards_may_have_its_old_name)
+{
+    expect_call(&f, "TagResource",
+                "{" RESOURCE ",\"Tags\":[{\"Key\":\"weir:salting\",\"Value\":\"auto\"}]}", 200, "");
+    expect_tags(ARN, "{\"Key\":\"weir:salting\",\"Value\":\"auto\"}");
+    expect_invalid(
+        &f, "TagResource", "{" RESOURCE ",\"Tags\":[{\"Key\":\"weir:salting\",\"Value\":\"1\"}]}",
+        "The tag weir:salting is '1' and may only be 'auto', 'counter', 'off', or a whole "
+        "number from 2 to 128");
     expect_call(&f, "UntagResource", "{" RESOURCE ",\"TagKeys\":[\"weir:salting\"]}", 200, "");
     expect_tags(ARN, "");
 }

@@ -227,18 +227,19 @@ TEST(a_router_gives_up_shards_and_decides_nothing_else_of_keys)
     const struct attr attr = {.type = ATTR_STRING, .body = slice_of("hot")};
     (void)state;
     storage_key_append_collection(&key, 7, &attr);
-    for (enum salt_word word = 0; word <= SALT_SHRINK; word++) {
+    for (enum key_shards_change word = 0; word <= KEY_SHARDS_SHRINK; word++) {
         const struct decision d = {
             .table_id = 7,
-            .salt = {.word = word, .key = buffer_slice(&key), .version = 1, .shards = 1}};
+            .key_shards = {.word = word, .key = buffer_slice(&key), .version = 1, .shards = 1}};
         buffer_clear(&body);
         decision_encode(&body, &d);
-        const struct request q = {.op = REQUEST_DECIDE,
-                                  .decide = {.op = CATALOG_SALT, .decision = buffer_slice(&body)}};
-        assert_int_equal(link_rights_request(&router, &q) == NULL, word == SALT_SHRINK);
+        const struct request q = {
+            .op = REQUEST_DECIDE,
+            .decide = {.op = CATALOG_KEY_SHARDS, .decision = buffer_slice(&body)}};
+        assert_int_equal(link_rights_request(&router, &q) == NULL, word == KEY_SHARDS_SHRINK);
     }
     const struct request q = {.op = REQUEST_DECIDE,
-                              .decide = {.op = CATALOG_SALT, .decision = slice_of("what?")}};
+                              .decide = {.op = CATALOG_KEY_SHARDS, .decision = slice_of("what?")}};
     assert_non_null(link_rights_request(&router, &q));
     buffer_deinit(&key);
     buffer_deinit(&body);

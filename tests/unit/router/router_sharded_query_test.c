@@ -1,8 +1,8 @@
-/* router_salted_query_test.c - Query and Scan of salted keys: what is asked of which shard, and what
- * the client gets. Random pages: tests/property/router_salted_property.c. */
+/* router_sharded_query_test.c - Query and Scan of sharded keys: what is asked of which shard, and
+ * what the client gets. Random pages: tests/property/router_sharded_property.c. */
 #include "tests/check.h"
 #include "tests/support/expect.h"
-#include "tests/support/salted.h"
+#include "tests/support/sharded_keys.h"
 
 enum {
     ITEMS = 20
@@ -26,9 +26,9 @@ static void put(const char *key, const char *sort)
 
 static void grow(uint64_t version, uint32_t shards, uint32_t count, const uint32_t *before)
 {
-    struct salted_key k = salted_named(table, "hot", version, shards, count, before);
+    struct sharded_key k = sharded_key_named(table, "hot", version, shards, count, before);
     k.widest = shards > 2 ? shards : 2; /* a key with one shard had two of late */
-    fake_salt(&f, table, &(struct salting){version, 1, &k});
+    fake_shard_keys(&f, table, &(struct key_sharding){version, 1, &k});
 }
 
 static int start(void **state)
@@ -91,8 +91,8 @@ TEST(all_shards_are_read_at_the_same_time)
     for (size_t i = 0; i < 5; i++) {
         const struct request q = fake_held(&f, i);
         assert_int_equal(q.op, REQUEST_RANGE);
-        assert_int_equal(q.salting, 1);
-        assert_int_equal(q.salted, 1);
+        assert_int_equal(q.key_sharding_version, 1);
+        assert_int_equal(q.sharded_key_version, 1);
         assert_false(q.range.consistent);
         seen |= 1U << q.range.shard;
     }
@@ -170,7 +170,7 @@ TEST(while_items_move_younger_shards_are_read_later_and_no_further)
     assert_int_equal(f.held_count, 1);
     assert_int_equal(fake_held(&f, 0).range.shard, 0);
     assert_true(fake_held(&f, 0).range.consistent);
-    assert_int_equal(fake_held(&f, 0).salted, 2);
+    assert_int_equal(fake_held(&f, 0).sharded_key_version, 2);
     fake_answer(&f, 0);
     assert_int_equal(f.held_count, 4); /* shard 0 was read to its end */
     for (shards = 0; f.held_count > 0 && fake_held(&f, 0).range.shard < 5; fake_answer(&f, 0))
@@ -239,10 +239,10 @@ TEST(a_statement_reads_all_shards_of_all_its_keys)
 
 TEST(a_scan_sees_each_item_once_at_its_ordinary_place)
 {
-    char salted[200], plain[200];
+    char sharded[200], plain[200];
     const struct fake_answer a = fake_call(&f, "Scan", "{\"TableName\":\"tab\"}");
-    snprintf(salted, sizeof salted, "%s", sorts_of(a));
-    assert_int_equal(strlen(salted), 2 * ITEMS * 3 - 1);
+    snprintf(sharded, sizeof sharded, "%s", sorts_of(a));
+    assert_int_equal(strlen(sharded), 2 * ITEMS * 3 - 1);
     stop(NULL);
     fake_init(&f);
     fake_start(&f);
@@ -254,7 +254,7 @@ TEST(a_scan_sees_each_item_once_at_its_ordinary_place)
         put(i % 2 == 0 ? "a" : "b", sort);
     }
     snprintf(plain, sizeof plain, "%s", sorts_of(fake_call(&f, "Scan", "{\"TableName\":\"tab\"}")));
-    assert_string_equal(salted, plain);
+    assert_string_equal(sharded, plain);
 }
 
 /* A faulty node must not keep the router busy for ever. */

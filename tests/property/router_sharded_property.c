@@ -1,11 +1,11 @@
-/* router_salted_property.c - pages of a table whose keys get more and more shards, while its items move
- * and nodes answer in any order: a client that reads page by page sees each item once. */
+/* router_sharded_property.c - pages of a table whose keys get more and more shards, while its items
+ * move and nodes answer in any order: a client that reads page by page sees each item once. */
 #include "tests/check.h"
 
 #include "base/settings/requests.h"
 #include "engine/message/request_traits.h"
 #include "tests/support/expect.h"
-#include "tests/support/salted.h"
+#include "tests/support/sharded_keys.h"
 
 enum {
     KEYS = 5,
@@ -38,7 +38,7 @@ static struct {
 } items[ITEMS_MAX];
 static uint32_t known;
 
-static struct salted_key keys[KEYS]; /* shards 0: not salted */
+static struct sharded_key keys[KEYS]; /* shards 0: not sharded */
 static uint64_t version;
 
 static const char *key_name(uint32_t key)
@@ -69,26 +69,26 @@ static struct slice storage_key(uint32_t key, const char *sort)
 
 static int compare_keys(const void *x, const void *y)
 {
-    const struct salted_key *a = x, *b = y;
+    const struct sharded_key *a = x, *b = y;
     return a->hash < b->hash ? -1 : a->hash > b->hash;
 }
 
 static void publish(void)
 {
-    struct salted_key sorted[KEYS];
+    struct sharded_key sorted[KEYS];
     uint32_t count = 0;
     for (uint32_t i = 0; i < KEYS; i++) {
         if (keys[i].shards > 0)
             sorted[count++] = keys[i];
     }
     qsort(sorted, count, sizeof *sorted, compare_keys);
-    fake_salt(&f, table, &(struct salting){version, count, sorted});
+    fake_shard_keys(&f, table, &(struct key_sharding){version, count, sorted});
 }
 
 static void grow(uint32_t key)
 {
     static uint8_t kept[KEYS][64];
-    struct salted_key *k = &keys[key];
+    struct sharded_key *k = &keys[key];
     const uint32_t was = k->shards;
     const uint32_t to = was + 1 + (uint32_t)prng_below(p, 4);
     if (k->before_count == SHARDS_BEFORE_MAX || (k->before_count > 0 && k->before[0] > was))
@@ -108,7 +108,7 @@ static void grow(uint32_t key)
 
 static void shrink(uint32_t key)
 {
-    struct salted_key *k = &keys[key];
+    struct sharded_key *k = &keys[key];
     if (k->shards < 2 || k->before_count > 0)
         return;
     k->before[k->before_count++] = k->shards;
@@ -119,9 +119,9 @@ static void shrink(uint32_t key)
 
 /* ---- items ---- */
 
-static struct salted_key *key_of_stored(struct slice key)
+static struct sharded_key *key_of_stored(struct slice key)
 {
-    const struct salted_key *k = salting_find(table->salted, key);
+    const struct sharded_key *k = key_sharding_find(table->sharded_keys, key);
     for (uint32_t i = 0; k != NULL && i < KEYS; i++) {
         if (keys[i].shards > 0 && keys[i].hash == k->hash)
             return &keys[i];
@@ -129,20 +129,20 @@ static struct salted_key *key_of_stored(struct slice key)
     return NULL;
 }
 
-static void go_home(struct slice key, const struct salted_key *k)
+static void go_home(struct slice key, const struct sharded_key *k)
 {
     uint8_t bytes[256];
     must(key.size <= sizeof bytes);
     memcpy(bytes, key.data, key.size);
-    fake_move_item(&f, slice_make(bytes, key.size), k->hash, salted_home(k, key));
+    fake_move_item(&f, slice_make(bytes, key.size), k->hash, sharded_key_home(k, key));
 }
 
-/* Some stored item of a salted key goes home. */
+/* Some stored item of a sharded key goes home. */
 static void move_one(void)
 {
     const struct slice key = buffer_slice(&f.items[prng_below(p, f.item_count)].key);
-    const struct salted_key *k = key.data[0] == 0 ? key_of_stored(key) : NULL;
-    if (k != NULL && shard_of(key) != salted_home(k, key))
+    const struct sharded_key *k = key.data[0] == 0 ? key_of_stored(key) : NULL;
+    if (k != NULL && shard_of(key) != sharded_key_home(k, key))
         go_home(key, k);
 }
 
@@ -153,8 +153,8 @@ static void settle(uint32_t key)
         return;
     for (size_t i = 0; i < f.item_count;) {
         const struct slice at = buffer_slice(&f.items[i].key);
-        const struct salted_key *k = at.data[0] == 0 ? key_of_stored(at) : NULL;
-        if (k == &keys[key] && shard_of(at) != salted_home(k, at)) {
+        const struct sharded_key *k = at.data[0] == 0 ? key_of_stored(at) : NULL;
+        if (k == &keys[key] && shard_of(at) != sharded_key_home(k, at)) {
             go_home(at, k);
             i = 0; /* the others have other places now */
         } else {

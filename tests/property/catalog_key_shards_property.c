@@ -16,7 +16,7 @@ static const char *const names[KEYS] = {"a", "b", "longer-than-the-others", "d",
 struct expected {
     uint64_t version; /* of the registry */
     uint32_t indexes_version;
-    struct salted_key keys[KEYS]; /* shards 0: not there */
+    struct sharded_key keys[KEYS]; /* shards 0: not there */
 };
 
 /* Over all runs. */
@@ -30,8 +30,8 @@ static struct {
 
 static void check_key(const struct catalog_world *w, const struct expected *x, int i)
 {
-    const struct salted_key *k = catalog_world_salted(w, names[i]);
-    const struct salted_key *e = &x->keys[i];
+    const struct sharded_key *k = catalog_world_sharded_key(w, names[i]);
+    const struct sharded_key *e = &x->keys[i];
     assert_int_equal(k != NULL, e->shards != 0);
     if (k == NULL)
         return;
@@ -49,10 +49,10 @@ static void check_all(const struct catalog_world *w, const struct expected *x)
 {
     const struct table *t = catalog_world_table(w);
     catalog_world_is_whole(t);
-    assert_int_equal(table_salting_version(t), x->version);
+    assert_int_equal(table_key_sharding_version(t), x->version);
     assert_true(t->indexes_version >= x->indexes_version);
     for (uint32_t i = 0; i < t->partition_count; i++) {
-        assert_int_equal(t->partitions[i].salting, x->version);
+        assert_int_equal(t->partitions[i].key_sharding_version, x->version);
         assert_int_equal(t->partitions[i].indexes_version, t->indexes_version);
     }
     for (int i = 0; i < KEYS; i++)
@@ -61,33 +61,34 @@ static void check_all(const struct catalog_world *w, const struct expected *x)
 }
 
 /* The model's answer to a word that the catalog has taken. */
-static void expect(struct expected *x, int i, enum salt_word word, uint32_t shards, bool counter)
+static void expect(struct expected *x, int i, enum key_shards_change word, uint32_t shards,
+                   bool counter)
 {
-    struct salted_key *e = &x->keys[i];
+    struct sharded_key *e = &x->keys[i];
     x->version++;
-    if (word == SALT_MOVED) {
-        e->shrank &= salted_shrinks(e);
+    if (word == KEY_SHARDS_MOVED) {
+        e->shrank &= sharded_key_shrinks(e);
         e->before_count = 0;
         e->settled = x->version;
         reached.moved++;
         return;
     }
-    if (word == SALT_FORGET) {
+    if (word == KEY_SHARDS_FORGET) {
         assert_true(e->before_count == 0 && e->widest > e->shards);
         e->widest = e->shards;
         e->shrank = false;
         reached.left += e->shards == 1;
         if (e->shards == 1)
-            *e = (struct salted_key){0};
+            *e = (struct sharded_key){0};
         return;
     }
     if (e->shards == 0)
-        *e = (struct salted_key){.shards = 1, .widest = 1, .counter = counter};
+        *e = (struct sharded_key){.shards = 1, .widest = 1, .counter = counter};
     assert_true(e->before_count < SHARDS_BEFORE_MAX);
     assert_true(e->before_count == 0 ||
-                ((word == SALT_GROW || e->counter) && e->before[0] < e->shards));
-    assert_true(word == SALT_GROW ? shards > e->shards : shards < e->shards);
-    if (word == SALT_SHRINK) {
+                ((word == KEY_SHARDS_GROW || e->counter) && e->before[0] < e->shards));
+    assert_true(word == KEY_SHARDS_GROW ? shards > e->shards : shards < e->shards);
+    if (word == KEY_SHARDS_SHRINK) {
         e->shrank = true;
         e->before_count = 0;
     }
@@ -95,26 +96,29 @@ static void expect(struct expected *x, int i, enum salt_word word, uint32_t shar
     e->shards = shards;
     e->widest = e->widest > shards ? e->widest : shards;
     e->version = x->version;
-    reached.grown += word == SALT_GROW;
-    reached.shrunk += word == SALT_SHRINK;
+    reached.grown += word == KEY_SHARDS_GROW;
+    reached.shrunk += word == KEY_SHARDS_SHRINK;
 }
 
-static void salt_at_random(struct prng *p, struct catalog_world *w, struct expected *x)
+static void change_shards_at_random(struct prng *p, struct catalog_world *w, struct expected *x)
 {
     const int i = (int)prng_below(p, KEYS);
     const struct table *t = catalog_world_table(w);
-    const enum salt_word word = SALT_GROW + (enum salt_word)prng_below(p, SALT_FORGET);
+    const enum key_shards_change word =
+        KEY_SHARDS_GROW + (enum key_shards_change)prng_below(p, KEY_SHARDS_FORGET);
     const uint32_t now = x->keys[i].shards;
-    const bool tells = word == SALT_MOVED || word == SALT_FORGET;
-    const uint32_t shards = tells               ? 0
-                            : word == SALT_GROW ? now + 1 + (uint32_t)prng_below(p, 3)
-                                                : 1 + (uint32_t)prng_below(p, now > 1 ? now : 1);
+    const bool tells = word == KEY_SHARDS_MOVED || word == KEY_SHARDS_FORGET;
+    const uint32_t shards = tells ? 0
+                            : word == KEY_SHARDS_GROW
+                                ? now + 1 + (uint32_t)prng_below(p, 3)
+                                : 1 + (uint32_t)prng_below(p, now > 1 ? now : 1);
     const bool late = prng_below(p, 8) == 0;
     uint32_t fixed;
-    const bool counter = table_salting_wish(t, &fixed) == SALTING_COUNTER;
-    const enum reply_code code =
-        late ? catalog_world_salt_at(w, word, names[i], shards, prng_below(p, x->version + 1))
-             : catalog_world_salt(w, word, names[i], shards);
+    const bool counter = table_key_sharding_mode(t, &fixed) == KEY_SHARDING_COUNTER;
+    const enum reply_code code = late
+                                     ? catalog_world_change_shards_at(w, word, names[i], shards,
+                                                                      prng_below(p, x->version + 1))
+                                     : catalog_world_change_shards(w, word, names[i], shards);
     const bool changed = w->result.row_count > 0;
     reached.refused += code != REPLY_OK;
     if (!changed)
@@ -165,7 +169,7 @@ static void step_at_random(struct prng *p, struct catalog_world *w, struct expec
         }
         break;
     default:
-        salt_at_random(p, w, x);
+        change_shards_at_random(p, w, x);
     }
     x->indexes_version = catalog_world_table(w)->indexes_version;
 }

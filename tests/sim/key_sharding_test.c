@@ -1,6 +1,7 @@
-/* Salted keys on a simulated cluster: a key gets more shards, one step after the other, and fewer again,
- * while clients write and read it, and the catalog's leader, the leader of its first shard and a router crash
- * at each step. Every read is what a model allows, and at last all is what the model says. */
+/* Sharded keys on a simulated cluster: a key gets more shards, one step after the other, and fewer
+ * again, while clients write and read it, and the catalog's leader, the leader of its first shard
+ * and a router crash at each step. Every read is what a model allows, and at last all is what the
+ * model says. */
 #include "tests/check.h"
 
 #include "engine/catalog/catalog.h"
@@ -196,22 +197,22 @@ static const struct table *scene_table(struct scene *s)
     return t;
 }
 
-/* NULL: the key is not salted. */
-static const struct salted_key *scene_salted(struct scene *s)
+/* NULL: the key is not sharded. */
+static const struct sharded_key *scene_sharded_key(struct scene *s)
 {
-    return salting_find(scene_table(s)->salted, buffer_slice(&s->key));
+    return key_sharding_find(scene_table(s)->sharded_keys, buffer_slice(&s->key));
 }
 
 static uint32_t scene_shards(struct scene *s)
 {
-    const struct salted_key *k = scene_salted(s);
+    const struct sharded_key *k = scene_sharded_key(s);
     return k != NULL ? k->shards : 1;
 }
 
 static bool scene_moves(struct scene *s)
 {
-    const struct salted_key *k = scene_salted(s);
-    return k != NULL && (k->counter ? salted_shrinks(k) : salted_moves(k));
+    const struct sharded_key *k = scene_sharded_key(s);
+    return k != NULL && (k->counter ? sharded_key_shrinks(k) : sharded_key_moves(k));
 }
 
 /* Until the catalog has decided. */
@@ -219,19 +220,20 @@ static void scene_set_shards(struct scene *s, uint32_t shards)
 {
     struct buffer bytes = {0};
     for (int tries = 0; scene_shards(s) != shards; tries++) {
-        const struct salted_key *k = scene_salted(s);
-        const struct decision d = {
-            .table_id = scene_table(s)->id,
-            .salt = {.word = k == NULL || k->shards < shards ? SALT_GROW : SALT_SHRINK,
-                     .key = buffer_slice(&s->key),
-                     .version = k != NULL ? k->version : 0,
-                     .shards = shards,
-                     .counter = s->counts}};
+        const struct sharded_key *k = scene_sharded_key(s);
+        const struct decision d = {.table_id = scene_table(s)->id,
+                                   .key_shards = {.word = k == NULL || k->shards < shards
+                                                              ? KEY_SHARDS_GROW
+                                                              : KEY_SHARDS_SHRINK,
+                                                  .key = buffer_slice(&s->key),
+                                                  .version = k != NULL ? k->version : 0,
+                                                  .shards = shards,
+                                                  .counter = s->counts}};
         assert_true(tries < 100);
         buffer_clear(&bytes);
         decision_encode(&bytes, &d);
         const struct request r = {
-            .id = 1, .op = REQUEST_DECIDE, .decide = {buffer_slice(&bytes), CATALOG_SALT}};
+            .id = 1, .op = REQUEST_DECIDE, .decide = {buffer_slice(&bytes), CATALOG_KEY_SHARDS}};
         buffer_clear(&s->lab.body);
         world_ask(&s->lab.world, &r, &s->lab.body);
         lab_pass(&s->lab, 20 * NS_PER_MS);
@@ -288,13 +290,14 @@ static void scene_create_table(struct scene *s)
 {
     char body[640];
     struct counts c = {0};
-    snprintf(body, sizeof body,
-             "{\"TableName\":\"hot\",\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":\"HASH\"},"
-             "{\"AttributeName\":\"s\",\"KeyType\":\"RANGE\"}],\"AttributeDefinitions\":["
-             "{\"AttributeName\":\"k\",\"AttributeType\":\"S\"},{\"AttributeName\":\"s\","
-             "\"AttributeType\":\"S\"}],\"ProvisionedThroughput\":{\"ReadCapacityUnits\":9000,"
-             "\"WriteCapacityUnits\":3000},\"Tags\":[{\"Key\":\"weir:salting\",\"Value\":\"%s\"}]}",
-             s->counts ? "counter" : "auto");
+    snprintf(
+        body, sizeof body,
+        "{\"TableName\":\"hot\",\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":\"HASH\"},"
+        "{\"AttributeName\":\"s\",\"KeyType\":\"RANGE\"}],\"AttributeDefinitions\":["
+        "{\"AttributeName\":\"k\",\"AttributeType\":\"S\"},{\"AttributeName\":\"s\","
+        "\"AttributeType\":\"S\"}],\"ProvisionedThroughput\":{\"ReadCapacityUnits\":9000,"
+        "\"WriteCapacityUnits\":3000},\"Tags\":[{\"Key\":\"weir:key-sharding\",\"Value\":\"%s\"}]}",
+        s->counts ? "counter" : "auto");
     lab_call(&s->lab, &c, "CreateTable", body);
     lab_pass(&s->lab, 2 * NS_PER_S);
     assert_int_equal(c.ok, 1);
@@ -308,8 +311,8 @@ static struct scene *scene_open(bool counts, uint32_t items)
     s->items = items;
     lab_init(&s->lab);
     s->lab.world.plan.routers = ROUTERS;
-    lab_set(&s->lab, "control_salting", "0");
-    lab_set(&s->lab, "salting_moves_s", "30");
+    lab_set(&s->lab, "control_key_sharding", "0");
+    lab_set(&s->lab, "key_sharding_moves_s", "30");
     lab_start(&s->lab);
     lab_pass(&s->lab, 2 * NS_PER_S);
     scene_create_table(s);

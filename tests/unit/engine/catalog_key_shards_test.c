@@ -1,8 +1,8 @@
-/* catalog_salt_test.c - the registry of salted keys in the catalog: what it takes, what it refuses, and
- * what partitions hear. */
+/* catalog_key_shards_test.c - the registry of sharded keys in the catalog: what it takes, what it
+ * refuses, and what partitions hear. */
 #include "tests/check.h"
 
-#include "base/settings/salting.h"
+#include "base/settings/key_sharding.h"
 #include "tests/support/catalog_world.h"
 
 static void begin(struct catalog_world *w, const char *tag)
@@ -23,10 +23,10 @@ static void assert_refused(const struct catalog_world *w, enum reply_code got, e
 static void assert_told(const struct catalog_world *w, uint64_t version)
 {
     const struct table *t = catalog_world_table(w);
-    assert_int_equal(table_salting_version(t), version);
+    assert_int_equal(table_key_sharding_version(t), version);
     assert_int_equal(t->status, TABLE_ACTIVE);
     for (uint32_t i = 0; i < t->partition_count; i++) {
-        assert_int_equal(t->partitions[i].salting, version);
+        assert_int_equal(t->partitions[i].key_sharding_version, version);
         assert_int_equal(t->partitions[i].indexes_version, t->indexes_version);
     }
     catalog_world_reloads(w);
@@ -35,7 +35,7 @@ static void assert_told(const struct catalog_world *w, uint64_t version)
 static void assert_key(const struct catalog_world *w, const char *key, uint32_t shards,
                        uint64_t version, uint32_t before_count, const uint32_t *before)
 {
-    const struct salted_key *k = catalog_world_salted(w, key);
+    const struct sharded_key *k = catalog_world_sharded_key(w, key);
     assert_non_null(k);
     assert_int_equal(k->shards, shards);
     assert_int_equal(k->version, version);
@@ -51,55 +51,56 @@ TEST(a_key_grows_and_keeps_its_former_numbers_until_all_has_moved)
     begin(&w, "auto");
     const uint32_t version = catalog_world_table(&w)->indexes_version;
     assert_told(&w, 0);
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     assert_key(&w, "hot", 2, 1, 1, (const uint32_t[]){1});
     assert_told(&w, 1);
     assert_int_equal(catalog_world_table(&w)->indexes_version, version + 1);
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 5), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 5), REPLY_OK);
     assert_key(&w, "hot", 5, 2, 2, (const uint32_t[]){1, 2});
-    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "hot", 0), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_MOVED, "hot", 0), REPLY_OK);
     assert_key(&w, "hot", 5, 2, 0, NULL); /* no request must wait until partitions know version 3 */
     assert_told(&w, 3);
-    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "hot", 0), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_MOVED, "hot", 0), REPLY_OK);
     assert_told(&w, 3);
     catalog_world_deinit(&w);
 }
 
-/* SALT-5 */
+/* KEYSHARD-5 */
 TEST(a_key_leaves_once_its_items_are_back)
 {
     struct catalog_world w;
     (void)state;
     begin(&w, "auto");
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 8), REPLY_OK);
-    assert_refused(&w, catalog_world_salt(&w, SALT_SHRINK, "hot", 2), REPLY_TABLE_BUSY,
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 8), REPLY_OK);
+    assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_SHRINK, "hot", 2),
+                   REPLY_TABLE_BUSY,
                    "Items of the key are still on their way to their shards: try again");
-    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "hot", 0), REPLY_OK);
-    assert_refused(&w, catalog_world_salt(&w, SALT_SHRINK, "hot", 8), REPLY_TABLE_INVALID,
-                   "The key has 8 shards: 8 are not fewer");
-    assert_int_equal(catalog_world_salt(&w, SALT_SHRINK, "hot", 3), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_MOVED, "hot", 0), REPLY_OK);
+    assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_SHRINK, "hot", 8),
+                   REPLY_TABLE_INVALID, "The key has 8 shards: 8 are not fewer");
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_SHRINK, "hot", 3), REPLY_OK);
     assert_key(&w, "hot", 3, 3, 1, (const uint32_t[]){8});
-    assert_refused(&w, catalog_world_salt(&w, SALT_GROW, "hot", 9), REPLY_TABLE_BUSY,
+    assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 9), REPLY_TABLE_BUSY,
                    "The key shrinks: its items must be at home before it grows again");
-    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "hot", 0), REPLY_OK);
-    assert_int_equal(catalog_world_salt(&w, SALT_SHRINK, "hot", 1), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_MOVED, "hot", 0), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_SHRINK, "hot", 1), REPLY_OK);
     assert_key(&w, "hot", 1, 5, 1, (const uint32_t[]){3});
-    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "hot", 0), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_MOVED, "hot", 0), REPLY_OK);
     assert_key(&w, "hot", 1, 5, 0, NULL); /* tokens may be known where its shards were */
-    assert_int_equal(catalog_world_salted(&w, "hot")->widest, 8);
-    assert_int_equal(catalog_world_salted(&w, "hot")->settled, 6);
-    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "hot", 0), REPLY_OK);
-    assert_null(catalog_world_salted(&w, "hot"));
+    assert_int_equal(catalog_world_sharded_key(&w, "hot")->widest, 8);
+    assert_int_equal(catalog_world_sharded_key(&w, "hot")->settled, 6);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_FORGET, "hot", 0), REPLY_OK);
+    assert_null(catalog_world_sharded_key(&w, "hot"));
     assert_told(&w, 7); /* the numbers go on: no version means two things */
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     assert_key(&w, "hot", 2, 8, 1, (const uint32_t[]){1});
     catalog_world_deinit(&w);
 }
 
 static void assert_widest(const struct catalog_world *w, uint32_t widest)
 {
-    assert_non_null(catalog_world_salted(w, "hot"));
-    assert_int_equal(catalog_world_salted(w, "hot")->widest, widest);
+    assert_non_null(catalog_world_sharded_key(w, "hot"));
+    assert_int_equal(catalog_world_sharded_key(w, "hot")->widest, widest);
 }
 
 /* Only FORGET makes it smaller, and never below what the key has. */
@@ -108,30 +109,34 @@ TEST(the_most_shards_are_remembered_until_they_are_forgotten)
     struct catalog_world w;
     (void)state;
     begin(&w, "auto");
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 8), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 8), REPLY_OK);
     assert_widest(&w, 8);
-    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "hot", 0), REPLY_OK); /* its items move */
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_FORGET, "hot", 0),
+                     REPLY_OK); /* its items move */
     assert_told(&w, 1);
-    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "hot", 0), REPLY_OK);
-    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "hot", 0), REPLY_OK); /* it has so many */
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_MOVED, "hot", 0), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_FORGET, "hot", 0),
+                     REPLY_OK); /* it has so many */
     assert_told(&w, 2);
-    assert_int_equal(catalog_world_salt(&w, SALT_SHRINK, "hot", 2), REPLY_OK);
-    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "hot", 0), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_SHRINK, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_FORGET, "hot", 0), REPLY_OK);
     assert_widest(&w, 8);
     assert_told(&w, 3);
-    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "hot", 0), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_MOVED, "hot", 0), REPLY_OK);
     assert_widest(&w, 8);
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 5), REPLY_OK); /* not so many */
-    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "hot", 0), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 5),
+                     REPLY_OK); /* not so many */
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_MOVED, "hot", 0), REPLY_OK);
     assert_widest(&w, 8);
-    assert_refused(&w, catalog_world_salt_at(&w, SALT_FORGET, "hot", 0, 3), REPLY_WRONG_PARTITION,
+    assert_refused(&w, catalog_world_change_shards_at(&w, KEY_SHARDS_FORGET, "hot", 0, 3),
+                   REPLY_WRONG_PARTITION,
                    "the key is not as the decision saw it"); /* said before it grew */
     assert_widest(&w, 8);
-    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "hot", 0), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_FORGET, "hot", 0), REPLY_OK);
     assert_widest(&w, 5);
     assert_key(&w, "hot", 5, 5, 0, NULL); /* no request must wait */
     assert_told(&w, 7);
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 9), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 9), REPLY_OK);
     assert_widest(&w, 9);
     catalog_world_deinit(&w);
 }
@@ -139,7 +144,7 @@ TEST(the_most_shards_are_remembered_until_they_are_forgotten)
 static void assert_counter(const struct catalog_world *w, uint32_t before, uint32_t shards,
                            uint32_t widest, bool shrank)
 {
-    const struct salted_key *k = catalog_world_salted(w, "count");
+    const struct sharded_key *k = catalog_world_sharded_key(w, "count");
     assert_non_null(k);
     assert_true(k->counter);
     assert_int_equal(k->before_count, before > 0);
@@ -157,25 +162,27 @@ TEST(a_counter_gives_up_cells)
     struct catalog_world w;
     (void)state;
     begin(&w, "counter");
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "count", 10), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "count", 10), REPLY_OK);
     assert_counter(&w, 1, 10, 10, false);
-    assert_int_equal(catalog_world_salt(&w, SALT_SHRINK, "count", 4), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_SHRINK, "count", 4), REPLY_OK);
     assert_counter(&w, 10, 4, 10, true);
-    assert_refused(&w, catalog_world_salt(&w, SALT_SHRINK, "count", 2), REPLY_TABLE_BUSY,
+    assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_SHRINK, "count", 2),
+                   REPLY_TABLE_BUSY,
                    "Items of the key are still on their way to their shards: try again");
-    assert_refused(&w, catalog_world_salt(&w, SALT_GROW, "count", 12), REPLY_TABLE_BUSY,
+    assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "count", 12),
+                   REPLY_TABLE_BUSY,
                    "The key shrinks: its items must be at home before it grows again");
-    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "count", 0), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_MOVED, "count", 0), REPLY_OK);
     assert_counter(&w, 0, 4, 10, true);
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "count", 12), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "count", 12), REPLY_OK);
     assert_counter(&w, 4, 12, 12, true); /* tokens may be where ten cells were */
-    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "count", 0), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_MOVED, "count", 0), REPLY_OK);
     assert_counter(&w, 0, 12, 12, false); /* that comes when no token is known from before */
-    assert_int_equal(catalog_world_salt(&w, SALT_SHRINK, "count", 1), REPLY_OK);
-    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "count", 0), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_SHRINK, "count", 1), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_MOVED, "count", 0), REPLY_OK);
     assert_counter(&w, 0, 1, 12, true);
-    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "count", 0), REPLY_OK);
-    assert_null(catalog_world_salted(&w, "count"));
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_FORGET, "count", 0), REPLY_OK);
+    assert_null(catalog_world_sharded_key(&w, "count"));
     catalog_world_deinit(&w);
 }
 
@@ -188,9 +195,10 @@ TEST(a_table_of_counters_has_no_stream)
     struct catalog_command c = catalog_world_command(&w, CATALOG_UPDATE);
     c.spec.billing = BILLING_AS_IT_IS;
     c.spec.stream = 1 + STREAM_BOTH_IMAGES;
-    assert_refused(&w, catalog_world_apply(&w, &c), REPLY_TABLE_INVALID,
-                   "The table's tag weir:salting makes counters of items, whose parts a stream "
-                   "would show: TableName: t");
+    assert_refused(
+        &w, catalog_world_apply(&w, &c), REPLY_TABLE_INVALID,
+        "The table's tag weir:key-sharding makes counters of items, whose parts a stream "
+        "would show: TableName: t");
     assert_int_equal(catalog_world_tag(&w, NULL), REPLY_OK);
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
     c = catalog_world_command(&w, CATALOG_SETTLE);
@@ -198,58 +206,76 @@ TEST(a_table_of_counters_has_no_stream)
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
     assert_refused(
         &w, catalog_world_tag(&w, "counter"), REPLY_TABLE_INVALID,
-        "The tag weir:salting is 'counter', and the table has a stream: the items of such "
+        "The tag weir:key-sharding is 'counter', and the table has a stream: the items of such "
         "a table may be in parts, which it would show");
     catalog_world_deinit(&w);
 }
 
-/* SALT-4 */
+/* KEYSHARD-4 */
 TEST(what_rests_on_an_older_view_is_refused)
 {
     static const char *const TEXT = "the key is not as the decision saw it";
     struct catalog_world w;
     (void)state;
     begin(&w, "auto");
-    assert_refused(&w, catalog_world_salt_at(&w, SALT_GROW, "hot", 2, 1), REPLY_WRONG_PARTITION,
-                   TEXT);
-    for (enum salt_word word = SALT_MOVED; word <= SALT_SHRINK; word++)
-        assert_refused(&w, catalog_world_salt_at(&w, word, "hot", 1, 0), REPLY_WRONG_PARTITION,
-                       TEXT);
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 2), REPLY_OK);
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 4), REPLY_OK);
-    for (enum salt_word word = SALT_GROW; word <= SALT_SHRINK; word++) {
-        assert_refused(&w, catalog_world_salt_at(&w, word, "hot", 8, 1), REPLY_WRONG_PARTITION,
-                       TEXT);
-        assert_refused(&w, catalog_world_salt_at(&w, word, "hot", 8, 0), REPLY_WRONG_PARTITION,
-                       TEXT);
+    assert_refused(&w, catalog_world_change_shards_at(&w, KEY_SHARDS_GROW, "hot", 2, 1),
+                   REPLY_WRONG_PARTITION, TEXT);
+    for (enum key_shards_change word = KEY_SHARDS_MOVED; word <= KEY_SHARDS_SHRINK; word++)
+        assert_refused(&w, catalog_world_change_shards_at(&w, word, "hot", 1, 0),
+                       REPLY_WRONG_PARTITION, TEXT);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 4), REPLY_OK);
+    for (enum key_shards_change word = KEY_SHARDS_GROW; word <= KEY_SHARDS_SHRINK; word++) {
+        assert_refused(&w, catalog_world_change_shards_at(&w, word, "hot", 8, 1),
+                       REPLY_WRONG_PARTITION, TEXT);
+        assert_refused(&w, catalog_world_change_shards_at(&w, word, "hot", 8, 0),
+                       REPLY_WRONG_PARTITION, TEXT);
     }
-    assert_refused(&w, catalog_world_salt(&w, SALT_GROW, "hot", 4), REPLY_WRONG_PARTITION,
-                   "the key has as many shards");
+    assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 4),
+                   REPLY_WRONG_PARTITION, "the key has as many shards");
     assert_key(&w, "hot", 4, 2, 2, (const uint32_t[]){1, 2});
     catalog_world_deinit(&w);
 }
 
 TEST(no_key_grows_unless_the_tag_asks_for_it)
 {
-    static const char *const TEXT = "the table's tag weir:salting does not ask for it";
+    static const char *const TEXT = "the table's tag weir:key-sharding does not ask for it";
     struct catalog_world w;
     (void)state;
     begin(&w, "auto");
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     static const char *const OTHERS[] = {NULL, "off", "what?", "1", "129"};
     for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++) {
         assert_int_equal(catalog_world_tag(&w, OTHERS[i]), REPLY_OK);
-        assert_refused(&w, catalog_world_salt(&w, SALT_GROW, "hot", 3), REPLY_WRONG_PARTITION,
-                       TEXT);
+        assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 3),
+                       REPLY_WRONG_PARTITION, TEXT);
     }
     assert_key(&w, "hot", 2, 1, 1, (const uint32_t[]){1});
     assert_int_equal(catalog_world_tag(&w, "counter"), REPLY_OK); /* of another kind */
-    assert_refused(&w, catalog_world_salt(&w, SALT_GROW, "hot", 3), REPLY_WRONG_PARTITION, TEXT);
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "count", 10), REPLY_OK);
-    assert_true(catalog_world_salted(&w, "count")->counter);
-    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "count", 0), REPLY_OK);
+    assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 3),
+                   REPLY_WRONG_PARTITION, TEXT);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "count", 10), REPLY_OK);
+    assert_true(catalog_world_sharded_key(&w, "count")->counter);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_MOVED, "count", 0), REPLY_OK);
     assert_int_equal(catalog_world_tag(&w, "128"), REPLY_OK);
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 128), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 128), REPLY_OK);
+    catalog_world_deinit(&w);
+}
+
+TEST(the_tag_of_older_tables_asks_for_it_unless_the_new_one_is_there)
+{
+    struct catalog_world w;
+    (void)state;
+    begin(&w, NULL);
+    assert_int_equal(catalog_world_tag_named(&w, "weir:salting", "auto"), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_tag(&w, "off"), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 3),
+                     REPLY_WRONG_PARTITION);
+    assert_int_equal(catalog_world_tag_named(&w, "weir:salting", "counter"), REPLY_OK);
+    assert_false(table_counts(catalog_world_table(&w)));
+    assert_int_equal(catalog_world_tag(&w, NULL), REPLY_OK);
+    assert_true(table_counts(catalog_world_table(&w)));
     catalog_world_deinit(&w);
 }
 
@@ -260,7 +286,7 @@ TEST(only_keys_of_tables_with_a_sort_key_are_spread)
     begin(&w, "auto");
     struct catalog_command c = catalog_world_command(&w, CATALOG_DELETE);
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 2), REPLY_TABLE_BUSY);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 2), REPLY_TABLE_BUSY);
     assert_int_equal(catalog_world_settle(&w, 2, TABLE_DELETING), REPLY_OK);
     c = catalog_world_command(&w, CATALOG_CREATE);
     c.spec.sort_key = (struct key_attr){0};
@@ -268,12 +294,12 @@ TEST(only_keys_of_tables_with_a_sort_key_are_spread)
     assert_int_equal(catalog_world_settle(&w, 2, TABLE_CREATING), REPLY_OK);
     assert_refused(
         &w, catalog_world_tag(&w, "auto"), REPLY_TABLE_INVALID,
-        "The tag weir:salting is 'auto', which spreads the items of a partition key by "
+        "The tag weir:key-sharding is 'auto', which spreads the items of a partition key by "
         "their sort keys, and the table has no sort key. For counters there is 'counter'");
     assert_int_equal(catalog_world_tag(&w, "17"), REPLY_TABLE_INVALID);
     assert_int_equal(catalog_world_tag(&w, "off"), REPLY_OK);
     assert_int_equal(catalog_world_tag(&w, "counter"), REPLY_OK);
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     catalog_world_deinit(&w);
 }
 
@@ -282,14 +308,14 @@ TEST(a_new_table_of_the_same_name_begins_empty)
     struct catalog_world w;
     (void)state;
     begin(&w, "auto");
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     struct catalog_command c = catalog_world_command(&w, CATALOG_DELETE);
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
     assert_int_equal(catalog_world_settle(&w, 2, TABLE_DELETING), REPLY_OK);
     c = catalog_world_command(&w, CATALOG_CREATE);
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
     assert_int_equal(catalog_world_settle(&w, 2, TABLE_CREATING), REPLY_OK);
-    assert_null(catalog_world_salted(&w, "hot"));
+    assert_null(catalog_world_sharded_key(&w, "hot"));
     assert_told(&w, 0);
     catalog_world_deinit(&w);
 }
@@ -304,14 +330,16 @@ TEST(it_waits_for_other_changes_that_partitions_must_hear)
     struct catalog_command c = catalog_world_command(&w, CATALOG_UPDATE);
     c.spec.stream = 1 + STREAM_NEW_IMAGE;
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
-    assert_refused(&w, catalog_world_salt(&w, SALT_GROW, "hot", 2), REPLY_TABLE_BUSY, TEXT);
+    assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 2), REPLY_TABLE_BUSY,
+                   TEXT);
     assert_int_equal(catalog_world_settle(&w, 2, TABLE_UPDATING), REPLY_OK);
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     catalog_world_deinit(&w);
 
     begin(&w, "auto");
     assert_int_equal(catalog_world_say(&w, MERGE_BEGIN, catalog_world_at(&w, 1)), REPLY_OK);
-    assert_refused(&w, catalog_world_salt(&w, SALT_GROW, "hot", 2), REPLY_TABLE_BUSY, TEXT);
+    assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 2), REPLY_TABLE_BUSY,
+                   TEXT);
     catalog_world_deinit(&w);
 }
 
@@ -320,10 +348,11 @@ TEST(pieces_of_a_partition_know_what_it_was_told)
     struct catalog_world w;
     (void)state;
     begin(&w, "auto");
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     assert_int_equal(catalog_world_halve(&w, catalog_world_at(&w, 0)), REPLY_OK);
     assert_told(&w, 1);
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 3), REPLY_OK); /* meanwhile */
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 3),
+                     REPLY_OK); /* meanwhile */
     assert_told(&w, 2);
     assert_int_equal(catalog_world_at(&w, 1)->parent, catalog_world_at(&w, 0)->id);
     assert_int_equal(catalog_world_settle(&w, 3, TABLE_ACTIVE), REPLY_OK);
@@ -338,24 +367,25 @@ TEST(the_registry_has_bounds)
     (void)state;
     begin(&w, "auto");
     for (uint32_t shards = 2; shards < 2 + SHARDS_BEFORE_MAX; shards++)
-        assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", shards), REPLY_OK);
-    assert_refused(&w, catalog_world_salt(&w, SALT_GROW, "hot", 100), REPLY_TABLE_BUSY,
+        assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", shards), REPLY_OK);
+    assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 100),
+                   REPLY_TABLE_BUSY,
                    "The key has grown often: its items must be at home before it grows again");
-    config_edit_salting(&w.config)->salted_keys_max = 2;
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "second", 2), REPLY_OK);
-    assert_refused(&w, catalog_world_salt(&w, SALT_GROW, "third", 2), REPLY_LIMIT_EXCEEDED,
-                   "The cluster has its limit of 2 salted keys");
-    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "second", 3), REPLY_OK);
-    config_edit_salting(&w.config)->salted_keys_max = 1000;
+    config_edit_key_sharding(&w.config)->sharded_keys_max = 2;
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "second", 2), REPLY_OK);
+    assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "third", 2),
+                   REPLY_LIMIT_EXCEEDED, "The cluster has its limit of 2 sharded keys");
+    assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "second", 3), REPLY_OK);
+    config_edit_key_sharding(&w.config)->sharded_keys_max = 1000;
     enum reply_code code = REPLY_OK;
     for (int i = 0; i < 1000 && code == REPLY_OK; i++) {
         snprintf(name, sizeof name, "%01000d", i);
-        code = catalog_world_salt(&w, SALT_GROW, name, 2);
+        code = catalog_world_change_shards(&w, KEY_SHARDS_GROW, name, 2);
     }
     assert_refused(&w, code, REPLY_LIMIT_EXCEEDED,
-                   "The table's salted keys have their limit of 262144 bytes");
-    assert_null(catalog_world_salted(&w, name));
-    assert_true(catalog_world_table(&w)->salting.size > SALTING_SIZE_MAX - 1100);
+                   "The table's sharded keys have their limit of 262144 bytes");
+    assert_null(catalog_world_sharded_key(&w, name));
+    assert_true(catalog_world_table(&w)->key_sharding.size > KEY_SHARDING_SIZE_MAX - 1100);
     catalog_world_reloads(&w);
     catalog_world_deinit(&w);
 }
@@ -391,9 +421,10 @@ TEST(bytes_that_make_no_sense_are_refused)
     const size_t count = sizeof CASES / sizeof CASES[0];
     for (size_t i = 0; i < count; i++) {
         struct decision read;
-        const struct decision d = {
-            .table_id = CASES[i].table,
-            .salt = {.word = SALT_GROW, .key = CASES[i].key, .shards = CASES[i].shards}};
+        const struct decision d = {.table_id = CASES[i].table,
+                                   .key_shards = {.word = KEY_SHARDS_GROW,
+                                                  .key = CASES[i].key,
+                                                  .shards = CASES[i].shards}};
         buffer_clear(&bytes);
         decision_encode(&bytes, &d);
         assert_int_equal(decision_decode(buffer_slice(&bytes), &read),

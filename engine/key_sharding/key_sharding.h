@@ -1,4 +1,4 @@
-/* salting.h - salted keys: hot partition keys whose items are spread over shards.
+/* key_sharding.h - sharded keys: hot partition keys whose items are spread over shards.
  *
  * A shard is a place, not a part of an item. Shard 0 of a partition key is where its items always
  * were. Shard i has the same storage keys, but for their hash, to which i times SHARD_STEP is added:
@@ -11,13 +11,14 @@
  * An item's home is one of `shards` shards, by jump hashing of the bytes of its sort key. When there
  * are more shards, an item stays or goes to a new shard; none goes from one old shard to another.
  *
- * The registry of a table lists its salted keys. Each change has the table's next version. A key whose
- * number of shards has changed keeps the former numbers until all items are at their new homes:
+ * The registry of a table lists its sharded keys. Each change has the table's next version. A key
+ * whose number of shards has changed keeps the former numbers until all items are at their new
+ * homes:
  *
- *   SALT-1  A key's item is at one place at a time: at its home, or at its home by one of the former
- *           numbers (`before`).
- *   SALT-2  It goes to its home by one transaction, never back.
- *   SALT-3  Before it is written at its home, it has left each former home; and nothing is
+ *   KEYSHARD-1  A key's item is at one place at a time: at its home, or at its home by one of the
+ *               former numbers (`before`).
+ *   KEYSHARD-2  It goes to its home by one transaction, never back.
+ *   KEYSHARD-3  Before it is written at its home, it has left each former home; and nothing is
  *           written there after the partition was told of the change.
  *
  * Counters (`counter`): an item has a cell in each shard, an item with the same key, and is their sum
@@ -33,27 +34,27 @@
 #include "engine/item/storage_key.h"
 
 enum {
-    SHARDS_MAX = 128,             /* of a key */
-    SHARDS_BEFORE_MAX = 8,        /* former numbers that a key keeps */
-    SALTING_SIZE_MAX = 256 * 1024 /* of a table's registry, encoded */
+    SHARDS_MAX = 128,                  /* of a key */
+    SHARDS_BEFORE_MAX = 8,             /* former numbers that a key keeps */
+    KEY_SHARDING_SIZE_MAX = 256 * 1024 /* of a table's registry, encoded */
 };
 
 /* The odd number next to 2^64 divided by the golden ratio: multiples of it fill a circle evenly. */
 #define SHARD_STEP UINT64_C(0x9E3779B97F4A7C15)
 
-/* What the table's tag weir:salting asks for. */
-enum salting_wish {
-    SALTING_OFF = 0, /* no tag: no further key is salted */
-    SALTING_AUTO,    /* as many shards as the key's rate needs */
-    SALTING_FIXED,   /* a hot key gets so many shards */
-    SALTING_COUNTER  /* a hot key's items are counters */
+/* What the table's tag weir:key-sharding asks for. */
+enum key_sharding_mode {
+    KEY_SHARDING_OFF = 0, /* no tag: no further key is sharded */
+    KEY_SHARDING_AUTO,    /* as many shards as the key's rate needs */
+    KEY_SHARDING_FIXED,   /* a hot key gets so many shards */
+    KEY_SHARDING_COUNTER  /* a hot key's items are counters */
 };
 
 /* What the value of the tag asks for. `fixed`: the number of shards. False: the value is none of
  * "auto", "counter", "off", and no number from 2 to SHARDS_MAX. */
-bool salting_read_wish(struct slice value, enum salting_wish *wish, uint32_t *fixed);
+bool key_sharding_mode_parse(struct slice value, enum key_sharding_mode *mode, uint32_t *fixed);
 
-struct salted_key {
+struct sharded_key {
     uint64_t hash;    /* of the partition key: storage keys of shard 0 have it */
     struct slice key; /* the partition key as in storage keys: escaped and terminated */
     uint64_t version; /* of the registry when its number of shards changed last */
@@ -75,15 +76,16 @@ struct salted_key {
 };
 
 /* The registry of a table. */
-struct salting {
-    uint64_t version; /* of the last change; 0: no key was ever salted */
+struct key_sharding {
+    uint64_t version; /* of the last change; 0: no key was ever sharded */
     uint32_t count;
-    const struct salted_key *keys; /* in the order of the storage keys of their shards 0 */
+    const struct sharded_key *keys; /* in the order of the storage keys of their shards 0 */
 };
 
-void salting_encode(struct buffer *out, const struct salting *s);
+void key_sharding_encode(struct buffer *out, const struct key_sharding *s);
 /* Slices borrow from `bytes`; the rest comes from the arena. No bytes: `*out` is NULL. */
-enum status salting_decode(struct slice bytes, struct arena *arena, const struct salting **out);
+enum status key_sharding_decode(struct slice bytes, struct arena *arena,
+                                const struct key_sharding **out);
 
 /* ---- places ---- */
 
@@ -102,60 +104,61 @@ bool shard_stays(struct slice storage_key, uint32_t shards, bool cell);
 /* Writes the hash of the shard into a storage key whose partition key has `bare` as its hash. */
 void shard_put(uint8_t *storage_key, uint64_t bare, uint32_t shard);
 
-/* ---- salted keys ---- */
+/* ---- sharded keys ---- */
 
-/* The salted key that an item belongs to, whatever shard the storage key names. NULL: the item's
- * partition key is not salted, or `s` is NULL. */
-const struct salted_key *salting_find(const struct salting *s, struct slice storage_key);
-/* The first salted key whose shard 0 ends after the storage key `from`, which names a place as if no
- * key were salted. NULL: none. */
-const struct salted_key *salting_from(const struct salting *s, struct slice from);
+/* The sharded key that an item belongs to, whatever shard the storage key names. NULL: the item's
+ * partition key is not sharded, or `s` is NULL. */
+const struct sharded_key *key_sharding_find(const struct key_sharding *s, struct slice storage_key);
+/* The first sharded key whose shard 0 ends after the storage key `from`, which names a place as if
+ * no key were sharded. NULL: none. */
+const struct sharded_key *key_sharding_from(const struct key_sharding *s, struct slice from);
 
 /* The item's home if the key has so many shards. */
-uint32_t salted_home_by(const struct salted_key *k, struct slice storage_key, uint32_t shards);
-static inline uint32_t salted_home(const struct salted_key *k, struct slice storage_key)
+uint32_t sharded_key_home_by(const struct sharded_key *k, struct slice storage_key,
+                             uint32_t shards);
+static inline uint32_t sharded_key_home(const struct sharded_key *k, struct slice storage_key)
 {
-    return salted_home_by(k, storage_key, k->shards);
+    return sharded_key_home_by(k, storage_key, k->shards);
 }
 /* The version that a partition must have been told before it serves a request about the key. `eventual`: a
  * read by any replica. */
-static inline uint64_t salted_told(const struct salted_key *k, bool eventual)
+static inline uint64_t sharded_key_min_version(const struct sharded_key *k, bool eventual)
 {
     return eventual && k->settled > k->version ? k->settled : k->version;
 }
 /* The places where the item may still be, other than its home, oldest first, each once. Returns how
  * many. A counter's cells stay where they are: none. */
-uint32_t salted_former_homes(const struct salted_key *k, struct slice storage_key,
-                             uint32_t out[SHARDS_BEFORE_MAX]);
+uint32_t sharded_key_former_homes(const struct sharded_key *k, struct slice storage_key,
+                                  uint32_t out[SHARDS_BEFORE_MAX]);
 /* The other homes that the item has had of late, each once. Returns how many. */
-uint32_t salted_recent_homes(const struct salted_key *k, struct slice storage_key,
-                             uint32_t out[SHARDS_MAX]);
+uint32_t sharded_key_recent_homes(const struct sharded_key *k, struct slice storage_key,
+                                  uint32_t out[SHARDS_MAX]);
 /* Whether it had more shards of late than it has now, or may still have items in. */
-static inline bool salted_was_wider(const struct salted_key *k)
+static inline bool sharded_key_was_wider(const struct sharded_key *k)
 {
     return k->before_count == 0 && k->widest > k->shards;
 }
 /* Whether it gives up shards, which are not all empty yet. */
-static inline bool salted_shrinks(const struct salted_key *k)
+static inline bool sharded_key_shrinks(const struct sharded_key *k)
 {
     return k->before_count > 0 && k->before[0] > k->shards;
 }
 /* Whether its items are in cells: each is the sum of several. */
-static inline bool salted_counts(const struct salted_key *k)
+static inline bool sharded_key_has_cells(const struct sharded_key *k)
 {
     return k->counter && (k->shards > 1 || k->before_count > 0);
 }
 /* Items may be in the shards below this number. */
-uint32_t salted_extent(const struct salted_key *k);
+uint32_t sharded_key_extent(const struct sharded_key *k);
 /* Whether not all items are known to be at home. */
-static inline bool salted_moves(const struct salted_key *k)
+static inline bool sharded_key_moves(const struct sharded_key *k)
 {
     return k->before_count > 0;
 }
 /* When shards are read one after the other, items may move on meanwhile. So what is read of a shard
  * must have been read before of each shard with a lower rank. Equal ranks: any order. */
-uint32_t salted_rank(const struct salted_key *k, uint32_t shard);
+uint32_t sharded_key_rank(const struct sharded_key *k, uint32_t shard);
 
 /* Appends the bytes that all storage keys of the shard begin with. */
-void salted_append_prefix(struct buffer *out, const struct salted_key *k, uint32_t table_id,
-                          uint32_t shard);
+void sharded_key_append_prefix(struct buffer *out, const struct sharded_key *k, uint32_t table_id,
+                               uint32_t shard);

@@ -1,6 +1,6 @@
-/* control_salting_test.c - when the controller gives a key more shards, and how many. */
+/* control_key_sharding_test.c - when the controller gives a key more shards, and how many. */
 #include "base/settings/control.h"
-#include "base/settings/salting.h"
+#include "base/settings/key_sharding.h"
 #include "control/controller_internal.h"
 #include "tests/check.h"
 #include "tests/support/control_scene.h"
@@ -14,7 +14,7 @@ struct world {
 static void world_tag(struct world *w, const char *value)
 {
     struct buffer b = {0};
-    tag_append(&b, &(struct tag){slice_of(SALTING_TAG), slice_of(value), true});
+    tag_append(&b, &(struct tag){slice_of(KEY_SHARDING_TAG), slice_of(value), true});
     struct catalog_command c = scene_command(&w->s, CATALOG_UPDATE);
     c.spec = (struct table_spec){.name = slice_of("t"), .tags = buffer_slice(&b)};
     assert_int_equal(scene_apply(&w->s, &c), REPLY_OK);
@@ -87,14 +87,14 @@ static void world_look(struct world *w)
     w->table = catalog_find(w->s.catalog, slice_of("t"));
 }
 
-static const struct salted_key *world_salted(struct world *w, const char *key)
+static const struct sharded_key *world_sharded_key(struct world *w, const char *key)
 {
-    return salting_find(w->table->salted, world_key(w, 7, key, 0));
+    return key_sharding_find(w->table->sharded_keys, world_key(w, 7, key, 0));
 }
 
 static uint32_t world_shards(struct world *w, const char *key)
 {
-    const struct salted_key *k = world_salted(w, key);
+    const struct sharded_key *k = world_sharded_key(w, key);
     return k != NULL ? k->shards : 1;
 }
 
@@ -116,7 +116,7 @@ TEST(the_number_of_shards_follows_the_rate)
         world_look(&w);
         assert_int_equal(world_shards(&w, "hot"), control_shards_for(units[i] * MCU_PER_UNIT, 800));
         assert_int_equal(w.s.decision_count, 1);
-        assert_int_equal(w.s.decisions[0].event.kind, EVENT_KEY_SALTED);
+        assert_int_equal(w.s.decisions[0].event.kind, EVENT_KEY_SHARDED);
         assert_int_equal(w.s.decisions[0].event.before, 1);
         world_close(&w);
     }
@@ -175,7 +175,7 @@ TEST(old_reports_and_other_tables_do_not_count)
     world_tag(&w, "auto");
     scene_look(&w.s, 5000, true);
     assert_int_equal(w.s.decision_count, 0);
-    config_edit_control(&w.s.config)->control_salting = 0;
+    config_edit_control(&w.s.config)->control_key_sharding = 0;
     world_ask(&w, 0, "hot", 0, 4000);
     world_look(&w);
     assert_int_equal(w.s.decision_count, 0);
@@ -244,7 +244,7 @@ TEST(a_counter_begins_at_its_limit_and_doubles_at_those_of_its_cells)
     assert_int_equal(world_shards(&w, "count"), 1); /* not refused */
     world_throttle(&w, "count", 950);
     assert_int_equal(world_shards(&w, "count"), 10);
-    assert_true(world_salted(&w, "count")->counter);
+    assert_true(world_sharded_key(&w, "count")->counter);
     world_calm(&w, "count", 500, 30);
     assert_int_equal(world_shards(&w, "count"), 10);
     world_throttle(&w, "count", 950);
@@ -262,7 +262,7 @@ TEST(the_hottest_keys_come_first)
     struct heavy_key keys[HEAVY_KEYS_MAX];
     (void)state;
     world_open(&w, "auto", 40000);
-    config_edit_salting(&w.s.config)->salted_keys_max = 2;
+    config_edit_key_sharding(&w.s.config)->sharded_keys_max = 2;
     for (int i = 0; i < HEAVY_KEYS_MAX; i++) {
         char name[8];
         snprintf(name, sizeof name, "key%d", i);
@@ -273,12 +273,12 @@ TEST(the_hottest_keys_come_first)
     assert_int_equal(world_shards(&w, "key3"), 2);
     assert_int_equal(world_shards(&w, "key2"), 2);
     assert_int_equal(world_shards(&w, "key1"), 1);
-    assert_int_equal(w.table->salted->count, 2);
+    assert_int_equal(w.table->sharded_keys->count, 2);
     world_report(&w, 0, HEAVY_KEYS_MAX, keys);
     world_look(&w);
     assert_int_equal(w.s.decision_count, 1);
     assert_int_equal(w.s.ops[0], CATALOG_EVENT);
-    assert_int_equal(w.s.decisions[0].event.kind, EVENT_SALTING_FULL);
+    assert_int_equal(w.s.decisions[0].event.kind, EVENT_KEY_SHARDING_FULL);
     world_report(&w, 0, HEAVY_KEYS_MAX, keys);
     world_look(&w); /* said once */
     assert_int_equal(w.s.decision_count, 0);
@@ -294,7 +294,7 @@ TEST(a_key_that_shrinks_or_has_grown_often_waits)
         world_ask(&w, 0, "hot", 0, 1800 + 900 * i);
         world_look(&w);
     }
-    assert_int_equal(world_salted(&w, "hot")->before_count, SHARDS_BEFORE_MAX);
+    assert_int_equal(world_sharded_key(&w, "hot")->before_count, SHARDS_BEFORE_MAX);
     assert_int_equal(w.s.decision_count, 0);
     world_close(&w);
 }

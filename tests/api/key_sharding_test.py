@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Salted keys and counters: clients see what they see without shards. weir unsalt.
+"""Sharded keys and counters: clients see what they see without shards. weir unshard.
 
-The server of WEIR_URL runs with --set salting_shard_units=20 --set salting_moves_s=50, so that a few hundred
+The server of WEIR_URL runs with --set key_sharding_shard_units=20 --set key_sharding_moves_s=50, so that a few hundred
 units a second make a key hot, and its items move for some seconds. WEIR names the program.
 """
 
@@ -23,11 +23,11 @@ from patience import Patience  # noqa: E402, found by suite
 ADMIN = os.environ["WEIR_ADMIN"]
 WEIR = os.environ["WEIR"]
 DB = boto()
-TAG = "weir:salting"
+TAG = "weir:key-sharding"
 ONLY = ("While the item's partition key is a sharded counter, the item takes only UpdateItem with ADD of numbers, without "
-        "a condition, and with ReturnValues NONE; GetItem returns the sum. `weir unsalt` makes an ordinary item of it")
-BAD_TAG = "The tag weir:salting is '%s' and may only be 'auto', 'counter', 'off', or a whole number from 2 to 128"
-NO_SORT_KEY = ("The tag weir:salting is '%s', which spreads the items of a partition key by their sort keys, and the table "
+        "a condition, and with ReturnValues NONE; GetItem returns the sum. `weir unshard` makes an ordinary item of it")
+BAD_TAG = "The tag weir:key-sharding is '%s' and may only be 'auto', 'counter', 'off', or a whole number from 2 to 128"
+NO_SORT_KEY = ("The tag weir:key-sharding is '%s', which spreads the items of a partition key by their sort keys, and the table "
                "has no sort key. For counters there is 'counter'")
 LATER = ("ThrottlingException", "ProvisionedThroughputExceededException", "TransactionInProgressException",
          "ServiceUnavailable", "TransactionConflictException")
@@ -52,16 +52,16 @@ def insist(operation, body, **lines):
         time.sleep(POLL_S)
 
 
-def salted(table, p):
+def sharded(table, p):
     """What /weir/partitions says of the key; None: it has no shards."""
     with urllib.request.urlopen(URL + "/weir/partitions?table=" + table) as answer:
         page = json.load(answer)
-    keys = [k for t in page["tables"] if t["table"] == table for k in t.get("salting", {}).get("keys", [])]
+    keys = [k for t in page["tables"] if t["table"] == table for k in t.get("key_sharding", {}).get("keys", [])]
     return next((k for k in keys if k["key"] == 'p="%s"' % p), None)
 
 
 def shards_of(table, p):
-    return (salted(table, p) or {"shards": 1})["shards"]
+    return (sharded(table, p) or {"shards": 1})["shards"]
 
 
 def heat_once(table, p, kib=40):
@@ -82,12 +82,12 @@ def heat(test, table, p, shards, meanwhile=None, kib=40):
 
 
 def settled(test, table, p):
-    until(test, lambda: not (salted(table, p) or {"moving": False})["moving"], "all items are at home")
+    until(test, lambda: not (sharded(table, p) or {"moving": False})["moving"], "all items are at home")
 
 
-def unsalt(url, **body):
-    """(status, answer) of POST /weir/unsalt."""
-    request = urllib.request.Request(url + "/weir/unsalt", json.dumps(body).encode(),
+def unshard(url, **body):
+    """(status, answer) of POST /weir/unshard."""
+    request = urllib.request.Request(url + "/weir/unshard", json.dumps(body).encode(),
                                      {"Content-Type": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
@@ -111,7 +111,7 @@ class TagTest(Suite):
             self.assertEqual(self.tags_of(self.table), tags("128")["Tags"])
         self.ok("UntagResource", **arn(self.table), TagKeys=[TAG])
         self.assertEqual(self.tags_of(self.table), [])
-        self.bad("TagResource", None, **arn(self.table), Tags=[{"Key": "weir:salt", "Value": "auto"}])
+        self.bad("TagResource", None, **arn(self.table), Tags=[{"Key": "weir:key-shard", "Value": "auto"}])
 
     def test_a_new_table_has_it(self):
         for value in ("auto", "7", "counter", "off"):
@@ -339,7 +339,7 @@ class Twins(Suite):
             {"Statement": "UPDATE \"NAME\" SET v = 9 " + where, "Parameters": key(i)} for i in (0, 2)])
 
 
-class SaltedTest(Twins):
+class ShardedTest(Twins):
     settled = False
 
     def check_all(self, p, first):
@@ -387,7 +387,7 @@ class SaltedTest(Twins):
         type(self).settled = True
         self.check_all(p, 5000)
         self.check_capacity(p, 8)
-        self.check_unsalt(p)
+        self.check_unshard(p)
 
     def check_capacity(self, p, shards):
         """A Query consumes what its shards consume: half a unit or a whole one for each 4 KiB of each."""
@@ -411,23 +411,23 @@ class SaltedTest(Twins):
         key = {"TableName": self.table, "Key": self.key(p, 3), "ReturnConsumedCapacity": "TOTAL"}
         self.assertEqual(insist("GetItem", key)[1]["ConsumedCapacity"]["CapacityUnits"], 0.5)
 
-    def check_unsalt(self, p):
+    def check_unshard(self, p):
         """Items come back while they are written and read."""
         self.ok("TagResource", **arn(self.table), **tags("off"))
         key = {"p": s(p)}
         name = {"TableName": self.table}
-        status, answer = unsalt(ADMIN, **name, Key=key, Shards=8)
+        status, answer = unshard(ADMIN, **name, Key=key, Shards=8)
         self.assertEqual((status, answer["message"]), (400, "The key has 8 shards: 8 are not fewer"))
-        status, answer = unsalt(ADMIN, **name, Key=key, Shards=3)
+        status, answer = unshard(ADMIN, **name, Key=key, Shards=3)
         self.assertEqual((status, answer["shards"], answer["former"], answer["moving"]), (200, 3, [8], True))
         type(self).settled = False
-        status, answer = unsalt(ADMIN, **name, Key=key)
+        status, answer = unshard(ADMIN, **name, Key=key)
         self.assertEqual((status, answer["message"]), (
             400, "Items of the key are still on their way to their shards: try again"))
         self.assertEqual(answer["__type"].split("#")[1], "ResourceInUseException")
         self.check_all(p, 6000)
         settled(self, self.table, p)
-        run = subprocess.run([WEIR, "unsalt", "--admin", ADMIN, "--wait", self.table, json.dumps(key)],
+        run = subprocess.run([WEIR, "unshard", "--admin", ADMIN, "--wait", self.table, json.dumps(key)],
                              capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         self.assertTrue(run.stdout.startswith("the key gets 1 shard; its items move\n"), run.stdout)
@@ -436,7 +436,7 @@ class SaltedTest(Twins):
         self.check_all(p, 7000)
 
 
-class UnsaltTest(Suite):
+class UnshardTest(Suite):
     SORT = "S"
 
     def test_what_cannot_be(self):
@@ -445,7 +445,7 @@ class UnsaltTest(Suite):
         range_text = "failed to satisfy constraint: Member must have value %s than or equal to %d"
         gone = new_name()
         cases = (
-            ({**name, "Key": key}, 400, "ValidationException", "The key is not salted"),
+            ({**name, "Key": key}, 400, "ValidationException", "The key is not sharded"),
             ({**name, "Key": {"p": s("a"), "s": s("b")}}, 400, "ValidationException", alone),
             ({**name, "Key": {"s": s("b")}}, 400, "ValidationException", alone),
             ({**name, "Key": {"p": n(1)}}, 400, "ValidationException", alone),
@@ -457,21 +457,32 @@ class UnsaltTest(Suite):
             ({"TableName": gone, "Key": key}, 400, "ResourceNotFoundException", "Requested resource not found"),
         )
         for body, code, kind, text in cases:
-            status, answer = unsalt(ADMIN, **body)
+            status, answer = unshard(ADMIN, **body)
             self.assertEqual((status, answer["__type"].split("#")[1]), (code, kind), answer)
             self.assertIn(text, answer.get("message", answer.get("Message")))
-        status, answer = unsalt(URL, **name, Key=key)
+        status, answer = unshard(URL, **name, Key=key)
         self.assertEqual(status, 403, answer)
         self.assertIn("admin listener only", answer.get("message", answer.get("Message")))
 
     def test_the_command(self):
         def run(*words):
-            return subprocess.run([WEIR, "unsalt", "--admin", ADMIN, *words], capture_output=True, text=True, timeout=60,
+            return subprocess.run([WEIR, "unshard", "--admin", ADMIN, *words], capture_output=True, text=True, timeout=60,
                                   check=False)
         none = run(self.table, json.dumps({"p": s("nobody")}))
-        self.assertEqual((none.returncode, none.stdout, none.stderr), (1, "", "weir unsalt: The key is not salted\n"))
+        self.assertEqual((none.returncode, none.stdout, none.stderr), (1, "", "weir unshard: The key is not sharded\n"))
         self.assertEqual(run(self.table).returncode, 2)
         self.assertEqual(run("--shards", "128", self.table, "{}").returncode, 2)
+
+    def test_old_names(self):
+        run = subprocess.run([WEIR, "unsalt", "--admin", ADMIN, self.table, json.dumps({"p": s("nobody")})],
+                             capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((run.returncode, run.stdout), (1, ""))
+        self.assertIn("the command unsalt is called unshard now", run.stderr)
+        self.assertIn("weir unshard: The key is not sharded", run.stderr)
+        run = subprocess.run([WEIR, "local", "--set", "salting_moves_s=7", "--set", "split_percent=1"],
+                             capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("the setting salting_moves_s is called key_sharding_moves_s now", run.stderr)
 
 
 class Counter:
@@ -509,8 +520,8 @@ class Counters(Suite):
 
     def hot(self, p, meanwhile=None):
         heat(self, self.table, p, 2, meanwhile, kib=300)
-        self.assertEqual(salted(self.table, p)["shards"], 10)
-        self.assertTrue(salted(self.table, p)["counter"])
+        self.assertEqual(sharded(self.table, p)["shards"], 10)
+        self.assertTrue(sharded(self.table, p)["counter"])
 
 
 class CounterTest(Counters):
@@ -619,7 +630,7 @@ class CounterTest(Counters):
         self.assertEqual(got, {**key, "v": n(sum(done))})
 
 
-class UnsaltCounterTest(Counters):
+class UnshardCounterTest(Counters):
     """Cells are added up while additions go on; reads wait for seconds."""
 
     def patient(self, operation, **members):
@@ -636,7 +647,7 @@ class UnsaltCounterTest(Counters):
         self.hot(p)
         names = [(c, c.add(i + 1), i + 1) for i, c in enumerate(counters) for _ in range(4)]
         self.ok("TagResource", **arn(self.table), **tags("off"))
-        status, answer = unsalt(ADMIN, TableName=self.table, Key={"p": s(p)}, Shards=4)
+        status, answer = unshard(ADMIN, TableName=self.table, Key={"p": s(p)}, Shards=4)
         self.assertEqual((status, answer["shards"], answer["former"], answer["counter"]), (200, 4, [10], True), answer)
         for c, name, by in names[::3]:  # sent again while cells are given up
             c.again(name, by)
@@ -646,7 +657,7 @@ class UnsaltCounterTest(Counters):
         found = self.patient("Query", KeyConditionExpression="p = :p", ExpressionAttributeValues={":p": s(p)},
                              ConsistentRead=True)["Items"]
         self.assertEqual({i["s"]["S"]: int(i["v"]["N"]) for i in found}, {c.key["s"]["S"]: c.sum for c in counters})
-        run = subprocess.run([WEIR, "unsalt", "--admin", ADMIN, "--wait", self.table, json.dumps({"p": s(p)})],
+        run = subprocess.run([WEIR, "unshard", "--admin", ADMIN, "--wait", self.table, json.dumps({"p": s(p)})],
                              capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         for c, name, by in names:  # no cell is left, but what was done is known
@@ -659,8 +670,8 @@ class UnsaltCounterTest(Counters):
                       ConditionExpression="v = :five", ExpressionAttributeValues={":n": n(1), ":five": n(5)})
         self.assertEqual(got["Attributes"], {"v": n(6)})
         self.ok("TransactWriteItems", TransactItems=[{"Delete": {"TableName": self.table, "Key": key}}])
-        status, answer = unsalt(ADMIN, TableName=self.table, Key={"p": s(p)})
-        self.assertEqual((status, answer["message"]), (400, "The key is not salted"))
+        status, answer = unshard(ADMIN, TableName=self.table, Key={"p": s(p)})
+        self.assertEqual((status, answer["message"]), (400, "The key is not sharded"))
 
 
 class OverflowTest(Counters):

@@ -1,4 +1,4 @@
-/* unsalt.c - `weir unsalt`: gives a salted key fewer shards. */
+/* unshard.c - `weir unshard`: gives a sharded key fewer shards. */
 #include <stdio.h>
 #include <time.h>
 
@@ -16,14 +16,16 @@ enum {
 static const char about[] =
     "Gives a hot key fewer shards: 1, unless --shards says another number. Then the key is an "
     "ordinary one again. Its items move back one by one, while everything is served. GET "
-    "/weir/partitions shows the key under `salting` until it has one shard and all items are at "
+    "/weir/partitions shows the key under `key_sharding` until it has one shard and all items are "
+    "at "
     "home. If the key is still hot, it gets shards again, as long as the table's tag asks for "
     "them.\n\n"
     "KEY is the partition key as in GetItem. "
     "Exit code 0: it is begun, or with --wait done; 1: it cannot be done, or the cluster did not "
-    "take it; 2: wrong usage. POST /weir/unsalt of the admin listener answers in the same words.\n";
+    "take it; 2: wrong usage. POST /weir/unshard of the admin listener answers in the same "
+    "words.\n";
 
-struct unsalt {
+struct unshard {
     struct client_url url; /* of the admin listener */
     char token[HTTP_BEARER_MAX];
     const char *table; /* NULL: not given */
@@ -33,8 +35,8 @@ struct unsalt {
     struct json_parser *parser;
 };
 
-static struct slice unsalt_member(const struct unsalt *u, const struct buffer *answer,
-                                  const char *name)
+static struct slice unshard_member(const struct unshard *u, const struct buffer *answer,
+                                   const char *name)
 {
     struct json_value root = {0};
     if (json_parse(u->parser, buffer_slice(answer), &root) != STATUS_OK)
@@ -44,27 +46,27 @@ static struct slice unsalt_member(const struct unsalt *u, const struct buffer *a
 }
 
 /* Whether the key's items are still on their way for an earlier order. */
-static bool unsalt_is_early(const struct unsalt *u, int http_status, const struct buffer *answer)
+static bool unshard_is_early(const struct unshard *u, int http_status, const struct buffer *answer)
 {
-    const struct slice type = unsalt_member(u, answer, "__type");
+    const struct slice type = unshard_member(u, answer, "__type");
     return http_status == 400 && type.size > 0 &&
            memmem(type.data, type.size, "#ResourceInUse", 14) != NULL;
 }
 
 /* Prints the server's own message, if the answer is an error with a message. */
-static void unsalt_tell_refusal(const struct unsalt *u, int http_status,
-                                const struct buffer *answer)
+static void unshard_print_refusal(const struct unshard *u, int http_status,
+                                  const struct buffer *answer)
 {
-    const struct slice text = unsalt_member(u, answer, "message");
+    const struct slice text = unshard_member(u, answer, "message");
     if (text.size > 0)
-        fprintf(stderr, "weir unsalt: %.*s\n", TEXT_OF(text));
+        fprintf(stderr, "weir unshard: %.*s\n", TEXT_OF(text));
     else
-        fprintf(stderr, "weir unsalt: the server answered %d: %.*s\n", http_status,
+        fprintf(stderr, "weir unshard: the server answered %d: %.*s\n", http_status,
                 (int)(answer->size < 300 ? answer->size : 300), (const char *)answer->data);
 }
 
 /* Says at the first time, and at some later ones, what is waited for. */
-static void unsalt_rest(uint32_t asked)
+static void unshard_rest(uint32_t asked)
 {
     if (asked % TELL_EVERY == 0) {
         printf("items are still on their way\n");
@@ -74,8 +76,8 @@ static void unsalt_rest(uint32_t asked)
 }
 
 /* False: the fault has been printed. */
-static bool unsalt_exchange(const struct unsalt *u, const struct buffer *request,
-                            struct buffer *answer)
+static bool unshard_exchange(const struct unshard *u, const struct buffer *request,
+                             struct buffer *answer)
 {
     struct buffer error = {0};
     int http_status = 0;
@@ -83,19 +85,19 @@ static bool unsalt_exchange(const struct unsalt *u, const struct buffer *request
     for (uint32_t asked = 0;; asked++) {
         buffer_clear(answer);
         status = client_exchange(&u->url, buffer_slice(request), &http_status, answer, &error);
-        if (!u->wait || status != STATUS_OK || !unsalt_is_early(u, http_status, answer))
+        if (!u->wait || status != STATUS_OK || !unshard_is_early(u, http_status, answer))
             break;
-        unsalt_rest(asked);
+        unshard_rest(asked);
     }
     if (status != STATUS_OK)
-        fprintf(stderr, "weir unsalt: %.*s\n", TEXT_OF(error));
+        fprintf(stderr, "weir unshard: %.*s\n", TEXT_OF(error));
     else if (http_status != 200)
-        unsalt_tell_refusal(u, http_status, answer);
+        unshard_print_refusal(u, http_status, answer);
     buffer_deinit(&error);
     return status == STATUS_OK && http_status == 200;
 }
 
-static bool unsalt_ask(const struct unsalt *u, struct buffer *answer)
+static bool unshard_ask(const struct unshard *u, struct buffer *answer)
 {
     struct buffer request = {0}, body = {0};
     json_write_open(&body, '{');
@@ -104,8 +106,8 @@ static bool unsalt_ask(const struct unsalt *u, struct buffer *answer)
     buffer_append_text(&body, u->key);
     json_member_integer(&body, "Shards", u->shards);
     json_write_close(&body, '}');
-    client_write_json(&request, &u->url, "POST /weir/unsalt", u->token, buffer_slice(&body));
-    const bool done = unsalt_exchange(u, &request, answer);
+    client_write_json(&request, &u->url, "POST /weir/unshard", u->token, buffer_slice(&body));
+    const bool done = unshard_exchange(u, &request, answer);
     buffer_deinit(&request);
     buffer_deinit(&body);
     return done;
@@ -113,7 +115,8 @@ static bool unsalt_ask(const struct unsalt *u, struct buffer *answer)
 
 /* ---- waiting ---- */
 
-static bool unsalt_find_in(const struct json_value *keys, struct slice hash, struct json_value *out)
+static bool unshard_find_in(const struct json_value *keys, struct slice hash,
+                            struct json_value *out)
 {
     if (keys->type != JSON_LIST)
         return false;
@@ -127,8 +130,8 @@ static bool unsalt_find_in(const struct json_value *keys, struct slice hash, str
 }
 
 /* The key with this hash in the answer of /weir/partitions. False: it is not there. */
-static bool unsalt_find(const struct unsalt *u, const struct buffer *answer, struct slice hash,
-                        struct json_value *out)
+static bool unshard_find(const struct unshard *u, const struct buffer *answer, struct slice hash,
+                         struct json_value *out)
 {
     struct json_value root = {0}, table;
     if (json_parse(u->parser, buffer_slice(answer), &root) != STATUS_OK)
@@ -138,16 +141,16 @@ static bool unsalt_find(const struct unsalt *u, const struct buffer *answer, str
         return false;
     struct json_cursor each = json_elements(&tables);
     while (json_next_element(&each, &table)) {
-        const struct json_value salting = json_find(&table, "salting");
-        const struct json_value keys = json_find(&salting, "keys");
-        if (unsalt_find_in(&keys, hash, out))
+        const struct json_value key_sharding = json_find(&table, "key_sharding");
+        const struct json_value keys = json_find(&key_sharding, "keys");
+        if (unshard_find_in(&keys, hash, out))
             return true;
     }
     return false;
 }
 
 /* Asks until the key does not move any more. */
-static bool unsalt_wait(const struct unsalt *u, struct slice hash)
+static bool unshard_wait(const struct unshard *u, struct slice hash)
 {
     struct buffer request = {0}, answer = {0}, path = {0};
     bool done = true, moves = true;
@@ -159,14 +162,14 @@ static bool unsalt_wait(const struct unsalt *u, struct slice hash)
         buffer_clear(&request);
         buffer_clear(&answer);
         client_write_plain(&request, &u->url, (const char *)path.data, u->token);
-        done = unsalt_exchange(u, &request, &answer);
-        moves = done && unsalt_find(u, &answer, hash, &key);
+        done = unshard_exchange(u, &request, &answer);
+        moves = done && unshard_find(u, &answer, hash, &key);
         if (moves) {
             const struct json_value moving = json_find(&key, "moving");
             moves = moving.type == JSON_BOOL && json_bool(&moving);
         }
         if (moves)
-            unsalt_rest(asked++);
+            unshard_rest(asked++);
     }
     buffer_deinit(&request);
     buffer_deinit(&answer);
@@ -174,11 +177,11 @@ static bool unsalt_wait(const struct unsalt *u, struct slice hash)
     return done;
 }
 
-static int unsalt_run(struct unsalt *u)
+static int unshard_run(struct unshard *u)
 {
     struct buffer answer = {0}, kept = {0};
     u->parser = json_parser_create();
-    bool done = unsalt_ask(u, &answer);
+    bool done = unshard_ask(u, &answer);
     struct json_value root = {0};
     if (done && json_parse(u->parser, buffer_slice(&answer), &root) == STATUS_OK) {
         const struct json_value hash = json_find(&root, "hash");
@@ -189,7 +192,7 @@ static int unsalt_run(struct unsalt *u)
                u->shards == 1 ? "" : "s");
     if (done && u->wait && kept.size > 0) {
         fflush(stdout);
-        done = unsalt_wait(u, buffer_slice(&kept));
+        done = unshard_wait(u, buffer_slice(&kept));
         if (done)
             printf("all items are at home\n");
     }
@@ -201,9 +204,9 @@ static int unsalt_run(struct unsalt *u)
 
 /* ---- the command line ---- */
 
-static const char *unsalt_take_url(void *target, const char *value, struct buffer *error)
+static const char *unshard_take_url(void *target, const char *value, struct buffer *error)
 {
-    struct unsalt *u = target;
+    struct unshard *u = target;
     (void)error;
     if (!client_url_parse(value, &u->url))
         return client_url_expected;
@@ -211,22 +214,22 @@ static const char *unsalt_take_url(void *target, const char *value, struct buffe
     return NULL;
 }
 
-static const char *unsalt_take_admin(void *target, const char *value, struct buffer *error)
+static const char *unshard_take_admin(void *target, const char *value, struct buffer *error)
 {
-    struct unsalt *u = target;
+    struct unshard *u = target;
     (void)error;
     return client_url_parse(value, &u->url) ? NULL : client_url_expected;
 }
 
-static const char *unsalt_take_token(void *target, const char *value, struct buffer *error)
+static const char *unshard_take_token(void *target, const char *value, struct buffer *error)
 {
-    struct unsalt *u = target;
+    struct unshard *u = target;
     return admin_read_token(value, u->token, error) == STATUS_OK ? NULL : "";
 }
 
-static const char *unsalt_take_word(void *target, const char *word, struct buffer *error)
+static const char *unshard_take_word(void *target, const char *word, struct buffer *error)
 {
-    struct unsalt *u = target;
+    struct unshard *u = target;
     (void)error;
     if (u->key != NULL)
         return "one TABLE and one KEY are expected";
@@ -234,34 +237,35 @@ static const char *unsalt_take_word(void *target, const char *word, struct buffe
     return NULL;
 }
 
-static const struct option unsalt_options[] = {
-    {"url", "URL", OPTION_CUSTOM, .take = unsalt_take_url, .initial = "http://127.0.0.1:8000",
+static const struct option unshard_options[] = {
+    {"url", "URL", OPTION_CUSTOM, .take = unshard_take_url, .initial = "http://127.0.0.1:8000",
      .help = "A router of the cluster. Its admin listener is taken to be 600 ports above."},
-    {"admin", "URL", OPTION_CUSTOM, .take = unsalt_take_admin,
+    {"admin", "URL", OPTION_CUSTOM, .take = unshard_take_admin,
      .help = "The admin listener, where it is not 600 ports above --url."},
-    {"admin-token", "FILE", OPTION_CUSTOM, .take = unsalt_take_token,
+    {"admin-token", "FILE", OPTION_CUSTOM, .take = unshard_take_token,
      .help = "FILE holds the token of that listener, if the listener needs one."},
-    {"shards", "N", OPTION_INTEGER, OPTION_MEMBER(struct unsalt, shards), .least = 1, .most = 127,
+    {"shards", "N", OPTION_INTEGER, OPTION_MEMBER(struct unshard, shards), .least = 1, .most = 127,
      .help = "So many shards are left."},
-    {"wait", NULL, OPTION_FLAG, OPTION_MEMBER(struct unsalt, wait),
+    {"wait", NULL, OPTION_FLAG, OPTION_MEMBER(struct unshard, wait),
      .help = "Waits for an earlier change of the key, and returns when all items are at home."},
 };
 
-int cmd_unsalt(int argc, char **argv)
+int cmd_unshard(int argc, char **argv)
 {
-    struct unsalt u = {.url = {.host = "127.0.0.1", .port = 8000 + ADMIN_PORT_OFFSET}, .shards = 1};
+    struct unshard u = {.url = {.host = "127.0.0.1", .port = 8000 + ADMIN_PORT_OFFSET},
+                        .shards = 1};
     const struct command_line line = {
-        .command = "weir unsalt",
+        .command = "weir unshard",
         .usage = "[option]... TABLE KEY",
         .about = about,
-        .examples = "  weir unsalt events '{\"day\":{\"S\":\"2026-11-26\"}}'\n"
-                    "  weir unsalt --shards 4 --wait events '{\"day\":{\"S\":\"2026-11-26\"}}'\n",
-        .groups = {OPTION_GROUP(NULL, unsalt_options, &u)},
-        .word = unsalt_take_word,
+        .examples = "  weir unshard events '{\"day\":{\"S\":\"2026-11-26\"}}'\n"
+                    "  weir unshard --shards 4 --wait events '{\"day\":{\"S\":\"2026-11-26\"}}'\n",
+        .groups = {OPTION_GROUP(NULL, unshard_options, &u)},
+        .word = unshard_take_word,
         .word_target = &u};
     const int code = usage_parse(&line, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
     return u.key == NULL ? usage_wrong(line.command, "the TABLE or the KEY is missing")
-                         : unsalt_run(&u);
+                         : unshard_run(&u);
 }

@@ -1,5 +1,5 @@
-/* salting.c - shards, homes, and the bytes of a table's registry. */
-#include "engine/sharding/salting.h"
+/* key_sharding.c - shards, homes, and the bytes of a table's registry. */
+#include "engine/key_sharding/key_sharding.h"
 
 #include "base/big_endian.h"
 
@@ -18,18 +18,18 @@ _Static_assert(SHARD_STEP *SHARD_STEP_INVERSE == 1, "the inverse is one");
 
 /* ---- the tag ---- */
 
-bool salting_read_wish(struct slice value, enum salting_wish *wish, uint32_t *fixed)
+bool key_sharding_mode_parse(struct slice value, enum key_sharding_mode *mode, uint32_t *fixed)
 {
     uint32_t number = 0;
     *fixed = 0;
-    *wish = SALTING_FIXED;
+    *mode = KEY_SHARDING_FIXED;
     if (slice_is(value, "off"))
-        *wish = SALTING_OFF;
+        *mode = KEY_SHARDING_OFF;
     else if (slice_is(value, "auto"))
-        *wish = SALTING_AUTO;
+        *mode = KEY_SHARDING_AUTO;
     else if (slice_is(value, "counter"))
-        *wish = SALTING_COUNTER;
-    if (*wish != SALTING_FIXED)
+        *mode = KEY_SHARDING_COUNTER;
+    if (*mode != KEY_SHARDING_FIXED)
         return true;
     if (value.size == 0 || value.size > 3)
         return false;
@@ -44,7 +44,7 @@ bool salting_read_wish(struct slice value, enum salting_wish *wish, uint32_t *fi
 
 /* ---- bytes ---- */
 
-static void salted_key_walk(struct codec *c, struct salted_key *k)
+static void sharded_key_walk(struct codec *c, struct sharded_key *k)
 {
     codec_sized(c, &k->key, STORAGE_KEY_SIZE_MAX);
     codec_u64(c, &k->hash);
@@ -60,7 +60,7 @@ static void salted_key_walk(struct codec *c, struct salted_key *k)
 }
 
 /* Whether all former numbers lie below the next one, or the key shrinks. */
-static bool salted_numbers_are_sound(const struct salted_key *k)
+static bool sharded_key_numbers_are_valid(const struct sharded_key *k)
 {
     if (k->before_count == 1 && k->before[0] > k->shards)
         return true;
@@ -72,21 +72,21 @@ static bool salted_numbers_are_sound(const struct salted_key *k)
     return k->shards > 1 || k->before_count > 0 || k->widest > 1;
 }
 
-static int salted_compare(const struct salted_key *k, uint64_t hash, struct slice key)
+static int sharded_key_compare(const struct sharded_key *k, uint64_t hash, struct slice key)
 {
     if (k->hash != hash)
         return k->hash < hash ? -1 : 1;
     return slice_compare(k->key, key);
 }
 
-static bool salted_is_sound(const struct salted_key *k)
+static bool sharded_key_is_valid(const struct sharded_key *k)
 {
     const struct slice key = k->key;
     return key.size > 2 && storage_key_part_size(key, 0) == key.size &&
-           salted_numbers_are_sound(k) && k->widest >= salted_extent(k);
+           sharded_key_numbers_are_valid(k) && k->widest >= sharded_key_extent(k);
 }
 
-void salting_encode(struct buffer *out, const struct salting *s)
+void key_sharding_encode(struct buffer *out, const struct key_sharding *s)
 {
     struct codec c = {.out = out};
     uint64_t version = s->version;
@@ -94,36 +94,37 @@ void salting_encode(struct buffer *out, const struct salting *s)
     codec_u64(&c, &version);
     codec_u32(&c, &count);
     for (uint32_t i = 0; i < s->count; i++) {
-        struct salted_key k = s->keys[i];
-        k.widest = k.widest > salted_extent(&k) ? k.widest : salted_extent(&k);
-        salted_key_walk(&c, &k);
+        struct sharded_key k = s->keys[i];
+        k.widest = k.widest > sharded_key_extent(&k) ? k.widest : sharded_key_extent(&k);
+        sharded_key_walk(&c, &k);
     }
 }
 
 enum {
-    SALTED_KEY_SIZE_MIN = 36
+    SHARDED_KEY_SIZE_MIN = 36
 };
 
-enum status salting_decode(struct slice bytes, struct arena *arena, const struct salting **out)
+enum status key_sharding_decode(struct slice bytes, struct arena *arena,
+                                const struct key_sharding **out)
 {
     struct codec c = {.in = &(struct reader){bytes, false}};
     *out = NULL;
     if (bytes.size == 0)
         return STATUS_OK;
-    struct salting *s = arena_zalloc(arena, sizeof *s);
+    struct key_sharding *s = arena_zalloc(arena, sizeof *s);
     codec_u64(&c, &s->version);
     codec_u32(&c, &s->count);
-    if (codec_failed(&c) || bytes.size > SALTING_SIZE_MAX || s->version == 0 ||
-        s->count > c.in->left.size / SALTED_KEY_SIZE_MIN)
+    if (codec_failed(&c) || bytes.size > KEY_SHARDING_SIZE_MAX || s->version == 0 ||
+        s->count > c.in->left.size / SHARDED_KEY_SIZE_MIN)
         return STATUS_MALFORMED;
-    struct salted_key *keys = arena_zalloc(arena, s->count * sizeof *keys);
+    struct sharded_key *keys = arena_zalloc(arena, s->count * sizeof *keys);
     s->keys = keys;
     for (uint32_t i = 0; i < s->count; i++) {
-        salted_key_walk(&c, &keys[i]);
-        codec_check(&c,
-                    salted_is_sound(&keys[i]) && keys[i].version <= s->version &&
-                        keys[i].settled <= s->version &&
-                        (i == 0 || salted_compare(&keys[i - 1], keys[i].hash, keys[i].key) < 0));
+        sharded_key_walk(&c, &keys[i]);
+        codec_check(
+            &c, sharded_key_is_valid(&keys[i]) && keys[i].version <= s->version &&
+                    keys[i].settled <= s->version &&
+                    (i == 0 || sharded_key_compare(&keys[i - 1], keys[i].hash, keys[i].key) < 0));
         if (codec_failed(&c))
             return STATUS_MALFORMED;
     }
@@ -193,15 +194,15 @@ void shard_put(uint8_t *storage_key, uint64_t bare, uint32_t shard)
     be64_put(storage_key + HASH_AT, bare + shard * SHARD_STEP);
 }
 
-/* ---- salted keys ---- */
+/* ---- sharded keys ---- */
 
 /* The place of the first key that is not before `hash` and `key`. */
-static uint32_t salting_place(const struct salting *s, uint64_t hash, struct slice key)
+static uint32_t key_sharding_place(const struct key_sharding *s, uint64_t hash, struct slice key)
 {
     uint32_t lo = 0, hi = s->count;
     while (lo < hi) {
         const uint32_t middle = lo + (hi - lo) / 2;
-        if (salted_compare(&s->keys[middle], hash, key) < 0)
+        if (sharded_key_compare(&s->keys[middle], hash, key) < 0)
             lo = middle + 1;
         else
             hi = middle;
@@ -209,7 +210,7 @@ static uint32_t salting_place(const struct salting *s, uint64_t hash, struct sli
     return lo;
 }
 
-const struct salted_key *salting_find(const struct salting *s, struct slice storage_key)
+const struct sharded_key *key_sharding_find(const struct key_sharding *s, struct slice storage_key)
 {
     if (s == NULL || s->count == 0)
         return NULL;
@@ -217,11 +218,11 @@ const struct salted_key *salting_find(const struct salting *s, struct slice stor
     must(size >= KEY_AT);
     const struct slice key = slice_make(storage_key.data + KEY_AT, size - KEY_AT);
     const uint64_t hash = shard_bare_hash(storage_key);
-    const uint32_t at = salting_place(s, hash, key);
-    return at < s->count && salted_compare(&s->keys[at], hash, key) == 0 ? &s->keys[at] : NULL;
+    const uint32_t at = key_sharding_place(s, hash, key);
+    return at < s->count && sharded_key_compare(&s->keys[at], hash, key) == 0 ? &s->keys[at] : NULL;
 }
 
-const struct salted_key *salting_from(const struct salting *s, struct slice from)
+const struct sharded_key *key_sharding_from(const struct key_sharding *s, struct slice from)
 {
     if (s == NULL || s->count == 0)
         return NULL;
@@ -233,47 +234,47 @@ const struct salted_key *salting_from(const struct salting *s, struct slice from
     const uint64_t hash = be64_get(padded);
     if (from.size > KEY_AT)
         key = slice_make(from.data + KEY_AT, from.size - KEY_AT);
-    uint32_t at = salting_place(s, hash, key);
+    uint32_t at = key_sharding_place(s, hash, key);
     /* The key before may still be the one in which `from` lies. */
     if (at > 0 && s->keys[at - 1].hash == hash && slice_starts_with(key, s->keys[at - 1].key))
         at--;
     return at < s->count ? &s->keys[at] : NULL;
 }
 
-uint32_t salted_home_by(const struct salted_key *k, struct slice storage_key, uint32_t shards)
+uint32_t sharded_key_home_by(const struct sharded_key *k, struct slice storage_key, uint32_t shards)
 {
     const size_t at = KEY_AT + k->key.size;
     must(storage_key.size >= at);
     return shard_jump(XXH3_64bits(storage_key.data + at, storage_key.size - at), shards);
 }
 
-uint32_t salted_former_homes(const struct salted_key *k, struct slice storage_key,
-                             uint32_t out[SHARDS_BEFORE_MAX])
+uint32_t sharded_key_former_homes(const struct sharded_key *k, struct slice storage_key,
+                                  uint32_t out[SHARDS_BEFORE_MAX])
 {
-    const uint32_t home = salted_home(k, storage_key);
+    const uint32_t home = sharded_key_home(k, storage_key);
     uint32_t count = 0;
     for (uint32_t i = 0; i < k->before_count && !k->counter; i++) {
-        const uint32_t was = salted_home_by(k, storage_key, k->before[i]);
+        const uint32_t was = sharded_key_home_by(k, storage_key, k->before[i]);
         if (was != home && (count == 0 || out[count - 1] != was))
             out[count++] = was;
     }
     return count;
 }
 
-uint32_t salted_recent_homes(const struct salted_key *k, struct slice storage_key,
-                             uint32_t out[SHARDS_MAX])
+uint32_t sharded_key_recent_homes(const struct sharded_key *k, struct slice storage_key,
+                                  uint32_t out[SHARDS_MAX])
 {
-    const uint32_t home = salted_home(k, storage_key);
+    const uint32_t home = sharded_key_home(k, storage_key);
     uint32_t count = 0;
     for (uint32_t shards = 1; shards <= k->widest && !k->counter; shards++) {
-        const uint32_t was = salted_home_by(k, storage_key, shards);
+        const uint32_t was = sharded_key_home_by(k, storage_key, shards);
         if (was != home && (count == 0 || out[count - 1] != was))
             out[count++] = was;
     }
     return count;
 }
 
-uint32_t salted_extent(const struct salted_key *k)
+uint32_t sharded_key_extent(const struct sharded_key *k)
 {
     uint32_t most = k->shards;
     for (uint32_t i = 0; i < k->before_count; i++)
@@ -283,7 +284,7 @@ uint32_t salted_extent(const struct salted_key *k)
 
 /* A key that grows: its shards are older by the first number that has them. A key that shrinks: those
  * that it gives up come first. */
-uint32_t salted_rank(const struct salted_key *k, uint32_t shard)
+uint32_t sharded_key_rank(const struct sharded_key *k, uint32_t shard)
 {
     if (k->before_count == 0 || k->counter)
         return 0;
@@ -295,8 +296,8 @@ uint32_t salted_rank(const struct salted_key *k, uint32_t shard)
     return rank;
 }
 
-void salted_append_prefix(struct buffer *out, const struct salted_key *k, uint32_t table_id,
-                          uint32_t shard)
+void sharded_key_append_prefix(struct buffer *out, const struct sharded_key *k, uint32_t table_id,
+                               uint32_t shard)
 {
     storage_key_append_hash(out, table_id, k->hash + shard * SHARD_STEP);
     buffer_append_slice(out, k->key);

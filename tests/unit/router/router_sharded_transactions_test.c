@@ -1,4 +1,4 @@
-/* router_salted_transactions_test.c - transactions on items of salted keys, step by step. */
+/* router_sharded_transactions_test.c - transactions on items of sharded keys, step by step. */
 #include "base/settings/requests.h"
 #include "engine/item/item.h"
 #include "engine/message/move_messages.h"
@@ -6,7 +6,7 @@
 #include "engine/transaction/transaction.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
-#include "tests/support/salted.h"
+#include "tests/support/sharded_keys.h"
 
 enum {
     CONNECTION = 2
@@ -35,14 +35,14 @@ static const char READ[] =
 
 static uint32_t home_by(const char *sort, uint32_t shards)
 {
-    const struct salted_key k = salted_named(table, "hot", 1, shards, 0, NULL);
-    return salted_home(&k, salted_bare(table, "hot", sort));
+    const struct sharded_key k = sharded_key_named(table, "hot", 1, shards, 0, NULL);
+    return sharded_key_home(&k, sharded_key_bare(table, "hot", sort));
 }
 
 static void grow(uint64_t version, uint32_t shards, uint32_t count, const uint32_t *before)
 {
-    const struct salted_key k = salted_named(table, "hot", version, shards, count, before);
-    fake_salt(&f, table, &(struct salting){version, 1, &k});
+    const struct sharded_key k = sharded_key_named(table, "hot", version, shards, count, before);
+    fake_shard_keys(&f, table, &(struct key_sharding){version, 1, &k});
 }
 
 static int start(void **state)
@@ -79,13 +79,13 @@ static const char *other_key(uint32_t shards)
 {
     static char name[16];
     uint8_t bytes[256];
-    const struct slice bare = salted_bare(table, "hot", hot);
+    const struct slice bare = sharded_key_bare(table, "hot", hot);
     memcpy(bytes, bare.data, bare.size);
     shard_put(bytes, shard_bare_hash(bare), home_by(hot, shards));
     const uint32_t at = partition_of(slice_make(bytes, bare.size))->id;
     for (int i = 0;; i++) {
         snprintf(name, sizeof name, "c%d", i);
-        if (partition_of(salted_bare(table, name, "b"))->id != at)
+        if (partition_of(sharded_key_bare(table, name, "b"))->id != at)
             return name;
     }
 }
@@ -132,11 +132,11 @@ TEST(parts_are_prepared_at_home_after_former_homes_are_left)
     fake_answer(&f, 0); /* the table */
     leave_former_homes(16, 3);
     assert_int_equal(f.held_count, 2);
-    assert_int_equal(fake_held(&f, 0).salted, 9);
+    assert_int_equal(fake_held(&f, 0).sharded_key_version, 9);
     assert_int_equal(shard_of(request_admit(held_first(&f))->key), home_by(hot, 16));
-    assert_int_equal(fake_held(&f, 1).salted, 0);
+    assert_int_equal(fake_held(&f, 1).sharded_key_version, 0);
     answer(2, REQUEST_TRANSACT_ADMIT, REPLY_OK);
-    assert_int_equal(fake_held(&f, 0).salted, 9);
+    assert_int_equal(fake_held(&f, 0).sharded_key_version, 9);
     assert_int_equal(shard_of(fake_held(&f, 0).write.key), home_by(hot, 16));
     answer(2, REQUEST_PUT, REPLY_OK);
     assert_int_equal(shard_of(request_transaction(held_first(&f))->key), home_by(hot, 16));
@@ -152,7 +152,7 @@ TEST(a_partition_that_has_all_items_at_home_does_them_at_once)
     fake_answer(&f, 0);
     leave_former_homes(16, 3);
     assert_int_equal(shard_of(request_transact(held_first(&f))->key), home_by(hot, 16));
-    assert_int_equal(fake_held(&f, 0).salted, 9);
+    assert_int_equal(fake_held(&f, 0).sharded_key_version, 9);
     answer(1, REQUEST_TRANSACT, REPLY_OK);
     expect_answer(fake_take_answer(&f, CONNECTION), 200, "{}");
 }
@@ -193,7 +193,7 @@ TEST(a_key_that_grows_meanwhile_makes_it_begin_again)
     answer(1, REQUEST_TRANSACT_ADMIT, REPLY_OK);
     leave_former_homes(16, 1);
     assert_int_equal(shard_of(request_admit(held_first(&f))->key), home_by(hot, 16));
-    assert_int_equal(fake_held(&f, 0).salting, 2);
+    assert_int_equal(fake_held(&f, 0).key_sharding_version, 2);
     while (f.held_count > 0)
         fake_answer_code(&f, 0, REPLY_OK);
     expect_answer(fake_take_answer(&f, CONNECTION), 200, "{}");
@@ -248,10 +248,10 @@ static const char NAMED[] =
 /* All items are at home, but the key had other numbers of shards of late. */
 static uint32_t remember(uint32_t shards, uint32_t widest, uint32_t homes[SHARDS_MAX])
 {
-    struct salted_key k = salted_named(table, "hot", 9, shards, 0, NULL);
+    struct sharded_key k = sharded_key_named(table, "hot", 9, shards, 0, NULL);
     k.widest = widest;
-    fake_salt(&f, table, &(struct salting){9, 1, &k});
-    return salted_recent_homes(&k, salted_bare(table, "hot", hot), homes);
+    fake_shard_keys(&f, table, &(struct key_sharding){9, 1, &k});
+    return sharded_key_recent_homes(&k, sharded_key_bare(table, "hot", hot), homes);
 }
 
 /* Sends the transaction up to the questions about its token, which are held. */
@@ -269,7 +269,7 @@ static uint32_t ask_for_token(uint32_t shards, uint32_t widest)
         const struct request q = fake_held(&f, i);
         assert_int_equal(q.op, REQUEST_CHECK);
         assert_int_equal(shard_of(q.write.key), homes[i]);
-        assert_int_equal(q.salted, 9);
+        assert_int_equal(q.sharded_key_version, 9);
         assert_true(q.write.token_only);
         struct reader r = {q.write.transaction, false};
         transaction_part_walk(&(struct codec){.in = &r}, &part);
@@ -348,7 +348,7 @@ TEST(a_key_that_grows_while_the_token_is_asked_for_makes_it_begin_again)
     assert_true(f.held_count > 0);
     bool asks = false;
     for (size_t i = 0; i < f.held_count; i++)
-        asks |= fake_held(&f, i).op == REQUEST_CHECK && fake_held(&f, i).salted == 10;
+        asks |= fake_held(&f, i).op == REQUEST_CHECK && fake_held(&f, i).sharded_key_version == 10;
     assert_true(asks);
     assert_int_equal(f.asked[REQUEST_TRANSACT_ADMIT], 0);
 }

@@ -1,4 +1,4 @@
-/* salted.h - salted keys for tests: those whose partition key is a string. */
+/* sharded_keys.h - sharded keys for tests: those whose partition key is a string. */
 #pragma once
 
 #include "engine/catalog/table.h"
@@ -6,7 +6,8 @@
 
 /* The storage key in shard 0. Lends until the next call. `sort` NULL: what the collection's keys begin
  * with. */
-static inline struct slice salted_bare(const struct table *t, const char *name, const char *sort)
+static inline struct slice sharded_key_bare(const struct table *t, const char *name,
+                                            const char *sort)
 {
     static uint8_t bytes[512];
     struct buffer b = {0};
@@ -24,18 +25,18 @@ static inline struct slice salted_bare(const struct table *t, const char *name, 
 }
 
 /* The key, whose bytes lend for the process's life. */
-static inline struct salted_key salted_named(const struct table *t, const char *name,
-                                             uint64_t version, uint32_t shards, uint32_t count,
-                                             const uint32_t *before)
+static inline struct sharded_key sharded_key_named(const struct table *t, const char *name,
+                                                   uint64_t version, uint32_t shards,
+                                                   uint32_t count, const uint32_t *before)
 {
     static uint8_t kept[64][256];
     static uint32_t next;
-    const struct slice prefix = salted_bare(t, name, NULL);
+    const struct slice prefix = sharded_key_bare(t, name, NULL);
     uint8_t *copy = kept[next++ % 64];
-    struct salted_key k = {.hash = shard_bare_hash(prefix),
-                           .version = version,
-                           .shards = shards,
-                           .before_count = count};
+    struct sharded_key k = {.hash = shard_bare_hash(prefix),
+                            .version = version,
+                            .shards = shards,
+                            .before_count = count};
     must(prefix.size <= sizeof kept[0]);
     memcpy(copy, prefix.data + STORAGE_KEY_BOUND_SIZE, prefix.size - STORAGE_KEY_BOUND_SIZE);
     k.key = slice_make(copy, prefix.size - STORAGE_KEY_BOUND_SIZE);

@@ -1,11 +1,11 @@
-/* router_salted_items_test.c - single items of salted keys: where their requests go, and that they
- * leave former homes first. */
+/* router_sharded_items_test.c - single items of sharded keys: where their requests go, and that
+ * they leave former homes first. */
 #include "base/settings/requests.h"
 #include "engine/catalog/catalog.h"
 #include "engine/message/move_messages.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
-#include "tests/support/salted.h"
+#include "tests/support/sharded_keys.h"
 
 static struct fake_cluster f;
 static struct table *table;
@@ -62,7 +62,7 @@ static void expect_found(const char *sort)
 /* The number of the item's copies; `*shard` is that of the last. */
 static uint32_t copies(const char *sort, uint64_t *shard)
 {
-    struct slice bare = salted_bare(table, "hot", sort);
+    struct slice bare = sharded_key_bare(table, "hot", sort);
     uint32_t count = 0;
     for (size_t i = 0; i < f.item_count; i++) {
         struct slice key = buffer_slice(&f.items[i].key);
@@ -78,14 +78,14 @@ static uint32_t copies(const char *sort, uint64_t *shard)
 
 static uint32_t home_by(const char *sort, uint32_t shards)
 {
-    const struct salted_key k = salted_named(table, "hot", 1, shards, 0, NULL);
-    return salted_home(&k, salted_bare(table, "hot", sort));
+    const struct sharded_key k = sharded_key_named(table, "hot", 1, shards, 0, NULL);
+    return sharded_key_home(&k, sharded_key_bare(table, "hot", sort));
 }
 
 static void grow(uint64_t version, uint32_t shards, uint32_t count, const uint32_t *before)
 {
-    const struct salted_key k = salted_named(table, "hot", version, shards, count, before);
-    fake_salt(&f, table, &(struct salting){version, 1, &k});
+    const struct sharded_key k = sharded_key_named(table, "hot", version, shards, count, before);
+    fake_shard_keys(&f, table, &(struct key_sharding){version, 1, &k});
 }
 
 static void expect_move(uint32_t from, uint32_t shards)
@@ -115,7 +115,7 @@ static const uint32_t FORMER[] = {1, 2, 4};
 
 /* ---- tests ---- */
 
-TEST(an_item_of_a_salted_key_is_at_home)
+TEST(an_item_of_a_sharded_key_is_at_home)
 {
     char sort[16];
     uint32_t seen[5] = {0};
@@ -155,8 +155,8 @@ TEST(an_item_leaves_its_former_homes_oldest_first)
                  sort));
     fake_answer(&f, 0);
     expect_move(0, 16);
-    assert_int_equal(fake_held(&f, 0).salting, 9);
-    assert_int_equal(fake_held(&f, 0).salted, 9);
+    assert_int_equal(fake_held(&f, 0).key_sharding_version, 9);
+    assert_int_equal(fake_held(&f, 0).sharded_key_version, 9);
     fake_answer(&f, 0);
     expect_move(1, 16);
     fake_answer(&f, 0);
@@ -166,7 +166,7 @@ TEST(an_item_leaves_its_former_homes_oldest_first)
     assert_int_equal(q.op, REQUEST_GET);
     assert_int_equal(shard_of(q.get.key), home_by(sort, 16));
     assert_true(q.get.consistent);
-    assert_int_equal(q.salted, 9);
+    assert_int_equal(q.sharded_key_version, 9);
     fake_answer(&f, 0);
     expect_answer(fake_take_answer(&f, 1), 200, "{}");
 }
@@ -227,7 +227,7 @@ TEST(a_registry_that_grows_meanwhile_gives_another_home)
         &f, 2, "PutItem",
         with_key("{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"%s\"}}}",
                  sort));
-    assert_int_equal(fake_held(&f, 0).salting, 1);
+    assert_int_equal(fake_held(&f, 0).key_sharding_version, 1);
     fake_answer(&f, 0); /* STALE_MAP */
     fake_answer(&f, 0); /* the table */
     expect_move(0, 16);
@@ -348,46 +348,57 @@ static struct fake_answer ask_admin(uint64_t connection, const char *head, const
     "9,"                                                                                           \
     "\"counter\":false,\"moving\":true"
 
-TEST(the_page_of_partitions_shows_salted_keys)
+TEST(the_page_of_partitions_shows_sharded_keys)
 {
     char expected[400];
     grow(9, 16, 3, FORMER);
     const struct fake_answer a = ask_admin(2, "GET /weir/partitions", "");
-    snprintf(expected, sizeof expected, "\"salting\":{\"version\":9,\"keys\":[{" HOT "}]}",
-             (unsigned long long)table->salted->keys[0].hash);
+    snprintf(expected, sizeof expected, "\"key_sharding\":{\"version\":9,\"keys\":[{" HOT "}]}",
+             (unsigned long long)table->sharded_keys->keys[0].hash);
     assert_int_equal(a.status, 200);
     assert_non_null(memmem(a.body.data, a.body.size, expected, strlen(expected)));
 }
 
-TEST(a_key_is_given_fewer_shards_by_a_decision_of_the_catalog)
+static void expect_fewer_shards(const char *method_and_path)
 {
     char expected[400];
     struct decision d;
     grow(9, 16, 3, FORMER);
     f.hold = true;
-    ask_admin(2, "POST /weir/unsalt",
+    ask_admin(2, method_and_path,
               "{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"}},\"Shards\":2}");
     fake_answer(&f, 0);
     const struct request q = fake_held(&f, 0);
     assert_int_equal(q.op, REQUEST_DECIDE);
-    assert_int_equal(q.decide.op, CATALOG_SALT);
+    assert_int_equal(q.decide.op, CATALOG_KEY_SHARDS);
     assert_int_equal(decision_decode(q.decide.decision, &d), STATUS_OK);
     assert_int_equal(d.table_id, table->id);
-    assert_int_equal(d.salt.word, SALT_SHRINK);
-    assert_int_equal(d.salt.shards, 2);
-    assert_int_equal(d.salt.version, 9);
-    assert_ptr_equal(salting_find(table->salted, d.salt.key), &table->salted->keys[0]);
+    assert_int_equal(d.key_shards.word, KEY_SHARDS_SHRINK);
+    assert_int_equal(d.key_shards.shards, 2);
+    assert_int_equal(d.key_shards.version, 9);
+    assert_ptr_equal(key_sharding_find(table->sharded_keys, d.key_shards.key),
+                     &table->sharded_keys->keys[0]);
     fake_answer_code(&f, 0, REPLY_OK);
     fake_answer(&f, 0); /* the table */
     snprintf(expected, sizeof expected, "{" HOT "}",
-             (unsigned long long)table->salted->keys[0].hash);
+             (unsigned long long)table->sharded_keys->keys[0].hash);
     expect_answer(fake_take_answer(&f, 2), 200, expected);
+}
+
+TEST(a_key_is_given_fewer_shards_by_a_decision_of_the_catalog)
+{
+    expect_fewer_shards("POST /weir/unshard");
+}
+
+TEST(a_key_is_given_fewer_shards_under_the_old_path)
+{
+    expect_fewer_shards("POST /weir/unsalt");
 }
 
 TEST(shards_of_a_key_that_has_none_are_not_given_up)
 {
     static const char *const BODIES[][2] = {
-        {"{\"k\":{\"S\":\"cold\"}}", "The key is not salted"},
+        {"{\"k\":{\"S\":\"cold\"}}", "The key is not sharded"},
         {"{\"k\":{\"N\":\"1\"}}", "Key: the partition key of the table alone is expected"},
         {"{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"a\"}}",
          "Key: the partition key of the table alone is expected"},
@@ -400,7 +411,7 @@ TEST(shards_of_a_key_that_has_none_are_not_given_up)
     for (size_t i = 0; i < COUNT_OF(BODIES); i++) {
         char body[200];
         snprintf(body, sizeof body, "{\"TableName\":\"tab\",\"Key\":%s}", BODIES[i][0]);
-        const struct fake_answer a = ask_admin(2, "POST /weir/unsalt", body);
+        const struct fake_answer a = ask_admin(2, "POST /weir/unshard", body);
         assert_int_equal(a.status, 400);
         assert_non_null(memmem(a.body.data, a.body.size, BODIES[i][1], strlen(BODIES[i][1])));
     }
