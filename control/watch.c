@@ -68,7 +68,7 @@ static bool watch_differ(const struct sample *a, const struct sample *b)
 static struct sample watch_sample(const struct controller *c, const struct watched *w)
 {
     struct sample s = {.at = as_of(c, w->load)};
-    const struct load_total *totals = loads_totals(w->load);
+    const struct load_total *totals = cluster_loads_totals(w->load);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         const struct load_total *t = &totals[kind];
         s.totals[kind] =

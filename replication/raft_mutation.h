@@ -68,7 +68,7 @@ enum raft_mutation {
     RAFT_MUTATION_LIMITER_LONE_PARENT, /* a parent's bucket does not grow */
     RAFT_MUTATION_LIMITER_FORGET_HOME, /* a request that is sent again is asked for at one shard only */
     RAFT_MUTATION_LIMITER_ASK_IN_VAIN, /* routers refuse nothing from memory */
-    RAFT_MUTATION_ANY_SETTLE,          /* a step of an earlier change of a table ends a later one */
+    RAFT_MUTATION_ANY_RECONCILED,      /* a step of an earlier change of a table ends a later one */
     RAFT_MUTATION_CHECK_UNLOCKED,      /* a check of a transaction takes no lock */
     RAFT_MUTATION_SCAN_LOCKED,         /* queries and scans do not wait for transactions */
     RAFT_MUTATION_KEEP_DELETED,        /* a deletion that is decided does nothing */

@@ -686,21 +686,22 @@ static void end_split(struct entry *e)
     }
 }
 
-static void catalog_settle(struct catalog *c, const struct catalog_command *command,
-                           struct catalog_result *out)
+static void catalog_reconciled(struct catalog *c, const struct catalog_command *command,
+                               struct catalog_result *out)
 {
     struct entry *e = catalog_entry(c, command->table_id);
     if (e == NULL || (e->table.status == TABLE_ACTIVE && !table_is_splitting(&e->table)))
-        return; /* settled already: a new leader settles every table once */
-    if (command->settled != table_settle_word(&e->table) && !MUTATED(RAFT_MUTATION_ANY_SETTLE)) {
-        PROBE("what is settled was changed before the catalog heard of it");
+        return; /* reconciled already: a new leader reconciles every table once */
+    if (command->reconciled != table_reconcile_hash(&e->table) &&
+        !MUTATED(RAFT_MUTATION_ANY_RECONCILED)) {
+        PROBE("what was reconciled was changed before the catalog heard of it");
         return;
     }
     if (e->table.status != TABLE_DELETING) {
         struct arena arena = {0};
-        catalog_settle_shards(command, &e->table, &arena);
+        catalog_reconciled_shards(command, &e->table, &arena);
         end_split(e);
-        catalog_settle_ttl(&e->table);
+        catalog_reconciled_ttl(&e->table);
         set_status(c, e, TABLE_ACTIVE, out);
         arena_deinit(&arena);
         return;
@@ -751,7 +752,7 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
         [CATALOG_CREATE] = catalog_create_table,
         [CATALOG_UPDATE] = catalog_update,
         [CATALOG_DELETE] = catalog_delete,
-        [CATALOG_SETTLE] = catalog_settle,
+        [CATALOG_RECONCILED] = catalog_reconciled,
         [CATALOG_NODE] = catalog_note_node,
         [CATALOG_REPLACE] = catalog_replace,
         [CATALOG_SPLIT] = split_partition,

@@ -89,7 +89,7 @@ bool catalog_change_labels(struct catalog *c, const struct catalog_command *comm
  * command. False: it is refused; `c->text` says why. */
 bool catalog_change_ttl(struct catalog *c, const struct catalog_command *command, struct table *t);
 /* The nodes have taken over what the table says. */
-void catalog_settle_ttl(struct table *t);
+void catalog_reconciled_ttl(struct table *t);
 
 /* ---- modes.c ---- */
 
@@ -147,8 +147,8 @@ bool catalog_change_stream(struct catalog *c, const struct catalog_command *comm
 void catalog_split_shards(const struct catalog_command *command, struct table *t, uint32_t at,
                           uint32_t children, struct arena *arena);
 /* The splits of the table are over: their shards are closed only now. */
-void catalog_settle_shards(const struct catalog_command *command, struct table *t,
-                           struct arena *arena);
+void catalog_reconciled_shards(const struct catalog_command *command, struct table *t,
+                               struct arena *arena);
 /* Whether the table has a stream, or had one until less than stream_retention_ms ago. */
 bool catalog_keeps_streams(const struct catalog_command *command, const struct table *t);
 

@@ -53,8 +53,8 @@ static void command_walk(struct codec *c, struct catalog_command *m)
     codec_u32(c, &m->table_id);
     codec_u32(c, &m->node);
     codec_u32(c, &m->generation);
-    codec_u64(c, &m->settled);
-    codec_check(c, m->op == CATALOG_SETTLE || m->settled == 0);
+    codec_u64(c, &m->reconciled);
+    codec_check(c, m->op == CATALOG_RECONCILED || m->reconciled == 0);
     codec_sized(c, &m->split, UINT32_MAX);
     codec_sized(c, &m->group, UINT32_MAX);
     codec_bytes(c, m->uuid, sizeof m->uuid);
@@ -83,10 +83,10 @@ static void command_walk(struct codec *c, struct catalog_command *m)
     codec_sized(c, &m->decision, UINT32_MAX);
 }
 
-void catalog_command_settles(struct catalog_command *c, const struct table *t)
+void catalog_command_reconciled(struct catalog_command *c, const struct table *t)
 {
     c->table_id = t->id;
-    c->settled = table_settle_word(t);
+    c->reconciled = table_reconcile_hash(t);
 }
 
 void catalog_command_encode(struct buffer *out, const struct catalog_command *c)

@@ -29,9 +29,9 @@ static bool divides_item(const struct table *t, const struct table_split *split)
     return false;
 }
 
-/* Whether a partition of the table is frozen: no split may begin then. CATALOG_SETTLE tells by the
- * number of partitions which splits it ends. A merge and another split between a split and its end
- * would leave this number the same. */
+/* Whether a partition of the table is frozen: no split may begin then. CATALOG_RECONCILED tells by
+ * the number of partitions which splits it ends. A merge and another split between a split and its
+ * end would leave this number the same. */
 static bool has_frozen(const struct table *t)
 {
     bool frozen = false;

@@ -161,8 +161,8 @@ void catalog_split_shards(const struct catalog_command *command, struct table *t
     streams_set(t, &s, arena);
 }
 
-void catalog_settle_shards(const struct catalog_command *command, struct table *t,
-                           struct arena *arena)
+void catalog_reconciled_shards(const struct catalog_command *command, struct table *t,
+                               struct arena *arena)
 {
     struct table_streams s;
     bool any = false;

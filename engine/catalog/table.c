@@ -410,7 +410,7 @@ bool table_range_past(const struct table *t, uint32_t partition, bool reverse, s
     return (reverse ? hi : lo)->size > 0 && slice_compare(*lo, *hi) < 0;
 }
 
-uint64_t table_settle_word(const struct table *t)
+uint64_t table_reconcile_hash(const struct table *t)
 {
     struct buffer b = {0};
     buffer_append_u8(&b, (uint8_t)t->status);

@@ -234,10 +234,10 @@ void table_append_index_name(struct buffer *out, const struct table *t, const st
 enum status table_decode_indexes(struct slice records, struct arena *arena, const struct table *t,
                                  const struct table ***out);
 
-/* A number for what nodes must have done before the table is settled: its status, and of each partition the id,
- * the epoch, the version of its indexes and its rates. Each change of these gives another number: what was
- * settled before a change does not end the change. */
-uint64_t table_settle_word(const struct table *t);
+/* A number for what nodes must have done before the table is reconciled: its status, and of each
+ * partition the id, the epoch, the version of its indexes and its rates. Each change of these gives
+ * another number: what was reconciled before a change does not end the change. */
+uint64_t table_reconcile_hash(const struct table *t);
 /* Whether a partition of the table is still to be split off from another. */
 bool table_is_splitting(const struct table *t);
 /* Whether the partition is still to be split off from another, or another from it. */

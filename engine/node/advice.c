@@ -19,7 +19,7 @@ void requests_advise(struct requests *requests, struct operation *o)
         return;
     }
     if (p->led == 0) {
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
         return;
     }
     const uint32_t children = q->op == REQUEST_PARTITION_HEAT ? q->heat.children : 0;
@@ -62,7 +62,7 @@ static void advice_count_replicas(const struct partition *p, struct partition_st
 static void advice_count_lag(const struct requests *requests, const struct partition *p,
                              struct partition_stats *s)
 {
-    const struct feed_lag lag = feeds_lag(requests->feeds, p);
+    const struct index_feed_lag lag = index_feeds_lag(requests->feeds, p);
     s->indexes.feeds = p->led != 0 && index_set_global(p->indexes) > 0;
     s->indexes.lag_ms = instant_since(requests->env->now, lag.since).ns / NS_PER_MS;
     s->indexes.items = lag.items;
@@ -104,7 +104,7 @@ static void advice_stats_of(const struct requests *requests, const struct partit
     transactions_count(requests->transactions, p, &out->transactions.locks,
                        &out->transactions.oldest_ms);
     out->transactions.owed_log_bytes = (int64_t)transactions_log_bytes(p);
-    out->transactions.owed_index_bytes = (int64_t)transactions_feed_bytes(p);
+    out->transactions.owed_index_bytes = (int64_t)transactions_index_feed_bytes(p);
     advice_count_records(requests, p, out);
 }
 

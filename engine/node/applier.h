@@ -7,8 +7,8 @@
 #pragma once
 
 #include "engine/node/background.h"
-#include "engine/node/feed.h"
-#include "engine/node/settling.h"
+#include "engine/node/index_feed.h"
+#include "engine/node/reconcile.h"
 #include "engine/node/snapshots.h"
 #include "engine/node/stream_trim.h"
 #include "engine/node/transactions.h"
@@ -19,14 +19,14 @@ struct applier {
     struct partitions *partitions;
     struct identity *identity;
     struct proposals *proposals;
-    struct waiters *waiters;
-    struct buckets *buckets;
-    struct groups *groups;
+    struct pending_requests *pending;
+    struct bucket_mirrors *buckets;
+    struct raft_driver *driver;
     struct snapshots *snapshots;
     struct background *background;
     struct catalog_replica *catalog;
-    struct settling *settling;
-    struct feeds *feeds;
+    struct reconciler *reconciler;
+    struct index_feeds *feeds;
     struct transactions *transactions;
     struct stream_trims *stream_trims;
 };

@@ -50,10 +50,10 @@ static void apply_change(struct applier *applier, struct partition *p, const str
 }
 
 /* `parts`: the value of a change that global indexes lack. */
-static void apply_feed_costs(struct slice parts, struct buffer *costs)
+static void apply_index_feed_costs(struct slice parts, struct buffer *costs)
 {
-    feed_change_open(&parts);
-    for (struct feed_part part; feed_change_next(&parts, &part);) {
+    index_feed_change_open(&parts);
+    for (struct index_feed_part part; index_feed_change_next(&parts, &part);) {
         buffer_append_u8(costs, 0);
         buffer_append_u32(costs, part.table_id);
         buffer_append_u64(costs, (uint64_t)part.units * MCU_PER_UNIT);
@@ -87,32 +87,32 @@ static void apply_lock_costs(struct applier *applier, const struct partition *p,
     for (uint32_t i = 0; i < local.count; i++)
         local_rows_tell_cost(costs, local.changes[i].key.data[0], local.costs_mcu[i]);
     if (index_set_global(p->indexes) > 0)
-        feed_change_append(&feed, p->indexes, key, old, now, 0, &steps);
+        index_feed_change_append(&feed, p->indexes, key, old, now, 0, &steps);
     if (feed.size > 0)
-        apply_feed_costs(buffer_slice(&feed), costs);
+        apply_index_feed_costs(buffer_slice(&feed), costs);
     buffer_deinit(&keys);
     buffer_deinit(&feed);
 }
 
 /* A change that global indexes lack, or one that they have now. After a split another partition may
  * own the latter. */
-static void apply_feed(struct applier *applier, struct partition *p, const struct change *c,
-                       uint64_t index)
+static void apply_index_feed(struct applier *applier, struct partition *p, const struct change *c,
+                             uint64_t index)
 {
     struct slice item_key;
     if (c->value.data == NULL) {
-        const bool whole = feed_key_split(c->key, &item_key);
+        const bool whole = index_feed_key_split(c->key, &item_key);
         if (!whole || !partition_holds(p, key_in_space(item_key, 0, &applier->env->lent)))
             return;
         store_put(applier->env->store, c->key, c->value);
-        feeds_removed(applier->feeds, p, c->key, (size_t)c->old_size);
+        index_feeds_removed(applier->feeds, p, c->key, (size_t)c->old_size);
         return;
     }
     struct buffer *key = &applier->env->scratch;
     buffer_clear(key);
-    feed_key_append(key, c->key, p->info.id, index);
+    index_feed_key_append(key, c->key, p->info.id, index);
     store_put(applier->env->store, buffer_slice(key), c->value);
-    feeds_added(applier->feeds, p, buffer_slice(key), c->value);
+    index_feeds_added(applier->feeds, p, buffer_slice(key), c->value);
 }
 
 /* The next change of an item. A zeroed change: there is none. */
@@ -145,7 +145,7 @@ static bool apply_holds(const struct applier *applier, const struct partition *p
     switch (c->space) {
     case SPACE_LOCAL_ROWS:
         return partition_holds(p, item->key);
-    case SPACE_FEED:
+    case SPACE_INDEX_FEED:
         return c->value.data == NULL || partition_holds(p, item->key);
     case SPACE_STREAM:
         return true; /* the record stays in the partition, whatever becomes of the item */
@@ -173,10 +173,10 @@ static bool apply_changes(struct applier *applier, struct partition *p, struct c
             PROBE("a change of a key that a split has taken away");
         } else if (c.space == SPACE_LOCAL_ROWS) {
             local_rows_apply(applier->env, p, &c, &item, &costs);
-        } else if (c.space == SPACE_FEED) {
-            apply_feed(applier, p, &c, index);
+        } else if (c.space == SPACE_INDEX_FEED) {
+            apply_index_feed(applier, p, &c, index);
             if (c.value.data != NULL)
-                apply_feed_costs(c.value, &costs);
+                apply_index_feed_costs(c.value, &costs);
         } else if (c.space == SPACE_STREAM) {
             stream_rows_apply(applier->env, p, &c, &item, index, records++);
         } else {
@@ -228,10 +228,10 @@ static void apply_catalog(struct applier *applier, struct partition *p, const st
         return; /* no request of this node waits for the table */
     catalog_replica_answer(applier->catalog, result.table, &out->reply);
     if (result.code != REPLY_OK)
-        return; /* a refusal must not take apart what is being settled */
-    settling_changed(applier->settling, result.table);
+        return; /* a refusal must not take apart what is being reconciled */
+    reconcile_changed(applier->reconciler, result.table);
     for (uint32_t i = 0; i < result.index_count; i++)
-        settling_changed(applier->settling, result.indexes[i]);
+        reconcile_changed(applier->reconciler, result.indexes[i]);
 }
 
 static void apply_members(struct applier *applier, struct partition *p, const struct raft_entry *e,
@@ -240,7 +240,7 @@ static void apply_members(struct applier *applier, struct partition *p, const st
     (void)e;
     (void)out;
     if (p->led != 0)
-        buckets_led(applier->buckets, p); /* tells a new member the buckets */
+        bucket_mirrors_led(applier->buckets, p); /* tells a new member the buckets */
 }
 
 static bool write_is_whole(uint32_t group, struct slice payload)
@@ -273,12 +273,12 @@ static bool local_change_is_sound(const struct change *c)
            (c->derived || c->old_size >= 0);
 }
 
-static bool feed_is_sound(const struct change *c)
+static bool index_feed_is_sound(const struct change *c)
 {
     return c->key.size > STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE &&
-           c->key.size <= STORAGE_KEY_SIZE_MAX + FEED_SUFFIX_SIZE &&
-           c->key.data[0] == SPACE_FEED_KEYS && c->old_size <= UINT32_MAX / 2 &&
-           (c->value.data == NULL ? c->old_size >= 0 : feed_change_is_sound(c->value));
+           c->key.size <= STORAGE_KEY_SIZE_MAX + INDEX_FEED_SUFFIX_SIZE &&
+           c->key.data[0] == SPACE_INDEX_FEED_KEYS && c->old_size <= UINT32_MAX / 2 &&
+           (c->value.data == NULL ? c->old_size >= 0 : index_feed_change_is_sound(c->value));
 }
 
 static bool transaction_change_is_sound(const struct change *c)
@@ -298,7 +298,7 @@ static bool write_is_sound(uint32_t group, struct slice payload)
         [SPACE_ITEMS] = item_change_is_sound,
         [SPACE_COLLECTIONS] = collection_change_is_sound,
         [SPACE_LOCAL_ROWS] = local_change_is_sound,
-        [SPACE_FEED] = feed_is_sound,
+        [SPACE_INDEX_FEED] = index_feed_is_sound,
         [SPACE_TRANSACTIONS] = transaction_change_is_sound,
         [SPACE_STREAM] = stream_change_is_sound,
     };
@@ -313,8 +313,9 @@ static bool write_is_sound(uint32_t group, struct slice payload)
                                      write_cost_mcu(ITEM_SIZE_MAX);
     while (sound && change_set_next(&set, &c)) {
         sound = is_sound[c.space](&c) && (!c.derived || c.space == SPACE_LOCAL_ROWS);
-        indexed |= c.space == SPACE_LOCAL_ROWS ||
-                   ((c.space == SPACE_FEED || c.space == SPACE_STREAM) && c.value.data != NULL);
+        indexed |=
+            c.space == SPACE_LOCAL_ROWS ||
+            ((c.space == SPACE_INDEX_FEED || c.space == SPACE_STREAM) && c.value.data != NULL);
         if (!indexed || c.space != SPACE_ITEMS)
             continue;
         sound = sound && (c.value.data == NULL || item_check(c.value) == STATUS_OK);
@@ -383,7 +384,7 @@ static void apply_indexes(struct applier *applier, struct partition *p, const st
         return;
     p->indexed_from = p->led != 0 ? raft_last(p->raft) : 0;
     if (applier->env->started)
-        feeds_begin(applier->feeds, p);
+        index_feeds_begin(applier->feeds, p);
 }
 
 /* A follower notes nothing: its last entries may be replaced, and no leader asks it. */
@@ -397,7 +398,7 @@ void applier_proposals_failed(struct applier *applier, struct partition *p, bool
     if (all)
         transactions_forget(applier->transactions, p);
     transactions_begin(applier->transactions, p);
-    feeds_begin(applier->feeds, p);
+    index_feeds_begin(applier->feeds, p);
 }
 
 void applier_propose_indexes(struct applier *applier, struct partition *p,
@@ -411,15 +412,15 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
     struct stream_word stream = info->stream;
     if (p->led == 0 || p->indexes_proposed == p->led ||
         !proposals_may_write(applier->proposals, &own, size) ||
-        !groups_may_propose(applier->groups, p, &own, size))
+        !raft_driver_may_propose(applier->driver, p, &own, size))
         return;
     buffer_clear(head);
     buffer_append_u32(head, info->indexes_version);
     buffer_append_sized(head, info->ttl);
     stream_word_walk(&(struct codec){.out = head}, &stream);
     buffer_append_u64(head, info->key_sharding_version);
-    if (groups_propose(applier->groups, p, &own, LOG_INDEXES, buffer_slice(head), info->indexes) !=
-        NULL)
+    if (raft_driver_propose(applier->driver, p, &own, LOG_INDEXES, buffer_slice(head),
+                            info->indexes) != NULL)
         p->indexes_proposed = p->led;
 }
 
@@ -576,7 +577,7 @@ static enum status apply_partition(struct applier *applier, const struct own_rec
         info.key_sharding_version = p->info.key_sharding_version;
         partition_set(p, &info);
         if (applier->env->started) /* before the start it has no buckets */
-            buckets_changed(applier->buckets, p);
+            bucket_mirrors_changed(applier->buckets, p);
         return STATUS_OK;
     }
     if (partitions_hold_range(applier->partitions, info.lo, info.hi)) {
@@ -588,17 +589,17 @@ static enum status apply_partition(struct applier *applier, const struct own_rec
     p = partition_create(&info);
     p->since_lsn = record->lsn;
     partitions_add(applier->partitions, p);
-    groups_create_raft(applier->groups, p, &base);
+    raft_driver_create_raft(applier->driver, p, &base);
     env_note(applier->env, NODE_TRACE_PARTITION_OPENED, info.id, (int64_t)record->lsn);
     if (info.id == CATALOG_GROUP && applier->catalog->state == NULL)
         applier->catalog->state = catalog_create();
     if (!applier->env->started)
         return STATUS_OK;
-    buckets_begin(applier->buckets, p);
-    groups_start(applier->groups, p, applier->env->now);
+    bucket_mirrors_begin(applier->buckets, p);
+    raft_driver_start(applier->driver, p, applier->env->now);
     if (info.members[0] == raft_self(p->raft) && info.joined == 0) {
         raft_campaign(p->raft, applier->env->now); /* a new group, which this replica should lead */
-        groups_stepped(applier->groups, p);
+        raft_driver_stepped(applier->driver, p);
     }
     return STATUS_OK;
 }
@@ -606,23 +607,23 @@ static enum status apply_partition(struct applier *applier, const struct own_rec
 void applier_remove_partition(struct applier *applier, struct partition *p)
 {
     proposals_drop(applier->proposals, p, "the partition was closed");
-    waiters_drop_reads(applier->waiters, p, REPLY_WRONG_PARTITION, "the partition was closed");
+    pending_drop_reads(applier->pending, p, REPLY_WRONG_PARTITION, "the partition was closed");
     snapshots_forget(applier->snapshots, p->info.id);
     split_orphan(applier, p);
     transactions_forget(applier->transactions, p);
     partitions_remove(applier->partitions, p);
-    buckets_end(applier->buckets, p);
-    groups_forget(applier->groups, p); /* last: the calls above may put it on a list */
-    rows_remove_partition(applier->env, p->info.id);
+    bucket_mirrors_end(applier->buckets, p);
+    raft_driver_forget(applier->driver, p); /* last: the calls above may put it on a list */
+    local_state_remove_partition(applier->env, p->info.id);
     env_note(applier->env, NODE_TRACE_PARTITION_CLOSED, p->info.id, (int64_t)raft_applied(p->raft));
     partition_destroy(p);
 }
 
 static void apply_leave_catalog(struct applier *applier)
 {
-    settling_end(applier->settling);
+    reconcile_end(applier->reconciler);
     catalog_replica_forget(applier->catalog);
-    rows_store_left_catalog(applier->env, applier->identity);
+    local_state_store_left_catalog(applier->env, applier->identity);
 }
 
 /* The record's index: up to where the catalog's log was known to the sender of the close. */
@@ -631,12 +632,12 @@ static enum status apply_partition_close(struct applier *applier, const struct o
     struct partition *p = partitions_find(applier->partitions, record->group);
     if (record->index > applier->identity->closed_as_of)
         applier->identity->closed_as_of = record->index;
-    rows_store_closed(applier->env, applier->identity);
+    local_state_store_closed(applier->env, applier->identity);
     if (p == NULL)
         return STATUS_OK;
     if (record->group == CATALOG_GROUP)
         apply_leave_catalog(applier);
-    rows_erase(applier->env, p->info.lo, p->info.hi, p->info.indexes);
+    local_state_erase(applier->env, p->info.lo, p->info.hi, p->info.indexes);
     applier_remove_partition(applier, p);
     return STATUS_OK;
 }
@@ -651,13 +652,14 @@ static enum status apply_node(struct applier *applier, const struct own_record *
         return STATUS_CORRUPT;
     identity->generation = (uint32_t)record->index;
     identity->support_changing = false;
-    rows_store_generation(applier->env, identity);
+    local_state_store_generation(applier->env, identity);
     return STATUS_OK;
 }
 
 static enum status apply_buckets(struct applier *applier, const struct own_record *record)
 {
-    return applier->env->started ? STATUS_OK : buckets_replay(applier->buckets, record->payload);
+    return applier->env->started ? STATUS_OK
+                                 : bucket_mirrors_replay(applier->buckets, record->payload);
 }
 
 /* The kinds of the node's own records. A new kind is a row here. */

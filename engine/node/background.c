@@ -23,11 +23,11 @@ static const struct background_kind {
 };
 
 void background_init(struct background *background, struct node_env *env,
-                     struct partitions *partitions, struct waiters *waiters)
+                     struct partitions *partitions, struct pending_requests *pending)
 {
     background->env = env;
     background->partitions = partitions;
-    background->waiters = waiters;
+    background->pending = pending;
     for (int job = 0; job < BACKGROUND_JOBS; job++)
         background->jobs[job].at = INSTANT_NEVER;
 }
@@ -74,10 +74,10 @@ static void background_run(struct background *background, enum background_job jo
     state->at = instant_add_ms(background->env->now, SCAN_MS);
     struct slice from = kinds[job].from(p);
     const uint64_t subject = (uint64_t)job << 32 | p->info.id;
-    if (waiters_may_scan(background->waiters, &state->scan, RESUME_BACKGROUND, subject, from))
+    if (pending_may_scan(background->pending, &state->scan, RESUME_BACKGROUND, subject, from))
         kinds[job].slice(background->env, p);
     else
-        state->at = waiters_scan_again_at(background->waiters, &state->scan);
+        state->at = pending_scan_again_at(background->pending, &state->scan);
 }
 
 void background_tick(struct background *background)

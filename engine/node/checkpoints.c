@@ -5,8 +5,8 @@
 
 #include "base/settings/replication.h"
 #include "base/settings/storage.h"
+#include "engine/node/local_state.h"
 #include "engine/node/node_effect.h"
-#include "engine/node/rows.h"
 
 enum {
     RETRY_MS = 1000,
@@ -129,7 +129,7 @@ void checkpoints_begin(struct checkpoints *checkpoints, uint64_t pinned_lsn)
     struct node_env *env = checkpoints->env;
     uint64_t lsn = checkpoints->log->writer.written_lsn;
     checkpoints->log->local_lsn = lsn;
-    rows_store_local_lsn(env, lsn);
+    local_state_store_local_lsn(env, lsn);
     if (pinned_lsn < lsn)
         lsn = pinned_lsn;
     store_freeze(env->store, lsn, checkpoints_erase_share(checkpoints));
@@ -167,7 +167,7 @@ bool checkpoints_ended(struct checkpoints *checkpoints, enum status status)
     }
     struct slice erased;
     while (store_next_erased(env->store, &erased)) {
-        rows_erased(env, erased);
+        local_state_erased(env, erased);
         checkpoints_pace_next_ranges(checkpoints);
     }
     env_push(env, NODE_TRIM_LOG)->lsn = store_log_lsn(env->store);

@@ -116,21 +116,21 @@ static void round_delete(struct expiry *expiry, struct partition *p, uint32_t sl
     expiry->calls_out[slot].number = r->number;
     r->calls++;
     token_bucket_debit(&expiry->items, cost);
-    const struct call_options options = {.kind = CALL_EXPIRY,
-                                         .subject = p->info.id,
-                                         .token = slot,
-                                         .candidate_count = 1,
-                                         .candidates = {expiry->env->id},
-                                         .once = true,
-                                         .patience = duration_ms(PATIENCE_MS)};
+    const struct internal_call_options options = {.kind = INTERNAL_CALL_EXPIRY,
+                                                  .subject = p->info.id,
+                                                  .token = slot,
+                                                  .candidate_count = 1,
+                                                  .candidates = {expiry->env->id},
+                                                  .once = true,
+                                                  .patience = duration_ms(PATIENCE_MS)};
     const struct request request = {.op = REQUEST_DELETE,
                                     .partition = p->info.id,
                                     .epoch = p->info.epoch,
                                     .write = {.key = buffer_slice(key), .expiry = true}};
-    calls_begin(expiry->calls, &options, &request);
+    internal_calls_begin(expiry->calls, &options, &request);
 }
 
-void expiry_answered(struct expiry *expiry, const struct call_answer *answer)
+void expiry_answered(struct expiry *expiry, const struct internal_call_answer *answer)
 {
     struct partition *p = partitions_find(expiry->partitions, answer->subject);
     struct expiry_round *r = p != NULL ? p->expiry : NULL;

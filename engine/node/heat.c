@@ -28,7 +28,7 @@ static void node_heat_count_excess(struct node_heat *heat, struct partition *p,
         p->excess_told[kind].ns == e->since.ns)
         return;
     p->excess_told[kind] = e->since;
-    reports_soon(heat->reports);
+    load_reports_soon(heat->reports);
 }
 
 /* Reports a partition that has begun to be asked for what a key with one shard may be, once it is known how
@@ -40,7 +40,7 @@ static void node_heat_note_heavy(struct node_heat *heat, struct partition *p)
     if (p->heavy_told || !heat_is_recently(&p->heat, heat->env->now, ADMIT_WRITE, most))
         return;
     p->heavy_told = true;
-    reports_soon(heat->reports);
+    load_reports_soon(heat->reports);
 }
 
 void node_heat_add(struct node_heat *heat, struct partition *p, enum admit_kind kind,

@@ -29,7 +29,7 @@ static void build_free(struct index_build *b)
 
 void index_builder_end(struct index_builder *builder)
 {
-    calls_end_all(builder->calls, CALL_INDEX_FILL);
+    internal_calls_end_all(builder->calls, INTERNAL_CALL_INDEX_FILL);
     while (!LIST_EMPTY(&builder->all))
         build_free(LIST_FIRST(&builder->all));
 }
@@ -61,13 +61,14 @@ static void build_ask(struct index_builder *builder, struct index_build *b,
     if (b->from.size == 0)
         buffer_set(&b->from, base->partitions[0].lo);
     const struct partition_info *p = table_partition_of(base, buffer_slice(&b->from));
-    struct call_options options = {
-        .kind = CALL_INDEX_FILL, .subject = b->table_id, .patience = duration_ms(FILL_PATIENCE_MS)};
-    calls_ask_leader(&options, p);
+    struct internal_call_options options = {.kind = INTERNAL_CALL_INDEX_FILL,
+                                            .subject = b->table_id,
+                                            .patience = duration_ms(FILL_PATIENCE_MS)};
+    internal_calls_ask_leader(&options, p);
     struct request request = {.op = REQUEST_INDEX_FILL, .partition = p->id, .epoch = p->epoch};
     *request_edit_fill(&request) = (struct request_fill){buffer_slice(&b->from), b->table_id};
     b->asking = true;
-    calls_begin(builder->calls, &options, &request);
+    internal_calls_begin(builder->calls, &options, &request);
 }
 
 static void build_propose_done(struct index_builder *builder, struct index_build *b)
@@ -99,7 +100,7 @@ void index_builder_tick(struct index_builder *builder)
         const struct table *t = catalog_find_id(catalog, b->table_id);
         if (t != NULL && t->filling)
             continue;
-        calls_end(builder->calls, CALL_INDEX_FILL, b->table_id);
+        internal_calls_end(builder->calls, INTERNAL_CALL_INDEX_FILL, b->table_id);
         build_free(b);
     }
     for (const struct table *t = NULL; (t = catalog_next(catalog, t)) != NULL;) {
@@ -118,7 +119,8 @@ struct instant index_builder_deadline(const struct index_builder *builder)
     return LIST_EMPTY(&builder->all) ? INSTANT_NEVER : builder->at;
 }
 
-void index_builder_answered(struct index_builder *builder, const struct call_answer *answer)
+void index_builder_answered(struct index_builder *builder,
+                            const struct internal_call_answer *answer)
 {
     struct index_build *b = build_find(builder, answer->subject);
     const struct catalog *catalog = builder->catalog->state;

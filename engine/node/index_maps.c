@@ -80,12 +80,13 @@ static void map_ask(struct index_maps *maps, struct index_map *m)
     if (m->asking || m->gone ||
         instant_before(maps->env->now, instant_add_ms(m->asked, ASK_GAP_MS)))
         return;
-    const struct call_options options = {
-        .kind = CALL_INDEX_MAP, .subject = m->table_id, .patience = duration_ms(ASK_PATIENCE_MS)};
+    const struct internal_call_options options = {.kind = INTERNAL_CALL_INDEX_MAP,
+                                                  .subject = m->table_id,
+                                                  .patience = duration_ms(ASK_PATIENCE_MS)};
     const struct request request = {.op = REQUEST_TABLE_GET, .table.id = m->table_id};
     m->asking = true;
     m->asked = maps->env->now;
-    calls_begin(maps->calls, &options, &request);
+    internal_calls_begin(maps->calls, &options, &request);
 }
 
 const struct table *index_maps_find(struct index_maps *maps, uint32_t table_id)
@@ -113,7 +114,7 @@ void index_maps_refresh(struct index_maps *maps, uint32_t table_id)
     map_ask(maps, map_of(maps, table_id));
 }
 
-void index_maps_answered(struct index_maps *maps, const struct call_answer *answer)
+void index_maps_answered(struct index_maps *maps, const struct internal_call_answer *answer)
 {
     struct index_map *m = map_find(maps, answer->subject);
     must(m != NULL); /* who is being asked is not forgotten */

@@ -23,11 +23,11 @@ bool requests_leads_read(struct requests *requests, struct partition *p, struct 
     if (outcome == RAFT_OK)
         return true;
     if (outcome != RAFT_PENDING || requests->env->stop_error != 0) {
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
         return false;
     }
-    if (waiters_add_read(requests->waiters, p, o, round, 0))
-        groups_stepped(requests->groups, p);
+    if (pending_add_read(requests->pending, p, o, round, 0))
+        raft_driver_stepped(requests->driver, p);
     return false;
 }
 
@@ -88,7 +88,7 @@ struct partition *items_route(struct requests *requests, const struct operation 
         p->frozen.index == 0 && p->info.id != CATALOG_GROUP) {
         if (!p->no_state)
             return items_fence_lets(requests, p, o) ? p : NULL;
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
         return NULL;
     }
     bool stale =
@@ -171,7 +171,8 @@ bool items_admit(struct requests *requests, struct partition *p, struct operatio
         requests->throughput->consumed_mcu[kind] += cost_mcu;
         requests->throughput->served.kinds[items_served(kind)].requests++;
         requests->throughput->served.kinds[items_served(kind)].mcu += cost_mcu;
-        buckets_spent(requests->buckets, p, kind, cost_mcu, !request_is_consistent(&o->request));
+        bucket_mirrors_spent(requests->buckets, p, kind, cost_mcu,
+                             !request_is_consistent(&o->request));
     } else {
         partition_count(p, kind, &o->verdict, cost_mcu);
         requests->throughput->served.kinds[SERVED_REFUSE].requests++;
@@ -199,7 +200,8 @@ void items_settle(struct requests *requests, struct partition *p, struct operati
     p->counts[kind].load.consumed_mcu += extra_mcu;
     requests->throughput->consumed_mcu[kind] += extra_mcu;
     requests->throughput->served.kinds[items_served(kind)].mcu += extra_mcu;
-    buckets_spent(requests->buckets, p, kind, extra_mcu, !request_is_consistent(&o->request));
+    bucket_mirrors_spent(requests->buckets, p, kind, extra_mcu,
+                         !request_is_consistent(&o->request));
 }
 
 void items_give_back(struct requests *requests, struct partition *p, const struct operation *o,
@@ -207,7 +209,7 @@ void items_give_back(struct requests *requests, struct partition *p, const struc
 {
     admission_give_back(&p->admission, &requests->throughput->admission, kind, requests->env->now,
                         &o->verdict, cost_mcu, items_group_of(requests, p, kind));
-    buckets_spent(requests->buckets, p, kind, 0, false);
+    bucket_mirrors_spent(requests->buckets, p, kind, 0, false);
 }
 
 void items_uncharge(struct requests *requests, struct partition *p, struct operation *o,
@@ -274,7 +276,7 @@ void requests_get(struct requests *requests, struct operation *o)
     enum status status = store_get(requests->env->store, o->request.get.key,
                                    (o->touched & TOUCHED_ITEMS) != 0, &item);
     if (status == STATUS_PENDING) {
-        waiters_touch(requests->waiters, o, TOUCHED_ITEMS, 0);
+        pending_touch(requests->pending, o, TOUCHED_ITEMS, 0);
         return;
     }
     items_prefetch(item);
@@ -445,7 +447,7 @@ void requests_range(struct requests *requests, struct operation *o)
     if (!items_admit(requests, p, o, ADMIT_READ, least))
         return;
     if (store_needs_touch(requests->env->store) && o->touched == 0) {
-        waiters_touch(requests->waiters, o, TOUCHED_ITEMS, q->range.bytes_max);
+        pending_touch(requests->pending, o, TOUCHED_ITEMS, q->range.bytes_max);
         return;
     }
     struct reply answer = {.code = REPLY_OK, .kind = ANSWER_RANGE};
@@ -479,7 +481,7 @@ void requests_open_session(struct requests *requests, struct operation *o)
     if (p == NULL)
         return;
     if (p->led == 0) {
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
         return;
     }
     struct reply *r = env_reply(requests->env, o, REPLY_OK);
@@ -500,7 +502,7 @@ void requests_index_shows(struct requests *requests, struct operation *o)
             return;
         after = raft_applied(p->raft);
     }
-    if (raft_applied(p->raft) >= after && feeds_have_done(requests->feeds, p, after)) {
+    if (raft_applied(p->raft) >= after && index_feeds_have_done(requests->feeds, p, after)) {
         env_reply(requests->env, o, REPLY_OK);
         return;
     }
@@ -515,14 +517,14 @@ void requests_fill_index(struct requests *requests, struct operation *o)
     if (p == NULL)
         return;
     if (p->led == 0)
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
     else if (!transactions_are_known(requests->transactions, p, o))
         return;
     else if (transactions_move(p))
         env_refuse(requests->env, o, REPLY_OVERLOADED,
                    "items of partition %u go to other shards just now", p->info.id);
     else if (store_needs_touch(requests->env->store) && o->touched == 0)
-        waiters_touch(requests->waiters, o, TOUCHED_ITEMS, FEED_FILL_BYTES);
+        pending_touch(requests->pending, o, TOUCHED_ITEMS, INDEX_FEED_FILL_BYTES);
     else
-        feeds_fill(requests->feeds, p, o);
+        index_feeds_fill(requests->feeds, p, o);
 }

@@ -122,7 +122,7 @@ void applier_run_merge(struct applier *applier, const struct operation *o)
                info.epoch == p->info.epoch) {
         merge_tell_frozen(p, env_reply(applier->env, o, REPLY_OK));
     } else if (p->led == 0) {
-        groups_refuse(applier->groups, o, p);
+        raft_driver_refuse(applier->driver, o, p);
     } else if (info.merge != MERGE_FREEZE && p->info.epoch >= info.epoch) {
         env_reply(applier->env, o, REPLY_OK);
     } else if (!merge_is_next(p, &info)) {
@@ -136,8 +136,8 @@ void applier_run_merge(struct applier *applier, const struct operation *o)
         env_refuse(applier->env, o, REPLY_OVERLOADED, "node %u does not hold partition %u frozen",
                    applier->env->id, info.merge_with);
     } else if (proposals_may_write(applier->proposals, o, q->group.info.size) &&
-               groups_propose(applier->groups, p, o, LOG_MERGE, q->group.info,
-                              slice_make(NULL, 0)) != NULL) {
+               raft_driver_propose(applier->driver, p, o, LOG_MERGE, q->group.info,
+                                   slice_make(NULL, 0)) != NULL) {
         env_note(applier->env, NODE_TRACE_MERGE_PROPOSED, p->info.id, (int64_t)info.merge);
     }
 }
@@ -193,7 +193,7 @@ static void merge_join_buckets(struct applier *applier, struct partition *p,
     admission_leave(&upper->admission, applier->env->now);
     admission_absorb(&p->admission, &upper->admission, applier->env->config, &rates,
                      applier->env->now);
-    buckets_divided(applier->buckets, p);
+    bucket_mirrors_divided(applier->buckets, p);
 }
 
 static void merge_absorb(struct applier *applier, struct partition *p, const struct raft_entry *e,

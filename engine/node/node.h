@@ -18,7 +18,7 @@
 #pragma once
 
 #include "engine/node/node_effect.h"
-#include "engine/node/served.h"
+#include "engine/node/served_totals.h"
 #include "engine/store/log_writer.h"
 #include "engine/store/store.h"
 
@@ -94,7 +94,7 @@ void node_census(const struct node *n, struct buffer *out);
 int64_t node_balance(struct node *n, enum admit_kind kind);
 
 /* Lends until the node is destroyed. */
-const struct served *node_served(const struct node *n);
+const struct served_totals *node_served(const struct node *n);
 
 const struct trace *node_trace(const struct node *n);
 struct trace_event;

@@ -12,7 +12,7 @@
 #include "engine/message/partition_stats.h"
 #include "engine/node/index_sessions.h"
 
-struct deferred;
+struct parked_request;
 struct lock_table;
 struct inflight;
 struct mirror;
@@ -94,8 +94,8 @@ struct partition {
     uint32_t deadline_place;    /* in the heap, from 1; 0: no deadline */
     uint64_t since_lsn; /* the group's records before this lsn belong to an earlier replica */
     bool no_state;      /* a snapshot is being installed: nothing can be read */
-    struct raft_base *installing; /* owns; received whole, on its way to the backing; or NULL */
-    size_t proposed_feed_bytes;   /* of its proposals (proposals_count_feed) */
+    struct raft_base *installing;     /* owns; received whole, on its way to the backing; or NULL */
+    size_t proposed_index_feed_bytes; /* of its proposals (proposals_count_index_feed) */
     struct frozen frozen;
     bool thaws; /* frozen, and the catalog has given the merge up: no partition absorbs it */
     uint64_t absorbed_lsn; /* the node may forget a merge until its log is durable up to here */
@@ -111,13 +111,13 @@ struct partition {
     bool writing;         /* in the node's list of replicas with records that are not durable */
     LIST_ENTRY(partition) dirty_place;
     LIST_ENTRY(partition) writing_place;
-    uint64_t logged_lsn;               /* end of its last record */
-    uint64_t led;                      /* raft_leading, as groups.c saw it last */
-    STAILQ_HEAD(, inflight) proposals; /* of that term, not applied, oldest first */
-    STAILQ_HEAD(, deferred) reads;     /* deferred until leadership is confirmed */
-    STAILQ_HEAD(, deferred) locked;    /* deferred until a transaction is decided */
-    struct index_sessions sessions;    /* of leaders of the base table, while it is led here */
-    struct lock_table *locks;          /* while it is led here (transactions.h); or NULL */
+    uint64_t logged_lsn;                  /* end of its last record */
+    uint64_t led;                         /* raft_leading, as raft_driver.c saw it last */
+    STAILQ_HEAD(, inflight) proposals;    /* of that term, not applied, oldest first */
+    STAILQ_HEAD(, parked_request) reads;  /* parked until leadership is confirmed */
+    STAILQ_HEAD(, parked_request) locked; /* parked until a transaction is decided */
+    struct index_sessions sessions;       /* of leaders of the base table, while it is led here */
+    struct lock_table *locks;             /* while it is led here (transactions.h); or NULL */
     /* While it is led here: tokens that are looked for (token_sweep.h). */
     bool sweeping;
     struct buffer swept_to;      /* the key to read next */
@@ -127,7 +127,7 @@ struct partition {
     uint64_t *marks;     /* owns; the last entries that changed items, by hash; NULL: not kept */
     uint64_t late_until; /* entries up to this index were committed before they came here */
     struct admission admission;
-    struct mirror *mirror;     /* owns; NULL: no mirror yet (buckets.c) */
+    struct mirror *mirror;     /* owns; NULL: no mirror yet (bucket_mirrors.c) */
     struct kept_buckets *kept; /* owns; of an earlier life, until the node starts; or NULL */
     enum {
         BUCKETS_SAVED,

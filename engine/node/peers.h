@@ -29,8 +29,8 @@ enum peer_message {
     PEER_FOUNDERS,    /* sized partition_info of group 0 */
     PEER_LEASE_ASK,   /* asks for tokens of the node: u64 number, u64 mcu */
     PEER_LEASE_GRANT, /* u64 number, u64 mcu */
-    PEER_LEVELS,      /* buckets.c */
-    PEER_READS,       /* buckets.c */
+    PEER_LEVELS,      /* bucket_mirrors.c */
+    PEER_READS,       /* bucket_mirrors.c */
 };
 
 /* Another node, as this node sees it. */

@@ -38,7 +38,7 @@ struct shard_move {
 
 static void move_free(struct shard_mover *mover, struct shard_move *m)
 {
-    calls_end(mover->calls, CALL_SHARD_MOVER, m->number);
+    internal_calls_end(mover->calls, INTERNAL_CALL_SHARD_MOVER, m->number);
     LIST_REMOVE(m, place);
     mover->count -= !m->waits;
     buffer_deinit(&m->key);
@@ -200,9 +200,10 @@ static void move_ask(struct shard_mover *mover, struct shard_move *m, const stru
                      const struct sharded_key *k)
 {
     const struct partition_info *p = table_partition_of(t, buffer_slice(&m->from));
-    struct call_options options = {
-        .kind = CALL_SHARD_MOVER, .subject = m->number, .patience = duration_ms(PATIENCE_MS)};
-    calls_ask_leader(&options, p);
+    struct internal_call_options options = {.kind = INTERNAL_CALL_SHARD_MOVER,
+                                            .subject = m->number,
+                                            .patience = duration_ms(PATIENCE_MS)};
+    internal_calls_ask_leader(&options, p);
     m->asked = mover->moves.balance < PIECE_MAX ? (uint32_t)mover->moves.balance : PIECE_MAX;
     m->asking = true;
     token_bucket_debit(&mover->moves, m->asked);
@@ -217,7 +218,7 @@ static void move_ask(struct shard_mover *mover, struct shard_move *m, const stru
                                                          .shards = k->shards,
                                                          .items_max = m->asked,
                                                          .fold = k->counter};
-    calls_begin(mover->calls, &options, &request);
+    internal_calls_begin(mover->calls, &options, &request);
 }
 
 static void move_go_on(struct shard_mover *mover, struct shard_move *m)
@@ -294,7 +295,7 @@ static bool move_step(struct shard_move *m, const struct reply *r)
     return true;
 }
 
-void shard_mover_answered(struct shard_mover *mover, const struct call_answer *answer)
+void shard_mover_answered(struct shard_mover *mover, const struct internal_call_answer *answer)
 {
     struct shard_move *m = move_find(mover, answer->subject);
     const struct reply *r = answer->reply;

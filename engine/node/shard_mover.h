@@ -20,14 +20,14 @@
 #include <sys/queue.h>
 
 #include "base/token_bucket.h"
-#include "engine/node/calls.h"
 #include "engine/node/catalog_replica.h"
+#include "engine/node/internal_calls.h"
 
 struct shard_move;
 
 struct shard_mover {
     struct node_env *env;
-    struct calls *calls;
+    struct internal_calls *calls;
     struct catalog_replica *catalog;
     LIST_HEAD(, shard_move) all; /* owns */
     uint32_t count;              /* of keys whose items are moved */
@@ -44,7 +44,7 @@ void shard_mover_deinit(struct shard_mover *mover);
 void shard_mover_end(struct shard_mover *mover);
 struct instant shard_mover_deadline(const struct shard_mover *mover);
 void shard_mover_tick(struct shard_mover *mover);
-void shard_mover_answered(struct shard_mover *mover, const struct call_answer *answer);
+void shard_mover_answered(struct shard_mover *mover, const struct internal_call_answer *answer);
 /* True: all items of a key are at home. The decision (CATALOG_KEY_SHARDS) tells the catalog. It
  * lends until the next call. Call again. What the catalog does not take is said again. */
 bool shard_mover_next(struct shard_mover *mover, struct decision *out);

@@ -119,7 +119,7 @@ static void move_end(struct shard_moves *moves, struct item_move *m, enum reply_
 
 void shard_moves_stop(struct shard_moves *moves, const char *why)
 {
-    calls_end_all(moves->calls, CALL_SHARD_MOVE);
+    internal_calls_end_all(moves->calls, INTERNAL_CALL_SHARD_MOVE);
     struct shard_piece *piece;
     LIST_FOREACH (piece, &moves->pieces, place)
         piece->until = moves->env->now;
@@ -132,14 +132,14 @@ void shard_moves_stop(struct shard_moves *moves, const char *why)
 /* ---- steps ---- */
 
 static void move_call(struct shard_moves *moves, const struct item_move *m,
-                      struct call_options *options, const struct request *request)
+                      struct internal_call_options *options, const struct request *request)
 {
-    options->kind = CALL_SHARD_MOVE;
+    options->kind = INTERNAL_CALL_SHARD_MOVE;
     options->subject = m->partition;
     options->token = (uint32_t)(m - moves->all);
     options->insists = m->step != SHARD_LOCKING; /* what was prepared is not given up at once */
     options->patience = duration_ms(PATIENCE_MS);
-    calls_begin(moves->calls, options, request);
+    internal_calls_begin(moves->calls, options, request);
 }
 
 /* Asks this node, once. False: it does not lead the partition any more. */
@@ -147,7 +147,7 @@ static bool move_call_self(struct shard_moves *moves, const struct item_move *m,
                            struct request *request)
 {
     const struct partition *p = moves_partition(moves, m->partition, buffer_slice(&m->key));
-    struct call_options options = {
+    struct internal_call_options options = {
         .candidate_count = 1, .candidates = {moves->env->id}, .once = true};
     if (p == NULL)
         return false;
@@ -194,7 +194,7 @@ static void move_abort(struct shard_moves *moves, struct item_move *m, enum repl
             .key = arena_copy(&moves->env->lent, buffer_slice(&m->key)),
             .id_high = m->id.high,
             .id_low = m->id.low};
-        calls_tell(moves->calls, moves->env->id, &request);
+        internal_calls_send(moves->calls, moves->env->id, &request);
     }
     move_end(moves, m, code, text);
 }
@@ -229,8 +229,8 @@ static void move_put(struct shard_moves *moves, struct item_move *m)
     const struct partition_info *p = table_partition_of(map, target);
     /* An addition that comes late, when the move is done, would count again: it is sent anew only after
      * a refusal. A late put is refused, because there is an item. */
-    struct call_options options = {.once = m->fold};
-    calls_ask_leader(&options, p);
+    struct internal_call_options options = {.once = m->fold};
+    internal_calls_ask_leader(&options, p);
     move_append_part(m, false, &part);
     struct request request = {
         .op = m->fold ? REQUEST_UPDATE : REQUEST_PUT,
@@ -297,7 +297,7 @@ static void move_was_put(struct shard_moves *moves, struct item_move *m, enum re
     move_abort(moves, m, REPLY_OVERLOADED, "it cannot be put at its new place");
 }
 
-void shard_moves_answered(struct shard_moves *moves, const struct call_answer *answer)
+void shard_moves_answered(struct shard_moves *moves, const struct internal_call_answer *answer)
 {
     struct item_move *m = &moves->all[answer->token];
     const enum reply_code code = answer->reply->code;

@@ -20,7 +20,7 @@
  *   MOVE-2  A move costs no units, and streams are not told. Rows of local indexes go with the item.
  *           Global indexes hear of it at the new place, which may have an index to fill. An item
  *           moves only if nothing that was sent about it from its old place can come to an index later
- *           (feeds_let_go). While items move, no piece of an index is filled there.
+ *           (index_feeds_let_go). While items move, no piece of an index is filled there.
  *   MOVE-3  Requests about the same item share one move. A node moves at most SHARD_MOVES_MAX items at
  *           a time, SHARD_PIECE_MOVES of a piece.
  *   MOVE-4  The answer to a piece names a place before which no item is left that is not at home, no lock
@@ -34,9 +34,9 @@
 
 #include <sys/queue.h>
 
-#include "engine/node/calls.h"
-#include "engine/node/feed.h"
 #include "engine/node/identity.h"
+#include "engine/node/index_feed.h"
+#include "engine/node/internal_calls.h"
 #include "engine/node/transactions.h"
 
 enum {
@@ -84,7 +84,7 @@ struct shard_moves {
     struct node_env *env;
     struct partitions *partitions;
     const struct identity *identity;
-    struct calls *calls;
+    struct internal_calls *calls;
     struct index_maps *maps;
     uint32_t count;
     uint32_t piece_count;
@@ -101,6 +101,6 @@ void shard_moves_item(struct shard_moves *moves, const struct partition *p,
 /* Moves items of a piece (request.move), whose pages are in memory. Answers when that has ended. */
 void shard_moves_piece(struct shard_moves *moves, const struct partition *p,
                        const struct operation *o);
-void shard_moves_answered(struct shard_moves *moves, const struct call_answer *answer);
+void shard_moves_answered(struct shard_moves *moves, const struct internal_call_answer *answer);
 /* The node has stopped: answers all who wait. */
 void shard_moves_stop(struct shard_moves *moves, const char *why);

@@ -49,7 +49,7 @@ static bool move_sees_all(struct requests *requests, struct partition *p, struct
     if (raft_applied(p->raft) >= p->key_sharding_from)
         return true;
     PROBE("a move waits for writes from before the fence");
-    waiters_add_read(requests->waiters, p, o, 0, p->key_sharding_from);
+    pending_add_read(requests->pending, p, o, 0, p->key_sharding_from);
     return false;
 }
 
@@ -64,14 +64,15 @@ static void move_item(struct requests *requests, struct partition *p, struct ope
     if (shard_moves_join(requests->shard_moves, o, key) ||
         !transactions_let_write(requests->transactions, p, o, key))
         return;
-    if (proposals_shadow(requests->proposals, key, store_hash(requests->env->store, key)) != NULL) {
-        waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
+    if (proposals_find_uncommitted(requests->proposals, key,
+                                   store_hash(requests->env->store, key)) != NULL) {
+        pending_add_read(requests->pending, p, o, 0, raft_last(p->raft));
         return;
     }
     const enum status status =
         store_get(requests->env->store, key, (o->touched & TOUCHED_ITEMS) != 0, &item);
     if (status == STATUS_PENDING)
-        waiters_touch(requests->waiters, o, TOUCHED_ITEMS, 0);
+        pending_touch(requests->pending, o, TOUCHED_ITEMS, 0);
     else if (status == STATUS_NOT_FOUND)
         env_reply(requests->env, o, REPLY_OK);
     else if (status != STATUS_OK)
@@ -97,7 +98,7 @@ void requests_move_shard(struct requests *requests, struct operation *o)
     else if (request_move(q)->hi.size == 0)
         move_item(requests, p, o);
     else if (store_needs_touch(requests->env->store) && o->touched == 0)
-        waiters_touch(requests->waiters, o, TOUCHED_ITEMS, SHARD_PIECE_BYTES);
+        pending_touch(requests->pending, o, TOUCHED_ITEMS, SHARD_PIECE_BYTES);
     else
         shard_moves_piece(requests->shard_moves, p, o);
 }

@@ -8,7 +8,7 @@
 
 #include "engine/node/collection.h"
 #include "engine/node/owned_keys.h"
-#include "engine/node/waiters.h"
+#include "engine/node/pending_requests.h"
 
 enum {
     KEPT_MS = 10000 /* an older result is not used: a new search begins */

@@ -49,8 +49,8 @@ static void split_hand_split_on(struct applier *applier, struct partition *p,
         if (can && raft_transfer(p->raft, applier->env->now, next->id) == RAFT_OK)
             break;
     }
-    groups_stepped(applier->groups, p);
-    groups_refuse(applier->groups, o, p);
+    raft_driver_stepped(applier->driver, p);
+    raft_driver_refuse(applier->driver, o, p);
 }
 
 static bool split_is_of(const struct partition *p, const struct partition_split *s)
@@ -73,7 +73,7 @@ void applier_run_split(struct applier *applier, const struct operation *o)
         env_refuse(applier->env, o, REPLY_WRONG_PARTITION, "node %u does not hold partition %u",
                    applier->env->id, q->partition);
     else if (p->led == 0)
-        groups_refuse(applier->groups, o, p);
+        raft_driver_refuse(applier->driver, o, p);
     else if (p->info.epoch >= split.parent.epoch && partition_splits(p)->count > 0)
         env_reply(applier->env, o, REPLY_OK);
     else if (p->info.epoch >= split.parent.epoch)
@@ -84,8 +84,8 @@ void applier_run_split(struct applier *applier, const struct operation *o)
     else if (proposals_split(p))
         env_refuse(applier->env, o, REPLY_OVERLOADED, "partition %u is being split", p->info.id);
     else if (proposals_may_write(applier->proposals, o, q->split.bytes.size) &&
-             groups_propose(applier->groups, p, o, LOG_SPLIT, q->split.bytes,
-                            slice_make(NULL, 0)) != NULL)
+             raft_driver_propose(applier->driver, p, o, LOG_SPLIT, q->split.bytes,
+                                 slice_make(NULL, 0)) != NULL)
         env_note(applier->env, NODE_TRACE_SPLIT_PROPOSED, p->info.id, (int64_t)split.parent.epoch);
 }
 
@@ -124,14 +124,14 @@ static struct partition *split_create_child(struct applier *applier, const struc
     }
     if (raft_members_find(&base.members, raft_self(parent->raft)) == NULL) {
         PROBE("a replica that was removed applies a split");
-        rows_erase(applier->env, told->lo, told->hi, told->indexes);
+        local_state_erase(applier->env, told->lo, told->hi, told->indexes);
         return NULL;
     }
     struct partition_info info = split_kept_info(parent, told, applier->env->id);
     struct partition *child = partition_create(&info);
     child->since_lsn = since_lsn;
     partitions_add(applier->partitions, child);
-    groups_create_raft(applier->groups, child, &base);
+    raft_driver_create_raft(applier->driver, child, &base);
     partition_count_anew(child);
     env_note(applier->env, NODE_TRACE_PARTITION_OPENED, info.id, (int64_t)since_lsn);
     return child;
@@ -155,10 +155,10 @@ static void split_divide_load(struct applier *applier, struct partition *parent,
     admission_leave(&parent->admission, applier->env->now);
     admission_divide(pieces, s->child_count + 1, applier->env->config, rates, by_kind,
                      applier->env->now);
-    buckets_divided(applier->buckets, parent);
+    bucket_mirrors_divided(applier->buckets, parent);
     for (uint32_t i = 0; i < s->child_count; i++) {
         if (children[i] != NULL)
-            buckets_divided(applier->buckets, children[i]);
+            bucket_mirrors_divided(applier->buckets, children[i]);
     }
 }
 
@@ -171,7 +171,7 @@ static void split_start_children(struct applier *applier, struct partition *pare
         raft_start_child(children[i]->raft, applier->env->now, parent->raft); /* SPLIT-4 */
         if (partition_led_term(parent) != 0)
             raft_campaign(children[i]->raft, applier->env->now);
-        groups_stepped(applier->groups, children[i]);
+        raft_driver_stepped(applier->driver, children[i]);
     }
 }
 
@@ -245,7 +245,7 @@ void applier_stepped(struct applier *applier, struct partition *p)
         raft_follow_parent(child->raft, applier->env->now, p->raft);
         if (partition_led_term(p) != 0) /* other members may have applied the split by now */
             raft_campaign(child->raft, applier->env->now);
-        groups_stepped(applier->groups, child);
+        raft_driver_stepped(applier->driver, child);
     }
     if (!leaderless)
         p->child_first = p->child_last = 0;
@@ -262,7 +262,7 @@ void split_orphan(struct applier *applier, const struct partition *p)
             continue;
         PROBE("a child without a leader outlives its parent");
         raft_follow_parent(child->raft, applier->env->now, NULL);
-        groups_stepped(applier->groups, child);
+        raft_driver_stepped(applier->driver, child);
     }
 }
 
@@ -309,7 +309,7 @@ static bool split_widen(struct applier *applier, struct partition *p,
     if (slice_compare(told->hi, p->info.hi) < 0)
         return false; /* from before a merge: no other replica here has the absorbed keys */
     if (past || opening || partitions_hold_range(applier->partitions, p->info.hi, told->hi) ||
-        rows_are_erasing(applier->env, p->info.hi, told->hi, told->indexes))
+        local_state_is_erasing(applier->env, p->info.hi, told->hi, told->indexes))
         return false;
     PROBE("a replica that knows of a split begins before it");
     split_take_info(p, told);
@@ -340,8 +340,8 @@ bool split_take_range(struct applier *applier, struct partition *p,
     split_take_info(p, told);
     if (!slice_equal(buffer_slice(&hi), p->info.hi) &&
         !partitions_hold_range(applier->partitions, p->info.hi, buffer_slice(&hi)))
-        rows_erase(applier->env, p->info.hi, buffer_slice(&hi),
-                   p->info.indexes); /* the children get these keys by their own snapshots */
+        local_state_erase(applier->env, p->info.hi, buffer_slice(&hi),
+                          p->info.indexes); /* the children get these keys by their own snapshots */
     buffer_deinit(&hi);
     return true;
 }

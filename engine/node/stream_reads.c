@@ -79,7 +79,7 @@ static void records_read(struct requests *requests, struct partition *p, struct 
     stream_key_append(&lo, p->info.lo, p->info.id, from);
     if (store_needs_touch(requests->env->store) && o->steps == 0) {
         o->steps = 1;
-        waiters_touch_row(requests->waiters, o, buffer_slice(&lo), request_records(q)->bytes_max);
+        pending_touch_row(requests->pending, o, buffer_slice(&lo), request_records(q)->bytes_max);
         buffer_deinit(&lo);
         return;
     }

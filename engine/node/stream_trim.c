@@ -46,9 +46,9 @@ static void trim_propose(struct stream_trims *trims, struct partition *p)
         change_set_append(&set, &c);
     }
     const struct inflight *e = proposals_may_write(trims->proposals, &o, set.size) &&
-                                       groups_may_propose(trims->groups, p, &o, set.size)
-                                   ? groups_propose(trims->groups, p, &o, LOG_WRITE,
-                                                    buffer_slice(&set), slice_make(NULL, 0))
+                                       raft_driver_may_propose(trims->driver, p, &o, set.size)
+                                   ? raft_driver_propose(trims->driver, p, &o, LOG_WRITE,
+                                                         buffer_slice(&set), slice_make(NULL, 0))
                                    : NULL;
     if (e != NULL) {
         p->stream.trimming = e->index;

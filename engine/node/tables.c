@@ -92,7 +92,7 @@ void requests_list_tables(struct requests *requests, struct operation *o)
 /* Makes the controller look at once if a load has just become a reason for a split. */
 static void tables_note_excess(struct requests *requests, const struct partition_report *r)
 {
-    const struct partition_load *before = loads_of(requests->catalog->loads, r->partition);
+    const struct partition_load *before = cluster_loads_of(requests->catalog->loads, r->partition);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         bool known = before != NULL && before->epoch == r->epoch &&
                      before->excess_ms[kind] >= config_split(requests->env->config)->split_hold_ms;
@@ -104,7 +104,7 @@ static void tables_note_excess(struct requests *requests, const struct partition
 /* Makes the controller look at once if a key has just become a reason for more shards. */
 static void tables_note_heavy(struct requests *requests, const struct partition_report *r)
 {
-    const struct partition_load *before = loads_of(requests->catalog->loads, r->partition);
+    const struct partition_load *before = cluster_loads_of(requests->catalog->loads, r->partition);
     const struct table *t = catalog_find_id(requests->catalog->state, r->table_id);
     const int64_t most =
         config_key_sharding(requests->env->config)->key_sharding_shard_units * MCU_PER_UNIT;
@@ -125,7 +125,7 @@ void requests_take_report(struct requests *requests, struct operation *o)
     struct partition_report p;
     buffer_clear(&requests->env->scratch);
     if (node_report_decode(&r, &head) == STATUS_OK)
-        loads_take_node(requests->catalog->loads, requests->env->now, &head);
+        cluster_loads_take_node(requests->catalog->loads, requests->env->now, &head);
     while (r.left.size > 0 && !r.failed && partition_report_decode(&r, &p) == STATUS_OK) {
         bool gone = catalog_is_gone(requests->catalog->state, p.partition);
         if (p.items >= 0 &&
@@ -133,7 +133,7 @@ void requests_take_report(struct requests *requests, struct operation *o)
             catalog_report(requests->catalog->state, &p);
             tables_note_excess(requests, &p);
             tables_note_heavy(requests, &p);
-            loads_take_partition(requests->catalog->loads, requests->env->now, &p);
+            cluster_loads_take_partition(requests->catalog->loads, requests->env->now, &p);
         } else if (gone || (p.items < 0 &&
                             !catalog_may_have(requests->catalog->state, p.partition, p.member))) {
             buffer_append_u32(&requests->env->scratch, p.partition);
@@ -239,7 +239,7 @@ void requests_decide(struct requests *requests, struct operation *o)
         (op == CATALOG_KEY_SHARDS && decision.key_shards.word != KEY_SHARDS_GROW &&
          decision.key_shards.word != KEY_SHARDS_SHRINK))
         env_refuse(requests->env, o, REPLY_MALFORMED, "not a decision");
-    else if (op == CATALOG_MERGE && !settling_rests(requests->settling, decision.table_id))
+    else if (op == CATALOG_MERGE && !reconcile_rests(requests->reconciler, decision.table_id))
         env_refuse(requests->env, o, REPLY_OVERLOADED,
                    "not all replicas of the table are known to be where they belong");
     else if ((op != CATALOG_DRAIN || !decision.drain ||

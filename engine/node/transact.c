@@ -31,7 +31,7 @@ struct whole {
     uint32_t collection_count;
     struct buffer set;
     struct buffer replies;
-    size_t feed_bytes;
+    size_t index_feed_bytes;
     int64_t grown; /* bytes that all parts add */
 };
 
@@ -143,7 +143,7 @@ static enum status whole_judge(struct requests *requests, struct partition *p, s
     if (status == STATUS_PENDING) {
         const bool items = pages == TOUCHED_ITEMS;
         o->steps = 2 * index + (items ? 2 : 3);
-        waiters_touch_row(requests->waiters, o, items ? q->write.key : collection_key(q->write.key),
+        pending_touch_row(requests->pending, o, items ? q->write.key : collection_key(q->write.key),
                           0);
         return status;
     }
@@ -157,9 +157,9 @@ static enum status whole_judge(struct requests *requests, struct partition *p, s
         whole_add_collection(p, w, q->write.key, &effect);
     if (q->op != REQUEST_CHECK)
         w->grown += write_grows_by(&effect);
-    const size_t feed_bytes = write_feed_bytes(q, &effect);
-    if (code == REPLY_OK && feed_bytes > 0 &&
-        !write_indexes_keep_up(requests, p, o, w->feed_bytes + feed_bytes))
+    const size_t index_feed_bytes = write_index_feed_bytes(q, &effect);
+    if (code == REPLY_OK && index_feed_bytes > 0 &&
+        !write_indexes_keep_up(requests, p, o, w->index_feed_bytes + index_feed_bytes))
         return STATUS_FULL;
     if (code != REPLY_OK && write_applied_item(requests, p, part, &old) != STATUS_OK)
         old = slice_make(NULL, 0);
@@ -171,7 +171,7 @@ static enum status whole_judge(struct requests *requests, struct partition *p, s
                                                 .key = q->write.key,
                                                 .value = effect.item,
                                                 .old_size = effect.old_size});
-    w->feed_bytes += feed_bytes;
+    w->index_feed_bytes += index_feed_bytes;
     return STATUS_OK;
 }
 
@@ -183,7 +183,7 @@ static void whole_refuse(struct requests *requests, struct partition *p, struct 
     if (!requests_leads_read(requests, p, o)) /* REFUSAL-1 of item_writes.c */
         return;
     if (w->in_flight) {
-        waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
+        pending_add_read(requests->pending, p, o, 0, raft_last(p->raft));
         return;
     }
     items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - w->least_mcu);
@@ -220,7 +220,7 @@ static bool whole_fits(struct requests *requests, struct partition *p, const str
     }
     return proposals_may_write(requests->proposals, o, w->set.size) &&
            proposals_may_grow(requests->proposals, o, w->grown) &&
-           groups_may_propose(requests->groups, p, o, w->set.size);
+           raft_driver_may_propose(requests->driver, p, o, w->set.size);
 }
 
 static void whole_propose(struct requests *requests, struct partition *p, struct operation *o,
@@ -232,12 +232,12 @@ static void whole_propose(struct requests *requests, struct partition *p, struct
     }
     items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - w->least_mcu);
     change_set_charge(&w->set, w->cost_mcu, write_burst(requests, o));
-    struct inflight *e = groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(&w->set),
-                                        slice_make(NULL, 0));
+    struct inflight *e = raft_driver_propose(requests->driver, p, o, LOG_WRITE,
+                                             buffer_slice(&w->set), slice_make(NULL, 0));
     if (e == NULL)
         return;
-    write_add_shadows(requests, e);
-    proposals_count_feed(p, e, w->feed_bytes);
+    write_add_uncommitted(requests, e);
+    proposals_count_index_feed(p, e, w->index_feed_bytes);
     e->verdict = o->verdict;
     e->consumed_mcu = w->cost_mcu;
 }
@@ -251,7 +251,7 @@ static void whole_run(struct requests *requests, struct partition *p, struct ope
         return;
     }
     if (p->led == 0) {
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
         return;
     }
     if (!token_allows(requests, p, o, &w->part) || !whole_may_begin(requests, p, o, w))

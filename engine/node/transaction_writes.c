@@ -66,20 +66,21 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
                                                                       .digest = part->digest,
                                                                       .wall_ms = record.wall_ms});
     }
-    const struct lock_room room = {write_feed_bytes(q, w), LOCK_END_BYTES + q->write.key.size +
-                                                               write_payload(p, q, w->item, w)};
+    const struct lock_room room = {write_index_feed_bytes(q, w),
+                                   LOCK_END_BYTES + q->write.key.size +
+                                       write_payload(p, q, w->item, w)};
     const size_t decision =
         prepared->anchors ? LOCK_END_BYTES + 2 * part->anchor.size + row.size : 0;
     struct inflight *e =
         proposals_may_promise(requests->proposals, o, set->size, room.log_bytes + decision) &&
                 (q->op == REQUEST_CHECK || q->write.moves ||
                  proposals_may_grow(requests->proposals, o, write_grows_by(w))) &&
-                groups_may_propose(requests->groups, p, o, set->size)
-            ? groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(set),
-                             slice_make(NULL, 0))
+                raft_driver_may_propose(requests->driver, p, o, set->size)
+            ? raft_driver_propose(requests->driver, p, o, LOG_WRITE, buffer_slice(set),
+                                  slice_make(NULL, 0))
             : NULL;
     if (e != NULL) {
-        write_add_shadows(requests, e);
+        write_add_uncommitted(requests, e);
         e->verdict = o->verdict;
         e->consumed_mcu = w->cost_mcu - w->paid_mcu;
         e->collection_bytes = w->collection_bytes;
@@ -117,7 +118,7 @@ static struct partition *transaction_route(struct requests *requests, struct ope
     if (p == NULL || !items_holds_key(requests, p, o))
         return NULL;
     if (p->led == 0) {
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
         return NULL;
     }
     return transactions_are_known(requests->transactions, p, o) ? p : NULL;
@@ -232,7 +233,7 @@ static bool ending_plan(struct requests *requests, struct partition *p, struct o
         pages = TOUCHED_COLLECTION;
     }
     if (status == STATUS_PENDING)
-        waiters_touch(requests->waiters, o, pages, 0);
+        pending_touch(requests->pending, o, pages, 0);
     else if (status != STATUS_OK)
         items_refuse_corrupt(requests, o, status);
     return status == STATUS_OK;
@@ -275,14 +276,14 @@ static void ending_propose(struct requests *requests, struct partition *p,
                                                  .old_size = e->effect.old_size});
     }
     struct inflight *inflight = proposals_may_write(requests->proposals, o, set.size) &&
-                                        groups_may_propose(requests->groups, p, o, set.size)
-                                    ? groups_propose(requests->groups, p, o, LOG_WRITE,
-                                                     buffer_slice(&set), slice_make(NULL, 0))
+                                        raft_driver_may_propose(requests->driver, p, o, set.size)
+                                    ? raft_driver_propose(requests->driver, p, o, LOG_WRITE,
+                                                          buffer_slice(&set), slice_make(NULL, 0))
                                     : NULL;
     if (inflight != NULL) {
-        write_add_shadows(requests, inflight);
+        write_add_uncommitted(requests, inflight);
         if (writes)
-            proposals_count_feed(p, inflight, write_feed_bytes(q, &e->effect));
+            proposals_count_index_feed(p, inflight, write_index_feed_bytes(q, &e->effect));
         if (e->lock != NULL)
             transactions_lock_ends(requests->transactions, p, e->lock);
         if (e->record != NULL)
@@ -304,7 +305,7 @@ static void ending_run(struct requests *requests, struct partition *p, struct op
         (e->record != NULL && (e->record->changing || !e->record->applied))) {
         /* A request that was sent again. What is on its way may be what it asks for. */
         PROBE("a part is being ended already");
-        waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
+        pending_add_read(requests->pending, p, o, 0, raft_last(p->raft));
         return;
     }
     if (MUTATED(RAFT_MUTATION_REFUSE_DECIDED) && e->commits && e->record == NULL &&
@@ -316,7 +317,7 @@ static void ending_run(struct requests *requests, struct partition *p, struct op
         return;
     if (e->commits && e->writes && e->effect.stream.size > 0 && stream_rows_wait(p)) {
         PROBE("a part of a transaction waits for the end of a shard");
-        waiters_add_read(requests->waiters, p, o, 0, p->stream.changing);
+        pending_add_read(requests->pending, p, o, 0, p->stream.changing);
         return;
     }
     ending_propose(requests, p, o, e);
@@ -404,9 +405,9 @@ void requests_ask_transaction(struct requests *requests, struct operation *o)
         change_set_begin(&set, 0, 0);
         transaction_rows_append_record(&set, request_transaction(q)->key, id_of(q), &fence, &row);
         if (proposals_may_write(requests->proposals, o, set.size) &&
-            groups_may_propose(requests->groups, p, o, set.size) &&
-            groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(&set),
-                           slice_make(NULL, 0)) != NULL)
+            raft_driver_may_propose(requests->driver, p, o, set.size) &&
+            raft_driver_propose(requests->driver, p, o, LOG_WRITE, buffer_slice(&set),
+                                slice_make(NULL, 0)) != NULL)
             transactions_record_proposed(requests->transactions, p, request_transaction(q)->key,
                                          id_of(q), buffer_slice(&row));
         buffer_deinit(&set);

@@ -6,7 +6,7 @@
 #include "engine/key_sharding/key_sharding.h"
 #include "engine/message/frames.h"
 #include "engine/message/transaction_messages.h"
-#include "engine/node/feed_change.h"
+#include "engine/node/index_feed_change.h"
 #include "engine/node/local_rows.h"
 #include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
@@ -23,16 +23,17 @@ static void room_take(struct transactions *transactions, struct lock_table *t, s
                       struct lock_room room)
 {
     l->room = room;
-    t->room.feed_bytes += room.feed_bytes;
+    t->room.index_feed_bytes += room.index_feed_bytes;
     t->room.log_bytes += room.log_bytes;
     transactions->proposals->owed_bytes += room.log_bytes;
 }
 
 static void room_give(struct transactions *transactions, struct lock_table *t, struct lock *l)
 {
-    must(t->room.feed_bytes >= l->room.feed_bytes && t->room.log_bytes >= l->room.log_bytes);
+    must(t->room.index_feed_bytes >= l->room.index_feed_bytes &&
+         t->room.log_bytes >= l->room.log_bytes);
     must(transactions->proposals->owed_bytes >= t->room.log_bytes);
-    t->room.feed_bytes -= l->room.feed_bytes;
+    t->room.index_feed_bytes -= l->room.index_feed_bytes;
     t->room.log_bytes -= l->room.log_bytes;
     transactions->proposals->owed_bytes -= l->room.log_bytes;
     l->room = (struct lock_room){0};
@@ -89,8 +90,8 @@ static void lock_table_clear(struct transactions *transactions, struct lock_tabl
 /* The partition is led no more, or the node ends. */
 static void lock_table_free(struct transactions *transactions, struct lock_table *t)
 {
-    calls_end(transactions->calls, CALL_TRANSACT_ASK, t->partition);
-    calls_end(transactions->calls, CALL_TRANSACT_TELL, t->partition);
+    internal_calls_end(transactions->calls, INTERNAL_CALL_TRANSACT_ASK, t->partition);
+    internal_calls_end(transactions->calls, INTERNAL_CALL_TRANSACT_NOTIFY, t->partition);
     LIST_REMOVE(t, place);
     lock_table_clear(transactions, t);
     free(t);
@@ -205,9 +206,9 @@ void transactions_lock_ends(struct transactions *transactions, struct partition 
     lock->resolving = true;
 }
 
-size_t transactions_feed_bytes(const struct partition *p)
+size_t transactions_index_feed_bytes(const struct partition *p)
 {
-    return p->locks == NULL ? 0 : p->locks->room.feed_bytes;
+    return p->locks == NULL ? 0 : p->locks->room.index_feed_bytes;
 }
 
 size_t transactions_log_bytes(const struct partition *p)
@@ -338,8 +339,8 @@ static struct lock_room room_of_row(const struct transactions *transactions,
     if (store_get(transactions->env->store, key, false, &old) != STATUS_OK)
         old = slice_make(NULL, 0);
     if (index_set_global(p->indexes) > 0 && !(row->moves && row->kind == LOCK_DELETE))
-        feed_change_append(&feed, p->indexes, key, old, now, 0, &steps);
-    room.feed_bytes = feed.size == 0 ? 0 : key.size + FEED_SUFFIX_SIZE + feed.size;
+        index_feed_change_append(&feed, p->indexes, key, old, now, 0, &steps);
+    room.index_feed_bytes = feed.size == 0 ? 0 : key.size + INDEX_FEED_SUFFIX_SIZE + feed.size;
     const size_t record = stream_rows_on(p) ? old.size : 0; /* its new image is the item itself */
     room.log_bytes += item_entry_bytes(p, key, now.size) + feed.size + record;
     buffer_deinit(&feed);
@@ -582,7 +583,7 @@ static void read_waits(struct transactions *transactions, struct partition *p,
                        const struct operation *o)
 {
     PROBE("a strong read waits for a transaction");
-    waiters_add_locked(transactions->waiters, p, o);
+    pending_add_locked(transactions->pending, p, o);
 }
 
 bool transactions_let_get(struct transactions *transactions, struct partition *p,
@@ -631,7 +632,7 @@ static bool let_writes(struct transactions *transactions, struct partition *p, s
     }
     if (asked) {
         PROBE("a write waits for a transaction that may be decided");
-        waiters_add_locked(transactions->waiters, p, o);
+        pending_add_locked(transactions->pending, p, o);
     } else if (taken) {
         PROBE("a write meets an item that a transaction has");
         struct reply *r =

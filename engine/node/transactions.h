@@ -21,9 +21,9 @@
 #pragma once
 
 #include "engine/node/background.h"
-#include "engine/node/groups.h"
 #include "engine/node/index_maps.h"
-#include "engine/node/waiters.h"
+#include "engine/node/pending_requests.h"
+#include "engine/node/raft_driver.h"
 #include "engine/transaction/transaction.h"
 
 enum {
@@ -43,8 +43,8 @@ struct lock_table;
 /* What the end of a lock needs, if its transaction is committed. It is taken when the part is
  * prepared, and held until the end is proposed: what is committed is not refused for room. */
 struct lock_room {
-    size_t feed_bytes; /* in the backlog of global indexes (FEED-2) */
-    size_t log_bytes;  /* in the log: an upper bound (PROPOSALS-1) */
+    size_t index_feed_bytes; /* in the backlog of global indexes (FEED-2) */
+    size_t log_bytes;        /* in the log: an upper bound (PROPOSALS-1) */
 };
 
 struct lock {
@@ -88,10 +88,10 @@ struct record {
 struct transactions {
     struct node_env *env;
     struct partitions *partitions;
-    struct waiters *waiters;
+    struct pending_requests *pending;
     struct proposals *proposals;
-    struct groups *groups;
-    struct calls *calls;
+    struct raft_driver *driver;
+    struct internal_calls *calls;
     struct index_maps *maps;
     struct background *background;
     LIST_HEAD(, lock_table) all; /* owns */
@@ -129,7 +129,7 @@ void transactions_lock_proposed(struct transactions *transactions, struct partit
 void transactions_lock_ends(struct transactions *transactions, struct partition *p,
                             struct lock *lock);
 /* The room of all locks of the partition in the backlog of global indexes. */
-size_t transactions_feed_bytes(const struct partition *p);
+size_t transactions_index_feed_bytes(const struct partition *p);
 /* The room of all locks and records of the partition in the log. */
 size_t transactions_log_bytes(const struct partition *p);
 /* Whether items go to other shards, or come from them. */
@@ -173,7 +173,8 @@ bool transactions_owe(const struct partition *p);
 /* A row was applied where the partition is led; an empty value: it is gone. */
 void transactions_applied(struct transactions *transactions, struct partition *p,
                           struct slice row_key, struct slice value);
-void transactions_answered(struct transactions *transactions, const struct call_answer *answer);
+void transactions_answered(struct transactions *transactions,
+                           const struct internal_call_answer *answer);
 /* At the end of a turn: asks, and tells. Proposes to forget records. */
 void transactions_end_turn(struct transactions *transactions);
 struct instant transactions_deadline(const struct transactions *transactions);

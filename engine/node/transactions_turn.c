@@ -19,18 +19,18 @@ enum {
 
 /* Calls the leader of the partition that has the key. False: its place is not known yet. */
 static bool transactions_call(struct transactions *transactions, struct slice key,
-                              struct call_options *options, struct request *request)
+                              struct internal_call_options *options, struct request *request)
 {
     const uint32_t table_id = storage_key_table(key);
     const struct table *map = index_maps_find(transactions->maps, table_id);
     if (map == NULL)
         return false;
     const struct partition_info *p = table_partition_of(map, key);
-    calls_ask_leader(options, p);
+    internal_calls_ask_leader(options, p);
     options->patience = duration_ms(PATIENCE_MS);
     request->partition = p->id;
     request->epoch = p->epoch;
-    calls_begin(transactions->calls, options, request);
+    internal_calls_begin(transactions->calls, options, request);
     return true;
 }
 
@@ -59,7 +59,7 @@ static void lock_decided(struct transactions *transactions, const struct partiti
     request.partition = p->info.id;
     request.epoch = p->info.epoch;
     request_edit_transaction(&request)->commits = commits;
-    calls_tell(transactions->calls, transactions->env->id, &request);
+    internal_calls_send(transactions->calls, transactions->env->id, &request);
 }
 
 /* Asks the anchor's partition. If the anchor's table is deleted, the transaction was not committed: a
@@ -69,8 +69,8 @@ static void lock_ask(struct transactions *transactions, const struct partition *
 {
     const struct slice anchor = buffer_slice(&l->anchor);
     struct request request = request_about(REQUEST_TRANSACT_ASK, anchor, l->id);
-    struct call_options options = {
-        .kind = CALL_TRANSACT_ASK, .subject = t->partition, .token = l->number};
+    struct internal_call_options options = {
+        .kind = INTERNAL_CALL_TRANSACT_ASK, .subject = t->partition, .token = l->number};
     request_edit_transaction(&request)->aborts = !instant_before(
         transactions->env->now, instant_add_ms(l->since, 2 * decide_ms(transactions)));
     l->ask_at = instant_add_ms(transactions->env->now, RETRY_MS);
@@ -85,7 +85,7 @@ static void lock_ask(struct transactions *transactions, const struct partition *
 }
 
 static void lock_answered(struct transactions *transactions, struct partition *p,
-                          struct lock_table *t, const struct call_answer *answer)
+                          struct lock_table *t, const struct internal_call_answer *answer)
 {
     const struct reply *r = answer->reply;
     struct lock *l = id_map_find(&t->numbered_locks, answer->token);
@@ -151,9 +151,9 @@ static bool record_tell(struct transactions *transactions, const struct lock_tab
         if (bit_of(r->telling, i) || !again)
             continue;
         struct request request = request_about(REQUEST_TRANSACT_RESOLVE, key, r->id);
-        struct call_options options = {.kind = CALL_TRANSACT_TELL,
-                                       .subject = t->partition,
-                                       .token = r->number << INDEX_BITS | i};
+        struct internal_call_options options = {.kind = INTERNAL_CALL_TRANSACT_NOTIFY,
+                                                .subject = t->partition,
+                                                .token = r->number << INDEX_BITS | i};
         request_edit_transaction(&request)->commits = r->row.state == TRANSACTION_COMMITTED;
         bit_set(r->telling, i, transactions_call(transactions, key, &options, &request));
     }
@@ -172,7 +172,7 @@ static struct slice record_key_at(const struct record *r, uint32_t index)
 }
 
 static void record_answered(struct transactions *transactions, struct lock_table *t,
-                            const struct call_answer *answer)
+                            const struct internal_call_answer *answer)
 {
     const uint32_t index = answer->token % (1U << INDEX_BITS);
     struct record *r = id_map_find(&t->numbered_records, answer->token >> INDEX_BITS);
@@ -195,7 +195,7 @@ static void record_give_up(struct transactions *transactions, const struct parti
         request_about(REQUEST_TRANSACT_RESOLVE, buffer_slice(&r->anchor), r->id);
     request.partition = p->info.id;
     request.epoch = p->info.epoch;
-    calls_tell(transactions->calls, transactions->env->id, &request);
+    internal_calls_send(transactions->calls, transactions->env->id, &request);
     r->since = instant_add_ms(transactions->env->now, PATIENCE_MS - decide_ms(transactions));
 }
 
@@ -229,9 +229,9 @@ static bool rows_propose(struct transactions *transactions, struct partition *p,
 {
     const struct operation o = {.from = FROM_SELF};
     return proposals_may_write(transactions->proposals, &o, set->size) &&
-           groups_may_propose(transactions->groups, p, &o, set->size) &&
-           groups_propose(transactions->groups, p, &o, LOG_WRITE, buffer_slice(set),
-                          slice_make(NULL, 0)) != NULL;
+           raft_driver_may_propose(transactions->driver, p, &o, set->size) &&
+           raft_driver_propose(transactions->driver, p, &o, LOG_WRITE, buffer_slice(set),
+                               slice_make(NULL, 0)) != NULL;
 }
 
 static void record_append_end(struct buffer *set, const struct record *r)
@@ -326,8 +326,8 @@ static void tokens_delete(struct transactions *transactions, struct lock_table *
     change_set_begin(&set, 0, 0);
     while (keys.left.size > 0 && set.size < SET_BYTES_MAX) {
         const struct slice key = reader_sized(&keys);
-        if (proposals_shadow(transactions->proposals, key,
-                             store_hash(transactions->env->store, key)) == NULL &&
+        if (proposals_find_uncommitted(transactions->proposals, key,
+                                       store_hash(transactions->env->store, key)) == NULL &&
             store_get(transactions->env->store, key, true, &value) == STATUS_OK &&
             token_row_is_over(transactions->env, value))
             change_set_append(
@@ -362,13 +362,14 @@ static void tokens_turn(struct transactions *transactions, struct lock_table *t,
 
 /* ---- events ---- */
 
-void transactions_answered(struct transactions *transactions, const struct call_answer *answer)
+void transactions_answered(struct transactions *transactions,
+                           const struct internal_call_answer *answer)
 {
     struct lock_table *t = transactions_table(transactions, answer->subject);
     struct partition *p = partitions_find(transactions->partitions, answer->subject);
     if (t == NULL || p == NULL || p->led != t->term)
         return;
-    if (answer->kind == CALL_TRANSACT_ASK)
+    if (answer->kind == INTERNAL_CALL_TRANSACT_ASK)
         lock_answered(transactions, p, t, answer);
     else
         record_answered(transactions, t, answer);

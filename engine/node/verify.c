@@ -4,7 +4,7 @@
 #include "engine/index/row.h"
 #include "engine/item/equal.h"
 #include "engine/node/collection.h"
-#include "engine/node/feed_change.h"
+#include "engine/node/index_feed_change.h"
 #include "engine/node/node_internal.h"
 #include "engine/node/owned_keys.h"
 #include "engine/stream/stream.h"
@@ -120,12 +120,12 @@ static bool verify_other_row(const struct partition *p, struct content *t, struc
     const uint8_t space = key.data[0];
     uint32_t partition;
     struct stream_position at;
-    if (space < SPACE_FEED_KEYS) {
+    if (space < SPACE_INDEX_FEED_KEYS) {
         t->rows_read++;
         return true;
     }
-    if (space == SPACE_FEED_KEYS)
-        return feed_change_is_sound(value);
+    if (space == SPACE_INDEX_FEED_KEYS)
+        return index_feed_change_is_sound(value);
     if (space != SPACE_STREAM_KEYS) {
         const bool sound = transaction_row_is_sound(key, value);
         t->open_transactions += sound && transaction_row_is_open(key, value);

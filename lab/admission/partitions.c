@@ -386,9 +386,9 @@ static void settle_over(void *context, uint64_t argument)
     struct catalog_result out;
     if (t == NULL || (t->status == TABLE_ACTIVE && !table_is_splitting(t)))
         return;
-    catalog_command_init(&c, CATALOG_SETTLE, m->config, m->node_count,
+    catalog_command_init(&c, CATALOG_RECONCILED, m->config, m->node_count,
                          m->scheduler.now.ns / NS_PER_MS);
-    catalog_command_settles(&c, t);
+    catalog_command_reconciled(&c, t);
     model_control_apply(m, &c, &out);
 }
 

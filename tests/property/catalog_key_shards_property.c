@@ -146,7 +146,7 @@ static void step_at_random(struct prng *p, struct catalog_world *w, struct expec
     case 1:
     case 2:
     case 3:
-        catalog_world_settle(w, t->partition_count, t->status);
+        catalog_world_reconcile(w, t->partition_count, t->status);
         break;
     case 4:
         update_at_random(p, w);

@@ -177,7 +177,7 @@ MISTAKE(a_snapshot_without_stream_records, RAFT_MUTATION_FORGET_STREAM, 4, FORCE
 
 /* ---- streams and time to live, in tables that have more than one feature or change all the time
  * ---- */
-MISTAKE(a_late_step_ends_a_later_change, RAFT_MUTATION_ANY_SETTLE, 13,
+MISTAKE(a_late_step_ends_a_later_change, RAFT_MUTATION_ANY_RECONCILED, 13,
         FORCED(FAULT(SLOW_DISK)), THREE_NODES, CLIENTS(1), EXTRA(SWITCHES),
         .expiries = 6, .follows = 6,
         MS(8000))

@@ -61,17 +61,17 @@ enum reply_code catalog_world_split(struct catalog_world *w, const struct table_
     return code;
 }
 
-enum reply_code catalog_world_settle(struct catalog_world *w, uint32_t partition_count,
-                                     enum table_status status)
+enum reply_code catalog_world_reconcile(struct catalog_world *w, uint32_t partition_count,
+                                        enum table_status status)
 {
-    struct catalog_command c = catalog_world_command(w, CATALOG_SETTLE);
+    struct catalog_command c = catalog_world_command(w, CATALOG_RECONCILED);
     const struct table *t = catalog_world_table(w);
-    catalog_command_settles(&c, t);
+    catalog_command_reconciled(&c, t);
     if (t->partition_count != partition_count || t->status != status) {
-        c.settled++;
+        c.reconciled++;
     } else if (status == TABLE_DELETING && !t->owes_nothing) {
         catalog_world_apply(w, &c);
-        catalog_command_settles(&c, catalog_world_table(w));
+        catalog_command_reconciled(&c, catalog_world_table(w));
     }
     return catalog_world_apply(w, &c);
 }
@@ -100,7 +100,7 @@ void catalog_world_init(struct catalog_world *w, uint32_t nodes)
     struct catalog_command c = catalog_world_command(w, CATALOG_CREATE);
     assert_int_equal(catalog_world_apply(w, &c), REPLY_OK);
     const struct table *t = catalog_world_table(w);
-    assert_int_equal(catalog_world_settle(w, t->partition_count, t->status), REPLY_OK);
+    assert_int_equal(catalog_world_reconcile(w, t->partition_count, t->status), REPLY_OK);
 }
 
 void catalog_world_deinit(struct catalog_world *w)

@@ -19,7 +19,7 @@ struct catalog_world {
     struct buffer text; /* why the last command was refused */
 };
 
-/* Nodes 1 .. nodes, and the settled table: 3,001 read and 1,999 write units a second in two
+/* Nodes 1 .. nodes, and the reconciled table: 3,001 read and 1,999 write units a second in two
  * partitions of three replicas. */
 void catalog_world_init(struct catalog_world *w, uint32_t nodes);
 void catalog_world_deinit(struct catalog_world *w);
@@ -30,9 +30,9 @@ struct catalog_command catalog_world_command(const struct catalog_world *w, enum
 enum reply_code catalog_world_decide(struct catalog_world *w, enum catalog_op op,
                                      const struct decision *d);
 enum reply_code catalog_world_split(struct catalog_world *w, const struct table_split *s);
-/* Settles the table, as it was with this number of partitions and this status. */
-enum reply_code catalog_world_settle(struct catalog_world *w, uint32_t partition_count,
-                                     enum table_status status);
+/* Reconciles the table, as it was with this number of partitions and this status. */
+enum reply_code catalog_world_reconcile(struct catalog_world *w, uint32_t partition_count,
+                                        enum table_status status);
 /* The node has that generation from now on. */
 void catalog_world_introduce(struct catalog_world *w, uint32_t node, uint32_t generation);
 

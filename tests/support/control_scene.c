@@ -47,15 +47,15 @@ const struct table *scene_create(struct scene *w, const char *name, enum table_b
                                  .rcu = rcu,
                                  .wcu = wcu};
     assert_int_equal(scene_apply(w, &c), REPLY_OK);
-    c = scene_command(w, CATALOG_SETTLE);
-    catalog_command_settles(&c, catalog_find(w->catalog, slice_of(name)));
+    c = scene_command(w, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, catalog_find(w->catalog, slice_of(name)));
     assert_int_equal(scene_apply(w, &c), REPLY_OK);
     return catalog_find(w->catalog, slice_of(name));
 }
 
 void scene_init(struct scene *w, uint32_t nodes)
 {
-    *w = (struct scene){.catalog = catalog_create(), .loads = loads_create(), .now = {1}};
+    *w = (struct scene){.catalog = catalog_create(), .loads = cluster_loads_create(), .now = {1}};
     config_init(&w->config, PROFILE_AWS);
     w->controller = controller_create(&w->config);
     w->view = (struct control_view){
@@ -67,7 +67,7 @@ void scene_init(struct scene *w, uint32_t nodes)
 void scene_deinit(struct scene *w)
 {
     controller_destroy(w->controller);
-    loads_destroy(w->loads);
+    cluster_loads_destroy(w->loads);
     catalog_destroy(w->catalog);
     for (int i = 0; i < SCENE_DECISIONS_MAX; i++)
         buffer_deinit(&w->bodies[i]);
@@ -124,7 +124,7 @@ void scene_serve(struct scene *w, const struct table *t, struct demand *d, int64
         total->refused[ADMIT_REFUSED_ALLOCATION] += asked > served;
         d->consumed_mcu += served;
         d->refused_mcu += asked - served;
-        loads_take_partition(w->loads, instant_add(w->now, duration_ms(ms)), r);
+        cluster_loads_take_partition(w->loads, instant_add(w->now, duration_ms(ms)), r);
     }
 }
 

@@ -14,7 +14,7 @@ struct scene {
     struct config config;
     struct controller *controller;
     struct catalog *catalog;
-    struct loads *loads;
+    struct cluster_loads *loads;
     struct control_view view;
     struct instant now;
     struct partition_report reports[64]; /* by partition: the counts of its leader so far */
@@ -34,7 +34,7 @@ struct catalog_command scene_command(struct scene *w, enum catalog_op op);
 enum reply_code scene_apply(struct scene *w, struct catalog_command *command);
 /* The node is heard of from now on. */
 void scene_introduce(struct scene *w, uint32_t node);
-/* Creates a table, and settles it. */
+/* Creates a table, and reconciles it. */
 const struct table *scene_create(struct scene *w, const char *name, enum table_billing billing,
                                  int64_t rcu, int64_t wcu);
 /* Lets time pass, then looks. Decisions are kept, applied if `apply_all`, and answered. */

@@ -32,8 +32,8 @@ static void world_open(struct world *w, const char *tag)
                                  .tags = buffer_slice(&tags)};
     assert_int_equal(scene_apply(&w->s, &c), REPLY_OK);
     buffer_deinit(&tags);
-    c = scene_command(&w->s, CATALOG_SETTLE);
-    catalog_command_settles(&c, catalog_find(w->s.catalog, slice_of("t")));
+    c = scene_command(&w->s, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, catalog_find(w->s.catalog, slice_of("t")));
     assert_int_equal(scene_apply(&w->s, &c), REPLY_OK);
     w->table = catalog_find(w->s.catalog, slice_of("t"));
 }
@@ -77,7 +77,7 @@ static void world_report(struct world *w, const struct load *l, int64_t ms)
         r->heavy[r->heavy_count++] =
             (struct heavy_key){buffer_slice(&w->keys[i]), l->keys[i] * MCU_PER_UNIT};
     }
-    loads_take_partition(w->s.loads, w->s.now, r);
+    cluster_loads_take_partition(w->s.loads, w->s.now, r);
 }
 
 static void world_run(struct world *w, const struct load *l, int seconds)

@@ -36,8 +36,8 @@ static void world_open(struct world *w, const char *tag, int64_t wcu)
                                  .rcu = 100,
                                  .wcu = wcu};
     assert_int_equal(scene_apply(&w->s, &c), REPLY_OK);
-    c = scene_command(&w->s, CATALOG_SETTLE);
-    catalog_command_settles(&c, catalog_find(w->s.catalog, slice_of("t")));
+    c = scene_command(&w->s, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, catalog_find(w->s.catalog, slice_of("t")));
     assert_int_equal(scene_apply(&w->s, &c), REPLY_OK);
     world_tag(w, tag);
 }
@@ -71,7 +71,7 @@ static void world_report(struct world *w, uint32_t i, uint32_t count, const stru
     r->heavy_count = count;
     for (uint32_t k = 0; k < count; k++)
         r->heavy[k] = keys[k];
-    loads_take_partition(w->s.loads, w->s.now, r);
+    cluster_loads_take_partition(w->s.loads, w->s.now, r);
 }
 
 /* `units` per second for a shard of the key, in partition `i`; then the controller looks. */
@@ -141,7 +141,7 @@ TEST(the_rates_of_all_shards_count_and_each_once)
     world_ask(&w, 0, "hot", 0, 1000);
     world_ask(&w, 1, "hot", 1, 1000);
     w.s.reports[w.table->partitions[1].id].epoch--; /* of a wider range */
-    loads_take_partition(w.s.loads, w.s.now, &w.s.reports[w.table->partitions[1].id]);
+    cluster_loads_take_partition(w.s.loads, w.s.now, &w.s.reports[w.table->partitions[1].id]);
     world_ask(&w, 2, "hot", 1, 500); /* the shard was split off */
     world_look(&w);
     assert_int_equal(w.s.decision_count, 0);

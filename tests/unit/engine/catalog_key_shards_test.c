@@ -201,8 +201,8 @@ TEST(a_table_of_counters_has_no_stream)
         "would show: TableName: t");
     assert_int_equal(catalog_world_tag(&w, NULL), REPLY_OK);
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
-    c = catalog_world_command(&w, CATALOG_SETTLE);
-    catalog_command_settles(&c, catalog_world_table(&w));
+    c = catalog_world_command(&w, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, catalog_world_table(&w));
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
     assert_refused(
         &w, catalog_world_tag(&w, "counter"), REPLY_TABLE_INVALID,
@@ -287,11 +287,11 @@ TEST(only_keys_of_tables_with_a_sort_key_are_spread)
     struct catalog_command c = catalog_world_command(&w, CATALOG_DELETE);
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
     assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 2), REPLY_TABLE_BUSY);
-    assert_int_equal(catalog_world_settle(&w, 2, TABLE_DELETING), REPLY_OK);
+    assert_int_equal(catalog_world_reconcile(&w, 2, TABLE_DELETING), REPLY_OK);
     c = catalog_world_command(&w, CATALOG_CREATE);
     c.spec.sort_key = (struct key_attr){0};
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
-    assert_int_equal(catalog_world_settle(&w, 2, TABLE_CREATING), REPLY_OK);
+    assert_int_equal(catalog_world_reconcile(&w, 2, TABLE_CREATING), REPLY_OK);
     assert_refused(
         &w, catalog_world_tag(&w, "auto"), REPLY_TABLE_INVALID,
         "The tag weir:key-sharding is 'auto', which spreads the items of a partition key by "
@@ -311,10 +311,10 @@ TEST(a_new_table_of_the_same_name_begins_empty)
     assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     struct catalog_command c = catalog_world_command(&w, CATALOG_DELETE);
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
-    assert_int_equal(catalog_world_settle(&w, 2, TABLE_DELETING), REPLY_OK);
+    assert_int_equal(catalog_world_reconcile(&w, 2, TABLE_DELETING), REPLY_OK);
     c = catalog_world_command(&w, CATALOG_CREATE);
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
-    assert_int_equal(catalog_world_settle(&w, 2, TABLE_CREATING), REPLY_OK);
+    assert_int_equal(catalog_world_reconcile(&w, 2, TABLE_CREATING), REPLY_OK);
     assert_null(catalog_world_sharded_key(&w, "hot"));
     assert_told(&w, 0);
     catalog_world_deinit(&w);
@@ -332,7 +332,7 @@ TEST(it_waits_for_other_changes_that_partitions_must_hear)
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
     assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 2), REPLY_TABLE_BUSY,
                    TEXT);
-    assert_int_equal(catalog_world_settle(&w, 2, TABLE_UPDATING), REPLY_OK);
+    assert_int_equal(catalog_world_reconcile(&w, 2, TABLE_UPDATING), REPLY_OK);
     assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     catalog_world_deinit(&w);
 
@@ -355,7 +355,7 @@ TEST(pieces_of_a_partition_know_what_it_was_told)
                      REPLY_OK); /* meanwhile */
     assert_told(&w, 2);
     assert_int_equal(catalog_world_at(&w, 1)->parent, catalog_world_at(&w, 0)->id);
-    assert_int_equal(catalog_world_settle(&w, 3, TABLE_ACTIVE), REPLY_OK);
+    assert_int_equal(catalog_world_reconcile(&w, 3, TABLE_ACTIVE), REPLY_OK);
     assert_told(&w, 2);
     catalog_world_deinit(&w);
 }

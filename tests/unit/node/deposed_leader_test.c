@@ -13,7 +13,7 @@
 #include "engine/message/move_messages.h"
 #include "engine/message/stream_messages.h"
 #include "engine/message/transaction_messages.h"
-#include "engine/node/feed_internal.h"
+#include "engine/node/index_feed_internal.h"
 #include "engine/node/item_requests.h"
 #include "engine/node/node_effect.h"
 #include "engine/node/node_internal.h"
@@ -369,7 +369,7 @@ TEST(a_follower_answers_a_read_only_once_it_has_applied_what_the_read_must_show)
     scene_close(&s);
 }
 
-/* SETTLE-1: the successor may have committed what other tables must still do. */
+/* RECONCILE-1: the successor may have committed what other tables must still do. */
 TEST(a_leader_does_not_say_that_it_owes_nothing_before_it_is_confirmed)
 {
     struct scene s;
@@ -422,7 +422,7 @@ static void scene_open_indexed(struct scene *s, struct buffer *indexes, struct b
  * that partition. */
 static uint32_t scene_add_change(struct scene *s, struct node *n, struct partition *p)
 {
-    const struct feed *f = feed_live(&n->feeds, p);
+    const struct index_feed *f = index_feed_live(&n->feeds, p);
     const uint32_t index = index_set_global_at(p->indexes, 0)->table_id;
     const struct table *map = index_maps_find(&n->index_maps, index);
     struct buffer row = {0}, key = {0}, value = {0};
@@ -436,15 +436,15 @@ static uint32_t scene_add_change(struct scene *s, struct node *n, struct partiti
         storage_key_append_collection(&row, index, &v);
         buffer_append_slice(&row, item_key);
         name++;
-    } while (feed_has_session(f, table_partition_of(map, buffer_slice(&row))->id));
+    } while (index_feed_has_session(f, table_partition_of(map, buffer_slice(&row))->id));
     const uint32_t partition = table_partition_of(map, buffer_slice(&row))->id;
-    feed_key_append(&key, key_in_space(scene_key(s, 1), SPACE_FEED_KEYS, &n->env.lent), p->info.id,
-                    raft_applied(p->raft));
+    index_feed_key_append(&key, key_in_space(scene_key(s, 1), SPACE_INDEX_FEED_KEYS, &n->env.lent),
+                          p->info.id, raft_applied(p->raft));
     buffer_append_u64(&value, (uint64_t)env_wall_ms(&n->env));
     buffer_append_u32(&value, index);
     buffer_append_u32(&value, 1);
     buffer_append_sized(&value, buffer_slice(&row));
-    feeds_added(&n->feeds, p, buffer_slice(&key), buffer_slice(&value));
+    index_feeds_added(&n->feeds, p, buffer_slice(&key), buffer_slice(&value));
     buffer_deinit(&row);
     buffer_deinit(&key);
     buffer_deinit(&value);
@@ -484,14 +484,14 @@ TEST(a_session_is_not_used_before_its_leader_is_confirmed)
     struct partition *p = scene_partition(&s, leader, buffer_slice(&key));
     env_begin_event(&n->env, frame_world_clock(s.w, leader));
     const uint32_t partition = scene_add_change(&s, n, p);
-    feeds_end_turn(&n->feeds);
+    index_feeds_end_turn(&n->feeds);
     struct reply granted = {.id = scene_take_effects(n), .code = REPLY_OK, .kind = ANSWER_SESSION};
     reply_edit_session(&granted)->id = 5;
     if (granted.id != 0) /* else this node has granted it */
         node_reply(n, frame_world_clock(s.w, leader), &granted);
-    feeds_end_turn(&n->feeds);
+    index_feeds_end_turn(&n->feeds);
     scene_take_effects(n); /* no row */
-    assert_false(feed_has_session(feed_live(&n->feeds, p), partition));
+    assert_false(index_feed_has_session(index_feed_live(&n->feeds, p), partition));
     buffer_deinit(&indexes);
     buffer_deinit(&globals);
     buffer_deinit(&key);

@@ -262,7 +262,7 @@ TEST(a_key_that_needs_shards_is_reported_once_that_is_known)
     lone_key(&w, 0);
     const struct slice key = buffer_slice(&w.key);
     const struct partition_info *p = table_partition_of(&w.table, key);
-    const struct partition_load *l = loads_of(w.node->catalog.loads, p->id);
+    const struct partition_load *l = cluster_loads_of(w.node->catalog.loads, p->id);
     assert_non_null(l);
     assert_int_equal(l->heavy_count, 1);
     assert_true(
@@ -270,6 +270,6 @@ TEST(a_key_that_needs_shards_is_reported_once_that_is_known)
     assert_in_range(l->heavy[0].mcu, 45000, 55000);
     lone_pass(&w, 60000); /* it has cooled down */
     lone_pass(&w, 60000);
-    assert_int_equal(loads_of(w.node->catalog.loads, p->id)->heavy_count, 0);
+    assert_int_equal(cluster_loads_of(w.node->catalog.loads, p->id)->heavy_count, 0);
     lone_deinit(&w);
 }

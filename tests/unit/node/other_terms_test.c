@@ -4,7 +4,7 @@
 #include "tests/check.h"
 
 #include "engine/message/frames.h"
-#include "engine/node/feed_internal.h"
+#include "engine/node/index_feed_internal.h"
 #include "engine/node/node_effect.h"
 #include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
@@ -72,8 +72,10 @@ TEST(an_answer_about_a_lock_of_another_term_counts_for_nothing)
     struct lock *l = scene_lock(&s, SECOND);
     struct reply reply = {.code = REPLY_OK, .kind = ANSWER_STATE};
     reply_edit_state(&reply)->decided = TRANSACTION_PENDING;
-    const struct call_answer answer = {
-        .kind = CALL_TRANSACT_ASK, .subject = p->info.id, .token = l->number, .reply = &reply};
+    const struct internal_call_answer answer = {.kind = INTERNAL_CALL_TRANSACT_ASK,
+                                                .subject = p->info.id,
+                                                .token = l->number,
+                                                .reply = &reply};
     l->asking = 1000;
     p->led++;
     transactions_answered(&s.w.node->transactions, &answer);
@@ -93,10 +95,10 @@ TEST(a_part_that_was_refused_is_told_again)
     struct partition *p = scene_partition(&s);
     const struct record *r = transactions_record_of(p, s.part.anchor, s.part.id);
     struct reply reply = {.code = REPLY_OVERLOADED};
-    const struct call_answer answer = {.kind = CALL_TRANSACT_TELL,
-                                       .subject = p->info.id,
-                                       .token = r->number << INDEX_BITS,
-                                       .reply = &reply};
+    const struct internal_call_answer answer = {.kind = INTERNAL_CALL_TRANSACT_NOTIFY,
+                                                .subject = p->info.id,
+                                                .token = r->number << INDEX_BITS,
+                                                .reply = &reply};
     env_begin_event(&s.w.node->env, s.w.now);
     transactions_answered(&s.w.node->transactions, &answer);
     assert_int_equal(r->told[0], 0);
@@ -111,14 +113,14 @@ TEST(requests_that_wait_for_transactions_leave_slots_to_others)
 {
     struct transact_scene s;
     transact_open(&s);
-    struct waiters *waiters = &s.w.node->waiters;
+    struct pending_requests *pending = &s.w.node->pending;
     const struct operation o = {.from = 1, .request = lone_request(&s.w, REQUEST_GET, FIRST)};
     env_begin_event(&s.w.node->env, s.w.now);
-    for (uint32_t i = 0; i < waiters->size; i++)
-        waiters_add_locked(waiters, scene_partition(&s), &o);
-    assert_int_equal(waiters->locked, waiters->size - waiters->size / 8);
-    waiters_drop_reads(waiters, scene_partition(&s), REPLY_STOPPED, "the test ends");
-    assert_int_equal(waiters->locked, 0);
+    for (uint32_t i = 0; i < pending->size; i++)
+        pending_add_locked(pending, scene_partition(&s), &o);
+    assert_int_equal(pending->locked, pending->size - pending->size / 8);
+    pending_drop_reads(pending, scene_partition(&s), REPLY_STOPPED, "the test ends");
+    assert_int_equal(pending->locked, 0);
     transact_close(&s);
 }
 
@@ -168,20 +170,20 @@ TEST(a_read_that_was_confirmed_in_one_term_is_not_confirmed_in_the_next)
     struct transact_scene s;
     transact_open(&s);
     struct partition *p = scene_partition(&s);
-    struct waiters *waiters = &s.w.node->waiters;
+    struct pending_requests *pending = &s.w.node->pending;
     const struct operation o = {.from = 1, .request = lone_request(&s.w, REQUEST_GET, FIRST)};
     struct operation out;
     env_begin_event(&s.w.node->env, s.w.now);
-    assert_true(waiters_add_read(waiters, p, &o, 0, 0));
-    assert_true(waiters_next_read(waiters, p, &out));
+    assert_true(pending_add_read(pending, p, &o, 0, 0));
+    assert_true(pending_next_read(pending, p, &out));
     assert_true(out.confirmed == p->led);
-    assert_true(waiters_add_read(waiters, p, &o, 0, 0));
+    assert_true(pending_add_read(pending, p, &o, 0, 0));
     p->led++;
-    assert_true(waiters_next_read(waiters, p, &out));
+    assert_true(pending_next_read(pending, p, &out));
     assert_int_equal(out.confirmed, 0);
     p->led--;
-    assert_true(waiters_add_read(waiters, p, &o, 0, raft_last(p->raft) + 1));
-    assert_false(waiters_next_read(waiters, p, &out)); /* the entry is not applied */
+    assert_true(pending_add_read(pending, p, &o, 0, raft_last(p->raft) + 1));
+    assert_false(pending_next_read(pending, p, &out)); /* the entry is not applied */
     transact_close(&s);
 }
 
@@ -274,12 +276,12 @@ TEST(a_scan_does_not_read_by_the_pages_of_another_one)
     lone_init(&w, PROFILE_OFF);
     w.resident_max = 0;
     lone_open(&w);
-    struct waiters *waiters = &w.node->waiters;
+    struct pending_requests *pending = &w.node->pending;
     struct scan scan = {.state = SCAN_READY, .subject = 1};
     env_begin_event(&w.node->env, w.now);
-    assert_false(waiters_may_scan(waiters, &scan, RESUME_BACKGROUND, 2, slice_of("key")));
+    assert_false(pending_may_scan(pending, &scan, RESUME_BACKGROUND, 2, slice_of("key")));
     assert_int_equal(scan.state, SCAN_WAITING);
     scan = (struct scan){.state = SCAN_READY, .subject = 1};
-    assert_true(waiters_may_scan(waiters, &scan, RESUME_BACKGROUND, 1, slice_of("key")));
+    assert_true(pending_may_scan(pending, &scan, RESUME_BACKGROUND, 1, slice_of("key")));
     lone_deinit(&w);
 }

@@ -16,7 +16,7 @@ enum {
 struct scene {
     struct catalog_world world;
     struct node_env env;
-    struct calls calls;
+    struct internal_calls calls;
     struct partitions partitions;
     struct catalog_replica catalog;
     struct shard_mover mover;
@@ -30,7 +30,7 @@ static void scene_open(struct scene *s, const char *tag)
     assert_int_equal(catalog_world_tag(&s->world, tag), REPLY_OK);
     s->env =
         (struct node_env){.id = 1, .node_count = 3, .started = true, .config = &s->world.config};
-    calls_init(&s->calls, &s->env);
+    internal_calls_init(&s->calls, &s->env);
     const struct partition_info info = {
         .id = CATALOG_GROUP, .member_count = 1, .members = {raft_member_id(1, 1, 0)}};
     struct partition *p = partition_create(&info);
@@ -45,7 +45,7 @@ static void scene_open(struct scene *s, const char *tag)
 static void scene_close(struct scene *s)
 {
     shard_mover_deinit(&s->mover);
-    calls_deinit(&s->calls);
+    internal_calls_deinit(&s->calls);
     partitions_deinit(&s->partitions);
     free(s->env.effects);
     arena_deinit(&s->env.lent);
@@ -73,9 +73,9 @@ static bool scene_asks(struct scene *s)
 
 static void scene_reply(struct scene *s, struct reply r)
 {
-    struct call_answer answer;
+    struct internal_call_answer answer;
     r.id = s->asked.id;
-    if (calls_take_reply(&s->calls, &r, &answer))
+    if (internal_calls_take_reply(&s->calls, &r, &answer))
         shard_mover_answered(&s->mover, &answer);
     shard_mover_tick(&s->mover);
 }
@@ -221,7 +221,7 @@ TEST(a_refusal_or_silence_is_asked_again)
     static const enum reply_code CODES[] = {REPLY_STALE_MAP, REPLY_OVERLOADED, REPLY_UNKNOWN,
                                             REPLY_FULL};
     struct scene s;
-    struct call_answer answer;
+    struct internal_call_answer answer;
     (void)state;
     scene_open(&s, "auto");
     assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
@@ -234,7 +234,7 @@ TEST(a_refusal_or_silence_is_asked_again)
     scene_pass(&s, 100);
     scene_assert_asks(&s, "hot", 0);
     scene_pass(&s, 100);
-    while (!calls_tick(&s.calls, &answer)) {
+    while (!internal_calls_tick(&s.calls, &answer)) {
         while (scene_asks(&s))
             ;
         scene_pass(&s, 100);

@@ -416,11 +416,11 @@ TEST(a_new_leader_writes_a_row_again_before_its_item_leaves)
     const struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
     shards_pass(&s, 10);
-    assert_int_equal(feeds_lag(&s.w.node->feeds, p).items, 0);
+    assert_int_equal(index_feeds_lag(&s.w.node->feeds, p).items, 0);
     struct request r = shards_moving(&s, name, 0, SHARDS);
     lone_ask(&s.w, &r);
     assert_int_equal(lone_answer(&s.w)->code, REPLY_OVERLOADED);
-    assert_int_equal(feeds_lag(&s.w.node->feeds, p).items, 1);
+    assert_int_equal(index_feeds_lag(&s.w.node->feeds, p).items, 1);
     shards_move_surely(&s, name, 0, SHARDS);
     shards_pass(&s, 500);
     assert_int_equal(shards_get(&s, name, home), OLD);
@@ -450,7 +450,7 @@ TEST(an_item_waits_with_its_move_until_global_indexes_have_it)
     assert_true(lone_write_begin(&s.w));
     lone_write_end(&s.w, 0);
     lone_assert_answer(&s.w, REPLY_OK);
-    assert_int_equal(feeds_lag(&s.w.node->feeds, p).items, 1);
+    assert_int_equal(index_feeds_lag(&s.w.node->feeds, p).items, 1);
     struct request r = shards_moving(&s, name, 0, SHARDS);
     lone_ask(&s.w, &r);
     assert_int_equal(shards_finish(&s), REPLY_OVERLOADED);
@@ -458,7 +458,7 @@ TEST(an_item_waits_with_its_move_until_global_indexes_have_it)
     shards_pass(&s, 500);
     assert_int_equal(shards_get(&s, name, home), OLD);
     assert_int_equal(scene_rows(&s), 4); /* two items, two rows */
-    assert_int_equal(feeds_lag(&s.w.node->feeds, p).items, 0);
+    assert_int_equal(index_feeds_lag(&s.w.node->feeds, p).items, 0);
     assert_int_equal(shards_put(&s, name, home, OLD + 1), REPLY_OK);
     shards_pass(&s, 500);
     assert_int_equal(scene_rows(&s), 4);
