@@ -76,7 +76,7 @@ static bool key_sharding_holds(const struct controller *c, const struct table *t
 {
     const struct partition_info *p = table_find_partition(t, l->partition);
     const struct instant over =
-        instant_add_ms(l->heard_at, REPORTS_KEPT * config_reports(c->config)->load_report_ms);
+        instant_add_ms(l->reported_at, REPORTS_KEPT * config_reports(c->config)->load_report_ms);
     return p != NULL && p->epoch == l->epoch && instant_before(c->now, over);
 }
 

@@ -56,8 +56,9 @@ static struct sample *sample_at(const struct watched *w, uint64_t back)
 /* Unchanged figures are not reported: they hold as of now. */
 static struct instant as_of(const struct controller *c, const struct partition_load *l)
 {
-    struct instant due = instant_add_ms(l->heard_at, 2 * config_reports(c->config)->load_report_ms);
-    return instant_before(c->now, due) ? l->heard_at : c->now;
+    struct instant due =
+        instant_add_ms(l->reported_at, 2 * config_reports(c->config)->load_report_ms);
+    return instant_before(c->now, due) ? l->reported_at : c->now;
 }
 
 static bool watch_differ(const struct sample *a, const struct sample *b)

@@ -17,7 +17,7 @@ static enum status table_check_name(struct weir *db, const char *name)
 {
     const struct slice text = slice_of(name != NULL ? name : "");
     buffer_clear(&db->error);
-    return table_name_is_sound(text)
+    return table_name_is_valid(text)
                ? STATUS_OK
                : buffer_explain(&db->error, STATUS_MALFORMED,
                                 "name: \"%.*s\": the name of a table has 1 to %d of the "
@@ -29,7 +29,7 @@ static enum status table_check_key(struct weir *db, const char *member, const ch
                                    enum weir_type type)
 {
     const struct slice text = slice_of(name != NULL ? name : "");
-    if (text.size == 0 || !key_name_is_sound(text))
+    if (text.size == 0 || !key_name_is_valid(text))
         return buffer_explain(
             &db->error, STATUS_MALFORMED,
             "%s: \"%.*s\": the name of a key attribute has 1 to %d bytes of UTF-8", member,

@@ -275,8 +275,8 @@ static void subrequest_note_end(struct subrequest *s, const struct reply *reply)
 
 static void subrequest_finish(struct router *r, struct subrequest *s, const struct reply *given)
 {
-    const struct reply told = s->home != NULL ? at_home_end(s, given) : *given;
-    const struct reply *reply = &told;
+    const struct reply final = s->home != NULL ? at_home_end(s, given) : *given;
+    const struct reply *reply = &final;
     if (r->options.answered != NULL && traits_of(&s->request)->data)
         subrequest_note_end(s, reply);
     subrequest_settle(r, s, reply);
@@ -677,7 +677,7 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
     struct subrequest *s = subrequest_find_sent(r, node, reply->id);
     if (s == NULL)
         return;
-    s->told = reply->told;
+    s->overload_hint = reply->overload_hint;
     if (!reply_fits(reply, s->request.op)) {
         subrequest_give_up(r, s, REPLY_UNKNOWN, "the node's answer is to another kind of request");
         return;

@@ -58,8 +58,8 @@ struct subrequest {
     bool own_over;              /* it has waited for own writes long enough */
     bool rested;                /* has paused since a node refused its map */
     struct limits_taken limits; /* the tokens that it holds (admission/limit.h) */
-    const char *shed; /* the router refuses it for overload: the text; NULL: it does not */
-    uint32_t told;    /* by the answer to what was sent last (shedding.h) */
+    const char *shed;       /* the router refuses it for overload: the text; NULL: it does not */
+    uint32_t overload_hint; /* by the answer to what was sent last (shedding.h) */
     struct timer deadline;
     struct timer backoff;  /* the pause, or the wait for tokens */
     struct timer own;      /* the wait for own writes */

@@ -427,7 +427,7 @@ void admission_follow(struct admission *a, struct node_admission *node, enum adm
         bucket->balance = node_mcu;
     if ((follow & (FOLLOW_PAID | FOLLOW_LATE)) == FOLLOW_LATE)
         spare_late(bucket, node_mcu, cost_mcu);
-    if (follow & (FOLLOW_LATE | FOLLOW_TOLD)) /* the leader's levels count the write, or will */
+    if (follow & (FOLLOW_LATE | FOLLOW_COUNTED)) /* the leader's levels count the write, or will */
         set_balances(c.meter, &before);
 }
 

@@ -155,10 +155,10 @@ void admission_give_back(struct admission *a, struct node_admission *node, enum 
 
 /* Facts about a write that another node admitted. */
 enum follow {
-    FOLLOW_BURST = 1, /* it was a burst */
-    FOLLOW_PAID = 2,  /* it was paid with tokens that this node had set aside */
-    FOLLOW_LATE = 4,  /* it was committed before it came here: it adds little debt to the node */
-    FOLLOW_TOLD = 8,  /* the leader's last levels count it */
+    FOLLOW_BURST = 1,   /* it was a burst */
+    FOLLOW_PAID = 2,    /* it was paid with tokens that this node had set aside */
+    FOLLOW_LATE = 4,    /* it was committed before it came here: it adds little debt to the node */
+    FOLLOW_COUNTED = 8, /* the leader's last levels count it */
 };
 
 /* This node does a write that the partition's leader on another node admitted. Debits the same

@@ -97,7 +97,7 @@ void catalog_command_encode(struct buffer *out, const struct catalog_command *c)
 }
 
 /* Checks the records inside the command. */
-static bool parts_are_sound(const struct catalog_command *c)
+static bool parts_are_valid(const struct catalog_command *c)
 {
     struct table_split split;
     if (c->op == CATALOG_SPLIT && table_split_decode(c->split, &split) != STATUS_OK)
@@ -118,8 +118,8 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
 {
     struct codec c = {.in = &(struct reader){bytes, false}};
     command_walk(&c, out);
-    bool sound = !codec_failed(&c) && parts_are_sound(out) &&
+    bool valid = !codec_failed(&c) && parts_are_valid(out) &&
                  table_spec_decode(c.in->left, &out->spec) == STATUS_OK &&
                  (out->op != CATALOG_CREATE || out->spec.billing != BILLING_AS_IT_IS);
-    return sound ? STATUS_OK : STATUS_MALFORMED;
+    return valid ? STATUS_OK : STATUS_MALFORMED;
 }

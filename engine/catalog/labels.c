@@ -53,11 +53,11 @@ bool catalog_change_labels(struct catalog *c, const struct catalog_command *comm
                            struct table *t, struct arena *arena)
 {
     const struct table_spec *spec = &command->spec;
-    if (spec->protection != PROTECTION_UNSAID)
+    if (spec->protection != PROTECTION_UNSPECIFIED)
         t->protected = spec->protection == PROTECTION_ON;
-    if (spec->class != TABLE_CLASS_UNSAID)
+    if (spec->class != TABLE_CLASS_UNSPECIFIED)
         t->class = spec->class;
-    if (spec->encryption != ENCRYPTION_UNSAID) {
+    if (spec->encryption != ENCRYPTION_UNSPECIFIED) {
         t->encryption = spec->encryption;
         t->encryption_key = spec->encryption_key;
     }

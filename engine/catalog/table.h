@@ -22,17 +22,19 @@ enum table_billing {
     BILLING_ON_DEMAND
 };
 enum table_class {
-    TABLE_CLASS_UNSAID = 0, /* in an update: no change; in a table: none was named, so STANDARD */
+    TABLE_CLASS_UNSPECIFIED =
+        0, /* in an update: no change; in a table: none was named, so STANDARD */
     TABLE_CLASS_STANDARD,
     TABLE_CLASS_INFREQUENT_ACCESS
 };
 enum table_encryption {
-    ENCRYPTION_UNSAID = 0, /* in an update: no change; in a table: none was named, so by default */
+    ENCRYPTION_UNSPECIFIED =
+        0, /* in an update: no change; in a table: none was named, so by default */
     ENCRYPTION_BY_DEFAULT,
     ENCRYPTION_WITH_KEY /* the table names a key; no byte is encrypted with it */
 };
 enum table_protection {
-    PROTECTION_UNSAID = 0, /* in an update: no change; of a new table: off */
+    PROTECTION_UNSPECIFIED = 0, /* in an update: no change; of a new table: off */
     PROTECTION_OFF,
     PROTECTION_ON /* DeleteTable is refused */
 };
@@ -200,7 +202,7 @@ struct table {
 
 /* What a table (`of_index`: a global index) that says `gac` says of one kind; `kind`: enum
  * admit_kind. Nodes write the rows of an index, so routers keep no limit of these writes. */
-uint8_t table_gac_said(uint8_t gac, bool of_index, int kind);
+uint8_t table_gac_setting(uint8_t gac, bool of_index, int kind);
 
 /* The node that holds replica `i`. */
 static inline uint32_t partition_node(const struct partition_info *p, uint32_t i)

@@ -175,7 +175,7 @@ static void place_fewest(struct division *d, uint32_t from, uint32_t to, uint32_
 static bool range_of(const struct division *d, uint32_t i, struct split_lone *lone)
 {
     struct slice key = split_whole_key(d, d->points[i].key);
-    if (d->points[i].key.size == SKETCH_KEY_MAX || !storage_key_is_whole(key))
+    if (d->points[i].key.size == SKETCH_KEY_MAX || !storage_key_is_complete(key))
         return false;
     if (d->collections != NULL)
         key.size = storage_key_collection_size(key);

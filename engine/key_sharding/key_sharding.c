@@ -276,10 +276,10 @@ uint32_t sharded_key_recent_homes(const struct sharded_key *k, struct slice stor
 
 uint32_t sharded_key_extent(const struct sharded_key *k)
 {
-    uint32_t most = k->shards;
+    uint32_t max = k->shards;
     for (uint32_t i = 0; i < k->before_count; i++)
-        most = k->before[i] > most ? k->before[i] : most;
-    return most;
+        max = k->before[i] > max ? k->before[i] : max;
+    return max;
 }
 
 /* A key that grows: its shards are older by the first number that has them. A key that shrinks: those

@@ -23,7 +23,7 @@ enum request_op {
     REQUEST_TRANSACT_ADMIT, /* takes the units of parts that will be prepared, or gives them back */
     REQUEST_TRANSACT_DECIDE,  /* to the anchor's partition: all parts are prepared, commit */
     REQUEST_TRANSACT_RESOLVE, /* to the partition of a part: do it, or drop it */
-    REQUEST_TRANSACT_ASK,     /* to the anchor's partition: what is decided? */
+    REQUEST_TRANSACT_QUERY,   /* to the anchor's partition: what is decided? */
     /* to the node itself */
     REQUEST_STATS,
     REQUEST_PARTITION_OPEN,
@@ -226,7 +226,7 @@ struct reply {
     uint64_t id;
     enum reply_code code;
     uint32_t leader;              /* the node that leads the group; 0: not known */
-    uint32_t told;                /* what the node's policy of overload tells the sender */
+    uint32_t overload_hint;       /* what the node's policy of overload tells the sender */
     struct slice text;            /* the error, for people */
     struct admit_verdict verdict; /* data operations: the decision of admission */
     int64_t consumed_mcu;         /* the final cost of the request */

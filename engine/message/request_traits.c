@@ -76,7 +76,7 @@ const struct request_traits request_traits[REQUEST_OPS] = {
                           .fields = {IN_ROOM(SLICE, request_transact, key),
                                      IN_ROOM(SLICE, request_transact, parts),
                                      IN_ROOM(SLICE, request_transact, transaction),
-                                     IN_ROOM(U64, request_transact, least_mcu)},
+                                     IN_ROOM(U64, request_transact, mcu_min)},
                           WRITES},
     [REQUEST_TRANSACT_ADMIT] = {ROUTER, ANSWER_PARTS,
                                 .fields = {IN_ROOM(SLICE, request_admit, key),
@@ -96,12 +96,12 @@ const struct request_traits request_traits[REQUEST_OPS] = {
                                              IN_ROOM(U64, request_transaction, id_low),
                                              IN_ROOM(BOOL, request_transaction, commits)},
                                   FOLLOWS},
-    [REQUEST_TRANSACT_ASK] = {NODE, ANSWER_STATE,
-                              .fields = {IN_ROOM(SLICE, request_transaction, key),
-                                         IN_ROOM(U64, request_transaction, id_high),
-                                         IN_ROOM(U64, request_transaction, id_low),
-                                         IN_ROOM(BOOL, request_transaction, aborts)},
-                              FOLLOWS},
+    [REQUEST_TRANSACT_QUERY] = {NODE, ANSWER_STATE,
+                                .fields = {IN_ROOM(SLICE, request_transaction, key),
+                                           IN_ROOM(U64, request_transaction, id_high),
+                                           IN_ROOM(U64, request_transaction, id_low),
+                                           IN_ROOM(BOOL, request_transaction, aborts)},
+                                FOLLOWS},
     [REQUEST_RECORDS] =
         {ROUTER, ANSWER_RECORDS,
          .fields = {IN_ROOM(SLICE, request_records, key), IN_ROOM(U32, request_records, stream),
@@ -216,7 +216,7 @@ struct slice request_key(const struct request *q)
         return request_admit(q)->key;
     case REQUEST_TRANSACT_DECIDE:
     case REQUEST_TRANSACT_RESOLVE:
-    case REQUEST_TRANSACT_ASK:
+    case REQUEST_TRANSACT_QUERY:
         return request_transaction(q)->key;
     case REQUEST_INDEX_FILL:
         return request_fill(q)->from;

@@ -32,7 +32,7 @@ struct applier {
 };
 
 /* Whether an entry that another node sent can be applied. */
-bool applier_entry_is_sound(uint32_t group, enum log_kind kind, struct slice payload);
+bool applier_entry_is_valid(uint32_t group, enum log_kind kind, struct slice payload);
 /* Applies the committed entries, and answers the requests that proposed them. */
 void applier_apply_committed(struct applier *applier, struct partition *p);
 /* A durable record of the node itself. */
@@ -56,7 +56,7 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
                              const struct partition_info *info);
 /* The same for what a leader knows itself, unless it is in its log. A replica that was opened late
  * knows it from the catalog, and others of its group do not. */
-void applier_tell_indexes(struct applier *applier, struct partition *p);
+void applier_propose_known_indexes(struct applier *applier, struct partition *p);
 /* Entries that this leader has proposed change nothing. `all` false: a split took the keys of some.
  * `all` true: a freeze kept every entry from having an effect. Each component whose memory counts on
  * its proposals begins anew here. Where a term ends, node.c begins the same components anew. */

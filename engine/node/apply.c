@@ -85,7 +85,7 @@ static void apply_lock_costs(struct applier *applier, const struct partition *p,
     struct steps steps = steps_begin(store_hash_seed(applier->env->store));
     local_rows_plan(p, key, old, now, &keys, &steps, &local);
     for (uint32_t i = 0; i < local.count; i++)
-        local_rows_tell_cost(costs, local.changes[i].key.data[0], local.costs_mcu[i]);
+        local_rows_report_cost(costs, local.changes[i].key.data[0], local.costs_mcu[i]);
     if (index_set_global(p->indexes) > 0)
         index_feed_change_append(&feed, p->indexes, key, old, now, 0, &steps);
     if (feed.size > 0)
@@ -101,8 +101,8 @@ static void apply_index_feed(struct applier *applier, struct partition *p, const
 {
     struct slice item_key;
     if (c->value.data == NULL) {
-        const bool whole = index_feed_key_split(c->key, &item_key);
-        if (!whole || !partition_holds(p, key_in_space(item_key, 0, &applier->env->lent)))
+        const bool complete = index_feed_key_split(c->key, &item_key);
+        if (!complete || !partition_holds(p, key_in_space(item_key, 0, &applier->env->lent)))
             return;
         store_put(applier->env->store, c->key, c->value);
         index_feeds_removed(applier->feeds, p, c->key, (size_t)c->old_size);
@@ -243,14 +243,14 @@ static void apply_members(struct applier *applier, struct partition *p, const st
         bucket_mirrors_led(applier->buckets, p); /* tells a new member the buckets */
 }
 
-static bool write_is_whole(uint32_t group, struct slice payload)
+static bool write_is_complete(uint32_t group, struct slice payload)
 {
     struct change_set set;
     return group != CATALOG_GROUP && change_set_open(payload, &set);
 }
 
 /* Reading checks items too. This check keeps bad items out of the counts. */
-static bool item_change_is_sound(const struct change *c)
+static bool item_change_is_valid(const struct change *c)
 {
     bool put = c->value.data != NULL;
     return c->key.size > STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE &&
@@ -258,14 +258,14 @@ static bool item_change_is_sound(const struct change *c)
            (!put || (item_checksum_holds(c->value) && item_size(c->value) <= ITEM_SIZE_MAX));
 }
 
-static bool collection_change_is_sound(const struct change *c)
+static bool collection_change_is_valid(const struct change *c)
 {
     int64_t bytes;
     return c->key.size <= STORAGE_KEY_SIZE_MAX && collection_is_row(c->key) &&
            (c->value.data == NULL || collection_decode(c->key, c->value, &bytes) == STATUS_OK);
 }
 
-static bool local_change_is_sound(const struct change *c)
+static bool local_change_is_valid(const struct change *c)
 {
     return c->key.size > STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE &&
            c->key.size <= STORAGE_KEY_SIZE_MAX && c->value.data == NULL && c->key.data[0] >= 1 &&
@@ -273,17 +273,17 @@ static bool local_change_is_sound(const struct change *c)
            (c->derived || c->old_size >= 0);
 }
 
-static bool index_feed_is_sound(const struct change *c)
+static bool index_feed_is_valid(const struct change *c)
 {
     return c->key.size > STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE &&
            c->key.size <= STORAGE_KEY_SIZE_MAX + INDEX_FEED_SUFFIX_SIZE &&
            c->key.data[0] == SPACE_INDEX_FEED_KEYS && c->old_size <= UINT32_MAX / 2 &&
-           (c->value.data == NULL ? c->old_size >= 0 : index_feed_change_is_sound(c->value));
+           (c->value.data == NULL ? c->old_size >= 0 : index_feed_change_is_valid(c->value));
 }
 
-static bool transaction_change_is_sound(const struct change *c)
+static bool transaction_change_is_valid(const struct change *c)
 {
-    return transaction_row_is_sound(c->key, c->value);
+    return transaction_row_is_valid(c->key, c->value);
 }
 
 /* A lock's entry is one change, and costs what its part will: the item, and of each local index a
@@ -292,15 +292,15 @@ enum {
     ROWS_OF_CHANGE_MAX = 1 + 2 * LOCAL_INDEXES_MAX
 };
 
-static bool write_is_sound(uint32_t group, struct slice payload)
+static bool write_is_valid(uint32_t group, struct slice payload)
 {
-    static bool (*const is_sound[KEY_SPACES])(const struct change *c) = {
-        [SPACE_ITEMS] = item_change_is_sound,
-        [SPACE_COLLECTIONS] = collection_change_is_sound,
-        [SPACE_LOCAL_ROWS] = local_change_is_sound,
-        [SPACE_INDEX_FEED] = index_feed_is_sound,
-        [SPACE_TRANSACTIONS] = transaction_change_is_sound,
-        [SPACE_STREAM] = stream_change_is_sound,
+    static bool (*const is_valid[KEY_SPACES])(const struct change *c) = {
+        [SPACE_ITEMS] = item_change_is_valid,
+        [SPACE_COLLECTIONS] = collection_change_is_valid,
+        [SPACE_LOCAL_ROWS] = local_change_is_valid,
+        [SPACE_INDEX_FEED] = index_feed_is_valid,
+        [SPACE_TRANSACTIONS] = transaction_change_is_valid,
+        [SPACE_STREAM] = stream_change_is_valid,
     };
     _Static_assert(KEY_SPACES == SPACE_STREAM + 1, "is_sound has a row for each key space");
     struct change_set set;
@@ -308,35 +308,35 @@ static bool write_is_sound(uint32_t group, struct slice payload)
     if (group == CATALOG_GROUP || !change_set_open(payload, &set))
         return false;
     bool indexed = false; /* rows that follow from an item have come, and the item has not */
-    bool sound = set.burst <= 2 && set.cost_mcu >= 0 &&
+    bool valid = set.burst <= 2 && set.cost_mcu >= 0 &&
                  set.cost_mcu <= set.count * ROWS_OF_CHANGE_MAX * TRANSACTION_FACTOR *
                                      write_cost_mcu(ITEM_SIZE_MAX);
-    while (sound && change_set_next(&set, &c)) {
-        sound = is_sound[c.space](&c) && (!c.derived || c.space == SPACE_LOCAL_ROWS);
+    while (valid && change_set_next(&set, &c)) {
+        valid = is_valid[c.space](&c) && (!c.derived || c.space == SPACE_LOCAL_ROWS);
         indexed |=
             c.space == SPACE_LOCAL_ROWS ||
             ((c.space == SPACE_INDEX_FEED || c.space == SPACE_STREAM) && c.value.data != NULL);
         if (!indexed || c.space != SPACE_ITEMS)
             continue;
-        sound = sound && (c.value.data == NULL || item_check(c.value) == STATUS_OK);
+        valid = valid && (c.value.data == NULL || item_check(c.value) == STATUS_OK);
         indexed = false;
     }
-    return sound && !indexed;
+    return valid && !indexed;
 }
 
-static bool catalog_is_sound(uint32_t group, struct slice payload)
+static bool catalog_is_valid(uint32_t group, struct slice payload)
 {
     struct catalog_command command;
     return group == CATALOG_GROUP && catalog_command_decode(payload, &command) == STATUS_OK;
 }
 
-static bool split_is_sound(uint32_t group, struct slice payload)
+static bool split_is_valid(uint32_t group, struct slice payload)
 {
     struct partition_split split;
     return group != CATALOG_GROUP && partition_split_decode(payload, &split) == STATUS_OK;
 }
 
-static bool indexes_are_sound(uint32_t group, struct slice payload)
+static bool indexes_are_valid(uint32_t group, struct slice payload)
 {
     const struct index_set *set;
     struct stream_word stream;
@@ -346,10 +346,10 @@ static bool indexes_are_sound(uint32_t group, struct slice payload)
     const size_t attribute = reader_sized(&r).size; /* by which items expire */
     stream_word_walk(&(struct codec){.in = &r}, &stream);
     reader_u64(&r); /* the version of sharded keys */
-    const bool sound = group != CATALOG_GROUP && attribute <= TTL_NAME_SIZE_MAX && !r.failed &&
+    const bool valid = group != CATALOG_GROUP && attribute <= TTL_NAME_SIZE_MAX && !r.failed &&
                        index_set_decode(r.left, &arena, &set) == STATUS_OK;
     arena_deinit(&arena);
-    return sound;
+    return valid;
 }
 
 /* From here on the leader says what writes mean for these indexes, and for this stream, and refuses
@@ -424,7 +424,7 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
         p->indexes_proposed = p->led;
 }
 
-void applier_tell_indexes(struct applier *applier, struct partition *p)
+void applier_propose_known_indexes(struct applier *applier, struct partition *p)
 {
     if (p->led == 0 || p->info.indexes_version <= p->indexes_logged || p->frozen.index != 0 ||
         p->indexes_proposed == p->led || p->no_state || p->closing || p->ended)
@@ -433,13 +433,13 @@ void applier_tell_indexes(struct applier *applier, struct partition *p)
     applier_propose_indexes(applier, p, &p->info);
 }
 
-static bool noop_is_sound(uint32_t group, struct slice payload)
+static bool noop_is_valid(uint32_t group, struct slice payload)
 {
     (void)group;
     return payload.size == 0;
 }
 
-static bool members_are_sound(uint32_t group, struct slice payload)
+static bool members_are_valid(uint32_t group, struct slice payload)
 {
     (void)group;
     (void)payload;
@@ -449,26 +449,26 @@ static bool members_are_sound(uint32_t group, struct slice payload)
 /* The kinds of entries of a group. A new kind is a row here. */
 static const struct entry_kind {
     /* Whether a record of this node's log is usable. Its checksum held. */
-    bool (*is_whole)(uint32_t group, struct slice payload);
+    bool (*is_complete)(uint32_t group, struct slice payload);
     /* Whether an entry of another node is usable. Nothing in it is trusted. */
-    bool (*is_sound)(uint32_t group, struct slice payload);
+    bool (*is_valid)(uint32_t group, struct slice payload);
     /* Applies the committed entry. NULL: it changes nothing. */
     void (*apply)(struct applier *applier, struct partition *p, const struct raft_entry *e,
                   struct applied *out);
 } entry_kinds[LOG_KINDS] = {
-    [LOG_WRITE] = {write_is_whole, write_is_sound, apply_write},
-    [LOG_CATALOG] = {catalog_is_sound, catalog_is_sound, apply_catalog},
-    [LOG_SPLIT] = {split_is_sound, split_is_sound, split_apply},
-    [LOG_MERGE] = {merge_is_sound, merge_is_sound, merge_apply},
-    [LOG_INDEXES] = {indexes_are_sound, indexes_are_sound, apply_indexes},
-    [LOG_NOOP] = {noop_is_sound, noop_is_sound, NULL},
-    [LOG_MEMBERS] = {members_are_sound, members_are_sound, apply_members},
+    [LOG_WRITE] = {write_is_complete, write_is_valid, apply_write},
+    [LOG_CATALOG] = {catalog_is_valid, catalog_is_valid, apply_catalog},
+    [LOG_SPLIT] = {split_is_valid, split_is_valid, split_apply},
+    [LOG_MERGE] = {merge_is_valid, merge_is_valid, merge_apply},
+    [LOG_INDEXES] = {indexes_are_valid, indexes_are_valid, apply_indexes},
+    [LOG_NOOP] = {noop_is_valid, noop_is_valid, NULL},
+    [LOG_MEMBERS] = {members_are_valid, members_are_valid, apply_members},
 };
 
-bool applier_entry_is_sound(uint32_t group, enum log_kind kind, struct slice payload)
+bool applier_entry_is_valid(uint32_t group, enum log_kind kind, struct slice payload)
 {
-    return kind < LOG_KINDS && entry_kinds[kind].is_sound != NULL &&
-           entry_kinds[kind].is_sound(group, payload);
+    return kind < LOG_KINDS && entry_kinds[kind].is_valid != NULL &&
+           entry_kinds[kind].is_valid(group, payload);
 }
 
 /* `proposal`: of this node; NULL: it has none of the entry. */
@@ -477,7 +477,7 @@ static void apply_entry(struct applier *applier, struct partition *p, const stru
 {
     *out = (struct applied){.want = proposal != NULL ? proposal->want : WANT_NOTHING,
                             .answers = proposal != NULL && proposal->answer};
-    must(entry_kinds[e->kind].is_sound != NULL);
+    must(entry_kinds[e->kind].is_valid != NULL);
     if (entry_kinds[e->kind].apply != NULL)
         entry_kinds[e->kind].apply(applier, p, e, out);
 }
@@ -719,7 +719,7 @@ static enum status apply_replay_entry(struct applier *applier, const struct log_
         raft_replay_hard_state(p->raft, record->term, record->index);
         return STATUS_OK;
     }
-    if (!entry_kinds[record->kind].is_whole(record->group, record->payload))
+    if (!entry_kinds[record->kind].is_complete(record->group, record->payload))
         return STATUS_CORRUPT;
     const struct raft_entry e = {.index = record->index,
                                  .term = record->term,
@@ -731,7 +731,7 @@ static enum status apply_replay_entry(struct applier *applier, const struct log_
 
 enum status applier_replay(struct applier *applier, const struct log_record *record)
 {
-    if (record->kind == LOG_HARD_STATE || entry_kinds[record->kind].is_sound != NULL)
+    if (record->kind == LOG_HARD_STATE || entry_kinds[record->kind].is_valid != NULL)
         return apply_replay_entry(applier, record);
     if (record->kind == LOG_SPLIT_DONE)
         return apply_replay_split_done(applier, record);

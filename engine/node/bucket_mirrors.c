@@ -30,8 +30,8 @@ enum {
     LEFT_PART = 64,  /* reads of 1/64 of what is left for all replicas are told soon */
     SAVED_PART = 64, /* so are reads of 1/64 of the allocation, in a partition that saves burst */
     SEEN_MAX = REPLICAS_MAX + 1,
-    REFILL_SAVES = 10, /* buckets that only refill are saved every so many intervals */
-    HEARD_MS = 1000,   /* so long after a follower's reads the leader's reads are told soon */
+    REFILL_SAVES = 10,      /* buckets that only refill are saved every so many intervals */
+    READS_RECENT_MS = 1000, /* so long after a follower's reads the leader's reads are told soon */
 };
 
 /* The most that a node spends in its life: centuries at 3,000 units a second. More is damage. */
@@ -57,13 +57,13 @@ struct levels {
 struct mirror {
     struct partition *partition; /* borrows */
     LIST_ENTRY(mirror) place;
-    bool listed; /* its buckets must be told at say_at */
-    struct instant say_at;
-    struct instant said_at;
-    int64_t unsaid_mcu;      /* reads since then */
-    struct instant heard_at; /* when a follower told reads, while this replica leads */
-    uint64_t spent_mcu;      /* eventual reads that this replica has served as a follower */
-    struct levels told;      /* the leader's last message */
+    bool listed; /* its buckets must be told at send_at */
+    struct instant send_at;
+    struct instant sent_at;
+    int64_t unsent_mcu;        /* reads since then */
+    struct instant reads_at;   /* when a follower told reads, while this replica leads */
+    uint64_t spent_mcu;        /* eventual reads that this replica has served as a follower */
+    struct levels from_leader; /* the leader's last message */
 };
 
 /* ---- beginning ---- */
@@ -108,7 +108,7 @@ static struct admission_policies bucket_mirrors_policies_of(const struct bucket_
     struct admission_policies policies;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
         policies.of[kind] = admission_policy_of(
-            buckets->env->config, table_gac_said(p->info.gac, p->info.of_index, (int)kind),
+            buckets->env->config, table_gac_setting(p->info.gac, p->info.of_index, (int)kind),
             p->info.on_demand);
     return policies;
 }
@@ -173,7 +173,7 @@ static struct mirror *bucket_mirrors_mirror_of(struct partition *p)
     if (p->mirror == NULL) {
         p->mirror = must_calloc(1, sizeof *p->mirror);
         p->mirror->partition = p;
-        p->mirror->heard_at.ns = -HEARD_MS * NS_PER_MS;
+        p->mirror->reads_at.ns = -READS_RECENT_MS * NS_PER_MS;
     }
     return p->mirror;
 }
@@ -193,17 +193,17 @@ static struct seen *bucket_mirrors_seen_of(struct levels *l, uint64_t member)
     return &l->seen[l->seen_count++];
 }
 
-static void bucket_mirrors_say_at(struct bucket_mirrors *buckets, struct partition *p,
-                                  struct instant at)
+static void bucket_mirrors_send_at(struct bucket_mirrors *buckets, struct partition *p,
+                                   struct instant at)
 {
     struct mirror *m = p->mirror;
     if (!m->listed) {
         m->listed = true;
-        m->say_at = at;
-        LIST_INSERT_HEAD(&buckets->untold, m, place);
+        m->send_at = at;
+        LIST_INSERT_HEAD(&buckets->unsent, m, place);
     }
-    m->say_at = instant_earlier(m->say_at, at);
-    buckets->mirror_at = instant_earlier(buckets->mirror_at, m->say_at);
+    m->send_at = instant_earlier(m->send_at, at);
+    buckets->mirror_at = instant_earlier(buckets->mirror_at, m->send_at);
 }
 
 /* Whether a delay may cost something: replicas could serve the same tokens twice, or the next
@@ -213,13 +213,13 @@ static bool bucket_mirrors_is_urgent(const struct bucket_mirrors *buckets,
 {
     const struct mirror *m = p->mirror;
     const struct admission_meter *meter = &p->admission.meters[ADMIT_READ];
-    bool heard = instant_since(buckets->env->now, m->heard_at).ns < HEARD_MS * NS_PER_MS;
-    if (m->unsaid_mcu == 0)
+    bool recent = instant_since(buckets->env->now, m->reads_at).ns < READS_RECENT_MS * NS_PER_MS;
+    if (m->unsent_mcu == 0)
         return false;
-    if (meter->burst.capacity > 0 && m->unsaid_mcu >= meter->allocation.capacity / SAVED_PART)
+    if (meter->burst.capacity > 0 && m->unsent_mcu >= meter->allocation.capacity / SAVED_PART)
         return true;
-    return (p->led == 0 || heard) &&
-           m->unsaid_mcu >= admission_left_mcu(&p->admission, ADMIT_READ) / LEFT_PART;
+    return (p->led == 0 || recent) &&
+           m->unsent_mcu >= admission_left_mcu(&p->admission, ADMIT_READ) / LEFT_PART;
 }
 
 static void bucket_mirrors_note_change(struct bucket_mirrors *buckets, struct partition *p,
@@ -230,13 +230,13 @@ static void bucket_mirrors_note_change(struct bucket_mirrors *buckets, struct pa
     bucket_mirrors_save_soon(buckets, p);
     if (buckets->env->node_count == 1)
         return;
-    m->unsaid_mcu += reads_mcu;
+    m->unsent_mcu += reads_mcu;
     if (!m->listed)
-        bucket_mirrors_say_at(buckets, p,
-                              instant_add_ms(buckets->env->now, config_reports(c)->report_ms));
+        bucket_mirrors_send_at(buckets, p,
+                               instant_add_ms(buckets->env->now, config_reports(c)->report_ms));
     if (bucket_mirrors_is_urgent(buckets, p))
-        bucket_mirrors_say_at(buckets, p,
-                              instant_add_ms(m->said_at, config_reports(c)->report_quick_ms));
+        bucket_mirrors_send_at(buckets, p,
+                               instant_add_ms(m->sent_at, config_reports(c)->report_quick_ms));
 }
 
 void bucket_mirrors_spent(struct bucket_mirrors *buckets, struct partition *p, enum admit_kind kind,
@@ -258,12 +258,12 @@ void bucket_mirrors_spent(struct bucket_mirrors *buckets, struct partition *p, e
 void bucket_mirrors_led(struct bucket_mirrors *buckets, struct partition *p)
 {
     struct mirror *m = bucket_mirrors_mirror_of(p);
-    *bucket_mirrors_seen_of(&m->told, raft_self(p->raft)) = (struct seen){
+    *bucket_mirrors_seen_of(&m->from_leader, raft_self(p->raft)) = (struct seen){
         raft_self(p->raft), buckets->peers->liveness.options.incarnation, m->spent_mcu};
-    bucket_mirrors_say_at(buckets, p, buckets->env->now);
+    bucket_mirrors_send_at(buckets, p, buckets->env->now);
 }
 
-void bucket_mirrors_heard(struct bucket_mirrors *buckets, uint32_t node)
+void bucket_mirrors_resend(struct bucket_mirrors *buckets, uint32_t node)
 {
     for (uint32_t i = 0; i < buckets->partitions->count; i++) {
         struct partition *p = buckets->partitions->all[i];
@@ -272,7 +272,7 @@ void bucket_mirrors_heard(struct bucket_mirrors *buckets, uint32_t node)
         const struct raft_members *members = raft_members(p->raft);
         for (uint32_t m = 0; m < members->count; m++) {
             if (raft_member_node(members->all[m].id) == node)
-                bucket_mirrors_say_at(buckets, p, buckets->env->now);
+                bucket_mirrors_send_at(buckets, p, buckets->env->now);
         }
     }
 }
@@ -294,10 +294,10 @@ static void levels_walk(struct codec *c, struct levels *l)
 }
 
 /* u32 group | the levels. */
-static void bucket_mirrors_tell_levels(struct bucket_mirrors *buckets, struct partition *p,
+static void bucket_mirrors_send_levels(struct bucket_mirrors *buckets, struct partition *p,
                                        uint32_t node)
 {
-    struct levels l = p->mirror->told;
+    struct levels l = p->mirror->from_leader;
     struct buffer *out = peers_message(buckets->peers, node, PEER_LEVELS);
     l.term = p->led;
     l.upto = raft_last(p->raft);
@@ -307,7 +307,7 @@ static void bucket_mirrors_tell_levels(struct bucket_mirrors *buckets, struct pa
 }
 
 /* u32 group | u64 member | u64 mcu of eventual reads served since its node began. */
-static void bucket_mirrors_tell_reads(struct bucket_mirrors *buckets, struct partition *p,
+static void bucket_mirrors_send_reads(struct bucket_mirrors *buckets, struct partition *p,
                                       uint32_t node)
 {
     struct buffer *out = peers_message(buckets->peers, node, PEER_READS);
@@ -321,29 +321,29 @@ static bool bucket_mirrors_is_peer(const struct bucket_mirrors *buckets, uint32_
     return node >= 1 && node <= buckets->env->node_count && node != buckets->env->id;
 }
 
-static void bucket_mirrors_say(struct bucket_mirrors *buckets, struct partition *p)
+static void bucket_mirrors_send(struct bucket_mirrors *buckets, struct partition *p)
 {
     struct mirror *m = p->mirror;
     uint32_t leader = raft_member_node(raft_leader(p->raft));
     if (p->led == 0 && !bucket_mirrors_is_peer(buckets, leader)) { /* wait for the next leader */
-        bucket_mirrors_say_at(
+        bucket_mirrors_send_at(
             buckets, p,
             instant_add_ms(buckets->env->now, config_reports(buckets->env->config)->report_ms));
         return;
     }
-    m->said_at = buckets->env->now;
-    m->unsaid_mcu = 0;
+    m->sent_at = buckets->env->now;
+    m->unsent_mcu = 0;
     if (p->led == 0) {
         if (m->spent_mcu > 0)
-            bucket_mirrors_tell_reads(buckets, p, leader);
+            bucket_mirrors_send_reads(buckets, p, leader);
         return;
     }
     const struct raft_members *members = raft_members(p->raft);
-    m->told.sequence++;
+    m->from_leader.sequence++;
     for (uint32_t i = 0; i < members->count; i++) {
         uint32_t node = raft_member_node(members->all[i].id);
         if (members->all[i].id != raft_self(p->raft) && bucket_mirrors_is_peer(buckets, node))
-            bucket_mirrors_tell_levels(buckets, p, node);
+            bucket_mirrors_send_levels(buckets, p, node);
     }
 }
 
@@ -361,13 +361,13 @@ bool bucket_mirrors_receive_reads(struct bucket_mirrors *buckets, struct reader 
     if (p == NULL || p->led == 0 || life == 0)
         return true; /* the follower tells the present leader */
     struct mirror *m = bucket_mirrors_mirror_of(p);
-    struct seen *s = bucket_mirrors_seen_of(&m->told, member);
+    struct seen *s = bucket_mirrors_seen_of(&m->from_leader, member);
     uint64_t before = s->life == 0 ? spent : s->life == life ? s->spent_mcu : 0;
     if (s->life == life && spent <= before)
         return true;                          /* a repeated or late message */
     int64_t more = (int64_t)(spent - before); /* 0 at a follower's first message */
     *s = (struct seen){member, life, spent};
-    m->heard_at = buckets->env->now;
+    m->reads_at = buckets->env->now;
     admission_spend(&p->admission, &buckets->throughput->admission, ADMIT_READ, buckets->env->now,
                     more);
     if (config_choices(buckets->env->config)->read_cap == READ_CAP_MEASURED)
@@ -397,14 +397,14 @@ static void bucket_mirrors_take_levels(struct bucket_mirrors *buckets, struct pa
                                        const struct levels *l)
 {
     struct mirror *m = bucket_mirrors_mirror_of(p);
-    m->told = *l;
+    m->from_leader = *l;
     admission_restore(&p->admission, ADMIT_WRITE, buckets->env->now, &l->balances[ADMIT_WRITE]);
     bucket_mirrors_save_soon(buckets, p);
     if (config_choices(buckets->env->config)->read_cap == READ_CAP_REPLICA)
         return;
     int64_t own = bucket_mirrors_uncounted(buckets, p, l);
     if (own > 0) /* the last message to the leader was lost, or is on its way */
-        bucket_mirrors_say_at(
+        bucket_mirrors_send_at(
             buckets, p,
             instant_add_ms(buckets->env->now, config_reports(buckets->env->config)->report_ms));
     admission_restore(&p->admission, ADMIT_READ, buckets->env->now, &l->balances[ADMIT_READ]);
@@ -425,15 +425,17 @@ bool bucket_mirrors_receive_levels(struct bucket_mirrors *buckets, struct reader
     if (p == NULL || p->led != 0 || l.term < raft_term(p->raft))
         return true;
     const struct mirror *m = bucket_mirrors_mirror_of(p);
-    if (l.term > m->told.term || (l.term == m->told.term && l.sequence > m->told.sequence))
+    if (l.term > m->from_leader.term ||
+        (l.term == m->from_leader.term && l.sequence > m->from_leader.sequence))
         bucket_mirrors_take_levels(buckets, p, &l);
     return true;
 }
 
 /* Whether the leader's last message counts the entry, or no message has come. */
-static bool bucket_mirrors_is_told(const struct partition *p, uint64_t index)
+static bool bucket_mirrors_counts_entry(const struct partition *p, uint64_t index)
 {
-    return p->mirror == NULL || p->mirror->told.term == 0 || index <= p->mirror->told.upto;
+    return p->mirror == NULL || p->mirror->from_leader.term == 0 ||
+           index <= p->mirror->from_leader.upto;
 }
 
 /* A follower pays for the write too: its node does the same work, and its buckets must be right
@@ -446,7 +448,7 @@ void bucket_mirrors_follow(struct bucket_mirrors *buckets, struct partition *p,
     change_set_reopen(e->payload, &set);
     uint32_t follow = (set.burst != 0 ? FOLLOW_BURST : 0U) | (set.burst == 2 ? FOLLOW_PAID : 0U) |
                       (e->index <= p->late_until ? FOLLOW_LATE : 0U) |
-                      (bucket_mirrors_is_told(p, e->index) ? FOLLOW_TOLD : 0U);
+                      (bucket_mirrors_counts_entry(p, e->index) ? FOLLOW_COUNTED : 0U);
     buckets->throughput->consumed_mcu[ADMIT_WRITE] += set.cost_mcu;
     buckets->throughput->served.kinds[SERVED_FOLLOW].requests++;
     buckets->throughput->served.kinds[SERVED_FOLLOW].mcu += set.cost_mcu;
@@ -508,15 +510,15 @@ void bucket_mirrors_tick(struct bucket_mirrors *buckets)
     if (instant_before(buckets->env->now, buckets->mirror_at) || !peers_may_speak(buckets->peers))
         return;
     buckets->mirror_at = INSTANT_NEVER;
-    for (struct mirror *m = LIST_FIRST(&buckets->untold), *next; m != NULL; m = next) {
+    for (struct mirror *m = LIST_FIRST(&buckets->unsent), *next; m != NULL; m = next) {
         next = LIST_NEXT(m, place);
-        if (instant_before(buckets->env->now, m->say_at)) {
-            buckets->mirror_at = instant_earlier(buckets->mirror_at, m->say_at);
+        if (instant_before(buckets->env->now, m->send_at)) {
+            buckets->mirror_at = instant_earlier(buckets->mirror_at, m->send_at);
             continue;
         }
         LIST_REMOVE(m, place);
         m->listed = false;
-        bucket_mirrors_say(buckets, m->partition);
+        bucket_mirrors_send(buckets, m->partition);
     }
 }
 

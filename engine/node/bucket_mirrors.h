@@ -16,7 +16,7 @@ struct bucket_mirrors {
     struct table_share **shares; /* owns; of tables whose replicas here share */
     uint32_t shares_count;
     size_t shares_capacity;
-    LIST_HEAD(, mirror) untold; /* mirrors whose buckets must be told */
+    LIST_HEAD(, mirror) unsent; /* mirrors whose buckets must be told */
     struct instant mirror_at;   /* when the first of them must be told; or INSTANT_NEVER */
     struct instant save_at;     /* when changed buckets must be saved; or INSTANT_NEVER */
 };
@@ -37,7 +37,7 @@ void bucket_mirrors_follow(struct bucket_mirrors *buckets, struct partition *p,
 /* The replica has become leader, or its group has changed. */
 void bucket_mirrors_led(struct bucket_mirrors *buckets, struct partition *p);
 /* Node `node` was away, or is new: all buckets must be told to it. */
-void bucket_mirrors_heard(struct bucket_mirrors *buckets, uint32_t node);
+void bucket_mirrors_resend(struct bucket_mirrors *buckets, uint32_t node);
 /* Tells and saves the buckets for which it is time. */
 void bucket_mirrors_tick(struct bucket_mirrors *buckets);
 /* False: malformed. `life`: the life of the sending node. */

@@ -45,11 +45,11 @@ void cluster_loads_take_node(struct cluster_loads *l, struct instant now,
     struct node_load *n = &l->nodes[r->node];
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t more = cluster_loads_since(&n->reported_mcu[kind], r->consumed_mcu[kind]);
-        cluster_loads_add(&n->totals_mcu[kind], n->heard ? more : 0);
+        cluster_loads_add(&n->totals_mcu[kind], n->has_report ? more : 0);
         n->capacity_mcu[kind] = r->capacity_mcu[kind];
     }
-    n->heard = true;
-    n->heard_at = now;
+    n->has_report = true;
+    n->reported_at = now;
 }
 
 static struct partition_load *find_or_add(struct cluster_loads *l, uint32_t partition)
@@ -115,7 +115,7 @@ void cluster_loads_take_partition(struct cluster_loads *l, struct instant now,
     p->trimmed_early = r->trimmed_early;
     p->write_direction = r->write_direction;
     cluster_loads_take_heavy(p, r);
-    p->heard_at = now;
+    p->reported_at = now;
     p->items = r->items;
     p->bytes = r->bytes;
 }

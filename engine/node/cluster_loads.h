@@ -20,10 +20,10 @@ struct partition_load {
     uint32_t table_id;
     uint64_t member; /* the leader that sent the last report */
     uint64_t epoch;  /* of the last report; an older epoch may be a wider range */
-    struct instant heard_at;
+    struct instant reported_at;
     int64_t items;
     int64_t bytes;
-    int64_t excess_ms[ADMIT_KINDS]; /* at heard_at */
+    int64_t excess_ms[ADMIT_KINDS]; /* at reported_at */
     struct index_refusal index_refusal;
     int64_t trimmed_early;   /* as in the report */
     uint8_t write_direction; /* the same */
@@ -34,8 +34,8 @@ struct partition_load {
 };
 
 struct node_load {
-    bool heard;
-    struct instant heard_at;
+    bool has_report;
+    struct instant reported_at;
     int64_t capacity_mcu[ADMIT_KINDS];
     int64_t totals_mcu[ADMIT_KINDS];
     int64_t reported_mcu[ADMIT_KINDS];

@@ -25,9 +25,9 @@ static void node_heat_count_excess(struct node_heat *heat, struct partition *p,
                                      .gap_ms = config_split(heat->env->config)->split_gap_ms};
     excess_add(e, heat->env->now, cost_mcu, &rule);
     if (excess_ms(e, heat->env->now) < config_split(heat->env->config)->split_hold_ms ||
-        p->excess_told[kind].ns == e->since.ns)
+        p->excess_reported[kind].ns == e->since.ns)
         return;
-    p->excess_told[kind] = e->since;
+    p->excess_reported[kind] = e->since;
     load_reports_soon(heat->reports);
 }
 
@@ -35,11 +35,11 @@ static void node_heat_count_excess(struct node_heat *heat, struct partition *p,
  * much that is. */
 static void node_heat_note_heavy(struct node_heat *heat, struct partition *p)
 {
-    const int64_t most =
+    const int64_t max =
         config_key_sharding(heat->env->config)->key_sharding_shard_units * MCU_PER_UNIT;
-    if (p->heavy_told || !heat_is_recently(&p->heat, heat->env->now, ADMIT_WRITE, most))
+    if (p->heavy_reported || !heat_is_recently(&p->heat, heat->env->now, ADMIT_WRITE, max))
         return;
-    p->heavy_told = true;
+    p->heavy_reported = true;
     load_reports_soon(heat->reports);
 }
 

@@ -8,7 +8,7 @@
 #include "engine/node/operation.h"
 
 enum {
-    LOOK_MS = 50,
+    CHECK_MS = 50,
     FILL_PATIENCE_MS = 60000 /* for one piece: the index may take few units a second */
 };
 
@@ -55,8 +55,8 @@ static struct index_build *build_of(struct index_builder *builder, uint32_t tabl
     return b;
 }
 
-static void build_ask(struct index_builder *builder, struct index_build *b,
-                      const struct table *base)
+static void build_send(struct index_builder *builder, struct index_build *b,
+                       const struct table *base)
 {
     if (b->from.size == 0)
         buffer_set(&b->from, base->partitions[0].lo);
@@ -64,7 +64,7 @@ static void build_ask(struct index_builder *builder, struct index_build *b,
     struct internal_call_options options = {.kind = INTERNAL_CALL_INDEX_FILL,
                                             .subject = b->table_id,
                                             .patience = duration_ms(FILL_PATIENCE_MS)};
-    internal_calls_ask_leader(&options, p);
+    internal_calls_to_leader(&options, p);
     struct request request = {.op = REQUEST_INDEX_FILL, .partition = p->id, .epoch = p->epoch};
     *request_edit_fill(&request) = (struct request_fill){buffer_slice(&b->from), b->table_id};
     b->asking = true;
@@ -93,7 +93,7 @@ void index_builder_tick(struct index_builder *builder)
     const struct catalog *catalog = builder->catalog->state;
     if (!catalog_replica_leads(builder->catalog) || instant_before(builder->env->now, builder->at))
         return;
-    builder->at = instant_add_ms(builder->env->now, LOOK_MS);
+    builder->at = instant_add_ms(builder->env->now, CHECK_MS);
     struct index_build *b = LIST_FIRST(&builder->all), *next;
     for (; b != NULL; b = next) {
         next = LIST_NEXT(b, place);
@@ -110,7 +110,7 @@ void index_builder_tick(struct index_builder *builder)
         if (b->done)
             build_propose_done(builder, b); /* the last proposal may be lost */
         else if (!b->asking)
-            build_ask(builder, b, catalog_find_id(catalog, t->index_of));
+            build_send(builder, b, catalog_find_id(catalog, t->index_of));
     }
 }
 

@@ -168,7 +168,7 @@ static void index_feed_take(struct index_feeds *feeds, struct index_feed *f, str
                             struct slice value)
 {
     struct slice key;
-    if (index_feed_key_split(row_key, &key) && index_feed_change_is_sound(value))
+    if (index_feed_key_split(row_key, &key) && index_feed_change_is_valid(value))
         index_feed_note(f, index_feed_since(feeds, value), key,
                         slice_make(key.data + key.size, INDEX_FEED_SUFFIX_SIZE), value, false);
 }
@@ -344,14 +344,14 @@ bool index_feeds_have_done(const struct index_feeds *feeds, const struct partiti
 
 size_t index_feeds_bytes_max(const struct index_feeds *feeds)
 {
-    size_t most = 0;
+    size_t max = 0;
     const struct index_feed *f;
     LIST_FOREACH (f, &feeds->all, place) {
         const struct partition *p = partitions_find(feeds->partitions, f->partition);
         const size_t bytes = p == NULL ? 0 : index_feeds_lag(feeds, p).bytes;
-        most = bytes > most ? bytes : most;
+        max = bytes > max ? bytes : max;
     }
-    return most;
+    return max;
 }
 
 /* The index that refused a row last, or else one that lacks the oldest change; 0: all are on their way
@@ -471,10 +471,10 @@ static bool index_feed_propose_done(struct index_feeds *feeds, struct index_feed
                                     struct partition *p)
 {
     const struct operation o = {.from = FROM_SELF};
-    const size_t most = ACK_BYTES_MAX + STORAGE_KEY_SIZE_MAX + CHANGE_HEAD_SIZE;
+    const size_t max = ACK_BYTES_MAX + STORAGE_KEY_SIZE_MAX + CHANGE_HEAD_SIZE;
     struct buffer *out = &f->acks;
-    if (!proposals_may_write(feeds->proposals, &o, most) ||
-        !raft_driver_may_propose(feeds->driver, p, &o, most))
+    if (!proposals_may_write(feeds->proposals, &o, max) ||
+        !raft_driver_may_propose(feeds->driver, p, &o, max))
         return false;
     buffer_clear(out);
     change_set_begin(out, 0, 0);

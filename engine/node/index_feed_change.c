@@ -66,18 +66,18 @@ bool index_feed_change_next(struct slice *value, struct index_feed_part *out)
     return !r.failed;
 }
 
-bool index_feed_change_is_sound(struct slice value)
+bool index_feed_change_is_valid(struct slice value)
 {
     struct reader r = {value, false};
     reader_u64(&r);
-    bool sound = !r.failed && r.left.size > 0;
-    while (sound && r.left.size > 0) {
+    bool valid = !r.failed && r.left.size > 0;
+    while (valid && r.left.size > 0) {
         reader_u32(&r);
         reader_u32(&r);
         const struct slice key = reader_sized(&r);
-        sound = !r.failed && (key.size == 0 || storage_key_is_whole(key));
+        valid = !r.failed && (key.size == 0 || storage_key_is_complete(key));
     }
-    return sound;
+    return valid;
 }
 
 void index_feed_key_append(struct buffer *out, struct slice key, uint64_t partition, uint64_t index)

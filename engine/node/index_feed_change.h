@@ -42,7 +42,7 @@ int64_t index_feed_change_open(struct slice *value);
 /* Takes the next part off. False: no more. */
 bool index_feed_change_next(struct slice *value, struct index_feed_part *out);
 /* Whether bytes from another node are a value. */
-bool index_feed_change_is_sound(struct slice value);
+bool index_feed_change_is_valid(struct slice value);
 
 /* Appends the key of the row. `key`: as in the log entry. */
 void index_feed_key_append(struct buffer *out, struct slice key, uint64_t partition,

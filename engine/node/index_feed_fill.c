@@ -81,12 +81,12 @@ bool index_feeds_let_go(struct index_feeds *feeds, const struct partition *p, st
 
 /* The items of the next piece. An index with few units must not be busy with it for long: writes
  * wait behind it. */
-static uint32_t fill_most(const struct index_feeds *feeds, struct index_feed *f)
+static uint32_t fill_items_max(const struct index_feeds *feeds, struct index_feed *f)
 {
     const uint32_t room = index_feed_pace_room(&f->pace, feeds->env->now) / FILL_PART;
-    const uint32_t more = f->fill.most == 0 ? FILL_FIRST : 2 * f->fill.most;
-    const uint32_t most = more < FILL_ITEMS ? more : FILL_ITEMS;
-    return room == 0 ? 1 : room < most ? room : most;
+    const uint32_t more = f->fill.items_max == 0 ? FILL_FIRST : 2 * f->fill.items_max;
+    const uint32_t max = more < FILL_ITEMS ? more : FILL_ITEMS;
+    return room == 0 ? 1 : room < max ? room : max;
 }
 
 /* The first key that is not in the piece, and the number of items that the index needs. */
@@ -98,12 +98,12 @@ static enum status fill_piece(struct index_feeds *feeds, struct index_feed *f, s
     size_t bytes = 0;
     enum status status;
     f->fill.left = 0;
-    f->fill.most = fill_most(feeds, f);
+    f->fill.items_max = fill_items_max(feeds, f);
     if (slice_compare(from, p->info.lo) < 0)
         from = p->info.lo;
     items_seek(p, feeds->env->store, from, p->info.hi, false, &c);
     for (uint32_t i = 0; (status = items_next(&c, &key, &item)) == STATUS_OK; i++) {
-        if (i == f->fill.most || bytes >= INDEX_FEED_FILL_BYTES) {
+        if (i == f->fill.items_max || bytes >= INDEX_FEED_FILL_BYTES) {
             buffer_set(&f->fill.next, key);
             return STATUS_OK;
         }
@@ -120,7 +120,7 @@ static enum status fill_piece(struct index_feeds *feeds, struct index_feed *f, s
 }
 
 /* Who asks again does not know that the piece is on its way: its first request may be given up. */
-static bool fill_is_asked_again(const struct index_feed *f, const struct request *r)
+static bool fill_is_repeated(const struct index_feed *f, const struct request *r)
 {
     return f->fill.on && f->fill.index == request_fill(r)->index &&
            slice_equal(buffer_slice(&f->fill.key), request_fill(r)->from);
@@ -141,7 +141,7 @@ void index_feeds_fill(struct index_feeds *feeds, struct partition *p, const stru
         if (f->partition == p->info.id && f->term == p->led)
             break;
     }
-    if (f != NULL && fill_is_asked_again(f, &o->request)) {
+    if (f != NULL && fill_is_repeated(f, &o->request)) {
         f->fill.from = o->from;
         f->fill.id = o->request.id;
         return;

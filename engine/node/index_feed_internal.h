@@ -66,7 +66,7 @@ struct index_feed_item {
 
 enum index_feed_target_state {
     TARGET_NONE,
-    TARGET_ASKED,      /* for a session */
+    TARGET_REQUESTED,  /* for a session */
     TARGET_CONFIRMING, /* that this node still leads */
     TARGET_READY
 };
@@ -87,7 +87,7 @@ struct index_feed_target {
     struct instant until;            /* it takes nothing before */
     struct index_feed_items waiting; /* owns */
     uint32_t out;                    /* rows that it has not answered */
-    uint32_t out_most; /* halved when it refuses, then one more for each row that it takes */
+    uint32_t out_max; /* halved when it refuses, then one more for each row that it takes */
 };
 
 struct index_feed {
@@ -120,7 +120,7 @@ struct index_feed {
         uint64_t id;
         uint32_t index;     /* table id */
         struct buffer key;  /* the piece begins there */
-        uint32_t most;      /* items of the piece; 0: there was none yet */
+        uint32_t items_max; /* items of the piece; 0: there was none yet */
         uint32_t left;      /* notes that are not done */
         struct buffer next; /* the key to go on with */
     } fill;

@@ -15,8 +15,8 @@ enum {
 /* What is done in a time, if so much is done in a span. */
 static uint32_t pace_at_rate(uint32_t done, int64_t span_ns, int64_t time_ns)
 {
-    const __int128 most = (__int128)done * time_ns / span_ns;
-    return most < COUNT_MAX ? (uint32_t)most : COUNT_MAX;
+    const __int128 max = (__int128)done * time_ns / span_ns;
+    return max < COUNT_MAX ? (uint32_t)max : COUNT_MAX;
 }
 
 static uint32_t pace_room_of(const struct index_feed_pace *p, uint32_t done, int64_t span_ns)
@@ -25,7 +25,7 @@ static uint32_t pace_room_of(const struct index_feed_pace *p, uint32_t done, int
     return room > 0 ? room : 1;
 }
 
-static uint32_t pace_most(const struct index_feed_pace *p)
+static uint32_t pace_room_max(const struct index_feed_pace *p)
 {
     return p->wanted + p->wanted / BEYOND_PART;
 }
@@ -33,8 +33,8 @@ static uint32_t pace_most(const struct index_feed_pace *p)
 /* In the first window: by what was done since its begin, or in a moment. */
 static uint32_t pace_first_room(const struct index_feed_pace *p, struct instant now)
 {
-    const int64_t span_ns = instant_since(now, p->begun).ns, least_ns = p->window_ns / AWAY_PART;
-    const uint32_t room = pace_room_of(p, p->done, span_ns > least_ns ? span_ns : least_ns);
+    const int64_t span_ns = instant_since(now, p->begun).ns, ns_min = p->window_ns / AWAY_PART;
+    const uint32_t room = pace_room_of(p, p->done, span_ns > ns_min ? span_ns : ns_min);
     return p->done >= DONE_SURE && room > p->room ? room : p->room;
 }
 
@@ -45,22 +45,22 @@ static uint32_t pace_step(const struct index_feed_pace *p)
     if (p->wanted > p->room)
         return p->wanted - p->room < step ? p->wanted : p->room + step;
     const uint32_t less = p->room - p->wanted < step ? p->wanted : p->room - step;
-    return less < pace_most(p) ? less : pace_most(p);
+    return less < pace_room_max(p) ? less : pace_room_max(p);
 }
 
 /* What the index would have taken counts as done. */
 static void pace_go_on(struct index_feed_pace *p, struct instant now)
 {
-    const int64_t away_ns = instant_since(now, p->heard).ns;
-    const uint32_t most = pace_most(p);
+    const int64_t away_ns = instant_since(now, p->answered_at).ns;
+    const uint32_t max = pace_room_max(p);
     if (away_ns < p->window_ns / AWAY_PART)
         return;
     p->was_away = true;
-    if (p->room >= most)
+    if (p->room >= max)
         return;
     const uint32_t more = pace_at_rate(p->wanted, p->wait_ns, away_ns);
-    p->room = more < most - p->room ? p->room + more : most;
-    p->heard = more > 0 ? now : p->heard;
+    p->room = more < max - p->room ? p->room + more : max;
+    p->answered_at = more > 0 ? now : p->answered_at;
 }
 
 /* The rate of a window in which the index was away, or took nothing, is what it was before. */
@@ -83,7 +83,7 @@ static void pace_hold(struct index_feed_pace *p, struct instant now, uint32_t ro
 {
     p->held = true;
     p->was_away = p->first = false;
-    p->begun = p->heard = now;
+    p->begun = p->answered_at = now;
     p->done = 0;
     p->wanted = p->room = room;
 }
@@ -99,11 +99,11 @@ bool index_feed_pace_holds(struct index_feed_pace *p, struct instant now)
 }
 
 /* The room until a rate is known: by the time that a row is told to wait. */
-static uint32_t pace_told_room(const struct index_feed_pace *p, int64_t told_ns)
+static uint32_t pace_room_by_wait(const struct index_feed_pace *p, int64_t retry_after_ns)
 {
-    const uint32_t most = pace_room_of(p, RATE_FIRST, NS_PER_S);
-    const uint32_t room = told_ns > 0 ? pace_room_of(p, 1, told_ns) : most;
-    return room < FEW ? FEW : room < most ? room : most;
+    const uint32_t max = pace_room_of(p, RATE_FIRST, NS_PER_S);
+    const uint32_t room = retry_after_ns > 0 ? pace_room_of(p, 1, retry_after_ns) : max;
+    return room < FEW ? FEW : room < max ? room : max;
 }
 
 void index_feed_pace_begin(struct index_feed_pace *p, struct instant now, struct duration window,
@@ -119,11 +119,11 @@ void index_feed_pace_refused(struct index_feed_pace *p, struct instant now, stru
 {
     if (!index_feed_pace_holds(p, now)) {
         const bool first = !instant_before(now, p->kept_until);
-        pace_hold(p, now, first ? pace_told_room(p, instant_since(until, now).ns) : p->wanted);
+        pace_hold(p, now, first ? pace_room_by_wait(p, instant_since(until, now).ns) : p->wanted);
         p->first = first;
     }
     pace_go_on(p, now);
-    p->until = p->heard = until;
+    p->until = p->answered_at = until;
     p->goes_on = false;
 }
 
@@ -133,7 +133,7 @@ void index_feed_pace_done(struct index_feed_pace *p, struct instant now)
     pace_roll(p, now);
     p->done++;
     p->goes_on = true;
-    p->heard = now;
+    p->answered_at = now;
 }
 
 uint32_t index_feed_pace_room(struct index_feed_pace *p, struct instant now)

@@ -23,17 +23,17 @@
 
 struct index_feed_pace {
     int64_t window_ns;
-    int64_t wait_ns;           /* so long a change may wait */
-    bool held;                 /* an index refuses rows */
-    bool first;                /* no window with changes that were done has ended since */
-    bool goes_on;              /* a change was done since the last refusal */
-    struct instant begun;      /* of the present window */
-    struct instant until;      /* the refused row is sent again then */
-    struct instant heard;      /* of the index until then; or counted as if */
-    struct instant kept_until; /* `wanted` counts if the index refuses rows again before */
-    bool was_away;             /* the index, in the present window */
-    uint32_t done;             /* in the present window */
-    uint32_t wanted;           /* the room at the last window's rate */
+    int64_t wait_ns;            /* so long a change may wait */
+    bool held;                  /* an index refuses rows */
+    bool first;                 /* no window with changes that were done has ended since */
+    bool goes_on;               /* a change was done since the last refusal */
+    struct instant begun;       /* of the present window */
+    struct instant until;       /* the refused row is sent again then */
+    struct instant answered_at; /* of the index until then; or counted as if */
+    struct instant kept_until;  /* `wanted` counts if the index refuses rows again before */
+    bool was_away;              /* the index, in the present window */
+    uint32_t done;              /* in the present window */
+    uint32_t wanted;            /* the room at the last window's rate */
     uint32_t room;
 };
 

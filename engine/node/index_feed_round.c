@@ -12,8 +12,8 @@ enum {
     REQUEST_SHIFT = 16,
     SLOT_SHIFT = 24, /* a call's token: the item's slot | the request | the number of the target */
     SESSION_MS = 2000, /* how long a session is asked for */
-    WAIT_LEAST_MS = 1, /* after a throttled row */
-    WAIT_MOST_MS = 1000,
+    WAIT_MS_MIN = 1,   /* after a throttled row */
+    WAIT_MS_MAX = 1000,
 };
 
 _Static_assert(INDEX_FEED_CALLS_MAX <= 256 && INDEX_FEED_REQUESTS_MAX <= 256, "both fit a token");
@@ -85,7 +85,7 @@ static struct index_feed_target *target_of(struct index_feed *f, uint32_t table_
     t->table_id = table_id;
     t->partition = partition;
     t->number = f->target_count++;
-    t->out_most = INDEX_FEED_CALLS_MAX;
+    t->out_max = INDEX_FEED_CALLS_MAX;
     TAILQ_INIT(&t->waiting);
     LIST_INSERT_HEAD(&f->targets, t, place);
     return t;
@@ -95,24 +95,24 @@ static struct index_feed_target *target_of(struct index_feed *f, uint32_t table_
 static void target_lose(struct index_feeds *feeds, struct index_feed_target *t)
 {
     t->state = TARGET_NONE;
-    t->out_most = INDEX_FEED_CALLS_MAX;
+    t->out_max = INDEX_FEED_CALLS_MAX;
     t->until = instant_add_ms(feeds->env->now, INDEX_FEED_RETRY_MS);
     index_maps_refresh(feeds->maps, t->table_id);
 }
 
-static void target_ask(struct index_feeds *feeds, const struct index_feed *f,
-                       const struct partition *p, struct index_feed_target *t,
-                       const struct partition_info *info)
+static void target_request_session(struct index_feeds *feeds, const struct index_feed *f,
+                                   const struct partition *p, struct index_feed_target *t,
+                                   const struct partition_info *info)
 {
     struct internal_call_options options = {.kind = INTERNAL_CALL_INDEX_SESSION,
                                             .subject = f->partition,
                                             .token = t->partition,
                                             .patience = duration_ms(SESSION_MS)};
-    internal_calls_ask_leader(&options, info);
+    internal_calls_to_leader(&options, info);
     struct request request = {
         .op = REQUEST_INDEX_SESSION, .partition = info->id, .epoch = info->epoch};
     *request_edit_session(&request) = (struct request_session){p->info.lo, p->info.hi};
-    t->state = TARGET_ASKED;
+    t->state = TARGET_REQUESTED;
     internal_calls_begin(feeds->calls, &options, &request);
 }
 
@@ -127,8 +127,8 @@ void index_feed_confirm(struct index_feed *f, const struct partition *p)
 
 uint32_t index_feed_target_room(const struct index_feed_target *t)
 {
-    const bool asks = t->state == TARGET_ASKED || t->state == TARGET_CONFIRMING;
-    return asks || t->out >= t->out_most ? 0 : t->out_most - t->out;
+    const bool asks = t->state == TARGET_REQUESTED || t->state == TARGET_CONFIRMING;
+    return asks || t->out >= t->out_max ? 0 : t->out_max - t->out;
 }
 
 void index_feed_session_answered(struct index_feeds *feeds, struct index_feed *f,
@@ -136,7 +136,7 @@ void index_feed_session_answered(struct index_feeds *feeds, struct index_feed *f
 {
     struct index_feed_target *t = target_find(f, answer->token);
     const struct reply *r = answer->reply;
-    if (t == NULL || t->state != TARGET_ASKED)
+    if (t == NULL || t->state != TARGET_REQUESTED)
         return;
     if (r->code != REPLY_OK || r->kind != ANSWER_SESSION) {
         target_lose(feeds, t);
@@ -182,7 +182,7 @@ static bool round_add(struct round *round, uint32_t table_id, struct slice key, 
     struct index_feed_target *t = target_of(round->feed, table_id, info->id);
     const bool shut = target_is_shut(round, t);
     if (!shut && t->state == TARGET_NONE)
-        target_ask(feeds, round->feed, round->p, t, info);
+        target_request_session(feeds, round->feed, round->p, t, info);
     if (shut || t->state != TARGET_READY) {
         item->target = t;
         return false;
@@ -341,11 +341,11 @@ static void row_refused(const struct index_feeds *feeds, struct index_feed *f,
                         struct index_feed_target *t, const struct reply *r)
 {
     int64_t wait_ms = r->verdict.wait.ns / NS_PER_MS + 1; /* it may be INT64_MAX */
-    wait_ms = r->code != REPLY_THROTTLED || wait_ms < WAIT_LEAST_MS ? WAIT_LEAST_MS
-              : wait_ms > WAIT_MOST_MS                              ? WAIT_MOST_MS
-                                                                    : wait_ms;
+    wait_ms = r->code != REPLY_THROTTLED || wait_ms < WAIT_MS_MIN ? WAIT_MS_MIN
+              : wait_ms > WAIT_MS_MAX                             ? WAIT_MS_MAX
+                                                                  : wait_ms;
     if (!instant_before(feeds->env->now, t->until)) /* once for rows that were sent together */
-        t->out_most = t->out_most > 1 ? t->out_most / 2 : 1;
+        t->out_max = t->out_max > 1 ? t->out_max / 2 : 1;
     const int64_t wait_ns = wait_ms * NS_PER_MS;
     t->until =
         instant_add(feeds->env->now,
@@ -374,8 +374,8 @@ static void row_failed(struct index_feeds *feeds, struct index_feed *f, struct p
 static void row_done(struct index_feeds *feeds, struct index_feed *f, struct partition *p,
                      struct index_feed_target *t)
 {
-    if (t->out_most < INDEX_FEED_CALLS_MAX)
-        t->out_most++;
+    if (t->out_max < INDEX_FEED_CALLS_MAX)
+        t->out_max++;
     if (p->index_refusal.index == t->table_id && p->index_refusal.partition == t->partition &&
         !index_feed_pace_holds(&f->pace, feeds->env->now))
         p->index_refusal = (struct index_refusal){0};

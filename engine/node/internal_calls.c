@@ -72,7 +72,7 @@ static void internal_call_wait(struct internal_calls *calls, struct internal_cal
     calls->at = instant_earlier(calls->at, c->at);
 }
 
-static void internal_call_ask(struct internal_calls *calls, struct internal_call *c, uint32_t node)
+static void internal_call_try(struct internal_calls *calls, struct internal_call *c, uint32_t node)
 {
     c->moved |= c->node != 0 && c->node != node;
     c->node = node;
@@ -95,8 +95,7 @@ static uint32_t internal_call_next_node(const struct internal_calls *calls, stru
 _Static_assert((int)REPLICAS_MAX < (int)INTERNAL_CALL_CANDIDATES_MAX,
                "and the replica on its way out");
 
-void internal_calls_ask_leader(struct internal_call_options *options,
-                               const struct partition_info *p)
+void internal_calls_to_leader(struct internal_call_options *options, const struct partition_info *p)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < p->member_count; i++)
@@ -124,7 +123,7 @@ void internal_calls_begin(struct internal_calls *calls, const struct internal_ca
     memcpy(c->frame, b->data + LENGTH_SIZE, c->size);
     TAILQ_INSERT_TAIL(&calls->all, c, entry);
     id_map_add(&calls->by_id, c->id, c);
-    internal_call_ask(calls, c,
+    internal_call_try(calls, c,
                       options->first != 0 ? options->first : internal_call_next_node(calls, c));
 }
 
@@ -203,7 +202,7 @@ bool internal_calls_take_reply(struct internal_calls *calls, const struct reply 
     }
     uint32_t leader = redirect_to(reply->leader, c->node, calls->env->node_count);
     if (leader != 0 && c->redirects++ < REDIRECTS_MAX) {
-        internal_call_ask(calls, c, leader);
+        internal_call_try(calls, c, leader);
         return false;
     }
     uint32_t doubles = c->pauses < PAUSE_DOUBLES ? c->pauses++ : PAUSE_DOUBLES;
@@ -226,7 +225,7 @@ bool internal_calls_tick(struct internal_calls *calls, struct internal_call_answ
         }
         if (!instant_before(calls->env->now, c->at)) {
             c->redirects = 0;
-            internal_call_ask(calls, c, internal_call_next_node(calls, c));
+            internal_call_try(calls, c, internal_call_next_node(calls, c));
         } else {
             calls->at = instant_earlier(calls->at, c->at);
         }

@@ -40,7 +40,7 @@ enum internal_call_kind {
     INTERNAL_CALL_INDEX_FILL, /* index_builder.c: subject = table id of the index */
     /* index_feed_round.c: subject = base partition, token = item and index partition */
     INTERNAL_CALL_INDEX_ROW,
-    INTERNAL_CALL_TRANSACT_ASK,    /* transactions_turn.c: subject = partition, token = lock */
+    INTERNAL_CALL_TRANSACT_QUERY,  /* transactions_turn.c: subject = partition, token = lock */
     INTERNAL_CALL_TRANSACT_NOTIFY, /* the same: token = record and part */
     INTERNAL_CALL_EXPIRY,          /* expiry.c: subject = partition, token = slot */
     INTERNAL_CALL_SHARD_MOVER,     /* shard_mover.c: subject = number of a key that is moved */
@@ -85,8 +85,8 @@ void internal_calls_deinit(struct internal_calls *calls);
 
 /* The candidates are the nodes that may lead the partition: its members, and the replica on its way
  * out, which leads until the members have its state. */
-void internal_calls_ask_leader(struct internal_call_options *options,
-                               const struct partition_info *p);
+void internal_calls_to_leader(struct internal_call_options *options,
+                              const struct partition_info *p);
 /* Asks. The request is copied, and gets an id. It may not lie in the scratch buffer. */
 void internal_calls_begin(struct internal_calls *calls, const struct internal_call_options *options,
                           const struct request *request);

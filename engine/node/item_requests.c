@@ -34,7 +34,7 @@ bool requests_leads_read(struct requests *requests, struct partition *p, struct 
 /* ---- routing and admission ---- */
 
 /* Whether the request is about items, and its sender goes by the registry of sharded keys. */
-static bool items_are_asked_for(const struct request *q)
+static bool items_are_requested(const struct request *q)
 {
     switch (q->op) {
     case REQUEST_GET:
@@ -63,7 +63,7 @@ static bool items_fence_lets(struct requests *requests, const struct partition *
     const struct request *q = &o->request;
     if ((q->key_sharding_version >= p->info.key_sharding_version &&
          q->sharded_key_version <= p->info.key_sharding_version) ||
-        !items_are_asked_for(q))
+        !items_are_requested(q))
         return true;
     const bool moves =
         (q->op == REQUEST_PUT || q->op == REQUEST_DELETE || q->op == REQUEST_UPDATE) &&
@@ -266,11 +266,11 @@ void requests_get(struct requests *requests, struct operation *o)
     struct partition *p = items_route(requests, o);
     const struct request *q = &o->request;
     const int64_t factor = q->get.transacts ? TRANSACTION_FACTOR : 1;
-    const int64_t least = factor * read_cost_mcu(0, q->get.consistent);
+    const int64_t cost_min = factor * read_cost_mcu(0, q->get.consistent);
     const bool surely = items_are_read_surely(p, q->get.consistent, q->get.after);
     if (p == NULL || !items_holds_key(requests, p, o) ||
         (surely && !get_may_read(requests, p, o)) ||
-        !items_admit(requests, p, o, ADMIT_READ, least))
+        !items_admit(requests, p, o, ADMIT_READ, cost_min))
         return;
     struct slice item = {NULL, 0};
     enum status status = store_get(requests->env->store, o->request.get.key,
@@ -287,8 +287,8 @@ void requests_get(struct requests *requests, struct operation *o)
         return;
     }
     bool found = status == STATUS_OK;
-    int64_t cost = found ? factor * read_cost_mcu(item_size(item), q->get.consistent) : least;
-    items_settle(requests, p, o, ADMIT_READ, cost - least);
+    int64_t cost = found ? factor * read_cost_mcu(item_size(item), q->get.consistent) : cost_min;
+    items_settle(requests, p, o, ADMIT_READ, cost - cost_min);
     struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->verdict = o->verdict;
     r->consumed_mcu = cost;
@@ -360,7 +360,7 @@ static enum status items_collect(struct requests *requests, const struct partiti
             r->range.more = true;
             break;
         }
-        if (!items_is_sound(item, q->range.filter.size > 0)) {
+        if (!items_is_valid(item, q->range.filter.size > 0)) {
             status = STATUS_CORRUPT;
             break;
         }
@@ -424,7 +424,7 @@ void requests_range(struct requests *requests, struct operation *o)
 {
     struct request *q = &o->request;
     struct partition *p = items_route(requests, o);
-    const int64_t least = read_cost_mcu(0, q->range.consistent);
+    const int64_t cost_min = read_cost_mcu(0, q->range.consistent);
     const bool surely = items_are_read_surely(p, q->range.consistent, q->range.after);
     if (p == NULL || (surely && !requests_leads_read(requests, p, o)))
         return;
@@ -444,7 +444,7 @@ void requests_range(struct requests *requests, struct operation *o)
         q->range.hi = p->info.hi;
     if (q->range.bytes_max > PAGE_SIZE_MAX)
         q->range.bytes_max = PAGE_SIZE_MAX; /* a reply has room for so much */
-    if (!items_admit(requests, p, o, ADMIT_READ, least))
+    if (!items_admit(requests, p, o, ADMIT_READ, cost_min))
         return;
     if (store_needs_touch(requests->env->store) && o->touched == 0) {
         pending_touch(requests->pending, o, TOUCHED_ITEMS, q->range.bytes_max);
@@ -458,7 +458,7 @@ void requests_range(struct requests *requests, struct operation *o)
         return;
     }
     answer.consumed_mcu = read_cost_mcu(answer.range.read_bytes, q->range.consistent);
-    items_settle(requests, p, o, ADMIT_READ, answer.consumed_mcu - least);
+    items_settle(requests, p, o, ADMIT_READ, answer.consumed_mcu - cost_min);
     if (answer.code != REPLY_OK) {
         items_refuse_costly(requests, o, answer.consumed_mcu);
         return;

@@ -35,7 +35,7 @@ enum status write_applied_item(struct requests *requests, const struct partition
     enum status status = store_get(requests->env->store, o->request.write.key, touched, item);
     const bool walked = o->request.write.condition.size > 0 || o->request.op == REQUEST_UPDATE ||
                         p->indexes != NULL || o->request.write.expiry || stream_rows_on(p);
-    if (status == STATUS_OK && !items_is_sound(*item, walked))
+    if (status == STATUS_OK && !items_is_valid(*item, walked))
         status = STATUS_CORRUPT;
     if (status != STATUS_OK)
         *item = slice_make(NULL, 0);
@@ -63,7 +63,7 @@ static bool write_updates_nothing(const struct request *q, struct slice item)
 /* Whether the values of the item can be the keys of indexes. Absent values can. */
 static enum update_fault write_keys_fault(const struct index_set *set, struct slice item)
 {
-    static const enum update_fault FAULTS[] = {[INDEX_KEYS_WHOLE] = UPDATE_OK,
+    static const enum update_fault FAULTS[] = {[INDEX_KEYS_COMPLETE] = UPDATE_OK,
                                                [INDEX_KEYS_TYPE] = UPDATE_INDEX_KEY_TYPE,
                                                [INDEX_KEYS_EMPTY] = UPDATE_INDEX_KEY_EMPTY,
                                                [INDEX_KEYS_SIZE] = UPDATE_INDEX_KEY_SIZE,
@@ -181,9 +181,9 @@ enum status write_change_collection(struct requests *requests, const struct part
         write_current_collection(requests, o, key, w->collection_hash, &w->collection_bytes);
     if (status != STATUS_OK)
         return status;
-    const bool whole = w->collection_bytes >= w->old_size;
+    const bool complete = w->collection_bytes >= w->old_size;
     w->collection_bytes += write_grows_by(w);
-    return whole && w->collection_bytes >= 0 ? STATUS_OK : STATUS_CORRUPT;
+    return complete && w->collection_bytes >= 0 ? STATUS_OK : STATUS_CORRUPT;
 }
 
 /* The collection's row goes before the item: the item must be the last bytes of the entry. */
@@ -204,7 +204,7 @@ static void write_append_collection(struct buffer *out, const struct request *q,
 
 /* Refuses the write for the item that it met (REFUSAL-1). It costs what the write would have cost. */
 static void write_refuse(struct requests *requests, struct partition *p, struct operation *o,
-                         struct write *w, enum reply_code code, int64_t least)
+                         struct write *w, enum reply_code code, int64_t cost_min)
 {
     struct slice item = {NULL, 0};
     if (!MUTATED(RAFT_MUTATION_REFUSE_IN_FLIGHT) && !requests_leads_read(requests, p, o))
@@ -227,7 +227,7 @@ static void write_refuse(struct requests *requests, struct partition *p, struct 
         pending_add_read(requests->pending, p, o, 0, raft_last(p->raft));
         return;
     }
-    items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - least);
+    items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - cost_min);
     struct reply *r = env_reply(requests->env, o, code);
     r->verdict = o->verdict;
     r->consumed_mcu = w->cost_mcu - w->paid_mcu;
@@ -379,7 +379,7 @@ static const char *write_command_fault(const struct request *q)
 /* What is wrong with the request; NULL: nothing. */
 const char *write_fault_of(const struct request *q)
 {
-    if (!storage_key_is_whole(q->write.key))
+    if (!storage_key_is_complete(q->write.key))
         return "the key is none that an item can have";
     const bool has = q->op == REQUEST_PUT || q->op == REQUEST_UPDATE;
     if (has && (item_check(q->write.item) != STATUS_OK || item_size(q->write.item) > ITEM_SIZE_MAX))
@@ -495,15 +495,15 @@ static enum status write_evaluate(struct requests *requests, struct partition *p
 
 /* A write costs by the larger of the two items, whether it is done or refused for its condition, and
  * by the index rows that it changes. */
-int64_t write_cost(const struct write *w, int64_t least, int64_t factor)
+int64_t write_cost(const struct write *w, int64_t cost_min, int64_t factor)
 {
     const int64_t before = w->old_size > 0 ? write_cost_mcu(w->old_size) : 0;
     const int64_t after = w->item.data != NULL ? write_cost_mcu(item_size(w->item)) : 0;
     const int64_t cost = before > after ? before : after;
-    return factor * (cost > least ? cost : least) + w->local.cost_mcu;
+    return factor * (cost > cost_min ? cost : cost_min) + w->local.cost_mcu;
 }
 
-int64_t write_least_mcu(const struct request *q)
+int64_t write_cost_min(const struct request *q)
 {
     return write_cost_mcu(q->write.item.size > 0 ? item_size(q->write.item) : 0);
 }
@@ -511,12 +511,12 @@ int64_t write_least_mcu(const struct request *q)
 bool write_collection_is_full(struct requests *requests, const struct operation *o, int64_t bytes,
                               int64_t grown)
 {
-    const int64_t most = config_indexes(requests->env->config)->collection_max_bytes;
-    if (grown <= 0 || bytes <= most)
+    const int64_t max = config_indexes(requests->env->config)->collection_max_bytes;
+    if (grown <= 0 || bytes <= max)
         return false;
     env_refuse(requests->env, o, REPLY_COLLECTION_FULL,
                "the item collection would hold %lld bytes, collection_max_bytes is %lld",
-               (long long)bytes, (long long)most);
+               (long long)bytes, (long long)max);
     return true;
 }
 
@@ -572,7 +572,7 @@ void requests_write(struct requests *requests, struct operation *o)
     struct write w;
     enum reply_code code = REPLY_OK;
     if (p != NULL && q->op == REQUEST_CHECK && q->write.token_only && write_fault_of(q) == NULL) {
-        prepare_ask_token(requests, o);
+        prepare_query_token(requests, o);
         return;
     }
     if (p == NULL || !items_holds_key(requests, p, o) ||
@@ -582,16 +582,16 @@ void requests_write(struct requests *requests, struct operation *o)
         return;
     const bool free = q->write.expiry || q->write.moves;
     const int64_t factor = free ? 0 : prepared.on ? TRANSACTION_FACTOR : 1;
-    const int64_t least = write_least_mcu(q);
+    const int64_t cost_min = write_cost_min(q);
     o->admitted |= free;
     if (!write_has_room(requests, p, o, q->write.item, NULL) ||
-        !items_admit(requests, p, o, ADMIT_WRITE, factor * least) ||
+        !items_admit(requests, p, o, ADMIT_WRITE, factor * cost_min) ||
         write_evaluate(requests, p, o, &w, &code) != STATUS_OK)
         return;
-    w.cost_mcu = free ? 0 : write_cost(&w, least, factor);
-    w.paid_mcu = prepared.on && q->write.admitted != WRITE_NOT_ADMITTED ? factor * least : 0;
+    w.cost_mcu = free ? 0 : write_cost(&w, cost_min, factor);
+    w.paid_mcu = prepared.on && q->write.admitted != WRITE_NOT_ADMITTED ? factor * cost_min : 0;
     if (code != REPLY_OK) {
-        write_refuse(requests, p, o, &w, code, factor * least);
+        write_refuse(requests, p, o, &w, code, factor * cost_min);
         return;
     }
     if (!write_fits(requests, p, o, &w))
@@ -601,7 +601,7 @@ void requests_write(struct requests *requests, struct operation *o)
         pending_add_read(requests->pending, p, o, 0, p->stream.changing);
         return;
     }
-    items_settle(requests, p, o, ADMIT_WRITE, w.cost_mcu - factor * least);
+    items_settle(requests, p, o, ADMIT_WRITE, w.cost_mcu - factor * cost_min);
     if (q->write.moves && !write_may_leave(requests, p, o, &w))
         return;
     if (prepared.on)

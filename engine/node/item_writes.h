@@ -36,7 +36,7 @@ static inline struct admit_verdict write_verdict(enum write_admitted admitted)
 /* What is wrong with the request; NULL: nothing. */
 const char *write_fault_of(const struct request *q);
 /* The least that a write costs, outside of a transaction. */
-int64_t write_least_mcu(const struct request *q);
+int64_t write_cost_min(const struct request *q);
 /* Judges the write by the newest item, and computes its effect. STATUS_OK: `code` is the judgement.
  * STATUS_PENDING: `pages` must be touched first. The effect lends until the next plan. */
 enum status write_plan(struct requests *requests, const struct partition *p,
@@ -44,7 +44,7 @@ enum status write_plan(struct requests *requests, const struct partition *p,
                        enum touched *pages);
 /* A write costs by the larger of the two items, whether it is done or refused for its condition, and
  * by the index rows that it changes. `factor`: for the item alone; a transaction's rows cost once. */
-int64_t write_cost(const struct write *w, int64_t least, int64_t factor);
+int64_t write_cost(const struct write *w, int64_t cost_min, int64_t factor);
 /* The item that is applied: no write in flight counts. Empty without STATUS_OK. */
 enum status write_applied_item(struct requests *requests, const struct partition *p,
                                const struct operation *o, struct slice *item);
@@ -90,7 +90,7 @@ struct prepared {
 };
 
 /* Answers a CHECK that only asks whether the client's token is known. */
-void prepare_ask_token(struct requests *requests, struct operation *o);
+void prepare_query_token(struct requests *requests, struct operation *o);
 /* Whether the write may be prepared. If not, it was refused, or will run again. */
 bool prepare_may_begin(struct requests *requests, struct partition *p, struct operation *o,
                        struct prepared *out);

@@ -18,15 +18,15 @@ enum {
 static void load_reports_name_heavy(const struct load_reports *reports, struct partition *p,
                                     struct partition_report *out)
 {
-    const int64_t least =
+    const int64_t cost_min =
         config_key_sharding(reports->env->config)->key_sharding_shard_units * MCU_PER_UNIT / 2;
     if (!heat_is_init(&p->heat))
         return;
-    p->heavy_told = heat_is_recently(&p->heat, reports->env->now, ADMIT_WRITE, least);
-    if (!p->heavy_told)
+    p->heavy_reported = heat_is_recently(&p->heat, reports->env->now, ADMIT_WRITE, cost_min);
+    if (!p->heavy_reported)
         return;
-    out->heavy_count = heat_heavy_keys(&p->heat, reports->env->now, ADMIT_WRITE, p->info.lo, least,
-                                       &reports->env->lent, out->heavy);
+    out->heavy_count = heat_heavy_keys(&p->heat, reports->env->now, ADMIT_WRITE, p->info.lo,
+                                       cost_min, &reports->env->lent, out->heavy);
     if (out->heavy_count > 0)
         out->write_direction = (uint8_t)heat_direction(&p->heat, ADMIT_WRITE);
 }

@@ -99,7 +99,7 @@ static void node_compose_indexes(struct node *n)
         .driver = &n->driver,
         .background = &n->background,
         .at = INSTANT_NEVER,
-        .look_at = INSTANT_NEVER,
+        .check_at = INSTANT_NEVER,
     };
     n->index_builder = (struct index_builder){
         .env = env, .calls = &n->calls, .catalog = &n->catalog, .proposals = &n->proposals};
@@ -366,7 +366,7 @@ static void node_answer_call(struct node *n, const struct internal_call_answer *
     case INTERNAL_CALL_INDEX_ROW:
         index_feeds_answered(&n->feeds, answer);
         break;
-    case INTERNAL_CALL_TRANSACT_ASK:
+    case INTERNAL_CALL_TRANSACT_QUERY:
     case INTERNAL_CALL_TRANSACT_NOTIFY:
         transactions_answered(&n->transactions, answer);
         break;
@@ -400,7 +400,7 @@ static void node_run(struct node *n, struct waiting waited, uint64_t from, const
 }
 
 /* What the policy of overload tells the sender. */
-static uint32_t node_tell(struct node *n, uint64_t to)
+static uint32_t node_overload_hint(struct node *n, uint64_t to)
 {
     const struct overload_arrival a = {.now = n->env.now, .sender = to};
     return overload_tell(&n->throughput.overload, &a);
@@ -419,7 +419,7 @@ const struct node_effect *node_next_effect(struct node *n)
             node_run(n, (struct waiting){0}, FROM_SELF, &request);
         } else {
             if (e->kind == NODE_REPLY)
-                e->reply.told = node_tell(n, e->to);
+                e->reply.overload_hint = node_overload_hint(n, e->to);
             return e;
         }
     }
@@ -662,7 +662,7 @@ static void node_end_stepped(struct node *n, struct partition *p)
     applier_apply_committed(&n->applier, p);
     node_see_leader(n, p);
     applier_stepped(&n->applier, p);
-    applier_tell_indexes(&n->applier, p);
+    applier_propose_known_indexes(&n->applier, p);
     transactions_see(&n->transactions, p);
     expiry_see(&n->expiry, p);
     requests_close_ended(&n->requests, p);
@@ -750,9 +750,9 @@ const struct trace *node_trace(const struct node *n)
     return &n->env.trace;
 }
 
-void node_trace_describe(const struct node *n, uint64_t most, struct buffer *out)
+void node_trace_describe(const struct node *n, uint64_t max, struct buffer *out)
 {
-    for (uint64_t back = most; back-- > 0;) {
+    for (uint64_t back = max; back-- > 0;) {
         const struct trace_event *e = trace_last(&n->env.trace, back);
         if (e == NULL)
             continue;

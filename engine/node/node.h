@@ -101,7 +101,7 @@ struct trace_event;
 /* Appends "leads partition 3, term 4". */
 void node_trace_event_describe(const struct trace_event *e, struct buffer *out);
 /* Appends at most the last `most` events, oldest first, one per line. */
-void node_trace_describe(const struct node *n, uint64_t most, struct buffer *out);
+void node_trace_describe(const struct node *n, uint64_t max, struct buffer *out);
 
 uint64_t node_log_end(const struct node *n); /* lsn the next record gets */
 bool node_is_stopped(const struct node *n);

@@ -212,11 +212,11 @@ void partition_balances(const struct partition *p, struct instant now,
 
 void balances_walk(struct codec *c, struct admission_balances balances[ADMIT_KINDS])
 {
-    const int64_t most = INT64_MAX / 4;
+    const int64_t max = INT64_MAX / 4;
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        codec_i64(c, &balances[kind].cap_mcu, -most, most);
-        codec_i64(c, &balances[kind].allocation_mcu, -most, most);
-        codec_i64(c, &balances[kind].burst_mcu, -most, most);
+        codec_i64(c, &balances[kind].cap_mcu, -max, max);
+        codec_i64(c, &balances[kind].allocation_mcu, -max, max);
+        codec_i64(c, &balances[kind].burst_mcu, -max, max);
     }
 }
 

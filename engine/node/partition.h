@@ -45,7 +45,7 @@ struct split_history {
 enum middle_step {
     MIDDLE_SOUGHT,
     MIDDLE_FOUND,
-    MIDDLE_TOLD
+    MIDDLE_REPORTED
 };
 
 /* The search for the middle of a partition's bytes (size_cut.c). */
@@ -65,17 +65,18 @@ struct expiry_round {
     uint32_t number; /* of the round's owner: another term, range or attribute has another number */
     uint64_t term;
     uint64_t epoch;
-    struct buffer ttl;      /* the attribute */
-    bool on;                /* the round is under way */
-    bool scanning;          /* not all items have been read */
-    bool failed;            /* the store could not be read */
-    int64_t may_read;       /* bytes; below zero: too many were read */
-    struct buffer at;       /* the key to read next */
-    struct buffer found;    /* keys of items that may go: each u32 size, bytes */
-    size_t taken;           /* bytes of `found` that were taken */
-    uint32_t calls;         /* deletions on their way */
-    struct instant began;   /* the round, or the last one */
-    struct instant whole;   /* the last round that has ended began then; at first: this was made */
+    struct buffer ttl;    /* the attribute */
+    bool on;              /* the round is under way */
+    bool scanning;        /* not all items have been read */
+    bool failed;          /* the store could not be read */
+    int64_t may_read;     /* bytes; below zero: too many were read */
+    struct buffer at;     /* the key to read next */
+    struct buffer found;  /* keys of items that may go: each u32 size, bytes */
+    size_t taken;         /* bytes of `found` that were taken */
+    uint32_t calls;       /* deletions on their way */
+    struct instant began; /* the round, or the last one */
+    struct instant
+        done_until;         /* the last round that has ended began then; at first: this was made */
     struct instant next_at; /* when the next deletion may go, or the next round may begin */
 };
 
@@ -101,7 +102,7 @@ struct partition {
     uint64_t absorbed_lsn; /* the node may forget a merge until its log is durable up to here */
     uint64_t hold;         /* entries after it stay for the receiver of a snapshot; 0: none */
     bool ended;            /* its table is deleted: it serves nothing any more */
-    bool close_asked;      /* by close_from: answered when a promise to a leader is over */
+    bool close_requested;  /* by close_from: answered when a promise to a leader is over */
     uint64_t close_from;
     uint64_t close_id;
     uint64_t close_as_of; /* identity.h: closed_as_of */
@@ -136,8 +137,9 @@ struct partition {
     } buckets;
     struct heat heat; /* while it is led here */
     struct excess excess[ADMIT_KINDS];
-    struct instant excess_told[ADMIT_KINDS]; /* when the excess began that was reported at once */
-    bool heavy_told; /* that one key may be asked for too much was reported */
+    struct instant
+        excess_reported[ADMIT_KINDS]; /* when the excess began that was reported at once */
+    bool heavy_reported;              /* that one key may be asked for too much was reported */
     struct partition_counts counts[ADMIT_KINDS];
     int64_t followers_mcu; /* of what `counts` says is read: followers have served it */
     struct index_refusal index_refusal; /* while it is led here */

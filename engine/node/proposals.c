@@ -144,8 +144,8 @@ bool proposals_leave_room(const struct proposals *proposals, size_t bytes)
 static bool is_busy(const struct proposals *proposals, bool owed)
 {
     const struct settings_storage *storage = config_storage(proposals->env->config);
-    const uint32_t most = (uint32_t)config_requests(proposals->env->config)->node_queue_max;
-    return proposals_are_full(proposals) || proposals->count >= most + (owed ? OWED_MIN : 0) ||
+    const uint32_t max = (uint32_t)config_requests(proposals->env->config)->node_queue_max;
+    return proposals_are_full(proposals) || proposals->count >= max + (owed ? OWED_MIN : 0) ||
            (!owed &&
             (proposals->log->writer.unwritten_bytes > (size_t)storage->inflight_max_bytes ||
              proposals->log->writer.next_lsn - store_log_lsn(proposals->env->store) >

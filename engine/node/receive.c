@@ -62,7 +62,7 @@ static bool receive_founders(struct node *n, struct reader *r)
     return true;
 }
 
-static void receive_tell_founders(struct node *n, uint32_t node)
+static void receive_notify_founders(struct node *n, uint32_t node)
 {
     const struct partition *p = partitions_find(&n->partitions, CATALOG_GROUP);
     if (p != NULL)
@@ -78,7 +78,7 @@ static bool receive_raft(struct node *n, uint32_t from, struct reader *r)
     if (raft_message_decode(r, &n->received, &m) != STATUS_OK)
         return false;
     for (uint32_t i = 0; i < m.entry_count; i++) {
-        if (!applier_entry_is_sound(m.group, m.entries[i]->kind, m.entries[i]->payload))
+        if (!applier_entry_is_valid(m.group, m.entries[i]->kind, m.entries[i]->payload))
             return false;
     }
     raft_driver_receive(&n->driver, from, &m);
@@ -105,7 +105,7 @@ static bool receive_message(struct node *n, const struct envelope *envelope, str
         return receive_raft(n, from, r);
     case PEER_SNAPSHOT:
         return receive_snapshot(n, from, r);
-    case PEER_LEASE_ASK:
+    case PEER_LEASE_REQUEST:
     case PEER_LEASE_GRANT:
         return peers_receive_lease(&n->peers, from, kind, r);
     case PEER_LEVELS:
@@ -132,9 +132,9 @@ enum status node_receive_envelope(struct node *n, struct slice frame)
     if (envelope.got)
         raft_driver_support_changed(&n->driver, envelope.from);
     if (envelope.got || envelope.restarted)
-        bucket_mirrors_heard(&n->buckets, envelope.from);
+        bucket_mirrors_resend(&n->buckets, envelope.from);
     if (envelope.fresh)
-        receive_tell_founders(n, envelope.from);
+        receive_notify_founders(n, envelope.from);
     for (uint32_t i = 0; i < envelope.count; i++) {
         if (!receive_message(n, &envelope, &r) || r.failed)
             return STATUS_MALFORMED;

@@ -52,12 +52,12 @@ _Static_assert((int)REPLICAS_MAX <= (int)MEMBERS_SLOT, "a slot for each");
 /* What the nodes were told about a partition, and which of its slots have acknowledged. */
 struct reconcile_partition {
     uint32_t partition;
-    uint16_t done;   /* a bit per slot; set too for slots that the partition does not have */
-    uint16_t asked;  /* a bit per slot: a call waits for an answer */
-    uint32_t leader; /* the node that last answered for the group; 0: none yet */
-    uint64_t hash;   /* of what the nodes were told */
+    uint16_t done;      /* a bit per slot; set too for slots that the partition does not have */
+    uint16_t requested; /* a bit per slot: a call waits for an answer */
+    uint32_t leader;    /* the node that last answered for the group; 0: none yet */
+    uint64_t hash;      /* of what the nodes were told */
     struct instant
-        heard_at;       /* of a deleted table: when a leader was heard, or the question began */
+        leader_seen_at; /* of a deleted table: when a leader was heard, or the question began */
     bool cannot_absorb; /* of a deleted table: a leader could not take over the partition above */
     /* while the partition is being frozen */
     struct instant freeze_until;
@@ -70,8 +70,8 @@ struct reconcile_table {
     enum table_status status;
     uint32_t count;
     uint32_t attempt;
-    uint32_t missing;  /* slots that are not done, and steps of the catalog that are awaited */
-    bool asks_leaders; /* DELETING, and before anything is closed (RECONCILE-1) */
+    uint32_t missing;     /* slots that are not done, and steps of the catalog that are awaited */
+    bool queries_leaders; /* DELETING, and before anything is closed (RECONCILE-1) */
     bool splitting;
     bool proposed;             /* CATALOG_RECONCILED was proposed */
     struct instant send_at;    /* INSTANT_NEVER: all is done */
@@ -127,16 +127,16 @@ static uint32_t reconcile_children_of(const struct partition_info *p, uint32_t i
 static void reconcile_append_hashed(struct buffer *out, enum table_status status,
                                     const struct partition_info *p)
 {
-    struct partition_info told = *p;
+    struct partition_info target = *p;
     const bool cut = p->epoch > 1 && p->stream.id != 0;
     if (status != TABLE_CREATING && (p->arrivals > 0 || cut))
-        told.joined = (1U << p->member_count) - 1;
-    told.let_go = false;
-    told.parent = 0;
-    memset(told.share_ppm, 0, sizeof told.share_ppm);
-    told.merge = MERGE_NONE;
-    told.absorbed = false;
-    partition_info_encode(out, &told);
+        target.joined = (1U << p->member_count) - 1;
+    target.let_go = false;
+    target.parent = 0;
+    memset(target.share_ppm, 0, sizeof target.share_ppm);
+    target.merge = MERGE_NONE;
+    target.absorbed = false;
+    partition_info_encode(out, &target);
 }
 
 /* The slots that a partition has. */
@@ -147,7 +147,7 @@ static uint16_t reconcile_slots_of(const struct reconcile_table *s,
     const bool deleting = s->status == TABLE_DELETING;
     uint16_t slots = (uint16_t)((1U << p->member_count) - 1);
     const bool absorbs = p->merge == MERGE_ABSORB && !p->absorbed;
-    if (s->asks_leaders)
+    if (s->queries_leaders)
         return (uint16_t)(1 << MEMBERS_SLOT | absorbs << MERGE_SLOT);
     if (!deleting && p->joined != 0)
         slots |= 1 << MEMBERS_SLOT;
@@ -174,7 +174,7 @@ static void reconcile_carry_over(struct reconcile_table *s, const struct reconci
             continue;
         k = same + 1;
         s->at[i].leader = old->at[same].leader;
-        s->at[i].heard_at = old->at[same].heard_at;
+        s->at[i].leader_seen_at = old->at[same].leader_seen_at;
         if (old->at[same].hash != s->at[i].hash)
             continue;
         s->at[i].done |= old->at[same].done;
@@ -203,9 +203,9 @@ static void reconcile_begin_table(struct reconciler *reconciler, uint32_t table_
     must(count < UINT32_MAX / SLOTS);
     s->table_id = table_id;
     s->status = status;
-    s->asks_leaders = status == TABLE_DELETING &&
-                      !catalog_find_id(reconciler->catalog->state, table_id)->owes_nothing &&
-                      !MUTATED(RAFT_MUTATION_CLOSE_UNASKED);
+    s->queries_leaders = status == TABLE_DELETING &&
+                         !catalog_find_id(reconciler->catalog->state, table_id)->owes_nothing &&
+                         !MUTATED(RAFT_MUTATION_CLOSE_UNASKED);
     s->count = count;
     s->send_at = reconciler->env->now;
     s->show_until =
@@ -216,7 +216,7 @@ static void reconcile_begin_table(struct reconciler *reconciler, uint32_t table_
     for (uint32_t i = 0; i < count; i++) {
         s->at[i].partition = partitions[i].id;
         s->at[i].hash = reconcile_hash_of(reconciler, status, &partitions[i]);
-        s->at[i].heard_at = reconciler->env->now;
+        s->at[i].leader_seen_at = reconciler->env->now;
         s->at[i].freeze_until = instant_add_ms(
             reconciler->env->now, config_merge(reconciler->env->config)->merge_freeze_ms);
     }
@@ -228,7 +228,7 @@ static void reconcile_begin_table(struct reconciler *reconciler, uint32_t table_
         s->at[i].done |= (uint16_t)~slots;
         s->splitting |= slots >> SPLIT_SLOT & 1;
         s->missing += (uint32_t)__builtin_popcount(slots & ~s->at[i].done);
-        if (partitions[i].leaving != 0 && s->at[i].done >> LEAVING_SLOT & 1 && !s->asks_leaders)
+        if (partitions[i].leaving != 0 && s->at[i].done >> LEAVING_SLOT & 1 && !s->queries_leaders)
             s->missing++; /* until CATALOG_LEFT */
         if (reconcile_merge_of(s, &partitions[i]) != MERGE_NONE)
             s->missing++; /* until the next step */
@@ -385,7 +385,7 @@ static void reconcile_choose_nodes(const struct reconciler *reconciler,
             slot == LEAVING_SLOT ? raft_member_node(p->leaving) : partition_node(p, slot);
         return;
     }
-    internal_calls_ask_leader(out, p);
+    internal_calls_to_leader(out, p);
     if (at->leader != 0 && peers_reach(reconciler->peers, at->leader))
         out->first = at->leader;
     for (uint32_t i = 0; i < out->candidate_count && out->first == 0; i++) {
@@ -395,9 +395,9 @@ static void reconcile_choose_nodes(const struct reconciler *reconciler,
 }
 
 /* Fills in the body of a request, by its kind. */
-static void reconcile_say(struct reconciler *reconciler, const struct reconcile_table *s,
-                          const struct partition_info *partitions, uint32_t index,
-                          struct request *out)
+static void reconcile_make_request(struct reconciler *reconciler, const struct reconcile_table *s,
+                                   const struct partition_info *partitions, uint32_t index,
+                                   struct request *out)
 {
     const struct partition_info *p = &partitions[index];
     struct buffer *b = &reconciler->env->scratch;
@@ -420,7 +420,7 @@ static void reconcile_say(struct reconciler *reconciler, const struct reconcile_
         out->replica.info = env_lend_scratch(reconciler->env);
         out->replica.as_of = catalog_replica_as_of(reconciler->catalog);
         out->replica.table_deleted = s->status == TABLE_DELETING;
-        out->replica.asks_leader = s->asks_leaders;
+        out->replica.asks_leader = s->queries_leaders;
         break;
     }
 }
@@ -436,28 +436,28 @@ static void reconcile_send_slot(struct reconciler *reconciler, struct reconcile_
                                             .patience = duration_ms(ANSWER_MS)};
     reconcile_choose_nodes(reconciler, &s->at[index], p, slot, &options);
     bool alone = options.candidate_count == 1;
-    if ((s->at[index].asked >> slot & 1) != 0 ||
+    if ((s->at[index].requested >> slot & 1) != 0 ||
         (alone && !peers_reach(reconciler->peers, options.candidates[0])))
         return;
     const enum request_op op = reconcile_op_of(s, p, slot);
     struct request request = {.op = op, .partition = p->id, .epoch = p->epoch};
-    reconcile_say(reconciler, s, partitions, index, &request);
-    s->at[index].asked |= (uint16_t)(1U << slot);
+    reconcile_make_request(reconciler, s, partitions, index, &request);
+    s->at[index].requested |= (uint16_t)(1U << slot);
     internal_calls_begin(reconciler->calls, &options, &request);
 }
 
 /* Asks the node to open a replica, without waiting for the answer. */
 static void reconcile_open_unanswered(struct reconciler *reconciler, enum table_status status,
-                                      const struct partition_info *told, uint32_t node)
+                                      const struct partition_info *target, uint32_t node)
 {
     if (!peers_reach(reconciler->peers, node))
         return;
     buffer_clear(&reconciler->env->scratch);
-    reconcile_append_hashed(&reconciler->env->scratch, status, told);
+    reconcile_append_hashed(&reconciler->env->scratch, status, target);
     const struct request request = {
         .op = REQUEST_PARTITION_OPEN,
-        .partition = told->id,
-        .epoch = told->epoch,
+        .partition = target->id,
+        .epoch = target->epoch,
         .replica = {.info = env_lend_scratch(reconciler->env),
                     .as_of = catalog_replica_as_of(reconciler->catalog)},
     };
@@ -469,16 +469,16 @@ static void reconcile_open_unanswered(struct reconciler *reconciler, enum table_
 static void reconcile_open_leaving(struct reconciler *reconciler, enum table_status status,
                                    const struct partition_info *p)
 {
-    struct partition_info told = *p;
+    struct partition_info target = *p;
     uint32_t joined = 0;
     while (joined < p->member_count && (p->joined >> joined & 1) == 0)
         joined++;
     if (joined == p->member_count)
         return;
-    told.members[joined] = p->leaving;
-    told.leaving = 0;
-    told.joined = (1U << p->member_count) - 1;
-    reconcile_open_unanswered(reconciler, status, &told, raft_member_node(p->leaving));
+    target.members[joined] = p->leaving;
+    target.leaving = 0;
+    target.joined = (1U << p->member_count) - 1;
+    reconcile_open_unanswered(reconciler, status, &target, raft_member_node(p->leaving));
 }
 
 /* Until the group has split, its replicas are opened with the epoch and range from before the
@@ -525,7 +525,7 @@ static bool reconcile_must_wait(const struct reconcile_table *s,
                                 const struct partition_info *partitions, uint32_t index,
                                 uint32_t slot)
 {
-    if (s->asks_leaders && !reconcile_is_done(s, index, MERGE_SLOT))
+    if (s->queries_leaders && !reconcile_is_done(s, index, MERGE_SLOT))
         return true;
     if (partitions[index].parent == 0)
         return false;
@@ -587,8 +587,8 @@ static void reconcile_wait_for_leader(struct reconciler *reconciler, struct reco
                                       const struct partition_info *partitions, uint32_t index)
 {
     const uint32_t slot = reconcile_is_done(s, index, MERGE_SLOT) ? MEMBERS_SLOT : MERGE_SLOT;
-    const int64_t silent_ns = instant_since(reconciler->env->now, s->at[index].heard_at).ns;
-    if (!s->asks_leaders || reconcile_is_done(s, index, slot) || silent_ns < OPEN_MS * NS_PER_MS)
+    const int64_t silent_ns = instant_since(reconciler->env->now, s->at[index].leader_seen_at).ns;
+    if (!s->queries_leaders || reconcile_is_done(s, index, slot) || silent_ns < OPEN_MS * NS_PER_MS)
         return;
     reconcile_open_again(reconciler, s, partitions, index);
     const bool cannot = slot == MERGE_SLOT && s->at[index].cannot_absorb;
@@ -597,7 +597,7 @@ static void reconcile_wait_for_leader(struct reconciler *reconciler, struct reco
         return;
     PROBE("a group of a deleted table has no leader");
     s->at[index].done |= (uint16_t)(1U << slot);
-    s->at[index].heard_at = reconciler->env->now;
+    s->at[index].leader_seen_at = reconciler->env->now;
     s->missing--;
 }
 
@@ -613,7 +613,7 @@ static void reconcile_send_missing(struct reconciler *reconciler, struct reconci
             reconcile_send_slot(reconciler, s, partitions, i, MERGE_SLOT);
         if (reconcile_merge_of(s, p) != MERGE_NONE)
             reconcile_propose_merge(reconciler, s, p, &s->at[i]);
-        if (p->leaving == 0 || s->asks_leaders)
+        if (p->leaving == 0 || s->queries_leaders)
             continue;
         if (s->status != TABLE_DELETING && !p->let_go && !reconcile_is_done(s, i, MEMBERS_SLOT))
             reconcile_open_leaving(reconciler, s->status, p);
@@ -650,7 +650,7 @@ static bool reconcile_is_usable(const struct reconciler *reconciler,
 {
     const struct partition_info *partitions;
     const struct table *t = catalog_find_id(reconciler->catalog->state, s->table_id);
-    if (s->asks_leaders)
+    if (s->queries_leaders)
         return s->missing == 0;
     if (s->status == TABLE_DELETING &&
         catalog_next_index(reconciler->catalog->state, t, NULL) != NULL)
@@ -658,8 +658,8 @@ static bool reconcile_is_usable(const struct reconciler *reconciler,
     must(reconcile_partitions_of(reconciler, s->table_id, &partitions) == s->count);
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t members = s->at[i].done & ((1U << partitions[i].member_count) - 1);
-        bool most = (uint32_t)__builtin_popcount(members) >= partitions[i].member_count / 2 + 1;
-        if (!(s->status == TABLE_DELETING ? reconcile_is_closed(s, &partitions[i], i) : most))
+        bool majority = (uint32_t)__builtin_popcount(members) >= partitions[i].member_count / 2 + 1;
+        if (!(s->status == TABLE_DELETING ? reconcile_is_closed(s, &partitions[i], i) : majority))
             return false;
     }
     return true;
@@ -669,7 +669,7 @@ static bool reconcile_is_usable(const struct reconciler *reconciler,
 static void reconcile_advance(struct reconciler *reconciler, struct reconcile_table *s)
 {
     bool unsettled = s->status != TABLE_ACTIVE || s->splitting;
-    bool shown = s->status == TABLE_ACTIVE || s->asks_leaders ||
+    bool shown = s->status == TABLE_ACTIVE || s->queries_leaders ||
                  !instant_before(reconciler->env->now, s->show_until);
     if (unsettled && shown && !s->proposed && reconcile_is_usable(reconciler, s)) {
         s->proposed = true;
@@ -682,7 +682,7 @@ static void reconcile_advance(struct reconciler *reconciler, struct reconcile_ta
 /* A member has refused to change the indexes of its group, because another member leads. That member may
  * have acknowledged the change before it led, and forgotten the change with a snapshot: all members are
  * told again. */
-static void reconcile_tell_again(struct reconcile_table *s, const struct partition_info *p,
+static void reconcile_send_again(struct reconcile_table *s, const struct partition_info *p,
                                  uint32_t index)
 {
     const uint16_t again = s->at[index].done & (uint16_t)((1U << p->member_count) - 1);
@@ -697,25 +697,25 @@ void reconcile_answered(struct reconciler *reconciler, const struct internal_cal
     struct reconcile_table *s = reconcile_find(reconciler, answer->subject);
     uint32_t index = answer->token / SLOTS, slot = answer->token % SLOTS;
     must(s != NULL && index < s->count);
-    s->at[index].asked &= (uint16_t) ~(1U << slot);
+    s->at[index].requested &= (uint16_t) ~(1U << slot);
     if (slot >= MEMBERS_SLOT && slot != LEAVING_SLOT)
         s->at[index].leader = answer->node;
     if (reconcile_is_done(s, index, slot))
         return; /* the slot is done already */
     const struct partition_info *partitions;
     must(reconcile_partitions_of(reconciler, s->table_id, &partitions) == s->count);
-    if (s->asks_leaders &&
+    if (s->queries_leaders &&
         (slot == MERGE_SLOT ? reply->code == REPLY_OK : reply->code == REPLY_OVERLOADED))
-        s->at[index].heard_at = reconciler->env->now;
+        s->at[index].leader_seen_at = reconciler->env->now;
     s->at[index].cannot_absorb |= slot == MERGE_SLOT && reply->code == REPLY_OVERLOADED;
-    if (!s->asks_leaders && slot == MEMBERS_SLOT && reply->members.too_many_voters)
+    if (!s->queries_leaders && slot == MEMBERS_SLOT && reply->members.too_many_voters)
         s->send_at = instant_earlier(s->send_at, instant_add_ms(reconciler->env->now, MEMBERS_MS));
     enum merge_step merge = reconcile_merge_of(s, &partitions[index]);
     if (merge != MERGE_NONE && s->attempt < MERGE_QUICK)
         s->send_at = instant_earlier(s->send_at, instant_add_ms(reconciler->env->now, MERGE_MS));
     if (reply->code == REPLY_NOT_LEADER && merge == MERGE_NONE && slot < MEMBERS_SLOT)
-        reconcile_tell_again(s, &partitions[index], index);
-    const bool nowhere = s->asks_leaders && reply->code == REPLY_WRONG_PARTITION; /* CALLS-3 */
+        reconcile_send_again(s, &partitions[index], index);
+    const bool nowhere = s->queries_leaders && reply->code == REPLY_WRONG_PARTITION; /* CALLS-3 */
     if (reply->code != REPLY_OK && !nowhere)
         return; /* the request is sent again */
     if (merge == MERGE_FREEZE && slot < MEMBERS_SLOT) {
@@ -730,7 +730,7 @@ void reconcile_answered(struct reconciler *reconciler, const struct internal_cal
         reconcile_propose_merge(reconciler, s, &partitions[index], &s->at[index]);
     if (slot == SPLIT_SLOT)
         s->send_at = instant_add_ms(reconciler->env->now, SPLIT_MS);
-    if (slot == MEMBERS_SLOT || slot == LEAVING_SLOT || (s->asks_leaders && slot == MERGE_SLOT))
+    if (slot == MEMBERS_SLOT || slot == LEAVING_SLOT || (s->queries_leaders && slot == MERGE_SLOT))
         s->send_at = reconciler->env->now; /* other slots waited for this one */
     reconcile_advance(reconciler, s);
 }

@@ -153,13 +153,13 @@ void requests_open(struct requests *requests, struct operation *o)
  * support for its node lapses. */
 void requests_close_ended(struct requests *requests, struct partition *p)
 {
-    if (!p->close_asked || p->closing || raft_is_promised(p->raft))
+    if (!p->close_requested || p->closing || raft_is_promised(p->raft))
         return;
     const struct operation o = {
         .from = p->close_from,
         .request = {.op = REQUEST_PARTITION_CLOSE, .id = p->close_id},
     };
-    p->close_asked = false;
+    p->close_requested = false;
     if (proposals_may_write(requests->proposals, &o, 0))
         replicas_answer_later(replicas_append_close(requests, p, p->info.id, p->close_as_of), &o);
 }
@@ -202,7 +202,7 @@ static void replicas_agree(struct requests *requests, struct operation *o, struc
 static void replicas_end_partition(struct requests *requests, const struct operation *o,
                                    struct partition *p, uint64_t as_of)
 {
-    p->ended = p->close_asked = true;
+    p->ended = p->close_requested = true;
     p->close_as_of = as_of;
     p->close_from = o->from;
     p->close_id = o->request.id;

@@ -17,7 +17,7 @@ void requests_write(struct requests *requests, struct operation *o);
 void requests_admit_parts(struct requests *requests, struct operation *o);
 void requests_decide_transaction(struct requests *requests, struct operation *o);
 void requests_resolve(struct requests *requests, struct operation *o);
-void requests_ask_transaction(struct requests *requests, struct operation *o);
+void requests_query_transaction(struct requests *requests, struct operation *o);
 /* ---- transact.c: all of a transaction in one partition ---- */
 void requests_transact(struct requests *requests, struct operation *o);
 /* Whether a strong read may be answered now, from the applied state. If not, the read was refused,

@@ -9,7 +9,7 @@
 #include "engine/message/move_messages.h"
 
 enum {
-    LOOK_MS = 50,
+    CHECK_MS = 50,
     PIECE_MAX = 64, /* items that are moved by one request */
     MOVES_MAX = 16, /* keys whose items are moved at once */
     PATIENCE_MS = 10000
@@ -22,7 +22,7 @@ struct shard_move {
     struct buffer key;   /* what the storage keys of its shard 0 begin with */
     uint64_t version;    /* of the key */
     uint32_t shard;      /* the one that is read */
-    uint32_t asked;      /* items that the last request may move */
+    uint32_t requested;  /* items that the last request may move */
     struct buffer from;  /* everything before this key is done in that shard */
     struct buffer end;   /* of that shard */
     struct buffer until; /* of what the last request could read */
@@ -32,8 +32,8 @@ struct shard_move {
     bool found; /* the pass has found items that are not at home */
     bool again; /* it is the pass that verifies */
     bool asking;
-    bool done; /* the catalog is being told */
-    bool told; /* in this look */
+    bool done;     /* the catalog is being told */
+    bool reported; /* in this look */
 };
 
 static void move_free(struct shard_mover *mover, struct shard_move *m)
@@ -137,7 +137,7 @@ static void mover_take(struct shard_mover *mover, const struct table *t,
     mover->count += !m->waits;
 }
 
-static void mover_look_at(struct shard_mover *mover, const struct table *t)
+static void mover_scan_table(struct shard_mover *mover, const struct table *t)
 {
     const uint32_t count =
         t->sharded_keys != NULL && t->status != TABLE_DELETING ? t->sharded_keys->count : 0;
@@ -164,7 +164,7 @@ static uint64_t mover_hash(const struct catalog *catalog)
     return hash;
 }
 
-static void mover_look(struct shard_mover *mover)
+static void mover_scan(struct shard_mover *mover)
 {
     const struct catalog *catalog = mover->catalog->state;
     const uint64_t hash = mover_hash(catalog);
@@ -176,14 +176,14 @@ static void mover_look(struct shard_mover *mover)
         if (k == NULL || (!m->waits && key_waits(k)))
             move_free(mover, m); /* all items are at home: now it waits, from the beginning */
         else
-            m->told = false;
+            m->reported = false;
     }
     if (hash == mover->seen && !(mover->more && mover->count < MOVES_MAX))
         return;
     mover->seen = hash;
     mover->more = false;
     for (t = NULL; (t = catalog_next(catalog, t)) != NULL;)
-        mover_look_at(mover, t);
+        mover_scan_table(mover, t);
 }
 
 /* ---- asking ---- */
@@ -196,17 +196,17 @@ static struct slice until_of(const struct shard_move *m, const struct partition_
     return inside ? p->hi : end;
 }
 
-static void move_ask(struct shard_mover *mover, struct shard_move *m, const struct table *t,
-                     const struct sharded_key *k)
+static void move_send(struct shard_mover *mover, struct shard_move *m, const struct table *t,
+                      const struct sharded_key *k)
 {
     const struct partition_info *p = table_partition_of(t, buffer_slice(&m->from));
     struct internal_call_options options = {.kind = INTERNAL_CALL_SHARD_MOVER,
                                             .subject = m->number,
                                             .patience = duration_ms(PATIENCE_MS)};
-    internal_calls_ask_leader(&options, p);
-    m->asked = mover->moves.balance < PIECE_MAX ? (uint32_t)mover->moves.balance : PIECE_MAX;
+    internal_calls_to_leader(&options, p);
+    m->requested = mover->moves.balance < PIECE_MAX ? (uint32_t)mover->moves.balance : PIECE_MAX;
     m->asking = true;
-    token_bucket_debit(&mover->moves, m->asked);
+    token_bucket_debit(&mover->moves, m->requested);
     buffer_set(&m->until, until_of(m, p));
     struct request request = {.op = REQUEST_SHARD_MOVE,
                               .partition = p->id,
@@ -216,7 +216,7 @@ static void move_ask(struct shard_mover *mover, struct shard_move *m, const stru
     *request_edit_move(&request) = (struct request_move){.key = buffer_slice(&m->from),
                                                          .hi = buffer_slice(&m->end),
                                                          .shards = k->shards,
-                                                         .items_max = m->asked,
+                                                         .items_max = m->requested,
                                                          .fold = k->counter};
     internal_calls_begin(mover->calls, &options, &request);
 }
@@ -232,7 +232,7 @@ static void move_go_on(struct shard_mover *mover, struct shard_move *m)
     if (m->waits) /* MOVER-2, MOVER-4 */
         m->done = !instant_before(mover->env->now, over);
     else if (mover->moves.balance > 0)
-        move_ask(mover, m, t, k);
+        move_send(mover, m, t, k);
 }
 
 void shard_mover_tick(struct shard_mover *mover)
@@ -241,11 +241,11 @@ void shard_mover_tick(struct shard_mover *mover)
     const int64_t rate = config_key_sharding(mover->env->config)->key_sharding_moves_s;
     if (!catalog_replica_leads(mover->catalog) || instant_before(mover->env->now, mover->at))
         return;
-    mover->at = instant_add_ms(mover->env->now, LOOK_MS);
+    mover->at = instant_add_ms(mover->env->now, CHECK_MS);
     if (mover->moves.rate != rate)
         token_bucket_init(&mover->moves, rate, rate, 0, rate, mover->env->now);
     token_bucket_refill(&mover->moves, mover->env->now);
-    mover_look(mover);
+    mover_scan(mover);
     LIST_FOREACH (m, &mover->all, place)
         move_go_on(mover, m);
 }
@@ -305,8 +305,8 @@ void shard_mover_answered(struct shard_mover *mover, const struct internal_call_
         return;
     m->asking = false;
     const bool answered = r->code == REPLY_OK && r->kind == ANSWER_RANGE;
-    const uint32_t moved = answered ? r->range.count : r->code == REPLY_UNKNOWN ? m->asked : 0;
-    token_bucket_add(&mover->moves, moved < m->asked ? m->asked - moved : 0);
+    const uint32_t moved = answered ? r->range.count : r->code == REPLY_UNKNOWN ? m->requested : 0;
+    token_bucket_add(&mover->moves, moved < m->requested ? m->requested - moved : 0);
     if (k == NULL || !answered)
         return; /* asked again at the next look, if at all */
     m->moved += r->range.count;
@@ -322,8 +322,8 @@ void shard_mover_answered(struct shard_mover *mover, const struct internal_call_
 /* ---- the end ---- */
 
 /* What is forgotten changes nothing that people see. */
-static void move_tell_forgotten(const struct shard_move *m, const struct table *t,
-                                struct decision *out)
+static void move_report_forgotten(const struct shard_move *m, const struct table *t,
+                                  struct decision *out)
 {
     *out = (struct decision){.table_id = t->id,
                              .key_shards = {.word = KEY_SHARDS_FORGET,
@@ -331,8 +331,8 @@ static void move_tell_forgotten(const struct shard_move *m, const struct table *
                                             .version = m->version}};
 }
 
-static void move_tell(struct shard_mover *mover, const struct shard_move *m, const struct table *t,
-                      const struct sharded_key *k, struct decision *out)
+static void move_report(struct shard_mover *mover, const struct shard_move *m,
+                        const struct table *t, const struct sharded_key *k, struct decision *out)
 {
     const bool leaves = k->shards == 1;
     buffer_clear(&mover->text);
@@ -364,14 +364,14 @@ bool shard_mover_next(struct shard_mover *mover, struct decision *out)
     struct shard_move *m;
     const struct table *t;
     LIST_FOREACH (m, &mover->all, place) {
-        const struct sharded_key *k = m->done && !m->told ? move_key(mover, m, &t) : NULL;
+        const struct sharded_key *k = m->done && !m->reported ? move_key(mover, m, &t) : NULL;
         if (k == NULL)
             continue;
-        m->told = true;
+        m->reported = true;
         if (sharded_key_moves(k))
-            move_tell(mover, m, t, k, out);
+            move_report(mover, m, t, k, out);
         else
-            move_tell_forgotten(m, t, out);
+            move_report_forgotten(m, t, out);
         return true;
     }
     return false;

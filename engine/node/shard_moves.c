@@ -176,9 +176,9 @@ static bool move_lock(struct shard_moves *moves, struct item_move *m)
         .op = REQUEST_DELETE,
         .write = {.key = buffer_slice(&m->key), .transaction = buffer_slice(&part), .moves = true}};
     m->step = SHARD_LOCKING;
-    const bool asked = move_call_self(moves, m, &request);
+    const bool sent = move_call_self(moves, m, &request);
     buffer_deinit(&part);
-    return asked;
+    return sent;
 }
 
 /* Drops what was prepared. */
@@ -230,7 +230,7 @@ static void move_put(struct shard_moves *moves, struct item_move *m)
     /* An addition that comes late, when the move is done, would count again: it is sent anew only after
      * a refusal. A late put is refused, because there is an item. */
     struct internal_call_options options = {.once = m->fold};
-    internal_calls_ask_leader(&options, p);
+    internal_calls_to_leader(&options, p);
     move_append_part(m, false, &part);
     struct request request = {
         .op = m->fold ? REQUEST_UPDATE : REQUEST_PUT,
@@ -524,12 +524,13 @@ void shard_moves_piece(struct shard_moves *moves, const struct partition *p,
     piece->fold = request_move(q)->fold;
     piece->sharded_key_version = q->sharded_key_version;
     piece->until = instant_add_ms(moves->env->now, SHARD_PIECE_MS);
-    const bool whole = p->info.hi.size == 0 || slice_compare(request_move(q)->hi, p->info.hi) <= 0;
+    const bool complete =
+        p->info.hi.size == 0 || slice_compare(request_move(q)->hi, p->info.hi) <= 0;
     buffer_set(&piece->key, request_move(q)->key);
-    buffer_set(&piece->hi, whole ? request_move(q)->hi : p->info.hi);
-    const uint32_t most =
+    buffer_set(&piece->hi, complete ? request_move(q)->hi : p->info.hi);
+    const uint32_t max =
         request_move(q)->items_max != 0 ? request_move(q)->items_max : SHARD_PIECE_ITEMS;
-    if (piece_scan(moves, piece, p, most) != STATUS_OK) {
+    if (piece_scan(moves, piece, p, max) != STATUS_OK) {
         env_refuse(moves->env, o, REPLY_CORRUPT, "partition %u cannot be read", p->info.id);
         piece_free(moves, piece);
         return;

@@ -29,7 +29,7 @@ static const char *move_fault(const struct request *q)
     const bool piece = request_move(q)->hi.size > 0;
     if (key.size > STORAGE_KEY_SIZE_MAX || key.size <= STORAGE_KEY_BOUND_SIZE ||
         storage_key_part_size(key, STORAGE_KEY_BOUND_SIZE) == 0 ||
-        (!piece && !storage_key_is_whole(key)))
+        (!piece && !storage_key_is_complete(key)))
         return "the key is none that an item can have";
     if (shard_of(key) == UINT64_MAX)
         return "the key is in no shard";

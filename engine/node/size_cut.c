@@ -106,10 +106,10 @@ static void size_cut_conclude(const struct partition *p, const struct middle *m,
                               struct split_advice *out)
 {
     if (m->cut.size == 0) {
-        bool whole = p->info.whole_collections && m->last.size > 0;
-        out->verdict = whole ? SPLIT_REFUSED_COLLECTION : SPLIT_REFUSED_NO_BENEFIT;
-        out->key = whole ? collection_key(buffer_slice(&m->last)) : slice_make(NULL, 0);
-        out->key_share_ppm = whole ? SPLIT_WHOLE_PPM : 0;
+        bool one_collection = p->info.whole_collections && m->last.size > 0;
+        out->verdict = one_collection ? SPLIT_REFUSED_COLLECTION : SPLIT_REFUSED_NO_BENEFIT;
+        out->key = one_collection ? collection_key(buffer_slice(&m->last)) : slice_make(NULL, 0);
+        out->key_share_ppm = one_collection ? SPLIT_WHOLE_PPM : 0;
         return;
     }
     out->verdict = SPLIT_ADVISED;
@@ -133,6 +133,6 @@ bool size_cut_advise(const struct node_env *env, struct partition *p, struct spl
         return true;
     }
     size_cut_conclude(p, m, out);
-    m->step = MIDDLE_TOLD; /* the advice borrows from `m` until the next search begins */
+    m->step = MIDDLE_REPORTED; /* the advice borrows from `m` until the next search begins */
     return false;
 }

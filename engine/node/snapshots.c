@@ -67,8 +67,8 @@ struct snapshot_in {
     struct buffer to;     /* the chunk's last key */
     struct instant again_at;
     struct scan scan;
-    bool whole;  /* all chunks are in the memtable, on their way to the backing */
-    bool frozen; /* the checkpoint that is being written contains the snapshot */
+    bool complete; /* all chunks are in the memtable, on their way to the backing */
+    bool frozen;   /* the checkpoint that is being written contains the snapshot */
     bool installed;
 };
 
@@ -84,10 +84,10 @@ static int64_t snapshot_busy_factor(const struct snapshots *snapshots)
  * chunks would go out ahead of requests. */
 void snapshots_start(struct snapshots *snapshots)
 {
-    const int64_t most = 4 * (int64_t)CHUNK_BYTES + (int64_t)LOG_PAYLOAD_SIZE_MAX;
+    const int64_t max = 4 * (int64_t)CHUNK_BYTES + (int64_t)LOG_PAYLOAD_SIZE_MAX;
     token_bucket_init(&snapshots->rate, CHUNK_BYTES,
                       config_replication(snapshots->env->config)->snapshot_bytes_s,
-                      most * snapshot_busy_factor(snapshots), CHUNK_BYTES, snapshots->env->now);
+                      max * snapshot_busy_factor(snapshots), CHUNK_BYTES, snapshots->env->now);
 }
 
 /* Whether a snapshot keeps the pages that writes are refused for. Then it is sent as fast as it can
@@ -524,7 +524,7 @@ static bool snapshot_chunk_is_valid(struct snapshots *snapshots, const struct pa
 /* The whole snapshot is in the memtable: the next checkpoint stores it, with a row that says so. */
 static void snapshot_finish(struct snapshots *snapshots, struct partition *p, struct snapshot_in *s)
 {
-    s->whole = true;
+    s->complete = true;
     partition_take_row(p, &s->row);
     p->installing = must_calloc(1, sizeof *p->installing);
     *p->installing = s->row.base;
@@ -593,7 +593,7 @@ static bool snapshot_chunk(struct snapshots *snapshots, struct partition *p, uin
                           0); /* forgotten in a restart: the sender must begin again */
         return true;
     }
-    if (sequence < s->sequence || s->whole) {
+    if (sequence < s->sequence || s->complete) {
         snapshot_acknowledge(snapshots, p, s);
         return true;
     }
@@ -683,7 +683,7 @@ void snapshots_frozen(struct snapshots *snapshots)
 {
     struct snapshot_in *s;
     LIST_FOREACH (s, &snapshots->in, place)
-        s->frozen = s->whole && !s->installed;
+        s->frozen = s->complete && !s->installed;
     snapshots_wake_receiving(snapshots);
 }
 

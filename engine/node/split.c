@@ -93,9 +93,9 @@ void applier_run_split(struct applier *applier, const struct operation *o)
 
 /* The info as the node keeps it, without the fields that only the catalog needs. */
 static struct partition_info split_kept_info(const struct partition *parent,
-                                             const struct partition_info *told, uint32_t node)
+                                             const struct partition_info *target, uint32_t node)
 {
-    struct partition_info info = *told;
+    struct partition_info info = *target;
     info.indexes = parent->info.indexes; /* as of this place in the log */
     info.indexes_version = parent->info.indexes_version;
     info.ttl = parent->info.ttl;
@@ -114,20 +114,20 @@ static struct partition_info split_kept_info(const struct partition *parent,
 /* NULL: the child was opened before, without the split, or this replica was removed from the group:
  * then its keys are erased. */
 static struct partition *split_create_child(struct applier *applier, const struct partition *parent,
-                                            const struct partition_info *told, uint64_t since_lsn)
+                                            const struct partition_info *target, uint64_t since_lsn)
 {
     struct raft_base base = {.index = CHILD_BASE, .term = CHILD_BASE};
     base.members = *raft_members_applied(parent->raft);
-    if (partitions_find(applier->partitions, told->id) != NULL) {
+    if (partitions_find(applier->partitions, target->id) != NULL) {
         PROBE("a child was opened before the split is applied");
         return NULL;
     }
     if (raft_members_find(&base.members, raft_self(parent->raft)) == NULL) {
         PROBE("a replica that was removed applies a split");
-        local_state_erase(applier->env, told->lo, told->hi, told->indexes);
+        local_state_erase(applier->env, target->lo, target->hi, target->indexes);
         return NULL;
     }
-    struct partition_info info = split_kept_info(parent, told, applier->env->id);
+    struct partition_info info = split_kept_info(parent, target, applier->env->id);
     struct partition *child = partition_create(&info);
     child->since_lsn = since_lsn;
     partitions_add(applier->partitions, child);
@@ -283,61 +283,61 @@ void split_catch_up(struct applier *applier, struct partition *p,
     }
 }
 
-static void split_take_info(struct partition *p, const struct partition_info *told)
+static void split_take_info(struct partition *p, const struct partition_info *target)
 {
     struct partition_info info = p->info;
-    info.epoch = told->epoch;
-    info.hi = told->hi;
-    info.indexes = told->indexes;
-    info.indexes_version = told->indexes_version;
-    info.ttl = told->ttl;
-    info.stream = told->stream;
-    info.key_sharding_version = told->key_sharding_version;
+    info.epoch = target->epoch;
+    info.hi = target->hi;
+    info.indexes = target->indexes;
+    info.indexes_version = target->indexes_version;
+    info.ttl = target->ttl;
+    info.stream = target->stream;
+    info.key_sharding_version = target->key_sharding_version;
     partition_set(p, &info);
 }
 
 /* Takes the wider range of an older epoch: the group may need this replica to make the split at
  * all. False: see split_take_range. */
 static bool split_widen(struct applier *applier, struct partition *p,
-                        const struct partition_info *told)
+                        const struct partition_info *target)
 {
     bool state = !p->no_state && raft_applied(p->raft) > 0;
     bool past = state || raft_last(p->raft) > 0, opening = false;
     const struct inflight *e;
     STAILQ_FOREACH (e, &applier->proposals->own, place)
         opening |= e->kind == LOG_PARTITION; /* perhaps a child's */
-    if (slice_compare(told->hi, p->info.hi) < 0)
+    if (slice_compare(target->hi, p->info.hi) < 0)
         return false; /* from before a merge: no other replica here has the absorbed keys */
-    if (past || opening || partitions_hold_range(applier->partitions, p->info.hi, told->hi) ||
-        local_state_is_erasing(applier->env, p->info.hi, told->hi, told->indexes))
+    if (past || opening || partitions_hold_range(applier->partitions, p->info.hi, target->hi) ||
+        local_state_is_erasing(applier->env, p->info.hi, target->hi, target->indexes))
         return false;
     PROBE("a replica that knows of a split begins before it");
-    split_take_info(p, told);
+    split_take_info(p, target);
     return true;
 }
 
 bool split_take_range(struct applier *applier, struct partition *p,
-                      const struct partition_info *told)
+                      const struct partition_info *target)
 {
-    if (told->epoch == p->info.epoch) {
-        if (told->indexes_version != p->info.indexes_version ||
-            told->key_sharding_version != p->info.key_sharding_version)
-            split_take_info(p, told);
+    if (target->epoch == p->info.epoch) {
+        if (target->indexes_version != p->info.indexes_version ||
+            target->key_sharding_version != p->info.key_sharding_version)
+            split_take_info(p, target);
         return true;
     }
-    if (told->epoch < p->info.epoch)
-        return split_widen(applier, p, told);
-    if (slice_compare(told->hi, p->info.hi) > 0) {
-        if (!merge_give_way(applier, p, p->info.hi, told->hi))
+    if (target->epoch < p->info.epoch)
+        return split_widen(applier, p, target);
+    if (slice_compare(target->hi, p->info.hi) > 0) {
+        if (!merge_give_way(applier, p, p->info.hi, target->hi))
             return false;
-        split_take_info(p, told);
+        split_take_info(p, target);
         p->absorbed_lsn = UINT64_MAX; /* until the snapshot is installed */
         return true;
     }
     PROBE("a snapshot brings a range that was split");
     struct buffer hi = {0};
     buffer_append_slice(&hi, p->info.hi);
-    split_take_info(p, told);
+    split_take_info(p, target);
     if (!slice_equal(buffer_slice(&hi), p->info.hi) &&
         !partitions_hold_range(applier->partitions, p->info.hi, buffer_slice(&hi)))
         local_state_erase(applier->env, p->info.hi, buffer_slice(&hi),

@@ -16,8 +16,8 @@ struct stream_trims {
     struct proposals *proposals;
     struct raft_driver *driver;
     struct background *background;
-    struct instant at;      /* when there is something to do; INSTANT_NEVER: no stream is here */
-    struct instant look_at; /* at all partitions */
+    struct instant at;       /* when there is something to do; INSTANT_NEVER: no stream is here */
+    struct instant check_at; /* at all partitions */
 };
 
 /* The partition leads here in a new term, or has another stream from now on. */

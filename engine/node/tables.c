@@ -106,12 +106,12 @@ static void tables_note_heavy(struct requests *requests, const struct partition_
 {
     const struct partition_load *before = cluster_loads_of(requests->catalog->loads, r->partition);
     const struct table *t = catalog_find_id(requests->catalog->state, r->table_id);
-    const int64_t most =
+    const int64_t max =
         config_key_sharding(requests->env->config)->key_sharding_shard_units * MCU_PER_UNIT;
     uint32_t fixed;
-    const bool heavy = r->heavy_count > 0 && r->heavy[0].mcu > most;
+    const bool heavy = r->heavy_count > 0 && r->heavy[0].mcu > max;
     const bool known = before != NULL && before->epoch == r->epoch && before->heavy_count > 0 &&
-                       before->heavy[0].mcu > most;
+                       before->heavy[0].mcu > max;
     if (heavy && !known && t != NULL && table_key_sharding_mode(t, &fixed) != KEY_SHARDING_OFF)
         requests->catalog->urgent_at = requests->env->now;
 }
@@ -153,13 +153,13 @@ void requests_list_events(struct requests *requests, struct operation *o)
     uint64_t after = o->request.events.after, last = catalog_last_event(requests->catalog->state);
     if (last >= EVENTS_MAX && after < last - EVENTS_MAX)
         after = last - EVENTS_MAX;
-    uint32_t most = o->request.events.events_max;
-    if (most == 0 || most > EVENTS_PAGE_MAX)
-        most = EVENTS_PAGE_MAX;
+    uint32_t max = o->request.events.events_max;
+    if (max == 0 || max > EVENTS_PAGE_MAX)
+        max = EVENTS_PAGE_MAX;
     struct reply *reply = env_reply(requests->env, o, REPLY_OK);
     reply->kind = ANSWER_PAGE;
     buffer_clear(&requests->env->scratch);
-    for (; after < last && reply->page.count < most && requests->env->scratch.size < PAGE_SIZE_MAX;
+    for (; after < last && reply->page.count < max && requests->env->scratch.size < PAGE_SIZE_MAX;
          reply->page.count++)
         buffer_append_sized(&requests->env->scratch,
                             catalog_event(requests->catalog->state, ++after));
@@ -168,7 +168,7 @@ void requests_list_events(struct requests *requests, struct operation *o)
 }
 
 /* Whether every healthy node has had time to report to this leader of the catalog. */
-static bool tables_has_heard_everyone(const struct requests *requests)
+static bool tables_all_have_reported(const struct requests *requests)
 {
     int64_t wait_ms = config_replication(requests->env->config)->support_ms +
                       config_reports(requests->env->config)->load_report_ms;
@@ -181,7 +181,7 @@ static bool tables_has_heard_everyone(const struct requests *requests)
 static bool tables_has_other_place(const struct requests *requests, const struct partition_info *p)
 {
     for (uint32_t node = 1; node <= requests->env->node_count; node++) {
-        if ((peers_reach(requests->peers, node) || !tables_has_heard_everyone(requests)) &&
+        if ((peers_reach(requests->peers, node) || !tables_all_have_reported(requests)) &&
             !catalog_is_drained(requests->catalog->state, node) &&
             partition_member_on(p, node) == 0)
             return true;

@@ -98,7 +98,7 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
 /* The partition that leads here and has the request's key. NULL: it was refused. */
 static struct partition *transaction_route(struct requests *requests, struct operation *o);
 
-void prepare_ask_token(struct requests *requests, struct operation *o)
+void prepare_query_token(struct requests *requests, struct operation *o)
 {
     struct transaction_part part;
     struct partition *p = transaction_route(requests, o);
@@ -390,7 +390,7 @@ void requests_decide_transaction(struct requests *requests, struct operation *o)
         ending_run(requests, p, o, &e);
 }
 
-void requests_ask_transaction(struct requests *requests, struct operation *o)
+void requests_query_transaction(struct requests *requests, struct operation *o)
 {
     const struct request *q = &o->request;
     struct partition *p = transaction_route(requests, o);

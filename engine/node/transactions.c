@@ -90,7 +90,7 @@ static void lock_table_clear(struct transactions *transactions, struct lock_tabl
 /* The partition is led no more, or the node ends. */
 static void lock_table_free(struct transactions *transactions, struct lock_table *t)
 {
-    internal_calls_end(transactions->calls, INTERNAL_CALL_TRANSACT_ASK, t->partition);
+    internal_calls_end(transactions->calls, INTERNAL_CALL_TRANSACT_QUERY, t->partition);
     internal_calls_end(transactions->calls, INTERNAL_CALL_TRANSACT_NOTIFY, t->partition);
     LIST_REMOVE(t, place);
     lock_table_clear(transactions, t);
@@ -149,7 +149,7 @@ static struct lock *lock_add(struct transactions *transactions, struct lock_tabl
     l->id = id;
     l->number = number_give(transactions, &t->numbered_locks, l);
     l->since = transactions->env->now;
-    l->ask_at = instant_add_ms(l->since, 2 * decide_ms(transactions));
+    l->query_at = instant_add_ms(l->since, 2 * decide_ms(transactions));
     l->same_hash = id_map_find(&t->by_hash, l->hash);
     if (l->same_hash != NULL)
         id_map_remove(&t->by_hash, l->hash);
@@ -158,7 +158,7 @@ static struct lock *lock_add(struct transactions *transactions, struct lock_tabl
     t->lock_count++;
     t->moving += l->moves = moves;
     room_take(transactions, t, l, room);
-    lock_table_wake(transactions, t, l->ask_at);
+    lock_table_wake(transactions, t, l->query_at);
     return l;
 }
 
@@ -250,7 +250,7 @@ static bool record_owes_another_table(const struct record *r)
     const uint32_t table_id = storage_key_table(buffer_slice(&r->anchor));
     struct reader keys = {r->row.keys, false};
     for (uint32_t i = 0; keys.left.size > 0; i++) {
-        if (storage_key_table(reader_sized(&keys)) != table_id && !record_has_told(r, i))
+        if (storage_key_table(reader_sized(&keys)) != table_id && !record_has_notified(r, i))
             return true;
     }
     return false;
@@ -366,7 +366,7 @@ static void applied_lock(struct transactions *transactions, const struct partiti
         l = lock_add(transactions, t, key, row.id, row.anchor, row.moves,
                      room_of_row(transactions, p, key, &row));
     l->applied = true;
-    lock_table_wake(transactions, t, l->ask_at);
+    lock_table_wake(transactions, t, l->query_at);
 }
 
 static void applied_record(struct transactions *transactions, struct lock_table *t,
@@ -574,7 +574,7 @@ static bool lock_lets_read(struct transactions *transactions, struct lock_table 
         o->questions = transactions->questions + 1; /* asked after the read came */
     if (!l->applied || l->pending_since >= o->questions)
         return true;
-    l->ask_at = transactions->env->now;
+    l->query_at = transactions->env->now;
     lock_table_wake(transactions, t, transactions->env->now);
     return false;
 }
@@ -601,7 +601,7 @@ bool transactions_let_get(struct transactions *transactions, struct partition *p
 
 enum lock_state {
     LOCK_FREE,
-    LOCK_ASKED, /* the anchor's partition is asked */
+    LOCK_QUERIED, /* the anchor's partition is asked */
     LOCK_TAKEN
 };
 
@@ -612,7 +612,7 @@ static enum lock_state lock_state_of(struct transactions *transactions, struct p
     const bool plain = o->request.op == REQUEST_UPDATE && o->request.write.transaction.size == 0;
     if (l == NULL || (plain && MUTATED(RAFT_MUTATION_WRITE_LOCKED)))
         return LOCK_FREE;
-    return lock_lets_read(transactions, p->locks, l, o) ? LOCK_TAKEN : LOCK_ASKED;
+    return lock_lets_read(transactions, p->locks, l, o) ? LOCK_TAKEN : LOCK_QUERIED;
 }
 
 /* Whether the writes may go on. If not, `o` was refused, with a reply for each if there are several;
@@ -620,17 +620,17 @@ static enum lock_state lock_state_of(struct transactions *transactions, struct p
 static bool let_writes(struct transactions *transactions, struct partition *p, struct operation *o,
                        const struct slice keys[], uint32_t count, bool several)
 {
-    bool asked = false, taken = false;
+    bool queried = false, taken = false;
     struct buffer replies = {0};
     for (uint32_t i = 0; i < count; i++) {
         const enum lock_state state = lock_state_of(transactions, p, o, keys[i]);
         const struct reply r = {.code = state == LOCK_TAKEN ? REPLY_LOCKED : REPLY_OK};
-        asked |= state == LOCK_ASKED;
+        queried |= state == LOCK_QUERIED;
         taken |= state == LOCK_TAKEN;
         if (several)
             reply_encode(&replies, &r);
     }
-    if (asked) {
+    if (queried) {
         PROBE("a write waits for a transaction that may be decided");
         pending_add_locked(transactions->pending, p, o);
     } else if (taken) {
@@ -643,7 +643,7 @@ static bool let_writes(struct transactions *transactions, struct partition *p, s
                 arena_copy(&transactions->env->lent, buffer_slice(&replies));
     }
     buffer_deinit(&replies);
-    return !asked && !taken;
+    return !queried && !taken;
 }
 
 bool transactions_let_write(struct transactions *transactions, struct partition *p,

@@ -60,9 +60,9 @@ struct lock {
     bool resolving; /* the entry that ends the lock is proposed */
     struct lock_room room;
     struct instant since;
-    struct instant ask_at;  /* the next time to ask for the decision unasked */
-    uint64_t asking;        /* number of the question under way; 0: none */
-    uint64_t pending_since; /* number of the last question that was answered with "pending" */
+    struct instant query_at; /* the next time to ask for the decision unasked */
+    uint64_t asking;         /* number of the question under way; 0: none */
+    uint64_t pending_since;  /* number of the last question that was answered with "pending" */
 };
 
 struct record {
@@ -80,8 +80,8 @@ struct record {
     struct instant since;
     struct instant held_until; /* this node is about to decide it: it is not given up before */
     struct instant again_at;   /* when to tell the parts again */
-    uint64_t told[2];          /* bit i: other part i has been told, and has answered */
-    uint64_t telling[2];       /* is being told */
+    uint64_t notified[2];      /* bit i: other part i has been told, and has answered */
+    uint64_t notifying[2];     /* is being told */
     size_t log_bytes;          /* room that it has in the log */
 };
 

@@ -26,7 +26,7 @@ static bool transactions_call(struct transactions *transactions, struct slice ke
     if (map == NULL)
         return false;
     const struct partition_info *p = table_partition_of(map, key);
-    internal_calls_ask_leader(options, p);
+    internal_calls_to_leader(options, p);
     options->patience = duration_ms(PATIENCE_MS);
     request->partition = p->id;
     request->epoch = p->epoch;
@@ -64,16 +64,16 @@ static void lock_decided(struct transactions *transactions, const struct partiti
 
 /* Asks the anchor's partition. If the anchor's table is deleted, the transaction was not committed: a
  * table is deleted only after all parts of committed transactions were told. */
-static void lock_ask(struct transactions *transactions, const struct partition *p,
-                     const struct lock_table *t, struct lock *l)
+static void lock_query(struct transactions *transactions, const struct partition *p,
+                       const struct lock_table *t, struct lock *l)
 {
     const struct slice anchor = buffer_slice(&l->anchor);
-    struct request request = request_about(REQUEST_TRANSACT_ASK, anchor, l->id);
+    struct request request = request_about(REQUEST_TRANSACT_QUERY, anchor, l->id);
     struct internal_call_options options = {
-        .kind = INTERNAL_CALL_TRANSACT_ASK, .subject = t->partition, .token = l->number};
+        .kind = INTERNAL_CALL_TRANSACT_QUERY, .subject = t->partition, .token = l->number};
     request_edit_transaction(&request)->aborts = !instant_before(
         transactions->env->now, instant_add_ms(l->since, 2 * decide_ms(transactions)));
-    l->ask_at = instant_add_ms(transactions->env->now, RETRY_MS);
+    l->query_at = instant_add_ms(transactions->env->now, RETRY_MS);
     if (index_maps_gone(transactions->maps, storage_key_table(anchor))) {
         PROBE("the table that decides of a lock was deleted");
         lock_decided(transactions, p, l, false);
@@ -93,15 +93,15 @@ static void lock_answered(struct transactions *transactions, struct partition *p
         return; /* it is decided by another way */
     const uint64_t question = l->asking;
     l->asking = 0;
-    l->ask_at = instant_add_ms(transactions->env->now, RETRY_MS);
-    lock_table_wake(transactions, t, l->ask_at);
+    l->query_at = instant_add_ms(transactions->env->now, RETRY_MS);
+    lock_table_wake(transactions, t, l->query_at);
     if (r->code != REPLY_OK || r->kind != ANSWER_STATE) {
         transactions_refresh(transactions, buffer_slice(&l->anchor), r);
         return;
     }
     if (reply_state(r)->decided == TRANSACTION_PENDING) {
         l->pending_since = question;
-        l->ask_at = instant_add_ms(transactions->env->now, PATIENCE_MS);
+        l->query_at = instant_add_ms(transactions->env->now, PATIENCE_MS);
         transactions->freed = true;
         return;
     }
@@ -115,10 +115,10 @@ static void locks_turn(struct transactions *transactions, struct lock_table *t,
     LIST_FOREACH (l, &t->locks, place) {
         if (!l->applied || l->resolving)
             continue; /* the entry in the log wakes this table when it is applied */
-        if (l->asking == 0 && !instant_before(transactions->env->now, l->ask_at))
-            lock_ask(transactions, p, t, l);
+        if (l->asking == 0 && !instant_before(transactions->env->now, l->query_at))
+            lock_query(transactions, p, t, l);
         if (l->asking == 0)
-            lock_table_wake(transactions, t, l->ask_at);
+            lock_table_wake(transactions, t, l->query_at);
     }
 }
 
@@ -135,8 +135,8 @@ static void bit_set(uint64_t bits[2], uint32_t i, bool value)
 }
 
 /* Tells every other part what is decided. True: all have been told. */
-static bool record_tell(struct transactions *transactions, const struct lock_table *t,
-                        struct record *r)
+static bool record_notify(struct transactions *transactions, const struct lock_table *t,
+                          struct record *r)
 {
     struct reader keys = {r->row.keys, false};
     bool all = true;
@@ -144,18 +144,18 @@ static bool record_tell(struct transactions *transactions, const struct lock_tab
     for (uint32_t i = 0; keys.left.size > 0; i++) {
         const struct slice key = reader_sized(&keys);
         if (index_maps_leaves(transactions->maps, storage_key_table(key)))
-            bit_set(r->told, i, true);
-        if (record_has_told(r, i))
+            bit_set(r->notified, i, true);
+        if (record_has_notified(r, i))
             continue;
         all = false;
-        if (bit_of(r->telling, i) || !again)
+        if (bit_of(r->notifying, i) || !again)
             continue;
         struct request request = request_about(REQUEST_TRANSACT_RESOLVE, key, r->id);
         struct internal_call_options options = {.kind = INTERNAL_CALL_TRANSACT_NOTIFY,
                                                 .subject = t->partition,
                                                 .token = r->number << INDEX_BITS | i};
         request_edit_transaction(&request)->commits = r->row.state == TRANSACTION_COMMITTED;
-        bit_set(r->telling, i, transactions_call(transactions, key, &options, &request));
+        bit_set(r->notifying, i, transactions_call(transactions, key, &options, &request));
     }
     if (!all && again)
         r->again_at = instant_add_ms(transactions->env->now, RETRY_MS);
@@ -178,10 +178,10 @@ static void record_answered(struct transactions *transactions, struct lock_table
     struct record *r = id_map_find(&t->numbered_records, answer->token >> INDEX_BITS);
     if (r == NULL)
         return;
-    bit_set(r->telling, index, false);
+    bit_set(r->notifying, index, false);
     lock_table_wake(transactions, t, transactions->env->now);
     if (answer->reply->code == REPLY_OK)
-        bit_set(r->told, index, true);
+        bit_set(r->notified, index, true);
     else
         transactions_refresh(transactions, record_key_at(r, index), answer->reply);
 }
@@ -217,7 +217,7 @@ static bool record_turn(struct transactions *transactions, const struct partitio
         lock_table_wake(transactions, t, record_given_up_at(transactions, r));
         return false;
     }
-    const bool all = record_tell(transactions, t, r);
+    const bool all = record_notify(transactions, t, r);
     if (!all)
         lock_table_wake(transactions, t, r->again_at);
     return all;
@@ -245,12 +245,12 @@ static void record_append_end(struct buffer *set, const struct record *r)
 }
 
 /* Tells the parts of what is committed. */
-static void records_tell(struct transactions *transactions, struct lock_table *t)
+static void records_notify(struct transactions *transactions, struct lock_table *t)
 {
     struct record *r;
     TAILQ_FOREACH (r, &t->records, place) {
         if (r->applied && r->row.state == TRANSACTION_COMMITTED)
-            record_tell(transactions, t, r);
+            record_notify(transactions, t, r);
     }
 }
 
@@ -369,7 +369,7 @@ void transactions_answered(struct transactions *transactions,
     struct partition *p = partitions_find(transactions->partitions, answer->subject);
     if (t == NULL || p == NULL || p->led != t->term)
         return;
-    if (answer->kind == INTERNAL_CALL_TRANSACT_ASK)
+    if (answer->kind == INTERNAL_CALL_TRANSACT_QUERY)
         lock_answered(transactions, p, t, answer);
     else
         record_answered(transactions, t, answer);
@@ -386,7 +386,7 @@ static void lock_table_turn(struct transactions *transactions, struct lock_table
     }
     t->at = INSTANT_NEVER;
     if (p->frozen.index != 0) { /* nothing that it would propose has an effect */
-        records_tell(transactions, t);
+        records_notify(transactions, t);
         lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RETRY_MS));
         return;
     }

@@ -375,7 +375,7 @@ static bool page_fetched_row(struct call *c, struct page *p, struct subrequest *
 static bool page_row_holds(const struct page *p, const struct page_row *row)
 {
     struct attr values[2 * INDEX_KEYS_MAX];
-    return row->found && index_keys_of(p->plan.index, row->item, values) == INDEX_KEYS_WHOLE;
+    return row->found && index_keys_of(p->plan.index, row->item, values) == INDEX_KEYS_COMPLETE;
 }
 
 /* Takes the fetched items in order. A page ends when it has so many bytes of items, or when its

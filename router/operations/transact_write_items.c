@@ -283,7 +283,7 @@ static void whole_send(struct call *c, struct transact_write *t)
         struct request r = {.op = plan->items[i].op};
         part_fill(c, &plan->items[i], &r);
         request_encode(&frames, &r);
-        request_edit_transact(&s->request)->least_mcu += part_least_mcu(&r);
+        request_edit_transact(&s->request)->mcu_min += part_least_mcu(&r);
         request_know_sharded(c, &plan->items[i], &s->request);
     }
     request_edit_transact(&s->request)->key = plan->items[0].home;
@@ -426,7 +426,7 @@ static bool writes_begin(struct call *c, struct transact_write *t)
     }
     parts_describe(c, t);
     const bool leave = transact_leave_former(c),
-               ask = t->named && transact_ask_tokens(c, t->token, t->digest);
+               ask = t->named && transact_query_tokens(c, t->token, t->digest);
     if (!leave && !ask)
         writes_go_on(c, t);
     return true;

@@ -62,7 +62,7 @@ bool at_home_is_fixed(const struct request *q)
 static void at_home_restore(struct subrequest *s)
 {
     const struct request now = s->request;
-    s->request = s->home->asked;
+    s->request = s->home->original;
     s->request.id = now.id;
     s->request.partition = now.partition;
     s->request.epoch = now.epoch;
@@ -83,7 +83,7 @@ static void at_home_choose_cell(struct subrequest *s, const struct sharded_key *
     const struct slice token = s->request.write.token;
     struct at_home *h = s->home = arena_zalloc(arena, sizeof *h);
     *key = sharded_key_in(arena, k, *key, 0);
-    *h = (struct at_home){.asked = s->request, .shards = k->shards, .counter = true};
+    *h = (struct at_home){.original = s->request, .shards = k->shards, .counter = true};
     h->home = sharded_key_in(arena, k, *key, counter_cell(token, k->shards));
     h->former_count = counter_former_cells(k, token, h->former);
     *key = h->home;
@@ -116,7 +116,7 @@ static void at_home_find(struct subrequest *s)
         h = arena_zalloc(arena, sizeof *h);
     s->home = h;
     *key = sharded_key_in(arena, k, *key, 0);
-    *h = (struct at_home){.asked = s->request, .shards = k->shards};
+    *h = (struct at_home){.original = s->request, .shards = k->shards};
     h->home = sharded_key_in(arena, k, *key, sharded_key_home(k, *key));
     if (s->request.op != REQUEST_UNCHANGED)
         h->former_count = sharded_key_former_homes(k, *key, h->former);
@@ -180,24 +180,24 @@ void at_home_left(struct subrequest *s)
 
 const struct request *at_home_asked(const struct subrequest *s)
 {
-    return s->home != NULL ? &s->home->asked : &s->request;
+    return s->home != NULL ? &s->home->original : &s->request;
 }
 
 struct reply at_home_end(struct subrequest *s, const struct reply *reply)
 {
-    struct reply told = *reply;
+    struct reply out = *reply;
     const bool moves = at_home_moves(s);
     const bool waited = reply->code == REPLY_NOT_LEADER,
                late = waited || reply->code == REPLY_UNKNOWN;
     at_home_restore(s);
     if (moves ? !late && reply->code != REPLY_LOCKED : !waited || !s->home->locked)
-        return told;
+        return out;
     /* The request itself was not sent. */
     if (s->home->locked)
-        told.code = REPLY_LOCKED;
+        out.code = REPLY_LOCKED;
     else if (reply->code == REPLY_UNKNOWN)
-        told = (struct reply){.code = REPLY_OVERLOADED,
-                              .text = slice_of("the item is on its way to another shard of its "
-                                               "key: nothing was done, try again")};
-    return told;
+        out = (struct reply){.code = REPLY_OVERLOADED,
+                             .text = slice_of("the item is on its way to another shard of its "
+                                              "key: nothing was done, try again")};
+    return out;
 }

@@ -26,8 +26,8 @@
 
 /* In the call's arena. */
 struct at_home {
-    struct request asked; /* as the operation made it, with the key of shard 0 */
-    struct slice home;    /* the key at home */
+    struct request original; /* as the operation made it, with the key of shard 0 */
+    struct slice home;       /* the key at home */
     uint32_t shards;
     uint32_t former[SHARDS_MAX]; /* shards that the item must leave first */
     uint32_t former_count;

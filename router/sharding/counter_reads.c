@@ -20,11 +20,11 @@ enum counter_step {
 /* In the call's arena. */
 struct counter_read {
     enum counter_step step;
-    bool keeps;           /* the kept total is too old, or missing */
-    struct request asked; /* as the operation made it */
-    uint32_t index;       /* the operation's own */
-    uint64_t version;     /* of the sharded key; 0: it is not sharded any more */
-    uint32_t left;        /* cells without a reply */
+    bool keeps;              /* the kept total is too old, or missing */
+    struct request original; /* as the operation made it */
+    uint32_t index;          /* the operation's own */
+    uint64_t version;        /* of the sharded key; 0: it is not sharded any more */
+    uint32_t left;           /* cells without a reply */
     uint32_t turns;
     bool stale; /* the cells are not those any more */
     bool refused;
@@ -45,7 +45,7 @@ static void counter_read_start(struct counter_read *read, struct subrequest *fir
 {
     struct call *c = first->call;
     struct route *route = first->route;
-    const struct sharded_key *k = counter_key(first, read->asked.get.key);
+    const struct sharded_key *k = counter_key(first, read->original.get.key);
     read->step = COUNTER_CELLS;
     read->version = k != NULL ? k->version : 0;
     read->left = k != NULL ? sharded_key_extent(k) : 1;
@@ -57,9 +57,9 @@ static void counter_read_start(struct counter_read *read, struct subrequest *fir
         struct subrequest *s = i == 0 ? first : call_request(c, route, REQUEST_GET);
         s->counter = read;
         s->index = read->index;
-        s->request.get = read->asked.get;
+        s->request.get = read->original.get;
         if (k != NULL)
-            s->request.get.key = sharded_key_in(&c->arena, k, read->asked.get.key, i);
+            s->request.get.key = sharded_key_in(&c->arena, k, read->original.get.key, i);
         subrequest_start(c->router, s);
     }
 }
@@ -73,7 +73,7 @@ bool counter_read_begins(struct subrequest *s)
     if (k == NULL || !sharded_key_has_cells(k) || sharded_key_shrinks(k))
         return false;
     struct counter_read *read = arena_zalloc(&s->call->arena, sizeof *read);
-    read->asked = s->request;
+    read->original = s->request;
     read->index = s->index;
     if (!counter_total_serves(s->call->router, &s->request)) {
         counter_read_start(read, s);
@@ -83,14 +83,14 @@ bool counter_read_begins(struct subrequest *s)
     read->version = k->version;
     read->left = 1;
     s->counter = read;
-    counter_total_ask(s, k, read->asked.get.key);
+    counter_total_request(s, k, read->original.get.key);
     subrequest_start(s->call->router, s);
     return true;
 }
 
 void counter_read_place(struct subrequest *s)
 {
-    const struct sharded_key *k = counter_key(s, s->counter->asked.get.key);
+    const struct sharded_key *k = counter_key(s, s->counter->original.get.key);
     const uint64_t version = k != NULL ? k->version : 0;
     const bool eventual = s->request.op == REQUEST_GET && !s->request.get.consistent;
     s->request.sharded_key_version = k != NULL ? sharded_key_min_version(k, eventual) : 0;
@@ -158,7 +158,7 @@ static bool counter_read_keeps(struct counter_read *read, struct subrequest *s,
                                const struct reply *sum)
 {
     struct call *c = s->call;
-    const struct sharded_key *k = counter_key(s, read->asked.get.key);
+    const struct sharded_key *k = counter_key(s, read->original.get.key);
     if (!read->keeps || sum->code != REPLY_OK || !sum->item.found || k == NULL)
         return false;
     struct subrequest *put = call_request(c, s->route, REQUEST_PUT);
@@ -166,7 +166,7 @@ static bool counter_read_keeps(struct counter_read *read, struct subrequest *s,
     read->sum = *sum;
     put->counter = read;
     put->index = read->index;
-    counter_total_keep(put, k, read->asked.get.key, sum->item.bytes);
+    counter_total_keep(put, k, read->original.get.key, sum->item.bytes);
     subrequest_start(c->router, put);
     return true;
 }
@@ -184,7 +184,7 @@ static bool counter_read_ends(struct subrequest *s, const struct reply *reply, s
     counter_read_keep(read, c, reply);
     if (--read->left > 0)
         return false;
-    const struct sharded_key *k = counter_key(s, read->asked.get.key);
+    const struct sharded_key *k = counter_key(s, read->original.get.key);
     if (!read->refused && read->stale && k != NULL && sharded_key_shrinks(k)) {
         route_renew(c->router, s->route);
         s->busy = counter_shrinks;
@@ -201,6 +201,6 @@ bool counter_read_takes(struct subrequest *s, const struct reply *reply, struct 
 {
     if (!counter_read_ends(s, reply, sum))
         return false;
-    s->request = s->counter->asked; /* as the operation made it */
+    s->request = s->counter->original; /* as the operation made it */
     return true;
 }

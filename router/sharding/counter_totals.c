@@ -14,7 +14,7 @@ bool counter_total_serves(const struct router *r, const struct request *get)
     return config_key_sharding(r->config)->counter_total_ms > 0 && !get->get.consistent;
 }
 
-void counter_total_ask(struct subrequest *s, const struct sharded_key *k, struct slice key)
+void counter_total_request(struct subrequest *s, const struct sharded_key *k, struct slice key)
 {
     s->request.get.key = sharded_key_in(&s->call->arena, k, key, SHARDS_MAX);
     s->request.get.consistent = false;
@@ -32,9 +32,9 @@ static int64_t made_at_of(const struct attr *value)
     struct number n;
     size_t used;
     int64_t ms;
-    const bool sound = value->type == ATTR_NUMBER &&
+    const bool valid = value->type == ATTR_NUMBER &&
                        number_decode(value->body, &n, &used) == STATUS_OK && number_to_i64(&n, &ms);
-    return sound && ms >= 0 ? ms : 0;
+    return valid && ms >= 0 ? ms : 0;
 }
 
 /* The item with the time, or without it. */

@@ -17,7 +17,7 @@ struct subrequest;
 bool counter_total_serves(const struct router *r, const struct request *get);
 
 /* Makes the request one for the copy of the counter with this key. */
-void counter_total_ask(struct subrequest *s, const struct sharded_key *k, struct slice key);
+void counter_total_request(struct subrequest *s, const struct sharded_key *k, struct slice key);
 /* The counter, in the call's arena, if the copy is fresh. Empty: it is not, or there is none. */
 struct slice counter_total_take(struct call *c, const struct reply *reply);
 

@@ -44,8 +44,8 @@ bool transact_leave_former(struct call *c)
     return any;
 }
 
-bool transact_ask_tokens(struct call *c, const uint8_t token[TRANSACTION_TOKEN_SIZE],
-                         uint64_t digest)
+bool transact_query_tokens(struct call *c, const uint8_t token[TRANSACTION_TOKEN_SIZE],
+                           uint64_t digest)
 {
     const struct item_request *q = &c->plan->items[0];
     const struct sharded_key *k = transact_key(c, q);

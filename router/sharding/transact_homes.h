@@ -18,8 +18,8 @@ bool transact_leave_former(struct call *c);
 /* Asks for the client's token wherever else the first item, which has it, was at home of late: the
  * transaction may have been done before. REPLY_ABORTED: it was not done there. False: there is no other
  * home. */
-bool transact_ask_tokens(struct call *c, const uint8_t token[TRANSACTION_TOKEN_SIZE],
-                         uint64_t digest);
+bool transact_query_tokens(struct call *c, const uint8_t token[TRANSACTION_TOKEN_SIZE],
+                           uint64_t digest);
 
 /* The version of the item's sharded key; 0: its key is not sharded. */
 uint64_t transact_sharded_key_version(const struct call *c, const struct item_request *q);

@@ -204,11 +204,11 @@ static bool take_labels(struct table *t, const struct table_spec *spec)
     buffer_deinit(&tags);
     if (!few)
         return false;
-    if (spec->protection != PROTECTION_UNSAID)
+    if (spec->protection != PROTECTION_UNSPECIFIED)
         t->protected = spec->protection == PROTECTION_ON;
-    if (spec->class != TABLE_CLASS_UNSAID)
+    if (spec->class != TABLE_CLASS_UNSPECIFIED)
         t->class = spec->class;
-    if (spec->encryption != ENCRYPTION_UNSAID) {
+    if (spec->encryption != ENCRYPTION_UNSPECIFIED) {
         t->encryption = spec->encryption;
         replace_owned(&t->encryption_key, spec->encryption_key);
     }

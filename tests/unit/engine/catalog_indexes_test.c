@@ -232,9 +232,9 @@ TEST(routers_keep_the_limits_of_an_indexs_reads_if_they_keep_its_tables)
         assert_int_equal(x->partitions[0].gac, choices[i]);
         assert_true(x->partitions[0].of_index);
         assert_false(t->partitions[0].of_index);
-        assert_int_equal(table_gac_said(x->gac, true, ADMIT_READ), choices[i]);
-        assert_int_equal(table_gac_said(x->gac, true, ADMIT_WRITE), 1 + GAC_OFF);
-        assert_int_equal(table_gac_said(t->gac, false, ADMIT_WRITE), choices[i]);
+        assert_int_equal(table_gac_setting(x->gac, true, ADMIT_READ), choices[i]);
+        assert_int_equal(table_gac_setting(x->gac, true, ADMIT_WRITE), 1 + GAC_OFF);
+        assert_int_equal(table_gac_setting(t->gac, false, ADMIT_WRITE), choices[i]);
         world_deinit(&w);
     }
 }

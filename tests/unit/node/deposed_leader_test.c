@@ -217,7 +217,7 @@ static struct request transact_that_fails(struct scene *s)
         (struct request_transact){.key = part.write.key,
                                   .parts = buffer_slice(&s->parts),
                                   .transaction = scene_part(s, part.write.key),
-                                  .least_mcu = 2 * MCU_PER_UNIT};
+                                  .mcu_min = 2 * MCU_PER_UNIT};
     return r;
 }
 
@@ -242,7 +242,7 @@ static struct request decide(struct scene *s)
 
 static struct request ask_for_decision(struct scene *s)
 {
-    return word(s, REQUEST_TRANSACT_ASK);
+    return word(s, REQUEST_TRANSACT_QUERY);
 }
 
 static struct request ask_for_token(struct scene *s)

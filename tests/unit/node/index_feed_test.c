@@ -308,7 +308,7 @@ static enum reply_code scene_transact(struct indexed_scene *s, uint32_t name, ui
     *request_edit_transact(&r) = (struct request_transact){.key = buffer_slice(&key),
                                                            .parts = buffer_slice(&parts),
                                                            .transaction = buffer_slice(&bytes),
-                                                           .least_mcu = count * MCU_PER_UNIT};
+                                                           .mcu_min = count * MCU_PER_UNIT};
     lone_ask(&s->w, &r);
     lone_write_all(&s->w);
     buffer_deinit(&parts);

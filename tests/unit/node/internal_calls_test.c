@@ -324,12 +324,12 @@ TEST(a_replica_on_its_way_out_may_lead)
     const struct partition_info info = {.member_count = 1,
                                         .members = {raft_member_id(1, 1, 0)},
                                         .leaving = raft_member_id(3, 1, 0)};
-    struct internal_call_options options = {.kind = INTERNAL_CALL_TRANSACT_ASK,
+    struct internal_call_options options = {.kind = INTERNAL_CALL_TRANSACT_QUERY,
                                             .patience = duration_ms(1000)};
     const struct request request = {
         .op = REQUEST_PARTITION_MEMBERS, .partition = 9, .group.info = slice_of("members")};
     scene_open(&s);
-    internal_calls_ask_leader(&options, &info);
+    internal_calls_to_leader(&options, &info);
     internal_calls_begin(&s.calls, &options, &request);
     assert_int_equal(scene_sent(&s, &r), 1);
     assert_false(scene_reply(&s, r.id, REPLY_NOT_LEADER, 0));

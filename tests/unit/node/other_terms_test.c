@@ -42,23 +42,23 @@ TEST(a_leader_asks_one_question_about_a_lock_at_a_time)
     assert_int_equal(transact_ask(&s, &get), REPLY_OK); /* now the anchor's place is known */
     struct lock *l = scene_lock(&s, SECOND);
     const uint64_t before = scene_questions(&s);
-    l->ask_at = s.w.now;
+    l->query_at = s.w.now;
     l->asking = 1000;
     assert_int_equal(scene_questions(&s), before);
     l->asking = 0;
     l->resolving = true; /* its end is proposed: there is nothing to ask */
-    l->ask_at = s.w.now;
+    l->query_at = s.w.now;
     assert_int_equal(scene_questions(&s), before);
     l->resolving = false;
     l->applied = false; /* it may never be applied */
-    l->ask_at = s.w.now;
+    l->query_at = s.w.now;
     assert_int_equal(scene_questions(&s), before);
     l->applied = true;
     scene_partition(&s)->frozen.index = 1; /* what a frozen partition proposes changes nothing */
-    l->ask_at = s.w.now;
+    l->query_at = s.w.now;
     assert_int_equal(scene_questions(&s), before);
     scene_partition(&s)->frozen.index = 0;
-    l->ask_at = s.w.now;
+    l->query_at = s.w.now;
     assert_int_equal(scene_questions(&s), before + 1);
     transact_close(&s);
 }
@@ -72,7 +72,7 @@ TEST(an_answer_about_a_lock_of_another_term_counts_for_nothing)
     struct lock *l = scene_lock(&s, SECOND);
     struct reply reply = {.code = REPLY_OK, .kind = ANSWER_STATE};
     reply_edit_state(&reply)->decided = TRANSACTION_PENDING;
-    const struct internal_call_answer answer = {.kind = INTERNAL_CALL_TRANSACT_ASK,
+    const struct internal_call_answer answer = {.kind = INTERNAL_CALL_TRANSACT_QUERY,
                                                 .subject = p->info.id,
                                                 .token = l->number,
                                                 .reply = &reply};
@@ -101,10 +101,10 @@ TEST(a_part_that_was_refused_is_told_again)
                                                 .reply = &reply};
     env_begin_event(&s.w.node->env, s.w.now);
     transactions_answered(&s.w.node->transactions, &answer);
-    assert_int_equal(r->told[0], 0);
+    assert_int_equal(r->notified[0], 0);
     reply.code = REPLY_OK;
     transactions_answered(&s.w.node->transactions, &answer);
-    assert_int_equal(r->told[0], 1);
+    assert_int_equal(r->notified[0], 1);
     transact_close(&s);
 }
 

@@ -148,7 +148,7 @@ static enum reply_code scene_transact_at_once(struct transact_scene *s)
     *request_edit_transact(&r) = (struct request_transact){.key = key,
                                                            .parts = buffer_slice(&parts),
                                                            .transaction = buffer_slice(&s->other),
-                                                           .least_mcu = 2 * MCU_PER_UNIT};
+                                                           .mcu_min = 2 * MCU_PER_UNIT};
     const enum reply_code code = transact_at_once(s, r);
     buffer_deinit(&parts);
     return code;

@@ -253,7 +253,7 @@ TEST(a_link_carries_its_own_roles_messages_only)
                         op == REQUEST_PARTITION_SPLIT || op == REQUEST_PARTITION_HEAT ||
                         op == REQUEST_PARTITION_MIDDLE || op == REQUEST_PARTITION_MERGE ||
                         op == REQUEST_INDEX_SESSION || op == REQUEST_INDEX_FILL ||
-                        op == REQUEST_TRANSACT_ASK;
+                        op == REQUEST_TRANSACT_QUERY;
         /* rows of global indexes, and the map of an index's partitions */
         bool shared = op == REQUEST_PUT || op == REQUEST_DELETE || op == REQUEST_TABLE_GET ||
                       op == REQUEST_TRANSACT_RESOLVE || op == REQUEST_SHARD_MOVE;
