@@ -17,8 +17,7 @@ static const char about[] =
     "Gives a hot key fewer shards: 1, unless --shards says another number. Then the key is an "
     "ordinary one again. Its items move back one by one, while everything is served. GET "
     "/weir/partitions shows the key under `key_sharding` until it has one shard and all items are "
-    "at "
-    "home. If the key is still hot, it gets shards again, as long as the table's tag asks for "
+    "in it. If the key is still hot, it gets shards again, as long as the table's tag asks for "
     "them.\n\n"
     "KEY is the partition key as in GetItem. "
     "Exit code 0: it is begun, or with --wait done; 1: it cannot be done, or the cluster did not "
@@ -194,7 +193,7 @@ static int unshard_run(struct unshard *u)
         fflush(stdout);
         done = unshard_wait(u, buffer_slice(&kept));
         if (done)
-            printf("all items are at home\n");
+            printf("all items are in their owner shards\n");
     }
     buffer_deinit(&answer);
     buffer_deinit(&kept);
@@ -247,7 +246,8 @@ static const struct option unshard_options[] = {
     {"shards", "N", OPTION_INTEGER, OPTION_MEMBER(struct unshard, shards), .least = 1, .most = 127,
      .help = "So many shards are left."},
     {"wait", NULL, OPTION_FLAG, OPTION_MEMBER(struct unshard, wait),
-     .help = "Waits for an earlier change of the key, and returns when all items are at home."},
+     .help = "Waits for an earlier change of the key, and returns when all items are in their "
+             "owner shards."},
 };
 
 int cmd_unshard(int argc, char **argv)

@@ -48,7 +48,7 @@ struct advice_view {
 static void advice_add_key(struct advice_view *v, const struct partition_load *l,
                            const struct heavy_key *heavy)
 {
-    const uint64_t hash = shard_bare_hash(heavy->key);
+    const uint64_t hash = key_shard_bare_hash(heavy->key);
     struct advice_key *k = v->keys, *end = k + v->key_count;
     while (k < end && k->hash != hash)
         k++;

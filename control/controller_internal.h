@@ -269,7 +269,7 @@ void control_streams(struct controller *c);
 
 /* ---- key_sharding.c ---- */
 void control_key_sharding(struct controller *c);
-/* The shards that a key needs which is asked for so much per second: 1 to SHARDS_MAX. */
+/* The shards that a key needs which is asked for so much per second: 1 to KEY_SHARDS_MAX. */
 uint32_t control_shards_for(int64_t mcu, int64_t shard_units);
 
 /* ---- advice.c ---- */

@@ -46,7 +46,7 @@ uint32_t control_shards_for(int64_t mcu, int64_t shard_units)
 {
     const int64_t shard_mcu = shard_units * MCU_PER_UNIT;
     const int64_t shards = mcu / shard_mcu + (mcu % shard_mcu > 0);
-    return shards < 1 ? 1 : shards < SHARDS_MAX ? (uint32_t)shards : SHARDS_MAX;
+    return shards < 1 ? 1 : shards < KEY_SHARDS_MAX ? (uint32_t)shards : KEY_SHARDS_MAX;
 }
 
 /* ---- what is asked for ---- */
@@ -54,7 +54,7 @@ uint32_t control_shards_for(int64_t mcu, int64_t shard_units)
 static struct hot_key *hot_find_or_add(struct hot_keys *all, struct controller *c,
                                        const struct table *t, struct slice key)
 {
-    const uint64_t hash = shard_bare_hash(key);
+    const uint64_t hash = key_shard_bare_hash(key);
     const size_t head = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
     for (uint32_t i = 0; i < all->count; i++) {
         struct hot_key *k = &all->keys[i];
@@ -66,7 +66,7 @@ static struct hot_key *hot_find_or_add(struct hot_keys *all, struct controller *
         return NULL;
     struct hot_key *k = &all->keys[all->count++];
     *k = (struct hot_key){.table = t, .hash = hash, .key = arena_copy(&c->arena, key)};
-    shard_put((uint8_t *)(uintptr_t)k->key.data, hash, 0);
+    key_shard_put((uint8_t *)(uintptr_t)k->key.data, hash, 0);
     return k;
 }
 
@@ -92,7 +92,7 @@ static void key_sharding_add(struct controller *c, struct hot_keys *all,
     const struct rates r = control_rates(c, control_watched(c, l->partition), ADMIT_WRITE,
                                          config_adaptive(c->config)->adaptive_calm_ms);
     for (uint32_t i = 0; i < l->heavy_count; i++) {
-        if (shard_of(l->heavy[i].key) == UINT64_MAX)
+        if (key_shard_of(l->heavy[i].key) == UINT64_MAX)
             continue; /* no node writes such a key */
         struct hot_key *k = hot_find_or_add(all, c, t, l->heavy[i].key);
         if (k == NULL)
@@ -143,7 +143,7 @@ static uint32_t counter_shards(const struct controller *c, const struct hot_key 
                     : 2 * shards;
     if (!k->throttled && !are_too_few(c, k, shards))
         return shards;
-    return shards == 1 && !k->throttled ? shards : more < SHARDS_MAX ? more : SHARDS_MAX;
+    return shards == 1 && !k->throttled ? shards : more < KEY_SHARDS_MAX ? more : KEY_SHARDS_MAX;
 }
 
 /* The number of shards that the key should have; `shards`: it has. */
@@ -202,7 +202,7 @@ static const char *key_sharding_bound(const struct controller *c, const struct h
     enum {
         KEY_SIZE = 64 /* of a key in the registry, besides its bytes; rounded up */
     };
-    if (shards == SHARDS_MAX && are_too_few(c, k, shards))
+    if (shards == KEY_SHARDS_MAX && are_too_few(c, k, shards))
         return "it has as many shards as a key may have";
     if (is_new && k->table->key_sharding.size + k->key.size + KEY_SIZE > KEY_SHARDING_SIZE_MAX)
         return "the table's sharded keys have their limit of bytes: give up the shards of some";
@@ -260,7 +260,7 @@ static bool key_sharding_may_grow(struct controller *c, const struct hot_key *k,
         return false;
     if (counter && key_sharding_noted(c, t->id, k->hash) != NULL)
         return false;
-    return s == NULL || (s->counter == counter && s->before_count < SHARDS_BEFORE_MAX &&
+    return s == NULL || (s->counter == counter && s->before_count < KEY_SHARDS_BEFORE_MAX &&
                          (s->before_count == 0 || s->before[0] < s->shards));
 }
 

@@ -79,7 +79,7 @@ bool scenario_table_read(struct reading *r, const struct document_node *n, void 
         return reading_fail(
             r, n,
             "table %s: key_sharding is auto, counter, off, or a number from 2 to %d, not `%s`",
-            t->name, SHARDS_MAX, t->key_sharding);
+            t->name, KEY_SHARDS_MAX, t->key_sharding);
     const char *fault =
         autoscaling_check(&t->autoscaling, t->on_demand, (int64_t[]){t->rcu, t->wcu});
     return indexes_check(r, n, &t->indexes, t->on_demand) &&

@@ -8,7 +8,7 @@
 #include "router/route.h"
 #include "router/timer.h"
 
-struct at_home;
+struct placement;
 struct call;
 struct router;
 struct router_effect;
@@ -38,7 +38,7 @@ struct subrequest {
     struct call *call;            /* NULL: the route cache asks */
     struct route_entry *fetch;    /* the route cache asks for this table; else NULL */
     struct route *route;          /* of a data request: the map in use; borrows */
-    struct at_home *home;         /* of an item of a sharded key; NULL: the key is not sharded */
+    struct placement *placement;  /* of an item of a sharded key; NULL: the key is not sharded */
     struct counter_read *counter; /* it reads a cell of a counter; or NULL */
     const char *invalid;          /* the item takes no such request: the text; NULL: it does */
     const char *busy;             /* the item takes no such request now: the text; NULL: it does */

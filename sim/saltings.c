@@ -16,7 +16,7 @@ enum {
     AGAIN_MS = 100,     /* at the end */
     SHARDS_MOST = 12,   /* more shards than partitions show nothing new */
     GROWTH_MOST = 3,    /* shards at once */
-    SHRINK_PERCENT = 40 /* of the changes of a key whose items are all at home */
+    SHRINK_PERCENT = 40 /* of the changes of a key whose items are all in their owner shards */
 };
 
 struct saltings {

@@ -3,7 +3,7 @@
  *
  * Each time it asks the catalog to change the shards of one of the clients' keys. Many requests come to
  * nothing: the key's items are on their way still, the catalog has no leader, or the version has passed.
- * At the end all items must come home. */
+ * At the end all items must come to their owner shards. */
 #pragma once
 
 #include "sim/run.h"
@@ -17,5 +17,5 @@ void saltings_begin(struct saltings *s);
 void saltings_end(struct saltings *s);
 /* Every key gets one shard. Then saltings_are_over says whether all have. */
 void saltings_leave(struct saltings *s);
-/* Whether no key has items that are not at home. */
+/* Whether no key has items that are not in their owner shards. */
 bool saltings_are_over(const struct saltings *s);

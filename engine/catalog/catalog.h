@@ -40,18 +40,19 @@ enum catalog_op {
     CATALOG_REPLACE, /* table_id: replicas of lost generations give way to new ones */
     CATALOG_SPLIT,   /* split: cuts a partition; its group is told later */
     /* with a decision (engine/catalog/decision.h), which may have an event */
-    CATALOG_EVENT,      /* only the event */
-    CATALOG_MOVE,       /* a replica goes to another node, or there is one more */
-    CATALOG_LET_GO,     /* the group does not count on the moved replica any more */
-    CATALOG_LEFT,       /* the moved replica is erased on its old node */
-    CATALOG_RATES,      /* allocations of a table's partitions */
-    CATALOG_PEAK,       /* a table on demand consumed more than ever before */
-    CATALOG_DRAIN,      /* a node must hold nothing, or may hold replicas again */
-    CATALOG_LEAD,       /* another replica of a partition should lead */
-    CATALOG_MERGE,      /* two neighbouring partitions become one */
-    CATALOG_KEY_SHARDS, /* a sharded key gets more or fewer shards, or is at home in those it has */
-    CATALOG_FOUND,      /* group: where the catalog's own replicas are; only the first one counts */
-    CATALOG_FILLED,     /* table_id: the index has all items from before its creation */
+    CATALOG_EVENT,  /* only the event */
+    CATALOG_MOVE,   /* a replica goes to another node, or there is one more */
+    CATALOG_LET_GO, /* the group does not count on the moved replica any more */
+    CATALOG_LEFT,   /* the moved replica is erased on its old node */
+    CATALOG_RATES,  /* allocations of a table's partitions */
+    CATALOG_PEAK,   /* a table on demand consumed more than ever before */
+    CATALOG_DRAIN,  /* a node must hold nothing, or may hold replicas again */
+    CATALOG_LEAD,   /* another replica of a partition should lead */
+    CATALOG_MERGE,  /* two neighbouring partitions become one */
+    /* a sharded key gets more or fewer shards, or has all items in their owner shards */
+    CATALOG_KEY_SHARDS,
+    CATALOG_FOUND,  /* group: where the catalog's own replicas are; only the first one counts */
+    CATALOG_FILLED, /* table_id: the index has all items from before its creation */
     CATALOG_OPS,
 };
 

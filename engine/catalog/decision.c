@@ -26,7 +26,7 @@ static bool decision_key_is_valid(uint32_t table_id, struct slice key)
 {
     const size_t at = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
     return key.size > at + 2 && storage_key_part_size(key, at) == key.size - at &&
-           storage_key_table(key) == table_id && shard_of(key) == 0;
+           storage_key_table(key) == table_id && key_shard_of(key) == 0;
 }
 
 static void decision_walk_key_shards(struct codec *c, uint32_t table_id,
@@ -39,7 +39,7 @@ static void decision_walk_key_shards(struct codec *c, uint32_t table_id,
     codec_check(c, !codec_reads(c) || codec_failed(c) || decision_key_is_valid(table_id, s->key));
     codec_u64(c, &s->version);
     if (s->word == KEY_SHARDS_GROW || s->word == KEY_SHARDS_SHRINK)
-        codec_count(c, &s->shards, 1, SHARDS_MAX);
+        codec_count(c, &s->shards, 1, KEY_SHARDS_MAX);
     if (s->word == KEY_SHARDS_GROW)
         codec_bool(c, &s->counter);
 }

@@ -28,9 +28,10 @@ enum merge_word {
 /* CATALOG_KEY_SHARDS: what happens to a sharded key (sharded_keys.c). */
 enum key_shards_change {
     KEY_SHARDS_GROW = 1, /* it gets more shards, or is sharded from now on */
-    KEY_SHARDS_MOVED,    /* all its items are at home: its former numbers of shards are forgotten */
-    KEY_SHARDS_SHRINK,   /* it gets fewer shards; 1: it shall not be sharded any more */
-    KEY_SHARDS_FORGET    /* no token is known any more where it had its shards before */
+    /* all its items are in their owner shards: its former numbers of shards are forgotten */
+    KEY_SHARDS_MOVED,
+    KEY_SHARDS_SHRINK, /* it gets fewer shards; 1: it shall not be sharded any more */
+    KEY_SHARDS_FORGET  /* no token is known any more where it had its shards before */
 };
 
 struct decision_key_shards {

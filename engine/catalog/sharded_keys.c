@@ -13,8 +13,8 @@
  * Invariants
  *   KEYSHARD-4  A key's former numbers are forgotten by MOVED alone. The word names the version of
  *               the key whose items were moved: a key that has grown since keeps them all.
- *   KEYSHARD-5  A key that shrinks does not change until its items are at home, or its cells are
- *               added up.
+ *   KEYSHARD-5  A key that shrinks does not change until its items are in their owner shards, or
+ *               its cells are added up.
  *   KEYSHARD-7  A key that had more shards of late stays in the registry until FORGET: a
  *               transaction that is sent again may have its token there.
  *   KEYSHARD-6  The registry of a table has at most KEY_SHARDING_SIZE_MAX bytes. The tables have at
@@ -51,7 +51,7 @@ static void registry_read(const struct table *t, const struct decision_key_shard
     const size_t head = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
     const struct sharded_key *next = key_sharding_from(s, d->key);
     out->at = next != NULL ? (uint32_t)(next - s->keys) : count;
-    out->key = (struct sharded_key){.hash = shard_bare_hash(d->key),
+    out->key = (struct sharded_key){.hash = key_shard_bare_hash(d->key),
                                     .key = slice_make(d->key.data + head, d->key.size - head),
                                     .counter = d->counter,
                                     .shards = 1,
@@ -113,11 +113,11 @@ static bool grow_is_refused(struct catalog *c, const struct catalog_command *com
     if (sharded_key_shrinks(k))
         return key_shards_refuse(
             c, out, REPLY_TABLE_BUSY,
-            "The key shrinks: its items must be at home before it grows again");
-    if (k->before_count == SHARDS_BEFORE_MAX)
+            "The key shrinks: its items must be in their owner shards before it grows again");
+    if (k->before_count == KEY_SHARDS_BEFORE_MAX)
         return key_shards_refuse(
             c, out, REPLY_TABLE_BUSY,
-            "The key has grown often: its items must be at home before it grows "
+            "The key has grown often: its items must be in their owner shards before it grows "
             "again");
     if (k->version == 0 && sharded_keys_count(c) >= command->sharded_keys_max) {
         buffer_append_format(&c->text, "The cluster has its limit of %lld sharded keys",
@@ -156,7 +156,7 @@ static bool key_shards_change(struct catalog *c, const struct catalog_command *c
         k->shrank =
             k->shrank && sharded_key_shrinks(k); /* otherwise all tokens are where it has grown */
         k->before_count = 0;
-        k->settled = r->all.version + 1;
+        k->placed_version = r->all.version + 1;
         return moved;
     }
     if (d->word == KEY_SHARDS_FORGET) {

@@ -1,4 +1,4 @@
-/* key_sharding.c - shards, homes, and the bytes of a table's registry. */
+/* key_sharding.c - shards, owner shards, and the bytes of a table's registry. */
 #include "engine/key_sharding/key_sharding.h"
 
 #include "base/big_endian.h"
@@ -11,10 +11,10 @@ enum {
     KEY_AT = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE
 };
 
-/* The number by which SHARD_STEP is multiplied to 1, modulo 2^64. */
-#define SHARD_STEP_INVERSE UINT64_C(0xF1DE83E19937733D)
+/* The number by which KEY_SHARD_STEP is multiplied to 1, modulo 2^64. */
+#define KEY_SHARD_STEP_INVERSE UINT64_C(0xF1DE83E19937733D)
 
-_Static_assert(SHARD_STEP *SHARD_STEP_INVERSE == 1, "the inverse is one");
+_Static_assert(KEY_SHARD_STEP *KEY_SHARD_STEP_INVERSE == 1, "the inverse is one");
 
 /* ---- the tag ---- */
 
@@ -39,7 +39,7 @@ bool key_sharding_mode_parse(struct slice value, enum key_sharding_mode *mode, u
         number = 10 * number + (value.data[i] - '0');
     }
     *fixed = number;
-    return number >= 2 && number <= SHARDS_MAX;
+    return number >= 2 && number <= KEY_SHARDS_MAX;
 }
 
 /* ---- bytes ---- */
@@ -50,12 +50,12 @@ static void sharded_key_walk(struct codec *c, struct sharded_key *k)
     codec_u64(c, &k->hash);
     codec_u64(c, &k->version);
     codec_bool(c, &k->counter);
-    codec_count(c, &k->shards, 1, SHARDS_MAX);
-    codec_count(c, &k->before_count, 0, SHARDS_BEFORE_MAX);
+    codec_count(c, &k->shards, 1, KEY_SHARDS_MAX);
+    codec_count(c, &k->before_count, 0, KEY_SHARDS_BEFORE_MAX);
     for (uint32_t i = 0; i < k->before_count && !codec_failed(c); i++)
-        codec_count(c, &k->before[i], 1, SHARDS_MAX);
-    codec_count(c, &k->widest, 1, SHARDS_MAX);
-    codec_u64(c, &k->settled);
+        codec_count(c, &k->before[i], 1, KEY_SHARDS_MAX);
+    codec_count(c, &k->widest, 1, KEY_SHARDS_MAX);
+    codec_u64(c, &k->placed_version);
     codec_bool(c, &k->shrank);
 }
 
@@ -123,7 +123,7 @@ enum status key_sharding_decode(struct slice bytes, struct arena *arena,
         sharded_key_walk(&c, &keys[i]);
         codec_check(
             &c, sharded_key_is_valid(&keys[i]) && keys[i].version <= s->version &&
-                    keys[i].settled <= s->version &&
+                    keys[i].placed_version <= s->version &&
                     (i == 0 || sharded_key_compare(&keys[i - 1], keys[i].hash, keys[i].key) < 0));
         if (codec_failed(&c))
             return STATUS_MALFORMED;
@@ -136,7 +136,7 @@ enum status key_sharding_decode(struct slice bytes, struct arena *arena,
 
 /* A fixed-point form of the published loop: the quotient of 2^31 and the upper bits is exact in 64
  * bits, where the original uses a double. */
-uint32_t shard_jump(uint64_t hash, uint32_t shards)
+uint32_t key_shard_jump(uint64_t hash, uint32_t shards)
 {
     uint64_t shard = 0, next = 0;
     while (next < shards) {
@@ -148,7 +148,7 @@ uint32_t shard_jump(uint64_t hash, uint32_t shards)
 }
 
 /* The partition key of a storage key, without its escapes, goes into the hash. */
-uint64_t shard_bare_hash(struct slice storage_key)
+uint64_t key_shard_bare_hash(struct slice storage_key)
 {
     must(storage_key.size >= KEY_AT);
     const uint8_t *from = storage_key.data + KEY_AT;
@@ -165,33 +165,33 @@ uint64_t shard_bare_hash(struct slice storage_key)
     return hash;
 }
 
-static uint64_t shard_hash_in(struct slice storage_key)
+static uint64_t key_shard_hash_in(struct slice storage_key)
 {
     return be64_get(storage_key.data + HASH_AT);
 }
 
-uint64_t shard_of(struct slice storage_key)
+uint64_t key_shard_of(struct slice storage_key)
 {
-    const uint64_t far = shard_hash_in(storage_key) - shard_bare_hash(storage_key);
-    const uint64_t shard = far * SHARD_STEP_INVERSE;
-    return shard < SHARDS_MAX ? shard : UINT64_MAX;
+    const uint64_t far = key_shard_hash_in(storage_key) - key_shard_bare_hash(storage_key);
+    const uint64_t shard = far * KEY_SHARD_STEP_INVERSE;
+    return shard < KEY_SHARDS_MAX ? shard : UINT64_MAX;
 }
 
-uint32_t shard_home(struct slice storage_key, uint32_t shards)
+uint32_t key_shard_owner(struct slice storage_key, uint32_t shards)
 {
     const size_t at = storage_key_collection_size(storage_key);
-    return shard_jump(XXH3_64bits(storage_key.data + at, storage_key.size - at), shards);
+    return key_shard_jump(XXH3_64bits(storage_key.data + at, storage_key.size - at), shards);
 }
 
-bool shard_stays(struct slice storage_key, uint32_t shards, bool cell)
+bool key_shard_stays(struct slice storage_key, uint32_t shards, bool cell)
 {
-    const uint64_t shard = shard_of(storage_key);
-    return cell ? shard < shards : shard_home(storage_key, shards) == shard;
+    const uint64_t shard = key_shard_of(storage_key);
+    return cell ? shard < shards : key_shard_owner(storage_key, shards) == shard;
 }
 
-void shard_put(uint8_t *storage_key, uint64_t bare, uint32_t shard)
+void key_shard_put(uint8_t *storage_key, uint64_t bare, uint32_t shard)
 {
-    be64_put(storage_key + HASH_AT, bare + shard * SHARD_STEP);
+    be64_put(storage_key + HASH_AT, bare + shard * KEY_SHARD_STEP);
 }
 
 /* ---- sharded keys ---- */
@@ -217,7 +217,7 @@ const struct sharded_key *key_sharding_find(const struct key_sharding *s, struct
     const size_t size = storage_key_collection_size(storage_key);
     must(size >= KEY_AT);
     const struct slice key = slice_make(storage_key.data + KEY_AT, size - KEY_AT);
-    const uint64_t hash = shard_bare_hash(storage_key);
+    const uint64_t hash = key_shard_bare_hash(storage_key);
     const uint32_t at = key_sharding_place(s, hash, key);
     return at < s->count && sharded_key_compare(&s->keys[at], hash, key) == 0 ? &s->keys[at] : NULL;
 }
@@ -241,34 +241,35 @@ const struct sharded_key *key_sharding_from(const struct key_sharding *s, struct
     return at < s->count ? &s->keys[at] : NULL;
 }
 
-uint32_t sharded_key_home_by(const struct sharded_key *k, struct slice storage_key, uint32_t shards)
+uint32_t sharded_key_owner_by(const struct sharded_key *k, struct slice storage_key,
+                              uint32_t shards)
 {
     const size_t at = KEY_AT + k->key.size;
     must(storage_key.size >= at);
-    return shard_jump(XXH3_64bits(storage_key.data + at, storage_key.size - at), shards);
+    return key_shard_jump(XXH3_64bits(storage_key.data + at, storage_key.size - at), shards);
 }
 
-uint32_t sharded_key_former_homes(const struct sharded_key *k, struct slice storage_key,
-                                  uint32_t out[SHARDS_BEFORE_MAX])
+uint32_t sharded_key_previous_owners(const struct sharded_key *k, struct slice storage_key,
+                                     uint32_t out[KEY_SHARDS_BEFORE_MAX])
 {
-    const uint32_t home = sharded_key_home(k, storage_key);
+    const uint32_t owner = sharded_key_owner(k, storage_key);
     uint32_t count = 0;
     for (uint32_t i = 0; i < k->before_count && !k->counter; i++) {
-        const uint32_t was = sharded_key_home_by(k, storage_key, k->before[i]);
-        if (was != home && (count == 0 || out[count - 1] != was))
+        const uint32_t was = sharded_key_owner_by(k, storage_key, k->before[i]);
+        if (was != owner && (count == 0 || out[count - 1] != was))
             out[count++] = was;
     }
     return count;
 }
 
-uint32_t sharded_key_recent_homes(const struct sharded_key *k, struct slice storage_key,
-                                  uint32_t out[SHARDS_MAX])
+uint32_t sharded_key_recent_owners(const struct sharded_key *k, struct slice storage_key,
+                                   uint32_t out[KEY_SHARDS_MAX])
 {
-    const uint32_t home = sharded_key_home(k, storage_key);
+    const uint32_t owner = sharded_key_owner(k, storage_key);
     uint32_t count = 0;
     for (uint32_t shards = 1; shards <= k->widest && !k->counter; shards++) {
-        const uint32_t was = sharded_key_home_by(k, storage_key, shards);
-        if (was != home && (count == 0 || out[count - 1] != was))
+        const uint32_t was = sharded_key_owner_by(k, storage_key, shards);
+        if (was != owner && (count == 0 || out[count - 1] != was))
             out[count++] = was;
     }
     return count;
@@ -299,6 +300,6 @@ uint32_t sharded_key_rank(const struct sharded_key *k, uint32_t shard)
 void sharded_key_append_prefix(struct buffer *out, const struct sharded_key *k, uint32_t table_id,
                                uint32_t shard)
 {
-    storage_key_append_hash(out, table_id, k->hash + shard * SHARD_STEP);
+    storage_key_append_hash(out, table_id, k->hash + shard * KEY_SHARD_STEP);
     buffer_append_slice(out, k->key);
 }

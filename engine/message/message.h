@@ -50,7 +50,7 @@ enum request_op {
     REQUEST_INDEX_FILL,       /* to the leader of a base partition: OK once an index has the rows of
                                  the next items */
     REQUEST_RECORDS,          /* to the leader of a partition: records of a shard of a stream */
-    REQUEST_SHARD_MOVE,  /* to the leader of a partition: items of a sharded key's shard that are
+    REQUEST_KEY_SHARD_MOVE, /* to the leader of a partition: items of a sharded key's shard that are
                                  not at home there go home: node/shard_moves.h */
     REQUEST_INDEX_SHOWS, /* to the leader of a partition: OK if global indexes have its changes up to
                                  an entry of its log. OVERLOADED: not yet, and `applied` is the entry */

@@ -110,13 +110,13 @@ const struct request_traits request_traits[REQUEST_OPS] = {
                     IN_ROOM(U32, request_records, bytes_max),
                     IN_ROOM(BOOL, request_records, latest)},
          .data = true, .free = true},
-    [REQUEST_SHARD_MOVE] = {NODE | ROUTER, ANSWER_RANGE,
-                            .fields = {IN_ROOM(SLICE, request_move, key),
-                                       IN_ROOM(SLICE, request_move, hi),
-                                       IN_ROOM(U32, request_move, shards),
-                                       IN_ROOM(U32, request_move, items_max),
-                                       IN_ROOM(BOOL, request_move, fold)},
-                            .data = true, .free = true, .changes = true},
+    [REQUEST_KEY_SHARD_MOVE] = {NODE | ROUTER, ANSWER_RANGE,
+                                .fields = {IN_ROOM(SLICE, request_move, key),
+                                           IN_ROOM(SLICE, request_move, hi),
+                                           IN_ROOM(U32, request_move, shards),
+                                           IN_ROOM(U32, request_move, items_max),
+                                           IN_ROOM(BOOL, request_move, merge_cells)},
+                                .data = true, .free = true, .changes = true},
     [REQUEST_INDEX_SHOWS] = {ROUTER, ANSWER_NONE,
                              .fields = {IN_ROOM(SLICE, request_shows, key),
                                         IN_ROOM(U64, request_shows, after)},
@@ -224,7 +224,7 @@ struct slice request_key(const struct request *q)
         return request_shows(q)->key;
     case REQUEST_RECORDS:
         return request_records(q)->key;
-    case REQUEST_SHARD_MOVE:
+    case REQUEST_KEY_SHARD_MOVE:
         return request_move(q)->key;
     default:
         return q->write.key;

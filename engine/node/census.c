@@ -24,9 +24,9 @@ static void census_of_partition(const struct node *n, const struct partition *p,
 
 void node_census(const struct node *n, struct buffer *out)
 {
-    if (n->shard_moves.count > 0 || n->shard_moves.piece_count > 0)
-        buffer_append_format(out, "%u items and %u pieces move\n", n->shard_moves.count,
-                             n->shard_moves.piece_count);
+    if (n->key_shard_moves.count > 0 || n->key_shard_moves.piece_count > 0)
+        buffer_append_format(out, "%u items and %u pieces move\n", n->key_shard_moves.count,
+                             n->key_shard_moves.piece_count);
     for (uint32_t i = 0; i < n->partitions.count; i++)
         census_of_partition(n, n->partitions.all[i], out);
     if (n->proposals.owed_bytes > 0)

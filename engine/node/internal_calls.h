@@ -43,8 +43,8 @@ enum internal_call_kind {
     INTERNAL_CALL_TRANSACT_QUERY,  /* transactions_turn.c: subject = partition, token = lock */
     INTERNAL_CALL_TRANSACT_NOTIFY, /* the same: token = record and part */
     INTERNAL_CALL_EXPIRY,          /* expiry.c: subject = partition, token = slot */
-    INTERNAL_CALL_SHARD_MOVER,     /* shard_mover.c: subject = number of a key that is moved */
-    INTERNAL_CALL_SHARD_MOVE       /* shard_moves.c: subject = partition, token = move */
+    INTERNAL_CALL_KEY_SHARD_MOVER, /* key_shard_mover.c: subject = number of a key that is moved */
+    INTERNAL_CALL_KEY_SHARD_MOVE   /* key_shard_moves.c: subject = partition, token = move */
 };
 
 struct internal_call_options {

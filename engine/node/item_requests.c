@@ -7,8 +7,8 @@
 #include "engine/item/storage_key.h"
 #include "engine/message/index_messages.h"
 #include "engine/message/request_traits.h"
+#include "engine/node/key_shard_cursor.h"
 #include "engine/node/operation.h"
-#include "engine/node/shard_cursor.h"
 #include "replication/raft_mutation.h"
 
 /* ---- waiting for leadership to be confirmed ---- */
@@ -42,7 +42,7 @@ static bool items_are_requested(const struct request *q)
     case REQUEST_UNCHANGED:
     case REQUEST_TRANSACT:
     case REQUEST_TRANSACT_ADMIT:
-    case REQUEST_SHARD_MOVE:
+    case REQUEST_KEY_SHARD_MOVE:
         return true;
     case REQUEST_PUT:
     case REQUEST_DELETE:
@@ -342,7 +342,7 @@ static enum status items_collect(struct requests *requests, const struct partiti
                                  const struct request *q, struct reply *r)
 {
     uint64_t steps = 0;
-    struct shard_cursor c;
+    struct key_shard_cursor c;
     struct slice key, item;
     struct buffer *last = &requests->last_key; /* a cursor's key lends until its next step */
     buffer_clear(
@@ -352,10 +352,10 @@ static enum status items_collect(struct requests *requests, const struct partiti
         lo = key_in_space(lo, q->range.index, &requests->env->lent);
         hi = key_in_space(hi, q->range.index, &requests->env->lent);
     }
-    shard_seek(p, requests->env->store, lo, hi, q->range.reverse, q->key_sharding_version == 0,
-               q->range.shard, &c);
+    key_shard_seek(p, requests->env->store, lo, hi, q->range.reverse, q->key_sharding_version == 0,
+                   q->range.shard, &c);
     enum status status;
-    while ((status = shard_next(&c, &key, &item)) == STATUS_OK) {
+    while ((status = key_shard_next(&c, &key, &item)) == STATUS_OK) {
         if (items_are_enough(q, r, steps)) {
             r->range.more = true;
             break;
@@ -380,7 +380,7 @@ static enum status items_collect(struct requests *requests, const struct partiti
     if (r->range.scanned > 0 || status == STATUS_PENDING)
         r->range.last = key_in_space(buffer_slice(r->range.scanned > 0 ? last : &c.out), 0,
                                      &requests->env->lent);
-    shard_cursor_deinit(&c);
+    key_shard_cursor_deinit(&c);
     return status == STATUS_NOT_FOUND || status == STATUS_PENDING ? STATUS_OK : status;
 }
 
@@ -388,7 +388,7 @@ static enum status items_collect(struct requests *requests, const struct partiti
 static const char *items_range_fault(const struct partition *p, const struct request *q)
 {
     if (q->range.filter.size > 0 && program_check(q->range.filter) != STATUS_OK)
-        return "the filter is no program";
+        return "malformed filter program";
     return q->range.index <= index_set_local(p->indexes) ? NULL : "the table has no such index";
 }
 

@@ -371,40 +371,40 @@ static const char *write_command_fault(const struct request *q)
     struct limiter_command command;
     struct reader r = {q->write.limiter, false};
     if (q->write.condition.size > 0 || q->write.update.size > 0)
-        return "a limiter's command is the whole update";
+        return "a limiter command excludes a condition and an update";
     limiter_command_walk(&(struct codec){.in = &r}, &command);
-    return r.failed || r.left.size > 0 ? "the limiter's command is none" : NULL;
+    return r.failed || r.left.size > 0 ? "malformed limiter command" : NULL;
 }
 
 /* What is wrong with the request; NULL: nothing. */
 const char *write_fault_of(const struct request *q)
 {
     if (!storage_key_is_complete(q->write.key))
-        return "the key is none that an item can have";
+        return "malformed item key";
     const bool has = q->op == REQUEST_PUT || q->op == REQUEST_UPDATE;
     if (has && (item_check(q->write.item) != STATUS_OK || item_size(q->write.item) > ITEM_SIZE_MAX))
         return "the item fails its checksum";
     if (q->write.expiry && (q->op != REQUEST_DELETE || q->write.transaction.size > 0))
-        return "an expiry is a deletion, and no part of a transaction";
+        return "an expiry must be a deletion outside a transaction";
     if (q->write.moves &&
         (q->op == REQUEST_CHECK || q->write.transaction.size == 0 || q->write.condition.size > 0))
-        return "an item moves by a transaction that puts or updates, and deletes";
+        return "an item is moved by a transaction, without a condition";
     if (q->op == REQUEST_CHECK && q->write.transaction.size == 0)
-        return "a check is a part of a transaction";
+        return "a condition check outside a transaction";
     if (q->write.condition.size > 0 && program_check(q->write.condition) != STATUS_OK)
-        return "the condition is no program";
+        return "malformed condition program";
     if (update_program_check(q->write.update) != STATUS_OK)
-        return "the update is no program";
+        return "malformed update program";
     if (q->write.limiter.size > 0 && write_command_fault(q) != NULL)
         return write_command_fault(q);
     if (q->write.token.size != 0 &&
         (q->write.token.size != TRANSACTION_TOKEN_SIZE || q->write.transaction.size > 0))
-        return "the token is none";
+        return "malformed client request token";
     if (q->write.token_only && q->write.token.size == 0 && q->op != REQUEST_CHECK)
-        return "there is no token to ask for";
+        return "a query for a token without a token";
     if (q->write.admitted >= WRITE_ADMITTEDS)
-        return "it is not told whether it was admitted";
-    return q->write.want < WRITE_WANTS ? NULL : "the wanted item is none that a write has";
+        return "unknown admission state of the write";
+    return q->write.want < WRITE_WANTS ? NULL : "unknown choice of the item to return";
 }
 
 void write_plan_rows(struct requests *requests, const struct partition *p, const struct request *q,

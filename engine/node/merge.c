@@ -114,7 +114,8 @@ void applier_run_merge(struct applier *applier, const struct operation *o)
     struct partition *p = partitions_find(applier->partitions, q->partition);
     if (!merge_is_valid(q->partition, q->group.info) ||
         partition_info_decode(q->group.info, &info) != STATUS_OK) {
-        env_refuse(applier->env, o, REPLY_MALFORMED, "not a merge of partition %u", q->partition);
+        env_refuse(applier->env, o, REPLY_MALFORMED, "malformed merge of partition %u",
+                   q->partition);
     } else if (p == NULL || p->closing) {
         env_refuse(applier->env, o, REPLY_WRONG_PARTITION, "node %u does not hold partition %u",
                    applier->env->id, q->partition);

@@ -85,7 +85,7 @@ static void node_compose_indexes(struct node *n)
         .maps = &n->index_maps,
         .background = &n->background,
     };
-    n->shard_moves = (struct shard_moves){
+    n->key_shard_moves = (struct key_shard_moves){
         .env = env,
         .partitions = &n->partitions,
         .identity = &n->identity,
@@ -103,7 +103,8 @@ static void node_compose_indexes(struct node *n)
     };
     n->index_builder = (struct index_builder){
         .env = env, .calls = &n->calls, .catalog = &n->catalog, .proposals = &n->proposals};
-    n->shard_mover = (struct shard_mover){.env = env, .calls = &n->calls, .catalog = &n->catalog};
+    n->key_shard_mover =
+        (struct key_shard_mover){.env = env, .calls = &n->calls, .catalog = &n->catalog};
 }
 
 /* The components that go over all items of a partition. */
@@ -186,7 +187,7 @@ static void node_compose_upper(struct node *n)
         .applier = &n->applier,
         .feeds = &n->feeds,
         .transactions = &n->transactions,
-        .shard_moves = &n->shard_moves,
+        .key_shard_moves = &n->key_shard_moves,
     };
 }
 
@@ -218,9 +219,9 @@ void node_destroy(struct node *n)
     reconcile_end(&n->reconciler);   /* also destroys the loads */
     catalog_replica_forget(&n->catalog);
     index_builder_end(&n->index_builder);
-    shard_mover_deinit(&n->shard_mover);
+    key_shard_mover_deinit(&n->key_shard_mover);
     index_feeds_deinit(&n->feeds);
-    shard_moves_deinit(&n->shard_moves);
+    key_shard_moves_deinit(&n->key_shard_moves);
     transactions_deinit(&n->transactions);
     expiry_deinit(&n->expiry);
     index_maps_deinit(&n->index_maps);
@@ -323,7 +324,7 @@ static void node_answer_all(struct node *n)
         pending_drop_reads(&n->pending, n->partitions.all[i], REPLY_STOPPED, why);
     }
     proposals_drop_own(&n->proposals, why);
-    shard_moves_stop(&n->shard_moves, why);
+    key_shard_moves_stop(&n->key_shard_moves, why);
 }
 
 /* Acts on what components noted during the event. */
@@ -332,7 +333,7 @@ static void event_end(struct node *n)
     if (n->driver.catalog_lost) {
         reconcile_end(&n->reconciler);
         index_builder_end(&n->index_builder);
-        shard_mover_end(&n->shard_mover);
+        key_shard_mover_end(&n->key_shard_mover);
     }
     n->driver.catalog_lost = false;
     if (n->env.stop_error == 0 || n->stopped)
@@ -373,11 +374,11 @@ static void node_answer_call(struct node *n, const struct internal_call_answer *
     case INTERNAL_CALL_EXPIRY:
         expiry_answered(&n->expiry, answer);
         break;
-    case INTERNAL_CALL_SHARD_MOVER:
-        shard_mover_answered(&n->shard_mover, answer);
+    case INTERNAL_CALL_KEY_SHARD_MOVER:
+        key_shard_mover_answered(&n->key_shard_mover, answer);
         break;
-    case INTERNAL_CALL_SHARD_MOVE:
-        shard_moves_answered(&n->shard_moves, answer);
+    case INTERNAL_CALL_KEY_SHARD_MOVE:
+        key_shard_moves_answered(&n->key_shard_moves, answer);
         break;
     }
 }
@@ -577,7 +578,7 @@ struct instant node_deadline(const struct node *n)
     t = instant_earlier(t, expiry_deadline(&n->expiry));
     t = instant_earlier(t, stream_trims_deadline(&n->stream_trims));
     t = instant_earlier(t, index_builder_deadline(&n->index_builder));
-    t = instant_earlier(t, shard_mover_deadline(&n->shard_mover));
+    t = instant_earlier(t, key_shard_mover_deadline(&n->key_shard_mover));
     t = instant_earlier(t, snapshots_deadline(&n->snapshots));
     return instant_earlier(t, n->peers.liveness_at);
 }
@@ -587,8 +588,8 @@ static void node_move_shards(struct node *n)
 {
     const struct operation o = {.from = FROM_SELF};
     struct decision d;
-    shard_mover_tick(&n->shard_mover);
-    while (shard_mover_next(&n->shard_mover, &d)) {
+    key_shard_mover_tick(&n->key_shard_mover);
+    while (key_shard_mover_next(&n->key_shard_mover, &d)) {
         struct catalog_command command = catalog_replica_command(&n->catalog, CATALOG_KEY_SHARDS);
         buffer_clear(&n->env.scratch);
         decision_encode(&n->env.scratch, &d);

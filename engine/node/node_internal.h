@@ -6,9 +6,9 @@
 
 #include "engine/node/expiry.h"
 #include "engine/node/index_builder.h"
+#include "engine/node/key_shard_mover.h"
 #include "engine/node/node.h"
 #include "engine/node/requests.h"
-#include "engine/node/shard_mover.h"
 
 struct node {
     struct node_env env;
@@ -28,7 +28,7 @@ struct node {
     struct index_maps index_maps;
     struct index_feeds feeds;
     struct transactions transactions;
-    struct shard_moves shard_moves;
+    struct key_shard_moves key_shard_moves;
     struct background background;
     struct expiry expiry;
     struct stream_trims stream_trims;
@@ -36,7 +36,7 @@ struct node {
     struct catalog_replica catalog;
     struct reconciler reconciler;
     struct index_builder index_builder;
-    struct shard_mover shard_mover;
+    struct key_shard_mover key_shard_mover;
     struct applier applier;
     struct requests requests;
     struct arena received; /* a raft message that is being read */

@@ -51,7 +51,7 @@ static const struct request_kind {
     [REQUEST_TRANSACT_DECIDE] = {requests_decide_transaction, AT_THE_NODE},
     [REQUEST_TRANSACT_RESOLVE] = {requests_resolve, AT_THE_NODE},
     [REQUEST_TRANSACT_QUERY] = {requests_query_transaction, AT_THE_NODE},
-    [REQUEST_SHARD_MOVE] = {requests_move_shard, AT_THE_NODE},
+    [REQUEST_KEY_SHARD_MOVE] = {requests_move_shard, AT_THE_NODE},
     [REQUEST_RECORDS] = {requests_records, AT_THE_NODE},
     [REQUEST_STATS] = {requests_stats, AT_THE_NODE},
     [REQUEST_PING] = {requests_ping, AT_THE_NODE},

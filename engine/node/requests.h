@@ -7,7 +7,7 @@
 
 #include "engine/node/applier.h"
 #include "engine/node/heat.h"
-#include "engine/node/shard_moves.h"
+#include "engine/node/key_shard_moves.h"
 
 struct requests {
     struct node_env *env;
@@ -27,7 +27,7 @@ struct requests {
     struct applier *applier;
     struct index_feeds *feeds;
     struct transactions *transactions;
-    struct shard_moves *shard_moves;
+    struct key_shard_moves *key_shard_moves;
     struct buffer updated;          /* owns; the item that an update has made */
     struct buffer index_feed_value; /* owns; what a write means for global indexes */
     struct buffer stream_value;     /* owns; the record of a write */

@@ -24,7 +24,7 @@ void requests_transact(struct requests *requests, struct operation *o);
  * or will run again. */
 bool requests_leads_read(struct requests *requests, struct partition *p, struct operation *o);
 
-/* ---- shard_requests.c ---- */
+/* ---- key_shard_requests.c ---- */
 void requests_move_shard(struct requests *requests, struct operation *o);
 
 /* ---- stream_reads.c ---- */

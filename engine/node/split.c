@@ -68,7 +68,8 @@ void applier_run_split(struct applier *applier, const struct operation *o)
     struct partition *p = partitions_find(applier->partitions, q->partition);
     if (partition_split_decode(q->split.bytes, &split) != STATUS_OK ||
         split.parent.id != q->partition)
-        env_refuse(applier->env, o, REPLY_MALFORMED, "not a split of partition %u", q->partition);
+        env_refuse(applier->env, o, REPLY_MALFORMED, "malformed split of partition %u",
+                   q->partition);
     else if (p == NULL || p->info.id == CATALOG_GROUP || p->ended)
         env_refuse(applier->env, o, REPLY_WRONG_PARTITION, "node %u does not hold partition %u",
                    applier->env->id, q->partition);

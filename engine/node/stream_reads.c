@@ -110,7 +110,7 @@ void requests_records(struct requests *requests, struct operation *o)
     reply_edit_records(&answer)->index = request_records(q)->index;
     reply_edit_records(&answer)->place = request_records(q)->place;
     if (request_records(q)->place > UINT16_MAX) {
-        env_refuse(requests->env, o, REPLY_MALFORMED, "no entry has so many records");
+        env_refuse(requests->env, o, REPLY_MALFORMED, "more records than a log entry may have");
         return;
     }
     /* From index 0 the oldest records are wanted that are there. */

@@ -25,7 +25,7 @@ void requests_change_table(struct requests *requests, struct operation *o)
             (op != CATALOG_CREATE || (command.spec.partition_key.name.size > 0 &&
                                       command.spec.billing != BILLING_AS_IT_IS));
     if (!valid) {
-        env_refuse(requests->env, o, REPLY_MALFORMED, "the table's description makes no sense");
+        env_refuse(requests->env, o, REPLY_MALFORMED, "invalid table description");
         return;
     }
     if (op == CATALOG_CREATE && !catalog_replica_knows_enough_nodes(requests->catalog)) {
@@ -44,7 +44,7 @@ void requests_split_table(struct requests *requests, struct operation *o)
     struct table_split split;
     if (table_split_decode(q->cut.split, &split) != STATUS_OK) {
         env_refuse(requests->env, o, REPLY_MALFORMED,
-                   "not a split: 1 to %d cuts, ascending, and shares within the whole",
+                   "malformed split: 1 to %d ascending split points, and shares within the whole",
                    SPLIT_CUTS_MAX);
         return;
     }
@@ -238,7 +238,7 @@ void requests_decide(struct requests *requests, struct operation *o)
         (op == CATALOG_MERGE && decision.merge != MERGE_BEGIN) ||
         (op == CATALOG_KEY_SHARDS && decision.key_shards.word != KEY_SHARDS_GROW &&
          decision.key_shards.word != KEY_SHARDS_SHRINK))
-        env_refuse(requests->env, o, REPLY_MALFORMED, "not a decision");
+        env_refuse(requests->env, o, REPLY_MALFORMED, "malformed controller decision");
     else if (op == CATALOG_MERGE && !reconcile_rests(requests->reconciler, decision.table_id))
         env_refuse(requests->env, o, REPLY_OVERLOADED,
                    "not all replicas of the table are known to be where they belong");

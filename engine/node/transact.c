@@ -42,7 +42,7 @@ static const char *transact_read(const struct operation *o, struct transact *w)
 {
     struct reader r = {request_transact(&o->request)->parts, false};
     if (!transaction_part_decode(request_transact(&o->request)->transaction, false, &w->part))
-        return "the transaction is none";
+        return "malformed transaction";
     while (!r.failed && r.left.size > 0) {
         struct operation *part = &w->at[w->count];
         if (w->count == TRANSACTION_ITEMS_MAX)
@@ -51,7 +51,7 @@ static const char *transact_read(const struct operation *o, struct transact *w)
         if (request_decode(reader_sized(&r), &part->request) != STATUS_OK ||
             traits_of(&part->request)->answer != ANSWER_ITEM || !traits_of(&part->request)->write ||
             part->request.write.moves)
-            return "a part is no write";
+            return "a transaction part is not a write";
         part->request.partition = o->request.partition;
         part->request.epoch = o->request.epoch;
         part->request.write.transaction = request_transact(&o->request)->transaction;

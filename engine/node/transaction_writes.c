@@ -16,7 +16,7 @@ bool prepare_may_begin(struct requests *requests, struct partition *p, struct op
 {
     const struct request *q = &o->request;
     if (!transaction_part_decode(q->write.transaction, q->write.moves, &out->part)) {
-        env_refuse(requests->env, o, REPLY_MALFORMED, "the transaction is none");
+        env_refuse(requests->env, o, REPLY_MALFORMED, "malformed transaction");
         return false;
     }
     out->anchors = slice_equal(out->part.anchor, q->write.key);
@@ -105,7 +105,7 @@ void prepare_query_token(struct requests *requests, struct operation *o)
     if (p == NULL)
         return;
     if (!transaction_part_decode(o->request.write.transaction, false, &part))
-        env_refuse(requests->env, o, REPLY_MALFORMED, "the transaction is none");
+        env_refuse(requests->env, o, REPLY_MALFORMED, "malformed transaction");
     else if (token_allows(requests, p, o, &part) && requests_leads_read(requests, p, o))
         env_refuse(requests->env, o, REPLY_ABORTED, "the token is not known");
 }
@@ -133,11 +133,11 @@ static const char *admit_read(const struct request *q, struct slice keys[TRANSAC
     while (!r.failed && r.left.size > 0 && *count < TRANSACTION_ITEMS_MAX)
         keys[(*count)++] = reader_sized(&r);
     if (r.failed || r.left.size > 0 || *count == 0 || !slice_equal(keys[0], request_admit(q)->key))
-        return "the parts have no keys";
+        return "the transaction's parts have no keys";
     if (request_admit(q)->mcu < 0 ||
         request_admit(q)->mcu > *count * TRANSACTION_FACTOR * write_cost_mcu(ITEM_SIZE_MAX) ||
         request_admit(q)->back >= WRITE_ADMITTEDS)
-        return "no parts cost that";
+        return "the cost does not fit the parts of the transaction";
     return NULL;
 }
 
@@ -379,7 +379,7 @@ void requests_decide_transaction(struct requests *requests, struct operation *o)
     const size_t token_size = request_transaction(q)->token.size;
     if (token_size != TRANSACTION_TOKEN_SIZE &&
         (token_size != 0 || (e.record != NULL && e.record->row.token.size != 0)))
-        env_refuse(requests->env, o, REPLY_MALFORMED, "the token is none");
+        env_refuse(requests->env, o, REPLY_MALFORMED, "malformed client request token");
     else if (e.record == NULL)
         decide_again(requests, o);
     else if (e.record->row.state == TRANSACTION_ABORTED)

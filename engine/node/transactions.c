@@ -552,13 +552,14 @@ bool transactions_hold_moved(const struct partition *p, struct slice lo, struct 
         return false;
     LIST_FOREACH (l, &p->locks->locks, place) {
         const struct slice key = buffer_slice(&l->key);
-        if (lock_is_in(l, lo, hi) && !shard_stays(key, shards, cells) &&
+        if (lock_is_in(l, lo, hi) && !key_shard_stays(key, shards, cells) &&
             (first->size == 0 || slice_compare(key, *first) < 0))
             *first = key;
     }
     TAILQ_FOREACH (r, &p->locks->records, place) {
         const struct slice key = buffer_slice(&r->anchor);
-        if (r->row.keys.size > 0 && key_is_in(key, lo, hi) && !shard_stays(key, shards, cells) &&
+        if (r->row.keys.size > 0 && key_is_in(key, lo, hi) &&
+            !key_shard_stays(key, shards, cells) &&
             (first->size == 0 || slice_compare(key, *first) < 0))
             *first = key;
     }

@@ -134,9 +134,9 @@ size_t transactions_index_feed_bytes(const struct partition *p);
 size_t transactions_log_bytes(const struct partition *p);
 /* Whether items go to other shards, or come from them. */
 bool transactions_move(const struct partition *p);
-/* Whether a lock or record is left whose item, or anchor, is in [lo, hi) and may not stay in its shard, by so
- * many shards (shard_stays). All have the same partition key. `first`: the least such key; lends until
- * the next change. */
+/* Whether a lock or record is left whose item, or anchor, is in [lo, hi) and may not stay in its
+ * shard, by so many shards (key_shard_stays). All have the same partition key. `first`: the least
+ * such key; lends until the next change. */
 bool transactions_hold_moved(const struct partition *p, struct slice lo, struct slice hi,
                              uint32_t shards, bool cells, struct slice *first);
 /* Whether a strong read of an item, or of the items in [lo, hi), may be answered from what is applied

@@ -2,9 +2,9 @@
  *
  *   {"TableName": name, "Key": {partition key}, "Shards": number}
  *
- * Without Shards the key gets one: it is not sharded any more once its items are at home. The
- * answer comes when the catalog has decided, and shows the key as /weir/partitions does. The items
- * move afterwards. */
+ * Without Shards the key gets one: it is not sharded any more once its items are in their owner
+ * shards. The answer comes when the catalog has decided, and shows the key as /weir/partitions
+ * does. The items move afterwards. */
 #include <stdio.h>
 
 #include "engine/catalog/catalog.h"
@@ -23,7 +23,7 @@ enum {
 };
 
 static const struct shape UNSHARD_NUMBER = {
-    .kind = SHAPE_INTEGER, .min = 1, .max = SHARDS_MAX, .min_set = true};
+    .kind = SHAPE_INTEGER, .min = 1, .max = KEY_SHARDS_MAX, .min_set = true};
 
 static const struct shape UNSHARD_INPUT = {
     .kind = SHAPE_STRUCTURE,

@@ -4,7 +4,7 @@
 
 #include "router/expression/expressions.h"
 #include "router/expression/key_schema.h"
-#include "router/sharding/pieces.h"
+#include "router/key_sharding/subranges.h"
 
 /* The indexes of members in the inputs of Query and Scan. */
 struct page_members {
@@ -25,7 +25,7 @@ enum {
 
 struct page {
     struct ranges_plan plan;
-    struct plan_range range;  /* what the plan has not got yet: sharding/pieces.h */
+    struct plan_range range;  /* what the plan has not got yet: key_sharding/subranges.h */
     struct plan_range *later; /* those that are read after it, in order */
     uint32_t later_count;
     struct expressions expressions;

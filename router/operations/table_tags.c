@@ -116,7 +116,7 @@ static bool tag_check_key_sharding(struct call *c, const struct tag *tag)
                c,
                "The tag %.*s is '%.*s' and may only be 'auto', 'counter', 'off', or a whole "
                "number from 2 to %d",
-               SHOWN(tag->key), SHOWN(tag->value), SHARDS_MAX);
+               SHOWN(tag->key), SHOWN(tag->value), KEY_SHARDS_MAX);
 }
 
 static bool tag_read_created(struct call *c, const struct tag *tag, struct table_spec *spec)

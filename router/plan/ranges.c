@@ -2,9 +2,9 @@
 #include "router/plan/ranges.h"
 
 #include "engine/expression/program.h"
+#include "router/key_sharding/counters.h"
+#include "router/key_sharding/placement.h"
 #include "router/operations/throttle.h"
-#include "router/sharding/at_home.h"
-#include "router/sharding/counters.h"
 
 enum {
     SHARE_BYTES_MIN = 16 * 1024
@@ -302,7 +302,7 @@ static bool ranges_drop_copies(struct call *c, struct ranges_plan *p,
 static bool ranges_next_item(struct call *c, struct ranges_plan *p, struct plan_range *range,
                              struct slice *item)
 {
-    struct slice cells[SHARDS_MAX];
+    struct slice cells[KEY_SHARDS_MAX];
     uint32_t count = 0;
     if (p->key == NULL || !p->key->counter) {
         *item = reader_sized(&range->unread);

@@ -82,7 +82,7 @@ def heat(test, table, p, shards, meanwhile=None, kib=40):
 
 
 def settled(test, table, p):
-    until(test, lambda: not (sharded(table, p) or {"moving": False})["moving"], "all items are at home")
+    until(test, lambda: not (sharded(table, p) or {"moving": False})["moving"], "all items are in their owner shards")
 
 
 def unshard(url, **body):
@@ -431,7 +431,7 @@ class ShardedTest(Twins):
                              capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         self.assertTrue(run.stdout.startswith("the key gets 1 shard; its items move\n"), run.stdout)
-        self.assertTrue(run.stdout.endswith("all items are at home\n"), run.stdout)
+        self.assertTrue(run.stdout.endswith("all items are in their owner shards\n"), run.stdout)
         self.assertEqual(shards_of(self.table, p), 1)
         self.check_all(p, 7000)
 

@@ -42,7 +42,7 @@ static void check_key(const struct catalog_world *w, const struct expected *x, i
     assert_int_equal(k->before_count, e->before_count);
     assert_memory_equal(k->before, e->before, e->before_count * sizeof e->before[0]);
     assert_int_equal(k->widest, e->widest);
-    assert_int_equal(k->settled, e->settled);
+    assert_int_equal(k->placed_version, e->placed_version);
 }
 
 static void check_all(const struct catalog_world *w, const struct expected *x)
@@ -69,7 +69,7 @@ static void expect(struct expected *x, int i, enum key_shards_change word, uint3
     if (word == KEY_SHARDS_MOVED) {
         e->shrank &= sharded_key_shrinks(e);
         e->before_count = 0;
-        e->settled = x->version;
+        e->placed_version = x->version;
         reached.moved++;
         return;
     }
@@ -84,7 +84,7 @@ static void expect(struct expected *x, int i, enum key_shards_change word, uint3
     }
     if (e->shards == 0)
         *e = (struct sharded_key){.shards = 1, .widest = 1, .counter = counter};
-    assert_true(e->before_count < SHARDS_BEFORE_MAX);
+    assert_true(e->before_count < KEY_SHARDS_BEFORE_MAX);
     assert_true(e->before_count == 0 ||
                 ((word == KEY_SHARDS_GROW || e->counter) && e->before[0] < e->shards));
     assert_true(word == KEY_SHARDS_GROW ? shards > e->shards : shards < e->shards);

@@ -91,11 +91,11 @@ static void grow(uint32_t key)
     struct sharded_key *k = &keys[key];
     const uint32_t was = k->shards;
     const uint32_t to = was + 1 + (uint32_t)prng_below(p, 4);
-    if (k->before_count == SHARDS_BEFORE_MAX || (k->before_count > 0 && k->before[0] > was))
+    if (k->before_count == KEY_SHARDS_BEFORE_MAX || (k->before_count > 0 && k->before[0] > was))
         return;
     if (was == 0) {
         const struct slice prefix = storage_key(key, NULL);
-        k->hash = shard_bare_hash(prefix);
+        k->hash = key_shard_bare_hash(prefix);
         memcpy(kept[key], prefix.data + STORAGE_KEY_BOUND_SIZE,
                prefix.size - STORAGE_KEY_BOUND_SIZE);
         k->key = slice_make(kept[key], prefix.size - STORAGE_KEY_BOUND_SIZE);
@@ -129,24 +129,24 @@ static struct sharded_key *key_of_stored(struct slice key)
     return NULL;
 }
 
-static void go_home(struct slice key, const struct sharded_key *k)
+static void go_to_owner(struct slice key, const struct sharded_key *k)
 {
     uint8_t bytes[256];
     must(key.size <= sizeof bytes);
     memcpy(bytes, key.data, key.size);
-    fake_move_item(&f, slice_make(bytes, key.size), k->hash, sharded_key_home(k, key));
+    fake_move_item(&f, slice_make(bytes, key.size), k->hash, sharded_key_owner(k, key));
 }
 
-/* Some stored item of a sharded key goes home. */
+/* Some stored item of a sharded key goes to its owner shard. */
 static void move_one(void)
 {
     const struct slice key = buffer_slice(&f.items[prng_below(p, f.item_count)].key);
     const struct sharded_key *k = key.data[0] == 0 ? key_of_stored(key) : NULL;
-    if (k != NULL && shard_of(key) != sharded_key_home(k, key))
-        go_home(key, k);
+    if (k != NULL && key_shard_of(key) != sharded_key_owner(k, key))
+        go_to_owner(key, k);
 }
 
-/* All items of a key go home, and its former numbers are forgotten. */
+/* All items of a key go to their owner shards, and its former numbers are forgotten. */
 static void settle(uint32_t key)
 {
     if (keys[key].before_count == 0)
@@ -154,8 +154,8 @@ static void settle(uint32_t key)
     for (size_t i = 0; i < f.item_count;) {
         const struct slice at = buffer_slice(&f.items[i].key);
         const struct sharded_key *k = at.data[0] == 0 ? key_of_stored(at) : NULL;
-        if (k == &keys[key] && shard_of(at) != sharded_key_home(k, at)) {
-            go_home(at, k);
+        if (k == &keys[key] && key_shard_of(at) != sharded_key_owner(k, at)) {
+            go_to_owner(at, k);
             i = 0; /* the others have other places now */
         } else {
             i++;

@@ -16,7 +16,7 @@ enum {
     ITEMS = 24,
     THINK_MS = 4,
     CALL_MS = 10000,
-    MOVED_MS = 60000 /* until all items are at home */
+    MOVED_MS = 60000 /* until all items are in their owner shards */
 };
 
 enum work {

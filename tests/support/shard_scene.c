@@ -76,19 +76,19 @@ struct slice shards_key(struct shards_scene *s, uint32_t name, uint32_t shard)
 {
     lone_key(&s->w, name);
     buffer_set(&s->key, buffer_slice(&s->w.key));
-    shard_put(s->key.data, shard_bare_hash(buffer_slice(&s->key)), shard);
+    key_shard_put(s->key.data, key_shard_bare_hash(buffer_slice(&s->key)), shard);
     return buffer_slice(&s->key);
 }
 
-uint32_t shards_home(struct shards_scene *s, uint32_t name, uint32_t shards)
+uint32_t shards_owner(struct shards_scene *s, uint32_t name, uint32_t shards)
 {
-    return shard_home(shards_key(s, name, 0), shards);
+    return key_shard_owner(shards_key(s, name, 0), shards);
 }
 
 uint32_t shards_mover(struct shards_scene *s, uint32_t shards)
 {
     uint32_t name = 1;
-    while (shards_home(s, name, shards) == 0)
+    while (shards_owner(s, name, shards) == 0)
         name++;
     return name;
 }
@@ -132,7 +132,7 @@ uint32_t shards_places(struct shards_scene *s, uint32_t name)
 struct request shards_moving(struct shards_scene *s, uint32_t name, uint32_t shard, uint32_t shards)
 {
     const struct slice key = shards_key(s, name, shard);
-    struct request r = shards_request(s, REQUEST_SHARD_MOVE, key);
+    struct request r = shards_request(s, REQUEST_KEY_SHARD_MOVE, key);
     request_edit_move(&r)->key = key;
     request_edit_move(&r)->shards = shards;
     return r;
@@ -171,8 +171,8 @@ uint32_t shards_mover_to(struct shards_scene *s, bool other)
 {
     const bool upper = shards_is_upper(s, 0);
     for (uint32_t name = 1;; name++) {
-        const uint32_t home = shards_home(s, name, SHARDS);
-        if (home != 0 && (shards_is_upper(s, home) != upper) == other)
+        const uint32_t owner = shards_owner(s, name, SHARDS);
+        if (owner != 0 && (shards_is_upper(s, owner) != upper) == other)
             return name;
     }
 }

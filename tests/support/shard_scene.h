@@ -42,9 +42,9 @@ void shards_tell(struct shards_scene *s, uint32_t partition, uint64_t key_shardi
 void shards_tell_applied(struct shards_scene *s, uint32_t partition, uint64_t key_sharding_version);
 /* The storage key of the item in a shard. Lends until the next call. */
 struct slice shards_key(struct shards_scene *s, uint32_t name, uint32_t shard);
-/* The shard of its home, by so many. */
-uint32_t shards_home(struct shards_scene *s, uint32_t name, uint32_t shards);
-/* A name whose home is elsewhere if there are so many shards. */
+/* Its owner shard, by so many. */
+uint32_t shards_owner(struct shards_scene *s, uint32_t name, uint32_t shards);
+/* A name whose owner shard is elsewhere if there are so many shards. */
 uint32_t shards_mover(struct shards_scene *s, uint32_t shards);
 struct request shards_request(struct shards_scene *s, enum request_op op, struct slice key);
 enum reply_code shards_put(struct shards_scene *s, uint32_t name, uint32_t shard, uint32_t version);
@@ -52,7 +52,7 @@ enum reply_code shards_put(struct shards_scene *s, uint32_t name, uint32_t shard
 uint32_t shards_get(struct shards_scene *s, uint32_t name, uint32_t shard);
 /* At how many places the item is. */
 uint32_t shards_places(struct shards_scene *s, uint32_t name);
-/* REQUEST_SHARD_MOVE of the item from that shard. */
+/* REQUEST_KEY_SHARD_MOVE of the item from that shard. */
 struct request shards_moving(struct shards_scene *s, uint32_t name, uint32_t shard,
                              uint32_t shards);
 enum reply_code shards_move(struct shards_scene *s, uint32_t name, uint32_t shard, uint32_t shards);
@@ -62,7 +62,7 @@ void shards_move_surely(struct shards_scene *s, uint32_t name, uint32_t shard, u
 void shards_split(struct shards_scene *s);
 /* Whether the shard lies in the upper half of the hashes. */
 bool shards_is_upper(struct shards_scene *s, uint32_t shard);
-/* An item in shard 0 whose home is in the other partition, or in the same one. */
+/* An item in shard 0 whose owner shard is in the other partition, or in the same one. */
 uint32_t shards_mover_to(struct shards_scene *s, bool other);
 /* Gives the table that is made next an index by `v`. */
 void shards_index_by_version(struct shards_scene *s, bool local);

@@ -33,7 +33,7 @@ static inline struct sharded_key sharded_key_named(const struct table *t, const 
     static uint32_t next;
     const struct slice prefix = sharded_key_bare(t, name, NULL);
     uint8_t *copy = kept[next++ % 64];
-    struct sharded_key k = {.hash = shard_bare_hash(prefix),
+    struct sharded_key k = {.hash = key_shard_bare_hash(prefix),
                             .version = version,
                             .shards = shards,
                             .before_count = count};

@@ -55,7 +55,7 @@ static struct slice world_key(struct world *w, int slot, const char *key, uint32
     struct buffer *b = &w->keys[slot];
     buffer_clear(b);
     storage_key_append_collection(b, w->table->id, &a);
-    shard_put(b->data, shard_bare_hash(buffer_slice(b)), shard);
+    key_shard_put(b->data, key_shard_bare_hash(buffer_slice(b)), shard);
     return buffer_slice(b);
 }
 
@@ -104,7 +104,7 @@ TEST(the_number_of_shards_follows_the_rate)
         int64_t units;
         uint32_t shards;
     } CASES[] = {{0, 1},    {200, 1},  {800, 1},  {801, 2},      {900, 2},
-                 {2200, 3}, {4000, 5}, {4001, 6}, {100000, 125}, {1000000000, SHARDS_MAX}};
+                 {2200, 3}, {4000, 5}, {4001, 6}, {100000, 125}, {1000000000, KEY_SHARDS_MAX}};
     (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
         assert_int_equal(control_shards_for(CASES[i].units * MCU_PER_UNIT, 800), CASES[i].shards);
@@ -294,7 +294,7 @@ TEST(a_key_that_shrinks_or_has_grown_often_waits)
         world_ask(&w, 0, "hot", 0, 1800 + 900 * i);
         world_look(&w);
     }
-    assert_int_equal(world_sharded_key(&w, "hot")->before_count, SHARDS_BEFORE_MAX);
+    assert_int_equal(world_sharded_key(&w, "hot")->before_count, KEY_SHARDS_BEFORE_MAX);
     assert_int_equal(w.s.decision_count, 0);
     world_close(&w);
 }

@@ -80,15 +80,16 @@ TEST(a_key_leaves_once_its_items_are_back)
                    REPLY_TABLE_INVALID, "The key has 8 shards: 8 are not fewer");
     assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_SHRINK, "hot", 3), REPLY_OK);
     assert_key(&w, "hot", 3, 3, 1, (const uint32_t[]){8});
-    assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 9), REPLY_TABLE_BUSY,
-                   "The key shrinks: its items must be at home before it grows again");
+    assert_refused(
+        &w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 9), REPLY_TABLE_BUSY,
+        "The key shrinks: its items must be in their owner shards before it grows again");
     assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_MOVED, "hot", 0), REPLY_OK);
     assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_SHRINK, "hot", 1), REPLY_OK);
     assert_key(&w, "hot", 1, 5, 1, (const uint32_t[]){3});
     assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_MOVED, "hot", 0), REPLY_OK);
     assert_key(&w, "hot", 1, 5, 0, NULL); /* tokens may be known where its shards were */
     assert_int_equal(catalog_world_sharded_key(&w, "hot")->widest, 8);
-    assert_int_equal(catalog_world_sharded_key(&w, "hot")->settled, 6);
+    assert_int_equal(catalog_world_sharded_key(&w, "hot")->placed_version, 6);
     assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_FORGET, "hot", 0), REPLY_OK);
     assert_null(catalog_world_sharded_key(&w, "hot"));
     assert_told(&w, 7); /* the numbers go on: no version means two things */
@@ -169,9 +170,9 @@ TEST(a_counter_gives_up_cells)
     assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_SHRINK, "count", 2),
                    REPLY_TABLE_BUSY,
                    "Items of the key are still on their way to their shards: try again");
-    assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "count", 12),
-                   REPLY_TABLE_BUSY,
-                   "The key shrinks: its items must be at home before it grows again");
+    assert_refused(
+        &w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "count", 12), REPLY_TABLE_BUSY,
+        "The key shrinks: its items must be in their owner shards before it grows again");
     assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_MOVED, "count", 0), REPLY_OK);
     assert_counter(&w, 0, 4, 10, true);
     assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "count", 12), REPLY_OK);
@@ -366,11 +367,11 @@ TEST(the_registry_has_bounds)
     char name[2000];
     (void)state;
     begin(&w, "auto");
-    for (uint32_t shards = 2; shards < 2 + SHARDS_BEFORE_MAX; shards++)
+    for (uint32_t shards = 2; shards < 2 + KEY_SHARDS_BEFORE_MAX; shards++)
         assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", shards), REPLY_OK);
-    assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 100),
-                   REPLY_TABLE_BUSY,
-                   "The key has grown often: its items must be at home before it grows again");
+    assert_refused(
+        &w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "hot", 100), REPLY_TABLE_BUSY,
+        "The key has grown often: its items must be in their owner shards before it grows again");
     config_edit_key_sharding(&w.config)->sharded_keys_max = 2;
     assert_int_equal(catalog_world_change_shards(&w, KEY_SHARDS_GROW, "second", 2), REPLY_OK);
     assert_refused(&w, catalog_world_change_shards(&w, KEY_SHARDS_GROW, "third", 2),
@@ -409,7 +410,7 @@ TEST(bytes_that_make_no_sense_are_refused)
         struct slice key;
         uint32_t shards;
     } CASES[] = {{table, prefix, 0},
-                 {table, prefix, SHARDS_MAX + 1},
+                 {table, prefix, KEY_SHARDS_MAX + 1},
                  {table + 1, prefix, 2},
                  {table, buffer_slice(&other), 2},
                  {table, buffer_slice(&item), 2},

@@ -1,5 +1,5 @@
-/* key_sharding_test.c - shards and homes of items, and the bytes of a table's registry of sharded
- * keys. */
+/* key_sharding_test.c - shards and owner shards of items, and the bytes of a table's registry of
+ * sharded keys. */
 #include "tests/check.h"
 
 #include "engine/key_sharding/key_sharding.h"
@@ -60,7 +60,7 @@ static void scene_open(struct scene *s)
     s->keys[0].before[0] = 2;
     s->keys[0].before[1] = 3;
     s->keys[0].version = 4;
-    s->keys[1] = sharded(&s->arena, slice_of("b"), SHARDS_MAX);
+    s->keys[1] = sharded(&s->arena, slice_of("b"), KEY_SHARDS_MAX);
     s->keys[1].counter = true;
     s->keys[2] = sharded(&s->arena, slice_make("\0x\0", 3), 2);
     qsort(s->keys, KEYS, sizeof s->keys[0], by_place);
@@ -99,7 +99,7 @@ TEST(a_tag_asks_for_a_number_or_names_a_way)
                 mode == KEY_SHARDING_FIXED);
     assert_int_equal(fixed, 2);
     assert_true(key_sharding_mode_parse(slice_of("128"), &mode, &fixed));
-    assert_int_equal(fixed, SHARDS_MAX);
+    assert_int_equal(fixed, KEY_SHARDS_MAX);
     static const char *const NONE[] = {"", "0", "1", "129", "1000", "-2", "2 ", "2x", "Auto"};
     for (size_t i = 0; i < sizeof NONE / sizeof NONE[0]; i++)
         assert_false(key_sharding_mode_parse(slice_of(NONE[i]), &mode, &fixed));
@@ -162,7 +162,7 @@ TEST(what_cannot_be_a_registry_is_refused)
         *a = good;                                                   \
     } while (0)
     REFUSED(a->shards = 0);
-    REFUSED(a->shards = SHARDS_MAX + 1);
+    REFUSED(a->shards = KEY_SHARDS_MAX + 1);
     REFUSED(a->version = 5); /* newer than the registry */
     REFUSED(a->before[1] = 2);
     REFUSED(a->before[1] = 5); /* no growth */
@@ -195,17 +195,17 @@ TEST(a_storage_key_tells_its_shard)
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         key_of(&key, slice_make(names[i].bytes, names[i].size), 1);
-        const uint64_t bare = shard_bare_hash(buffer_slice(&key));
+        const uint64_t bare = key_shard_bare_hash(buffer_slice(&key));
         assert_int_equal(bare, storage_key_bound_hash(buffer_slice(&key), 0));
-        for (uint32_t shard = 0; shard < SHARDS_MAX; shard++) {
-            shard_put(key.data, bare, shard);
-            assert_int_equal(shard_of(buffer_slice(&key)), shard);
-            assert_int_equal(shard_bare_hash(buffer_slice(&key)), bare);
+        for (uint32_t shard = 0; shard < KEY_SHARDS_MAX; shard++) {
+            key_shard_put(key.data, bare, shard);
+            assert_int_equal(key_shard_of(buffer_slice(&key)), shard);
+            assert_int_equal(key_shard_bare_hash(buffer_slice(&key)), bare);
         }
-        shard_put(key.data, bare, SHARDS_MAX);
-        assert_true(shard_of(buffer_slice(&key)) == UINT64_MAX);
-        shard_put(key.data, bare + 1, 3);
-        assert_true(shard_of(buffer_slice(&key)) == UINT64_MAX);
+        key_shard_put(key.data, bare, KEY_SHARDS_MAX);
+        assert_true(key_shard_of(buffer_slice(&key)) == UINT64_MAX);
+        key_shard_put(key.data, bare + 1, 3);
+        assert_true(key_shard_of(buffer_slice(&key)) == UINT64_MAX);
     }
     buffer_deinit(&key);
 }
@@ -216,18 +216,18 @@ TEST(more_shards_take_items_from_the_others_evenly)
     (void)state;
     scene_open(&s);
     const struct sharded_key *a = scene_a(&s);
-    static const uint32_t numbers[] = {1, 2, 3, 5, 8, 64, SHARDS_MAX};
+    static const uint32_t numbers[] = {1, 2, 3, 5, 8, 64, KEY_SHARDS_MAX};
     for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++) {
-        uint32_t counts[SHARDS_MAX] = {0};
+        uint32_t counts[KEY_SHARDS_MAX] = {0};
         for (uint32_t i = 0; i < SORTS; i++) {
             const struct slice key = key_of(&s.key, slice_of("a"), i);
-            const uint32_t home = sharded_key_home_by(a, key, numbers[n]);
-            assert_true(home < numbers[n]);
-            assert_int_equal(home, shard_home(key, numbers[n]));
-            counts[home]++;
-            for (uint32_t more = numbers[n]; more <= SHARDS_MAX; more++) {
-                const uint32_t next = sharded_key_home_by(a, key, more);
-                assert_true(next == home || next >= numbers[n]);
+            const uint32_t owner = sharded_key_owner_by(a, key, numbers[n]);
+            assert_true(owner < numbers[n]);
+            assert_int_equal(owner, key_shard_owner(key, numbers[n]));
+            counts[owner]++;
+            for (uint32_t more = numbers[n]; more <= KEY_SHARDS_MAX; more++) {
+                const uint32_t next = sharded_key_owner_by(a, key, more);
+                assert_true(next == owner || next >= numbers[n]);
             }
         }
         for (uint32_t shard = 0; shard < numbers[n] && numbers[n] <= 8; shard++)
@@ -236,11 +236,11 @@ TEST(more_shards_take_items_from_the_others_evenly)
     scene_close(&s);
 }
 
-/* An item's home does not depend on the shard that the storage key names. */
+/* An item's owner shard does not depend on the shard that the storage key names. */
 TEST(an_item_may_be_at_its_former_homes_oldest_first)
 {
     struct scene s;
-    uint32_t out[SHARDS_BEFORE_MAX], most = 0;
+    uint32_t out[KEY_SHARDS_BEFORE_MAX], most = 0;
     (void)state;
     scene_open(&s);
     const struct sharded_key *a = scene_a(&s);
@@ -248,17 +248,17 @@ TEST(an_item_may_be_at_its_former_homes_oldest_first)
     assert_int_equal(sharded_key_extent(a), 5);
     for (uint32_t i = 0; i < SORTS; i++) {
         struct slice key = key_of(&s.key, slice_of("a"), i);
-        const uint32_t home = sharded_key_home(a, key);
-        const uint32_t was[] = {sharded_key_home_by(a, key, 2), sharded_key_home_by(a, key, 3)};
-        shard_put(s.key.data, a->hash, home);
-        const uint32_t count = sharded_key_former_homes(a, key, out);
+        const uint32_t owner = sharded_key_owner(a, key);
+        const uint32_t was[] = {sharded_key_owner_by(a, key, 2), sharded_key_owner_by(a, key, 3)};
+        key_shard_put(s.key.data, a->hash, owner);
+        const uint32_t count = sharded_key_previous_owners(a, key, out);
         uint32_t expected = 0;
         for (uint32_t j = 0; j < 2; j++) {
-            if (was[j] == home || (j > 0 && was[j] == was[j - 1]))
+            if (was[j] == owner || (j > 0 && was[j] == was[j - 1]))
                 continue;
             assert_true(expected < count);
             assert_int_equal(out[expected++], was[j]);
-            assert_true(sharded_key_rank(a, was[j]) < sharded_key_rank(a, home));
+            assert_true(sharded_key_rank(a, was[j]) < sharded_key_rank(a, owner));
         }
         assert_int_equal(count, expected);
         most = count > most ? count : most;
@@ -266,32 +266,33 @@ TEST(an_item_may_be_at_its_former_homes_oldest_first)
     assert_int_equal(most, 2);
     struct sharded_key counter = *a;
     counter.counter = true;
-    assert_int_equal(sharded_key_former_homes(&counter, key_of(&s.key, slice_of("a"), 1), out), 0);
+    assert_int_equal(sharded_key_previous_owners(&counter, key_of(&s.key, slice_of("a"), 1), out),
+                     0);
     scene_close(&s);
 }
 
-/* MOVER-4, KEYSHARD-7: a token is asked for wherever it may be known, at the home by the most
- * shards, too. */
+/* MOVER-4, KEYSHARD-7: a token is asked for wherever it may be known, in the owner shard by the
+ * most shards, too. */
 TEST(an_item_was_of_late_at_every_home_up_to_the_widest)
 {
     struct scene s;
-    uint32_t out[SHARDS_MAX], by_widest = 0;
+    uint32_t out[KEY_SHARDS_MAX], by_widest = 0;
     scene_open(&s);
     struct sharded_key k = *scene_a(&s);
     k.widest = 9;
     for (uint32_t i = 0; i < SORTS; i++) {
         const struct slice key = key_of(&s.key, slice_of("a"), i);
-        const uint32_t home = sharded_key_home(&k, key),
-                       widest = sharded_key_home_by(&k, key, k.widest);
-        const uint32_t count = sharded_key_recent_homes(&k, key, out);
+        const uint32_t owner = sharded_key_owner(&k, key),
+                       widest = sharded_key_owner_by(&k, key, k.widest);
+        const uint32_t count = sharded_key_recent_owners(&k, key, out);
         for (uint32_t shards = 1; shards <= k.widest; shards++) {
-            const uint32_t was = sharded_key_home_by(&k, key, shards);
-            bool has = was == home;
+            const uint32_t was = sharded_key_owner_by(&k, key, shards);
+            bool has = was == owner;
             for (uint32_t j = 0; j < count; j++)
                 has |= out[j] == was;
             assert_true(has);
         }
-        by_widest += widest == k.widest - 1; /* at no other home */
+        by_widest += widest == k.widest - 1; /* at no other owner shard */
     }
     assert_true(by_widest > 0);
     scene_close(&s);
@@ -321,8 +322,8 @@ TEST(a_key_is_found_by_each_of_its_storage_keys)
     scene_open(&s);
     for (uint32_t shard = 0; shard < 5; shard++) {
         key_of(&s.key, slice_of("a"), shard);
-        const uint64_t bare = shard_bare_hash(buffer_slice(&s.key));
-        shard_put(s.key.data, bare, shard);
+        const uint64_t bare = key_shard_bare_hash(buffer_slice(&s.key));
+        key_shard_put(s.key.data, bare, shard);
         const struct sharded_key *k = key_sharding_find(&s.registry, buffer_slice(&s.key));
         assert_ptr_equal(k, scene_a(&s));
         buffer_clear(&prefix);

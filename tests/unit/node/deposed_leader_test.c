@@ -278,10 +278,10 @@ static struct request ask_for_records(struct scene *s)
 static struct request move_to_shard(struct scene *s)
 {
     uint32_t name = 1;
-    while (shard_home(scene_key(s, name), SHARDS) == 0)
+    while (key_shard_owner(scene_key(s, name), SHARDS) == 0)
         name++;
     const struct slice key = scene_key(s, name);
-    struct request r = scene_request(s, REQUEST_SHARD_MOVE, key);
+    struct request r = scene_request(s, REQUEST_KEY_SHARD_MOVE, key);
     *request_edit_move(&r) = (struct request_move){.key = key, .shards = SHARDS};
     return r;
 }

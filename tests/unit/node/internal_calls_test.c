@@ -272,7 +272,7 @@ TEST(a_call_that_insists_waits_for_a_node_without_room)
 {
     struct scene s;
     struct request r;
-    struct internal_call_options options = {.kind = INTERNAL_CALL_SHARD_MOVE,
+    struct internal_call_options options = {.kind = INTERNAL_CALL_KEY_SHARD_MOVE,
                                             .candidate_count = 1,
                                             .candidates = {2},
                                             .once = true,

@@ -12,15 +12,15 @@ static void assert_fenced(struct shards_scene *s, uint32_t name, uint32_t shard,
                           enum reply_code code)
 {
     static const enum request_op OPS[] = {
-        REQUEST_GET,       REQUEST_RANGE,     REQUEST_PUT,      REQUEST_DELETE,
-        REQUEST_UPDATE,    REQUEST_CHECK,     REQUEST_TRANSACT, REQUEST_TRANSACT_ADMIT,
-        REQUEST_UNCHANGED, REQUEST_SHARD_MOVE};
+        REQUEST_GET,       REQUEST_RANGE,         REQUEST_PUT,      REQUEST_DELETE,
+        REQUEST_UPDATE,    REQUEST_CHECK,         REQUEST_TRANSACT, REQUEST_TRANSACT_ADMIT,
+        REQUEST_UNCHANGED, REQUEST_KEY_SHARD_MOVE};
     for (size_t i = 0; i < COUNT_OF(OPS); i++) {
         const struct slice key = shards_key(s, name, shard);
         struct request r = shards_request(s, OPS[i], key);
         if (OPS[i] == REQUEST_RANGE)
             r.range.lo = key;
-        else if (OPS[i] == REQUEST_SHARD_MOVE)
+        else if (OPS[i] == REQUEST_KEY_SHARD_MOVE)
             request_edit_move(&r)->shards = 2;
         if (OPS[i] != REQUEST_RANGE)
             r.write.key = key; /* each has its key first */
@@ -241,9 +241,9 @@ TEST(rows_of_a_local_index_are_in_the_shards_of_their_items)
         assert_int_equal(items, 20);
     }
     const uint32_t name = shards_mover(&s, 2) & ~1U; /* in shard 0 */
-    const uint32_t even = shards_home(&s, name, 2) == 1 ? name : 0;
+    const uint32_t even = shards_owner(&s, name, 2) == 1 ? name : 0;
     uint32_t mover = even;
-    while (shards_home(&s, mover, 2) != 1)
+    while (shards_owner(&s, mover, 2) != 1)
         mover += 2;
     shards_move_surely(&s, mover, 0, 2);
     shards_pass(&s, 100);
@@ -305,7 +305,7 @@ TEST(a_piece_waits_for_writes_from_before_the_fence)
     buffer_set(&from, slice_make(key.data, storage_key_collection_size(key)));
     buffer_set(&hi, buffer_slice(&from));
     storage_key_successor(&hi);
-    struct request r = shards_request(&s, REQUEST_SHARD_MOVE, buffer_slice(&from));
+    struct request r = shards_request(&s, REQUEST_KEY_SHARD_MOVE, buffer_slice(&from));
     *request_edit_move(&r) = (struct request_move){
         .key = buffer_slice(&from), .hi = buffer_slice(&hi), .shards = SHARDS};
     r.sharded_key_version = VERSION;

@@ -70,7 +70,7 @@ static struct slice scene_key(struct scene *s, uint32_t name, uint32_t shard)
                       n = {ATTR_STRING, slice_make(text, (size_t)size)};
     buffer_clear(&s->key);
     storage_key_append(&s->key, s->table.id, &id, &n);
-    shard_put(s->key.data, shard_bare_hash(buffer_slice(&s->key)), shard);
+    key_shard_put(s->key.data, key_shard_bare_hash(buffer_slice(&s->key)), shard);
     return buffer_slice(&s->key);
 }
 
@@ -171,37 +171,37 @@ TEST(followers_refuse_who_knows_an_older_version)
     scene_close(&s);
 }
 
-/* Each item is at its home, and nowhere else. */
+/* Each item is in its owner shard, and nowhere else. */
 static void scene_check(struct scene *s)
 {
     const uint32_t shards = scene_shards(s);
     for (uint32_t name = 0; name < ITEMS; name++) {
-        const uint32_t home = shard_home(scene_key(s, name, 0), shards);
+        const uint32_t owner = key_shard_owner(scene_key(s, name, 0), shards);
         for (uint32_t shard = 0; shard < 8; shard++)
-            assert_int_equal(scene_do(s, name, shard, REQUEST_GET).size > 0, shard == home);
+            assert_int_equal(scene_do(s, name, shard, REQUEST_GET).size > 0, shard == owner);
     }
 }
 
 /* Reads an item as routers do. False: not now. */
 static bool scene_find(struct scene *s, uint32_t name)
 {
-    uint32_t former[SHARDS_BEFORE_MAX], count = 0, home = 0;
+    uint32_t former[KEY_SHARDS_BEFORE_MAX], count = 0, owner = 0;
     const struct sharded_key *k = scene_sharded_key(s);
     struct slice body;
     if (k != NULL) {
-        count = sharded_key_former_homes(k, scene_key(s, name, 0), former);
-        home = sharded_key_home(k, scene_key(s, name, 0));
+        count = sharded_key_previous_owners(k, scene_key(s, name, 0), former);
+        owner = sharded_key_owner(k, scene_key(s, name, 0));
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct slice key = scene_key(s, name, former[i]);
-        struct request r = scene_request(s, REQUEST_SHARD_MOVE, key);
+        struct request r = scene_request(s, REQUEST_KEY_SHARD_MOVE, key);
         r.sharded_key_version = k->version;
         request_edit_move(&r)->key = key;
         request_edit_move(&r)->shards = k->shards;
         if (frame_world_ask(s->w, &r, NULL) != REPLY_OK)
             return false;
     }
-    const struct slice key = scene_key(s, name, home);
+    const struct slice key = scene_key(s, name, owner);
     struct request r = scene_request(s, REQUEST_GET, key);
     r.sharded_key_version = k != NULL ? k->version : 0;
     r.get.key = key;
@@ -232,7 +232,7 @@ static uint32_t scene_settle(struct scene *s, struct prng *p, int crashes)
     }
 }
 
-static void items_go_home_whatever_crashes(struct prng *p)
+static void items_reach_their_owners_whatever_crashes(struct prng *p)
 {
     static const uint32_t numbers[ROUNDS] = {3, 4, 8, 2, 1};
     struct scene s;
@@ -253,7 +253,7 @@ static void items_go_home_whatever_crashes(struct prng *p)
     scene_close(&s);
 }
 
-TEST(test_items_go_home_whatever_crashes)
+TEST(test_items_reach_their_owners_whatever_crashes)
 {
-    check_seeds(3, items_go_home_whatever_crashes);
+    check_seeds(3, items_reach_their_owners_whatever_crashes);
 }

@@ -2,7 +2,7 @@
  * for its token before, and what reads make of the cells. */
 #include "base/settings/requests.h"
 #include "engine/item/number.h"
-#include "router/sharding/counters.h"
+#include "router/key_sharding/counters.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
 #include "tests/support/sharded_keys.h"
@@ -89,7 +89,7 @@ static struct slice expect_update(uint32_t cell, bool token_only)
     assert_int_equal(f.held_count, 1);
     const struct request q = fake_held(&f, 0);
     assert_int_equal(q.op, REQUEST_UPDATE);
-    assert_int_equal(shard_of(q.write.key), cell);
+    assert_int_equal(key_shard_of(q.write.key), cell);
     assert_int_equal(q.write.token_only, token_only);
     assert_int_equal(q.write.token.size, sizeof token);
     memcpy(token, q.write.token.data, sizeof token);
@@ -144,7 +144,7 @@ TEST(additions_are_spread_over_all_cells)
     }
     assert_int_equal(f.item_count, CELLS);
     for (size_t i = 0; i < f.item_count; i++)
-        seen[shard_of(buffer_slice(&f.items[i].key))]++;
+        seen[key_shard_of(buffer_slice(&f.items[i].key))]++;
     for (uint32_t i = 0; i < CELLS; i++)
         assert_int_equal(seen[i], 1);
     expect_call(&f, "GetItem", GET, 200, IS("200"));
@@ -206,13 +206,13 @@ TEST(what_may_become_a_counter_has_a_token_already)
         if (fake_held(&f, 0).op == REQUEST_TABLE_GET)
             fake_answer(&f, 0);
         assert_int_equal(fake_held(&f, 0).write.token.size, i < 2 ? TRANSACTION_TOKEN_SIZE : 0);
-        assert_int_equal(shard_of(fake_held(&f, 0).write.key), 0);
+        assert_int_equal(key_shard_of(fake_held(&f, 0).write.key), 0);
         fake_answer(&f, 0);
         expect_done();
     }
 }
 
-TEST(former_cells_are_asked_for_the_token_first)
+TEST(previous_cells_are_asked_for_the_token_first)
 {
     struct slice token;
     const char *name = wanderer(&token);
@@ -233,7 +233,7 @@ TEST(former_cells_are_asked_for_the_token_first)
     expect_done();
 }
 
-TEST(what_a_former_cell_knows_is_not_done_again)
+TEST(what_a_previous_cell_knows_is_not_done_again)
 {
     struct slice token;
     const char *name = wanderer(&token);
@@ -258,7 +258,7 @@ TEST(what_a_former_cell_knows_is_not_done_again)
     }
 }
 
-TEST(a_former_cell_without_an_answer_is_asked_again)
+TEST(a_previous_cell_without_an_answer_is_asked_again)
 {
     static const enum reply_code CODES[] = {REPLY_UNKNOWN, REPLY_OVERLOADED, REPLY_NOT_LEADER};
     (void)state;
@@ -360,7 +360,7 @@ static void begin_read(uint32_t cells)
     assert_int_equal(f.held_count, cells);
     for (uint32_t i = 0; i < cells; i++) {
         assert_int_equal(fake_held(&f, i).op, REQUEST_GET);
-        assert_int_equal(shard_of(fake_held(&f, i).get.key), i);
+        assert_int_equal(key_shard_of(fake_held(&f, i).get.key), i);
         assert_true(fake_held(&f, i).get.consistent);
     }
 }
@@ -494,9 +494,9 @@ TEST(after_a_key_shrank_all_cells_that_a_token_chose_are_asked)
     memcpy(kept, token.data, sizeof kept);
     for (uint32_t before = 0; before <= CELLS; before += CELLS) {
         struct sharded_key k = shrink(2 + before, 2, before, CELLS);
-        uint32_t cells[SHARDS_MAX];
+        uint32_t cells[KEY_SHARDS_MAX];
         token = slice_make(kept, sizeof kept);
-        const uint32_t count = counter_former_cells(&k, token, cells),
+        const uint32_t count = counter_previous_cells(&k, token, cells),
                        cell = counter_cell(token, 2);
         bool has_last = false;
         for (uint32_t i = 0; i < count; i++) {
@@ -530,8 +530,8 @@ TEST(what_a_cell_knows_that_was_given_up_is_not_done_again)
     shrink(2, 1, CELLS, CELLS);
     struct buffer from = {0};
     buffer_append_slice(&from, buffer_slice(&f.items[0].key));
-    assert_int_equal(shard_of(buffer_slice(&from)), cell);
-    fake_move_item(&f, buffer_slice(&from), shard_bare_hash(buffer_slice(&from)), 0);
+    assert_int_equal(key_shard_of(buffer_slice(&from)), cell);
+    fake_move_item(&f, buffer_slice(&from), key_shard_bare_hash(buffer_slice(&from)), 0);
     buffer_deinit(&from);
     for (uint32_t before = CELLS;; before = 0) {
         shrink(3 - before / CELLS, 1, before, CELLS);
@@ -651,7 +651,7 @@ TEST(numbers_of_the_key_are_not_added_up)
     storage_key_append_collection(&prefix, numbers->id, &partition);
     const struct slice bytes = buffer_slice(&prefix);
     const struct sharded_key k = {
-        .hash = shard_bare_hash(bytes),
+        .hash = key_shard_bare_hash(bytes),
         .key = slice_make(bytes.data + STORAGE_KEY_BOUND_SIZE, bytes.size - STORAGE_KEY_BOUND_SIZE),
         .version = 1,
         .counter = true,

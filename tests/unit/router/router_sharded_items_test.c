@@ -1,5 +1,5 @@
 /* router_sharded_items_test.c - single items of sharded keys: where their requests go, and that
- * they leave former homes first. */
+ * they leave previous owners first. */
 #include "base/settings/requests.h"
 #include "engine/catalog/catalog.h"
 #include "engine/message/move_messages.h"
@@ -70,16 +70,16 @@ static uint32_t copies(const char *sort, uint64_t *shard)
             memcmp(key.data + STORAGE_KEY_BOUND_SIZE, bare.data + STORAGE_KEY_BOUND_SIZE,
                    bare.size - STORAGE_KEY_BOUND_SIZE) == 0) {
             count++;
-            *shard = shard_of(key);
+            *shard = key_shard_of(key);
         }
     }
     return count;
 }
 
-static uint32_t home_by(const char *sort, uint32_t shards)
+static uint32_t owner_by(const char *sort, uint32_t shards)
 {
     const struct sharded_key k = sharded_key_named(table, "hot", 1, shards, 0, NULL);
-    return sharded_key_home(&k, sharded_key_bare(table, "hot", sort));
+    return sharded_key_owner(&k, sharded_key_bare(table, "hot", sort));
 }
 
 static void grow(uint64_t version, uint32_t shards, uint32_t count, const uint32_t *before)
@@ -92,19 +92,19 @@ static void expect_move(uint32_t from, uint32_t shards)
 {
     assert_int_equal(f.held_count, 1);
     const struct request q = fake_held(&f, 0);
-    assert_int_equal(q.op, REQUEST_SHARD_MOVE);
+    assert_int_equal(q.op, REQUEST_KEY_SHARD_MOVE);
     assert_int_equal(request_move(&q)->hi.size, 0);
     assert_int_equal(request_move(&q)->shards, shards);
-    assert_int_equal(shard_of(request_move(&q)->key), from);
+    assert_int_equal(key_shard_of(request_move(&q)->key), from);
 }
 
-/* A sort key whose homes by three numbers are three. */
+/* A sort key whose owner shards by three numbers are three. */
 static const char *wanderer(void)
 {
     static char sort[16];
     for (int i = 0; i < 100000; i++) {
         snprintf(sort, sizeof sort, "w%d", i);
-        if (home_by(sort, 2) == 1 && home_by(sort, 4) > 1 && home_by(sort, 16) > 3)
+        if (owner_by(sort, 2) == 1 && owner_by(sort, 4) > 1 && owner_by(sort, 16) > 3)
             return sort;
     }
     fail();
@@ -115,7 +115,7 @@ static const uint32_t FORMER[] = {1, 2, 4};
 
 /* ---- tests ---- */
 
-TEST(an_item_of_a_sharded_key_is_at_home)
+TEST(an_item_of_a_sharded_key_is_in_its_owner_shard)
 {
     char sort[16];
     uint32_t seen[5] = {0};
@@ -125,13 +125,13 @@ TEST(an_item_of_a_sharded_key_is_at_home)
         snprintf(sort, sizeof sort, "%d", i);
         put(sort);
         assert_int_equal(copies(sort, &shard), 1);
-        assert_int_equal(shard, home_by(sort, 5));
+        assert_int_equal(shard, owner_by(sort, 5));
         seen[shard]++;
         expect_found(sort);
     }
     for (uint32_t i = 0; i < 5; i++)
         assert_true(seen[i] > 0);
-    assert_int_equal(f.asked[REQUEST_SHARD_MOVE], 0);
+    assert_int_equal(f.asked[REQUEST_KEY_SHARD_MOVE], 0);
 }
 
 TEST(other_keys_stay_where_they_were)
@@ -141,10 +141,10 @@ TEST(other_keys_stay_where_they_were)
                 "{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"cold\"},\"s\":{\"S\":\"a\"}}}",
                 200, "{}");
     assert_int_equal(f.item_count, 1);
-    assert_int_equal(shard_of(buffer_slice(&f.items[0].key)), 0);
+    assert_int_equal(key_shard_of(buffer_slice(&f.items[0].key)), 0);
 }
 
-TEST(an_item_leaves_its_former_homes_oldest_first)
+TEST(an_item_leaves_its_previous_owners_oldest_first)
 {
     const char *sort = wanderer();
     grow(9, 16, 3, FORMER);
@@ -160,18 +160,18 @@ TEST(an_item_leaves_its_former_homes_oldest_first)
     fake_answer(&f, 0);
     expect_move(1, 16);
     fake_answer(&f, 0);
-    expect_move(home_by(sort, 4), 16);
+    expect_move(owner_by(sort, 4), 16);
     fake_answer(&f, 0);
     const struct request q = fake_held(&f, 0);
     assert_int_equal(q.op, REQUEST_GET);
-    assert_int_equal(shard_of(q.get.key), home_by(sort, 16));
+    assert_int_equal(key_shard_of(q.get.key), owner_by(sort, 16));
     assert_true(q.get.consistent);
     assert_int_equal(q.sharded_key_version, 9);
     fake_answer(&f, 0);
     expect_answer(fake_take_answer(&f, 1), 200, "{}");
 }
 
-TEST(every_operation_on_an_item_meets_it_at_its_new_home)
+TEST(every_operation_on_an_item_meets_it_at_its_new_owner)
 {
     static const struct {
         const char *name, *body;
@@ -204,15 +204,15 @@ TEST(every_operation_on_an_item_meets_it_at_its_new_home)
         const struct fake_answer a =
             fake_call(&f, OPERATIONS[i].name, with_key(OPERATIONS[i].body, sort));
         assert_int_equal(a.status, 200);
-        assert_int_equal(f.asked[REQUEST_SHARD_MOVE], 3);
+        assert_int_equal(f.asked[REQUEST_KEY_SHARD_MOVE], 3);
         const bool deleted = strcmp(OPERATIONS[i].name, "DeleteItem") == 0;
         assert_int_equal(copies(sort, &shard), deleted ? 0 : 1);
         if (!deleted)
-            assert_int_equal(shard, home_by(sort, 16));
+            assert_int_equal(shard, owner_by(sort, 16));
     }
 }
 
-TEST(a_registry_that_grows_meanwhile_gives_another_home)
+TEST(a_registry_that_grows_meanwhile_gives_another_owner)
 {
     const char *sort = wanderer();
     uint64_t shard = 0;
@@ -235,7 +235,7 @@ TEST(a_registry_that_grows_meanwhile_gives_another_home)
     fake_answer_all(&f);
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
     assert_int_equal(copies(sort, &shard), 1);
-    assert_int_equal(shard, home_by(sort, 16));
+    assert_int_equal(shard, owner_by(sort, 16));
 }
 
 TEST(a_registry_that_the_catalog_does_not_tell_yet_is_asked_for_with_pauses)
@@ -263,7 +263,7 @@ TEST(an_item_that_a_transaction_has_is_waited_for)
     assert_int_equal(fake_take_answer(&f, 2).status, 0);
     fake_advance_ms(&f, 300);
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
-    assert_int_equal(f.asked[REQUEST_SHARD_MOVE], 4);
+    assert_int_equal(f.asked[REQUEST_KEY_SHARD_MOVE], 4);
     assert_int_equal(f.asked[REQUEST_PUT], 1);
     f.fail_count = 100000;
     fake_send_call(&f, 3, "PutItem", text);

@@ -22,7 +22,7 @@ static const struct request *held_first(const struct fake_cluster *f)
 
 static struct fake_cluster f;
 static struct table *table;
-static const char *hot; /* a sort key that was at home in three shards */
+static const char *hot; /* a sort key whose item had three owner shards */
 
 static const char WRITE[] =
     "{\"TransactItems\":[{\"Put\":{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"hot\"},\"s\":{"
@@ -33,10 +33,10 @@ static const char READ[] =
     "\"S\":\"%s\"}}}},{\"Get\":{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"%s\"},\"s\":{\"S\":"
     "\"b\"}}}}]}";
 
-static uint32_t home_by(const char *sort, uint32_t shards)
+static uint32_t owner_by(const char *sort, uint32_t shards)
 {
     const struct sharded_key k = sharded_key_named(table, "hot", 1, shards, 0, NULL);
-    return sharded_key_home(&k, sharded_key_bare(table, "hot", sort));
+    return sharded_key_owner(&k, sharded_key_bare(table, "hot", sort));
 }
 
 static void grow(uint64_t version, uint32_t shards, uint32_t count, const uint32_t *before)
@@ -54,7 +54,7 @@ static int start(void **state)
     table = fake_table(&f, "tab", "k", ATTR_STRING, "s", ATTR_STRING, 8);
     for (int i = 0; hot == NULL; i++) {
         snprintf(sort, sizeof sort, "w%d", i);
-        if (home_by(sort, 2) == 1 && home_by(sort, 4) > 1 && home_by(sort, 16) > 3)
+        if (owner_by(sort, 2) == 1 && owner_by(sort, 4) > 1 && owner_by(sort, 16) > 3)
             hot = sort;
     }
     return 0;
@@ -81,7 +81,7 @@ static const char *other_key(uint32_t shards)
     uint8_t bytes[256];
     const struct slice bare = sharded_key_bare(table, "hot", hot);
     memcpy(bytes, bare.data, bare.size);
-    shard_put(bytes, shard_bare_hash(bare), home_by(hot, shards));
+    key_shard_put(bytes, key_shard_bare_hash(bare), owner_by(hot, shards));
     const uint32_t at = partition_of(slice_make(bytes, bare.size))->id;
     for (int i = 0;; i++) {
         snprintf(name, sizeof name, "c%d", i);
@@ -113,11 +113,11 @@ static void answer(uint32_t count, enum request_op op, enum reply_code code)
     }
 }
 
-static void leave_former_homes(uint32_t shards, uint32_t count)
+static void leave_previous_owners(uint32_t shards, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         assert_int_equal(f.held_count, 1);
-        assert_int_equal(fake_held(&f, 0).op, REQUEST_SHARD_MOVE);
+        assert_int_equal(fake_held(&f, 0).op, REQUEST_KEY_SHARD_MOVE);
         assert_int_equal(request_move(held_first(&f))->shards, shards);
         fake_answer(&f, 0);
     }
@@ -125,33 +125,33 @@ static void leave_former_homes(uint32_t shards, uint32_t count)
 
 static const uint32_t FORMER[] = {1, 2, 4};
 
-TEST(parts_are_prepared_at_home_after_former_homes_are_left)
+TEST(parts_are_prepared_at_owners_after_previous_owners_are_left)
 {
     grow(9, 16, 3, FORMER);
     send("TransactWriteItems", WRITE, other_key(16));
     fake_answer(&f, 0); /* the table */
-    leave_former_homes(16, 3);
+    leave_previous_owners(16, 3);
     assert_int_equal(f.held_count, 2);
     assert_int_equal(fake_held(&f, 0).sharded_key_version, 9);
-    assert_int_equal(shard_of(request_admit(held_first(&f))->key), home_by(hot, 16));
+    assert_int_equal(key_shard_of(request_admit(held_first(&f))->key), owner_by(hot, 16));
     assert_int_equal(fake_held(&f, 1).sharded_key_version, 0);
     answer(2, REQUEST_TRANSACT_ADMIT, REPLY_OK);
     assert_int_equal(fake_held(&f, 0).sharded_key_version, 9);
-    assert_int_equal(shard_of(fake_held(&f, 0).write.key), home_by(hot, 16));
+    assert_int_equal(key_shard_of(fake_held(&f, 0).write.key), owner_by(hot, 16));
     answer(2, REQUEST_PUT, REPLY_OK);
-    assert_int_equal(shard_of(request_transaction(held_first(&f))->key), home_by(hot, 16));
+    assert_int_equal(key_shard_of(request_transaction(held_first(&f))->key), owner_by(hot, 16));
     answer(1, REQUEST_TRANSACT_DECIDE, REPLY_OK);
     expect_answer(fake_take_answer(&f, CONNECTION), 200, "{}");
 }
 
-TEST(a_partition_that_has_all_items_at_home_does_them_at_once)
+TEST(a_partition_that_owns_all_items_does_them_at_once)
 {
     fake_repartition(&f, table, 1);
     grow(9, 16, 3, FORMER);
     send("TransactWriteItems", WRITE, "cold");
     fake_answer(&f, 0);
-    leave_former_homes(16, 3);
-    assert_int_equal(shard_of(request_transact(held_first(&f))->key), home_by(hot, 16));
+    leave_previous_owners(16, 3);
+    assert_int_equal(key_shard_of(request_transact(held_first(&f))->key), owner_by(hot, 16));
     assert_int_equal(fake_held(&f, 0).sharded_key_version, 9);
     answer(1, REQUEST_TRANSACT, REPLY_OK);
     expect_answer(fake_take_answer(&f, CONNECTION), 200, "{}");
@@ -165,7 +165,7 @@ TEST(an_item_that_another_transaction_has_cancels)
     for (int i = 0; i < 1000; i++) {
         if (f.held_count == 0)
             fake_advance_ms(&f, 100);
-        else if (fake_held(&f, 0).op == REQUEST_SHARD_MOVE)
+        else if (fake_held(&f, 0).op == REQUEST_KEY_SHARD_MOVE)
             fake_answer_code(&f, 0, REPLY_LOCKED);
         else
             fake_answer(&f, 0); /* the table */
@@ -183,7 +183,7 @@ TEST(a_key_that_grows_meanwhile_makes_it_begin_again)
     send("TransactWriteItems", WRITE, other_key(2));
     fake_answer(&f, 0);
     assert_int_equal(f.held_count, 2);
-    assert_int_equal(shard_of(request_admit(held_first(&f))->key), 1);
+    assert_int_equal(key_shard_of(request_admit(held_first(&f))->key), 1);
     grow(2, 16, 1, (const uint32_t[]){2});
     fake_answer_code(&f, 1, REPLY_OK);
     fake_answer_code(&f, 0, REPLY_STALE_MAP);
@@ -191,8 +191,8 @@ TEST(a_key_that_grows_meanwhile_makes_it_begin_again)
     fake_answer(&f, 0);
     assert_int_equal(request_admit(held_first(&f))->back, WRITE_ADMITTED);
     answer(1, REQUEST_TRANSACT_ADMIT, REPLY_OK);
-    leave_former_homes(16, 1);
-    assert_int_equal(shard_of(request_admit(held_first(&f))->key), home_by(hot, 16));
+    leave_previous_owners(16, 1);
+    assert_int_equal(key_shard_of(request_admit(held_first(&f))->key), owner_by(hot, 16));
     assert_int_equal(fake_held(&f, 0).key_sharding_version, 2);
     while (f.held_count > 0)
         fake_answer_code(&f, 0, REPLY_OK);
@@ -223,16 +223,16 @@ TEST(reads_are_checked_where_the_items_are)
     fake_answer(&f, 0);
     answer(2, REQUEST_GET, REPLY_OK);
     assert_int_equal(f.held_count, 2);
-    assert_int_equal(shard_of(fake_held(&f, 0).unchanged.key), 1);
+    assert_int_equal(key_shard_of(fake_held(&f, 0).unchanged.key), 1);
     grow(2, 16, 1, (const uint32_t[]){2});
     fake_answer_code(&f, 1, REPLY_OK);
     fake_answer_code(&f, 0, REPLY_STALE_MAP);
     fake_answer(&f, 0);                /* the table */
     assert_int_equal(f.held_count, 2); /* all is read again */
-    assert_int_equal(fake_held(&f, 0).op, REQUEST_SHARD_MOVE);
+    assert_int_equal(fake_held(&f, 0).op, REQUEST_KEY_SHARD_MOVE);
     assert_int_equal(fake_held(&f, 1).op, REQUEST_GET);
     fake_answer(&f, 0);
-    assert_int_equal(shard_of(fake_held(&f, 1).get.key), home_by(hot, 16));
+    assert_int_equal(key_shard_of(fake_held(&f, 1).get.key), owner_by(hot, 16));
     answer(2, REQUEST_GET, REPLY_OK);
     answer(2, REQUEST_UNCHANGED, REPLY_OK);
     expect_answer(fake_take_answer(&f, CONNECTION), 200, "{\"Responses\":[{},{}]}");
@@ -245,20 +245,20 @@ static const char NAMED[] =
     "\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"%s\"}}}},{\"Put\":{\"TableName\":\"tab\",\"Item\":{"
     "\"k\":{\"S\":\"%s\"},\"s\":{\"S\":\"b\"}}}}]}";
 
-/* All items are at home, but the key had other numbers of shards of late. */
-static uint32_t remember(uint32_t shards, uint32_t widest, uint32_t homes[SHARDS_MAX])
+/* All items are in their owner shards, but the key had other numbers of shards of late. */
+static uint32_t remember(uint32_t shards, uint32_t widest, uint32_t owners[KEY_SHARDS_MAX])
 {
     struct sharded_key k = sharded_key_named(table, "hot", 9, shards, 0, NULL);
     k.widest = widest;
     fake_shard_keys(&f, table, &(struct key_sharding){9, 1, &k});
-    return sharded_key_recent_homes(&k, sharded_key_bare(table, "hot", hot), homes);
+    return sharded_key_recent_owners(&k, sharded_key_bare(table, "hot", hot), owners);
 }
 
 /* Sends the transaction up to the questions about its token, which are held. */
 static uint32_t ask_for_token(uint32_t shards, uint32_t widest)
 {
-    uint32_t homes[SHARDS_MAX];
-    const uint32_t count = remember(shards, widest, homes);
+    uint32_t owners[KEY_SHARDS_MAX];
+    const uint32_t count = remember(shards, widest, owners);
     assert_true(count > 1);
     send("TransactWriteItems", NAMED, other_key(shards));
     if (fake_held(&f, 0).op == REQUEST_TABLE_GET)
@@ -268,7 +268,7 @@ static uint32_t ask_for_token(uint32_t shards, uint32_t widest)
         struct transaction_part part = {0};
         const struct request q = fake_held(&f, i);
         assert_int_equal(q.op, REQUEST_CHECK);
-        assert_int_equal(shard_of(q.write.key), homes[i]);
+        assert_int_equal(key_shard_of(q.write.key), owners[i]);
         assert_int_equal(q.sharded_key_version, 9);
         assert_true(q.write.token_only);
         struct reader r = {q.write.transaction, false};
@@ -288,22 +288,22 @@ TEST(a_token_is_asked_for_where_the_first_item_was)
     answer(2, REQUEST_PUT, REPLY_OK);
     answer(1, REQUEST_TRANSACT_DECIDE, REPLY_OK);
     expect_answer(fake_take_answer(&f, CONNECTION), 200, "{}");
-    assert_int_equal(f.asked[REQUEST_SHARD_MOVE], 0);
+    assert_int_equal(f.asked[REQUEST_KEY_SHARD_MOVE], 0);
 }
 
-/* After it shrank: at homes that it does not have any more. */
+/* After it shrank: at owner shards that it does not have any more. */
 TEST(a_token_is_asked_for_in_shards_that_were_given_up)
 {
     const uint32_t count = ask_for_token(2, 16);
     bool given_up = false;
     for (uint32_t i = 0; i < count; i++)
-        given_up |= shard_of(fake_held(&f, i).write.key) >= 2;
+        given_up |= key_shard_of(fake_held(&f, i).write.key) >= 2;
     assert_true(given_up);
     answer(count, REQUEST_CHECK, REPLY_ABORTED);
     assert_int_equal(fake_held(&f, 0).op, REQUEST_TRANSACT_ADMIT);
 }
 
-TEST(what_another_home_says_of_the_token_is_the_answer)
+TEST(what_another_owner_says_of_the_token_is_the_answer)
 {
     static const struct {
         enum reply_code code;
@@ -355,8 +355,8 @@ TEST(a_key_that_grows_while_the_token_is_asked_for_makes_it_begin_again)
 
 TEST(a_transaction_without_a_token_asks_for_none)
 {
-    uint32_t homes[SHARDS_MAX];
-    remember(16, 16, homes);
+    uint32_t owners[KEY_SHARDS_MAX];
+    remember(16, 16, owners);
     send("TransactWriteItems", WRITE, other_key(16));
     fake_answer(&f, 0); /* the table */
     answer(2, REQUEST_TRANSACT_ADMIT, REPLY_OK);

@@ -256,7 +256,7 @@ TEST(a_link_carries_its_own_roles_messages_only)
                         op == REQUEST_TRANSACT_QUERY;
         /* rows of global indexes, and the map of an index's partitions */
         bool shared = op == REQUEST_PUT || op == REQUEST_DELETE || op == REQUEST_TABLE_GET ||
-                      op == REQUEST_TRANSACT_RESOLVE || op == REQUEST_SHARD_MOVE;
+                      op == REQUEST_TRANSACT_RESOLVE || op == REQUEST_KEY_SHARD_MOVE;
         bool reads = op == REQUEST_STATS || op == REQUEST_TABLE_GET || op == REQUEST_TABLE_LIST ||
                      op == REQUEST_EVENTS;
         assert_int_equal(may(PEER_NODE, op), of_nodes || shared);

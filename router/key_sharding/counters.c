@@ -1,5 +1,5 @@
 /* counters.c - which writes a cell takes, which cell that is, and the sum of cells. */
-#include "router/sharding/counters.h"
+#include "router/key_sharding/counters.h"
 
 #include <stdlib.h>
 
@@ -79,12 +79,12 @@ void counter_name_update(struct call *c, const struct table *t, const struct ite
 
 uint32_t counter_cell(struct slice token, uint32_t cells)
 {
-    return shard_jump(slice_head(token), cells);
+    return key_shard_jump(slice_head(token), cells);
 }
 
 /* Of a key that only grew, the former numbers are known. Of one that shrank, only the largest. */
-uint32_t counter_former_cells(const struct sharded_key *k, struct slice token,
-                              uint32_t out[SHARDS_MAX])
+uint32_t counter_previous_cells(const struct sharded_key *k, struct slice token,
+                                uint32_t out[KEY_SHARDS_MAX])
 {
     const uint32_t cell = counter_cell(token, k->shards);
     const uint32_t numbers = k->shrank ? k->widest : k->before_count;

@@ -1,40 +1,41 @@
-/* transact_homes.c - the homes of a transaction's items. */
-#include "router/sharding/transact_homes.h"
+/* transact_owners.c - the owners of a transaction's items. */
+#include "router/key_sharding/transact_owners.h"
 
 #include "engine/message/move_messages.h"
+#include "router/key_sharding/counters.h"
+#include "router/key_sharding/placement.h"
 #include "router/operations/operation.h"
-#include "router/sharding/at_home.h"
-#include "router/sharding/counters.h"
 
 static const struct sharded_key *transact_key(const struct call *c, const struct item_request *q)
 {
     return key_sharding_find(c->plan->tables[q->table].route->table.sharded_keys, q->key);
 }
 
-bool transact_find_homes(struct call *c)
+bool transact_find_owners(struct call *c)
 {
     for (uint32_t i = 0; i < c->plan->count; i++) {
         struct item_request *q = &c->plan->items[i];
         const struct sharded_key *k = transact_key(c, q);
-        q->home = q->key;
+        q->owner_key = q->key;
         if (k != NULL && sharded_key_has_cells(k))
             return call_invalid(c, "%s", counter_takes_only);
         if (k != NULL)
-            q->home = sharded_key_in(&c->arena, k, q->key, sharded_key_home(k, q->key));
+            q->owner_key = sharded_key_in(&c->arena, k, q->key, sharded_key_owner(k, q->key));
     }
     return true;
 }
 
-bool transact_leave_former(struct call *c)
+bool transact_leave_previous(struct call *c)
 {
     bool any = false;
     for (uint32_t i = 0; i < c->plan->count; i++) {
         const struct item_request *q = &c->plan->items[i];
         const struct sharded_key *k = transact_key(c, q);
-        uint32_t former[SHARDS_BEFORE_MAX];
-        if (k == NULL || sharded_key_former_homes(k, q->key, former) == 0)
+        uint32_t former[KEY_SHARDS_BEFORE_MAX];
+        if (k == NULL || sharded_key_previous_owners(k, q->key, former) == 0)
             continue;
-        struct subrequest *s = call_request(c, c->plan->tables[q->table].route, REQUEST_SHARD_MOVE);
+        struct subrequest *s =
+            call_request(c, c->plan->tables[q->table].route, REQUEST_KEY_SHARD_MOVE);
         s->index = i;
         request_edit_move(&s->request)->key = q->key;
         request_edit_move(&s->request)->shards = k->shards;
@@ -49,12 +50,12 @@ bool transact_query_tokens(struct call *c, const uint8_t token[TRANSACTION_TOKEN
 {
     const struct item_request *q = &c->plan->items[0];
     const struct sharded_key *k = transact_key(c, q);
-    uint32_t homes[SHARDS_MAX];
-    const uint32_t count = k != NULL ? sharded_key_recent_homes(k, q->key, homes) : 0;
+    uint32_t owners[KEY_SHARDS_MAX];
+    const uint32_t count = k != NULL ? sharded_key_recent_owners(k, q->key, owners) : 0;
     struct buffer bytes = {0};
     for (uint32_t i = 0; i < count; i++) {
         struct subrequest *s = call_request(c, c->plan->tables[q->table].route, REQUEST_CHECK);
-        struct transaction_part part = {.anchor = sharded_key_in(&c->arena, k, q->key, homes[i]),
+        struct transaction_part part = {.anchor = sharded_key_in(&c->arena, k, q->key, owners[i]),
                                         .token = slice_make(token, TRANSACTION_TOKEN_SIZE),
                                         .digest = digest};
         buffer_clear(&bytes);

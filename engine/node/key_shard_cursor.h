@@ -1,5 +1,5 @@
-/* shard_cursor.h - the items of a range, or rows of a local index, that are in one shard of their keys
- * (engine/key_sharding/key_sharding.h).
+/* key_shard_cursor.h - the items of a range, or rows of a local index, that are in one shard of
+ * their keys (engine/key_sharding/key_sharding.h).
  *
  * A collection of another shard is skipped by one seek, and its shard is computed once. */
 #pragma once
@@ -10,7 +10,7 @@ enum {
     SHARD_SKIPS_MAX = 64 /* collections that a cursor skips */
 };
 
-struct shard_cursor {
+struct key_shard_cursor {
     struct items_cursor items;
     struct store *store;
     struct slice lo;
@@ -24,9 +24,10 @@ struct shard_cursor {
 };
 
 /* As items_seek. `all`: the shard does not count. */
-void shard_seek(const struct partition *p, struct store *store, struct slice lo, struct slice hi,
-                bool reverse, bool all, uint32_t shard, struct shard_cursor *out);
+void key_shard_seek(const struct partition *p, struct store *store, struct slice lo,
+                    struct slice hi, bool reverse, bool all, uint32_t shard,
+                    struct key_shard_cursor *out);
 /* As items_next. STATUS_PENDING: it has skipped as much as it may. What follows lies past `out`, which
  * is no key: as past the key of an item, in the direction of the cursor. */
-enum status shard_next(struct shard_cursor *c, struct slice *key, struct slice *item);
-void shard_cursor_deinit(struct shard_cursor *c);
+enum status key_shard_next(struct key_shard_cursor *c, struct slice *key, struct slice *item);
+void key_shard_cursor_deinit(struct key_shard_cursor *c);

@@ -1,5 +1,5 @@
-/* shard_fold.c - makes the update of a cell that is added to another. */
-#include "engine/node/shard_fold.h"
+/* cell_merge.c - makes the update of a cell that is added to another. */
+#include "engine/node/cell_merge.h"
 
 #include "engine/expression/update_program.h"
 #include "engine/item/item.h"
@@ -9,8 +9,8 @@ static bool is_key(const struct table *t, struct slice name)
     return slice_equal(name, t->partition_key.name) || slice_equal(name, t->sort_key.name);
 }
 
-static struct update_action *fold_action(struct arena *arena, struct slice name,
-                                         const struct attr *number)
+static struct update_action *cell_merge_action(struct arena *arena, struct slice name,
+                                               const struct attr *number)
 {
     struct update_action *a = arena_zalloc(arena, sizeof *a);
     a->verb = UPDATE_ADD;
@@ -21,7 +21,7 @@ static struct update_action *fold_action(struct arena *arena, struct slice name,
     return a;
 }
 
-void shard_fold(const struct table *t, struct slice cell, struct arena *arena, struct slice *item,
+void cell_merge(const struct table *t, struct slice cell, struct arena *arena, struct slice *item,
                 struct slice *update)
 {
     struct attr_cursor at = item_attrs(cell);
@@ -37,7 +37,7 @@ void shard_fold(const struct table *t, struct slice cell, struct arena *arena, s
             item_name(&w, name);
             item_attr(&w, &value);
         } else if (value.type == ATTR_NUMBER) {
-            *next = fold_action(arena, name, &value);
+            *next = cell_merge_action(arena, name, &value);
             next = &(*next)->next;
             additions.count++;
         }

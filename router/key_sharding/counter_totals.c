@@ -1,10 +1,10 @@
 /* counter_totals.c - reads and writes the copies of counters' sums. */
-#include "router/sharding/counter_totals.h"
+#include "router/key_sharding/counter_totals.h"
 
 #include "base/settings/key_sharding.h"
 #include "engine/expression/program.h"
 #include "router/call.h"
-#include "router/sharding/at_home.h"
+#include "router/key_sharding/placement.h"
 
 /* Its name begins as no attribute's does that a client would choose. */
 #define MADE_AT "weir:made-at"
@@ -16,7 +16,7 @@ bool counter_total_serves(const struct router *r, const struct request *get)
 
 void counter_total_request(struct subrequest *s, const struct sharded_key *k, struct slice key)
 {
-    s->request.get.key = sharded_key_in(&s->call->arena, k, key, SHARDS_MAX);
+    s->request.get.key = sharded_key_in(&s->call->arena, k, key, KEY_SHARDS_MAX);
     s->request.get.consistent = false;
     s->request.get.transacts = false;
 }
@@ -96,7 +96,7 @@ void counter_total_keep(struct subrequest *s, const struct sharded_key *k, struc
     struct call *c = s->call;
     uint8_t body[NUMBER_ENCODED_MAX];
     const struct attr now = {ATTR_NUMBER, slice_make(body, made_at_encode(c->router, body))};
-    s->request.write.key = sharded_key_in(&c->arena, k, key, SHARDS_MAX);
+    s->request.write.key = sharded_key_in(&c->arena, k, key, KEY_SHARDS_MAX);
     s->request.write.item = copy_of(c, sum, &now);
     s->request.write.condition = only_newer(c, &now);
 }

@@ -1,4 +1,4 @@
-/* shard_moves_test.c - items of sharded keys go to their homes, one step at a time. */
+/* key_shard_moves_test.c - items of sharded keys go to their owner shards, one step at a time. */
 #include "tests/check.h"
 
 #include "engine/item/storage_key.h"
@@ -10,7 +10,7 @@
 /* ---- moves ---- */
 
 /* KEYSHARD-2 */
-TEST(an_item_goes_to_its_home_and_is_at_one_place)
+TEST(an_item_goes_to_its_owner_and_is_at_one_place)
 {
     for (int split = 0; split < 2; split++) {
         struct shards_scene s;
@@ -22,11 +22,11 @@ TEST(an_item_goes_to_its_home_and_is_at_one_place)
         const uint32_t name = split == 1 ? shards_mover_to(&s, true) : shards_mover(&s, SHARDS);
         assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
         shards_move_surely(&s, name, 0, SHARDS);
-        assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), OLD);
+        assert_int_equal(shards_get(&s, name, shards_owner(&s, name, SHARDS)), OLD);
         assert_int_equal(shards_places(&s, name), 1);
         assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OK); /* there is none */
-        assert_int_equal(shards_move(&s, name, shards_home(&s, name, SHARDS), SHARDS), REPLY_OK);
-        assert_int_equal(shards_put(&s, name, shards_home(&s, name, SHARDS), OLD + 1), REPLY_OK);
+        assert_int_equal(shards_move(&s, name, shards_owner(&s, name, SHARDS), SHARDS), REPLY_OK);
+        assert_int_equal(shards_put(&s, name, shards_owner(&s, name, SHARDS), OLD + 1), REPLY_OK);
         shards_pass(&s, 200);
         assert_int_equal(shards_places(&s, name), 1);
         lone_assert_verified(&s.w, 1);
@@ -50,7 +50,7 @@ TEST(who_needs_the_same_item_shares_its_move)
     r.id = s.w.next_id++;
     node_request(s.w.node, s.w.now, s.w.waited, ROUTER, &r);
     lone_take_effects(&s.w);
-    assert_int_equal(s.w.node->shard_moves.count, 1);
+    assert_int_equal(s.w.node->key_shard_moves.count, 1);
     while (s.w.answer_count < 2)
         shards_pass(&s, 1);
     for (size_t i = 0; i < 2; i++)
@@ -86,7 +86,8 @@ TEST(a_move_ends_on_a_disk_that_is_slower_than_the_time_to_decide)
     shards_close(&s);
 }
 
-/* After each write of the log. Whatever was done by then, the item is at one place, and goes home. */
+/* After each write of the log. Whatever was done by then, the item is at one place, and goes to its
+ * owner shard. */
 TEST(a_crash_at_any_step_leaves_the_item_at_one_place)
 {
     enum {
@@ -116,7 +117,7 @@ TEST(a_crash_at_any_step_leaves_the_item_at_one_place)
             shards_pass(&s, writes % 2 == 0 ? 100 : 12000);
             assert_int_equal(shards_places(&s, name), 1);
             shards_move_surely(&s, name, 0, SHARDS);
-            assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), OLD);
+            assert_int_equal(shards_get(&s, name, shards_owner(&s, name, SHARDS)), OLD);
             assert_int_equal(shards_places(&s, name), 1);
             shards_pass(&s, 200);
             lone_assert_verified(&s.w, 1);
@@ -154,7 +155,7 @@ TEST(a_move_sees_writes_from_before_the_fence)
     while (s.w.answer_count < 2)
         shards_pass(&s, 1);
     shards_move_surely(&s, name, 0, SHARDS);
-    assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), OLD);
+    assert_int_equal(shards_get(&s, name, shards_owner(&s, name, SHARDS)), OLD);
     assert_int_equal(shards_places(&s, name), 1);
     shards_close(&s);
 }
@@ -166,16 +167,16 @@ TEST(a_move_overwrites_nothing)
     (void)state;
     shards_open(&s);
     shards_tell_applied(&s, 0, VERSION);
-    const uint32_t name = shards_mover(&s, SHARDS), home = shards_home(&s, name, SHARDS);
+    const uint32_t name = shards_mover(&s, SHARDS), owner = shards_owner(&s, name, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
-    assert_int_equal(shards_put(&s, name, home, OLD + 1), REPLY_OK);
+    assert_int_equal(shards_put(&s, name, owner, OLD + 1), REPLY_OK);
     enum reply_code code;
     while ((code = shards_move(&s, name, 0, SHARDS)) == REPLY_OVERLOADED)
         shards_pass(&s, 10);
     assert_int_equal(code, REPLY_CORRUPT);
     shards_pass(&s, 100);
     assert_int_equal(shards_get(&s, name, 0), OLD);
-    assert_int_equal(shards_get(&s, name, home), OLD + 1);
+    assert_int_equal(shards_get(&s, name, owner), OLD + 1);
     shards_close(&s);
 }
 
@@ -199,7 +200,7 @@ TEST(malformed_moves_are_refused)
     r = good;
     request_edit_move(&r)->shards = 0;
     assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
-    request_edit_move(&r)->shards = SHARDS_MAX + 1;
+    request_edit_move(&r)->shards = KEY_SHARDS_MAX + 1;
     assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
     r = good;
     const size_t collection =
@@ -268,7 +269,7 @@ TEST(a_move_waits_for_a_node_that_has_no_room)
     assert_int_equal(s.w.answer_count, 0);
     node_log_space(s.w.node, SEGMENT_BYTES, 0);
     assert_int_equal(shards_finish(&s), REPLY_OK);
-    assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), OLD);
+    assert_int_equal(shards_get(&s, name, shards_owner(&s, name, SHARDS)), OLD);
     shards_close(&s);
 }
 
@@ -281,7 +282,7 @@ TEST(a_move_whose_lock_is_not_known_is_given_up)
     for (int ms = 0; ms < 3000; ms++)
         lone_pass(&s.w, 1);
     assert_int_equal(lone_answer(&s.w)->code, REPLY_OVERLOADED);
-    assert_int_equal(s.w.node->shard_moves.count, 0);
+    assert_int_equal(s.w.node->key_shard_moves.count, 0);
     shards_pass(&s, 50); /* the lock is written, and goes at once */
     assert_int_equal(shards_put(&s, name, 0, OLD + 1), REPLY_OK);
     shards_move_surely(&s, name, 0, SHARDS);
@@ -320,9 +321,9 @@ TEST(a_move_that_is_given_up_leaves_no_lock)
     struct shards_part t;
     shards_open(&s);
     shards_tell_applied(&s, 0, VERSION);
-    const uint32_t name = shards_mover(&s, SHARDS), home = shards_home(&s, name, SHARDS);
+    const uint32_t name = shards_mover(&s, SHARDS), owner = shards_owner(&s, name, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
-    struct request r = shards_part_request(&s, &t, name, home);
+    struct request r = shards_part_request(&s, &t, name, owner);
     assert_int_equal(shards_ask(&s, &r), REPLY_OK);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
     shards_pass(&s, 10);
@@ -369,7 +370,7 @@ TEST(a_move_costs_nothing_and_streams_are_not_told)
     assert_int_equal(scene_stats(&s).kinds[ADMIT_WRITE].counts.load.consumed_mcu, consumed);
     assert_int_equal(shards_places(&s, name), 1);
     assert_int_equal(scene_records(&s), 1);
-    assert_int_equal(shards_put(&s, name, shards_home(&s, name, SHARDS), OLD + 1), REPLY_OK);
+    assert_int_equal(shards_put(&s, name, shards_owner(&s, name, SHARDS), OLD + 1), REPLY_OK);
     assert_int_equal(scene_records(&s), 2);
     shards_close(&s);
 }
@@ -407,7 +408,7 @@ TEST(a_new_leader_writes_a_row_again_before_its_item_leaves)
     (void)state;
     scene_open_indexed(&s);
     s.key_sharding_version = 0;
-    const uint32_t name = shards_mover(&s, SHARDS), home = shards_home(&s, name, SHARDS);
+    const uint32_t name = shards_mover(&s, SHARDS), owner = shards_owner(&s, name, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
     shards_pass(&s, 500);
     lone_crash(&s.w);
@@ -423,7 +424,7 @@ TEST(a_new_leader_writes_a_row_again_before_its_item_leaves)
     assert_int_equal(index_feeds_lag(&s.w.node->feeds, p).items, 1);
     shards_move_surely(&s, name, 0, SHARDS);
     shards_pass(&s, 500);
-    assert_int_equal(shards_get(&s, name, home), OLD);
+    assert_int_equal(shards_get(&s, name, owner), OLD);
     assert_int_equal(scene_rows(&s), 2);
     shards_close(&s);
 }
@@ -434,7 +435,7 @@ TEST(an_item_waits_with_its_move_until_global_indexes_have_it)
     (void)state;
     scene_open_indexed(&s);
     s.key_sharding_version = 0;
-    const uint32_t name = shards_mover(&s, SHARDS), home = shards_home(&s, name, SHARDS);
+    const uint32_t name = shards_mover(&s, SHARDS), owner = shards_owner(&s, name, SHARDS);
     assert_int_equal(shards_put(&s, name + 1, 0, OLD), REPLY_OK);
     shards_pass(&s, 500);
     const struct partition_info info = s.w.table.partitions[0];
@@ -456,10 +457,10 @@ TEST(an_item_waits_with_its_move_until_global_indexes_have_it)
     assert_int_equal(shards_finish(&s), REPLY_OVERLOADED);
     shards_move_surely(&s, name, 0, SHARDS);
     shards_pass(&s, 500);
-    assert_int_equal(shards_get(&s, name, home), OLD);
+    assert_int_equal(shards_get(&s, name, owner), OLD);
     assert_int_equal(scene_rows(&s), 4); /* two items, two rows */
     assert_int_equal(index_feeds_lag(&s.w.node->feeds, p).items, 0);
-    assert_int_equal(shards_put(&s, name, home, OLD + 1), REPLY_OK);
+    assert_int_equal(shards_put(&s, name, owner, OLD + 1), REPLY_OK);
     shards_pass(&s, 500);
     assert_int_equal(scene_rows(&s), 4);
     shards_close(&s);
@@ -467,7 +468,7 @@ TEST(an_item_waits_with_its_move_until_global_indexes_have_it)
 
 /* ---- mistakes ---- */
 
-static uint32_t scene_places_after(enum raft_mutation mistake, uint32_t *at_home)
+static uint32_t scene_places_after(enum raft_mutation mistake, uint32_t *moved)
 {
     struct shards_scene s;
     shards_open(&s);
@@ -478,7 +479,7 @@ static uint32_t scene_places_after(enum raft_mutation mistake, uint32_t *at_home
     shards_move_surely(&s, name, 0, SHARDS);
     raft_mutation = RAFT_MUTATION_NONE;
     shards_pass(&s, 200);
-    *at_home = shards_get(&s, name, shards_home(&s, name, SHARDS));
+    *moved = shards_get(&s, name, shards_owner(&s, name, SHARDS));
     const uint32_t places = shards_places(&s, name);
     shards_close(&s);
     return places;
@@ -486,13 +487,13 @@ static uint32_t scene_places_after(enum raft_mutation mistake, uint32_t *at_home
 
 TEST(mistakes_with_moves_and_the_fence_show)
 {
-    uint32_t at_home;
+    uint32_t moved;
     (void)state;
-    assert_int_equal(scene_places_after(RAFT_MUTATION_NONE, &at_home), 1);
-    assert_int_equal(at_home, OLD);
-    assert_int_equal(scene_places_after(RAFT_MUTATION_MOVE_BLIND, &at_home), 1);
-    assert_int_equal(at_home, 0);
-    assert_int_equal(scene_places_after(RAFT_MUTATION_MOVE_COPIES, &at_home), 2);
+    assert_int_equal(scene_places_after(RAFT_MUTATION_NONE, &moved), 1);
+    assert_int_equal(moved, OLD);
+    assert_int_equal(scene_places_after(RAFT_MUTATION_MOVE_BLIND, &moved), 1);
+    assert_int_equal(moved, 0);
+    assert_int_equal(scene_places_after(RAFT_MUTATION_MOVE_COPIES, &moved), 2);
     struct shards_scene s;
     shards_open(&s);
     shards_tell_applied(&s, 0, VERSION);

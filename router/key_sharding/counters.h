@@ -28,8 +28,8 @@ void counter_name_update(struct call *c, const struct table *t, const struct ite
 /* The cell that the token chooses of so many. */
 uint32_t counter_cell(struct slice token, uint32_t cells);
 /* The other cells that it chose of late, by other numbers of cells, each once. Returns how many. */
-uint32_t counter_former_cells(const struct sharded_key *k, struct slice token,
-                              uint32_t out[SHARDS_MAX]);
+uint32_t counter_previous_cells(const struct sharded_key *k, struct slice token,
+                                uint32_t out[KEY_SHARDS_MAX]);
 
 /* What is said of reads while the key shrinks. */
 extern const char counter_shrinks[];

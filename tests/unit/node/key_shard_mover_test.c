@@ -1,5 +1,6 @@
-/* shard_mover_test.c - the mover with a catalog of paper and leaders that say what the test says. */
-#include "engine/node/shard_mover.h"
+/* key_shard_mover_test.c - the mover with a catalog of paper and leaders that say what the test
+ * says. */
+#include "engine/node/key_shard_mover.h"
 
 #include <stdlib.h>
 
@@ -10,7 +11,7 @@
 #include "tests/support/catalog_world.h"
 
 enum {
-    PIECE = 64 /* as in shard_mover.c */
+    PIECE = 64 /* as in key_shard_mover.c */
 };
 
 struct scene {
@@ -19,7 +20,7 @@ struct scene {
     struct internal_calls calls;
     struct partitions partitions;
     struct catalog_replica catalog;
-    struct shard_mover mover;
+    struct key_shard_mover mover;
     struct request asked; /* the last request */
 };
 
@@ -38,13 +39,13 @@ static void scene_open(struct scene *s, const char *tag)
     partitions_add(&s->partitions, p);
     s->catalog = (struct catalog_replica){
         .env = &s->env, .partitions = &s->partitions, .state = s->world.catalog};
-    s->mover = (struct shard_mover){.env = &s->env, .calls = &s->calls, .catalog = &s->catalog};
+    s->mover = (struct key_shard_mover){.env = &s->env, .calls = &s->calls, .catalog = &s->catalog};
     env_begin_event(&s->env, (struct instant){NS_PER_S});
 }
 
 static void scene_close(struct scene *s)
 {
-    shard_mover_deinit(&s->mover);
+    key_shard_mover_deinit(&s->mover);
     internal_calls_deinit(&s->calls);
     partitions_deinit(&s->partitions);
     free(s->env.effects);
@@ -56,7 +57,7 @@ static void scene_close(struct scene *s)
 static void scene_pass(struct scene *s, int64_t ms)
 {
     env_begin_event(&s->env, instant_add_ms(s->env.now, ms));
-    shard_mover_tick(&s->mover);
+    key_shard_mover_tick(&s->mover);
 }
 
 /* The next request that leaves. False: there is none. */
@@ -67,7 +68,7 @@ static bool scene_asks(struct scene *s)
     const struct node_effect *e = &s->env.effects[s->env.effect_next++];
     assert_int_equal(e->kind, NODE_REQUEST);
     s->asked = e->request;
-    assert_int_equal(s->asked.op, REQUEST_SHARD_MOVE);
+    assert_int_equal(s->asked.op, REQUEST_KEY_SHARD_MOVE);
     return true;
 }
 
@@ -76,8 +77,8 @@ static void scene_reply(struct scene *s, struct reply r)
     struct internal_call_answer answer;
     r.id = s->asked.id;
     if (internal_calls_take_reply(&s->calls, &r, &answer))
-        shard_mover_answered(&s->mover, &answer);
-    shard_mover_tick(&s->mover);
+        key_shard_mover_answered(&s->mover, &answer);
+    key_shard_mover_tick(&s->mover);
 }
 
 /* The partition has been read to its end, or to that of the shard. */
@@ -108,7 +109,7 @@ static void scene_assert_asks(struct scene *s, const char *key, uint32_t shard)
     assert_true(slice_equal(request_move(&s->asked)->hi, buffer_slice(&end)));
     assert_int_equal(request_move(&s->asked)->shards, k->shards);
     assert_int_equal(s->asked.sharded_key_version, k->version);
-    assert_int_equal(request_move(&s->asked)->fold, k->counter);
+    assert_int_equal(request_move(&s->asked)->merge_cells, k->counter);
     assert_int_equal(s->asked.key_sharding_version,
                      table_key_sharding_version(catalog_world_table(&s->world)));
     assert_int_equal(
@@ -122,7 +123,7 @@ static void scene_assert_asks(struct scene *s, const char *key, uint32_t shard)
 static void scene_decides_one(struct scene *s, enum event_kind event)
 {
     struct decision d;
-    assert_true(shard_mover_next(&s->mover, &d));
+    assert_true(key_shard_mover_next(&s->mover, &d));
     assert_int_equal(d.key_shards.word, event != 0 ? KEY_SHARDS_MOVED : KEY_SHARDS_FORGET);
     assert_int_equal(d.event.kind, event);
     assert_int_equal(catalog_world_decide(&s->world, CATALOG_KEY_SHARDS, &d), REPLY_OK);
@@ -134,14 +135,14 @@ static void scene_decides(struct scene *s, enum event_kind event)
 {
     struct decision d;
     scene_decides_one(s, event);
-    assert_false(shard_mover_next(&s->mover, &d));
+    assert_false(key_shard_mover_next(&s->mover, &d));
 }
 
 static void assert_says_nothing(struct scene *s)
 {
     struct decision d;
     assert_false(scene_asks(s));
-    assert_false(shard_mover_next(&s->mover, &d));
+    assert_false(key_shard_mover_next(&s->mover, &d));
 }
 
 TEST(each_former_shard_is_read_once)
@@ -151,7 +152,7 @@ TEST(each_former_shard_is_read_once)
     scene_open(&s, "auto");
     scene_pass(&s, 100);
     assert_says_nothing(&s);
-    assert_int_equal(shard_mover_deadline(&s.mover).ns, INSTANT_NEVER.ns);
+    assert_int_equal(key_shard_mover_deadline(&s.mover).ns, INSTANT_NEVER.ns);
     assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 5), REPLY_OK);
     scene_pass(&s, 100);
@@ -239,7 +240,7 @@ TEST(a_refusal_or_silence_is_asked_again)
             ;
         scene_pass(&s, 100);
     }
-    shard_mover_answered(&s.mover, &answer);
+    key_shard_mover_answered(&s.mover, &answer);
     scene_pass(&s, 100);
     scene_assert_asks(&s, "hot", 0);
     scene_close(&s);
@@ -288,14 +289,14 @@ TEST(a_key_that_grows_meanwhile_begins_anew)
     scene_pass(&s, 100);
     for (uint32_t shard = 0; shard < 2; shard++) {
         scene_assert_asks(&s, "hot", shard);
-        assert_false(shard_mover_next(&s.mover, &d));
+        assert_false(key_shard_mover_next(&s.mover, &d));
         scene_read(&s, 0, 0);
     }
     /* The word is on its way when the key grows again. */
-    assert_true(shard_mover_next(&s.mover, &d));
+    assert_true(key_shard_mover_next(&s.mover, &d));
     assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 4), REPLY_OK);
     scene_pass(&s, 100);
-    assert_false(shard_mover_next(&s.mover, &d));
+    assert_false(key_shard_mover_next(&s.mover, &d));
     scene_assert_asks(&s, "hot", 0);
     scene_close(&s);
 }
@@ -310,9 +311,9 @@ TEST(what_the_catalog_does_not_take_is_said_again)
     scene_pass(&s, 100);
     assert_true(scene_asks(&s));
     scene_read(&s, 0, 0);
-    assert_true(shard_mover_next(&s.mover, &d));
+    assert_true(key_shard_mover_next(&s.mover, &d));
     scene_pass(&s, 10);
-    assert_false(shard_mover_next(&s.mover, &d));
+    assert_false(key_shard_mover_next(&s.mover, &d));
     scene_pass(&s, 50);
     scene_decides(&s, EVENT_KEY_MOVED);
     scene_close(&s);
@@ -348,7 +349,7 @@ TEST(cells_that_a_counter_gives_up_are_added_up_and_verified)
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t shard = 2; shard < 5; shard++) {
             scene_assert_asks(&s, "count", shard);
-            assert_true(request_move(&s.asked)->fold);
+            assert_true(request_move(&s.asked)->merge_cells);
             assert_says_nothing(&s);
             scene_read(&s, pass == 0, pass == 0);
         }
@@ -406,7 +407,7 @@ TEST(a_new_leader_waits_for_the_whole_time)
     scene_reach(&s, "hot", KEY_SHARDS_SHRINK, 1);
     scene_pass(&s, 100);
     scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms - 100);
-    shard_mover_end(&s.mover);
+    key_shard_mover_end(&s.mover);
     scene_pass(&s, 100);
     scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms - 1);
     assert_says_nothing(&s);
@@ -484,7 +485,7 @@ TEST(a_table_that_is_deleted_is_forgotten_and_so_is_all_without_the_lead)
     assert_int_equal(catalog_world_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     scene_pass(&s, 100);
     assert_true(scene_asks(&s));
-    shard_mover_end(&s.mover);
+    key_shard_mover_end(&s.mover);
     scene_pass(&s, 100);
     assert_true(scene_asks(&s)); /* a new leader begins again */
     struct catalog_command c = catalog_world_command(&s.world, CATALOG_DELETE);

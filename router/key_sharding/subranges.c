@@ -1,8 +1,8 @@
-/* pieces.c - cuts ranges at sharded keys, and makes ranges of their shards. */
-#include "router/sharding/pieces.h"
+/* subranges.c - cuts ranges at sharded keys, and makes ranges of their shards. */
+#include "router/key_sharding/subranges.h"
 
 #include "replication/raft_mutation.h"
-#include "router/sharding/at_home.h"
+#include "router/key_sharding/placement.h"
 
 /* A sharded key's place: [lo, hi) has its items as if it were not sharded. */
 struct place {
@@ -12,7 +12,7 @@ struct place {
 };
 
 /* The first place that ends after the storage key. */
-static struct place pieces_find(struct call *c, const struct table *t, struct slice from)
+static struct place subranges_find(struct call *c, const struct table *t, struct slice from)
 {
     struct place at = {.key = key_sharding_from(t->sharded_keys, from)};
     struct buffer *scratch = &c->router->scratch;
@@ -26,8 +26,8 @@ static struct place pieces_find(struct call *c, const struct table *t, struct sl
     return at;
 }
 
-static void pieces_use_shards(struct call *c, struct ranges_plan *p, const struct sharded_key *k,
-                              struct slice lo, struct slice hi)
+static void subranges_use_shards(struct call *c, struct ranges_plan *p, const struct sharded_key *k,
+                                 struct slice lo, struct slice hi)
 {
     struct arena *arena = &c->arena;
     p->key = k;
@@ -42,8 +42,8 @@ static void pieces_use_shards(struct call *c, struct ranges_plan *p, const struc
             .rank = MUTATED(RAFT_MUTATION_NO_RANKS) ? 0 : sharded_key_rank(k, i)};
 }
 
-static void pieces_use_plain(struct call *c, struct ranges_plan *p, struct slice lo,
-                             struct slice hi)
+static void subranges_use_plain(struct call *c, struct ranges_plan *p, struct slice lo,
+                                struct slice hi)
 {
     p->key = NULL;
     p->count = 1;
@@ -51,9 +51,9 @@ static void pieces_use_plain(struct call *c, struct ranges_plan *p, struct slice
     *p->ranges = (struct plan_range){.lo = lo, .hi = hi};
 }
 
-void pieces_next(struct call *c, struct ranges_plan *p, struct plan_range *rest)
+void subranges_next(struct call *c, struct ranges_plan *p, struct plan_range *rest)
 {
-    const struct place at = pieces_find(c, ranges_table(p), rest->lo);
+    const struct place at = subranges_find(c, ranges_table(p), rest->lo);
     const struct slice lo = rest->lo;
     struct slice hi = rest->hi;
     const bool shards = at.key != NULL && slice_compare(at.lo, lo) <= 0;
@@ -61,17 +61,17 @@ void pieces_next(struct call *c, struct ranges_plan *p, struct plan_range *rest)
     if (at.key != NULL && slice_compare(cut, hi) < 0)
         hi = cut;
     if (shards)
-        pieces_use_shards(c, p, at.key, lo, hi);
+        subranges_use_shards(c, p, at.key, lo, hi);
     else
-        pieces_use_plain(c, p, lo, hi);
+        subranges_use_plain(c, p, lo, hi);
     p->begun = p->reverse ? hi : lo;
     if (p->reverse)
-        rest->hi = rest->lo; /* one partition key has one piece */
+        rest->hi = rest->lo; /* one partition key has one subrange */
     else
         rest->lo = hi;
 }
 
-void pieces_give_back(struct call *c, struct ranges_plan *p, struct plan_range *rest)
+void subranges_give_back(struct call *c, struct ranges_plan *p, struct plan_range *rest)
 {
     const struct plan_range *first = &p->ranges[0];
     const bool alone =

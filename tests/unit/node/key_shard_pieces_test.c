@@ -1,4 +1,5 @@
-/* shard_pieces_test.c - items of a piece go to their homes, and the answer says how far all are there. */
+/* key_shard_pieces_test.c - items of a piece go to their owner shards, and the answer says how far
+ * all are there. */
 #include "tests/check.h"
 
 #include "engine/item/storage_key.h"
@@ -8,7 +9,7 @@
 static struct request scene_piece(struct shards_scene *s, struct slice from, struct buffer *hi,
                                   uint32_t shards)
 {
-    struct request r = shards_request(s, REQUEST_SHARD_MOVE, from);
+    struct request r = shards_request(s, REQUEST_KEY_SHARD_MOVE, from);
     buffer_set(hi, slice_make(from.data, storage_key_collection_size(from)));
     storage_key_successor(hi);
     request_edit_move(&r)->key = from;
@@ -42,7 +43,7 @@ static uint32_t scene_move_shard(struct shards_scene *s, uint32_t shard, uint32_
     return moved;
 }
 
-TEST(pieces_bring_all_items_of_a_shard_home)
+TEST(pieces_bring_all_items_of_a_shard_to_their_owners)
 {
     enum {
         ITEMS = 350
@@ -56,12 +57,12 @@ TEST(pieces_bring_all_items_of_a_shard_home)
     shards_tell_applied(&s, 1, VERSION);
     for (uint32_t name = 0; name < ITEMS; name++) {
         assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
-        away += shards_home(&s, name, SHARDS) != 0;
+        away += shards_owner(&s, name, SHARDS) != 0;
     }
     assert_int_equal(scene_move_shard(&s, 0, SHARDS, &requests), away);
     assert_in_range(requests, 4, 100);
     for (uint32_t name = 0; name < ITEMS; name++)
-        assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), 1 + name);
+        assert_int_equal(shards_get(&s, name, shards_owner(&s, name, SHARDS)), 1 + name);
     assert_int_equal(scene_move_shard(&s, 0, SHARDS, &requests), 0);
     assert_int_equal(requests, 1);
     lone_assert_verified(&s.w, ITEMS);
@@ -82,14 +83,14 @@ TEST(cold_items_are_touched_before_they_move)
     shards_tell_applied(&s, 0, VERSION);
     for (uint32_t name = 0; name < ITEMS; name++) {
         assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
-        away += shards_home(&s, name, SHARDS) != 0;
+        away += shards_owner(&s, name, SHARDS) != 0;
     }
     lone_checkpoint_all(&s.w);
     shards_move_surely(&s, shards_mover(&s, SHARDS), 0, SHARDS);
     lone_checkpoint_all(&s.w);
     assert_int_equal(scene_move_shard(&s, 0, SHARDS, &requests), away - 1);
     for (uint32_t name = 0; name < ITEMS; name++)
-        assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), 1 + name);
+        assert_int_equal(shards_get(&s, name, shards_owner(&s, name, SHARDS)), 1 + name);
     shards_close(&s);
 }
 
@@ -101,7 +102,7 @@ TEST(a_move_in_the_place_of_another_one_has_nothing_of_it)
         ITEMS = 60
     };
     struct shards_scene s;
-    struct buffer from = {0}, hi = {0}, keys[SHARD_PIECE_MOVES] = {0};
+    struct buffer from = {0}, hi = {0}, keys[KEY_SHARD_PIECE_MOVES] = {0};
     (void)state;
     shards_open(&s);
     shards_tell_applied(&s, 0, VERSION);
@@ -113,28 +114,28 @@ TEST(a_move_in_the_place_of_another_one_has_nothing_of_it)
     from.size = storage_key_collection_size(buffer_slice(&from));
     struct request r = scene_piece(&s, buffer_slice(&from), &hi, SHARDS);
     lone_ask(&s.w, &r);
-    assert_int_equal(s.w.node->shard_moves.count, SHARD_PIECE_MOVES);
-    for (uint32_t i = 0; i < SHARD_PIECE_MOVES; i++) {
-        buffer_set(&keys[i], buffer_slice(&s.w.node->shard_moves.all[i].key));
-        r = shards_request(&s, REQUEST_SHARD_MOVE, buffer_slice(&keys[i]));
+    assert_int_equal(s.w.node->key_shard_moves.count, KEY_SHARD_PIECE_MOVES);
+    for (uint32_t i = 0; i < KEY_SHARD_PIECE_MOVES; i++) {
+        buffer_set(&keys[i], buffer_slice(&s.w.node->key_shard_moves.all[i].key));
+        r = shards_request(&s, REQUEST_KEY_SHARD_MOVE, buffer_slice(&keys[i]));
         request_edit_move(&r)->key = buffer_slice(&keys[i]);
         request_edit_move(&r)->shards = SHARDS;
         r.id = s.w.next_id++;
         node_request(s.w.node, s.w.now, s.w.waited, ROUTER, &r);
         lone_take_effects(&s.w);
     }
-    for (int ms = 0; s.w.answer_count < 1 + SHARD_PIECE_MOVES; ms++) {
+    for (int ms = 0; s.w.answer_count < 1 + KEY_SHARD_PIECE_MOVES; ms++) {
         assert_true(ms < 1000);
         shards_pass(&s, 1);
     }
     for (size_t i = 0; i < s.w.answer_count; i++)
         assert_int_equal(s.w.answers[i].code, REPLY_OK);
-    assert_int_equal(s.w.node->shard_moves.count, 0);
+    assert_int_equal(s.w.node->key_shard_moves.count, 0);
     for (uint32_t name = 0; name < ITEMS; name++) {
-        assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), 1 + name);
+        assert_int_equal(shards_get(&s, name, shards_owner(&s, name, SHARDS)), 1 + name);
         assert_int_equal(shards_places(&s, name), 1);
     }
-    for (uint32_t i = 0; i < SHARD_PIECE_MOVES; i++)
+    for (uint32_t i = 0; i < KEY_SHARD_PIECE_MOVES; i++)
         buffer_deinit(&keys[i]);
     buffer_deinit(&from);
     buffer_deinit(&hi);
@@ -151,7 +152,7 @@ static struct request scene_whole_piece(struct shards_scene *s, struct buffer *f
 }
 
 /* MOVE-4. A lock of a transaction from before the fence. */
-TEST(a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked)
+TEST(a_piece_has_no_end_while_an_item_that_must_move_is_locked)
 {
     struct shards_scene s;
     struct shards_part t;
@@ -160,10 +161,10 @@ TEST(a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked)
     shards_open(&s);
     shards_tell_applied(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS);
-    uint32_t home = 0;
-    while (shards_home(&s, home, SHARDS) != 0)
-        home++;
-    assert_int_equal(shards_put(&s, home, 0, OLD), REPLY_OK);
+    uint32_t owner = 0;
+    while (shards_owner(&s, owner, SHARDS) != 0)
+        owner++;
+    assert_int_equal(shards_put(&s, owner, 0, OLD), REPLY_OK);
     struct request r = shards_part_request(&s, &t, name, 0);
     assert_int_equal(shards_ask(&s, &r), REPLY_OK);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_LOCKED);
@@ -174,15 +175,15 @@ TEST(a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked)
     r = shards_part_decide(&s, &t);
     assert_int_equal(shards_ask(&s, &r), REPLY_OK);
     assert_int_equal(scene_move_shard(&s, 0, SHARDS, &requests), 1);
-    assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), OLD);
-    assert_int_equal(shards_get(&s, home, 0), OLD);
+    assert_int_equal(shards_get(&s, name, shards_owner(&s, name, SHARDS)), OLD);
+    assert_int_equal(shards_get(&s, owner, 0), OLD);
     shards_part_deinit(&t);
     buffer_deinit(&hi);
     buffer_deinit(&from);
     shards_close(&s);
 }
 
-/* An item that is not at home, whose partition's place is known. */
+/* An item that is not in its owner shard, whose partition's place is known. */
 static void scene_know_map(struct shards_scene *s, uint32_t *name)
 {
     shards_open(s);
@@ -196,7 +197,7 @@ static void scene_know_map(struct shards_scene *s, uint32_t *name)
 static uint32_t scene_other_mover(struct shards_scene *s, uint32_t name)
 {
     uint32_t other = name + 1;
-    while (shards_home(s, other, SHARDS) == 0)
+    while (shards_owner(s, other, SHARDS) == 0)
         other++;
     return other;
 }
@@ -208,7 +209,7 @@ static void scene_lock_beside_piece(struct shards_scene *s, struct shards_part *
     scene_know_map(s, name);
     struct request r = scene_whole_piece(s, from, hi);
     lone_ask(&s->w, &r);
-    assert_int_equal(s->w.node->shard_moves.count, 1);
+    assert_int_equal(s->w.node->key_shard_moves.count, 1);
     r = shards_part_request(s, t, scene_other_mover(s, *name), 0);
     lone_ask(&s->w, &r);
 }
@@ -257,7 +258,7 @@ TEST(a_piece_has_no_end_behind_an_item_that_comes_while_others_move)
     assert_true(slice_compare(t.part.anchor, shards_key(&s, upper, 0)) < 0);
     r = scene_whole_piece(&s, &from, &hi);
     lone_ask(&s.w, &r);
-    assert_int_equal(s.w.node->shard_moves.count, 1);
+    assert_int_equal(s.w.node->key_shard_moves.count, 1);
     r = shards_part_decide(&s, &t);
     lone_ask(&s.w, &r);
     const struct answer *a = scene_answer_of_piece(&s);
@@ -310,15 +311,15 @@ TEST(a_piece_ends_before_the_first_item_whose_move_has_not_begun)
     shards_pass(&s, 10); /* the map has come */
     struct request r = scene_whole_piece(&s, &from, &hi);
     lone_ask(&s.w, &r);
-    for (int ms = 0; ms <= SHARD_PIECE_MS; ms++)
+    for (int ms = 0; ms <= KEY_SHARD_PIECE_MS; ms++)
         lone_pass(&s.w, 1); /* nothing is written */
     assert_int_equal(shards_finish(&s), REPLY_OK);
-    assert_int_equal(lone_answer(&s.w)->count, SHARD_PIECE_MOVES);
+    assert_int_equal(lone_answer(&s.w)->count, KEY_SHARD_PIECE_MOVES);
     assert_true(lone_answer(&s.w)->more);
     buffer_set(&last, buffer_slice(&lone_answer(&s.w)->last));
     for (uint32_t name = 0; name < ITEMS; name++) {
         if (slice_compare(shards_key(&s, name, 0), buffer_slice(&last)) < 0)
-            assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), 1 + name);
+            assert_int_equal(shards_get(&s, name, shards_owner(&s, name, SHARDS)), 1 + name);
     }
     buffer_deinit(&hi);
     buffer_deinit(&from);

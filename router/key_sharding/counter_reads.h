@@ -12,7 +12,7 @@ struct counter_read;
 
 /* Whether the subrequest is a GET of a counter's item: then it and those of the other cells were started. */
 bool counter_read_begins(struct subrequest *s);
-/* Sets what the request tells of the registry, as at_home_place does. */
+/* Sets what the request tells of the registry, as placement_resolve does. */
 void counter_read_place(struct subrequest *s);
 /* Takes the final reply for a cell. True: it was the last one, and `sum` is the reply to the operation. It
  * lends from the call's arena. */

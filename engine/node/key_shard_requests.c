@@ -1,4 +1,5 @@
-/* shard_requests.c - REQUEST_SHARD_MOVE: items of a sharded key go home (shard_moves.h). */
+/* key_shard_requests.c - REQUEST_KEY_SHARD_MOVE: items of a sharded key go to their owner shards
+ * (key_shard_moves.h). */
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
 #include "engine/key_sharding/key_sharding.h"
@@ -30,16 +31,16 @@ static const char *move_fault(const struct request *q)
     if (key.size > STORAGE_KEY_SIZE_MAX || key.size <= STORAGE_KEY_BOUND_SIZE ||
         storage_key_part_size(key, STORAGE_KEY_BOUND_SIZE) == 0 ||
         (!piece && !storage_key_is_complete(key)))
-        return "the key is none that an item can have";
-    if (shard_of(key) == UINT64_MAX)
-        return "the key is in no shard";
+        return "malformed item key";
+    if (key_shard_of(key) == UINT64_MAX)
+        return "the key is in no key shard";
     if (piece && !move_is_in_one_shard(q))
-        return "the range is none of one shard";
-    if (!piece && request_move(q)->fold)
-        return "only pieces of counters are added up";
-    return request_move(q)->shards >= 1 && request_move(q)->shards <= SHARDS_MAX
+        return "the range is not within one key shard";
+    if (!piece && request_move(q)->merge_cells)
+        return "only ranges of counters have their cells merged";
+    return request_move(q)->shards >= 1 && request_move(q)->shards <= KEY_SHARDS_MAX
                ? NULL
-               : "no key has so many shards";
+               : "more shards than a key may have";
 }
 
 /* Whether all that writers who know older sharded keys have proposed is applied. If not, the
@@ -57,11 +58,11 @@ static void move_item(struct requests *requests, struct partition *p, struct ope
 {
     const struct slice key = request_move(&o->request)->key;
     struct slice item;
-    if (shard_home(key, request_move(&o->request)->shards) == shard_of(key)) {
+    if (key_shard_owner(key, request_move(&o->request)->shards) == key_shard_of(key)) {
         env_reply(requests->env, o, REPLY_OK);
         return;
     }
-    if (shard_moves_join(requests->shard_moves, o, key) ||
+    if (key_shard_moves_join(requests->key_shard_moves, o, key) ||
         !transactions_let_write(requests->transactions, p, o, key))
         return;
     if (proposals_find_uncommitted(requests->proposals, key,
@@ -78,7 +79,7 @@ static void move_item(struct requests *requests, struct partition *p, struct ope
     else if (status != STATUS_OK)
         items_refuse_corrupt(requests, o, status);
     else
-        shard_moves_item(requests->shard_moves, p, o);
+        key_shard_moves_item(requests->key_shard_moves, p, o);
 }
 
 void requests_move_shard(struct requests *requests, struct operation *o)
@@ -98,7 +99,7 @@ void requests_move_shard(struct requests *requests, struct operation *o)
     else if (request_move(q)->hi.size == 0)
         move_item(requests, p, o);
     else if (store_needs_touch(requests->env->store) && o->touched == 0)
-        pending_touch(requests->pending, o, TOUCHED_ITEMS, SHARD_PIECE_BYTES);
+        pending_touch(requests->pending, o, TOUCHED_ITEMS, KEY_SHARD_PIECE_BYTES);
     else
-        shard_moves_piece(requests->shard_moves, p, o);
+        key_shard_moves_piece(requests->key_shard_moves, p, o);
 }

@@ -1,5 +1,5 @@
-/* shard_mover.c - which piece of which key is moved next, and what an answer means for it. */
-#include "engine/node/shard_mover.h"
+/* key_shard_mover.c - which piece of which key is moved next, and what an answer means for it. */
+#include "engine/node/key_shard_mover.h"
 
 #include <stdlib.h>
 
@@ -15,8 +15,8 @@ enum {
     PATIENCE_MS = 10000
 };
 
-struct shard_move {
-    LIST_ENTRY(shard_move) place;
+struct key_shard_move {
+    LIST_ENTRY(key_shard_move) place;
     uint32_t number; /* names its calls */
     uint32_t table_id;
     struct buffer key;   /* what the storage keys of its shard 0 begin with */
@@ -29,16 +29,16 @@ struct shard_move {
     struct instant since;
     int64_t moved;
     bool waits; /* it only waits until something may be forgotten */
-    bool found; /* the pass has found items that are not at home */
+    bool found; /* the pass has found items that are not in their owner shards */
     bool again; /* it is the pass that verifies */
     bool asking;
     bool done;     /* the catalog is being told */
     bool reported; /* in this look */
 };
 
-static void move_free(struct shard_mover *mover, struct shard_move *m)
+static void move_free(struct key_shard_mover *mover, struct key_shard_move *m)
 {
-    internal_calls_end(mover->calls, INTERNAL_CALL_SHARD_MOVER, m->number);
+    internal_calls_end(mover->calls, INTERNAL_CALL_KEY_SHARD_MOVER, m->number);
     LIST_REMOVE(m, place);
     mover->count -= !m->waits;
     buffer_deinit(&m->key);
@@ -48,7 +48,7 @@ static void move_free(struct shard_mover *mover, struct shard_move *m)
     free(m);
 }
 
-void shard_mover_end(struct shard_mover *mover)
+void key_shard_mover_end(struct key_shard_mover *mover)
 {
     while (!LIST_EMPTY(&mover->all))
         move_free(mover, LIST_FIRST(&mover->all));
@@ -56,9 +56,9 @@ void shard_mover_end(struct shard_mover *mover)
     mover->more = false;
 }
 
-void shard_mover_deinit(struct shard_mover *mover)
+void key_shard_mover_deinit(struct key_shard_mover *mover)
 {
-    shard_mover_end(mover);
+    key_shard_mover_end(mover);
     buffer_deinit(&mover->text);
 }
 
@@ -76,8 +76,8 @@ static bool key_waits(const struct sharded_key *k)
 }
 
 /* NULL: the table is gone, or the key has changed since. */
-static const struct sharded_key *move_key(const struct shard_mover *mover,
-                                          const struct shard_move *m, const struct table **t)
+static const struct sharded_key *move_key(const struct key_shard_mover *mover,
+                                          const struct key_shard_move *m, const struct table **t)
 {
     *t = catalog_find_id(mover->catalog->state, m->table_id);
     if (*t == NULL || (*t)->status == TABLE_DELETING)
@@ -86,8 +86,8 @@ static const struct sharded_key *move_key(const struct shard_mover *mover,
     return k != NULL && k->version == m->version && key_has_work(k) ? k : NULL;
 }
 
-/* The shards [first, behind) have items that are not at home. Jump hashing moves items of a key that
- * shrinks only out of those that it gives up. */
+/* The shards [first, behind) have items that are not in their owner shards. Jump hashing moves
+ * items of a key that shrinks only out of those that it gives up. */
 static uint32_t first_shard(const struct sharded_key *k)
 {
     return sharded_key_shrinks(k) ? k->shards : 0;
@@ -98,7 +98,7 @@ static uint32_t behind_last_shard(const struct sharded_key *k)
     return k->before[k->before_count - 1];
 }
 
-static void move_begin_shard(struct shard_move *m, const struct sharded_key *k, uint32_t shard)
+static void move_begin_shard(struct key_shard_move *m, const struct sharded_key *k, uint32_t shard)
 {
     m->shard = shard;
     buffer_clear(&m->from);
@@ -108,11 +108,11 @@ static void move_begin_shard(struct shard_move *m, const struct sharded_key *k, 
     storage_key_successor(&m->end);
 }
 
-static bool mover_has(const struct shard_mover *mover, const struct table *t,
+static bool mover_has(const struct key_shard_mover *mover, const struct table *t,
                       const struct sharded_key *k)
 {
     const size_t head = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
-    const struct shard_move *m;
+    const struct key_shard_move *m;
     LIST_FOREACH (m, &mover->all, place) {
         if (m->table_id == t->id && m->version == k->version && m->key.size == head + k->key.size &&
             memcmp(m->key.data + head, k->key.data, k->key.size) == 0)
@@ -121,10 +121,10 @@ static bool mover_has(const struct shard_mover *mover, const struct table *t,
     return false;
 }
 
-static void mover_take(struct shard_mover *mover, const struct table *t,
+static void mover_take(struct key_shard_mover *mover, const struct table *t,
                        const struct sharded_key *k)
 {
-    struct shard_move *m = must_calloc(1, sizeof *m);
+    struct key_shard_move *m = must_calloc(1, sizeof *m);
     m->number = ++mover->last_number;
     m->table_id = t->id;
     m->version = k->version;
@@ -137,7 +137,7 @@ static void mover_take(struct shard_mover *mover, const struct table *t,
     mover->count += !m->waits;
 }
 
-static void mover_scan_table(struct shard_mover *mover, const struct table *t)
+static void mover_scan_table(struct key_shard_mover *mover, const struct table *t)
 {
     const uint32_t count =
         t->sharded_keys != NULL && t->status != TABLE_DELETING ? t->sharded_keys->count : 0;
@@ -164,17 +164,19 @@ static uint64_t mover_hash(const struct catalog *catalog)
     return hash;
 }
 
-static void mover_scan(struct shard_mover *mover)
+static void mover_scan(struct key_shard_mover *mover)
 {
     const struct catalog *catalog = mover->catalog->state;
     const uint64_t hash = mover_hash(catalog);
     const struct table *t;
-    struct shard_move *m = LIST_FIRST(&mover->all), *next;
+    struct key_shard_move *m = LIST_FIRST(&mover->all), *next;
     for (; m != NULL; m = next) {
         next = LIST_NEXT(m, place);
         const struct sharded_key *k = move_key(mover, m, &t);
         if (k == NULL || (!m->waits && key_waits(k)))
-            move_free(mover, m); /* all items are at home: now it waits, from the beginning */
+            move_free(
+                mover,
+                m); /* all items are in their owner shards: now it waits, from the beginning */
         else
             m->reported = false;
     }
@@ -189,18 +191,18 @@ static void mover_scan(struct shard_mover *mover)
 /* ---- asking ---- */
 
 /* The end of the shard, or of the partition. */
-static struct slice until_of(const struct shard_move *m, const struct partition_info *p)
+static struct slice until_of(const struct key_shard_move *m, const struct partition_info *p)
 {
     const struct slice end = buffer_slice(&m->end);
     const bool inside = p->hi.size > 0 && (end.size == 0 || slice_compare(p->hi, end) < 0);
     return inside ? p->hi : end;
 }
 
-static void move_send(struct shard_mover *mover, struct shard_move *m, const struct table *t,
-                      const struct sharded_key *k)
+static void move_send(struct key_shard_mover *mover, struct key_shard_move *m,
+                      const struct table *t, const struct sharded_key *k)
 {
     const struct partition_info *p = table_partition_of(t, buffer_slice(&m->from));
-    struct internal_call_options options = {.kind = INTERNAL_CALL_SHARD_MOVER,
+    struct internal_call_options options = {.kind = INTERNAL_CALL_KEY_SHARD_MOVER,
                                             .subject = m->number,
                                             .patience = duration_ms(PATIENCE_MS)};
     internal_calls_to_leader(&options, p);
@@ -208,7 +210,7 @@ static void move_send(struct shard_mover *mover, struct shard_move *m, const str
     m->asking = true;
     token_bucket_debit(&mover->moves, m->requested);
     buffer_set(&m->until, until_of(m, p));
-    struct request request = {.op = REQUEST_SHARD_MOVE,
+    struct request request = {.op = REQUEST_KEY_SHARD_MOVE,
                               .partition = p->id,
                               .epoch = p->epoch,
                               .key_sharding_version = t->sharded_keys->version,
@@ -217,11 +219,11 @@ static void move_send(struct shard_mover *mover, struct shard_move *m, const str
                                                          .hi = buffer_slice(&m->end),
                                                          .shards = k->shards,
                                                          .items_max = m->requested,
-                                                         .fold = k->counter};
+                                                         .merge_cells = k->counter};
     internal_calls_begin(mover->calls, &options, &request);
 }
 
-static void move_go_on(struct shard_mover *mover, struct shard_move *m)
+static void move_go_on(struct key_shard_mover *mover, struct key_shard_move *m)
 {
     const struct table *t;
     const struct sharded_key *k = move_key(mover, m, &t);
@@ -235,9 +237,9 @@ static void move_go_on(struct shard_mover *mover, struct shard_move *m)
         move_send(mover, m, t, k);
 }
 
-void shard_mover_tick(struct shard_mover *mover)
+void key_shard_mover_tick(struct key_shard_mover *mover)
 {
-    struct shard_move *m;
+    struct key_shard_move *m;
     const int64_t rate = config_key_sharding(mover->env->config)->key_sharding_moves_s;
     if (!catalog_replica_leads(mover->catalog) || instant_before(mover->env->now, mover->at))
         return;
@@ -250,23 +252,23 @@ void shard_mover_tick(struct shard_mover *mover)
         move_go_on(mover, m);
 }
 
-struct instant shard_mover_deadline(const struct shard_mover *mover)
+struct instant key_shard_mover_deadline(const struct key_shard_mover *mover)
 {
     return LIST_EMPTY(&mover->all) ? INSTANT_NEVER : mover->at;
 }
 
 /* ---- answers ---- */
 
-static struct shard_move *move_find(const struct shard_mover *mover, uint32_t number)
+static struct key_shard_move *move_find(const struct key_shard_mover *mover, uint32_t number)
 {
-    struct shard_move *m = LIST_FIRST(&mover->all);
+    struct key_shard_move *m = LIST_FIRST(&mover->all);
     while (m != NULL && m->number != number)
         m = LIST_NEXT(m, place);
     return m;
 }
 
 /* The shard was read to its end. */
-static void move_end_shard(struct shard_move *m, const struct sharded_key *k)
+static void move_end_shard(struct key_shard_move *m, const struct sharded_key *k)
 {
     if (m->shard + 1 < behind_last_shard(k)) {
         move_begin_shard(m, k, m->shard + 1);
@@ -282,7 +284,7 @@ static void move_end_shard(struct shard_move *m, const struct sharded_key *k)
 }
 
 /* Goes on behind what the answer says was read. False: that is no step forward. */
-static bool move_step(struct shard_move *m, const struct reply *r)
+static bool move_step(struct key_shard_move *m, const struct reply *r)
 {
     const struct slice last = r->range.last, from = buffer_slice(&m->from);
     if (!r->range.more) {
@@ -295,9 +297,10 @@ static bool move_step(struct shard_move *m, const struct reply *r)
     return true;
 }
 
-void shard_mover_answered(struct shard_mover *mover, const struct internal_call_answer *answer)
+void key_shard_mover_answered(struct key_shard_mover *mover,
+                              const struct internal_call_answer *answer)
 {
-    struct shard_move *m = move_find(mover, answer->subject);
+    struct key_shard_move *m = move_find(mover, answer->subject);
     const struct reply *r = answer->reply;
     const struct table *t;
     const struct sharded_key *k = m != NULL ? move_key(mover, m, &t) : NULL;
@@ -322,7 +325,7 @@ void shard_mover_answered(struct shard_mover *mover, const struct internal_call_
 /* ---- the end ---- */
 
 /* What is forgotten changes nothing that people see. */
-static void move_report_forgotten(const struct shard_move *m, const struct table *t,
+static void move_report_forgotten(const struct key_shard_move *m, const struct table *t,
                                   struct decision *out)
 {
     *out = (struct decision){.table_id = t->id,
@@ -331,7 +334,7 @@ static void move_report_forgotten(const struct shard_move *m, const struct table
                                             .version = m->version}};
 }
 
-static void move_report(struct shard_mover *mover, const struct shard_move *m,
+static void move_report(struct key_shard_mover *mover, const struct key_shard_move *m,
                         const struct table *t, const struct sharded_key *k, struct decision *out)
 {
     const bool leaves = k->shards == 1;
@@ -359,9 +362,9 @@ static void move_report(struct shard_mover *mover, const struct shard_move *m,
                                        .after = k->shards}};
 }
 
-bool shard_mover_next(struct shard_mover *mover, struct decision *out)
+bool key_shard_mover_next(struct key_shard_mover *mover, struct decision *out)
 {
-    struct shard_move *m;
+    struct key_shard_move *m;
     const struct table *t;
     LIST_FOREACH (m, &mover->all, place) {
         const struct sharded_key *k = m->done && !m->reported ? move_key(mover, m, &t) : NULL;

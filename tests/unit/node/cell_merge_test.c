@@ -1,4 +1,4 @@
-/* shard_fold_test.c - the cells that a counter gives up are added to cell 0, whatever crashes. */
+/* cell_merge_test.c - the cells that a counter gives up are added to cell 0, whatever crashes. */
 #include "tests/check.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "engine/expression/update_program.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/move_messages.h"
-#include "engine/node/shard_fold.h"
+#include "engine/node/cell_merge.h"
 #include "tests/support/shard_scene.h"
 
 enum {
@@ -86,28 +86,28 @@ static int all_cells(struct shards_scene *s)
     return sum;
 }
 
-static struct request fold_request(struct shards_scene *s, uint32_t shard, uint32_t shards,
-                                   struct buffer *from, struct buffer *hi)
+static struct request merge_request(struct shards_scene *s, uint32_t shard, uint32_t shards,
+                                    struct buffer *from, struct buffer *hi)
 {
     buffer_set(from, shards_key(s, ITEM, shard));
     from->size = storage_key_collection_size(buffer_slice(from));
     buffer_set(hi, buffer_slice(from));
     storage_key_successor(hi);
-    struct request r = shards_request(s, REQUEST_SHARD_MOVE, buffer_slice(from));
+    struct request r = shards_request(s, REQUEST_KEY_SHARD_MOVE, buffer_slice(from));
     request_edit_move(&r)->key = buffer_slice(from);
     request_edit_move(&r)->hi = buffer_slice(hi);
     request_edit_move(&r)->shards = shards;
-    request_edit_move(&r)->fold = true;
+    request_edit_move(&r)->merge_cells = true;
     return r;
 }
 
 /* As the mover does: again until the shard was found empty. */
-static uint32_t fold_shard(struct shards_scene *s, uint32_t shard, uint32_t shards)
+static uint32_t merge_shard(struct shards_scene *s, uint32_t shard, uint32_t shards)
 {
     struct buffer from = {0}, hi = {0};
     uint32_t moved = 0;
     for (int i = 0;; i++) {
-        const struct request r = fold_request(s, shard, shards, &from, &hi);
+        const struct request r = merge_request(s, shard, shards, &from, &hi);
         assert_true(i < 2000);
         const enum reply_code code = shards_ask(s, &r);
         const struct answer *a = lone_answer(&s->w);
@@ -133,12 +133,12 @@ TEST(cells_that_are_given_up_are_added_to_cell_0)
             for (uint32_t shard = 1; shard < SHARDS; shard++)
                 put_cell(&s, shard, cell_item(&item, "10", shard == 5 ? "7" : NULL, NULL));
             for (uint32_t shard = 3; shard < SHARDS; shard++)
-                assert_int_equal(fold_shard(&s, shard, 3), 1);
-            assert_int_equal(fold_shard(&s, 1, 3), 0); /* it stays */
+                assert_int_equal(merge_shard(&s, shard, 3), 1);
+            assert_int_equal(merge_shard(&s, 1, 3), 0); /* it stays */
             assert_int_equal(cell_count(&s, 0), there + 10 * (SHARDS - 3));
             for (uint32_t shard = 1; shard < SHARDS; shard++)
                 assert_int_equal(cell_count(&s, shard), shard < 3 ? 10 : 0);
-            assert_int_equal(fold_shard(&s, 1, 1) + fold_shard(&s, 2, 1), 2);
+            assert_int_equal(merge_shard(&s, 1, 1) + merge_shard(&s, 2, 1), 2);
             const int sum = there + 10 * (SHARDS - 1);
             assert_int_equal(cell_count(&s, 0), sum);
             const struct slice key = shards_key(&s, ITEM, 0);
@@ -171,7 +171,7 @@ TEST(a_crash_at_any_step_changes_no_sum)
             scene_open(&s, true);
             put_cell(&s, 0, cell_item(&item, "1", NULL, NULL));
             put_cell(&s, shard, cell_item(&item, "10", NULL, NULL));
-            struct request r = fold_request(&s, shard, 1, &from, &hi);
+            struct request r = merge_request(&s, shard, 1, &from, &hi);
             shards_ask(&s, &r); /* no map yet */
             shards_pass(&s, 10);
             lone_ask(&s.w, &r);
@@ -184,7 +184,7 @@ TEST(a_crash_at_any_step_changes_no_sum)
             lone_crash(&s.w);
             shards_pass(&s, writes % 2 == 0 ? 100 : 12000);
             assert_int_equal(all_cells(&s), 11);
-            fold_shard(&s, shard, 1);
+            merge_shard(&s, shard, 1);
             assert_int_equal(cell_count(&s, 0), 11);
             assert_int_equal(cell_count(&s, shard), 0);
             shards_pass(&s, 200);
@@ -207,11 +207,11 @@ TEST(an_addition_is_asked_for_once_however_long_it_takes)
     const uint32_t shard = shards_is_upper(&s, 1) == shards_is_upper(&s, 0) ? 1 : 2;
     put_cell(&s, 0, cell_item(&item, "1", NULL, NULL));
     put_cell(&s, shard, cell_item(&item, "10", NULL, NULL));
-    struct request r = fold_request(&s, shard, 1, &from, &hi);
+    struct request r = merge_request(&s, shard, 1, &from, &hi);
     shards_ask(&s, &r); /* no map yet */
     shards_pass(&s, 10);
     lone_ask(&s.w, &r);
-    for (int ms = 0; s.w.node->shard_moves.all[0].step != SHARD_PUTTING; ms++) {
+    for (int ms = 0; s.w.node->key_shard_moves.all[0].step != KEY_SHARD_PUTTING; ms++) {
         assert_true(ms < 100);
         if (lone_write_begin(&s.w))
             lone_write_end(&s.w, 0);
@@ -220,7 +220,7 @@ TEST(an_addition_is_asked_for_once_however_long_it_takes)
     }
     for (int ms = 0; ms < 600; ms++)
         lone_pass(&s.w, 1);
-    assert_int_equal(s.w.node->shard_moves.all[0].step, SHARD_PUTTING);
+    assert_int_equal(s.w.node->key_shard_moves.all[0].step, KEY_SHARD_PUTTING);
     assert_int_equal(shards_finish(&s), REPLY_OK);
     assert_int_equal(lone_answer(&s.w)->count, 1);
     assert_int_equal(cell_count(&s, 0), 11);
@@ -241,14 +241,14 @@ TEST(what_cannot_be_added_stays)
     put_cell(&s, 0, cell_item(&item, "9E+125", NULL, NULL));
     put_cell(&s, 4, cell_item(&item, "9E+125", NULL, NULL));
     for (int i = 0; i < 5; i++) {
-        const struct request r = fold_request(&s, 4, 1, &from, &hi);
+        const struct request r = merge_request(&s, 4, 1, &from, &hi);
         assert_int_equal(shards_ask(&s, &r), REPLY_OK);
         assert_int_equal(lone_answer(&s.w)->count, 0);
         assert_true(lone_answer(&s.w)->more);
         shards_pass(&s, 20);
     }
     put_cell(&s, 4, cell_item(&item, "-9E+125", NULL, NULL));
-    assert_int_equal(fold_shard(&s, 4, 1), 1);
+    assert_int_equal(merge_shard(&s, 4, 1), 1);
     assert_int_equal(cell_count(&s, 0), 0);
     buffer_deinit(&item);
     buffer_deinit(&from);
@@ -256,14 +256,14 @@ TEST(what_cannot_be_added_stays)
     shards_close(&s);
 }
 
-TEST(only_pieces_are_folded_and_only_parts_say_that_they_move)
+TEST(only_pieces_merge_cells_and_only_parts_say_that_they_move)
 {
     struct shards_scene s;
     struct buffer item = {0};
     (void)state;
     scene_open(&s, false);
     struct request r = shards_moving(&s, ITEM, 4, 1);
-    request_edit_move(&r)->fold = true;
+    request_edit_move(&r)->merge_cells = true;
     assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
     const struct slice key = shards_key(&s, ITEM, 0);
     r = shards_request(&s, REQUEST_UPDATE, key);
@@ -290,7 +290,7 @@ TEST(the_update_adds_all_numbers_that_are_no_keys)
     size_t used;
     char text[NUMBER_TEXT_MAX];
     (void)state;
-    shard_fold(&T, cell_item(&cell, "5", "-2.5", "text"), &arena, &item, &update);
+    cell_merge(&T, cell_item(&cell, "5", "-2.5", "text"), &arena, &item, &update);
     assert_int_equal(item_count(item), 2);
     assert_true(item_find(item, slice_of("c"), &value) && item_find(item, slice_of("n"), &value));
     assert_int_equal(update_program_check(update), STATUS_OK);
@@ -300,7 +300,7 @@ TEST(the_update_adds_all_numbers_that_are_no_keys)
     assert_int_equal(number_decode(value.body, &n, &used), STATUS_OK);
     number_format(&n, text);
     assert_string_equal(text, "-2.5");
-    shard_fold(&T, cell_item(&cell, "5", NULL, NULL), &arena, &item, &update);
+    cell_merge(&T, cell_item(&cell, "5", NULL, NULL), &arena, &item, &update);
     assert_int_equal(update_program_check(update), STATUS_OK);
     buffer_deinit(&cell);
     buffer_deinit(&out);

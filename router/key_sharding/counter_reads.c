@@ -1,11 +1,11 @@
 /* counter_reads.c - reads the cells of a counter. */
-#include "router/sharding/counter_reads.h"
+#include "router/key_sharding/counter_reads.h"
 
 #include "replication/raft_mutation.h"
+#include "router/key_sharding/counter_totals.h"
+#include "router/key_sharding/counters.h"
+#include "router/key_sharding/placement.h"
 #include "router/operations/operation.h"
-#include "router/sharding/at_home.h"
-#include "router/sharding/counter_totals.h"
-#include "router/sharding/counters.h"
 
 enum {
     TURNS_MAX = 8 /* a key grows at most so often while it is read, or the read fails */
@@ -31,8 +31,8 @@ struct counter_read {
     struct reply refusal; /* of the first cell that was refused */
     int64_t consumed_mcu;
     uint32_t found;
-    struct slice cells[SHARDS_MAX]; /* those that are there */
-    struct reply sum;               /* while it is being kept */
+    struct slice cells[KEY_SHARDS_MAX]; /* those that are there */
+    struct reply sum;                   /* while it is being kept */
 };
 
 static const struct sharded_key *counter_key(const struct subrequest *s, struct slice key)

@@ -1,10 +1,11 @@
 /* counter_totals.h - the kept total of a counter: a copy of the last sum, so that an eventual read costs
  * one item again.
  *
- * The copy is an item at a place that no read of the table goes to: with the hash of shard SHARDS_MAX. It
- * has one attribute more: when its sum was made, by the clock of the router that made it. An eventual read takes a copy
- * that is not older than counter_total_ms. Otherwise it sums the cells, and keeps the sum. A newer copy is not
- * replaced by an older one. Nothing rests on the copy: it may be missing, or late. */
+ * The copy is an item at a place that no read of the table goes to: with the hash of shard
+ * KEY_SHARDS_MAX. It has one attribute more: when its sum was made, by the clock of the router that
+ * made it. An eventual read takes a copy that is not older than counter_total_ms. Otherwise it sums
+ * the cells, and keeps the sum. A newer copy is not replaced by an older one. Nothing rests on the
+ * copy: it may be missing, or late. */
 #pragma once
 
 #include "router/router_internal.h"
