@@ -17,7 +17,7 @@ enum {
     WINDOW_MS_MAX = 15000 /* as watch.c keeps samples */
 };
 
-_Static_assert(SPLIT_CUTS_MAX + 1 == WEIR_POLICY_PIECES_MAX, "policies know the most pieces");
+_Static_assert(SPLIT_POINTS_MAX + 1 == WEIR_POLICY_PIECES_MAX, "policies know the most pieces");
 _Static_assert((int)WEIR_CUT_ADVISED == (int)SPLIT_ADVISED &&
                    (int)WEIR_CUT_NO_BENEFIT == (int)SPLIT_REFUSED_NO_BENEFIT &&
                    SPLIT_VERDICTS == WEIR_CUT_NO_BENEFIT + 1,

@@ -664,7 +664,7 @@ static void split_partition(struct catalog *c, const struct catalog_command *com
     memcpy(t.partitions, e->table.partitions, (at + 1) * sizeof t.partitions[0]);
     memcpy(t.partitions + at + 1 + split.cut_count, p + 1,
            (e->table.partition_count - at - 1) * sizeof t.partitions[0]);
-    catalog_cut_partition(c, &split, &t.partitions[at]);
+    catalog_split_partition(c, &split, &t.partitions[at]);
     catalog_split_shards(command, &t, at, split.cut_count, &arena);
     if (catalog_share_anew(c, command, &t, &e->table, at, &split)) {
         catalog_entry_change(c, e, &t, out);

@@ -4,7 +4,7 @@
  *   labels.c     what is only stored and returned: tags, class, encryption key; deletion protection
  *   modes.c      throughput that a table may ask for, provisioned or on demand
  *   allocate.c   allocations of a table's partitions, and the nodes that carry them
- *   cut.c        a partition is cut into several
+ *   split_points.c        a partition is cut into several
  *   merge.c      two neighbouring partitions become one
  *   sharded_keys.c       the registry of a table's sharded keys
  *   stream_changes.c  streams and their shards
@@ -123,7 +123,7 @@ bool catalog_nodes_fit(struct catalog *c, const struct catalog_command *command,
 bool catalog_share_anew(struct catalog *c, const struct catalog_command *command, struct table *t,
                         const struct table *before, uint32_t at, const struct table_split *split);
 
-/* ---- cut.c ---- */
+/* ---- split_points.c ---- */
 
 /* The partition to cut. NULL: the split is refused, with the reason in `out`. */
 struct partition_info *catalog_find_split(struct catalog *c, const struct catalog_command *command,
@@ -131,8 +131,8 @@ struct partition_info *catalog_find_split(struct catalog *c, const struct catalo
                                           struct catalog_result *out);
 /* Puts the children behind the parent, on its nodes. All members of a child are marked as joined: a
  * node that has not applied the split opens its replica from a snapshot. */
-void catalog_cut_partition(struct catalog *c, const struct table_split *split,
-                           struct partition_info *p);
+void catalog_split_partition(struct catalog *c, const struct table_split *split,
+                             struct partition_info *p);
 
 /* ---- stream_changes.c ---- */
 

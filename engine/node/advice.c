@@ -3,7 +3,7 @@
 #include "engine/node/expiry.h"
 #include "engine/node/operation.h"
 #include "engine/node/requests_internal.h"
-#include "engine/node/size_cut.h"
+#include "engine/node/size_split.h"
 #include "engine/node/stream_rows.h"
 #include "engine/node/stream_sweep.h"
 
@@ -23,9 +23,9 @@ void requests_advise(struct requests *requests, struct operation *o)
         return;
     }
     const uint32_t children = q->op == REQUEST_PARTITION_HEAT ? q->heat.children : 0;
-    if (children == 1 || children > SPLIT_CUTS_MAX + 1) {
+    if (children == 1 || children > SPLIT_POINTS_MAX + 1) {
         env_refuse(requests->env, o, REPLY_MALFORMED,
-                   "a partition is cut into 2 to %d children, not %u", SPLIT_CUTS_MAX + 1,
+                   "a partition is cut into 2 to %d children, not %u", SPLIT_POINTS_MAX + 1,
                    children);
         return;
     }
@@ -35,7 +35,7 @@ void requests_advise(struct requests *requests, struct operation *o)
     question.whole_collections = p->info.whole_collections;
     bool begins = false;
     if (q->op == REQUEST_PARTITION_MIDDLE)
-        begins = size_cut_advise(requests->env, p, &advice);
+        begins = size_split_advise(requests->env, p, &advice);
     else
         split_advise(&p->heat, requests->env->now, &question, &requests->env->lent, &advice);
     if (begins)

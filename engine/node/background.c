@@ -3,7 +3,7 @@
 
 #include "engine/node/counting.h"
 #include "engine/node/expiry_scan.h"
-#include "engine/node/size_cut.h"
+#include "engine/node/size_split.h"
 #include "engine/node/stream_sweep.h"
 #include "engine/node/token_sweep.h"
 
@@ -16,7 +16,7 @@ static const struct background_kind {
     void (*slice)(struct node_env *env, struct partition *p);
 } kinds[BACKGROUND_JOBS] = {
     [BACKGROUND_COUNT] = {counting_wants, counting_from, counting_slice},
-    [BACKGROUND_MIDDLE] = {size_cut_wants, size_cut_from, size_cut_slice},
+    [BACKGROUND_MIDDLE] = {size_split_wants, size_split_from, size_split_slice},
     [BACKGROUND_TOKENS] = {token_sweep_wants, token_sweep_from, token_sweep_slice},
     [BACKGROUND_EXPIRY] = {expiry_scan_wants, expiry_scan_from, expiry_scan_slice},
     [BACKGROUND_STREAMS] = {stream_sweep_wants, stream_sweep_from, stream_sweep_slice},

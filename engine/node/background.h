@@ -16,7 +16,7 @@
 
 enum background_job {
     BACKGROUND_COUNT,   /* counting.h */
-    BACKGROUND_MIDDLE,  /* size_cut.h */
+    BACKGROUND_MIDDLE,  /* size_split.h */
     BACKGROUND_TOKENS,  /* token_sweep.h */
     BACKGROUND_EXPIRY,  /* expiry_scan.h */
     BACKGROUND_STREAMS, /* stream_sweep.h */

@@ -206,7 +206,7 @@ static void move_hold(struct key_shard_moves *moves, const struct item_move *m)
 {
     const struct slice key = buffer_slice(&m->key);
     const struct partition *p = moves_partition(moves, m->partition, key);
-    struct record *r = p != NULL ? transactions_record_of(p, key, m->id) : NULL;
+    struct open_record *r = p != NULL ? transactions_record_of(p, key, m->id) : NULL;
     if (r != NULL)
         r->held_until = instant_add_ms(moves->env->now, 2 * PATIENCE_MS);
 }

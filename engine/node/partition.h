@@ -48,15 +48,15 @@ enum middle_step {
     MIDDLE_REPORTED
 };
 
-/* The search for the middle of a partition's bytes (size_cut.c). */
+/* The search for the middle of a partition's bytes (size_split.c). */
 struct middle {
     enum middle_step step;
     uint64_t epoch;
-    struct buffer at;   /* the key to read next; empty: the first */
-    struct buffer last; /* the key read last; empty: none yet */
-    int64_t bytes;      /* read */
-    struct buffer cut;  /* the best cut so far; empty: none */
-    int64_t cut_bytes;  /* bytes before the cut */
+    struct buffer at;    /* the key to read next; empty: the first */
+    struct buffer last;  /* the key read last; empty: none yet */
+    int64_t bytes;       /* read */
+    struct buffer cut;   /* the best cut so far; empty: none */
+    int64_t split_bytes; /* bytes before the cut */
     struct instant found_at;
 };
 

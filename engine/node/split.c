@@ -142,10 +142,10 @@ static struct partition *split_create_child(struct applier *applier, const struc
 static void split_divide_load(struct applier *applier, struct partition *parent,
                               const struct partition_split *s, struct partition *const children[])
 {
-    struct admission elsewhere[SPLIT_CUTS_MAX]; /* of children that are not created here */
-    struct admission *pieces[SPLIT_CUTS_MAX + 1] = {&parent->admission};
-    struct admission_rates rates[SPLIT_CUTS_MAX + 1] = {partition_rates(&s->parent)};
-    uint32_t shares[ADMIT_KINDS][SPLIT_CUTS_MAX + 1];
+    struct admission elsewhere[SPLIT_POINTS_MAX]; /* of children that are not created here */
+    struct admission *pieces[SPLIT_POINTS_MAX + 1] = {&parent->admission};
+    struct admission_rates rates[SPLIT_POINTS_MAX + 1] = {partition_rates(&s->parent)};
+    uint32_t shares[ADMIT_KINDS][SPLIT_POINTS_MAX + 1];
     for (uint32_t i = 0; i < s->child_count; i++) {
         pieces[i + 1] = children[i] != NULL ? &children[i]->admission : &elsewhere[i];
         rates[i + 1] = partition_rates(&s->children[i]);
@@ -196,7 +196,7 @@ void split_apply(struct applier *applier, struct partition *p, const struct raft
 {
     (void)out;
     struct partition_split s;
-    struct partition *children[SPLIT_CUTS_MAX];
+    struct partition *children[SPLIT_POINTS_MAX];
     must(partition_split_decode(e->payload, &s) == STATUS_OK);
     if (!split_is_of(p, &s)) {
         PROBE("a split is in the log twice");

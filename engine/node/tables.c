@@ -45,7 +45,7 @@ void requests_split_table(struct requests *requests, struct operation *o)
     if (table_split_decode(q->cut.split, &split) != STATUS_OK) {
         env_refuse(requests->env, o, REPLY_MALFORMED,
                    "malformed split: 1 to %d ascending split points, and shares within the whole",
-                   SPLIT_CUTS_MAX);
+                   SPLIT_POINTS_MAX);
         return;
     }
     struct catalog_command command = catalog_replica_command(requests->catalog, CATALOG_SPLIT);

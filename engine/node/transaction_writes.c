@@ -173,8 +173,8 @@ void requests_admit_parts(struct requests *requests, struct operation *o)
 
 /* What becomes of a locked item, and of the record beside it. */
 struct ending {
-    struct lock *lock;     /* NULL: there is none */
-    struct record *record; /* of the anchor; NULL: none */
+    struct lock *lock;          /* NULL: there is none */
+    struct open_record *record; /* of the anchor; NULL: none */
     bool commits;
     struct operation write; /* the part, as a write */
     struct write effect;
@@ -243,7 +243,7 @@ static bool ending_plan(struct requests *requests, struct partition *p, struct o
 static void ending_append_record(struct requests *requests, const struct ending *e,
                                  struct buffer *set, struct buffer *row)
 {
-    const struct record *r = e->record;
+    const struct open_record *r = e->record;
     const struct slice anchor = buffer_slice(&r->anchor);
     struct transaction_record record = r->row;
     record.wall_ms = env_wall_ms(requests->env);
@@ -396,7 +396,7 @@ void requests_query_transaction(struct requests *requests, struct operation *o)
     struct partition *p = transaction_route(requests, o);
     if (p == NULL || !requests_leads_read(requests, p, o))
         return;
-    const struct record *r = transactions_record_of(p, request_transaction(q)->key, id_of(q));
+    const struct open_record *r = transactions_record_of(p, request_transaction(q)->key, id_of(q));
     if (r == NULL && request_transaction(q)->aborts) {
         PROBE("a transaction is refused before it comes");
         struct buffer set = {0}, row = {0};

@@ -49,7 +49,7 @@ static void lock_free(struct lock *l)
 
 /* A record that is pending has room in the log for what will be decided. */
 static void record_take_room(struct transactions *transactions, struct lock_table *t,
-                             struct record *r, size_t bytes)
+                             struct open_record *r, size_t bytes)
 {
     must(t->room.log_bytes >= r->log_bytes);
     t->room.log_bytes += bytes - r->log_bytes;
@@ -57,12 +57,13 @@ static void record_take_room(struct transactions *transactions, struct lock_tabl
     r->log_bytes = bytes;
 }
 
-static struct record_list *record_list(struct lock_table *t, const struct record *r)
+static struct record_list *record_list(struct lock_table *t, const struct open_record *r)
 {
     return r->fence ? &t->fences : &t->records;
 }
 
-static void record_free(struct transactions *transactions, struct lock_table *t, struct record *r)
+static void record_free(struct transactions *transactions, struct lock_table *t,
+                        struct open_record *r)
 {
     record_take_room(transactions, t, r, 0);
     TAILQ_REMOVE(record_list(t, r), r, place);
@@ -229,23 +230,23 @@ static uint64_t id_of_map(struct transaction_id id)
     return id.low | 1; /* never 0 */
 }
 
-static struct record *record_find(const struct lock_table *t, struct slice anchor,
-                                  struct transaction_id id)
+static struct open_record *record_find(const struct lock_table *t, struct slice anchor,
+                                       struct transaction_id id)
 {
-    struct record *r = id_map_find(&t->by_id, id_of_map(id));
+    struct open_record *r = id_map_find(&t->by_id, id_of_map(id));
     while (r != NULL &&
            !(transaction_same(r->id, id) && slice_equal(buffer_slice(&r->anchor), anchor)))
         r = r->same_id;
     return r;
 }
 
-struct record *transactions_record_of(const struct partition *p, struct slice anchor,
-                                      struct transaction_id id)
+struct open_record *transactions_record_of(const struct partition *p, struct slice anchor,
+                                           struct transaction_id id)
 {
     return p->locks == NULL ? NULL : record_find(p->locks, anchor, id);
 }
 
-static bool record_owes_another_table(const struct record *r)
+static bool record_owes_another_table(const struct open_record *r)
 {
     const uint32_t table_id = storage_key_table(buffer_slice(&r->anchor));
     struct reader keys = {r->row.keys, false};
@@ -258,7 +259,7 @@ static bool record_owes_another_table(const struct record *r)
 
 bool transactions_owe(const struct partition *p)
 {
-    const struct record *r;
+    const struct open_record *r;
     if (p->locks == NULL)
         return false;
     const bool takes = p->frozen.index == 0; /* else what is proposed changes nothing */
@@ -270,8 +271,8 @@ bool transactions_owe(const struct partition *p)
     return false;
 }
 
-static void record_set(struct transactions *transactions, struct lock_table *t, struct record *r,
-                       struct slice value)
+static void record_set(struct transactions *transactions, struct lock_table *t,
+                       struct open_record *r, struct slice value)
 {
     buffer_set(&r->bytes, value);
     struct reader reader = {buffer_slice(&r->bytes), false};
@@ -282,10 +283,11 @@ static void record_set(struct transactions *transactions, struct lock_table *t, 
                      pending ? LOCK_END_BYTES + 2 * r->anchor.size + value.size : 0);
 }
 
-static struct record *record_add(struct transactions *transactions, struct lock_table *t,
-                                 struct slice anchor, struct transaction_id id, struct slice value)
+static struct open_record *record_add(struct transactions *transactions, struct lock_table *t,
+                                      struct slice anchor, struct transaction_id id,
+                                      struct slice value)
 {
-    struct record *r = must_calloc(1, sizeof *r);
+    struct open_record *r = must_calloc(1, sizeof *r);
     r->id = id;
     buffer_set(&r->anchor, anchor);
     record_set(transactions, t, r, value);
@@ -300,9 +302,10 @@ static struct record *record_add(struct transactions *transactions, struct lock_
     return r;
 }
 
-static void record_remove(struct transactions *transactions, struct lock_table *t, struct record *r)
+static void record_remove(struct transactions *transactions, struct lock_table *t,
+                          struct open_record *r)
 {
-    struct record *first = id_map_find(&t->by_id, id_of_map(r->id)), **link = &first;
+    struct open_record *first = id_map_find(&t->by_id, id_of_map(r->id)), **link = &first;
     id_map_remove(&t->by_id, id_of_map(r->id));
     id_map_remove(&t->numbered_records, r->number);
     while (*link != r)
@@ -373,7 +376,7 @@ static void applied_record(struct transactions *transactions, struct lock_table 
                            struct slice anchor, const uint8_t *name, struct slice value)
 {
     struct transaction_id id = transaction_id_of(name);
-    struct record *r = record_find(t, anchor, id);
+    struct open_record *r = record_find(t, anchor, id);
     if (value.size == 0) {
         if (r != NULL)
             record_remove(transactions, t, r);
@@ -431,10 +434,10 @@ static void lock_table_load(struct transactions *transactions, struct lock_table
 }
 
 static void lock_table_keep_record(struct transactions *transactions, struct partition *p,
-                                   const struct record *r)
+                                   const struct open_record *r)
 {
     const struct slice anchor = buffer_slice(&r->anchor);
-    struct record *now = record_find(p->locks, anchor, r->id);
+    struct open_record *now = record_find(p->locks, anchor, r->id);
     if (now == NULL && !r->applied && partition_holds(p, anchor))
         now = record_add(transactions, p->locks, anchor, r->id, buffer_slice(&r->bytes));
     if (now != NULL)
@@ -447,7 +450,7 @@ static void lock_table_keep(struct transactions *transactions, const struct lock
                             struct partition *p)
 {
     const struct lock *l;
-    const struct record *r;
+    const struct open_record *r;
     LIST_FOREACH (l, &old->locks, place) {
         const struct slice key = buffer_slice(&l->key);
         struct lock *now = lock_find(p->locks, key);
@@ -546,7 +549,7 @@ bool transactions_hold_moved(const struct partition *p, struct slice lo, struct 
                              uint32_t shards, bool cells, struct slice *first)
 {
     const struct lock *l;
-    const struct record *r;
+    const struct open_record *r;
     *first = slice_make(NULL, 0);
     if (p->locks == NULL)
         return false;

@@ -65,9 +65,10 @@ struct lock {
     uint64_t pending_since;  /* number of the last question that was answered with "pending" */
 };
 
-struct record {
-    TAILQ_ENTRY(record) place;
-    struct record *same_id; /* the next one whose id has the same place in the map */
+/* What the leader knows of a transaction record that is not forgotten yet. */
+struct open_record {
+    TAILQ_ENTRY(open_record) place;
+    struct open_record *same_id; /* the next one whose id has the same place in the map */
     struct transaction_id id;
     struct buffer anchor; /* storage key */
     struct buffer bytes;  /* the row's value; `row` lends from it */
@@ -158,8 +159,8 @@ void transactions_mark(struct partition *p);
 /* ---- records ---- */
 
 /* NULL: none. */
-struct record *transactions_record_of(const struct partition *p, struct slice anchor,
-                                      struct transaction_id id);
+struct open_record *transactions_record_of(const struct partition *p, struct slice anchor,
+                                           struct transaction_id id);
 /* A record was proposed. */
 void transactions_record_proposed(struct transactions *transactions, struct partition *p,
                                   struct slice anchor, struct transaction_id id,

@@ -136,7 +136,7 @@ static void bit_set(uint64_t bits[2], uint32_t i, bool value)
 
 /* Tells every other part what is decided. True: all have been told. */
 static bool record_notify(struct transactions *transactions, const struct lock_table *t,
-                          struct record *r)
+                          struct open_record *r)
 {
     struct reader keys = {r->row.keys, false};
     bool all = true;
@@ -162,7 +162,7 @@ static bool record_notify(struct transactions *transactions, const struct lock_t
     return all;
 }
 
-static struct slice record_key_at(const struct record *r, uint32_t index)
+static struct slice record_key_at(const struct open_record *r, uint32_t index)
 {
     struct reader keys = {r->row.keys, false};
     struct slice key = {NULL, 0};
@@ -175,7 +175,7 @@ static void record_answered(struct transactions *transactions, struct lock_table
                             const struct internal_call_answer *answer)
 {
     const uint32_t index = answer->token % (1U << INDEX_BITS);
-    struct record *r = id_map_find(&t->numbered_records, answer->token >> INDEX_BITS);
+    struct open_record *r = id_map_find(&t->numbered_records, answer->token >> INDEX_BITS);
     if (r == NULL)
         return;
     bit_set(r->notifying, index, false);
@@ -188,7 +188,7 @@ static void record_answered(struct transactions *transactions, struct lock_table
 
 /* The router did not decide in time: this node drops the anchor's part, and decides by that. */
 static void record_give_up(struct transactions *transactions, const struct partition *p,
-                           struct record *r)
+                           struct open_record *r)
 {
     PROBE("a transaction that nobody decided is aborted");
     struct request request =
@@ -200,14 +200,14 @@ static void record_give_up(struct transactions *transactions, const struct parti
 }
 
 static struct instant record_given_up_at(const struct transactions *transactions,
-                                         const struct record *r)
+                                         const struct open_record *r)
 {
     return instant_later(instant_add_ms(r->since, decide_ms(transactions)), r->held_until);
 }
 
 /* Whether the record has served its purpose. Sets when to look again. */
 static bool record_turn(struct transactions *transactions, const struct partition *p,
-                        struct lock_table *t, struct record *r)
+                        struct lock_table *t, struct open_record *r)
 {
     if (!r->applied || r->changing)
         return false;
@@ -234,7 +234,7 @@ static bool rows_propose(struct transactions *transactions, struct partition *p,
                                slice_make(NULL, 0)) != NULL;
 }
 
-static void record_append_end(struct buffer *set, const struct record *r)
+static void record_append_end(struct buffer *set, const struct open_record *r)
 {
     struct buffer key = {0};
     transaction_record_key_append(&key, buffer_slice(&r->anchor), r->id);
@@ -247,7 +247,7 @@ static void record_append_end(struct buffer *set, const struct record *r)
 /* Tells the parts of what is committed. */
 static void records_notify(struct transactions *transactions, struct lock_table *t)
 {
-    struct record *r;
+    struct open_record *r;
     TAILQ_FOREACH (r, &t->records, place) {
         if (r->applied && r->row.state == TRANSACTION_COMMITTED)
             record_notify(transactions, t, r);
@@ -265,7 +265,7 @@ static int64_t fence_ms(const struct transactions *transactions)
  * stops at the first fence that is not over. */
 static void fences_turn(struct transactions *transactions, struct lock_table *t, struct buffer *set)
 {
-    struct record *r;
+    struct open_record *r;
     TAILQ_FOREACH (r, &t->fences, place) {
         const struct instant over = instant_add_ms(r->since, fence_ms(transactions));
         if (set->size >= SET_BYTES_MAX)
@@ -283,7 +283,7 @@ static void fences_turn(struct transactions *transactions, struct lock_table *t,
 /* What is named in the set changes, if it was proposed. */
 static void records_proposed(const struct record_list *list, bool proposed)
 {
-    struct record *r;
+    struct open_record *r;
     TAILQ_FOREACH (r, list, place) {
         if (!r->ends && r->fence && !r->changing)
             return;
@@ -296,7 +296,7 @@ static void records_turn(struct transactions *transactions, struct lock_table *t
                          struct partition *p)
 {
     struct buffer set = {0};
-    struct record *r;
+    struct open_record *r;
     change_set_begin(&set, 0, 0);
     TAILQ_FOREACH (r, &t->records, place) {
         r->ends = record_turn(transactions, p, t, r) && set.size < SET_BYTES_MAX;

@@ -226,7 +226,7 @@ TEST(a_question_that_makes_no_sense_is_refused)
     struct request r = question(&w, 1);
     lone_ask(&w, &r);
     lone_assert_answer(&w, REPLY_MALFORMED);
-    r = question(&w, SPLIT_CUTS_MAX + 2);
+    r = question(&w, SPLIT_POINTS_MAX + 2);
     lone_ask(&w, &r);
     lone_assert_answer(&w, REPLY_MALFORMED);
     r = question(&w, 2);

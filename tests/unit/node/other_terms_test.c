@@ -93,7 +93,7 @@ TEST(a_part_that_was_refused_is_told_again)
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     struct partition *p = scene_partition(&s);
-    const struct record *r = transactions_record_of(p, s.part.anchor, s.part.id);
+    const struct open_record *r = transactions_record_of(p, s.part.anchor, s.part.id);
     struct reply reply = {.code = REPLY_OVERLOADED};
     const struct internal_call_answer answer = {.kind = INTERNAL_CALL_TRANSACT_NOTIFY,
                                                 .subject = p->info.id,

@@ -1,4 +1,4 @@
-/* cut.c - decides whether a partition can be cut as asked, and makes the pieces.
+/* split_points.c - decides whether a partition can be cut as asked, and makes the pieces.
  *
  * Invariant
  *   CUT-1  No key of an item is a proper beginning of a bound of its partition: all rows of an item
@@ -96,8 +96,8 @@ struct partition_info *catalog_find_split(struct catalog *c, const struct catalo
     return NULL;
 }
 
-void catalog_cut_partition(struct catalog *c, const struct table_split *split,
-                           struct partition_info *p)
+void catalog_split_partition(struct catalog *c, const struct table_split *split,
+                             struct partition_info *p)
 {
     struct slice hi = p->hi;
     const struct partition_info parent = *p;

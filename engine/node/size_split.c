@@ -1,10 +1,10 @@
-/* size_cut.c - finds the cut of a partition that is too big: in the middle of its bytes.
+/* size_split.c - finds the cut of a partition that is too big: in the middle of its bytes.
  *
  * At the first request the leader begins to read its items from the first key on, in slices. The
  * search ends when half of its bytes are read. Requests meanwhile are told to ask again. Writes
  * meanwhile shift the middle a little, which does no harm. Searches in several partitions take
  * turns. Each partition keeps its result. */
-#include "engine/node/size_cut.h"
+#include "engine/node/size_split.h"
 
 #include "engine/node/collection.h"
 #include "engine/node/owned_keys.h"
@@ -15,7 +15,7 @@ enum {
 };
 
 /* The cut between two neighbouring keys. Empty: no cut is allowed there. */
-static struct slice size_cut_cut_between(const struct partition *p, struct slice last,
+static struct slice size_split_at_middle(const struct partition *p, struct slice last,
                                          struct slice key)
 {
     struct slice cut = p->info.whole_collections ? collection_key(key) : key;
@@ -25,16 +25,16 @@ static struct slice size_cut_cut_between(const struct partition *p, struct slice
 
 /* Adds the item. Keeps the cut before the key if it is nearer to the middle than the kept cut.
  * True: the middle is passed, the search is over. */
-static bool size_cut_pass(struct partition *p, struct middle *m, struct slice key,
-                          struct slice item)
+static bool size_split_pass(struct partition *p, struct middle *m, struct slice key,
+                            struct slice item)
 {
-    struct slice cut = size_cut_cut_between(p, buffer_slice(&m->last), key);
+    struct slice cut = size_split_at_middle(p, buffer_slice(&m->last), key);
     if (cut.size > 0) {
         bool half = 2 * m->bytes >= partition_bytes(p);
         if (!half || m->cut.size == 0 ||
-            2 * m->bytes - partition_bytes(p) <= partition_bytes(p) - 2 * m->cut_bytes) {
+            2 * m->bytes - partition_bytes(p) <= partition_bytes(p) - 2 * m->split_bytes) {
             buffer_set(&m->cut, cut);
-            m->cut_bytes = m->bytes;
+            m->split_bytes = m->bytes;
         }
         if (half)
             return true;
@@ -44,13 +44,13 @@ static bool size_cut_pass(struct partition *p, struct middle *m, struct slice ke
     return false;
 }
 
-static void size_cut_give_up(struct partition *p)
+static void size_split_give_up(struct partition *p)
 {
     middle_destroy(p->middle);
     p->middle = NULL;
 }
 
-static void size_cut_read_slice(struct node_env *env, struct partition *p)
+static void size_split_read_slice(struct node_env *env, struct partition *p)
 {
     struct middle *m = p->middle;
     struct items_cursor c;
@@ -58,16 +58,16 @@ static void size_cut_read_slice(struct node_env *env, struct partition *p)
     enum status status = STATUS_OK;
     bool found = false;
     size_t bytes = 0;
-    items_seek(p, env->store, size_cut_from(p), p->info.hi, false, &c);
+    items_seek(p, env->store, size_split_from(p), p->info.hi, false, &c);
     for (int i = 0; status == STATUS_OK && !found; i++) {
         status = items_next(&c, &key, &item);
         if (status != STATUS_OK || i == SCAN_ITEMS || bytes >= SCAN_BYTES)
             break;
         bytes += item.size;
-        found = item_checksum_holds(item) && size_cut_pass(p, m, key, item);
+        found = item_checksum_holds(item) && size_split_pass(p, m, key, item);
     }
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
-        size_cut_give_up(p); /* no advice for a partition that cannot be read */
+        size_split_give_up(p); /* no advice for a partition that cannot be read */
     } else if (found || status == STATUS_NOT_FOUND) {
         m->step = MIDDLE_FOUND;
         m->found_at = env->now;
@@ -76,34 +76,34 @@ static void size_cut_read_slice(struct node_env *env, struct partition *p)
     }
 }
 
-bool size_cut_wants(const struct partition *p)
+bool size_split_wants(const struct partition *p)
 {
     return p->middle != NULL && p->middle->step == MIDDLE_SOUGHT;
 }
 
-struct slice size_cut_from(const struct partition *p)
+struct slice size_split_from(const struct partition *p)
 {
     return p->middle->at.size > 0 ? buffer_slice(&p->middle->at) : p->info.lo;
 }
 
-void size_cut_slice(struct node_env *env, struct partition *p)
+void size_split_slice(struct node_env *env, struct partition *p)
 {
     if (p->info.epoch != p->middle->epoch || p->no_state || p->led == 0)
-        size_cut_give_up(p);
+        size_split_give_up(p);
     else
-        size_cut_read_slice(env, p);
+        size_split_read_slice(env, p);
 }
 
-static void size_cut_begin(struct partition *p)
+static void size_split_begin(struct partition *p)
 {
-    size_cut_give_up(p);
+    size_split_give_up(p);
     p->middle = must_calloc(1, sizeof *p->middle);
     p->middle->step = MIDDLE_SOUGHT;
     p->middle->epoch = p->info.epoch;
 }
 
-static void size_cut_conclude(const struct partition *p, const struct middle *m,
-                              struct split_advice *out)
+static void size_split_conclude(const struct partition *p, const struct middle *m,
+                                struct split_advice *out)
 {
     if (m->cut.size == 0) {
         bool one_collection = p->info.whole_collections && m->last.size > 0;
@@ -119,7 +119,7 @@ static void size_cut_conclude(const struct partition *p, const struct middle *m,
         out->share_ppm[kind][0] = out->share_ppm[kind][1] = SPLIT_WHOLE_PPM / 2;
 }
 
-bool size_cut_advise(const struct node_env *env, struct partition *p, struct split_advice *out)
+bool size_split_advise(const struct node_env *env, struct partition *p, struct split_advice *out)
 {
     struct middle *m = p->middle;
     *out = (struct split_advice){.verdict = SPLIT_REFUSED_FEW_SAMPLES};
@@ -129,10 +129,10 @@ bool size_cut_advise(const struct node_env *env, struct partition *p, struct spl
     bool fresh = known && m->step == MIDDLE_FOUND &&
                  instant_before(env->now, instant_add_ms(m->found_at, KEPT_MS));
     if (!fresh) {
-        size_cut_begin(p);
+        size_split_begin(p);
         return true;
     }
-    size_cut_conclude(p, m, out);
+    size_split_conclude(p, m, out);
     m->step = MIDDLE_REPORTED; /* the advice borrows from `m` until the next search begins */
     return false;
 }
