@@ -479,7 +479,7 @@ class UnshardTest(Suite):
         self.assertEqual((run.returncode, run.stdout), (1, ""))
         self.assertIn("the command unsalt is called unshard now", run.stderr)
         self.assertIn("weir unshard: The key is not sharded", run.stderr)
-        run = subprocess.run([WEIR, "local", "--set", "salting_moves_s=7", "--set", "split_percent=1"],
+        run = subprocess.run([WEIR, "local", "--set", "salting_moves_s=7", "--set", "split_fill_percent=80"],
                              capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(run.returncode, 2)
         self.assertIn("the setting salting_moves_s is called key_sharding_moves_s now", run.stderr)
