@@ -61,6 +61,20 @@ static const struct choice {
 #undef X
 };
 
+/* Old names of settings, which are read for one version. */
+static const struct {
+    const char *old;
+    const char *name;
+} renamed[] = {
+    {"control_salting", "control_key_sharding"},
+    {"salted_keys_max", "sharded_keys_max"},
+    {"salting_counter_shards", "key_sharding_counter_shards"},
+    {"salting_keep_ms", "key_sharding_keep_ms"},
+    {"salting_moves_s", "key_sharding_moves_s"},
+    {"salting_shard_units", "key_sharding_shard_units"},
+};
+_Static_assert(COUNT_OF(renamed) <= 64, "a bit of renamed_used for each row");
+
 /* The setting at that offset. */
 static int64_t *value_at(const struct config *c, size_t at)
 {
@@ -360,9 +374,33 @@ static enum status refuse_unknown(struct slice name, struct slice value, struct 
     return STATUS_MALFORMED;
 }
 
+/* The name that the setting has now. */
+static struct slice config_new_name(struct config *c, struct slice name)
+{
+    for (size_t i = 0; i < COUNT_OF(renamed); i++) {
+        if (slice_is(name, renamed[i].old)) {
+            c->renamed_used |= UINT64_C(1) << i;
+            return slice_of(renamed[i].name);
+        }
+    }
+    return name;
+}
+
+void config_describe_renamed(const struct config *c, struct buffer *out)
+{
+    for (size_t i = 0; i < COUNT_OF(renamed); i++) {
+        if (c->renamed_used >> i & 1)
+            buffer_append_format(out,
+                                 "the setting %s is called %s now; the next version does not know "
+                                 "the old name\n",
+                                 renamed[i].old, renamed[i].name);
+    }
+}
+
 enum status config_set(struct config *c, struct slice name, struct slice value,
                        struct buffer *error)
 {
+    name = config_new_name(c, name);
     for (size_t i = 0; i < COUNT_OF(settings); i++) {
         if (slice_is(name, settings[i].name))
             return set_number(c, &settings[i], value, error);
@@ -472,7 +510,7 @@ static const struct relation {
       "a decision that is asked for again would be unknown"),
     R(transaction_fence_ms, false, 1, request_deadline_ms,
       "a router could go on with what was given up"),
-    R(salting_keep_ms, false, 1, transaction_token_ms,
+    R(key_sharding_keep_ms, false, 1, transaction_token_ms,
       "a token would not be looked for where it is known"),
 #undef R
 #undef R_SETTING

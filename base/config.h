@@ -40,7 +40,7 @@ enum {
     X(overload, OVERLOAD)         \
     X(tables, TABLES)             \
     X(expiry, EXPIRY)             \
-    X(salting, SALTING)           \
+    X(key_sharding, KEY_SHARDING) \
     X(replication, REPLICATION)   \
     X(reports, REPORTS)           \
     X(control, CONTROL)           \
@@ -92,6 +92,7 @@ struct config {
     char secret_file[256];     /* file with the secret of the cluster's daemons */
     char cors_origins[512];    /* none, loopback, * or a list: router/cors.c */
     char host_names[512];      /* a list of patterns: router/http/host.c */
+    uint64_t renamed_used;     /* bit i: row i of `renamed` (config.c) was set by its old name */
 };
 
 /* Defaults under the profile. */
@@ -104,6 +105,10 @@ enum status config_set(struct config *c, struct slice name, struct slice value,
 
 /* config_set for each line of a file; the error starts with the line number. */
 enum status config_parse(struct config *c, struct slice text, struct buffer *error);
+
+/* For each setting that was set by an old name, a line that says its new name. Old names are read
+ * for one version: config.c has the table. */
+void config_describe_renamed(const struct config *c, struct buffer *out);
 
 /* Checks the relations between settings that the code relies on. Call it once all are set.
  * STATUS_MALFORMED: `error` gets one line that names both settings, their values and the

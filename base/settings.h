@@ -15,13 +15,13 @@
 #include "base/settings/heat.h"
 #include "base/settings/http.h"
 #include "base/settings/indexes.h"
+#include "base/settings/key_sharding.h"
 #include "base/settings/limiter.h"
 #include "base/settings/merge.h"
 #include "base/settings/overload.h"
 #include "base/settings/replication.h"
 #include "base/settings/reports.h"
 #include "base/settings/requests.h"
-#include "base/settings/salting.h"
 #include "base/settings/split.h"
 #include "base/settings/storage.h"
 #include "base/settings/streams.h"
@@ -37,7 +37,7 @@
     SETTINGS_EXPIRY(X)                                                                             \
     SETTINGS_TABLES_TTL(X)                                                                         \
     SETTINGS_CONTROL_KEYS(X)                                                                       \
-    SETTINGS_SALTING(X)                                                                            \
+    SETTINGS_KEY_SHARDING(X)                                                                       \
     SETTINGS_TABLES_NUMBER(X)                                                                      \
     SETTINGS_REPLICATION(X)                                                                        \
     SETTINGS_REPORTS(X)                                                                            \

@@ -16,6 +16,15 @@ static const struct command commands[] = {
 #undef X
 };
 
+static const struct {
+    const char *old;
+    const char *name;
+} renamed[] = {
+#define X(old, name) {old, name},
+    COMMAND_RENAMED_LIST(X)
+#undef X
+};
+
 static void main_print_help(FILE *out)
 {
     fputs("weir - a DynamoDB-compatible storage cluster with real admission control\n\n"
@@ -30,6 +39,15 @@ static void main_print_help(FILE *out)
 
 static const struct command *main_find(const char *name)
 {
+    for (size_t i = 0; i < COUNT_OF(renamed); i++) {
+        if (strcmp(renamed[i].old, name) == 0) {
+            fprintf(stderr,
+                    "weir: the command %s is called %s now; the next version does not know the old "
+                    "name\n",
+                    name, renamed[i].name);
+            return main_find(renamed[i].name);
+        }
+    }
     for (size_t i = 0; i < COUNT_OF(commands); i++)
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];

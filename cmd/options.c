@@ -243,6 +243,9 @@ static int check_config(const struct options *o, const char *command)
                table_policy_check(&o->config, &text) != STATUS_OK) {
         code = usage_wrong(command, "%.*s", TEXT_OF(text));
     }
+    buffer_clear(&text);
+    config_describe_renamed(&o->config, &text);
+    fwrite(text.data, 1, text.size, stderr);
     buffer_deinit(&text);
     return code;
 }

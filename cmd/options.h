@@ -89,7 +89,7 @@ struct options {
         .take = options_take_admin, .initial = "127.0.0.1 and the port 600 above the endpoint's", \
         .help =                                                                                   \
             "Where requests are taken that change the cluster: POST /weir/drain, /weir/split, "   \
-            "/weir/unsalt."
+            "/weir/unshard."
 #define OPTIONS_ADMIN_TOKEN                                                                     \
     "admin-token", "FILE", OPTION_TEXT, OPTIONS_MEMBER(admin_token),                            \
         .help =                                                                                 \

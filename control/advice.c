@@ -49,7 +49,7 @@ struct advice_view {
 static void advice_add_key(struct advice_view *v, const struct partition_load *l,
                            const struct heavy_key *heavy)
 {
-    const uint64_t hash = shard_bare_hash(heavy->key);
+    const uint64_t hash = key_shard_bare_hash(heavy->key);
     struct advice_key *k = v->keys, *end = k + v->key_count;
     while (k < end && k->hash != hash)
         k++;
@@ -134,7 +134,8 @@ static void advise_on_one(struct controller *c, const struct advice_view *v,
     buffer_append_text(&text, k->forward ? ", and each goes behind those before: all to one place. "
                                          : ". ");
     buffer_append_text(&text, v->table->sort_key.name.size > 0
-                                  ? "Set the table's tag " SALTING_TAG " to auto, or spread them "
+                                  ? "Set the table's tag " KEY_SHARDING_TAG
+                                    " to auto, or spread them "
                                     "over several partition keys"
                                   : "Spread them over several partition keys");
     advice_report(c, v, k->forward ? ADVICE_SEQUENTIAL : ADVICE_ONE_KEY, buffer_slice(&text));
@@ -181,8 +182,8 @@ static void advise_on(struct controller *c, const struct table *t)
     uint32_t fixed;
     advice_see(c, t, &v);
     const struct advice_key *max = advice_heaviest(&v);
-    if (max != NULL && table_salting_wish(t, &fixed) == SALTING_OFF &&
-        salting_find(t->salted, max->key) == NULL) {
+    if (max != NULL && table_key_sharding_mode(t, &fixed) == KEY_SHARDING_OFF &&
+        key_sharding_find(t->sharded_keys, max->key) == NULL) {
         if (advice_percent(&v, max->mcu) > MAX_PERCENT)
             advise_on_one(c, &v, max);
         else

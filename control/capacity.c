@@ -9,7 +9,7 @@
 int64_t control_capacity_mcu(const struct controller *c, uint32_t node, enum admit_kind kind)
 {
     const struct node_load *l = &c->view->loads->nodes[node];
-    return l->heard ? l->capacity_mcu[kind] : node_capacity_mcu(c->config, kind);
+    return l->has_report ? l->capacity_mcu[kind] : node_capacity_mcu(c->config, kind);
 }
 
 /* Promises `more_mcu` more for one partition. False: a node's capacity is too small. */

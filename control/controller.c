@@ -120,7 +120,7 @@ static void control_begin(struct controller *c, const struct control_view *view)
     c->unanswered = 0;
     c->adapted_at = c->balanced_at = c->peaks_at = c->peaks_quiet_until = c->now;
     c->spread_at = instant_add_ms(c->now, SPREAD_AFTER_MS);
-    memset(c->salting_notes, 0, sizeof c->salting_notes);
+    memset(c->key_sharding_notes, 0, sizeof c->key_sharding_notes);
     control_advice_forget(c);
     control_split_hold_deinit(c);
     c->advised_at = c->now;
@@ -156,8 +156,8 @@ void controller_evaluate(struct controller *c, struct instant now, const struct 
         control_on_demand(c);
     control_indexes(c);
     control_streams(c);
-    if (config_control(c->config)->control_salting)
-        control_salting(c);
+    if (config_control(c->config)->control_key_sharding)
+        control_key_sharding(c);
     if (config_control(c->config)->control_advice)
         control_advise(c);
     if (config_control(c->config)->control_split)

@@ -15,7 +15,7 @@
  *
  * Policies, each with a switch of its own (base/settings/control.h): placement (placement.c),
  * adaptive capacity (adaptive.c), peaks of tables on demand (on_demand.c), splits (split.c), merges
- * (merge.c), balance (balance.c), leadership (leaders.c), shards of hot keys (salting.c). */
+ * (merge.c), balance (balance.c), leadership (leaders.c), shards of hot keys (key_sharding.c). */
 #pragma once
 
 #include "engine/message/message.h"

@@ -17,7 +17,7 @@
  *   balance.c          replicas leave overloaded nodes
  *   indexes.c          the events of global indexes that hold up writes
  *   streams.c          the events of records that are trimmed early
- *   salting.c          hot partition keys get more shards
+ *   key_sharding.c          hot partition keys get more shards
  *   advice.c           advice about the design of keys
  *   leaders.c          leadership is spread over the nodes */
 #pragma once
@@ -34,7 +34,7 @@ enum {
     SAMPLES = 36,       /* samples kept of a used partition */
     DECISIONS_MAX = 16, /* requests of one evaluation */
     SPLIT_JOBS_MAX = 8, /* partitions being cut at once */
-    SALTING_NOTES_MAX = 64
+    KEY_SHARDING_NOTES_MAX = 64
 };
 
 enum control_advice {
@@ -51,8 +51,8 @@ struct advised {
     struct instant given_at[ADVICE_KINDS];
 };
 
-/* What salting.c did lately, and does not do again before that time. */
-struct salting_note {
+/* What key_sharding.c did lately, and does not do again before that time. */
+struct key_sharding_note {
     uint32_t table_id;
     uint64_t hash; /* of a key; 0: of the table */
     struct instant until;
@@ -154,8 +154,8 @@ struct controller {
     struct instant peaks_at;    /* no check of peaks before this time */
     struct instant peaks_quiet_until;
     struct split_job splits[SPLIT_JOBS_MAX];
-    struct salting_note salting_notes[SALTING_NOTES_MAX]; /* a ring */
-    uint32_t salting_note_next;
+    struct key_sharding_note key_sharding_notes[KEY_SHARDING_NOTES_MAX]; /* a ring */
+    uint32_t key_sharding_note_next;
     struct id_map split_outcomes; /* owns struct split_outcome, by table (split_hold.c) */
     struct id_map advised;        /* owns struct advised, by table */
     struct instant advised_at;    /* no check for advice before this time */
@@ -268,9 +268,9 @@ void control_indexes(struct controller *c);
 /* ---- streams.c ---- */
 void control_streams(struct controller *c);
 
-/* ---- salting.c ---- */
-void control_salting(struct controller *c);
-/* The shards that a key needs which is asked for so much per second: 1 to SHARDS_MAX. */
+/* ---- key_sharding.c ---- */
+void control_key_sharding(struct controller *c);
+/* The shards that a key needs which is asked for so much per second: 1 to KEY_SHARDS_MAX. */
 uint32_t control_shards_for(int64_t mcu, int64_t shard_units);
 
 /* ---- advice.c ---- */

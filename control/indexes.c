@@ -38,7 +38,7 @@ static void indexes_report_caught_up(struct controller *c, const struct table *t
 
 static void indexes_check(struct controller *c, struct partition_history *w)
 {
-    const int64_t refused = loads_totals(w->load)[ADMIT_WRITE].refused[ADMIT_REFUSED_INDEX];
+    const int64_t refused = cluster_loads_totals(w->load)[ADMIT_WRITE].refused[ADMIT_REFUSED_INDEX];
     const struct table *t = catalog_find_id(c->view->catalog, w->load->table_id);
     if (refused > w->index_refused)
         w->index_refused_at = c->now;

@@ -1,7 +1,7 @@
 /* leaders.c - spreads leadership over the nodes that are alive.
  *
  * The first of a partition's replicas should lead. It is handed leadership as soon as it can take
- * it (engine/node/groups.c). This file decides which replica is first. Nothing is copied.
+ * it (engine/node/raft_driver.c). This file decides which replica is first. Nothing is copied.
  * The rules, in this order:
  *   - a first replica on a node that has been silent for SILENT_MS is replaced;
  *   - a node that leads much more load than another gives that node some load;

@@ -56,8 +56,9 @@ static struct sample *sample_at(const struct partition_history *w, uint64_t back
 /* Unchanged figures are not reported: they hold as of now. */
 static struct instant as_of(const struct controller *c, const struct partition_load *l)
 {
-    struct instant due = instant_add_ms(l->heard_at, 2 * config_reports(c->config)->load_report_ms);
-    return instant_before(c->now, due) ? l->heard_at : c->now;
+    struct instant due =
+        instant_add_ms(l->reported_at, 2 * config_reports(c->config)->load_report_ms);
+    return instant_before(c->now, due) ? l->reported_at : c->now;
 }
 
 static bool watch_differ(const struct sample *a, const struct sample *b)
@@ -68,7 +69,7 @@ static bool watch_differ(const struct sample *a, const struct sample *b)
 static struct sample history_sample(const struct controller *c, const struct partition_history *w)
 {
     struct sample s = {.at = as_of(c, w->load)};
-    const struct load_total *totals = loads_totals(w->load);
+    const struct load_total *totals = cluster_loads_totals(w->load);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         const struct load_total *t = &totals[kind];
         s.totals[kind] =

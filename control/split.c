@@ -98,7 +98,7 @@ static struct request *control_split_ask(struct controller *c, struct split_job 
 
 static void ask_advice(struct controller *c, struct split_job *j)
 {
-    const struct partition_load *l = loads_of(c->view->loads, j->partition);
+    const struct partition_load *l = cluster_loads_of(c->view->loads, j->partition);
     control_split_ask(c, j, raft_member_node(l->member),
                       j->for_size ? REQUEST_PARTITION_MIDDLE : REQUEST_PARTITION_HEAT);
 }
@@ -122,7 +122,7 @@ static bool cut_evenly(struct controller *c, const struct partition_info *p, str
                        uint32_t pieces)
 {
     uint64_t lo = storage_key_bound_hash(p->lo, 0), hi = storage_key_bound_hash(p->hi, UINT64_MAX);
-    uint8_t keys[SPLIT_CUTS_MAX][STORAGE_KEY_BOUND_SIZE];
+    uint8_t keys[SPLIT_POINTS_MAX][STORAGE_KEY_BOUND_SIZE];
     struct table_split split = {.cut_count = pieces - 1};
     if (hi - lo < pieces)
         return false;

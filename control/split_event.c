@@ -52,7 +52,7 @@ static struct refusal split_event_explain(bool for_size, enum split_verdict v)
         return (struct refusal){
             "access that only moves forward",
             "Put something that varies before the time or number in the key, or "
-            "tag the table with weir:salting=auto"};
+            "tag the table with weir:key-sharding=auto"};
     case SPLIT_REFUSED_COLLECTION:
         return (struct refusal){"in one item collection that must stay whole",
                                 for_size ? NULL : "Use more partition keys"};
@@ -62,15 +62,16 @@ static struct refusal split_event_explain(bool for_size, enum split_verdict v)
     }
 }
 
-/* Whether salting helps where no cut does (salting.c): then people need not do anything. */
-static bool salting_helps(const struct table *t, enum split_verdict v)
+/* Whether key sharding helps where no cut does (key_sharding.c): then people need not do
+ * anything. */
+static bool key_sharding_helps(const struct table *t, enum split_verdict v)
 {
     uint32_t fixed;
-    switch (table_salting_wish(t, &fixed)) {
-    case SALTING_AUTO:
-    case SALTING_FIXED:
+    switch (table_key_sharding_mode(t, &fixed)) {
+    case KEY_SHARDING_AUTO:
+    case KEY_SHARDING_FIXED:
         return v == SPLIT_REFUSED_SEQUENTIAL;
-    case SALTING_COUNTER:
+    case KEY_SHARDING_COUNTER:
         return v == SPLIT_REFUSED_POPULAR_KEY;
     default:
         return false;
@@ -82,7 +83,7 @@ void control_split_refusal_event(struct controller *c, const struct table *t,
 {
     struct refusal r = split_event_explain(j->for_size, a->verdict);
     struct buffer what = {0};
-    if (salting_helps(t, a->verdict))
+    if (key_sharding_helps(t, a->verdict))
         return;
     buffer_append_text(&what, "not split: ");
     if (a->key.size > 0)

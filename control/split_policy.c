@@ -17,7 +17,7 @@ enum {
     WINDOW_MS_MAX = 15000 /* as load_history.c keeps samples */
 };
 
-_Static_assert(SPLIT_CUTS_MAX + 1 == WEIR_POLICY_PIECES_MAX, "policies know the most pieces");
+_Static_assert(SPLIT_POINTS_MAX + 1 == WEIR_POLICY_PIECES_MAX, "policies know the most pieces");
 _Static_assert((int)WEIR_CUT_ADVISED == (int)SPLIT_ADVISED &&
                    (int)WEIR_CUT_NO_BENEFIT == (int)SPLIT_REFUSED_NO_BENEFIT &&
                    SPLIT_VERDICTS == WEIR_CUT_NO_BENEFIT + 1,
@@ -79,7 +79,7 @@ int64_t weir_cut_maximum(const struct weir_cut *c, enum weir_policy_kind kind)
 static bool cut_has_limit(const struct weir_cut *c, enum admit_kind kind)
 {
     const struct table *t = c->table;
-    const uint8_t said = table_gac_said(t->gac, t->index_of != 0, (int)kind);
+    const uint8_t said = table_gac_setting(t->gac, t->index_of != 0, (int)kind);
     const bool on_demand = t->billing == BILLING_ON_DEMAND;
     if (gac_policy_of(c->c->config, said) != GAC_OFF)
         return true;
@@ -118,7 +118,7 @@ int64_t weir_cut_excess_ns(const struct weir_cut *c, enum weir_policy_kind kind)
         return -1;
     const struct partition_load *l = c->history->load;
     struct instant late =
-        instant_add_ms(l->heard_at, 2 * config_reports(c->c->config)->load_report_ms);
+        instant_add_ms(l->reported_at, 2 * config_reports(c->c->config)->load_report_ms);
     return instant_before(late, c->c->now) ? -1 : l->excess_ms[kind] * NS_PER_MS;
 }
 

@@ -17,7 +17,7 @@ static enum status table_check_name(struct weir *db, const char *name)
 {
     const struct slice text = slice_of(name != NULL ? name : "");
     buffer_clear(&db->error);
-    return table_name_is_sound(text)
+    return table_name_is_valid(text)
                ? STATUS_OK
                : buffer_explain(&db->error, STATUS_MALFORMED,
                                 "name: \"%.*s\": the name of a table has 1 to %d of the "
@@ -29,7 +29,7 @@ static enum status table_check_key(struct weir *db, const char *member, const ch
                                    enum weir_type type)
 {
     const struct slice text = slice_of(name != NULL ? name : "");
-    if (text.size == 0 || !key_name_is_sound(text))
+    if (text.size == 0 || !key_name_is_valid(text))
         return buffer_explain(
             &db->error, STATUS_MALFORMED,
             "%s: \"%.*s\": the name of a key attribute has 1 to %d bytes of UTF-8", member,
@@ -138,9 +138,9 @@ enum weir_status weir_table_open(struct weir *db, const char *name, struct weir_
     if (t == NULL) {
         t = must_calloc(1, sizeof *t);
         enum weir_status status = weir_fetch_table(db, slice_of(name), t);
-        if (status == WEIR_OK && table_salting_version(&t->table) > 0)
+        if (status == WEIR_OK && table_key_sharding_version(&t->table) > 0)
             status = weir_invalid(db,
-                                  "the table has salted keys, which only a router finds: open its "
+                                  "the table has sharded keys, which only a router finds: open its "
                                   "data with `weir local`",
                                   NULL);
         if (status != WEIR_OK) {

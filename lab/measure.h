@@ -173,7 +173,7 @@ void measure_memory(struct measure *m, int64_t at_ns, int64_t items, int64_t hit
 struct measure_state {
     int64_t behind_ns;     /* the age of the oldest change that an index lacks */
     int64_t backlog_bytes; /* of all these changes */
-    int64_t shards;        /* of the salted key, or the bucket, that has most; 0: not told */
+    int64_t shards;        /* of the sharded key, or the bucket, that has most; 0: not told */
     /* of the rate limiter's table */
     int64_t refill_lag_ns; /* since the last refill of a shard; of buckets that are divided */
     int64_t

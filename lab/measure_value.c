@@ -619,7 +619,7 @@ static const struct measure_row MEASURES[] = {
         "the most bytes of changes of one partition that global indexes lack", MEASURE_LOWER, NAN,
         value_state, BACKLOG, "nrp"),
     ROW("shards", "shards",
-        "of the salted key, or of the rate limiter's bucket, that has most; 1: none has several",
+        "of the sharded key, or of the rate limiter's bucket, that has most; 1: none has several",
         MEASURE_NEITHER, NAN, value_state, SHARDS, "nrp"),
     ROW("limit_share", "1",
         "admitted units of a limit by what its rate gives; the least of the limits", MEASURE_HIGHER,

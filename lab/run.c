@@ -357,13 +357,13 @@ static void write_indexes(const struct scenario *s, const struct measure *m, str
 
 static bool table_has_shards(const struct scenario *s, uint32_t place)
 {
-    bool has = s->tables[place].salting != NULL;
+    bool has = s->tables[place].key_sharding != NULL;
     for (uint32_t i = 0; i < s->workload_count; i++)
         has |= s->workloads[i].limiter != NULL && s->workloads[i].table_place == place;
     return has;
 }
 
-/* Of the first SERIES_INDEXED_MAX tables that have salted keys or buckets. */
+/* Of the first SERIES_INDEXED_MAX tables that have sharded keys or buckets. */
 static void write_shards(const struct scenario *s, const struct measure *m, struct buffer *out)
 {
     uint32_t left = SERIES_INDEXED_MAX;

@@ -77,7 +77,7 @@ struct scenario_table {
     int64_t bytes;  /* stored at the start, spread evenly over the hashes */
     int64_t weight; /* where nodes share what allocations leave */
     bool whole_collections;
-    const char *salting; /* the tag weir:salting; NULL: none */
+    const char *key_sharding; /* the tag weir:key-sharding; NULL: none */
     struct autoscaling_options autoscaling;
     struct indexes_options indexes;
 };

@@ -45,9 +45,12 @@ const struct field scenario_table_fields[] = {
          "1."},
     {"whole_collections", FIELD_FLAG, AT(whole_collections),
      .help = "No split divides an item collection, as with a local index. Default: false."},
-    {"salting", FIELD_TEXT, AT(salting),
-     .help = "The tag weir:salting: auto, counter, or a number of shards for hot keys. Not at the "
-             "fidelity `admission`. Default: none."},
+    {"key_sharding", FIELD_TEXT, AT(key_sharding),
+     .help =
+         "The tag weir:key-sharding: auto, counter, or a number of shards for hot keys. Not at the "
+         "fidelity `admission`. Default: none."},
+    {"salting", FIELD_TEXT, AT(key_sharding),
+     .help = "The name that key_sharding had. The next version does not know it."},
     {"autoscaling", FIELD_NODE, AT(autoscaling), .read = autoscaling_read,
      .help = "A client changes the throughput by what is consumed. Default: nobody does."},
     {"indexes", FIELD_NODE, AT(indexes), .read = indexes_read,
@@ -69,12 +72,14 @@ bool scenario_table_read(struct reading *r, const struct document_node *n, void 
     if (!t->on_demand && (t->rcu == 0 || t->wcu == 0))
         return reading_fail(r, n, "table %s needs at least 1 rcu and 1 wcu, or on_demand: true",
                             t->name);
-    enum salting_wish wish;
+    enum key_sharding_mode mode;
     uint32_t shards;
-    if (t->salting != NULL && !salting_read_wish(slice_of(t->salting), &wish, &shards))
+    if (t->key_sharding != NULL &&
+        !key_sharding_mode_parse(slice_of(t->key_sharding), &mode, &shards))
         return reading_fail(
-            r, n, "table %s: salting is auto, counter, off, or a number from 2 to %d, not `%s`",
-            t->name, SHARDS_MAX, t->salting);
+            r, n,
+            "table %s: key_sharding is auto, counter, off, or a number from 2 to %d, not `%s`",
+            t->name, KEY_SHARDS_MAX, t->key_sharding);
     const char *fault =
         autoscaling_check(&t->autoscaling, t->on_demand, (int64_t[]){t->rcu, t->wcu});
     return indexes_check(r, n, &t->indexes, t->on_demand) &&

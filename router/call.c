@@ -6,9 +6,9 @@
 
 #include "engine/catalog/key_text.h"
 #include "engine/message/request_traits.h"
+#include "router/key_sharding/placement.h"
 #include "router/operations/operation.h"
 #include "router/operations/reading.h"
-#include "router/sharding/at_home.h"
 
 /* ---- memory ---- */
 
@@ -148,7 +148,7 @@ bool router_answer_next(struct router_answer *a, struct router_part *out)
     a->parts = s != NULL ? s->next_of_call : NULL;
     if (s == NULL)
         return false;
-    const struct request *asked = at_home_asked(s);
+    const struct request *asked = placement_original(s);
     *out = (struct router_part){.op = asked->op,
                                 .table = &s->route->table,
                                 .key = request_key(asked),
@@ -184,7 +184,7 @@ static void call_tell(const struct call *c, int status, const struct fault *f)
     if (s != NULL) { /* partition and key are of this table */
         a.table = s->route->table.name;
         a.partition = s->request.partition;
-        key_text_append(&key, &s->route->table, request_key(at_home_asked(s)));
+        key_text_append(&key, &s->route->table, request_key(placement_original(s)));
     }
     a.key = buffer_slice(&key);
     a.consumed_mcu = c->consumed_mcu;

@@ -99,8 +99,10 @@ static const struct endpoint ALL[] = {
      .about = "what the controller has decided, and why; ?after=NUMBER"},
     {HTTP_POST, "/weir/split", serve_body, &operation_split,
      .about = "admin listener: cuts a partition", .changes = true},
-    {HTTP_POST, "/weir/unsalt", serve_body, &operation_unsalt,
+    {HTTP_POST, "/weir/unshard", serve_body, &operation_unshard,
      .about = "admin listener: gives a hot key fewer shards", .changes = true},
+    {HTTP_POST, "/weir/unsalt", serve_body, &operation_unshard, /* its path in the version before */
+     .changes = true},
     {HTTP_POST, "/weir/drain", serve_query, &operation_drain,
      .about = "admin listener: empties a node; &undo=1 takes it back",
      .shown = "/weir/drain?node=NUMBER", .changes = true},

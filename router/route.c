@@ -233,12 +233,12 @@ static struct route_waiter *route_first_due(const struct route_entry *e)
     return NULL;
 }
 
-/* Whether it knows fewer salted keys than another route of the table: an old leader of the catalog has
- * told it. */
+/* Whether it knows fewer sharded keys than another route of the table: an old leader of the catalog
+ * has told it. */
 static bool route_is_older(const struct route *route, const struct route *known)
 {
     return route != NULL && known != NULL && route->table.id == known->table.id &&
-           table_salting_version(&route->table) < table_salting_version(&known->table);
+           table_key_sharding_version(&route->table) < table_key_sharding_version(&known->table);
 }
 
 void route_fetched(struct router *r, struct route_entry *e, const struct reply *reply)

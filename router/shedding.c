@@ -50,6 +50,6 @@ bool shedding_may_send(struct router *r, struct subrequest *s)
 
 void shedding_answered(struct router *r, struct subrequest *s)
 {
-    overload_answered(&r->overload, &r->overload_peers[s->node], r->now, s->told);
-    s->told = 0;
+    overload_answered(&r->overload, &r->overload_peers[s->node], r->now, s->overload_hint);
+    s->overload_hint = 0;
 }

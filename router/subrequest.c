@@ -23,11 +23,11 @@
 #include "engine/message/redirect.h"
 #include "engine/message/request_traits.h"
 #include "router/admission/limit.h"
+#include "router/key_sharding/counter_reads.h"
+#include "router/key_sharding/placement.h"
 #include "router/operations/operation.h"
 #include "router/readable.h"
 #include "router/reply_slots.h"
-#include "router/sharding/at_home.h"
-#include "router/sharding/counter_reads.h"
 #include "router/shedding.h"
 #include "router/silence.h"
 
@@ -186,7 +186,7 @@ void subrequest_start(struct router *r, struct subrequest *s)
         subrequest_send(r, s);
         return;
     }
-    at_home_place(s);
+    placement_resolve(s);
     if (s->invalid != NULL || s->busy != NULL)
         subrequest_refuse_later(r, s);
     else if (limit_take(r, s))
@@ -197,7 +197,7 @@ void subrequest_start(struct router *r, struct subrequest *s)
 
 void subrequest_admitted(struct router *r, struct subrequest *s)
 {
-    must(at_home_next(s));
+    must(placement_next(s));
     subrequest_route(r, s);
     subrequest_send(r, s);
 }
@@ -275,8 +275,8 @@ static void subrequest_note_end(struct subrequest *s, const struct reply *reply)
 
 static void subrequest_finish(struct router *r, struct subrequest *s, const struct reply *given)
 {
-    const struct reply told = s->home != NULL ? at_home_end(s, given) : *given;
-    const struct reply *reply = &told;
+    const struct reply final = s->placement != NULL ? placement_end(s, given) : *given;
+    const struct reply *reply = &final;
     if (r->options.answered != NULL && traits_of(&s->request)->data)
         subrequest_note_end(s, reply);
     subrequest_settle(r, s, reply);
@@ -355,13 +355,13 @@ void subrequest_start_later(struct router *r, struct subrequest *s)
     s->attempts++;
 }
 
-/* Sends what comes next: to a former home of the item, or the request itself. */
+/* Sends what comes next: to a previous owner of the item, or the request itself. */
 static void subrequest_go_on(struct router *r, struct subrequest *s)
 {
     s->state = SUBREQUEST_WAITING;
     s->attempts = s->turn = 0;
     s->rested = s->hedged = false;
-    if (!at_home_next(s)) {
+    if (!placement_next(s)) {
         subrequest_finish(r, s, &(struct reply){.code = REPLY_OK});
         return;
     }
@@ -369,14 +369,14 @@ static void subrequest_go_on(struct router *r, struct subrequest *s)
     subrequest_send(r, s);
 }
 
-/* The registry of salted keys has changed. Nothing was done. */
+/* The registry of sharded keys has changed. Nothing was done. */
 static void subrequest_place_anew(struct router *r, struct subrequest *s)
 {
-    if (at_home_is_fixed(&s->request)) {
+    if (placement_is_fixed(&s->request)) {
         subrequest_finish(r, s, &(struct reply){.code = REPLY_STALE_MAP});
         return;
     }
-    at_home_place(s);
+    placement_resolve(s);
     if (s->invalid != NULL || s->busy != NULL)
         subrequest_refuse_item(r, s);
     else
@@ -418,13 +418,13 @@ void subrequest_routed(struct router *r, struct subrequest *s, struct route *fou
             "the table was deleted and created anew meanwhile: nothing was done, try again");
         return;
     }
-    const uint64_t salting = table_salting_version(&found->table);
-    if (salting < s->request.salting) {
+    const uint64_t key_sharding_version = table_key_sharding_version(&found->table);
+    if (key_sharding_version < s->request.key_sharding_version) {
         subrequest_back_off(r, s); /* an old leader of the catalog has told it */
         return;
     }
     s->route = call_hold_route(s->call, found);
-    if (salting != s->request.salting) {
+    if (key_sharding_version != s->request.key_sharding_version) {
         subrequest_place_anew(r, s);
         return;
     }
@@ -644,24 +644,24 @@ static bool subrequest_is_led_elsewhere(const struct subrequest *s, const struct
            subrequest_partition(s)->member_count > 1;
 }
 
-/* A reply to a request about a salted key: the item has left a former home, or cannot do so now, or the
- * partition was not told of the key yet. False: it is like others. */
+/* A reply to a request about a sharded key: the item has left a previous owner, or cannot do so
+ * now, or the partition was not told of the key yet. False: it is like others. */
 static bool subrequest_take_shards(struct router *r, struct subrequest *s,
                                    const struct reply *reply)
 {
-    const bool moves = at_home_moves(s);
-    const bool counter = moves && s->home->counter;
+    const bool moves = placement_moves(s);
+    const bool counter = moves && s->placement->counter;
     if (counter && reply->code == REPLY_OK)
         return false; /* the addition was done before */
     if (moves && reply->code == (counter ? REPLY_ABORTED : REPLY_OK)) {
         subrequest_withdraw(r, s);
-        at_home_left(s);
+        placement_left(s);
         subrequest_go_on(r, s);
         return true;
     }
-    const bool waits = moves || (s->home != NULL && s->home->counter);
-    if (s->home != NULL)
-        s->home->locked = waits && reply->code == REPLY_LOCKED;
+    const bool waits = moves || (s->placement != NULL && s->placement->counter);
+    if (s->placement != NULL)
+        s->placement->locked = waits && reply->code == REPLY_LOCKED;
     const bool untold = reply->code == REPLY_OVERLOADED &&
                         reply->verdict.reason != ADMIT_REFUSED_OVERLOAD &&
                         (moves || s->attempts < ATTEMPTS_UNTIL_TOLD);
@@ -677,7 +677,7 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
     struct subrequest *s = subrequest_find_sent(r, node, reply->id);
     if (s == NULL)
         return;
-    s->told = reply->told;
+    s->overload_hint = reply->overload_hint;
     if (!reply_fits(reply, s->request.op)) {
         subrequest_give_up(r, s, REPLY_UNKNOWN, "the node's answer is to another kind of request");
         return;
@@ -690,7 +690,7 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
         *subrequest_leader(s, subrequest_partition(s)) = node;
     own_writes_note(r, s, reply);
     subrequest_ask_leader(s, reply);
-    if ((s->request.salted != 0 && subrequest_take_shards(r, s, reply)) ||
+    if ((s->request.sharded_key_version != 0 && subrequest_take_shards(r, s, reply)) ||
         subrequest_waits_for_indexes(r, s, reply))
         return;
     bool others = reply->code == REPLY_WRONG_PARTITION && traits_of(&s->request)->data &&

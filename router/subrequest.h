@@ -8,7 +8,7 @@
 #include "router/route.h"
 #include "router/timer.h"
 
-struct at_home;
+struct placement;
 struct call;
 struct router;
 struct router_effect;
@@ -38,7 +38,7 @@ struct subrequest {
     struct call *call;            /* NULL: the route cache asks */
     struct route_entry *fetch;    /* the route cache asks for this table; else NULL */
     struct route *route;          /* of a data request: the map in use; borrows */
-    struct at_home *home;         /* of an item of a salted key; NULL: the key is not salted */
+    struct placement *placement;  /* of an item of a sharded key; NULL: the key is not sharded */
     struct counter_read *counter; /* it reads a cell of a counter; or NULL */
     const char *invalid;          /* the item takes no such request: the text; NULL: it does */
     const char *busy;             /* the item takes no such request now: the text; NULL: it does */
@@ -58,8 +58,8 @@ struct subrequest {
     bool own_over;              /* it has waited for own writes long enough */
     bool rested;                /* has paused since a node refused its map */
     struct limits_taken limits; /* the tokens that it holds (admission/limit.h) */
-    const char *shed; /* the router refuses it for overload: the text; NULL: it does not */
-    uint32_t told;    /* by the answer to what was sent last (shedding.h) */
+    const char *shed;       /* the router refuses it for overload: the text; NULL: it does not */
+    uint32_t overload_hint; /* by the answer to what was sent last (shedding.h) */
     struct timer deadline;
     struct timer backoff;  /* the pause, or the wait for tokens */
     struct timer own;      /* the wait for own writes */

@@ -182,19 +182,19 @@ static bool check_partition(struct node_process *const *nodes, const struct part
 
 /* Whether the item is where its partition key has its items. While items move they may be
  * elsewhere. A counter's item has cells, and a kept total, which is in no shard. */
-static bool item_is_at_home(const struct table *t, struct slice key)
+static bool item_is_in_owner_shard(const struct table *t, struct slice key)
 {
-    const struct salted_key *k = salting_find(t->salted, key);
+    const struct sharded_key *k = key_sharding_find(t->sharded_keys, key);
     if (k == NULL)
-        return shard_of(key) == 0;
-    const uint64_t shard = shard_of(key);
+        return key_shard_of(key) == 0;
+    const uint64_t shard = key_shard_of(key);
     if (k->counter)
-        return salted_moves(k) || shard < k->shards || shard == UINT64_MAX;
-    return salted_moves(k) || shard == salted_home(k, key);
+        return sharded_key_moves(k) || shard < k->shards || shard == UINT64_MAX;
+    return sharded_key_moves(k) || shard == sharded_key_owner(k, key);
 }
 
-static bool check_homes(struct node_process *const *nodes, const struct table *t,
-                        const struct partition_info *p, struct buffer *why)
+static bool check_owner_shards(struct node_process *const *nodes, const struct table *t,
+                               const struct partition_info *p, struct buffer *why)
 {
     struct node *n = node_process_node(nodes[partition_node(p, 0)]);
     struct store_cursor c;
@@ -203,10 +203,11 @@ static bool check_homes(struct node_process *const *nodes, const struct table *t
     struct arena arena = {0};
     seek_space(n, p, 0, &arena, &c);
     while (t->index_of == 0 && store_next(&c, &key, &value) == STATUS_OK)
-        astray += !(t->whole_collections && collection_is_row(key)) && !item_is_at_home(t, key);
+        astray +=
+            !(t->whole_collections && collection_is_row(key)) && !item_is_in_owner_shard(t, key);
     arena_deinit(&arena);
     if (astray > 0)
-        buffer_append_format(why, "%llu items of partition %u are not at home\n",
+        buffer_append_format(why, "%llu items of partition %u are not in their owner shards\n",
                              (unsigned long long)astray, p->id);
     return astray == 0;
 }
@@ -222,7 +223,7 @@ bool check_replicas(struct node_process *const *nodes, struct slice table, uint3
     good = good && check_ranges(&t, why);
     for (uint32_t i = 0; good && i < t.partition_count; i++)
         good = check_partition(nodes, &t.partitions[i], replicas, why) &&
-               check_homes(nodes, &t, &t.partitions[i], why);
+               check_owner_shards(nodes, &t, &t.partitions[i], why);
     arena_deinit(&arena);
     return good;
 }

@@ -9,8 +9,8 @@ bool check_nodes(struct node_process *const *nodes, uint32_t count, struct buffe
 
 /* Checks that the partitions of the table (table_encode) cover its keys, and that no split is under
  * way. Each partition must have this number of replicas. Each replica must have the range that the
- * catalog says, and all must hold the same rows in every key space. Items of salted keys must be at
- * home. False: `why` tells. */
+ * catalog says, and all must hold the same rows in every key space. Items of sharded keys must be
+ * in their owner shards. False: `why` tells. */
 bool check_replicas(struct node_process *const *nodes, struct slice table, uint32_t replicas,
                     struct buffer *why);
 

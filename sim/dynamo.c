@@ -196,17 +196,17 @@ static void append_index(struct buffer *out, const char *name, const char *proje
 /* A table without a sort key may have counters only. */
 static void append_tags(struct buffer *out, const struct dynamo_spec *spec)
 {
-    const bool salted = spec->salting == DYNAMO_COUNTERS ||
-                        (spec->salting == DYNAMO_SALTED && spec->keys->sort != 0);
-    if (spec->weight == 0 && !salted)
+    const bool sharded = spec->key_sharding == DYNAMO_COUNTERS ||
+                         (spec->key_sharding == DYNAMO_SHARDED && spec->keys->sort != 0);
+    if (spec->weight == 0 && !sharded)
         return;
     APPEND(out, "\"Tags\":[");
     if (spec->weight > 0)
         buffer_append_format(out, "{\"Key\":\"weir:weight\",\"Value\":\"%u\"}%s", spec->weight,
-                             salted ? "," : "");
-    if (salted)
+                             sharded ? "," : "");
+    if (sharded)
         buffer_append_format(out, "{\"Key\":\"weir:salting\",\"Value\":\"%s\"}",
-                             spec->salting == DYNAMO_COUNTERS ? "counter" : "auto");
+                             spec->key_sharding == DYNAMO_COUNTERS ? "counter" : "auto");
     APPEND(out, "],");
 }
 

@@ -32,21 +32,21 @@ struct dynamo_table {
     const struct dynamo_filler *filler;
 };
 
-enum dynamo_salting {
-    DYNAMO_UNSALTED, /* no tag */
-    DYNAMO_SALTED,   /* auto */
-    DYNAMO_COUNTERS  /* counter */
+enum dynamo_key_sharding {
+    DYNAMO_UNSHARDED, /* no tag */
+    DYNAMO_SHARDED,   /* auto */
+    DYNAMO_COUNTERS   /* counter */
 };
 
 struct dynamo_spec {
-    const struct dynamo_keys *keys; /* borrows */
-    uint32_t units;                 /* read units, and write units; 0: on demand */
-    bool indexed;                   /* two local indexes by v, if the table has a sort key */
-    bool global_indexes;            /* two global indexes: DYNAMO_GLOBALS */
-    uint32_t index_units;           /* of each; 0: as many as the table has */
-    bool streams;                   /* a stream with both images */
-    uint32_t weight;                /* of the tag weir:weight; 0: no tag */
-    enum dynamo_salting salting;    /* of the tag weir:salting */
+    const struct dynamo_keys *keys;        /* borrows */
+    uint32_t units;                        /* read units, and write units; 0: on demand */
+    bool indexed;                          /* two local indexes by v, if the table has a sort key */
+    bool global_indexes;                   /* two global indexes: DYNAMO_GLOBALS */
+    uint32_t index_units;                  /* of each; 0: as many as the table has */
+    bool streams;                          /* a stream with both images */
+    uint32_t weight;                       /* of the tag weir:weight; 0: no tag */
+    enum dynamo_key_sharding key_sharding; /* of the tag weir:key-sharding */
 };
 
 enum dynamo_condition {

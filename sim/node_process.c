@@ -117,7 +117,7 @@ static struct node_done node_served_look(struct node_process *p)
     const struct instant now = node_scheduler(p)->now;
     if (!node_has_costs(p))
         return (struct node_done){0};
-    const struct served *s = node_served(node_server_node(p->server));
+    const struct served_totals *s = node_served(node_server_node(p->server));
     const int64_t write_mcu = s->kinds[SERVED_WRITE].mcu - p->served.kinds[SERVED_WRITE].mcu;
     struct node_done done = {.write_mcu = write_mcu};
     for (enum served_kind kind = 0; kind < SERVED_KINDS; kind++) {
@@ -588,7 +588,7 @@ enum status node_process_start(struct node_process *p, struct buffer *error)
     p->since = node_scheduler(p)->now;
     p->turn_scheduled = p->fail_write = p->checkpoint_running = false;
     p->traced = 0;
-    p->served = (struct served){0};
+    p->served = (struct served_totals){0};
     for (size_t i = 0; i < p->work_count; i++)
         p->works[i].used = false;
     process_begin(&p->process, NODE_PROCESS_TRACE_STARTED,

@@ -88,11 +88,11 @@ struct node_process {
     bool clock_stops; /* after the suspension the clock reads stopped_at */
     struct instant stopped_at;
     struct processor processor;
-    struct served served;    /* what the processor has been told */
-    struct id_map late;      /* ns that an answer must wait, by link and request */
-    int64_t slow_times;      /* a disk operation takes this many times as long, up to a limit */
-    bool fail_write;         /* the next log write that ends fails */
-    struct node_work *works; /* owns */
+    struct served_totals served; /* what the processor has been told */
+    struct id_map late;          /* ns that an answer must wait, by link and request */
+    int64_t slow_times;          /* a disk operation takes this many times as long, up to a limit */
+    bool fail_write;             /* the next log write that ends fails */
+    struct node_work *works;     /* owns */
     size_t work_count;
     bool checkpoint_running;
     struct instant since; /* true time since which it is down, or runs without a pause */

@@ -505,14 +505,14 @@ static void plan_work_key_sharding(struct plan *plan, const struct sim_options *
     const int64_t ms = plan_spread(&p, 50, 3000);
     const int64_t given_ms = o->key_sharding_ms;
     plan->key_sharding_ns = (given_ms > 0 ? given_ms : some ? ms : 0) * NS_PER_MS;
-    plan->workload.salted = plan->key_sharding_ns > 0;
-    c->salting_moves_s = plan_spread(&p, 5, 2000);
-    c->salting_shard_units = plan_spread(&p, 2, 2000);
+    plan->workload.sharded = plan->key_sharding_ns > 0;
+    c->key_sharding_moves_s = plan_spread(&p, 5, 2000);
+    c->key_sharding_shard_units = plan_spread(&p, 2, 2000);
     const bool counts = plan_odds(&p, 40) && !o->plain && o->work_counters == 0;
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 4);
     plan->work_counters = o->work_counters > 0 ? (uint32_t)o->work_counters : counts ? clients : 0;
-    if (plan->work_counters > 0 && c->salting_shard_units < COUNTER_SHARD_UNITS)
-        c->salting_shard_units = COUNTER_SHARD_UNITS;
+    if (plan->work_counters > 0 && c->key_sharding_shard_units < COUNTER_SHARD_UNITS)
+        c->key_sharding_shard_units = COUNTER_SHARD_UNITS;
 }
 
 /* Draws from its own stream. With few deletions a second, an item may change after it was found. */

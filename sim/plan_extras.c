@@ -66,11 +66,11 @@ static void plan_short_times(struct plan *plan, struct prng *p)
     if (plan->work_counters > 0 || plan->work_limiter > 0)
         return;
     c->transaction_token_ms = token_ms;
-    c->salting_keep_ms = keep_ms;
+    c->key_sharding_keep_ms = keep_ms;
 }
 
-/* The rate limiter needs clocks that differ by less than LIMITER_SHARD_MAP_TTL_MS. A clock that is ahead
- * trims records of streams early, and forgets tokens early. */
+/* The rate limiter needs clocks that differ by less than LIMITER_SHARD_MAP_TTL_MS. A clock that is
+ * ahead trims records of streams early, and forgets tokens early. */
 static void plan_wall(struct plan *plan, const struct sim_options *o)
 {
     const uint32_t wall = SIM_FAULT_BIT(SIM_WALL);

@@ -45,8 +45,8 @@ void processor_occupy(struct processor *p, struct instant now, int64_t ns)
 }
 
 int64_t processor_serve(struct processor *p, struct instant now, const struct processor_costs *c,
-                        enum served_kind kind, const struct served *before,
-                        const struct served *after)
+                        enum served_kind kind, const struct served_totals *before,
+                        const struct served_totals *after)
 {
     const int64_t requests = after->kinds[kind].requests - before->kinds[kind].requests;
     const int64_t mcu = after->kinds[kind].mcu - before->kinds[kind].mcu;

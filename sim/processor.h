@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/instant.h"
-#include "engine/node/served.h"
+#include "engine/node/served_totals.h"
 
 enum {
     PROCESSOR_PPM = 1000000
@@ -46,5 +46,5 @@ void processor_occupy(struct processor *p, struct instant now, int64_t ns);
 /* The work of what a node has done between two looks, of one kind. Returns the time until all of it
  * is done. */
 int64_t processor_serve(struct processor *p, struct instant now, const struct processor_costs *c,
-                        enum served_kind kind, const struct served *before,
-                        const struct served *after);
+                        enum served_kind kind, const struct served_totals *before,
+                        const struct served_totals *after);

@@ -134,8 +134,8 @@ static void process_spins(void *context, uint32_t process)
 
 /* ---- making the world ---- */
 
-/* The rate limiter needs clocks that differ by less than LIMITER_SHARD_MAP_TTL_MS. Short times need more.
- * */
+/* The rate limiter needs clocks that differ by less than LIMITER_SHARD_MAP_TTL_MS. Short times need
+ * more. */
 static void lessen_skews(struct sim *s)
 {
     for (uint32_t i = 0; i < s->run.plan.nodes + s->run.plan.routers; i++) {
@@ -222,7 +222,7 @@ static void create_work_transactions(struct sim *s)
         .units = plan_side_units(p),
         .think_ns = p->workload.think_ns,
         .indexed = p->workload.indexed,
-        .salted = p->workload.salted,
+        .sharded = p->workload.sharded,
         .global_indexes = p->workload.global_indexes,
         .index_units = p->workload.index_units,
         .streams = lists_are_streamed(p),

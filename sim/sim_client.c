@@ -648,7 +648,8 @@ static void sim_client_setup(struct sim_client *c)
                                      .indexed = w->indexed,
                                      .global_indexes = w->global_indexes,
                                      .index_units = w->index_units,
-                                     .salting = w->salted ? DYNAMO_SALTED : DYNAMO_UNSALTED};
+                                     .key_sharding =
+                                         w->sharded ? DYNAMO_SHARDED : DYNAMO_UNSHARDED};
     if (create)
         dynamo_create_table(&c->body, "sim", &spec);
     else

@@ -36,7 +36,7 @@ struct workload {
     int64_t timeout_ns;
     bool indexed;        /* the first table has local indexes, so item collections stay whole */
     bool global_indexes; /* the first table has global indexes */
-    bool salted;         /* partition keys of tables with sort keys have shards */
+    bool sharded;        /* partition keys of tables with sort keys have shards */
     bool index_churn;    /* and the first of them is dropped and made anew */
 };
 

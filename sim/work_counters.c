@@ -227,7 +227,7 @@ static void client_run(void *context, uint64_t argument)
     struct counter_client *c = context;
     const struct dynamo_keys keys = {.partition = ATTR_STRING, .sort = ATTR_STRING};
     const struct dynamo_spec spec = {
-        .keys = &keys, .units = c->all->options.units, .salting = DYNAMO_COUNTERS};
+        .keys = &keys, .units = c->all->options.units, .key_sharding = DYNAMO_COUNTERS};
     const char *operation = "DescribeTable";
     (void)argument;
     client_choose(c);

@@ -1,5 +1,5 @@
-/* work_counters.h - clients that count: additions to counters of a table with the tag weir:salting
- * = counter.
+/* work_counters.h - clients that count: additions to counters of a table with the tag
+ * weir:key-sharding = counter.
  *
  * Each addition has an invocation id, as SDKs send it, and is sent again with the same id until it
  * is acknowledged, whatever the answers before said. So each counts once:

@@ -16,7 +16,7 @@ enum {
     AGAIN_MS = 100,        /* at the end */
     DRAWN_SHARDS_MAX = 12, /* more shards than partitions show nothing new */
     GROWTH_MAX = 3,        /* shards at once */
-    SHRINK_PERCENT = 40    /* of the changes of a key whose items are all at home */
+    SHRINK_PERCENT = 40    /* of the changes of a key whose items are all in their owner shards */
 };
 
 struct work_key_sharding {
@@ -87,31 +87,32 @@ static void choose_key(struct work_key_sharding *s, uint32_t table_id)
 }
 
 static void ask_shards(struct work_key_sharding *s, const struct table *t,
-                       const struct salted_key *k, uint32_t shards)
+                       const struct sharded_key *k, uint32_t shards)
 {
     const uint32_t before = k != NULL ? k->shards : 1;
-    const struct decision d = {.table_id = t->id,
-                               .salt = {.word = shards < before ? SALT_SHRINK : SALT_GROW,
-                                        .key = buffer_slice(&s->key),
-                                        .version = k != NULL ? k->version : 0,
-                                        .shards = shards,
-                                        .counter = is_of(s, COUNTERS)}};
+    const struct decision d = {
+        .table_id = t->id,
+        .key_shards = {.word = shards < before ? KEY_SHARDS_SHRINK : KEY_SHARDS_GROW,
+                       .key = buffer_slice(&s->key),
+                       .version = k != NULL ? k->version : 0,
+                       .shards = shards,
+                       .counter = is_of(s, COUNTERS)}};
     PROBE("the shards of a key change");
     buffer_clear(&s->body);
     decision_encode(&s->body, &d);
     const struct request r = {.op = REQUEST_DECIDE,
-                              .decide = {buffer_slice(&s->body), CATALOG_SALT}};
+                              .decide = {buffer_slice(&s->body), CATALOG_KEY_SHARDS}};
     buffer_clear(&s->answer);
     world_ask(&s->run->world, &r, &s->answer);
 }
 
-/* A key that is not salted, or whose items are on their way, gets more shards. */
+/* A key that is not sharded, or whose items are on their way, gets more shards. */
 static void work_key_sharding_change(struct work_key_sharding *s, const struct table *t)
 {
     choose_key(s, t->id);
-    const struct salted_key *k = salting_find(t->salted, buffer_slice(&s->key));
+    const struct sharded_key *k = key_sharding_find(t->sharded_keys, buffer_slice(&s->key));
     const uint32_t before = k != NULL ? k->shards : 1;
-    const bool shrinks = before > 1 && (is_of(s, COUNTERS) || !salted_moves(k)) &&
+    const bool shrinks = before > 1 && (is_of(s, COUNTERS) || !sharded_key_moves(k)) &&
                          prng_below(&s->prng, 100) < SHRINK_PERCENT;
     const uint32_t shards = shrinks ? 1 + (uint32_t)prng_below(&s->prng, before - 1)
                                     : before + 1 + (uint32_t)prng_below(&s->prng, GROWTH_MAX);
@@ -123,15 +124,15 @@ static void work_key_sharding_change(struct work_key_sharding *s, const struct t
 static bool work_key_sharding_leave_one(struct work_key_sharding *s, const struct table *t)
 {
     bool any = false;
-    for (uint32_t i = 0; t->salted != NULL && i < t->salted->count; i++) {
-        const struct salted_key *k = &t->salted->keys[i];
+    for (uint32_t i = 0; t->sharded_keys != NULL && i < t->sharded_keys->count; i++) {
+        const struct sharded_key *k = &t->sharded_keys->keys[i];
         if (k->shards == 1)
             continue;
         any = true;
-        if (k->counter ? salted_shrinks(k) : salted_moves(k))
+        if (k->counter ? sharded_key_shrinks(k) : sharded_key_moves(k))
             continue;
         buffer_clear(&s->key);
-        salted_append_prefix(&s->key, k, t->id, 0);
+        sharded_key_append_prefix(&s->key, k, t->id, 0);
         ask_shards(s, t, k, 1);
         break;
     }
@@ -140,10 +141,10 @@ static bool work_key_sharding_leave_one(struct work_key_sharding *s, const struc
 
 static bool any_moves(const struct table *t)
 {
-    for (uint32_t i = 0; t->salted != NULL && i < t->salted->count; i++) {
-        const struct salted_key *k = &t->salted->keys[i];
-        if (k->counter ? salted_shrinks(k)
-                       : salted_moves(k)) /* cells that stay need not be moved */
+    for (uint32_t i = 0; t->sharded_keys != NULL && i < t->sharded_keys->count; i++) {
+        const struct sharded_key *k = &t->sharded_keys->keys[i];
+        if (k->counter ? sharded_key_shrinks(k)
+                       : sharded_key_moves(k)) /* cells that stay need not be moved */
             return true;
     }
     return false;

@@ -460,9 +460,9 @@ static const char *client_write(struct stream_client *c)
 
 /* ---- answers ---- */
 
-/* Others write the items, and a salted key has records in several shards, which have no order. Each
- * number is the new one of one record of its key, and the old one of another, but for the number
- * that is left. */
+/* Others write the items, and a sharded key has records in several shards, which have no order.
+ * Each number is the new one of one record of its key, and the old one of another, but for the
+ * number that is left. */
 static bool edges_agree(const struct work_streams *f)
 {
     for (uint32_t i = 0; i < f->edge_count; i++) {

@@ -169,8 +169,8 @@ static void work_tables_run(void *context, uint64_t argument)
     const char *name = work_tables_name(t->at);
     struct dynamo_spec spec = {.keys = &t->options.workload->shapes[t->at],
                                .indexed = prng_below(&t->prng, 3) == 0,
-                               .salting =
-                                   t->options.workload->salted ? DYNAMO_SALTED : DYNAMO_UNSALTED};
+                               .key_sharding = t->options.workload->sharded ? DYNAMO_SHARDED
+                                                                            : DYNAMO_UNSHARDED};
     (void)argument;
     t->scheduled = false;
     buffer_clear(&t->body);

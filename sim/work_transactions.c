@@ -410,14 +410,14 @@ static const char *client_make(struct transaction_client *c)
     const struct work_transactions *t = c->all;
     const bool second = t->made == 1;
     const struct dynamo_keys keys = {.partition = ATTR_STRING, .sort = second ? ATTR_STRING : 0};
-    const struct dynamo_spec spec = {.keys = &keys,
-                                     .units = t->options.units,
-                                     .indexed = second && t->options.indexed,
-                                     .global_indexes = second && t->options.global_indexes,
-                                     .index_units = t->options.index_units,
-                                     .streams = second && t->options.streams,
-                                     .salting = second && t->options.salted ? DYNAMO_SALTED
-                                                                            : DYNAMO_UNSALTED};
+    const struct dynamo_spec spec = {
+        .keys = &keys,
+        .units = t->options.units,
+        .indexed = second && t->options.indexed,
+        .global_indexes = second && t->options.global_indexes,
+        .index_units = t->options.index_units,
+        .streams = second && t->options.streams,
+        .key_sharding = second && t->options.sharded ? DYNAMO_SHARDED : DYNAMO_UNSHARDED};
     dynamo_create_table(&c->body, work_transactions_tables[t->made], &spec);
     return "CreateTable";
 }

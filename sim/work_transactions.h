@@ -32,7 +32,7 @@ struct work_transactions_options {
     uint32_t units;       /* of a table; 0: on demand */
     uint32_t pad;         /* bytes in an item besides, at most */
     bool indexed;         /* the second table has local indexes */
-    bool salted;          /* partition keys of the sorted lists have shards */
+    bool sharded;         /* partition keys of the sorted lists have shards */
     bool global_indexes;  /* it has global ones */
     uint32_t index_units; /* as in dynamo_spec */
     bool streams;         /* it has a stream */

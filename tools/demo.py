@@ -48,7 +48,7 @@ LENGTH_S = 36
 SETTLE_S = 3  # left out of the summary: the first seconds of what is new
 
 CHAT = "chat"
-CHAT_TAG = "weir:salting"
+CHAT_TAG = "weir:key-sharding"
 CHAT_WCU = 8000
 CHAT_RATE = 4000
 CHAT_S = 14

@@ -38,7 +38,7 @@ void client_write_operation(struct buffer *out, const struct client_url *url, co
 void client_write_plain(struct buffer *out, const struct client_url *url,
                         const char *method_and_path, const char *bearer);
 
-/* The same with a body of JSON: `method_and_path` as in "POST /weir/unsalt". */
+/* The same with a body of JSON: `method_and_path` as in "POST /weir/unshard". */
 void client_write_json(struct buffer *out, const struct client_url *url,
                        const char *method_and_path, const char *bearer, struct slice body);
 

@@ -9,8 +9,9 @@
 
 /* clang-format off */
 #define SETTINGS_CONTROL_KEYS(X)                                                                   \
-    X(control_salting, 1, 0, 1,                                                                    \
-      "1: the controller gives hot keys shards, in tables with the tag weir:salting. 0: never.")   \
+    X(control_key_sharding, 1, 0, 1,                                                               \
+      "1: the controller gives hot keys shards, in tables with the tag weir:key-sharding. 0: "     \
+      "never.")                                                                                    \
     X(control_advice, 1, 0, 1,                                                                     \
       "1: events tell when the design of a table's keys makes heat. 0: never.")
 #define SETTINGS_CONTROL_POINTS(X)                                                                 \

@@ -27,7 +27,8 @@ enum admit_reason {
     ADMIT_REFUSED_TABLE =
         5, /* the limit of the whole table, at routers (router/admission/limit.h) */
     ADMIT_REFUSED_OVERLOAD = 6, /* it has waited too long for a processor (overload.h) */
-    ADMIT_REFUSED_INDEX = 7,    /* a global index does not keep up with the writes (node/feed.h) */
+    ADMIT_REFUSED_INDEX =
+        7, /* a global index does not keep up with the writes (node/index_feed.h) */
     ADMIT_REASONS,
 };
 

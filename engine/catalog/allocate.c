@@ -113,7 +113,7 @@ static bool allocate_carry(struct catalog *c, const struct catalog_command *comm
 static bool routers_keep_maximum(const struct catalog_command *command, const struct table *t,
                                  int kind)
 {
-    const uint8_t gac = table_gac_said(t->gac, t->index_of != 0, kind);
+    const uint8_t gac = table_gac_setting(t->gac, t->index_of != 0, kind);
     return gac == GAC_AS_CONFIGURED ? command->gac != GAC_OFF : gac != 1 + GAC_OFF;
 }
 

@@ -664,7 +664,7 @@ static void split_partition(struct catalog *c, const struct catalog_command *com
     memcpy(t.partitions, e->table.partitions, (at + 1) * sizeof t.partitions[0]);
     memcpy(t.partitions + at + 1 + split.cut_count, p + 1,
            (e->table.partition_count - at - 1) * sizeof t.partitions[0]);
-    catalog_cut_partition(c, &split, &t.partitions[at]);
+    catalog_split_partition(c, &split, &t.partitions[at]);
     catalog_split_shards(command, &t, at, split.cut_count, &arena);
     if (catalog_share_anew(c, command, &t, &e->table, at, &split)) {
         catalog_entry_change(c, e, &t, out);
@@ -686,21 +686,22 @@ static void end_split(struct entry *e)
     }
 }
 
-static void catalog_settle(struct catalog *c, const struct catalog_command *command,
-                           struct catalog_result *out)
+static void catalog_reconciled(struct catalog *c, const struct catalog_command *command,
+                               struct catalog_result *out)
 {
     struct entry *e = catalog_entry(c, command->table_id);
     if (e == NULL || (e->table.status == TABLE_ACTIVE && !table_is_splitting(&e->table)))
-        return; /* settled already: a new leader settles every table once */
-    if (command->settled != table_settle_word(&e->table) && !MUTATED(MUTATION_ANY_SETTLE)) {
-        PROBE("what is settled was changed before the catalog heard of it");
+        return; /* reconciled already: a new leader reconciles every table once */
+    if (command->reconciled != table_reconcile_hash(&e->table) &&
+        !MUTATED(MUTATION_ANY_RECONCILED)) {
+        PROBE("what was reconciled was changed before the catalog heard of it");
         return;
     }
     if (e->table.status != TABLE_DELETING) {
         struct arena arena = {0};
-        catalog_settle_shards(command, &e->table, &arena);
+        catalog_reconciled_shards(command, &e->table, &arena);
         end_split(e);
-        catalog_settle_ttl(&e->table);
+        catalog_reconciled_ttl(&e->table);
         set_status(c, e, TABLE_ACTIVE, out);
         arena_deinit(&arena);
         return;
@@ -748,15 +749,24 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
 {
     static void (*const ops[CATALOG_OPS])(struct catalog * c, const struct catalog_command *command,
                                           struct catalog_result *out) = {
-        [CATALOG_CREATE] = catalog_create_table, [CATALOG_UPDATE] = catalog_update,
-        [CATALOG_DELETE] = catalog_delete,       [CATALOG_SETTLE] = catalog_settle,
-        [CATALOG_NODE] = catalog_note_node,      [CATALOG_REPLACE] = catalog_replace,
-        [CATALOG_SPLIT] = split_partition,       [CATALOG_EVENT] = catalog_decide,
-        [CATALOG_MOVE] = catalog_decide,         [CATALOG_LET_GO] = catalog_decide,
-        [CATALOG_LEFT] = catalog_decide,         [CATALOG_RATES] = catalog_decide,
-        [CATALOG_PEAK] = catalog_decide,         [CATALOG_DRAIN] = catalog_decide,
-        [CATALOG_LEAD] = catalog_decide,         [CATALOG_MERGE] = catalog_merge,
-        [CATALOG_SALT] = catalog_salt,           [CATALOG_FOUND] = catalog_found,
+        [CATALOG_CREATE] = catalog_create_table,
+        [CATALOG_UPDATE] = catalog_update,
+        [CATALOG_DELETE] = catalog_delete,
+        [CATALOG_RECONCILED] = catalog_reconciled,
+        [CATALOG_NODE] = catalog_note_node,
+        [CATALOG_REPLACE] = catalog_replace,
+        [CATALOG_SPLIT] = split_partition,
+        [CATALOG_EVENT] = catalog_decide,
+        [CATALOG_MOVE] = catalog_decide,
+        [CATALOG_LET_GO] = catalog_decide,
+        [CATALOG_LEFT] = catalog_decide,
+        [CATALOG_RATES] = catalog_decide,
+        [CATALOG_PEAK] = catalog_decide,
+        [CATALOG_DRAIN] = catalog_decide,
+        [CATALOG_LEAD] = catalog_decide,
+        [CATALOG_MERGE] = catalog_merge,
+        [CATALOG_KEY_SHARDS] = catalog_change_key_shards,
+        [CATALOG_FOUND] = catalog_found,
         [CATALOG_FILLED] = catalog_filled,
     };
     struct catalog_command command;

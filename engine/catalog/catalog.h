@@ -5,10 +5,10 @@
  * the catalog keeps facts about tables: routers cache them, nodes keep what they host.
  *
  * A table is CREATING, UPDATING or DELETING until the nodes have taken over its partitions. The
- * leader of the group drives that (engine/node/settling.c), then proposes CATALOG_SETTLE. A split
- * is driven in the same way, while the table stays ACTIVE. The new partitions are in the map at
- * once. Until CATALOG_SETTLE they name the group from which they are to be split off. A partition
- * takes part in one split at a time. A merge is driven in the same way too (merge.c).
+ * leader of the group drives that (engine/node/reconcile.c), then proposes CATALOG_RECONCILED. A
+ * split is driven in the same way, while the table stays ACTIVE. The new partitions are in the map
+ * at once. Until CATALOG_RECONCILED they name the group from which they are to be split off. A
+ * partition takes part in one split at a time. A merge is driven in the same way too (merge.c).
  *
  * Persistence: the state is a set of rows in the storage-key space under table id 0. catalog_apply
  * tells which rows changed. catalog_load_row takes a row back. */
@@ -25,16 +25,17 @@ enum {
 };
 
 /* A command may stand twice in the log, and behind others that its sender did not know. What it
- * rests on is in it, and must still be so. SETTLE has a word for all that was settled. SPLIT,
- * MERGE, MOVE, LET_GO, LEFT, LEAD and RATES have the partition's epoch, and SALT the key's version.
- * FILLED has the id of an index: an index is filled once, and its id is never used again. REPLACE
- * rests on nothing: what is lost is looked up when it is applied. NODE may bring an older
+ * rests on is in it, and must still be so. RECONCILED has a hash of all that was reconciled. SPLIT,
+ * MERGE, MOVE, LET_GO, LEFT, LEAD and RATES have the partition's epoch, and KEY_SHARDS the key's
+ * version. FILLED has the id of an index: an index is filled once, and its id is never used again.
+ * REPLACE rests on nothing: what is lost is looked up when it is applied. NODE may bring an older
  * generation back, until the catalog's leader hears that node again. */
 enum catalog_op {
     CATALOG_CREATE = 1, /* spec */
     CATALOG_UPDATE,     /* spec: the name, and what changes */
     CATALOG_DELETE,     /* spec: name */
-    CATALOG_SETTLE, /* table_id, settled: the nodes have done what its status and its splits ask for */
+    /* table_id, reconciled: the nodes have done what its status and its splits ask for */
+    CATALOG_RECONCILED,
     CATALOG_NODE,    /* node, generation: the node has this generation from now on */
     CATALOG_REPLACE, /* table_id: replicas of lost generations give way to new ones */
     CATALOG_SPLIT,   /* split: cuts a partition; its group is told later */
@@ -48,7 +49,8 @@ enum catalog_op {
     CATALOG_DRAIN,  /* a node must hold nothing, or may hold replicas again */
     CATALOG_LEAD,   /* another replica of a partition should lead */
     CATALOG_MERGE,  /* two neighbouring partitions become one */
-    CATALOG_SALT,   /* a salted key gets more or fewer shards, or is at home in those it has */
+    /* a sharded key gets more or fewer shards, or has all items in their owner shards */
+    CATALOG_KEY_SHARDS,
     CATALOG_FOUND,  /* group: where the catalog's own replicas are; only the first one counts */
     CATALOG_FILLED, /* table_id: the index has all items from before its creation */
     CATALOG_OPS,
@@ -61,8 +63,9 @@ struct catalog_command {
     uint32_t node;
     uint32_t generation;
     struct slice decision; /* encoded */
-    uint64_t
-        settled; /* SETTLE: the state that was settled (table_settle_word); the table has another: no effect */
+    /* RECONCILED: table_reconcile_hash of what was reconciled. If the table has another one, the
+     * command has no effect. */
+    uint64_t reconciled;
     struct slice split; /* SPLIT: table_split_encode */
     struct slice group; /* FOUND: partition_info_encode */
     uint8_t uuid[16];
@@ -82,7 +85,7 @@ struct catalog_command {
     int64_t ttl_change_ms;
     uint8_t gac; /* enum gac_policy, for tables that name none */
     int64_t tables_max;
-    int64_t salted_keys_max;
+    int64_t sharded_keys_max;
     int64_t table_partitions_max;
     int64_t stream_retention_ms;
 };
@@ -90,8 +93,8 @@ struct catalog_command {
 /* Fills in the settings, and BILLING_PROVISIONED. */
 void catalog_command_init(struct catalog_command *c, enum catalog_op op,
                           const struct config *config, uint32_t node_count, int64_t wall_ms);
-/* SETTLE: nodes have done what the table asks for now. */
-void catalog_command_settles(struct catalog_command *c, const struct table *t);
+/* RECONCILED: nodes have done what the table asks for now. */
+void catalog_command_reconciled(struct catalog_command *c, const struct table *t);
 void catalog_command_encode(struct buffer *out, const struct catalog_command *c);
 enum status catalog_command_decode(struct slice bytes, struct catalog_command *out);
 

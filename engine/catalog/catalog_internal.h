@@ -4,9 +4,9 @@
  *   labels.c     what is only stored and returned: tags, class, encryption key; deletion protection
  *   modes.c      throughput that a table may ask for, provisioned or on demand
  *   allocate.c   allocations of a table's partitions, and the nodes that carry them
- *   cut.c        a partition is cut into several
+ *   split_points.c        a partition is cut into several
  *   merge.c      two neighbouring partitions become one
- *   salt.c       the registry of a table's salted keys
+ *   sharded_keys.c       the registry of a table's sharded keys
  *   stream_changes.c  streams and their shards
  *   globals.c    global indexes: tables that belong to a table
  *   decisions.c  decisions of the controller: moves, allocations, drained nodes, events */
@@ -89,7 +89,7 @@ bool catalog_change_labels(struct catalog *c, const struct catalog_command *comm
  * command. False: it is refused; `c->text` says why. */
 bool catalog_change_ttl(struct catalog *c, const struct catalog_command *command, struct table *t);
 /* The nodes have taken over what the table says. */
-void catalog_settle_ttl(struct table *t);
+void catalog_reconciled_ttl(struct table *t);
 
 /* ---- modes.c ---- */
 
@@ -123,7 +123,7 @@ bool catalog_nodes_fit(struct catalog *c, const struct catalog_command *command,
 bool catalog_share_anew(struct catalog *c, const struct catalog_command *command, struct table *t,
                         const struct table *before, uint32_t at, const struct table_split *split);
 
-/* ---- cut.c ---- */
+/* ---- split_points.c ---- */
 
 /* The partition to cut. NULL: the split is refused, with the reason in `out`. */
 struct partition_info *catalog_find_split(struct catalog *c, const struct catalog_command *command,
@@ -131,8 +131,8 @@ struct partition_info *catalog_find_split(struct catalog *c, const struct catalo
                                           struct catalog_result *out);
 /* Puts the children behind the parent, on its nodes. All members of a child are marked as joined: a
  * node that has not applied the split opens its replica from a snapshot. */
-void catalog_cut_partition(struct catalog *c, const struct table_split *split,
-                           struct partition_info *p);
+void catalog_split_partition(struct catalog *c, const struct table_split *split,
+                             struct partition_info *p);
 
 /* ---- stream_changes.c ---- */
 
@@ -147,8 +147,8 @@ bool catalog_change_stream(struct catalog *c, const struct catalog_command *comm
 void catalog_split_shards(const struct catalog_command *command, struct table *t, uint32_t at,
                           uint32_t children, struct arena *arena);
 /* The splits of the table are over: their shards are closed only now. */
-void catalog_settle_shards(const struct catalog_command *command, struct table *t,
-                           struct arena *arena);
+void catalog_reconciled_shards(const struct catalog_command *command, struct table *t,
+                               struct arena *arena);
 /* Whether the table has a stream, or had one until less than stream_retention_ms ago. */
 bool catalog_keeps_streams(const struct catalog_command *command, const struct table *t);
 
@@ -157,10 +157,10 @@ bool catalog_keeps_streams(const struct catalog_command *command, const struct t
 void catalog_merge(struct catalog *c, const struct catalog_command *command,
                    struct catalog_result *out);
 
-/* ---- salt.c ---- */
+/* ---- sharded_keys.c ---- */
 
-void catalog_salt(struct catalog *c, const struct catalog_command *command,
-                  struct catalog_result *out);
+void catalog_change_key_shards(struct catalog *c, const struct catalog_command *command,
+                               struct catalog_result *out);
 
 /* ---- globals.c ---- */
 

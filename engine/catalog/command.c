@@ -1,8 +1,8 @@
 /* command.c - catalog commands as bytes. */
 #include "base/gac_policy.h"
 #include "base/settings/admission.h"
+#include "base/settings/key_sharding.h"
 #include "base/settings/replication.h"
-#include "base/settings/salting.h"
 #include "base/settings/streams.h"
 #include "base/settings/tables.h"
 #include "engine/catalog/catalog.h"
@@ -36,7 +36,7 @@ void catalog_command_init(struct catalog_command *c, enum catalog_op op,
         .decrease_wait_s = config_tables(config)->decrease_wait_s,
         .ttl_change_ms = config_tables(config)->ttl_change_ms,
         .tables_max = config_tables(config)->tables_max,
-        .salted_keys_max = config_salting(config)->salted_keys_max,
+        .sharded_keys_max = config_key_sharding(config)->sharded_keys_max,
         .table_partitions_max = config_tables(config)->table_partitions_max,
         .stream_retention_ms = config_streams(config)->stream_retention_ms,
     };
@@ -53,8 +53,8 @@ static void command_walk(struct codec *c, struct catalog_command *m)
     codec_u32(c, &m->table_id);
     codec_u32(c, &m->node);
     codec_u32(c, &m->generation);
-    codec_u64(c, &m->settled);
-    codec_check(c, m->op == CATALOG_SETTLE || m->settled == 0);
+    codec_u64(c, &m->reconciled);
+    codec_check(c, m->op == CATALOG_RECONCILED || m->reconciled == 0);
     codec_sized(c, &m->split, UINT32_MAX);
     codec_sized(c, &m->group, UINT32_MAX);
     codec_bytes(c, m->uuid, sizeof m->uuid);
@@ -77,16 +77,16 @@ static void command_walk(struct codec *c, struct catalog_command *m)
     codec_i64(c, &m->decrease_wait_s, 1, UINT32_MAX);
     codec_i64(c, &m->ttl_change_ms, 0, UINT32_MAX);
     codec_i64(c, &m->tables_max, 0, UINT32_MAX);
-    codec_i64(c, &m->salted_keys_max, 0, UINT32_MAX);
+    codec_i64(c, &m->sharded_keys_max, 0, UINT32_MAX);
     codec_i64(c, &m->table_partitions_max, 0, PARTITION_ID_MAX);
     codec_i64(c, &m->stream_retention_ms, 0, command_wall_max);
     codec_sized(c, &m->decision, UINT32_MAX);
 }
 
-void catalog_command_settles(struct catalog_command *c, const struct table *t)
+void catalog_command_reconciled(struct catalog_command *c, const struct table *t)
 {
     c->table_id = t->id;
-    c->settled = table_settle_word(t);
+    c->reconciled = table_reconcile_hash(t);
 }
 
 void catalog_command_encode(struct buffer *out, const struct catalog_command *c)
@@ -97,7 +97,7 @@ void catalog_command_encode(struct buffer *out, const struct catalog_command *c)
 }
 
 /* Checks the records inside the command. */
-static bool parts_are_sound(const struct catalog_command *c)
+static bool parts_are_valid(const struct catalog_command *c)
 {
     struct table_split split;
     if (c->op == CATALOG_SPLIT && table_split_decode(c->split, &split) != STATUS_OK)
@@ -106,20 +106,20 @@ static bool parts_are_sound(const struct catalog_command *c)
     if (c->op == CATALOG_FOUND &&
         (partition_info_decode(c->group, &info) != STATUS_OK || info.id != CATALOG_GROUP))
         return false;
-    if (c->op < CATALOG_EVENT || c->op > CATALOG_SALT)
+    if (c->op < CATALOG_EVENT || c->op > CATALOG_KEY_SHARDS)
         return c->decision.size == 0;
     struct decision decision;
     return decision_decode(c->decision, &decision) == STATUS_OK &&
            (c->op == CATALOG_MERGE) == (decision.merge != 0) &&
-           (c->op == CATALOG_SALT) == (decision.salt.word != 0);
+           (c->op == CATALOG_KEY_SHARDS) == (decision.key_shards.word != 0);
 }
 
 enum status catalog_command_decode(struct slice bytes, struct catalog_command *out)
 {
     struct codec c = {.in = &(struct reader){bytes, false}};
     command_walk(&c, out);
-    bool sound = !codec_failed(&c) && parts_are_sound(out) &&
+    bool valid = !codec_failed(&c) && parts_are_valid(out) &&
                  table_spec_decode(c.in->left, &out->spec) == STATUS_OK &&
                  (out->op != CATALOG_CREATE || out->spec.billing != BILLING_AS_IT_IS);
-    return sound ? STATUS_OK : STATUS_MALFORMED;
+    return valid ? STATUS_OK : STATUS_MALFORMED;
 }

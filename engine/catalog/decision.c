@@ -22,24 +22,25 @@ static void decision_merge_walk(struct codec *c, struct decision *d)
 }
 
 /* Whether the bytes begin the storage keys of a partition key's shard 0 in the table, and no more. */
-static bool salt_key_is_sound(uint32_t table_id, struct slice key)
+static bool decision_key_is_valid(uint32_t table_id, struct slice key)
 {
     const size_t at = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
     return key.size > at + 2 && storage_key_part_size(key, at) == key.size - at &&
-           storage_key_table(key) == table_id && shard_of(key) == 0;
+           storage_key_table(key) == table_id && key_shard_of(key) == 0;
 }
 
-static void decision_salt_walk(struct codec *c, uint32_t table_id, struct decision_salt *s)
+static void decision_walk_key_shards(struct codec *c, uint32_t table_id,
+                                     struct decision_key_shards *s)
 {
-    s->word = (enum salt_word)codec_choice(c, s->word, 0, SALT_FORGET);
+    s->word = (enum key_shards_change)codec_choice(c, s->word, 0, KEY_SHARDS_FORGET);
     if (s->word == 0)
         return;
     codec_sized(c, &s->key, STORAGE_KEY_SIZE_MAX);
-    codec_check(c, !codec_reads(c) || codec_failed(c) || salt_key_is_sound(table_id, s->key));
+    codec_check(c, !codec_reads(c) || codec_failed(c) || decision_key_is_valid(table_id, s->key));
     codec_u64(c, &s->version);
-    if (s->word == SALT_GROW || s->word == SALT_SHRINK)
-        codec_count(c, &s->shards, 1, SHARDS_MAX);
-    if (s->word == SALT_GROW)
+    if (s->word == KEY_SHARDS_GROW || s->word == KEY_SHARDS_SHRINK)
+        codec_count(c, &s->shards, 1, KEY_SHARDS_MAX);
+    if (s->word == KEY_SHARDS_GROW)
         codec_bool(c, &s->counter);
 }
 
@@ -66,7 +67,7 @@ static void decision_walk(struct codec *c, struct decision *d)
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
         codec_i64(c, &d->peak[kind], 0, TABLE_UNITS_MAX);
     decision_merge_walk(c, d);
-    decision_salt_walk(c, d->table_id, &d->salt);
+    decision_walk_key_shards(c, d->table_id, &d->key_shards);
     if (d->has_event)
         event_walk(c, &d->event);
 }

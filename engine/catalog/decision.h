@@ -1,5 +1,5 @@
 /* decision.h - what the controller tells the catalog to do: the payload of CATALOG_MOVE,
- * CATALOG_RATES, CATALOG_PEAK, CATALOG_DRAIN, CATALOG_LEAD, CATALOG_MERGE, CATALOG_SALT,
+ * CATALOG_RATES, CATALOG_PEAK, CATALOG_DRAIN, CATALOG_LEAD, CATALOG_MERGE, CATALOG_KEY_SHARDS,
  * CATALOG_LET_GO, CATALOG_LEFT and CATALOG_EVENT.
  *
  * A decision may rest on an old view of the cluster. So it names what it rests on, and is refused
@@ -25,18 +25,20 @@ enum merge_word {
     MERGE_DONE       /* all replicas of the lower partition have taken over the keys */
 };
 
-/* CATALOG_SALT: what happens to a salted key (salt.c). */
-enum salt_word {
-    SALT_GROW = 1, /* it gets more shards, or is salted from now on */
-    SALT_MOVED,    /* all its items are at home: its former numbers of shards are forgotten */
-    SALT_SHRINK,   /* it gets fewer shards; 1: it shall not be salted any more */
-    SALT_FORGET    /* no token is known any more where it had its shards before */
+/* CATALOG_KEY_SHARDS: what happens to a sharded key (sharded_keys.c). */
+enum key_shards_change {
+    KEY_SHARDS_GROW = 1, /* it gets more shards, or is sharded from now on */
+    /* all its items are in their owner shards: its former numbers of shards are forgotten */
+    KEY_SHARDS_MOVED,
+    KEY_SHARDS_SHRINK, /* it gets fewer shards; 1: it shall not be sharded any more */
+    KEY_SHARDS_FORGET  /* no token is known any more where it had its shards before */
 };
 
-struct decision_salt {
-    enum salt_word word;
-    struct slice key; /* what the storage keys of its shard 0 begin with: salted_append_prefix */
-    uint64_t version; /* of the key, as the sender knows it; 0: it is not salted */
+struct decision_key_shards {
+    enum key_shards_change word;
+    struct slice
+        key; /* what the storage keys of its shard 0 begin with: sharded_key_append_prefix */
+    uint64_t version; /* of the key, as the sender knows it; 0: it is not sharded */
     uint32_t shards;  /* GROW, SHRINK: the new number */
     bool counter;     /* GROW */
 };
@@ -65,7 +67,7 @@ struct decision {
     uint64_t merge_with_epoch;
     uint64_t frozen_index; /* ABSORB_IT: the entry that froze the upper one */
     uint64_t frozen_term;
-    struct decision_salt salt; /* SALT */
+    struct decision_key_shards key_shards; /* KEY_SHARDS */
     bool has_event;
     struct event event; /* without its number; slices lend as long as the caller says */
 };

@@ -36,8 +36,8 @@ enum status catalog_load_event(struct catalog *c, struct slice bytes)
     return STATUS_OK;
 }
 
-static void decisions_tell(struct catalog *c, const struct catalog_command *command,
-                           const struct decision *d, struct catalog_result *out)
+static void decisions_note_event(struct catalog *c, const struct catalog_command *command,
+                                 const struct decision *d, struct catalog_result *out)
 {
     if (!d->has_event)
         return;
@@ -56,7 +56,7 @@ void catalog_record(struct catalog *c, const struct catalog_command *command, st
                     const struct table *t, const struct decision *d, struct catalog_result *out)
 {
     catalog_entry_change(c, e, t, out);
-    decisions_tell(c, command, d, out);
+    decisions_note_event(c, command, d, out);
 }
 
 /* ---- what decisions rest on ---- */
@@ -307,7 +307,7 @@ static void decisions_drain(struct catalog *c, const struct catalog_command *com
         return;
     c->drained[d->to_node] = d->drain;
     catalog_node_row(c, d->to_node, out);
-    decisions_tell(c, command, d, out);
+    decisions_note_event(c, command, d, out);
 }
 
 void catalog_decide(struct catalog *c, const struct catalog_command *command,
@@ -315,10 +315,14 @@ void catalog_decide(struct catalog *c, const struct catalog_command *command,
 {
     static void (*const ops[CATALOG_OPS])(struct catalog * c, const struct catalog_command *command,
                                           const struct decision *d, struct catalog_result *out) = {
-        [CATALOG_EVENT] = decisions_tell,  [CATALOG_MOVE] = decisions_move,
-        [CATALOG_LET_GO] = decisions_left, [CATALOG_LEFT] = decisions_left,
-        [CATALOG_RATES] = set_rates,       [CATALOG_PEAK] = take_peak,
-        [CATALOG_DRAIN] = decisions_drain, [CATALOG_LEAD] = decisions_lead,
+        [CATALOG_EVENT] = decisions_note_event,
+        [CATALOG_MOVE] = decisions_move,
+        [CATALOG_LET_GO] = decisions_left,
+        [CATALOG_LEFT] = decisions_left,
+        [CATALOG_RATES] = set_rates,
+        [CATALOG_PEAK] = take_peak,
+        [CATALOG_DRAIN] = decisions_drain,
+        [CATALOG_LEAD] = decisions_lead,
     };
     struct decision d;
     must(decision_decode(command->decision, &d) == STATUS_OK);

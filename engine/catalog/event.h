@@ -30,12 +30,12 @@ enum {
     X(EVENT_INDEX_BEHIND, 15, "index-behind")            \
     X(EVENT_INDEX_CAUGHT_UP, 16, "index-caught-up")      \
     X(EVENT_STREAM_TRIMMED, 17, "stream-trimmed")        \
-    X(EVENT_KEY_SALTED, 18, "key-salted")                \
+    X(EVENT_KEY_SHARDED, 18, "key-sharded")              \
     X(EVENT_KEY_GROWN, 19, "key-grown")                  \
     X(EVENT_KEY_MOVED, 20, "key-moved")                  \
     X(EVENT_KEY_SHRINKS, 21, "key-shrinks")              \
-    X(EVENT_KEY_UNSALTED, 22, "key-unsalted")            \
-    X(EVENT_SALTING_FULL, 23, "salting-full")            \
+    X(EVENT_KEY_UNSHARDED, 22, "key-unsharded")          \
+    X(EVENT_KEY_SHARDING_FULL, 23, "key-sharding-full")  \
     X(EVENT_ADVICE, 24, "advice")                        \
     X(EVENT_BUCKET_GROWN, 25, "bucket-grown")            \
     X(EVENT_BUCKET_MERGED, 26, "bucket-merged")

@@ -61,10 +61,10 @@ void key_text_append(struct buffer *out, const struct table *t, struct slice key
     storage_key_skip_hash(&left);
     for (int i = 0; i < 2 && left.size > 0 && attrs[i]->name.size > 0; i++) {
         buffer_clear(&value);
-        bool whole = storage_key_next_part(&left, &value);
+        bool complete = storage_key_next_part(&left, &value);
         buffer_append_text(out, i > 0 ? ", " : "");
         append_part(out, attrs[i], buffer_slice(&value));
-        if (!whole)
+        if (!complete)
             buffer_append_text(out, "..");
     }
     buffer_deinit(&value);

@@ -27,21 +27,21 @@ enum {
 
 static const char *const kind_names[] = {[ADMIT_READ] = "read", [ADMIT_WRITE] = "write"};
 
-static void raise_to(int64_t *value, int64_t least)
+static void raise_to(int64_t *value, int64_t min)
 {
-    if (*value < least)
-        *value = least;
+    if (*value < min)
+        *value = min;
 }
 
-static bool modes_within(struct catalog *c, const char *kind, const char *what, int64_t asked,
-                         int64_t most)
+static bool modes_within(struct catalog *c, const char *kind, const char *what, int64_t wanted,
+                         int64_t max)
 {
-    if (asked > most)
+    if (wanted > max)
         buffer_append_format(&c->text,
                              "The requested %s %s of %lld units is above the limit of %lld for a "
                              "table",
-                             kind, what, (long long)asked, (long long)most);
-    return asked <= most;
+                             kind, what, (long long)wanted, (long long)max);
+    return wanted <= max;
 }
 
 static bool check_limits(struct catalog *c, const struct catalog_command *command)
@@ -49,10 +49,10 @@ static bool check_limits(struct catalog *c, const struct catalog_command *comman
     const struct table_spec *spec = &command->spec;
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         const char *name = kind_names[kind];
-        int64_t units = kind == ADMIT_READ ? spec->rcu : spec->wcu, most = command->table_max[kind];
-        if (!modes_within(c, name, "capacity", units, most) ||
-            !modes_within(c, name, "warm throughput", spec->warm[kind], most) ||
-            !modes_within(c, name, "maximum", spec->maximum[kind], most))
+        int64_t units = kind == ADMIT_READ ? spec->rcu : spec->wcu, max = command->table_max[kind];
+        if (!modes_within(c, name, "capacity", units, max) ||
+            !modes_within(c, name, "warm throughput", spec->warm[kind], max) ||
+            !modes_within(c, name, "maximum", spec->maximum[kind], max))
             return false;
     }
     return true;
@@ -62,15 +62,15 @@ static bool check_limits(struct catalog *c, const struct catalog_command *comman
 static bool switch_to_on_demand(struct catalog *c, const struct catalog_command *command,
                                 struct table *t)
 {
-    int64_t most = command->on_demand_switches_max, now = command->wall_ms;
-    if (most > ON_DEMAND_SWITCHES_MAX)
-        most = ON_DEMAND_SWITCHES_MAX;
-    int64_t earlier = most > 0 ? t->on_demand_ms[most - 1] : now;
+    int64_t max = command->on_demand_switches_max, now = command->wall_ms;
+    if (max > ON_DEMAND_SWITCHES_MAX)
+        max = ON_DEMAND_SWITCHES_MAX;
+    int64_t earlier = max > 0 ? t->on_demand_ms[max - 1] : now;
     if (earlier != 0 && now - earlier < MS_PER_DAY) {
         buffer_append_format(&c->text,
                              "The table was switched to PAY_PER_REQUEST %lld times within 24 "
                              "hours, which is the limit; it can be switched again in %lld s",
-                             (long long)most, (long long)((earlier + MS_PER_DAY - now) / 1000 + 1));
+                             (long long)max, (long long)((earlier + MS_PER_DAY - now) / 1000 + 1));
         return false;
     }
     for (int i = ON_DEMAND_SWITCHES_MAX - 1; i > 0; i--)
@@ -197,8 +197,8 @@ void catalog_reach_peak(const struct catalog_command *command, struct table *t,
                         const int64_t peak[ADMIT_KINDS])
 {
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        int64_t most = command->table_max[kind];
+        int64_t max = command->table_max[kind];
         raise_to(&t->promised[kind], peak[kind]);
-        raise_to(&t->warm[kind], peak[kind] * 2 < most ? peak[kind] * 2 : most);
+        raise_to(&t->warm[kind], peak[kind] * 2 < max ? peak[kind] * 2 : max);
     }
 }

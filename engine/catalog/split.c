@@ -8,8 +8,8 @@ static void table_split_walk(struct codec *c, struct table_split *s)
     codec_u32(c, &s->table_id);
     codec_u32(c, &s->partition);
     codec_u64(c, &s->epoch);
-    codec_count(c, &s->cut_count, 1, SPLIT_CUTS_MAX);
-    split_cuts_walk(c, s->cut_count, s->cuts, s->share_ppm, 0);
+    codec_count(c, &s->cut_count, 1, SPLIT_POINTS_MAX);
+    split_points_walk(c, s->cut_count, s->cuts, s->share_ppm, 0);
 }
 
 CODEC_ENCODE(table_split)
@@ -44,8 +44,8 @@ static void children_walk(struct codec *c, struct partition_split *s)
 static void partition_split_walk(struct codec *c, struct partition_split *s)
 {
     partition_info_walk(c, &s->parent);
-    must(codec_reads(c) || (s->child_count > 0 && s->child_count <= SPLIT_CUTS_MAX));
-    codec_count(c, &s->child_count, 1, SPLIT_CUTS_MAX);
+    must(codec_reads(c) || (s->child_count > 0 && s->child_count <= SPLIT_POINTS_MAX));
+    codec_count(c, &s->child_count, 1, SPLIT_POINTS_MAX);
     children_walk(c, s);
 }
 
@@ -53,7 +53,7 @@ CODEC_ENCODE(partition_split)
 CODEC_DECODE_ALL(partition_split)
 
 void partition_split_shares(const struct partition_split *s, uint32_t kind,
-                            uint32_t share_ppm[SPLIT_CUTS_MAX + 1])
+                            uint32_t share_ppm[SPLIT_POINTS_MAX + 1])
 {
     share_ppm[0] = SPLIT_WHOLE_PPM;
     for (uint32_t i = 0; i < s->child_count; i++) {

@@ -9,12 +9,12 @@
 struct table_split {
     uint32_t table_id;
     uint32_t partition;
-    uint64_t epoch;                    /* of the partition, as the requester knows it */
-    uint32_t cut_count;                /* 1 .. SPLIT_CUTS_MAX */
-    struct slice cuts[SPLIT_CUTS_MAX]; /* storage keys, ascending; each begins a child */
+    uint64_t epoch;                      /* of the partition, as the requester knows it */
+    uint32_t cut_count;                  /* 1 .. SPLIT_POINTS_MAX */
+    struct slice cuts[SPLIT_POINTS_MAX]; /* storage keys, ascending; each begins a child */
     /* Each piece's share of the partition's load, the lowest piece first. The first piece also has
      * what the shares lack of the whole. */
-    uint32_t share_ppm[SPLIT_KINDS][SPLIT_CUTS_MAX + 1];
+    uint32_t share_ppm[SPLIT_KINDS][SPLIT_POINTS_MAX + 1];
 };
 
 void table_split_encode(struct buffer *out, const struct table_split *s);
@@ -27,7 +27,7 @@ void table_split_share_equally(struct table_split *s);
 struct partition_split {
     struct partition_info parent; /* as it is after the split */
     uint32_t child_count;
-    struct partition_info children[SPLIT_CUTS_MAX]; /* in key order, from the parent's end on */
+    struct partition_info children[SPLIT_POINTS_MAX]; /* in key order, from the parent's end on */
 };
 
 void partition_split_encode(struct buffer *out, const struct partition_split *s);
@@ -36,4 +36,4 @@ enum status partition_split_decode(struct slice bytes, struct partition_split *o
 
 /* Each piece's share of a load of this kind, the parent's first. */
 void partition_split_shares(const struct partition_split *s, uint32_t kind,
-                            uint32_t share_ppm[SPLIT_CUTS_MAX + 1]);
+                            uint32_t share_ppm[SPLIT_POINTS_MAX + 1]);

@@ -103,7 +103,8 @@ static const char *why_not_change(const struct table *t, bool enable,
     if (!enable && !enabled)
         return "Table has no stream to disable: TableName: ";
     if (enable && table_counts(t))
-        return "The table's tag weir:salting makes counters of items, whose parts a stream would "
+        return "The table's tag weir:key-sharding makes counters of items, whose parts a stream "
+               "would "
                "show: "
                "TableName: ";
     return enable && pruned->count == TABLE_STREAMS_MAX
@@ -160,8 +161,8 @@ void catalog_split_shards(const struct catalog_command *command, struct table *t
     streams_set(t, &s, arena);
 }
 
-void catalog_settle_shards(const struct catalog_command *command, struct table *t,
-                           struct arena *arena)
+void catalog_reconciled_shards(const struct catalog_command *command, struct table *t,
+                               struct arena *arena)
 {
     struct table_streams s;
     bool any = false;

@@ -10,28 +10,29 @@
 _Static_assert(ADMIT_KINDS == 2, "partition_info.rate_mcu has one rate for each kind");
 
 /* Only a table with a sort key can have whole item collections. */
-static void whole_walk(struct codec *c, bool *whole, const struct key_attr *sort_key)
+static void whole_collections_walk(struct codec *c, bool *whole_collections,
+                                   const struct key_attr *sort_key)
 {
-    codec_bool(c, whole);
-    codec_check(c, !*whole || sort_key->name.size > 0);
+    codec_bool(c, whole_collections);
+    codec_check(c, !*whole_collections || sort_key->name.size > 0);
 }
 
 /* Only a table of whole item collections can have local indexes. */
-static bool indexes_are_sound(struct slice bytes, bool whole)
+static bool indexes_are_valid(struct slice bytes, bool whole_collections)
 {
     const struct index_set *set;
     struct arena arena = {0};
-    const bool sound =
-        index_set_decode(bytes, &arena, &set) == STATUS_OK && (whole || index_set_local(set) == 0);
+    const bool valid = index_set_decode(bytes, &arena, &set) == STATUS_OK &&
+                       (whole_collections || index_set_local(set) == 0);
     arena_deinit(&arena);
-    return sound;
+    return valid;
 }
 
-static void indexes_walk(struct codec *c, struct slice *indexes, bool whole)
+static void indexes_walk(struct codec *c, struct slice *indexes, bool whole_collections)
 {
     codec_sized(c, indexes, UINT32_MAX);
     if (codec_reads(c) && indexes->size > 0)
-        codec_check(c, indexes_are_sound(*indexes, whole));
+        codec_check(c, indexes_are_valid(*indexes, whole_collections));
 }
 
 static void ttl_walk(struct codec *c, enum table_ttl *ttl, struct slice *attribute)
@@ -41,10 +42,10 @@ static void ttl_walk(struct codec *c, enum table_ttl *ttl, struct slice *attribu
     codec_check(c, (attribute->size > 0) == (*ttl != TTL_DISABLED) && slice_is_utf8(*attribute));
 }
 
-static void pair_walk(struct codec *c, int64_t least, int64_t most, int64_t pair[ADMIT_KINDS])
+static void pair_walk(struct codec *c, int64_t min, int64_t max, int64_t pair[ADMIT_KINDS])
 {
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
-        codec_i64(c, &pair[kind], least, most);
+        codec_i64(c, &pair[kind], min, max);
 }
 
 /* What is only stored and returned. */
@@ -62,7 +63,7 @@ static void table_spec_walk(struct codec *c, struct table_spec *s)
     codec_sized(c, &s->name, TABLE_NAME_SIZE_MAX);
     key_attr_walk(c, &s->partition_key);
     key_attr_walk(c, &s->sort_key);
-    whole_walk(c, &s->whole_collections, &s->sort_key);
+    whole_collections_walk(c, &s->whole_collections, &s->sort_key);
     indexes_walk(c, &s->indexes, s->whole_collections);
     codec_sized(c, &s->globals, UINT32_MAX);
     codec_sized(c, &s->add_index, UINT32_MAX);
@@ -83,14 +84,14 @@ static void table_spec_walk(struct codec *c, struct table_spec *s)
     told_walk(c, &s->class, &s->encryption, &s->encryption_key);
     codec_sized(c, &s->tags, UINT32_MAX);
     codec_check(c, tags_valid(s->tags, true));
-    codec_check(c, table_name_is_sound(s->name) && key_name_is_sound(s->partition_key.name) &&
-                       key_name_is_sound(s->sort_key.name));
+    codec_check(c, table_name_is_valid(s->name) && key_name_is_valid(s->partition_key.name) &&
+                       key_name_is_valid(s->sort_key.name));
 }
 
 CODEC_ENCODE(table_spec)
 CODEC_DECODE_ALL(table_spec)
 
-uint8_t table_gac_said(uint8_t gac, bool of_index, int kind)
+uint8_t table_gac_setting(uint8_t gac, bool of_index, int kind)
 {
     return of_index && kind == ADMIT_WRITE ? 1 + GAC_OFF : gac;
 }
@@ -109,7 +110,7 @@ enum {
     INFO_GAC_SHIFT = 3,
     INFO_GAC_MASK = 7,
     INFO_ON_DEMAND = 0x40, /* `maximum_mcu` follows the byte */
-    INFO_WHOLE = 0x80,
+    INFO_WHOLE_COLLECTIONS = 0x80,
     MERGE_ABSORBED_BIT = 0x80, /* in the byte of the merge's step */
     INFO_OF_INDEX = 1,
     INFO_STREAM = 2 /* the stream follows the byte */
@@ -140,11 +141,11 @@ static void table_merge_walk(struct codec *c, struct partition_info *p)
 /* u8: number of members and bits of INFO_* | on demand: maxima | u8 joined | members | leaving. */
 static void info_members_walk(struct codec *c, struct partition_info *p)
 {
-    uint8_t flags =
-        (uint8_t)(p->member_count | (uint32_t)p->gac << INFO_GAC_SHIFT |
-                  (p->on_demand ? INFO_ON_DEMAND : 0) | (p->whole_collections ? INFO_WHOLE : 0));
+    uint8_t flags = (uint8_t)(p->member_count | (uint32_t)p->gac << INFO_GAC_SHIFT |
+                              (p->on_demand ? INFO_ON_DEMAND : 0) |
+                              (p->whole_collections ? INFO_WHOLE_COLLECTIONS : 0));
     codec_u8(c, &flags);
-    p->whole_collections = flags & INFO_WHOLE;
+    p->whole_collections = flags & INFO_WHOLE_COLLECTIONS;
     p->on_demand = flags & INFO_ON_DEMAND;
     p->gac = flags >> INFO_GAC_SHIFT & INFO_GAC_MASK;
     p->member_count = flags & ((1 << INFO_GAC_SHIFT) - 1);
@@ -200,7 +201,7 @@ void partition_info_walk(struct codec *c, struct partition_info *p)
     indexes_walk(c, &p->indexes, p->whole_collections);
     codec_u32(c, &p->indexes_version);
     codec_sized(c, &p->ttl, TTL_NAME_SIZE_MAX);
-    codec_u64(c, &p->salting);
+    codec_u64(c, &p->key_sharding_version);
 }
 
 CODEC_ENCODE(partition_info)
@@ -217,7 +218,7 @@ static void table_walk(struct codec *c, struct table *t)
     t->status = (enum table_status)codec_choice(c, t->status, TABLE_CREATING, TABLE_DELETING);
     key_attr_walk(c, &t->partition_key);
     key_attr_walk(c, &t->sort_key);
-    whole_walk(c, &t->whole_collections, &t->sort_key);
+    whole_collections_walk(c, &t->whole_collections, &t->sort_key);
     indexes_walk(c, &t->indexes, t->whole_collections);
     codec_u32(c, &t->indexes_version);
     t->gac = codec_choice(c, t->gac, 0, GAC_POLICIES);
@@ -240,7 +241,7 @@ static void table_walk(struct codec *c, struct table *t)
     codec_bool(c, &t->protected);
     ttl_walk(c, &t->ttl, &t->ttl_attribute);
     codec_amount(c, &t->ttl_changed_ms);
-    codec_sized(c, &t->salting, SALTING_SIZE_MAX);
+    codec_sized(c, &t->key_sharding, KEY_SHARDING_SIZE_MAX);
     told_walk(c, &t->class, &t->encryption, &t->encryption_key);
     codec_sized(c, &t->tags, UINT32_MAX);
     codec_check(c, tags_valid(t->tags, false));
@@ -264,7 +265,7 @@ void table_encode(struct buffer *out, const struct table *t)
         p.indexes_version = 0;
         p.ttl = slice_make(NULL, 0);
         p.stream = (struct stream_word){0};
-        p.salting = 0;
+        p.key_sharding_version = 0;
         partition_info_encode(out, &p);
     }
 }
@@ -281,19 +282,19 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
     if (codec_failed(&c) || out->partition_count > c.in->left.size / PARTITION_INFO_SIZE_MIN ||
         index_set_decode(out->indexes, arena, &out->index_set) != STATUS_OK ||
         table_streams_decode(out->streams, arena, &out->stream_set) != STATUS_OK ||
-        salting_decode(out->salting, arena, &out->salted) != STATUS_OK)
+        key_sharding_decode(out->key_sharding, arena, &out->sharded_keys) != STATUS_OK)
         return STATUS_MALFORMED;
     out->partitions = arena_zalloc(arena, out->partition_count * sizeof *out->partitions);
     for (uint32_t i = 0; i < out->partition_count; i++) {
         partition_info_walk(&c, &out->partitions[i]);
         const struct partition_info *p = &out->partitions[i];
         codec_check(&c, p->indexes.size == 0 && p->ttl.size == 0 && p->stream.id == 0 &&
-                            p->salting == 0);
+                            p->key_sharding_version == 0);
         out->partitions[i].indexes = table_kept_indexes(out);
         out->partitions[i].indexes_version = out->indexes_version;
         out->partitions[i].ttl = table_kept_ttl(out);
         out->partitions[i].stream = table_streams_word(out->stream_set);
-        out->partitions[i].salting = table_salting_version(out);
+        out->partitions[i].key_sharding_version = table_key_sharding_version(out);
     }
     return codec_end(&c);
 }
@@ -331,25 +332,35 @@ int64_t table_shared_units(const struct table *t, int kind)
     return kind == ADMIT_READ ? t->rcu : t->wcu;
 }
 
-enum salting_wish table_salting_wish(const struct table *t, uint32_t *fixed)
+enum key_sharding_mode table_key_sharding_mode(const struct table *t, uint32_t *fixed)
 {
     struct tag tag;
     struct slice tags = t->tags;
-    enum salting_wish wish = SALTING_OFF;
+    enum key_sharding_mode mode = KEY_SHARDING_OFF;
+    bool renamed = false;
     *fixed = 0;
     while (tags_next(&tags, &tag)) {
-        if (slice_is(tag.key, SALTING_TAG) && !salting_read_wish(tag.value, &wish, fixed))
-            wish = SALTING_OFF; /* a value from before routers checked it */
+        if (!table_tag_is_key_sharding(tag.key) ||
+            (renamed && slice_is(tag.key, KEY_SHARDING_TAG_OLD)))
+            continue;
+        renamed = slice_is(tag.key, KEY_SHARDING_TAG);
+        if (!key_sharding_mode_parse(tag.value, &mode, fixed))
+            mode = KEY_SHARDING_OFF; /* a value from before routers checked it */
     }
-    return wish;
+    return mode;
+}
+
+bool table_tag_is_key_sharding(struct slice key)
+{
+    return slice_is(key, KEY_SHARDING_TAG) || slice_is(key, KEY_SHARDING_TAG_OLD);
 }
 
 bool table_counts(const struct table *t)
 {
     uint32_t fixed;
-    bool counts = table_salting_wish(t, &fixed) == SALTING_COUNTER;
-    for (uint32_t i = 0; t->salted != NULL && i < t->salted->count; i++)
-        counts |= t->salted->keys[i].counter;
+    bool counts = table_key_sharding_mode(t, &fixed) == KEY_SHARDING_COUNTER;
+    for (uint32_t i = 0; t->sharded_keys != NULL && i < t->sharded_keys->count; i++)
+        counts |= t->sharded_keys->keys[i].counter;
     return counts;
 }
 
@@ -400,7 +411,7 @@ bool table_range_past(const struct table *t, uint32_t partition, bool reverse, s
     return (reverse ? hi : lo)->size > 0 && slice_compare(*lo, *hi) < 0;
 }
 
-uint64_t table_settle_word(const struct table *t)
+uint64_t table_reconcile_hash(const struct table *t)
 {
     struct buffer b = {0};
     buffer_append_u8(&b, (uint8_t)t->status);

@@ -5,7 +5,7 @@
 #include "engine/catalog/streams.h"
 #include "engine/catalog/tags.h"
 #include "engine/index/index.h"
-#include "engine/sharding/salting.h"
+#include "engine/key_sharding/key_sharding.h"
 #include "replication/raft.h"
 
 struct request;
@@ -22,17 +22,19 @@ enum table_billing {
     BILLING_ON_DEMAND
 };
 enum table_class {
-    TABLE_CLASS_UNSAID = 0, /* in an update: no change; in a table: none was named, so STANDARD */
+    TABLE_CLASS_UNSPECIFIED =
+        0, /* in an update: no change; in a table: none was named, so STANDARD */
     TABLE_CLASS_STANDARD,
     TABLE_CLASS_INFREQUENT_ACCESS
 };
 enum table_encryption {
-    ENCRYPTION_UNSAID = 0, /* in an update: no change; in a table: none was named, so by default */
+    ENCRYPTION_UNSPECIFIED =
+        0, /* in an update: no change; in a table: none was named, so by default */
     ENCRYPTION_BY_DEFAULT,
     ENCRYPTION_WITH_KEY /* the table names a key; no byte is encrypted with it */
 };
 enum table_protection {
-    PROTECTION_UNSAID = 0, /* in an update: no change; of a new table: off */
+    PROTECTION_UNSPECIFIED = 0, /* in an update: no change; of a new table: off */
     PROTECTION_OFF,
     PROTECTION_ON /* DeleteTable is refused */
 };
@@ -51,9 +53,11 @@ enum {
     ENCRYPTION_KEY_SIZE_MAX = 2048,
     TTL_NAME_SIZE_MAX = 255
 };
-/* The tag that lets weir spread hot keys: salting_read_wish. */
-#define SALTING_TAG     "weir:salting"
-#define TABLE_UNITS_MAX INT64_C(1000000000000) /* of anything per second */
+/* The tag that lets weir spread hot keys: key_sharding_mode_parse. Tables of older versions have it
+ * under its old name; with both, the new one counts. */
+#define KEY_SHARDING_TAG     "weir:key-sharding"
+#define KEY_SHARDING_TAG_OLD "weir:salting"
+#define TABLE_UNITS_MAX      INT64_C(1000000000000) /* of anything per second */
 
 /* What CreateTable and UpdateTable ask for. Pairs are indexed by enum admit_kind. */
 struct table_spec {
@@ -110,15 +114,15 @@ struct partition_info {
     struct slice indexes;     /* as in its table */
     uint32_t indexes_version; /* as in its table: a higher version is newer; of the next two, too */
     struct slice ttl;         /* the attribute that says when an item expires; empty: none does */
-    uint64_t salting;         /* the version of its table's registry of salted keys */
-    struct stream_word stream; /* as in its table */
-    bool whole_collections;    /* as in its table */
-    bool of_index;             /* it holds rows of a global index */
-    uint8_t gac;               /* as in its table */
-    uint8_t weight;            /* as in its table */
-    bool on_demand;            /* as in its table */
-    int64_t rate_mcu[2];       /* allocation per second, by enum admit_kind */
-    int64_t maximum_mcu[2];    /* on demand: serves at most this per second; 0: as any partition */
+    uint64_t key_sharding_version; /* the version of its table's registry of sharded keys */
+    struct stream_word stream;     /* as in its table */
+    bool whole_collections;        /* as in its table */
+    bool of_index;                 /* it holds rows of a global index */
+    uint8_t gac;                   /* as in its table */
+    uint8_t weight;                /* as in its table */
+    bool on_demand;                /* as in its table */
+    int64_t rate_mcu[2];           /* allocation per second, by enum admit_kind */
+    int64_t maximum_mcu[2]; /* on demand: serves at most this per second; 0: as any partition */
     /* Where its replicas should be; the first one should lead. Only the group itself knows its
      * present members. */
     uint32_t member_count;
@@ -154,7 +158,8 @@ struct table {
     struct key_attr sort_key;
     struct slice indexes; /* index_set_encode; empty: none */
     uint32_t
-        indexes_version; /* rises with each change of `indexes`, `ttl`, `salting`, or the stream */
+        /* rises with each change of `indexes`, `ttl`, `key_sharding`, or the stream */
+        indexes_version;
     const struct index_set *index_set; /* the same; NULL: none */
     /* No cut divides an item collection, and no collection may hold more than collection_max_bytes.
      * The bytes are counted (engine/node/collection.h). Only with a sort key. */
@@ -174,15 +179,15 @@ struct table {
     int64_t created_ms;                           /* wall clock */
     int64_t increased_ms;                         /* LastIncreaseDateTime; 0 = never */
     int64_t decreased_ms;
-    uint32_t decreases_today;     /* on the UTC day of decreased_ms */
-    bool protected;               /* DeleteTable is refused */
-    enum table_ttl ttl;           /* whether items expire: engine/catalog/ttl.c */
-    struct slice ttl_attribute;   /* the name of the attribute with their time; DISABLED: empty */
-    int64_t ttl_changed_ms;       /* wall clock; 0: never */
-    struct slice salting;         /* salting_encode; empty: no key was ever salted */
-    const struct salting *salted; /* the same; NULL: none */
-    struct slice streams;         /* table_streams_encode; empty: there never was one */
-    const struct table_streams *stream_set; /* the same; NULL: none */
+    uint32_t decreases_today;   /* on the UTC day of decreased_ms */
+    bool protected;             /* DeleteTable is refused */
+    enum table_ttl ttl;         /* whether items expire: engine/catalog/ttl.c */
+    struct slice ttl_attribute; /* the name of the attribute with their time; DISABLED: empty */
+    int64_t ttl_changed_ms;     /* wall clock; 0: never */
+    struct slice key_sharding;  /* key_sharding_encode; empty: no key was ever sharded */
+    const struct key_sharding *sharded_keys; /* the same; NULL: none */
+    struct slice streams;                    /* table_streams_encode; empty: there never was one */
+    const struct table_streams *stream_set;  /* the same; NULL: none */
     /* only stored and returned */
     enum table_class class;
     enum table_encryption encryption;
@@ -197,7 +202,7 @@ struct table {
 
 /* What a table (`of_index`: a global index) that says `gac` says of one kind; `kind`: enum
  * admit_kind. Nodes write the rows of an index, so routers keep no limit of these writes. */
-uint8_t table_gac_said(uint8_t gac, bool of_index, int kind);
+uint8_t table_gac_setting(uint8_t gac, bool of_index, int kind);
 
 /* The node that holds replica `i`. */
 static inline uint32_t partition_node(const struct partition_info *p, uint32_t i)
@@ -231,10 +236,10 @@ void table_append_index_name(struct buffer *out, const struct table *t, const st
 enum status table_decode_indexes(struct slice records, struct arena *arena, const struct table *t,
                                  const struct table ***out);
 
-/* A number for what nodes must have done before the table is settled: its status, and of each partition the id,
- * the epoch, the version of its indexes and its rates. Each change of these gives another number: what was
- * settled before a change does not end the change. */
-uint64_t table_settle_word(const struct table *t);
+/* A number for what nodes must have done before the table is reconciled: its status, and of each
+ * partition the id, the epoch, the version of its indexes and its rates. Each change of these gives
+ * another number: what was reconciled before a change does not end the change. */
+uint64_t table_reconcile_hash(const struct table *t);
 /* Whether a partition of the table is still to be split off from another. */
 bool table_is_splitting(const struct table *t);
 /* Whether the partition is still to be split off from another, or another from it. */
@@ -268,17 +273,19 @@ static inline struct slice table_kept_ttl(const struct table *t)
     return on ? t->ttl_attribute : (struct slice){NULL, 0};
 }
 
-/* The version of the table's registry of salted keys. 0: none was ever salted. */
-static inline uint64_t table_salting_version(const struct table *t)
+/* The version of the table's registry of sharded keys. 0: none was ever sharded. */
+static inline uint64_t table_key_sharding_version(const struct table *t)
 {
-    return t->salted != NULL ? t->salted->version : 0;
+    return t->sharded_keys != NULL ? t->sharded_keys->version : 0;
 }
 
 /* Whether items of the table are, or may become, sharded counters. Such a table has no index and no stream:
  * these would show cells. */
 bool table_counts(const struct table *t);
-/* What the table's tag SALTING_TAG asks for. `fixed`: the number of shards. */
-enum salting_wish table_salting_wish(const struct table *t, uint32_t *fixed);
+/* What the table's tag KEY_SHARDING_TAG asks for. `fixed`: the number of shards. */
+enum key_sharding_mode table_key_sharding_mode(const struct table *t, uint32_t *fixed);
+/* Whether a tag's key is KEY_SHARDING_TAG or KEY_SHARDING_TAG_OLD. */
+bool table_tag_is_key_sharding(struct slice key);
 
 /* The partition with this id. NULL: the table has none. */
 struct partition_info *table_find_partition(const struct table *t, uint32_t id);

@@ -58,11 +58,12 @@ static bool key_next_part(const struct key_attr *schema, struct slice *storage_k
     struct buffer part = {0};
     struct number n;
     size_t used = 0;
-    bool whole = storage_key_next_part(storage_key, &part);
+    bool complete = storage_key_next_part(storage_key, &part);
     *out = (struct attr){schema->type, arena_copy(arena, buffer_slice(&part))};
     buffer_deinit(&part);
-    return whole && (schema->type != ATTR_NUMBER ||
-                     (number_decode(out->body, &n, &used) == STATUS_OK && used == out->body.size));
+    return complete &&
+           (schema->type != ATTR_NUMBER ||
+            (number_decode(out->body, &n, &used) == STATUS_OK && used == out->body.size));
 }
 
 /* Takes the next `count` parts off the storage key. */

@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 
-bool table_name_is_sound(struct slice name)
+bool table_name_is_valid(struct slice name)
 {
     for (size_t i = 0; i < name.size; i++) {
         uint8_t c = name.data[i], letter = c | 0x20;
@@ -14,7 +14,7 @@ bool table_name_is_sound(struct slice name)
     return name.size > 0 && name.size <= TABLE_NAME_SIZE_MAX;
 }
 
-bool key_name_is_sound(struct slice name)
+bool key_name_is_valid(struct slice name)
 {
     return name.size <= KEY_NAME_SIZE_MAX && slice_is_utf8(name);
 }

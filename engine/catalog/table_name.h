@@ -7,6 +7,6 @@
 
 /* Letters, digits, _, - and . as in DynamoDB; 1 to TABLE_NAME_SIZE_MAX of them. Why no others:
  * names appear in pages and log lines. */
-bool table_name_is_sound(struct slice name);
+bool table_name_is_valid(struct slice name);
 /* UTF-8 of at most KEY_NAME_SIZE_MAX bytes. The empty name: the table has no such key. */
-bool key_name_is_sound(struct slice name);
+bool key_name_is_valid(struct slice name);

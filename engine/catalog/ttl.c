@@ -43,7 +43,7 @@ bool catalog_change_ttl(struct catalog *c, const struct catalog_command *command
     return true;
 }
 
-void catalog_settle_ttl(struct table *t)
+void catalog_reconciled_ttl(struct table *t)
 {
     if (t->ttl == TTL_ENABLING)
         t->ttl = TTL_ENABLED;

@@ -136,13 +136,12 @@ static bool heavy_scan_begin(struct heavy_scan *s, struct heat *h, struct instan
 }
 
 uint32_t heat_heavy_keys(struct heat *h, struct instant now, enum admit_kind kind, struct slice lo,
-                         int64_t least_mcu, struct arena *arena,
-                         struct heavy_key out[HEAVY_KEYS_MAX])
+                         int64_t mcu_min, struct arena *arena, struct heavy_key out[HEAVY_KEYS_MAX])
 {
     struct heavy_scan s;
     const int64_t rate = heat_rate_now(h, now, kind);
     uint32_t found = 0;
-    if (rate < least_mcu || !heavy_scan_begin(&s, h, now, kind, lo, arena))
+    if (rate < mcu_min || !heavy_scan_begin(&s, h, now, kind, lo, arena))
         return 0;
     for (uint32_t i = 0; i < s.count; i++) {
         if (s.hashes[i] != 0)
@@ -153,7 +152,7 @@ uint32_t heat_heavy_keys(struct heat *h, struct instant now, enum admit_kind kin
         struct candidate *most = &s.candidates[0];
         for (uint32_t i = 1; i < CANDIDATES; i++)
             most = s.candidates[i].mcu > most->mcu ? &s.candidates[i] : most;
-        if (most->mcu == 0 || most->mcu < least_mcu)
+        if (most->mcu == 0 || most->mcu < mcu_min)
             return found;
         const size_t size = heavy_prefix(&s, &s.items[most->item]);
         out[found++] =

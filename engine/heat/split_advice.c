@@ -32,8 +32,8 @@ static bool is_key(struct slice key)
     return key.size > 0 && key.size <= STORAGE_KEY_SIZE_MAX;
 }
 
-void split_cuts_walk(struct codec *c, uint32_t count, struct slice cuts[SPLIT_CUTS_MAX],
-                     uint32_t share_ppm[SPLIT_KINDS][SPLIT_CUTS_MAX + 1], uint64_t least_ppm)
+void split_points_walk(struct codec *c, uint32_t count, struct slice cuts[SPLIT_POINTS_MAX],
+                       uint32_t share_ppm[SPLIT_KINDS][SPLIT_POINTS_MAX + 1], uint64_t least_ppm)
 {
     for (uint32_t i = 0; i < count && !codec_failed(c); i++) {
         codec_sized(c, &cuts[i], STORAGE_KEY_SIZE_MAX);
@@ -69,8 +69,8 @@ static void split_advice_walk(struct codec *c, struct split_advice *a)
     if (a->verdict != SPLIT_ADVISED)
         return;
     codec_u32(c, &a->cut_count);
-    codec_check(c, a->cut_count >= 1 && a->cut_count <= SPLIT_CUTS_MAX);
-    split_cuts_walk(c, a->cut_count, a->cuts, a->share_ppm, SPLIT_WHOLE_PPM);
+    codec_check(c, a->cut_count >= 1 && a->cut_count <= SPLIT_POINTS_MAX);
+    split_points_walk(c, a->cut_count, a->cuts, a->share_ppm, SPLIT_WHOLE_PPM);
     advice_key_walk(c, a);
     for (int kind = 0; kind < SPLIT_KINDS; kind++) {
         codec_amount(c, &a->served_before_mcu[kind]);

@@ -86,7 +86,7 @@ static uint32_t nearest_cut(const struct division *d, uint32_t first, uint32_t e
 
 static void add_cut(struct division *d, struct slice cut, uint32_t point)
 {
-    must(d->cut_count < SPLIT_CUTS_MAX);
+    must(d->cut_count < SPLIT_POINTS_MAX);
     d->cuts[d->cut_count] = cut;
     d->cut_points[d->cut_count++] = point;
 }
@@ -142,7 +142,7 @@ static int64_t divisible_need(const struct division *d, int kind, uint32_t from,
 static uint32_t parts_for(const struct division *d, int64_t need_ppm)
 {
     int64_t parts = (need_ppm + d->q->fill_ppm - 1) / d->q->fill_ppm;
-    return parts > SPLIT_CUTS_MAX + 1 ? SPLIT_CUTS_MAX + 1 : (uint32_t)parts;
+    return parts > SPLIT_POINTS_MAX + 1 ? SPLIT_POINTS_MAX + 1 : (uint32_t)parts;
 }
 
 /* The fewest equal parts of [from, to), between `least` and `most`, that fit. If none fit: as many
@@ -175,7 +175,7 @@ static void place_fewest(struct division *d, uint32_t from, uint32_t to, uint32_
 static bool range_of(const struct division *d, uint32_t i, struct split_lone *lone)
 {
     struct slice key = split_whole_key(d, d->points[i].key);
-    if (d->points[i].key.size == SKETCH_KEY_MAX || !storage_key_is_whole(key))
+    if (d->points[i].key.size == SKETCH_KEY_MAX || !storage_key_is_complete(key))
         return false;
     if (d->collections != NULL)
         key.size = storage_key_collection_size(key);
@@ -200,7 +200,7 @@ static bool fills_a_child(const struct division *d, uint32_t from, uint32_t to)
 static void find_lones(struct division *d)
 {
     d->lone_count = 0;
-    for (uint32_t i = 0, end; i < d->count && d->lone_count < SPLIT_CUTS_MAX / 2; i = end) {
+    for (uint32_t i = 0, end; i < d->count && d->lone_count < SPLIT_POINTS_MAX / 2; i = end) {
         struct split_lone *lone = &d->lones[d->lone_count];
         end = run_end(d, i);
         if (!fills_a_child(d, i, end) || !range_of(d, i, lone))
@@ -233,7 +233,7 @@ static void place_around_lones(struct division *d)
         uint32_t to = i == d->lone_count ? d->count : d->lones[i].from;
         bool child = is_worth_a_child(d, from, to);
         /* two cuts are kept for each key that follows */
-        uint32_t room = SPLIT_CUTS_MAX - d->cut_count - 2 * (d->lone_count - i);
+        uint32_t room = SPLIT_POINTS_MAX - d->cut_count - 2 * (d->lone_count - i);
         if (child && i > 0 && is_inside(d, d->lones[i - 1].hi)) {
             add_cut(d, d->lones[i - 1].hi, from);
             room--;
@@ -256,5 +256,5 @@ void split_place(struct division *d)
     if (d->lone_count > 0)
         place_around_lones(d);
     else
-        place_fewest(d, 0, d->count, 2, SPLIT_CUTS_MAX + 1);
+        place_fewest(d, 0, d->count, 2, SPLIT_POINTS_MAX + 1);
 }

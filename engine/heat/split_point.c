@@ -253,7 +253,7 @@ void split_advise(struct heat *h, struct instant now, const struct split_questio
     struct heat_point *points;
     must(q->max_mcu[ADMIT_READ] >= MCU_PER_UNIT);
     must(q->max_mcu[ADMIT_WRITE] >= MCU_PER_UNIT);
-    must(q->children <= SPLIT_CUTS_MAX + 1);
+    must(q->children <= SPLIT_POINTS_MAX + 1);
     must(q->fill_ppm > 0);
     d.count = heat_points(h, now, arena, &points);
     d.points = points;

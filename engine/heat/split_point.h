@@ -15,8 +15,8 @@
 #include "engine/heat/heat.h"
 
 enum {
-    SPLIT_CUTS_MAX = 15, /* in one split */
-    SPLIT_KINDS = 2,     /* reads, writes: enum admit_kind */
+    SPLIT_POINTS_MAX = 15, /* in one split */
+    SPLIT_KINDS = 2,       /* reads, writes: enum admit_kind */
     SPLIT_WHOLE_PPM = 1000000,
 };
 _Static_assert((int)SPLIT_KINDS == (int)ADMIT_KINDS, "shares are by enum admit_kind");
@@ -36,12 +36,12 @@ const char *split_verdict_name(enum split_verdict v); /* "advised", "popular-key
 /* Slices lend as long as the function that fills the advice says. */
 struct split_advice {
     enum split_verdict verdict;
-    int64_t samples;                   /* observations behind the advice, decayed */
-    uint32_t cut_count;                /* ADVISED: 1 .. SPLIT_CUTS_MAX */
-    struct slice cuts[SPLIT_CUTS_MAX]; /* storage keys, ascending; each begins a child */
+    int64_t samples;                     /* observations behind the advice, decayed */
+    uint32_t cut_count;                  /* ADVISED: 1 .. SPLIT_POINTS_MAX */
+    struct slice cuts[SPLIT_POINTS_MAX]; /* storage keys, ascending; each begins a child */
     /* Each child's share of the reads and of the writes. The shares of a kind add up to
      * SPLIT_WHOLE_PPM, and are equal if the partition has seen none of the kind. */
-    uint32_t share_ppm[SPLIT_KINDS][SPLIT_CUTS_MAX + 1];
+    uint32_t share_ppm[SPLIT_KINDS][SPLIT_POINTS_MAX + 1];
     /* ADVISED: what is served of each kind, by the partition now and by all children, mcu/s. */
     int64_t served_before_mcu[SPLIT_KINDS];
     int64_t served_after_mcu[SPLIT_KINDS];
@@ -56,7 +56,7 @@ struct split_question {
     struct slice lo; /* the partition's range, as in heat_init */
     struct slice hi;
     int64_t max_mcu[SPLIT_KINDS]; /* partition maxima, mcu per second, > 0 */
-    uint32_t children;            /* wanted, up to SPLIT_CUTS_MAX + 1; 0: as many as needed */
+    uint32_t children;            /* wanted, up to SPLIT_POINTS_MAX + 1; 0: as many as needed */
     bool whole_collections;       /* cuts may only fall between partition keys */
     /* settings split_fill_percent, split_largest_percent, split_gain_percent, split_samples_min */
     int64_t fill_ppm;
@@ -76,8 +76,8 @@ void split_advise(struct heat *h, struct instant now, const struct split_questio
 
 /* The bytes of `count` ascending cuts, u32 size and bytes each, then of the pieces' shares of reads
  * and of writes, u32 each. The shares of a kind add up to at least `least_ppm`. */
-void split_cuts_walk(struct codec *c, uint32_t count, struct slice cuts[SPLIT_CUTS_MAX],
-                     uint32_t share_ppm[SPLIT_KINDS][SPLIT_CUTS_MAX + 1], uint64_t least_ppm);
+void split_points_walk(struct codec *c, uint32_t count, struct slice cuts[SPLIT_POINTS_MAX],
+                       uint32_t share_ppm[SPLIT_KINDS][SPLIT_POINTS_MAX + 1], uint64_t least_ppm);
 void split_advice_encode(struct buffer *out, const struct split_advice *a);
 /* Borrows from the bytes. STATUS_MALFORMED: also cuts out of order, and shares that do not add up
  * to the whole. */

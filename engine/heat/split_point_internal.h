@@ -31,10 +31,10 @@ struct division {
     int64_t lasting_ppm[SPLIT_KINDS]; /* mean demand over all the time with heat */
     int64_t error_ppm[SPLIT_KINDS];   /* of an interval's need, one standard deviation */
     uint32_t *collections; /* [count]: equal within a collection; NULL: cuts may divide it */
-    struct split_lone lones[SPLIT_CUTS_MAX];
+    struct split_lone lones[SPLIT_POINTS_MAX];
     uint32_t lone_count;
-    struct slice cuts[SPLIT_CUTS_MAX];
-    uint32_t cut_points[SPLIT_CUTS_MAX]; /* the first point of each child but the lowest */
+    struct slice cuts[SPLIT_POINTS_MAX];
+    uint32_t cut_points[SPLIT_POINTS_MAX]; /* the first point of each child but the lowest */
     uint32_t cut_count;
 };
 

@@ -1,7 +1,7 @@
 /* index.c - the secondary indexes of a table, and their bytes. */
 #include "engine/index/index.h"
 
-static bool key_attr_is_sound(const struct key_attr *k)
+static bool key_attr_is_valid(const struct key_attr *k)
 {
     return k->name.size == 0 || k->type == ATTR_STRING || k->type == ATTR_NUMBER ||
            k->type == ATTR_BINARY;
@@ -13,10 +13,10 @@ void key_attr_walk(struct codec *c, struct key_attr *k)
     codec_u8(c, &type);
     k->type = (enum attr_type)type;
     codec_sized(c, &k->name, KEY_NAME_SIZE_MAX);
-    codec_check(c, key_attr_is_sound(k));
+    codec_check(c, key_attr_is_valid(k));
 }
 
-static bool index_names_are_sound(const struct index *x)
+static bool index_names_are_valid(const struct index *x)
 {
     struct reader r = {x->names, false};
     uint32_t count = 0;
@@ -47,7 +47,7 @@ static void index_walk(struct codec *c, struct index *x)
     x->projection =
         (enum projection_kind)codec_choice(c, x->projection, PROJECT_ALL, PROJECT_INCLUDE);
     codec_sized(c, &x->names, UINT32_MAX);
-    codec_check(c, index_names_are_sound(x));
+    codec_check(c, index_names_are_valid(x));
 }
 
 static void index_set_walk(struct codec *c, struct index_set *set)

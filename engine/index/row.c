@@ -26,7 +26,7 @@ enum index_keys index_keys_of(const struct index *x, struct slice item,
         return INDEX_KEYS_EMPTY;
     if (partition > PARTITION_KEY_SIZE_MAX || sort > SORT_KEY_SIZE_MAX)
         return INDEX_KEYS_SIZE;
-    return absent ? INDEX_KEYS_ABSENT : INDEX_KEYS_WHOLE;
+    return absent ? INDEX_KEYS_ABSENT : INDEX_KEYS_COMPLETE;
 }
 
 bool index_sort_of(const struct index *x, struct slice item, struct attr *out)
@@ -71,7 +71,7 @@ bool index_global_append_key(struct buffer *out, const struct index *x, struct s
 {
     struct attr values[2 * INDEX_KEYS_MAX];
     const uint32_t count = x->partition_count + x->sort_count;
-    if (index_keys_of(x, item, values) != INDEX_KEYS_WHOLE)
+    if (index_keys_of(x, item, values) != INDEX_KEYS_COMPLETE)
         return false;
     struct buffer scratch = {0};
     const struct attr partition = index_global_partition(x, values, &scratch);

@@ -19,14 +19,14 @@
 
 /* What the item has of an index's keys. The first one that holds counts. */
 enum index_keys {
-    INDEX_KEYS_WHOLE,
+    INDEX_KEYS_COMPLETE,
     INDEX_KEYS_TYPE,  /* a value is not of the key attribute's type */
     INDEX_KEYS_EMPTY, /* a value has no bytes */
     INDEX_KEYS_SIZE,  /* the values are longer than a key may be */
     INDEX_KEYS_ABSENT /* a key attribute is not there */
 };
 
-/* Only an item with INDEX_KEYS_WHOLE has a row. `values`: in the order of the index's keys. */
+/* Only an item with INDEX_KEYS_COMPLETE has a row. `values`: in the order of the index's keys. */
 enum index_keys index_keys_of(const struct index *x, struct slice item,
                               struct attr values[2 * INDEX_KEYS_MAX]);
 

@@ -154,7 +154,7 @@ bool storage_key_next_part(struct slice *key, struct buffer *out)
     return whole;
 }
 
-bool storage_key_is_whole(struct slice key)
+bool storage_key_is_complete(struct slice key)
 {
     size_t at = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
     if (key.size <= at || key.size > STORAGE_KEY_SIZE_MAX)
@@ -169,7 +169,7 @@ struct slice storage_key_begun_behind(struct slice lo)
     if (lo.size == 0 || lo.data[lo.size - 1] != 0)
         return lo;
     const struct slice key = slice_make(lo.data, lo.size - 1);
-    return storage_key_is_whole(key) ? key : lo;
+    return storage_key_is_complete(key) ? key : lo;
 }
 
 bool storage_key_is_bound(struct slice key, uint32_t parts)

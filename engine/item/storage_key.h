@@ -56,7 +56,7 @@ uint64_t storage_key_even_cut(uint64_t lo, uint64_t hi, uint32_t i, uint32_t pie
 
 /* Whether the bytes can be the key of an item or row: a table, a hash, and key parts, each escaped
  * and terminated, at most STORAGE_KEY_SIZE_MAX bytes. Does not check that the hash is right. */
-bool storage_key_is_whole(struct slice key);
+bool storage_key_is_complete(struct slice key);
 
 /* The key of the item behind which a range begins: a page goes on at the last key and a byte 0.
  * Another key is returned as it is. */

@@ -53,19 +53,19 @@ static uint8_t *fields_put(uint8_t *at, const uint16_t *f, const void *message)
 /* False: bytes are missing or left over, or a boolean is not 0 or 1. */
 static bool fields_take(struct reader *r, const uint16_t *f, void *message)
 {
-    bool sound = true;
+    bool valid = true;
     for (;; f++) {
         void *to = field_of(message, *f);
         switch (field_type(*f)) {
         case FIELD_END:
-            return sound && !r->failed && r->left.size == 0;
+            return valid && !r->failed && r->left.size == 0;
         case FIELD_SLICE:
             *(struct slice *)to = reader_sized(r);
             break;
         case FIELD_BOOL:
         case FIELD_U8:
             *(uint8_t *)to = reader_u8(r);
-            sound &= field_type(*f) == FIELD_U8 || *(const uint8_t *)to <= 1;
+            valid &= field_type(*f) == FIELD_U8 || *(const uint8_t *)to <= 1;
             break;
         case FIELD_U32:
             *(uint32_t *)to = reader_u32(r);
@@ -106,8 +106,8 @@ void request_encode(struct buffer *out, const struct request *r)
     at = put_u8(at, (uint8_t)r->op);
     at = put_u32(at, r->partition);
     at = put_u64(at, r->epoch);
-    at = put_u64(at, r->salting);
-    at = put_u64(at, r->salted);
+    at = put_u64(at, r->key_sharding_version);
+    at = put_u64(at, r->sharded_key_version);
     at = fields_put(at, traits_of(r)->fields, r);
     must((size_t)(at - start) + 1 == size);
     buffer_end(out, at);
@@ -123,8 +123,8 @@ enum status request_decode(struct slice frame, struct request *out)
     uint8_t op = get_u8(&at);
     out->partition = get_u32(&at);
     out->epoch = get_u64(&at);
-    out->salting = get_u64(&at);
-    out->salted = get_u64(&at);
+    out->key_sharding_version = get_u64(&at);
+    out->sharded_key_version = get_u64(&at);
     if (op == 0 || op >= REQUEST_OPS)
         return STATUS_MALFORMED;
     out->op = (enum request_op)op;
@@ -148,7 +148,7 @@ void reply_encode(struct buffer *out, const struct reply *r)
     at = put_u8(at, (uint8_t)r->code);
     at = put_u8(at, (uint8_t)r->kind);
     at = put_u32(at, r->leader);
-    at = put_u32(at, r->told);
+    at = put_u32(at, r->overload_hint);
     at = put_u8(at, r->verdict.burst);
     at = put_u8(at, (uint8_t)r->verdict.reason);
     at = put_u8(at, (uint8_t)r->verdict.cause);
@@ -174,7 +174,7 @@ enum status reply_decode(struct slice frame, struct reply *out)
     uint8_t code = get_u8(&at);
     uint8_t kind = get_u8(&at);
     out->leader = get_u32(&at);
-    out->told = get_u32(&at);
+    out->overload_hint = get_u32(&at);
     uint8_t burst = get_u8(&at);
     uint8_t reason = get_u8(&at);
     uint8_t cause = get_u8(&at);

@@ -23,7 +23,7 @@ enum request_op {
     REQUEST_TRANSACT_ADMIT, /* takes the units of parts that will be prepared, or gives them back */
     REQUEST_TRANSACT_DECIDE,  /* to the anchor's partition: all parts are prepared, commit */
     REQUEST_TRANSACT_RESOLVE, /* to the partition of a part: do it, or drop it */
-    REQUEST_TRANSACT_ASK,     /* to the anchor's partition: what is decided? */
+    REQUEST_TRANSACT_QUERY,   /* to the anchor's partition: what is decided? */
     /* to the node itself */
     REQUEST_STATS,
     REQUEST_PARTITION_OPEN,
@@ -50,7 +50,7 @@ enum request_op {
     REQUEST_INDEX_FILL,       /* to the leader of a base partition: OK once an index has the rows of
                                  the next items */
     REQUEST_RECORDS,          /* to the leader of a partition: records of a shard of a stream */
-    REQUEST_SHARD_MOVE,  /* to the leader of a partition: items of a salted key's shard that are
+    REQUEST_KEY_SHARD_MOVE, /* to the leader of a partition: items of a sharded key's shard that are
                                  not at home there go home: node/shard_moves.h */
     REQUEST_INDEX_SHOWS, /* to the leader of a partition: OK if global indexes have its changes up to
                                  an entry of its log. OVERLOADED: not yet, and `applied` is the entry */
@@ -78,10 +78,11 @@ struct request {
     enum request_op op; /* says which member of the union is used */
     uint32_t partition; /* replication group; 0: none, or the catalog */
     uint64_t epoch;     /* of the partition, as the sender knows it; another epoch is refused */
-    /* Of the table's registry of salted keys, for data from routers. */
-    uint64_t salting; /* its version as the sender knows it: an older one is refused */
-    uint64_t salted;  /* the version of the salted key that the request is about: the partition must
-                         have been told it; 0: the key is not salted */
+    /* Of the table's registry of sharded keys, for data from routers. */
+    uint64_t key_sharding_version; /* its version as the sender knows it: an older one is refused */
+    /* The version of the sharded key that the request is about: the partition must have been told
+     * it; 0: the key is not sharded. */
+    uint64_t sharded_key_version;
     union {
         struct {
             struct slice key; /* storage key */
@@ -138,7 +139,7 @@ struct request {
             uint32_t items_max;  /* items scanned, before the filter; 0: no limit */
             uint32_t bytes_max;  /* stop after the scanned item that reaches this many bytes */
             uint32_t shard;      /* only items in this shard of their keys count; looked at if
-                                    `salting` is not 0 */
+                                    `key_sharding_version` is not 0 */
             uint64_t after;      /* as in `get` */
         } range;                 /* RANGE */
         struct {
@@ -225,7 +226,7 @@ struct reply {
     uint64_t id;
     enum reply_code code;
     uint32_t leader;              /* the node that leads the group; 0: not known */
-    uint32_t told;                /* what the node's policy of overload tells the sender */
+    uint32_t overload_hint;       /* what the node's policy of overload tells the sender */
     struct slice text;            /* the error, for people */
     struct admit_verdict verdict; /* data operations: the decision of admission */
     int64_t consumed_mcu;         /* the final cost of the request */

@@ -76,7 +76,7 @@ const struct request_traits request_traits[REQUEST_OPS] = {
                           .fields = {IN_ROOM(SLICE, request_transact, key),
                                      IN_ROOM(SLICE, request_transact, parts),
                                      IN_ROOM(SLICE, request_transact, transaction),
-                                     IN_ROOM(U64, request_transact, least_mcu)},
+                                     IN_ROOM(U64, request_transact, mcu_min)},
                           WRITES},
     [REQUEST_TRANSACT_ADMIT] = {ROUTER, ANSWER_PARTS,
                                 .fields = {IN_ROOM(SLICE, request_admit, key),
@@ -96,12 +96,12 @@ const struct request_traits request_traits[REQUEST_OPS] = {
                                              IN_ROOM(U64, request_transaction, id_low),
                                              IN_ROOM(BOOL, request_transaction, commits)},
                                   FOLLOWS},
-    [REQUEST_TRANSACT_ASK] = {NODE, ANSWER_STATE,
-                              .fields = {IN_ROOM(SLICE, request_transaction, key),
-                                         IN_ROOM(U64, request_transaction, id_high),
-                                         IN_ROOM(U64, request_transaction, id_low),
-                                         IN_ROOM(BOOL, request_transaction, aborts)},
-                              FOLLOWS},
+    [REQUEST_TRANSACT_QUERY] = {NODE, ANSWER_STATE,
+                                .fields = {IN_ROOM(SLICE, request_transaction, key),
+                                           IN_ROOM(U64, request_transaction, id_high),
+                                           IN_ROOM(U64, request_transaction, id_low),
+                                           IN_ROOM(BOOL, request_transaction, aborts)},
+                                FOLLOWS},
     [REQUEST_RECORDS] =
         {ROUTER, ANSWER_RECORDS,
          .fields = {IN_ROOM(SLICE, request_records, key), IN_ROOM(U32, request_records, stream),
@@ -110,13 +110,13 @@ const struct request_traits request_traits[REQUEST_OPS] = {
                     IN_ROOM(U32, request_records, bytes_max),
                     IN_ROOM(BOOL, request_records, latest)},
          .data = true, .free = true},
-    [REQUEST_SHARD_MOVE] = {NODE | ROUTER, ANSWER_RANGE,
-                            .fields = {IN_ROOM(SLICE, request_move, key),
-                                       IN_ROOM(SLICE, request_move, hi),
-                                       IN_ROOM(U32, request_move, shards),
-                                       IN_ROOM(U32, request_move, items_max),
-                                       IN_ROOM(BOOL, request_move, fold)},
-                            .data = true, .free = true, .changes = true},
+    [REQUEST_KEY_SHARD_MOVE] = {NODE | ROUTER, ANSWER_RANGE,
+                                .fields = {IN_ROOM(SLICE, request_move, key),
+                                           IN_ROOM(SLICE, request_move, hi),
+                                           IN_ROOM(U32, request_move, shards),
+                                           IN_ROOM(U32, request_move, items_max),
+                                           IN_ROOM(BOOL, request_move, merge_cells)},
+                                .data = true, .free = true, .changes = true},
     [REQUEST_INDEX_SHOWS] = {ROUTER, ANSWER_NONE,
                              .fields = {IN_ROOM(SLICE, request_shows, key),
                                         IN_ROOM(U64, request_shows, after)},
@@ -216,7 +216,7 @@ struct slice request_key(const struct request *q)
         return request_admit(q)->key;
     case REQUEST_TRANSACT_DECIDE:
     case REQUEST_TRANSACT_RESOLVE:
-    case REQUEST_TRANSACT_ASK:
+    case REQUEST_TRANSACT_QUERY:
         return request_transaction(q)->key;
     case REQUEST_INDEX_FILL:
         return request_fill(q)->from;
@@ -224,7 +224,7 @@ struct slice request_key(const struct request *q)
         return request_shows(q)->key;
     case REQUEST_RECORDS:
         return request_records(q)->key;
-    case REQUEST_SHARD_MOVE:
+    case REQUEST_KEY_SHARD_MOVE:
         return request_move(q)->key;
     default:
         return q->write.key;

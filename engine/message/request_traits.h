@@ -98,7 +98,7 @@ static inline bool request_is_consistent(const struct request *q)
         return q->range.consistent;
     default:
         return q->op == REQUEST_UNCHANGED || q->op == REQUEST_RECORDS ||
-               q->op == REQUEST_SHARD_MOVE || q->op == REQUEST_INDEX_SHOWS;
+               q->op == REQUEST_KEY_SHARD_MOVE || q->op == REQUEST_INDEX_SHOWS;
     }
 }
 

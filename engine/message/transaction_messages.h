@@ -9,7 +9,7 @@ struct request_transact {
     struct slice key;         /* of the first part */
     struct slice parts;       /* PUT, DELETE, UPDATE, CHECK: each a frame (frames.h) */
     struct slice transaction; /* struct transaction_part */
-    int64_t least_mcu;        /* the least that the parts cost together */
+    int64_t mcu_min;          /* the least that the parts cost together */
 };
 MESSAGE_FAMILY(request, transact)
 

@@ -3,7 +3,7 @@
 #include "engine/node/expiry.h"
 #include "engine/node/operation.h"
 #include "engine/node/requests_internal.h"
-#include "engine/node/size_cut.h"
+#include "engine/node/size_split.h"
 #include "engine/node/stream_rows.h"
 #include "engine/node/stream_sweep.h"
 
@@ -19,13 +19,13 @@ void requests_advise(struct requests *requests, struct operation *o)
         return;
     }
     if (p->led == 0) {
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
         return;
     }
     const uint32_t children = q->op == REQUEST_PARTITION_HEAT ? q->heat.children : 0;
-    if (children == 1 || children > SPLIT_CUTS_MAX + 1) {
+    if (children == 1 || children > SPLIT_POINTS_MAX + 1) {
         env_refuse(requests->env, o, REPLY_MALFORMED,
-                   "a partition is cut into 2 to %d children, not %u", SPLIT_CUTS_MAX + 1,
+                   "a partition is cut into 2 to %d children, not %u", SPLIT_POINTS_MAX + 1,
                    children);
         return;
     }
@@ -35,7 +35,7 @@ void requests_advise(struct requests *requests, struct operation *o)
     question.whole_collections = p->info.whole_collections;
     bool begins = false;
     if (q->op == REQUEST_PARTITION_MIDDLE)
-        begins = size_cut_advise(requests->env, p, &advice);
+        begins = size_split_advise(requests->env, p, &advice);
     else
         split_advise(&p->heat, requests->env->now, &question, &requests->env->lent, &advice);
     if (begins)
@@ -62,7 +62,7 @@ static void advice_count_replicas(const struct partition *p, struct partition_st
 static void advice_count_lag(const struct requests *requests, const struct partition *p,
                              struct partition_stats *s)
 {
-    const struct feed_lag lag = feeds_lag(requests->feeds, p);
+    const struct index_feed_lag lag = index_feeds_lag(requests->feeds, p);
     s->indexes.feeds = p->led != 0 && index_set_global(p->indexes) > 0;
     s->indexes.lag_ms = instant_since(requests->env->now, lag.since).ns / NS_PER_MS;
     s->indexes.items = lag.items;
@@ -104,7 +104,7 @@ static void advice_stats_of(const struct requests *requests, const struct partit
     transactions_count(requests->transactions, p, &out->transactions.locks,
                        &out->transactions.oldest_ms);
     out->transactions.owed_log_bytes = (int64_t)transactions_log_bytes(p);
-    out->transactions.owed_index_bytes = (int64_t)transactions_feed_bytes(p);
+    out->transactions.owed_index_bytes = (int64_t)transactions_index_feed_bytes(p);
     advice_count_records(requests, p, out);
 }
 

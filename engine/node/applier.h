@@ -7,8 +7,8 @@
 #pragma once
 
 #include "engine/node/background.h"
-#include "engine/node/feed.h"
-#include "engine/node/settling.h"
+#include "engine/node/index_feed.h"
+#include "engine/node/reconcile.h"
 #include "engine/node/snapshots.h"
 #include "engine/node/stream_trim.h"
 #include "engine/node/transactions.h"
@@ -19,20 +19,20 @@ struct applier {
     struct partitions *partitions;
     struct identity *identity;
     struct proposals *proposals;
-    struct waiters *waiters;
-    struct buckets *buckets;
-    struct groups *groups;
+    struct pending_requests *pending;
+    struct bucket_mirrors *buckets;
+    struct raft_driver *driver;
     struct snapshots *snapshots;
     struct background *background;
     struct catalog_replica *catalog;
-    struct settling *settling;
-    struct feeds *feeds;
+    struct reconciler *reconciler;
+    struct index_feeds *feeds;
     struct transactions *transactions;
     struct stream_trims *stream_trims;
 };
 
 /* Whether an entry that another node sent can be applied. */
-bool applier_entry_is_sound(uint32_t group, enum log_kind kind, struct slice payload);
+bool applier_entry_is_valid(uint32_t group, enum log_kind kind, struct slice payload);
 /* Applies the committed entries, and answers the requests that proposed them. */
 void applier_apply_committed(struct applier *applier, struct partition *p);
 /* A durable record of the node itself. */
@@ -56,14 +56,14 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
                              const struct partition_info *info);
 /* The same for what a leader knows itself, unless it is in its log. A replica that was opened late
  * knows it from the catalog, and others of its group do not. */
-void applier_tell_indexes(struct applier *applier, struct partition *p);
+void applier_propose_known_indexes(struct applier *applier, struct partition *p);
 /* Entries that this leader has proposed change nothing. `all` false: a split took the keys of some.
  * `all` true: a freeze kept every entry from having an effect. Each component whose memory counts on
  * its proposals begins anew here. Where a term ends, node.c begins the same components anew. */
 void applier_proposals_failed(struct applier *applier, struct partition *p, bool all);
-/* The partition has learnt of more salted keys. A leader has proposed its entries up to now without
- * them. */
-void applier_note_salting(struct partition *p);
+/* The partition has learnt of more sharded keys. A leader has proposed its entries up to now
+ * without them. */
+void applier_note_key_sharding(struct partition *p);
 /* At the end of a turn in which the partition was stepped: tells its children what they need. */
 void applier_stepped(struct applier *applier, struct partition *p);
 

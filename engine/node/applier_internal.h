@@ -35,10 +35,10 @@ void split_catch_up(struct applier *applier, struct partition *p,
  *   - The snapshot has a newer epoch and a wider range, and another replica here holds some of the
  *     additional keys, but not exactly these. */
 bool split_take_range(struct applier *applier, struct partition *p,
-                      const struct partition_info *told);
+                      const struct partition_info *target);
 
 /* ---- merge.c ---- */
-bool merge_is_sound(uint32_t group, struct slice payload);
+bool merge_is_valid(uint32_t group, struct slice payload);
 void merge_apply(struct applier *applier, struct partition *p, const struct raft_entry *e,
                  struct applied *out);
 /* A snapshot for `to` brings the keys [lo, hi), which `to` has absorbed. Removes the replica that

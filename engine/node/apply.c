@@ -50,10 +50,10 @@ static void apply_change(struct applier *applier, struct partition *p, const str
 }
 
 /* `parts`: the value of a change that global indexes lack. */
-static void apply_feed_costs(struct slice parts, struct buffer *costs)
+static void apply_index_feed_costs(struct slice parts, struct buffer *costs)
 {
-    feed_change_open(&parts);
-    for (struct feed_part part; feed_change_next(&parts, &part);) {
+    index_feed_change_open(&parts);
+    for (struct index_feed_part part; index_feed_change_next(&parts, &part);) {
         buffer_append_u8(costs, 0);
         buffer_append_u32(costs, part.table_id);
         buffer_append_u64(costs, (uint64_t)part.units * MCU_PER_UNIT);
@@ -85,34 +85,34 @@ static void apply_lock_costs(struct applier *applier, const struct partition *p,
     struct steps steps = steps_begin(store_hash_seed(applier->env->store));
     local_rows_plan(p, key, old, now, &keys, &steps, &local);
     for (uint32_t i = 0; i < local.count; i++)
-        local_rows_tell_cost(costs, local.changes[i].key.data[0], local.costs_mcu[i]);
+        local_rows_report_cost(costs, local.changes[i].key.data[0], local.costs_mcu[i]);
     if (index_set_global(p->indexes) > 0)
-        feed_change_append(&feed, p->indexes, key, old, now, 0, &steps);
+        index_feed_change_append(&feed, p->indexes, key, old, now, 0, &steps);
     if (feed.size > 0)
-        apply_feed_costs(buffer_slice(&feed), costs);
+        apply_index_feed_costs(buffer_slice(&feed), costs);
     buffer_deinit(&keys);
     buffer_deinit(&feed);
 }
 
 /* A change that global indexes lack, or one that they have now. After a split another partition may
  * own the latter. */
-static void apply_feed(struct applier *applier, struct partition *p, const struct change *c,
-                       uint64_t index)
+static void apply_index_feed(struct applier *applier, struct partition *p, const struct change *c,
+                             uint64_t index)
 {
     struct slice item_key;
     if (c->value.data == NULL) {
-        const bool whole = feed_key_split(c->key, &item_key);
-        if (!whole || !partition_holds(p, key_in_space(item_key, 0, &applier->env->lent)))
+        const bool complete = index_feed_key_split(c->key, &item_key);
+        if (!complete || !partition_holds(p, key_in_space(item_key, 0, &applier->env->lent)))
             return;
         store_put(applier->env->store, c->key, c->value);
-        feeds_removed(applier->feeds, p, c->key, (size_t)c->old_size);
+        index_feeds_removed(applier->feeds, p, c->key, (size_t)c->old_size);
         return;
     }
     struct buffer *key = &applier->env->scratch;
     buffer_clear(key);
-    feed_key_append(key, c->key, p->info.id, index);
+    index_feed_key_append(key, c->key, p->info.id, index);
     store_put(applier->env->store, buffer_slice(key), c->value);
-    feeds_added(applier->feeds, p, buffer_slice(key), c->value);
+    index_feeds_added(applier->feeds, p, buffer_slice(key), c->value);
 }
 
 /* The next change of an item. A zeroed change: there is none. */
@@ -145,7 +145,7 @@ static bool apply_holds(const struct applier *applier, const struct partition *p
     switch (c->space) {
     case SPACE_LOCAL_ROWS:
         return partition_holds(p, item->key);
-    case SPACE_FEED:
+    case SPACE_INDEX_FEED:
         return c->value.data == NULL || partition_holds(p, item->key);
     case SPACE_STREAM:
         return true; /* the record stays in the partition, whatever becomes of the item */
@@ -173,10 +173,10 @@ static bool apply_changes(struct applier *applier, struct partition *p, struct c
             PROBE("a change of a key that a split has taken away");
         } else if (c.space == SPACE_LOCAL_ROWS) {
             local_rows_apply(applier->env, p, &c, &item, &costs);
-        } else if (c.space == SPACE_FEED) {
-            apply_feed(applier, p, &c, index);
+        } else if (c.space == SPACE_INDEX_FEED) {
+            apply_index_feed(applier, p, &c, index);
             if (c.value.data != NULL)
-                apply_feed_costs(c.value, &costs);
+                apply_index_feed_costs(c.value, &costs);
         } else if (c.space == SPACE_STREAM) {
             stream_rows_apply(applier->env, p, &c, &item, index, records++);
         } else {
@@ -228,10 +228,10 @@ static void apply_catalog(struct applier *applier, struct partition *p, const st
         return; /* no request of this node waits for the table */
     catalog_replica_answer(applier->catalog, result.table, &out->reply);
     if (result.code != REPLY_OK)
-        return; /* a refusal must not take apart what is being settled */
-    settling_changed(applier->settling, result.table);
+        return; /* a refusal must not take apart what is being reconciled */
+    reconcile_changed(applier->reconciler, result.table);
     for (uint32_t i = 0; i < result.index_count; i++)
-        settling_changed(applier->settling, result.indexes[i]);
+        reconcile_changed(applier->reconciler, result.indexes[i]);
 }
 
 static void apply_members(struct applier *applier, struct partition *p, const struct raft_entry *e,
@@ -240,17 +240,17 @@ static void apply_members(struct applier *applier, struct partition *p, const st
     (void)e;
     (void)out;
     if (p->led != 0)
-        buckets_led(applier->buckets, p); /* tells a new member the buckets */
+        bucket_mirrors_led(applier->buckets, p); /* tells a new member the buckets */
 }
 
-static bool write_is_whole(uint32_t group, struct slice payload)
+static bool write_is_complete(uint32_t group, struct slice payload)
 {
     struct change_set set;
     return group != CATALOG_GROUP && change_set_open(payload, &set);
 }
 
 /* Reading checks items too. This check keeps bad items out of the counts. */
-static bool item_change_is_sound(const struct change *c)
+static bool item_change_is_valid(const struct change *c)
 {
     bool put = c->value.data != NULL;
     return c->key.size > STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE &&
@@ -258,14 +258,14 @@ static bool item_change_is_sound(const struct change *c)
            (!put || (item_checksum_holds(c->value) && item_size(c->value) <= ITEM_SIZE_MAX));
 }
 
-static bool collection_change_is_sound(const struct change *c)
+static bool collection_change_is_valid(const struct change *c)
 {
     int64_t bytes;
     return c->key.size <= STORAGE_KEY_SIZE_MAX && collection_is_row(c->key) &&
            (c->value.data == NULL || collection_decode(c->key, c->value, &bytes) == STATUS_OK);
 }
 
-static bool local_change_is_sound(const struct change *c)
+static bool local_change_is_valid(const struct change *c)
 {
     return c->key.size > STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE &&
            c->key.size <= STORAGE_KEY_SIZE_MAX && c->value.data == NULL && c->key.data[0] >= 1 &&
@@ -273,17 +273,17 @@ static bool local_change_is_sound(const struct change *c)
            (c->derived || c->old_size >= 0);
 }
 
-static bool feed_is_sound(const struct change *c)
+static bool index_feed_is_valid(const struct change *c)
 {
     return c->key.size > STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE &&
-           c->key.size <= STORAGE_KEY_SIZE_MAX + FEED_SUFFIX_SIZE &&
-           c->key.data[0] == SPACE_FEED_KEYS && c->old_size <= UINT32_MAX / 2 &&
-           (c->value.data == NULL ? c->old_size >= 0 : feed_change_is_sound(c->value));
+           c->key.size <= STORAGE_KEY_SIZE_MAX + INDEX_FEED_SUFFIX_SIZE &&
+           c->key.data[0] == SPACE_INDEX_FEED_KEYS && c->old_size <= UINT32_MAX / 2 &&
+           (c->value.data == NULL ? c->old_size >= 0 : index_feed_change_is_valid(c->value));
 }
 
-static bool transaction_change_is_sound(const struct change *c)
+static bool transaction_change_is_valid(const struct change *c)
 {
-    return transaction_row_is_sound(c->key, c->value);
+    return transaction_row_is_valid(c->key, c->value);
 }
 
 /* A lock's entry is one change, and costs what its part will: the item, and of each local index a
@@ -292,15 +292,15 @@ enum {
     ROWS_OF_CHANGE_MAX = 1 + 2 * LOCAL_INDEXES_MAX
 };
 
-static bool write_is_sound(uint32_t group, struct slice payload)
+static bool write_is_valid(uint32_t group, struct slice payload)
 {
-    static bool (*const is_sound[KEY_SPACES])(const struct change *c) = {
-        [SPACE_ITEMS] = item_change_is_sound,
-        [SPACE_COLLECTIONS] = collection_change_is_sound,
-        [SPACE_LOCAL_ROWS] = local_change_is_sound,
-        [SPACE_FEED] = feed_is_sound,
-        [SPACE_TRANSACTIONS] = transaction_change_is_sound,
-        [SPACE_STREAM] = stream_change_is_sound,
+    static bool (*const is_valid[KEY_SPACES])(const struct change *c) = {
+        [SPACE_ITEMS] = item_change_is_valid,
+        [SPACE_COLLECTIONS] = collection_change_is_valid,
+        [SPACE_LOCAL_ROWS] = local_change_is_valid,
+        [SPACE_INDEX_FEED] = index_feed_is_valid,
+        [SPACE_TRANSACTIONS] = transaction_change_is_valid,
+        [SPACE_STREAM] = stream_change_is_valid,
     };
     _Static_assert(KEY_SPACES == SPACE_STREAM + 1, "is_sound has a row for each key space");
     struct change_set set;
@@ -308,34 +308,35 @@ static bool write_is_sound(uint32_t group, struct slice payload)
     if (group == CATALOG_GROUP || !change_set_open(payload, &set))
         return false;
     bool indexed = false; /* rows that follow from an item have come, and the item has not */
-    bool sound = set.burst <= 2 && set.cost_mcu >= 0 &&
+    bool valid = set.burst <= 2 && set.cost_mcu >= 0 &&
                  set.cost_mcu <= set.count * ROWS_OF_CHANGE_MAX * TRANSACTION_FACTOR *
                                      write_cost_mcu(ITEM_SIZE_MAX);
-    while (sound && change_set_next(&set, &c)) {
-        sound = is_sound[c.space](&c) && (!c.derived || c.space == SPACE_LOCAL_ROWS);
-        indexed |= c.space == SPACE_LOCAL_ROWS ||
-                   ((c.space == SPACE_FEED || c.space == SPACE_STREAM) && c.value.data != NULL);
+    while (valid && change_set_next(&set, &c)) {
+        valid = is_valid[c.space](&c) && (!c.derived || c.space == SPACE_LOCAL_ROWS);
+        indexed |=
+            c.space == SPACE_LOCAL_ROWS ||
+            ((c.space == SPACE_INDEX_FEED || c.space == SPACE_STREAM) && c.value.data != NULL);
         if (!indexed || c.space != SPACE_ITEMS)
             continue;
-        sound = sound && (c.value.data == NULL || item_check(c.value) == STATUS_OK);
+        valid = valid && (c.value.data == NULL || item_check(c.value) == STATUS_OK);
         indexed = false;
     }
-    return sound && !indexed;
+    return valid && !indexed;
 }
 
-static bool catalog_is_sound(uint32_t group, struct slice payload)
+static bool catalog_is_valid(uint32_t group, struct slice payload)
 {
     struct catalog_command command;
     return group == CATALOG_GROUP && catalog_command_decode(payload, &command) == STATUS_OK;
 }
 
-static bool split_is_sound(uint32_t group, struct slice payload)
+static bool split_is_valid(uint32_t group, struct slice payload)
 {
     struct partition_split split;
     return group != CATALOG_GROUP && partition_split_decode(payload, &split) == STATUS_OK;
 }
 
-static bool indexes_are_sound(uint32_t group, struct slice payload)
+static bool indexes_are_valid(uint32_t group, struct slice payload)
 {
     const struct index_set *set;
     struct stream_word stream;
@@ -344,17 +345,17 @@ static bool indexes_are_sound(uint32_t group, struct slice payload)
     reader_u32(&r);                                 /* the version */
     const size_t attribute = reader_sized(&r).size; /* by which items expire */
     stream_word_walk(&(struct codec){.in = &r}, &stream);
-    reader_u64(&r); /* the version of salted keys */
-    const bool sound = group != CATALOG_GROUP && attribute <= TTL_NAME_SIZE_MAX && !r.failed &&
+    reader_u64(&r); /* the version of sharded keys */
+    const bool valid = group != CATALOG_GROUP && attribute <= TTL_NAME_SIZE_MAX && !r.failed &&
                        index_set_decode(r.left, &arena, &set) == STATUS_OK;
     arena_deinit(&arena);
-    return sound;
+    return valid;
 }
 
-/* From here on the leader says what writes mean for these indexes, and for this stream, and refuses who
- * knows fewer salted keys. Entries that it has proposed already may not: an index is filled only after them,
- * and items of salted keys move only after them. A leader may have proposed an older word of the catalog
- * after a newer one was on its way. */
+/* From here on the leader says what writes mean for these indexes, and for this stream, and refuses
+ * who knows fewer sharded keys. Entries that it has proposed already may not: an index is filled
+ * only after them, and items of sharded keys move only after them. A leader may have proposed an
+ * older word of the catalog after a newer one was on its way. */
 static void apply_indexes(struct applier *applier, struct partition *p, const struct raft_entry *e,
                           struct applied *out)
 {
@@ -365,16 +366,16 @@ static void apply_indexes(struct applier *applier, struct partition *p, const st
     info.indexes_version = reader_u32(&r);
     info.ttl = reader_sized(&r);
     stream_word_walk(&(struct codec){.in = &r}, &info.stream);
-    const uint64_t salting = reader_u64(&r);
+    const uint64_t key_sharding_version = reader_u64(&r);
     info.indexes = r.left;
     if (info.indexes_version > p->indexes_logged)
         p->indexes_logged = info.indexes_version;
     if (info.indexes_version <= p->info.indexes_version)
         return;
     const bool others = !slice_equal(info.indexes, p->info.indexes);
-    if (salting > info.salting) {
-        info.salting = salting;
-        applier_note_salting(p);
+    if (key_sharding_version > info.key_sharding_version) {
+        info.key_sharding_version = key_sharding_version;
+        applier_note_key_sharding(p);
     }
     partition_set(p, &info);
     if (applier->env->started)
@@ -383,13 +384,13 @@ static void apply_indexes(struct applier *applier, struct partition *p, const st
         return;
     p->indexed_from = p->led != 0 ? raft_last(p->raft) : 0;
     if (applier->env->started)
-        feeds_begin(applier->feeds, p);
+        index_feeds_begin(applier->feeds, p);
 }
 
 /* A follower notes nothing: its last entries may be replaced, and no leader asks it. */
-void applier_note_salting(struct partition *p)
+void applier_note_key_sharding(struct partition *p)
 {
-    p->salted_from = p->led != 0 ? raft_last(p->raft) : 0;
+    p->key_sharding_from = p->led != 0 ? raft_last(p->raft) : 0;
 }
 
 void applier_proposals_failed(struct applier *applier, struct partition *p, bool all)
@@ -397,7 +398,7 @@ void applier_proposals_failed(struct applier *applier, struct partition *p, bool
     if (all)
         transactions_forget(applier->transactions, p);
     transactions_begin(applier->transactions, p);
-    feeds_begin(applier->feeds, p);
+    index_feeds_begin(applier->feeds, p);
 }
 
 void applier_propose_indexes(struct applier *applier, struct partition *p,
@@ -406,23 +407,24 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
     const struct operation own = {.from = FROM_SELF};
     struct buffer *head = &applier->env->scratch;
     const size_t size = sizeof info->indexes_version + sizeof(uint32_t) + info->ttl.size +
-                        sizeof info->stream + sizeof info->salting + info->indexes.size;
+                        sizeof info->stream + sizeof info->key_sharding_version +
+                        info->indexes.size;
     struct stream_word stream = info->stream;
     if (p->led == 0 || p->indexes_proposed == p->led ||
         !proposals_may_write(applier->proposals, &own, size) ||
-        !groups_may_propose(applier->groups, p, &own, size))
+        !raft_driver_may_propose(applier->driver, p, &own, size))
         return;
     buffer_clear(head);
     buffer_append_u32(head, info->indexes_version);
     buffer_append_sized(head, info->ttl);
     stream_word_walk(&(struct codec){.out = head}, &stream);
-    buffer_append_u64(head, info->salting);
-    if (groups_propose(applier->groups, p, &own, LOG_INDEXES, buffer_slice(head), info->indexes) !=
-        NULL)
+    buffer_append_u64(head, info->key_sharding_version);
+    if (raft_driver_propose(applier->driver, p, &own, LOG_INDEXES, buffer_slice(head),
+                            info->indexes) != NULL)
         p->indexes_proposed = p->led;
 }
 
-void applier_tell_indexes(struct applier *applier, struct partition *p)
+void applier_propose_known_indexes(struct applier *applier, struct partition *p)
 {
     if (p->led == 0 || p->info.indexes_version <= p->indexes_logged || p->frozen.index != 0 ||
         p->indexes_proposed == p->led || p->no_state || p->closing || p->ended)
@@ -431,13 +433,13 @@ void applier_tell_indexes(struct applier *applier, struct partition *p)
     applier_propose_indexes(applier, p, &p->info);
 }
 
-static bool noop_is_sound(uint32_t group, struct slice payload)
+static bool noop_is_valid(uint32_t group, struct slice payload)
 {
     (void)group;
     return payload.size == 0;
 }
 
-static bool members_are_sound(uint32_t group, struct slice payload)
+static bool members_are_valid(uint32_t group, struct slice payload)
 {
     (void)group;
     (void)payload;
@@ -447,26 +449,26 @@ static bool members_are_sound(uint32_t group, struct slice payload)
 /* The kinds of entries of a group. A new kind is a row here. */
 static const struct entry_kind {
     /* Whether a record of this node's log is usable. Its checksum held. */
-    bool (*is_whole)(uint32_t group, struct slice payload);
+    bool (*is_complete)(uint32_t group, struct slice payload);
     /* Whether an entry of another node is usable. Nothing in it is trusted. */
-    bool (*is_sound)(uint32_t group, struct slice payload);
+    bool (*is_valid)(uint32_t group, struct slice payload);
     /* Applies the committed entry. NULL: it changes nothing. */
     void (*apply)(struct applier *applier, struct partition *p, const struct raft_entry *e,
                   struct applied *out);
 } entry_kinds[LOG_KINDS] = {
-    [LOG_WRITE] = {write_is_whole, write_is_sound, apply_write},
-    [LOG_CATALOG] = {catalog_is_sound, catalog_is_sound, apply_catalog},
-    [LOG_SPLIT] = {split_is_sound, split_is_sound, split_apply},
-    [LOG_MERGE] = {merge_is_sound, merge_is_sound, merge_apply},
-    [LOG_INDEXES] = {indexes_are_sound, indexes_are_sound, apply_indexes},
-    [LOG_NOOP] = {noop_is_sound, noop_is_sound, NULL},
-    [LOG_MEMBERS] = {members_are_sound, members_are_sound, apply_members},
+    [LOG_WRITE] = {write_is_complete, write_is_valid, apply_write},
+    [LOG_CATALOG] = {catalog_is_valid, catalog_is_valid, apply_catalog},
+    [LOG_SPLIT] = {split_is_valid, split_is_valid, split_apply},
+    [LOG_MERGE] = {merge_is_valid, merge_is_valid, merge_apply},
+    [LOG_INDEXES] = {indexes_are_valid, indexes_are_valid, apply_indexes},
+    [LOG_NOOP] = {noop_is_valid, noop_is_valid, NULL},
+    [LOG_MEMBERS] = {members_are_valid, members_are_valid, apply_members},
 };
 
-bool applier_entry_is_sound(uint32_t group, enum log_kind kind, struct slice payload)
+bool applier_entry_is_valid(uint32_t group, enum log_kind kind, struct slice payload)
 {
-    return kind < LOG_KINDS && entry_kinds[kind].is_sound != NULL &&
-           entry_kinds[kind].is_sound(group, payload);
+    return kind < LOG_KINDS && entry_kinds[kind].is_valid != NULL &&
+           entry_kinds[kind].is_valid(group, payload);
 }
 
 /* `proposal`: of this node; NULL: it has none of the entry. */
@@ -475,7 +477,7 @@ static void apply_entry(struct applier *applier, struct partition *p, const stru
 {
     *out = (struct applied){.want = proposal != NULL ? proposal->want : WANT_NOTHING,
                             .answers = proposal != NULL && proposal->answer};
-    must(entry_kinds[e->kind].is_sound != NULL);
+    must(entry_kinds[e->kind].is_valid != NULL);
     if (entry_kinds[e->kind].apply != NULL)
         entry_kinds[e->kind].apply(applier, p, e, out);
 }
@@ -572,10 +574,10 @@ static enum status apply_partition(struct applier *applier, const struct own_rec
         info.indexes_version = p->info.indexes_version;
         info.ttl = p->info.ttl;
         info.stream = p->info.stream;
-        info.salting = p->info.salting;
+        info.key_sharding_version = p->info.key_sharding_version;
         partition_set(p, &info);
         if (applier->env->started) /* before the start it has no buckets */
-            buckets_changed(applier->buckets, p);
+            bucket_mirrors_changed(applier->buckets, p);
         return STATUS_OK;
     }
     if (partitions_hold_range(applier->partitions, info.lo, info.hi)) {
@@ -587,17 +589,17 @@ static enum status apply_partition(struct applier *applier, const struct own_rec
     p = partition_create(&info);
     p->since_lsn = record->lsn;
     partitions_add(applier->partitions, p);
-    groups_create_raft(applier->groups, p, &base);
+    raft_driver_create_raft(applier->driver, p, &base);
     env_note(applier->env, NODE_TRACE_PARTITION_OPENED, info.id, (int64_t)record->lsn);
     if (info.id == CATALOG_GROUP && applier->catalog->state == NULL)
         applier->catalog->state = catalog_create();
     if (!applier->env->started)
         return STATUS_OK;
-    buckets_begin(applier->buckets, p);
-    groups_start(applier->groups, p, applier->env->now);
+    bucket_mirrors_begin(applier->buckets, p);
+    raft_driver_start(applier->driver, p, applier->env->now);
     if (info.members[0] == raft_self(p->raft) && info.joined == 0) {
         raft_campaign(p->raft, applier->env->now); /* a new group, which this replica should lead */
-        groups_stepped(applier->groups, p);
+        raft_driver_stepped(applier->driver, p);
     }
     return STATUS_OK;
 }
@@ -605,23 +607,23 @@ static enum status apply_partition(struct applier *applier, const struct own_rec
 void applier_remove_partition(struct applier *applier, struct partition *p)
 {
     proposals_drop(applier->proposals, p, "the partition was closed");
-    waiters_drop_reads(applier->waiters, p, REPLY_WRONG_PARTITION, "the partition was closed");
+    pending_drop_reads(applier->pending, p, REPLY_WRONG_PARTITION, "the partition was closed");
     snapshots_forget(applier->snapshots, p->info.id);
     split_orphan(applier, p);
     transactions_forget(applier->transactions, p);
     partitions_remove(applier->partitions, p);
-    buckets_end(applier->buckets, p);
-    groups_forget(applier->groups, p); /* last: the calls above may put it on a list */
-    rows_remove_partition(applier->env, p->info.id);
+    bucket_mirrors_end(applier->buckets, p);
+    raft_driver_forget(applier->driver, p); /* last: the calls above may put it on a list */
+    local_state_remove_partition(applier->env, p->info.id);
     env_note(applier->env, NODE_TRACE_PARTITION_CLOSED, p->info.id, (int64_t)raft_applied(p->raft));
     partition_destroy(p);
 }
 
 static void apply_leave_catalog(struct applier *applier)
 {
-    settling_end(applier->settling);
+    reconcile_end(applier->reconciler);
     catalog_replica_forget(applier->catalog);
-    rows_store_left_catalog(applier->env, applier->identity);
+    local_state_store_left_catalog(applier->env, applier->identity);
 }
 
 /* The record's index: up to where the catalog's log was known to the sender of the close. */
@@ -630,12 +632,12 @@ static enum status apply_partition_close(struct applier *applier, const struct o
     struct partition *p = partitions_find(applier->partitions, record->group);
     if (record->index > applier->identity->closed_as_of)
         applier->identity->closed_as_of = record->index;
-    rows_store_closed(applier->env, applier->identity);
+    local_state_store_closed(applier->env, applier->identity);
     if (p == NULL)
         return STATUS_OK;
     if (record->group == CATALOG_GROUP)
         apply_leave_catalog(applier);
-    rows_erase(applier->env, p->info.lo, p->info.hi, p->info.indexes);
+    local_state_erase(applier->env, p->info.lo, p->info.hi, p->info.indexes);
     applier_remove_partition(applier, p);
     return STATUS_OK;
 }
@@ -650,13 +652,14 @@ static enum status apply_node(struct applier *applier, const struct own_record *
         return STATUS_CORRUPT;
     identity->generation = (uint32_t)record->index;
     identity->support_changing = false;
-    rows_store_generation(applier->env, identity);
+    local_state_store_generation(applier->env, identity);
     return STATUS_OK;
 }
 
 static enum status apply_buckets(struct applier *applier, const struct own_record *record)
 {
-    return applier->env->started ? STATUS_OK : buckets_replay(applier->buckets, record->payload);
+    return applier->env->started ? STATUS_OK
+                                 : bucket_mirrors_replay(applier->buckets, record->payload);
 }
 
 /* The kinds of the node's own records. A new kind is a row here. */
@@ -716,7 +719,7 @@ static enum status apply_replay_entry(struct applier *applier, const struct log_
         raft_replay_hard_state(p->raft, record->term, record->index);
         return STATUS_OK;
     }
-    if (!entry_kinds[record->kind].is_whole(record->group, record->payload))
+    if (!entry_kinds[record->kind].is_complete(record->group, record->payload))
         return STATUS_CORRUPT;
     const struct raft_entry e = {.index = record->index,
                                  .term = record->term,
@@ -728,7 +731,7 @@ static enum status apply_replay_entry(struct applier *applier, const struct log_
 
 enum status applier_replay(struct applier *applier, const struct log_record *record)
 {
-    if (record->kind == LOG_HARD_STATE || entry_kinds[record->kind].is_sound != NULL)
+    if (record->kind == LOG_HARD_STATE || entry_kinds[record->kind].is_valid != NULL)
         return apply_replay_entry(applier, record);
     if (record->kind == LOG_SPLIT_DONE)
         return apply_replay_split_done(applier, record);

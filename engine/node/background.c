@@ -3,7 +3,7 @@
 
 #include "engine/node/counting.h"
 #include "engine/node/expiry_scan.h"
-#include "engine/node/size_cut.h"
+#include "engine/node/size_split.h"
 #include "engine/node/stream_sweep.h"
 #include "engine/node/token_sweep.h"
 
@@ -16,18 +16,18 @@ static const struct background_kind {
     void (*slice)(struct node_env *env, struct partition *p);
 } kinds[BACKGROUND_JOBS] = {
     [BACKGROUND_COUNT] = {counting_wants, counting_from, counting_slice},
-    [BACKGROUND_MIDDLE] = {size_cut_wants, size_cut_from, size_cut_slice},
+    [BACKGROUND_MIDDLE] = {size_split_wants, size_split_from, size_split_slice},
     [BACKGROUND_TOKENS] = {token_sweep_wants, token_sweep_from, token_sweep_slice},
     [BACKGROUND_EXPIRY] = {expiry_scan_wants, expiry_scan_from, expiry_scan_slice},
     [BACKGROUND_STREAMS] = {stream_sweep_wants, stream_sweep_from, stream_sweep_slice},
 };
 
 void background_init(struct background *background, struct node_env *env,
-                     struct partitions *partitions, struct waiters *waiters)
+                     struct partitions *partitions, struct pending_requests *pending)
 {
     background->env = env;
     background->partitions = partitions;
-    background->waiters = waiters;
+    background->pending = pending;
     for (int job = 0; job < BACKGROUND_JOBS; job++)
         background->jobs[job].at = INSTANT_NEVER;
 }
@@ -74,10 +74,10 @@ static void background_run(struct background *background, enum background_job jo
     state->at = instant_add_ms(background->env->now, SCAN_MS);
     struct slice from = kinds[job].from(p);
     const uint64_t subject = (uint64_t)job << 32 | p->info.id;
-    if (waiters_may_scan(background->waiters, &state->scan, RESUME_BACKGROUND, subject, from))
+    if (pending_may_scan(background->pending, &state->scan, RESUME_BACKGROUND, subject, from))
         kinds[job].slice(background->env, p);
     else
-        state->at = waiters_scan_again_at(background->waiters, &state->scan);
+        state->at = pending_scan_again_at(background->pending, &state->scan);
 }
 
 void background_tick(struct background *background)

@@ -1,21 +1,22 @@
 /* background.h - work on all items of a partition, done in slices between requests.
  *
  * Each kind of work is a job: a row in the table in background.c. A job that has work does one
- * slice every SCAN_MS (waiters.h). A job works on one partition after the other. A slice reads the
- * store on the loop, at most SCAN_ITEMS or SCAN_BYTES. If data is not resident, a reader thread
- * first touches the slice's pages, and the slice waits for them. The loop never waits for a page.
+ * slice every SCAN_MS (pending_requests.h). A job works on one partition after the other. A slice
+ * reads the store on the loop, at most SCAN_ITEMS or SCAN_BYTES. If data is not resident, a reader
+ * thread first touches the slice's pages, and the slice waits for them. The loop never waits for a
+ * page.
  *
  * A slice gets the environment and the partition, so it cannot propose. A job that writes leaves
  * its result in the partition. A component above background proposes it, or begins a call
- * (calls.h); node.c connects the two. */
+ * (internal_calls.h); node.c connects the two. */
 #pragma once
 
 #include "engine/node/partitions.h"
-#include "engine/node/waiters.h"
+#include "engine/node/pending_requests.h"
 
 enum background_job {
     BACKGROUND_COUNT,   /* counting.h */
-    BACKGROUND_MIDDLE,  /* size_cut.h */
+    BACKGROUND_MIDDLE,  /* size_split.h */
     BACKGROUND_TOKENS,  /* token_sweep.h */
     BACKGROUND_EXPIRY,  /* expiry_scan.h */
     BACKGROUND_STREAMS, /* stream_sweep.h */
@@ -32,12 +33,12 @@ struct background_state {
 struct background {
     struct node_env *env;
     struct partitions *partitions;
-    struct waiters *waiters;
+    struct pending_requests *pending;
     struct background_state jobs[BACKGROUND_JOBS];
 };
 
 void background_init(struct background *background, struct node_env *env,
-                     struct partitions *partitions, struct waiters *waiters);
+                     struct partitions *partitions, struct pending_requests *pending);
 /* There may be work for the job. */
 void background_wake(struct background *background, enum background_job job);
 /* RESUME_BACKGROUND: pages that a slice asked for have been read. */

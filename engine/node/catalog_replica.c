@@ -3,7 +3,7 @@
 
 #include "base/settings/replication.h"
 #include "engine/message/message.h"
-#include "engine/node/rows.h"
+#include "engine/node/local_state.h"
 
 bool catalog_replica_leads(const struct catalog_replica *catalog)
 {
@@ -44,8 +44,8 @@ void catalog_replica_propose(struct catalog_replica *catalog, const struct opera
                    "not what the catalog can do: a name, an amount or a date makes no sense");
         return;
     }
-    groups_propose(catalog->groups, partitions_find(catalog->partitions, CATALOG_GROUP), o,
-                   LOG_CATALOG, buffer_slice(&catalog->env->scratch), slice_make(NULL, 0));
+    raft_driver_propose(catalog->driver, partitions_find(catalog->partitions, CATALOG_GROUP), o,
+                        LOG_CATALOG, buffer_slice(&catalog->env->scratch), slice_make(NULL, 0));
 }
 
 void catalog_replica_answer(struct catalog_replica *catalog, const struct table *t,
@@ -89,8 +89,8 @@ enum status catalog_replica_load(struct catalog_replica *catalog)
     if (catalog->state == NULL)
         catalog->state = catalog_create();
     catalog_clear(catalog->state);
-    return rows_each(catalog->env, slice_make(lo, sizeof lo), slice_make(hi, sizeof hi),
-                     catalog->state, load_catalog_row);
+    return local_state_each(catalog->env, slice_make(lo, sizeof lo), slice_make(hi, sizeof hi),
+                            catalog->state, load_catalog_row);
 }
 
 void catalog_replica_forget(struct catalog_replica *catalog)

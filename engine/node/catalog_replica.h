@@ -1,17 +1,17 @@
 /* catalog_replica.h - this node's replica of the catalog (group 0), if there is one. */
 #pragma once
 
-#include "engine/node/groups.h"
-#include "engine/node/loads.h"
+#include "engine/node/cluster_loads.h"
+#include "engine/node/raft_driver.h"
 
 struct catalog_replica {
     struct node_env *env;
     struct partitions *partitions;
-    struct groups *groups;
-    struct catalog *state;    /* owns; NULL: no replica here, or not loaded */
-    struct loads *loads;      /* owns; the reported loads, while group 0 is led here */
-    struct instant led_since; /* while group 0 is led here */
-    struct instant urgent_at; /* when news came that the controller must see at once */
+    struct raft_driver *driver;
+    struct catalog *state;       /* owns; NULL: no replica here, or not loaded */
+    struct cluster_loads *loads; /* owns; the reported loads, while group 0 is led here */
+    struct instant led_since;    /* while group 0 is led here */
+    struct instant urgent_at;    /* when news came that the controller must see at once */
 };
 
 bool catalog_replica_leads(const struct catalog_replica *catalog);

@@ -5,14 +5,15 @@
 
 static void census_of_partition(const struct node *n, const struct partition *p, struct buffer *out)
 {
-    const struct feed_lag lag = feeds_lag(&n->feeds, p);
+    const struct index_feed_lag lag = index_feeds_lag(&n->feeds, p);
     const uint32_t sessions = index_sessions_count(&p->sessions);
     if (lag.items > 0 || lag.bytes > 0)
         buffer_append_format(out, "partition %u: a backlog of %u items and %zu bytes\n", p->info.id,
                              lag.items, lag.bytes);
-    if (p->proposed_feed_bytes > 0 || transactions_feed_bytes(p) > 0)
+    if (p->proposed_index_feed_bytes > 0 || transactions_index_feed_bytes(p) > 0)
         buffer_append_format(out, "partition %u: %zu bytes proposed and %zu prepared for indexes\n",
-                             p->info.id, p->proposed_feed_bytes, transactions_feed_bytes(p));
+                             p->info.id, p->proposed_index_feed_bytes,
+                             transactions_index_feed_bytes(p));
     if (transactions_log_bytes(p) > 0)
         buffer_append_format(out, "partition %u: %zu bytes of the log kept for locks\n", p->info.id,
                              transactions_log_bytes(p));
@@ -23,9 +24,9 @@ static void census_of_partition(const struct node *n, const struct partition *p,
 
 void node_census(const struct node *n, struct buffer *out)
 {
-    if (n->shard_moves.count > 0 || n->shard_moves.piece_count > 0)
-        buffer_append_format(out, "%u items and %u pieces move\n", n->shard_moves.count,
-                             n->shard_moves.piece_count);
+    if (n->key_shard_moves.count > 0 || n->key_shard_moves.piece_count > 0)
+        buffer_append_format(out, "%u items and %u pieces move\n", n->key_shard_moves.count,
+                             n->key_shard_moves.piece_count);
     for (uint32_t i = 0; i < n->partitions.count; i++)
         census_of_partition(n, n->partitions.all[i], out);
     if (n->proposals.owed_bytes > 0)

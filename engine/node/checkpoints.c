@@ -5,15 +5,15 @@
 
 #include "base/settings/replication.h"
 #include "base/settings/storage.h"
+#include "engine/node/local_state.h"
 #include "engine/node/node_effect.h"
-#include "engine/node/rows.h"
 
 enum {
     RETRY_MS = 1000,
     ERASE_MS = 250,   /* between two checkpoints that erase */
     ERASE_MS_MIN = 5, /* the same, after few bytes were erased */
     SPACE_MS = 100,   /* between two checkpoints for want of space */
-    LOOK_MS = 1000,   /* the same, if only a refused write asks for one */
+    CHECK_MS = 1000,  /* the same, if only a refused write asks for one */
     ERASE_SPACE_PART = 8,
 };
 
@@ -65,7 +65,7 @@ static struct instant checkpoints_next_by_space(const struct checkpoints *checkp
     if (store_wants_checkpoint(store) || checkpoints_free_log(checkpoints))
         return checkpoints->space_at;
     const bool vain = store_keeps_pages(store) && !store_space(store)->disk_bound;
-    return checkpoints->log->space_refused && !vain ? checkpoints->look_at : INSTANT_NEVER;
+    return checkpoints->log->space_refused && !vain ? checkpoints->check_at : INSTANT_NEVER;
 }
 
 /* Each checkpoint takes some pages for which those that it frees are of no use while a snapshot is
@@ -73,7 +73,7 @@ static struct instant checkpoints_next_by_space(const struct checkpoints *checkp
  * with the last page its receiver's group would come to a stop. */
 static struct instant checkpoints_next_by_time(const struct checkpoints *checkpoints)
 {
-    const bool waits = !checkpoints->asked && store_keeps_pages(checkpoints->env->store);
+    const bool waits = !checkpoints->requested && store_keeps_pages(checkpoints->env->store);
     const struct instant next = instant_earlier(waits ? INSTANT_NEVER : checkpoints->at,
                                                 checkpoints_next_by_space(checkpoints));
     return store_erase_pending(checkpoints->env->store)
@@ -103,7 +103,7 @@ static bool checkpoints_due(const struct checkpoints *checkpoints)
 
 void checkpoints_start(struct checkpoints *checkpoints)
 {
-    checkpoints->look_at = instant_add_ms(checkpoints->env->now, SPACE_MS);
+    checkpoints->check_at = instant_add_ms(checkpoints->env->now, SPACE_MS);
     checkpoints->log->space_refused = store_space(checkpoints->env->store)->disk_bound;
 }
 
@@ -129,17 +129,17 @@ void checkpoints_begin(struct checkpoints *checkpoints, uint64_t pinned_lsn)
     struct node_env *env = checkpoints->env;
     uint64_t lsn = checkpoints->log->writer.written_lsn;
     checkpoints->log->local_lsn = lsn;
-    rows_store_local_lsn(env, lsn);
+    local_state_store_local_lsn(env, lsn);
     if (pinned_lsn < lsn)
         lsn = pinned_lsn;
     store_freeze(env->store, lsn, checkpoints_erase_share(checkpoints));
     checkpoints->installed_bytes = 0;
     checkpoints->log->space_refused = false;
     checkpoints->space_at = instant_add_ms(env->now, SPACE_MS);
-    checkpoints->look_at = instant_add_ms(env->now, LOOK_MS);
+    checkpoints->check_at = instant_add_ms(env->now, CHECK_MS);
     env_note(env, NODE_TRACE_CHECKPOINT_BEGUN, 0, (int64_t)lsn);
     checkpoints->running = true;
-    checkpoints->asked = false;
+    checkpoints->requested = false;
     checkpoints->at = INSTANT_NEVER;
     env_push(env, NODE_CHECKPOINT);
 }
@@ -167,7 +167,7 @@ bool checkpoints_ended(struct checkpoints *checkpoints, enum status status)
     }
     struct slice erased;
     while (store_next_erased(env->store, &erased)) {
-        rows_erased(env, erased);
+        local_state_erased(env, erased);
         checkpoints_pace_next_ranges(checkpoints);
     }
     env_push(env, NODE_TRIM_LOG)->lsn = store_log_lsn(env->store);
@@ -181,7 +181,7 @@ void checkpoints_soon(struct checkpoints *checkpoints)
     if (store_active_bytes(checkpoints->env->store) == 0)
         return;
     checkpoints->at = checkpoints->env->now;
-    checkpoints->asked = true;
+    checkpoints->requested = true;
 }
 
 struct instant checkpoints_deadline(const struct checkpoints *checkpoints)

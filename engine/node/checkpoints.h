@@ -8,10 +8,10 @@ struct checkpoints {
     struct node_log *log;
     bool running;
     struct instant at;       /* the next checkpoint by time; INSTANT_NEVER: nothing to write */
-    bool asked;              /* by checkpoints_soon */
+    bool requested;          /* by checkpoints_soon */
     struct instant retry_at; /* the next attempt after a checkpoint found no space */
     struct instant space_at; /* from when a checkpoint may begin for want of space */
-    struct instant look_at;  /* the same, to see whether there is space */
+    struct instant check_at; /* the same, to see whether there is space */
     struct instant erase_at; /* from when a checkpoint may erase */
     int64_t installed_bytes; /* of snapshots, since the last checkpoint began */
 };

@@ -25,12 +25,12 @@ void collection_encode(struct slice row_key, int64_t bytes, uint8_t out[COLLECTI
 
 enum status collection_decode(struct slice row_key, struct slice value, int64_t *bytes)
 {
-    uint8_t whole[COLLECTION_ROW_SIZE];
-    if (value.size != sizeof whole)
+    uint8_t row[COLLECTION_ROW_SIZE];
+    if (value.size != sizeof row)
         return STATUS_CORRUPT;
     memcpy(bytes, value.data + sizeof(uint64_t), sizeof *bytes);
     if (*bytes <= 0)
         return STATUS_CORRUPT;
-    collection_encode(row_key, *bytes, whole);
-    return memcmp(whole, value.data, sizeof whole) == 0 ? STATUS_OK : STATUS_CORRUPT;
+    collection_encode(row_key, *bytes, row);
+    return memcmp(row, value.data, sizeof row) == 0 ? STATUS_OK : STATUS_CORRUPT;
 }

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "engine/catalog/catalog.h"
-#include "engine/node/loads.h"
+#include "engine/node/cluster_loads.h"
 
 struct node;
 
@@ -18,7 +18,7 @@ struct control_view {
     uint32_t self;
     uint32_t node_count;
     const struct catalog *catalog;
-    const struct loads *loads;
+    const struct cluster_loads *loads;
     bool reachable[NODES_MAX + 1];
 };
 

@@ -2,7 +2,7 @@
 #include "engine/node/counting.h"
 
 #include "engine/node/owned_keys.h"
-#include "engine/node/waiters.h"
+#include "engine/node/pending_requests.h"
 
 bool counting_wants(const struct partition *p)
 {

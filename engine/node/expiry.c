@@ -7,7 +7,7 @@
 #include "engine/node/expiry_scan.h"
 
 enum {
-    LOOK_MS = 10,         /* between two looks at partitions with a round under way */
+    CHECK_MS = 10,        /* between two looks at partitions with a round under way */
     RATE_MS = 40,         /* the buckets hold what may be done in this time */
     RETRY_MS = 100,       /* after a deletion was refused */
     PATIENCE_MS = 5000,   /* a deletion without an answer is tried again */
@@ -65,7 +65,7 @@ static void round_own(struct expiry *expiry, struct partition *p)
     r->term = p->led;
     r->epoch = p->info.epoch;
     buffer_set(&r->ttl, p->info.ttl);
-    r->whole = expiry->env->now;
+    r->done_until = expiry->env->now;
     round_begin(expiry, p);
 }
 
@@ -76,7 +76,7 @@ static void round_end(struct expiry *expiry, struct expiry_round *r)
     r->next_at = instant_add_ms(r->failed ? expiry->env->now : r->began,
                                 r->failed ? RETRY_MS : window_ms / 2);
     if (!r->failed)
-        r->whole = r->began;
+        r->done_until = r->began;
 }
 
 /* ---- deletions ---- */
@@ -116,21 +116,21 @@ static void round_delete(struct expiry *expiry, struct partition *p, uint32_t sl
     expiry->calls_out[slot].number = r->number;
     r->calls++;
     token_bucket_debit(&expiry->items, cost);
-    const struct call_options options = {.kind = CALL_EXPIRY,
-                                         .subject = p->info.id,
-                                         .token = slot,
-                                         .candidate_count = 1,
-                                         .candidates = {expiry->env->id},
-                                         .once = true,
-                                         .patience = duration_ms(PATIENCE_MS)};
+    const struct internal_call_options options = {.kind = INTERNAL_CALL_EXPIRY,
+                                                  .subject = p->info.id,
+                                                  .token = slot,
+                                                  .candidate_count = 1,
+                                                  .candidates = {expiry->env->id},
+                                                  .once = true,
+                                                  .patience = duration_ms(PATIENCE_MS)};
     const struct request request = {.op = REQUEST_DELETE,
                                     .partition = p->info.id,
                                     .epoch = p->info.epoch,
                                     .write = {.key = buffer_slice(key), .expiry = true}};
-    calls_begin(expiry->calls, &options, &request);
+    internal_calls_begin(expiry->calls, &options, &request);
 }
 
-void expiry_answered(struct expiry *expiry, const struct call_answer *answer)
+void expiry_answered(struct expiry *expiry, const struct internal_call_answer *answer)
 {
     struct partition *p = partitions_find(expiry->partitions, answer->subject);
     struct expiry_round *r = p != NULL ? p->expiry : NULL;
@@ -210,7 +210,7 @@ static void round_turn(struct expiry *expiry, struct partition *p, int64_t facto
         round_delete(expiry, p, (uint32_t)slot, factor);
     round_drop_taken(r);
     round_let_read(expiry, r, factor);
-    expiry->at = instant_earlier(expiry->at, instant_add_ms(now, LOOK_MS));
+    expiry->at = instant_earlier(expiry->at, instant_add_ms(now, CHECK_MS));
 }
 
 /* Looks at each partition, beginning with another one each time: so none takes all of the rates. */
@@ -246,5 +246,5 @@ struct instant expiry_deadline(const struct expiry *expiry)
 
 int64_t expiry_lag_ms(const struct node_env *env, const struct partition *p)
 {
-    return p->expiry == NULL ? 0 : instant_since(env->now, p->expiry->whole).ns / NS_PER_MS;
+    return p->expiry == NULL ? 0 : instant_since(env->now, p->expiry->done_until).ns / NS_PER_MS;
 }

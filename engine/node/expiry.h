@@ -24,7 +24,7 @@
 
 #include "base/token_bucket.h"
 #include "engine/node/background.h"
-#include "engine/node/calls.h"
+#include "engine/node/internal_calls.h"
 #include "engine/node/throughput.h"
 
 enum {
@@ -35,7 +35,7 @@ struct expiry {
     struct node_env *env;
     struct partitions *partitions;
     struct throughput *throughput;
-    struct calls *calls;
+    struct internal_calls *calls;
     struct background *background;
     struct token_bucket items; /* deletions */
     struct token_bucket bytes; /* to read */
@@ -55,7 +55,7 @@ void expiry_deinit(struct expiry *expiry);
 void expiry_see(struct expiry *expiry, const struct partition *p);
 void expiry_tick(struct expiry *expiry);
 /* A deletion was answered. */
-void expiry_answered(struct expiry *expiry, const struct call_answer *answer);
+void expiry_answered(struct expiry *expiry, const struct internal_call_answer *answer);
 struct instant expiry_deadline(const struct expiry *expiry);
 /* Since the beginning of the last round that has ended: what was over then is gone. Before a leader's
  * first round has ended: since it looks. 0: the items do not expire. */

@@ -5,7 +5,7 @@
 #include "engine/node/heat.h"
 
 #include "base/settings/heat.h"
-#include "base/settings/salting.h"
+#include "base/settings/key_sharding.h"
 #include "base/settings/split.h"
 #include "engine/admission/capacity.h"
 #include "engine/item/storage_key.h"
@@ -25,21 +25,22 @@ static void node_heat_count_excess(struct node_heat *heat, struct partition *p,
                                      .gap_ms = config_split(heat->env->config)->split_gap_ms};
     excess_add(e, heat->env->now, cost_mcu, &rule);
     if (excess_ms(e, heat->env->now) < config_split(heat->env->config)->split_hold_ms ||
-        p->excess_told[kind].ns == e->since.ns)
+        p->excess_reported[kind].ns == e->since.ns)
         return;
-    p->excess_told[kind] = e->since;
-    reports_soon(heat->reports);
+    p->excess_reported[kind] = e->since;
+    load_reports_soon(heat->reports);
 }
 
 /* Reports a partition that has begun to be asked for what a key with one shard may be, once it is known how
  * much that is. */
 static void node_heat_note_heavy(struct node_heat *heat, struct partition *p)
 {
-    const int64_t most = config_salting(heat->env->config)->salting_shard_units * MCU_PER_UNIT;
-    if (p->heavy_told || !heat_is_recently(&p->heat, heat->env->now, ADMIT_WRITE, most))
+    const int64_t max =
+        config_key_sharding(heat->env->config)->key_sharding_shard_units * MCU_PER_UNIT;
+    if (p->heavy_reported || !heat_is_recently(&p->heat, heat->env->now, ADMIT_WRITE, max))
         return;
-    p->heavy_told = true;
-    reports_soon(heat->reports);
+    p->heavy_reported = true;
+    load_reports_soon(heat->reports);
 }
 
 void node_heat_add(struct node_heat *heat, struct partition *p, enum admit_kind kind,

@@ -1,12 +1,12 @@
 /* heat.h - counts the heat of the partitions that this node leads. */
 #pragma once
 
-#include "engine/node/reports.h"
+#include "engine/node/load_reports.h"
 
 struct node_heat {
     struct node_env *env;
     struct partitions *partitions;
-    struct reports *reports;
+    struct load_reports *reports;
     struct instant
         at; /* when the memory of cold heat is freed next; INSTANT_NEVER: no partition has heat */
 };

@@ -2,7 +2,7 @@
  *
  * A node that starts on an empty directory draws a generation. The generation, support_kept and
  * closed_as_of survive restarts: own records in the log (LOG_NODE, LOG_PARTITION_CLOSE), and rows
- * in the store (rows.h). */
+ * in the store (local_state.h). */
 #pragma once
 
 #include "base/instant.h"

@@ -8,7 +8,7 @@
 #include "engine/node/operation.h"
 
 enum {
-    LOOK_MS = 50,
+    CHECK_MS = 50,
     FILL_PATIENCE_MS = 60000 /* for one piece: the index may take few units a second */
 };
 
@@ -29,7 +29,7 @@ static void build_free(struct index_build *b)
 
 void index_builder_end(struct index_builder *builder)
 {
-    calls_end_all(builder->calls, CALL_INDEX_FILL);
+    internal_calls_end_all(builder->calls, INTERNAL_CALL_INDEX_FILL);
     while (!LIST_EMPTY(&builder->all))
         build_free(LIST_FIRST(&builder->all));
 }
@@ -55,19 +55,20 @@ static struct index_build *build_of(struct index_builder *builder, uint32_t tabl
     return b;
 }
 
-static void build_ask(struct index_builder *builder, struct index_build *b,
-                      const struct table *base)
+static void build_send(struct index_builder *builder, struct index_build *b,
+                       const struct table *base)
 {
     if (b->from.size == 0)
         buffer_set(&b->from, base->partitions[0].lo);
     const struct partition_info *p = table_partition_of(base, buffer_slice(&b->from));
-    struct call_options options = {
-        .kind = CALL_INDEX_FILL, .subject = b->table_id, .patience = duration_ms(FILL_PATIENCE_MS)};
-    calls_ask_leader(&options, p);
+    struct internal_call_options options = {.kind = INTERNAL_CALL_INDEX_FILL,
+                                            .subject = b->table_id,
+                                            .patience = duration_ms(FILL_PATIENCE_MS)};
+    internal_calls_to_leader(&options, p);
     struct request request = {.op = REQUEST_INDEX_FILL, .partition = p->id, .epoch = p->epoch};
     *request_edit_fill(&request) = (struct request_fill){buffer_slice(&b->from), b->table_id};
     b->asking = true;
-    calls_begin(builder->calls, &options, &request);
+    internal_calls_begin(builder->calls, &options, &request);
 }
 
 static void build_propose_done(struct index_builder *builder, struct index_build *b)
@@ -92,14 +93,14 @@ void index_builder_tick(struct index_builder *builder)
     const struct catalog *catalog = builder->catalog->state;
     if (!catalog_replica_leads(builder->catalog) || instant_before(builder->env->now, builder->at))
         return;
-    builder->at = instant_add_ms(builder->env->now, LOOK_MS);
+    builder->at = instant_add_ms(builder->env->now, CHECK_MS);
     struct index_build *b = LIST_FIRST(&builder->all), *next;
     for (; b != NULL; b = next) {
         next = LIST_NEXT(b, place);
         const struct table *t = catalog_find_id(catalog, b->table_id);
         if (t != NULL && t->filling)
             continue;
-        calls_end(builder->calls, CALL_INDEX_FILL, b->table_id);
+        internal_calls_end(builder->calls, INTERNAL_CALL_INDEX_FILL, b->table_id);
         build_free(b);
     }
     for (const struct table *t = NULL; (t = catalog_next(catalog, t)) != NULL;) {
@@ -109,7 +110,7 @@ void index_builder_tick(struct index_builder *builder)
         if (b->done)
             build_propose_done(builder, b); /* the last proposal may be lost */
         else if (!b->asking)
-            build_ask(builder, b, catalog_find_id(catalog, t->index_of));
+            build_send(builder, b, catalog_find_id(catalog, t->index_of));
     }
 }
 
@@ -118,7 +119,8 @@ struct instant index_builder_deadline(const struct index_builder *builder)
     return LIST_EMPTY(&builder->all) ? INSTANT_NEVER : builder->at;
 }
 
-void index_builder_answered(struct index_builder *builder, const struct call_answer *answer)
+void index_builder_answered(struct index_builder *builder,
+                            const struct internal_call_answer *answer)
 {
     struct index_build *b = build_find(builder, answer->subject);
     const struct catalog *catalog = builder->catalog->state;

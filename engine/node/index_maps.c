@@ -6,9 +6,9 @@
 #include "engine/message/message.h"
 
 enum {
-    ASK_PATIENCE_MS = 5000,
-    ASK_GAP_MS = 20, /* at least between two questions about an index */
-    IDLE_MS = 60000  /* what nobody has asked for so long is forgotten */
+    REQUEST_PATIENCE_MS = 5000,
+    REQUEST_GAP_MS = 20, /* at least between two questions about an index */
+    IDLE_MS = 60000      /* what nobody has asked for so long is forgotten */
 };
 
 struct index_map {
@@ -16,7 +16,7 @@ struct index_map {
     uint32_t table_id;
     bool asking;
     bool gone;
-    struct instant asked;
+    struct instant requested_at;
     struct instant used;
     struct buffer bytes;
     struct arena arena;
@@ -69,23 +69,24 @@ static struct index_map *map_of(struct index_maps *maps, uint32_t table_id)
     m = must_calloc(1, sizeof *m);
     m->table_id = table_id;
     m->used = maps->env->now;
-    m->asked.ns = INT64_MIN / 2;
+    m->requested_at.ns = INT64_MIN / 2;
     LIST_INSERT_HEAD(&maps->all, m, place);
     maps->count++;
     return m;
 }
 
-static void map_ask(struct index_maps *maps, struct index_map *m)
+static void map_request(struct index_maps *maps, struct index_map *m)
 {
     if (m->asking || m->gone ||
-        instant_before(maps->env->now, instant_add_ms(m->asked, ASK_GAP_MS)))
+        instant_before(maps->env->now, instant_add_ms(m->requested_at, REQUEST_GAP_MS)))
         return;
-    const struct call_options options = {
-        .kind = CALL_INDEX_MAP, .subject = m->table_id, .patience = duration_ms(ASK_PATIENCE_MS)};
+    const struct internal_call_options options = {.kind = INTERNAL_CALL_INDEX_MAP,
+                                                  .subject = m->table_id,
+                                                  .patience = duration_ms(REQUEST_PATIENCE_MS)};
     const struct request request = {.op = REQUEST_TABLE_GET, .table.id = m->table_id};
     m->asking = true;
-    m->asked = maps->env->now;
-    calls_begin(maps->calls, &options, &request);
+    m->requested_at = maps->env->now;
+    internal_calls_begin(maps->calls, &options, &request);
 }
 
 const struct table *index_maps_find(struct index_maps *maps, uint32_t table_id)
@@ -93,7 +94,7 @@ const struct table *index_maps_find(struct index_maps *maps, uint32_t table_id)
     struct index_map *m = map_of(maps, table_id);
     if (m->table.partition_count > 0)
         return &m->table;
-    map_ask(maps, m);
+    map_request(maps, m);
     return NULL;
 }
 
@@ -110,10 +111,10 @@ bool index_maps_leaves(struct index_maps *maps, uint32_t table_id)
 
 void index_maps_refresh(struct index_maps *maps, uint32_t table_id)
 {
-    map_ask(maps, map_of(maps, table_id));
+    map_request(maps, map_of(maps, table_id));
 }
 
-void index_maps_answered(struct index_maps *maps, const struct call_answer *answer)
+void index_maps_answered(struct index_maps *maps, const struct internal_call_answer *answer)
 {
     struct index_map *m = map_find(maps, answer->subject);
     must(m != NULL); /* who is being asked is not forgotten */

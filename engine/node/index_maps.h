@@ -5,13 +5,13 @@
 #include <sys/queue.h>
 
 #include "engine/catalog/catalog.h"
-#include "engine/node/calls.h"
+#include "engine/node/internal_calls.h"
 
 struct index_map;
 
 struct index_maps {
     struct node_env *env;
-    struct calls *calls;
+    struct internal_calls *calls;
     LIST_HEAD(, index_map) all; /* owns */
     uint32_t count;
 };
@@ -27,4 +27,4 @@ bool index_maps_leaves(struct index_maps *maps, uint32_t table_id);
 /* The map is wrong: the catalog is asked again. The present one stays until there is an answer. */
 void index_maps_refresh(struct index_maps *maps, uint32_t table_id);
 /* The catalog has answered. */
-void index_maps_answered(struct index_maps *maps, const struct call_answer *answer);
+void index_maps_answered(struct index_maps *maps, const struct internal_call_answer *answer);

@@ -9,7 +9,7 @@
  *   SESSION-2  Sessions end with the term of the leader that gave them, and with its replica.
  *
  * A base leader uses a session only after it has confirmed that it still led after the session was
- * given, and it never sends a write twice in one session (feed.h). */
+ * given, and it never sends a write twice in one session (index_feed.h). */
 #pragma once
 
 #include <stdbool.h>

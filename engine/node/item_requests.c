@@ -8,8 +8,8 @@
 #include "engine/item/storage_key.h"
 #include "engine/message/index_messages.h"
 #include "engine/message/request_traits.h"
+#include "engine/node/key_shard_cursor.h"
 #include "engine/node/operation.h"
-#include "engine/node/shard_cursor.h"
 
 /* ---- waiting for leadership to be confirmed ---- */
 
@@ -23,18 +23,18 @@ bool requests_leads_read(struct requests *requests, struct partition *p, struct 
     if (outcome == RAFT_OK)
         return true;
     if (outcome != RAFT_PENDING || requests->env->stop_error != 0) {
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
         return false;
     }
-    if (waiters_add_read(requests->waiters, p, o, round, 0))
-        groups_stepped(requests->groups, p);
+    if (pending_add_read(requests->pending, p, o, round, 0))
+        raft_driver_stepped(requests->driver, p);
     return false;
 }
 
 /* ---- routing and admission ---- */
 
-/* Whether the request is about items, and its sender goes by the registry of salted keys. */
-static bool items_are_asked_for(const struct request *q)
+/* Whether the request is about items, and its sender goes by the registry of sharded keys. */
+static bool items_are_requested(const struct request *q)
 {
     switch (q->op) {
     case REQUEST_GET:
@@ -42,7 +42,7 @@ static bool items_are_asked_for(const struct request *q)
     case REQUEST_UNCHANGED:
     case REQUEST_TRANSACT:
     case REQUEST_TRANSACT_ADMIT:
-    case REQUEST_SHARD_MOVE:
+    case REQUEST_KEY_SHARD_MOVE:
         return true;
     case REQUEST_PUT:
     case REQUEST_DELETE:
@@ -54,27 +54,30 @@ static bool items_are_asked_for(const struct request *q)
     }
 }
 
-/* Whether sender and partition know the same of salted keys, as far as the request goes. If not, it was
- * refused. An item may have gone to a shard that an older sender does not look at. A newer sender may
- * come before the word of the catalog: then an older one still writes here. */
+/* Whether sender and partition know the same of sharded keys, as far as the request goes. If not,
+ * it was refused. An item may have gone to a shard that an older sender does not look at. A newer
+ * sender may come before the word of the catalog: then an older one still writes here. */
 static bool items_fence_lets(struct requests *requests, const struct partition *p,
                              const struct operation *o)
 {
     const struct request *q = &o->request;
-    if ((q->salting >= p->info.salting && q->salted <= p->info.salting) || !items_are_asked_for(q))
+    if ((q->key_sharding_version >= p->info.key_sharding_version &&
+         q->sharded_key_version <= p->info.key_sharding_version) ||
+        !items_are_requested(q))
         return true;
     const bool moves =
         (q->op == REQUEST_PUT || q->op == REQUEST_DELETE || q->op == REQUEST_UPDATE) &&
         q->write.moves;
-    const bool older = q->salting < p->info.salting && !moves && !MUTATED(MUTATION_SKIP_FENCE);
-    if (!older && q->salted <= p->info.salting)
+    const bool older = q->key_sharding_version < p->info.key_sharding_version && !moves &&
+                       !MUTATED(MUTATION_SKIP_FENCE);
+    if (!older && q->sharded_key_version <= p->info.key_sharding_version)
         return true;
     if (older)
-        env_refuse(requests->env, o, REPLY_STALE_MAP, "partition %u knows of newer salted keys",
+        env_refuse(requests->env, o, REPLY_STALE_MAP, "partition %u knows of newer sharded keys",
                    p->info.id);
     else
         env_refuse(requests->env, o, REPLY_OVERLOADED,
-                   "partition %u was not told of the salted key yet", p->info.id);
+                   "partition %u was not told of the sharded key yet", p->info.id);
     return false;
 }
 
@@ -85,7 +88,7 @@ struct partition *items_route(struct requests *requests, const struct operation 
         p->frozen.index == 0 && p->info.id != CATALOG_GROUP) {
         if (!p->no_state)
             return items_fence_lets(requests, p, o) ? p : NULL;
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
         return NULL;
     }
     bool stale =
@@ -168,7 +171,8 @@ bool items_admit(struct requests *requests, struct partition *p, struct operatio
         requests->throughput->consumed_mcu[kind] += cost_mcu;
         requests->throughput->served.kinds[items_served(kind)].requests++;
         requests->throughput->served.kinds[items_served(kind)].mcu += cost_mcu;
-        buckets_spent(requests->buckets, p, kind, cost_mcu, !request_is_consistent(&o->request));
+        bucket_mirrors_spent(requests->buckets, p, kind, cost_mcu,
+                             !request_is_consistent(&o->request));
     } else {
         partition_count(p, kind, &o->verdict, cost_mcu);
         requests->throughput->served.kinds[SERVED_REFUSE].requests++;
@@ -196,7 +200,8 @@ void items_settle(struct requests *requests, struct partition *p, struct operati
     p->counts[kind].load.consumed_mcu += extra_mcu;
     requests->throughput->consumed_mcu[kind] += extra_mcu;
     requests->throughput->served.kinds[items_served(kind)].mcu += extra_mcu;
-    buckets_spent(requests->buckets, p, kind, extra_mcu, !request_is_consistent(&o->request));
+    bucket_mirrors_spent(requests->buckets, p, kind, extra_mcu,
+                         !request_is_consistent(&o->request));
 }
 
 void items_give_back(struct requests *requests, struct partition *p, const struct operation *o,
@@ -204,7 +209,7 @@ void items_give_back(struct requests *requests, struct partition *p, const struc
 {
     admission_give_back(&p->admission, &requests->throughput->admission, kind, requests->env->now,
                         &o->verdict, cost_mcu, items_group_of(requests, p, kind));
-    buckets_spent(requests->buckets, p, kind, 0, false);
+    bucket_mirrors_spent(requests->buckets, p, kind, 0, false);
 }
 
 void items_uncharge(struct requests *requests, struct partition *p, struct operation *o,
@@ -261,17 +266,17 @@ void requests_get(struct requests *requests, struct operation *o)
     struct partition *p = items_route(requests, o);
     const struct request *q = &o->request;
     const int64_t factor = q->get.transacts ? TRANSACTION_FACTOR : 1;
-    const int64_t least = factor * read_cost_mcu(0, q->get.consistent);
+    const int64_t cost_min = factor * read_cost_mcu(0, q->get.consistent);
     const bool surely = items_are_read_surely(p, q->get.consistent, q->get.after);
     if (p == NULL || !items_holds_key(requests, p, o) ||
         (surely && !get_may_read(requests, p, o)) ||
-        !items_admit(requests, p, o, ADMIT_READ, least))
+        !items_admit(requests, p, o, ADMIT_READ, cost_min))
         return;
     struct slice item = {NULL, 0};
     enum status status = store_get(requests->env->store, o->request.get.key,
                                    (o->touched & TOUCHED_ITEMS) != 0, &item);
     if (status == STATUS_PENDING) {
-        waiters_touch(requests->waiters, o, TOUCHED_ITEMS, 0);
+        pending_touch(requests->pending, o, TOUCHED_ITEMS, 0);
         return;
     }
     items_prefetch(item);
@@ -282,8 +287,8 @@ void requests_get(struct requests *requests, struct operation *o)
         return;
     }
     bool found = status == STATUS_OK;
-    int64_t cost = found ? factor * read_cost_mcu(item_size(item), q->get.consistent) : least;
-    items_settle(requests, p, o, ADMIT_READ, cost - least);
+    int64_t cost = found ? factor * read_cost_mcu(item_size(item), q->get.consistent) : cost_min;
+    items_settle(requests, p, o, ADMIT_READ, cost - cost_min);
     struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->verdict = o->verdict;
     r->consumed_mcu = cost;
@@ -337,7 +342,7 @@ static enum status items_collect(struct requests *requests, const struct partiti
                                  const struct request *q, struct reply *r)
 {
     uint64_t steps = 0;
-    struct shard_cursor c;
+    struct key_shard_cursor c;
     struct slice key, item;
     struct buffer *last = &requests->last_key; /* a cursor's key lends until its next step */
     buffer_clear(
@@ -347,15 +352,15 @@ static enum status items_collect(struct requests *requests, const struct partiti
         lo = key_in_space(lo, q->range.index, &requests->env->lent);
         hi = key_in_space(hi, q->range.index, &requests->env->lent);
     }
-    shard_seek(p, requests->env->store, lo, hi, q->range.reverse, q->salting == 0, q->range.shard,
-               &c);
+    key_shard_seek(p, requests->env->store, lo, hi, q->range.reverse, q->key_sharding_version == 0,
+                   q->range.shard, &c);
     enum status status;
-    while ((status = shard_next(&c, &key, &item)) == STATUS_OK) {
+    while ((status = key_shard_next(&c, &key, &item)) == STATUS_OK) {
         if (items_are_enough(q, r, steps)) {
             r->range.more = true;
             break;
         }
-        if (!items_is_sound(item, q->range.filter.size > 0)) {
+        if (!items_is_valid(item, q->range.filter.size > 0)) {
             status = STATUS_CORRUPT;
             break;
         }
@@ -375,7 +380,7 @@ static enum status items_collect(struct requests *requests, const struct partiti
     if (r->range.scanned > 0 || status == STATUS_PENDING)
         r->range.last = key_in_space(buffer_slice(r->range.scanned > 0 ? last : &c.out), 0,
                                      &requests->env->lent);
-    shard_cursor_deinit(&c);
+    key_shard_cursor_deinit(&c);
     return status == STATUS_NOT_FOUND || status == STATUS_PENDING ? STATUS_OK : status;
 }
 
@@ -383,7 +388,7 @@ static enum status items_collect(struct requests *requests, const struct partiti
 static const char *items_range_fault(const struct partition *p, const struct request *q)
 {
     if (q->range.filter.size > 0 && program_check(q->range.filter) != STATUS_OK)
-        return "the filter is no program";
+        return "malformed filter program";
     return q->range.index <= index_set_local(p->indexes) ? NULL : "the table has no such index";
 }
 
@@ -419,7 +424,7 @@ void requests_range(struct requests *requests, struct operation *o)
 {
     struct request *q = &o->request;
     struct partition *p = items_route(requests, o);
-    const int64_t least = read_cost_mcu(0, q->range.consistent);
+    const int64_t cost_min = read_cost_mcu(0, q->range.consistent);
     const bool surely = items_are_read_surely(p, q->range.consistent, q->range.after);
     if (p == NULL || (surely && !requests_leads_read(requests, p, o)))
         return;
@@ -439,10 +444,10 @@ void requests_range(struct requests *requests, struct operation *o)
         q->range.hi = p->info.hi;
     if (q->range.bytes_max > PAGE_SIZE_MAX)
         q->range.bytes_max = PAGE_SIZE_MAX; /* a reply has room for so much */
-    if (!items_admit(requests, p, o, ADMIT_READ, least))
+    if (!items_admit(requests, p, o, ADMIT_READ, cost_min))
         return;
     if (store_needs_touch(requests->env->store) && o->touched == 0) {
-        waiters_touch(requests->waiters, o, TOUCHED_ITEMS, q->range.bytes_max);
+        pending_touch(requests->pending, o, TOUCHED_ITEMS, q->range.bytes_max);
         return;
     }
     struct reply answer = {.code = REPLY_OK, .kind = ANSWER_RANGE};
@@ -453,7 +458,7 @@ void requests_range(struct requests *requests, struct operation *o)
         return;
     }
     answer.consumed_mcu = read_cost_mcu(answer.range.read_bytes, q->range.consistent);
-    items_settle(requests, p, o, ADMIT_READ, answer.consumed_mcu - least);
+    items_settle(requests, p, o, ADMIT_READ, answer.consumed_mcu - cost_min);
     if (answer.code != REPLY_OK) {
         items_refuse_costly(requests, o, answer.consumed_mcu);
         return;
@@ -476,7 +481,7 @@ void requests_open_session(struct requests *requests, struct operation *o)
     if (p == NULL)
         return;
     if (p->led == 0) {
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
         return;
     }
     struct reply *r = env_reply(requests->env, o, REPLY_OK);
@@ -497,7 +502,7 @@ void requests_index_shows(struct requests *requests, struct operation *o)
             return;
         after = raft_applied(p->raft);
     }
-    if (raft_applied(p->raft) >= after && feeds_have_done(requests->feeds, p, after)) {
+    if (raft_applied(p->raft) >= after && index_feeds_have_done(requests->feeds, p, after)) {
         env_reply(requests->env, o, REPLY_OK);
         return;
     }
@@ -512,14 +517,14 @@ void requests_fill_index(struct requests *requests, struct operation *o)
     if (p == NULL)
         return;
     if (p->led == 0)
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
     else if (!transactions_are_known(requests->transactions, p, o))
         return;
     else if (transactions_move(p))
         env_refuse(requests->env, o, REPLY_OVERLOADED,
                    "items of partition %u go to other shards just now", p->info.id);
     else if (store_needs_touch(requests->env->store) && o->touched == 0)
-        waiters_touch(requests->waiters, o, TOUCHED_ITEMS, FEED_FILL_BYTES);
+        pending_touch(requests->pending, o, TOUCHED_ITEMS, INDEX_FEED_FILL_BYTES);
     else
-        feeds_fill(requests->feeds, p, o);
+        index_feeds_fill(requests->feeds, p, o);
 }

@@ -25,7 +25,7 @@ void items_give_back(struct requests *requests, struct partition *p, const struc
 /* Whether a stored item may be used. `walked`: an expression will go through its attributes. Then
  * their structure is checked too, because the bytes may come from a peer that computed a checksum over
  * anything. */
-static inline bool items_is_sound(struct slice item, bool walked)
+static inline bool items_is_valid(struct slice item, bool walked)
 {
     return walked ? item_check(item) == STATUS_OK : item_checksum_holds(item);
 }

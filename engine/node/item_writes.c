@@ -35,7 +35,7 @@ enum status write_applied_item(struct requests *requests, const struct partition
     enum status status = store_get(requests->env->store, o->request.write.key, touched, item);
     const bool walked = o->request.write.condition.size > 0 || o->request.op == REQUEST_UPDATE ||
                         p->indexes != NULL || o->request.write.expiry || stream_rows_on(p);
-    if (status == STATUS_OK && !items_is_sound(*item, walked))
+    if (status == STATUS_OK && !items_is_valid(*item, walked))
         status = STATUS_CORRUPT;
     if (status != STATUS_OK)
         *item = slice_make(NULL, 0);
@@ -46,12 +46,12 @@ enum status write_applied_item(struct requests *requests, const struct partition
 static enum status write_newest_item(struct requests *requests, const struct partition *p,
                                      const struct operation *o, struct write *w, struct slice *item)
 {
-    const struct shadow *shadow =
-        proposals_shadow(requests->proposals, o->request.write.key, w->hash);
-    w->in_flight = shadow != NULL;
-    if (shadow == NULL || (o->request.write.expiry && MUTATED(MUTATION_EXPIRE_APPLIED)))
+    const struct uncommitted_version *uncommitted =
+        proposals_find_uncommitted(requests->proposals, o->request.write.key, w->hash);
+    w->in_flight = uncommitted != NULL;
+    if (uncommitted == NULL || (o->request.write.expiry && MUTATED(MUTATION_EXPIRE_APPLIED)))
         return write_applied_item(requests, p, o, item);
-    *item = shadow->value;
+    *item = uncommitted->value;
     return item->data == NULL ? STATUS_NOT_FOUND : STATUS_OK;
 }
 
@@ -63,7 +63,7 @@ static bool write_updates_nothing(const struct request *q, struct slice item)
 /* Whether the values of the item can be the keys of indexes. Absent values can. */
 static enum update_fault write_keys_fault(const struct index_set *set, struct slice item)
 {
-    static const enum update_fault FAULTS[] = {[INDEX_KEYS_WHOLE] = UPDATE_OK,
+    static const enum update_fault FAULTS[] = {[INDEX_KEYS_COMPLETE] = UPDATE_OK,
                                                [INDEX_KEYS_TYPE] = UPDATE_INDEX_KEY_TYPE,
                                                [INDEX_KEYS_EMPTY] = UPDATE_INDEX_KEY_EMPTY,
                                                [INDEX_KEYS_SIZE] = UPDATE_INDEX_KEY_SIZE,
@@ -149,10 +149,11 @@ static enum reply_code write_judge(struct requests *requests, const struct parti
 static enum status write_current_collection(struct requests *requests, const struct operation *o,
                                             struct slice key, uint64_t hash, int64_t *bytes)
 {
-    const struct shadow *shadow = proposals_shadow(requests->proposals, key, hash);
-    struct slice row = shadow != NULL ? shadow->value : slice_make(NULL, 0);
+    const struct uncommitted_version *uncommitted =
+        proposals_find_uncommitted(requests->proposals, key, hash);
+    struct slice row = uncommitted != NULL ? uncommitted->value : slice_make(NULL, 0);
     enum status status = row.data != NULL ? STATUS_OK : STATUS_NOT_FOUND;
-    if (shadow == NULL)
+    if (uncommitted == NULL)
         status = store_get(requests->env->store, key, (o->touched & TOUCHED_COLLECTION) != 0, &row);
     *bytes = 0;
     if (status == STATUS_NOT_FOUND)
@@ -180,9 +181,9 @@ enum status write_change_collection(struct requests *requests, const struct part
         write_current_collection(requests, o, key, w->collection_hash, &w->collection_bytes);
     if (status != STATUS_OK)
         return status;
-    const bool whole = w->collection_bytes >= w->old_size;
+    const bool complete = w->collection_bytes >= w->old_size;
     w->collection_bytes += write_grows_by(w);
-    return whole && w->collection_bytes >= 0 ? STATUS_OK : STATUS_CORRUPT;
+    return complete && w->collection_bytes >= 0 ? STATUS_OK : STATUS_CORRUPT;
 }
 
 /* The collection's row goes before the item: the item must be the last bytes of the entry. */
@@ -203,7 +204,7 @@ static void write_append_collection(struct buffer *out, const struct request *q,
 
 /* Refuses the write for the item that it met (REFUSAL-1). It costs what the write would have cost. */
 static void write_refuse(struct requests *requests, struct partition *p, struct operation *o,
-                         struct write *w, enum reply_code code, int64_t least)
+                         struct write *w, enum reply_code code, int64_t cost_min)
 {
     struct slice item = {NULL, 0};
     if (!MUTATED(MUTATION_REFUSE_IN_FLIGHT) && !requests_leads_read(requests, p, o))
@@ -212,7 +213,7 @@ static void write_refuse(struct requests *requests, struct partition *p, struct 
                              ? write_newest_item(requests, p, o, w, &item)
                              : write_applied_item(requests, p, o, &item);
     if (status == STATUS_PENDING) {
-        waiters_touch(requests->waiters, o, TOUCHED_ITEMS, 0);
+        pending_touch(requests->pending, o, TOUCHED_ITEMS, 0);
         return;
     }
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
@@ -223,10 +224,10 @@ static void write_refuse(struct requests *requests, struct partition *p, struct 
         code = write_judge(requests, p, &o->request, item, w);
     if (code == REPLY_OK) {
         PROBE("only a write in flight fails a condition");
-        waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
+        pending_add_read(requests->pending, p, o, 0, raft_last(p->raft));
         return;
     }
-    items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - least);
+    items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - cost_min);
     struct reply *r = env_reply(requests->env, o, code);
     r->verdict = o->verdict;
     r->consumed_mcu = w->cost_mcu - w->paid_mcu;
@@ -241,9 +242,9 @@ static void write_refuse(struct requests *requests, struct partition *p, struct 
 /* ---- proposing ---- */
 
 /* The bytes of the row that a replica makes of the change. */
-size_t write_feed_bytes(const struct request *q, const struct write *w)
+size_t write_index_feed_bytes(const struct request *q, const struct write *w)
 {
-    return w->feed.size == 0 ? 0 : q->write.key.size + FEED_SUFFIX_SIZE + w->feed.size;
+    return w->feed.size == 0 ? 0 : q->write.key.size + INDEX_FEED_SUFFIX_SIZE + w->feed.size;
 }
 
 void write_append(struct requests *requests, const struct partition *p, const struct request *q,
@@ -254,11 +255,12 @@ void write_append(struct requests *requests, const struct partition *p, const st
     for (uint32_t i = 0; i < w->local.count; i++)
         change_set_append(out, &w->local.changes[i]);
     if (w->feed.size > 0)
-        change_set_append(out, &(struct change){.space = SPACE_FEED,
-                                                .key = key_in_space(q->write.key, SPACE_FEED_KEYS,
-                                                                    &requests->env->lent),
-                                                .value = w->feed,
-                                                .old_size = -1});
+        change_set_append(out,
+                          &(struct change){.space = SPACE_INDEX_FEED,
+                                           .key = key_in_space(q->write.key, SPACE_INDEX_FEED_KEYS,
+                                                               &requests->env->lent),
+                                           .value = w->feed,
+                                           .old_size = -1});
     if (w->stream.size > 0)
         change_set_append(out, &(struct change){.space = SPACE_STREAM,
                                                 .key = key_in_space(q->write.key, SPACE_STREAM_KEYS,
@@ -273,15 +275,15 @@ uint32_t write_burst(const struct requests *requests, const struct operation *o)
     return !o->verdict.burst ? 0 : leases ? 2 : 1;
 }
 
-void write_add_shadows(struct requests *requests, struct inflight *e)
+void write_add_uncommitted(struct requests *requests, struct inflight *e)
 {
     struct change_set set;
     change_set_reopen(e->payload, &set);
     for (struct change c; change_set_next(&set, &c);) {
-        if (c.space != SPACE_LOCAL_ROWS && c.space != SPACE_FEED &&
+        if (c.space != SPACE_LOCAL_ROWS && c.space != SPACE_INDEX_FEED &&
             c.space != SPACE_STREAM) /* no write is judged by them */
-            proposals_shadow_add(requests->proposals, e, store_hash(requests->env->store, c.key),
-                                 c.key, c.value);
+            proposals_add_uncommitted(requests->proposals, e,
+                                      store_hash(requests->env->store, c.key), c.key, c.value);
     }
 }
 
@@ -303,11 +305,11 @@ static void write_propose(struct requests *requests, struct partition *p, const 
                                         .wall_ms = env_wall_ms(requests->env)});
     change_set_append_last(head, &change);
     struct inflight *e =
-        groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(head), w->item);
+        raft_driver_propose(requests->driver, p, o, LOG_WRITE, buffer_slice(head), w->item);
     if (e == NULL)
         return;
-    write_add_shadows(requests, e);
-    proposals_count_feed(p, e, write_feed_bytes(q, w));
+    write_add_uncommitted(requests, e);
+    proposals_count_index_feed(p, e, write_index_feed_bytes(q, w));
     e->verdict = o->verdict;
     e->consumed_mcu = w->cost_mcu;
     e->collection_bytes = w->collection_bytes;
@@ -333,7 +335,7 @@ static bool write_has_room(struct requests *requests, const struct partition *p,
 {
     const size_t payload = write_payload(p, &o->request, item, w);
     return proposals_may_write(requests->proposals, o, payload) &&
-           groups_may_propose(requests->groups, p, o, payload);
+           raft_driver_may_propose(requests->driver, p, o, payload);
 }
 
 /* Whether there is space for what the write changes. Rows of indexes follow from writes that were
@@ -353,7 +355,7 @@ static bool write_fits(struct requests *requests, struct partition *p, struct op
                        const struct write *w)
 {
     const struct request *q = &o->request;
-    if (write_indexes_keep_up(requests, p, o, write_feed_bytes(q, w)) &&
+    if (write_indexes_keep_up(requests, p, o, write_index_feed_bytes(q, w)) &&
         write_has_space(requests, p, o, w) &&
         (q->write.moves ||
          !write_collection_is_full(requests, o, w->collection_bytes, write_grows_by(w))))
@@ -369,40 +371,40 @@ static const char *write_command_fault(const struct request *q)
     struct limiter_command command;
     struct reader r = {q->write.limiter, false};
     if (q->write.condition.size > 0 || q->write.update.size > 0)
-        return "a rate limiter command must be the whole update";
+        return "a rate limiter command excludes a condition and an update";
     limiter_command_walk(&(struct codec){.in = &r}, &command);
-    return r.failed || r.left.size > 0 ? "the rate limiter command cannot be decoded" : NULL;
+    return r.failed || r.left.size > 0 ? "malformed rate limiter command" : NULL;
 }
 
 /* What is wrong with the request; NULL: nothing. */
 const char *write_fault_of(const struct request *q)
 {
-    if (!storage_key_is_whole(q->write.key))
-        return "the key is none that an item can have";
+    if (!storage_key_is_complete(q->write.key))
+        return "malformed item key";
     const bool has = q->op == REQUEST_PUT || q->op == REQUEST_UPDATE;
     if (has && (item_check(q->write.item) != STATUS_OK || item_size(q->write.item) > ITEM_SIZE_MAX))
         return "the item fails its checksum";
     if (q->write.expiry && (q->op != REQUEST_DELETE || q->write.transaction.size > 0))
-        return "an expiry is a deletion, and no part of a transaction";
+        return "an expiry must be a deletion outside a transaction";
     if (q->write.moves &&
         (q->op == REQUEST_CHECK || q->write.transaction.size == 0 || q->write.condition.size > 0))
-        return "an item moves by a transaction that puts or updates, and deletes";
+        return "an item is moved by a transaction, without a condition";
     if (q->op == REQUEST_CHECK && q->write.transaction.size == 0)
-        return "a check is a part of a transaction";
+        return "a condition check outside a transaction";
     if (q->write.condition.size > 0 && program_check(q->write.condition) != STATUS_OK)
-        return "the condition is no program";
+        return "malformed condition program";
     if (update_program_check(q->write.update) != STATUS_OK)
-        return "the update is no program";
+        return "malformed update program";
     if (q->write.limiter.size > 0 && write_command_fault(q) != NULL)
         return write_command_fault(q);
     if (q->write.token.size != 0 &&
         (q->write.token.size != TRANSACTION_TOKEN_SIZE || q->write.transaction.size > 0))
-        return "the token is none";
+        return "malformed client request token";
     if (q->write.token_only && q->write.token.size == 0 && q->op != REQUEST_CHECK)
-        return "there is no token to ask for";
+        return "a query for a token without a token";
     if (q->write.admitted >= WRITE_ADMITTEDS)
-        return "it is not told whether it was admitted";
-    return q->write.want < WRITE_WANTS ? NULL : "the wanted item is none that a write has";
+        return "unknown admission state of the write";
+    return q->write.want < WRITE_WANTS ? NULL : "unknown choice of the item to return";
 }
 
 void write_plan_rows(struct requests *requests, const struct partition *p, const struct request *q,
@@ -413,10 +415,10 @@ void write_plan_rows(struct requests *requests, const struct partition *p, const
     local_rows_plan(p, key, old, w->item, &requests->row_keys, &steps, &w->local);
     const bool leaves = q->write.moves && q->op == REQUEST_DELETE; /* its new place tells indexes */
     if (index_set_global(p->indexes) > 0 && !leaves) {
-        buffer_clear(&requests->feed_value);
-        feed_change_append(&requests->feed_value, p->indexes, key, old, w->item,
-                           env_wall_ms(requests->env), &steps);
-        w->feed = buffer_slice(&requests->feed_value);
+        buffer_clear(&requests->index_feed_value);
+        index_feed_change_append(&requests->index_feed_value, p->indexes, key, old, w->item,
+                                 env_wall_ms(requests->env), &steps);
+        w->feed = buffer_slice(&requests->index_feed_value);
     }
     if (!stream_rows_on(p) || q->write.moves)
         return;
@@ -427,10 +429,11 @@ void write_plan_rows(struct requests *requests, const struct partition *p, const
 }
 
 bool write_indexes_keep_up(struct requests *requests, struct partition *p, struct operation *o,
-                           size_t feed_bytes)
+                           size_t index_feed_bytes)
 {
     struct admit_verdict verdict;
-    if (feed_bytes == 0 || feeds_may_add(requests->feeds, p, feed_bytes, &verdict))
+    if (index_feed_bytes == 0 ||
+        index_feeds_may_add(requests->feeds, p, index_feed_bytes, &verdict))
         return true;
     PROBE("a write is refused for an index that lags");
     p->counts[ADMIT_WRITE].load.refused[ADMIT_REFUSED_INDEX]++;
@@ -484,7 +487,7 @@ static enum status write_evaluate(struct requests *requests, struct partition *p
     enum touched pages;
     enum status status = write_plan(requests, p, o, w, code, &pages);
     if (status == STATUS_PENDING)
-        waiters_touch(requests->waiters, o, pages, 0);
+        pending_touch(requests->pending, o, pages, 0);
     else if (status != STATUS_OK)
         items_refuse_corrupt(requests, o, status);
     return status;
@@ -492,15 +495,15 @@ static enum status write_evaluate(struct requests *requests, struct partition *p
 
 /* A write costs by the larger of the two items, whether it is done or refused for its condition, and
  * by the index rows that it changes. */
-int64_t write_cost(const struct write *w, int64_t least, int64_t factor)
+int64_t write_cost(const struct write *w, int64_t cost_min, int64_t factor)
 {
     const int64_t before = w->old_size > 0 ? write_cost_mcu(w->old_size) : 0;
     const int64_t after = w->item.data != NULL ? write_cost_mcu(item_size(w->item)) : 0;
     const int64_t cost = before > after ? before : after;
-    return factor * (cost > least ? cost : least) + w->local.cost_mcu;
+    return factor * (cost > cost_min ? cost : cost_min) + w->local.cost_mcu;
 }
 
-int64_t write_least_mcu(const struct request *q)
+int64_t write_cost_min(const struct request *q)
 {
     return write_cost_mcu(q->write.item.size > 0 ? item_size(q->write.item) : 0);
 }
@@ -508,12 +511,12 @@ int64_t write_least_mcu(const struct request *q)
 bool write_collection_is_full(struct requests *requests, const struct operation *o, int64_t bytes,
                               int64_t grown)
 {
-    const int64_t most = config_indexes(requests->env->config)->collection_max_bytes;
-    if (grown <= 0 || bytes <= most)
+    const int64_t max = config_indexes(requests->env->config)->collection_max_bytes;
+    if (grown <= 0 || bytes <= max)
         return false;
     env_refuse(requests->env, o, REPLY_COLLECTION_FULL,
                "the item collection would hold %lld bytes, collection_max_bytes is %lld",
-               (long long)bytes, (long long)most);
+               (long long)bytes, (long long)max);
     return true;
 }
 
@@ -528,7 +531,7 @@ static bool write_may_begin(struct requests *requests, struct partition *p, stru
         return false;
     }
     if (p->led == 0) {
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
         return false;
     }
     if (q->write.session != 0 && !index_sessions_hold(&p->sessions, q->write.session)) {
@@ -554,7 +557,7 @@ static bool write_may_leave(struct requests *requests, const struct partition *p
     struct slice item;
     if (q->op != REQUEST_DELETE ||
         (!w->in_flight && write_applied_item(requests, p, o, &item) == STATUS_OK &&
-         feeds_let_go(requests->feeds, p, q->write.key, item)))
+         index_feeds_let_go(requests->feeds, p, q->write.key, item)))
         return true;
     PROBE("an item waits with its move for indexes");
     env_refuse(requests->env, o, REPLY_OVERLOADED, "the item is being written, or indexes lack it");
@@ -569,7 +572,7 @@ void requests_write(struct requests *requests, struct operation *o)
     struct write w;
     enum reply_code code = REPLY_OK;
     if (p != NULL && q->op == REQUEST_CHECK && q->write.token_only && write_fault_of(q) == NULL) {
-        prepare_ask_token(requests, o);
+        prepare_query_token(requests, o);
         return;
     }
     if (p == NULL || !items_holds_key(requests, p, o) ||
@@ -579,26 +582,26 @@ void requests_write(struct requests *requests, struct operation *o)
         return;
     const bool free = q->write.expiry || q->write.moves;
     const int64_t factor = free ? 0 : prepared.on ? TRANSACTION_FACTOR : 1;
-    const int64_t least = write_least_mcu(q);
+    const int64_t cost_min = write_cost_min(q);
     o->admitted |= free;
     if (!write_has_room(requests, p, o, q->write.item, NULL) ||
-        !items_admit(requests, p, o, ADMIT_WRITE, factor * least) ||
+        !items_admit(requests, p, o, ADMIT_WRITE, factor * cost_min) ||
         write_evaluate(requests, p, o, &w, &code) != STATUS_OK)
         return;
-    w.cost_mcu = free ? 0 : write_cost(&w, least, factor);
-    w.paid_mcu = prepared.on && q->write.admitted != WRITE_NOT_ADMITTED ? factor * least : 0;
+    w.cost_mcu = free ? 0 : write_cost(&w, cost_min, factor);
+    w.paid_mcu = prepared.on && q->write.admitted != WRITE_NOT_ADMITTED ? factor * cost_min : 0;
     if (code != REPLY_OK) {
-        write_refuse(requests, p, o, &w, code, factor * least);
+        write_refuse(requests, p, o, &w, code, factor * cost_min);
         return;
     }
     if (!write_fits(requests, p, o, &w))
         return;
     if (w.stream.size > 0 && stream_rows_wait(p)) {
         PROBE("a write waits for the end of a shard");
-        waiters_add_read(requests->waiters, p, o, 0, p->stream.changing);
+        pending_add_read(requests->pending, p, o, 0, p->stream.changing);
         return;
     }
-    items_settle(requests, p, o, ADMIT_WRITE, w.cost_mcu - factor * least);
+    items_settle(requests, p, o, ADMIT_WRITE, w.cost_mcu - factor * cost_min);
     if (q->write.moves && !write_may_leave(requests, p, o, &w))
         return;
     if (prepared.on)

@@ -18,7 +18,8 @@ struct write {
     int64_t collection_bytes; /* after the write */
     uint64_t collection_hash;
     struct local_writes local;
-    struct slice feed; /* what the write means for global indexes (feed_change.h); empty: nothing */
+    struct slice
+        feed; /* what the write means for global indexes (index_feed_change.h); empty: nothing */
     struct slice stream; /* the record that it makes (stream_rows.h); empty: none */
     uint8_t fault;       /* why the update does not fit the item: enum update_fault; or why a
                                 limiter's command was not done: enum limiter_refusal */
@@ -35,7 +36,7 @@ static inline struct admit_verdict write_verdict(enum write_admitted admitted)
 /* What is wrong with the request; NULL: nothing. */
 const char *write_fault_of(const struct request *q);
 /* The least that a write costs, outside of a transaction. */
-int64_t write_least_mcu(const struct request *q);
+int64_t write_cost_min(const struct request *q);
 /* Judges the write by the newest item, and computes its effect. STATUS_OK: `code` is the judgement.
  * STATUS_PENDING: `pages` must be touched first. The effect lends until the next plan. */
 enum status write_plan(struct requests *requests, const struct partition *p,
@@ -43,7 +44,7 @@ enum status write_plan(struct requests *requests, const struct partition *p,
                        enum touched *pages);
 /* A write costs by the larger of the two items, whether it is done or refused for its condition, and
  * by the index rows that it changes. `factor`: for the item alone; a transaction's rows cost once. */
-int64_t write_cost(const struct write *w, int64_t least, int64_t factor);
+int64_t write_cost(const struct write *w, int64_t cost_min, int64_t factor);
 /* The item that is applied: no write in flight counts. Empty without STATUS_OK. */
 enum status write_applied_item(struct requests *requests, const struct partition *p,
                                const struct operation *o, struct slice *item);
@@ -57,7 +58,7 @@ enum status write_change_collection(struct requests *requests, const struct part
 /* Whether the global indexes keep up, so that a change of so many bytes may be added. If not, the
  * operation is refused: the caller uncharges it. */
 bool write_indexes_keep_up(struct requests *requests, struct partition *p, struct operation *o,
-                           size_t feed_bytes);
+                           size_t index_feed_bytes);
 /* Bytes that the write adds to the stored bytes, those of index rows too; negative: it frees
  * bytes. */
 int64_t write_grows_by(const struct write *w);
@@ -70,14 +71,14 @@ bool write_collection_is_full(struct requests *requests, const struct operation 
 size_t write_payload(const struct partition *p, const struct request *q, struct slice item,
                      const struct write *w);
 /* The bytes of the row that a replica makes of the word for feeds. */
-size_t write_feed_bytes(const struct request *q, const struct write *w);
+size_t write_index_feed_bytes(const struct request *q, const struct write *w);
 /* The mark of a change set for what admission took. */
 uint32_t write_burst(const struct requests *requests, const struct operation *o);
 /* Appends what changes beside the item. The change of the item must follow. */
 void write_append(struct requests *requests, const struct partition *p, const struct request *q,
                   const struct write *w, struct buffer *out);
 /* Later writes are judged by the proposal. */
-void write_add_shadows(struct requests *requests, struct inflight *e);
+void write_add_uncommitted(struct requests *requests, struct inflight *e);
 
 /* ---- transaction_writes.c ---- */
 
@@ -89,7 +90,7 @@ struct prepared {
 };
 
 /* Answers a CHECK that only asks whether the client's token is known. */
-void prepare_ask_token(struct requests *requests, struct operation *o);
+void prepare_query_token(struct requests *requests, struct operation *o);
 /* Whether the write may be prepared. If not, it was refused, or will run again. */
 bool prepare_may_begin(struct requests *requests, struct partition *p, struct operation *o,
                        struct prepared *out);

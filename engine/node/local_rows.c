@@ -73,7 +73,7 @@ static uint32_t local_place(const struct partition *p, uint8_t number)
     return i;
 }
 
-void local_rows_tell_cost(struct buffer *costs, uint8_t number, int64_t mcu)
+void local_rows_report_cost(struct buffer *costs, uint8_t number, int64_t mcu)
 {
     buffer_append_u8(costs, number);
     buffer_append_u32(costs, 0);
@@ -96,7 +96,7 @@ void local_rows_apply(struct node_env *env, struct partition *p, const struct ch
         row = buffer_slice(&env->scratch);
     }
     store_put(env->store, c->key, row);
-    local_rows_tell_cost(costs, number, plan_cost(c->old_size, size));
+    local_rows_report_cost(costs, number, plan_cost(c->old_size, size));
     if (partition_has_counted(p, item->key))
         tally_add(&p->rows[place], put - was, (put ? size : 0) - (was ? c->old_size : 0));
 }

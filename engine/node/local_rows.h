@@ -30,7 +30,7 @@ void local_rows_plan(const struct partition *p, struct slice key, struct slice o
                      struct local_writes *out);
 
 /* Appends what a change of the row of a local index costs, as in struct reply. */
-void local_rows_tell_cost(struct buffer *costs, uint8_t number, int64_t mcu);
+void local_rows_report_cost(struct buffer *costs, uint8_t number, int64_t mcu);
 
 /* Applies a change of SPACE_LOCAL_ROWS. `item`: the change of the item that follows. Appends to
  * `costs` what the change costs, as in struct reply. */

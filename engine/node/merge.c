@@ -37,7 +37,7 @@ static bool merge_is_proposed(const struct partition *p)
     return false;
 }
 
-static void merge_tell_frozen(const struct partition *p, struct reply *out)
+static void merge_notify_frozen(const struct partition *p, struct reply *out)
 {
     out->kind = ANSWER_FROZEN;
     out->frozen.index = p->frozen.index;
@@ -68,7 +68,7 @@ static bool merge_is_next(const struct partition *p, const struct partition_info
     return false;
 }
 
-bool merge_is_sound(uint32_t group, struct slice payload)
+bool merge_is_valid(uint32_t group, struct slice payload)
 {
     struct partition_info info;
     return partition_info_decode(payload, &info) == STATUS_OK && info.id == group &&
@@ -112,17 +112,18 @@ void applier_run_merge(struct applier *applier, const struct operation *o)
     const struct request *q = &o->request;
     struct partition_info info;
     struct partition *p = partitions_find(applier->partitions, q->partition);
-    if (!merge_is_sound(q->partition, q->group.info) ||
+    if (!merge_is_valid(q->partition, q->group.info) ||
         partition_info_decode(q->group.info, &info) != STATUS_OK) {
-        env_refuse(applier->env, o, REPLY_MALFORMED, "not a merge of partition %u", q->partition);
+        env_refuse(applier->env, o, REPLY_MALFORMED, "malformed merge of partition %u",
+                   q->partition);
     } else if (p == NULL || p->closing) {
         env_refuse(applier->env, o, REPLY_WRONG_PARTITION, "node %u does not hold partition %u",
                    applier->env->id, q->partition);
     } else if (info.merge == MERGE_FREEZE && partition_is_frozen(p) &&
                info.epoch == p->info.epoch) {
-        merge_tell_frozen(p, env_reply(applier->env, o, REPLY_OK));
+        merge_notify_frozen(p, env_reply(applier->env, o, REPLY_OK));
     } else if (p->led == 0) {
-        groups_refuse(applier->groups, o, p);
+        raft_driver_refuse(applier->driver, o, p);
     } else if (info.merge != MERGE_FREEZE && p->info.epoch >= info.epoch) {
         env_reply(applier->env, o, REPLY_OK);
     } else if (!merge_is_next(p, &info)) {
@@ -136,8 +137,8 @@ void applier_run_merge(struct applier *applier, const struct operation *o)
         env_refuse(applier->env, o, REPLY_OVERLOADED, "node %u does not hold partition %u frozen",
                    applier->env->id, info.merge_with);
     } else if (proposals_may_write(applier->proposals, o, q->group.info.size) &&
-               groups_propose(applier->groups, p, o, LOG_MERGE, q->group.info,
-                              slice_make(NULL, 0)) != NULL) {
+               raft_driver_propose(applier->driver, p, o, LOG_MERGE, q->group.info,
+                                   slice_make(NULL, 0)) != NULL) {
         env_note(applier->env, NODE_TRACE_MERGE_PROPOSED, p->info.id, (int64_t)info.merge);
     }
 }
@@ -152,7 +153,7 @@ static void merge_freeze(struct applier *applier, struct partition *p, const str
     else
         PROBE("a partition is frozen twice");
     env_note(applier->env, NODE_TRACE_FROZEN, p->info.id, (int64_t)e->index);
-    merge_tell_frozen(p, &out->reply);
+    merge_notify_frozen(p, &out->reply);
 }
 
 static void merge_thaw(struct applier *applier, struct partition *p, uint64_t epoch)
@@ -193,14 +194,14 @@ static void merge_join_buckets(struct applier *applier, struct partition *p,
     admission_leave(&upper->admission, applier->env->now);
     admission_merge(&p->admission, &upper->admission, applier->env->config, &rates,
                     applier->env->now);
-    buckets_divided(applier->buckets, p);
+    bucket_mirrors_divided(applier->buckets, p);
 }
 
 static void merge_absorb(struct applier *applier, struct partition *p, const struct raft_entry *e,
-                         const struct partition_info *told)
+                         const struct partition_info *target)
 {
-    struct partition *upper = partitions_find(applier->partitions, told->merge_with);
-    if (!merge_may_take_over(applier, told)) {
+    struct partition *upper = partitions_find(applier->partitions, target->merge_with);
+    if (!merge_may_take_over(applier, target)) {
         /* Do not guess: the node does not know which items those keys have. */
         PROBE("what is to be taken over is not here");
         env_stop(applier->env, ENOTRECOVERABLE);
@@ -212,18 +213,18 @@ static void merge_absorb(struct applier *applier, struct partition *p, const str
                           slice_make(NULL, 0));
         p->absorbed_lsn = applier->log->writer.next_lsn;
     }
-    info.epoch = told->epoch;
-    info.hi = told->hi;
-    memcpy(info.rate_mcu, told->rate_mcu, sizeof info.rate_mcu);
-    if (upper != NULL && upper->info.salting > info.salting) {
-        PROBE("a partition learns of salted keys from the one that it absorbs");
-        info.salting = upper->info.salting;
-        applier_note_salting(p);
+    info.epoch = target->epoch;
+    info.hi = target->hi;
+    memcpy(info.rate_mcu, target->rate_mcu, sizeof info.rate_mcu);
+    if (upper != NULL && upper->info.key_sharding_version > info.key_sharding_version) {
+        PROBE("a partition learns of sharded keys from the one that it absorbs");
+        info.key_sharding_version = upper->info.key_sharding_version;
+        applier_note_key_sharding(p);
     }
     partition_set(p, &info);
     partition_count_anew(p);
     partition_push_split(p, e->index, e->term);
-    env_note(applier->env, NODE_TRACE_ABSORBED, p->info.id, (int64_t)told->merge_with);
+    env_note(applier->env, NODE_TRACE_ABSORBED, p->info.id, (int64_t)target->merge_with);
     PROBE("a replica takes over what another one holds");
     if (upper == NULL)
         return;

@@ -9,7 +9,7 @@
 #include "engine/admission/policy_choice.h"
 #include "engine/node/node_internal.h"
 #include "engine/node/operation.h"
-#include "engine/node/waiters_internal.h"
+#include "engine/node/pending_requests_internal.h"
 
 /* ---- life ---- */
 
@@ -17,7 +17,7 @@
 static void node_compose_lower(struct node *n)
 {
     struct node_env *env = &n->env;
-    calls_init(&n->calls, env);
+    internal_calls_init(&n->calls, env);
     n->log.env = env;
     n->checkpoints = (struct checkpoints){
         .env = env,
@@ -25,14 +25,14 @@ static void node_compose_lower(struct node *n)
         .at = INSTANT_NEVER,
         .retry_at = INSTANT_NEVER,
     };
-    n->reports = (struct reports){
+    n->reports = (struct load_reports){
         .env = env,
         .partitions = &n->partitions,
         .throughput = &n->throughput,
         .calls = &n->calls,
         .at = INSTANT_NEVER,
     };
-    n->buckets = (struct buckets){
+    n->buckets = (struct bucket_mirrors){
         .env = env,
         .partitions = &n->partitions,
         .throughput = &n->throughput,
@@ -41,7 +41,7 @@ static void node_compose_lower(struct node *n)
         .mirror_at = INSTANT_NEVER,
         .save_at = INSTANT_NEVER,
     };
-    n->groups = (struct groups){
+    n->driver = (struct raft_driver){
         .env = env,
         .log = &n->log,
         .partitions = &n->partitions,
@@ -57,9 +57,9 @@ static void node_compose_lower(struct node *n)
         .at = INSTANT_NEVER,
     };
     proposals_init(&n->proposals, env, &n->log);
-    waiters_init(&n->waiters, env);
+    pending_init(&n->pending, env);
     peers_init(&n->peers, env, &n->partitions, &n->identity, &n->throughput);
-    groups_init(&n->groups);
+    raft_driver_init(&n->driver);
 }
 
 /* The components that keep global indexes up to date, transactions, and streams. */
@@ -67,25 +67,25 @@ static void node_compose_indexes(struct node *n)
 {
     struct node_env *env = &n->env;
     n->index_maps = (struct index_maps){.env = env, .calls = &n->calls};
-    n->feeds = (struct feeds){
+    n->feeds = (struct index_feeds){
         .env = env,
         .partitions = &n->partitions,
         .proposals = &n->proposals,
-        .groups = &n->groups,
+        .driver = &n->driver,
         .calls = &n->calls,
         .maps = &n->index_maps,
     };
     n->transactions = (struct transactions){
         .env = env,
         .partitions = &n->partitions,
-        .waiters = &n->waiters,
+        .pending = &n->pending,
         .proposals = &n->proposals,
-        .groups = &n->groups,
+        .driver = &n->driver,
         .calls = &n->calls,
         .maps = &n->index_maps,
         .background = &n->background,
     };
-    n->shard_moves = (struct shard_moves){
+    n->key_shard_moves = (struct key_shard_moves){
         .env = env,
         .partitions = &n->partitions,
         .identity = &n->identity,
@@ -96,21 +96,22 @@ static void node_compose_indexes(struct node *n)
         .env = env,
         .partitions = &n->partitions,
         .proposals = &n->proposals,
-        .groups = &n->groups,
+        .driver = &n->driver,
         .background = &n->background,
         .at = INSTANT_NEVER,
-        .look_at = INSTANT_NEVER,
+        .check_at = INSTANT_NEVER,
     };
     n->index_builder = (struct index_builder){
         .env = env, .calls = &n->calls, .catalog = &n->catalog, .proposals = &n->proposals};
-    n->shard_mover = (struct shard_mover){.env = env, .calls = &n->calls, .catalog = &n->catalog};
+    n->key_shard_mover =
+        (struct key_shard_mover){.env = env, .calls = &n->calls, .catalog = &n->catalog};
 }
 
 /* The components that go over all items of a partition. */
 static void node_compose_background(struct node *n)
 {
     struct node_env *env = &n->env;
-    background_init(&n->background, env, &n->partitions, &n->waiters);
+    background_init(&n->background, env, &n->partitions, &n->pending);
     n->expiry = (struct expiry){
         .env = env,
         .partitions = &n->partitions,
@@ -131,18 +132,18 @@ static void node_compose_upper(struct node *n)
         .log = &n->log,
         .partitions = &n->partitions,
         .throughput = &n->throughput,
-        .waiters = &n->waiters,
+        .pending = &n->pending,
         .checkpoints = &n->checkpoints,
         .peers = &n->peers,
-        .groups = &n->groups,
+        .driver = &n->driver,
     };
     node_compose_indexes(n);
     n->catalog = (struct catalog_replica){
         .env = env,
         .partitions = &n->partitions,
-        .groups = &n->groups,
+        .driver = &n->driver,
     };
-    n->settling = (struct settling){
+    n->reconciler = (struct reconciler){
         .env = env,
         .partitions = &n->partitions,
         .identity = &n->identity,
@@ -157,13 +158,13 @@ static void node_compose_upper(struct node *n)
         .partitions = &n->partitions,
         .identity = &n->identity,
         .proposals = &n->proposals,
-        .waiters = &n->waiters,
+        .pending = &n->pending,
         .buckets = &n->buckets,
-        .groups = &n->groups,
+        .driver = &n->driver,
         .snapshots = &n->snapshots,
         .background = &n->background,
         .catalog = &n->catalog,
-        .settling = &n->settling,
+        .reconciler = &n->reconciler,
         .feeds = &n->feeds,
         .transactions = &n->transactions,
         .stream_trims = &n->stream_trims,
@@ -175,18 +176,18 @@ static void node_compose_upper(struct node *n)
         .identity = &n->identity,
         .throughput = &n->throughput,
         .proposals = &n->proposals,
-        .waiters = &n->waiters,
+        .pending = &n->pending,
         .peers = &n->peers,
         .buckets = &n->buckets,
-        .groups = &n->groups,
+        .driver = &n->driver,
         .heat = &n->heat,
         .background = &n->background,
         .catalog = &n->catalog,
-        .settling = &n->settling,
+        .reconciler = &n->reconciler,
         .applier = &n->applier,
         .feeds = &n->feeds,
         .transactions = &n->transactions,
-        .shard_moves = &n->shard_moves,
+        .key_shard_moves = &n->key_shard_moves,
     };
 }
 
@@ -215,23 +216,23 @@ enum status node_create(const struct node_options *options, struct store *store,
 void node_destroy(struct node *n)
 {
     snapshots_deinit(&n->snapshots); /* uses the partitions */
-    settling_end(&n->settling);      /* also destroys the loads */
+    reconcile_end(&n->reconciler);   /* also destroys the loads */
     catalog_replica_forget(&n->catalog);
     index_builder_end(&n->index_builder);
-    shard_mover_deinit(&n->shard_mover);
-    feeds_deinit(&n->feeds);
-    shard_moves_deinit(&n->shard_moves);
+    key_shard_mover_deinit(&n->key_shard_mover);
+    index_feeds_deinit(&n->feeds);
+    key_shard_moves_deinit(&n->key_shard_moves);
     transactions_deinit(&n->transactions);
     expiry_deinit(&n->expiry);
     index_maps_deinit(&n->index_maps);
-    calls_deinit(&n->calls);
+    internal_calls_deinit(&n->calls);
     partitions_deinit(&n->partitions);
-    buckets_deinit(&n->buckets);
-    waiters_deinit(&n->waiters);
+    bucket_mirrors_deinit(&n->buckets);
+    pending_deinit(&n->pending);
     proposals_deinit(&n->proposals);
     peers_deinit(&n->peers);
     requests_deinit(&n->requests);
-    groups_deinit(&n->groups);
+    raft_driver_deinit(&n->driver);
     members_deinit(&n->throughput.members);
     arena_deinit(&n->received);
     log_writer_deinit(&n->log.writer);
@@ -283,7 +284,7 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     snapshots_start(&n->snapshots);
     checkpoints_start(&n->checkpoints);
     expiry_start(&n->expiry);
-    n->reports.at = n->groups.hand_back_at = now;
+    n->reports.at = n->driver.hand_back_at = now;
     background_wake(&n->background, BACKGROUND_COUNT);
     struct duration support = duration_ms(config_replication(n->env.config)->support_ms);
     n->identity.quiet_until = instant_add(now, support);
@@ -293,8 +294,8 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
         node_keep_support(n);
     for (uint32_t i = 0; i < n->partitions.count; i++) {
         struct partition *p = n->partitions.all[i];
-        buckets_begin(&n->buckets, p);
-        groups_start(&n->groups, p, n->identity.quiet_until);
+        bucket_mirrors_begin(&n->buckets, p);
+        raft_driver_start(&n->driver, p, n->identity.quiet_until);
     }
 }
 
@@ -320,64 +321,64 @@ static void node_answer_all(struct node *n)
              strerror(n->env.stop_error));
     for (uint32_t i = 0; i < n->partitions.count; i++) {
         proposals_drop(&n->proposals, n->partitions.all[i], why);
-        waiters_drop_reads(&n->waiters, n->partitions.all[i], REPLY_STOPPED, why);
+        pending_drop_reads(&n->pending, n->partitions.all[i], REPLY_STOPPED, why);
     }
     proposals_drop_own(&n->proposals, why);
-    shard_moves_stop(&n->shard_moves, why);
+    key_shard_moves_stop(&n->key_shard_moves, why);
 }
 
 /* Acts on what components noted during the event. */
 static void event_end(struct node *n)
 {
-    if (n->groups.catalog_lost) {
-        settling_end(&n->settling);
+    if (n->driver.catalog_lost) {
+        reconcile_end(&n->reconciler);
         index_builder_end(&n->index_builder);
-        shard_mover_end(&n->shard_mover);
+        key_shard_mover_end(&n->key_shard_mover);
     }
-    n->groups.catalog_lost = false;
+    n->driver.catalog_lost = false;
     if (n->env.stop_error == 0 || n->stopped)
         return;
     n->stopped = true;
     node_answer_all(n);
 }
 
-static void node_answer_call(struct node *n, const struct call_answer *answer)
+static void node_answer_call(struct node *n, const struct internal_call_answer *answer)
 {
     uint64_t as_of;
     struct reader named;
     struct partition *p;
     switch (answer->kind) {
-    case CALL_REPORT:
-        if (reports_answered(&n->reports, answer, &as_of, &named)) {
-            while ((p = reports_next_named(&n->reports, &named)) != NULL)
+    case INTERNAL_CALL_REPORT:
+        if (load_reports_answered(&n->reports, answer, &as_of, &named)) {
+            while ((p = load_reports_next_named(&n->reports, &named)) != NULL)
                 requests_close_orphan(&n->requests, p, as_of);
         }
         break;
-    case CALL_SETTLING:
-        settling_answered(&n->settling, answer);
+    case INTERNAL_CALL_RECONCILE:
+        reconcile_answered(&n->reconciler, answer);
         break;
-    case CALL_INDEX_MAP:
+    case INTERNAL_CALL_INDEX_MAP:
         index_maps_answered(&n->index_maps, answer);
         break;
-    case CALL_INDEX_FILL:
+    case INTERNAL_CALL_INDEX_FILL:
         index_builder_answered(&n->index_builder, answer);
         break;
-    case CALL_INDEX_SESSION:
-    case CALL_INDEX_ROW:
-        feeds_answered(&n->feeds, answer);
+    case INTERNAL_CALL_INDEX_SESSION:
+    case INTERNAL_CALL_INDEX_ROW:
+        index_feeds_answered(&n->feeds, answer);
         break;
-    case CALL_TRANSACT_ASK:
-    case CALL_TRANSACT_TELL:
+    case INTERNAL_CALL_TRANSACT_QUERY:
+    case INTERNAL_CALL_TRANSACT_NOTIFY:
         transactions_answered(&n->transactions, answer);
         break;
-    case CALL_EXPIRY:
+    case INTERNAL_CALL_EXPIRY:
         expiry_answered(&n->expiry, answer);
         break;
-    case CALL_SHARD_MOVER:
-        shard_mover_answered(&n->shard_mover, answer);
+    case INTERNAL_CALL_KEY_SHARD_MOVER:
+        key_shard_mover_answered(&n->key_shard_mover, answer);
         break;
-    case CALL_SHARD_MOVE:
-        shard_moves_answered(&n->shard_moves, answer);
+    case INTERNAL_CALL_KEY_SHARD_MOVE:
+        key_shard_moves_answered(&n->key_shard_moves, answer);
         break;
     }
 }
@@ -386,8 +387,8 @@ static void node_answer_call(struct node *n, const struct call_answer *answer)
  * again at its next look, if the proposal is still needed. */
 static void node_take_reply(struct node *n, const struct reply *reply)
 {
-    struct call_answer answer;
-    if (calls_take_reply(&n->calls, reply, &answer))
+    struct internal_call_answer answer;
+    if (internal_calls_take_reply(&n->calls, reply, &answer))
         node_answer_call(n, &answer);
     event_end(n);
 }
@@ -400,7 +401,7 @@ static void node_run(struct node *n, struct waiting waited, uint64_t from, const
 }
 
 /* What the policy of overload tells the sender. */
-static uint32_t node_tell(struct node *n, uint64_t to)
+static uint32_t node_overload_hint(struct node *n, uint64_t to)
 {
     const struct overload_arrival a = {.now = n->env.now, .sender = to};
     return overload_report(&n->throughput.overload, &a);
@@ -419,7 +420,7 @@ const struct node_effect *node_next_effect(struct node *n)
             node_run(n, (struct waiting){0}, FROM_SELF, &request);
         } else {
             if (e->kind == NODE_REPLY)
-                e->reply.told = node_tell(n, e->to);
+                e->reply.overload_hint = node_overload_hint(n, e->to);
             return e;
         }
     }
@@ -443,7 +444,7 @@ void node_reply(struct node *n, struct instant now, const struct reply *reply)
 void node_touched(struct node *n, struct instant now, uint32_t ticket)
 {
     event_begin(n, now);
-    const struct deferred *d = waiters_resume(&n->waiters, ticket);
+    const struct parked_request *d = pending_resume(&n->pending, ticket);
     struct operation o = d->operation;
     switch (d->resume) {
     case RESUME_REQUEST:
@@ -457,7 +458,7 @@ void node_touched(struct node *n, struct instant now, uint32_t ticket)
         snapshots_touched(&n->snapshots, d->resume, d->subject);
         break;
     }
-    waiters_free(&n->waiters, ticket);
+    pending_free(&n->pending, ticket);
     event_end(n);
 }
 
@@ -519,7 +520,7 @@ void node_log_written(struct node *n, struct instant now, uint64_t lsn, int erro
         log_writer_written(&n->log.writer, lsn);
         env_note(&n->env, NODE_TRACE_LOG_WRITTEN, 0, (int64_t)n->log.writer.written_lsn);
         node_apply_own(n);
-        groups_persisted(&n->groups);
+        raft_driver_persisted(&n->driver);
     }
     event_end(n);
 }
@@ -530,7 +531,7 @@ void node_checkpoint_done(struct node *n, struct instant now, enum status status
     if (status == STATUS_FULL)
         snapshots_close(&n->snapshots); /* the map cannot grow while a snapshot is open */
     if (checkpoints_ended(&n->checkpoints, status)) {
-        groups_relog(&n->groups, n->log.local_lsn);
+        raft_driver_relog(&n->driver, n->log.local_lsn);
         applier_stored(&n->applier);
     }
     event_end(n);
@@ -543,19 +544,19 @@ void node_checkpoint_soon(struct node *n)
 
 void node_finish(struct node *n)
 {
-    buckets_finish(&n->buckets);
+    bucket_mirrors_finish(&n->buckets);
     n->checkpoints.at = n->env.now;
 }
 
 /* The checkpoint contains everything applied, and for each replica a row with its applied index. */
 static void node_checkpoint(struct node *n)
 {
-    groups_compact(&n->groups);
+    raft_driver_compact(&n->driver);
     for (uint32_t i = 0; i < n->partitions.count; i++) {
         if (!n->partitions.all[i]->stored)
-            rows_store_partition(&n->env, n->partitions.all[i]);
+            local_state_store_partition(&n->env, n->partitions.all[i]);
     }
-    checkpoints_begin(&n->checkpoints, groups_pinned_lsn(&n->groups));
+    checkpoints_begin(&n->checkpoints, raft_driver_pinned_lsn(&n->driver));
     snapshots_frozen(&n->snapshots);
 }
 
@@ -567,29 +568,29 @@ struct instant node_deadline(const struct node *n)
     if (n->env.stop_error != 0)
         return t;
     t = instant_earlier(t, n->calls.at);
-    t = instant_earlier(t, raft_timers_first_at(&n->groups.timers));
+    t = instant_earlier(t, raft_timers_first_at(&n->driver.timers));
     t = instant_earlier(t, background_deadline(&n->background));
     t = instant_earlier(t, n->heat.at);
     t = instant_earlier(t, instant_earlier(n->buckets.mirror_at, n->buckets.save_at));
-    t = instant_earlier(t, settling_deadline(&n->settling));
-    t = instant_earlier(t, feeds_deadline(&n->feeds));
+    t = instant_earlier(t, reconcile_deadline(&n->reconciler));
+    t = instant_earlier(t, index_feeds_deadline(&n->feeds));
     t = instant_earlier(t, transactions_deadline(&n->transactions));
     t = instant_earlier(t, expiry_deadline(&n->expiry));
     t = instant_earlier(t, stream_trims_deadline(&n->stream_trims));
     t = instant_earlier(t, index_builder_deadline(&n->index_builder));
-    t = instant_earlier(t, shard_mover_deadline(&n->shard_mover));
+    t = instant_earlier(t, key_shard_mover_deadline(&n->key_shard_mover));
     t = instant_earlier(t, snapshots_deadline(&n->snapshots));
     return instant_earlier(t, n->peers.liveness_at);
 }
 
-/* Has items of salted keys moved, and tells the catalog which keys are done. */
+/* Has items of sharded keys moved, and tells the catalog which keys are done. */
 static void node_move_shards(struct node *n)
 {
     const struct operation o = {.from = FROM_SELF};
     struct decision d;
-    shard_mover_tick(&n->shard_mover);
-    while (shard_mover_next(&n->shard_mover, &d)) {
-        struct catalog_command command = catalog_replica_command(&n->catalog, CATALOG_SALT);
+    key_shard_mover_tick(&n->key_shard_mover);
+    while (key_shard_mover_next(&n->key_shard_mover, &d)) {
+        struct catalog_command command = catalog_replica_command(&n->catalog, CATALOG_KEY_SHARDS);
         buffer_clear(&n->env.scratch);
         decision_encode(&n->env.scratch, &d);
         command.spec.name = slice_of("-");
@@ -601,40 +602,40 @@ static void node_move_shards(struct node *n)
 
 void node_tick(struct node *n, struct instant now)
 {
-    struct call_answer answer;
+    struct internal_call_answer answer;
     event_begin(n, now);
-    while (n->env.stop_error == 0 && calls_tick(&n->calls, &answer))
+    while (n->env.stop_error == 0 && internal_calls_tick(&n->calls, &answer))
         node_answer_call(n, &answer);
-    reports_tick(&n->reports);
-    groups_hand_back(&n->groups);
+    load_reports_tick(&n->reports);
+    raft_driver_hand_back(&n->driver);
     if (n->env.stop_error == 0) {
         node_shorten_support(n);
         if (peers_tick(&n->peers))
-            groups_tick(&n->groups, true); /* support may have lapsed */
-        groups_tick(&n->groups, false);
-        settling_tick(&n->settling);
+            raft_driver_tick(&n->driver, true); /* support may have lapsed */
+        raft_driver_tick(&n->driver, false);
+        reconcile_tick(&n->reconciler);
         index_builder_tick(&n->index_builder);
         node_move_shards(n);
         expiry_tick(&n->expiry);
         background_tick(&n->background);
         node_heat_tick(&n->heat);
-        buckets_tick(&n->buckets);
+        bucket_mirrors_tick(&n->buckets);
     }
     event_end(n);
 }
 
 static void node_see_leader(struct node *n, struct partition *p)
 {
-    if (!groups_see_leader(&n->groups, p))
+    if (!raft_driver_check_leader(&n->driver, p))
         return;
     if (p->info.id == CATALOG_GROUP) {
-        settling_start(&n->settling);
+        reconcile_start(&n->reconciler);
         return;
     }
     transactions_begin(&n->transactions, p);
     stream_trims_begin(&n->stream_trims, p);
     if (p->indexes != NULL)
-        feeds_begin(&n->feeds, p);
+        index_feeds_begin(&n->feeds, p);
 }
 
 /* Reads that waited for transactions run again. */
@@ -645,9 +646,9 @@ static void node_run_freed(struct node *n)
     n->transactions.freed = false;
     for (uint32_t i = 0; i < n->partitions.count; i++) {
         struct partition *p = n->partitions.all[i];
-        for (uint32_t left = waiters_locked(p); left > 0; left--) {
+        for (uint32_t left = pending_locked_count(p); left > 0; left--) {
             struct operation o;
-            waiters_take_locked(&n->waiters, p, &o);
+            pending_take_locked(&n->pending, p, &o);
             requests_run(&n->requests, &o);
         }
     }
@@ -656,20 +657,20 @@ static void node_run_freed(struct node *n)
 /* Ends the turn for a replica that was stepped in it. */
 static void node_end_stepped(struct node *n, struct partition *p)
 {
-    groups_flush(&n->groups, p);
+    raft_driver_flush(&n->driver, p);
     event_end(n);
     node_see_leader(n, p);
     applier_apply_committed(&n->applier, p);
     node_see_leader(n, p);
     applier_stepped(&n->applier, p);
-    applier_tell_indexes(&n->applier, p);
+    applier_propose_known_indexes(&n->applier, p);
     transactions_see(&n->transactions, p);
     expiry_see(&n->expiry, p);
     requests_close_ended(&n->requests, p);
     requests_run_reads(&n->requests, p);
     if (partition_led_term(p) != 0)
         snapshots_offer(&n->snapshots, p);
-    groups_rest(&n->groups, p);
+    raft_driver_rest(&n->driver, p);
 }
 
 void node_end_turn(struct node *n, struct instant now)
@@ -678,13 +679,13 @@ void node_end_turn(struct node *n, struct instant now)
     if (n->env.stop_error != 0)
         return;
     node_begin_cluster(n);
-    for (struct partition *p; (p = groups_next_dirty(&n->groups)) != NULL;)
+    for (struct partition *p; (p = raft_driver_next_dirty(&n->driver)) != NULL;)
         node_end_stepped(n, p);
-    feeds_end_turn(&n->feeds);
+    index_feeds_end_turn(&n->feeds);
     transactions_end_turn(&n->transactions);
     stream_trims_end_turn(&n->stream_trims);
     node_run_freed(n);
-    for (struct partition *p; (p = groups_next_dirty(&n->groups)) != NULL;)
+    for (struct partition *p; (p = raft_driver_next_dirty(&n->driver)) != NULL;)
         node_end_stepped(n, p); /* in which something was proposed just now */
     snapshots_end_turn(&n->snapshots);
     if (checkpoints_tick(&n->checkpoints))
@@ -708,10 +709,10 @@ int64_t node_balance(struct node *n, enum admit_kind kind)
 
 size_t node_backlog(const struct node *n)
 {
-    return feeds_most_bytes(&n->feeds);
+    return index_feeds_bytes_max(&n->feeds);
 }
 
-const struct served *node_served(const struct node *n)
+const struct served_totals *node_served(const struct node *n)
 {
     return &n->throughput.served;
 }
@@ -728,8 +729,8 @@ bool node_is_full(const struct node *n)
 
 bool node_is_idle(const struct node *n)
 {
-    return n->proposals.count == 0 && !n->checkpoints.running && n->waiters.count == 0 &&
-           n->waiters.scans == 0;
+    return n->proposals.count == 0 && !n->checkpoints.running && n->pending.count == 0 &&
+           n->pending.scans == 0;
 }
 
 bool node_is_ready(const struct node *n)
@@ -750,9 +751,9 @@ const struct trace *node_trace(const struct node *n)
     return &n->env.trace;
 }
 
-void node_trace_describe(const struct node *n, uint64_t most, struct buffer *out)
+void node_trace_describe(const struct node *n, uint64_t max, struct buffer *out)
 {
-    for (uint64_t back = most; back-- > 0;) {
+    for (uint64_t back = max; back-- > 0;) {
         const struct trace_event *e = trace_last(&n->env.trace, back);
         if (e == NULL)
             continue;

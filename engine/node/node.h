@@ -18,7 +18,7 @@
 #pragma once
 
 #include "engine/node/node_effect.h"
-#include "engine/node/served.h"
+#include "engine/node/served_totals.h"
 #include "engine/store/log_writer.h"
 #include "engine/store/store.h"
 
@@ -94,14 +94,14 @@ void node_census(const struct node *n, struct buffer *out);
 int64_t node_balance(struct node *n, enum admit_kind kind);
 
 /* Lends until the node is destroyed. */
-const struct served *node_served(const struct node *n);
+const struct served_totals *node_served(const struct node *n);
 
 const struct trace *node_trace(const struct node *n);
 struct trace_event;
 /* Appends "leads partition 3, term 4". */
 void node_trace_event_describe(const struct trace_event *e, struct buffer *out);
 /* Appends at most the last `most` events, oldest first, one per line. */
-void node_trace_describe(const struct node *n, uint64_t most, struct buffer *out);
+void node_trace_describe(const struct node *n, uint64_t max, struct buffer *out);
 
 uint64_t node_log_end(const struct node *n); /* lsn the next record gets */
 bool node_is_stopped(const struct node *n);

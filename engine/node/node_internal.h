@@ -6,37 +6,37 @@
 
 #include "engine/node/expiry.h"
 #include "engine/node/index_builder.h"
+#include "engine/node/key_shard_mover.h"
 #include "engine/node/node.h"
 #include "engine/node/requests.h"
-#include "engine/node/shard_mover.h"
 
 struct node {
     struct node_env env;
     struct partitions partitions;
     struct identity identity;
-    struct calls calls;
+    struct internal_calls calls;
     struct throughput throughput;
     struct node_log log;
     struct proposals proposals;
-    struct waiters waiters;
+    struct pending_requests pending;
     struct checkpoints checkpoints;
-    struct reports reports;
+    struct load_reports reports;
     struct peers peers;
-    struct buckets buckets;
-    struct groups groups;
+    struct bucket_mirrors buckets;
+    struct raft_driver driver;
     struct node_heat heat;
     struct index_maps index_maps;
-    struct feeds feeds;
+    struct index_feeds feeds;
     struct transactions transactions;
-    struct shard_moves shard_moves;
+    struct key_shard_moves key_shard_moves;
     struct background background;
     struct expiry expiry;
     struct stream_trims stream_trims;
     struct snapshots snapshots;
     struct catalog_replica catalog;
-    struct settling settling;
+    struct reconciler reconciler;
     struct index_builder index_builder;
-    struct shard_mover shard_mover;
+    struct key_shard_mover key_shard_mover;
     struct applier applier;
     struct requests requests;
     struct arena received; /* a raft message that is being read */

@@ -12,7 +12,7 @@ struct operation {
     bool admitted;
     bool charged; /* admitted here, but not counted: it may turn out that it is not done */
     int64_t charged_mcu;
-    unsigned touched;   /* set of enum touched (waiters.h) */
+    unsigned touched;   /* set of enum touched (pending_requests.h) */
     uint32_t steps;     /* pages of a transaction's parts that have been touched, in their order */
     uint64_t confirmed; /* the term in which leadership was confirmed after the read came */
     uint64_t questions; /* about locked items that were asked after the read came: from this number

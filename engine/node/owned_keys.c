@@ -3,7 +3,7 @@
 
 #include "base/must.h"
 #include "base/mutation.h"
-#include "engine/node/feed_change.h"
+#include "engine/node/index_feed_change.h"
 #include "engine/stream/stream.h"
 #include "engine/transaction/transaction.h"
 
@@ -27,8 +27,9 @@ struct key_ranges key_ranges_of(struct slice lo, struct slice hi, struct slice i
             (struct key_range){key_in_space(lo, space, arena), key_in_space(hi, space, arena)};
     }
     if (index_set_global(set) > 0)
-        ranges.at[ranges.count++] = (struct key_range){key_in_space(lo, SPACE_FEED_KEYS, arena),
-                                                       key_in_space(hi, SPACE_FEED_KEYS, arena)};
+        ranges.at[ranges.count++] =
+            (struct key_range){key_in_space(lo, SPACE_INDEX_FEED_KEYS, arena),
+                               key_in_space(hi, SPACE_INDEX_FEED_KEYS, arena)};
     const uint8_t last = MUTATED(MUTATION_FORGET_STREAM) ? SPACE_TOKEN_KEYS : SPACE_STREAM_KEYS;
     for (uint8_t space = SPACE_LOCK_KEYS; space <= last; space++) {
         if (space == SPACE_TOKEN_KEYS && MUTATED(MUTATION_FORGET_TOKENS))

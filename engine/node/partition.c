@@ -65,7 +65,7 @@ void partition_set(struct partition *p, const struct partition_info *info)
 {
     struct buffer bytes = {0};
     bool same_range = slice_equal(p->info.lo, info->lo) && slice_equal(p->info.hi, info->hi);
-    const bool same_shards = info->salting == p->info.salting;
+    const bool same_shards = info->key_sharding_version == p->info.key_sharding_version;
     partition_info_encode(&bytes, info);
     buffer_deinit(&p->bytes);
     p->bytes = bytes;
@@ -212,11 +212,11 @@ void partition_balances(const struct partition *p, struct instant now,
 
 void balances_walk(struct codec *c, struct admission_balances balances[ADMIT_KINDS])
 {
-    const int64_t most = INT64_MAX / 4;
+    const int64_t max = INT64_MAX / 4;
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        codec_i64(c, &balances[kind].cap_mcu, -most, most);
-        codec_i64(c, &balances[kind].allocation_mcu, -most, most);
-        codec_i64(c, &balances[kind].burst_mcu, -most, most);
+        codec_i64(c, &balances[kind].cap_mcu, -max, max);
+        codec_i64(c, &balances[kind].allocation_mcu, -max, max);
+        codec_i64(c, &balances[kind].burst_mcu, -max, max);
     }
 }
 

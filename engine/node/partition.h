@@ -12,7 +12,7 @@
 #include "engine/message/partition_stats.h"
 #include "engine/node/index_sessions.h"
 
-struct deferred;
+struct parked_request;
 struct lock_table;
 struct inflight;
 struct mirror;
@@ -45,18 +45,18 @@ struct split_history {
 enum middle_step {
     MIDDLE_SOUGHT,
     MIDDLE_FOUND,
-    MIDDLE_TOLD
+    MIDDLE_REPORTED
 };
 
-/* The search for the middle of a partition's bytes (size_cut.c). */
+/* The search for the middle of a partition's bytes (size_split.c). */
 struct middle {
     enum middle_step step;
     uint64_t epoch;
-    struct buffer at;   /* the key to read next; empty: the first */
-    struct buffer last; /* the key read last; empty: none yet */
-    int64_t bytes;      /* read */
-    struct buffer cut;  /* the best cut so far; empty: none */
-    int64_t cut_bytes;  /* bytes before the cut */
+    struct buffer at;    /* the key to read next; empty: the first */
+    struct buffer last;  /* the key read last; empty: none yet */
+    int64_t bytes;       /* read */
+    struct buffer cut;   /* the best cut so far; empty: none */
+    int64_t split_bytes; /* bytes before the cut */
     struct instant found_at;
 };
 
@@ -65,17 +65,18 @@ struct expiry_round {
     uint32_t number; /* of the round's owner: another term, range or attribute has another number */
     uint64_t term;
     uint64_t epoch;
-    struct buffer ttl;      /* the attribute */
-    bool on;                /* the round is under way */
-    bool scanning;          /* not all items have been read */
-    bool failed;            /* the store could not be read */
-    int64_t may_read;       /* bytes; below zero: too many were read */
-    struct buffer at;       /* the key to read next */
-    struct buffer found;    /* keys of items that may go: each u32 size, bytes */
-    size_t taken;           /* bytes of `found` that were taken */
-    uint32_t calls;         /* deletions on their way */
-    struct instant began;   /* the round, or the last one */
-    struct instant whole;   /* the last round that has ended began then; at first: this was made */
+    struct buffer ttl;    /* the attribute */
+    bool on;              /* the round is under way */
+    bool scanning;        /* not all items have been read */
+    bool failed;          /* the store could not be read */
+    int64_t may_read;     /* bytes; below zero: too many were read */
+    struct buffer at;     /* the key to read next */
+    struct buffer found;  /* keys of items that may go: each u32 size, bytes */
+    size_t taken;         /* bytes of `found` that were taken */
+    uint32_t calls;       /* deletions on their way */
+    struct instant began; /* the round, or the last one */
+    struct instant
+        done_until;         /* the last round that has ended began then; at first: this was made */
     struct instant next_at; /* when the next deletion may go, or the next round may begin */
 };
 
@@ -87,21 +88,21 @@ struct partition {
     uint64_t indexes_proposed; /* the term in which other indexes were proposed; 0: none since */
     uint32_t indexes_logged; /* the highest version in an entry that was applied since the start */
     uint64_t
-        indexed_from;     /* while it is led here: later entries were proposed with these indexes */
-    uint64_t salted_from; /* the same for its version of salted keys */
-    struct raft *raft;    /* owns */
-    struct instant deadline; /* when raft wants to be called (raft_timers.h) */
-    uint32_t deadline_place; /* in the heap, from 1; 0: no deadline */
-    uint64_t since_lsn;      /* the group's records before this lsn belong to an earlier replica */
-    bool no_state;           /* a snapshot is being installed: nothing can be read */
-    struct raft_base *installing; /* owns; received whole, on its way to the backing; or NULL */
-    size_t proposed_feed_bytes;   /* of its proposals (proposals_count_feed) */
+        indexed_from; /* while it is led here: later entries were proposed with these indexes */
+    uint64_t key_sharding_from; /* the same for its version of sharded keys */
+    struct raft *raft;          /* owns */
+    struct instant deadline;    /* when raft wants to be called (raft_timers.h) */
+    uint32_t deadline_place;    /* in the heap, from 1; 0: no deadline */
+    uint64_t since_lsn; /* the group's records before this lsn belong to an earlier replica */
+    bool no_state;      /* a snapshot is being installed: nothing can be read */
+    struct raft_base *installing;     /* owns; received whole, on its way to the backing; or NULL */
+    size_t proposed_index_feed_bytes; /* of its proposals (proposals_count_index_feed) */
     struct frozen frozen;
     bool thaws; /* frozen, and the catalog has given the merge up: no partition absorbs it */
     uint64_t absorbed_lsn; /* the node may forget a merge until its log is durable up to here */
     uint64_t hold;         /* entries after it stay for the receiver of a snapshot; 0: none */
     bool ended;            /* its table is deleted: it serves nothing any more */
-    bool close_asked;      /* by close_from: answered when a promise to a leader is over */
+    bool close_requested;  /* by close_from: answered when a promise to a leader is over */
     uint64_t close_from;
     uint64_t close_id;
     uint64_t close_as_of; /* identity.h: closed_as_of */
@@ -111,13 +112,13 @@ struct partition {
     bool writing;         /* in the node's list of replicas with records that are not durable */
     LIST_ENTRY(partition) dirty_place;
     LIST_ENTRY(partition) writing_place;
-    uint64_t logged_lsn;               /* end of its last record */
-    uint64_t led;                      /* raft_leading, as groups.c saw it last */
-    STAILQ_HEAD(, inflight) proposals; /* of that term, not applied, oldest first */
-    STAILQ_HEAD(, deferred) reads;     /* deferred until leadership is confirmed */
-    STAILQ_HEAD(, deferred) locked;    /* deferred until a transaction is decided */
-    struct index_sessions sessions;    /* of leaders of the base table, while it is led here */
-    struct lock_table *locks;          /* while it is led here (transactions.h); or NULL */
+    uint64_t logged_lsn;                  /* end of its last record */
+    uint64_t led;                         /* raft_leading, as raft_driver.c saw it last */
+    STAILQ_HEAD(, inflight) proposals;    /* of that term, not applied, oldest first */
+    STAILQ_HEAD(, parked_request) reads;  /* parked until leadership is confirmed */
+    STAILQ_HEAD(, parked_request) locked; /* parked until a transaction is decided */
+    struct index_sessions sessions;       /* of leaders of the base table, while it is led here */
+    struct lock_table *locks;             /* while it is led here (transactions.h); or NULL */
     /* While it is led here: tokens that are looked for (token_sweep.h). */
     bool sweeping;
     struct buffer swept_to;      /* the key to read next */
@@ -127,7 +128,7 @@ struct partition {
     uint64_t *marks;     /* owns; the last entries that changed items, by hash; NULL: not kept */
     uint64_t late_until; /* entries up to this index were committed before they came here */
     struct admission admission;
-    struct mirror *mirror;     /* owns; NULL: no mirror yet (buckets.c) */
+    struct mirror *mirror;     /* owns; NULL: no mirror yet (bucket_mirrors.c) */
     struct kept_buckets *kept; /* owns; of an earlier life, until the node starts; or NULL */
     enum {
         BUCKETS_SAVED,
@@ -136,8 +137,9 @@ struct partition {
     } buckets;
     struct heat heat; /* while it is led here */
     struct excess excess[ADMIT_KINDS];
-    struct instant excess_told[ADMIT_KINDS]; /* when the excess began that was reported at once */
-    bool heavy_told; /* that one key may be asked for too much was reported */
+    struct instant
+        excess_reported[ADMIT_KINDS]; /* when the excess began that was reported at once */
+    bool heavy_reported;              /* that one key may be asked for too much was reported */
     struct partition_counts counts[ADMIT_KINDS];
     int64_t followers_mcu; /* of what `counts` says is read: followers have served it */
     struct index_refusal index_refusal; /* while it is led here */

@@ -167,14 +167,14 @@ struct buffer *peers_message(struct peers *peers, uint32_t node, enum peer_messa
     return &peer->envelope;
 }
 
-static void peers_ask_for_tokens(struct peers *peers, uint32_t node)
+static void peers_request_tokens(struct peers *peers, uint32_t node)
 {
     uint64_t number;
     int64_t wanted_mcu;
     if (node == peers->env->id ||
         !member_asks(&peers->throughput->members, node, peers->env->now, &number, &wanted_mcu))
         return;
-    struct buffer *out = peers_message(peers, node, PEER_LEASE_ASK);
+    struct buffer *out = peers_message(peers, node, PEER_LEASE_REQUEST);
     buffer_append_u64(out, number);
     buffer_append_u64(out, (uint64_t)wanted_mcu);
 }
@@ -182,7 +182,7 @@ static void peers_ask_for_tokens(struct peers *peers, uint32_t node)
 void peers_end_turn(struct peers *peers)
 {
     for (uint32_t node = 1; peers_may_speak(peers) && node <= peers->env->node_count; node++)
-        peers_ask_for_tokens(peers, node);
+        peers_request_tokens(peers, node);
     for (uint32_t node = 1; node <= peers->env->node_count; node++) {
         struct peer *peer = &peers->nodes[node];
         if (!peers_may_speak(peers) || (peer->envelope.size == 0 && !peer->beat_due))

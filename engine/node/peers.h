@@ -26,11 +26,11 @@
 enum peer_message {
     PEER_RAFT = 1,
     PEER_SNAPSHOT,
-    PEER_FOUNDERS,    /* sized partition_info of group 0 */
-    PEER_LEASE_ASK,   /* asks for tokens of the node: u64 number, u64 mcu */
-    PEER_LEASE_GRANT, /* u64 number, u64 mcu */
-    PEER_LEVELS,      /* buckets.c */
-    PEER_READS,       /* buckets.c */
+    PEER_FOUNDERS,      /* sized partition_info of group 0 */
+    PEER_LEASE_REQUEST, /* asks for tokens of the node: u64 number, u64 mcu */
+    PEER_LEASE_GRANT,   /* u64 number, u64 mcu */
+    PEER_LEVELS,        /* bucket_mirrors.c */
+    PEER_READS,         /* bucket_mirrors.c */
 };
 
 /* Another node, as this node sees it. */
@@ -86,7 +86,7 @@ struct envelope {
 };
 /* STATUS_MALFORMED: the link must be closed. */
 enum status peers_open_envelope(struct peers *peers, struct reader *r, struct envelope *out);
-/* PEER_LEASE_ASK, PEER_LEASE_GRANT. False: malformed. */
+/* PEER_LEASE_REQUEST, PEER_LEASE_GRANT. False: malformed. */
 bool peers_receive_lease(struct peers *peers, uint32_t from, uint8_t kind, struct reader *r);
 
 /* True: the deadline of liveness has come; support may have lapsed. */

@@ -25,13 +25,13 @@ void proposals_init(struct proposals *proposals, struct node_env *env, struct no
     while (proposals->size < config_requests(env->config)->node_queue_max + OWED_MIN + OWN_MIN)
         proposals->size *= 2;
     proposals->slots = must_calloc(proposals->size, sizeof proposals->slots[0]);
-    proposals->shadow_buckets =
-        must_have(malloc(proposals->size * sizeof proposals->shadow_buckets[0]));
-    proposals->shadow_free = NO_ENTRY;
+    proposals->uncommitted_buckets =
+        must_have(malloc(proposals->size * sizeof proposals->uncommitted_buckets[0]));
+    proposals->uncommitted_free = NO_ENTRY;
     STAILQ_INIT(&proposals->free);
     STAILQ_INIT(&proposals->own);
     for (uint32_t i = proposals->size; i-- > 0;) {
-        proposals->shadow_buckets[i] = NO_ENTRY;
+        proposals->uncommitted_buckets[i] = NO_ENTRY;
         STAILQ_INSERT_HEAD(&proposals->free, &proposals->slots[i], place);
     }
 }
@@ -41,23 +41,23 @@ void proposals_deinit(struct proposals *proposals)
     const struct inflight *e;
     STAILQ_FOREACH (e, &proposals->own, place)
         free((void *)(uintptr_t)e->payload.data);
-    free(proposals->shadows);
-    free(proposals->shadow_buckets);
+    free(proposals->uncommitted);
+    free(proposals->uncommitted_buckets);
     free(proposals->slots);
 }
 
-/* ---- shadows ---- */
+/* ---- uncommitted versions ---- */
 
-static int32_t *shadow_bucket(const struct proposals *proposals, uint64_t hash)
+static int32_t *uncommitted_bucket(const struct proposals *proposals, uint64_t hash)
 {
-    return &proposals->shadow_buckets[hash & (proposals->size - 1)];
+    return &proposals->uncommitted_buckets[hash & (proposals->size - 1)];
 }
 
-const struct shadow *proposals_shadow(const struct proposals *proposals, struct slice key,
-                                      uint64_t hash)
+const struct uncommitted_version *proposals_find_uncommitted(const struct proposals *proposals,
+                                                             struct slice key, uint64_t hash)
 {
-    for (int32_t i = *shadow_bucket(proposals, hash); i != NO_ENTRY;) {
-        const struct shadow *s = &proposals->shadows[i];
+    for (int32_t i = *uncommitted_bucket(proposals, hash); i != NO_ENTRY;) {
+        const struct uncommitted_version *s = &proposals->uncommitted[i];
         if (s->hash == hash && slice_equal(s->key, key))
             return s;
         i = s->older;
@@ -65,45 +65,45 @@ const struct shadow *proposals_shadow(const struct proposals *proposals, struct 
     return NULL;
 }
 
-static void shadows_grow(struct proposals *proposals)
+static void uncommitted_grow(struct proposals *proposals)
 {
-    uint32_t size = proposals->shadows_size == 0 ? 64 : 2 * proposals->shadows_size;
-    proposals->shadows =
-        must_have(realloc(proposals->shadows, size * sizeof proposals->shadows[0]));
-    for (uint32_t i = size; i-- > proposals->shadows_size;) {
-        proposals->shadows[i].older = proposals->shadow_free;
-        proposals->shadow_free = (int32_t)i;
+    uint32_t size = proposals->uncommitted_size == 0 ? 64 : 2 * proposals->uncommitted_size;
+    proposals->uncommitted =
+        must_have(realloc(proposals->uncommitted, size * sizeof proposals->uncommitted[0]));
+    for (uint32_t i = size; i-- > proposals->uncommitted_size;) {
+        proposals->uncommitted[i].older = proposals->uncommitted_free;
+        proposals->uncommitted_free = (int32_t)i;
     }
-    proposals->shadows_size = size;
+    proposals->uncommitted_size = size;
 }
 
-void proposals_shadow_add(struct proposals *proposals, struct inflight *e, uint64_t hash,
-                          struct slice key, struct slice value)
+void proposals_add_uncommitted(struct proposals *proposals, struct inflight *e, uint64_t hash,
+                               struct slice key, struct slice value)
 {
-    int32_t *bucket = shadow_bucket(proposals, hash);
-    if (proposals->shadow_free == NO_ENTRY)
-        shadows_grow(proposals);
-    int32_t at = proposals->shadow_free;
-    struct shadow *s = &proposals->shadows[at];
-    proposals->shadow_free = s->older;
-    *s = (struct shadow){
-        .hash = hash, .older = *bucket, .next = e->shadows, .key = key, .value = value};
+    int32_t *bucket = uncommitted_bucket(proposals, hash);
+    if (proposals->uncommitted_free == NO_ENTRY)
+        uncommitted_grow(proposals);
+    int32_t at = proposals->uncommitted_free;
+    struct uncommitted_version *s = &proposals->uncommitted[at];
+    proposals->uncommitted_free = s->older;
+    *s = (struct uncommitted_version){
+        .hash = hash, .older = *bucket, .next = e->uncommitted, .key = key, .value = value};
     *bucket = at;
-    e->shadows = at;
+    e->uncommitted = at;
 }
 
-static void shadows_drop(struct proposals *proposals, struct inflight *e)
+static void uncommitted_drop(struct proposals *proposals, struct inflight *e)
 {
-    while (e->shadows != NO_ENTRY) {
-        int32_t at = e->shadows;
-        struct shadow *s = &proposals->shadows[at];
-        int32_t *link = shadow_bucket(proposals, s->hash);
+    while (e->uncommitted != NO_ENTRY) {
+        int32_t at = e->uncommitted;
+        struct uncommitted_version *s = &proposals->uncommitted[at];
+        int32_t *link = uncommitted_bucket(proposals, s->hash);
         while (*link != at)
-            link = &proposals->shadows[*link].older;
+            link = &proposals->uncommitted[*link].older;
         *link = s->older;
-        e->shadows = s->next;
-        s->older = proposals->shadow_free;
-        proposals->shadow_free = at;
+        e->uncommitted = s->next;
+        s->older = proposals->uncommitted_free;
+        proposals->uncommitted_free = at;
     }
 }
 
@@ -115,7 +115,7 @@ static struct inflight *proposals_take_free(struct proposals *proposals)
     must(e != NULL);
     STAILQ_REMOVE_HEAD(&proposals->free, place);
     proposals->count++;
-    *e = (struct inflight){.shadows = NO_ENTRY};
+    *e = (struct inflight){.uncommitted = NO_ENTRY};
     return e;
 }
 
@@ -144,8 +144,8 @@ bool proposals_leave_room(const struct proposals *proposals, size_t bytes)
 static bool is_busy(const struct proposals *proposals, bool owed)
 {
     const struct settings_storage *storage = config_storage(proposals->env->config);
-    const uint32_t most = (uint32_t)config_requests(proposals->env->config)->node_queue_max;
-    return proposals_are_full(proposals) || proposals->count >= most + (owed ? OWED_MIN : 0) ||
+    const uint32_t max = (uint32_t)config_requests(proposals->env->config)->node_queue_max;
+    return proposals_are_full(proposals) || proposals->count >= max + (owed ? OWED_MIN : 0) ||
            (!owed &&
             (proposals->log->writer.unwritten_bytes > (size_t)storage->inflight_max_bytes ||
              proposals->log->writer.next_lsn - store_log_lsn(proposals->env->store) >
@@ -315,19 +315,19 @@ bool proposals_may_write(struct proposals *proposals, const struct operation *o,
     return proposals_may_promise(proposals, o, payload, 0);
 }
 
-void proposals_count_feed(struct partition *p, struct inflight *e, size_t bytes)
+void proposals_count_index_feed(struct partition *p, struct inflight *e, size_t bytes)
 {
-    e->feed_bytes += bytes;
-    p->proposed_feed_bytes += bytes;
+    e->index_feed_bytes += bytes;
+    p->proposed_index_feed_bytes += bytes;
 }
 
 /* Nothing counts on the proposal any more: it is applied, or will change nothing. */
 static void proposal_release(struct proposals *proposals, struct partition *p, struct inflight *e)
 {
-    must(p->proposed_feed_bytes >= e->feed_bytes);
-    p->proposed_feed_bytes -= e->feed_bytes;
-    e->feed_bytes = 0;
-    shadows_drop(proposals, e);
+    must(p->proposed_index_feed_bytes >= e->index_feed_bytes);
+    p->proposed_index_feed_bytes -= e->index_feed_bytes;
+    e->index_feed_bytes = 0;
+    uncommitted_drop(proposals, e);
 }
 
 struct inflight *proposals_take(struct proposals *proposals, struct partition *p,
@@ -342,11 +342,11 @@ struct inflight *proposals_take(struct proposals *proposals, struct partition *p
 }
 
 /* Whether the partition holds all keys that the proposal changes. */
-static bool shadows_are_held(const struct proposals *proposals, const struct inflight *e,
-                             const struct partition *p)
+static bool uncommitted_are_held(const struct proposals *proposals, const struct inflight *e,
+                                 const struct partition *p)
 {
-    for (int32_t at = e->shadows; at != NO_ENTRY; at = proposals->shadows[at].next) {
-        const struct slice key = proposals->shadows[at].key; /* rows lie with their item */
+    for (int32_t at = e->uncommitted; at != NO_ENTRY; at = proposals->uncommitted[at].next) {
+        const struct slice key = proposals->uncommitted[at].key; /* rows lie with their item */
         if (!partition_holds(p,
                              key.data[0] == 0 ? key : key_in_space(key, 0, &proposals->env->lent)))
             return false;
@@ -364,7 +364,7 @@ void proposals_void(struct proposals *proposals, struct partition *p)
 {
     struct inflight *e;
     STAILQ_FOREACH (e, &p->proposals, place) {
-        if (shadows_are_held(proposals, e, p))
+        if (uncommitted_are_held(proposals, e, p))
             continue;
         proposal_release(proposals, p, e);
         e->kind = LOG_NOOP; /* the proposal keeps its place in the order */
@@ -404,7 +404,7 @@ struct inflight *proposals_add(struct proposals *proposals, struct partition *p,
                                struct slice payload)
 {
     struct inflight *e = proposals_take_free(proposals);
-    must(p->led != 0); /* GROUPS-2 */
+    must(p->led != 0); /* DRIVER-2 */
     e->kind = kind;
     e->group = p->info.id;
     e->index = index;

@@ -1,6 +1,6 @@
 /* proposals.h - proposals and own records on their way to the disks, and the keys they write.
  *
- * A write is evaluated against all proposals before it. So the newest proposal of a key shadows
+ * A write is evaluated against all proposals before it. So the newest proposal of a key covers
  * memtable and backing for later writes. Proposals and own records share a pool of fixed size. */
 #pragma once
 
@@ -13,11 +13,11 @@ enum {
     NO_ENTRY = -1
 };
 
-/* A proposed change of a key. The newest change shadows memtable and backing for later writes. */
-struct shadow {
+/* A proposed change of a key. The newest change covers memtable and backing for later writes. */
+struct uncommitted_version {
     uint64_t hash;      /* store_hash of the key */
-    int32_t older;      /* the next shadow in the hash bucket; if free: the next free shadow */
-    int32_t next;       /* the next shadow of the proposal */
+    int32_t older;      /* the next one in the hash bucket; if it is free: the next free one */
+    int32_t next;       /* the next one of the proposal */
     struct slice key;   /* both lend until the proposal is applied */
     struct slice value; /* data NULL: the key is deleted */
 };
@@ -40,8 +40,9 @@ struct inflight {
     struct admit_verdict verdict;
     int64_t consumed_mcu;
     int64_t collection_bytes; /* as in struct reply */
-    size_t feed_bytes;        /* of the changes for global indexes in it (proposals_count_feed) */
-    int32_t shadows;          /* the first shadow; NO_ENTRY: no shadow */
+    size_t
+        index_feed_bytes; /* of the changes for global indexes in it (proposals_count_index_feed) */
+    int32_t uncommitted;  /* the first uncommitted version; NO_ENTRY: no uncommitted version */
 };
 
 struct proposals {
@@ -52,11 +53,11 @@ struct proposals {
     uint32_t count;
     size_t owed_bytes; /* of the entries that end locks, if their transactions are committed */
     STAILQ_HEAD(, inflight) free;
-    STAILQ_HEAD(, inflight) own; /* own records, in the order of the log */
-    struct shadow *shadows;      /* owns; grows */
-    uint32_t shadows_size;
-    int32_t shadow_free;
-    int32_t *shadow_buckets; /* owns `size` buckets: the newest shadow, by hash */
+    STAILQ_HEAD(, inflight) own;             /* own records, in the order of the log */
+    struct uncommitted_version *uncommitted; /* owns; grows */
+    uint32_t uncommitted_size;
+    int32_t uncommitted_free;
+    int32_t *uncommitted_buckets; /* owns `size` buckets: the newest uncommitted version, by hash */
 };
 
 void proposals_init(struct proposals *proposals, struct node_env *env, struct node_log *log);
@@ -118,9 +119,10 @@ void proposals_drop_own(struct proposals *proposals, const char *why);
 struct inflight *proposals_take(struct proposals *proposals, struct partition *p,
                                 const struct raft_entry *e);
 void proposals_free(struct proposals *proposals, struct inflight *e);
-/* The proposal has a change for global indexes of so many bytes. The partition's sum, proposed_feed_bytes,
- * has them until the proposal ends, whether it has had an effect or not. */
-void proposals_count_feed(struct partition *p, struct inflight *e, size_t bytes);
+/* The proposal has a change for global indexes of so many bytes. The partition's sum,
+ * proposed_index_feed_bytes, has them until the proposal ends, whether it has had an effect or
+ * not. */
+void proposals_count_index_feed(struct partition *p, struct inflight *e, size_t bytes);
 /* Refuses the proposed writes of keys that the partition has lost: they will change nothing. */
 void proposals_void(struct proposals *proposals, struct partition *p);
 /* Whether a split of the partition is on its way. */
@@ -128,11 +130,11 @@ bool proposals_split(const struct partition *p);
 /* Drops all proposals of the group, and answers their requests: the outcome is unknown. */
 void proposals_drop(struct proposals *proposals, struct partition *p, const char *why);
 /* The newest proposed change of a key. NULL: no change. Lends until the next change. */
-const struct shadow *proposals_shadow(const struct proposals *proposals, struct slice key,
-                                      uint64_t hash);
+const struct uncommitted_version *proposals_find_uncommitted(const struct proposals *proposals,
+                                                             struct slice key, uint64_t hash);
 /* The proposal changes the key. Key and value must be parts of its payload. */
-void proposals_shadow_add(struct proposals *proposals, struct inflight *e, uint64_t hash,
-                          struct slice key, struct slice value);
+void proposals_add_uncommitted(struct proposals *proposals, struct inflight *e, uint64_t hash,
+                               struct slice key, struct slice value);
 
 /* Whether a replica that is being opened will hold a key of the range. The partition `but` does not
  * count. */

@@ -29,8 +29,9 @@ static void rebuild_begin(struct applier *applier, struct partition *p)
     p->frozen = (struct frozen){0};
     p->thaws = false;
     proposals_drop(applier->proposals, p, "the replica is being rebuilt");
-    groups_stepped(applier->groups, p);
-    rows_store_partition(applier->env, p); /* in the checkpoint of the first chunk, or before */
+    raft_driver_stepped(applier->driver, p);
+    local_state_store_partition(applier->env,
+                                p); /* in the checkpoint of the first chunk, or before */
 }
 
 void applier_offered(struct applier *applier, const struct snapshot_offer *offer)
@@ -77,7 +78,7 @@ static void rebuild_install(struct applier *applier, struct partition *p)
     p->no_state = false;
     p->absorbed_lsn = 0;
     background_wake(applier->background, BACKGROUND_COUNT);
-    groups_stepped(applier->groups, p);
+    raft_driver_stepped(applier->driver, p);
     snapshots_installed(applier->snapshots, p);
 }
 

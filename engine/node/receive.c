@@ -62,7 +62,7 @@ static bool receive_founders(struct node *n, struct reader *r)
     return true;
 }
 
-static void receive_tell_founders(struct node *n, uint32_t node)
+static void receive_notify_founders(struct node *n, uint32_t node)
 {
     const struct partition *p = partitions_find(&n->partitions, CATALOG_GROUP);
     if (p != NULL)
@@ -78,10 +78,10 @@ static bool receive_raft(struct node *n, uint32_t from, struct reader *r)
     if (raft_message_decode(r, &n->received, &m) != STATUS_OK)
         return false;
     for (uint32_t i = 0; i < m.entry_count; i++) {
-        if (!applier_entry_is_sound(m.group, m.entries[i]->kind, m.entries[i]->payload))
+        if (!applier_entry_is_valid(m.group, m.entries[i]->kind, m.entries[i]->payload))
             return false;
     }
-    groups_receive(&n->groups, from, &m);
+    raft_driver_receive(&n->driver, from, &m);
     return true;
 }
 
@@ -105,13 +105,13 @@ static bool receive_message(struct node *n, const struct envelope *envelope, str
         return receive_raft(n, from, r);
     case PEER_SNAPSHOT:
         return receive_snapshot(n, from, r);
-    case PEER_LEASE_ASK:
+    case PEER_LEASE_REQUEST:
     case PEER_LEASE_GRANT:
         return peers_receive_lease(&n->peers, from, kind, r);
     case PEER_LEVELS:
-        return buckets_receive_levels(&n->buckets, r);
+        return bucket_mirrors_receive_levels(&n->buckets, r);
     case PEER_READS:
-        return buckets_receive_reads(&n->buckets, r, from, envelope->life);
+        return bucket_mirrors_receive_reads(&n->buckets, r, from, envelope->life);
     case PEER_FOUNDERS:
         return receive_founders(n, r);
     default:
@@ -128,13 +128,13 @@ enum status node_receive_envelope(struct node *n, struct slice frame)
     if (n->env.stop_error != 0)
         return STATUS_OK;
     if (envelope.given || envelope.restarted)
-        groups_tick(&n->groups, true);
+        raft_driver_tick(&n->driver, true);
     if (envelope.got)
-        groups_heard(&n->groups, envelope.from);
+        raft_driver_support_changed(&n->driver, envelope.from);
     if (envelope.got || envelope.restarted)
-        buckets_heard(&n->buckets, envelope.from);
+        bucket_mirrors_resend(&n->buckets, envelope.from);
     if (envelope.fresh)
-        receive_tell_founders(n, envelope.from);
+        receive_notify_founders(n, envelope.from);
     for (uint32_t i = 0; i < envelope.count; i++) {
         if (!receive_message(n, &envelope, &r) || r.failed)
             return STATUS_MALFORMED;

@@ -139,7 +139,7 @@ void requests_open(struct requests *requests, struct operation *o)
         partitions_doubt_range(requests->partitions, info.lo, info.hi);
         env_refuse(requests->env, o, REPLY_OVERLOADED, "node %u has not split off partition %u yet",
                    requests->env->id, info.id);
-    } else if (p == NULL && rows_are_erasing(requests->env, info.lo, info.hi, info.indexes)) {
+    } else if (p == NULL && local_state_is_erasing(requests->env, info.lo, info.hi, info.indexes)) {
         env_refuse(requests->env, o, REPLY_OVERLOADED,
                    "node %u is still erasing what it held there before", requests->env->id);
     } else if (proposals_may_write(requests->proposals, o, word.size)) {
@@ -153,13 +153,13 @@ void requests_open(struct requests *requests, struct operation *o)
  * support for its node lapses. */
 void requests_close_ended(struct requests *requests, struct partition *p)
 {
-    if (!p->close_asked || p->closing || raft_is_promised(p->raft))
+    if (!p->close_requested || p->closing || raft_is_promised(p->raft))
         return;
     const struct operation o = {
         .from = p->close_from,
         .request = {.op = REQUEST_PARTITION_CLOSE, .id = p->close_id},
     };
-    p->close_asked = false;
+    p->close_requested = false;
     if (proposals_may_write(requests->proposals, &o, 0))
         replicas_answer_later(replicas_append_close(requests, p, p->info.id, p->close_as_of), &o);
 }
@@ -189,7 +189,7 @@ static void replicas_agree(struct requests *requests, struct operation *o, struc
                    "node %u has no replica of partition %u", requests->env->id,
                    o->request.partition);
     } else if (p->led == 0) {
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
     } else if (proposals_split(p)) {
         env_refuse(requests->env, o, REPLY_OVERLOADED, "partition %u is being split", p->info.id);
     } else if (requests_leads_read(requests, p, o) && replicas_owe_nothing(requests, o, p)) {
@@ -202,13 +202,13 @@ static void replicas_agree(struct requests *requests, struct operation *o, struc
 static void replicas_end_partition(struct requests *requests, const struct operation *o,
                                    struct partition *p, uint64_t as_of)
 {
-    p->ended = p->close_asked = true;
+    p->ended = p->close_requested = true;
     p->close_as_of = as_of;
     p->close_from = o->from;
     p->close_id = o->request.id;
     raft_resign(p->raft, requests->env->now);
     raft_ask_leader(p->raft);
-    groups_stepped(requests->groups, p);
+    raft_driver_stepped(requests->driver, p);
     requests_close_ended(requests, p);
 }
 
@@ -307,13 +307,13 @@ void requests_members(struct requests *requests, struct operation *o)
         return;
     }
     if (p->led == 0) {
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
         return;
     }
     if (!proposals_may_write(requests->proposals, o, 256))
         return;
     enum raft_outcome outcome = replicas_step_members(requests, p, &info);
-    groups_stepped(requests->groups, p);
+    raft_driver_stepped(requests->driver, p);
     if (outcome == RAFT_INVALID) {
         env_reply(requests->env, o, REPLY_OK);
         return;

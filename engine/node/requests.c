@@ -14,7 +14,7 @@ void requests_deinit(struct requests *requests)
 {
     buffer_deinit(&requests->updated);
     buffer_deinit(&requests->row_keys);
-    buffer_deinit(&requests->feed_value);
+    buffer_deinit(&requests->index_feed_value);
     buffer_deinit(&requests->stream_value);
     buffer_deinit(&requests->last_key);
 }
@@ -50,8 +50,8 @@ static const struct request_kind {
     [REQUEST_TRANSACT_ADMIT] = {requests_admit_parts, AT_THE_NODE},
     [REQUEST_TRANSACT_DECIDE] = {requests_decide_transaction, AT_THE_NODE},
     [REQUEST_TRANSACT_RESOLVE] = {requests_resolve, AT_THE_NODE},
-    [REQUEST_TRANSACT_ASK] = {requests_ask_transaction, AT_THE_NODE},
-    [REQUEST_SHARD_MOVE] = {requests_move_shard, AT_THE_NODE},
+    [REQUEST_TRANSACT_QUERY] = {requests_query_transaction, AT_THE_NODE},
+    [REQUEST_KEY_SHARD_MOVE] = {requests_move_shard, AT_THE_NODE},
     [REQUEST_RECORDS] = {requests_records, AT_THE_NODE},
     [REQUEST_STATS] = {requests_stats, AT_THE_NODE},
     [REQUEST_PING] = {requests_ping, AT_THE_NODE},
@@ -85,7 +85,7 @@ static bool catalog_may_answer(struct requests *requests, struct operation *o, e
         env_refuse(requests->env, o, REPLY_NOT_LEADER, "node %u has no replica of the catalog",
                    requests->env->id);
     else if (p->led == 0)
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
     else
         return at == AT_CATALOG || requests_leads_read(requests, p, o);
     return false;
@@ -102,9 +102,9 @@ void requests_run(struct requests *requests, struct operation *o)
 void requests_run_reads(struct requests *requests, struct partition *p)
 {
     struct operation o;
-    while (waiters_next_read(requests->waiters, p, &o)) {
+    while (pending_next_read(requests->pending, p, &o)) {
         if (o.confirmed == 0)
-            groups_refuse(requests->groups, &o, p);
+            raft_driver_refuse(requests->driver, &o, p);
         else
             requests_run(requests, &o);
     }

@@ -7,7 +7,7 @@
 
 #include "engine/node/applier.h"
 #include "engine/node/heat.h"
-#include "engine/node/shard_moves.h"
+#include "engine/node/key_shard_moves.h"
 
 struct requests {
     struct node_env *env;
@@ -16,23 +16,23 @@ struct requests {
     struct identity *identity;
     struct throughput *throughput;
     struct proposals *proposals;
-    struct waiters *waiters;
+    struct pending_requests *pending;
     struct peers *peers;
-    struct buckets *buckets;
-    struct groups *groups;
+    struct bucket_mirrors *buckets;
+    struct raft_driver *driver;
     struct node_heat *heat;
     struct background *background;
     struct catalog_replica *catalog;
-    struct settling *settling;
+    struct reconciler *reconciler;
     struct applier *applier;
-    struct feeds *feeds;
+    struct index_feeds *feeds;
     struct transactions *transactions;
-    struct shard_moves *shard_moves;
-    struct buffer updated;      /* owns; the item that an update has made */
-    struct buffer feed_value;   /* owns; what a write means for global indexes */
-    struct buffer stream_value; /* owns; the record of a write */
-    struct buffer row_keys;     /* owns; of the index rows that a write changes */
-    struct buffer last_key;     /* owns; of the last item that a range read */
+    struct key_shard_moves *key_shard_moves;
+    struct buffer updated;          /* owns; the item that an update has made */
+    struct buffer index_feed_value; /* owns; what a write means for global indexes */
+    struct buffer stream_value;     /* owns; the record of a write */
+    struct buffer row_keys;         /* owns; of the index rows that a write changes */
+    struct buffer last_key;         /* owns; of the last item that a range read */
 };
 
 void requests_deinit(struct requests *requests);

@@ -17,14 +17,14 @@ void requests_write(struct requests *requests, struct operation *o);
 void requests_admit_parts(struct requests *requests, struct operation *o);
 void requests_decide_transaction(struct requests *requests, struct operation *o);
 void requests_resolve(struct requests *requests, struct operation *o);
-void requests_ask_transaction(struct requests *requests, struct operation *o);
+void requests_query_transaction(struct requests *requests, struct operation *o);
 /* ---- transact.c: all of a transaction in one partition ---- */
 void requests_transact(struct requests *requests, struct operation *o);
 /* Whether a strong read may be answered now, from the applied state. If not, the read was refused,
  * or will run again. */
 bool requests_leads_read(struct requests *requests, struct partition *p, struct operation *o);
 
-/* ---- shard_requests.c ---- */
+/* ---- key_shard_requests.c ---- */
 void requests_move_shard(struct requests *requests, struct operation *o);
 
 /* ---- stream_reads.c ---- */

@@ -14,18 +14,18 @@ static void load_partition(void *context, const struct partition_row *row,
     if (row->has_buckets)
         partition_keep_buckets(p, &kept);
     partitions_add(&n->partitions, p);
-    groups_create_raft(&n->groups, p, &row->base);
+    raft_driver_create_raft(&n->driver, p, &row->base);
     raft_replay_hard_state(p->raft, row->term, row->vote);
 }
 
 enum status node_load(struct node *n, struct buffer *error)
 {
-    const struct rows_loader loader = {.env = &n->env,
-                                       .identity = &n->identity,
-                                       .local_lsn = &n->log.local_lsn,
-                                       .context = n,
-                                       .partition = load_partition};
-    enum status status = rows_load(&loader);
+    const struct local_state_loader loader = {.env = &n->env,
+                                              .identity = &n->identity,
+                                              .local_lsn = &n->log.local_lsn,
+                                              .context = n,
+                                              .partition = load_partition};
+    enum status status = local_state_load(&loader);
     const struct partition *catalog = partitions_find(&n->partitions, CATALOG_GROUP);
     if (status == STATUS_OK && catalog != NULL && !catalog->no_state)
         status = catalog_replica_load(&n->catalog);

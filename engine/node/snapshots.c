@@ -67,8 +67,8 @@ struct snapshot_in {
     struct buffer to;     /* the chunk's last key */
     struct instant again_at;
     struct scan scan;
-    bool whole;  /* all chunks are in the memtable, on their way to the backing */
-    bool frozen; /* the checkpoint that is being written contains the snapshot */
+    bool complete; /* all chunks are in the memtable, on their way to the backing */
+    bool frozen;   /* the checkpoint that is being written contains the snapshot */
     bool installed;
 };
 
@@ -84,10 +84,10 @@ static int64_t snapshot_busy_factor(const struct snapshots *snapshots)
  * chunks would go out ahead of requests. */
 void snapshots_start(struct snapshots *snapshots)
 {
-    const int64_t most = 4 * (int64_t)CHUNK_BYTES + (int64_t)LOG_PAYLOAD_SIZE_MAX;
+    const int64_t max = 4 * (int64_t)CHUNK_BYTES + (int64_t)LOG_PAYLOAD_SIZE_MAX;
     token_bucket_init(&snapshots->rate, CHUNK_BYTES,
                       config_replication(snapshots->env->config)->snapshot_bytes_s,
-                      most * snapshot_busy_factor(snapshots), CHUNK_BYTES, snapshots->env->now);
+                      max * snapshot_busy_factor(snapshots), CHUNK_BYTES, snapshots->env->now);
 }
 
 /* Whether a snapshot keeps the pages that writes are refused for. Then it is sent as fast as it can
@@ -96,7 +96,7 @@ void snapshots_start(struct snapshots *snapshots)
 static bool snapshots_hurry(const struct snapshots *snapshots)
 {
     struct store *store = snapshots->env->store;
-    return store_keeps_pages(store) && (proposals_lack_space(snapshots->groups->proposals) ||
+    return store_keeps_pages(store) && (proposals_lack_space(snapshots->driver->proposals) ||
                                         space_growth_left_bytes(store_space(store)) == 0);
 }
 
@@ -125,7 +125,7 @@ static void snapshot_drop_out(struct snapshots *snapshots, struct snapshot_out *
         p->hold = 0;
     if (p != NULL && !p->closing && partition_led_term(p) == s->term) {
         raft_snapshot_ended(p->raft, snapshots->env->now, s->to, installed);
-        groups_stepped(snapshots->groups, p);
+        raft_driver_stepped(snapshots->driver, p);
     }
     buffer_deinit(&s->row);
     buffer_deinit(&s->hi);
@@ -162,12 +162,12 @@ static bool snapshot_open_source(struct snapshots *snapshots, const struct parti
     struct partition_row row;
     if (store_snapshot_open(snapshots->env->store, &s->source) != STATUS_OK)
         return false;
-    bool usable =
-        store_snapshot_get(snapshots->env->store, s->source,
-                           rows_partition_key(snapshots->env, p->info.id), &value) == STATUS_OK &&
-        partition_row_decode(value, &row) == STATUS_OK && !row.base.no_state &&
-        row.base.index + 1 >= raft_first(p->raft) && row.base.index <= raft_applied(p->raft) &&
-        row.base.index > 0;
+    bool usable = store_snapshot_get(snapshots->env->store, s->source,
+                                     local_state_partition_key(snapshots->env, p->info.id),
+                                     &value) == STATUS_OK &&
+                  partition_row_decode(value, &row) == STATUS_OK && !row.base.no_state &&
+                  row.base.index + 1 >= raft_first(p->raft) &&
+                  row.base.index <= raft_applied(p->raft) && row.base.index > 0;
     if (!usable) {
         store_snapshot_close(snapshots->env->store, s->source);
         return false;
@@ -222,7 +222,7 @@ void snapshots_offer(struct snapshots *snapshots, struct partition *p)
     if (!snapshot_open_source(snapshots, p, s)) {
         free(s);
         p->hold = raft_applied(p->raft);
-        rows_store_partition(snapshots->env, p); /* the next checkpoint will have a usable row */
+        local_state_store_partition(snapshots->env, p); /* the next checkpoint has it */
         checkpoints_soon(snapshots->checkpoints);
         return;
     }
@@ -298,8 +298,8 @@ static bool snapshot_send_next(struct snapshots *snapshots, struct partition *p,
 {
     struct slice from = s->key.size > 0 ? buffer_slice(&s->key) : p->info.lo;
     if (s->sequence > 0 &&
-        !waiters_may_scan(snapshots->waiters, &s->scan, RESUME_SNAPSHOT_OUT, s->id, from)) {
-        s->again_at = waiters_scan_again_at(snapshots->waiters, &s->scan);
+        !pending_may_scan(snapshots->pending, &s->scan, RESUME_SNAPSHOT_OUT, s->id, from)) {
+        s->again_at = pending_scan_again_at(snapshots->pending, &s->scan);
         return true;
     }
     if (s->sequence == 0) {
@@ -338,7 +338,7 @@ static void snapshot_receive_ack(struct snapshots *snapshots, uint64_t id, uint6
         struct partition *p = partitions_find(snapshots->partitions, s->group);
         snapshot_drop_out(snapshots, s, 0);
         if (p != NULL)
-            rows_store_partition(snapshots->env, p);
+            local_state_store_partition(snapshots->env, p);
         checkpoints_soon(snapshots->checkpoints);
         return;
     }
@@ -524,18 +524,18 @@ static bool snapshot_chunk_is_valid(struct snapshots *snapshots, const struct pa
 /* The whole snapshot is in the memtable: the next checkpoint stores it, with a row that says so. */
 static void snapshot_finish(struct snapshots *snapshots, struct partition *p, struct snapshot_in *s)
 {
-    s->whole = true;
+    s->complete = true;
     partition_take_row(p, &s->row);
     p->installing = must_calloc(1, sizeof *p->installing);
     *p->installing = s->row.base;
-    rows_store_partition(snapshots->env, p);
+    local_state_store_partition(snapshots->env, p);
     checkpoints_soon(snapshots->checkpoints);
 }
 
 static bool snapshot_has_room(const struct snapshots *snapshots, const struct snapshot_in *s)
 {
     const int64_t memtable = config_storage(snapshots->env->config)->memtable_max_bytes;
-    return proposals_leave_space(snapshots->groups->proposals, s->chunk.size) &&
+    return proposals_leave_space(snapshots->driver->proposals, s->chunk.size) &&
            store_active_bytes(snapshots->env->store) < 2 * (size_t)memtable;
 }
 
@@ -550,8 +550,8 @@ static void snapshot_put_slice(struct snapshots *snapshots, struct partition *p,
         return;
     }
     struct slice from = s->key.size > 0 ? buffer_slice(&s->key) : p->info.lo;
-    if (!waiters_may_scan(snapshots->waiters, &s->scan, RESUME_SNAPSHOT_IN, s->id, from)) {
-        s->again_at = waiters_scan_again_at(snapshots->waiters, &s->scan);
+    if (!pending_may_scan(snapshots->pending, &s->scan, RESUME_SNAPSHOT_IN, s->id, from)) {
+        s->again_at = pending_scan_again_at(snapshots->pending, &s->scan);
         return;
     }
     struct buffer gone = {0}, at = {0};
@@ -593,7 +593,7 @@ static bool snapshot_chunk(struct snapshots *snapshots, struct partition *p, uin
                           0); /* forgotten in a restart: the sender must begin again */
         return true;
     }
-    if (sequence < s->sequence || s->whole) {
+    if (sequence < s->sequence || s->complete) {
         snapshot_acknowledge(snapshots, p, s);
         return true;
     }
@@ -683,7 +683,7 @@ void snapshots_frozen(struct snapshots *snapshots)
 {
     struct snapshot_in *s;
     LIST_FOREACH (s, &snapshots->in, place)
-        s->frozen = s->whole && !s->installed;
+        s->frozen = s->complete && !s->installed;
     snapshots_wake_receiving(snapshots);
 }
 
@@ -718,7 +718,7 @@ void snapshots_offer_held(struct snapshots *snapshots)
         if (partition_led_term(p) == 0)
             continue;
         snapshots_offer(snapshots, p);
-        groups_stepped(snapshots->groups, p);
+        raft_driver_stepped(snapshots->driver, p);
     }
 }
 

@@ -7,9 +7,9 @@
 #include <sys/queue.h>
 
 #include "engine/node/checkpoints.h"
-#include "engine/node/groups.h"
-#include "engine/node/rows.h"
-#include "engine/node/waiters.h"
+#include "engine/node/local_state.h"
+#include "engine/node/pending_requests.h"
+#include "engine/node/raft_driver.h"
 
 struct snapshot_out;
 struct snapshot_in;
@@ -19,10 +19,10 @@ struct snapshots {
     struct node_log *log;
     struct partitions *partitions;
     struct throughput *throughput;
-    struct waiters *waiters;
+    struct pending_requests *pending;
     struct checkpoints *checkpoints;
     struct peers *peers;
-    struct groups *groups;
+    struct raft_driver *driver;
     LIST_HEAD(, snapshot_out) out; /* owns */
     LIST_HEAD(, snapshot_in) in;   /* owns */
     struct token_bucket rate;

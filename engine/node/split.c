@@ -49,8 +49,8 @@ static void split_hand_split_on(struct applier *applier, struct partition *p,
         if (can && raft_transfer(p->raft, applier->env->now, next->id) == RAFT_OK)
             break;
     }
-    groups_stepped(applier->groups, p);
-    groups_refuse(applier->groups, o, p);
+    raft_driver_stepped(applier->driver, p);
+    raft_driver_refuse(applier->driver, o, p);
 }
 
 static bool split_is_of(const struct partition *p, const struct partition_split *s)
@@ -68,12 +68,13 @@ void applier_run_split(struct applier *applier, const struct operation *o)
     struct partition *p = partitions_find(applier->partitions, q->partition);
     if (partition_split_decode(q->split.bytes, &split) != STATUS_OK ||
         split.parent.id != q->partition)
-        env_refuse(applier->env, o, REPLY_MALFORMED, "not a split of partition %u", q->partition);
+        env_refuse(applier->env, o, REPLY_MALFORMED, "malformed split of partition %u",
+                   q->partition);
     else if (p == NULL || p->info.id == CATALOG_GROUP || p->ended)
         env_refuse(applier->env, o, REPLY_WRONG_PARTITION, "node %u does not hold partition %u",
                    applier->env->id, q->partition);
     else if (p->led == 0)
-        groups_refuse(applier->groups, o, p);
+        raft_driver_refuse(applier->driver, o, p);
     else if (p->info.epoch >= split.parent.epoch && partition_splits(p)->count > 0)
         env_reply(applier->env, o, REPLY_OK);
     else if (p->info.epoch >= split.parent.epoch)
@@ -84,8 +85,8 @@ void applier_run_split(struct applier *applier, const struct operation *o)
     else if (proposals_split(p))
         env_refuse(applier->env, o, REPLY_OVERLOADED, "partition %u is being split", p->info.id);
     else if (proposals_may_write(applier->proposals, o, q->split.bytes.size) &&
-             groups_propose(applier->groups, p, o, LOG_SPLIT, q->split.bytes,
-                            slice_make(NULL, 0)) != NULL)
+             raft_driver_propose(applier->driver, p, o, LOG_SPLIT, q->split.bytes,
+                                 slice_make(NULL, 0)) != NULL)
         env_note(applier->env, NODE_TRACE_SPLIT_PROPOSED, p->info.id, (int64_t)split.parent.epoch);
 }
 
@@ -93,14 +94,14 @@ void applier_run_split(struct applier *applier, const struct operation *o)
 
 /* The info as the node keeps it, without the fields that only the catalog needs. */
 static struct partition_info split_kept_info(const struct partition *parent,
-                                             const struct partition_info *told, uint32_t node)
+                                             const struct partition_info *target, uint32_t node)
 {
-    struct partition_info info = *told;
+    struct partition_info info = *target;
     info.indexes = parent->info.indexes; /* as of this place in the log */
     info.indexes_version = parent->info.indexes_version;
     info.ttl = parent->info.ttl;
     info.stream = parent->info.stream;
-    info.salting = parent->info.salting;
+    info.key_sharding_version = parent->info.key_sharding_version;
     info.parent = 0;
     memset(info.share_ppm, 0, sizeof info.share_ppm);
     if (partition_member_on(&info, node) != raft_self(parent->raft)) {
@@ -114,24 +115,24 @@ static struct partition_info split_kept_info(const struct partition *parent,
 /* NULL: the child was opened before, without the split, or this replica was removed from the group:
  * then its keys are erased. */
 static struct partition *split_create_child(struct applier *applier, const struct partition *parent,
-                                            const struct partition_info *told, uint64_t since_lsn)
+                                            const struct partition_info *target, uint64_t since_lsn)
 {
     struct raft_base base = {.index = CHILD_BASE, .term = CHILD_BASE};
     base.members = *raft_members_applied(parent->raft);
-    if (partitions_find(applier->partitions, told->id) != NULL) {
+    if (partitions_find(applier->partitions, target->id) != NULL) {
         PROBE("a child was opened before the split is applied");
         return NULL;
     }
     if (raft_members_find(&base.members, raft_self(parent->raft)) == NULL) {
         PROBE("a replica that was removed applies a split");
-        rows_erase(applier->env, told->lo, told->hi, told->indexes);
+        local_state_erase(applier->env, target->lo, target->hi, target->indexes);
         return NULL;
     }
-    struct partition_info info = split_kept_info(parent, told, applier->env->id);
+    struct partition_info info = split_kept_info(parent, target, applier->env->id);
     struct partition *child = partition_create(&info);
     child->since_lsn = since_lsn;
     partitions_add(applier->partitions, child);
-    groups_create_raft(applier->groups, child, &base);
+    raft_driver_create_raft(applier->driver, child, &base);
     partition_count_anew(child);
     env_note(applier->env, NODE_TRACE_PARTITION_OPENED, info.id, (int64_t)since_lsn);
     return child;
@@ -141,10 +142,10 @@ static struct partition *split_create_child(struct applier *applier, const struc
 static void split_divide_load(struct applier *applier, struct partition *parent,
                               const struct partition_split *s, struct partition *const children[])
 {
-    struct admission elsewhere[SPLIT_CUTS_MAX]; /* of children that are not created here */
-    struct admission *pieces[SPLIT_CUTS_MAX + 1] = {&parent->admission};
-    struct admission_rates rates[SPLIT_CUTS_MAX + 1] = {partition_rates(&s->parent)};
-    uint32_t shares[ADMIT_KINDS][SPLIT_CUTS_MAX + 1];
+    struct admission elsewhere[SPLIT_POINTS_MAX]; /* of children that are not created here */
+    struct admission *pieces[SPLIT_POINTS_MAX + 1] = {&parent->admission};
+    struct admission_rates rates[SPLIT_POINTS_MAX + 1] = {partition_rates(&s->parent)};
+    uint32_t shares[ADMIT_KINDS][SPLIT_POINTS_MAX + 1];
     for (uint32_t i = 0; i < s->child_count; i++) {
         pieces[i + 1] = children[i] != NULL ? &children[i]->admission : &elsewhere[i];
         rates[i + 1] = partition_rates(&s->children[i]);
@@ -155,10 +156,10 @@ static void split_divide_load(struct applier *applier, struct partition *parent,
     admission_leave(&parent->admission, applier->env->now);
     admission_split(pieces, s->child_count + 1, applier->env->config, rates, by_kind,
                     applier->env->now);
-    buckets_divided(applier->buckets, parent);
+    bucket_mirrors_divided(applier->buckets, parent);
     for (uint32_t i = 0; i < s->child_count; i++) {
         if (children[i] != NULL)
-            buckets_divided(applier->buckets, children[i]);
+            bucket_mirrors_divided(applier->buckets, children[i]);
     }
 }
 
@@ -171,7 +172,7 @@ static void split_start_children(struct applier *applier, struct partition *pare
         raft_start_child(children[i]->raft, applier->env->now, parent->raft); /* SPLIT-4 */
         if (partition_led_term(parent) != 0)
             raft_campaign(children[i]->raft, applier->env->now);
-        groups_stepped(applier->groups, children[i]);
+        raft_driver_stepped(applier->driver, children[i]);
     }
 }
 
@@ -195,7 +196,7 @@ void split_apply(struct applier *applier, struct partition *p, const struct raft
 {
     (void)out;
     struct partition_split s;
-    struct partition *children[SPLIT_CUTS_MAX];
+    struct partition *children[SPLIT_POINTS_MAX];
     must(partition_split_decode(e->payload, &s) == STATUS_OK);
     if (!split_is_of(p, &s)) {
         PROBE("a split is in the log twice");
@@ -245,7 +246,7 @@ void applier_stepped(struct applier *applier, struct partition *p)
         raft_follow_parent(child->raft, applier->env->now, p->raft);
         if (partition_led_term(p) != 0) /* other members may have applied the split by now */
             raft_campaign(child->raft, applier->env->now);
-        groups_stepped(applier->groups, child);
+        raft_driver_stepped(applier->driver, child);
     }
     if (!leaderless)
         p->child_first = p->child_last = 0;
@@ -262,7 +263,7 @@ void split_orphan(struct applier *applier, const struct partition *p)
             continue;
         PROBE("a child without a leader outlives its parent");
         raft_follow_parent(child->raft, applier->env->now, NULL);
-        groups_stepped(applier->groups, child);
+        raft_driver_stepped(applier->driver, child);
     }
 }
 
@@ -283,64 +284,65 @@ void split_catch_up(struct applier *applier, struct partition *p,
     }
 }
 
-static void split_take_info(struct partition *p, const struct partition_info *told)
+static void split_take_info(struct partition *p, const struct partition_info *target)
 {
     struct partition_info info = p->info;
-    info.epoch = told->epoch;
-    info.hi = told->hi;
-    info.indexes = told->indexes;
-    info.indexes_version = told->indexes_version;
-    info.ttl = told->ttl;
-    info.stream = told->stream;
-    info.salting = told->salting;
+    info.epoch = target->epoch;
+    info.hi = target->hi;
+    info.indexes = target->indexes;
+    info.indexes_version = target->indexes_version;
+    info.ttl = target->ttl;
+    info.stream = target->stream;
+    info.key_sharding_version = target->key_sharding_version;
     partition_set(p, &info);
 }
 
 /* Takes the wider range of an older epoch: the group may need this replica to make the split at
  * all. False: see split_take_range. */
 static bool split_widen(struct applier *applier, struct partition *p,
-                        const struct partition_info *told)
+                        const struct partition_info *target)
 {
     bool state = !p->no_state && raft_applied(p->raft) > 0;
     bool past = state || raft_last(p->raft) > 0, opening = false;
     const struct inflight *e;
     STAILQ_FOREACH (e, &applier->proposals->own, place)
         opening |= e->kind == LOG_PARTITION; /* perhaps a child's */
-    if (slice_compare(told->hi, p->info.hi) < 0)
+    if (slice_compare(target->hi, p->info.hi) < 0)
         return false; /* from before a merge: no other replica here has the absorbed keys */
-    if (past || opening || partitions_hold_range(applier->partitions, p->info.hi, told->hi) ||
-        rows_are_erasing(applier->env, p->info.hi, told->hi, told->indexes))
+    if (past || opening || partitions_hold_range(applier->partitions, p->info.hi, target->hi) ||
+        local_state_is_erasing(applier->env, p->info.hi, target->hi, target->indexes))
         return false;
     PROBE("a replica that knows of a split begins before it");
-    split_take_info(p, told);
+    split_take_info(p, target);
     return true;
 }
 
 bool split_take_range(struct applier *applier, struct partition *p,
-                      const struct partition_info *told)
+                      const struct partition_info *target)
 {
-    if (told->epoch == p->info.epoch) {
-        if (told->indexes_version != p->info.indexes_version || told->salting != p->info.salting)
-            split_take_info(p, told);
+    if (target->epoch == p->info.epoch) {
+        if (target->indexes_version != p->info.indexes_version ||
+            target->key_sharding_version != p->info.key_sharding_version)
+            split_take_info(p, target);
         return true;
     }
-    if (told->epoch < p->info.epoch)
-        return split_widen(applier, p, told);
-    if (slice_compare(told->hi, p->info.hi) > 0) {
-        if (!merge_give_way(applier, p, p->info.hi, told->hi))
+    if (target->epoch < p->info.epoch)
+        return split_widen(applier, p, target);
+    if (slice_compare(target->hi, p->info.hi) > 0) {
+        if (!merge_give_way(applier, p, p->info.hi, target->hi))
             return false;
-        split_take_info(p, told);
+        split_take_info(p, target);
         p->absorbed_lsn = UINT64_MAX; /* until the snapshot is installed */
         return true;
     }
     PROBE("a snapshot brings a range that was split");
     struct buffer hi = {0};
     buffer_append_slice(&hi, p->info.hi);
-    split_take_info(p, told);
+    split_take_info(p, target);
     if (!slice_equal(buffer_slice(&hi), p->info.hi) &&
         !partitions_hold_range(applier->partitions, p->info.hi, buffer_slice(&hi)))
-        rows_erase(applier->env, p->info.hi, buffer_slice(&hi),
-                   p->info.indexes); /* the children get these keys by their own snapshots */
+        local_state_erase(applier->env, p->info.hi, buffer_slice(&hi),
+                          p->info.indexes); /* the children get these keys by their own snapshots */
     buffer_deinit(&hi);
     return true;
 }

@@ -79,7 +79,7 @@ static void records_read(struct requests *requests, struct partition *p, struct 
     stream_key_append(&lo, p->info.lo, p->info.id, from);
     if (store_needs_touch(requests->env->store) && o->steps == 0) {
         o->steps = 1;
-        waiters_touch_row(requests->waiters, o, buffer_slice(&lo), request_records(q)->bytes_max);
+        pending_touch_row(requests->pending, o, buffer_slice(&lo), request_records(q)->bytes_max);
         buffer_deinit(&lo);
         return;
     }
@@ -110,7 +110,7 @@ void requests_records(struct requests *requests, struct operation *o)
     reply_edit_records(&answer)->index = request_records(q)->index;
     reply_edit_records(&answer)->place = request_records(q)->place;
     if (request_records(q)->place > UINT16_MAX) {
-        env_refuse(requests->env, o, REPLY_MALFORMED, "no entry has so many records");
+        env_refuse(requests->env, o, REPLY_MALFORMED, "more records than a log entry may have");
         return;
     }
     /* From index 0 the oldest records are wanted that are there. */

@@ -54,7 +54,7 @@ static void trim_apply(struct node_env *env, struct partition *p, const struct c
 {
     struct stream_position at;
     uint32_t partition;
-    must(stream_key_split(c->key, &partition, &at)); /* stream_change_is_sound */
+    must(stream_key_split(c->key, &partition, &at)); /* stream_change_is_valid */
     store_put(env->store, c->key, c->value);
     if (partition_has_counted(p, c->key))
         tally_add(&p->stream.rows, -1, -(int64_t)c->key.size - c->old_size);
@@ -71,7 +71,7 @@ void stream_rows_apply(struct node_env *env, struct partition *p, const struct c
         trim_apply(env, p, c);
         return;
     }
-    must(stream_change_decode(c->value, &s) == STATUS_OK); /* stream_change_is_sound */
+    must(stream_change_decode(c->value, &s) == STATUS_OK); /* stream_change_is_valid */
     if (MUTATED(MUTATION_SKIP_STREAM) && s.event == STREAM_MODIFY && index % 8 == 0)
         return;
     record_apply(env, p, &s, item, index, place);
@@ -81,13 +81,13 @@ void stream_rows_apply(struct node_env *env, struct partition *p, const struct c
 
 /* ---- changes from elsewhere ---- */
 
-bool stream_change_is_sound(const struct change *c)
+bool stream_change_is_valid(const struct change *c)
 {
     struct stream_change s;
     struct stream_position at;
     uint32_t partition;
     if (c->value.data == NULL)
         return stream_key_split(c->key, &partition, &at) && at.index != 0 && c->old_size > 0;
-    return c->key.data[0] == SPACE_STREAM_KEYS && storage_key_is_whole(c->key) &&
+    return c->key.data[0] == SPACE_STREAM_KEYS && storage_key_is_complete(c->key) &&
            stream_change_decode(c->value, &s) == STATUS_OK;
 }

@@ -48,4 +48,4 @@ void stream_rows_plan(const struct partition *p, struct slice old, struct slice 
 void stream_rows_apply(struct node_env *env, struct partition *p, const struct change *c,
                        const struct change *item, uint64_t index, uint32_t place);
 
-bool stream_change_is_sound(const struct change *c);
+bool stream_change_is_valid(const struct change *c);

@@ -3,8 +3,8 @@
 
 #include "base/settings/streams.h"
 #include "engine/node/owned_keys.h"
+#include "engine/node/pending_requests.h"
 #include "engine/node/stream_rows.h"
-#include "engine/node/waiters.h"
 #include "engine/stream/stream.h"
 
 enum {

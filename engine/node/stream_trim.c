@@ -6,7 +6,7 @@
 #include "engine/node/stream_rows.h"
 
 enum {
-    LOOK_MS = 1000,
+    CHECK_MS = 1000,
     RETRY_MS = 20
 };
 
@@ -19,8 +19,8 @@ void stream_trims_begin(struct stream_trims *trims, struct partition *p)
     buffer_clear(&p->stream.expired);
     if (p->led == 0 || !(stream_rows_any(p) || stream_rows_on(p)))
         return;
-    trims->look_at = instant_earlier(trims->look_at, instant_add_ms(trims->env->now, LOOK_MS));
-    trims->at = instant_earlier(trims->at, trims->look_at);
+    trims->check_at = instant_earlier(trims->check_at, instant_add_ms(trims->env->now, CHECK_MS));
+    trims->at = instant_earlier(trims->at, trims->check_at);
 }
 
 static void trim_sweep(struct stream_trims *trims, struct partition *p)
@@ -46,9 +46,9 @@ static void trim_propose(struct stream_trims *trims, struct partition *p)
         change_set_append(&set, &c);
     }
     const struct inflight *e = proposals_may_write(trims->proposals, &o, set.size) &&
-                                       groups_may_propose(trims->groups, p, &o, set.size)
-                                   ? groups_propose(trims->groups, p, &o, LOG_WRITE,
-                                                    buffer_slice(&set), slice_make(NULL, 0))
+                                       raft_driver_may_propose(trims->driver, p, &o, set.size)
+                                   ? raft_driver_propose(trims->driver, p, &o, LOG_WRITE,
+                                                         buffer_slice(&set), slice_make(NULL, 0))
                                    : NULL;
     if (e != NULL) {
         p->stream.trimming = e->index;
@@ -58,17 +58,17 @@ static void trim_propose(struct stream_trims *trims, struct partition *p)
 }
 
 /* Whether there is more to do soon. */
-static bool trim_turn(struct stream_trims *trims, struct partition *p, bool look)
+static bool trim_turn(struct stream_trims *trims, struct partition *p, bool check)
 {
     if (p->led == 0 || p->frozen.index != 0 || p->closing || p->ended)
         return false;
     if (p->stream.trimming != 0 && raft_applied(p->raft) >= p->stream.trimming) {
         p->stream.trimming = 0;
-        look |= p->stream.more;
+        check |= p->stream.more;
     }
     if (p->stream.trimming == 0 && p->stream.expired.size > 0)
         trim_propose(trims, p);
-    else if (p->stream.trimming == 0 && look && stream_rows_any(p) && !p->stream.sweeping)
+    else if (p->stream.trimming == 0 && check && stream_rows_any(p) && !p->stream.sweeping)
         trim_sweep(trims, p);
     return p->stream.sweeping || p->stream.trimming != 0 || p->stream.expired.size > 0;
 }
@@ -76,16 +76,16 @@ static bool trim_turn(struct stream_trims *trims, struct partition *p, bool look
 void stream_trims_end_turn(struct stream_trims *trims)
 {
     const struct instant now = trims->env->now;
-    const bool look = !instant_before(now, trims->look_at);
+    const bool check = !instant_before(now, trims->check_at);
     bool soon = false, any = false;
     if (instant_before(now, trims->at))
         return;
     for (uint32_t i = 0; i < trims->partitions->count; i++) {
         struct partition *p = trims->partitions->all[i];
-        soon |= trim_turn(trims, p, look);
+        soon |= trim_turn(trims, p, check);
         any |= p->led != 0 && (stream_rows_any(p) || stream_rows_on(p));
     }
-    if (look)
-        trims->look_at = any ? instant_add_ms(now, LOOK_MS) : INSTANT_NEVER;
-    trims->at = soon ? instant_add_ms(now, RETRY_MS) : trims->look_at;
+    if (check)
+        trims->check_at = any ? instant_add_ms(now, CHECK_MS) : INSTANT_NEVER;
+    trims->at = soon ? instant_add_ms(now, RETRY_MS) : trims->check_at;
 }

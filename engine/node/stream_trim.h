@@ -8,16 +8,16 @@
 #pragma once
 
 #include "engine/node/background.h"
-#include "engine/node/groups.h"
+#include "engine/node/raft_driver.h"
 
 struct stream_trims {
     struct node_env *env;
     struct partitions *partitions;
     struct proposals *proposals;
-    struct groups *groups;
+    struct raft_driver *driver;
     struct background *background;
-    struct instant at;      /* when there is something to do; INSTANT_NEVER: no stream is here */
-    struct instant look_at; /* at all partitions */
+    struct instant at;       /* when there is something to do; INSTANT_NEVER: no stream is here */
+    struct instant check_at; /* at all partitions */
 };
 
 /* The partition leads here in a new term, or has another stream from now on. */

@@ -1,7 +1,7 @@
 /* tables.c - requests about tables, decisions, events and reports, at the catalog's leader. */
+#include "base/settings/key_sharding.h"
 #include "base/settings/replication.h"
 #include "base/settings/reports.h"
-#include "base/settings/salting.h"
 #include "base/settings/split.h"
 #include "engine/message/message.h"
 #include "engine/node/operation.h"
@@ -25,7 +25,7 @@ void requests_change_table(struct requests *requests, struct operation *o)
             (op != CATALOG_CREATE || (command.spec.partition_key.name.size > 0 &&
                                       command.spec.billing != BILLING_AS_IT_IS));
     if (!valid) {
-        env_refuse(requests->env, o, REPLY_MALFORMED, "the table's description makes no sense");
+        env_refuse(requests->env, o, REPLY_MALFORMED, "invalid table description");
         return;
     }
     if (op == CATALOG_CREATE && !catalog_replica_knows_enough_nodes(requests->catalog)) {
@@ -44,8 +44,8 @@ void requests_split_table(struct requests *requests, struct operation *o)
     struct table_split split;
     if (table_split_decode(q->cut.split, &split) != STATUS_OK) {
         env_refuse(requests->env, o, REPLY_MALFORMED,
-                   "not a split: 1 to %d cuts, ascending, and shares within the whole",
-                   SPLIT_CUTS_MAX);
+                   "malformed split: 1 to %d ascending split points, and shares within the whole",
+                   SPLIT_POINTS_MAX);
         return;
     }
     struct catalog_command command = catalog_replica_command(requests->catalog, CATALOG_SPLIT);
@@ -92,7 +92,7 @@ void requests_list_tables(struct requests *requests, struct operation *o)
 /* Makes the controller look at once if a load has just become a reason for a split. */
 static void tables_note_excess(struct requests *requests, const struct partition_report *r)
 {
-    const struct partition_load *before = loads_of(requests->catalog->loads, r->partition);
+    const struct partition_load *before = cluster_loads_of(requests->catalog->loads, r->partition);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         bool known = before != NULL && before->epoch == r->epoch &&
                      before->excess_ms[kind] >= config_split(requests->env->config)->split_hold_ms;
@@ -104,14 +104,15 @@ static void tables_note_excess(struct requests *requests, const struct partition
 /* Makes the controller look at once if a key has just become a reason for more shards. */
 static void tables_note_heavy(struct requests *requests, const struct partition_report *r)
 {
-    const struct partition_load *before = loads_of(requests->catalog->loads, r->partition);
+    const struct partition_load *before = cluster_loads_of(requests->catalog->loads, r->partition);
     const struct table *t = catalog_find_id(requests->catalog->state, r->table_id);
-    const int64_t most = config_salting(requests->env->config)->salting_shard_units * MCU_PER_UNIT;
+    const int64_t max =
+        config_key_sharding(requests->env->config)->key_sharding_shard_units * MCU_PER_UNIT;
     uint32_t fixed;
-    const bool heavy = r->heavy_count > 0 && r->heavy[0].mcu > most;
+    const bool heavy = r->heavy_count > 0 && r->heavy[0].mcu > max;
     const bool known = before != NULL && before->epoch == r->epoch && before->heavy_count > 0 &&
-                       before->heavy[0].mcu > most;
-    if (heavy && !known && t != NULL && table_salting_wish(t, &fixed) != SALTING_OFF)
+                       before->heavy[0].mcu > max;
+    if (heavy && !known && t != NULL && table_key_sharding_mode(t, &fixed) != KEY_SHARDING_OFF)
         requests->catalog->urgent_at = requests->env->now;
 }
 
@@ -124,7 +125,7 @@ void requests_take_report(struct requests *requests, struct operation *o)
     struct partition_report p;
     buffer_clear(&requests->env->scratch);
     if (node_report_decode(&r, &head) == STATUS_OK)
-        loads_take_node(requests->catalog->loads, requests->env->now, &head);
+        cluster_loads_take_node(requests->catalog->loads, requests->env->now, &head);
     while (r.left.size > 0 && !r.failed && partition_report_decode(&r, &p) == STATUS_OK) {
         bool gone = catalog_is_gone(requests->catalog->state, p.partition);
         if (p.items >= 0 &&
@@ -132,7 +133,7 @@ void requests_take_report(struct requests *requests, struct operation *o)
             catalog_report(requests->catalog->state, &p);
             tables_note_excess(requests, &p);
             tables_note_heavy(requests, &p);
-            loads_take_partition(requests->catalog->loads, requests->env->now, &p);
+            cluster_loads_take_partition(requests->catalog->loads, requests->env->now, &p);
         } else if (gone || (p.items < 0 &&
                             !catalog_may_have(requests->catalog->state, p.partition, p.member))) {
             buffer_append_u32(&requests->env->scratch, p.partition);
@@ -152,13 +153,13 @@ void requests_list_events(struct requests *requests, struct operation *o)
     uint64_t after = o->request.events.after, last = catalog_last_event(requests->catalog->state);
     if (last >= EVENTS_MAX && after < last - EVENTS_MAX)
         after = last - EVENTS_MAX;
-    uint32_t most = o->request.events.events_max;
-    if (most == 0 || most > EVENTS_PAGE_MAX)
-        most = EVENTS_PAGE_MAX;
+    uint32_t max = o->request.events.events_max;
+    if (max == 0 || max > EVENTS_PAGE_MAX)
+        max = EVENTS_PAGE_MAX;
     struct reply *reply = env_reply(requests->env, o, REPLY_OK);
     reply->kind = ANSWER_PAGE;
     buffer_clear(&requests->env->scratch);
-    for (; after < last && reply->page.count < most && requests->env->scratch.size < PAGE_SIZE_MAX;
+    for (; after < last && reply->page.count < max && requests->env->scratch.size < PAGE_SIZE_MAX;
          reply->page.count++)
         buffer_append_sized(&requests->env->scratch,
                             catalog_event(requests->catalog->state, ++after));
@@ -167,7 +168,7 @@ void requests_list_events(struct requests *requests, struct operation *o)
 }
 
 /* Whether every healthy node has had time to report to this leader of the catalog. */
-static bool tables_has_heard_everyone(const struct requests *requests)
+static bool tables_all_have_reported(const struct requests *requests)
 {
     int64_t wait_ms = config_replication(requests->env->config)->support_ms +
                       config_reports(requests->env->config)->load_report_ms;
@@ -180,7 +181,7 @@ static bool tables_has_heard_everyone(const struct requests *requests)
 static bool tables_has_other_place(const struct requests *requests, const struct partition_info *p)
 {
     for (uint32_t node = 1; node <= requests->env->node_count; node++) {
-        if ((peers_reach(requests->peers, node) || !tables_has_heard_everyone(requests)) &&
+        if ((peers_reach(requests->peers, node) || !tables_all_have_reported(requests)) &&
             !catalog_is_drained(requests->catalog->state, node) &&
             partition_member_on(p, node) == 0)
             return true;
@@ -232,13 +233,13 @@ void requests_decide(struct requests *requests, struct operation *o)
         catalog_replica_command(requests->catalog, (enum catalog_op)op);
     command.spec.name = slice_of("-");
     command.decision = bytes;
-    if (op < CATALOG_EVENT || op > CATALOG_SALT || op == CATALOG_LET_GO || op == CATALOG_LEFT ||
-        decision_decode(bytes, &decision) != STATUS_OK ||
+    if (op < CATALOG_EVENT || op > CATALOG_KEY_SHARDS || op == CATALOG_LET_GO ||
+        op == CATALOG_LEFT || decision_decode(bytes, &decision) != STATUS_OK ||
         (op == CATALOG_MERGE && decision.merge != MERGE_BEGIN) ||
-        (op == CATALOG_SALT && decision.salt.word != SALT_GROW &&
-         decision.salt.word != SALT_SHRINK))
-        env_refuse(requests->env, o, REPLY_MALFORMED, "not a decision");
-    else if (op == CATALOG_MERGE && !settling_rests(requests->settling, decision.table_id))
+        (op == CATALOG_KEY_SHARDS && decision.key_shards.word != KEY_SHARDS_GROW &&
+         decision.key_shards.word != KEY_SHARDS_SHRINK))
+        env_refuse(requests->env, o, REPLY_MALFORMED, "malformed controller decision");
+    else if (op == CATALOG_MERGE && !reconcile_rests(requests->reconciler, decision.table_id))
         env_refuse(requests->env, o, REPLY_OVERLOADED,
                    "not all replicas of the table are known to be where they belong");
     else if ((op != CATALOG_DRAIN || !decision.drain ||

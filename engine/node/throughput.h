@@ -4,7 +4,7 @@
 #include "engine/admission/admission.h"
 #include "engine/admission/member.h"
 #include "engine/admission/overload.h"
-#include "engine/node/served.h"
+#include "engine/node/served_totals.h"
 
 struct throughput {
     struct node_admission admission;   /* the node's buckets */
@@ -12,5 +12,5 @@ struct throughput {
     struct overload overload;          /* requests that waited too long for the processor */
     struct admit_group group;          /* of the request that is being run */
     int64_t consumed_mcu[ADMIT_KINDS]; /* total, as leader and as follower */
-    struct served served;
+    struct served_totals served;
 };

@@ -3,7 +3,7 @@
 
 #include "base/settings/transactions.h"
 #include "engine/node/owned_keys.h"
-#include "engine/node/waiters.h"
+#include "engine/node/pending_requests.h"
 #include "engine/transaction/transaction.h"
 
 enum {

@@ -14,11 +14,11 @@
 #include "engine/transaction/transaction.h"
 
 /* The transaction while it is judged. */
-struct whole {
+struct transact {
     struct transaction_part part;
     struct operation at[TRANSACTION_ITEMS_MAX]; /* its writes */
     uint32_t count;
-    int64_t least_mcu;
+    int64_t mcu_min;
     int64_t cost_mcu;
     bool fails;
     bool in_flight; /* a part fails for an item that is in flight */
@@ -31,18 +31,18 @@ struct whole {
     uint32_t collection_count;
     struct buffer set;
     struct buffer replies;
-    size_t feed_bytes;
+    size_t index_feed_bytes;
     int64_t grown; /* bytes that all parts add */
 };
 
 /* ---- the request ---- */
 
 /* What is wrong with the request; NULL: nothing. */
-static const char *whole_read(const struct operation *o, struct whole *w)
+static const char *transact_read(const struct operation *o, struct transact *w)
 {
     struct reader r = {request_transact(&o->request)->parts, false};
     if (!transaction_part_decode(request_transact(&o->request)->transaction, false, &w->part))
-        return "the transaction is none";
+        return "malformed transaction";
     while (!r.failed && r.left.size > 0) {
         struct operation *part = &w->at[w->count];
         if (w->count == TRANSACTION_ITEMS_MAX)
@@ -51,7 +51,7 @@ static const char *whole_read(const struct operation *o, struct whole *w)
         if (request_decode(reader_sized(&r), &part->request) != STATUS_OK ||
             traits_of(&part->request)->answer != ANSWER_ITEM || !traits_of(&part->request)->write ||
             part->request.write.moves)
-            return "a part is no write";
+            return "a transaction part is not a write";
         part->request.partition = o->request.partition;
         part->request.epoch = o->request.epoch;
         part->request.write.transaction = request_transact(&o->request)->transaction;
@@ -67,8 +67,8 @@ static const char *whole_read(const struct operation *o, struct whole *w)
 }
 
 /* Whether the partition has all keys, and no transaction has one of the items. */
-static bool whole_may_begin(struct requests *requests, struct partition *p, struct operation *o,
-                            const struct whole *w)
+static bool transact_may_begin(struct requests *requests, struct partition *p, struct operation *o,
+                               const struct transact *w)
 {
     struct slice keys[TRANSACTION_ITEMS_MAX];
     for (uint32_t i = 0; i < w->count; i++) {
@@ -84,8 +84,8 @@ static bool whole_may_begin(struct requests *requests, struct partition *p, stru
 
 /* ---- judging ---- */
 
-static void whole_note(struct whole *w, const struct write *effect, enum reply_code code,
-                       struct slice old, const struct request *q, int64_t cost_mcu)
+static void transact_note(struct transact *w, const struct write *effect, enum reply_code code,
+                          struct slice old, const struct request *q, int64_t cost_mcu)
 {
     struct reply r = {.code = code, .consumed_mcu = cost_mcu, .kind = ANSWER_ITEM};
     r.item.fault = effect->fault;
@@ -98,8 +98,8 @@ static void whole_note(struct whole *w, const struct write *effect, enum reply_c
 }
 
 /* Parts of one collection make it grow together. */
-static void whole_add_collection(const struct partition *p, struct whole *w, struct slice item_key,
-                                 struct write *effect)
+static void transact_add_collection(const struct partition *p, struct transact *w,
+                                    struct slice item_key, struct write *effect)
 {
     const struct slice key = collection_key(item_key);
     uint32_t i = 0;
@@ -116,8 +116,8 @@ static void whole_add_collection(const struct partition *p, struct whole *w, str
 }
 
 /* The parts are judged together: one may make the room that another one takes. */
-static bool whole_has_room(struct requests *requests, const struct operation *o,
-                           const struct whole *w)
+static bool transact_has_room(struct requests *requests, const struct operation *o,
+                              const struct transact *w)
 {
     for (uint32_t i = 0; i < w->collection_count; i++) {
         if (write_collection_is_full(requests, o, w->collections[i].bytes, w->collections[i].grown))
@@ -127,8 +127,8 @@ static bool whole_has_room(struct requests *requests, const struct operation *o,
 }
 
 /* Judges a part, and appends what it does. STATUS_PENDING: the transaction will run again. */
-static enum status whole_judge(struct requests *requests, struct partition *p, struct operation *o,
-                               struct whole *w, uint32_t index)
+static enum status transact_judge(struct requests *requests, struct partition *p,
+                                  struct operation *o, struct transact *w, uint32_t index)
 {
     struct operation *part = &w->at[index];
     const struct request *q = &part->request;
@@ -143,7 +143,7 @@ static enum status whole_judge(struct requests *requests, struct partition *p, s
     if (status == STATUS_PENDING) {
         const bool items = pages == TOUCHED_ITEMS;
         o->steps = 2 * index + (items ? 2 : 3);
-        waiters_touch_row(requests->waiters, o, items ? q->write.key : collection_key(q->write.key),
+        pending_touch_row(requests->pending, o, items ? q->write.key : collection_key(q->write.key),
                           0);
         return status;
     }
@@ -151,19 +151,19 @@ static enum status whole_judge(struct requests *requests, struct partition *p, s
         items_refuse_corrupt(requests, o, status);
         return status;
     }
-    const int64_t cost = write_cost(&effect, write_least_mcu(q), TRANSACTION_FACTOR);
+    const int64_t cost = write_cost(&effect, write_cost_min(q), TRANSACTION_FACTOR);
     w->cost_mcu += cost;
     if (code == REPLY_OK && q->op != REQUEST_CHECK)
-        whole_add_collection(p, w, q->write.key, &effect);
+        transact_add_collection(p, w, q->write.key, &effect);
     if (q->op != REQUEST_CHECK)
         w->grown += write_grows_by(&effect);
-    const size_t feed_bytes = write_feed_bytes(q, &effect);
-    if (code == REPLY_OK && feed_bytes > 0 &&
-        !write_indexes_keep_up(requests, p, o, w->feed_bytes + feed_bytes))
+    const size_t index_feed_bytes = write_index_feed_bytes(q, &effect);
+    if (code == REPLY_OK && index_feed_bytes > 0 &&
+        !write_indexes_keep_up(requests, p, o, w->index_feed_bytes + index_feed_bytes))
         return STATUS_FULL;
     if (code != REPLY_OK && write_applied_item(requests, p, part, &old) != STATUS_OK)
         old = slice_make(NULL, 0);
-    whole_note(w, &effect, code, old, q, cost);
+    transact_note(w, &effect, code, old, q, cost);
     if (code != REPLY_OK || q->op == REQUEST_CHECK)
         return STATUS_OK;
     write_append(requests, p, q, &effect, &w->set);
@@ -171,22 +171,22 @@ static enum status whole_judge(struct requests *requests, struct partition *p, s
                                                 .key = q->write.key,
                                                 .value = effect.item,
                                                 .old_size = effect.old_size});
-    w->feed_bytes += feed_bytes;
+    w->index_feed_bytes += index_feed_bytes;
     return STATUS_OK;
 }
 
 /* ---- ending ---- */
 
-static void whole_refuse(struct requests *requests, struct partition *p, struct operation *o,
-                         const struct whole *w)
+static void transact_refuse(struct requests *requests, struct partition *p, struct operation *o,
+                            const struct transact *w)
 {
     if (!requests_leads_read(requests, p, o)) /* REFUSAL-1 of item_writes.c */
         return;
     if (w->in_flight) {
-        waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
+        pending_add_read(requests->pending, p, o, 0, raft_last(p->raft));
         return;
     }
-    items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - w->least_mcu);
+    items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - w->mcu_min);
     struct reply *r = env_reply(requests->env, o, REPLY_CONDITION_FAILED);
     r->verdict = o->verdict;
     r->consumed_mcu = w->cost_mcu;
@@ -196,15 +196,15 @@ static void whole_refuse(struct requests *requests, struct partition *p, struct 
 
 /* Appends the transaction's token. Whether all that it changes may be proposed; if not, it was
  * refused. */
-static bool whole_fits(struct requests *requests, struct partition *p, const struct operation *o,
-                       struct whole *w)
+static bool transact_fits(struct requests *requests, struct partition *p, const struct operation *o,
+                          struct transact *w)
 {
     const int64_t wall_ms = env_wall_ms(requests->env);
     struct transaction_token token = {.id = w->part.id,
                                       .state = TRANSACTION_COMMITTED,
                                       .digest = w->part.digest,
                                       .wall_ms = wall_ms};
-    if (!whole_has_room(requests, o, w))
+    if (!transact_has_room(requests, o, w))
         return false;
     transaction_rows_append_token(&w->set, w->part.anchor, w->part.token, &token);
     if (proposals_split(p) || stream_rows_wait(p)) {
@@ -220,59 +220,59 @@ static bool whole_fits(struct requests *requests, struct partition *p, const str
     }
     return proposals_may_write(requests->proposals, o, w->set.size) &&
            proposals_may_grow(requests->proposals, o, w->grown) &&
-           groups_may_propose(requests->groups, p, o, w->set.size);
+           raft_driver_may_propose(requests->driver, p, o, w->set.size);
 }
 
-static void whole_propose(struct requests *requests, struct partition *p, struct operation *o,
-                          struct whole *w)
+static void transact_propose(struct requests *requests, struct partition *p, struct operation *o,
+                             struct transact *w)
 {
-    if (!whole_fits(requests, p, o, w)) {
+    if (!transact_fits(requests, p, o, w)) {
         items_uncharge(requests, p, o, ADMIT_WRITE);
         return;
     }
-    items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - w->least_mcu);
+    items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - w->mcu_min);
     change_set_charge(&w->set, w->cost_mcu, write_burst(requests, o));
-    struct inflight *e = groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(&w->set),
-                                        slice_make(NULL, 0));
+    struct inflight *e = raft_driver_propose(requests->driver, p, o, LOG_WRITE,
+                                             buffer_slice(&w->set), slice_make(NULL, 0));
     if (e == NULL)
         return;
-    write_add_shadows(requests, e);
-    proposals_count_feed(p, e, w->feed_bytes);
+    write_add_uncommitted(requests, e);
+    proposals_count_index_feed(p, e, w->index_feed_bytes);
     e->verdict = o->verdict;
     e->consumed_mcu = w->cost_mcu;
 }
 
-static void whole_run(struct requests *requests, struct partition *p, struct operation *o,
-                      struct whole *w)
+static void transact_run(struct requests *requests, struct partition *p, struct operation *o,
+                         struct transact *w)
 {
-    const char *fault = whole_read(o, w);
+    const char *fault = transact_read(o, w);
     if (fault != NULL) {
         env_refuse(requests->env, o, REPLY_MALFORMED, "%s", fault);
         return;
     }
     if (p->led == 0) {
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
         return;
     }
-    if (!token_allows(requests, p, o, &w->part) || !whole_may_begin(requests, p, o, w))
+    if (!token_allows(requests, p, o, &w->part) || !transact_may_begin(requests, p, o, w))
         return;
     for (uint32_t i = 0; i < w->count; i++)
-        w->least_mcu += TRANSACTION_FACTOR * write_least_mcu(&w->at[i].request);
+        w->mcu_min += TRANSACTION_FACTOR * write_cost_min(&w->at[i].request);
     if (!proposals_may_write(requests->proposals, o, request_transact(&o->request)->parts.size) ||
-        !items_admit(requests, p, o, ADMIT_WRITE, w->least_mcu))
+        !items_admit(requests, p, o, ADMIT_WRITE, w->mcu_min))
         return;
     change_set_begin(&w->set, 0, 0);
     for (uint32_t i = 0; i < w->count; i++) {
-        const enum status status = whole_judge(requests, p, o, w, i);
+        const enum status status = transact_judge(requests, p, o, w, i);
         if (status != STATUS_OK && status != STATUS_PENDING)
             items_uncharge(requests, p, o, ADMIT_WRITE);
         if (status != STATUS_OK)
             return;
     }
     if (w->fails)
-        whole_refuse(requests, p, o, w);
+        transact_refuse(requests, p, o, w);
     else
-        whole_propose(requests, p, o, w);
+        transact_propose(requests, p, o, w);
 }
 
 void requests_transact(struct requests *requests, struct operation *o)
@@ -280,8 +280,8 @@ void requests_transact(struct requests *requests, struct operation *o)
     struct partition *p = items_route(requests, o);
     if (p == NULL)
         return;
-    struct whole *w = must_calloc(1, sizeof *w);
-    whole_run(requests, p, o, w);
+    struct transact *w = must_calloc(1, sizeof *w);
+    transact_run(requests, p, o, w);
     buffer_deinit(&w->set);
     buffer_deinit(&w->replies);
     free(w);

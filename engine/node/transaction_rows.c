@@ -72,17 +72,17 @@ void transaction_rows_append_token(struct buffer *set, struct slice anchor, stru
 enum status transaction_row_newest(struct requests *requests, struct operation *o, struct slice key,
                                    struct slice *value, bool *in_flight)
 {
-    const struct shadow *shadow =
-        proposals_shadow(requests->proposals, key, store_hash(requests->env->store, key));
-    *in_flight = shadow != NULL;
-    if (shadow != NULL) {
-        *value = shadow->value;
+    const struct uncommitted_version *uncommitted =
+        proposals_find_uncommitted(requests->proposals, key, store_hash(requests->env->store, key));
+    *in_flight = uncommitted != NULL;
+    if (uncommitted != NULL) {
+        *value = uncommitted->value;
         return value->size == 0 ? STATUS_NOT_FOUND : STATUS_OK;
     }
     enum status status = store_get(requests->env->store, key, o->steps > 0, value);
     if (status == STATUS_PENDING) {
         o->steps++;
-        waiters_touch_row(requests->waiters, o, key, 0);
+        pending_touch_row(requests->pending, o, key, 0);
     }
     return status;
 }
@@ -134,7 +134,7 @@ bool token_allows(struct requests *requests, struct partition *p, struct operati
     if (!requests_leads_read(requests, p, o)) /* REFUSAL-1 of item_writes.c */
         return false;
     if (in_flight)
-        waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
+        pending_add_read(requests->pending, p, o, 0, raft_last(p->raft));
     else
         env_refuse(requests->env, o, code, "the token is known");
     return false;
@@ -160,7 +160,7 @@ bool token_allows_update(struct requests *requests, struct partition *p, struct 
         return false;
     PROBE("the token of an update is known");
     if (known && in_flight)
-        waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
+        pending_add_read(requests->pending, p, o, 0, raft_last(p->raft));
     else if (code == REPLY_TOKEN_DONE)
         env_reply(requests->env, o, REPLY_OK);
     else if (known)

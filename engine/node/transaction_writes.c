@@ -16,7 +16,7 @@ bool prepare_may_begin(struct requests *requests, struct partition *p, struct op
 {
     const struct request *q = &o->request;
     if (!transaction_part_decode(q->write.transaction, q->write.moves, &out->part)) {
-        env_refuse(requests->env, o, REPLY_MALFORMED, "the transaction is none");
+        env_refuse(requests->env, o, REPLY_MALFORMED, "malformed transaction");
         return false;
     }
     out->anchors = slice_equal(out->part.anchor, q->write.key);
@@ -65,20 +65,21 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
                                                                       .digest = part->digest,
                                                                       .wall_ms = record.wall_ms});
     }
-    const struct lock_room room = {write_feed_bytes(q, w), LOCK_END_BYTES + q->write.key.size +
-                                                               write_payload(p, q, w->item, w)};
+    const struct lock_room room = {write_index_feed_bytes(q, w),
+                                   LOCK_END_BYTES + q->write.key.size +
+                                       write_payload(p, q, w->item, w)};
     const size_t decision =
         prepared->anchors ? LOCK_END_BYTES + 2 * part->anchor.size + row.size : 0;
     struct inflight *e =
         proposals_may_promise(requests->proposals, o, set->size, room.log_bytes + decision) &&
                 (q->op == REQUEST_CHECK || q->write.moves ||
                  proposals_may_grow(requests->proposals, o, write_grows_by(w))) &&
-                groups_may_propose(requests->groups, p, o, set->size)
-            ? groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(set),
-                             slice_make(NULL, 0))
+                raft_driver_may_propose(requests->driver, p, o, set->size)
+            ? raft_driver_propose(requests->driver, p, o, LOG_WRITE, buffer_slice(set),
+                                  slice_make(NULL, 0))
             : NULL;
     if (e != NULL) {
-        write_add_shadows(requests, e);
+        write_add_uncommitted(requests, e);
         e->verdict = o->verdict;
         e->consumed_mcu = w->cost_mcu - w->paid_mcu;
         e->collection_bytes = w->collection_bytes;
@@ -96,14 +97,14 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
 /* The partition that leads here and has the request's key. NULL: it was refused. */
 static struct partition *transaction_route(struct requests *requests, struct operation *o);
 
-void prepare_ask_token(struct requests *requests, struct operation *o)
+void prepare_query_token(struct requests *requests, struct operation *o)
 {
     struct transaction_part part;
     struct partition *p = transaction_route(requests, o);
     if (p == NULL)
         return;
     if (!transaction_part_decode(o->request.write.transaction, false, &part))
-        env_refuse(requests->env, o, REPLY_MALFORMED, "the transaction is none");
+        env_refuse(requests->env, o, REPLY_MALFORMED, "malformed transaction");
     else if (token_allows(requests, p, o, &part) && requests_leads_read(requests, p, o))
         env_refuse(requests->env, o, REPLY_ABORTED, "the token is not known");
 }
@@ -116,7 +117,7 @@ static struct partition *transaction_route(struct requests *requests, struct ope
     if (p == NULL || !items_holds_key(requests, p, o))
         return NULL;
     if (p->led == 0) {
-        groups_refuse(requests->groups, o, p);
+        raft_driver_refuse(requests->driver, o, p);
         return NULL;
     }
     return transactions_are_known(requests->transactions, p, o) ? p : NULL;
@@ -131,11 +132,11 @@ static const char *admit_read(const struct request *q, struct slice keys[TRANSAC
     while (!r.failed && r.left.size > 0 && *count < TRANSACTION_ITEMS_MAX)
         keys[(*count)++] = reader_sized(&r);
     if (r.failed || r.left.size > 0 || *count == 0 || !slice_equal(keys[0], request_admit(q)->key))
-        return "the parts have no keys";
+        return "the transaction's parts have no keys";
     if (request_admit(q)->mcu < 0 ||
         request_admit(q)->mcu > *count * TRANSACTION_FACTOR * write_cost_mcu(ITEM_SIZE_MAX) ||
         request_admit(q)->back >= WRITE_ADMITTEDS)
-        return "no parts cost that";
+        return "the cost does not fit the parts of the transaction";
     return NULL;
 }
 
@@ -171,8 +172,8 @@ void requests_admit_parts(struct requests *requests, struct operation *o)
 
 /* What becomes of a locked item, and of the record beside it. */
 struct ending {
-    struct lock *lock;     /* NULL: there is none */
-    struct record *record; /* of the anchor; NULL: none */
+    struct lock *lock;          /* NULL: there is none */
+    struct open_record *record; /* of the anchor; NULL: none */
     bool commits;
     struct operation write; /* the part, as a write */
     struct write effect;
@@ -231,7 +232,7 @@ static bool ending_plan(struct requests *requests, struct partition *p, struct o
         pages = TOUCHED_COLLECTION;
     }
     if (status == STATUS_PENDING)
-        waiters_touch(requests->waiters, o, pages, 0);
+        pending_touch(requests->pending, o, pages, 0);
     else if (status != STATUS_OK)
         items_refuse_corrupt(requests, o, status);
     return status == STATUS_OK;
@@ -241,7 +242,7 @@ static bool ending_plan(struct requests *requests, struct partition *p, struct o
 static void ending_append_record(struct requests *requests, const struct ending *e,
                                  struct buffer *set, struct buffer *row)
 {
-    const struct record *r = e->record;
+    const struct open_record *r = e->record;
     const struct slice anchor = buffer_slice(&r->anchor);
     struct transaction_record record = r->row;
     record.wall_ms = env_wall_ms(requests->env);
@@ -274,14 +275,14 @@ static void ending_propose(struct requests *requests, struct partition *p,
                                                  .old_size = e->effect.old_size});
     }
     struct inflight *inflight = proposals_may_write(requests->proposals, o, set.size) &&
-                                        groups_may_propose(requests->groups, p, o, set.size)
-                                    ? groups_propose(requests->groups, p, o, LOG_WRITE,
-                                                     buffer_slice(&set), slice_make(NULL, 0))
+                                        raft_driver_may_propose(requests->driver, p, o, set.size)
+                                    ? raft_driver_propose(requests->driver, p, o, LOG_WRITE,
+                                                          buffer_slice(&set), slice_make(NULL, 0))
                                     : NULL;
     if (inflight != NULL) {
-        write_add_shadows(requests, inflight);
+        write_add_uncommitted(requests, inflight);
         if (writes)
-            proposals_count_feed(p, inflight, write_feed_bytes(q, &e->effect));
+            proposals_count_index_feed(p, inflight, write_index_feed_bytes(q, &e->effect));
         if (e->lock != NULL)
             transactions_lock_ends(requests->transactions, p, e->lock);
         if (e->record != NULL)
@@ -303,7 +304,7 @@ static void ending_run(struct requests *requests, struct partition *p, struct op
         (e->record != NULL && (e->record->changing || !e->record->applied))) {
         /* A request that was sent again. What is on its way may be what it asks for. */
         PROBE("a part is being ended already");
-        waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
+        pending_add_read(requests->pending, p, o, 0, raft_last(p->raft));
         return;
     }
     if (MUTATED(MUTATION_REFUSE_DECIDED) && e->commits && e->record == NULL &&
@@ -315,7 +316,7 @@ static void ending_run(struct requests *requests, struct partition *p, struct op
         return;
     if (e->commits && e->writes && e->effect.stream.size > 0 && stream_rows_wait(p)) {
         PROBE("a part of a transaction waits for the end of a shard");
-        waiters_add_read(requests->waiters, p, o, 0, p->stream.changing);
+        pending_add_read(requests->pending, p, o, 0, p->stream.changing);
         return;
     }
     ending_propose(requests, p, o, e);
@@ -377,7 +378,7 @@ void requests_decide_transaction(struct requests *requests, struct operation *o)
     const size_t token_size = request_transaction(q)->token.size;
     if (token_size != TRANSACTION_TOKEN_SIZE &&
         (token_size != 0 || (e.record != NULL && e.record->row.token.size != 0)))
-        env_refuse(requests->env, o, REPLY_MALFORMED, "the token is none");
+        env_refuse(requests->env, o, REPLY_MALFORMED, "malformed client request token");
     else if (e.record == NULL)
         decide_again(requests, o);
     else if (e.record->row.state == TRANSACTION_ABORTED)
@@ -388,13 +389,13 @@ void requests_decide_transaction(struct requests *requests, struct operation *o)
         ending_run(requests, p, o, &e);
 }
 
-void requests_ask_transaction(struct requests *requests, struct operation *o)
+void requests_query_transaction(struct requests *requests, struct operation *o)
 {
     const struct request *q = &o->request;
     struct partition *p = transaction_route(requests, o);
     if (p == NULL || !requests_leads_read(requests, p, o))
         return;
-    const struct record *r = transactions_record_of(p, request_transaction(q)->key, id_of(q));
+    const struct open_record *r = transactions_record_of(p, request_transaction(q)->key, id_of(q));
     if (r == NULL && request_transaction(q)->aborts) {
         PROBE("a transaction is refused before it comes");
         struct buffer set = {0}, row = {0};
@@ -403,9 +404,9 @@ void requests_ask_transaction(struct requests *requests, struct operation *o)
         change_set_begin(&set, 0, 0);
         transaction_rows_append_record(&set, request_transaction(q)->key, id_of(q), &fence, &row);
         if (proposals_may_write(requests->proposals, o, set.size) &&
-            groups_may_propose(requests->groups, p, o, set.size) &&
-            groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(&set),
-                           slice_make(NULL, 0)) != NULL)
+            raft_driver_may_propose(requests->driver, p, o, set.size) &&
+            raft_driver_propose(requests->driver, p, o, LOG_WRITE, buffer_slice(&set),
+                                slice_make(NULL, 0)) != NULL)
             transactions_record_proposed(requests->transactions, p, request_transaction(q)->key,
                                          id_of(q), buffer_slice(&row));
         buffer_deinit(&set);

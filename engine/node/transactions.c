@@ -3,15 +3,15 @@
 
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
+#include "engine/key_sharding/key_sharding.h"
 #include "engine/message/frames.h"
 #include "engine/message/transaction_messages.h"
-#include "engine/node/feed_change.h"
+#include "engine/node/index_feed_change.h"
 #include "engine/node/local_rows.h"
 #include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/stream_rows.h"
 #include "engine/node/transactions_internal.h"
-#include "engine/sharding/salting.h"
 
 enum {
     RELOAD_MS = 20
@@ -23,16 +23,17 @@ static void room_take(struct transactions *transactions, struct lock_table *t, s
                       struct lock_room room)
 {
     l->room = room;
-    t->room.feed_bytes += room.feed_bytes;
+    t->room.index_feed_bytes += room.index_feed_bytes;
     t->room.log_bytes += room.log_bytes;
     transactions->proposals->owed_bytes += room.log_bytes;
 }
 
 static void room_give(struct transactions *transactions, struct lock_table *t, struct lock *l)
 {
-    must(t->room.feed_bytes >= l->room.feed_bytes && t->room.log_bytes >= l->room.log_bytes);
+    must(t->room.index_feed_bytes >= l->room.index_feed_bytes &&
+         t->room.log_bytes >= l->room.log_bytes);
     must(transactions->proposals->owed_bytes >= t->room.log_bytes);
-    t->room.feed_bytes -= l->room.feed_bytes;
+    t->room.index_feed_bytes -= l->room.index_feed_bytes;
     t->room.log_bytes -= l->room.log_bytes;
     transactions->proposals->owed_bytes -= l->room.log_bytes;
     l->room = (struct lock_room){0};
@@ -48,7 +49,7 @@ static void lock_free(struct lock *l)
 
 /* A record that is pending has room in the log for what will be decided. */
 static void record_take_room(struct transactions *transactions, struct lock_table *t,
-                             struct record *r, size_t bytes)
+                             struct open_record *r, size_t bytes)
 {
     must(t->room.log_bytes >= r->log_bytes);
     t->room.log_bytes += bytes - r->log_bytes;
@@ -56,12 +57,13 @@ static void record_take_room(struct transactions *transactions, struct lock_tabl
     r->log_bytes = bytes;
 }
 
-static struct record_list *record_list(struct lock_table *t, const struct record *r)
+static struct record_list *record_list(struct lock_table *t, const struct open_record *r)
 {
     return r->fence ? &t->fences : &t->records;
 }
 
-static void record_free(struct transactions *transactions, struct lock_table *t, struct record *r)
+static void record_free(struct transactions *transactions, struct lock_table *t,
+                        struct open_record *r)
 {
     record_take_room(transactions, t, r, 0);
     TAILQ_REMOVE(record_list(t, r), r, place);
@@ -89,8 +91,8 @@ static void lock_table_clear(struct transactions *transactions, struct lock_tabl
 /* The partition is led no more, or the node ends. */
 static void lock_table_free(struct transactions *transactions, struct lock_table *t)
 {
-    calls_end(transactions->calls, CALL_TRANSACT_ASK, t->partition);
-    calls_end(transactions->calls, CALL_TRANSACT_TELL, t->partition);
+    internal_calls_end(transactions->calls, INTERNAL_CALL_TRANSACT_QUERY, t->partition);
+    internal_calls_end(transactions->calls, INTERNAL_CALL_TRANSACT_NOTIFY, t->partition);
     LIST_REMOVE(t, place);
     lock_table_clear(transactions, t);
     free(t);
@@ -148,7 +150,7 @@ static struct lock *lock_add(struct transactions *transactions, struct lock_tabl
     l->id = id;
     l->number = number_give(transactions, &t->numbered_locks, l);
     l->since = transactions->env->now;
-    l->ask_at = instant_add_ms(l->since, 2 * decide_ms(transactions));
+    l->query_at = instant_add_ms(l->since, 2 * decide_ms(transactions));
     l->same_hash = id_map_find(&t->by_hash, l->hash);
     if (l->same_hash != NULL)
         id_map_remove(&t->by_hash, l->hash);
@@ -157,7 +159,7 @@ static struct lock *lock_add(struct transactions *transactions, struct lock_tabl
     t->lock_count++;
     t->moving += l->moves = moves;
     room_take(transactions, t, l, room);
-    lock_table_wake(transactions, t, l->ask_at);
+    lock_table_wake(transactions, t, l->query_at);
     return l;
 }
 
@@ -205,9 +207,9 @@ void transactions_lock_ends(struct transactions *transactions, struct partition 
     lock->resolving = true;
 }
 
-size_t transactions_feed_bytes(const struct partition *p)
+size_t transactions_index_feed_bytes(const struct partition *p)
 {
-    return p->locks == NULL ? 0 : p->locks->room.feed_bytes;
+    return p->locks == NULL ? 0 : p->locks->room.index_feed_bytes;
 }
 
 size_t transactions_log_bytes(const struct partition *p)
@@ -228,28 +230,28 @@ static uint64_t id_of_map(struct transaction_id id)
     return id.low | 1; /* never 0 */
 }
 
-static struct record *record_find(const struct lock_table *t, struct slice anchor,
-                                  struct transaction_id id)
+static struct open_record *record_find(const struct lock_table *t, struct slice anchor,
+                                       struct transaction_id id)
 {
-    struct record *r = id_map_find(&t->by_id, id_of_map(id));
+    struct open_record *r = id_map_find(&t->by_id, id_of_map(id));
     while (r != NULL &&
            !(transaction_same(r->id, id) && slice_equal(buffer_slice(&r->anchor), anchor)))
         r = r->same_id;
     return r;
 }
 
-struct record *transactions_record_of(const struct partition *p, struct slice anchor,
-                                      struct transaction_id id)
+struct open_record *transactions_record_of(const struct partition *p, struct slice anchor,
+                                           struct transaction_id id)
 {
     return p->locks == NULL ? NULL : record_find(p->locks, anchor, id);
 }
 
-static bool record_owes_another_table(const struct record *r)
+static bool record_owes_another_table(const struct open_record *r)
 {
     const uint32_t table_id = storage_key_table(buffer_slice(&r->anchor));
     struct reader keys = {r->row.keys, false};
     for (uint32_t i = 0; keys.left.size > 0; i++) {
-        if (storage_key_table(reader_sized(&keys)) != table_id && !record_has_told(r, i))
+        if (storage_key_table(reader_sized(&keys)) != table_id && !record_has_notified(r, i))
             return true;
     }
     return false;
@@ -257,7 +259,7 @@ static bool record_owes_another_table(const struct record *r)
 
 bool transactions_owe(const struct partition *p)
 {
-    const struct record *r;
+    const struct open_record *r;
     if (p->locks == NULL)
         return false;
     const bool takes = p->frozen.index == 0; /* else what is proposed changes nothing */
@@ -269,8 +271,8 @@ bool transactions_owe(const struct partition *p)
     return false;
 }
 
-static void record_set(struct transactions *transactions, struct lock_table *t, struct record *r,
-                       struct slice value)
+static void record_set(struct transactions *transactions, struct lock_table *t,
+                       struct open_record *r, struct slice value)
 {
     buffer_set(&r->bytes, value);
     struct reader reader = {buffer_slice(&r->bytes), false};
@@ -281,10 +283,11 @@ static void record_set(struct transactions *transactions, struct lock_table *t, 
                      pending ? LOCK_END_BYTES + 2 * r->anchor.size + value.size : 0);
 }
 
-static struct record *record_add(struct transactions *transactions, struct lock_table *t,
-                                 struct slice anchor, struct transaction_id id, struct slice value)
+static struct open_record *record_add(struct transactions *transactions, struct lock_table *t,
+                                      struct slice anchor, struct transaction_id id,
+                                      struct slice value)
 {
-    struct record *r = must_calloc(1, sizeof *r);
+    struct open_record *r = must_calloc(1, sizeof *r);
     r->id = id;
     buffer_set(&r->anchor, anchor);
     record_set(transactions, t, r, value);
@@ -299,9 +302,10 @@ static struct record *record_add(struct transactions *transactions, struct lock_
     return r;
 }
 
-static void record_remove(struct transactions *transactions, struct lock_table *t, struct record *r)
+static void record_remove(struct transactions *transactions, struct lock_table *t,
+                          struct open_record *r)
 {
-    struct record *first = id_map_find(&t->by_id, id_of_map(r->id)), **link = &first;
+    struct open_record *first = id_map_find(&t->by_id, id_of_map(r->id)), **link = &first;
     id_map_remove(&t->by_id, id_of_map(r->id));
     id_map_remove(&t->numbered_records, r->number);
     while (*link != r)
@@ -338,8 +342,8 @@ static struct lock_room room_of_row(const struct transactions *transactions,
     if (store_get(transactions->env->store, key, false, &old) != STATUS_OK)
         old = slice_make(NULL, 0);
     if (index_set_global(p->indexes) > 0 && !(row->moves && row->kind == LOCK_DELETE))
-        feed_change_append(&feed, p->indexes, key, old, now, 0, &steps);
-    room.feed_bytes = feed.size == 0 ? 0 : key.size + FEED_SUFFIX_SIZE + feed.size;
+        index_feed_change_append(&feed, p->indexes, key, old, now, 0, &steps);
+    room.index_feed_bytes = feed.size == 0 ? 0 : key.size + INDEX_FEED_SUFFIX_SIZE + feed.size;
     const size_t record = stream_rows_on(p) ? old.size : 0; /* its new image is the item itself */
     room.log_bytes += item_entry_bytes(p, key, now.size) + feed.size + record;
     buffer_deinit(&feed);
@@ -365,14 +369,14 @@ static void applied_lock(struct transactions *transactions, const struct partiti
         l = lock_add(transactions, t, key, row.id, row.anchor, row.moves,
                      room_of_row(transactions, p, key, &row));
     l->applied = true;
-    lock_table_wake(transactions, t, l->ask_at);
+    lock_table_wake(transactions, t, l->query_at);
 }
 
 static void applied_record(struct transactions *transactions, struct lock_table *t,
                            struct slice anchor, const uint8_t *name, struct slice value)
 {
     struct transaction_id id = transaction_id_of(name);
-    struct record *r = record_find(t, anchor, id);
+    struct open_record *r = record_find(t, anchor, id);
     if (value.size == 0) {
         if (r != NULL)
             record_remove(transactions, t, r);
@@ -429,10 +433,10 @@ static void lock_table_load(struct transactions *transactions, struct lock_table
 }
 
 static void lock_table_keep_record(struct transactions *transactions, struct partition *p,
-                                   const struct record *r)
+                                   const struct open_record *r)
 {
     const struct slice anchor = buffer_slice(&r->anchor);
-    struct record *now = record_find(p->locks, anchor, r->id);
+    struct open_record *now = record_find(p->locks, anchor, r->id);
     if (now == NULL && !r->applied && partition_holds(p, anchor))
         now = record_add(transactions, p->locks, anchor, r->id, buffer_slice(&r->bytes));
     if (now != NULL)
@@ -445,7 +449,7 @@ static void lock_table_keep(struct transactions *transactions, const struct lock
                             struct partition *p)
 {
     const struct lock *l;
-    const struct record *r;
+    const struct open_record *r;
     LIST_FOREACH (l, &old->locks, place) {
         const struct slice key = buffer_slice(&l->key);
         struct lock *now = lock_find(p->locks, key);
@@ -544,19 +548,20 @@ bool transactions_hold_moved(const struct partition *p, struct slice lo, struct 
                              uint32_t shards, bool cells, struct slice *first)
 {
     const struct lock *l;
-    const struct record *r;
+    const struct open_record *r;
     *first = slice_make(NULL, 0);
     if (p->locks == NULL)
         return false;
     LIST_FOREACH (l, &p->locks->locks, place) {
         const struct slice key = buffer_slice(&l->key);
-        if (lock_is_in(l, lo, hi) && !shard_stays(key, shards, cells) &&
+        if (lock_is_in(l, lo, hi) && !key_shard_stays(key, shards, cells) &&
             (first->size == 0 || slice_compare(key, *first) < 0))
             *first = key;
     }
     TAILQ_FOREACH (r, &p->locks->records, place) {
         const struct slice key = buffer_slice(&r->anchor);
-        if (r->row.keys.size > 0 && key_is_in(key, lo, hi) && !shard_stays(key, shards, cells) &&
+        if (r->row.keys.size > 0 && key_is_in(key, lo, hi) &&
+            !key_shard_stays(key, shards, cells) &&
             (first->size == 0 || slice_compare(key, *first) < 0))
             *first = key;
     }
@@ -572,7 +577,7 @@ static bool lock_lets_read(struct transactions *transactions, struct lock_table 
         o->questions = transactions->questions + 1; /* asked after the read came */
     if (!l->applied || l->pending_since >= o->questions)
         return true;
-    l->ask_at = transactions->env->now;
+    l->query_at = transactions->env->now;
     lock_table_wake(transactions, t, transactions->env->now);
     return false;
 }
@@ -581,7 +586,7 @@ static void read_waits(struct transactions *transactions, struct partition *p,
                        const struct operation *o)
 {
     PROBE("a strong read waits for a transaction");
-    waiters_add_locked(transactions->waiters, p, o);
+    pending_add_locked(transactions->pending, p, o);
 }
 
 bool transactions_let_get(struct transactions *transactions, struct partition *p,
@@ -598,7 +603,7 @@ bool transactions_let_get(struct transactions *transactions, struct partition *p
 
 enum lock_state {
     LOCK_FREE,
-    LOCK_ASKED, /* the anchor's partition is asked */
+    LOCK_QUERIED, /* the anchor's partition is asked */
     LOCK_TAKEN
 };
 
@@ -609,7 +614,7 @@ static enum lock_state lock_state_of(struct transactions *transactions, struct p
     const bool plain = o->request.op == REQUEST_UPDATE && o->request.write.transaction.size == 0;
     if (l == NULL || (plain && MUTATED(MUTATION_WRITE_LOCKED)))
         return LOCK_FREE;
-    return lock_lets_read(transactions, p->locks, l, o) ? LOCK_TAKEN : LOCK_ASKED;
+    return lock_lets_read(transactions, p->locks, l, o) ? LOCK_TAKEN : LOCK_QUERIED;
 }
 
 /* Whether the writes may go on. If not, `o` was refused, with a reply for each if there are several;
@@ -617,19 +622,19 @@ static enum lock_state lock_state_of(struct transactions *transactions, struct p
 static bool let_writes(struct transactions *transactions, struct partition *p, struct operation *o,
                        const struct slice keys[], uint32_t count, bool several)
 {
-    bool asked = false, taken = false;
+    bool queried = false, taken = false;
     struct buffer replies = {0};
     for (uint32_t i = 0; i < count; i++) {
         const enum lock_state state = lock_state_of(transactions, p, o, keys[i]);
         const struct reply r = {.code = state == LOCK_TAKEN ? REPLY_LOCKED : REPLY_OK};
-        asked |= state == LOCK_ASKED;
+        queried |= state == LOCK_QUERIED;
         taken |= state == LOCK_TAKEN;
         if (several)
             reply_encode(&replies, &r);
     }
-    if (asked) {
+    if (queried) {
         PROBE("a write waits for a transaction that may be decided");
-        waiters_add_locked(transactions->waiters, p, o);
+        pending_add_locked(transactions->pending, p, o);
     } else if (taken) {
         PROBE("a write meets an item that a transaction has");
         struct reply *r =
@@ -640,7 +645,7 @@ static bool let_writes(struct transactions *transactions, struct partition *p, s
                 arena_copy(&transactions->env->lent, buffer_slice(&replies));
     }
     buffer_deinit(&replies);
-    return !asked && !taken;
+    return !queried && !taken;
 }
 
 bool transactions_let_write(struct transactions *transactions, struct partition *p,

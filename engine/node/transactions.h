@@ -21,9 +21,9 @@
 #pragma once
 
 #include "engine/node/background.h"
-#include "engine/node/groups.h"
 #include "engine/node/index_maps.h"
-#include "engine/node/waiters.h"
+#include "engine/node/pending_requests.h"
+#include "engine/node/raft_driver.h"
 #include "engine/transaction/transaction.h"
 
 enum {
@@ -43,8 +43,8 @@ struct lock_table;
 /* What the end of a lock needs, if its transaction is committed. It is taken when the part is
  * prepared, and held until the end is proposed: what is committed is not refused for room. */
 struct lock_room {
-    size_t feed_bytes; /* in the backlog of global indexes (FEED-2) */
-    size_t log_bytes;  /* in the log: an upper bound (PROPOSALS-1) */
+    size_t index_feed_bytes; /* in the backlog of global indexes (FEED-2) */
+    size_t log_bytes;        /* in the log: an upper bound (PROPOSALS-1) */
 };
 
 struct lock {
@@ -60,14 +60,15 @@ struct lock {
     bool resolving; /* the entry that ends the lock is proposed */
     struct lock_room room;
     struct instant since;
-    struct instant ask_at;  /* the next time to ask for the decision unasked */
-    uint64_t asking;        /* number of the question under way; 0: none */
-    uint64_t pending_since; /* number of the last question that was answered with "pending" */
+    struct instant query_at; /* the next time to ask for the decision unasked */
+    uint64_t asking;         /* number of the question under way; 0: none */
+    uint64_t pending_since;  /* number of the last question that was answered with "pending" */
 };
 
-struct record {
-    TAILQ_ENTRY(record) place;
-    struct record *same_id; /* the next one whose id has the same place in the map */
+/* What the leader knows of a transaction record that is not forgotten yet. */
+struct open_record {
+    TAILQ_ENTRY(open_record) place;
+    struct open_record *same_id; /* the next one whose id has the same place in the map */
     struct transaction_id id;
     struct buffer anchor; /* storage key */
     struct buffer bytes;  /* the row's value; `row` lends from it */
@@ -80,18 +81,18 @@ struct record {
     struct instant since;
     struct instant held_until; /* this node is about to decide it: it is not given up before */
     struct instant again_at;   /* when to tell the parts again */
-    uint64_t told[2];          /* bit i: other part i has been told, and has answered */
-    uint64_t telling[2];       /* is being told */
+    uint64_t notified[2];      /* bit i: other part i has been told, and has answered */
+    uint64_t notifying[2];     /* is being told */
     size_t log_bytes;          /* room that it has in the log */
 };
 
 struct transactions {
     struct node_env *env;
     struct partitions *partitions;
-    struct waiters *waiters;
+    struct pending_requests *pending;
     struct proposals *proposals;
-    struct groups *groups;
-    struct calls *calls;
+    struct raft_driver *driver;
+    struct internal_calls *calls;
     struct index_maps *maps;
     struct background *background;
     LIST_HEAD(, lock_table) all; /* owns */
@@ -129,14 +130,14 @@ void transactions_lock_proposed(struct transactions *transactions, struct partit
 void transactions_lock_ends(struct transactions *transactions, struct partition *p,
                             struct lock *lock);
 /* The room of all locks of the partition in the backlog of global indexes. */
-size_t transactions_feed_bytes(const struct partition *p);
+size_t transactions_index_feed_bytes(const struct partition *p);
 /* The room of all locks and records of the partition in the log. */
 size_t transactions_log_bytes(const struct partition *p);
 /* Whether items go to other shards, or come from them. */
 bool transactions_move(const struct partition *p);
-/* Whether a lock or record is left whose item, or anchor, is in [lo, hi) and may not stay in its shard, by so
- * many shards (shard_stays). All have the same partition key. `first`: the least such key; lends until
- * the next change. */
+/* Whether a lock or record is left whose item, or anchor, is in [lo, hi) and may not stay in its
+ * shard, by so many shards (key_shard_stays). All have the same partition key. `first`: the least
+ * such key; lends until the next change. */
 bool transactions_hold_moved(const struct partition *p, struct slice lo, struct slice hi,
                              uint32_t shards, bool cells, struct slice *first);
 /* Whether a strong read of an item, or of the items in [lo, hi), may be answered from what is applied
@@ -158,8 +159,8 @@ void transactions_mark(struct partition *p);
 /* ---- records ---- */
 
 /* NULL: none. */
-struct record *transactions_record_of(const struct partition *p, struct slice anchor,
-                                      struct transaction_id id);
+struct open_record *transactions_record_of(const struct partition *p, struct slice anchor,
+                                           struct transaction_id id);
 /* A record was proposed. */
 void transactions_record_proposed(struct transactions *transactions, struct partition *p,
                                   struct slice anchor, struct transaction_id id,
@@ -173,7 +174,8 @@ bool transactions_owe(const struct partition *p);
 /* A row was applied where the partition is led; an empty value: it is gone. */
 void transactions_applied(struct transactions *transactions, struct partition *p,
                           struct slice row_key, struct slice value);
-void transactions_answered(struct transactions *transactions, const struct call_answer *answer);
+void transactions_answered(struct transactions *transactions,
+                           const struct internal_call_answer *answer);
 /* At the end of a turn: asks, and tells. Proposes to forget records. */
 void transactions_end_turn(struct transactions *transactions);
 struct instant transactions_deadline(const struct transactions *transactions);

@@ -12,7 +12,7 @@ enum {
     NUMBERS = 1 << (32 - INDEX_BITS)
 };
 
-TAILQ_HEAD(record_list, record);
+TAILQ_HEAD(record_list, open_record);
 
 struct lock_table {
     LIST_ENTRY(lock_table) place;
@@ -57,9 +57,9 @@ static inline void lock_table_wake(struct transactions *transactions, struct loc
 }
 
 /* Whether other part i has been told what is decided, and has answered. */
-static inline bool record_has_told(const struct record *r, uint32_t i)
+static inline bool record_has_notified(const struct open_record *r, uint32_t i)
 {
-    return (r->told[i / 64] >> i % 64 & 1) != 0;
+    return (r->notified[i / 64] >> i % 64 & 1) != 0;
 }
 
 /* NULL: none. */

@@ -19,18 +19,18 @@ enum {
 
 /* Calls the leader of the partition that has the key. False: its place is not known yet. */
 static bool transactions_call(struct transactions *transactions, struct slice key,
-                              struct call_options *options, struct request *request)
+                              struct internal_call_options *options, struct request *request)
 {
     const uint32_t table_id = storage_key_table(key);
     const struct table *map = index_maps_find(transactions->maps, table_id);
     if (map == NULL)
         return false;
     const struct partition_info *p = table_partition_of(map, key);
-    calls_ask_leader(options, p);
+    internal_calls_to_leader(options, p);
     options->patience = duration_ms(PATIENCE_MS);
     request->partition = p->id;
     request->epoch = p->epoch;
-    calls_begin(transactions->calls, options, request);
+    internal_calls_begin(transactions->calls, options, request);
     return true;
 }
 
@@ -59,21 +59,21 @@ static void lock_decided(struct transactions *transactions, const struct partiti
     request.partition = p->info.id;
     request.epoch = p->info.epoch;
     request_edit_transaction(&request)->commits = commits;
-    calls_tell(transactions->calls, transactions->env->id, &request);
+    internal_calls_send(transactions->calls, transactions->env->id, &request);
 }
 
 /* Asks the anchor's partition. If the anchor's table is deleted, the transaction was not committed: a
  * table is deleted only after all parts of committed transactions were told. */
-static void lock_ask(struct transactions *transactions, const struct partition *p,
-                     const struct lock_table *t, struct lock *l)
+static void lock_query(struct transactions *transactions, const struct partition *p,
+                       const struct lock_table *t, struct lock *l)
 {
     const struct slice anchor = buffer_slice(&l->anchor);
-    struct request request = request_about(REQUEST_TRANSACT_ASK, anchor, l->id);
-    struct call_options options = {
-        .kind = CALL_TRANSACT_ASK, .subject = t->partition, .token = l->number};
+    struct request request = request_about(REQUEST_TRANSACT_QUERY, anchor, l->id);
+    struct internal_call_options options = {
+        .kind = INTERNAL_CALL_TRANSACT_QUERY, .subject = t->partition, .token = l->number};
     request_edit_transaction(&request)->aborts = !instant_before(
         transactions->env->now, instant_add_ms(l->since, 2 * decide_ms(transactions)));
-    l->ask_at = instant_add_ms(transactions->env->now, RETRY_MS);
+    l->query_at = instant_add_ms(transactions->env->now, RETRY_MS);
     if (index_maps_gone(transactions->maps, storage_key_table(anchor))) {
         PROBE("the table that decides of a lock was deleted");
         lock_decided(transactions, p, l, false);
@@ -85,7 +85,7 @@ static void lock_ask(struct transactions *transactions, const struct partition *
 }
 
 static void lock_answered(struct transactions *transactions, struct partition *p,
-                          struct lock_table *t, const struct call_answer *answer)
+                          struct lock_table *t, const struct internal_call_answer *answer)
 {
     const struct reply *r = answer->reply;
     struct lock *l = id_map_find(&t->numbered_locks, answer->token);
@@ -93,15 +93,15 @@ static void lock_answered(struct transactions *transactions, struct partition *p
         return; /* it is decided by another way */
     const uint64_t question = l->asking;
     l->asking = 0;
-    l->ask_at = instant_add_ms(transactions->env->now, RETRY_MS);
-    lock_table_wake(transactions, t, l->ask_at);
+    l->query_at = instant_add_ms(transactions->env->now, RETRY_MS);
+    lock_table_wake(transactions, t, l->query_at);
     if (r->code != REPLY_OK || r->kind != ANSWER_STATE) {
         transactions_refresh(transactions, buffer_slice(&l->anchor), r);
         return;
     }
     if (reply_state(r)->decided == TRANSACTION_PENDING) {
         l->pending_since = question;
-        l->ask_at = instant_add_ms(transactions->env->now, PATIENCE_MS);
+        l->query_at = instant_add_ms(transactions->env->now, PATIENCE_MS);
         transactions->freed = true;
         return;
     }
@@ -115,10 +115,10 @@ static void locks_turn(struct transactions *transactions, struct lock_table *t,
     LIST_FOREACH (l, &t->locks, place) {
         if (!l->applied || l->resolving)
             continue; /* the entry in the log wakes this table when it is applied */
-        if (l->asking == 0 && !instant_before(transactions->env->now, l->ask_at))
-            lock_ask(transactions, p, t, l);
+        if (l->asking == 0 && !instant_before(transactions->env->now, l->query_at))
+            lock_query(transactions, p, t, l);
         if (l->asking == 0)
-            lock_table_wake(transactions, t, l->ask_at);
+            lock_table_wake(transactions, t, l->query_at);
     }
 }
 
@@ -135,8 +135,8 @@ static void bit_set(uint64_t bits[2], uint32_t i, bool value)
 }
 
 /* Tells every other part what is decided. True: all have been told. */
-static bool record_tell(struct transactions *transactions, const struct lock_table *t,
-                        struct record *r)
+static bool record_notify(struct transactions *transactions, const struct lock_table *t,
+                          struct open_record *r)
 {
     struct reader keys = {r->row.keys, false};
     bool all = true;
@@ -144,25 +144,25 @@ static bool record_tell(struct transactions *transactions, const struct lock_tab
     for (uint32_t i = 0; keys.left.size > 0; i++) {
         const struct slice key = reader_sized(&keys);
         if (index_maps_leaves(transactions->maps, storage_key_table(key)))
-            bit_set(r->told, i, true);
-        if (record_has_told(r, i))
+            bit_set(r->notified, i, true);
+        if (record_has_notified(r, i))
             continue;
         all = false;
-        if (bit_of(r->telling, i) || !again)
+        if (bit_of(r->notifying, i) || !again)
             continue;
         struct request request = request_about(REQUEST_TRANSACT_RESOLVE, key, r->id);
-        struct call_options options = {.kind = CALL_TRANSACT_TELL,
-                                       .subject = t->partition,
-                                       .token = r->number << INDEX_BITS | i};
+        struct internal_call_options options = {.kind = INTERNAL_CALL_TRANSACT_NOTIFY,
+                                                .subject = t->partition,
+                                                .token = r->number << INDEX_BITS | i};
         request_edit_transaction(&request)->commits = r->row.state == TRANSACTION_COMMITTED;
-        bit_set(r->telling, i, transactions_call(transactions, key, &options, &request));
+        bit_set(r->notifying, i, transactions_call(transactions, key, &options, &request));
     }
     if (!all && again)
         r->again_at = instant_add_ms(transactions->env->now, RETRY_MS);
     return all;
 }
 
-static struct slice record_key_at(const struct record *r, uint32_t index)
+static struct slice record_key_at(const struct open_record *r, uint32_t index)
 {
     struct reader keys = {r->row.keys, false};
     struct slice key = {NULL, 0};
@@ -172,42 +172,42 @@ static struct slice record_key_at(const struct record *r, uint32_t index)
 }
 
 static void record_answered(struct transactions *transactions, struct lock_table *t,
-                            const struct call_answer *answer)
+                            const struct internal_call_answer *answer)
 {
     const uint32_t index = answer->token % (1U << INDEX_BITS);
-    struct record *r = id_map_find(&t->numbered_records, answer->token >> INDEX_BITS);
+    struct open_record *r = id_map_find(&t->numbered_records, answer->token >> INDEX_BITS);
     if (r == NULL)
         return;
-    bit_set(r->telling, index, false);
+    bit_set(r->notifying, index, false);
     lock_table_wake(transactions, t, transactions->env->now);
     if (answer->reply->code == REPLY_OK)
-        bit_set(r->told, index, true);
+        bit_set(r->notified, index, true);
     else
         transactions_refresh(transactions, record_key_at(r, index), answer->reply);
 }
 
 /* The router did not decide in time: this node drops the anchor's part, and decides by that. */
 static void record_give_up(struct transactions *transactions, const struct partition *p,
-                           struct record *r)
+                           struct open_record *r)
 {
     PROBE("a transaction that nobody decided is aborted");
     struct request request =
         request_about(REQUEST_TRANSACT_RESOLVE, buffer_slice(&r->anchor), r->id);
     request.partition = p->info.id;
     request.epoch = p->info.epoch;
-    calls_tell(transactions->calls, transactions->env->id, &request);
+    internal_calls_send(transactions->calls, transactions->env->id, &request);
     r->since = instant_add_ms(transactions->env->now, PATIENCE_MS - decide_ms(transactions));
 }
 
 static struct instant record_given_up_at(const struct transactions *transactions,
-                                         const struct record *r)
+                                         const struct open_record *r)
 {
     return instant_later(instant_add_ms(r->since, decide_ms(transactions)), r->held_until);
 }
 
 /* Whether the record has served its purpose. Sets when to look again. */
 static bool record_turn(struct transactions *transactions, const struct partition *p,
-                        struct lock_table *t, struct record *r)
+                        struct lock_table *t, struct open_record *r)
 {
     if (!r->applied || r->changing)
         return false;
@@ -217,7 +217,7 @@ static bool record_turn(struct transactions *transactions, const struct partitio
         lock_table_wake(transactions, t, record_given_up_at(transactions, r));
         return false;
     }
-    const bool all = record_tell(transactions, t, r);
+    const bool all = record_notify(transactions, t, r);
     if (!all)
         lock_table_wake(transactions, t, r->again_at);
     return all;
@@ -229,12 +229,12 @@ static bool rows_propose(struct transactions *transactions, struct partition *p,
 {
     const struct operation o = {.from = FROM_SELF};
     return proposals_may_write(transactions->proposals, &o, set->size) &&
-           groups_may_propose(transactions->groups, p, &o, set->size) &&
-           groups_propose(transactions->groups, p, &o, LOG_WRITE, buffer_slice(set),
-                          slice_make(NULL, 0)) != NULL;
+           raft_driver_may_propose(transactions->driver, p, &o, set->size) &&
+           raft_driver_propose(transactions->driver, p, &o, LOG_WRITE, buffer_slice(set),
+                               slice_make(NULL, 0)) != NULL;
 }
 
-static void record_append_end(struct buffer *set, const struct record *r)
+static void record_append_end(struct buffer *set, const struct open_record *r)
 {
     struct buffer key = {0};
     transaction_record_key_append(&key, buffer_slice(&r->anchor), r->id);
@@ -245,12 +245,12 @@ static void record_append_end(struct buffer *set, const struct record *r)
 }
 
 /* Tells the parts of what is committed. */
-static void records_tell(struct transactions *transactions, struct lock_table *t)
+static void records_notify(struct transactions *transactions, struct lock_table *t)
 {
-    struct record *r;
+    struct open_record *r;
     TAILQ_FOREACH (r, &t->records, place) {
         if (r->applied && r->row.state == TRANSACTION_COMMITTED)
-            record_tell(transactions, t, r);
+            record_notify(transactions, t, r);
     }
 }
 
@@ -265,7 +265,7 @@ static int64_t fence_ms(const struct transactions *transactions)
  * stops at the first fence that is not over. */
 static void fences_turn(struct transactions *transactions, struct lock_table *t, struct buffer *set)
 {
-    struct record *r;
+    struct open_record *r;
     TAILQ_FOREACH (r, &t->fences, place) {
         const struct instant over = instant_add_ms(r->since, fence_ms(transactions));
         if (set->size >= SET_BYTES_MAX)
@@ -283,7 +283,7 @@ static void fences_turn(struct transactions *transactions, struct lock_table *t,
 /* What is named in the set changes, if it was proposed. */
 static void records_proposed(const struct record_list *list, bool proposed)
 {
-    struct record *r;
+    struct open_record *r;
     TAILQ_FOREACH (r, list, place) {
         if (!r->ends && r->fence && !r->changing)
             return;
@@ -296,7 +296,7 @@ static void records_turn(struct transactions *transactions, struct lock_table *t
                          struct partition *p)
 {
     struct buffer set = {0};
-    struct record *r;
+    struct open_record *r;
     change_set_begin(&set, 0, 0);
     TAILQ_FOREACH (r, &t->records, place) {
         r->ends = record_turn(transactions, p, t, r) && set.size < SET_BYTES_MAX;
@@ -326,8 +326,8 @@ static void tokens_delete(struct transactions *transactions, struct lock_table *
     change_set_begin(&set, 0, 0);
     while (keys.left.size > 0 && set.size < SET_BYTES_MAX) {
         const struct slice key = reader_sized(&keys);
-        if (proposals_shadow(transactions->proposals, key,
-                             store_hash(transactions->env->store, key)) == NULL &&
+        if (proposals_find_uncommitted(transactions->proposals, key,
+                                       store_hash(transactions->env->store, key)) == NULL &&
             store_get(transactions->env->store, key, true, &value) == STATUS_OK &&
             token_row_is_over(transactions->env, value))
             change_set_append(
@@ -362,13 +362,14 @@ static void tokens_turn(struct transactions *transactions, struct lock_table *t,
 
 /* ---- events ---- */
 
-void transactions_answered(struct transactions *transactions, const struct call_answer *answer)
+void transactions_answered(struct transactions *transactions,
+                           const struct internal_call_answer *answer)
 {
     struct lock_table *t = transactions_table(transactions, answer->subject);
     struct partition *p = partitions_find(transactions->partitions, answer->subject);
     if (t == NULL || p == NULL || p->led != t->term)
         return;
-    if (answer->kind == CALL_TRANSACT_ASK)
+    if (answer->kind == INTERNAL_CALL_TRANSACT_QUERY)
         lock_answered(transactions, p, t, answer);
     else
         record_answered(transactions, t, answer);
@@ -385,7 +386,7 @@ static void lock_table_turn(struct transactions *transactions, struct lock_table
     }
     t->at = INSTANT_NEVER;
     if (p->frozen.index != 0) { /* nothing that it would propose has an effect */
-        records_tell(transactions, t);
+        records_notify(transactions, t);
         lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RETRY_MS));
         return;
     }

@@ -4,7 +4,7 @@
 #include "engine/index/row.h"
 #include "engine/item/equal.h"
 #include "engine/node/collection.h"
-#include "engine/node/feed_change.h"
+#include "engine/node/index_feed_change.h"
 #include "engine/node/node_internal.h"
 #include "engine/node/owned_keys.h"
 #include "engine/stream/stream.h"
@@ -30,7 +30,7 @@ struct content {
 struct collection_tally {
     bool counted; /* false: no collection, or the partition does not count collections */
     struct buffer key;
-    int64_t told; /* the bytes in its row */
+    int64_t recorded; /* the bytes in its row */
     int64_t bytes;
 };
 
@@ -62,15 +62,15 @@ static bool verify_row(struct node *n, const struct partition *p, uint32_t place
 static bool verify_item(struct node *n, const struct partition *p, struct content *t,
                         struct slice key, struct slice item)
 {
-    bool sound = true;
+    bool valid = true;
     tally_add(&t->items, 1, (int64_t)item_size(item));
     t->checksum = XXH3_64bits_withSeed(key.data, key.size, t->checksum);
     t->checksum = XXH3_64bits_withSeed(item.data, item.size, t->checksum);
     if (partition_has_counted(p, key))
         tally_add(&t->counted, 1, (int64_t)item_size(item));
     for (uint32_t i = 0; i < index_set_local(p->indexes); i++)
-        sound = verify_row(n, p, i, t, key, item) && sound;
-    return sound || p->no_state;
+        valid = verify_row(n, p, i, t, key, item) && valid;
+    return valid || p->no_state;
 }
 
 /* Whether the partition's own counts are right, and it has no rows but those of its items. */
@@ -87,7 +87,7 @@ static bool verify_counts(const struct partition *p, const struct content *t)
 
 static void verify_leave_collection(struct collection_tally *c, struct content *t)
 {
-    t->miscounted_collection |= c->counted && c->told != c->bytes;
+    t->miscounted_collection |= c->counted && c->recorded != c->bytes;
     c->counted = false;
 }
 
@@ -101,7 +101,7 @@ static void verify_enter_collection(struct collection_tally *c, const struct par
     if (!p->info.whole_collections || p->no_state)
         return;
     c->counted = true;
-    c->told = c->bytes = 0;
+    c->recorded = c->bytes = 0;
     buffer_set(&c->key, prefix);
 }
 
@@ -120,22 +120,22 @@ static bool verify_other_row(const struct partition *p, struct content *t, struc
     const uint8_t space = key.data[0];
     uint32_t partition;
     struct stream_position at;
-    if (space < SPACE_FEED_KEYS) {
+    if (space < SPACE_INDEX_FEED_KEYS) {
         t->rows_read++;
         return true;
     }
-    if (space == SPACE_FEED_KEYS)
-        return feed_change_is_sound(value);
+    if (space == SPACE_INDEX_FEED_KEYS)
+        return index_feed_change_is_valid(value);
     if (space != SPACE_STREAM_KEYS) {
-        const bool sound = transaction_row_is_sound(key, value);
-        t->open_transactions += sound && transaction_row_is_open(key, value);
-        return sound;
+        const bool valid = transaction_row_is_valid(key, value);
+        t->open_transactions += valid && transaction_row_is_open(key, value);
+        return valid;
     }
     if (partition_has_counted(p, key))
         tally_add(&t->records, 1, (int64_t)(key.size + value.size));
     t->checksum = XXH3_64bits_withSeed(key.data, key.size, t->checksum);
     t->checksum = XXH3_64bits_withSeed(value.data, value.size, t->checksum);
-    return stream_key_split(key, &partition, &at) && stream_record_is_sound(value);
+    return stream_key_split(key, &partition, &at) && stream_record_is_valid(value);
 }
 
 static enum status verify_partition(struct node *n, const struct partition *p, struct content *t,
@@ -166,7 +166,7 @@ static enum status verify_partition(struct node *n, const struct partition *p, s
         }
         verify_enter_collection(&collection, p, key, t);
         if (partition_is_row(p, key)) {
-            if (collection_decode(key, value, &collection.told) != STATUS_OK)
+            if (collection_decode(key, value, &collection.recorded) != STATUS_OK)
                 verify_damaged(n, key, out);
             continue;
         }
@@ -189,9 +189,9 @@ enum status node_verify(struct node *n, struct node_verification *out)
     return node_verify_replicas(n, out, NULL, NULL);
 }
 
-static void verify_tell(const struct partition *p, const struct content *t,
-                        void (*replica)(void *context, const struct replica_verification *r),
-                        void *context)
+static void verify_report(const struct partition *p, const struct content *t,
+                          void (*replica)(void *context, const struct replica_verification *r),
+                          void *context)
 {
     struct replica_verification r = {.group = p->info.id,
                                      .applied = raft_applied(p->raft),
@@ -227,7 +227,7 @@ enum status node_verify_replicas(struct node *n, struct node_verification *out,
         /* an unfinished snapshot has no count */
         out->miscounted += !p->no_state && !verify_counts(p, &t);
         if (replica != NULL && p->info.id != CATALOG_GROUP)
-            verify_tell(p, &t, replica, context);
+            verify_report(p, &t, replica, context);
     }
     return STATUS_OK;
 }

@@ -65,7 +65,7 @@ static void record_walk(struct codec *c, struct stream_record *record)
     codec_sized(c, &record->now, UINT32_MAX);
 }
 
-static bool image_is_sound(struct slice item)
+static bool image_is_valid(struct slice item)
 {
     return item.size == 0 || (item_check(item) == STATUS_OK && item_size(item) <= ITEM_SIZE_MAX);
 }
@@ -81,7 +81,7 @@ enum status stream_change_decode(struct slice bytes, struct stream_change *out)
     struct codec c = {.in = &(struct reader){bytes, false}};
     *out = (struct stream_change){0};
     change_walk(&c, out);
-    codec_check(&c, image_is_sound(out->old));
+    codec_check(&c, image_is_valid(out->old));
     return codec_end(&c);
 }
 
@@ -99,17 +99,18 @@ enum status stream_record_decode(struct slice bytes, struct stream_record *out)
     return codec_end(&c);
 }
 
-bool stream_record_is_sound(struct slice bytes)
+bool stream_record_is_valid(struct slice bytes)
 {
     struct stream_record record;
-    return stream_record_decode(bytes, &record) == STATUS_OK && storage_key_is_whole(record.key) &&
-           image_is_sound(record.old) && image_is_sound(record.now);
+    return stream_record_decode(bytes, &record) == STATUS_OK &&
+           storage_key_is_complete(record.key) && image_is_valid(record.old) &&
+           image_is_valid(record.now);
 }
 
 /* ---- keys ---- */
 
 /* The least key of a partition, with zeros for what its hash lacks. */
-static void append_least(struct buffer *out, struct slice lo)
+static void append_min(struct buffer *out, struct slice lo)
 {
     buffer_append_slice(out, lo);
     for (size_t size = lo.size; size < STORAGE_KEY_BOUND_SIZE; size++)
@@ -120,7 +121,7 @@ void stream_key_append(struct buffer *out, struct slice lo, uint32_t partition,
                        const struct stream_position *at)
 {
     const size_t start = out->size;
-    append_least(out, lo);
+    append_min(out, lo);
     out->data[start] = SPACE_STREAM_KEYS;
     buffer_append_u8(out, 0);
     buffer_append_u8(out, 0);
@@ -152,7 +153,7 @@ bool stream_key_split(struct slice row_key, uint32_t *partition, struct stream_p
 bool stream_may_cut(struct slice lo, struct slice cut)
 {
     struct buffer bound = {0};
-    append_least(&bound, lo);
+    append_min(&bound, lo);
     buffer_append_u8(&bound, 0);
     buffer_append_u8(&bound, 1);
     const bool may = slice_compare(buffer_slice(&bound), cut) <= 0;

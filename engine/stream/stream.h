@@ -98,7 +98,7 @@ void stream_record_encode(struct buffer *out, const struct stream_record *record
 /* Does not check the items. */
 enum status stream_record_decode(struct slice bytes, struct stream_record *out);
 /* Whether bytes from elsewhere are a record, with sound items. */
-bool stream_record_is_sound(struct slice bytes);
+bool stream_record_is_valid(struct slice bytes);
 
 /* Appends the key of a row. `lo`: the least key of the partition. */
 void stream_key_append(struct buffer *out, struct slice lo, uint32_t partition,

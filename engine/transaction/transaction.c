@@ -14,12 +14,12 @@ void transaction_id_walk(struct codec *c, struct transaction_id *id)
     codec_u64(c, &id->low);
 }
 
-bool transaction_keys_are_sound(struct slice keys)
+bool transaction_keys_are_valid(struct slice keys)
 {
     struct reader r = {keys, false};
     uint32_t count = 0;
     while (!r.failed && r.left.size > 0) {
-        if (!storage_key_is_whole(reader_sized(&r)) || ++count >= TRANSACTION_ITEMS_MAX)
+        if (!storage_key_is_complete(reader_sized(&r)) || ++count >= TRANSACTION_ITEMS_MAX)
             return false;
     }
     return !r.failed;
@@ -29,7 +29,7 @@ bool transaction_keys_are_sound(struct slice keys)
 static void key_walk(struct codec *c, struct slice *key)
 {
     codec_sized(c, key, STORAGE_KEY_SIZE_MAX);
-    codec_check(c, storage_key_is_whole(*key));
+    codec_check(c, storage_key_is_complete(*key));
 }
 
 static void token_walk(struct codec *c, struct slice *token)
@@ -41,7 +41,7 @@ static void token_walk(struct codec *c, struct slice *token)
 static void keys_walk(struct codec *c, struct slice *keys)
 {
     codec_sized(c, keys, UINT32_MAX);
-    codec_check(c, transaction_keys_are_sound(*keys));
+    codec_check(c, transaction_keys_are_valid(*keys));
 }
 
 void transaction_part_walk(struct codec *c, struct transaction_part *p)
@@ -132,7 +132,7 @@ struct transaction_id transaction_id_of(const uint8_t bytes[16])
 
 /* ---- rows from elsewhere ---- */
 
-static bool lock_is_sound(struct codec *c)
+static bool lock_is_valid(struct codec *c)
 {
     struct transaction_lock lock;
     transaction_lock_walk(c, &lock);
@@ -140,7 +140,7 @@ static bool lock_is_sound(struct codec *c)
            (item_check(lock.item) == STATUS_OK && item_size(lock.item) <= ITEM_SIZE_MAX);
 }
 
-bool transaction_row_is_sound(struct slice row_key, struct slice value)
+bool transaction_row_is_valid(struct slice row_key, struct slice value)
 {
     enum transaction_row row;
     struct slice key;
@@ -149,18 +149,18 @@ bool transaction_row_is_sound(struct slice row_key, struct slice value)
     struct codec c = {.in = &r};
     struct transaction_record record;
     struct transaction_token token;
-    bool sound = transaction_key_split(row_key, &row, &key, &name) &&
+    bool valid = transaction_key_split(row_key, &row, &key, &name) &&
                  key.size <= STORAGE_KEY_SIZE_MAX &&
                  key.size > STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
-    if (!sound || value.size == 0)
-        return sound;
+    if (!valid || value.size == 0)
+        return valid;
     if (row == ROW_LOCK)
-        sound = lock_is_sound(&c);
+        valid = lock_is_valid(&c);
     else if (row == ROW_RECORD)
         transaction_record_walk(&c, &record);
     else
         transaction_token_walk(&c, &token);
-    return sound && !r.failed && r.left.size == 0;
+    return valid && !r.failed && r.left.size == 0;
 }
 
 bool transaction_row_is_open(struct slice row_key, struct slice value)

@@ -101,7 +101,7 @@ void transaction_record_walk(struct codec *c, struct transaction_record *r);
 void transaction_token_walk(struct codec *c, struct transaction_token *t);
 
 /* Whether the bytes are a list of keys of items. */
-bool transaction_keys_are_sound(struct slice keys);
+bool transaction_keys_are_valid(struct slice keys);
 
 /* Appends the key of a row about the item or the anchor. `name`: 16 bytes; NULL: zeros. */
 void transaction_key_append(struct buffer *out, enum transaction_row row, struct slice key,
@@ -115,4 +115,4 @@ bool transaction_key_split(struct slice row_key, enum transaction_row *row, stru
  * it came, stay for a while. */
 bool transaction_row_is_open(struct slice row_key, struct slice value);
 /* Whether key and value of a row can be; the value of a row that goes is empty. */
-bool transaction_row_is_sound(struct slice row_key, struct slice value);
+bool transaction_row_is_valid(struct slice row_key, struct slice value);

@@ -143,7 +143,7 @@ static void report_partition(struct model *m, struct model_partition *p)
     memcpy(r.totals, p->totals, sizeof r.totals);
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
         r.excess_ms[kind] = excess_ms(&p->excess[kind], model_now(m));
-    loads_take_partition(m->loads, model_now(m), &r);
+    cluster_loads_take_partition(m->loads, model_now(m), &r);
     p->unreported = false;
 }
 
@@ -154,7 +154,7 @@ static void report_node(struct model *m, uint32_t node)
         r.capacity_mcu[kind] = node_capacity_mcu(m->config, kind);
         r.consumed_mcu[kind] = m->nodes[node].consumed_mcu[kind];
     }
-    loads_take_node(m->loads, model_now(m), &r);
+    cluster_loads_take_node(m->loads, model_now(m), &r);
 }
 
 static void reports_go(void *context, uint64_t argument)
@@ -261,7 +261,7 @@ void model_control_start(struct model *m)
 void model_control_create(struct model *m)
 {
     m->catalog = catalog_create();
-    m->loads = loads_create();
+    m->loads = cluster_loads_create();
     m->controller = controller_create(m->config);
     m->evaluate_at = INSTANT_NEVER;
     m->urgent_at = INSTANT_NEVER;
@@ -287,7 +287,7 @@ void model_control_destroy(struct model *m)
     while (!LIST_EMPTY(&m->answers))
         answer_destroy(LIST_FIRST(&m->answers));
     controller_destroy(m->controller);
-    loads_destroy(m->loads);
+    cluster_loads_destroy(m->loads);
     if (m->catalog != NULL)
         catalog_destroy(m->catalog);
     arena_deinit(&m->arena);

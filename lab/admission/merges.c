@@ -1,7 +1,7 @@
 /* merges.c - two neighbouring partitions become one.
  *
  * The controller decides (control/merge.c), and the catalog has the steps (engine/catalog/merge.c):
- * both are the product's. The model takes the part of the nodes (engine/node/settling.c, merge.c):
+ * both are the product's. The model takes the part of the nodes (engine/node/reconcile.c, merge.c):
  * it tells the catalog that a step is done, MERGE_STEP_MS after it was recorded, if the nodes that
  * must do it are up.
  *

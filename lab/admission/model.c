@@ -73,11 +73,11 @@ static bool model_can_run(const struct scenario *s, struct buffer *error)
                                  "the fidelity admission has no global indexes, but table %s has "
                                  "%u: `indexes` must be empty. The fidelity full has them",
                                  t->name, t->indexes.count);
-        else if (t->salting != NULL)
+        else if (t->key_sharding != NULL)
             buffer_append_format(error,
-                                 "the fidelity admission has no salted keys, but table %s has "
-                                 "`salting: %s`. The fidelity full has them",
-                                 t->name, t->salting);
+                                 "the fidelity admission has no sharded keys, but table %s has "
+                                 "`key_sharding: %s`. The fidelity full has them",
+                                 t->name, t->key_sharding);
     }
     for (uint32_t i = 0; i < s->workload_count; i++) {
         if (s->workloads[i].limiter != NULL)

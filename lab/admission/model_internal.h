@@ -259,7 +259,7 @@ struct model {
     STAILQ_HEAD(, model_pair) pairs; /* in the pool, not used */
 
     struct catalog *catalog;
-    struct loads *loads;
+    struct cluster_loads *loads;
     struct controller *controller;
     struct instant evaluate_at, urgent_at;
     bool by_hand;                        /* a split that the scenario asks for: nobody judges it */

@@ -298,8 +298,8 @@ struct judged_split {
     struct model *model;
     uint64_t observations;
     uint32_t count; /* pieces */
-    uint32_t ids[SPLIT_CUTS_MAX + 1];
-    int64_t offered_mcu[SPLIT_CUTS_MAX + 1]; /* in all, when the split was made */
+    uint32_t ids[SPLIT_POINTS_MAX + 1];
+    int64_t offered_mcu[SPLIT_POINTS_MAX + 1]; /* in all, when the split was made */
     enum admit_kind kind;
 };
 

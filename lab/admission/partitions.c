@@ -285,12 +285,12 @@ static void replicas_divide(struct model *m, struct model_partition *p,
                             struct model_partition *const children[],
                             const struct partition_split *s, const uint32_t *const shares[])
 {
-    struct admission_rates rates[SPLIT_CUTS_MAX + 1] = {rates_of(&s->parent)};
+    struct admission_rates rates[SPLIT_POINTS_MAX + 1] = {rates_of(&s->parent)};
     for (uint32_t c = 0; c < s->child_count; c++)
         rates[c + 1] = rates_of(&s->children[c]);
     for (uint32_t i = 0; i < p->replica_count; i++) {
-        struct admission spare[SPLIT_CUTS_MAX + 1];
-        struct admission *pieces[SPLIT_CUTS_MAX + 1] = {&p->replicas[i].admission};
+        struct admission spare[SPLIT_POINTS_MAX + 1];
+        struct admission *pieces[SPLIT_POINTS_MAX + 1] = {&p->replicas[i].admission};
         model_nodes_leave(m, &p->replicas[i]);
         for (uint32_t c = 0; c < s->child_count; c++) {
             struct model_replica *r = replica_find(children[c], p->replicas[i].node);
@@ -309,8 +309,8 @@ static void replicas_divide(struct model *m, struct model_partition *p,
 static void partition_divide(struct model *m, struct model_table *mt, struct model_partition *p,
                              const struct partition_split *s)
 {
-    struct model_partition *children[SPLIT_CUTS_MAX];
-    uint32_t shares[ADMIT_KINDS][SPLIT_CUTS_MAX + 1];
+    struct model_partition *children[SPLIT_POINTS_MAX];
+    uint32_t shares[ADMIT_KINDS][SPLIT_POINTS_MAX + 1];
     const uint32_t *const by_kind[] = {shares[ADMIT_READ], shares[ADMIT_WRITE]};
     for (uint32_t kind = 0; kind < ADMIT_KINDS; kind++)
         partition_split_shares(s, kind, shares[kind]);
@@ -335,7 +335,7 @@ static void partition_divide(struct model *m, struct model_table *mt, struct mod
 static void split_collect(const struct table *t, uint32_t at, struct partition_split *s)
 {
     *s = (struct partition_split){.parent = t->partitions[at]};
-    for (uint32_t i = at + 1; i < t->partition_count && s->child_count < SPLIT_CUTS_MAX; i++) {
+    for (uint32_t i = at + 1; i < t->partition_count && s->child_count < SPLIT_POINTS_MAX; i++) {
         if (t->partitions[i].parent == t->partitions[at].id)
             s->children[s->child_count++] = t->partitions[i];
     }
@@ -386,9 +386,9 @@ static void settle_over(void *context, uint64_t argument)
     struct catalog_result out;
     if (t == NULL || (t->status == TABLE_ACTIVE && !table_is_splitting(t)))
         return;
-    catalog_command_init(&c, CATALOG_SETTLE, m->config, m->node_count,
+    catalog_command_init(&c, CATALOG_RECONCILED, m->config, m->node_count,
                          m->scheduler.now.ns / NS_PER_MS);
-    catalog_command_settles(&c, t);
+    catalog_command_reconciled(&c, t);
     model_control_apply(m, &c, &out);
 }
 

@@ -130,8 +130,8 @@ static void write_tags(struct buffer *out, const struct scenario_table *t)
         write_tag(out, &first, "weir:gac", gac_policy_name((enum gac_policy)(t->gac - 1)));
     if (t->weight > 1)
         write_tag(out, &first, "weir:weight", weight);
-    if (t->salting != NULL)
-        write_tag(out, &first, "weir:salting", t->salting);
+    if (t->key_sharding != NULL)
+        write_tag(out, &first, "weir:key-sharding", t->key_sharding);
     if (!first)
         buffer_append_u8(out, ']');
 }

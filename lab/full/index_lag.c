@@ -70,11 +70,11 @@ static void shards_report(struct full *f)
         uint32_t place;
         const uint32_t table = index_lag_table(f, t, &place);
         struct measure_state state = {.shards = 1};
-        for (uint32_t i = 0; t->salted != NULL && i < t->salted->count; i++) {
-            if (t->salted->keys[i].shards > state.shards)
-                state.shards = t->salted->keys[i].shards;
+        for (uint32_t i = 0; t->sharded_keys != NULL && i < t->sharded_keys->count; i++) {
+            if (t->sharded_keys->keys[i].shards > state.shards)
+                state.shards = t->sharded_keys->keys[i].shards;
         }
-        if (table != MEASURE_ANY && f->scenario->tables[place].salting != NULL)
+        if (table != MEASURE_ANY && f->scenario->tables[place].key_sharding != NULL)
             measure_report_state(f->measure, clients_now_ns(f->clients), table, &state);
     }
 }

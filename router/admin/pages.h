@@ -10,7 +10,7 @@ extern const struct operation operation_limiter;
 extern const struct operation operation_events;
 extern const struct operation operation_drain;
 extern const struct operation operation_split;
-extern const struct operation operation_unsalt;
+extern const struct operation operation_unshard;
 
 /* Reads the parameters of the page's address: values[i] gets the value of names[i]; data NULL:
  * absent. `names` ends in NULL. */

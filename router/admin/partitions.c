@@ -13,7 +13,7 @@
 #include "engine/message/partition_stats.h"
 #include "router/admin/page_metrics.h"
 #include "router/admin/pages.h"
-#include "router/admin/salted_keys.h"
+#include "router/admin/sharded_keys.h"
 #include "router/admission/limit.h"
 #include "router/json/json_writer.h"
 #include "router/operations/table_description.h"
@@ -176,7 +176,7 @@ static void partitions_write_tables(struct call *c, const struct partitions *p)
         partitions_write_refused(c, n->table, ADMIT_READ);
         partitions_write_refused(c, n->table, ADMIT_WRITE);
         json_write_close(out, '}');
-        salting_write(out, n->table);
+        key_sharding_write(out, n->table);
         json_write_close(out, '}');
     }
     json_write_close(out, ']');

@@ -28,7 +28,7 @@ bool limit_find(const struct router *r, const struct table *t, enum admit_kind k
     if (t->billing == BILLING_ON_DEMAND)
         units = t->maximum[kind];
     enum gac_policy policy =
-        gac_policy_of(r->config, table_gac_said(t->gac, t->index_of != 0, (int)kind));
+        gac_policy_of(r->config, table_gac_setting(t->gac, t->index_of != 0, (int)kind));
     *out = (struct gac_limit){.key = limit_key(t, kind),
                               .policy = policy,
                               .rate = units * MCU_PER_UNIT,
@@ -44,7 +44,7 @@ static int64_t limit_least_cost(const struct request *q)
     if (!traits_of(q)->write)
         return read_cost_mcu(0, request_is_consistent(q));
     if (q->op == REQUEST_TRANSACT)
-        return request_transact(q)->least_mcu;
+        return request_transact(q)->mcu_min;
     if (q->op == REQUEST_TRANSACT_ADMIT)
         return request_admit(q)->mcu;
     const int64_t cost = write_cost_mcu(q->write.item.size > 0 ? item_size(q->write.item) : 0);

@@ -5,7 +5,7 @@
 #include "engine/index/row.h"
 #include "router/expression/key_schema.h"
 #include "router/json/json_writer.h"
-#include "router/sharding/counters.h"
+#include "router/key_sharding/counters.h"
 
 /* A projection goes with SPECIFIC_ATTRIBUTES, or with no Select at all. */
 static bool page_check_select(struct call *c, const struct page *p, struct slice select,
@@ -375,7 +375,7 @@ static bool page_fetched_row(struct call *c, struct page *p, struct subrequest *
 static bool page_row_holds(const struct page *p, const struct page_row *row)
 {
     struct attr values[2 * INDEX_KEYS_MAX];
-    return row->found && index_keys_of(p->plan.index, row->item, values) == INDEX_KEYS_WHOLE;
+    return row->found && index_keys_of(p->plan.index, row->item, values) == INDEX_KEYS_COMPLETE;
 }
 
 /* Takes the fetched items in order. A page ends when it has so many bytes of items, or when its
@@ -473,12 +473,12 @@ static void page_write_end(struct call *c, const struct page *p)
     json_write_close(out, '}');
 }
 
-static void page_start_piece(struct call *c, struct page *p)
+static void page_start_subrange(struct call *c, struct page *p)
 {
-    pieces_next(c, &p->plan, &p->range);
-    const struct salted_key *k = p->plan.key;
+    subranges_next(c, &p->plan, &p->range);
+    const struct sharded_key *k = p->plan.key;
     p->by_partition |= k != NULL;
-    p->meets_shrinking = k != NULL && k->counter && salted_shrinks(k);
+    p->meets_shrinking = k != NULL && k->counter && sharded_key_shrinks(k);
     if (p->meets_shrinking)
         p->plan.ended = p->plan.truncated = true;
     else
@@ -509,22 +509,22 @@ void page_start(struct call *c, struct page *p)
         p->plan.take = page_take_row;
         p->plan.filter = slice_make(NULL, 0);
     }
-    page_start_piece(c, p);
+    page_start_subrange(c, p);
 }
 
-/* Goes on with the next piece that is not empty. */
-static void page_next_piece(struct call *c, struct page *p)
+/* Goes on with the next subrange that is not empty. */
+static void page_next_subrange(struct call *c, struct page *p)
 {
     while (p->plan.ended && !p->plan.truncated) {
         if (p->plan.stale)
-            pieces_give_back(c, &p->plan, &p->range);
+            subranges_give_back(c, &p->plan, &p->range);
         if (slice_compare(p->range.lo, p->range.hi) >= 0) {
             if (p->later_count == 0)
                 break;
             p->range = *p->later++;
             p->later_count--;
         }
-        page_start_piece(c, p);
+        page_start_subrange(c, p);
     }
 }
 
@@ -555,7 +555,7 @@ bool page_finish(struct call *c)
         page_fetch(c, p); /* rows that a merge has taken */
         return true;
     }
-    page_next_piece(c, p);
+    page_next_subrange(c, p);
     if (p->meets_shrinking)
         return page_refuse_shrinking(c, p);
     if (p->plan.ended)

@@ -4,7 +4,7 @@
 
 #include "router/expression/expressions.h"
 #include "router/expression/key_schema.h"
-#include "router/sharding/pieces.h"
+#include "router/key_sharding/subranges.h"
 
 /* The indexes of members in the inputs of Query and Scan. */
 struct page_members {
@@ -25,7 +25,7 @@ enum {
 
 struct page {
     struct ranges_plan plan;
-    struct plan_range range;  /* what the plan has not got yet: sharding/pieces.h */
+    struct plan_range range;  /* what the plan has not got yet: key_sharding/subranges.h */
     struct plan_range *later; /* those that are read after it, in order */
     uint32_t later_count;
     struct expressions expressions;
@@ -35,7 +35,7 @@ struct page {
     bool count_only;
     bool
         by_partition; /* Scan rounds the capacity up for each partition, Query once for all, but not
-                          if a key is salted */
+                          if a key is sharded */
     bool meets_shrinking; /* a counter that shrinks is in the way: the page is refused */
     bool all;             /* Select is ALL_ATTRIBUTES */
     bool statement;       /* of PartiQL: some texts differ */

@@ -57,7 +57,7 @@ static void table_write_id(struct buffer *out, const uint8_t uuid[16])
 
 static void table_write_class(struct buffer *out, const struct table *t)
 {
-    if (t->class == TABLE_CLASS_UNSAID)
+    if (t->class == TABLE_CLASS_UNSPECIFIED)
         return;
     json_member_open(out, "TableClassSummary", '{');
     json_member_text(out, "TableClass",

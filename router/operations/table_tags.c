@@ -68,7 +68,7 @@ static bool tag_refuse_unknown(struct call *c, struct slice key)
 {
     return call_invalid(c,
                         "The tag %.*s is not known: of the tags that begin with weir: there are "
-                        "weir:gac, weir:weight and weir:salting",
+                        "weir:gac, weir:weight and weir:key-sharding",
                         SHOWN(key));
 }
 
@@ -107,15 +107,16 @@ static bool tag_read_weight_tag(struct call *c, struct slice value, struct table
 }
 
 /* Whether the table can have it is said by the catalog, which knows the table's sort key. */
-static bool tag_check_salting(struct call *c, struct slice value)
+static bool tag_check_key_sharding(struct call *c, const struct tag *tag)
 {
-    enum salting_wish wish;
+    enum key_sharding_mode mode;
     uint32_t fixed;
-    return salting_read_wish(value, &wish, &fixed) ||
-           call_invalid(c,
-                        "The tag " SALTING_TAG " is '%.*s' and may only be 'auto', 'counter', "
-                        "'off', or a whole number from 2 to %d",
-                        SHOWN(value), SHARDS_MAX);
+    return key_sharding_mode_parse(tag->value, &mode, &fixed) ||
+           call_invalid(
+               c,
+               "The tag %.*s is '%.*s' and may only be 'auto', 'counter', 'off', or a whole "
+               "number from 2 to %d",
+               SHOWN(tag->key), SHOWN(tag->value), KEY_SHARDS_MAX);
 }
 
 static bool tag_read_created(struct call *c, const struct tag *tag, struct table_spec *spec)
@@ -124,8 +125,8 @@ static bool tag_read_created(struct call *c, const struct tag *tag, struct table
         return tag_read_gac_tag(c, tag->value, spec);
     if (slice_is(tag->key, "weir:weight"))
         return tag_read_weight_tag(c, tag->value, spec);
-    if (slice_is(tag->key, SALTING_TAG))
-        return tag_check_salting(c, tag->value);
+    if (table_tag_is_key_sharding(tag->key))
+        return tag_check_key_sharding(c, tag);
     if (slice_starts_with(tag->key, slice_of("weir:")))
         return tag_refuse_unknown(c, tag->key);
     return tag_check_texts(c, tag);
@@ -136,8 +137,8 @@ static bool tag_check_changed(struct call *c, const struct tag *tag)
     if (slice_is(tag->key, "weir:gac") || slice_is(tag->key, "weir:weight"))
         return call_invalid(c, "The tag %.*s can only be given to CreateTable, and stays",
                             SHOWN(tag->key));
-    if (slice_is(tag->key, SALTING_TAG))
-        return !tag->set || tag_check_salting(c, tag->value);
+    if (table_tag_is_key_sharding(tag->key))
+        return !tag->set || tag_check_key_sharding(c, tag);
     if (slice_starts_with(tag->key, slice_of("weir:")))
         return tag_refuse_unknown(c, tag->key);
     return tag_check_texts(c, tag);

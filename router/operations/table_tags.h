@@ -1,8 +1,8 @@
 /* table_tags.h - tags in requests and in answers.
  *
  * The tags weir:gac and weir:weight are settings of a table; only CreateTable may set them. The tag
- * weir:salting (SALTING_TAG) may be set, changed and removed. Other keys that begin with weir: are
- * refused: they may be misspelled. */
+ * weir:key-sharding (KEY_SHARDING_TAG) may be set, changed and removed. Other keys that begin with
+ * weir: are refused: they may be misspelled. */
 #pragma once
 
 #include "router/operations/operation.h"

@@ -84,7 +84,7 @@ bool transact_get_finish(struct call *c);
 /* ---- writes ---- */
 
 enum transact_step {
-    STEP_MOVE, /* items of salted keys leave their former homes */
+    STEP_MOVE, /* items of sharded keys leave their previous owners */
     STEP_WHOLE,
     STEP_ADMIT,
     STEP_GIVE_BACK,
@@ -106,7 +106,7 @@ struct transact_write {
     bool named;         /* the client has given the token */
     uint64_t digest;
     uint32_t digested; /* parts that the digest has, over several turns */
-    bool stale;        /* a registry of salted keys has changed: homes must be found anew */
+    bool stale;        /* a registry of sharded keys has changed: owner shards must be found anew */
     uint32_t attempts;
     bool want_collections;
     struct reply failure; /* of a step as a whole; REPLY_OK: none */

@@ -6,11 +6,11 @@
 #include "router/expression/expressions.h"
 #include "router/expression/key_schema.h"
 #include "router/json/json_writer.h"
+#include "router/key_sharding/transact_owners.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/transact.h"
 #include "router/partiql/statement.h"
-#include "router/sharding/transact_homes.h"
 
 enum {
     ATTEMPTS_MAX = 5

@@ -1,6 +1,6 @@
 /* transact_write_items.c - TransactWriteItems: many writes and checks, all or none.
  *
- * Items of salted keys first leave their former homes (sharding/transact_homes.h).
+ * Items of sharded keys first leave their previous owners (key_sharding/transact_owners.h).
  * If one partition has all items, it does all at once. Otherwise each item's partition is asked for
  * the units of its part. If one refuses, the others get theirs back. Then each prepares its part. Once
  * all have, the partition of the first item, the anchor, decides. It sees to it that the
@@ -16,15 +16,15 @@
 #include "router/expression/expressions.h"
 #include "router/expression/key_schema.h"
 #include "router/json/json_writer.h"
+#include "router/key_sharding/transact_owners.h"
 #include "router/operations/operations.h"
 #include "router/operations/reading.h"
 #include "router/operations/shapes.h"
 #include "router/operations/transact.h"
 #include "router/operations/write.h"
-#include "router/sharding/transact_homes.h"
 
 enum {
-    ATTEMPTS_MAX = 5 /* to find the homes of items whose keys get more shards */
+    ATTEMPTS_MAX = 5 /* to find the owner shards of items whose keys get more shards */
 };
 
 /* ---- the request alone ---- */
@@ -209,7 +209,7 @@ static bool transact_write_begin(struct call *c, const struct json_value m[])
 
 static void part_fill(struct call *c, const struct item_request *q, struct request *r)
 {
-    r->write.key = q->home;
+    r->write.key = q->owner_key;
     r->write.condition = span_in(&c->bytes, q->condition);
     r->write.want_failed = q->want_failed;
     if (q->op == REQUEST_PUT || q->op == REQUEST_UPDATE)
@@ -226,14 +226,14 @@ static void parts_describe(struct call *c, struct transact_write *t)
 {
     struct buffer keys = {0}, bytes = {0};
     struct transaction_part part = {.id = t->id,
-                                    .anchor = c->plan->items[0].home,
+                                    .anchor = c->plan->items[0].owner_key,
                                     .token = slice_make(t->token, sizeof t->token),
                                     .digest = t->digest};
     struct codec codec = {.out = &bytes};
     transaction_part_walk(&codec, &part);
     t->other = arena_copy(&c->arena, buffer_slice(&bytes));
     for (uint32_t i = 1; i < c->plan->count; i++)
-        buffer_append_sized(&keys, c->plan->items[i].home);
+        buffer_append_sized(&keys, c->plan->items[i].owner_key);
     part.keys = buffer_slice(&keys);
     buffer_clear(&bytes);
     transaction_part_walk(&codec, &part);
@@ -250,7 +250,7 @@ static bool parts_are_together(const struct call *c)
     for (uint32_t i = 0; i < plan->count; i++) {
         const struct item_request *q = &plan->items[i];
         const struct partition_info *p =
-            table_partition_of(&plan->tables[q->table].route->table, q->home);
+            table_partition_of(&plan->tables[q->table].route->table, q->owner_key);
         if (first != NULL && p->id != first->id)
             return false;
         first = p;
@@ -265,12 +265,12 @@ static int64_t part_least_mcu(const struct request *r)
 }
 
 /* A request about several items: their partition must have been told of all their keys. */
-static void request_know_salted(const struct call *c, const struct item_request *q,
-                                struct request *r)
+static void request_know_sharded(const struct call *c, const struct item_request *q,
+                                 struct request *r)
 {
-    const uint64_t salted = transact_salted(c, q);
-    if (salted > r->salted)
-        r->salted = salted;
+    const uint64_t sharded_key_version = transact_sharded_key_version(c, q);
+    if (sharded_key_version > r->sharded_key_version)
+        r->sharded_key_version = sharded_key_version;
 }
 
 static void whole_send(struct call *c, struct transact_write *t)
@@ -283,10 +283,10 @@ static void whole_send(struct call *c, struct transact_write *t)
         struct request r = {.op = plan->items[i].op};
         part_fill(c, &plan->items[i], &r);
         request_encode(&frames, &r);
-        request_edit_transact(&s->request)->least_mcu += part_least_mcu(&r);
-        request_know_salted(c, &plan->items[i], &s->request);
+        request_edit_transact(&s->request)->mcu_min += part_least_mcu(&r);
+        request_know_sharded(c, &plan->items[i], &s->request);
     }
-    request_edit_transact(&s->request)->key = plan->items[0].home;
+    request_edit_transact(&s->request)->key = plan->items[0].owner_key;
     request_edit_transact(&s->request)->parts = arena_copy(&c->arena, buffer_slice(&frames));
     request_edit_transact(&s->request)->transaction = t->other;
     buffer_deinit(&frames);
@@ -301,7 +301,7 @@ static void parts_group(const struct call *c, struct transact_write *t)
         const struct item_request *q = &plan->items[i];
         uint32_t first = 0;
         t->ends[i].partition =
-            table_partition_of(&plan->tables[q->table].route->table, q->home)->id;
+            table_partition_of(&plan->tables[q->table].route->table, q->owner_key)->id;
         while (t->ends[first].partition != t->ends[i].partition)
             first++;
         t->ends[i].first = first;
@@ -321,11 +321,11 @@ static void admit_send(struct call *c, const struct transact_write *t, uint32_t 
             continue;
         part_fill(c, &plan->items[i], &r);
         request_edit_admit(&s->request)->mcu += part_least_mcu(&r);
-        request_know_salted(c, &plan->items[i], &s->request);
-        buffer_append_sized(&keys, plan->items[i].home);
+        request_know_sharded(c, &plan->items[i], &s->request);
+        buffer_append_sized(&keys, plan->items[i].owner_key);
     }
     s->index = first;
-    request_edit_admit(&s->request)->key = plan->items[first].home;
+    request_edit_admit(&s->request)->key = plan->items[first].owner_key;
     request_edit_admit(&s->request)->keys = arena_copy(&c->arena, buffer_slice(&keys));
     request_edit_admit(&s->request)->back = t->ends[first].admitted;
     buffer_deinit(&keys);
@@ -378,7 +378,7 @@ static struct subrequest *about(struct call *c, const struct transact_write *t, 
     const struct item_request *q = &c->plan->items[index];
     struct subrequest *s = call_request(c, c->plan->tables[q->table].route, op);
     s->index = index;
-    request_edit_transaction(&s->request)->key = q->home;
+    request_edit_transaction(&s->request)->key = q->owner_key;
     request_edit_transaction(&s->request)->id_high = t->id.high;
     request_edit_transaction(&s->request)->id_low = t->id.low;
     request_edit_transaction(&s->request)->token = slice_make(t->token, sizeof t->token);
@@ -405,7 +405,7 @@ static bool drop_send(struct call *c, struct transact_write *t)
     return any;
 }
 
-/* Once all items have left their former homes. */
+/* Once all items have left their previous owners. */
 static void writes_go_on(struct call *c, struct transact_write *t)
 {
     if (parts_are_together(c))
@@ -420,19 +420,20 @@ static bool writes_begin(struct call *c, struct transact_write *t)
     t->stale = false;
     for (uint32_t i = 0; i < c->plan->count; i++)
         t->ends[i] = (struct part_end){.refused = t->ends[i].refused, .why = t->ends[i].why};
-    if (!transact_find_homes(c)) {
+    if (!transact_find_owners(c)) {
         t->stale = true; /* perhaps it was ordinary before: the next attempt is told */
         return false;
     }
     parts_describe(c, t);
-    const bool leave = transact_leave_former(c),
-               ask = t->named && transact_ask_tokens(c, t->token, t->digest);
+    const bool leave = transact_leave_previous(c),
+               ask = t->named && transact_query_tokens(c, t->token, t->digest);
     if (!leave && !ask)
         writes_go_on(c, t);
     return true;
 }
 
-/* Whether nothing was prepared, and only other homes stand in the way. Then all begins anew. */
+/* Whether nothing was prepared, and only other owner shards stand in the way. Then all begins
+ * anew. */
 static bool writes_begin_again(struct call *c, struct transact_write *t)
 {
     bool again = t->stale && t->failed == NULL && t->step != STEP_DROP;
@@ -689,12 +690,12 @@ static bool write_end(struct call *c, const struct transact_write *t)
     return write_succeed(c, t);
 }
 
-static bool writes_are_home(const struct call *c, const struct transact_write *t)
+static bool writes_are_prepared(const struct call *c, const struct transact_write *t)
 {
-    bool home = true;
+    bool prepared = true;
     for (uint32_t i = 0; i < c->plan->count; i++)
-        home &= t->ends[i].code == REPLY_OK;
-    return home;
+        prepared &= t->ends[i].code == REPLY_OK;
+    return prepared;
 }
 
 bool transact_write_finish(struct call *c)
@@ -707,7 +708,7 @@ bool transact_write_finish(struct call *c)
         admit_send_all(c, t);
         return true;
     }
-    if (t->step == STEP_MOVE && !t->stale && !fails && writes_are_home(c, t)) {
+    if (t->step == STEP_MOVE && !t->stale && !fails && writes_are_prepared(c, t)) {
         writes_go_on(c, t);
         return true;
     }

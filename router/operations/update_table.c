@@ -119,10 +119,10 @@ static bool update_unchanged(struct call *c, const struct table *t,
 /* Whether the spec changes the table's class, protection or encryption. */
 static bool update_changes_labels(const struct table *t, const struct table_spec *spec)
 {
-    bool class = spec->class != TABLE_CLASS_UNSAID && spec->class != t->class;
-    bool protection = spec->protection != PROTECTION_UNSAID &&
+    bool class = spec->class != TABLE_CLASS_UNSPECIFIED && spec->class != t->class;
+    bool protection = spec->protection != PROTECTION_UNSPECIFIED &&
                       (spec->protection == PROTECTION_ON) != t->protected;
-    return class || protection || spec->encryption != ENCRYPTION_UNSAID;
+    return class || protection || spec->encryption != ENCRYPTION_UNSPECIFIED;
 }
 
 /* Refuses an encryption that the table has. */

@@ -2,7 +2,7 @@
 #include "router/plan/items.h"
 
 #include "router/expression/key_schema.h"
-#include "router/sharding/counters.h"
+#include "router/key_sharding/counters.h"
 
 struct item_plan *item_plan_create(struct call *c, uint32_t tables, uint32_t items)
 {

@@ -33,7 +33,7 @@ struct item_request {
     bool want_failed;              /* if the condition fails, the reply must have the item */
     bool inserts;                  /* PUT: the condition is that there is no such item */
     struct slice key;              /* the storage key; set by the plan */
-    struct slice home;             /* of a part of a transaction: where the item is */
+    struct slice owner_key;        /* of a part of a transaction: where the item is */
     struct slice limiter; /* UPDATE: a limiter's command; in the call's arena; empty: none */
     struct slice limited; /* its key, encoded as an item, in place of `item` */
 };

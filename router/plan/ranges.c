@@ -2,9 +2,9 @@
 #include "router/plan/ranges.h"
 
 #include "engine/expression/program.h"
+#include "router/key_sharding/counters.h"
+#include "router/key_sharding/placement.h"
 #include "router/operations/throttle.h"
-#include "router/sharding/at_home.h"
-#include "router/sharding/counters.h"
 
 enum {
     SHARE_BYTES_MIN = 16 * 1024
@@ -74,7 +74,7 @@ static bool ranges_find_until(struct call *c, const struct ranges_plan *p, struc
         range->until = place;
     }
     if (by != range)
-        range->until = salted_key_in(&c->arena, p->key, range->until, range->shard);
+        range->until = sharded_key_in(&c->arena, p->key, range->until, range->shard);
     const int order = slice_compare(range->until, ranges_place(p, range));
     return p->reverse ? order < 0 : order > 0;
 }
@@ -83,10 +83,11 @@ static void ranges_send(struct call *c, struct ranges_plan *p, uint32_t index)
 {
     struct subrequest *s = call_request(c, p->rows != NULL ? p->rows : p->route, REQUEST_RANGE);
     const struct plan_range *range = &p->ranges[index];
-    const bool moves = p->key != NULL && salted_moves(p->key) && !p->key->counter;
+    const bool moves = p->key != NULL && sharded_key_moves(p->key) && !p->key->counter;
     s->index = index;
     s->rows = p->surely;
-    s->request.salted = p->key != NULL ? salted_told(p->key, !p->consistent && !moves) : 0;
+    s->request.sharded_key_version =
+        p->key != NULL ? sharded_key_min_version(p->key, !p->consistent && !moves) : 0;
     s->request.range.lo = p->reverse ? range->until : range->lo;
     s->request.range.hi = p->reverse ? range->hi : range->until;
     s->request.range.reverse = p->reverse;
@@ -241,7 +242,7 @@ static bool ranges_peek(struct call *c, const struct ranges_plan *p, struct plan
     if (!ranges_storage_key(c, p, item, &range->next))
         return false;
     if (p->key != NULL)
-        range->next = salted_key_in(&c->arena, p->key, range->next, range->shard);
+        range->next = sharded_key_in(&c->arena, p->key, range->next, range->shard);
     return true;
 }
 
@@ -301,7 +302,7 @@ static bool ranges_drop_copies(struct call *c, struct ranges_plan *p,
 static bool ranges_next_item(struct call *c, struct ranges_plan *p, struct plan_range *range,
                              struct slice *item)
 {
-    struct slice cells[SHARDS_MAX];
+    struct slice cells[KEY_SHARDS_MAX];
     uint32_t count = 0;
     if (p->key == NULL || !p->key->counter) {
         *item = reader_sized(&range->unread);
@@ -419,8 +420,8 @@ static void ranges_end_part(struct ranges_plan *p, struct plan_range *range,
 /* Nothing was done: the shards are not those any more. */
 static bool ranges_note_stale(struct ranges_plan *p, const struct subrequest *s)
 {
-    const uint64_t known = p->stale ? table_salting_version(&p->newer->table) : 0;
-    if (!p->stale || table_salting_version(&s->route->table) > known)
+    const uint64_t known = p->stale ? table_key_sharding_version(&p->newer->table) : 0;
+    if (!p->stale || table_key_sharding_version(&s->route->table) > known)
         p->newer = s->route;
     p->stale = true;
     return true;

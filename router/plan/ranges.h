@@ -11,7 +11,8 @@
  * The items may be rows of an index. Their storage keys are as key_append_row makes them. Rows of a
  * global index lie in another table, whose map is `rows`.
  *
- * The ranges may be those of a salted key's shards (sharding/pieces.h). While the key's items move,
+ * The ranges may be those of a sharded key's shards (key_sharding/pieces.h). While the key's items
+ * move,
  *
  *   RANGES-1  a range is read only as far as all ranges of lower rank have been read;
  *   RANGES-2  an item is taken only if it lies before all that is still to be read;
@@ -19,9 +20,10 @@
  *   RANGES-4  by an index, an item that was written meanwhile may be met at two places: it is taken at the
  *             first one.
  *
- * Items of a counter's shards with the same key are its cells: their sum is taken (sharding/counters.h).
+ * Items of a counter's shards with the same key are its cells: their sum is taken
+ * (key_sharding/counters.h).
  *
- * If the registry of salted keys changes, the ranges are not those to read any more: `stale`. */
+ * If the registry of sharded keys changes, the ranges are not those to read any more: `stale`. */
 #pragma once
 
 #include "router/operations/operation.h"
@@ -34,8 +36,8 @@ struct plan_range {
     struct reader unread; /* items that were read and not taken */
     struct slice next;    /* the storage key of the first item in `unread` */
     struct slice until;   /* the end, in the page's direction, of what was asked for last */
-    uint32_t shard;       /* of a salted key; otherwise 0 */
-    uint32_t rank;        /* salted_rank */
+    uint32_t shard;       /* of a sharded key; otherwise 0 */
+    uint32_t rank;        /* sharded_key_rank */
     bool ended;           /* [lo, hi) is empty */
 };
 
@@ -43,9 +45,9 @@ struct ranges_plan {
     struct slice table;        /* the table's name; lends from the call's arena */
     struct plan_range *ranges; /* set before ranges_start */
     uint32_t count;
-    int64_t limit;                /* items scanned; 0: no limit */
-    const struct index *index;    /* of the table `route`, whose rows are read; NULL: items */
-    const struct salted_key *key; /* the ranges are its shards; NULL: no shards. Lends from a route
+    int64_t limit;                 /* items scanned; 0: no limit */
+    const struct index *index;     /* of the table `route`, whose rows are read; NULL: items */
+    const struct sharded_key *key; /* the ranges are its shards; NULL: no shards. Lends from a route
                                      that the call holds */
     uint32_t step; /* a request reads at most so many items, the page may go on; 0: no bound */
     bool consistent;
@@ -65,15 +67,16 @@ struct ranges_plan {
     int64_t read_bytes;     /* size of the items scanned, as the service counts */
     int64_t consumed_mcu;   /* by all replies */
     struct key last;        /* the key of the last item scanned; lends from the call's arena */
-    struct slice begun;     /* where the ranges began, as if no key were salted; set with them */
+    struct slice begun;     /* where the ranges began, as if no key were sharded; set with them */
     struct slice taken_key; /* with several ranges: its storage key in its range */
     struct seen_items seen; /* of several ranges by an index: the items that were taken */
     uint32_t asks;          /* partitions that are asked whether the index shows own writes */
     bool surely;            /* the rows must be read from leaders, to show own writes */
     struct route *newer;    /* `stale`: the map with the new registry */
-    bool stale; /* with `ended`: the registry of salted keys has changed. What was not taken must be
+    bool
+        stale; /* with `ended`: the registry of sharded keys has changed. What was not taken must be
                    read by new ranges */
-    bool ended; /* the page is complete */
+    bool ended;     /* the page is complete */
     bool truncated; /* by a limit, or because the rest was throttled: continue after `last` */
 };
 

@@ -161,7 +161,7 @@ static void host_stepped(void *context)
     struct node_host *h = context;
     if (h->server == NULL)
         return;
-    const struct served *s = node_served(node_server_node(h->server));
+    const struct served_totals *s = node_served(node_server_node(h->server));
     const int64_t begun = s->kinds[SERVED_READ].requests + s->kinds[SERVED_WRITE].requests;
     for (; h->worked < begun; h->worked++)
         loop_work(h->loop);

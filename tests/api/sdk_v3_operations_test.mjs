@@ -635,11 +635,11 @@ test("a stream is followed", async () => {
 
 // A key's first 800 units a second make it hot: a failed condition of a large item costs them, and changes nothing.
 test("a key that has shards is for clients what it was", async () => {
-  const Table = await newTable({ Tags: [{ Key: "weir:salting", Value: "3" }] });
+  const Table = await newTable({ Tags: [{ Key: "weir:key-sharding", Value: "3" }] });
   const ResourceArn = (await call("DescribeTable", { TableName: Table })).Table.TableArn;
-  assert.deepEqual((await call("ListTagsOfResource", { ResourceArn })).Tags, [{ Key: "weir:salting", Value: "3" }]);
-  await refused(call("TagResource", { ResourceArn, Tags: [{ Key: "weir:salting", Value: "1" }] }), "ValidationException",
-    "The tag weir:salting is '1' and may only be 'auto', 'counter', 'off', or a whole number from 2 to 128");
+  assert.deepEqual((await call("ListTagsOfResource", { ResourceArn })).Tags, [{ Key: "weir:key-sharding", Value: "3" }]);
+  await refused(call("TagResource", { ResourceArn, Tags: [{ Key: "weir:key-sharding", Value: "1" }] }), "ValidationException",
+    "The tag weir:key-sharding is '1' and may only be 'auto', 'counter', 'off', or a whole number from 2 to 128");
   const keys = Array.from({ length: 60 }, (_, s) => ({ p: "hot", s }));
   const patient = async (command) => {
     for (;;) {
@@ -657,7 +657,7 @@ test("a key that has shards is for clients what it was", async () => {
       ConditionExpression: "attribute_exists(nothing)" })).catch((error) => assert.notEqual(error.name, "ValidationException"));
   const shards = async () => {
     const page = await (await fetch(process.env.WEIR_URL + "/weir/partitions?table=" + Table)).json();
-    return page.tables[0].salting?.keys[0].shards ?? 1;
+    return page.tables[0].key_sharding?.keys[0].shards ?? 1;
   };
   for (const key of keys.slice(0, 30)) await put(key);
   const end = Date.now() + 30000;

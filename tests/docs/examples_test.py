@@ -66,8 +66,8 @@ NOT_RUN = {  # how a command begins: why it is not run here
     "weir lab run read-heavy --policy": "tests/policy_test.py builds the policy and runs it",
     "weir load --policy": "tests/policy_test.py builds the policy and runs it",
     "weir lab suite": "a test, which ctest runs",
-    "weir unsalt events": "needs a hot key; the tour of docs/guide-write-sharding.md has one",
-    "weir unsalt --shards": "the same",
+    "weir unshard events": "needs a hot key; the tour of docs/guide-write-sharding.md has one",
+    "weir unshard --shards": "the same",
     """curl -H 'Content-Type: application/json' -d '{"TableName": "chat\"""": "the same",
 }
 # Exit code 1 says that the machine, or this build, is slower than a budget: no reason to fail here.

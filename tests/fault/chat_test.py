@@ -2,9 +2,9 @@
 """One conversation takes more messages than a partition may write, and its key is spread over more and more shards.
 
 64 clients write messages of one conversation with boto3, in ascending order, at 200, 900, 2,200 and 4,000 a second (times
---scale), to a table that is tagged weir:salting = auto. Routers are killed meanwhile. A reader asks for the newest
+--scale), to a table that is tagged weir:key-sharding = auto. Routers are killed meanwhile. A reader asks for the newest
 messages all the time: they come in order, each once, and none that was acknowledged is missing. At the end the
-conversation is read back by Query, forwards and backwards: each message once, in order, as an unsalted key has
+conversation is read back by Query, forwards and backwards: each message once, in order, as an unsharded key has
 it. Then the same Query is timed against a conversation of one shard.
 
   chat_test.py                                   a tenth of the rates, for ctest
@@ -28,7 +28,7 @@ PHASE_S = 10  # of each rate but the last
 WRITERS = 64
 BATCH = 25
 PAGE = 100  # of the reader
-ROOM, HALL = "room", "hall"  # the salted conversation; one of one shard, in a table without the tag
+ROOM, HALL = "room", "hall"  # the sharded conversation; one of one shard, in a table without the tag
 QUERIES = 500
 KEYS = ("c", "m")
 
@@ -221,7 +221,7 @@ class Test:
                             config=botocore.config.Config(retries={"max_attempts": 20, "mode": "standard"}))
 
     def compare(self):
-        """The same page of the salted conversation and of one of one shard, in turns."""
+        """The same page of the sharded conversation and of one of one shard, in turns."""
         make_table(self.ports[0], "plain", (40000, 40000), KEYS)
         client, times = Client(self.ports[0]), {ROOM: [], HALL: []}
         for first in range(0, 20 * PAGE, BATCH):
@@ -257,13 +257,13 @@ class Test:
 
 def run(options, directory):
     settings = ["--set", "gac=lease", "--set", f"partition_max_wcu={max(1, int(1000 * options.scale))}",
-                "--set", f"partition_max_rcu={3000}", "--set", f"salting_shard_units={max(1, int(800 * options.scale))}",
+                "--set", f"partition_max_rcu={3000}", "--set", f"key_sharding_shard_units={max(1, int(800 * options.scale))}",
                 "--set", "node_wcu=100000", "--set", "node_rcu=100000"]
     with Cluster(options.weir, directory, 3, 2, settings, gac=1) as cluster:
         test = Test(options, cluster)
         units = int(10000 * options.scale)
         make_table(cluster.ports[0], "chat", (units, units), KEYS,
-                   Tags=[{"Key": "weir:salting", "Value": options.salting}])
+                   Tags=[{"Key": "weir:key-sharding", "Value": options.key_sharding}])
         kills, taken = test.write()
         events = test.events()
         say(f"{options.messages} messages in {taken:.0f} s, {kills} routers killed, "
@@ -279,7 +279,7 @@ def run(options, directory):
                    "shorter_than_asked_for": test.short_pages, "throttled": sum(test.throttled.values()),
                    "relief_s": test.relief(), "shards": [[e["kind"], e["after"]] for e in events],
                    "query": test.compare()}
-        check(options.salting != "auto" or max((e["after"] for e in events), default=1) >= options.least_shards,
+        check(options.key_sharding != "auto" or max((e["after"] for e in events), default=1) >= options.least_shards,
               f"fewer than {options.least_shards} shards: {events}")
         servers.wait_caught_up(cluster.ports[0])
         cluster.stop()
@@ -289,5 +289,5 @@ def run(options, directory):
 
 if __name__ == "__main__":
     servers.case(__doc__, run, scale=(0.1, "of the rates and limits"), messages=9000,
-                 kill_s=(8.0, "between two kills of routers"), salting=("auto", "the table's tag; off: the same without"),
+                 kill_s=(8.0, "between two kills of routers"), key_sharding=("auto", "the table's tag; off: the same without"),
                  least_shards=(4, "that the key must get"), queries=(QUERIES, "of each conversation"))

@@ -21,7 +21,7 @@ static void key_check_same(const struct table *t, const struct index *x, const s
     struct buffer bytes = {0};
     struct key back;
     key_append_row(&bytes, t, x, key);
-    must(storage_key_is_whole(buffer_slice(&bytes)));
+    must(storage_key_is_complete(buffer_slice(&bytes)));
     must(key_of_storage(t, x, buffer_slice(&bytes), arena, &back));
     key_check_attr(&back.partition, &key->partition);
     key_check_attr(&back.sort, &key->sort);
@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct index *x = key_index(&t, data[0] / 12 % 4, &index);
     const struct slice input = slice_make(data + 1, size - 1);
     key_check_json(&t, x, input, &arena);
-    if (storage_key_is_whole(input) && key_of_storage(&t, x, input, &arena, &key))
+    if (storage_key_is_complete(input) && key_of_storage(&t, x, input, &arena, &key))
         key_check_same(&t, x, &key, &arena);
     arena_deinit(&arena);
     return 0;

@@ -43,7 +43,7 @@ static void check_records(struct slice bytes, struct buffer *out)
     if (stream_record_decode(bytes, &record) == STATUS_OK) {
         stream_record_encode(out, &record);
         check_same(out, bytes);
-        if (stream_record_is_sound(bytes) && record.now.size > 0)
+        if (stream_record_is_valid(bytes) && record.now.size > 0)
             must(item_size(record.now) <= ITEM_SIZE_MAX);
     }
     if (stream_change_decode(bytes, &change) == STATUS_OK) {

@@ -132,7 +132,7 @@ static void answer_write_rows(struct answer *a, const struct key_condition *part
             must(value_read_attr(&a->arena, &s, &values[1], &a->fault));
         buffer_clear(&key);
         storage_key_append(&key, 1, &values[0], sorted ? &values[1] : NULL);
-        must(storage_key_is_whole(buffer_slice(&key)));
+        must(storage_key_is_complete(buffer_slice(&key)));
         json_write_open(&a->out, '[');
         json_write_bool(&a->out, slice_compare(buffer_slice(&lo), buffer_slice(&key)) <= 0 &&
                                      (hi.size == 0 ||

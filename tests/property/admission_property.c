@@ -294,7 +294,7 @@ static void schedule(struct prng *p, bool settling)
     }
 }
 
-static void settling_schedule(struct prng *p)
+static void reconcile_schedule(struct prng *p)
 {
     schedule(p, true);
 }
@@ -302,7 +302,7 @@ static void settling_schedule(struct prng *p)
 TEST(every_verdict_is_the_models)
 {
     memset(w.reasons, 0, sizeof w.reasons);
-    check_seeds(60, settling_schedule);
+    check_seeds(60, reconcile_schedule);
     if (getenv("SEED") == NULL &&
         getenv("SEEDS") == NULL) { /* else the property would not have looked at every branch */
         for (enum admit_reason reason = 0; reason < ADMIT_REFUSED_MEMBER; reason++) {

@@ -137,7 +137,7 @@ static void merge_at_random(struct prng *p)
             break;
         case 1:
         case 2:
-            catalog_fixture_settle(&w, t->partition_count, t->status);
+            catalog_fixture_reconcile(&w, t->partition_count, t->status);
             break;
         case 3:
             move_at_random(p, &w, i);

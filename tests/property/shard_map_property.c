@@ -1,13 +1,14 @@
 /* Which shard an item has: how many items move when a key gets more shards, and how even the shards are.
  *
- * The product's map is jump hashing (engine/sharding/salting.h). The two others of docs/decisions/0038 are
- * here for comparison; `build/fast/tests/property --filter shard_map_property` prints the figures of all three. */
+ * The product's map is jump hashing (engine/key_sharding/key_sharding.h). The two others of
+ * docs/decisions/0038 are here for comparison; `build/fast/tests/property --filter
+ * shard_map_property` prints the figures of all three. */
 #include <math.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "engine/sharding/salting.h"
+#include "engine/key_sharding/key_sharding.h"
 #include "tests/check.h"
 
 enum {
@@ -41,7 +42,7 @@ static uint32_t map_rendezvous(uint64_t hash, uint32_t shards)
 static const struct {
     const char *name;
     shard_map map;
-} maps[] = {{"mod N", map_mod}, {"rendezvous", map_rendezvous}, {"jump", shard_jump}};
+} maps[] = {{"mod N", map_mod}, {"rendezvous", map_rendezvous}, {"jump", key_shard_jump}};
 
 enum {
     MAPS = sizeof maps / sizeof maps[0]
@@ -69,7 +70,7 @@ static double moved(shard_map map, uint64_t first, uint32_t few, uint32_t more)
 /* The greatest distance of a shard's part of the items from the mean, as part of the mean. */
 static double imbalance(shard_map map, uint64_t first, uint32_t items, uint32_t shards)
 {
-    uint32_t counts[SHARDS_MAX] = {0};
+    uint32_t counts[KEY_SHARDS_MAX] = {0};
     const double mean = (double)items / shards;
     double worst = 0;
     for (uint32_t i = 0; i < items; i++)

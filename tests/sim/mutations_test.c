@@ -184,7 +184,7 @@ MUTATION(a_snapshot_without_stream_records, MUTATION_FORGET_STREAM, 4, FORCED(FA
 
 /* ---- streams and time to live, in tables that have more than one feature or change all the time
  * ---- */
-MUTATION(a_late_step_ends_a_later_change, MUTATION_ANY_SETTLE, 13,
+MUTATION(a_late_step_ends_a_later_change, MUTATION_ANY_RECONCILED, 13,
         FORCED(FAULT(SLOW_DISK)), THREE_NODES, CLIENTS(1), EXTRA(SWITCHES),
         .work_ttl = 6, .work_streams = 6,
         MS(8000))

@@ -138,7 +138,7 @@ TEST(a_node_that_only_follows_reports_what_it_consumes)
     assert_int_not_equal(lab_leader_of(&l, TABLE), node);
     node_control_view(node_process_node(l.world.nodes[leader]), &view);
     const struct node_load *load = &view.loads->nodes[node];
-    assert_true(load->heard);
+    assert_true(load->has_report);
     assert_int_equal(load->capacity_mcu[ADMIT_WRITE], 7777 * MCU_PER_UNIT);
     assert_true(load->totals_mcu[ADMIT_WRITE] >= 10 * MCU_PER_UNIT);
     lab_deinit(&l);

@@ -122,12 +122,16 @@ TEST(limiters_that_once_failed_pass)
     }
 }
 
-/* 41000244: items that went home by several moves at a time filled the memtable, and gave all of
- * them up, again and again. 41000164: a page of a key that has one shard left began anew when its
- * table was told of other salted keys, and named items twice. 41000543: an item that went home
- * between two shards, and was written, had rows of an index at two places of one page. 63000849: a
- * deleted table waited for parts in its own partitions, which were gone. */
-TEST(salted_keys_that_once_failed_pass)
+/* 41000244: items that went to their owner shards by several moves at a time filled the memtable,
+ * and gave all of
+ * them up, again and again. 41000164: a page of a key that has one shard left began
+ * anew when its
+ * table was told of other sharded keys, and named items twice. 41000543: an item that
+ * went to its owner shard between two shards, and was written, had rows of an index at two places
+ * of one page. 63000849: a
+ * deleted table waited for parts in its own partitions, which were
+ * gone. */
+TEST(sharded_keys_that_once_failed_pass)
 {
     static const struct sim_options runs[] = {
         {.seed = 41000244, .key_sharding_ms = 100, .work_transactions = 4, .length_ms = 4000},

@@ -1,5 +1,5 @@
-/* case_file.h - tests that are texts: commands, a line "----", the output that they must give, an empty
- * line.
+/* case_file.h - tests that are texts: commands, a line "----", the output that they must give, an
+ * empty line.
  *
  *     # A full bucket admits its cost.
  *     try a write 1000
@@ -7,7 +7,8 @@
  *     ok
  *
  * A line that begins with spaces goes on with the line before it. A line that begins with `#` is a
- * comment. `--rewrite` writes the outputs that come into the files: read the diff before you commit it. */
+ * comment. `--rewrite` writes the outputs that come into the files: read the diff before you commit
+ * it. */
 #pragma once
 
 #include "base/buffer.h"
@@ -16,7 +17,7 @@ struct case_format {
     /* What one file's commands work on; `end` frees it. */
     void *(*begin)(void);
     void (*end)(void *world);
-    /* Appends lines to `out`. The command is not empty; it ends with a zero byte behind its size. */
+    /* Appends lines to `out`. The command is not empty; a zero byte stands behind its size. */
     void (*run)(void *world, struct slice command, struct buffer *out);
 };
 
@@ -24,7 +25,7 @@ struct case_format {
 void case_files_run(const char *pattern, const struct case_format *format);
 
 /* Appends the text as lines of at most CASE_COLUMNS, cut after commas outside of strings; each line
- * but the first begins with two spaces. What a command's lines have been joined to is its text again. */
+ * but the first begins with two spaces. Such lines of a command become its text again. */
 enum {
     CASE_COLUMNS = 110
 };

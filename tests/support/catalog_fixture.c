@@ -61,17 +61,17 @@ enum reply_code catalog_fixture_split(struct catalog_fixture *w, const struct ta
     return code;
 }
 
-enum reply_code catalog_fixture_settle(struct catalog_fixture *w, uint32_t partition_count,
-                                       enum table_status status)
+enum reply_code catalog_fixture_reconcile(struct catalog_fixture *w, uint32_t partition_count,
+                                          enum table_status status)
 {
-    struct catalog_command c = catalog_fixture_command(w, CATALOG_SETTLE);
+    struct catalog_command c = catalog_fixture_command(w, CATALOG_RECONCILED);
     const struct table *t = catalog_fixture_table(w);
-    catalog_command_settles(&c, t);
+    catalog_command_reconciled(&c, t);
     if (t->partition_count != partition_count || t->status != status) {
-        c.settled++;
+        c.reconciled++;
     } else if (status == TABLE_DELETING && !t->owes_nothing) {
         catalog_fixture_apply(w, &c);
-        catalog_command_settles(&c, catalog_fixture_table(w));
+        catalog_command_reconciled(&c, catalog_fixture_table(w));
     }
     return catalog_fixture_apply(w, &c);
 }
@@ -100,7 +100,7 @@ void catalog_fixture_init(struct catalog_fixture *w, uint32_t nodes)
     struct catalog_command c = catalog_fixture_command(w, CATALOG_CREATE);
     assert_int_equal(catalog_fixture_apply(w, &c), REPLY_OK);
     const struct table *t = catalog_fixture_table(w);
-    assert_int_equal(catalog_fixture_settle(w, t->partition_count, t->status), REPLY_OK);
+    assert_int_equal(catalog_fixture_reconcile(w, t->partition_count, t->status), REPLY_OK);
 }
 
 void catalog_fixture_deinit(struct catalog_fixture *w)
@@ -165,13 +165,19 @@ void catalog_fixture_reloads(const struct catalog_fixture *w)
     catalog_destroy(again);
 }
 
-/* ---- salted keys ---- */
+/* ---- sharded keys ---- */
 
 enum reply_code catalog_fixture_tag(struct catalog_fixture *w, const char *value)
 {
+    return catalog_fixture_tag_named(w, KEY_SHARDING_TAG, value);
+}
+
+enum reply_code catalog_fixture_tag_named(struct catalog_fixture *w, const char *key,
+                                          const char *value)
+{
     struct buffer b = {0};
-    tag_append(&b, &(struct tag){slice_of(SALTING_TAG), slice_of(value != NULL ? value : ""),
-                                 value != NULL});
+    tag_append(&b,
+               &(struct tag){slice_of(key), slice_of(value != NULL ? value : ""), value != NULL});
     struct catalog_command c = catalog_fixture_command(w, CATALOG_UPDATE);
     c.spec.billing = BILLING_AS_IT_IS;
     c.spec.tags = buffer_slice(&b);
@@ -180,11 +186,13 @@ enum reply_code catalog_fixture_tag(struct catalog_fixture *w, const char *value
     return code;
 }
 
-const struct salted_key *catalog_fixture_salted(const struct catalog_fixture *w, const char *key)
+const struct sharded_key *catalog_fixture_sharded_key(const struct catalog_fixture *w,
+                                                      const char *key)
 {
     struct buffer b = {0};
     catalog_fixture_append_key(&b, w, key);
-    const struct salted_key *k = salting_find(catalog_fixture_table(w)->salted, buffer_slice(&b));
+    const struct sharded_key *k =
+        key_sharding_find(catalog_fixture_table(w)->sharded_keys, buffer_slice(&b));
     buffer_deinit(&b);
     return k;
 }
@@ -196,28 +204,31 @@ void catalog_fixture_append_key(struct buffer *out, const struct catalog_fixture
     storage_key_append_collection(out, catalog_fixture_table(w)->id, &attr);
 }
 
-enum reply_code catalog_fixture_salt(struct catalog_fixture *w, enum salt_word word,
-                                     const char *key, uint32_t shards)
+enum reply_code catalog_fixture_change_shards(struct catalog_fixture *w,
+                                              enum key_shards_change word, const char *key,
+                                              uint32_t shards)
 {
-    const struct salted_key *k = catalog_fixture_salted(w, key);
+    const struct sharded_key *k = catalog_fixture_sharded_key(w, key);
     const uint64_t version = k != NULL ? k->version : 0;
-    return catalog_fixture_salt_at(w, word, key, shards, version);
+    return catalog_fixture_change_shards_at(w, word, key, shards, version);
 }
 
-enum reply_code catalog_fixture_salt_at(struct catalog_fixture *w, enum salt_word word,
-                                        const char *key, uint32_t shards, uint64_t version)
+enum reply_code catalog_fixture_change_shards_at(struct catalog_fixture *w,
+                                                 enum key_shards_change word, const char *key,
+                                                 uint32_t shards, uint64_t version)
 {
     uint32_t fixed;
     struct buffer b = {0};
     catalog_fixture_append_key(&b, w, key);
-    const bool counts = table_salting_wish(catalog_fixture_table(w), &fixed) == SALTING_COUNTER;
+    const bool counts =
+        table_key_sharding_mode(catalog_fixture_table(w), &fixed) == KEY_SHARDING_COUNTER;
     const struct decision d = {.table_id = catalog_fixture_table(w)->id,
-                               .salt = {.word = word,
-                                        .key = buffer_slice(&b),
-                                        .version = version,
-                                        .shards = shards,
-                                        .counter = word == SALT_GROW && counts}};
-    const enum reply_code code = catalog_fixture_decide(w, CATALOG_SALT, &d);
+                               .key_shards = {.word = word,
+                                              .key = buffer_slice(&b),
+                                              .version = version,
+                                              .shards = shards,
+                                              .counter = word == KEY_SHARDS_GROW && counts}};
+    const enum reply_code code = catalog_fixture_decide(w, CATALOG_KEY_SHARDS, &d);
     buffer_deinit(&b);
     return code;
 }

@@ -19,7 +19,7 @@ struct catalog_fixture {
     struct buffer text; /* why the last command was refused */
 };
 
-/* Nodes 1 .. nodes, and the settled table: 3,001 read and 1,999 write units a second in two
+/* Nodes 1 .. nodes, and the reconciled table: 3,001 read and 1,999 write units a second in two
  * partitions of three replicas. */
 void catalog_fixture_init(struct catalog_fixture *w, uint32_t nodes);
 void catalog_fixture_deinit(struct catalog_fixture *w);
@@ -30,9 +30,9 @@ struct catalog_command catalog_fixture_command(const struct catalog_fixture *w, 
 enum reply_code catalog_fixture_decide(struct catalog_fixture *w, enum catalog_op op,
                                        const struct decision *d);
 enum reply_code catalog_fixture_split(struct catalog_fixture *w, const struct table_split *s);
-/* Settles the table, as it was with this number of partitions and this status. */
-enum reply_code catalog_fixture_settle(struct catalog_fixture *w, uint32_t partition_count,
-                                       enum table_status status);
+/* Reconciles the table, as it was with this number of partitions and this status. */
+enum reply_code catalog_fixture_reconcile(struct catalog_fixture *w, uint32_t partition_count,
+                                          enum table_status status);
 /* The node has that generation from now on. */
 void catalog_fixture_introduce(struct catalog_fixture *w, uint32_t node, uint32_t generation);
 
@@ -50,18 +50,24 @@ void catalog_fixture_end_move(struct catalog_fixture *w, const struct partition_
 /* Replaces replicas of lost disks. False: there was nothing to replace. */
 bool catalog_fixture_replace(struct catalog_fixture *w);
 
-/* The table's tag SALTING_TAG gets this value; NULL: it goes. */
+/* The table's tag KEY_SHARDING_TAG gets this value; NULL: it goes. */
 enum reply_code catalog_fixture_tag(struct catalog_fixture *w, const char *value);
-/* NULL: the key is not salted. Lends until the table changes. */
-const struct salted_key *catalog_fixture_salted(const struct catalog_fixture *w, const char *key);
+/* The same for a tag with another key. */
+enum reply_code catalog_fixture_tag_named(struct catalog_fixture *w, const char *key,
+                                          const char *value);
+/* NULL: the key is not sharded. Lends until the table changes. */
+const struct sharded_key *catalog_fixture_sharded_key(const struct catalog_fixture *w,
+                                                      const char *key);
 /* Appends what storage keys of the partition key's shard 0 begin with. */
 void catalog_fixture_append_key(struct buffer *out, const struct catalog_fixture *w,
                                 const char *key);
 /* A word about a key, as the decider would say it: with the key's version, or with another one. */
-enum reply_code catalog_fixture_salt(struct catalog_fixture *w, enum salt_word word,
-                                     const char *key, uint32_t shards);
-enum reply_code catalog_fixture_salt_at(struct catalog_fixture *w, enum salt_word word,
-                                        const char *key, uint32_t shards, uint64_t version);
+enum reply_code catalog_fixture_change_shards(struct catalog_fixture *w,
+                                              enum key_shards_change word, const char *key,
+                                              uint32_t shards);
+enum reply_code catalog_fixture_change_shards_at(struct catalog_fixture *w,
+                                                 enum key_shards_change word, const char *key,
+                                                 uint32_t shards, uint64_t version);
 
 /* The table's partition `i`, in key order. */
 const struct partition_info *catalog_fixture_at(const struct catalog_fixture *w, uint32_t i);

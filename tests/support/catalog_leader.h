@@ -43,14 +43,14 @@ struct catalog_leader {
     size_t hold_count;
 };
 
-/* With a settled table `t` of one partition. */
+/* With a reconciled table `t` of one partition. */
 void leader_open(struct catalog_leader *s);
 void leader_close(struct catalog_leader *s);
 /* Lets time pass. */
 void leader_pass(struct catalog_leader *s, int64_t ms);
 /* The table or index of this name, as the leader has it. Lends until time passes. NULL: none. */
 const struct table *leader_table(struct catalog_leader *s, const char *name);
-/* Cuts the table in two, and waits until that is settled. */
+/* Cuts the table in two, and waits until that is reconciled. */
 void leader_cut(struct catalog_leader *s);
 /* The catalog takes this decision. */
 void leader_decide(struct catalog_leader *s, enum catalog_op op, const struct decision *d);

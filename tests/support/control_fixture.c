@@ -47,15 +47,16 @@ const struct table *control_fixture_create(struct control_fixture *w, const char
                                  .rcu = rcu,
                                  .wcu = wcu};
     assert_int_equal(control_fixture_apply(w, &c), REPLY_OK);
-    c = control_fixture_command(w, CATALOG_SETTLE);
-    catalog_command_settles(&c, catalog_find(w->catalog, slice_of(name)));
+    c = control_fixture_command(w, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, catalog_find(w->catalog, slice_of(name)));
     assert_int_equal(control_fixture_apply(w, &c), REPLY_OK);
     return catalog_find(w->catalog, slice_of(name));
 }
 
 void control_fixture_init(struct control_fixture *w, uint32_t nodes)
 {
-    *w = (struct control_fixture){.catalog = catalog_create(), .loads = loads_create(), .now = {1}};
+    *w = (struct control_fixture){
+        .catalog = catalog_create(), .loads = cluster_loads_create(), .now = {1}};
     config_init(&w->config, PROFILE_AWS);
     w->controller = controller_create(&w->config);
     w->view = (struct control_view){
@@ -67,7 +68,7 @@ void control_fixture_init(struct control_fixture *w, uint32_t nodes)
 void control_fixture_deinit(struct control_fixture *w)
 {
     controller_destroy(w->controller);
-    loads_destroy(w->loads);
+    cluster_loads_destroy(w->loads);
     catalog_destroy(w->catalog);
     for (int i = 0; i < CONTROL_FIXTURE_DECISIONS_MAX; i++)
         buffer_deinit(&w->bodies[i]);
@@ -125,7 +126,7 @@ void control_fixture_serve(struct control_fixture *w, const struct table *t, str
         total->refused[ADMIT_REFUSED_ALLOCATION] += asked > served;
         d->consumed_mcu += served;
         d->refused_mcu += asked - served;
-        loads_take_partition(w->loads, instant_add(w->now, duration_ms(ms)), r);
+        cluster_loads_take_partition(w->loads, instant_add(w->now, duration_ms(ms)), r);
     }
 }
 

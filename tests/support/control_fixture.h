@@ -14,7 +14,7 @@ struct control_fixture {
     struct config config;
     struct controller *controller;
     struct catalog *catalog;
-    struct loads *loads;
+    struct cluster_loads *loads;
     struct control_view view;
     struct instant now;
     struct partition_report reports[64]; /* by partition: the counts of its leader so far */
@@ -34,7 +34,7 @@ struct catalog_command control_fixture_command(struct control_fixture *w, enum c
 enum reply_code control_fixture_apply(struct control_fixture *w, struct catalog_command *command);
 /* The node is heard of from now on. */
 void control_fixture_introduce(struct control_fixture *w, uint32_t node);
-/* Creates a table, and settles it. */
+/* Creates a table, and reconciles it. */
 const struct table *control_fixture_create(struct control_fixture *w, const char *name,
                                            enum table_billing billing, int64_t rcu, int64_t wcu);
 /* Lets time pass, then evaluates. Decisions are kept, applied if `apply_all`, and answered. */

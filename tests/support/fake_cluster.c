@@ -142,12 +142,12 @@ struct table *fake_table(struct fake_cluster *f, const char *name, const char *k
     return t;
 }
 
-void fake_salt(struct fake_cluster *f, struct table *t, const struct salting *registry)
+void fake_shard_keys(struct fake_cluster *f, struct table *t, const struct key_sharding *registry)
 {
     struct buffer bytes = {0};
-    salting_encode(&bytes, registry);
-    t->salting = arena_copy(&f->arena, buffer_slice(&bytes));
-    must(salting_decode(t->salting, &f->arena, &t->salted) == STATUS_OK);
+    key_sharding_encode(&bytes, registry);
+    t->key_sharding = arena_copy(&f->arena, buffer_slice(&bytes));
+    must(key_sharding_decode(t->key_sharding, &f->arena, &t->sharded_keys) == STATUS_OK);
     buffer_deinit(&bytes);
 }
 
@@ -204,11 +204,11 @@ static bool take_labels(struct table *t, const struct table_spec *spec)
     buffer_deinit(&tags);
     if (!few)
         return false;
-    if (spec->protection != PROTECTION_UNSAID)
+    if (spec->protection != PROTECTION_UNSPECIFIED)
         t->protected = spec->protection == PROTECTION_ON;
-    if (spec->class != TABLE_CLASS_UNSAID)
+    if (spec->class != TABLE_CLASS_UNSPECIFIED)
         t->class = spec->class;
-    if (spec->encryption != ENCRYPTION_UNSAID) {
+    if (spec->encryption != ENCRYPTION_UNSPECIFIED) {
         t->encryption = spec->encryption;
         replace_owned(&t->encryption_key, spec->encryption_key);
     }

@@ -99,7 +99,7 @@ struct fake_cluster {
     uint64_t applied;    /* the last entry of every partition's log */
     uint64_t follower_applied; /* followers have applied so much of it */
     bool index_behind;         /* global indexes lack changes */
-    uint64_t seen;             /* nodes know salted keys only up to this version; 0: all */
+    uint64_t seen;             /* nodes know sharded keys only up to this version; 0: all */
     uint64_t read_max;         /* steps of a turn's values: the most so far */
     /* requests so far, by operation */
     int64_t asked[REQUEST_OPS];
@@ -116,8 +116,8 @@ struct table *fake_table(struct fake_cluster *f, const char *name, const char *k
                          uint32_t partitions);
 /* From now on the catalog tells these indexes of the table. Copies them. */
 void fake_set_indexes(struct fake_cluster *f, struct table *t, const struct index_set *set);
-/* Gives the table a registry of salted keys, whose nodes know it at once. */
-void fake_salt(struct fake_cluster *f, struct table *t, const struct salting *registry);
+/* Gives the table a registry of sharded keys, whose nodes know it at once. */
+void fake_shard_keys(struct fake_cluster *f, struct table *t, const struct key_sharding *registry);
 /* The item with this storage key goes to another shard of its partition key. */
 void fake_move_item(struct fake_cluster *f, struct slice key, uint64_t bare, uint32_t shard);
 /* Cuts the table's ranges anew: the router's map is out of date then. */

@@ -152,7 +152,7 @@ void fake_move_item(struct fake_cluster *f, struct slice key, uint64_t bare, uin
     buffer_append_slice(&from, key);
     buffer_append_slice(&to, key);
     buffer_append_slice(&item, buffer_slice(&item_at(f, key)->item));
-    shard_put(to.data, bare, shard);
+    key_shard_put(to.data, bare, shard);
     delete_item(f, buffer_slice(&from));
     change_local_rows(f, t, buffer_slice(&from), buffer_slice(&item), none);
     put_item(f, buffer_slice(&to), buffer_slice(&item));
@@ -371,7 +371,8 @@ static void answer_range(struct fake_cluster *f, const struct request *q,
             r->range.more = true;
             break;
         }
-        if (q->salting != 0 && shard_of(buffer_slice(&at->key)) != q->range.shard) {
+        if (q->key_sharding_version != 0 &&
+            key_shard_of(buffer_slice(&at->key)) != q->range.shard) {
             if (r->range.scanned == 0) /* otherwise the last one that counts */
                 r->range.last = buffer_slice(&at->key);
             continue;
@@ -398,20 +399,20 @@ static void answer_range(struct fake_cluster *f, const struct request *q,
     r->consumed_mcu = read_cost_mcu(r->range.read_bytes, q->range.consistent);
 }
 
-/* ---- salted keys ---- */
+/* ---- sharded keys ---- */
 
-/* The item goes to its home, in whatever partition. */
+/* The item goes to its owner shard, in whatever partition. */
 static void answer_move(struct fake_cluster *f, const struct request *q, const struct table *t,
                         struct reply *r)
 {
-    const struct salted_key *k = salting_find(t->salted, request_move(q)->key);
+    const struct sharded_key *k = key_sharding_find(t->sharded_keys, request_move(q)->key);
     const struct fake_item *there = item_at(f, request_move(q)->key);
     must(k != NULL && request_move(q)->hi.size == 0);
     r->kind = ANSWER_RANGE;
     if (there == NULL)
         return;
     fake_move_item(f, request_move(q)->key, k->hash,
-                   salted_home_by(k, request_move(q)->key, request_move(q)->shards));
+                   sharded_key_owner_by(k, request_move(q)->key, request_move(q)->shards));
     r->range.count = r->range.scanned = 1;
 }
 
@@ -419,11 +420,12 @@ static void answer_move(struct fake_cluster *f, const struct request *q, const s
 static enum reply_code fence_of(const struct fake_cluster *f, const struct request *q,
                                 const struct table *t)
 {
-    const uint64_t version = table_salting_version(t);
-    if (q->salting < version && (f->seen == 0 || q->salting < f->seen))
+    const uint64_t version = table_key_sharding_version(t);
+    if (q->key_sharding_version < version && (f->seen == 0 || q->key_sharding_version < f->seen))
         return REPLY_STALE_MAP;
-    return q->salted > version || (f->seen != 0 && q->salted > f->seen) ? REPLY_OVERLOADED
-                                                                        : REPLY_OK;
+    return q->sharded_key_version > version || (f->seen != 0 && q->sharded_key_version > f->seen)
+               ? REPLY_OVERLOADED
+               : REPLY_OK;
 }
 
 void fake_answer_data(struct fake_cluster *f, const struct request *q, uint32_t node,
@@ -456,7 +458,7 @@ void fake_answer_data(struct fake_cluster *f, const struct request *q, uint32_t 
     } else if (q->op == REQUEST_INDEX_SHOWS) {
         r->code = f->index_behind ? REPLY_OVERLOADED : REPLY_OK;
         r->applied = f->applied;
-    } else if (q->op == REQUEST_SHARD_MOVE) {
+    } else if (q->op == REQUEST_KEY_SHARD_MOVE) {
         answer_move(f, q, table_of(f, p->table_id), r);
     } else {
         answer_point(f, q, table_of(f, p->table_id), r, body, costs);

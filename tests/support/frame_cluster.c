@@ -275,8 +275,8 @@ static bool items_request(struct frame_cluster *w, enum request_op op, uint32_t 
             r.range.lo = buffer_slice(&key);
             r.range.consistent = true;
             r.range.bytes_max = 1 << 20;
-            r.salting = name % 2; /* all items, or those of shard 0 */
-        } else if (op == REQUEST_SHARD_MOVE) {
+            r.key_sharding_version = name % 2; /* all items, or those of shard 0 */
+        } else if (op == REQUEST_KEY_SHARD_MOVE) {
             request_edit_move(&r)->key = buffer_slice(&key);
             request_edit_move(&r)->shards = 64;
             request_edit_move(&r)->hi = name % 2 == 1 ? buffer_slice(&end) : slice_make(NULL, 0);
@@ -495,7 +495,7 @@ static void ask_the_rest(struct frame_cluster *w)
     must(items_request(w, REQUEST_DELETE, 3, 0));
     for (uint32_t name = 2000; name < 2012; name++) {
         must(items_request(w, REQUEST_PUT, name, 200));
-        must(items_request(w, REQUEST_SHARD_MOVE, name, 0));
+        must(items_request(w, REQUEST_KEY_SHARD_MOVE, name, 0));
     }
 }
 

@@ -104,7 +104,7 @@ void group_hand_over(struct group_fixture *s, uint32_t from, uint32_t to)
     env_begin_event(&n->env, frame_cluster_clock(s->w, from));
     assert_int_equal(raft_transfer(p->raft, n->env.now, raft_self(group_replica(s, to)->raft)),
                      RAFT_OK);
-    groups_stepped(&n->groups, p);
+    raft_driver_stepped(&n->driver, p);
     group_wait_for_leader(s, to);
 }
 

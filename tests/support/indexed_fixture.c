@@ -142,12 +142,12 @@ const struct partition *indexed_base(struct indexed_fixture *s)
 
 size_t indexed_backlog(struct indexed_fixture *s)
 {
-    return feeds_lag(&s->w.node->feeds, indexed_base(s)).bytes;
+    return index_feeds_lag(&s->w.node->feeds, indexed_base(s)).bytes;
 }
 
-struct feed *indexed_feed(struct indexed_fixture *s)
+struct index_feed *indexed_feed(struct indexed_fixture *s)
 {
-    return feed_live(&s->w.node->feeds, indexed_base(s));
+    return index_feed_live(&s->w.node->feeds, indexed_base(s));
 }
 
 enum reply_code indexed_fill(struct indexed_fixture *s, struct slice from)

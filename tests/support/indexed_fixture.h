@@ -2,7 +2,7 @@
  * items. Or several of the same kind: `by-v`, `by-v1`, .. */
 #pragma once
 
-#include "engine/node/feed_internal.h"
+#include "engine/node/index_feed_internal.h"
 #include "engine/node/node_internal.h"
 #include "tests/support/lone_node.h"
 
@@ -43,7 +43,7 @@ enum reply_code indexed_leave(struct indexed_fixture *s, uint32_t name);
 enum reply_code indexed_fill(struct indexed_fixture *s, struct slice from);
 /* The table's partition, and its feed. */
 const struct partition *indexed_base(struct indexed_fixture *s);
-struct feed *indexed_feed(struct indexed_fixture *s);
+struct index_feed *indexed_feed(struct indexed_fixture *s);
 /* Bytes that the index lacks. */
 size_t indexed_backlog(struct indexed_fixture *s);
 /* A step of a merge, without the catalog, whose map stays as it is. */

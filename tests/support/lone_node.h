@@ -146,7 +146,7 @@ uint32_t answer_version(const struct answer *a);
 uint32_t lone_get(struct lone_node *w, uint32_t name);
 /* Fetches the table into w->table. */
 void lone_fetch_table(struct lone_node *w);
-/* Creates, updates or deletes the table, and waits until that is settled. */
+/* Creates, updates or deletes the table, and waits until that is reconciled. */
 void lone_table_op(struct lone_node *w, enum request_op op, int64_t rcu, int64_t wcu);
 /* Asks for a cut of the table's first partition in the middle of all hashes. */
 void lone_cut_table(struct lone_node *w);

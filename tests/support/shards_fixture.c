@@ -9,7 +9,7 @@
 
 void shards_init(struct shards_fixture *s)
 {
-    *s = (struct shards_fixture){.salting = VERSION};
+    *s = (struct shards_fixture){.key_sharding_version = VERSION};
     lone_init(&s->w, PROFILE_OFF);
     s->w.collections = 1;
 }
@@ -56,18 +56,19 @@ enum reply_code shards_ask(struct shards_fixture *s, const struct request *r)
     return shards_finish(s);
 }
 
-void shards_update(struct shards_fixture *s, uint32_t partition, uint64_t salting)
+void shards_update(struct shards_fixture *s, uint32_t partition, uint64_t key_sharding_version)
 {
     struct partition_info info =
         partitions_find(&s->w.node->partitions, s->w.table.partitions[partition].id)->info;
-    info.salting = salting;
+    info.key_sharding_version = key_sharding_version;
     info.indexes_version = 100 + ++s->updates;
     lone_update_partition(&s->w, &info);
 }
 
-void shards_salt(struct shards_fixture *s, uint32_t partition, uint64_t salting)
+void shards_tell_applied(struct shards_fixture *s, uint32_t partition,
+                         uint64_t key_sharding_version)
 {
-    shards_update(s, partition, salting);
+    shards_update(s, partition, key_sharding_version);
     assert_int_equal(lone_answer(&s->w)->code, REPLY_OVERLOADED); /* it is on its way */
     shards_pass(s, 20);
 }
@@ -76,19 +77,19 @@ struct slice shards_key(struct shards_fixture *s, uint32_t name, uint32_t shard)
 {
     lone_key(&s->w, name);
     buffer_set(&s->key, buffer_slice(&s->w.key));
-    shard_put(s->key.data, shard_bare_hash(buffer_slice(&s->key)), shard);
+    key_shard_put(s->key.data, key_shard_bare_hash(buffer_slice(&s->key)), shard);
     return buffer_slice(&s->key);
 }
 
-uint32_t shards_home(struct shards_fixture *s, uint32_t name, uint32_t shards)
+uint32_t shards_owner(struct shards_fixture *s, uint32_t name, uint32_t shards)
 {
-    return shard_home(shards_key(s, name, 0), shards);
+    return key_shard_owner(shards_key(s, name, 0), shards);
 }
 
 uint32_t shards_mover(struct shards_fixture *s, uint32_t shards)
 {
     uint32_t name = 1;
-    while (shards_home(s, name, shards) == 0)
+    while (shards_owner(s, name, shards) == 0)
         name++;
     return name;
 }
@@ -96,7 +97,10 @@ uint32_t shards_mover(struct shards_fixture *s, uint32_t shards)
 struct request shards_request(struct shards_fixture *s, enum request_op op, struct slice key)
 {
     const struct partition_info *p = table_partition_of(&s->w.table, key);
-    return (struct request){.op = op, .partition = p->id, .epoch = p->epoch, .salting = s->salting};
+    return (struct request){.op = op,
+                            .partition = p->id,
+                            .epoch = p->epoch,
+                            .key_sharding_version = s->key_sharding_version};
 }
 
 enum reply_code shards_put(struct shards_fixture *s, uint32_t name, uint32_t shard,
@@ -131,7 +135,7 @@ struct request shards_moving(struct shards_fixture *s, uint32_t name, uint32_t s
                              uint32_t shards)
 {
     const struct slice key = shards_key(s, name, shard);
-    struct request r = shards_request(s, REQUEST_SHARD_MOVE, key);
+    struct request r = shards_request(s, REQUEST_KEY_SHARD_MOVE, key);
     request_edit_move(&r)->key = key;
     request_edit_move(&r)->shards = shards;
     return r;
@@ -171,8 +175,8 @@ uint32_t shards_mover_to(struct shards_fixture *s, bool other)
 {
     const bool upper = shards_is_upper(s, 0);
     for (uint32_t name = 1;; name++) {
-        const uint32_t home = shards_home(s, name, SHARDS);
-        if (home != 0 && (shards_is_upper(s, home) != upper) == other)
+        const uint32_t owner = shards_owner(s, name, SHARDS);
+        if (owner != 0 && (shards_is_upper(s, owner) != upper) == other)
             return name;
     }
 }

@@ -1,11 +1,11 @@
-/* shards_fixture.h - a lone node whose partitions were told of salted keys, by hand, and items in
+/* shards_fixture.h - a lone node whose partitions were told of sharded keys, by hand, and items in
  * shards.
  *
  * All items have one partition key, and their names as sort keys. */
 #pragma once
 
+#include "engine/key_sharding/key_sharding.h"
 #include "engine/node/node_internal.h"
-#include "engine/sharding/salting.h"
 #include "engine/transaction/transaction.h"
 #include "tests/support/lone_node.h"
 
@@ -17,9 +17,9 @@ enum {
 
 struct shards_fixture {
     struct lone_node w;
-    uint32_t updates;  /* words so far */
-    uint64_t salting;  /* the version of the next requests */
-    struct buffer key; /* owns; of shards_key */
+    uint32_t updates;              /* words so far */
+    uint64_t key_sharding_version; /* the version of the next requests */
+    struct buffer key;             /* owns; of shards_key */
     struct buffer indexes;
     struct buffer globals;
     struct index all[1]; /* of the table */
@@ -36,15 +36,16 @@ void shards_pass(struct shards_fixture *s, int64_t ms);
 /* The answer, after some time. shards_ask: to this request. */
 enum reply_code shards_finish(struct shards_fixture *s);
 enum reply_code shards_ask(struct shards_fixture *s, const struct request *r);
-/* The catalog tells the partition of salted keys, by hand: its own table has none. */
-void shards_update(struct shards_fixture *s, uint32_t partition, uint64_t salting);
+/* The catalog tells the partition of sharded keys, by hand: its own table has none. */
+void shards_update(struct shards_fixture *s, uint32_t partition, uint64_t key_sharding_version);
 /* The same, until it is done. */
-void shards_salt(struct shards_fixture *s, uint32_t partition, uint64_t salting);
+void shards_tell_applied(struct shards_fixture *s, uint32_t partition,
+                         uint64_t key_sharding_version);
 /* The storage key of the item in a shard. Lends until the next call. */
 struct slice shards_key(struct shards_fixture *s, uint32_t name, uint32_t shard);
-/* The shard of its home, by so many. */
-uint32_t shards_home(struct shards_fixture *s, uint32_t name, uint32_t shards);
-/* A name whose home is elsewhere if there are so many shards. */
+/* Its owner shard, by so many. */
+uint32_t shards_owner(struct shards_fixture *s, uint32_t name, uint32_t shards);
+/* A name whose owner shard is elsewhere if there are so many shards. */
 uint32_t shards_mover(struct shards_fixture *s, uint32_t shards);
 struct request shards_request(struct shards_fixture *s, enum request_op op, struct slice key);
 enum reply_code shards_put(struct shards_fixture *s, uint32_t name, uint32_t shard,
@@ -53,7 +54,7 @@ enum reply_code shards_put(struct shards_fixture *s, uint32_t name, uint32_t sha
 uint32_t shards_get(struct shards_fixture *s, uint32_t name, uint32_t shard);
 /* At how many places the item is. */
 uint32_t shards_places(struct shards_fixture *s, uint32_t name);
-/* REQUEST_SHARD_MOVE of the item from that shard. */
+/* REQUEST_KEY_SHARD_MOVE of the item from that shard. */
 struct request shards_moving(struct shards_fixture *s, uint32_t name, uint32_t shard,
                              uint32_t shards);
 enum reply_code shards_move(struct shards_fixture *s, uint32_t name, uint32_t shard,
@@ -64,7 +65,7 @@ void shards_move_surely(struct shards_fixture *s, uint32_t name, uint32_t shard,
 void shards_split(struct shards_fixture *s);
 /* Whether the shard lies in the upper half of the hashes. */
 bool shards_is_upper(struct shards_fixture *s, uint32_t shard);
-/* An item in shard 0 whose home is in the other partition, or in the same one. */
+/* An item in shard 0 whose owner shard is in the other partition, or in the same one. */
 uint32_t shards_mover_to(struct shards_fixture *s, bool other);
 /* Gives the table that is made next an index by `v`. */
 void shards_index_by_version(struct shards_fixture *s, bool local);

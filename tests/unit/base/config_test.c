@@ -2,6 +2,7 @@
 #include "base/settings.h"
 #include "base/settings/admission.h"
 #include "base/settings/choices.h"
+#include "base/settings/key_sharding.h"
 #include "base/settings/storage.h"
 #include "base/settings/tables.h"
 #include "tests/check.h"
@@ -29,6 +30,23 @@ TEST_WITH(defaults_are_the_tables, fresh, NULL)
     assert_int_equal(config_admission(&c)->partition_max_rcu, 3000);
     assert_int_equal(config_admission(&c)->burst_max_s, 300);
     assert_int_equal(config_storage(&c)->memtable_max_bytes, 64 * MIB);
+}
+
+TEST_WITH(an_old_name_sets_the_setting_and_is_told, fresh, NULL)
+{
+    static const char NOTE[] =
+        "the setting salting_moves_s is called key_sharding_moves_s now; the "
+        "next version does not know the old name\n";
+    assert_int_equal(set("key_sharding_keep_ms", "600001"), STATUS_OK);
+    config_describe_renamed(&c, &text);
+    assert_int_equal(text.size, 0);
+    assert_int_equal(set("salting_moves_s", "17"), STATUS_OK);
+    assert_int_equal(config_key_sharding(&c)->key_sharding_moves_s, 17);
+    config_describe_renamed(&c, &text);
+    assert_int_equal(text.size, sizeof NOTE - 1);
+    assert_memory_equal(text.data, NOTE, sizeof NOTE - 1);
+    assert_int_equal(set("salting_moves_s", "x"), STATUS_MALFORMED);
+    assert_non_null(memmem(text.data, text.size, "key_sharding_moves_s = x", 24));
 }
 
 TEST_WITH(every_profile_chooses_its_policy, fresh, NULL)
@@ -253,7 +271,8 @@ TEST(settings_that_do_not_fit_are_refused_by_both_names)
          "transaction_token_ms = 4999 must be at least 5000: request_deadline_ms"},
         {"transaction_fence_ms", "4999",
          "transaction_fence_ms = 4999 must be at least 5000: request_deadline_ms"},
-        {"salting_keep_ms", "599999", "salting_keep_ms = 599999 must be at least 600000: transact"},
+        {"key_sharding_keep_ms", "599999",
+         "key_sharding_keep_ms = 599999 must be at least 600000: transact"},
         {"split_fill_percent", "80",
          "split_percent = 80 must be more than 80: split_fill_percent = 80 (the pieces would be "
          "split again)"},

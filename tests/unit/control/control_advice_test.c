@@ -20,8 +20,8 @@ static void fixture_open(struct fixture *w, const char *tag)
     control_fixture_init(&w->s, 3);
     config_edit_control(&w->s.config)->control_split = 0;
     config_edit_control(&w->s.config)->control_adaptive = 0;
-    config_edit_control(&w->s.config)->control_salting = 0;
-    tag_append(&tags, &(struct tag){slice_of(SALTING_TAG), slice_of(tag), true});
+    config_edit_control(&w->s.config)->control_key_sharding = 0;
+    tag_append(&tags, &(struct tag){slice_of(KEY_SHARDING_TAG), slice_of(tag), true});
     struct catalog_command c = control_fixture_command(&w->s, CATALOG_CREATE);
     c.spec = (struct table_spec){.name = slice_of("t"),
                                  .partition_key = {slice_of("k"), ATTR_STRING},
@@ -32,8 +32,8 @@ static void fixture_open(struct fixture *w, const char *tag)
                                  .tags = buffer_slice(&tags)};
     assert_int_equal(control_fixture_apply(&w->s, &c), REPLY_OK);
     buffer_deinit(&tags);
-    c = control_fixture_command(&w->s, CATALOG_SETTLE);
-    catalog_command_settles(&c, catalog_find(w->s.catalog, slice_of("t")));
+    c = control_fixture_command(&w->s, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, catalog_find(w->s.catalog, slice_of("t")));
     assert_int_equal(control_fixture_apply(&w->s, &c), REPLY_OK);
     w->table = catalog_find(w->s.catalog, slice_of("t"));
 }
@@ -77,7 +77,7 @@ static void fixture_report(struct fixture *w, const struct load *l, int64_t ms)
         r->heavy[r->heavy_count++] =
             (struct heavy_key){buffer_slice(&w->keys[i]), l->keys[i] * MCU_PER_UNIT};
     }
-    loads_take_partition(w->s.loads, w->s.now, r);
+    cluster_loads_take_partition(w->s.loads, w->s.now, r);
 }
 
 static void fixture_run(struct fixture *w, const struct load *l, int seconds)
@@ -112,13 +112,14 @@ TEST(each_design_that_makes_heat_is_named_with_its_evidence)
     } CASES[] = {
         {{900, 100, SKETCH_FORWARD, {900}},
          "sequential: k=\"key0\" has 90 % of the writes, 900 units a second, and each goes behind "
-         "those before: all to one place. Set the table's tag weir:salting to auto, or spread them "
+         "those before: all to one place. Set the table's tag weir:key-sharding to auto, or spread "
+         "them "
          "over several partition keys\n"
          "idle-units: of 10000 write units a second 900 are consumed, but partition 1 refuses "
          "writes by its maximum: more units of the table do not help it\n"},
         {{1000, 0, SKETCH_STAYS, {800}},
          "one-key: k=\"key0\" has 80 % of the writes, 800 units a second. Set the table's tag "
-         "weir:salting to auto, or spread them over several partition keys\n"},
+         "weir:key-sharding to auto, or spread them over several partition keys\n"},
         {{2000, 0, SKETCH_STAYS, {700, 700, 500}},
          "few-keys: 3 partition keys have 95 % of the writes, the heaviest is k=\"key0\" with 700 "
          "units a second. Choose a key of many values\n"},

@@ -12,8 +12,8 @@ struct fixture {
 
 static void fixture_settle(struct fixture *w, const char *name)
 {
-    struct catalog_command c = control_fixture_command(&w->s, CATALOG_SETTLE);
-    catalog_command_settles(&c, catalog_find(w->s.catalog, slice_of(name)));
+    struct catalog_command c = control_fixture_command(&w->s, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, catalog_find(w->s.catalog, slice_of(name)));
     assert_int_equal(control_fixture_apply(&w->s, &c), REPLY_OK);
 }
 
@@ -63,7 +63,7 @@ static void fixture_report(struct fixture *w, int64_t refused, uint32_t index,
     r->epoch = p->epoch;
     r->totals[ADMIT_WRITE].refused[ADMIT_REFUSED_INDEX] += refused;
     r->index_refusal = (struct index_refusal){index, index == 0 ? 0 : 7, reason};
-    loads_take_partition(w->s.loads, w->s.now, r);
+    cluster_loads_take_partition(w->s.loads, w->s.now, r);
 }
 
 /* Looks after half a second, and expects this event; NULL: none. */

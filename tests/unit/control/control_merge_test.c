@@ -68,8 +68,8 @@ static void cut(struct control_fixture *w, const char *name, uint32_t i, uint32_
     c.split = buffer_slice(&b);
     assert_int_equal(control_fixture_apply(w, &c), REPLY_OK);
     buffer_deinit(&b);
-    c = control_fixture_command(w, CATALOG_SETTLE);
-    catalog_command_settles(&c, table_of(w, name));
+    c = control_fixture_command(w, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, table_of(w, name));
     assert_int_equal(control_fixture_apply(w, &c), REPLY_OK);
 }
 
@@ -571,8 +571,8 @@ TEST(a_table_that_is_updated_or_about_to_be_cut_merges_nothing)
     assert_int_equal(control_fixture_apply(&w, &c), REPLY_OK);
     assert_int_equal(table_of(&w, "orders")->status, TABLE_UPDATING);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 20), -1);
-    c = control_fixture_command(&w, CATALOG_SETTLE);
-    catalog_command_settles(&c, table_of(&w, "orders"));
+    c = control_fixture_command(&w, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, table_of(&w, "orders"));
     assert_int_equal(control_fixture_apply(&w, &c), REPLY_OK);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 5), 1);
     control_fixture_deinit(&w);
@@ -590,8 +590,8 @@ TEST(a_maximum_of_the_tables_own_is_what_its_partitions_are_compared_with)
     c.spec = (struct table_spec){
         .name = slice_of("orders"), .billing = BILLING_ON_DEMAND, .maximum = {0, 200}};
     assert_int_equal(control_fixture_apply(&w, &c), REPLY_OK);
-    c = control_fixture_command(&w, CATALOG_SETTLE);
-    catalog_command_settles(&c, table_of(&w, "orders"));
+    c = control_fixture_command(&w, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, table_of(&w, "orders"));
     assert_int_equal(control_fixture_apply(&w, &c), REPLY_OK);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 2 * COLD_S), -1);
     d.units[1] = 20;

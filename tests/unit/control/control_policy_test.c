@@ -645,8 +645,8 @@ static const struct table *moved_table(struct control_fixture *w)
         control_fixture_serve(w, catalog_find(w->catalog, slice_of("small")), &small, 500);
         control_fixture_serve(w, catalog_find(w->catalog, slice_of("large")), &large, 500);
         w->nodes[1].consumed_mcu[ADMIT_WRITE] += small.consumed_mcu + large.consumed_mcu;
-        loads_take_node(w->loads, w->now, &w->nodes[1]);
-        loads_take_node(w->loads, w->now, &w->nodes[2]);
+        cluster_loads_take_node(w->loads, w->now, &w->nodes[1]);
+        cluster_loads_take_node(w->loads, w->now, &w->nodes[2]);
         control_fixture_evaluate(w, 500, false);
         if (w->decision_count > 0)
             return catalog_find_id(w->catalog, w->decisions[0].table_id);

@@ -204,8 +204,8 @@ static void cut_for_excess(struct control_fixture *w, struct demand *d)
     c.table_id = t->id;
     c.split = w->other.request.cut.split;
     assert_int_equal(control_fixture_apply(w, &c), REPLY_OK);
-    c = control_fixture_command(w, CATALOG_SETTLE);
-    catalog_command_settles(&c, catalog_find(w->catalog, slice_of("orders")));
+    c = control_fixture_command(w, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, catalog_find(w->catalog, slice_of("orders")));
     assert_int_equal(control_fixture_apply(w, &c), REPLY_OK);
     answer(w, REQUEST_TABLE_SPLIT, 1, REPLY_OK, slice_make(NULL, 0));
     tell_excess(w, "orders", 0, 0);
@@ -300,8 +300,8 @@ TEST(a_piece_is_not_judged_by_what_the_whole_consumed)
     c.table_id = t->id;
     c.split = w.other.request.cut.split;
     assert_int_equal(control_fixture_apply(&w, &c), REPLY_OK);
-    c = control_fixture_command(&w, CATALOG_SETTLE);
-    catalog_command_settles(&c, catalog_find(w.catalog, slice_of("orders")));
+    c = control_fixture_command(&w, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, catalog_find(w.catalog, slice_of("orders")));
     assert_int_equal(control_fixture_apply(&w, &c), REPLY_OK);
     answer(&w, REQUEST_TABLE_SPLIT, 1, REPLY_OK, slice_make(NULL, 0));
     d = (struct demand){.units = {790, 500}};

@@ -179,12 +179,12 @@ TEST(no_replica_goes_where_its_allocation_does_not_fit)
     control_fixture_create(&w, "orders", BILLING_PROVISIONED, 10, 800);
     control_fixture_introduce(&w, 4);
     w.nodes[4].capacity_mcu[ADMIT_WRITE] = 799 * 1000;
-    loads_take_node(w.loads, w.now, &w.nodes[4]);
+    cluster_loads_take_node(w.loads, w.now, &w.nodes[4]);
     drain(&w, 1, true);
     control_fixture_evaluate(&w, 500, true);
     assert_int_equal(w.ops[0], CATALOG_EVENT);
     w.nodes[4].capacity_mcu[ADMIT_WRITE] = 800 * 1000;
-    loads_take_node(w.loads, w.now, &w.nodes[4]);
+    cluster_loads_take_node(w.loads, w.now, &w.nodes[4]);
     control_fixture_evaluate(&w, 500, true);
     assert_int_equal(w.decision_count, 1);
     assert_int_equal(w.ops[0], CATALOG_MOVE);
@@ -257,8 +257,8 @@ static void create_diluted(struct control_fixture *w)
     c.spec = (struct table_spec){
         .name = slice_of("orders"), .billing = BILLING_PROVISIONED, .rcu = 10, .wcu = 1000};
     assert_int_equal(control_fixture_apply(w, &c), REPLY_OK);
-    c = control_fixture_command(w, CATALOG_SETTLE);
-    catalog_command_settles(&c, catalog_find(w->catalog, slice_of("orders")));
+    c = control_fixture_command(w, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, catalog_find(w->catalog, slice_of("orders")));
     assert_int_equal(control_fixture_apply(w, &c), REPLY_OK);
     assert_int_equal(rate_of(w, "orders", 0), 500);
 }
@@ -335,8 +335,8 @@ TEST(a_table_at_its_limit_gets_it_every_second)
     c.spec = (struct table_spec){
         .name = slice_of("orders"), .billing = BILLING_PROVISIONED, .rcu = 10, .wcu = 200};
     assert_int_equal(control_fixture_apply(&w, &c), REPLY_OK);
-    c = control_fixture_command(&w, CATALOG_SETTLE);
-    catalog_command_settles(&c, catalog_find(w.catalog, slice_of("orders")));
+    c = control_fixture_command(&w, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, catalog_find(w.catalog, slice_of("orders")));
     assert_int_equal(control_fixture_apply(&w, &c), REPLY_OK);
     struct demand d = {.units = {360, 40}};
     for (int second = 0; second < 120; second++) {
@@ -393,13 +393,13 @@ TEST(a_node_without_the_spare_gives_the_replica_away_first)
     create_diluted(&w);
     control_fixture_create(&w, "others", BILLING_PROVISIONED, 10, 900);
     w.nodes[1].capacity_mcu[ADMIT_WRITE] = 2000 * 1000; /* 100 left */
-    loads_take_node(w.loads, w.now, &w.nodes[1]);
+    cluster_loads_take_node(w.loads, w.now, &w.nodes[1]);
     struct demand d = {.units = {810, 90}};
     run_demand(&w, "orders", &d, 20);
     assert_int_equal(rate_of(&w, "orders", 0), 600); /* what there is */
     control_fixture_introduce(&w, 2);
     w.nodes[2].capacity_mcu[ADMIT_WRITE] = 2000 * 1000;
-    loads_take_node(w.loads, w.now, &w.nodes[2]);
+    cluster_loads_take_node(w.loads, w.now, &w.nodes[2]);
     run_demand(&w, "orders", &d, 5);
     const struct partition_info *p = &catalog_find(w.catalog, slice_of("orders"))->partitions[0];
     assert_int_equal(partition_node(p, 0), 2);
@@ -484,8 +484,8 @@ TEST(a_node_that_is_used_up_gives_away_what_costs_it_most)
             partition_node(&catalog_find(w.catalog, slice_of("large"))->partitions[0], 0);
         w.nodes[1].consumed_mcu[ADMIT_WRITE] += small.consumed_mcu;
         w.nodes[node].consumed_mcu[ADMIT_WRITE] += large.consumed_mcu;
-        loads_take_node(w.loads, w.now, &w.nodes[1]);
-        loads_take_node(w.loads, w.now, &w.nodes[2]);
+        cluster_loads_take_node(w.loads, w.now, &w.nodes[1]);
+        cluster_loads_take_node(w.loads, w.now, &w.nodes[2]);
         control_fixture_evaluate(&w, 500, true);
         moves += (int)w.decision_count;
         erase_what_left(&w, "large");

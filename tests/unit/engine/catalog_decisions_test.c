@@ -72,7 +72,7 @@ TEST(a_decision_about_an_earlier_epoch_is_refused)
     catalog_fixture_init(&w, NODES);
     const struct partition_info before = *catalog_fixture_at(&w, 0);
     assert_int_equal(catalog_fixture_halve(&w, catalog_fixture_at(&w, 0)), REPLY_OK);
-    assert_int_equal(catalog_fixture_settle(&w, 3, TABLE_ACTIVE), REPLY_OK);
+    assert_int_equal(catalog_fixture_reconcile(&w, 3, TABLE_ACTIVE), REPLY_OK);
     assert_int_equal(
         catalog_fixture_move(&w, &before, partition_node(&before, 0), other_node(&before, 0)),
         REPLY_WRONG_PARTITION);
@@ -94,7 +94,7 @@ TEST(a_partition_that_is_being_cut_keeps_its_rates)
     d.rates[0] = (struct decision_rate){.partition = p->id, .epoch = p->epoch};
     memcpy(d.rates[0].rate_mcu, p->rate_mcu, sizeof p->rate_mcu);
     assert_int_equal(catalog_fixture_decide(&w, CATALOG_RATES, &d), REPLY_WRONG_PARTITION);
-    assert_int_equal(catalog_fixture_settle(&w, 3, TABLE_ACTIVE), REPLY_OK);
+    assert_int_equal(catalog_fixture_reconcile(&w, 3, TABLE_ACTIVE), REPLY_OK);
     assert_int_equal(catalog_fixture_decide(&w, CATALOG_RATES, &d), REPLY_OK);
     catalog_fixture_deinit(&w);
 }
@@ -120,7 +120,7 @@ TEST(a_cut_for_an_earlier_epoch_is_refused)
     catalog_fixture_init(&w, NODES);
     const struct partition_info before = *catalog_fixture_at(&w, 0);
     assert_int_equal(catalog_fixture_halve(&w, catalog_fixture_at(&w, 0)), REPLY_OK);
-    assert_int_equal(catalog_fixture_settle(&w, 3, TABLE_ACTIVE), REPLY_OK);
+    assert_int_equal(catalog_fixture_reconcile(&w, 3, TABLE_ACTIVE), REPLY_OK);
     struct table_split s = {
         .table_id = before.table_id, .partition = before.id, .epoch = before.epoch, .cut_count = 1};
     s.cuts[0] = catalog_fixture_key(s.table_id, 100, key); /* inside the range that is left */
@@ -172,7 +172,7 @@ TEST(what_all_partitions_must_hear_waits_for_the_end_of_a_merge)
     assert_int_equal(catalog_fixture_say(&w, MERGE_GIVE_UP, catalog_fixture_at(&w, 1)), REPLY_OK);
     assert_int_equal(catalog_fixture_say(&w, MERGE_THAWED, catalog_fixture_at(&w, 1)), REPLY_OK);
     assert_int_equal(catalog_fixture_apply(&w, &index), REPLY_OK);
-    assert_int_equal(catalog_fixture_settle(&w, 2, TABLE_UPDATING), REPLY_OK);
+    assert_int_equal(catalog_fixture_reconcile(&w, 2, TABLE_UPDATING), REPLY_OK);
     assert_int_equal(catalog_fixture_apply(&w, &c), REPLY_OK);
     buffer_deinit(&indexes);
     buffer_deinit(&throughput);

@@ -43,16 +43,16 @@ static void give(struct world *w, const char *index, enum table_billing billing,
     table_spec_append_sized(&w->globals, &spec);
 }
 
-static void settle(struct world *w, const char *name)
+static void reconcile(struct world *w, const char *name)
 {
     const struct table *t = catalog_find(w->catalog, slice_of(name));
-    struct catalog_command c = command_of(w, CATALOG_SETTLE, 0);
+    struct catalog_command c = command_of(w, CATALOG_RECONCILED, 0);
     c.spec.globals = slice_make(NULL, 0);
-    catalog_command_settles(&c, t);
+    catalog_command_reconciled(&c, t);
     assert_int_equal(apply(w, &c), REPLY_OK);
 }
 
-/* Table t with the indexes by-a and by-b, settled. `gac`: what the table says. */
+/* Table t with the indexes by-a and by-b, reconciled. `gac`: what the table says. */
 static void world_init_as(struct world *w, uint8_t gac, enum table_billing billing)
 {
     struct index list[] = {{.name = slice_of("by-a"),
@@ -85,9 +85,9 @@ static void world_init_as(struct world *w, uint8_t gac, enum table_billing billi
     assert_int_equal(apply(w, &c), REPLY_OK);
     buffer_deinit(&indexes);
     buffer_clear(&w->globals);
-    settle(w, "t");
-    settle(w, "t/by-a");
-    settle(w, "t/by-b");
+    reconcile(w, "t");
+    reconcile(w, "t/by-a");
+    reconcile(w, "t/by-b");
 }
 
 static void world_init(struct world *w)
@@ -123,7 +123,7 @@ TEST(an_index_changes_alone_or_with_its_table)
     expect_table(&w, "t", TABLE_ACTIVE, BILLING_PROVISIONED, 10);
     expect_table(&w, "t/by-a", TABLE_ACTIVE, BILLING_PROVISIONED, 20);
     expect_table(&w, "t/by-b", TABLE_UPDATING, BILLING_PROVISIONED, 40);
-    settle(&w, "t/by-b");
+    reconcile(&w, "t/by-b");
     buffer_clear(&w.globals);
     give(&w, "by-a", BILLING_PROVISIONED, 50);
     c = command_of(&w, CATALOG_UPDATE, 60);
@@ -212,7 +212,7 @@ TEST(a_table_is_deleted_only_while_no_index_is_changing)
     assert_int_equal(apply(&w, &c), REPLY_TABLE_BUSY);
     assert_true(slice_is(w.result.table->name, "t/by-a"));
     expect_table(&w, "t", TABLE_ACTIVE, BILLING_PROVISIONED, 10);
-    settle(&w, "t/by-a");
+    reconcile(&w, "t/by-a");
     assert_int_equal(apply(&w, &c), REPLY_OK);
     expect_table(&w, "t", TABLE_DELETING, BILLING_PROVISIONED, 10);
     expect_table(&w, "t/by-a", TABLE_DELETING, BILLING_PROVISIONED, 50);
@@ -232,9 +232,9 @@ TEST(routers_keep_the_limits_of_an_indexs_reads_if_they_keep_its_tables)
         assert_int_equal(x->partitions[0].gac, choices[i]);
         assert_true(x->partitions[0].of_index);
         assert_false(t->partitions[0].of_index);
-        assert_int_equal(table_gac_said(x->gac, true, ADMIT_READ), choices[i]);
-        assert_int_equal(table_gac_said(x->gac, true, ADMIT_WRITE), 1 + GAC_OFF);
-        assert_int_equal(table_gac_said(t->gac, false, ADMIT_WRITE), choices[i]);
+        assert_int_equal(table_gac_setting(x->gac, true, ADMIT_READ), choices[i]);
+        assert_int_equal(table_gac_setting(x->gac, true, ADMIT_WRITE), 1 + GAC_OFF);
+        assert_int_equal(table_gac_setting(t->gac, false, ADMIT_WRITE), choices[i]);
         world_deinit(&w);
     }
 }

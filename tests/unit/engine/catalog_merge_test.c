@@ -35,7 +35,7 @@ static void cut(struct catalog_fixture *w, uint32_t i, uint64_t hash)
     table_split_share_equally(&s);
     assert_int_equal(catalog_fixture_split(w, &s), REPLY_OK);
     const struct table *t = catalog_fixture_table(w);
-    assert_int_equal(catalog_fixture_settle(w, t->partition_count, t->status), REPLY_OK);
+    assert_int_equal(catalog_fixture_reconcile(w, t->partition_count, t->status), REPLY_OK);
     assert_false(table_is_changing(catalog_fixture_table(w)));
 }
 
@@ -284,13 +284,13 @@ TEST(a_table_that_is_changing_begins_no_merge)
     table_split_share_equally(&s);
     assert_int_equal(catalog_fixture_split(&w, &s), REPLY_OK);
     expect_refusal(&w, say(&w, MERGE_BEGIN, at(&w, UPPER)), REPLY_WRONG_PARTITION, WHY);
-    assert_int_equal(catalog_fixture_settle(&w, 5, TABLE_ACTIVE), REPLY_OK);
+    assert_int_equal(catalog_fixture_reconcile(&w, 5, TABLE_ACTIVE), REPLY_OK);
 
     struct catalog_command c = catalog_fixture_command(&w, CATALOG_UPDATE);
     c.spec.rcu++;
     assert_int_equal(catalog_fixture_apply(&w, &c), REPLY_OK);
     expect_refusal(&w, say(&w, MERGE_BEGIN, at(&w, UPPER)), REPLY_WRONG_PARTITION, WHY);
-    assert_int_equal(catalog_fixture_settle(&w, 5, TABLE_UPDATING), REPLY_OK);
+    assert_int_equal(catalog_fixture_reconcile(&w, 5, TABLE_UPDATING), REPLY_OK);
 
     assert_int_equal(say(&w, MERGE_BEGIN, at(&w, UPPER)), REPLY_OK);
     expect_refusal(&w, say(&w, MERGE_BEGIN, at(&w, 4)), REPLY_WRONG_PARTITION, WHY);
@@ -410,7 +410,7 @@ TEST(a_peak_waits_for_the_end_of_a_merge)
     c.spec.billing = BILLING_ON_DEMAND;
     c.spec.rcu = c.spec.wcu = 0;
     assert_int_equal(catalog_fixture_apply(&w, &c), REPLY_OK);
-    assert_int_equal(catalog_fixture_settle(&w, 4, TABLE_UPDATING), REPLY_OK);
+    assert_int_equal(catalog_fixture_reconcile(&w, 4, TABLE_UPDATING), REPLY_OK);
     struct decision peak = {.table_id = at(&w, 0)->table_id, .peak = {100, 3900}};
     assert_int_equal(say(&w, MERGE_BEGIN, at(&w, UPPER)), REPLY_OK);
     assert_int_equal(catalog_fixture_decide(&w, CATALOG_PEAK, &peak), REPLY_WRONG_PARTITION);
@@ -505,7 +505,7 @@ TEST(a_table_may_be_deleted_at_every_step)
                 assert_int_equal(say(&w, word, at(&w, i)), REPLY_TABLE_BUSY);
         }
         assert_int_equal(catalog_is_gone(w.catalog, ids[UPPER]), false);
-        assert_int_equal(catalog_fixture_settle(&w, count, TABLE_DELETING), REPLY_OK);
+        assert_int_equal(catalog_fixture_reconcile(&w, count, TABLE_DELETING), REPLY_OK);
         assert_null(catalog_fixture_table(&w));
         for (uint32_t i = 0; i < 4; i++)
             assert_true(catalog_is_gone(w.catalog, ids[i]));
@@ -523,7 +523,7 @@ TEST(a_merge_goes_on_while_its_table_is_updated)
     assert_int_equal(say(&w, MERGE_ABSORB_IT, at(&w, UPPER)), REPLY_OK);
     assert_int_equal(catalog_fixture_table(&w)->status, TABLE_UPDATING);
     assert_int_equal(at(&w, LOWER)->rate_mcu[ADMIT_WRITE], share_equal_mcu(2001, 3, LOWER));
-    assert_int_equal(catalog_fixture_settle(&w, 3, TABLE_UPDATING), REPLY_OK);
+    assert_int_equal(catalog_fixture_reconcile(&w, 3, TABLE_UPDATING), REPLY_OK);
     assert_int_equal(catalog_fixture_table(&w)->status, TABLE_ACTIVE);
     assert_true(table_is_merging(catalog_fixture_table(&w)));
     assert_int_equal(say(&w, MERGE_ABSORBED, at(&w, LOWER)), REPLY_OK);
@@ -532,8 +532,9 @@ TEST(a_merge_goes_on_while_its_table_is_updated)
     catalog_fixture_deinit(&w);
 }
 
-/* A split that is settled says how many partitions there are. Were the number reached twice while a
- * split is settled, by a merge and another split, then that split would count as settled too. */
+/* A split that is reconciled says how many partitions there are. Were the number reached twice
+ * while a split is reconciled, by a merge and another split, then that split would count as
+ * reconciled too. */
 TEST(no_partition_is_split_while_another_one_is_frozen)
 {
     struct catalog_fixture w;
@@ -545,7 +546,7 @@ TEST(no_partition_is_split_while_another_one_is_frozen)
     assert_true(table_is_splitting(catalog_fixture_table(&w)));
     assert_int_equal(say(&w, MERGE_DONE, at(&w, LOWER + 1)), REPLY_OK);
     assert_true(table_is_splitting(catalog_fixture_table(&w)));
-    assert_int_equal(catalog_fixture_settle(&w, 4, TABLE_ACTIVE), REPLY_OK);
+    assert_int_equal(catalog_fixture_reconcile(&w, 4, TABLE_ACTIVE), REPLY_OK);
     assert_false(table_is_changing(catalog_fixture_table(&w)));
     catalog_fixture_is_complete(catalog_fixture_table(&w));
     catalog_fixture_deinit(&w);
@@ -556,7 +557,7 @@ TEST(a_split_that_is_settled_ends_no_merge)
     struct catalog_fixture w;
     reach(&w, STATE_ABSORBING);
     assert_int_equal(catalog_fixture_halve(&w, at(&w, 0)), REPLY_OK);
-    assert_int_equal(catalog_fixture_settle(&w, 4, TABLE_ACTIVE), REPLY_OK);
+    assert_int_equal(catalog_fixture_reconcile(&w, 4, TABLE_ACTIVE), REPLY_OK);
     assert_false(table_is_splitting(catalog_fixture_table(&w)));
     assert_int_equal(at(&w, LOWER + 1)->merge, MERGE_ABSORB);
     catalog_fixture_deinit(&w);

@@ -11,9 +11,9 @@ enum {
     NODES = 4
 };
 
-static enum reply_code settle(struct catalog_fixture *w, uint32_t partition_count)
+static enum reply_code reconcile(struct catalog_fixture *w, uint32_t partition_count)
 {
-    return catalog_fixture_settle(w, partition_count, catalog_fixture_table(w)->status);
+    return catalog_fixture_reconcile(w, partition_count, catalog_fixture_table(w)->status);
 }
 
 static struct table_split split_of(const struct partition_info *p)
@@ -82,7 +82,7 @@ TEST(a_child_begins_at_epoch_1_whatever_its_parents_is)
         assert_int_equal(catalog_fixture_split(&w, &s), REPLY_OK);
         assert_int_equal(catalog_fixture_at(&w, 0)->epoch, 1 + cuts);
         assert_int_equal(catalog_fixture_at(&w, 1)->epoch, 1);
-        assert_int_equal(settle(&w, catalog_fixture_table(&w)->partition_count), REPLY_OK);
+        assert_int_equal(reconcile(&w, catalog_fixture_table(&w)->partition_count), REPLY_OK);
     }
     catalog_fixture_deinit(&w);
 }
@@ -128,11 +128,11 @@ static void cut_at_random(struct prng *p)
         assert_memory_equal(at->members, at[-1].members, sizeof at->members);
         catalog_fixture_reloads(&w);
         assert_int_equal(catalog_fixture_split(&w, &s), REPLY_TABLE_BUSY);
-        assert_int_equal(settle(&w, count), REPLY_OK); /* of before: says nothing about it */
+        assert_int_equal(reconcile(&w, count), REPLY_OK); /* of before: says nothing about it */
         if (prng_below(p, 3) > 0)
             continue; /* others are cut meanwhile */
         assert_true(table_is_splitting(catalog_fixture_table(&w)));
-        assert_int_equal(settle(&w, count + s.cut_count), REPLY_OK);
+        assert_int_equal(reconcile(&w, count + s.cut_count), REPLY_OK);
         assert_false(table_is_splitting(catalog_fixture_table(&w)));
         catalog_fixture_reloads(&w);
     }
@@ -217,7 +217,7 @@ TEST(an_update_or_a_deletion_meanwhile_leaves_the_split_to_be_done)
     assert_true(table_is_splitting(catalog_fixture_table(&w)));
     assert_int_equal(catalog_fixture_table(&w)->partitions[1].share_ppm[ADMIT_READ], 700000);
     catalog_fixture_is_complete(catalog_fixture_table(&w));
-    assert_int_equal(settle(&w, catalog_fixture_table(&w)->partition_count), REPLY_OK);
+    assert_int_equal(reconcile(&w, catalog_fixture_table(&w)->partition_count), REPLY_OK);
     assert_int_equal(catalog_fixture_table(&w)->status, TABLE_ACTIVE);
     assert_false(table_is_splitting(catalog_fixture_table(&w)));
     c = catalog_fixture_command(&w, CATALOG_DELETE);
@@ -239,11 +239,11 @@ TEST(a_deletion_is_not_done_because_a_split_is)
     struct catalog_command c = catalog_fixture_command(&w, CATALOG_DELETE);
     assert_int_equal(catalog_fixture_apply(&w, &c), REPLY_OK);
     assert_int_equal(
-        catalog_fixture_settle(&w, catalog_fixture_table(&w)->partition_count, TABLE_ACTIVE),
+        catalog_fixture_reconcile(&w, catalog_fixture_table(&w)->partition_count, TABLE_ACTIVE),
         REPLY_OK);
     assert_non_null(catalog_fixture_table(&w));
     assert_int_equal(catalog_fixture_table(&w)->status, TABLE_DELETING);
-    assert_int_equal(settle(&w, catalog_fixture_table(&w)->partition_count), REPLY_OK);
+    assert_int_equal(reconcile(&w, catalog_fixture_table(&w)->partition_count), REPLY_OK);
     assert_null(catalog_fixture_table(&w));
     catalog_fixture_deinit(&w);
 }
@@ -255,14 +255,14 @@ TEST(a_deleted_table_is_gone_after_two_steps)
     catalog_fixture_init(&w, NODES);
     struct catalog_command c = catalog_fixture_command(&w, CATALOG_DELETE);
     assert_int_equal(catalog_fixture_apply(&w, &c), REPLY_OK);
-    c = catalog_fixture_command(&w, CATALOG_SETTLE);
-    catalog_command_settles(&c, catalog_fixture_table(&w));
+    c = catalog_fixture_command(&w, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, catalog_fixture_table(&w));
     for (int i = 0; i < 2; i++) {
         assert_int_equal(catalog_fixture_apply(&w, &c), REPLY_OK);
         assert_non_null(catalog_fixture_table(&w));
         assert_true(catalog_fixture_table(&w)->owes_nothing);
     }
-    catalog_command_settles(&c, catalog_fixture_table(&w));
+    catalog_command_reconciled(&c, catalog_fixture_table(&w));
     assert_int_equal(catalog_fixture_apply(&w, &c), REPLY_OK);
     assert_null(catalog_fixture_table(&w));
     catalog_fixture_deinit(&w);

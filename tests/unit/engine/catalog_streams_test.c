@@ -24,7 +24,8 @@ static enum reply_code change(struct catalog_fixture *w, enum stream_view view)
     if (code == REPLY_OK) {
         assert_int_equal(catalog_fixture_table(w)->status, TABLE_UPDATING);
         const struct table *t = catalog_fixture_table(w);
-        assert_int_equal(catalog_fixture_settle(w, t->partition_count, TABLE_UPDATING), REPLY_OK);
+        assert_int_equal(catalog_fixture_reconcile(w, t->partition_count, TABLE_UPDATING),
+                         REPLY_OK);
     }
     return code;
 }
@@ -91,7 +92,7 @@ TEST(a_split_closes_a_shard_and_opens_two)
     for (uint32_t i = 0; i < 8; i++) {
         cut(&w, i % 3);
         assert_shards(&w);
-        assert_int_equal(catalog_fixture_settle(&w, 3 + i, TABLE_ACTIVE), REPLY_OK);
+        assert_int_equal(catalog_fixture_reconcile(&w, 3 + i, TABLE_ACTIVE), REPLY_OK);
         assert_shards(&w);
     }
     assert_int_equal(streams_of(&w)->at[0].shard_count, 2 + 2 * 8);
@@ -107,8 +108,8 @@ TEST(a_shard_is_closed_when_its_split_has_settled)
     assert_int_equal(change(&w, STREAM_NEW_IMAGE), REPLY_OK);
     const struct partition_info parent = *catalog_fixture_at(&w, 0);
     cut(&w, 0);
-    struct catalog_command c = catalog_fixture_command(&w, CATALOG_SETTLE);
-    catalog_command_settles(&c, catalog_fixture_table(&w));
+    struct catalog_command c = catalog_fixture_command(&w, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, catalog_fixture_table(&w));
     c.wall_ms = wall_ms + 5000;
     assert_int_equal(catalog_fixture_apply(&w, &c), REPLY_OK);
     assert_false(table_is_splitting(catalog_fixture_table(&w)));

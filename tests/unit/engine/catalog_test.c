@@ -125,16 +125,16 @@ static enum reply_code remove_table(struct world *w, const char *name)
     return apply(w, &c);
 }
 
-static enum reply_code settle(struct world *w, uint32_t id)
+static enum reply_code reconcile(struct world *w, uint32_t id)
 {
     const struct table *t = catalog_find_id(w->catalog, id);
-    struct catalog_command c = command_of(w, CATALOG_SETTLE, "any", 0, 0);
+    struct catalog_command c = command_of(w, CATALOG_RECONCILED, "any", 0, 0);
     c.table_id = id;
     if (t != NULL)
-        catalog_command_settles(&c, t);
+        catalog_command_reconciled(&c, t);
     if (t != NULL && t->status == TABLE_DELETING && !t->owes_nothing) {
         apply(w, &c);
-        catalog_command_settles(&c, catalog_find_id(w->catalog, id));
+        catalog_command_reconciled(&c, catalog_find_id(w->catalog, id));
     }
     return apply(w, &c);
 }
@@ -273,7 +273,7 @@ static void change_something(struct world *w, struct known *k, size_t i, struct 
             assert_int_equal(code, k->status == 0 ? REPLY_TABLE_NOT_FOUND : REPLY_TABLE_BUSY);
         return;
     default:
-        assert_int_equal(settle(w, k->id), REPLY_OK);
+        assert_int_equal(reconcile(w, k->id), REPLY_OK);
         if (k->status == TABLE_DELETING)
             *k = (struct known){0};
         else if (k->status != 0)
@@ -381,7 +381,7 @@ TEST(an_update_that_does_not_fit_changes_nothing)
     config_edit_admission(&w.config)->node_wcu = 1000;
     assert_int_equal(create(&w, "a", 1, 500), REPLY_OK);
     assert_int_equal(update(&w, "a", 1, 600), REPLY_TABLE_BUSY);
-    assert_int_equal(settle(&w, 1), REPLY_OK);
+    assert_int_equal(reconcile(&w, 1), REPLY_OK);
     assert_int_equal(update(&w, "a", 1, 1001), REPLY_LIMIT_EXCEEDED);
     assert_int_equal(table_named(&w, "a")->status, TABLE_ACTIVE);
     assert_int_equal(table_named(&w, "a")->wcu, 500);
@@ -396,13 +396,13 @@ TEST(updates_keep_their_dates_and_count_the_days_decreases)
     struct world w;
     world_init(&w);
     assert_int_equal(create(&w, "a", 10, 10), REPLY_OK);
-    settle(&w, 1);
+    reconcile(&w, 1);
     w.wall_ms = 5 * day;
     update(&w, "a", 9, 10);
-    settle(&w, 1);
+    reconcile(&w, 1);
     update(&w, "a", 8, 11);
     int64_t last = w.wall_ms;
-    settle(&w, 1);
+    reconcile(&w, 1);
     const struct table *t = table_named(&w, "a");
     assert_int_equal(t->decreases_today, 2);
     assert_int_equal(t->increased_ms, last);
@@ -421,11 +421,11 @@ TEST(after_four_decreases_there_is_one_an_hour)
     struct world w;
     world_init(&w);
     assert_int_equal(create(&w, "a", 10, 10), REPLY_OK);
-    settle(&w, 1);
+    reconcile(&w, 1);
     w.wall_ms = noon;
     for (int rcu = 9; rcu >= 6; rcu--) {
         assert_int_equal(update(&w, "a", rcu, 10), REPLY_OK);
-        settle(&w, 1);
+        reconcile(&w, 1);
     }
     const int64_t last = table_named(&w, "a")->decreased_ms;
     w.wall_ms = last + hour - 10;
@@ -439,19 +439,19 @@ TEST(after_four_decreases_there_is_one_an_hour)
         "made at Thursday, October 9, 2025 at 1:00:01 PM Coordinated Universal Time"));
     assert_int_equal(table_named(&w, "a")->decreased_ms, last);
     assert_int_equal(update(&w, "a", 7, 11), REPLY_OK); /* an increase */
-    settle(&w, 1);
+    reconcile(&w, 1);
     w.wall_ms = last + hour;
     assert_int_equal(update(&w, "a", 5, 11), REPLY_OK);
-    settle(&w, 1);
+    reconcile(&w, 1);
     assert_int_equal(table_named(&w, "a")->decreases_today, 5);
     w.wall_ms = noon + 11 * hour + hour / 2;
     assert_int_equal(update(&w, "a", 4, 11), REPLY_OK);
-    settle(&w, 1);
+    reconcile(&w, 1);
     assert_int_equal(update(&w, "a", 3, 11), REPLY_LIMIT_EXCEEDED);
     w.wall_ms = noon + 12 * hour; /* the next day */
     for (int rcu = 3; rcu >= 1; rcu--) {
         assert_int_equal(update(&w, "a", rcu, 11), REPLY_OK);
-        settle(&w, 1);
+        reconcile(&w, 1);
     }
     assert_int_equal(table_named(&w, "a")->decreases_today, 3);
     world_deinit(&w);
@@ -470,12 +470,12 @@ TEST(a_protected_table_is_not_deleted)
     struct world w;
     world_init(&w);
     assert_int_equal(create(&w, "a", 10, 10), REPLY_OK);
-    settle(&w, 1);
+    reconcile(&w, 1);
     assert_int_equal(protect(&w, "a", PROTECTION_ON), REPLY_OK);
     assert_int_equal(table_named(&w, "a")->status, TABLE_ACTIVE);
     assert_int_equal(update(&w, "a", 11, 11), REPLY_OK);
     assert_int_equal(remove_table(&w, "a"), REPLY_TABLE_BUSY);
-    settle(&w, 1);
+    reconcile(&w, 1);
     assert_int_equal(remove_table(&w, "a"), REPLY_TABLE_INVALID);
     assert_true(slice_is(w.result.text,
                          "Resource cannot be deleted as it is currently protected against "
@@ -605,7 +605,7 @@ TEST(partitions_have_the_weight_of_their_table)
 static void create_active(struct world *w)
 {
     assert_int_equal(create(w, "t", 10, 5), REPLY_OK);
-    assert_int_equal(settle(w, table_named(w, "t")->id), REPLY_OK);
+    assert_int_equal(reconcile(w, table_named(w, "t")->id), REPLY_OK);
 }
 
 static enum reply_code tag(struct world *w, const char *key, const char *value)

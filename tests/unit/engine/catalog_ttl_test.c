@@ -14,10 +14,10 @@ static enum reply_code change(struct catalog_fixture *w, enum table_ttl ttl, con
     return catalog_fixture_apply(w, &c);
 }
 
-static void settle(struct catalog_fixture *w)
+static void reconcile(struct catalog_fixture *w)
 {
     const struct table *t = catalog_fixture_table(w);
-    assert_int_equal(catalog_fixture_settle(w, t->partition_count, TABLE_UPDATING), REPLY_OK);
+    assert_int_equal(catalog_fixture_reconcile(w, t->partition_count, TABLE_UPDATING), REPLY_OK);
     assert_int_equal(catalog_fixture_table(w)->status, TABLE_ACTIVE);
     catalog_fixture_reloads(w);
 }
@@ -51,7 +51,7 @@ TEST(it_is_enabled_and_disabled_in_the_words_of_the_service)
     assert_int_equal(catalog_fixture_table(&w)->indexes_version, version + 1);
     assert_told(&w, "a");
     assert_int_equal(change(&w, TTL_DISABLING, "a", 1000), REPLY_TABLE_BUSY);
-    settle(&w);
+    reconcile(&w);
     assert_int_equal(catalog_fixture_table(&w)->ttl, TTL_ENABLED);
     assert_told(&w, "a");
     assert_refused(&w, change(&w, TTL_ENABLING, "a", 1000), "TimeToLive is already enabled");
@@ -62,7 +62,7 @@ TEST(it_is_enabled_and_disabled_in_the_words_of_the_service)
     assert_int_equal(change(&w, TTL_DISABLING, "a", 1000), REPLY_OK);
     assert_int_equal(catalog_fixture_table(&w)->ttl, TTL_DISABLING);
     assert_told(&w, "");
-    settle(&w);
+    reconcile(&w);
     assert_int_equal(catalog_fixture_table(&w)->ttl, TTL_DISABLED);
     assert_int_equal(catalog_fixture_table(&w)->indexes_version, version + 2);
     catalog_fixture_deinit(&w);
@@ -77,7 +77,7 @@ TEST(a_second_change_waits_if_the_configuration_says_so)
     catalog_fixture_init(&w, 3);
     config_edit_tables(&w.config)->ttl_change_ms = 3600000;
     assert_int_equal(change(&w, TTL_ENABLING, "a", 1000), REPLY_OK);
-    settle(&w);
+    reconcile(&w);
     assert_refused(&w, change(&w, TTL_DISABLING, "a", 3600999), TEXT);
     assert_refused(&w, change(&w, TTL_ENABLING, "a", 2000), TEXT);
     assert_int_equal(change(&w, TTL_DISABLING, "a", 3601000), REPLY_OK);
@@ -93,9 +93,9 @@ TEST(a_change_does_not_wait_for_the_clock_of_an_earlier_leader)
     for (int i = 0; i < 2; i++) {
         config_edit_tables(&w.config)->ttl_change_ms = i * 60000;
         assert_int_equal(change(&w, TTL_ENABLING, "a", 900000), REPLY_OK);
-        settle(&w);
+        reconcile(&w);
         assert_int_equal(change(&w, TTL_DISABLING, "a", 1000), REPLY_OK);
-        settle(&w);
+        reconcile(&w);
     }
     catalog_fixture_deinit(&w);
 }
@@ -106,11 +106,11 @@ TEST(other_changes_leave_it_as_it_is)
     (void)state;
     catalog_fixture_init(&w, 3);
     assert_int_equal(change(&w, TTL_ENABLING, "a", 1000), REPLY_OK);
-    settle(&w);
+    reconcile(&w);
     struct catalog_command c = catalog_fixture_command(&w, CATALOG_UPDATE);
     c.spec.rcu += 10;
     assert_int_equal(catalog_fixture_apply(&w, &c), REPLY_OK);
-    settle(&w);
+    reconcile(&w);
     assert_int_equal(catalog_fixture_table(&w)->ttl, TTL_ENABLED);
     assert_int_equal(catalog_fixture_halve(&w, catalog_fixture_at(&w, 0)), REPLY_OK);
     assert_told(&w, "a");
@@ -144,7 +144,7 @@ TEST(bytes_that_make_no_sense_are_refused)
     }
 }
 
-/* A change was settled, and that was proposed twice. Between the two another change began, with
+/* A change was reconciled, and that was proposed twice. Between the two another change began, with
  * the same status and as many partitions: the second proposal must not end it before any partition
  * knows of it. */
 TEST(what_was_settled_before_a_change_does_not_end_the_change)
@@ -154,14 +154,14 @@ TEST(what_was_settled_before_a_change_does_not_end_the_change)
     struct catalog_command c = catalog_fixture_command(&w, CATALOG_UPDATE);
     c.spec = (struct table_spec){.name = slice_of("t"), .stream = 1 + STREAM_BOTH_IMAGES};
     assert_int_equal(catalog_fixture_apply(&w, &c), REPLY_OK);
-    struct catalog_command late = catalog_fixture_command(&w, CATALOG_SETTLE);
-    catalog_command_settles(&late, catalog_fixture_table(&w));
-    settle(&w);
+    struct catalog_command late = catalog_fixture_command(&w, CATALOG_RECONCILED);
+    catalog_command_reconciled(&late, catalog_fixture_table(&w));
+    reconcile(&w);
     assert_int_equal(change(&w, TTL_ENABLING, "a", 1000), REPLY_OK);
     assert_int_equal(catalog_fixture_apply(&w, &late), REPLY_OK);
     assert_int_equal(catalog_fixture_table(&w)->status, TABLE_UPDATING);
     assert_int_equal(catalog_fixture_table(&w)->ttl, TTL_ENABLING);
-    settle(&w);
+    reconcile(&w);
     assert_int_equal(catalog_fixture_table(&w)->ttl, TTL_ENABLED);
     catalog_fixture_deinit(&w);
 }

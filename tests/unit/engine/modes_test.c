@@ -62,11 +62,11 @@ static const struct table *table_named(const struct fixture *w, const char *name
     return catalog_find(w->catalog, slice_of(name));
 }
 
-static enum reply_code settle(struct fixture *w, const char *name)
+static enum reply_code reconcile(struct fixture *w, const char *name)
 {
     const struct table *t = table_named(w, name);
-    struct catalog_command c = command_of(w, CATALOG_SETTLE);
-    catalog_command_settles(&c, t);
+    struct catalog_command c = command_of(w, CATALOG_RECONCILED);
+    catalog_command_reconciled(&c, t);
     return apply(w, &c);
 }
 
@@ -83,7 +83,7 @@ static enum reply_code change(struct fixture *w, enum catalog_op op, const char 
                                  .warm = {[ADMIT_WRITE] = warm}};
     enum reply_code code = apply(w, &c);
     if (code == REPLY_OK)
-        assert_int_equal(settle(w, name), REPLY_OK);
+        assert_int_equal(reconcile(w, name), REPLY_OK);
     return code;
 }
 
@@ -267,7 +267,7 @@ TEST(a_maximum_bounds_what_each_partition_serves)
     c.spec = (struct table_spec){
         .name = slice_of("a"), .billing = BILLING_ON_DEMAND, .maximum = {[ADMIT_WRITE] = 300}};
     assert_int_equal(apply(&w, &c), REPLY_OK);
-    assert_int_equal(settle(&w, "a"), REPLY_OK);
+    assert_int_equal(reconcile(&w, "a"), REPLY_OK);
     const struct table *t = table_named(&w, "a");
     assert_int_equal(t->partitions[3].maximum_mcu[ADMIT_WRITE], 300 * MCU_PER_UNIT);
     assert_int_equal(t->partitions[3].maximum_mcu[ADMIT_READ], 0);
@@ -275,7 +275,7 @@ TEST(a_maximum_bounds_what_each_partition_serves)
     uint64_t version = t->version;
     c.gac = GAC_LEASE; /* routers keep it */
     assert_int_equal(apply(&w, &c), REPLY_OK);
-    assert_int_equal(settle(&w, "a"), REPLY_OK);
+    assert_int_equal(reconcile(&w, "a"), REPLY_OK);
     t = table_named(&w, "a");
     assert_int_equal(t->partitions[3].maximum_mcu[ADMIT_WRITE], 0);
     assert_int_equal(t->version, version + 1);

@@ -3,31 +3,31 @@
 
 #include "base/config.h"
 #include "engine/catalog/catalog.h"
-#include "engine/node/loads.h"
+#include "engine/node/cluster_loads.h"
 
 TEST(totals_go_on_over_a_restart_and_a_change_of_leader)
 {
-    struct loads *l = loads_create();
+    struct cluster_loads *l = cluster_loads_create();
     struct partition_report r = {.table_id = 1, .partition = 70, .member = raft_member_id(1, 1, 0)};
     int64_t *consumed = &r.totals[ADMIT_WRITE].consumed_mcu;
     *consumed = 5000;
-    loads_take_partition(l, (struct instant){1}, &r);
-    assert_int_equal(loads_totals(loads_of(l, 70))[ADMIT_WRITE].consumed_mcu, 0);
+    cluster_loads_take_partition(l, (struct instant){1}, &r);
+    assert_int_equal(cluster_loads_totals(cluster_loads_of(l, 70))[ADMIT_WRITE].consumed_mcu, 0);
     *consumed = 6000;
-    loads_take_partition(l, (struct instant){2}, &r);
-    assert_int_equal(loads_totals(loads_of(l, 70))[ADMIT_WRITE].consumed_mcu, 1000);
+    cluster_loads_take_partition(l, (struct instant){2}, &r);
+    assert_int_equal(cluster_loads_totals(cluster_loads_of(l, 70))[ADMIT_WRITE].consumed_mcu, 1000);
     *consumed = 200; /* the node was restarted */
-    loads_take_partition(l, (struct instant){3}, &r);
-    assert_int_equal(loads_totals(loads_of(l, 70))[ADMIT_WRITE].consumed_mcu, 1200);
+    cluster_loads_take_partition(l, (struct instant){3}, &r);
+    assert_int_equal(cluster_loads_totals(cluster_loads_of(l, 70))[ADMIT_WRITE].consumed_mcu, 1200);
     r.member = raft_member_id(2, 1, 0); /* another one leads, and has led before */
     *consumed = 90000;
-    loads_take_partition(l, (struct instant){4}, &r);
-    assert_int_equal(loads_totals(loads_of(l, 70))[ADMIT_WRITE].consumed_mcu, 1200);
+    cluster_loads_take_partition(l, (struct instant){4}, &r);
+    assert_int_equal(cluster_loads_totals(cluster_loads_of(l, 70))[ADMIT_WRITE].consumed_mcu, 1200);
     *consumed = 90500;
-    loads_take_partition(l, (struct instant){5}, &r);
-    assert_int_equal(loads_totals(loads_of(l, 70))[ADMIT_WRITE].consumed_mcu, 1700);
-    assert_null(loads_of(l, 71));
-    loads_destroy(l);
+    cluster_loads_take_partition(l, (struct instant){5}, &r);
+    assert_int_equal(cluster_loads_totals(cluster_loads_of(l, 70))[ADMIT_WRITE].consumed_mcu, 1700);
+    assert_null(cluster_loads_of(l, 71));
+    cluster_loads_destroy(l);
 }
 
 TEST(damaged_reports_are_refused)
@@ -84,22 +84,22 @@ TEST(keys_of_a_report_are_whole_and_of_its_table)
 TEST(keys_of_the_last_report_are_kept)
 {
     uint8_t bytes[] = "hot";
-    struct loads *l = loads_create();
+    struct cluster_loads *l = cluster_loads_create();
     struct partition_report r = {.table_id = 1,
                                  .partition = 70,
                                  .member = raft_member_id(1, 1, 0),
                                  .heavy_count = 2,
                                  .heavy = {{slice_make(bytes, 3), 5}, {slice_make(bytes, 1), 4}}};
-    loads_take_partition(l, (struct instant){1}, &r);
+    cluster_loads_take_partition(l, (struct instant){1}, &r);
     memset(bytes, 0, sizeof bytes);
-    const struct partition_load *p = loads_of(l, 70);
+    const struct partition_load *p = cluster_loads_of(l, 70);
     assert_int_equal(p->heavy_count, 2);
     assert_true(slice_is(p->heavy[0].key, "hot") && slice_is(p->heavy[1].key, "h"));
     assert_int_equal(p->heavy[1].mcu, 4);
     r.heavy_count = 0;
-    loads_take_partition(l, (struct instant){2}, &r);
+    cluster_loads_take_partition(l, (struct instant){2}, &r);
     assert_int_equal(p->heavy_count, 0);
-    loads_destroy(l);
+    cluster_loads_destroy(l);
 }
 
 TEST(an_event_of_a_kind_that_is_not_in_use_is_refused)

@@ -3,7 +3,7 @@
 #include "base/settings/heat.h"
 #include "engine/heat/split_point.h"
 #include "engine/item/storage_key.h"
-#include "engine/sharding/salting.h"
+#include "engine/key_sharding/key_sharding.h"
 #include "tests/check.h"
 
 enum {
@@ -103,7 +103,7 @@ TEST(nothing_is_said_of_a_partition_that_was_hardly_used)
 static struct slice sharded(struct scene *s, uint32_t shard, uint64_t sort)
 {
     const struct slice key = item(s, "p", sort);
-    shard_put(s->key.data, shard_bare_hash(key), shard);
+    key_shard_put(s->key.data, key_shard_bare_hash(key), shard);
     return key;
 }
 

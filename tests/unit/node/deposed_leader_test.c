@@ -7,18 +7,18 @@
 
 #include "base/settings/choices.h"
 #include "engine/item/storage_key.h"
+#include "engine/key_sharding/key_sharding.h"
 #include "engine/message/frames.h"
 #include "engine/message/index_messages.h"
 #include "engine/message/move_messages.h"
 #include "engine/message/stream_messages.h"
 #include "engine/message/transaction_messages.h"
-#include "engine/node/feed_internal.h"
+#include "engine/node/index_feed_internal.h"
 #include "engine/node/item_requests.h"
 #include "engine/node/node_effect.h"
 #include "engine/node/node_internal.h"
 #include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
-#include "engine/sharding/salting.h"
 #include "engine/transaction/transaction.h"
 #include "tests/support/expression_fixture.h"
 #include "tests/support/frame_cluster.h"
@@ -217,7 +217,7 @@ static struct request transact_that_fails(struct scene *s)
         (struct request_transact){.key = part.write.key,
                                   .parts = buffer_slice(&s->parts),
                                   .transaction = scene_part(s, part.write.key),
-                                  .least_mcu = 2 * MCU_PER_UNIT};
+                                  .mcu_min = 2 * MCU_PER_UNIT};
     return r;
 }
 
@@ -242,7 +242,7 @@ static struct request decide(struct scene *s)
 
 static struct request ask_for_decision(struct scene *s)
 {
-    return word(s, REQUEST_TRANSACT_ASK);
+    return word(s, REQUEST_TRANSACT_QUERY);
 }
 
 static struct request ask_for_token(struct scene *s)
@@ -278,10 +278,10 @@ static struct request ask_for_records(struct scene *s)
 static struct request move_to_shard(struct scene *s)
 {
     uint32_t name = 1;
-    while (shard_home(scene_key(s, name), SHARDS) == 0)
+    while (key_shard_owner(scene_key(s, name), SHARDS) == 0)
         name++;
     const struct slice key = scene_key(s, name);
-    struct request r = scene_request(s, REQUEST_SHARD_MOVE, key);
+    struct request r = scene_request(s, REQUEST_KEY_SHARD_MOVE, key);
     *request_edit_move(&r) = (struct request_move){.key = key, .shards = SHARDS};
     return r;
 }
@@ -369,7 +369,7 @@ TEST(a_follower_answers_a_read_only_once_it_has_applied_what_the_read_must_show)
     scene_close(&s);
 }
 
-/* SETTLE-1: the successor may have committed what other tables must still do. */
+/* RECONCILE-1: the successor may have committed what other tables must still do. */
 TEST(a_leader_does_not_say_that_it_owes_nothing_before_it_is_confirmed)
 {
     struct scene s;
@@ -422,7 +422,7 @@ static void scene_open_indexed(struct scene *s, struct buffer *indexes, struct b
  * that partition. */
 static uint32_t scene_add_change(struct scene *s, struct node *n, struct partition *p)
 {
-    const struct feed *f = feed_live(&n->feeds, p);
+    const struct index_feed *f = index_feed_live(&n->feeds, p);
     const uint32_t index = index_set_global_at(p->indexes, 0)->table_id;
     const struct table *map = index_maps_find(&n->index_maps, index);
     struct buffer row = {0}, key = {0}, value = {0};
@@ -436,15 +436,15 @@ static uint32_t scene_add_change(struct scene *s, struct node *n, struct partiti
         storage_key_append_collection(&row, index, &v);
         buffer_append_slice(&row, item_key);
         name++;
-    } while (feed_has_session(f, table_partition_of(map, buffer_slice(&row))->id));
+    } while (index_feed_has_session(f, table_partition_of(map, buffer_slice(&row))->id));
     const uint32_t partition = table_partition_of(map, buffer_slice(&row))->id;
-    feed_key_append(&key, key_in_space(scene_key(s, 1), SPACE_FEED_KEYS, &n->env.lent), p->info.id,
-                    raft_applied(p->raft));
+    index_feed_key_append(&key, key_in_space(scene_key(s, 1), SPACE_INDEX_FEED_KEYS, &n->env.lent),
+                          p->info.id, raft_applied(p->raft));
     buffer_append_u64(&value, (uint64_t)env_wall_ms(&n->env));
     buffer_append_u32(&value, index);
     buffer_append_u32(&value, 1);
     buffer_append_sized(&value, buffer_slice(&row));
-    feeds_added(&n->feeds, p, buffer_slice(&key), buffer_slice(&value));
+    index_feeds_added(&n->feeds, p, buffer_slice(&key), buffer_slice(&value));
     buffer_deinit(&row);
     buffer_deinit(&key);
     buffer_deinit(&value);
@@ -484,14 +484,14 @@ TEST(a_session_is_not_used_before_its_leader_is_confirmed)
     struct partition *p = scene_partition(&s, leader, buffer_slice(&key));
     env_begin_event(&n->env, frame_cluster_clock(s.w, leader));
     const uint32_t partition = scene_add_change(&s, n, p);
-    feeds_end_turn(&n->feeds);
+    index_feeds_end_turn(&n->feeds);
     struct reply granted = {.id = scene_take_effects(n), .code = REPLY_OK, .kind = ANSWER_SESSION};
     reply_edit_session(&granted)->id = 5;
     if (granted.id != 0) /* else this node has granted it */
         node_reply(n, frame_cluster_clock(s.w, leader), &granted);
-    feeds_end_turn(&n->feeds);
+    index_feeds_end_turn(&n->feeds);
     scene_take_effects(n); /* no row */
-    assert_false(feed_has_session(feed_live(&n->feeds, p), partition));
+    assert_false(index_feed_has_session(index_feed_live(&n->feeds, p), partition));
     buffer_deinit(&indexes);
     buffer_deinit(&globals);
     buffer_deinit(&key);

@@ -489,7 +489,8 @@ TEST(a_round_that_is_over_reads_nothing_and_hears_no_answer)
     assert_true(expiry_scan_wants(p));
     struct expiry *expiry = &s.w.node->expiry;
     const struct reply reply = {.code = REPLY_OVERLOADED};
-    const struct call_answer answer = {.kind = CALL_EXPIRY, .subject = p->info.id, .reply = &reply};
+    const struct internal_call_answer answer = {
+        .kind = INTERNAL_CALL_EXPIRY, .subject = p->info.id, .reply = &reply};
     p->expiry->calls = 1;
     expiry->calls_out[0].number = p->expiry->number + 1;
     expiry_answered(expiry, &answer);

@@ -138,8 +138,8 @@ TEST(keys_of_items_are_whole)
                   {"....hash....a\0\2", 15},
                   {"....hash....a\0\1b", 16},
                   {"....hash....a\0\1b\0\1c", 19}};
-    assert_true(storage_key_is_whole(slice_make(whole, sizeof whole - 1)));
-    assert_true(storage_key_is_whole(slice_make(two, sizeof two - 1)));
+    assert_true(storage_key_is_complete(slice_make(whole, sizeof whole - 1)));
+    assert_true(storage_key_is_complete(slice_make(two, sizeof two - 1)));
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++)
-        assert_false(storage_key_is_whole(slice_make(broken[i].bytes, broken[i].size)));
+        assert_false(storage_key_is_complete(slice_make(broken[i].bytes, broken[i].size)));
 }

@@ -2,8 +2,8 @@
 #include "tests/check.h"
 
 #include "base/settings/heat.h"
+#include "base/settings/key_sharding.h"
 #include "base/settings/reports.h"
-#include "base/settings/salting.h"
 #include "engine/heat/split_point.h"
 #include "engine/item/storage_key.h"
 #include "engine/node/node_internal.h"
@@ -226,7 +226,7 @@ TEST(a_question_that_makes_no_sense_is_refused)
     struct request r = question(&w, 1);
     lone_ask(&w, &r);
     lone_assert_answer(&w, REPLY_MALFORMED);
-    r = question(&w, SPLIT_CUTS_MAX + 2);
+    r = question(&w, SPLIT_POINTS_MAX + 2);
     lone_ask(&w, &r);
     lone_assert_answer(&w, REPLY_MALFORMED);
     r = question(&w, 2);
@@ -248,7 +248,7 @@ TEST(a_key_that_needs_shards_is_reported_once_that_is_known)
     struct lone_node w;
     lone_init(&w, PROFILE_STRICT);
     config_edit_heat(&w.config)->heat_start_percent = 0;
-    config_edit_salting(&w.config)->salting_shard_units = 40;
+    config_edit_key_sharding(&w.config)->key_sharding_shard_units = 40;
     config_edit_reports(&w.config)->load_report_ms = 60000;
     w.collections = 1;
     lone_open_table(&w, 10, 1000);
@@ -262,7 +262,7 @@ TEST(a_key_that_needs_shards_is_reported_once_that_is_known)
     lone_key(&w, 0);
     const struct slice key = buffer_slice(&w.key);
     const struct partition_info *p = table_partition_of(&w.table, key);
-    const struct partition_load *l = loads_of(w.node->catalog.loads, p->id);
+    const struct partition_load *l = cluster_loads_of(w.node->catalog.loads, p->id);
     assert_non_null(l);
     assert_int_equal(l->heavy_count, 1);
     assert_true(
@@ -270,6 +270,6 @@ TEST(a_key_that_needs_shards_is_reported_once_that_is_known)
     assert_in_range(l->heavy[0].mcu, 45000, 55000);
     lone_pass(&w, 60000); /* it has cooled down */
     lone_pass(&w, 60000);
-    assert_int_equal(loads_of(w.node->catalog.loads, p->id)->heavy_count, 0);
+    assert_int_equal(cluster_loads_of(w.node->catalog.loads, p->id)->heavy_count, 0);
     lone_deinit(&w);
 }

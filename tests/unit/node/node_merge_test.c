@@ -25,7 +25,7 @@ struct scene {
     uint32_t in_upper;
 };
 
-static void settle(struct lone_node *w)
+static void reconcile(struct lone_node *w)
 {
     for (int i = 0; i < 20; i++) {
         lone_write_all(w);
@@ -49,7 +49,7 @@ static void scene_init_with(struct scene *s, uint8_t stream)
     w->stream = stream;
     lone_open_table(w, 100, 100);
     lone_cut_table(w);
-    settle(w);
+    reconcile(w);
     lone_fetch_table(w);
     assert_int_equal(w->table.partition_count, 2);
     s->lower = w->table.partitions[0];
@@ -134,10 +134,11 @@ TEST(a_merge_that_is_in_the_log_twice_is_done_once)
     partition_info_encode(&body, &p);
     env_begin_event(&n->env, s.w.now);
     for (int i = 0; i < 2; i++)
-        assert_non_null(groups_propose(&n->groups, partitions_find(&n->partitions, p.id), &self,
-                                       LOG_MERGE, buffer_slice(&body), slice_make(NULL, 0)));
+        assert_non_null(raft_driver_propose(&n->driver, partitions_find(&n->partitions, p.id),
+                                            &self, LOG_MERGE, buffer_slice(&body),
+                                            slice_make(NULL, 0)));
     lone_take_effects(&s.w);
-    settle(&s.w);
+    reconcile(&s.w);
     assert_false(node_is_stopped(n));
     assert_null(partitions_find(&n->partitions, s.upper.id));
     const struct partition *merged = partitions_find(&n->partitions, p.id);
@@ -168,7 +169,7 @@ TEST(records_of_streams_are_counted_where_they_come)
     scene_init_with(&s, 1 + STREAM_KEYS_ONLY);
     const struct partition_info p = absorbing(&s, freeze(&s));
     ask(&s, &p);
-    settle(&s.w);
+    reconcile(&s.w);
     const struct partition *merged = partitions_find(&s.w.node->partitions, p.id);
     assert_int_equal(merged->info.epoch, p.epoch);
     assert_int_equal(merged->stream.rows.count, NAMES);
@@ -215,8 +216,8 @@ static void trim_one(struct scene *s, uint32_t id)
     gone.old_size = (int64_t)value.size;
     change_set_begin(&set, 0, 0);
     change_set_append(&set, &gone);
-    assert_non_null(
-        groups_propose(&n->groups, p, &self, LOG_WRITE, buffer_slice(&set), slice_make(NULL, 0)));
+    assert_non_null(raft_driver_propose(&n->driver, p, &self, LOG_WRITE, buffer_slice(&set),
+                                        slice_make(NULL, 0)));
     lone_take_effects(&s->w);
     lone_write_all(&s->w);
     buffer_deinit(&set);
@@ -231,7 +232,7 @@ TEST(records_of_streams_are_counted_in_the_piece_that_has_them)
         in_upper += is_in(&s.w, name, &s.upper);
     const struct partition_info p = absorbing(&s, freeze(&s));
     ask(&s, &p);
-    settle(&s.w);
+    reconcile(&s.w);
     cut_again(&s, &p);
     const struct partitions *held = &s.w.node->partitions;
     assert_true(
@@ -244,7 +245,7 @@ TEST(records_of_streams_are_counted_in_the_piece_that_has_them)
     lone_assert_answer(&s.w, REPLY_OK);
     lone_assert_verified(&s.w, NAMES);
     trim_one(&s, p.id);
-    settle(&s.w);
+    reconcile(&s.w);
     assert_int_equal(partitions_find(held, OTHER_ID)->stream.rows.count, in_upper);
     assert_int_equal(partitions_find(held, p.id)->stream.rows.count, NAMES - in_upper);
     lone_assert_verified(&s.w, NAMES);
@@ -311,11 +312,11 @@ TEST(a_frozen_partition_serves_nothing_until_it_is_thawed)
     freeze(&s);
     assert_serves_nothing(&s);
     lone_crash(&s.w);
-    settle(&s.w);
+    reconcile(&s.w);
     assert_serves_nothing(&s);
     lone_checkpoint_all(&s.w);
     lone_crash(&s.w);
-    settle(&s.w);
+    reconcile(&s.w);
     assert_serves_nothing(&s);
     thaw(&s);
     const struct partition_info late = freezing(&s); /* of the epoch before */
@@ -384,8 +385,8 @@ TEST(a_node_stops_rather_than_guess_what_it_takes_over)
     partition_info_encode(&body, &absorb);
     const struct operation o = {.from = ROUTER, .request.id = 1};
     struct partition *lower = partitions_find(&s.w.node->partitions, s.lower.id);
-    assert_non_null(groups_propose(&s.w.node->groups, lower, &o, LOG_MERGE, buffer_slice(&body),
-                                   slice_make(NULL, 0)));
+    assert_non_null(raft_driver_propose(&s.w.node->driver, lower, &o, LOG_MERGE,
+                                        buffer_slice(&body), slice_make(NULL, 0)));
     lone_pass(&s.w, 1);
     while (!node_is_stopped(s.w.node) && (s.w.flying != NULL || lone_write_begin(&s.w)))
         lone_write_end(&s.w, 0);
@@ -428,7 +429,7 @@ TEST(a_merge_is_said_to_be_done_once_it_is_on_disk)
     lone_crash(&s.w);
     assert_null(partitions_find(&s.w.node->partitions, s.upper.id));
     assert_int_equal(partitions_find(&s.w.node->partitions, lower.id)->info.epoch, lower.epoch);
-    settle(&s.w);
+    reconcile(&s.w);
     lone_assert_verified(&s.w, NAMES);
     lone_deinit(&s.w);
 }
@@ -439,7 +440,7 @@ TEST(a_merge_that_a_crash_forgot_is_done_again)
     struct partition_info lower;
     absorb_without_its_record_on_disk(&s, &lower);
     lone_crash(&s.w);
-    settle(&s.w);
+    reconcile(&s.w);
     assert_null(partitions_find(&s.w.node->partitions, s.upper.id));
     lone_assert_verified(&s.w, NAMES);
     lone_deinit(&s.w);
@@ -487,7 +488,7 @@ static void absorb_in_a_second_merge(struct scene *s)
 static void assert_starts_merged(struct scene *s)
 {
     lone_crash(&s->w);
-    settle(&s->w);
+    reconcile(&s->w);
     assert_false(node_is_stopped(s->w.node));
     assert_null(partitions_find(&s->w.node->partitions, s->upper.id));
     lone_assert_verified(&s->w, NAMES);

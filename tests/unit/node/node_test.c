@@ -162,7 +162,7 @@ TEST(a_node_counts_what_it_serves)
     lone_put(&w, 2, 1);
     lone_write_all(&w);
     assert_int_equal(lone_get(&w, 1), 1);
-    const struct served *s = node_served(w.node);
+    const struct served_totals *s = node_served(w.node);
     assert_int_equal(s->kinds[SERVED_WRITE].requests, 2);
     assert_int_equal(s->kinds[SERVED_WRITE].mcu, 4000);
     assert_int_equal(s->kinds[SERVED_READ].requests, 1);
@@ -371,7 +371,8 @@ TEST(a_table_is_dated_by_the_wall_clock_of_its_catalog_leader)
     lone_deinit(&w);
 }
 
-/* A table that cannot be settled for want of space is tried again later, not at once for ever. */
+/* A table that cannot be reconciled for want of space is tried again later, not at once for
+ * ever. */
 TEST(a_table_waits_for_space_to_settle)
 {
     struct lone_node w;
@@ -387,7 +388,7 @@ TEST(a_table_waits_for_space_to_settle)
     }
     node_log_space(w.node, SEGMENT_BYTES, 0);
     lone_pass(&w, 300);
-    lone_write_begin(&w); /* the partition is open; now there is no room to settle */
+    lone_write_begin(&w); /* the partition is open; now there is no room to reconcile */
     node_log_space(w.node, node_log_end(w.node), ENOSPC);
     lone_write_end(&w, 0);
     for (int i = 0; i < 5; i++) {

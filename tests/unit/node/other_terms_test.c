@@ -4,7 +4,7 @@
 #include "tests/check.h"
 
 #include "engine/message/frames.h"
-#include "engine/node/feed_internal.h"
+#include "engine/node/index_feed_internal.h"
 #include "engine/node/node_effect.h"
 #include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
@@ -42,23 +42,23 @@ TEST(a_leader_asks_one_question_about_a_lock_at_a_time)
     assert_int_equal(transact_ask(&s, &get), REPLY_OK); /* now the anchor's place is known */
     struct lock *l = scene_lock(&s, SECOND);
     const uint64_t before = scene_questions(&s);
-    l->ask_at = s.w.now;
+    l->query_at = s.w.now;
     l->asking = 1000;
     assert_int_equal(scene_questions(&s), before);
     l->asking = 0;
     l->resolving = true; /* its end is proposed: there is nothing to ask */
-    l->ask_at = s.w.now;
+    l->query_at = s.w.now;
     assert_int_equal(scene_questions(&s), before);
     l->resolving = false;
     l->applied = false; /* it may never be applied */
-    l->ask_at = s.w.now;
+    l->query_at = s.w.now;
     assert_int_equal(scene_questions(&s), before);
     l->applied = true;
     scene_partition(&s)->frozen.index = 1; /* what a frozen partition proposes changes nothing */
-    l->ask_at = s.w.now;
+    l->query_at = s.w.now;
     assert_int_equal(scene_questions(&s), before);
     scene_partition(&s)->frozen.index = 0;
-    l->ask_at = s.w.now;
+    l->query_at = s.w.now;
     assert_int_equal(scene_questions(&s), before + 1);
     transact_close(&s);
 }
@@ -72,8 +72,10 @@ TEST(an_answer_about_a_lock_of_another_term_counts_for_nothing)
     struct lock *l = scene_lock(&s, SECOND);
     struct reply reply = {.code = REPLY_OK, .kind = ANSWER_STATE};
     reply_edit_state(&reply)->decided = TRANSACTION_PENDING;
-    const struct call_answer answer = {
-        .kind = CALL_TRANSACT_ASK, .subject = p->info.id, .token = l->number, .reply = &reply};
+    const struct internal_call_answer answer = {.kind = INTERNAL_CALL_TRANSACT_QUERY,
+                                                .subject = p->info.id,
+                                                .token = l->number,
+                                                .reply = &reply};
     l->asking = 1000;
     p->led++;
     transactions_answered(&s.w.node->transactions, &answer);
@@ -91,18 +93,18 @@ TEST(a_part_that_was_refused_is_told_again)
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     struct partition *p = scene_partition(&s);
-    const struct record *r = transactions_record_of(p, s.part.anchor, s.part.id);
+    const struct open_record *r = transactions_record_of(p, s.part.anchor, s.part.id);
     struct reply reply = {.code = REPLY_OVERLOADED};
-    const struct call_answer answer = {.kind = CALL_TRANSACT_TELL,
-                                       .subject = p->info.id,
-                                       .token = r->number << INDEX_BITS,
-                                       .reply = &reply};
+    const struct internal_call_answer answer = {.kind = INTERNAL_CALL_TRANSACT_NOTIFY,
+                                                .subject = p->info.id,
+                                                .token = r->number << INDEX_BITS,
+                                                .reply = &reply};
     env_begin_event(&s.w.node->env, s.w.now);
     transactions_answered(&s.w.node->transactions, &answer);
-    assert_int_equal(r->told[0], 0);
+    assert_int_equal(r->notified[0], 0);
     reply.code = REPLY_OK;
     transactions_answered(&s.w.node->transactions, &answer);
-    assert_int_equal(r->told[0], 1);
+    assert_int_equal(r->notified[0], 1);
     transact_close(&s);
 }
 
@@ -111,14 +113,14 @@ TEST(requests_that_wait_for_transactions_leave_slots_to_others)
 {
     struct transact_fixture s;
     transact_open(&s);
-    struct waiters *waiters = &s.w.node->waiters;
+    struct pending_requests *pending = &s.w.node->pending;
     const struct operation o = {.from = 1, .request = lone_request(&s.w, REQUEST_GET, FIRST)};
     env_begin_event(&s.w.node->env, s.w.now);
-    for (uint32_t i = 0; i < waiters->size; i++)
-        waiters_add_locked(waiters, scene_partition(&s), &o);
-    assert_int_equal(waiters->locked, waiters->size - waiters->size / 8);
-    waiters_drop_reads(waiters, scene_partition(&s), REPLY_STOPPED, "the test ends");
-    assert_int_equal(waiters->locked, 0);
+    for (uint32_t i = 0; i < pending->size; i++)
+        pending_add_locked(pending, scene_partition(&s), &o);
+    assert_int_equal(pending->locked, pending->size - pending->size / 8);
+    pending_drop_reads(pending, scene_partition(&s), REPLY_STOPPED, "the test ends");
+    assert_int_equal(pending->locked, 0);
     transact_close(&s);
 }
 
@@ -168,20 +170,20 @@ TEST(a_read_that_was_confirmed_in_one_term_is_not_confirmed_in_the_next)
     struct transact_fixture s;
     transact_open(&s);
     struct partition *p = scene_partition(&s);
-    struct waiters *waiters = &s.w.node->waiters;
+    struct pending_requests *pending = &s.w.node->pending;
     const struct operation o = {.from = 1, .request = lone_request(&s.w, REQUEST_GET, FIRST)};
     struct operation out;
     env_begin_event(&s.w.node->env, s.w.now);
-    assert_true(waiters_add_read(waiters, p, &o, 0, 0));
-    assert_true(waiters_next_read(waiters, p, &out));
+    assert_true(pending_add_read(pending, p, &o, 0, 0));
+    assert_true(pending_next_read(pending, p, &out));
     assert_true(out.confirmed == p->led);
-    assert_true(waiters_add_read(waiters, p, &o, 0, 0));
+    assert_true(pending_add_read(pending, p, &o, 0, 0));
     p->led++;
-    assert_true(waiters_next_read(waiters, p, &out));
+    assert_true(pending_next_read(pending, p, &out));
     assert_int_equal(out.confirmed, 0);
     p->led--;
-    assert_true(waiters_add_read(waiters, p, &o, 0, raft_last(p->raft) + 1));
-    assert_false(waiters_next_read(waiters, p, &out)); /* the entry is not applied */
+    assert_true(pending_add_read(pending, p, &o, 0, raft_last(p->raft) + 1));
+    assert_false(pending_next_read(pending, p, &out)); /* the entry is not applied */
     transact_close(&s);
 }
 
@@ -255,7 +257,7 @@ TEST(writes_from_before_an_index_are_known_by_their_place_in_the_log)
     transact_close(&s);
 }
 
-/* They may rest on older indexes, or on fewer salted keys. */
+/* They may rest on older indexes, or on fewer sharded keys. */
 TEST(a_new_leader_waits_for_the_entries_of_its_predecessors)
 {
     struct transact_fixture s;
@@ -263,7 +265,7 @@ TEST(a_new_leader_waits_for_the_entries_of_its_predecessors)
     const uint64_t last = raft_last(scene_partition(&s)->raft);
     lone_crash(&s.w);
     assert_true(scene_partition(&s)->indexed_from >= last);
-    assert_true(scene_partition(&s)->salted_from >= last);
+    assert_true(scene_partition(&s)->key_sharding_from >= last);
     transact_close(&s);
 }
 
@@ -274,12 +276,12 @@ TEST(a_scan_does_not_read_by_the_pages_of_another_one)
     lone_init(&w, PROFILE_OFF);
     w.resident_max = 0;
     lone_open(&w);
-    struct waiters *waiters = &w.node->waiters;
+    struct pending_requests *pending = &w.node->pending;
     struct scan scan = {.state = SCAN_READY, .subject = 1};
     env_begin_event(&w.node->env, w.now);
-    assert_false(waiters_may_scan(waiters, &scan, RESUME_BACKGROUND, 2, slice_of("key")));
+    assert_false(pending_may_scan(pending, &scan, RESUME_BACKGROUND, 2, slice_of("key")));
     assert_int_equal(scan.state, SCAN_WAITING);
     scan = (struct scan){.state = SCAN_READY, .subject = 1};
-    assert_true(waiters_may_scan(waiters, &scan, RESUME_BACKGROUND, 1, slice_of("key")));
+    assert_true(pending_may_scan(pending, &scan, RESUME_BACKGROUND, 1, slice_of("key")));
     lone_deinit(&w);
 }

@@ -60,7 +60,7 @@ static enum reply_code scene_order_close(struct scene *s, uint32_t node)
     return group_ask_at_once(&s->g, node, r);
 }
 
-/* SETTLE-1: another leader would take what the group then owes. */
+/* RECONCILE-1: another leader would take what the group then owes. */
 TEST(a_leader_that_has_given_its_word_keeps_its_group)
 {
     struct scene s;
@@ -165,7 +165,7 @@ static bool scene_takes_entry(struct scene *s)
                                    .commit = raft_commit(raft),
                                    .entry_count = 1,
                                    .entries = entries};
-    groups_receive(&n->groups, g->leader, &m);
+    raft_driver_receive(&n->driver, g->leader, &m);
     return raft_last(raft) == last + 1;
 }
 

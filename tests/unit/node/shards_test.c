@@ -1,4 +1,4 @@
-/* shards_test.c - salted keys at a node, one step at a time: who is refused, and what a range of
+/* shards_test.c - sharded keys at a node, one step at a time: who is refused, and what a range of
  * one shard has. */
 #include "tests/check.h"
 
@@ -12,15 +12,15 @@ static void assert_fenced(struct shards_fixture *s, uint32_t name, uint32_t shar
                           enum reply_code code)
 {
     static const enum request_op OPS[] = {
-        REQUEST_GET,       REQUEST_RANGE,     REQUEST_PUT,      REQUEST_DELETE,
-        REQUEST_UPDATE,    REQUEST_CHECK,     REQUEST_TRANSACT, REQUEST_TRANSACT_ADMIT,
-        REQUEST_UNCHANGED, REQUEST_SHARD_MOVE};
+        REQUEST_GET,       REQUEST_RANGE,         REQUEST_PUT,      REQUEST_DELETE,
+        REQUEST_UPDATE,    REQUEST_CHECK,         REQUEST_TRANSACT, REQUEST_TRANSACT_ADMIT,
+        REQUEST_UNCHANGED, REQUEST_KEY_SHARD_MOVE};
     for (size_t i = 0; i < COUNT_OF(OPS); i++) {
         const struct slice key = shards_key(s, name, shard);
         struct request r = shards_request(s, OPS[i], key);
         if (OPS[i] == REQUEST_RANGE)
             r.range.lo = key;
-        else if (OPS[i] == REQUEST_SHARD_MOVE)
+        else if (OPS[i] == REQUEST_KEY_SHARD_MOVE)
             request_edit_move(&r)->shards = 2;
         if (OPS[i] != REQUEST_RANGE)
             r.write.key = key; /* each has its key first */
@@ -33,25 +33,25 @@ TEST(who_knows_an_older_version_is_refused_and_a_newer_one_waits)
     struct shards_fixture s;
     (void)state;
     shards_open(&s);
-    s.salting = 0;
+    s.key_sharding_version = 0;
     assert_int_equal(shards_put(&s, 1, 0, OLD), REPLY_OK);
-    s.salting = VERSION;
+    s.key_sharding_version = VERSION;
     struct request r = shards_request(&s, REQUEST_GET, shards_key(&s, 1, 0));
     r.get.key = buffer_slice(&s.key);
-    assert_int_equal(shards_ask(&s, &r), REPLY_OK); /* the key is not salted */
-    r.salted = VERSION;
+    assert_int_equal(shards_ask(&s, &r), REPLY_OK); /* the key is not sharded */
+    r.sharded_key_version = VERSION;
     assert_int_equal(shards_ask(&s, &r), REPLY_OVERLOADED);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     assert_int_equal(shards_ask(&s, &r), REPLY_OK);
-    r.salted = VERSION + 1;
-    r.salting = VERSION + 1;
+    r.sharded_key_version = VERSION + 1;
+    r.key_sharding_version = VERSION + 1;
     assert_int_equal(shards_ask(&s, &r), REPLY_OVERLOADED);
-    s.salting = VERSION - 1;
+    s.key_sharding_version = VERSION - 1;
     assert_fenced(&s, 1, 0, REPLY_STALE_MAP);
-    s.salting = VERSION;
+    s.key_sharding_version = VERSION;
     assert_int_equal(shards_get(&s, 1, 0), OLD);
-    shards_salt(&s, 0, VERSION - 2); /* it never goes back */
-    s.salting = VERSION - 1;
+    shards_tell_applied(&s, 0, VERSION - 2); /* it never goes back */
+    s.key_sharding_version = VERSION - 1;
     assert_fenced(&s, 1, 0, REPLY_STALE_MAP);
     shards_close(&s);
 }
@@ -61,13 +61,13 @@ TEST(the_fence_outlives_a_crash_and_a_checkpoint)
     struct shards_fixture s;
     (void)state;
     shards_open(&s);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     for (int i = 0; i < 2; i++) {
         lone_crash(&s.w);
         shards_pass(&s, 100);
-        s.salting = VERSION - 1;
+        s.key_sharding_version = VERSION - 1;
         assert_fenced(&s, 1, 0, REPLY_STALE_MAP);
-        s.salting = VERSION;
+        s.key_sharding_version = VERSION;
         assert_int_equal(shards_put(&s, 1, 0, OLD), REPLY_OK);
         lone_checkpoint_all(&s.w);
     }
@@ -79,12 +79,12 @@ TEST(both_sides_of_a_split_have_the_fence)
     struct shards_fixture s;
     (void)state;
     shards_open(&s);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     shards_split(&s);
     for (uint32_t shard = 0; shard < SHARDS; shard++) {
-        s.salting = VERSION - 1;
+        s.key_sharding_version = VERSION - 1;
         assert_fenced(&s, 1, shard, REPLY_STALE_MAP);
-        s.salting = VERSION;
+        s.key_sharding_version = VERSION;
         assert_int_equal(shards_put(&s, 1, shard, OLD), REPLY_OK);
     }
     shards_close(&s);
@@ -107,7 +107,7 @@ TEST(a_merge_keeps_the_newer_version)
     (void)state;
     shards_open(&s);
     shards_split(&s);
-    shards_salt(&s, 1, VERSION); /* the upper one */
+    shards_tell_applied(&s, 1, VERSION); /* the upper one */
     struct partition_info upper = s.w.table.partitions[1], lower = s.w.table.partitions[0];
     upper.merge = MERGE_FREEZE;
     upper.merge_with = lower.id;
@@ -122,7 +122,7 @@ TEST(a_merge_keeps_the_newer_version)
     s.w.table.partitions[0].epoch++;
     s.w.table.partitions[0].hi = upper.hi;
     s.w.table.partition_count = 1;
-    s.salting = VERSION - 1;
+    s.key_sharding_version = VERSION - 1;
     assert_fenced(&s, 1, 0, REPLY_STALE_MAP);
     lone_crash(&s.w);
     shards_pass(&s, 100);
@@ -171,7 +171,7 @@ TEST(a_range_has_the_items_of_one_shard)
     uint32_t items;
     (void)state;
     shards_open(&s);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     for (uint32_t name = 0; name < 60; name++) {
         s.w.collections = 3;
         assert_int_equal(shards_put(&s, name, name % 4, OLD), REPLY_OK);
@@ -185,7 +185,7 @@ TEST(a_range_has_the_items_of_one_shard)
             r.range.items_max = 4;
             assert_int_equal(scene_read(&s, r, &items), shard < 4 ? 4 : 1);
             assert_int_equal(items, shard < 4 ? 15 : 0);
-            r.salting = 0; /* only here: the fence refuses it */
+            r.key_sharding_version = 0; /* only here: the fence refuses it */
             assert_int_equal(shards_ask(&s, &r), REPLY_STALE_MAP);
         }
     }
@@ -204,7 +204,7 @@ TEST(a_range_goes_on_behind_many_items_of_other_shards)
     uint32_t items;
     (void)state;
     shards_open(&s);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     s.w.collections = KEYS;
     for (uint32_t name = 0; name < KEYS; name++)
         assert_int_equal(shards_put(&s, name, 3, OLD), REPLY_OK);
@@ -231,7 +231,7 @@ TEST(rows_of_a_local_index_are_in_the_shards_of_their_items)
     shards_init(&s);
     shards_index_by_version(&s, true);
     lone_open_table(&s.w, 100, 100);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     for (uint32_t name = 0; name < 40; name++)
         assert_int_equal(shards_put(&s, name, name % 2, 1 + name), REPLY_OK);
     for (int reverse = 0; reverse < 2; reverse++) {
@@ -241,9 +241,9 @@ TEST(rows_of_a_local_index_are_in_the_shards_of_their_items)
         assert_int_equal(items, 20);
     }
     const uint32_t name = shards_mover(&s, 2) & ~1U; /* in shard 0 */
-    const uint32_t even = shards_home(&s, name, 2) == 1 ? name : 0;
+    const uint32_t even = shards_owner(&s, name, 2) == 1 ? name : 0;
     uint32_t mover = even;
-    while (shards_home(&s, mover, 2) != 1)
+    while (shards_owner(&s, mover, 2) != 1)
         mover += 2;
     shards_move_surely(&s, mover, 0, 2);
     shards_pass(&s, 100);
@@ -270,7 +270,7 @@ TEST(a_range_of_cold_items_goes_on_behind_each_skip)
     shards_init(&s);
     s.w.resident_max = 1;
     lone_open_table(&s.w, 100, 100);
-    shards_salt(&s, 0, VERSION);
+    shards_tell_applied(&s, 0, VERSION);
     for (uint32_t name = 0; name < KEYS; name++) {
         s.w.collections = KEYS;
         assert_int_equal(shards_put(&s, name, name % 2, OLD), REPLY_OK);
@@ -284,14 +284,14 @@ TEST(a_range_of_cold_items_goes_on_behind_each_skip)
     shards_close(&s);
 }
 
-/* Its item is in no store yet: a piece that did not wait would pass it. SALT-3 */
+/* Its item is in no store yet: a piece that did not wait would pass it. KEYSHARD-3 */
 TEST(a_piece_waits_for_writes_from_before_the_fence)
 {
     struct shards_fixture s;
     struct buffer from = {0}, hi = {0};
     shards_open(&s);
-    shards_salt(&s, 0, VERSION - 1);
-    s.salting = VERSION - 1;
+    shards_tell_applied(&s, 0, VERSION - 1);
+    s.key_sharding_version = VERSION - 1;
     const uint32_t name = shards_mover(&s, SHARDS);
     shards_update(&s, 0, VERSION);
     assert_true(lone_write_begin(&s.w));
@@ -301,14 +301,14 @@ TEST(a_piece_waits_for_writes_from_before_the_fence)
     put.write.item = lone_item(&s.w, OLD, 10);
     lone_ask(&s.w, &put);
     lone_write_end(&s.w, 0); /* the fence */
-    s.salting = VERSION;
+    s.key_sharding_version = VERSION;
     buffer_set(&from, slice_make(key.data, storage_key_collection_size(key)));
     buffer_set(&hi, buffer_slice(&from));
     storage_key_successor(&hi);
-    struct request r = shards_request(&s, REQUEST_SHARD_MOVE, buffer_slice(&from));
+    struct request r = shards_request(&s, REQUEST_KEY_SHARD_MOVE, buffer_slice(&from));
     *request_edit_move(&r) = (struct request_move){
         .key = buffer_slice(&from), .hi = buffer_slice(&hi), .shards = SHARDS};
-    r.salted = VERSION;
+    r.sharded_key_version = VERSION;
     lone_ask(&s.w, &r);
     assert_int_equal(s.w.answer_count, 0);
     lone_write_all(&s.w);

@@ -1,13 +1,13 @@
-/* shards_world_test.c - salted keys in a cluster of three nodes: the fence at followers, and items
+/* shards_world_test.c - sharded keys in a cluster of three nodes: the fence at followers, and items
  * that move while nodes crash. */
 #include "tests/check.h"
 
 #include "base/settings/choices.h"
-#include "base/settings/salting.h"
+#include "base/settings/key_sharding.h"
 #include "engine/item/storage_key.h"
+#include "engine/key_sharding/key_sharding.h"
 #include "engine/message/message.h"
 #include "engine/message/move_messages.h"
-#include "engine/sharding/salting.h"
 #include "tests/support/frame_cluster.h"
 
 enum {
@@ -37,10 +37,10 @@ static void scene_open(struct scene *s)
     *s = (struct scene){0};
     config_init(&config, PROFILE_OFF);
     config_edit_choices(&config)->gac = GAC_OFF;
-    config_edit_salting(&config)->salting_moves_s = 20;
+    config_edit_key_sharding(&config)->key_sharding_moves_s = 20;
     s->w = frame_cluster_begin(&config);
     frame_cluster_pass(s->w, 1000);
-    tag_append(&tags, &(struct tag){slice_of(SALTING_TAG), slice_of("auto"), true});
+    tag_append(&tags, &(struct tag){slice_of(KEY_SHARDING_TAG), slice_of("auto"), true});
     const struct table_spec spec = {.name = slice_of("t"),
                                     .partition_key = {slice_of("id"), ATTR_STRING},
                                     .sort_key = {slice_of("n"), ATTR_STRING},
@@ -70,13 +70,13 @@ static struct slice scene_key(struct scene *s, uint32_t name, uint32_t shard)
                       n = {ATTR_STRING, slice_make(text, (size_t)size)};
     buffer_clear(&s->key);
     storage_key_append(&s->key, s->table.id, &id, &n);
-    shard_put(s->key.data, shard_bare_hash(buffer_slice(&s->key)), shard);
+    key_shard_put(s->key.data, key_shard_bare_hash(buffer_slice(&s->key)), shard);
     return buffer_slice(&s->key);
 }
 
-static const struct salted_key *scene_salted(struct scene *s)
+static const struct sharded_key *scene_sharded_key(struct scene *s)
 {
-    return salting_find(s->table.salted, scene_key(s, 0, 0));
+    return key_sharding_find(s->table.sharded_keys, scene_key(s, 0, 0));
 }
 
 static struct request scene_request(struct scene *s, enum request_op op, struct slice key)
@@ -85,7 +85,7 @@ static struct request scene_request(struct scene *s, enum request_op op, struct 
     return (struct request){.op = op,
                             .partition = p->id,
                             .epoch = p->epoch,
-                            .salting = table_salting_version(&s->table)};
+                            .key_sharding_version = table_key_sharding_version(&s->table)};
 }
 
 /* Until a node has done it. */
@@ -118,25 +118,25 @@ static struct slice scene_do(struct scene *s, uint32_t name, uint32_t shard, enu
 
 static uint32_t scene_shards(struct scene *s)
 {
-    const struct salted_key *k = scene_salted(s);
+    const struct sharded_key *k = scene_sharded_key(s);
     return k != NULL ? k->shards : 1;
 }
 
 /* Says it until the catalog has heard it. */
-static void scene_decide(struct scene *s, enum salt_word word, uint32_t shards)
+static void scene_decide(struct scene *s, enum key_shards_change word, uint32_t shards)
 {
     struct buffer key = {0};
     for (int tries = 0; scene_shards(s) != shards; tries++) {
         assert_true(tries < 100);
-        const struct salted_key *k = scene_salted(s);
+        const struct sharded_key *k = scene_sharded_key(s);
         buffer_set(&key, scene_key(s, 0, 0));
         key.size = storage_key_collection_size(buffer_slice(&key));
         const struct decision d = {.table_id = s->table.id,
-                                   .salt = {.word = word,
-                                            .key = buffer_slice(&key),
-                                            .version = k != NULL ? k->version : 0,
-                                            .shards = shards}};
-        frame_cluster_decide(s->w, CATALOG_SALT, &d);
+                                   .key_shards = {.word = word,
+                                                  .key = buffer_slice(&key),
+                                                  .version = k != NULL ? k->version : 0,
+                                                  .shards = shards}};
+        frame_cluster_decide(s->w, CATALOG_KEY_SHARDS, &d);
         frame_cluster_pass(s->w, 100);
         scene_fetch(s);
     }
@@ -148,62 +148,62 @@ TEST(followers_refuse_who_knows_an_older_version)
     struct scene s;
     (void)state;
     scene_open(&s);
-    scene_decide(&s, SALT_GROW, 4);
+    scene_decide(&s, KEY_SHARDS_GROW, 4);
     frame_cluster_pass(s.w, 2000);
     scene_fetch(&s);
-    const uint64_t version = table_salting_version(&s.table);
+    const uint64_t version = table_key_sharding_version(&s.table);
     for (uint32_t node = 1; node <= FRAME_CLUSTER_NODES; node++) {
         for (uint32_t shard = 0; shard < 4; shard++) {
             const struct slice key = scene_key(&s, 1, shard);
             struct request r = scene_request(&s, REQUEST_GET, key);
             r.get.key = key;
             assert_int_equal(frame_cluster_ask_node(s.w, node, &r, NULL), REPLY_OK);
-            r.salting = version - 1;
+            r.key_sharding_version = version - 1;
             assert_int_equal(frame_cluster_ask_node(s.w, node, &r, NULL), REPLY_STALE_MAP);
             r = scene_request(&s, REQUEST_RANGE, key);
             r.range.lo = key;
             r.range.bytes_max = 1 << 20;
             assert_int_equal(frame_cluster_ask_node(s.w, node, &r, NULL), REPLY_OK);
-            r.salting = version - 1;
+            r.key_sharding_version = version - 1;
             assert_int_equal(frame_cluster_ask_node(s.w, node, &r, NULL), REPLY_STALE_MAP);
         }
     }
     scene_close(&s);
 }
 
-/* Each item is at its home, and nowhere else. */
+/* Each item is in its owner shard, and nowhere else. */
 static void scene_check(struct scene *s)
 {
     const uint32_t shards = scene_shards(s);
     for (uint32_t name = 0; name < ITEMS; name++) {
-        const uint32_t home = shard_home(scene_key(s, name, 0), shards);
+        const uint32_t owner = key_shard_owner(scene_key(s, name, 0), shards);
         for (uint32_t shard = 0; shard < 8; shard++)
-            assert_int_equal(scene_do(s, name, shard, REQUEST_GET).size > 0, shard == home);
+            assert_int_equal(scene_do(s, name, shard, REQUEST_GET).size > 0, shard == owner);
     }
 }
 
 /* Reads an item as routers do. False: not now. */
 static bool scene_find(struct scene *s, uint32_t name)
 {
-    uint32_t former[SHARDS_BEFORE_MAX], count = 0, home = 0;
-    const struct salted_key *k = scene_salted(s);
+    uint32_t former[KEY_SHARDS_BEFORE_MAX], count = 0, owner = 0;
+    const struct sharded_key *k = scene_sharded_key(s);
     struct slice body;
     if (k != NULL) {
-        count = salted_former_homes(k, scene_key(s, name, 0), former);
-        home = salted_home(k, scene_key(s, name, 0));
+        count = sharded_key_previous_owners(k, scene_key(s, name, 0), former);
+        owner = sharded_key_owner(k, scene_key(s, name, 0));
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct slice key = scene_key(s, name, former[i]);
-        struct request r = scene_request(s, REQUEST_SHARD_MOVE, key);
-        r.salted = k->version;
+        struct request r = scene_request(s, REQUEST_KEY_SHARD_MOVE, key);
+        r.sharded_key_version = k->version;
         request_edit_move(&r)->key = key;
         request_edit_move(&r)->shards = k->shards;
         if (frame_cluster_ask(s->w, &r, NULL) != REPLY_OK)
             return false;
     }
-    const struct slice key = scene_key(s, name, home);
+    const struct slice key = scene_key(s, name, owner);
     struct request r = scene_request(s, REQUEST_GET, key);
-    r.salted = k != NULL ? k->version : 0;
+    r.sharded_key_version = k != NULL ? k->version : 0;
     r.get.key = key;
     r.get.consistent = true;
     if (frame_cluster_ask(s->w, &r, &body) != REPLY_OK)
@@ -218,7 +218,7 @@ static uint32_t scene_settle(struct scene *s, struct prng *p, int crashes)
     uint32_t found = 0;
     for (int64_t ms = 0;; ms += 100) {
         scene_fetch(s);
-        if (scene_salted(s) == NULL || !salted_moves(scene_salted(s)))
+        if (scene_sharded_key(s) == NULL || !sharded_key_moves(scene_sharded_key(s)))
             return found;
         assert_true(ms < SETTLED_MS);
         for (int i = 0; i < 5; i++)
@@ -232,7 +232,7 @@ static uint32_t scene_settle(struct scene *s, struct prng *p, int crashes)
     }
 }
 
-static void items_go_home_whatever_crashes(struct prng *p)
+static void items_reach_their_owners_whatever_crashes(struct prng *p)
 {
     static const uint32_t numbers[ROUNDS] = {3, 4, 8, 2, 1};
     struct scene s;
@@ -242,18 +242,18 @@ static void items_go_home_whatever_crashes(struct prng *p)
         scene_do(&s, name, 0, REQUEST_PUT);
     for (uint32_t i = 0; i < ROUNDS; i++) {
         const bool grows = i == 0 || numbers[i] > numbers[i - 1];
-        scene_decide(&s, grows ? SALT_GROW : SALT_SHRINK, numbers[i]);
+        scene_decide(&s, grows ? KEY_SHARDS_GROW : KEY_SHARDS_SHRINK, numbers[i]);
         if (i == 0) /* it grows while items move */
             continue;
         found += scene_settle(&s, p, 3);
         scene_check(&s);
     }
-    assert_int_equal(scene_salted(&s)->shards, 1);
+    assert_int_equal(scene_sharded_key(&s)->shards, 1);
     assert_true(found > 20);
     scene_close(&s);
 }
 
-TEST(test_items_go_home_whatever_crashes)
+TEST(test_items_reach_their_owners_whatever_crashes)
 {
-    check_seeds(3, items_go_home_whatever_crashes);
+    check_seeds(3, items_reach_their_owners_whatever_crashes);
 }

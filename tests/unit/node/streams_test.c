@@ -77,7 +77,7 @@ static void take(struct reading *r, const struct answer *a)
         reader_u64(&row);
         reader_u32(&row);
         assert_int_equal(stream_record_decode(row.left, &record), STATUS_OK);
-        assert_true(storage_key_is_whole(record.key));
+        assert_true(storage_key_is_complete(record.key));
         assert_true(r->count < RECORDS_KEPT);
         r->events[r->count] = record.event;
         r->by_service[r->count] = record.by_service;

@@ -58,7 +58,7 @@ TEST(a_transaction_of_one_entry_is_not_refused_for_a_write_in_flight)
     *request_edit_transact(&r) = (struct request_transact){.key = key,
                                                            .parts = buffer_slice(&parts),
                                                            .transaction = buffer_slice(&s.other),
-                                                           .least_mcu = 2 * MCU_PER_UNIT};
+                                                           .mcu_min = 2 * MCU_PER_UNIT};
     assert_int_equal(transact_at_once(&s, r), REPLY_UNKNOWN);
     s.w.answer_count = 0;
     lone_write_all(&s.w);

@@ -120,8 +120,8 @@ TEST(a_write_behind_a_split_counts_if_its_item_stays)
     scene_end_split(&s);
     lone_key(&s.w, FIRST);
     const struct slice key = buffer_slice(&s.w.key);
-    assert_non_null(
-        proposals_shadow(&s.w.node->proposals, key, store_hash(s.w.node->env.store, key)));
+    assert_non_null(proposals_find_uncommitted(&s.w.node->proposals, key,
+                                               store_hash(s.w.node->env.store, key)));
     lone_write_all(&s.w);
     transact_expect(&s, OLD + 1, OLD);
     transact_close(&s);
@@ -130,7 +130,8 @@ TEST(a_write_behind_a_split_counts_if_its_item_stays)
     assert_int_equal(scene_write_at_once(&s, FIRST), REPLY_UNKNOWN);
     lone_write_end(&s.w, 0);
     assert_int_equal(lone_answer(&s.w)->code, REPLY_STALE_MAP);
-    assert_null(proposals_shadow(&s.w.node->proposals, key, store_hash(s.w.node->env.store, key)));
+    assert_null(proposals_find_uncommitted(&s.w.node->proposals, key,
+                                           store_hash(s.w.node->env.store, key)));
     transact_close(&s);
 }
 
@@ -147,7 +148,7 @@ static enum reply_code scene_transact_at_once(struct transact_fixture *s)
     *request_edit_transact(&r) = (struct request_transact){.key = key,
                                                            .parts = buffer_slice(&parts),
                                                            .transaction = buffer_slice(&s->other),
-                                                           .least_mcu = 2 * MCU_PER_UNIT};
+                                                           .mcu_min = 2 * MCU_PER_UNIT};
     const enum reply_code code = transact_at_once(s, r);
     buffer_deinit(&parts);
     return code;
@@ -233,8 +234,8 @@ TEST(a_split_that_is_in_the_log_twice_is_done_once)
     const uint32_t count = n->partitions.count;
     buffer_set(&split, raft_entry_at(p->raft, raft_last(p->raft))->payload);
     env_begin_event(&n->env, s.w.now);
-    assert_non_null(
-        groups_propose(&n->groups, p, &self, LOG_SPLIT, buffer_slice(&split), slice_make(NULL, 0)));
+    assert_non_null(raft_driver_propose(&n->driver, p, &self, LOG_SPLIT, buffer_slice(&split),
+                                        slice_make(NULL, 0)));
     lone_take_effects(&s.w);
     scene_end_split(&s);
     lone_write_all(&s.w);

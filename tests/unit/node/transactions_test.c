@@ -122,15 +122,15 @@ TEST(what_is_refused_in_advance_is_pending_until_that_is_on_the_disk)
 {
     struct transact_fixture s;
     transact_open(&s);
-    struct request r = transact_word(&s, REQUEST_TRANSACT_ASK, FIRST);
+    struct request r = transact_word(&s, REQUEST_TRANSACT_QUERY, FIRST);
     request_edit_transaction(&r)->aborts = true;
     assert_int_equal(transact_at_once(&s, r), REPLY_UNKNOWN);
-    r = transact_word(&s, REQUEST_TRANSACT_ASK, FIRST);
+    r = transact_word(&s, REQUEST_TRANSACT_QUERY, FIRST);
     request_edit_transaction(&r)->aborts = true;
     assert_int_equal(transact_at_once(&s, r), REPLY_OK);
     assert_int_equal(lone_answer(&s.w)->decided, TRANSACTION_PENDING);
     lone_write_all(&s.w);
-    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_ASK, FIRST), REPLY_OK);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_QUERY, FIRST), REPLY_OK);
     assert_int_equal(lone_answer(&s.w)->decided, TRANSACTION_ABORTED);
     transact_close(&s);
 }
@@ -716,7 +716,7 @@ static enum reply_code scene_transact_sized(struct transact_fixture *s, size_t f
     request_edit_transact(&r)->key = key;
     request_edit_transact(&r)->parts = buffer_slice(&parts);
     request_edit_transact(&r)->transaction = buffer_slice(&s->other);
-    request_edit_transact(&r)->least_mcu = 4 * MCU_PER_UNIT;
+    request_edit_transact(&r)->mcu_min = 4 * MCU_PER_UNIT;
     const enum reply_code code = transact_ask(s, &r);
     buffer_deinit(&parts);
     buffer_deinit(&item);

@@ -2,10 +2,10 @@
  * for its token before, and what reads make of the cells. */
 #include "base/settings/requests.h"
 #include "engine/item/number.h"
-#include "router/sharding/counters.h"
+#include "router/key_sharding/counters.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
-#include "tests/support/salted.h"
+#include "tests/support/sharded_keys.h"
 
 enum {
     CONNECTION = 2,
@@ -34,12 +34,12 @@ static int stop(void **state)
 FIXTURE(start, stop)
 
 /* The key "hot" is a counter with so many cells. */
-static struct salted_key grow(uint64_t version, uint32_t cells, uint32_t count,
-                              const uint32_t *before)
+static struct sharded_key grow(uint64_t version, uint32_t cells, uint32_t count,
+                               const uint32_t *before)
 {
-    struct salted_key k = salted_named(table, "hot", version, cells, count, before);
+    struct sharded_key k = sharded_key_named(table, "hot", version, cells, count, before);
     k.counter = true;
-    fake_salt(&f, table, &(struct salting){version, 1, &k});
+    fake_shard_keys(&f, table, &(struct key_sharding){version, 1, &k});
     return k;
 }
 
@@ -89,7 +89,7 @@ static struct slice expect_update(uint32_t cell, bool token_only)
     assert_int_equal(f.held_count, 1);
     const struct request q = fake_held(&f, 0);
     assert_int_equal(q.op, REQUEST_UPDATE);
-    assert_int_equal(shard_of(q.write.key), cell);
+    assert_int_equal(key_shard_of(q.write.key), cell);
     assert_int_equal(q.write.token_only, token_only);
     assert_int_equal(q.write.token.size, sizeof token);
     memcpy(token, q.write.token.data, sizeof token);
@@ -144,7 +144,7 @@ TEST(additions_are_spread_over_all_cells)
     }
     assert_int_equal(f.item_count, CELLS);
     for (size_t i = 0; i < f.item_count; i++)
-        seen[shard_of(buffer_slice(&f.items[i].key))]++;
+        seen[key_shard_of(buffer_slice(&f.items[i].key))]++;
     for (uint32_t i = 0; i < CELLS; i++)
         assert_int_equal(seen[i], 1);
     expect_call(&f, "GetItem", GET, 200, IS("200"));
@@ -191,7 +191,7 @@ TEST(what_may_become_a_counter_has_a_token_already)
     expect_done();
     f.hold = false;
 
-    tag_append(&tags, &(struct tag){slice_of("weir:salting"), slice_of("counter"), true});
+    tag_append(&tags, &(struct tag){slice_of("weir:key-sharding"), slice_of("counter"), true});
     struct table *other = fake_table(&f, "tagged", "k", ATTR_STRING, "s", ATTR_STRING, 1);
     other->tags = slice_make(tags.data, tags.size); /* the double frees it */
     f.hold = true;
@@ -206,13 +206,13 @@ TEST(what_may_become_a_counter_has_a_token_already)
         if (fake_held(&f, 0).op == REQUEST_TABLE_GET)
             fake_answer(&f, 0);
         assert_int_equal(fake_held(&f, 0).write.token.size, i < 2 ? TRANSACTION_TOKEN_SIZE : 0);
-        assert_int_equal(shard_of(fake_held(&f, 0).write.key), 0);
+        assert_int_equal(key_shard_of(fake_held(&f, 0).write.key), 0);
         fake_answer(&f, 0);
         expect_done();
     }
 }
 
-TEST(former_cells_are_asked_for_the_token_first)
+TEST(previous_cells_are_asked_for_the_token_first)
 {
     struct slice token;
     const char *name = wanderer(&token);
@@ -224,7 +224,7 @@ TEST(former_cells_are_asked_for_the_token_first)
     add(name);
     token = expect_update(0, true);
     assert_int_equal(counter_cell(token, CELLS), cell);
-    assert_int_equal(fake_held(&f, 0).salted, 2);
+    assert_int_equal(fake_held(&f, 0).sharded_key_version, 2);
     fake_answer(&f, 0);
     expect_update(former, true);
     fake_answer(&f, 0);
@@ -233,7 +233,7 @@ TEST(former_cells_are_asked_for_the_token_first)
     expect_done();
 }
 
-TEST(what_a_former_cell_knows_is_not_done_again)
+TEST(what_a_previous_cell_knows_is_not_done_again)
 {
     struct slice token;
     const char *name = wanderer(&token);
@@ -243,7 +243,7 @@ TEST(what_a_former_cell_knows_is_not_done_again)
         struct buffer tags = {0};
         if (grown > 0)
             grow(1, 4, 1, (const uint32_t[]){1});
-        tag_append(&tags, &(struct tag){slice_of("weir:salting"), slice_of("counter"), true});
+        tag_append(&tags, &(struct tag){slice_of("weir:key-sharding"), slice_of("counter"), true});
         table->tags = slice_make(tags.data, tags.size);
         add(name);
         expect_done();
@@ -258,7 +258,7 @@ TEST(what_a_former_cell_knows_is_not_done_again)
     }
 }
 
-TEST(a_former_cell_without_an_answer_is_asked_again)
+TEST(a_previous_cell_without_an_answer_is_asked_again)
 {
     static const enum reply_code CODES[] = {REPLY_UNKNOWN, REPLY_OVERLOADED, REPLY_NOT_LEADER};
     (void)state;
@@ -303,7 +303,7 @@ TEST(a_key_that_grows_meanwhile_gives_another_cell)
     fake_answer(&f, 0); /* STALE_MAP */
     fake_answer(&f, 0); /* the table */
     expect_update(former, true);
-    assert_int_equal(fake_held(&f, 0).salted, 2);
+    assert_int_equal(fake_held(&f, 0).sharded_key_version, 2);
     fake_answer(&f, 0);
     expect_update(cell, false);
     fake_answer(&f, 0);
@@ -360,7 +360,7 @@ static void begin_read(uint32_t cells)
     assert_int_equal(f.held_count, cells);
     for (uint32_t i = 0; i < cells; i++) {
         assert_int_equal(fake_held(&f, i).op, REQUEST_GET);
-        assert_int_equal(shard_of(fake_held(&f, i).get.key), i);
+        assert_int_equal(key_shard_of(fake_held(&f, i).get.key), i);
         assert_true(fake_held(&f, i).get.consistent);
     }
 }
@@ -377,7 +377,7 @@ TEST(all_cells_are_read_and_added_up)
     expect_call(&f, "GetItem", GET, 200, "{}");
     fill(50);
     begin_read(CELLS);
-    assert_int_equal(fake_held(&f, 0).salted, 3);
+    assert_int_equal(fake_held(&f, 0).sharded_key_version, 3);
     while (f.held_count > 1)
         fake_answer(&f, f.held_count / 2); /* in any order */
     assert_int_equal(fake_take_answer(&f, CONNECTION).status, 0);
@@ -476,12 +476,12 @@ TEST(queries_and_scans_find_the_sum)
 /* ---- cells that are given up ---- */
 
 /* The key has fewer cells. While it shrinks, `before` is how many it had. */
-static struct salted_key shrink(uint64_t version, uint32_t cells, uint32_t before, uint32_t widest)
+static struct sharded_key shrink(uint64_t version, uint32_t cells, uint32_t before, uint32_t widest)
 {
-    struct salted_key k = salted_named(table, "hot", version, cells, before > 0, &before);
+    struct sharded_key k = sharded_key_named(table, "hot", version, cells, before > 0, &before);
     k.counter = k.shrank = true;
     k.widest = widest;
-    fake_salt(&f, table, &(struct salting){version, 1, &k});
+    fake_shard_keys(&f, table, &(struct key_sharding){version, 1, &k});
     return k;
 }
 
@@ -493,10 +493,10 @@ TEST(after_a_key_shrank_all_cells_that_a_token_chose_are_asked)
     uint8_t kept[TRANSACTION_TOKEN_SIZE];
     memcpy(kept, token.data, sizeof kept);
     for (uint32_t before = 0; before <= CELLS; before += CELLS) {
-        struct salted_key k = shrink(2 + before, 2, before, CELLS);
-        uint32_t cells[SHARDS_MAX];
+        struct sharded_key k = shrink(2 + before, 2, before, CELLS);
+        uint32_t cells[KEY_SHARDS_MAX];
         token = slice_make(kept, sizeof kept);
-        const uint32_t count = counter_former_cells(&k, token, cells),
+        const uint32_t count = counter_previous_cells(&k, token, cells),
                        cell = counter_cell(token, 2);
         bool has_last = false;
         for (uint32_t i = 0; i < count; i++) {
@@ -530,8 +530,8 @@ TEST(what_a_cell_knows_that_was_given_up_is_not_done_again)
     shrink(2, 1, CELLS, CELLS);
     struct buffer from = {0};
     buffer_append_slice(&from, buffer_slice(&f.items[0].key));
-    assert_int_equal(shard_of(buffer_slice(&from)), cell);
-    fake_move_item(&f, buffer_slice(&from), shard_bare_hash(buffer_slice(&from)), 0);
+    assert_int_equal(key_shard_of(buffer_slice(&from)), cell);
+    fake_move_item(&f, buffer_slice(&from), key_shard_bare_hash(buffer_slice(&from)), 0);
     buffer_deinit(&from);
     for (uint32_t before = CELLS;; before = 0) {
         shrink(3 - before / CELLS, 1, before, CELLS);
@@ -650,14 +650,14 @@ TEST(numbers_of_the_key_are_not_added_up)
     const struct attr partition = {ATTR_NUMBER, slice_make(body, number_encode(&seven, body))};
     storage_key_append_collection(&prefix, numbers->id, &partition);
     const struct slice bytes = buffer_slice(&prefix);
-    const struct salted_key k = {
-        .hash = shard_bare_hash(bytes),
+    const struct sharded_key k = {
+        .hash = key_shard_bare_hash(bytes),
         .key = slice_make(bytes.data + STORAGE_KEY_BOUND_SIZE, bytes.size - STORAGE_KEY_BOUND_SIZE),
         .version = 1,
         .counter = true,
         .shards = 3,
         .widest = 3};
-    fake_salt(&f, numbers, &(struct salting){1, 1, &k});
+    fake_shard_keys(&f, numbers, &(struct key_sharding){1, 1, &k});
     buffer_deinit(&prefix);
 #define NUMBER_KEY "\"TableName\":\"numbers\",\"Key\":{\"k\":{\"N\":\"7\"},\"s\":{\"N\":\"5\"}}"
     for (int i = 0; i < 20; i++)

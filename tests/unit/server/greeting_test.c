@@ -227,18 +227,19 @@ TEST(a_router_gives_up_shards_and_decides_nothing_else_of_keys)
     const struct attr attr = {.type = ATTR_STRING, .body = slice_of("hot")};
     (void)state;
     storage_key_append_collection(&key, 7, &attr);
-    for (enum salt_word word = 0; word <= SALT_SHRINK; word++) {
+    for (enum key_shards_change word = 0; word <= KEY_SHARDS_SHRINK; word++) {
         const struct decision d = {
             .table_id = 7,
-            .salt = {.word = word, .key = buffer_slice(&key), .version = 1, .shards = 1}};
+            .key_shards = {.word = word, .key = buffer_slice(&key), .version = 1, .shards = 1}};
         buffer_clear(&body);
         decision_encode(&body, &d);
-        const struct request q = {.op = REQUEST_DECIDE,
-                                  .decide = {.op = CATALOG_SALT, .decision = buffer_slice(&body)}};
-        assert_int_equal(link_rights_request(&router, &q) == NULL, word == SALT_SHRINK);
+        const struct request q = {
+            .op = REQUEST_DECIDE,
+            .decide = {.op = CATALOG_KEY_SHARDS, .decision = buffer_slice(&body)}};
+        assert_int_equal(link_rights_request(&router, &q) == NULL, word == KEY_SHARDS_SHRINK);
     }
     const struct request q = {.op = REQUEST_DECIDE,
-                              .decide = {.op = CATALOG_SALT, .decision = slice_of("what?")}};
+                              .decide = {.op = CATALOG_KEY_SHARDS, .decision = slice_of("what?")}};
     assert_non_null(link_rights_request(&router, &q));
     buffer_deinit(&key);
     buffer_deinit(&body);
@@ -252,10 +253,10 @@ TEST(a_link_carries_its_own_roles_messages_only)
                         op == REQUEST_PARTITION_SPLIT || op == REQUEST_PARTITION_HEAT ||
                         op == REQUEST_PARTITION_MIDDLE || op == REQUEST_PARTITION_MERGE ||
                         op == REQUEST_INDEX_SESSION || op == REQUEST_INDEX_FILL ||
-                        op == REQUEST_TRANSACT_ASK;
+                        op == REQUEST_TRANSACT_QUERY;
         /* rows of global indexes, and the map of an index's partitions */
         bool shared = op == REQUEST_PUT || op == REQUEST_DELETE || op == REQUEST_TABLE_GET ||
-                      op == REQUEST_TRANSACT_RESOLVE || op == REQUEST_SHARD_MOVE;
+                      op == REQUEST_TRANSACT_RESOLVE || op == REQUEST_KEY_SHARD_MOVE;
         bool reads = op == REQUEST_STATS || op == REQUEST_TABLE_GET || op == REQUEST_TABLE_LIST ||
                      op == REQUEST_EVENTS;
         assert_int_equal(may(PEER_NODE, op), of_nodes || shared);

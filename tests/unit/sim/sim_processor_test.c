@@ -57,8 +57,8 @@ TEST(what_others_use_beyond_all_time_stays_in_the_queue)
 
 TEST(requests_cost_by_kind_and_units)
 {
-    const struct served none = {0};
-    struct served s = {0};
+    const struct served_totals none = {0};
+    struct served_totals s = {0};
     struct processor p = processor_make(1);
     const struct instant at = {1000};
     s.kinds[SERVED_READ].requests = 1;
@@ -68,7 +68,7 @@ TEST(requests_cost_by_kind_and_units)
     s.kinds[SERVED_FOLLOW].requests = 2;
     s.kinds[SERVED_FOLLOW].mcu = 12000; /* ten units more than two requests have */
     assert_int_equal(processor_serve(&p, at, &costs, SERVED_FOLLOW, &none, &s), 20 + 2 * 40);
-    struct served more = s;
+    struct served_totals more = s;
     more.kinds[SERVED_READ].mcu += 4000; /* of a request that was seen before */
     assert_int_equal(processor_serve(&p, at, &costs, SERVED_READ, &s, &more), 100 + 8);
 }
