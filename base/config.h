@@ -90,7 +90,7 @@ struct config {
     struct policies *policies; /* borrows; those loaded from files (base/policies.h); may be NULL */
     char cluster_id[64];       /* the cluster of a daemon; empty: no name */
     char secret_file[256];     /* file with the secret of the cluster's daemons */
-    char cors_origins[512];    /* none, loopback, * or a list: router/cors.c */
+    char cors_origins[512];    /* none, loopback, * or a list: router/core/cors.c */
     char host_names[512];      /* a list of patterns: router/http/host.c */
     uint64_t renamed_used;     /* bit i: row i of `renamed` (config.c) was set by its old name */
 };

@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "lab/scenario.h"
+#include "lab/scenario/scenario.h"
 #include "workload/client_request.h"
 
 enum lab_daemon_kind {

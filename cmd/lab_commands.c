@@ -8,7 +8,7 @@
 #include "cmd/lab.h"
 #include "cmd/lab_jobs.h"
 #include "cmd/usage.h"
-#include "lab/shipped.h"
+#include "lab/scenario/shipped.h"
 #include "workload/trace_merge.h"
 
 struct lab_arguments {

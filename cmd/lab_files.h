@@ -9,8 +9,8 @@
  * A file appears whole or not at all. A directory belongs to one plan: another one is refused. */
 #pragma once
 
-#include "lab/plan.h"
-#include "lab/result.h"
+#include "lab/run/plan.h"
+#include "lab/run/result.h"
 #include "server/host/policy_file.h"
 
 enum {

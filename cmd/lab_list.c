@@ -5,9 +5,9 @@
 
 #include "cmd/lab.h"
 #include "cmd/usage.h"
-#include "lab/measure.h"
-#include "lab/scenario.h"
-#include "lab/shipped.h"
+#include "lab/measure/measure.h"
+#include "lab/scenario/scenario.h"
+#include "lab/scenario/shipped.h"
 
 struct list_arguments {
     const char *words[2];

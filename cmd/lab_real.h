@@ -6,6 +6,6 @@
  * Two runs of the same seed have the same demand, not the same result. */
 #pragma once
 
-#include "lab/runner.h"
+#include "lab/fidelity/runner.h"
 
 extern const struct lab_runner lab_real_runner;

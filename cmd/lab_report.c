@@ -13,7 +13,7 @@
 #include "cmd/lab_files.h"
 #include "cmd/usage.h"
 #include "lab/report/report.h"
-#include "lab/shipped.h"
+#include "lab/scenario/shipped.h"
 
 extern char **environ;
 

@@ -1,7 +1,7 @@
 /* request_parts.h - records of a trace (workload/trace_record.h) out of what a router was asked
  * for.
  *
- * A part of an answered request (router/router.h) becomes a record: a GetItem, each item of a
+ * A part of an answered request (router/core/router.h) becomes a record: a GetItem, each item of a
  * batch, the range of each partition that a Query or a Scan read. The key is the text of a string,
  * the digits of a number or the bytes of a binary value; a sort key follows after a zero byte. A
  * Query has the partition key alone. A Scan's range has `scan-` and the hash at which it begins.
@@ -12,7 +12,7 @@
 #pragma once
 
 #include "base/id_map.h"
-#include "router/router.h"
+#include "router/core/router.h"
 #include "workload/trace_record.h"
 
 struct request_parts {

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "host/loop.h"
-#include "router/router.h"
+#include "router/core/router.h"
 
 enum {
     RECORD_PIECE_BYTES = 64 * 1024,

@@ -1,8 +1,8 @@
 /* leaders.c - spreads leadership over the nodes that are alive.
  *
  * The first of a partition's replicas should lead. It is handed leadership as soon as it can take
- * it (engine/node/raft_driver.c). This file decides which replica is first. Nothing is copied.
- * The rules, in this order:
+ * it (engine/node/replica/raft_driver.c). This file decides which replica is first. Nothing is
+ * copied. The rules, in this order:
  *   - a first replica on a node that has been silent for SILENT_MS is replaced;
  *   - a node that leads much more load than another gives that node some load;
  *   - a node that leads more partitions than another gives that node one.

@@ -31,7 +31,7 @@ enum log_kind {
     LOG_SPLIT = 11,     /* an entry: the partition is cut; its children get the upper keys */
     LOG_SPLIT_DONE =
         12, /* the node has applied the entry `index`, a split or an absorb: records of the children follow */
-    LOG_BUCKETS = 13, /* the balances of buckets: engine/node/bucket_mirrors.c */
+    LOG_BUCKETS = 13, /* the balances of buckets: engine/node/replica/bucket_mirrors.c */
     LOG_MERGE = 14,   /* an entry: a step of a merge with the partition below or above */
     LOG_INDEXES =
         15, /* an entry: what partitions of the table know of it from here on: u32 version,

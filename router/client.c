@@ -17,9 +17,9 @@
 #include <stdlib.h>
 
 #include "base/settings/http.h"
-#include "router/cors.h"
-#include "router/endpoints.h"
-#include "router/router_internal.h"
+#include "router/core/cors.h"
+#include "router/core/endpoints.h"
+#include "router/core/router_internal.h"
 
 enum {
     UNSENT_MAX = 64 * 1024,

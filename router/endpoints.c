@@ -1,11 +1,11 @@
 /* endpoints.c - the table of endpoints, the checks of the admin listener, and the dispatcher. */
-#include "router/endpoints.h"
+#include "router/core/endpoints.h"
 
 #include "router/admin/pages.h"
-#include "router/cors.h"
+#include "router/core/cors.h"
+#include "router/core/serve.h"
 #include "router/limiter/limiter_error.h"
 #include "router/limiter/limiter_operations.h"
-#include "router/operations/serve.h"
 
 static const char AMZ_JSON[] = "application/x-amz-json-1.0";
 

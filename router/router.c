@@ -1,18 +1,18 @@
 /* router.c - hands events to the parts of the router, and takes effects from them. */
-#include "router/router.h"
+#include "router/core/router.h"
 
 #include <stdlib.h>
 
 #include "base/settings/gac.h"
 #include "base/settings/http.h"
 #include "base/settings/requests.h"
-#include "router/admission/limit.h"
+#include "router/core/limit.h"
+#include "router/core/reading.h"
+#include "router/core/shedding.h"
+#include "router/core/silence.h"
 #include "router/limiter/bucket_maintenance.h"
 #include "router/limiter/limiter_call.h"
 #include "router/limiter/transaction_queue.h"
-#include "router/operations/reading.h"
-#include "router/shedding.h"
-#include "router/silence.h"
 
 enum {
     PATIENCE_MS = 1000 /* about the time of an election */

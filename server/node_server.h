@@ -2,7 +2,7 @@
  *
  * The only driver of struct node (engine/node/node.h). The driver uses ports (server/ports.h). A
  * host implements them over files, threads and sockets (server/host/node_host.h), the simulator
- * over virtual time (sim/node_process.h).
+ * over virtual time (sim/world/node_process.h).
  *
  * Use: open, start, then events. Call node_server_turn after the events of a turn, and at
  * node_server_deadline. It does the work due by time, and writes the turn's records to the log.

@@ -1,11 +1,12 @@
 /* router_server.h - drives a router: its turns and its effects.
  *
- * The only driver of struct router (router/router.h), in daemons and in the simulator. Connections
+ * The only driver of struct router (router/core/router.h), in daemons and in the simulator.
+ * Connections
  * have numbers that are never reused. The router's effects are taken after every event except
  * router_server_reply. */
 #pragma once
 
-#include "router/router.h"
+#include "router/core/router.h"
 #include "server/ports.h"
 
 struct router_server;

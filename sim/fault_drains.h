@@ -4,7 +4,7 @@
  * node may hold replicas again. */
 #pragma once
 
-#include "sim/run.h"
+#include "sim/plan/run.h"
 
 struct fault_drains;
 

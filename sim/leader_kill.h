@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/prng.h"
-#include "sim/faults.h"
+#include "sim/plan/faults.h"
 
 /* How far one node is with the watched split. */
 struct leader_kill_replica {

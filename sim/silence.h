@@ -5,9 +5,9 @@
  * to one shard, and partitions of the first table are merged, or the catalog gives that up. */
 #pragma once
 
-#include "sim/work_key_sharding.h"
-#include "sim/work_splits.h"
-#include "sim/work_tables.h"
+#include "sim/plan/work_tables.h"
+#include "sim/work/work_key_sharding.h"
+#include "sim/work/work_splits.h"
 
 enum {
     SILENCE_S = 30,      /* nothing is written */

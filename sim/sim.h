@@ -6,7 +6,7 @@
  * The same options give the same run, event for event; `hash` shows whether they do. */
 #pragma once
 
-#include "sim/plan.h"
+#include "sim/plan/plan.h"
 
 struct sim;
 

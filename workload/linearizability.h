@@ -12,7 +12,7 @@
  *
  * Source: Lowe, "Testing for linearizability", 2017 (just-in-time linearization), after Wing and
  * Gong, 1993. linearizability.c describes the additions for a register of unique values.
- * Not here: where histories come from (workload/history.h, sim/recording.c). */
+ * Not here: where histories come from (workload/history.h, sim/world/recording.c). */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* expiry.h - settings: how fast items are deleted whose time to live is over
- * (engine/node/expiry.h).
+ * (engine/node/ttl/expiry.h).
  *
  * A row: name, default, least, most, and a help text of full sentences. The unit is the end of
  * the name. base/settings.h puts the lists in order. */

@@ -1,5 +1,5 @@
 /* reports.h - settings: what nodes tell each other and the catalog about their load
- * (engine/node/load_reports.h, bucket_mirrors.h).
+ * (engine/node/replica/load_reports.h, bucket_mirrors.h).
  *
  * A row: name, default, least, most, and a help text of full sentences. The unit is the end of
  * the name. base/settings.h puts the lists in order. */

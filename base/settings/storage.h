@@ -1,5 +1,5 @@
 /* storage.h - settings: log, memtable, checkpoints and LMDB (engine/store/,
- * engine/node/checkpoints.h).
+ * engine/node/replica/checkpoints.h).
  *
  * A row: name, default, least, most, and a help text of full sentences. The unit is the end of
  * the name. base/settings.h puts the lists in order. */

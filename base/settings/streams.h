@@ -1,4 +1,5 @@
-/* streams.h - settings: how long records of streams are kept (engine/node/stream_sweep.h).
+/* streams.h - settings: how long records of streams are kept
+ * (engine/node/background/stream_sweep.h).
  *
  * A row: name, default, least, most, and a help text of full sentences. The unit is the end of
  * the name. base/settings.h puts the lists in order. */

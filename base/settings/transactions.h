@@ -1,5 +1,5 @@
 /* transactions.h - settings: transactions that nobody decides, and what is remembered of them
- * (engine/node/transactions.h).
+ * (engine/node/transaction/transactions.h).
  *
  * A row: name, default, least, most, and a help text of full sentences. The unit is the end of
  * the name. base/settings.h puts the lists in order. */

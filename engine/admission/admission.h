@@ -9,7 +9,7 @@
  * a node has one bucket. A bucket "has" a cost if balance >= min(cost, capacity). Then the whole
  * cost is debited, and the balance may go below zero.
  *
- * Not here: the limit of a whole table (router/admission/limit.h, gac/). */
+ * Not here: the limit of a whole table (router/core/limit.h, gac/). */
 #pragma once
 
 #include "base/token_bucket.h"

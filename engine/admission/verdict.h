@@ -24,8 +24,7 @@ enum admit_reason {
     ADMIT_REFUSED_ALLOCATION = 2, /* allocation and burst are both short */
     ADMIT_REFUSED_NODE = 3,       /* the node has no headroom for a burst */
     ADMIT_REFUSED_MEMBER = 4,     /* a member of the replication group has no headroom */
-    ADMIT_REFUSED_TABLE =
-        5, /* the limit of the whole table, at routers (router/admission/limit.h) */
+    ADMIT_REFUSED_TABLE = 5,    /* the limit of the whole table, at routers (router/core/limit.h) */
     ADMIT_REFUSED_OVERLOAD = 6, /* it has waited too long for a processor (overload.h) */
     ADMIT_REFUSED_INDEX =
         7, /* a global index does not keep up with the writes (node/index_feed.h) */

@@ -162,7 +162,7 @@ struct table {
         indexes_version;
     const struct index_set *index_set; /* the same; NULL: none */
     /* No cut divides an item collection, and no collection may hold more than collection_max_bytes.
-     * The bytes are counted (engine/node/collection.h). Only with a sort key. */
+     * The bytes are counted (engine/node/core/collection.h). Only with a sort key. */
     bool whole_collections;
     uint8_t gac;    /* how it takes part in global admission control: base/config.h */
     uint8_t weight; /* by which nodes share what allocations leave; 0: 1 */

@@ -1,7 +1,7 @@
 /* key_condition.h - key conditions: an equality on each attribute of the partition key, and
  * conditions on attributes of the sort key.
  *
- * Not here: whether the conditions fit a table's key schema (router/expression/key_schema.h). */
+ * Not here: whether the conditions fit a table's key schema (router/core/key_schema.h). */
 #pragma once
 
 #include "engine/expression/condition.h"

@@ -7,7 +7,7 @@
  *
  * A global index has keys of its own, of one to four attributes each. Its rows are the items of
  * another table, `table_id`, with partitions and throughput of its own. The leaders of the base
- * table's partitions keep it up to date (engine/node/index_feed.h). */
+ * table's partitions keep it up to date (engine/node/index/index_feed.h). */
 #pragma once
 
 #include "base/arena.h"

@@ -24,7 +24,7 @@
  *               nothing is written there after the partition was told of the change.
  *
  * Counters (`counter`): an item has a cell in each shard, an item with the same key, and is their
- * sum (router/key_sharding/counters.h). Cells have no owner shard, and stay where they are. Only
+ * sum (router/core/counters.h). Cells have no owner shard, and stay where they are. Only
  * when a counter shrinks, a cell that is given up is added to cell 0, by one transaction.
  *
  * Sources: J. Lamping and E. Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm", 2014 (jump

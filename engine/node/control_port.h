@@ -5,7 +5,7 @@
 #pragma once
 
 #include "engine/catalog/catalog.h"
-#include "engine/node/cluster_loads.h"
+#include "engine/node/core/cluster_loads.h"
 
 struct node;
 

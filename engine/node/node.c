@@ -7,9 +7,9 @@
 #include "base/settings/replication.h"
 #include "base/settings/storage.h"
 #include "engine/admission/policy_choice.h"
+#include "engine/node/core/operation.h"
+#include "engine/node/core/pending_requests_internal.h"
 #include "engine/node/node_internal.h"
-#include "engine/node/operation.h"
-#include "engine/node/pending_requests_internal.h"
 
 /* ---- life ---- */
 

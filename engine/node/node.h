@@ -17,8 +17,8 @@
  * after each event. A turn ends with node_end_turn and the writing of the next batch. */
 #pragma once
 
-#include "engine/node/node_effect.h"
-#include "engine/node/served_totals.h"
+#include "engine/node/core/node_effect.h"
+#include "engine/node/core/served_totals.h"
 #include "engine/store/log_writer.h"
 #include "engine/store/store.h"
 

@@ -4,11 +4,11 @@
  * (loads the state of an earlier life from the store), verify.c and control_view.c (only read). */
 #pragma once
 
-#include "engine/node/expiry.h"
-#include "engine/node/index_builder.h"
-#include "engine/node/key_shard_mover.h"
+#include "engine/node/catalog_leader/index_builder.h"
+#include "engine/node/catalog_leader/key_shard_mover.h"
 #include "engine/node/node.h"
-#include "engine/node/requests.h"
+#include "engine/node/request/requests.h"
+#include "engine/node/ttl/expiry.h"
 
 struct node {
     struct node_env env;

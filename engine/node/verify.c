@@ -3,10 +3,10 @@
 
 #include "engine/index/row.h"
 #include "engine/item/equal.h"
-#include "engine/node/collection.h"
-#include "engine/node/index_feed_change.h"
+#include "engine/node/core/collection.h"
+#include "engine/node/core/index_feed_change.h"
+#include "engine/node/core/owned_keys.h"
 #include "engine/node/node_internal.h"
-#include "engine/node/owned_keys.h"
 #include "engine/stream/stream.h"
 
 enum {

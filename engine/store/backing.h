@@ -1,7 +1,7 @@
 /* backing.h - the durable part of a store: an ordered map of bytes. A checkpoint writes to it.
  *
  * The backing is an interface. Nodes use LMDB (backing_lmdb.c). Simulated nodes use LMDB behind a
- * wrapper that makes reads and writes fail (sim/store_disk.h).
+ * wrapper that makes reads and writes fail (sim/world/store_disk.h).
  * Threads: the owner reads (get, seek, step), in a snapshot that `refresh` renews. One other thread
  * writes (`write`). Any thread may call `touch`.
  * Lifetimes: results of reads lend until `refresh`, `grow` or `release`. */

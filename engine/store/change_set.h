@@ -12,11 +12,11 @@
 /* The kind of data that a key belongs to. Numbers are never reused. */
 enum key_space {
     SPACE_ITEMS = 1,
-    SPACE_COLLECTIONS = 2,  /* rows of item collections: engine/node/collection.h */
+    SPACE_COLLECTIONS = 2,  /* rows of item collections: engine/node/core/collection.h */
     SPACE_LOCAL_ROWS = 3,   /* rows of local indexes: engine/index/row.h */
-    SPACE_INDEX_FEED = 4,   /* what global indexes lack: engine/node/index_feed_change.h */
+    SPACE_INDEX_FEED = 4,   /* what global indexes lack: engine/node/core/index_feed_change.h */
     SPACE_TRANSACTIONS = 5, /* locks, records and tokens: engine/transaction/transaction.h */
-    SPACE_STREAM = 6,       /* records of a stream: engine/node/stream_rows.h */
+    SPACE_STREAM = 6,       /* records of a stream: engine/node/core/stream_rows.h */
     KEY_SPACES,
 };
 

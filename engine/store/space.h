@@ -14,7 +14,7 @@
  * Invariants
  *   SPACE-1  What grows is refused while less than the reserve is free.
  *   SPACE-2  What need not grow the data is refused only where a checkpoint could not be written.
- * Not here: what a write grows (engine/node/item_writes.c), and the space of the log. */
+ * Not here: what a write grows (engine/node/request/item_writes.c), and the space of the log. */
 #pragma once
 
 #include <stdbool.h>

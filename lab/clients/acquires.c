@@ -1,6 +1,6 @@
 /* acquires.c - requests that acquire a token of the rate limiter, and what its refusals say. */
 #include "lab/clients/clients_internal.h"
-#include "lab/scenario_limit.h"
+#include "lab/scenario/scenario_limit.h"
 
 /* A key names the request: an attempt that repeats it has the same one. */
 void acquires_write(struct clients *c, const struct attempt *a)

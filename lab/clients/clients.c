@@ -8,7 +8,7 @@
 #include "base/settings/choices.h"
 #include "base/settings/gac.h"
 #include "lab/clients/clients_internal.h"
-#include "lab/scenario_limit.h"
+#include "lab/scenario/scenario_limit.h"
 
 int64_t clients_now_ns(const struct clients *c)
 {

@@ -14,7 +14,7 @@
  * Not here: the network, tables, faults. */
 #pragma once
 
-#include "lab/scaling.h"
+#include "lab/scenario/scaling.h"
 
 struct clients_port {
     void *context; /* borrows */

@@ -1,6 +1,6 @@
 /* hedges.c - reads that a client sends a second time while the first attempt is out.
  *
- * The rules are those of lab/admission/hedges.c. */
+ * The rules are those of lab/fidelity/admission/hedges.c. */
 #include "lab/clients/clients_internal.h"
 
 static struct hedge *hedge_of(const struct attempt *a)

@@ -3,10 +3,10 @@
  *
  * A put is due when the table's write capacity has room for it, so that hardly one is refused. Keys
  * are random, so the items lie evenly over the hashes. Each copy of a table gets its `bytes`.
- * Not here: sending (lab/full/admin.c, cmd/lab_real.c). */
+ * Not here: sending (lab/fidelity/full/admin.c, cmd/lab_real.c). */
 #pragma once
 
-#include "lab/demand.h"
+#include "lab/scenario/demand.h"
 
 /* The items of one table. */
 struct preload {

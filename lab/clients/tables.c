@@ -6,7 +6,7 @@
 #include "base/gac_policy.h"
 #include "base/settings/admission.h"
 #include "gac/gac_message.h"
-#include "lab/scenario_limit.h"
+#include "lab/scenario/scenario_limit.h"
 #include "router/limiter/limit_scope.h"
 
 enum {

@@ -4,7 +4,7 @@
  * limiter's table has its own keys. */
 #pragma once
 
-#include "lab/scaling.h"
+#include "lab/scenario/scaling.h"
 
 /* CreateTable. `partitions` are asked for by WarmThroughput. */
 void tables_write_create(struct buffer *out, const struct scenario *s, uint32_t place,

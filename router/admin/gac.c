@@ -4,7 +4,7 @@
 #include "base/gac_policy.h"
 #include "router/admin/page_metrics.h"
 #include "router/admin/pages.h"
-#include "router/admission/limit.h"
+#include "router/core/limit.h"
 #include "router/json/json_writer.h"
 
 static void gac_write_limit(struct call *c, const struct table *t, enum admit_kind kind)

@@ -1,8 +1,8 @@
 /* pages.h - the pages below /weir/; each page is an operation (docs/pages.md). */
 #pragma once
 
+#include "router/core/operation.h"
 #include "router/http/query_string.h"
-#include "router/operations/operation.h"
 
 extern const struct operation operation_partitions;
 extern const struct operation operation_gac;

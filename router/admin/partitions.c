@@ -14,7 +14,7 @@
 #include "router/admin/page_metrics.h"
 #include "router/admin/pages.h"
 #include "router/admin/sharded_keys.h"
-#include "router/admission/limit.h"
+#include "router/core/limit.h"
 #include "router/json/json_writer.h"
 #include "router/operations/table_description.h"
 

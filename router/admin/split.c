@@ -8,7 +8,7 @@
 #include "router/admin/pages.h"
 #include "router/json/base64.h"
 #include "router/json/json_writer.h"
-#include "router/operations/shapes.h"
+#include "router/json/shapes.h"
 #include "router/operations/table_description.h"
 
 enum {

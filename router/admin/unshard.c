@@ -12,7 +12,7 @@
 #include "router/admin/pages.h"
 #include "router/admin/sharded_keys.h"
 #include "router/json/json_writer.h"
-#include "router/operations/shapes.h"
+#include "router/json/shapes.h"
 #include "router/operations/table_description.h"
 
 enum {

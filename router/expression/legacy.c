@@ -5,8 +5,8 @@
 #include "engine/expression/compare.h"
 #include "router/expression/legacy_internal.h"
 #include "router/json/shape.h"
+#include "router/json/shapes.h"
 #include "router/json/value.h"
-#include "router/operations/shapes.h"
 
 /* ---- operators ---- */
 

@@ -8,7 +8,7 @@
 #include "engine/expression/key_condition.h"
 #include "engine/expression/projection.h"
 #include "engine/expression/update.h"
-#include "router/api_error.h"
+#include "router/json/api_error.h"
 #include "router/json/json.h"
 
 /* All trees lend from the arena. False: the fault is set. */

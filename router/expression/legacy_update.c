@@ -4,8 +4,8 @@
 #include "router/expression/legacy.h"
 #include "router/expression/legacy_internal.h"
 #include "router/json/shape.h"
+#include "router/json/shapes.h"
 #include "router/json/value.h"
-#include "router/operations/shapes.h"
 
 /* ---- AttributesToGet ---- */
 

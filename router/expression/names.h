@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/expression/expression.h"
-#include "router/api_error.h"
+#include "router/json/api_error.h"
 #include "router/json/json.h"
 
 /* Reads both maps and checks keys and values. Either map may be absent. All is copied to the

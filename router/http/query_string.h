@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "router/api_error.h"
+#include "router/json/api_error.h"
 
 /* Takes the next parameter off the query. False: there is none. Name and value are in the arena. */
 bool query_string_next(struct slice *query, struct arena *arena, struct slice *name,

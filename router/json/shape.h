@@ -11,7 +11,7 @@
  * Not here: what values mean together (operations), the contents of attribute values (value.h). */
 #pragma once
 
-#include "router/api_error.h"
+#include "router/json/api_error.h"
 #include "router/json/json.h"
 
 enum {

@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "engine/item/item.h"
-#include "router/api_error.h"
+#include "router/json/api_error.h"
 #include "router/json/json.h"
 
 /* Bytes inside a buffer that may still grow and move. */

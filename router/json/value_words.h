@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "engine/item/item.h"
 #include "engine/item/number.h"
-#include "router/api_error.h"
+#include "router/json/api_error.h"
 #include "router/json/json.h"
 
 /* Both set the fault in the words of fault->operation, and return false. fault->alone tells whether

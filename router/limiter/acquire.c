@@ -2,7 +2,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "router/client.h"
+#include "router/core/client.h"
 #include "router/limiter/acquire_plan.h"
 #include "router/limiter/limiter_operations.h"
 

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "router/client.h"
+#include "router/core/client.h"
 #include "router/json/json_writer.h"
 
 bool limiter_error_invalid(struct call *c, const char *field, const char *format, ...)

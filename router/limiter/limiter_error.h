@@ -4,7 +4,7 @@
  * are answers (acquire_plan.h). */
 #pragma once
 
-#include "router/operations/operation.h"
+#include "router/core/operation.h"
 
 /* Sets a fault about a field of the request. Always false. */
 bool limiter_error_invalid(struct call *c, const char *field, const char *format, ...)

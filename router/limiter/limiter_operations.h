@@ -1,7 +1,7 @@
 /* limiter_operations.h - the operations below /limiter/v1 (docs/limiter-api.yaml). */
 #pragma once
 
-#include "router/endpoints.h"
+#include "router/core/endpoints.h"
 
 extern const struct operation operation_limiter_acquire;
 extern const struct operation operation_limiter_check;

@@ -6,7 +6,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "router/client.h"
+#include "router/core/client.h"
 #include "router/json/json_writer.h"
 
 /* ---- bodies and queries ---- */

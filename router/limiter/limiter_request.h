@@ -5,9 +5,9 @@
 #pragma once
 
 #include "engine/limiter/bucket.h"
+#include "router/core/operation.h"
 #include "router/http/query_string.h"
 #include "router/limiter/limiter_error.h"
-#include "router/operations/operation.h"
 
 enum {
     LIMITER_NAMESPACE_MAX = 64, /* bytes */

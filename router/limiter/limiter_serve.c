@@ -1,8 +1,8 @@
 /* limiter_serve.c - requests below /limiter/v1: bodies and queries, and what no endpoint takes. */
-#include "router/client.h"
+#include "router/core/client.h"
+#include "router/core/serve.h"
 #include "router/limiter/limiter_error.h"
 #include "router/limiter/limiter_operations.h"
-#include "router/operations/serve.h"
 
 static const char JSON[] = "application/json";
 

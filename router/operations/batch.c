@@ -1,8 +1,8 @@
 /* batch.c - many items in one call: entries that are done, and entries that failed. */
 #include "router/operations/batch.h"
 
+#include "router/core/throttle.h"
 #include "router/json/json_writer.h"
-#include "router/operations/throttle.h"
 
 /* ---- the request alone ---- */
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "engine/expression/projection.h"
-#include "router/plan/items.h"
+#include "router/core/items.h"
 
 enum {
     BATCH_ANSWER_MAX = 16 * 1024 * 1024, /* bytes of items in one answer */

@@ -1,9 +1,9 @@
 /* batch_get_item.c - BatchGetItem: gets many items by their keys. */
 #include "router/expression/expressions.h"
 #include "router/json/json_writer.h"
+#include "router/json/shapes.h"
 #include "router/operations/batch.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 
 /* ---- the request alone ---- */
 

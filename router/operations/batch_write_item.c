@@ -1,9 +1,9 @@
 /* batch_write_item.c - BatchWriteItem: puts or deletes many items. */
+#include "router/core/reading.h"
 #include "router/json/json_writer.h"
+#include "router/json/shapes.h"
 #include "router/operations/batch.h"
 #include "router/operations/operations.h"
-#include "router/operations/reading.h"
-#include "router/operations/shapes.h"
 #include "router/operations/write.h"
 
 /* ---- the request alone ---- */

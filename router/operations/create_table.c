@@ -1,7 +1,7 @@
 /* create_table.c - CreateTable: makes a table_spec from the members of the input. */
+#include "router/json/shapes.h"
 #include "router/operations/key_definitions.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 #include "router/operations/table_description.h"
 #include "router/operations/table_indexes.h"
 #include "router/operations/table_tags.h"

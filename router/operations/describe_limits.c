@@ -2,8 +2,8 @@
 #include "base/settings/admission.h"
 #include "base/settings/tables.h"
 #include "router/json/json_writer.h"
+#include "router/json/shapes.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 
 static bool describe_limits(struct call *c, const struct json_value m[])
 {

@@ -1,8 +1,8 @@
 /* describe_stream.c - DescribeStream: a stream and a page of its shards, parents before children. */
 #include "router/json/json_writer.h"
+#include "router/json/shapes.h"
 #include "router/operations/key_definitions.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 #include "router/operations/streams.h"
 #include "router/operations/table_description.h"
 #include "router/operations/table_throughput.h"

@@ -1,6 +1,6 @@
 /* describe_table.c - DescribeTable. */
+#include "router/json/shapes.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 #include "router/operations/table_description.h"
 
 static bool describe_table_begin(struct call *c, const struct json_value m[])

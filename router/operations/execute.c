@@ -4,8 +4,8 @@
 #include <xxhash.h>
 
 #include "engine/item/equal.h"
+#include "router/core/key_schema.h"
 #include "router/expression/expressions.h"
-#include "router/expression/key_schema.h"
 #include "router/operations/write.h"
 
 #define NO_KEY "Where clause does not contain a mandatory equality on all key attributes"

@@ -1,11 +1,11 @@
 /* execute_batch.c - BatchExecuteStatement: statements about one item each, all reads or all writes.
  *
  * A statement that is refused, or that fails, has an error in its response; the others are done. */
+#include "router/core/reading.h"
 #include "router/json/json_writer.h"
+#include "router/json/shapes.h"
 #include "router/operations/execute.h"
 #include "router/operations/operations.h"
-#include "router/operations/reading.h"
-#include "router/operations/shapes.h"
 
 /* What became of a statement. */
 struct batch_member {

@@ -1,8 +1,8 @@
 /* execute_statement.c - ExecuteStatement: one statement of PartiQL. */
 #include "router/json/json_writer.h"
+#include "router/json/shapes.h"
 #include "router/operations/execute_select.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 
 /* A SELECT has the page, the other statements a plan of one item. */
 struct execute {

@@ -3,10 +3,10 @@
  *
  * A statement whose text is refused fails the call. One that does not fit its table cancels the
  * transaction, with a reason. */
+#include "router/core/reading.h"
+#include "router/json/shapes.h"
 #include "router/operations/execute.h"
 #include "router/operations/operations.h"
-#include "router/operations/reading.h"
-#include "router/operations/shapes.h"
 
 struct execute_transaction {
     union { /* must be first: the functions of transactions take call->state as one of them */

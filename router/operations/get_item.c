@@ -1,10 +1,10 @@
 /* get_item.c - GetItem: one item by its key. */
+#include "router/core/items.h"
+#include "router/core/key_schema.h"
 #include "router/expression/expressions.h"
-#include "router/expression/key_schema.h"
 #include "router/json/json_writer.h"
+#include "router/json/shapes.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
-#include "router/plan/items.h"
 
 static const struct expression_members MEMBERS = {
     .names = GET_ITEM_EXPRESSION_ATTRIBUTE_NAMES,

@@ -3,9 +3,9 @@
 
 #include "engine/message/stream_messages.h"
 #include "router/json/json_writer.h"
+#include "router/json/shapes.h"
 #include "router/json/value.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 #include "router/operations/shard_iterator.h"
 #include "router/operations/streams.h"
 

@@ -2,8 +2,8 @@
  * record is the latest, and whether a record is gone. */
 #include "engine/message/stream_messages.h"
 #include "router/json/json_writer.h"
+#include "router/json/shapes.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 #include "router/operations/shard_iterator.h"
 #include "router/operations/streams.h"
 

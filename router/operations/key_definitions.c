@@ -1,7 +1,7 @@
 /* key_definitions.c - reads KeySchema and AttributeDefinitions, of tables and of indexes. */
 #include "router/operations/key_definitions.h"
 
-#include "router/operations/shapes.h"
+#include "router/json/shapes.h"
 
 /* ---- names in texts ---- */
 

@@ -1,7 +1,7 @@
 /* key_definitions.h - reads KeySchema and AttributeDefinitions, of tables and of indexes. */
 #pragma once
 
-#include "router/operations/operation.h"
+#include "router/core/operation.h"
 
 /* Refuses attributes that are defined twice. */
 bool definitions_differ(struct call *c, const struct json_value *definitions);

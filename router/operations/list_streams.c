@@ -3,8 +3,8 @@
  * The catalog lists tables, not streams: a page of names is fetched, then each of these tables. */
 #include "engine/message/request_traits.h"
 #include "router/json/json_writer.h"
+#include "router/json/shapes.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 #include "router/operations/streams.h"
 #include "router/operations/table_description.h"
 

@@ -1,7 +1,7 @@
 /* list_tables.c - ListTables: a page of names. */
 #include "router/json/json_writer.h"
+#include "router/json/shapes.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 
 enum {
     NAMES_MAX = 100 /* names in one answer, by default */

@@ -1,5 +1,5 @@
 /* operation.c - the list of the operations. */
-#include "router/operations/operation.h"
+#include "router/core/operation.h"
 
 #include "router/operations/operations.h"
 

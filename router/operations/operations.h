@@ -1,7 +1,7 @@
 /* operations.h - every operation. */
 #pragma once
 
-#include "router/operations/operation.h"
+#include "router/core/operation.h"
 
 /* clang-format off */
 #define OPERATION_LIST(X)                                                                          \

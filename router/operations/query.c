@@ -1,8 +1,8 @@
 /* query.c - Query: items of one partition key, in the order of their sort keys. */
-#include "router/expression/key_schema.h"
+#include "router/core/key_schema.h"
+#include "router/json/shapes.h"
 #include "router/operations/operations.h"
 #include "router/operations/query_scan.h"
-#include "router/operations/shapes.h"
 
 /* The typed request, and its plan. */
 struct query {

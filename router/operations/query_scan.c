@@ -3,9 +3,9 @@
 
 #include "engine/expression/program.h"
 #include "engine/index/row.h"
-#include "router/expression/key_schema.h"
+#include "router/core/counters.h"
+#include "router/core/key_schema.h"
 #include "router/json/json_writer.h"
-#include "router/key_sharding/counters.h"
 
 /* A projection goes with SPECIFIC_ATTRIBUTES, or with no Select at all. */
 static bool page_check_select(struct call *c, const struct page *p, struct slice select,

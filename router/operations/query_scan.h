@@ -2,9 +2,9 @@
  * Scan, ranges, and the answer. */
 #pragma once
 
+#include "router/core/key_schema.h"
 #include "router/expression/expressions.h"
-#include "router/expression/key_schema.h"
-#include "router/key_sharding/subranges.h"
+#include "router/plan/subranges.h"
 
 /* The indexes of members in the inputs of Query and Scan. */
 struct page_members {

@@ -1,7 +1,7 @@
 /* scan.c - Scan: all items of a table, or of one segment of a table. */
+#include "router/json/shapes.h"
 #include "router/operations/operations.h"
 #include "router/operations/query_scan.h"
-#include "router/operations/shapes.h"
 
 /* The typed request, and its plan. */
 struct scan {

@@ -1,7 +1,7 @@
 /* streams.h - the names of streams: ARNs and views; what operations on streams share. */
 #pragma once
 
-#include "router/operations/operation.h"
+#include "router/core/operation.h"
 
 /* KEYS_ONLY, .. STREAM_OFF has no name. */
 const char *stream_view_name(enum stream_view view);

@@ -3,9 +3,9 @@
 
 #include "base/settings/requests.h"
 #include "engine/message/request_traits.h"
-#include "router/admission/limit.h"
+#include "router/core/limit.h"
 #include "router/json/json_writer.h"
-#include "router/operations/shapes.h"
+#include "router/json/shapes.h"
 #include "router/operations/streams.h"
 #include "router/operations/table_indexes.h"
 #include "router/operations/table_throughput.h"

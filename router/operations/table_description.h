@@ -2,7 +2,7 @@
  * answer with a description. */
 #pragma once
 
-#include "router/operations/operation.h"
+#include "router/core/operation.h"
 #include "router/operations/table_indexes.h"
 
 const char *table_status_name(enum table_status status);

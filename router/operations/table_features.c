@@ -5,8 +5,8 @@
  * Whatever would switch a feature on is refused by name. */
 #include "engine/message/request_traits.h"
 #include "router/json/json_writer.h"
+#include "router/json/shapes.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 #include "router/operations/table_description.h"
 
 /* TableName is the first member of each input. */

@@ -2,8 +2,8 @@
 #include "router/operations/table_indexes.h"
 
 #include "router/json/json_writer.h"
+#include "router/json/shapes.h"
 #include "router/operations/key_definitions.h"
-#include "router/operations/shapes.h"
 #include "router/operations/table_description.h"
 #include "router/operations/table_throughput.h"
 

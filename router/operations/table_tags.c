@@ -4,7 +4,7 @@
 #include "base/gac_policy.h"
 #include "gac/grant_policy.h"
 #include "router/json/json_writer.h"
-#include "router/operations/shapes.h"
+#include "router/json/shapes.h"
 
 /* ---- a list in the order of its keys ---- */
 

@@ -5,7 +5,7 @@
  * weir: are refused: they may be misspelled. */
 #pragma once
 
-#include "router/operations/operation.h"
+#include "router/core/operation.h"
 
 /* For CreateTable: puts all tags into spec->tags (in the call's arena), and the settings of weir's
  * tags into the spec. The spec's keys must be set before. */

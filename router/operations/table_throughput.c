@@ -4,7 +4,7 @@
 #include "base/settings/admission.h"
 #include "base/settings/tables.h"
 #include "router/json/json_writer.h"
-#include "router/operations/shapes.h"
+#include "router/json/shapes.h"
 
 /* An enum admit_kind is the index of its member in both structures. */
 _Static_assert(ON_DEMAND_THROUGHPUT_MAX_READ_REQUEST_UNITS == (int)ADMIT_READ, "reads first");

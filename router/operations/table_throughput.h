@@ -2,7 +2,7 @@
  * requests and in descriptions. */
 #pragma once
 
-#include "router/operations/operation.h"
+#include "router/core/operation.h"
 
 struct throughput_asked {
     struct slice index; /* the name of the global index; size 0: of the table itself */

@@ -3,8 +3,8 @@
  *
  * The catalog makes a change: changes at the same time do not undo each other. */
 #include "router/json/json_writer.h"
+#include "router/json/shapes.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 #include "router/operations/table_description.h"
 #include "router/operations/table_tags.h"
 

@@ -1,10 +1,10 @@
 /* time_to_live.c - UpdateTimeToLive and DescribeTimeToLive.
  *
  * Not here: what a change asks of the table (engine/catalog/ttl.c), and who deletes the items
- * (engine/node/expiry.h). */
+ * (engine/node/ttl/expiry.h). */
 #include "router/json/json_writer.h"
+#include "router/json/shapes.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 #include "router/operations/table_description.h"
 
 /* ---- DescribeTimeToLive ---- */

@@ -3,9 +3,9 @@
 
 #include "engine/expression/update_program.h"
 #include "engine/message/request_traits.h"
-#include "router/expression/key_schema.h"
+#include "router/core/key_schema.h"
+#include "router/core/throttle.h"
 #include "router/json/json_writer.h"
-#include "router/operations/throttle.h"
 
 uint32_t transact_table(struct call *c, struct item_plan *plan, struct slice name)
 {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/transaction/transaction.h"
-#include "router/plan/items.h"
+#include "router/core/items.h"
 
 enum {
     TRANSACTION_BYTES_MAX = 4 * 1024 * 1024 /* of all items */

@@ -3,14 +3,14 @@
  * All items are read. Then each partition is asked whether its items are still as they were. If so,
  * all of them were so at the moment between. If not, all is done again, a few times. */
 #include "base/settings/requests.h"
+#include "router/core/key_schema.h"
 #include "router/expression/expressions.h"
-#include "router/expression/key_schema.h"
 #include "router/json/json_writer.h"
-#include "router/key_sharding/transact_owners.h"
+#include "router/json/shapes.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 #include "router/operations/transact.h"
 #include "router/partiql/statement.h"
+#include "router/plan/transact_owners.h"
 
 enum {
     ATTEMPTS_MAX = 5

@@ -4,7 +4,7 @@
  * If one partition has all items, it does all at once. Otherwise each item's partition is asked for
  * the units of its part. If one refuses, the others get theirs back. Then each prepares its part. Once
  * all have, the partition of the first item, the anchor, decides. It sees to it that the
- * others do their parts (engine/node/transactions.h). If a part cannot be prepared, all are dropped. */
+ * others do their parts (engine/node/transaction/transactions.h). If a part cannot be prepared, all are dropped. */
 #include <xxhash.h>
 
 #include "engine/expression/digest.h"
@@ -12,16 +12,16 @@
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
 #include "engine/message/transaction_messages.h"
-#include "router/admission/limit.h"
+#include "router/core/key_schema.h"
+#include "router/core/limit.h"
+#include "router/core/reading.h"
 #include "router/expression/expressions.h"
-#include "router/expression/key_schema.h"
 #include "router/json/json_writer.h"
-#include "router/key_sharding/transact_owners.h"
+#include "router/json/shapes.h"
 #include "router/operations/operations.h"
-#include "router/operations/reading.h"
-#include "router/operations/shapes.h"
 #include "router/operations/transact.h"
 #include "router/operations/write.h"
+#include "router/plan/transact_owners.h"
 
 enum {
     ATTEMPTS_MAX = 5 /* to find the owner shards of items whose keys get more shards */

@@ -1,8 +1,8 @@
 /* update_indexes.c - GlobalSecondaryIndexUpdates of UpdateTable. */
 #include "router/operations/update_indexes.h"
 
+#include "router/json/shapes.h"
 #include "router/operations/key_definitions.h"
-#include "router/operations/shapes.h"
 
 /* ---- the request alone ---- */
 

@@ -1,7 +1,7 @@
 /* update_item.c - UpdateItem: changes attributes of an item, or makes the item. */
 #include "engine/expression/update_program.h"
+#include "router/json/shapes.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 #include "router/operations/write.h"
 
 static bool update_item_begin(struct call *c, const struct json_value m[])

@@ -2,8 +2,8 @@
  * their values.
  *
  * Not here: changes of global indexes (update_indexes.h). */
+#include "router/json/shapes.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 #include "router/operations/table_description.h"
 #include "router/operations/table_throughput.h"
 #include "router/operations/update_indexes.h"

@@ -2,8 +2,8 @@
 #include "router/operations/write.h"
 
 #include "router/json/json_writer.h"
+#include "router/json/shapes.h"
 #include "router/operations/operations.h"
-#include "router/operations/shapes.h"
 
 bool write_item_fits(struct slice item, struct fault *fault)
 {

@@ -1,8 +1,8 @@
 /* write.h - functions that PutItem, DeleteItem, UpdateItem and BatchWriteItem share. */
 #pragma once
 
+#include "router/core/items.h"
 #include "router/expression/expressions.h"
-#include "router/plan/items.h"
 
 /* The indexes of members in the inputs of PutItem, DeleteItem and UpdateItem. */
 struct write_members {

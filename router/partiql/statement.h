@@ -10,7 +10,7 @@
 #include "engine/expression/condition.h"
 #include "engine/expression/projection.h"
 #include "engine/expression/update.h"
-#include "router/api_error.h"
+#include "router/json/api_error.h"
 
 enum statement_verb {
     STATEMENT_SELECT = 1,

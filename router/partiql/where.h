@@ -4,7 +4,7 @@
  * stays as a condition, so a clause that is not understood is still right, only dearer. */
 #pragma once
 
-#include "router/expression/key_schema.h"
+#include "router/core/key_schema.h"
 #include "router/partiql/statement.h"
 
 enum {

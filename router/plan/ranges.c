@@ -2,9 +2,9 @@
 #include "router/plan/ranges.h"
 
 #include "engine/expression/program.h"
-#include "router/key_sharding/counters.h"
-#include "router/key_sharding/placement.h"
-#include "router/operations/throttle.h"
+#include "router/core/counters.h"
+#include "router/core/placement.h"
+#include "router/core/throttle.h"
 
 enum {
     SHARE_BYTES_MIN = 16 * 1024

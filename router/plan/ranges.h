@@ -26,7 +26,7 @@
  * If the registry of sharded keys changes, the ranges are not those to read any more: `stale`. */
 #pragma once
 
-#include "router/operations/operation.h"
+#include "router/core/operation.h"
 #include "router/plan/seen_items.h"
 
 struct plan_range {

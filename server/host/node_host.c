@@ -155,7 +155,7 @@ static void host_log_trim(void *context, uint64_t segment)
 /* ---- the processor ---- */
 
 /* A slow processor takes longer for each request that the node begins, as in the simulator
- * (sim/processor.h). */
+ * (sim/world/processor.h). */
 static void host_stepped(void *context)
 {
     struct node_host *h = context;

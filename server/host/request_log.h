@@ -6,7 +6,7 @@
  * no line. */
 #pragma once
 
-#include "router/router.h"
+#include "router/core/router.h"
 
 /* router_options.answered; the context is the struct loop whose connections the clients are. */
 void request_log(void *context, const struct router_answer *a);

@@ -4,7 +4,7 @@
 #include "base/config.h"
 #include "base/must.h"
 #include "engine/node/node.h"
-#include "sim/store_disk.h"
+#include "sim/world/store_disk.h"
 
 enum {
     SEGMENT = 8 << 20,

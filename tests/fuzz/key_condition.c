@@ -2,7 +2,7 @@
  * condition exactly if its storage key lies in the range. Words: key_condition.dict. */
 #include "base/must.h"
 #include "engine/item/storage_key.h"
-#include "router/expression/key_schema.h"
+#include "router/core/key_schema.h"
 #include "tests/support/rich_item.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

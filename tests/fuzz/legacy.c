@@ -6,7 +6,7 @@
 #include "engine/expression/update_program.h"
 #include "router/expression/expressions.h"
 #include "router/json/shape.h"
-#include "router/operations/shapes.h"
+#include "router/json/shapes.h"
 #include "tests/support/rich_item.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

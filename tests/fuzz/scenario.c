@@ -1,7 +1,7 @@
 /* Scenario files: refused with one line that names the file, or read; and paths that set values. */
 #include <stdlib.h>
 
-#include "lab/scenario.h"
+#include "lab/scenario/scenario.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

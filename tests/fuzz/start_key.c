@@ -2,10 +2,10 @@
  * sends. A key that is taken becomes a storage key that is whole, and comes back out of it. Words:
  * start_key.dict. */
 #include "base/must.h"
+#include "router/core/key.h"
 #include "router/json/shape.h"
+#include "router/json/shapes.h"
 #include "router/json/value.h"
-#include "router/operations/key.h"
-#include "router/operations/shapes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

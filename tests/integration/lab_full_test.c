@@ -2,7 +2,7 @@
  * work takes as long as at the fidelity admission; what the world cannot run is refused. */
 #include <stdlib.h>
 
-#include "lab/run.h"
+#include "lab/run/run.h"
 #include "router/json/json.h"
 #include "tests/check.h"
 

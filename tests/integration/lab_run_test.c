@@ -1,11 +1,11 @@
 /* Runs at the fidelity admission: the same job gives the same result; figures that are known in
  * advance; results of several runs. */
-#include "lab/run.h"
+#include "lab/run/run.h"
 
 #include <stdlib.h>
 
-#include "lab/plan.h"
-#include "lab/result.h"
+#include "lab/run/plan.h"
+#include "lab/run/result.h"
 #include "router/json/json.h"
 #include "tests/check.h"
 

@@ -1,7 +1,7 @@
 /* The series of levels and of the key space: they add up, and nobody notices that they are kept. */
 #include <stdlib.h>
 
-#include "lab/run.h"
+#include "lab/run/run.h"
 #include "router/json/json.h"
 #include "tests/check.h"
 

@@ -9,10 +9,10 @@
 
 #include "engine/expression/program.h"
 #include "engine/expression/update_program.h"
+#include "router/core/key.h"
+#include "router/core/key_schema.h"
 #include "router/expression/expressions.h"
-#include "router/expression/key_schema.h"
 #include "router/json/json_writer.h"
-#include "router/operations/key.h"
 #include "router/operations/write.h"
 
 enum { /* the members of a case, as a shape has members */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "cmd/lab_files.h"
-#include "lab/measure.h"
+#include "lab/measure/measure.h"
 #include "router/json/json_writer.h"
 #include "tests/check.h"
 #include "tests/support/drawn.h"

@@ -1,6 +1,6 @@
 /* Policies with real buckets in random worlds: none admits more in a window
  * than the optimum. */
-#include "lab/measure.h"
+#include "lab/measure/measure.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* The optimum against another solver (GLPK), against all allocations of small problems, and against
  * the property that defines max-min allocations. */
-#include "lab/optimum.h"
+#include "lab/optimum/optimum.h"
 
 #include <glpk.h>
 #include <math.h>

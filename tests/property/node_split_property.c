@@ -6,7 +6,7 @@
 #include "base/config.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
-#include "engine/node/collection.h"
+#include "engine/node/core/collection.h"
 #include "tests/support/lone_node.h"
 
 enum {

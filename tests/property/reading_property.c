@@ -3,8 +3,8 @@
  *
  * A fixture is a place in a request, and a value that stands there many times. The costliest one
  * so far is changed at random, again and again: what costs more is kept. */
+#include "router/core/reading.h"
 #include "router/operations/operations.h"
-#include "router/operations/reading.h"
 #include "tests/check.h"
 #include "tests/support/fake_cluster.h"
 

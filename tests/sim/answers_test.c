@@ -2,8 +2,8 @@
  * pass. The other end is a server that says what the test wants. */
 #include "tests/check.h"
 
-#include "sim/sim_client.h"
-#include "sim/work_tables.h"
+#include "sim/plan/sim_client.h"
+#include "sim/plan/work_tables.h"
 
 enum {
     CLIENT = 1,

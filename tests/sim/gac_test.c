@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "engine/node/control_port.h"
-#include "sim/gac_watch.h"
+#include "sim/check/gac_watch.h"
 #include "tests/support/crowd.h"
 
 enum {
@@ -558,7 +558,7 @@ static void a_router_that_dies_takes_its_lease_with_it(struct prng *p)
     end(&s);
 }
 
-/* They start up to 1000 s apart (sim/clock.h), and run at rates that are 0.1 % off. */
+/* They start up to 1000 s apart (sim/world/clock.h), and run at rates that are 0.1 % off. */
 static void clocks_may_be_wrong(struct prng *p)
 {
     static struct fixture s;

@@ -4,7 +4,7 @@
 #include "tests/check.h"
 
 #include "engine/node/control_port.h"
-#include "sim/gac_watch.h"
+#include "sim/check/gac_watch.h"
 #include "tests/support/lab.h"
 
 enum {

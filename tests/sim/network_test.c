@@ -1,7 +1,7 @@
 /* Ways and processes of the simulated network that are slow, and streams that end on one side. */
 #include "tests/check.h"
 
-#include "sim/network.h"
+#include "sim/world/network.h"
 
 enum {
     SENDER = 1,

@@ -13,7 +13,7 @@
 
 #include "engine/item/storage_key.h"
 #include "engine/node/control_port.h"
-#include "sim/check.h"
+#include "sim/check/check.h"
 #include "tests/support/lab.h"
 
 enum {

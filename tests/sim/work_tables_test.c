@@ -1,7 +1,7 @@
-/* What the client of tables knows of a table (sim/work_tables.h). */
+/* What the client of tables knows of a table (sim/plan/work_tables.h). */
 #include "tests/check.h"
 
-#include "sim/work_tables.h"
+#include "sim/plan/work_tables.h"
 #include "tests/support/lab.h"
 
 enum {

@@ -10,7 +10,7 @@
 
 enum {
     LENGTH_SIZE = 4,       /* before an encoded frame */
-    HEAD_BEFORE_BEAT = 10, /* as in engine/node/peers.h */
+    HEAD_BEFORE_BEAT = 10, /* as in engine/node/replica/peers.h */
     FROZEN_TERM = 5,
     WITHIN_MS = 20000 /* everything settles */
 };

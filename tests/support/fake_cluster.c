@@ -12,7 +12,7 @@
 #include "base/settings/choices.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/partition_stats.h"
-#include "router/router_internal.h"
+#include "router/core/router_internal.h"
 #include "server/link_rights.h"
 #include "tests/support/fake_node.h"
 

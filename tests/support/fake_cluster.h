@@ -13,7 +13,7 @@
 
 #include "base/config.h"
 #include "engine/catalog/table.h"
-#include "router/router.h"
+#include "router/core/router.h"
 #include "tests/support/fake_gac.h"
 
 enum {

@@ -1,6 +1,7 @@
 /* frame_cluster.h - three nodes with replicas, and frames that were tampered with.
  *
- * A world (sim/world.h) with a founded catalog, a table of three partitions with items, a replica
+ * A world (sim/world/world.h) with a founded catalog, a table of three partitions with items, a
+ * replica
  * that was brought back by a snapshot, splits and a merge. What nodes hear from each other and from
  * a router is recorded. A tampered frame reaches a node as if a link had carried it. If the frame
  * does not decode, or its link may not send it, the node closes the link, and nothing else happens.

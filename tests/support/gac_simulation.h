@@ -13,7 +13,7 @@
 #include "base/token_bucket.h"
 #include "gac/client.h"
 #include "gac/server.h"
-#include "sim/scheduler.h"
+#include "sim/world/scheduler.h"
 
 enum {
     GAC_SIMULATION_ROUTERS = 32,

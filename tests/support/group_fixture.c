@@ -6,7 +6,7 @@
 #include "engine/catalog/split.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
-#include "engine/node/node_effect.h"
+#include "engine/node/core/node_effect.h"
 #include "tests/check.h"
 
 enum {

@@ -2,7 +2,7 @@
  * items. Or several of the same kind: `by-v`, `by-v1`, .. */
 #pragma once
 
-#include "engine/node/index_feed_internal.h"
+#include "engine/node/index/index_feed_internal.h"
 #include "engine/node/node_internal.h"
 #include "tests/support/lone_node.h"
 

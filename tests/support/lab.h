@@ -1,9 +1,10 @@
-/* lab.h - a simulated cluster for tests (sim/world.h). Its clients send requests at a pace. */
+/* lab.h - a simulated cluster for tests (sim/world/world.h). Its clients send requests at a pace.
+ * */
 #pragma once
 
 #include "engine/catalog/catalog.h"
-#include "sim/gac_watch.h"
-#include "sim/world.h"
+#include "sim/check/gac_watch.h"
+#include "sim/world/world.h"
 
 enum {
     LAB_NODES_MAX = 5,

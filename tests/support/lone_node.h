@@ -14,8 +14,8 @@
 #include "base/metrics.h"
 #include "engine/catalog/table.h"
 #include "engine/message/message.h"
+#include "engine/node/core/partition.h"
 #include "engine/node/node.h"
-#include "engine/node/partition.h"
 #include "engine/store/backing.h"
 
 enum {

@@ -2,7 +2,7 @@
  * share one run. */
 #pragma once
 
-#include "lab/measure.h"
+#include "lab/measure/measure.h"
 
 enum {
     REQUEST_ADMITTED = 0 /* enum admit_reason: ADMIT_OK */

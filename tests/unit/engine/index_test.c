@@ -1,7 +1,7 @@
 /* Local indexes: their bytes, and the rows that follow from items. */
 #include "engine/index/row.h"
 #include "engine/item/storage_key.h"
-#include "engine/node/owned_keys.h"
+#include "engine/node/core/owned_keys.h"
 #include "tests/check.h"
 
 static struct slice text(const char *s)

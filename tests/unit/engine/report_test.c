@@ -3,7 +3,7 @@
 
 #include "base/config.h"
 #include "engine/catalog/catalog.h"
-#include "engine/node/cluster_loads.h"
+#include "engine/node/core/cluster_loads.h"
 
 TEST(totals_go_on_over_a_restart_and_a_change_of_leader)
 {

@@ -1,5 +1,5 @@
 /* Autoscaling's decisions, period by period: when, how much, and when not. */
-#include "lab/autoscaling.h"
+#include "lab/scenario/autoscaling.h"
 
 #include "base/instant.h"
 #include "tests/check.h"

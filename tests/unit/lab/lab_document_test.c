@@ -1,6 +1,6 @@
 /* Trees of YAML documents: what is read, what is refused, what is set. */
-#include "lab/document.h"
-#include "lab/fields.h"
+#include "lab/scenario/document.h"
+#include "lab/scenario/fields.h"
 #include "tests/check.h"
 
 static struct document d;

@@ -1,5 +1,5 @@
 /* Which items are in a node's memory: against a list that is searched from its front. */
-#include "lab/admission/resident.h"
+#include "lab/fidelity/admission/resident.h"
 
 #include <string.h>
 

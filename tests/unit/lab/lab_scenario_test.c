@@ -1,15 +1,15 @@
 /* Scenario files: what is refused, with file, line and what is allowed; policies; plans; shipped
  * ones. */
-#include "lab/scenario.h"
+#include "lab/scenario/scenario.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/gac_policy.h"
 #include "base/settings/choices.h"
-#include "lab/plan.h"
-#include "lab/scenario_limit.h"
-#include "lab/shipped.h"
+#include "lab/run/plan.h"
+#include "lab/scenario/scenario_limit.h"
+#include "lab/scenario/shipped.h"
 #include "tests/check.h"
 
 #define HEAD "name: x\nduration: 10s\n"

@@ -1,5 +1,5 @@
 /* What seeds say together, against published and hand-computed figures. */
-#include "lab/statistics.h"
+#include "lab/measure/statistics.h"
 
 #include <math.h>
 

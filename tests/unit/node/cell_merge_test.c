@@ -6,7 +6,7 @@
 #include "engine/expression/update_program.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/move_messages.h"
-#include "engine/node/cell_merge.h"
+#include "engine/node/key_sharding/cell_merge.h"
 #include "tests/support/shards_fixture.h"
 
 enum {

@@ -4,7 +4,7 @@
 #include "base/config.h"
 #include "engine/catalog/split.h"
 #include "engine/heat/split_point.h"
-#include "engine/node/collection.h"
+#include "engine/node/core/collection.h"
 #include "tests/support/lone_node.h"
 
 enum {

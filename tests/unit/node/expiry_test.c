@@ -4,7 +4,7 @@
 #include "base/config.h"
 #include "engine/item/item_time.h"
 #include "engine/message/frames.h"
-#include "engine/node/expiry_scan.h"
+#include "engine/node/background/expiry_scan.h"
 #include "engine/node/node_internal.h"
 #include "engine/transaction/transaction.h"
 #include "tests/support/lone_node.h"

@@ -1,5 +1,5 @@
 /* index_feed_fill_test.c - an index gets the rows of items that were there before it. */
-#include "engine/node/index_feed_internal.h"
+#include "engine/node/index/index_feed_internal.h"
 
 #include "engine/message/message.h"
 #include "tests/check.h"

@@ -1,5 +1,5 @@
 /* index_feed_pace_test.c - PACE-1: how many changes may wait for an index that refuses rows. */
-#include "engine/node/index_feed_pace.h"
+#include "engine/node/index/index_feed_pace.h"
 
 #include "tests/check.h"
 

@@ -1,11 +1,11 @@
-/* Calls by hand: CALLS-1 and CALLS-2 of engine/node/internal_calls.h. */
-#include "engine/node/internal_calls.h"
+/* Calls by hand: CALLS-1 and CALLS-2 of engine/node/core/internal_calls.h. */
+#include "engine/node/core/internal_calls.h"
 
 #include <stdlib.h>
 
 #include "engine/catalog/table.h"
 #include "engine/message/message.h"
-#include "engine/node/node_effect.h"
+#include "engine/node/core/node_effect.h"
 #include "tests/check.h"
 
 enum {

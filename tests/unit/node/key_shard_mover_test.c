@@ -1,12 +1,12 @@
 /* key_shard_mover_test.c - the mover with a fake catalog and leaders that say what the test
  * says. */
-#include "engine/node/key_shard_mover.h"
+#include "engine/node/catalog_leader/key_shard_mover.h"
 
 #include <stdlib.h>
 
 #include "base/settings/key_sharding.h"
 #include "engine/message/move_messages.h"
-#include "engine/node/node_effect.h"
+#include "engine/node/core/node_effect.h"
 #include "tests/check.h"
 #include "tests/support/catalog_fixture.h"
 

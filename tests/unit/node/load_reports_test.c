@@ -1,11 +1,11 @@
-/* Reports by hand: REPORT-1 of engine/node/load_reports.h. */
-#include "engine/node/load_reports.h"
+/* Reports by hand: REPORT-1 of engine/node/replica/load_reports.h. */
+#include "engine/node/replica/load_reports.h"
 
 #include <stdlib.h>
 
 #include "base/settings/reports.h"
 #include "engine/message/message.h"
-#include "engine/node/node_effect.h"
+#include "engine/node/core/node_effect.h"
 #include "tests/check.h"
 
 enum {

@@ -4,10 +4,10 @@
 
 #include "base/config.h"
 #include "engine/catalog/catalog.h"
-#include "engine/node/applier_internal.h"
+#include "engine/node/apply/applier_internal.h"
+#include "engine/node/core/operation.h"
+#include "engine/node/core/owned_keys.h"
 #include "engine/node/node_internal.h"
-#include "engine/node/operation.h"
-#include "engine/node/owned_keys.h"
 #include "engine/transaction/transaction.h"
 #include "tests/support/lone_node.h"
 

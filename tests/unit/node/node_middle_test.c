@@ -3,7 +3,7 @@
 
 #include "base/config.h"
 #include "engine/heat/split_point.h"
-#include "engine/node/collection.h"
+#include "engine/node/core/collection.h"
 #include "tests/support/lone_node.h"
 
 static struct split_advice ask(struct lone_node *w, uint32_t partition)

@@ -4,12 +4,12 @@
 #include "tests/check.h"
 
 #include "engine/message/frames.h"
-#include "engine/node/index_feed_internal.h"
-#include "engine/node/node_effect.h"
-#include "engine/node/operation.h"
-#include "engine/node/owned_keys.h"
-#include "engine/node/transaction_rows.h"
-#include "engine/node/transactions_internal.h"
+#include "engine/node/core/node_effect.h"
+#include "engine/node/core/operation.h"
+#include "engine/node/core/owned_keys.h"
+#include "engine/node/index/index_feed_internal.h"
+#include "engine/node/request/transaction_rows.h"
+#include "engine/node/transaction/transactions_internal.h"
 #include "engine/store/change_set.h"
 #include "tests/support/transact_fixture.h"
 

@@ -1,8 +1,8 @@
 /* The replicas of a node by id, and their deadlines, against plain arrays. */
 #include "base/must.h"
 #include "base/prng.h"
-#include "engine/node/partitions.h"
-#include "engine/node/raft_timers.h"
+#include "engine/node/core/partitions.h"
+#include "engine/node/core/raft_timers.h"
 #include "tests/check.h"
 
 enum {

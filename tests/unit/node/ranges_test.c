@@ -1,6 +1,6 @@
 /* What a partition owns under several ranges of keys, read in order. */
-#include "engine/node/owned_keys.h"
-#include "sim/store_disk.h"
+#include "engine/node/core/owned_keys.h"
+#include "sim/world/store_disk.h"
 #include "tests/check.h"
 
 static const struct key_ranges RANGES = {

@@ -1,5 +1,5 @@
 /* reconcile_test.c - what the catalog's leader asks of nodes, and what it waits for before the next
- * step: splits, merges, deleted tables (RECONCILE-1 of engine/node/reconcile.c), indexes.
+ * step: splits, merges, deleted tables (RECONCILE-1 of engine/node/catalog_leader/reconcile.c), indexes.
  *
  * The leader is real; the test says which node answers when. */
 #include "tests/check.h"

@@ -3,7 +3,7 @@
 #include "tests/check.h"
 
 #include "engine/message/frames.h"
-#include "engine/node/transactions.h"
+#include "engine/node/transaction/transactions.h"
 #include "tests/support/expression_fixture.h"
 #include "tests/support/transact_fixture.h"
 

@@ -5,9 +5,9 @@
 #include "engine/catalog/split.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
+#include "engine/node/core/operation.h"
 #include "engine/node/node_internal.h"
-#include "engine/node/operation.h"
-#include "engine/node/transactions.h"
+#include "engine/node/transaction/transactions.h"
 #include "tests/support/transact_fixture.h"
 
 #define ALL_STAY UINT64_MAX /* no item has so large a hash */

@@ -8,7 +8,7 @@
 #include "base/settings/transactions.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
-#include "engine/node/transactions_internal.h"
+#include "engine/node/transaction/transactions_internal.h"
 #include "engine/transaction/transaction.h"
 #include "tests/support/transact_fixture.h"
 #include "tests/temporary.h"

@@ -1,7 +1,7 @@
 /* counter_sums_test.c - what a counter's cells are together. */
 #include "engine/item/item.h"
 #include "engine/item/number.h"
-#include "router/key_sharding/counters.h"
+#include "router/core/counters.h"
 #include "tests/check.h"
 
 static const struct table TABLE = {.partition_key = {{(const uint8_t *)"k", 1}, ATTR_STRING},

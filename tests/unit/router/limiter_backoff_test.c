@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "router/router_internal.h"
+#include "router/core/router_internal.h"
 #include "tests/check.h"
 
 enum {

@@ -2,9 +2,9 @@
 #include "tests/check.h"
 
 #include "base/settings/http.h"
+#include "router/core/body.h"
+#include "router/core/router_internal.h"
 #include "router/http/gzip.h"
-#include "router/operations/body.h"
-#include "router/router_internal.h"
 #include "tests/support/expect.h"
 
 enum {

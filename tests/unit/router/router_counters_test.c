@@ -2,7 +2,7 @@
  * for its token before, and what reads make of the cells. */
 #include "base/settings/requests.h"
 #include "engine/item/number.h"
-#include "router/key_sharding/counters.h"
+#include "router/core/counters.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
 #include "tests/support/sharded_keys.h"

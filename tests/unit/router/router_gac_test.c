@@ -4,8 +4,8 @@
 
 #include "base/settings/choices.h"
 #include "base/settings/gac.h"
-#include "router/admission/limit.h"
-#include "router/router_internal.h"
+#include "router/core/limit.h"
+#include "router/core/router_internal.h"
 #include "tests/support/expect.h"
 
 static struct fake_gac servers;

@@ -3,7 +3,7 @@
 
 #include "base/settings/requests.h"
 #include "engine/message/index_messages.h"
-#include "router/router_internal.h"
+#include "router/core/router_internal.h"
 #include "tests/support/router_indexes.h"
 
 static struct fake_cluster f;

@@ -3,6 +3,7 @@
 #include "base/id_map.h"
 #include "base/settings/http.h"
 #include "engine/expression/condition.h"
+#include "router/core/timer.h"
 #include "router/expression/names.h"
 #include "router/http/gzip.h"
 #include "router/http/http_internal.h"
@@ -10,7 +11,6 @@
 #include "router/json/json.h"
 #include "router/json/json_writer.h"
 #include "router/json/value.h"
-#include "router/timer.h"
 
 TEST(base64_gives_back_what_it_took)
 {

@@ -4,9 +4,9 @@
 
 #include "engine/expression/program.h"
 #include "engine/item/storage_key.h"
-#include "router/plan/items.h"
+#include "router/core/items.h"
+#include "router/core/router_internal.h"
 #include "router/plan/ranges.h"
-#include "router/router_internal.h"
 #include "tests/support/expect.h"
 
 enum {

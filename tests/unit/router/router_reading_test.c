@@ -1,8 +1,8 @@
 /* router_reading_test.c - large requests are read over several turns of the loop. */
 #include "tests/check.h"
 
-#include "router/operations/reading.h"
-#include "router/router_internal.h"
+#include "router/core/reading.h"
+#include "router/core/router_internal.h"
 #include "tests/support/expect.h"
 
 enum {

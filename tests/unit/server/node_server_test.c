@@ -7,7 +7,7 @@
 #include "base/settings/choices.h"
 #include "base/settings/storage.h"
 #include "server/link_messages.h"
-#include "sim/world.h"
+#include "sim/world/world.h"
 
 enum {
     NODE = 1,

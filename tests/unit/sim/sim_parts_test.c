@@ -1,10 +1,10 @@
 /* The parts of the simulated world, each by itself: a world that is wrong proves nothing. */
 #include "tests/check.h"
 
-#include "sim/clock.h"
-#include "sim/log_disk.h"
-#include "sim/network.h"
-#include "sim/store_disk.h"
+#include "sim/world/clock.h"
+#include "sim/world/log_disk.h"
+#include "sim/world/network.h"
+#include "sim/world/store_disk.h"
 
 /* ---- scheduler ---- */
 

@@ -2,8 +2,8 @@
  * and messages arrive when a process has time for them. */
 #include "tests/check.h"
 
-#include "sim/network.h"
-#include "sim/processor.h"
+#include "sim/world/network.h"
+#include "sim/world/processor.h"
 
 static const struct processor_costs costs = {
     .first_ns = {[SERVED_READ] = 20, [SERVED_WRITE] = 40, [SERVED_FOLLOW] = 30}, .unit_ns = 2};

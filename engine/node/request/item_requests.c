@@ -1,0 +1,530 @@
+/* item_requests.c - what reads and writes of items share, and reads: route, admit, read, settle,
+ * answer. */
+#include "engine/node/request/item_requests.h"
+#include "base/mutation.h"
+#include "base/probe.h"
+#include "engine/expression/program.h"
+#include "engine/expression/update_program.h"
+#include "engine/item/storage_key.h"
+#include "engine/message/index_messages.h"
+#include "engine/message/request_traits.h"
+#include "engine/node/core/key_shard_cursor.h"
+#include "engine/node/core/operation.h"
+
+/* ---- waiting for leadership to be confirmed ---- */
+
+bool requests_leads_read(struct requests *requests, struct partition *p, struct operation *o)
+{
+    uint64_t round;
+    if (p->led != 0 && o->confirmed == p->led)
+        return true;
+    enum raft_outcome outcome =
+        p->led == 0 ? RAFT_NOT_LEADER : raft_read(p->raft, requests->env->now, &round);
+    if (outcome == RAFT_OK)
+        return true;
+    if (outcome != RAFT_PENDING || requests->env->stop_error != 0) {
+        raft_driver_refuse(requests->driver, o, p);
+        return false;
+    }
+    if (pending_add_read(requests->pending, p, o, round, 0))
+        raft_driver_stepped(requests->driver, p);
+    return false;
+}
+
+/* ---- routing and admission ---- */
+
+/* Whether the request is about items, and its sender goes by the registry of sharded keys. */
+static bool items_are_requested(const struct request *q)
+{
+    switch (q->op) {
+    case REQUEST_GET:
+    case REQUEST_RANGE:
+    case REQUEST_UNCHANGED:
+    case REQUEST_TRANSACT:
+    case REQUEST_TRANSACT_ADMIT:
+    case REQUEST_KEY_SHARD_MOVE:
+        return true;
+    case REQUEST_PUT:
+    case REQUEST_DELETE:
+    case REQUEST_UPDATE:
+    case REQUEST_CHECK:
+        return q->write.session == 0 && !q->write.expiry;
+    default:
+        return false;
+    }
+}
+
+/* Whether sender and partition know the same of sharded keys, as far as the request goes. If not,
+ * it was refused. An item may have gone to a shard that an older sender does not look at. A newer
+ * sender may come before the word of the catalog: then an older one still writes here. */
+static bool items_fence_lets(struct requests *requests, const struct partition *p,
+                             const struct operation *o)
+{
+    const struct request *q = &o->request;
+    if ((q->key_sharding_version >= p->info.key_sharding_version &&
+         q->sharded_key_version <= p->info.key_sharding_version) ||
+        !items_are_requested(q))
+        return true;
+    const bool moves =
+        (q->op == REQUEST_PUT || q->op == REQUEST_DELETE || q->op == REQUEST_UPDATE) &&
+        q->write.moves;
+    const bool older = q->key_sharding_version < p->info.key_sharding_version && !moves &&
+                       !MUTATED(MUTATION_SKIP_FENCE);
+    if (!older && q->sharded_key_version <= p->info.key_sharding_version)
+        return true;
+    if (older)
+        env_refuse(requests->env, o, REPLY_STALE_MAP, "partition %u knows of newer sharded keys",
+                   p->info.id);
+    else
+        env_refuse(requests->env, o, REPLY_OVERLOADED,
+                   "partition %u was not told of the sharded key yet", p->info.id);
+    return false;
+}
+
+struct partition *items_route(struct requests *requests, const struct operation *o)
+{
+    struct partition *p = partitions_find(requests->partitions, o->request.partition);
+    if (p != NULL && !p->closing && !p->ended && p->info.epoch == o->request.epoch &&
+        p->frozen.index == 0 && p->info.id != CATALOG_GROUP) {
+        if (!p->no_state)
+            return items_fence_lets(requests, p, o) ? p : NULL;
+        raft_driver_refuse(requests->driver, o, p);
+        return NULL;
+    }
+    bool stale =
+        p != NULL && !p->closing && (p->info.epoch > o->request.epoch || p->frozen.index != 0);
+    env_refuse(requests->env, o, stale ? REPLY_STALE_MAP : REPLY_WRONG_PARTITION,
+               "node %u does not hold partition %u at epoch %llu", requests->env->id,
+               o->request.partition, (unsigned long long)o->request.epoch);
+    return NULL;
+}
+
+bool items_holds_key(struct requests *requests, const struct partition *p,
+                     const struct operation *o)
+{
+    if (partition_holds(p, request_key(&o->request)))
+        return true;
+    env_refuse(requests->env, o, REPLY_WRONG_PARTITION, "the key is outside partition %u",
+               p->info.id);
+    return false;
+}
+
+/* The other nodes that will do a write of this partition; none for a read. */
+static const struct admit_group *items_group_of(struct requests *requests,
+                                                const struct partition *p, enum admit_kind kind)
+{
+    requests->throughput->group.members = &requests->throughput->members;
+    requests->throughput->group.count = 0;
+    const struct raft_members *m = raft_members(p->raft);
+    for (uint32_t i = 0; kind == ADMIT_WRITE && i < m->count; i++) {
+        uint32_t node = raft_member_node(m->all[i].id);
+        if (m->all[i].id != raft_self(p->raft) && node <= requests->env->node_count)
+            requests->throughput->group.nodes[requests->throughput->group.count++] = node;
+    }
+    return &requests->throughput->group;
+}
+
+/* Whether the node has time for the request. Otherwise it is refused, and costs nothing. */
+static bool items_arrive(struct requests *requests, struct partition *p, const struct operation *o,
+                         enum admit_kind kind, int64_t cost_mcu)
+{
+    struct overload *overload = &requests->throughput->overload;
+    const struct overload_arrival a = {
+        .now = instant_add(requests->env->now, o->waited.ahead),
+        .waited = o->waited.all,
+        .promised = o->waited.all.ns <= overload->target_ns ||
+                    admission_promises(&p->admission, kind, requests->env->now, cost_mcu),
+        .sender = o->from,
+        .key_hash = storage_key_bound_hash(request_key(&o->request), 0)};
+    if (overload_arrive(overload, &a))
+        return true;
+    PROBE("a node sheds a request that has waited too long");
+    p->counts[kind].load.refused[ADMIT_REFUSED_OVERLOAD]++;
+    requests->throughput->served.kinds[SERVED_REFUSE].requests++;
+    struct reply *reply = env_refuse(requests->env, o, REPLY_OVERLOADED,
+                                     "the request has waited %lld ms for node %u's processor",
+                                     (long long)(o->waited.all.ns / NS_PER_MS), requests->env->id);
+    reply->verdict.reason = ADMIT_REFUSED_OVERLOAD;
+    return MUTATED(MUTATION_SHED_IN_VAIN);
+}
+
+static enum served_kind items_served(enum admit_kind kind)
+{
+    return kind == ADMIT_READ ? SERVED_READ : SERVED_WRITE;
+}
+
+/* Charges the least that the request can cost. A request that was admitted before it waited for a
+ * page is not charged again. */
+bool items_admit(struct requests *requests, struct partition *p, struct operation *o,
+                 enum admit_kind kind, int64_t cost_mcu)
+{
+    if (o->admitted)
+        return true;
+    if (!items_arrive(requests, p, o, kind, cost_mcu))
+        return false;
+    node_heat_add(requests->heat, p, kind, request_key(&o->request), cost_mcu);
+    o->verdict = admission_try(&p->admission, &requests->throughput->admission, kind,
+                               requests->env->now, cost_mcu, items_group_of(requests, p, kind));
+    o->admitted = o->charged = o->verdict.reason == ADMIT_OK;
+    o->charged_mcu = cost_mcu;
+    if (o->admitted) {
+        requests->throughput->consumed_mcu[kind] += cost_mcu;
+        requests->throughput->served.kinds[items_served(kind)].requests++;
+        requests->throughput->served.kinds[items_served(kind)].mcu += cost_mcu;
+        bucket_mirrors_spent(requests->buckets, p, kind, cost_mcu,
+                             !request_is_consistent(&o->request));
+    } else {
+        partition_count(p, kind, &o->verdict, cost_mcu);
+        requests->throughput->served.kinds[SERVED_REFUSE].requests++;
+        env_reply(requests->env, o, REPLY_THROTTLED)->verdict = o->verdict;
+        env_note(requests->env, NODE_TRACE_THROTTLED, p->info.id, cost_mcu);
+        if (o->verdict.reason == ADMIT_REFUSED_MEMBER) {
+            PROBE("a write is refused for want of headroom elsewhere");
+            env_note(requests->env, NODE_TRACE_NO_HEADROOM, o->verdict.member, cost_mcu);
+        }
+    }
+    return o->admitted;
+}
+
+void items_settle(struct requests *requests, struct partition *p, struct operation *o,
+                  enum admit_kind kind, int64_t extra_mcu)
+{
+    if (o->charged)
+        partition_count(p, kind, &o->verdict, o->charged_mcu);
+    o->charged = false;
+    if (extra_mcu <= 0)
+        return;
+    node_heat_add(requests->heat, p, kind, request_key(&o->request), extra_mcu);
+    admission_settle(&p->admission, &requests->throughput->admission, kind, requests->env->now,
+                     &o->verdict, extra_mcu, items_group_of(requests, p, kind));
+    p->counts[kind].load.consumed_mcu += extra_mcu;
+    requests->throughput->consumed_mcu[kind] += extra_mcu;
+    requests->throughput->served.kinds[items_served(kind)].mcu += extra_mcu;
+    bucket_mirrors_spent(requests->buckets, p, kind, extra_mcu,
+                         !request_is_consistent(&o->request));
+}
+
+void items_give_back(struct requests *requests, struct partition *p, const struct operation *o,
+                     enum admit_kind kind, int64_t cost_mcu)
+{
+    admission_give_back(&p->admission, &requests->throughput->admission, kind, requests->env->now,
+                        &o->verdict, cost_mcu, items_group_of(requests, p, kind));
+    bucket_mirrors_spent(requests->buckets, p, kind, 0, false);
+}
+
+void items_uncharge(struct requests *requests, struct partition *p, struct operation *o,
+                    enum admit_kind kind)
+{
+    if (!o->charged)
+        return;
+    items_give_back(requests, p, o, kind, o->charged_mcu);
+    o->admitted = o->charged = false;
+}
+
+void items_refuse_corrupt(struct requests *requests, const struct operation *o, enum status status)
+{
+    env_refuse(requests->env, o, REPLY_CORRUPT, "node %u cannot read the item: %s",
+               requests->env->id, status_text(status));
+}
+
+/* ---- reads ---- */
+
+/* Loads the item's cache lines together: the checksum will read them one by one. */
+static void items_prefetch(struct slice item)
+{
+    enum {
+        LINE = 64,
+        LINES_MAX = 16
+    };
+    for (size_t at = 0; at < item.size && at < LINE * LINES_MAX; at += LINE)
+        __builtin_prefetch(item.data + at);
+}
+
+/* Whether a strong read of the item may be answered now. A read of a transaction is refused like a
+ * write if another transaction has the item. */
+static bool get_may_read(struct requests *requests, struct partition *p, struct operation *o)
+{
+    const struct slice key = request_key(&o->request);
+    const bool transacts = o->request.op != REQUEST_GET || o->request.get.transacts;
+    if (!requests_leads_read(requests, p, o))
+        return false;
+    if (!transacts)
+        return transactions_let_get(requests->transactions, p, o, key);
+    transactions_mark(p);
+    return transactions_let_write(requests->transactions, p, o, key);
+}
+
+/* Whether only the leader may answer the read, after the transactions that lock its items: so for an
+ * eventual read that must show entries which this replica has not applied. */
+static bool items_are_read_surely(const struct partition *p, bool consistent, uint64_t after)
+{
+    return consistent || (p != NULL && raft_applied(p->raft) < after);
+}
+
+void requests_get(struct requests *requests, struct operation *o)
+{
+    struct partition *p = items_route(requests, o);
+    const struct request *q = &o->request;
+    const int64_t factor = q->get.transacts ? TRANSACTION_FACTOR : 1;
+    const int64_t cost_min = factor * read_cost_mcu(0, q->get.consistent);
+    const bool surely = items_are_read_surely(p, q->get.consistent, q->get.after);
+    if (p == NULL || !items_holds_key(requests, p, o) ||
+        (surely && !get_may_read(requests, p, o)) ||
+        !items_admit(requests, p, o, ADMIT_READ, cost_min))
+        return;
+    struct slice item = {NULL, 0};
+    enum status status = store_get(requests->env->store, o->request.get.key,
+                                   (o->touched & TOUCHED_ITEMS) != 0, &item);
+    if (status == STATUS_PENDING) {
+        pending_touch(requests->pending, o, TOUCHED_ITEMS, 0);
+        return;
+    }
+    items_prefetch(item);
+    if (status == STATUS_OK && !item_checksum_holds(item))
+        status = STATUS_CORRUPT;
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        items_refuse_corrupt(requests, o, status);
+        return;
+    }
+    bool found = status == STATUS_OK;
+    int64_t cost = found ? factor * read_cost_mcu(item_size(item), q->get.consistent) : cost_min;
+    items_settle(requests, p, o, ADMIT_READ, cost - cost_min);
+    struct reply *r = env_reply(requests->env, o, REPLY_OK);
+    r->verdict = o->verdict;
+    r->consumed_mcu = cost;
+    r->kind = ANSWER_ITEM;
+    r->item.found = found;
+    r->item.bytes = item;
+    r->item.wall_ms = env_wall_ms(requests->env);
+    if (q->get.transacts)
+        r->item.stamp = (struct read_stamp){p->info.id, p->info.epoch, raft_applied(p->raft)};
+}
+
+/* REQUEST_UNCHANGED. A mark stands for many items: that one of them has changed tells nothing of the
+ * others, so an item that did not change may be taken for one that did. */
+void requests_unchanged(struct requests *requests, struct operation *o)
+{
+    const struct request *q = &o->request;
+    const struct read_stamp *since = &q->unchanged.since;
+    struct partition *p = items_route(requests, o);
+    if (p == NULL || !items_holds_key(requests, p, o) || !get_may_read(requests, p, o))
+        return;
+    if (p->marks != NULL && since->partition == p->info.id && since->epoch == p->info.epoch &&
+        p->marks[mark_of(requests->env->store, q->unchanged.key)] <= since->index)
+        env_reply(requests->env, o, REPLY_OK);
+    else
+        env_refuse(requests->env, o, REPLY_LOCKED, "the item has been written");
+}
+
+/* Whether no more items are taken: of a limit, or because filtering them has taken a turn's steps. */
+static bool items_are_enough(const struct request *q, const struct reply *r, uint64_t steps)
+{
+    return r->range.read_bytes >= q->range.bytes_max || steps >= STEPS_TURN_MAX ||
+           (q->range.items_max > 0 && r->range.scanned == q->range.items_max);
+}
+
+/* Whether the item passes the filter. `taken` grows by the steps; an item that is too costly is told
+ * by r->code. */
+static bool items_pass(const struct requests *requests, const struct request *q, struct slice item,
+                       uint64_t *taken, struct reply *r)
+{
+    struct steps steps = steps_begin(store_hash_seed(requests->env->store));
+    const bool passes = q->range.filter.size == 0 || program_holds(q->range.filter, item, &steps);
+    if (steps_are_spent(&steps))
+        r->code = REPLY_UPDATE_FAILED;
+    *taken += steps.taken;
+    return passes;
+}
+
+/* Collects items until a limit or the end. STATUS_CORRUPT: an item is damaged. If it may skip no more
+ * items of other shards, it ends before the limit: then the next request goes on with the first item. */
+static enum status items_collect(struct requests *requests, const struct partition *p,
+                                 const struct request *q, struct reply *r)
+{
+    uint64_t steps = 0;
+    struct key_shard_cursor c;
+    struct slice key, item;
+    struct buffer *last = &requests->last_key; /* a cursor's key lends until its next step */
+    buffer_clear(
+        &requests->env->range_out); /* one event may answer several reads that were waiting */
+    struct slice lo = q->range.lo, hi = q->range.hi;
+    if (q->range.index != 0) {
+        lo = key_in_space(lo, q->range.index, &requests->env->lent);
+        hi = key_in_space(hi, q->range.index, &requests->env->lent);
+    }
+    key_shard_seek(p, requests->env->store, lo, hi, q->range.reverse, q->key_sharding_version == 0,
+                   q->range.shard, &c);
+    enum status status;
+    while ((status = key_shard_next(&c, &key, &item)) == STATUS_OK) {
+        if (items_are_enough(q, r, steps)) {
+            r->range.more = true;
+            break;
+        }
+        if (!items_is_valid(item, q->range.filter.size > 0)) {
+            status = STATUS_CORRUPT;
+            break;
+        }
+        buffer_set(last, key);
+        r->range.scanned++;
+        r->range.read_bytes += item_size(item);
+        const bool passes = items_pass(requests, q, item, &steps, r);
+        if (r->code != REPLY_OK)
+            break;
+        if (!passes)
+            continue;
+        r->range.count++;
+        if (!q->range.count_only)
+            buffer_append_sized(&requests->env->range_out, item);
+    }
+    r->range.more |= status == STATUS_PENDING;
+    if (r->range.scanned > 0 || status == STATUS_PENDING)
+        r->range.last = key_in_space(buffer_slice(r->range.scanned > 0 ? last : &c.out), 0,
+                                     &requests->env->lent);
+    key_shard_cursor_deinit(&c);
+    return status == STATUS_NOT_FOUND || status == STATUS_PENDING ? STATUS_OK : status;
+}
+
+/* What is wrong with the request; NULL: nothing. */
+static const char *items_range_fault(const struct partition *p, const struct request *q)
+{
+    if (q->range.filter.size > 0 && program_check(q->range.filter) != STATUS_OK)
+        return "malformed filter program";
+    return q->range.index <= index_set_local(p->indexes) ? NULL : "the table has no such index";
+}
+
+/* The keys of the items whose rows may lie in the range: an index has a collection's rows in another
+ * order. */
+static void items_of_rows(struct node_env *env, const struct request *q, struct slice *lo,
+                          struct slice *hi)
+{
+    *lo = q->range.lo;
+    *hi = q->range.hi;
+    if (q->range.index == 0)
+        return;
+    lo->size = storage_key_collection_size(*lo);
+    const size_t size = storage_key_collection_size(*hi);
+    if (size == hi->size)
+        return; /* no collection has the bound inside */
+    buffer_clear(&env->scratch);
+    buffer_append(&env->scratch, hi->data, size);
+    storage_key_successor(&env->scratch);
+    *hi = arena_copy(&env->lent, buffer_slice(&env->scratch));
+}
+
+/* A filter costs too many steps on an item. No other fault of an expression can be that of a range, so
+ * the answer does not tell which. */
+static void items_refuse_costly(struct requests *requests, const struct operation *o, int64_t mcu)
+{
+    struct reply *r = env_reply(requests->env, o, REPLY_UPDATE_FAILED);
+    r->verdict = o->verdict;
+    r->consumed_mcu = mcu;
+}
+
+void requests_range(struct requests *requests, struct operation *o)
+{
+    struct request *q = &o->request;
+    struct partition *p = items_route(requests, o);
+    const int64_t cost_min = read_cost_mcu(0, q->range.consistent);
+    const bool surely = items_are_read_surely(p, q->range.consistent, q->range.after);
+    if (p == NULL || (surely && !requests_leads_read(requests, p, o)))
+        return;
+    const char *fault = items_range_fault(p, q);
+    if (fault != NULL) {
+        env_refuse(requests->env, o, REPLY_MALFORMED, "%s", fault);
+        return;
+    }
+    struct slice lo, hi;
+    items_of_rows(requests->env, q, &lo, &hi);
+    if (surely && !transactions_let_range(requests->transactions, p, o, lo, hi))
+        return;
+    if (slice_compare(q->range.lo, p->info.lo) < 0)
+        q->range.lo = p->info.lo;
+    if (q->range.hi.size == 0 ||
+        (p->info.hi.size > 0 && slice_compare(p->info.hi, q->range.hi) < 0))
+        q->range.hi = p->info.hi;
+    if (q->range.bytes_max > PAGE_SIZE_MAX)
+        q->range.bytes_max = PAGE_SIZE_MAX; /* a reply has room for so much */
+    if (!items_admit(requests, p, o, ADMIT_READ, cost_min))
+        return;
+    if (store_needs_touch(requests->env->store) && o->touched == 0) {
+        pending_touch(requests->pending, o, TOUCHED_ITEMS, q->range.bytes_max);
+        return;
+    }
+    struct reply answer = {.code = REPLY_OK, .kind = ANSWER_RANGE};
+    bool empty = q->range.hi.size > 0 && slice_compare(q->range.lo, q->range.hi) >= 0;
+    enum status status = empty ? STATUS_OK : items_collect(requests, p, q, &answer);
+    if (status != STATUS_OK) {
+        items_refuse_corrupt(requests, o, status);
+        return;
+    }
+    answer.consumed_mcu = read_cost_mcu(answer.range.read_bytes, q->range.consistent);
+    items_settle(requests, p, o, ADMIT_READ, answer.consumed_mcu - cost_min);
+    if (answer.code != REPLY_OK) {
+        items_refuse_costly(requests, o, answer.consumed_mcu);
+        return;
+    }
+    answer.id = q->id;
+    answer.verdict = o->verdict;
+    if (!empty)
+        answer.range.items =
+            arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));
+    *env_reply(requests->env, o, REPLY_OK) = answer;
+}
+
+/* ---- sessions ---- */
+
+/* A leader of a base table wants to write rows of an index. */
+void requests_open_session(struct requests *requests, struct operation *o)
+{
+    const struct request *q = &o->request;
+    struct partition *p = items_route(requests, o);
+    if (p == NULL)
+        return;
+    if (p->led == 0) {
+        raft_driver_refuse(requests->driver, o, p);
+        return;
+    }
+    struct reply *r = env_reply(requests->env, o, REPLY_OK);
+    r->kind = ANSWER_SESSION;
+    reply_edit_session(r)->id =
+        index_sessions_open(&p->sessions, p->led, request_session(q)->lo, request_session(q)->hi);
+}
+
+/* A router wants to read rows that follow from its own writes. */
+void requests_index_shows(struct requests *requests, struct operation *o)
+{
+    struct partition *p = items_route(requests, o);
+    if (p == NULL || !requests_leads_read(requests, p, o))
+        return;
+    uint64_t after = request_shows(&o->request)->after;
+    if (after == AFTER_ALL) {
+        if (!transactions_let_range(requests->transactions, p, o, p->info.lo, p->info.hi))
+            return;
+        after = raft_applied(p->raft);
+    }
+    if (raft_applied(p->raft) >= after && index_feeds_have_done(requests->feeds, p, after)) {
+        env_reply(requests->env, o, REPLY_OK);
+        return;
+    }
+    env_refuse(requests->env, o, REPLY_OVERLOADED, "indexes lack changes of partition %u",
+               p->info.id)
+        ->applied = after;
+}
+
+void requests_fill_index(struct requests *requests, struct operation *o)
+{
+    struct partition *p = items_route(requests, o);
+    if (p == NULL)
+        return;
+    if (p->led == 0)
+        raft_driver_refuse(requests->driver, o, p);
+    else if (!transactions_are_known(requests->transactions, p, o))
+        return;
+    else if (transactions_move(p))
+        env_refuse(requests->env, o, REPLY_OVERLOADED,
+                   "items of partition %u go to other shards just now", p->info.id);
+    else if (store_needs_touch(requests->env->store) && o->touched == 0)
+        pending_touch(requests->pending, o, TOUCHED_ITEMS, INDEX_FEED_FILL_BYTES);
+    else
+        index_feeds_fill(requests->feeds, p, o);
+}

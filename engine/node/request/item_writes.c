@@ -1,0 +1,611 @@
+/* item_writes.c - writes of items: route, admit, judge, settle, then propose or refuse.
+ *
+ * A write is judged by the newest item: the item after all writes proposed so far. Condition and
+ * update see no other.
+ *
+ * Invariant
+ *   REFUSAL-1  A refusal that tells about an item tells about committed state. So it is answered
+ *              from the applied item, after leadership was confirmed since the request came. If
+ *              only a write in flight stands in the way, the request waits until that write is
+ *              applied, and is judged again: the write in flight may never be committed. */
+#include "engine/node/request/item_writes.h"
+#include "base/mutation.h"
+#include "base/probe.h"
+#include "base/settings/indexes.h"
+#include "engine/expression/program.h"
+#include "engine/expression/update_program.h"
+#include "engine/index/row.h"
+#include "engine/item/item_time.h"
+#include "engine/item/storage_key.h"
+#include "engine/limiter/bucket.h"
+#include "engine/message/message.h"
+#include "engine/node/core/collection.h"
+#include "engine/node/core/operation.h"
+#include "engine/node/core/owned_keys.h"
+#include "engine/node/core/stream_rows.h"
+#include "engine/node/request/transaction_rows.h"
+
+/* ---- judging ---- */
+
+/* The item that is applied: no write in flight counts. Empty without STATUS_OK. */
+enum status write_applied_item(struct requests *requests, const struct partition *p,
+                               const struct operation *o, struct slice *item)
+{
+    bool touched = (o->touched & TOUCHED_ITEMS) != 0;
+    enum status status = store_get(requests->env->store, o->request.write.key, touched, item);
+    const bool walked = o->request.write.condition.size > 0 || o->request.op == REQUEST_UPDATE ||
+                        p->indexes != NULL || o->request.write.expiry || stream_rows_on(p);
+    if (status == STATUS_OK && !items_is_valid(*item, walked))
+        status = STATUS_CORRUPT;
+    if (status != STATUS_OK)
+        *item = slice_make(NULL, 0);
+    return status;
+}
+
+/* The item that a write replaces, after all writes proposed so far. */
+static enum status write_newest_item(struct requests *requests, const struct partition *p,
+                                     const struct operation *o, struct write *w, struct slice *item)
+{
+    const struct uncommitted_version *uncommitted =
+        proposals_find_uncommitted(requests->proposals, o->request.write.key, w->hash);
+    w->in_flight = uncommitted != NULL;
+    if (uncommitted == NULL || (o->request.write.expiry && MUTATED(MUTATION_EXPIRE_APPLIED)))
+        return write_applied_item(requests, p, o, item);
+    *item = uncommitted->value;
+    return item->data == NULL ? STATUS_NOT_FOUND : STATUS_OK;
+}
+
+static bool write_updates_nothing(const struct request *q, struct slice item)
+{
+    return q->write.update.size > 0 && item_count(item) == item_count(q->write.item);
+}
+
+/* Whether the values of the item can be the keys of indexes. Absent values can. */
+static enum update_fault write_keys_fault(const struct index_set *set, struct slice item)
+{
+    static const enum update_fault FAULTS[] = {[INDEX_KEYS_COMPLETE] = UPDATE_OK,
+                                               [INDEX_KEYS_TYPE] = UPDATE_INDEX_KEY_TYPE,
+                                               [INDEX_KEYS_EMPTY] = UPDATE_INDEX_KEY_EMPTY,
+                                               [INDEX_KEYS_SIZE] = UPDATE_INDEX_KEY_SIZE,
+                                               [INDEX_KEYS_ABSENT] = UPDATE_OK};
+    struct attr values[2 * INDEX_KEYS_MAX];
+    enum update_fault fault = UPDATE_OK;
+    for (uint32_t i = 0; set != NULL && fault == UPDATE_OK && item.size > 0 && i < set->count; i++)
+        fault = FAULTS[index_keys_of(&set->at[i], item, values)];
+    return fault;
+}
+
+/* Whether an expiry finds an item whose time is over, by the clocks of this leader and of most
+ * nodes (EXPIRY-1). */
+static bool write_expires(const struct requests *requests, const struct partition *p,
+                          struct slice old)
+{
+    struct item_times times;
+    item_times_at(env_agreed_ms(requests->env), &times);
+    return MUTATED(MUTATION_EXPIRE_UNJUDGED) || item_time_is_over(&times, old, p->info.ttl);
+}
+
+/* Runs a limiter's command on the item. */
+static enum reply_code write_judge_command(struct requests *requests, const struct request *q,
+                                           struct slice old, struct write *w)
+{
+    const bool exists = old.size > 0;
+    struct limiter_command command;
+    struct reader r = {q->write.limiter, false};
+    limiter_command_walk(&(struct codec){.in = &r}, &command);
+    buffer_clear(&requests->updated);
+    w->fault = (uint8_t)limiter_apply(&command, exists ? old : q->write.item, exists,
+                                      env_wall_ms(requests->env), &requests->updated);
+    if (w->fault == LIMITER_DONE)
+        w->item = buffer_slice(&requests->updated);
+    return w->fault == LIMITER_DONE ? REPLY_OK : REPLY_CONDITION_FAILED;
+}
+
+/* Sets what the write makes of `old`; an empty `old` means that there is no item. REPLY_OK, or why
+ * the write is refused. */
+static enum reply_code write_judge(struct requests *requests, const struct partition *p,
+                                   const struct request *q, struct slice old, struct write *w)
+{
+    w->item = q->op == REQUEST_PUT ? q->write.item : slice_make(NULL, 0);
+    w->fault = UPDATE_OK;
+    struct steps steps = steps_begin(store_hash_seed(requests->env->store));
+    const bool holds =
+        q->write.condition.size == 0 || program_holds(q->write.condition, old, &steps);
+    if (steps_are_spent(&steps)) {
+        w->fault = UPDATE_TOO_COSTLY;
+        return REPLY_UPDATE_FAILED;
+    }
+    if (!holds || (q->write.expiry && !write_expires(requests, p, old)) ||
+        (q->write.moves && q->op != REQUEST_UPDATE && (old.size > 0) != (q->op == REQUEST_DELETE)))
+        return REPLY_CONDITION_FAILED; /* an item that moves is here, and not there */
+    if (q->op == REQUEST_CHECK) {
+        w->item = old;
+        return REPLY_OK;
+    }
+    if (q->op != REQUEST_UPDATE)
+        w->fault = (uint8_t)write_keys_fault(p->indexes, w->item);
+    if (q->op != REQUEST_UPDATE)
+        return w->fault == UPDATE_OK ? REPLY_OK : REPLY_UPDATE_FAILED;
+    if (q->write.limiter.size > 0)
+        return write_judge_command(requests, q, old, w);
+    const bool exists = old.size > 0;
+    buffer_clear(&requests->updated);
+    w->fault = (uint8_t)update_apply(q->write.update, exists ? old : q->write.item, exists, &steps,
+                                     &requests->updated);
+    if (w->fault == UPDATE_OK)
+        w->fault = (uint8_t)write_keys_fault(p->indexes, buffer_slice(&requests->updated));
+    if (w->fault != UPDATE_OK)
+        return REPLY_UPDATE_FAILED;
+    w->item = buffer_slice(&requests->updated);
+    /* An update that only removes makes no item of a key. */
+    if (!exists && write_updates_nothing(q, w->item))
+        w->item = slice_make(NULL, 0);
+    return REPLY_OK;
+}
+
+/* ---- item collections ---- */
+
+/* The size of the write's item collection, after all writes proposed so far. */
+static enum status write_current_collection(struct requests *requests, const struct operation *o,
+                                            struct slice key, uint64_t hash, int64_t *bytes)
+{
+    const struct uncommitted_version *uncommitted =
+        proposals_find_uncommitted(requests->proposals, key, hash);
+    struct slice row = uncommitted != NULL ? uncommitted->value : slice_make(NULL, 0);
+    enum status status = row.data != NULL ? STATUS_OK : STATUS_NOT_FOUND;
+    if (uncommitted == NULL)
+        status = store_get(requests->env->store, key, (o->touched & TOUCHED_COLLECTION) != 0, &row);
+    *bytes = 0;
+    if (status == STATUS_NOT_FOUND)
+        return STATUS_OK;
+    return status == STATUS_OK ? collection_decode(key, row, bytes) : status;
+}
+
+/* Bytes that the write adds to the stored bytes, those of index rows too; negative: it frees
+ * bytes. */
+int64_t write_grows_by(const struct write *w)
+{
+    int64_t size = w->item.data != NULL ? (int64_t)item_size(w->item) : 0;
+    return size - (w->old_size > 0 ? w->old_size : 0) + w->local.bytes;
+}
+
+enum status write_change_collection(struct requests *requests, const struct partition *p,
+                                    const struct operation *o, struct write *w)
+{
+    w->collection_bytes = COLLECTION_NOT_COUNTED;
+    if (!p->info.whole_collections)
+        return STATUS_OK;
+    struct slice key = collection_key(o->request.write.key);
+    w->collection_hash = store_hash(requests->env->store, key);
+    enum status status =
+        write_current_collection(requests, o, key, w->collection_hash, &w->collection_bytes);
+    if (status != STATUS_OK)
+        return status;
+    const bool complete = w->collection_bytes >= w->old_size;
+    w->collection_bytes += write_grows_by(w);
+    return complete && w->collection_bytes >= 0 ? STATUS_OK : STATUS_CORRUPT;
+}
+
+/* The collection's row goes before the item: the item must be the last bytes of the entry. */
+static void write_append_collection(struct buffer *out, const struct request *q,
+                                    const struct write *w)
+{
+    uint8_t row[COLLECTION_ROW_SIZE];
+    struct change c = {
+        .space = SPACE_COLLECTIONS, .key = collection_key(q->write.key), .old_size = -1};
+    if (w->collection_bytes > 0) {
+        collection_encode(c.key, w->collection_bytes, row);
+        c.value = slice_make(row, sizeof row);
+    }
+    change_set_append(out, &c);
+}
+
+/* ---- refusing ---- */
+
+/* Refuses the write for the item that it met (REFUSAL-1). It costs what the write would have cost. */
+static void write_refuse(struct requests *requests, struct partition *p, struct operation *o,
+                         struct write *w, enum reply_code code, int64_t cost_min)
+{
+    struct slice item = {NULL, 0};
+    if (!MUTATED(MUTATION_REFUSE_IN_FLIGHT) && !requests_leads_read(requests, p, o))
+        return;
+    enum status status = MUTATED(MUTATION_REFUSE_IN_FLIGHT)
+                             ? write_newest_item(requests, p, o, w, &item)
+                             : write_applied_item(requests, p, o, &item);
+    if (status == STATUS_PENDING) {
+        pending_touch(requests->pending, o, TOUCHED_ITEMS, 0);
+        return;
+    }
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        items_refuse_corrupt(requests, o, status);
+        return;
+    }
+    if (w->in_flight)
+        code = write_judge(requests, p, &o->request, item, w);
+    if (code == REPLY_OK) {
+        PROBE("only a write in flight fails a condition");
+        pending_add_read(requests->pending, p, o, 0, raft_last(p->raft));
+        return;
+    }
+    items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - cost_min);
+    struct reply *r = env_reply(requests->env, o, code);
+    r->verdict = o->verdict;
+    r->consumed_mcu = w->cost_mcu - w->paid_mcu;
+    r->kind = ANSWER_ITEM;
+    r->item.fault = w->fault;
+    r->item.found = o->request.write.want_failed && status == STATUS_OK;
+    r->item.wall_ms = o->request.write.limiter.size > 0 ? env_wall_ms(requests->env) : 0;
+    if (r->item.found)
+        r->item.bytes = item;
+}
+
+/* ---- proposing ---- */
+
+/* The bytes of the row that a replica makes of the change. */
+size_t write_index_feed_bytes(const struct request *q, const struct write *w)
+{
+    return w->feed.size == 0 ? 0 : q->write.key.size + INDEX_FEED_SUFFIX_SIZE + w->feed.size;
+}
+
+void write_append(struct requests *requests, const struct partition *p, const struct request *q,
+                  const struct write *w, struct buffer *out)
+{
+    if (p->info.whole_collections)
+        write_append_collection(out, q, w);
+    for (uint32_t i = 0; i < w->local.count; i++)
+        change_set_append(out, &w->local.changes[i]);
+    if (w->feed.size > 0)
+        change_set_append(out,
+                          &(struct change){.space = SPACE_INDEX_FEED,
+                                           .key = key_in_space(q->write.key, SPACE_INDEX_FEED_KEYS,
+                                                               &requests->env->lent),
+                                           .value = w->feed,
+                                           .old_size = -1});
+    if (w->stream.size > 0)
+        change_set_append(out, &(struct change){.space = SPACE_STREAM,
+                                                .key = key_in_space(q->write.key, SPACE_STREAM_KEYS,
+                                                                    &requests->env->lent),
+                                                .value = w->stream,
+                                                .old_size = -1});
+}
+
+uint32_t write_burst(const struct requests *requests, const struct operation *o)
+{
+    const bool leases = members_lease(&requests->throughput->members);
+    return !o->verdict.burst ? 0 : leases ? 2 : 1;
+}
+
+void write_add_uncommitted(struct requests *requests, struct inflight *e)
+{
+    struct change_set set;
+    change_set_reopen(e->payload, &set);
+    for (struct change c; change_set_next(&set, &c);) {
+        if (c.space != SPACE_LOCAL_ROWS && c.space != SPACE_INDEX_FEED &&
+            c.space != SPACE_STREAM) /* no write is judged by them */
+            proposals_add_uncommitted(requests->proposals, e,
+                                      store_hash(requests->env->store, c.key), c.key, c.value);
+    }
+}
+
+static void write_propose(struct requests *requests, struct partition *p, const struct operation *o,
+                          const struct write *w)
+{
+    const struct request *q = &o->request;
+    struct buffer *head = &requests->env->scratch;
+    const struct change change = {
+        .space = SPACE_ITEMS, .key = q->write.key, .value = w->item, .old_size = w->old_size};
+    buffer_clear(head);
+    change_set_begin(head, w->cost_mcu, write_burst(requests, o));
+    write_append(requests, p, q, w, head);
+    if (q->write.token.size > 0)
+        transaction_rows_append_token(
+            head, q->write.key, q->write.token,
+            &(struct transaction_token){.state = TRANSACTION_COMMITTED,
+                                        .digest = q->write.digest,
+                                        .wall_ms = env_wall_ms(requests->env)});
+    change_set_append_last(head, &change);
+    struct inflight *e =
+        raft_driver_propose(requests->driver, p, o, LOG_WRITE, buffer_slice(head), w->item);
+    if (e == NULL)
+        return;
+    write_add_uncommitted(requests, e);
+    proposals_count_index_feed(p, e, write_index_feed_bytes(q, w));
+    e->verdict = o->verdict;
+    e->consumed_mcu = w->cost_mcu;
+    e->collection_bytes = w->collection_bytes;
+    e->want = q->write.want;
+}
+
+static size_t write_change_bytes(const struct request *q, struct slice value)
+{
+    return value.size > 0 ? CHANGE_HEAD_SIZE + q->write.key.size + value.size : 0;
+}
+
+size_t write_payload(const struct partition *p, const struct request *q, struct slice item,
+                     const struct write *w)
+{
+    return item_entry_bytes(p, q->write.key, item.size) +
+           (q->op == REQUEST_UPDATE && q->write.token.size > 0 ? TOKEN_ROW_SIZE + q->write.key.size
+                                                               : 0) +
+           (w != NULL ? write_change_bytes(q, w->feed) + write_change_bytes(q, w->stream) : 0);
+}
+
+static bool write_has_room(struct requests *requests, const struct partition *p,
+                           const struct operation *o, struct slice item, const struct write *w)
+{
+    const size_t payload = write_payload(p, &o->request, item, w);
+    return proposals_may_write(requests->proposals, o, payload) &&
+           raft_driver_may_propose(requests->driver, p, o, payload);
+}
+
+/* Whether there is space for what the write changes. Rows of indexes follow from writes that were
+ * acknowledged, and an item that moves is there already: both may use the reserve. */
+static bool write_has_space(struct requests *requests, const struct partition *p,
+                            const struct operation *o, const struct write *w)
+{
+    const struct request *q = &o->request;
+    const bool follows = q->write.session != 0 || q->write.moves;
+    const bool larger = q->op == REQUEST_UPDATE || w->feed.size > 0 || w->stream.size > 0;
+    return (follows || proposals_may_grow(requests->proposals, o, write_grows_by(w))) &&
+           (!larger || write_has_room(requests, p, o, w->item, w));
+}
+
+/* Whether there is room for all that the write changes: otherwise it is refused, and costs nothing. */
+static bool write_fits(struct requests *requests, struct partition *p, struct operation *o,
+                       const struct write *w)
+{
+    const struct request *q = &o->request;
+    if (write_indexes_keep_up(requests, p, o, write_index_feed_bytes(q, w)) &&
+        write_has_space(requests, p, o, w) &&
+        (q->write.moves ||
+         !write_collection_is_full(requests, o, w->collection_bytes, write_grows_by(w))))
+        return true;
+    items_uncharge(requests, p, o, ADMIT_WRITE);
+    return false;
+}
+
+/* ---- the request ---- */
+
+static const char *write_command_fault(const struct request *q)
+{
+    struct limiter_command command;
+    struct reader r = {q->write.limiter, false};
+    if (q->write.condition.size > 0 || q->write.update.size > 0)
+        return "a rate limiter command excludes a condition and an update";
+    limiter_command_walk(&(struct codec){.in = &r}, &command);
+    return r.failed || r.left.size > 0 ? "malformed rate limiter command" : NULL;
+}
+
+/* What is wrong with the request; NULL: nothing. */
+const char *write_fault_of(const struct request *q)
+{
+    if (!storage_key_is_complete(q->write.key))
+        return "malformed item key";
+    const bool has = q->op == REQUEST_PUT || q->op == REQUEST_UPDATE;
+    if (has && (item_check(q->write.item) != STATUS_OK || item_size(q->write.item) > ITEM_SIZE_MAX))
+        return "the item fails its checksum";
+    if (q->write.expiry && (q->op != REQUEST_DELETE || q->write.transaction.size > 0))
+        return "an expiry must be a deletion outside a transaction";
+    if (q->write.moves &&
+        (q->op == REQUEST_CHECK || q->write.transaction.size == 0 || q->write.condition.size > 0))
+        return "an item is moved by a transaction, without a condition";
+    if (q->op == REQUEST_CHECK && q->write.transaction.size == 0)
+        return "a condition check outside a transaction";
+    if (q->write.condition.size > 0 && program_check(q->write.condition) != STATUS_OK)
+        return "malformed condition program";
+    if (update_program_check(q->write.update) != STATUS_OK)
+        return "malformed update program";
+    if (q->write.limiter.size > 0 && write_command_fault(q) != NULL)
+        return write_command_fault(q);
+    if (q->write.token.size != 0 &&
+        (q->write.token.size != TRANSACTION_TOKEN_SIZE || q->write.transaction.size > 0))
+        return "malformed client request token";
+    if (q->write.token_only && q->write.token.size == 0 && q->op != REQUEST_CHECK)
+        return "a query for a token without a token";
+    if (q->write.admitted >= WRITE_ADMITTEDS)
+        return "unknown admission state of the write";
+    return q->write.want < WRITE_WANTS ? NULL : "unknown choice of the item to return";
+}
+
+void write_plan_rows(struct requests *requests, const struct partition *p, const struct request *q,
+                     struct slice old, struct write *w)
+{
+    const struct slice key = q->write.key;
+    struct steps steps = steps_begin(store_hash_seed(requests->env->store));
+    local_rows_plan(p, key, old, w->item, &requests->row_keys, &steps, &w->local);
+    const bool leaves = q->write.moves && q->op == REQUEST_DELETE; /* its new place tells indexes */
+    if (index_set_global(p->indexes) > 0 && !leaves) {
+        buffer_clear(&requests->index_feed_value);
+        index_feed_change_append(&requests->index_feed_value, p->indexes, key, old, w->item,
+                                 env_wall_ms(requests->env), &steps);
+        w->feed = buffer_slice(&requests->index_feed_value);
+    }
+    if (!stream_rows_on(p) || q->write.moves)
+        return;
+    buffer_clear(&requests->stream_value);
+    stream_rows_plan(p, old, w->item, q->op == REQUEST_DELETE && q->write.expiry,
+                     env_wall_ms(requests->env), &steps, &requests->stream_value);
+    w->stream = buffer_slice(&requests->stream_value);
+}
+
+bool write_indexes_keep_up(struct requests *requests, struct partition *p, struct operation *o,
+                           size_t index_feed_bytes)
+{
+    struct admit_verdict verdict;
+    if (index_feed_bytes == 0 ||
+        index_feeds_may_add(requests->feeds, p, index_feed_bytes, &verdict))
+        return true;
+    PROBE("a write is refused for an index that lags");
+    p->counts[ADMIT_WRITE].load.refused[ADMIT_REFUSED_INDEX]++;
+    struct reply *r = env_reply(requests->env, o, REPLY_THROTTLED);
+    r->verdict = verdict;
+    env_note(requests->env, NODE_TRACE_THROTTLED, p->info.id, o->charged_mcu);
+    return false;
+}
+
+/* An item and its rows in local indexes share the room of an item. One that has more, from before
+ * that rule, may shrink. */
+static enum reply_code write_judge_rows(const struct request *q, struct write *w)
+{
+    const int64_t before = w->old_size > 0 ? w->old_size : 0;
+    const int64_t size = w->item.size > 0 ? (int64_t)item_size(w->item) : 0;
+    const bool grows = size - before + w->local.bytes > 0;
+    if (w->local.size == 0 || size + w->local.size <= ITEM_SIZE_MAX || !grows || q->write.moves)
+        return REPLY_OK;
+    w->fault = UPDATE_TOO_LARGE;
+    w->local = (struct local_writes){0};
+    w->feed = w->stream = slice_make(NULL, 0);
+    return REPLY_UPDATE_FAILED;
+}
+
+enum status write_plan(struct requests *requests, const struct partition *p,
+                       const struct operation *o, struct write *w, enum reply_code *code,
+                       enum touched *pages)
+{
+    const struct request *q = &o->request;
+    struct slice old;
+    *w = (struct write){.hash = store_hash(requests->env->store, q->write.key), .old_size = -1};
+    *pages = TOUCHED_ITEMS;
+    enum status status = write_newest_item(requests, p, o, w, &old);
+    if (status == STATUS_OK)
+        w->old_size = (int64_t)item_size(old);
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+        return status;
+    *code = write_judge(requests, p, q, old, w);
+    if (*code == REPLY_OK && q->op != REQUEST_CHECK) {
+        write_plan_rows(requests, p, q, old, w);
+        *code = write_judge_rows(q, w);
+    }
+    *pages = TOUCHED_COLLECTION;
+    return write_change_collection(requests, p, o, w);
+}
+
+/* STATUS_OK: `code` is the judgement. Otherwise the operation was refused, or will run again. */
+static enum status write_evaluate(struct requests *requests, struct partition *p,
+                                  struct operation *o, struct write *w, enum reply_code *code)
+{
+    enum touched pages;
+    enum status status = write_plan(requests, p, o, w, code, &pages);
+    if (status == STATUS_PENDING)
+        pending_touch(requests->pending, o, pages, 0);
+    else if (status != STATUS_OK)
+        items_refuse_corrupt(requests, o, status);
+    return status;
+}
+
+/* A write costs by the larger of the two items, whether it is done or refused for its condition, and
+ * by the index rows that it changes. */
+int64_t write_cost(const struct write *w, int64_t cost_min, int64_t factor)
+{
+    const int64_t before = w->old_size > 0 ? write_cost_mcu(w->old_size) : 0;
+    const int64_t after = w->item.data != NULL ? write_cost_mcu(item_size(w->item)) : 0;
+    const int64_t cost = before > after ? before : after;
+    return factor * (cost > cost_min ? cost : cost_min) + w->local.cost_mcu;
+}
+
+int64_t write_cost_min(const struct request *q)
+{
+    return write_cost_mcu(q->write.item.size > 0 ? item_size(q->write.item) : 0);
+}
+
+bool write_collection_is_full(struct requests *requests, const struct operation *o, int64_t bytes,
+                              int64_t grown)
+{
+    const int64_t max = config_indexes(requests->env->config)->collection_max_bytes;
+    if (grown <= 0 || bytes <= max)
+        return false;
+    env_refuse(requests->env, o, REPLY_COLLECTION_FULL,
+               "the item collection would hold %lld bytes, collection_max_bytes is %lld",
+               (long long)bytes, (long long)max);
+    return true;
+}
+
+/* Whether the write may be judged here and now. If not, it was refused, or will run again. */
+static bool write_may_begin(struct requests *requests, struct partition *p, struct operation *o,
+                            struct prepared *prepared)
+{
+    const struct request *q = &o->request;
+    const char *fault = write_fault_of(q);
+    if (fault != NULL) {
+        env_refuse(requests->env, o, REPLY_MALFORMED, "%s", fault);
+        return false;
+    }
+    if (p->led == 0) {
+        raft_driver_refuse(requests->driver, o, p);
+        return false;
+    }
+    if (q->write.session != 0 && !index_sessions_hold(&p->sessions, q->write.session)) {
+        PROBE("a row comes from a session that is closed");
+        env_refuse(requests->env, o, REPLY_STALE_MAP, "the session is closed");
+        return false;
+    }
+    prepared->on = q->write.transaction.size > 0;
+    if (prepared->on && q->write.admitted != WRITE_NOT_ADMITTED) {
+        o->admitted = true;
+        o->verdict = write_verdict(q->write.admitted);
+    }
+    return (!prepared->on || prepare_may_begin(requests, p, o, prepared)) &&
+           transactions_let_write(requests->transactions, p, o, q->write.key);
+}
+
+/* Whether no feed will tell indexes of the item when it is gone: they would lose its rows. If not, the
+ * deletion was refused. While the item is locked, none begins to (requests_fill_index). */
+static bool write_may_leave(struct requests *requests, const struct partition *p,
+                            const struct operation *o, const struct write *w)
+{
+    const struct request *q = &o->request;
+    struct slice item;
+    if (q->op != REQUEST_DELETE ||
+        (!w->in_flight && write_applied_item(requests, p, o, &item) == STATUS_OK &&
+         index_feeds_let_go(requests->feeds, p, q->write.key, item)))
+        return true;
+    PROBE("an item waits with its move for indexes");
+    env_refuse(requests->env, o, REPLY_OVERLOADED, "the item is being written, or indexes lack it");
+    return false;
+}
+
+void requests_write(struct requests *requests, struct operation *o)
+{
+    const struct request *q = &o->request;
+    struct partition *p = items_route(requests, o);
+    struct prepared prepared;
+    struct write w;
+    enum reply_code code = REPLY_OK;
+    if (p != NULL && q->op == REQUEST_CHECK && q->write.token_only && write_fault_of(q) == NULL) {
+        prepare_query_token(requests, o);
+        return;
+    }
+    if (p == NULL || !items_holds_key(requests, p, o) ||
+        !write_may_begin(requests, p, o, &prepared))
+        return;
+    if (q->write.token.size > 0 && !token_allows_update(requests, p, o))
+        return;
+    const bool free = q->write.expiry || q->write.moves;
+    const int64_t factor = free ? 0 : prepared.on ? TRANSACTION_FACTOR : 1;
+    const int64_t cost_min = write_cost_min(q);
+    o->admitted |= free;
+    if (!write_has_room(requests, p, o, q->write.item, NULL) ||
+        !items_admit(requests, p, o, ADMIT_WRITE, factor * cost_min) ||
+        write_evaluate(requests, p, o, &w, &code) != STATUS_OK)
+        return;
+    w.cost_mcu = free ? 0 : write_cost(&w, cost_min, factor);
+    w.paid_mcu = prepared.on && q->write.admitted != WRITE_NOT_ADMITTED ? factor * cost_min : 0;
+    if (code != REPLY_OK) {
+        write_refuse(requests, p, o, &w, code, factor * cost_min);
+        return;
+    }
+    if (!write_fits(requests, p, o, &w))
+        return;
+    if (w.stream.size > 0 && stream_rows_wait(p)) {
+        PROBE("a write waits for the end of a shard");
+        pending_add_read(requests->pending, p, o, 0, p->stream.changing);
+        return;
+    }
+    items_settle(requests, p, o, ADMIT_WRITE, w.cost_mcu - factor * cost_min);
+    if (q->write.moves && !write_may_leave(requests, p, o, &w))
+        return;
+    if (prepared.on)
+        prepare_propose(requests, p, o, &w, &prepared);
+    else
+        write_propose(requests, p, o, &w);
+}

@@ -1,0 +1,108 @@
+/* merges.c - two neighbouring partitions become one.
+ *
+ * The controller decides (control/merge.c), and the catalog has the steps (engine/catalog/merge.c):
+ * both are the product's. The model takes the part of the nodes
+ * (engine/node/catalog_leader/reconcile.c, merge.c):
+ * it tells the catalog that a step is done, MERGE_STEP_MS after it was recorded, if the nodes that
+ * must do it are up.
+ *
+ * A frozen partition serves nothing. Here a request for it is decided on when it comes, by the
+ * buckets of the frozen partition, and the answer waits until the next step is done. */
+#include "base/settings/merge.h"
+#include "lab/fidelity/admission/model_internal.h"
+
+enum {
+    MERGE_STEP_MS = 10, /* what the fidelity full needs at best */
+    MERGE_TERM = 1      /* of the entry that freezes: nothing here looks at it */
+};
+
+static void merges_step(void *context, uint64_t argument);
+
+void model_merges_sync(struct model *m, const struct table *t)
+{
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        const struct partition_info *info = &t->partitions[i];
+        struct model_partition *p = model_partitions_find(m, info->id);
+        const int64_t next_ns = m->scheduler.now.ns + MERGE_STEP_MS * NS_PER_MS;
+        if (info->merge == MERGE_NONE || p->merging)
+            continue;
+        if (info->merge == MERGE_FREEZE && p->frozen_until_ns < m->scheduler.now.ns)
+            p->give_up_ns =
+                m->scheduler.now.ns + config_merge(m->config)->merge_freeze_ms * NS_PER_MS;
+        if (info->merge == MERGE_FREEZE || info->merge == MERGE_THAW)
+            p->frozen_until_ns = next_ns;
+        p->merging = true;
+        model_in(m, MERGE_STEP_MS * NS_PER_MS, merges_step, m, (uint64_t)t->id << 32 | info->id);
+    }
+}
+
+/* The replicas that can do what the step asks for. */
+static uint32_t merges_replicas_up(const struct model *m, const struct model_partition *p)
+{
+    uint32_t up = 0;
+    for (uint32_t i = 0; i < p->replica_count; i++)
+        up += !p->replicas[i].joining && !m->nodes[p->replicas[i].node].down;
+    return up;
+}
+
+/* The word that the catalog is told; 0: nothing yet. */
+static enum merge_word merges_next(const struct model *m, const struct model_partition *p,
+                                   const struct partition_info *info)
+{
+    const uint32_t up = merges_replicas_up(m, p);
+    const bool all = up == p->replica_count, group = up > p->replica_count / 2;
+    switch (info->merge) {
+    case MERGE_FREEZE:
+        return m->scheduler.now.ns >= p->give_up_ns ? MERGE_GIVE_UP : all ? MERGE_ABSORB_IT : 0;
+    case MERGE_THAW:
+        return group ? MERGE_THAWED : 0;
+    case MERGE_ABSORB:
+        return !info->absorbed ? (group ? MERGE_ABSORBED : 0) : all ? MERGE_DONE : 0;
+    case MERGE_NONE:
+        break;
+    }
+    return 0;
+}
+
+static void merges_report(struct model *m, const struct table *t, const struct partition_info *info,
+                          enum merge_word word)
+{
+    struct catalog_command c;
+    struct catalog_result out;
+    struct buffer body = {0};
+    struct decision d = {
+        .table_id = t->id, .partition = info->id, .epoch = info->epoch, .merge = word};
+    if (word == MERGE_ABSORB_IT)
+        d.frozen_index = d.frozen_term = MERGE_TERM;
+    if (word == MERGE_GIVE_UP) {
+        d.has_event = true;
+        d.event = (struct event){.kind = EVENT_MERGE_GIVEN_UP,
+                                 .table_id = t->id,
+                                 .partition = info->id,
+                                 .table = t->name,
+                                 .reason = slice_of("not all its replicas stopped in time")};
+    }
+    decision_encode(&body, &d);
+    catalog_command_init(&c, CATALOG_MERGE, m->config, m->node_count,
+                         m->scheduler.now.ns / NS_PER_MS);
+    c.decision = buffer_slice(&body);
+    model_control_apply(m, &c, &out);
+    buffer_deinit(&body);
+}
+
+/* `argument`: table and partition. */
+static void merges_step(void *context, uint64_t argument)
+{
+    struct model *m = context;
+    const uint32_t table = (uint32_t)(argument >> 32), id = (uint32_t)argument;
+    struct model_partition *p = model_partitions_find(m, id);
+    const struct table *t = catalog_find_id(m->catalog, table);
+    const struct partition_info *info = t == NULL ? NULL : table_find_partition(t, id);
+    if (p == NULL || info == NULL)
+        return;
+    p->merging = false;
+    const enum merge_word word = merges_next(m, p, info);
+    if (word != 0)
+        merges_report(m, t, info, word);
+    model_merges_sync(m, catalog_find_id(m->catalog, table)); /* the step may be open still */
+}

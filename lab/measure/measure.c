@@ -1,0 +1,457 @@
+/* measure.c - counts what a run does. Nothing here depends on the number of requests (MEASURE-1).
+ *
+ * The excess over a limit is kept in bins of 10 ms: a window of W begins at a multiple of 10 ms. */
+#include "lab/measure/measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/instant.h"
+#include "base/must.h"
+#include "lab/measure/measure_internal.h"
+
+static int64_t or_default(int64_t value, int64_t usual)
+{
+    return value != 0 ? value : usual;
+}
+
+struct measure *measure_create(const struct measure_options *options)
+{
+    struct measure *m = must_calloc(1, sizeof *m);
+    struct measure_options *o = &m->options;
+    *o = *options;
+    o->window_ns = or_default(o->window_ns, 100 * NS_PER_MS);
+    o->slot_ns = or_default(o->slot_ns, NS_PER_S);
+    o->slots_max = (uint32_t)or_default(o->slots_max, 4096);
+    o->settle_ns = or_default(o->settle_ns, NS_PER_S);
+    o->gain_ppm = (uint32_t)or_default(o->gain_ppm, 20000);
+    must(o->window_ns > 0 && o->slot_ns > 0);
+    must(o->slot_ns % o->window_ns == 0);
+    must(o->slots_max >= 2);
+    o->begin_ns = (o->begin_ns + o->window_ns - 1) / o->window_ns * o->window_ns;
+    m->optimum = optimum_create();
+    m->slot_ns = o->slot_ns;
+    m->window = 1;
+    m->relieved.since_ns = m->converged.since_ns = NEVER_YET;
+    m->imbalance = must_calloc(1, sizeof *m->imbalance);
+    m->imbalance_floor = must_calloc(1, sizeof *m->imbalance_floor);
+    m->decisions = must_calloc(1, sizeof *m->decisions);
+    histogram_init(m->imbalance);
+    histogram_init(m->imbalance_floor);
+    histogram_init(m->decisions);
+    measure_step(m, o->begin_ns);
+    return m;
+}
+
+void measure_destroy(struct measure *m)
+{
+    if (m == NULL)
+        return;
+    for (size_t i = 0; i < m->stream_count; i++) {
+        free(m->streams[i].slots);
+        free(m->streams[i].latency);
+    }
+    for (size_t i = 0; i < m->limit_count; i++)
+        free(m->limits[i].bins);
+    for (size_t i = 0; i < m->phase_count; i++)
+        free(m->phases[i]);
+    index_destroy(m);
+    optimum_destroy(m->optimum);
+    void *owned[] = {m->resources,        m->flows,
+                     m->streams,          m->limits,
+                     m->groups,           m->steps,
+                     m->active,           m->problem_flows,
+                     m->problem_groups,   m->fair,
+                     m->in_budget,        m->whole,
+                     m->capacities,       m->capacities_slack,
+                     m->window_resources, m->shares,
+                     m->imbalance,        m->imbalance_floor,
+                     m->decisions,        m->pair_use_mcu,
+                     m->on_demand,        m};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+}
+
+uint32_t measure_add_resource(struct measure *m, enum measure_resource_kind kind)
+{
+    m->resources =
+        must_grow(m->resources, m->resource_count, &m->resource_capacity, sizeof *m->resources);
+    m->resources[m->resource_count] =
+        (struct resource){.kind = kind, .capacity_mcu = OPTIMUM_UNLIMITED};
+    return (uint32_t)m->resource_count++;
+}
+
+void measure_set_capacity(struct measure *m, uint32_t resource, int64_t mcu)
+{
+    must(resource < m->resource_count);
+    must(mcu <= OPTIMUM_MAX || mcu == OPTIMUM_UNLIMITED);
+    m->resources[resource].capacity_mcu = mcu;
+}
+
+void measure_set_slack(struct measure *m, uint32_t resource, int64_t mcu)
+{
+    must(resource < m->resource_count);
+    must(mcu >= 0 && mcu <= OPTIMUM_MAX);
+    m->resources[resource].slack_mcu = mcu;
+}
+
+void measure_set_bucket(struct measure *m, uint32_t resource, int64_t rate_mcu, int64_t depth_mcu)
+{
+    must(resource < m->resource_count);
+    must(rate_mcu >= 0 && rate_mcu <= OPTIMUM_MAX);
+    must(depth_mcu >= 0 && depth_mcu <= OPTIMUM_MAX);
+    m->resources[resource].rate_mcu = rate_mcu;
+    m->resources[resource].depth_mcu = depth_mcu;
+}
+
+uint32_t measure_add_stream(struct measure *m, uint32_t tenant, uint32_t table, uint32_t kind)
+{
+    must(kind < MEASURE_KINDS);
+    m->streams = must_grow(m->streams, m->stream_count, &m->stream_capacity, sizeof *m->streams);
+    m->shares = must_have(realloc(m->shares, m->stream_capacity * 2 * sizeof *m->shares));
+    struct stream *s = &m->streams[m->stream_count];
+    *s = (struct stream){.tenant = tenant,
+                         .table = table,
+                         .kind = kind,
+                         .limit = MEASURE_ANY,
+                         .group = MEASURE_ANY,
+                         .largest_mcu = 1};
+    for (int i = 0; i < MEASURE_STEPS; i++)
+        s->first_refusal_ns[i] = NEVER_YET;
+    return (uint32_t)m->stream_count++;
+}
+
+uint32_t measure_add_group(struct measure *m, uint32_t parent, int64_t weight)
+{
+    _Static_assert(MEASURE_ANY == OPTIMUM_NO_GROUP, "no parent is no group");
+    must(parent == MEASURE_ANY || parent < m->group_count);
+    must(weight > 0 && weight <= OPTIMUM_WEIGHT_MAX);
+    m->groups = must_grow(m->groups, m->group_count, &m->group_capacity, sizeof *m->groups);
+    m->groups[m->group_count] = (struct optimum_group){parent, weight};
+    return (uint32_t)m->group_count++;
+}
+
+void measure_set_stream_group(struct measure *m, uint32_t stream, uint32_t group)
+{
+    must(stream < m->stream_count);
+    must(group < m->group_count);
+    m->streams[stream].group = group;
+}
+
+void measure_set_path(struct measure *m, uint32_t flow, int64_t weight, const uint32_t *resources,
+                      uint32_t count)
+{
+    must(flow < m->flow_count);
+    must(count <= OPTIMUM_PATH_MAX);
+    must(weight > 0 && weight <= OPTIMUM_WEIGHT_MAX);
+    struct flow *f = &m->flows[flow];
+    f->weight = weight;
+    f->path_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        must(resources[i] < m->resource_count);
+        f->path[i] = resources[i];
+    }
+}
+
+uint32_t measure_add_flow(struct measure *m, uint32_t stream, int64_t weight,
+                          const uint32_t *resources, uint32_t count)
+{
+    must(stream < m->stream_count);
+    m->flows = must_grow(m->flows, m->flow_count, &m->flow_capacity, sizeof *m->flows);
+    m->flows[m->flow_count] = (struct flow){.stream = stream};
+    m->flow_count++;
+    measure_set_path(m, (uint32_t)m->flow_count - 1, weight, resources, count);
+    return (uint32_t)m->flow_count - 1;
+}
+
+uint32_t measure_add_limit(struct measure *m, int64_t rate_mcu, int64_t bank_mcu)
+{
+    must(rate_mcu >= 0);
+    m->limits = must_grow(m->limits, m->limit_count, &m->limit_capacity, sizeof *m->limits);
+    struct limit *l = &m->limits[m->limit_count];
+    *l = (struct limit){.rate = (double)rate_mcu, .bank = (double)bank_mcu};
+    l->bins = must_calloc(LIMIT_BINS, sizeof *l->bins);
+    int64_t now_ns =
+        m->window_start_ns > m->options.begin_ns ? m->window_start_ns : m->options.begin_ns;
+    l->first_bin = l->bin = now_ns / LIMIT_BIN_NS;
+    l->bins[l->bin % LIMIT_BINS].bank = l->bank;
+    return (uint32_t)m->limit_count++;
+}
+
+void measure_set_stream_limit(struct measure *m, uint32_t stream, uint32_t limit)
+{
+    must(stream < m->stream_count);
+    must(limit < m->limit_count);
+    m->streams[stream].limit = limit;
+}
+
+void measure_set_limit(struct measure *m, uint32_t limit, int64_t rate_mcu, int64_t bank_mcu)
+{
+    must(limit < m->limit_count);
+    m->limits[limit].rate = (double)rate_mcu;
+    m->limits[limit].bank = (double)bank_mcu;
+}
+
+/* Closes the bins before `now_ns`. */
+void limit_advance(struct limit *l, int64_t now_ns)
+{
+    static const int64_t lengths[LIMIT_WINDOWS] = {10, 100, 1000};
+    for (; l->bin < now_ns / LIMIT_BIN_NS; l->bin++) {
+        struct limit_bin *b = &l->bins[l->bin % LIMIT_BINS];
+        b->admitted = l->admitted;
+        b->allowed = l->rate * (double)LIMIT_BIN_NS / (double)NS_PER_S;
+        l->admitted = 0;
+        l->admitted_all += b->admitted;
+        l->allowed_all += b->allowed;
+        for (int w = 0; w < LIMIT_WINDOWS; w++) {
+            l->sum_admitted[w] += b->admitted;
+            l->sum_allowed[w] += b->allowed;
+            int64_t start = l->bin - lengths[w] + 1;
+            if (start < l->first_bin)
+                continue;
+            const struct limit_bin *first = &l->bins[start % LIMIT_BINS];
+            double excess = l->sum_admitted[w] - l->sum_allowed[w] - first->bank;
+            if (excess > 1 && /* whole mcu of a rate's fractions */ l->sum_allowed[w] > 0)
+                l->worst[w] = fmax(l->worst[w], excess / l->sum_allowed[w]);
+            l->sum_admitted[w] -= first->admitted;
+            l->sum_allowed[w] -= first->allowed;
+        }
+        l->bins[(l->bin + 1) % LIMIT_BINS] = (struct limit_bin){.bank = l->bank};
+    }
+}
+
+struct stream_slot *stream_slot_now(struct measure *m, struct stream *s)
+{
+    while (m->slot >= s->slot_capacity) {
+        size_t before = s->slot_capacity;
+        s->slots = must_grow(s->slots, before, &s->slot_capacity, sizeof *s->slots);
+        memset(s->slots + before, 0, (s->slot_capacity - before) * sizeof *s->slots);
+    }
+    return &s->slots[m->slot];
+}
+
+static void add_latency(struct measure *m, struct stream *s, int64_t latency_ns)
+{
+    if (s->latency == NULL) {
+        s->latency = must_have(malloc(sizeof *s->latency));
+        histogram_init(s->latency);
+    }
+    histogram_record(s->latency, latency_ns);
+    if (m->phase_count > 0)
+        histogram_record(&m->phases[m->phase_count - 1]->latency, latency_ns);
+}
+
+static void count_refusal(struct measure *m, struct flow *f, struct stream *s,
+                          struct stream_slot *slot, const struct measure_request *r)
+{
+    size_t step = m->step_count - 1;
+    f->refused_min_mcu =
+        f->refused_mcu == 0 || r->cost_mcu < f->refused_min_mcu ? r->cost_mcu : f->refused_min_mcu;
+    f->refused_mcu += r->cost_mcu;
+    slot->refused_mcu[r->reason] += r->cost_mcu;
+    slot->refused[r->reason]++;
+    if (r->index > 0)
+        index_refused(m, r);
+    m->period_refused = true;
+    if (step < MEASURE_STEPS && s->first_refusal_ns[step] == NEVER_YET)
+        s->first_refusal_ns[step] = r->at_ns;
+}
+
+void measure_request(struct measure *m, const struct measure_request *r)
+{
+    must(r->flow < m->flow_count);
+    must(r->reason < MEASURE_REASONS);
+    must(r->index <= m->index_count);
+    must(r->cost_mcu > 0);
+    must(!m->ended);
+    if (r->at_ns < m->options.begin_ns)
+        return;
+    measure_advance(m, r->at_ns);
+    struct flow *f = &m->flows[r->flow];
+    struct stream *s = &m->streams[f->stream];
+    struct stream_slot *slot = stream_slot_now(m, s);
+    if (!f->active) {
+        f->active = true;
+        m->active = must_grow(m->active, m->active_count, &m->active_capacity, sizeof *m->active);
+        m->active[m->active_count++] = r->flow;
+    }
+    s->largest_mcu = r->cost_mcu > s->largest_mcu ? r->cost_mcu : s->largest_mcu;
+    f->offered_mcu += r->cost_mcu;
+    slot->offered_mcu += r->cost_mcu;
+    slot->offered++;
+    slot->hedges += r->hedge;
+    if (r->reason != 0) {
+        count_refusal(m, f, s, slot, r);
+        return;
+    }
+    f->admitted_mcu += r->cost_mcu;
+    slot->admitted_mcu += r->cost_mcu;
+    slot->admitted++;
+    if (s->table < m->on_demand_count && m->on_demand[s->table])
+        m->on_demand_mcu[s->kind] += (double)r->cost_mcu;
+    slot->hedge_mcu += r->hedge ? r->cost_mcu : 0;
+    if (s->limit != MEASURE_ANY) {
+        limit_advance(&m->limits[s->limit], r->at_ns);
+        m->limits[s->limit].admitted += (double)r->cost_mcu;
+    }
+    if (r->latency_ns >= 0)
+        measure_finish(m, r->flow, r->cost_mcu, r->latency_ns);
+    else if (m->options.objective_ns == 0 && !r->unheard)
+        slot->good_mcu += r->cost_mcu;
+}
+
+void measure_finish(struct measure *m, uint32_t flow, int64_t cost_mcu, int64_t latency_ns)
+{
+    must(flow < m->flow_count);
+    must(latency_ns >= 0);
+    struct stream *s = &m->streams[m->flows[flow].stream];
+    add_latency(m, s, latency_ns);
+    if (m->options.objective_ns == 0 || latency_ns <= m->options.objective_ns)
+        stream_slot_now(m, s)->good_mcu += cost_mcu;
+}
+
+void measure_hedge_won(struct measure *m, uint32_t flow)
+{
+    must(flow < m->flow_count);
+    stream_slot_now(m, &m->streams[m->flows[flow].stream])->hedges_won++;
+}
+
+void measure_step(struct measure *m, int64_t now_ns)
+{
+    if (m->step_count == STEPS_MAX)
+        return;
+    m->steps = must_grow(m->steps, m->step_count, &m->step_capacity, sizeof *m->steps);
+    m->steps[m->step_count++] = (struct step){now_ns, INFINITY, INFINITY};
+    m->relieved.since_ns = m->converged.since_ns = NEVER_YET;
+}
+
+void measure_phase(struct measure *m, int64_t now_ns, double load)
+{
+    if (m->phase_count == MEASURE_STEPS || now_ns < m->options.begin_ns)
+        return;
+    struct phase *p = must_calloc(1, sizeof *p);
+    p->load = load;
+    histogram_init(&p->latency);
+    m->phases[m->phase_count++] = p;
+}
+
+bool measure_split_is_useful(const struct measure *m, const struct measure_split *s)
+{
+    int64_t left = s->left_mcu, right = s->right_mcu, cap = s->cap_mcu;
+    int64_t before = left + right < cap ? left + right : cap;
+    int64_t after = (left < cap ? left : cap) + (right < cap ? right : cap);
+    return (double)after > (double)before * (1 + (double)m->options.gain_ppm / 1e6);
+}
+
+double measure_best_split(const int64_t *loads, size_t count)
+{
+    double total = 0, left = 0, best = 1;
+    for (size_t i = 0; i < count; i++)
+        total += (double)loads[i];
+    if (total == 0)
+        return 0;
+    for (size_t i = 0; i + 1 < count; i++) {
+        left += (double)loads[i];
+        best = fmin(best, fabs(total - 2 * left) / total);
+    }
+    return best;
+}
+
+void measure_split(struct measure *m, const struct measure_split *s)
+{
+    must(s->left_mcu >= 0 && s->right_mcu >= 0);
+    double sum = (double)(s->left_mcu + s->right_mcu), imbalance = 0;
+    if (sum > 0)
+        imbalance = fmax(0, fabs((double)(s->left_mcu - s->right_mcu)) / sum - s->best);
+    double floors = imbalance * sqrt((double)s->observations) / 0.80;
+    m->splits++;
+    m->useless_splits += !measure_split_is_useful(m, s);
+    m->imbalance_sum += imbalance;
+    m->imbalance_floor_sum += floors;
+    histogram_record(m->imbalance, (int64_t)(imbalance * IMBALANCE_SCALE + 0.5));
+    histogram_record(m->imbalance_floor, (int64_t)(floors * IMBALANCE_SCALE + 0.5));
+}
+
+void measure_split_refused(struct measure *m, bool right)
+{
+    m->refused_splits++;
+    m->refused_rightly += right;
+}
+
+void measure_partitions(struct measure *m, int64_t count)
+{
+    m->partitions = count;
+}
+
+void measure_gac_messages(struct measure *m, uint64_t count)
+{
+    if (m->window_start_ns >= m->options.begin_ns)
+        m->gac_messages += count;
+}
+
+void measure_stranded(struct measure *m, int64_t now_ns, int64_t mcu)
+{
+    int64_t since_ns =
+        m->stranded_since_ns > m->options.begin_ns ? m->stranded_since_ns : m->options.begin_ns;
+    if (now_ns > since_ns)
+        m->stranded_integral +=
+            (double)m->stranded_mcu * (double)(now_ns - since_ns) / (double)NS_PER_S;
+    m->stranded_since_ns = now_ns;
+    m->stranded_mcu = mcu;
+}
+
+void measure_provisioned(struct measure *m, int64_t now_ns, const int64_t units[MEASURE_KINDS])
+{
+    int64_t since_ns = m->provisioned_since_ns > m->options.begin_ns ? m->provisioned_since_ns
+                                                                     : m->options.begin_ns;
+    for (int kind = 0; kind < MEASURE_KINDS; kind++) {
+        if (now_ns > since_ns)
+            m->provisioned_integral[kind] +=
+                (double)m->provisioned[kind] * (double)(now_ns - since_ns) / (double)NS_PER_S;
+        m->provisioned[kind] = units[kind];
+    }
+    m->provisioned_since_ns = now_ns;
+    m->provisioned_known = true;
+}
+
+void measure_set_on_demand(struct measure *m, uint32_t table, bool on_demand)
+{
+    while (table >= m->on_demand_count) {
+        m->on_demand =
+            must_grow(m->on_demand, m->on_demand_count, &m->on_demand_capacity, sizeof(bool));
+        m->on_demand[m->on_demand_count++] = false;
+    }
+    m->on_demand[table] = on_demand;
+}
+
+void measure_memory(struct measure *m, int64_t at_ns, int64_t items, int64_t hits)
+{
+    if (at_ns < m->options.begin_ns)
+        return;
+    m->items_read += items;
+    m->items_hit += hits;
+}
+
+void measure_router_use(struct measure *m, uint32_t pair, int64_t mcu)
+{
+    if (m->window_start_ns < m->options.begin_ns)
+        return;
+    while (pair >= m->pair_count) {
+        m->pair_use_mcu =
+            must_grow(m->pair_use_mcu, m->pair_count, &m->pair_capacity, sizeof *m->pair_use_mcu);
+        m->pair_use_mcu[m->pair_count++] = 0;
+    }
+    m->pair_use_mcu[pair] += (double)mcu;
+}
+
+void measure_decision(struct measure *m, int64_t ns)
+{
+    measure_decisions(m, ns, 1);
+}
+
+void measure_decisions(struct measure *m, int64_t ns_each, uint64_t count)
+{
+    must(ns_each >= 0);
+    histogram_record_many(m->decisions, ns_each, count);
+}

@@ -1,0 +1,795 @@
+/* measure_value.c - the measures by name. A row of MEASURES is all that a new measure needs, beside
+ * its sentence in docs/measures.md (a test compares the two). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/instant.h"
+#include "base/must.h"
+#include "lab/measure/measure_internal.h"
+#include "lab/measure/statistics.h"
+
+#define MCU        1000.0 /* in a capacity unit */
+#define MTOK       1000.0 /* in a token of the rate limiter */
+#define S_PER_HOUR 3600.0
+
+/* DynamoDB's prices in US East (N. Virginia), 2025: $0.00065 for a write unit for an hour, $0.00013
+ * for a read unit, $0.625 for a million writes on demand, $0.125 for a million reads. */
+#define READ_PRICE      0.2                            /* of a write unit's */
+#define ON_DEMAND_PRICE (0.625 / 1e6 / 0.00065 * 3600) /* of a unit for a second: 3.46 */
+
+/* What the selector takes: slots [first, last), `span_s` of the run. */
+struct selection {
+    const struct measure *m;
+    const struct measure_selector *selector;
+    size_t first, last;
+    double span_s;
+    bool all_streams;
+};
+
+static struct selection select_slots(const struct measure *m, const struct measure_selector *q)
+{
+    int64_t end_ns = q->to_ns > 0 && q->to_ns < m->end_ns ? q->to_ns : m->end_ns;
+    int64_t from_ns = q->from_ns > m->options.begin_ns ? q->from_ns : m->options.begin_ns;
+    struct selection s = {.m = m, .selector = q};
+    s.first = (size_t)(from_ns / m->slot_ns);
+    s.last = (size_t)((end_ns + m->slot_ns - 1) / m->slot_ns);
+    s.last = s.last < s.first ? s.first : s.last;
+    int64_t start_ns = (int64_t)s.first * m->slot_ns, stop_ns = (int64_t)s.last * m->slot_ns;
+    start_ns = start_ns > m->options.begin_ns ? start_ns : m->options.begin_ns;
+    stop_ns = stop_ns < m->end_ns ? stop_ns : m->end_ns;
+    s.span_s = stop_ns > start_ns ? (double)(stop_ns - start_ns) / (double)NS_PER_S : 0;
+    s.all_streams = q->tenant == MEASURE_ANY && q->table == MEASURE_ANY && q->kind == MEASURE_ANY;
+    return s;
+}
+
+static struct measure_point sum_of(const struct selection *s)
+{
+    struct measure_point p = {0};
+    for (size_t slot = s->first; slot < s->last; slot++)
+        point_add(&p, s->m, s->selector, slot);
+    return p;
+}
+
+static struct complete_slot total_of(const struct selection *s)
+{
+    struct complete_slot sum = {.min_max_worst = 1, .jain_worst = 1};
+    for (size_t i = s->first; i < s->last && i < s->m->whole_capacity; i++) {
+        const struct complete_slot *slot = &s->m->whole[i];
+        sum.total_mcu += slot->total_mcu;
+        sum.lost_mcu += slot->lost_mcu;
+        sum.used_mcu += slot->used_mcu;
+        sum.usable_mcu += slot->usable_mcu;
+        sum.min_max += slot->min_max;
+        sum.jain += slot->jain;
+        sum.min_max_worst = fmin(sum.min_max_worst, slot->min_max_worst);
+        sum.jain_worst = fmin(sum.jain_worst, slot->jain_worst);
+        sum.periods += slot->periods;
+        sum.violations += slot->violations;
+    }
+    return sum;
+}
+
+static double measure_ratio(double over, double under)
+{
+    return under > 0 ? over / under : NAN;
+}
+
+/* ---- measures; `which` tells apart those that share a function ---- */
+
+static double value_false_throttle(const struct selection *s, int which)
+{
+    struct measure_point p = sum_of(s);
+    double over = which == 0 ? (double)p.false_mcu : (double)total_of(s).lost_mcu;
+    return measure_ratio(over, (double)p.in_budget_mcu);
+}
+
+static double value_over_admission(const struct selection *s, int which)
+{
+    double worst = NAN;
+    for (size_t i = 0; i < s->m->stream_count; i++) {
+        const struct stream *stream = &s->m->streams[i];
+        if (stream->limit != MEASURE_ANY && stream_is_selected(stream, s->selector))
+            worst = fmax(worst, s->m->limits[stream->limit].worst[which]);
+    }
+    return worst;
+}
+
+static double value_limit_share(const struct selection *s, int which)
+{
+    double min = NAN;
+    (void)which;
+    for (size_t i = 0; i < s->m->stream_count; i++) {
+        const struct stream *stream = &s->m->streams[i];
+        if (stream->limit == MEASURE_ANY || !stream_is_selected(stream, s->selector))
+            continue;
+        const struct limit *l = &s->m->limits[stream->limit];
+        min = fmin(min, measure_ratio(l->admitted_all, l->allowed_all));
+    }
+    return min;
+}
+
+static double value_goodput(const struct selection *s, int which)
+{
+    (void)which;
+    struct measure_point p = sum_of(s);
+    return measure_ratio((double)p.good_mcu, (double)p.fair_mcu);
+}
+
+static double value_utilisation(const struct selection *s, int which)
+{
+    (void)which;
+    struct complete_slot w = total_of(s);
+    return w.usable_mcu > 0 ? (double)w.used_mcu / (double)w.usable_mcu : 1;
+}
+
+enum {
+    MIN_MAX,
+    JAIN,
+    MIN_MAX_WORST,
+    JAIN_WORST
+};
+
+static double value_fairness(const struct selection *s, int which)
+{
+    struct complete_slot w = total_of(s);
+    if (w.periods == 0)
+        return 1;
+    const double values[] = {w.min_max / (double)w.periods, w.jain / (double)w.periods,
+                             w.min_max_worst, w.jain_worst};
+    return values[which];
+}
+
+static double value_violations(const struct selection *s, int which)
+{
+    (void)which;
+    return (double)total_of(s).violations;
+}
+
+enum {
+    IMBALANCE_MEAN,
+    IMBALANCE_P99,
+    FLOOR_MEAN,
+    FLOOR_P99
+};
+
+static double value_imbalance(const struct selection *s, int which)
+{
+    const struct measure *m = s->m;
+    if (m->splits == 0)
+        return NAN;
+    switch (which) {
+    case IMBALANCE_MEAN:
+        return m->imbalance_sum / (double)m->splits;
+    case FLOOR_MEAN:
+        return m->imbalance_floor_sum / (double)m->splits;
+    default:
+        break;
+    }
+    const struct histogram *h = which == IMBALANCE_P99 ? m->imbalance : m->imbalance_floor;
+    return (double)histogram_percentile(h, 99000) / IMBALANCE_SCALE;
+}
+
+enum {
+    USELESS,
+    REFUSALS_RIGHT,
+    SPLITS,
+    SPLITS_REFUSED,
+    PARTITIONS
+};
+
+static double value_splits(const struct selection *s, int which)
+{
+    const struct measure *m = s->m;
+    const double values[] = {measure_ratio((double)m->useless_splits, (double)m->splits),
+                             measure_ratio((double)m->refused_rightly, (double)m->refused_splits),
+                             (double)m->splits, (double)m->refused_splits, (double)m->partitions};
+    return values[which];
+}
+
+/* Steps that a selector takes: those between its times; the start of the run if no other was
+ * told. */
+static bool takes_step(const struct selection *s, size_t i)
+{
+    const struct measure_selector *q = s->selector;
+    if (s->m->step_count == 1)
+        return true;
+    int64_t at_ns = s->m->steps[i].at_ns;
+    return i > 0 && at_ns >= q->from_ns && (q->to_ns <= 0 || at_ns < q->to_ns);
+}
+
+enum {
+    RELIEF,
+    CONVERGENCE
+};
+
+static double value_steps(const struct selection *s, int which)
+{
+    double worst = NAN;
+    for (size_t i = 0; i < s->m->step_count; i++) {
+        const struct step *step = &s->m->steps[i];
+        if (takes_step(s, i))
+            worst = fmax(worst, which == RELIEF ? step->relief_s : step->convergence_s);
+    }
+    return worst;
+}
+
+static double value_burst(const struct selection *s, int which)
+{
+    (void)which;
+    size_t step = 0;
+    while (step < s->m->step_count && !takes_step(s, step))
+        step++;
+    if (step >= s->m->step_count || step >= MEASURE_STEPS)
+        return NAN;
+    double min = INFINITY;
+    for (size_t i = 0; i < s->m->stream_count; i++) {
+        const struct stream *stream = &s->m->streams[i];
+        int64_t at_ns = stream->first_refusal_ns[step];
+        if (stream_is_selected(stream, s->selector) && at_ns != NEVER_YET)
+            min = fmin(min, (double)(at_ns - s->m->steps[step].at_ns) / (double)NS_PER_S);
+    }
+    return min;
+}
+
+enum {
+    COST,
+    COST_RATIO,
+    COST_SHARE,
+    MESSAGES,
+    STRANDED
+};
+
+static double value_control(const struct selection *s, int which)
+{
+    const struct measure *m = s->m;
+    double span_s = (double)(m->end_ns - m->options.begin_ns) / (double)NS_PER_S, roots = 0;
+    if (span_s <= 0)
+        return NAN;
+    double messages = (double)m->gac_messages / span_s;
+    double stranded_mcu = m->stranded_integral / span_s;
+    for (size_t i = 0; i < m->pair_count; i++)
+        roots += sqrt(m->pair_use_mcu[i] / span_s);
+    struct measure_selector all = MEASURE_ALL;
+    struct selection whole = select_slots(m, &all);
+    const double values[] = {messages * stranded_mcu / MCU,
+                             measure_ratio(messages * stranded_mcu, roots * roots / 2),
+                             measure_ratio((double)m->gac_messages, (double)sum_of(&whole).offered),
+                             messages, stranded_mcu / MCU};
+    return values[which];
+}
+
+static double value_memory(const struct selection *s, int which)
+{
+    (void)which;
+    return measure_ratio((double)s->m->items_hit, (double)s->m->items_read);
+}
+
+enum {
+    UNIT_HOURS,
+    PRICE
+};
+
+static double value_provisioned(const struct selection *s, int which)
+{
+    const struct measure *m = s->m;
+    const double *units = m->provisioned_integral; /* times seconds */
+    if (!m->provisioned_known)
+        return NAN;
+    double reads = units[0] + ON_DEMAND_PRICE * m->on_demand_mcu[0] / MCU;
+    double writes = units[1] + ON_DEMAND_PRICE * m->on_demand_mcu[1] / MCU;
+    const double values[] = {(units[0] + units[1]) / S_PER_HOUR,
+                             (READ_PRICE * reads + writes) / S_PER_HOUR};
+    return values[which];
+}
+
+static double value_decision(const struct selection *s, int which)
+{
+    const struct histogram *h = s->m->decisions;
+    return h->count > 0 ? (double)histogram_percentile(h, (uint32_t)which) : NAN;
+}
+
+enum {
+    OFFERED,
+    ADMITTED,
+    REFUSED,
+    FAIR,
+    TOTAL,
+    GOOD
+};
+
+/* Of the selected reason, or of the index that it stands for. */
+static struct measure_index_point refused_in(const struct measure *m,
+                                             const struct measure_selector *q,
+                                             const struct measure_point *p, size_t slot)
+{
+    struct measure_index_point sum = {0};
+    if (q->reason != MEASURE_ANY && q->reason >= MEASURE_REASONS)
+        return measure_index_point(m, q->reason - MEASURE_REASONS, slot);
+    for (uint32_t r = 1; r < MEASURE_REASONS; r++) {
+        if (q->reason != MEASURE_ANY && q->reason != r)
+            continue;
+        sum.refused += p->refused[r];
+        sum.refused_mcu += p->refused_mcu[r];
+    }
+    return sum;
+}
+
+static struct measure_index_point refused_of(const struct selection *s)
+{
+    struct measure_index_point sum = {0};
+    for (size_t slot = s->first; slot < s->last; slot++) {
+        struct measure_point p = {0};
+        point_add(&p, s->m, s->selector, slot);
+        const struct measure_index_point one = refused_in(s->m, s->selector, &p, slot);
+        sum.refused += one.refused;
+        sum.refused_mcu += one.refused_mcu;
+    }
+    return sum;
+}
+
+static double mcu_of(const struct selection *s, int which)
+{
+    struct measure_point p = sum_of(s);
+    double refused = which == REFUSED ? (double)refused_of(s).refused_mcu : 0;
+    const double values[] = {(double)p.offered_mcu, (double)p.admitted_mcu, refused,
+                             (double)p.fair_mcu,    (double)p.total_mcu,    (double)p.good_mcu};
+    return values[which];
+}
+
+static double value_units(const struct selection *s, int which)
+{
+    return mcu_of(s, which) / MCU;
+}
+
+static double value_rate(const struct selection *s, int which)
+{
+    return measure_ratio(mcu_of(s, which) / MCU, s->span_s);
+}
+
+static double value_requests(const struct selection *s, int which)
+{
+    struct measure_point p = sum_of(s);
+    double refused = which == REFUSED ? (double)refused_of(s).refused : 0;
+    const double values[] = {(double)p.offered, (double)p.admitted, refused};
+    return values[which];
+}
+
+static double value_throttle(const struct selection *s, int which)
+{
+    return which == 0 ? measure_ratio(mcu_of(s, REFUSED), mcu_of(s, OFFERED))
+                      : measure_ratio(value_requests(s, REFUSED), value_requests(s, OFFERED));
+}
+
+/* The last slot of [first, end) in which 1 % of what was offered is refused; `end`: none. */
+static size_t last_refusing_slot(const struct selection *s, size_t first, size_t end)
+{
+    for (size_t slot = end; slot > first; slot--) {
+        struct measure_point p = {0};
+        point_add(&p, s->m, s->selector, slot - 1);
+        const int64_t refused_mcu = refused_in(s->m, s->selector, &p, slot - 1).refused_mcu;
+        if (refused_mcu > 0 && refused_mcu * 100 >= p.offered_mcu)
+            return slot - 1;
+    }
+    return end;
+}
+
+static double value_refusals_end(const struct selection *s, int which)
+{
+    const struct measure *m = s->m;
+    double worst = NAN;
+    (void)which;
+    for (size_t i = 0; i < m->step_count; i++) {
+        if (!takes_step(s, i))
+            continue;
+        const int64_t at_ns = m->steps[i].at_ns;
+        const bool last = i + 1 == m->step_count;
+        const size_t end = last ? measure_slots(m) : (size_t)(m->steps[i + 1].at_ns / m->slot_ns);
+        const size_t slot = last_refusing_slot(s, (size_t)(at_ns / m->slot_ns), end);
+        const int64_t end_ns = (int64_t)(slot + 1) * m->slot_ns;
+        worst = fmax(worst, slot == end       ? 0
+                            : slot + 1 == end ? INFINITY
+                                              : (double)(end_ns - at_ns) / (double)NS_PER_S);
+    }
+    return worst;
+}
+
+enum {
+    LAG,
+    BACKLOG,
+    SHARDS,
+    REFILL_LAG,
+    MISCOUNTED,
+    MINTED
+};
+
+static double value_state(const struct selection *s, int which)
+{
+    double max = NAN;
+    struct measure_state state;
+    for (size_t slot = s->first; slot < s->last; slot++) {
+        if (!measure_state_point(s->m, s->selector->table, slot, &state))
+            continue;
+        const double values[] = {[LAG] = (double)state.behind_ns / (double)NS_PER_S,
+                                 [BACKLOG] = (double)state.backlog_bytes,
+                                 [SHARDS] = (double)state.shards,
+                                 [REFILL_LAG] = (double)state.refill_lag_ns / (double)NS_PER_S,
+                                 [MISCOUNTED] = (double)state.miscounted_mtok / MTOK,
+                                 [MINTED] = (double)state.minted_mtok / MTOK};
+        max = fmax(max, values[which]);
+    }
+    return max;
+}
+
+/* Refusals for an index that name none. */
+static double value_unnamed(const struct selection *s, int which)
+{
+    struct selection one = *s;
+    struct measure_selector q = *s->selector;
+    (void)which;
+    q.reason = MEASURE_REASON_INDEX;
+    one.selector = &q;
+    double unnamed = (double)refused_of(&one).refused;
+    for (uint32_t i = 0; i < s->m->index_count; i++) {
+        q.reason = MEASURE_REASONS + i;
+        unnamed -= (double)refused_of(&one).refused;
+    }
+    return s->m->index_count > 0 ? unnamed : NAN;
+}
+
+enum {
+    HEDGES,
+    HEDGES_WON,
+    HEDGE_FRACTION,
+    HEDGE_LOAD
+};
+
+static double value_hedges(const struct selection *s, int which)
+{
+    struct measure_point p = sum_of(s);
+    const double values[] = {
+        (double)p.hedges, (double)p.hedges_won,
+        measure_ratio((double)p.hedges, (double)(p.offered - p.hedges)),
+        measure_ratio((double)p.hedge_mcu, (double)(p.admitted_mcu - p.hedge_mcu))};
+    return values[which];
+}
+
+static double percentile_ms(const struct measure *m, const struct measure_selector *q,
+                            uint32_t percentile)
+{
+    struct histogram *h = must_have(malloc(sizeof *h));
+    histogram_init(h);
+    measure_latency(m, q, h);
+    double value = h->count > 0 ? (double)histogram_percentile(h, percentile) / 1e6 : NAN;
+    free(h);
+    return value;
+}
+
+static double value_latency(const struct selection *s, int which)
+{
+    uint32_t percentile = s->selector->percentile > 0 ? s->selector->percentile : (uint32_t)which;
+    return percentile_ms(s->m, s->selector, percentile);
+}
+
+static double value_slope(const struct selection *s, int which)
+{
+    double loads[MEASURE_STEPS], latencies[MEASURE_STEPS];
+    size_t count = 0;
+    for (size_t i = 0; i < s->m->phase_count; i++) {
+        const struct phase *p = s->m->phases[i];
+        if (p->latency.count == 0)
+            continue;
+        loads[count] = p->load;
+        latencies[count++] = (double)histogram_percentile(&p->latency, (uint32_t)which);
+    }
+    return count > 1 ? statistics_fit(loads, latencies, count).rise : NAN;
+}
+
+/* ---- the table ---- */
+
+struct measure_row {
+    struct measure_definition definition;
+    double (*value)(const struct selection *s, int which); /* NULL: needs two runs */
+    int which;
+    const char *ignores; /* parts of the selector that the measure cannot take, one letter each:
+                            s: tenant, table, kind; t: times; r: reason; p: percentile */
+};
+
+#define ROW(name, unit, definition, better, target, value, which, ignores) \
+    {                                                                      \
+        {name, unit, definition, better, target}, value, which, ignores    \
+    }
+
+static const struct measure_row MEASURES[] = {
+    ROW("false_throttle", "1",
+        "refused units that the max-min optimum admits, by in-budget offered units", MEASURE_LOWER,
+        0.0001, value_false_throttle, 0, "rp"),
+    ROW("lost_throughput", "1",
+        "units that the max-min optimum admits in all and the policy does not, by in-budget "
+        "offered units",
+        MEASURE_LOWER, NAN, value_false_throttle, 1, "srp"),
+    ROW("over_admission_100ms", "1",
+        "the greatest excess of admitted units over rate and bank in any 0.1 s, by what the rate "
+        "gives in 0.1 s",
+        MEASURE_LOWER, 0, value_over_admission, 0, "trp"),
+    ROW("over_admission_1s", "1", "the same for 1 s", MEASURE_LOWER, 0, value_over_admission, 1,
+        "trp"),
+    ROW("over_admission_10s", "1", "the same for 10 s", MEASURE_LOWER, 0, value_over_admission, 2,
+        "trp"),
+    ROW("goodput_ratio", "1",
+        "units served within the latency objective, by those that the max-min optimum admits",
+        MEASURE_HIGHER, 0.99, value_goodput, 0, "rp"),
+    ROW("utilisation", "1",
+        "node use by the max-min optimum's node use, in windows and nodes where refused requests "
+        "fit",
+        MEASURE_HIGHER, 0.98, value_utilisation, 0, "srp"),
+    ROW("fairness_min_max", "1",
+        "the least by the greatest of streams' shares of their optimum over 1 s; mean over seconds "
+        "with refusals",
+        MEASURE_HIGHER, 0.995, value_fairness, MIN_MAX, "srp"),
+    ROW("fairness_jain", "1",
+        "Jain's index of streams' shares of their optimum over 1 s; mean over seconds with "
+        "refusals",
+        MEASURE_HIGHER, 0.995, value_fairness, JAIN, "srp"),
+    ROW("fairness_min_max_worst", "1", "fairness_min_max of the worst second", MEASURE_HIGHER, NAN,
+        value_fairness, MIN_MAX_WORST, "srp"),
+    ROW("fairness_jain_worst", "1", "fairness_jain of the worst second", MEASURE_HIGHER, NAN,
+        value_fairness, JAIN_WORST, "srp"),
+    ROW("isolation_p99", "1", "a victim's p99 beside a neighbour, by its p99 alone", MEASURE_LOWER,
+        1.05, NULL, 99000, ""),
+    ROW("isolation_p999", "1", "a victim's p99.9 beside a neighbour, by its p99.9 alone",
+        MEASURE_LOWER, 1.2, NULL, 99900, ""),
+    ROW("split_imbalance", "1",
+        "abs(L-R)/(L+R) of later load minus that of the best split; mean over splits",
+        MEASURE_LOWER, NAN, value_imbalance, IMBALANCE_MEAN, "strp"),
+    ROW("split_imbalance_p99", "1", "split_imbalance of 99 of 100 splits is not above this",
+        MEASURE_LOWER, NAN, value_imbalance, IMBALANCE_P99, "strp"),
+    ROW("split_imbalance_floor", "1",
+        "split_imbalance by 0.80/sqrt(n), n observations; mean over splits", MEASURE_LOWER, 1.5,
+        value_imbalance, FLOOR_MEAN, "strp"),
+    ROW("split_imbalance_floor_p99", "1",
+        "split_imbalance by 0.80/sqrt(n) of 99 of 100 splits is not above this", MEASURE_LOWER, 5,
+        value_imbalance, FLOOR_P99, "strp"),
+    ROW("useless_splits", "1",
+        "splits that let less than 2 % more of the load be served, by all splits", MEASURE_LOWER,
+        0.001, value_splits, USELESS, "strp"),
+    ROW("split_refusals_right", "1",
+        "refused splits that would have been useless, by all refused splits", MEASURE_HIGHER, 0.99,
+        value_splits, REFUSALS_RIGHT, "strp"),
+    ROW("time_to_relief", "s",
+        "from a step to the begin of the first second in which no window falsely refuses 1 %; the "
+        "worst of the steps",
+        MEASURE_LOWER, 3, value_steps, RELIEF, "srp"),
+    ROW("convergence", "s",
+        "from a step to the begin of the first second in which each stream's rate is within 5 % of "
+        "its optimum; the worst of the steps",
+        MEASURE_LOWER, NAN, value_steps, CONVERGENCE, "srp"),
+    ROW("control_cost", "units/s",
+        "GAC messages a second, times the mean of idle tokens at routers", MEASURE_LOWER, NAN,
+        value_control, COST, "strp"),
+    ROW("control_ratio", "1",
+        "control_cost by its least possible value, (sum of the roots of the routers' rates)^2 / 2",
+        MEASURE_LOWER, 1.2, value_control, COST_RATIO, "strp"),
+    ROW("control_share", "1", "GAC messages by offered requests", MEASURE_LOWER, 0.01,
+        value_control, COST_SHARE, "strp"),
+    ROW("decision_p50", "ns", "the median cost of a decision", MEASURE_LOWER, 40, value_decision,
+        50000, "strp"),
+    ROW("decision_p99", "ns", "the cost of a decision that 99 of 100 do not exceed", MEASURE_LOWER,
+        NAN, value_decision, 99000, "strp"),
+    ROW("optimum_violations", "windows",
+        "windows in which more was admitted than the optimum's greatest total: capacities were "
+        "told too low",
+        MEASURE_LOWER, 0, value_violations, 0, "srp"),
+    ROW("throttle_fraction", "1", "refused units by offered units", MEASURE_LOWER, NAN,
+        value_throttle, 0, "p"),
+    ROW("throttle_fraction_requests", "1", "refused requests by offered requests", MEASURE_LOWER,
+        NAN, value_throttle, 1, "p"),
+    ROW("offered_rate", "units/s", "offered units a second", MEASURE_NEITHER, NAN, value_rate,
+        OFFERED, "rp"),
+    ROW("admitted_rate", "units/s", "admitted units a second", MEASURE_HIGHER, NAN, value_rate,
+        ADMITTED, "rp"),
+    ROW("goodput_rate", "units/s", "units a second served within the latency objective",
+        MEASURE_HIGHER, NAN, value_rate, GOOD, "rp"),
+    ROW("refused_rate", "units/s", "refused units a second", MEASURE_LOWER, NAN, value_rate,
+        REFUSED, "p"),
+    ROW("fair_rate", "units/s", "units a second of the max-min optimum", MEASURE_NEITHER, NAN,
+        value_rate, FAIR, "rp"),
+    ROW("optimum_rate", "units/s", "units a second of the optimum's greatest total",
+        MEASURE_NEITHER, NAN, value_rate, TOTAL, "srp"),
+    ROW("offered_units", "units", "offered units", MEASURE_NEITHER, NAN, value_units, OFFERED,
+        "rp"),
+    ROW("admitted_units", "units", "admitted units", MEASURE_HIGHER, NAN, value_units, ADMITTED,
+        "rp"),
+    ROW("refused_units", "units", "refused units", MEASURE_LOWER, NAN, value_units, REFUSED, "p"),
+    ROW("offered_requests", "requests", "offered requests", MEASURE_NEITHER, NAN, value_requests,
+        OFFERED, "rp"),
+    ROW("admitted_requests", "requests", "admitted requests", MEASURE_HIGHER, NAN, value_requests,
+        ADMITTED, "rp"),
+    ROW("refused_requests", "requests", "refused requests", MEASURE_LOWER, NAN, value_requests,
+        REFUSED, "p"),
+    ROW("refusals_end", "s",
+        "from a step to the end of the last second, before the next step, in which 1 % of what is "
+        "offered is refused; the worst of the steps",
+        MEASURE_LOWER, NAN, value_refusals_end, 0, "p"),
+    ROW("index_lag", "s",
+        "the greatest age of a change of a table's items that a global index lacks", MEASURE_LOWER,
+        NAN, value_state, LAG, "nrp"),
+    ROW("index_backlog", "bytes",
+        "the most bytes of changes of one partition that global indexes lack", MEASURE_LOWER, NAN,
+        value_state, BACKLOG, "nrp"),
+    ROW("shards", "shards",
+        "of the sharded key, or of the rate limiter's bucket, that has most; 1: none has several",
+        MEASURE_NEITHER, NAN, value_state, SHARDS, "nrp"),
+    ROW("limit_share", "1",
+        "admitted units of a limit by what its rate gives; the least of the limits", MEASURE_HIGHER,
+        NAN, value_limit_share, 0, "trp"),
+    ROW("refill_lag", "s",
+        "the greatest age of the last refill of a shard, of the rate limiter's buckets with "
+        "several",
+        MEASURE_LOWER, NAN, value_state, REFILL_LAG, "nrp"),
+    ROW("tokens_miscounted", "tokens",
+        "between what items of the rate limiter have counted, and what clients can have taken; the "
+        "most",
+        MEASURE_LOWER, 0, value_state, MISCOUNTED, "nrp"),
+    ROW("tokens_minted", "tokens",
+        "tokens that the rate limiter's buckets have, and have given, beyond capacity and refill; "
+        "the most",
+        MEASURE_LOWER, 0, value_state, MINTED, "nrp"),
+    ROW("index_unnamed", "requests",
+        "requests refused for a global index that their answer does not name", MEASURE_LOWER, 0,
+        value_unnamed, 0, "srp"),
+    ROW("hedges", "requests", "second attempts that were sent while the first one was out",
+        MEASURE_NEITHER, NAN, value_hedges, HEDGES, "rp"),
+    ROW("hedges_won", "requests", "hedges whose answer came first", MEASURE_NEITHER, NAN,
+        value_hedges, HEDGES_WON, "rp"),
+    ROW("hedge_fraction", "1", "hedges by all other offered requests", MEASURE_LOWER, NAN,
+        value_hedges, HEDGE_FRACTION, "rp"),
+    ROW("hedge_load", "1", "admitted units of hedges by all other admitted units", MEASURE_LOWER,
+        NAN, value_hedges, HEDGE_LOAD, "rp"),
+    ROW("latency", "ms",
+        "latency of admitted requests at the selected percentile; the median without one",
+        MEASURE_LOWER, NAN, value_latency, 50000, "tr"),
+    ROW("latency_p50", "ms", "median latency of admitted requests", MEASURE_LOWER, NAN,
+        value_latency, 50000, "trp"),
+    ROW("latency_p99", "ms", "p99 latency of admitted requests", MEASURE_LOWER, NAN, value_latency,
+        99000, "trp"),
+    ROW("latency_p999", "ms", "p99.9 latency of admitted requests", MEASURE_LOWER, NAN,
+        value_latency, 99900, "trp"),
+    ROW("latency_slope_p50", "1",
+        "the rise of the median from the least load of the phases to the greatest, on the line of "
+        "least squares",
+        MEASURE_LOWER, 0.05, value_slope, 50000, "strp"),
+    ROW("latency_slope_p99", "1", "the rise of the p99, likewise", MEASURE_LOWER, 0.05, value_slope,
+        99000, "strp"),
+    ROW("burst_duration", "s", "from the first selected step to the first refusal", MEASURE_HIGHER,
+        NAN, value_burst, 0, "rp"),
+    ROW("splits", "splits", "splits", MEASURE_NEITHER, NAN, value_splits, SPLITS, "strp"),
+    ROW("splits_refused", "splits", "splits that the detector refused", MEASURE_NEITHER, NAN,
+        value_splits, SPLITS_REFUSED, "strp"),
+    ROW("partitions", "partitions", "partitions at the end", MEASURE_NEITHER, NAN, value_splits,
+        PARTITIONS, "strp"),
+    ROW("gac_messages", "messages/s", "GAC messages a second", MEASURE_LOWER, NAN, value_control,
+        MESSAGES, "strp"),
+    ROW("stranded_units", "units", "the mean of idle tokens at routers", MEASURE_LOWER, NAN,
+        value_control, STRANDED, "strp"),
+    ROW("memory_hits", "1", "items read that were in the node's memory, by all items read",
+        MEASURE_HIGHER, NAN, value_memory, 0, "strp"),
+    ROW("provisioned_unit_hours", "units h",
+        "provisioned units of all tables, times hours; on demand: none", MEASURE_LOWER, NAN,
+        value_provisioned, UNIT_HOURS, "strp"),
+    ROW("price", "WCU h",
+        "provisioned write units times hours; a read unit counts a fifth, an admitted unit on "
+        "demand 3.46 times a provisioned one for a second",
+        MEASURE_LOWER, NAN, value_provisioned, PRICE, "strp"),
+};
+
+enum {
+    MEASURE_COUNT = sizeof MEASURES / sizeof *MEASURES
+};
+
+const struct measure_definition *measure_definition_at(size_t index)
+{
+    return index < MEASURE_COUNT ? &MEASURES[index].definition : NULL;
+}
+
+static const struct measure_row *row_find(const char *name)
+{
+    for (size_t i = 0; i < MEASURE_COUNT; i++)
+        if (strcmp(MEASURES[i].definition.name, name) == 0)
+            return &MEASURES[i];
+    return NULL;
+}
+
+const struct measure_definition *measure_definition_find(const char *name)
+{
+    const struct measure_row *row = row_find(name);
+    return row != NULL ? &row->definition : NULL;
+}
+
+static bool row_needs_optimum(const struct measure_row *row)
+{
+    static double (*const values[])(const struct selection *s, int which) = {
+        value_false_throttle, value_goodput,   value_utilisation, value_fairness, value_steps,
+        value_violations,     value_imbalance, value_control,     value_decision};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (row->value == values[i])
+            return true;
+    return (row->value == value_splits && row->which != PARTITIONS) ||
+           (row->value == value_rate && (row->which == FAIR || row->which == TOTAL));
+}
+
+bool measure_needs_optimum(const char *name)
+{
+    const struct measure_row *row = row_find(name);
+    return row != NULL && row_needs_optimum(row);
+}
+
+static const char *say_unknown(const char *name, char *error, size_t size)
+{
+    int used = snprintf(error, size, "there is no measure '%s'; known are", name);
+    for (size_t i = 0; i < MEASURE_COUNT && used > 0 && (size_t)used < size; i++)
+        used += snprintf(error + used, size - (size_t)used, "%s %s", i > 0 ? "," : "",
+                         MEASURES[i].definition.name);
+    return error;
+}
+
+/* The word for what the selector sets and the measure cannot take; NULL: nothing. */
+static const char *surplus_of(const struct measure_row *row, const struct measure_selector *q)
+{
+    const struct {
+        char letter;
+        bool set;
+        const char *word;
+    } parts[] = {
+        {'s', q->tenant != MEASURE_ANY, "a tenant"}, {'s', q->table != MEASURE_ANY, "a table"},
+        {'s', q->kind != MEASURE_ANY, "a kind"},     {'n', q->tenant != MEASURE_ANY, "a tenant"},
+        {'n', q->kind != MEASURE_ANY, "a kind"},     {'t', q->from_ns > 0 || q->to_ns > 0, "times"},
+        {'r', q->reason != MEASURE_ANY, "a reason"}, {'p', q->percentile != 0, "a percentile"}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].set && strchr(row->ignores, parts[i].letter) != NULL)
+            return parts[i].word;
+    return NULL;
+}
+
+const char *measure_value(const struct measure *m, const char *name,
+                          const struct measure_selector *selector, double *value, char *error,
+                          size_t error_size)
+{
+    must(m->ended);
+    const struct measure_row *row = row_find(name);
+    *value = NAN;
+    if (row == NULL)
+        return say_unknown(name, error, error_size);
+    const char *surplus = surplus_of(row, selector);
+    if (row->value == NULL || surplus != NULL) {
+        snprintf(error, error_size, "%s %s%s", name,
+                 row->value == NULL ? "compares two runs: one run has no value of it"
+                                    : "cannot be asked for with ",
+                 row->value == NULL ? "" : surplus);
+        return error;
+    }
+    const size_t reasons = MEASURE_REASONS + m->index_count;
+    const bool names = selector->reason != MEASURE_ANY && selector->reason >= MEASURE_REASONS;
+    if (selector->reason != MEASURE_ANY && (selector->reason == 0 || selector->reason >= reasons)) {
+        snprintf(error, error_size, "%s: a reason is a number from 1 to %zu", name, reasons - 1);
+        return error;
+    }
+    if (names && (selector->tenant != MEASURE_ANY || selector->kind != MEASURE_ANY)) {
+        snprintf(error, error_size, "%s of an index cannot be asked for with a tenant or a kind",
+                 name);
+        return error;
+    }
+    if (m->options.no_optimum && row_needs_optimum(row))
+        return NULL;
+    struct selection s = select_slots(m, selector);
+    *value = row->value(&s, row->which);
+    return NULL;
+}
+
+double measure_isolation(const struct measure *shared, const struct measure *alone,
+                         const struct measure_selector *selector, uint32_t percentile)
+{
+    return measure_ratio(percentile_ms(shared, selector, percentile),
+                         percentile_ms(alone, selector, percentile));
+}

@@ -1,0 +1,167 @@
+/* statistics.c - means, intervals, shares and lines. */
+#include "lab/measure/statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/must.h"
+
+/* The continued fraction of the incomplete beta function, by Lentz's method. It converges fast for
+ * x < (a + 1) / (a + b + 2). Source: NIST Digital Library of Mathematical Functions, 8.17.22. */
+static double beta_fraction(double a, double b, double x)
+{
+    const double min = 1e-300;
+    double c = 1, d = 1 - (a + b) * x / (a + 1);
+    d = 1 / (fabs(d) < min ? min : d);
+    double result = d;
+    for (int m = 1; m < 10000; m++) {
+        double terms[2] = {m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+                           -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))};
+        double change = 1;
+        for (int i = 0; i < 2; i++) {
+            d = 1 + terms[i] * d;
+            d = 1 / (fabs(d) < min ? min : d);
+            c = 1 + terms[i] / c;
+            c = fabs(c) < min ? min : c;
+            change = c * d;
+            result *= change;
+        }
+        if (fabs(change - 1) < 1e-15)
+            break;
+    }
+    return result;
+}
+
+/* The regularized incomplete beta function I_x(a, b). */
+static double beta_regularized(double a, double b, double x)
+{
+    if (x <= 0 || x >= 1)
+        return x <= 0 ? 0 : 1;
+    int sign;
+    double log_front = lgamma_r(a + b, &sign) - lgamma_r(a, &sign) - lgamma_r(b, &sign) +
+                       a * log(x) + b * log1p(-x);
+    if (x < (a + 1) / (a + b + 2))
+        return exp(log_front) * beta_fraction(a, b, x) / a;
+    return 1 - exp(log_front) * beta_fraction(b, a, 1 - x) / b;
+}
+
+/* P(T > t), t >= 0. */
+static double t_tail(double t, double freedom)
+{
+    return beta_regularized(freedom / 2, 0.5, freedom / (freedom + t * t)) / 2;
+}
+
+double statistics_t_quantile(double probability, double freedom)
+{
+    must(probability > 0 && probability < 1);
+    must(freedom >= 1);
+    if (probability == 0.5)
+        return 0;
+    double tail = probability < 0.5 ? probability : 1 - probability;
+    double low = 0, high = 1;
+    while (t_tail(high, freedom) > tail)
+        high *= 2;
+    for (int i = 0; i < 100 && low < high; i++) {
+        double middle = low + (high - low) / 2;
+        if (t_tail(middle, freedom) > tail)
+            low = middle;
+        else
+            high = middle;
+    }
+    return probability < 0.5 ? -high : high;
+}
+
+struct statistics_summary statistics_summarize(const double *samples, size_t count)
+{
+    struct statistics_summary s = {.count = count, .low = NAN, .high = NAN, .mean = NAN};
+    if (count == 0)
+        return s;
+    double sum = 0, squares = 0;
+    s.min = s.max = samples[0];
+    for (size_t i = 0; i < count; i++) {
+        sum += samples[i];
+        s.min = fmin(s.min, samples[i]);
+        s.max = fmax(s.max, samples[i]);
+    }
+    s.mean = s.low = s.high = sum / (double)count;
+    if (count == 1)
+        return s;
+    for (size_t i = 0; i < count; i++)
+        squares += (samples[i] - s.mean) * (samples[i] - s.mean);
+    s.deviation = sqrt(squares / (double)(count - 1));
+    double half =
+        statistics_t_quantile(0.975, (double)(count - 1)) * s.deviation / sqrt((double)count);
+    s.low = s.mean - half;
+    s.high = s.mean + half;
+    return s;
+}
+
+struct statistics_summary statistics_paired(const double *a, const double *b, size_t count)
+{
+    double *differences = must_calloc(count + 1, sizeof *differences);
+    for (size_t i = 0; i < count; i++)
+        differences[i] = a[i] - b[i];
+    struct statistics_summary s = statistics_summarize(differences, count);
+    free(differences);
+    return s;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double statistics_percentile(double *samples, size_t count, double fraction)
+{
+    must(fraction >= 0 && fraction <= 1);
+    if (count == 0)
+        return NAN;
+    qsort(samples, count, sizeof *samples, compare_doubles);
+    /* 0.07 * 100 is 7.000000000000001: not the eighth. */
+    double rank = ceil(fraction * (double)count * (1 - 1e-12));
+    return samples[rank < 1 ? 0 : (size_t)rank - 1];
+}
+
+double statistics_jain(const double *shares, size_t count)
+{
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += shares[i];
+        squares += shares[i] * shares[i];
+    }
+    return squares > 0 ? sum * sum / ((double)count * squares) : 1;
+}
+
+double statistics_min_max_ratio(const double *shares, size_t count)
+{
+    double min = INFINITY, max = 0;
+    for (size_t i = 0; i < count; i++) {
+        min = fmin(min, shares[i]);
+        max = fmax(max, shares[i]);
+    }
+    return max > 0 ? min / max : 1;
+}
+
+struct statistics_line statistics_fit(const double *x, const double *y, size_t count)
+{
+    struct statistics_line line = {0};
+    if (count == 0)
+        return line;
+    double mean_x = 0, mean_y = 0, xx = 0, xy = 0, min = INFINITY, max = -INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        mean_x += x[i] / (double)count;
+        mean_y += y[i] / (double)count;
+        min = fmin(min, x[i]);
+        max = fmax(max, x[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        xx += (x[i] - mean_x) * (x[i] - mean_x);
+        xy += (x[i] - mean_x) * (y[i] - mean_y);
+    }
+    line.slope = min < max ? xy / xx : 0;
+    line.intercept = mean_y - line.slope * mean_x;
+    double start = line.intercept + line.slope * min;
+    line.rise = start != 0 ? line.slope * (max - min) / fabs(start) : 0;
+    return line;
+}

@@ -1,0 +1,190 @@
+/* plan.c - numbers the runs of a scenario. Seeds change fastest, then points, then policies. */
+#include "lab/run/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "base/id_map.h"
+
+/* The value of each axis at a point. The last axis changes fastest. */
+static uint32_t value_at(const struct scenario *s, uint32_t point, uint32_t axis)
+{
+    for (uint32_t i = s->axis_count; i > axis + 1; i--)
+        point /= s->axes[i - 1].count;
+    return point % s->axes[axis].count;
+}
+
+/* "rate=100,report_ms=5": the last step of each path. False: it is cut off. */
+static bool name_point(const struct scenario *s, uint32_t point, char out[LAB_PATH_SIZE_MAX])
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (uint32_t i = 0; i < s->axis_count && used < LAB_PATH_SIZE_MAX - 1; i++) {
+        struct slice path = s->axes[i].path, value = s->axes[i].values[value_at(s, point, i)];
+        const uint8_t *dot = memrchr(path.data, '.', path.size);
+        size_t skip = dot == NULL ? 0 : (size_t)(dot - path.data) + 1;
+        int size = snprintf(out + used, LAB_PATH_SIZE_MAX - used, "%s%.*s=%.*s", i == 0 ? "" : ",",
+                            (int)(path.size - skip), (const char *)path.data + skip,
+                            (int)value.size, (const char *)value.data);
+        used += size > 0 ? (size_t)size : 0;
+    }
+    return used < LAB_PATH_SIZE_MAX;
+}
+
+/* Letters, digits and .-_ stay; so names can be parts of paths. */
+static void append_safe(char *out, size_t room, const char *text)
+{
+    size_t at = 0;
+    for (; *text != '\0' && at + 1 < room; text++) {
+        char c = *text;
+        bool safe = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                    c == '-' || c == '_' || (c == '.' && at > 0);
+        out[at++] = safe ? c : '_';
+    }
+    out[at] = '\0';
+}
+
+void lab_plan_run(const struct lab_plan *p, uint64_t number, struct lab_planned *out)
+{
+    const struct scenario *s = p->scenario;
+    must(number < p->runs);
+    uint64_t seed = number % p->seeds;
+    uint32_t point = (uint32_t)(number / p->seeds % p->points);
+    uint32_t policy = p->first_policy + (uint32_t)(number / p->seeds / p->points);
+    char name[64];
+    memset(out->point, 0, sizeof out->point);
+    memcpy(out->set, p->options.set, sizeof p->options.set);
+    uint32_t count = p->options.set_count;
+    for (uint32_t i = 0; p->options.sweep && i < s->axis_count; i++)
+        out->set[count++] =
+            (struct scenario_setting){s->axes[i].path, s->axes[i].values[value_at(s, point, i)]};
+    if (p->options.sweep)
+        name_point(s, point, out->point);
+    out->job = (struct lab_job){.file = p->options.file,
+                                .text = p->options.text,
+                                .more = p->options.more,
+                                .policy = policy,
+                                .set = out->set,
+                                .set_count = count,
+                                .point = out->point,
+                                .seed = p->options.first_seed + seed,
+                                .fidelity = p->options.fidelity,
+                                .policies = p->options.policies,
+                                .series = seed == 0};
+    append_safe(name, sizeof name, s->policies[policy].name);
+    snprintf(out->path, sizeof out->path, "runs/%u-%s/%u/%llu.json", policy + 1, name, point,
+             (unsigned long long)out->job.seed);
+}
+
+static enum status find_policy(struct lab_plan *p, struct buffer *error)
+{
+    const struct scenario *s = p->scenario;
+    p->policies = s->policy_count;
+    if (p->options.only == NULL)
+        return STATUS_OK;
+    for (p->first_policy = 0; p->first_policy < s->policy_count; p->first_policy++) {
+        if (strcmp(s->policies[p->first_policy].name, p->options.only) == 0) {
+            p->policies = 1;
+            return STATUS_OK;
+        }
+    }
+    buffer_append_format(error, "%s: there is no policy `%s`; there are", p->options.file,
+                         p->options.only);
+    for (uint32_t i = 0; i < s->policy_count; i++)
+        buffer_append_format(error, "%s %s", i == 0 ? "" : ",", s->policies[i].name);
+    return STATUS_MALFORMED;
+}
+
+/* Results tell points apart by their names. */
+static enum status check_points(const struct lab_plan *p, struct buffer *error)
+{
+    static const char *const faults[] = {"is too long for a name", "is named as another point is"};
+    struct id_map names = {0};
+    uint32_t point = 0;
+    const char *fault = NULL;
+    char name[LAB_PATH_SIZE_MAX];
+    for (; p->options.sweep && point < p->points && fault == NULL; point++) {
+        const bool whole = name_point(p->scenario, point, name);
+        const uint64_t hash = XXH3_64bits(name, strlen(name)) | 1;
+        fault = !whole ? faults[0] : id_map_find(&names, hash) != NULL ? faults[1] : NULL;
+        if (fault == NULL)
+            id_map_add(&names, hash, name);
+    }
+    id_map_deinit(&names);
+    if (fault == NULL)
+        return STATUS_OK;
+    return buffer_explain(error, STATUS_MALFORMED, "%s: point %u of the sweep %s: %s",
+                          p->options.file, point, fault, name);
+}
+
+/* The result of a run is found by these names, and its values by the expectations' places. */
+static bool job_is_found(const struct scenario *all, const struct scenario *s, uint32_t policy)
+{
+    return strcmp(s->name, all->name) == 0 && s->policy_count == all->policy_count &&
+           strcmp(s->policies[policy].name, all->policies[policy].name) == 0 &&
+           s->expectation_count == all->expectation_count;
+}
+
+/* Each policy at each point must be a scenario: better to hear of a fault before the first run. */
+static enum status check_all(const struct lab_plan *p, struct buffer *error)
+{
+    struct scenario *s = must_calloc(1, sizeof *s);
+    struct lab_planned *run = must_calloc(1, sizeof *run);
+    enum status status = check_points(p, error);
+    for (uint64_t i = 0; i < p->runs && status == STATUS_OK; i += p->seeds) {
+        struct document d = {0};
+        lab_plan_run(p, i, run);
+        status = lab_job_read(&run->job, &d, s, error);
+        if (status == STATUS_OK && !job_is_found(p->scenario, s, run->job.policy))
+            status = buffer_explain(error, STATUS_MALFORMED,
+                                    "%s: policy %s%s%s changes the name of the scenario, its "
+                                    "policies, or how many expectations there are",
+                                    p->options.file, p->scenario->policies[run->job.policy].name,
+                                    run->point[0] == 0 ? "" : " at ", run->point);
+        document_deinit(&d);
+    }
+    free(run);
+    free(s);
+    return status;
+}
+
+enum status lab_plan_make(struct lab_plan *p, const struct lab_plan_options *options,
+                          struct buffer *error)
+{
+    *p = (struct lab_plan){.options = *options, .points = 1};
+    p->scenario = must_calloc(1, sizeof *p->scenario);
+    enum status status = document_parse(&p->document, options->file, options->text, error);
+    if (status == STATUS_OK && options->more.size > 0)
+        status = document_extend(&p->document, "policies", options->more, error);
+    for (uint32_t i = 0; status == STATUS_OK && i < options->set_count; i++)
+        status = document_set(&p->document, options->set[i].path, options->set[i].value, error);
+    if (status == STATUS_OK)
+        status = scenario_read(&p->document, options->policies, p->scenario, error);
+    if (status == STATUS_OK)
+        status = find_policy(p, error);
+    if (status != STATUS_OK)
+        return status;
+    if (options->fidelity == LAB_FIDELITIES)
+        p->options.fidelity = (enum lab_fidelity)p->scenario->fidelity;
+    uint64_t points = 1; /* at most 256^4 */
+    for (uint32_t i = 0; options->sweep && i < p->scenario->axis_count; i++)
+        points *= p->scenario->axes[i].count;
+    p->seeds = options->seeds > 0 ? (uint64_t)options->seeds : (uint64_t)p->scenario->seeds;
+    if (points > LAB_RUNS_MAX || p->seeds > LAB_RUNS_MAX ||
+        p->policies * points * p->seeds > LAB_RUNS_MAX)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "%s: %llu points of a sweep with %llu seeds are more than %d runs",
+                              options->file, (unsigned long long)points,
+                              (unsigned long long)p->seeds, LAB_RUNS_MAX);
+    p->points = (uint32_t)points;
+    p->runs = p->policies * points * p->seeds;
+    return check_all(p, error);
+}
+
+void lab_plan_deinit(struct lab_plan *p)
+{
+    document_deinit(&p->document);
+    free(p->scenario);
+    p->scenario = NULL;
+}

@@ -1,0 +1,276 @@
+/* result.c - reads results of runs, and judges them together. */
+#include "lab/run/result.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "lab/measure/measure.h"
+#include "lab/run/result_internal.h"
+#include "router/json/json.h"
+
+/* ---- reading ---- */
+
+static double number_of(const struct json_value *v)
+{
+    if (v->type == JSON_INTEGER)
+        return (double)json_integer(v);
+    if (v->type == JSON_DECIMAL)
+        return json_decimal(v);
+    if (json_is_text(v, "inf"))
+        return INFINITY;
+    return json_is_text(v, "-inf") ? -INFINITY : NAN;
+}
+
+static bool find_policy(const struct lab_result *r, struct slice name, uint32_t *out)
+{
+    for (*out = 0; *out < r->scenario->policy_count; ++*out) {
+        if (slice_is(name, r->scenario->policies[*out].name))
+            return true;
+    }
+    return false;
+}
+
+static void read_values(struct lab_result *r, struct json_value *measures, const char *tenant,
+                        double *out)
+{
+    struct json_value values = json_find(measures, tenant);
+    for (size_t i = 0; i < r->measures; i++) {
+        struct json_value v = json_find(&values, measure_definition_at(i)->name);
+        out[i] = number_of(&v);
+    }
+}
+
+static void read_run(struct lab_result *r, const struct json_value *root,
+                     struct lab_run_values *run)
+{
+    const struct scenario *s = r->scenario;
+    struct json_value measures = json_find(root, "measures");
+    struct json_value expectations = json_find(root, "expectations"), v;
+    run->values = must_calloc(r->selections * r->measures + 1, sizeof run->values[0]);
+    run->expected = must_calloc(s->expectation_count + 1, sizeof run->expected[0]);
+    read_values(r, &measures, "", run->values);
+    for (uint32_t i = 1; i < r->selections; i++)
+        read_values(r, &measures, s->tenants[i - 1].name, run->values + i * r->measures);
+    if (expectations.type != JSON_LIST)
+        return;
+    struct json_cursor c = json_elements(&expectations);
+    for (uint32_t i = 0; i < s->expectation_count && json_next_element(&c, &v); i++)
+        run->expected[i] = number_of(&v);
+}
+
+static void run_deinit(struct lab_run_values *run)
+{
+    free(run->values);
+    free(run->expected);
+}
+
+static void put_run(struct lab_result *r, const struct lab_run_values *run)
+{
+    for (uint32_t i = 0; i < r->run_count; i++) {
+        struct lab_run_values *old = &r->runs[i];
+        if (old->policy != run->policy || old->seed != run->seed || old->point != run->point)
+            continue;
+        run_deinit(old);
+        *old = *run;
+        return;
+    }
+    r->runs = must_grow(r->runs, r->run_count, &r->run_capacity, sizeof r->runs[0]);
+    r->runs[r->run_count++] = *run;
+}
+
+static uint32_t point_of(struct lab_result *r, struct slice name)
+{
+    for (uint32_t i = 0; i < r->point_count; i++) {
+        if (slice_compare(r->points[i], name) == 0)
+            return i;
+    }
+    r->points = must_grow(r->points, r->point_count, &r->point_capacity, sizeof r->points[0]);
+    r->points[r->point_count] = arena_copy(&r->arena, name);
+    return r->point_count++;
+}
+
+enum status lab_result_add(struct lab_result *r, struct slice json, struct buffer *error)
+{
+    static const uint8_t padding[JSON_PADDING];
+    struct buffer padded = {0};
+    struct json_value root;
+    struct lab_run_values run = {0};
+    buffer_append_slice(&padded, json);
+    buffer_append(&padded, padding, sizeof padding);
+    enum status status = json_parse(r->parser, slice_make(padded.data, json.size), &root);
+    if (status == STATUS_OK) {
+        struct json_value scenario = json_find(&root, "scenario"), seed = json_find(&root, "seed"),
+                          policy = json_find(&root, "policy"), point = json_find(&root, "point");
+        if (!json_is_text(&scenario, r->scenario->name) || seed.type != JSON_INTEGER ||
+            !find_policy(r, json_text(&policy), &run.policy)) {
+            status = buffer_explain(error, STATUS_MALFORMED,
+                                    "this is no run of a policy of scenario %s", r->scenario->name);
+        } else {
+            run.seed = (uint64_t)json_integer(&seed);
+            run.point = point_of(r, json_text(&point));
+            read_run(r, &root, &run);
+            put_run(r, &run);
+        }
+    } else {
+        buffer_append_text(error, "not the JSON of a run");
+    }
+    buffer_deinit(&padded);
+    return status;
+}
+
+/* ---- life ---- */
+
+struct lab_result *lab_result_create(const struct scenario *s, enum lab_fidelity fidelity)
+{
+    struct lab_result *r = must_calloc(1, sizeof *r);
+    r->scenario = s;
+    r->fidelity = fidelity;
+    r->parser = json_parser_create();
+    r->selections = s->tenant_count > 1 ? s->tenant_count + 1 : 1;
+    while (measure_definition_at(r->measures) != NULL)
+        r->measures++;
+    return r;
+}
+
+void lab_result_destroy(struct lab_result *r)
+{
+    for (uint32_t i = 0; i < r->run_count; i++)
+        run_deinit(&r->runs[i]);
+    free(r->runs);
+    free(r->points);
+    free(r->judged);
+    arena_deinit(&r->arena);
+    json_parser_destroy(r->parser);
+    free(r);
+}
+
+uint32_t lab_result_runs(const struct lab_result *r)
+{
+    return r->run_count;
+}
+
+/* ---- samples ---- */
+
+static int compare_runs(const void *a, const void *b)
+{
+    const struct lab_run_values *x = a, *y = b;
+    if (x->policy != y->policy)
+        return x->policy < y->policy ? -1 : 1;
+    if (x->point != y->point)
+        return x->point < y->point ? -1 : 1;
+    return x->seed < y->seed ? -1 : x->seed > y->seed;
+}
+
+static const struct lab_run_values *find_run(const struct lab_result *r, uint32_t policy,
+                                             uint32_t point, uint64_t seed)
+{
+    for (uint32_t i = 0; i < r->run_count; i++) {
+        const struct lab_run_values *run = &r->runs[i];
+        if (run->policy == policy && run->point == point && run->seed == seed)
+            return run;
+    }
+    return NULL;
+}
+
+static double value_at(const struct lab_run_values *run, const struct lab_sample *what)
+{
+    return what->expectation ? run->expected[what->place] : run->values[what->place];
+}
+
+size_t lab_samples(const struct lab_result *r, const struct lab_sample *what, uint32_t other,
+                   double *a, double *b)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < r->run_count; i++) {
+        const struct lab_run_values *run = &r->runs[i];
+        if (run->policy != what->policy || run->point != what->point)
+            continue;
+        const struct lab_run_values *pair =
+            b == NULL ? run : find_run(r, other, what->point, run->seed);
+        double x = value_at(run, what), y = pair == NULL ? NAN : value_at(pair, what);
+        if (isnan(x) || isnan(y))
+            continue;
+        if (b != NULL)
+            b[count] = y;
+        a[count++] = x;
+    }
+    return count;
+}
+
+/* ---- judging ---- */
+
+static uint32_t policy_named(const struct scenario *s, const char *name)
+{
+    uint32_t place = 0;
+    if (name == NULL || !find_policy(&(struct lab_result){.scenario = s}, slice_of(name), &place))
+        return 0;
+    return place;
+}
+
+static void judge_one(struct lab_result *r, uint32_t expectation, uint32_t point,
+                      struct lab_judged *out, double *a, double *b)
+{
+    const struct scenario_expectation *e = &r->scenario->expectations[expectation];
+    const struct lab_sample what = {.policy = policy_named(r->scenario, e->policy),
+                                    .point = point,
+                                    .expectation = true,
+                                    .place = expectation};
+    size_t count = lab_samples(r, &what, policy_named(r->scenario, e->versus), a,
+                               e->versus == NULL ? NULL : b);
+    for (size_t i = 0; i < count && e->versus != NULL; i++)
+        a[i] = b[i] == a[i] ? 1 : a[i] / b[i];
+    *out = (struct lab_judged){.expectation = expectation,
+                               .point = point,
+                               .policy = what.policy,
+                               .value = statistics_summarize(a, count)};
+    double mean = out->value.mean;
+    out->holds = count > 0 && mean >= e->at_least && mean <= e->at_most;
+}
+
+/* A run of a policy that was not run is not judged. */
+static bool has_runs(const struct lab_result *r, uint32_t policy, uint32_t point)
+{
+    for (uint32_t i = 0; i < r->run_count; i++) {
+        if (r->runs[i].policy == policy && r->runs[i].point == point)
+            return true;
+    }
+    return false;
+}
+
+bool lab_result_judges(const struct lab_result *r, const struct scenario_expectation *e)
+{
+    return r->fidelity == LAB_ADMISSION || !measure_needs_optimum(e->measure);
+}
+
+bool lab_result_judge(struct lab_result *r)
+{
+    const struct scenario *s = r->scenario;
+    double *a = must_calloc(2 * (size_t)r->run_count + 1, sizeof *a);
+    bool all = true;
+    if (r->run_count > 0)
+        qsort(r->runs, r->run_count, sizeof r->runs[0], compare_runs);
+    free(r->judged);
+    r->judged = must_calloc((size_t)r->point_count * s->expectation_count + 1, sizeof *r->judged);
+    r->judged_count = 0;
+    for (uint32_t point = 0; point < r->point_count; point++) {
+        for (uint32_t e = 0; e < s->expectation_count; e++) {
+            const struct scenario_expectation *x = &s->expectations[e];
+            if (!lab_result_judges(r, x) || !has_runs(r, policy_named(s, x->policy), point) ||
+                (x->versus != NULL && !has_runs(r, policy_named(s, x->versus), point)))
+                continue;
+            struct lab_judged *j = &r->judged[r->judged_count++];
+            judge_one(r, e, point, j, a, a + r->run_count);
+            all &= j->holds;
+        }
+    }
+    free(a);
+    return all;
+}
+
+uint32_t lab_result_judged(const struct lab_result *r, uint32_t *failed)
+{
+    *failed = 0;
+    for (uint32_t i = 0; i < r->judged_count; i++)
+        *failed += !r->judged[i].holds;
+    return r->judged_count;
+}

@@ -1,0 +1,40 @@
+/* result.h - many runs of one scenario together: means, intervals, differences of policies, and
+ * whether the expectations hold.
+ *
+ * Runs are the JSON of lab/run/run.h, added in any order. Intervals are over seeds. Differences of
+ * policies are paired by seed: the same seed gives every policy the same demand. */
+#pragma once
+
+#include "lab/measure/statistics.h"
+#include "lab/run/run.h"
+
+struct lab_result;
+
+/* Borrows the scenario, without changes of policies. */
+struct lab_result *lab_result_create(const struct scenario *s, enum lab_fidelity fidelity);
+void lab_result_destroy(struct lab_result *r);
+
+/* STATUS_MALFORMED: not the result of a run of this scenario; `error` tells. A run that is there
+ * already (policy, point, seed) is replaced. */
+enum status lab_result_add(struct lab_result *r, struct slice json, struct buffer *error);
+
+/* Sorts the runs and judges the expectations. Call it after the last run was added, and before the
+ * functions below. True: all expectations hold. */
+bool lab_result_judge(struct lab_result *r);
+
+/* How many runs there are. */
+uint32_t lab_result_runs(const struct lab_result *r);
+/* How many expectations were judged, and how many of them failed. */
+uint32_t lab_result_judged(const struct lab_result *r, uint32_t *failed);
+
+/* For people: a table of the policies, and the expectations. */
+void lab_result_print(const struct lab_result *r, struct buffer *out);
+void lab_result_json(const struct lab_result *r, struct buffer *out);
+/* A line for each policy, point, tenant and measure. */
+void lab_result_csv(const struct lab_result *r, struct buffer *out);
+/* A test suite: a case for each expectation. */
+void lab_result_junit(const struct lab_result *r, struct buffer *out);
+/* Two policies, measure by measure: the paired difference and its interval. STATUS_NOT_FOUND: a
+ * policy has no runs. */
+enum status lab_result_compare(const struct lab_result *r, const char *policy, const char *other,
+                               struct buffer *out);

@@ -1,0 +1,54 @@
+/* result_internal.h - what result.c and result_write.c share. */
+#pragma once
+
+#include "base/arena.h"
+#include "lab/run/result.h"
+#include "router/json/json.h"
+
+/* The values of one run: selection by selection, in the order of the measures. The first selection
+ * is of all requests, the others are of tenants. */
+struct lab_run_values {
+    uint32_t policy;
+    uint32_t point;
+    uint64_t seed;
+    double *values;   /* owns */
+    double *expected; /* owns */
+};
+
+struct lab_judged {
+    uint32_t expectation, point, policy;
+    struct statistics_summary value;
+    bool holds;
+};
+
+struct lab_result {
+    const struct scenario *scenario; /* borrows */
+    enum lab_fidelity fidelity;
+    struct json_parser *parser; /* owns */
+    struct arena arena;
+    uint32_t selections;
+    size_t measures;
+    uint32_t run_count;
+    size_t run_capacity;
+    struct lab_run_values *runs; /* owns */
+    uint32_t point_count;
+    size_t point_capacity;
+    struct slice *points; /* owns; texts in the arena */
+    uint32_t judged_count;
+    struct lab_judged *judged; /* owns */
+};
+
+/* Whether the fidelity of the runs has what the expectation asks for. */
+bool lab_result_judges(const struct lab_result *r, const struct scenario_expectation *e);
+
+/* One value of each run of a policy at a point. */
+struct lab_sample {
+    uint32_t policy, point;
+    bool expectation; /* `place` is an expectation's; otherwise among the values */
+    size_t place;
+};
+
+/* The values over the seeds, without those that are no number. `b`: not NULL: the values of policy
+ * `other` of the same seeds. Returns how many. */
+size_t lab_samples(const struct lab_result *r, const struct lab_sample *what, uint32_t other,
+                   double *a, double *b);

@@ -1,0 +1,427 @@
+/* result_write.c - results as a table for people, as JSON, CSV and JUnit. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "lab/measure/measure.h"
+#include "lab/run/result_internal.h"
+#include "router/json/json_writer.h"
+
+/* ---- texts ---- */
+
+/* Six digits are enough for people. */
+static void append_number(struct buffer *out, double value)
+{
+    if (isnan(value))
+        buffer_append_text(out, "-");
+    else
+        buffer_append_format(out, "%.6g", value);
+}
+
+static void append_bounds(struct buffer *out, const struct scenario_expectation *e)
+{
+    if (e->at_least != -HUGE_VAL)
+        buffer_append_format(out, "at least %.6g", e->at_least);
+    if (e->at_least != -HUGE_VAL && e->at_most != HUGE_VAL)
+        buffer_append_text(out, ", ");
+    if (e->at_most != HUGE_VAL)
+        buffer_append_format(out, "at most %.6g", e->at_most);
+}
+
+/* "weir: throttle_fraction of victims, divided by alone" */
+static void append_subject(struct buffer *out, const struct lab_result *r,
+                           const struct lab_judged *j)
+{
+    const struct scenario_expectation *e = &r->scenario->expectations[j->expectation];
+    buffer_append_format(out, "%s: %s", r->scenario->policies[j->policy].name, e->measure);
+    if (e->tenant != NULL)
+        buffer_append_format(out, " of %s", e->tenant);
+    if (e->table != NULL)
+        buffer_append_format(out, " on %s", e->table);
+    if (e->reason != NULL)
+        buffer_append_format(out, " for %s", e->reason);
+    if (e->from_ns >= 0 || e->to_ns != INT64_MAX)
+        buffer_append_format(out, " from %.6g s", e->from_ns < 0 ? 0 : (double)e->from_ns / 1e9);
+    if (e->to_ns != INT64_MAX)
+        buffer_append_format(out, " to %.6g s", (double)e->to_ns / 1e9);
+    if (e->versus != NULL)
+        buffer_append_format(out, ", divided by %s's", e->versus);
+    if (r->points[j->point].size > 0)
+        buffer_append_format(out, " [%.*s]", (int)r->points[j->point].size,
+                             (const char *)r->points[j->point].data);
+}
+
+static void append_value(struct buffer *out, const struct statistics_summary *v)
+{
+    append_number(out, v->mean);
+    if (v->count > 1)
+        buffer_append_format(out, " (%.6g to %.6g, %zu runs)", v->low, v->high, v->count);
+}
+
+static void append_judgement(struct buffer *out, const struct lab_result *r,
+                             const struct lab_judged *j)
+{
+    const struct scenario_expectation *e = &r->scenario->expectations[j->expectation];
+    append_subject(out, r, j);
+    buffer_append_text(out, " is ");
+    append_value(out, &j->value);
+    buffer_append_text(out, ", must be ");
+    append_bounds(out, e);
+}
+
+/* ---- for people ---- */
+
+static struct statistics_summary summary_of(const struct lab_result *r, uint32_t policy,
+                                            uint32_t point, size_t place, double *samples)
+{
+    const struct lab_sample what = {.policy = policy, .point = point, .place = place};
+    return statistics_summarize(samples, lab_samples(r, &what, 0, samples, NULL));
+}
+
+static size_t measure_place(const char *name)
+{
+    size_t i = 0;
+    while (strcmp(measure_definition_at(i)->name, name) != 0)
+        i++;
+    return i;
+}
+
+static bool policy_ran(const struct lab_result *r, uint32_t policy, uint32_t point)
+{
+    for (uint32_t i = 0; i < r->run_count; i++) {
+        if (r->runs[i].policy == policy && r->runs[i].point == point)
+            return true;
+    }
+    return false;
+}
+
+/* The columns of the printed table, each the mean over the seeds. */
+static const struct {
+    const char *measure, *title, *meaning;
+} printed_columns[] = {
+    {"admitted_rate", "admitted/s", "capacity units that were admitted, per second"},
+    {"throttle_fraction", "throttled", "part of the offered units that was refused"},
+    {"false_throttle", "false",
+     "part of the offered units within the limits that was refused, though a fair share had room"},
+    {"over_admission_1s", "over 1 s",
+     "units admitted beyond rate and bank in the worst second, by what the rate gives in a second"},
+    {"goodput_ratio", "goodput", "units served in time, as a part of what a fair optimum admits"},
+    {"latency_p99", "p99 ms", "latency that 99 of 100 admitted requests do not exceed"},
+};
+enum {
+    PRINTED_COLUMNS = sizeof printed_columns / sizeof printed_columns[0]
+};
+
+static void print_legend(struct buffer *out)
+{
+    buffer_append_text(out, "\n");
+    for (size_t c = 0; c < PRINTED_COLUMNS; c++)
+        buffer_append_format(out, "%-11s %s (%s)\n", printed_columns[c].title,
+                             printed_columns[c].meaning, printed_columns[c].measure);
+}
+
+static void print_policies(const struct lab_result *r, uint32_t point, struct buffer *out)
+{
+    double *samples = must_calloc((size_t)r->run_count + 1, sizeof *samples);
+    buffer_append_format(out, "%-22s", "policy");
+    for (size_t c = 0; c < PRINTED_COLUMNS; c++)
+        buffer_append_format(out, " %12s", printed_columns[c].title);
+    buffer_append_text(out, "\n");
+    for (uint32_t p = 0; p < r->scenario->policy_count; p++) {
+        if (!policy_ran(r, p, point))
+            continue;
+        buffer_append_format(out, "%-22s", r->scenario->policies[p].name);
+        for (size_t c = 0; c < PRINTED_COLUMNS; c++) {
+            double mean =
+                summary_of(r, p, point, measure_place(printed_columns[c].measure), samples).mean;
+            if (isnan(mean))
+                buffer_append_format(out, " %12s", "-");
+            else
+                buffer_append_format(out, " %12.5g", mean);
+        }
+        buffer_append_text(out, "\n");
+    }
+    free(samples);
+}
+
+void lab_result_print(const struct lab_result *r, struct buffer *out)
+{
+    for (uint32_t point = 0; point < r->point_count; point++) {
+        if (r->points[point].size > 0)
+            buffer_append_format(out, "%s%.*s\n", point == 0 ? "" : "\n",
+                                 (int)r->points[point].size, (const char *)r->points[point].data);
+        print_policies(r, point, out);
+    }
+    print_legend(out);
+    if (r->judged_count > 0)
+        buffer_append_text(out, "\n");
+    for (uint32_t i = 0; i < r->judged_count; i++) {
+        const struct lab_judged *j = &r->judged[i];
+        buffer_append_text(out, j->holds ? "  holds  " : "  FAILS  ");
+        append_judgement(out, r, j);
+        const char *why = r->scenario->expectations[j->expectation].why;
+        buffer_append_format(out, "%s%s\n", why[0] == '\0' ? "" : ": ", why);
+    }
+    for (uint32_t i = 0; i < r->scenario->expectation_count; i++) {
+        const struct scenario_expectation *e = &r->scenario->expectations[i];
+        if (!lab_result_judges(r, e))
+            buffer_append_format(out,
+                                 "  not judged: %s needs the optimum, which the fidelity %s "
+                                 "does not compute\n",
+                                 e->measure, lab_fidelity_names[r->fidelity]);
+    }
+}
+
+/* ---- JSON ---- */
+
+static void write_summary(struct buffer *out, const struct statistics_summary *v)
+{
+    json_write_key(out, "mean");
+    json_write_decimal(out, v->mean);
+    json_write_key(out, "low");
+    json_write_decimal(out, v->low);
+    json_write_key(out, "high");
+    json_write_decimal(out, v->high);
+    json_member_integer(out, "runs", (int64_t)v->count);
+}
+
+static void write_difference(const struct lab_result *r, const struct lab_sample *what,
+                             struct buffer *out)
+{
+    double *a = must_calloc(2 * (size_t)r->run_count + 1, sizeof *a);
+    size_t count = lab_samples(r, what, 0, a, a + r->run_count);
+    struct statistics_summary d = statistics_paired(a, a + r->run_count, count);
+    json_member_open(out, "difference", '{');
+    write_summary(out, &d);
+    json_write_close(out, '}');
+    free(a);
+}
+
+static const char *selection_name(const struct lab_result *r, uint32_t selection)
+{
+    return selection == 0 ? "" : r->scenario->tenants[selection - 1].name;
+}
+
+static void write_values(const struct lab_result *r, uint32_t policy, uint32_t point,
+                         struct buffer *out)
+{
+    double *samples = must_calloc((size_t)r->run_count + 1, sizeof *samples);
+    for (size_t place = 0; place < r->selections * r->measures; place++) {
+        const struct lab_sample what = {.policy = policy, .point = point, .place = place};
+        struct statistics_summary v =
+            statistics_summarize(samples, lab_samples(r, &what, 0, samples, NULL));
+        if (v.count == 0)
+            continue;
+        json_write_open(out, '{');
+        json_member_string(out, "point", r->points[point]);
+        json_member_text(out, "policy", r->scenario->policies[policy].name);
+        json_member_text(out, "tenant", selection_name(r, (uint32_t)(place / r->measures)));
+        json_member_text(out, "measure", measure_definition_at(place % r->measures)->name);
+        write_summary(out, &v);
+        if (policy != 0 && policy_ran(r, 0, point))
+            write_difference(r, &what, out);
+        json_write_close(out, '}');
+    }
+    free(samples);
+}
+
+static void write_policies(const struct lab_result *r, struct buffer *out)
+{
+    json_member_open(out, "policies", '[');
+    for (uint32_t p = 0; p < r->scenario->policy_count; p++) {
+        json_write_open(out, '{');
+        json_member_text(out, "name", r->scenario->policies[p].name);
+        json_member_text(out, "about", r->scenario->policies[p].about);
+        json_member_bool(out, "ablation", r->scenario->policies[p].ablation);
+        json_write_close(out, '}');
+    }
+    json_write_close(out, ']');
+}
+
+static void write_judged(const struct lab_result *r, struct buffer *out)
+{
+    json_member_open(out, "expectations", '[');
+    for (uint32_t i = 0; i < r->judged_count; i++) {
+        const struct lab_judged *j = &r->judged[i];
+        const struct scenario_expectation *e = &r->scenario->expectations[j->expectation];
+        struct buffer subject = {0};
+        append_subject(&subject, r, j);
+        json_write_open(out, '{');
+        json_member_string(out, "subject", buffer_slice(&subject));
+        json_member_text(out, "why", e->why);
+        json_write_key(out, "at_least");
+        json_write_decimal(out, e->at_least == -HUGE_VAL ? NAN : e->at_least);
+        json_write_key(out, "at_most");
+        json_write_decimal(out, e->at_most == HUGE_VAL ? NAN : e->at_most);
+        write_summary(out, &j->value);
+        json_member_bool(out, "holds", j->holds);
+        json_write_close(out, '}');
+        buffer_deinit(&subject);
+    }
+    json_write_close(out, ']');
+}
+
+static void write_definitions(struct buffer *out)
+{
+    static const char *const better[] = {"lower", "higher", "neither"};
+    const struct measure_definition *d;
+    json_member_open(out, "measures", '[');
+    for (size_t i = 0; (d = measure_definition_at(i)) != NULL; i++) {
+        json_write_open(out, '{');
+        json_member_text(out, "name", d->name);
+        json_member_text(out, "unit", d->unit);
+        json_member_text(out, "definition", d->definition);
+        json_member_text(out, "better", better[d->better]);
+        json_write_key(out, "target");
+        json_write_decimal(out, d->target);
+        json_write_close(out, '}');
+    }
+    json_write_close(out, ']');
+}
+
+void lab_result_json(const struct lab_result *r, struct buffer *out)
+{
+    uint32_t failed, judged = lab_result_judged(r, &failed);
+    json_write_open(out, '{');
+    json_member_text(out, "scenario", r->scenario->name);
+    json_member_text(out, "about", r->scenario->about);
+    json_member_text(out, "fidelity", lab_fidelity_names[r->fidelity]);
+    json_member_integer(out, "duration_ns", r->scenario->duration_ns);
+    json_member_integer(out, "runs", r->run_count);
+    json_member_integer(out, "expected", judged);
+    json_member_integer(out, "failed", failed);
+    write_policies(r, out);
+    write_definitions(out);
+    write_judged(r, out);
+    json_member_open(out, "values", '[');
+    for (uint32_t point = 0; point < r->point_count; point++) {
+        for (uint32_t p = 0; p < r->scenario->policy_count; p++) {
+            if (policy_ran(r, p, point))
+                write_values(r, p, point, out);
+        }
+    }
+    json_write_close(out, ']');
+    json_write_close(out, '}');
+    buffer_append_text(out, "\n");
+}
+
+/* ---- CSV and JUnit ---- */
+
+static void append_csv_text(struct buffer *out, struct slice text)
+{
+    buffer_append_u8(out, '"');
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] == '"')
+            buffer_append_u8(out, '"');
+        buffer_append_u8(out, text.data[i]);
+    }
+    buffer_append_text(out, "\",");
+}
+
+static void csv_policy(const struct lab_result *r, uint32_t policy, uint32_t point, double *samples,
+                       struct buffer *out)
+{
+    for (size_t place = 0; place < r->selections * r->measures; place++) {
+        struct statistics_summary v = summary_of(r, policy, point, place, samples);
+        if (v.count == 0)
+            continue;
+        append_csv_text(out, slice_of(r->scenario->name));
+        append_csv_text(out, r->points[point]);
+        append_csv_text(out, slice_of(r->scenario->policies[policy].name));
+        append_csv_text(out, slice_of(selection_name(r, (uint32_t)(place / r->measures))));
+        append_csv_text(out, slice_of(measure_definition_at(place % r->measures)->name));
+        buffer_append_format(out, "%zu,%.17g,%.17g,%.17g\n", v.count, v.mean, v.low, v.high);
+    }
+}
+
+void lab_result_csv(const struct lab_result *r, struct buffer *out)
+{
+    double *samples = must_calloc((size_t)r->run_count + 1, sizeof *samples);
+    buffer_append_text(out, "scenario,point,policy,tenant,measure,runs,mean,low,high\n");
+    for (uint32_t point = 0; point < r->point_count; point++) {
+        for (uint32_t p = 0; p < r->scenario->policy_count; p++)
+            csv_policy(r, p, point, samples, out);
+    }
+    free(samples);
+}
+
+static void append_xml(struct buffer *out, struct slice text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        switch (text.data[i]) {
+        case '<':
+            buffer_append_text(out, "&lt;");
+            break;
+        case '>':
+            buffer_append_text(out, "&gt;");
+            break;
+        case '&':
+            buffer_append_text(out, "&amp;");
+            break;
+        case '"':
+            buffer_append_text(out, "&quot;");
+            break;
+        default:
+            buffer_append_u8(out, text.data[i]);
+        }
+    }
+}
+
+void lab_result_junit(const struct lab_result *r, struct buffer *out)
+{
+    uint32_t failed, judged = lab_result_judged(r, &failed);
+    buffer_append_text(out, "  <testsuite name=\"");
+    append_xml(out, slice_of(r->scenario->name));
+    buffer_append_format(out, "\" tests=\"%u\" failures=\"%u\">\n", judged, failed);
+    for (uint32_t i = 0; i < r->judged_count; i++) {
+        struct buffer text = {0};
+        buffer_append_text(out, "    <testcase classname=\"");
+        append_xml(out, slice_of(r->scenario->name));
+        buffer_append_text(out, "\" name=\"");
+        append_subject(&text, r, &r->judged[i]);
+        append_xml(out, buffer_slice(&text));
+        buffer_clear(&text);
+        append_judgement(&text, r, &r->judged[i]);
+        buffer_append_text(out, r->judged[i].holds ? "\"/>\n" : "\">\n      <failure message=\"");
+        if (!r->judged[i].holds) {
+            append_xml(out, buffer_slice(&text));
+            buffer_append_text(out, "\"/>\n    </testcase>\n");
+        }
+        buffer_deinit(&text);
+    }
+    buffer_append_text(out, "  </testsuite>\n");
+}
+
+/* ---- two policies ---- */
+
+enum status lab_result_compare(const struct lab_result *r, const char *policy, const char *other,
+                               struct buffer *out)
+{
+    const struct scenario *s = r->scenario;
+    uint32_t p = 0, q = 0;
+    while (p < s->policy_count && strcmp(s->policies[p].name, policy) != 0)
+        p++;
+    while (q < s->policy_count && strcmp(s->policies[q].name, other) != 0)
+        q++;
+    if (p == s->policy_count || q == s->policy_count || r->point_count == 0 ||
+        !policy_ran(r, p, 0) || !policy_ran(r, q, 0))
+        return STATUS_NOT_FOUND;
+    double *a = must_calloc(2 * (size_t)r->run_count + 1, sizeof *a), *b = a + r->run_count;
+    buffer_append_format(out, "%-24s %14s %14s %14s  %s\n", "measure", policy, other, "difference",
+                         "95 % interval");
+    for (size_t place = 0; place < r->measures; place++) {
+        const struct lab_sample what = {.policy = p, .place = place};
+        size_t count = lab_samples(r, &what, q, a, b);
+        struct statistics_summary x = statistics_summarize(a, count),
+                                  y = statistics_summarize(b, count),
+                                  d = statistics_paired(a, b, count);
+        if (count == 0)
+            continue;
+        bool differs = count > 1 && (d.low > 0 || d.high < 0);
+        buffer_append_format(out, "%-24s %14.6g %14.6g %14.6g  %.6g to %.6g%s\n",
+                             measure_definition_at(place)->name, x.mean, y.mean, d.mean, d.low,
+                             d.high, differs ? " *" : "");
+    }
+    buffer_append_text(out, "* the interval of the paired differences leaves out 0\n");
+    free(a);
+    return STATUS_OK;
+}

@@ -1,0 +1,788 @@
+/* scenario.c - reads a scenario from a document. */
+#include "lab/scenario/scenario_table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/instant.h"
+#include "base/settings/tables.h"
+#include "control/decision_points.h"
+#include "engine/admission/admission.h"
+#include "engine/admission/policy_choice.h"
+#include "engine/catalog/table.h"
+#include "gac/grant_policy.h"
+#include "lab/scenario/scenario_limit.h"
+
+#define AT(type, member) offsetof(struct type, member)
+#define FIELDS_END   \
+    {                \
+        .name = NULL \
+    }
+
+enum {
+    DAYS_NS_MAX = 30,
+    UNITS_MAX = 100000000 /* a second; the quotas of an account do not bind a scenario */
+};
+#define NS_MAX (DAYS_NS_MAX * 86400 * NS_PER_S)
+
+/* What a reader of lists needs besides the place. */
+struct scenario_reading {
+    struct scenario *s;
+};
+
+static struct scenario *scenario_of(const struct reading *r)
+{
+    return ((struct scenario_reading *)r->context)->s;
+}
+
+/* ---- the cluster ---- */
+
+static bool read_settings(struct reading *r, const struct document_node *n, void *target)
+{
+    struct config *c = target;
+    struct buffer error = {0};
+    bool good = true;
+    if (n->kind != DOCUMENT_MAP)
+        return reading_fail(r, n, "settings must be a map of names of settings and values");
+    for (const struct document_node *m = n->first; m != NULL && good; m = m->next) {
+        if (m->kind != DOCUMENT_TEXT)
+            good = reading_fail(r, m, "%.*s must be a single value", (int)m->key.size,
+                                (const char *)m->key.data);
+        else if (config_set(c, m->key, m->text, &error) != STATUS_OK)
+            good = reading_fail(r, m, "%.*s", (int)error.size, (const char *)error.data);
+    }
+    buffer_deinit(&error);
+    return good;
+}
+
+static const struct field cost_fields[] = {
+    {"read", FIELD_DURATION, AT(scenario_costs, read_ns), .max = NS_PER_S,
+     .help = "Processor time of a node for a read of one unit. Default: 20us."},
+    {"miss", FIELD_DURATION, AT(scenario_costs, miss_ns), .max = NS_PER_S,
+     .help = "Processor time of a node in addition for each item that it reads and that is not in "
+             "its memory (memory_items). Default: 0s."},
+    {"write", FIELD_DURATION, AT(scenario_costs, write_ns), .max = NS_PER_S,
+     .help = "Processor time of a leader for a write of one unit. Default: 40us."},
+    {"follow", FIELD_DURATION, AT(scenario_costs, follow_ns), .max = NS_PER_S,
+     .help = "Processor time of a follower for a write of one unit. Default: 20us."},
+    {"unit", FIELD_DURATION, AT(scenario_costs, unit_ns), .max = NS_PER_S,
+     .help = "Processor time of a node for each further unit. Default: 2us."},
+    {"refuse", FIELD_DURATION, AT(scenario_costs, refuse_ns), .max = NS_PER_S,
+     .help = "Processor time of a node or router for a request that it refuses. Default: 3us."},
+    {"sync", FIELD_DURATION, AT(scenario_costs, sync_ns), .max = NS_PER_S,
+     .help = "Time until a write is durable on a disk. Default: 250us."},
+    {"router", FIELD_DURATION, AT(scenario_costs, router_ns), .max = NS_PER_S,
+     .help = "Processor time of a router for a request. Default: 10us."},
+    {"network", FIELD_DURATION, AT(scenario_costs, network_ns), .max = NS_PER_S,
+     .help = "Time of a message between two processes. Default: 100us."},
+    {"jitter", FIELD_DURATION, AT(scenario_costs, jitter_ns), .max = NS_PER_S,
+     .help = "Mean of the random addition to that time. Default: 20us."},
+    {"cores", FIELD_INTEGER, AT(scenario_costs, cores), .min = 1, .max = 1024,
+     .help = "Processors of a node. Default: 4."},
+    {"move_bytes_per_s", FIELD_INTEGER, AT(scenario_costs, move_bytes_per_s), .min = 1,
+     .max = 1000000000000, .help = "Speed at which a replica that moves is copied. Default: 50M."},
+    FIELDS_END};
+
+static const struct field cluster_fields[] = {
+    {"nodes", FIELD_INTEGER, AT(scenario_cluster, nodes), .min = 1, .max = NODES_LIMIT,
+     .help = "Storage nodes. Default: 8."},
+    {"routers", FIELD_INTEGER, AT(scenario_cluster, routers), .min = 1, .max = SCENARIO_ROUTERS_MAX,
+     .help = "Request routers. Default: 16."},
+    {"gac", FIELD_INTEGER, AT(scenario_cluster, gac), .min = 0, .max = SCENARIO_GAC_MAX,
+     .help = "Servers of global admission control. Default: 3."},
+    {"memory_items", FIELD_INTEGER, AT(scenario_cluster, memory_items), .min = 0,
+     .max = SCENARIO_MEMORY_ITEMS_MAX,
+     .help =
+         "Items that each node keeps in memory, the last used ones; 0: all. Only at the fidelity "
+         "`admission`. Default: 0."},
+    {"wall_skew", FIELD_DURATION, AT(scenario_cluster, wall_skew_ns), .max = 3600 * NS_PER_S,
+     .help = "Most that the wall clock of a node or router is off. Only at the fidelity `full`. "
+             "Default: 0s."},
+    {"settings", FIELD_NODE, AT(scenario_cluster, config), .read = read_settings,
+     .help = "Settings of the cluster by name: `weir node --config help` lists them."},
+    {"costs", FIELD_MAP, AT(scenario_cluster, costs), .fields = cost_fields,
+     .help = "What work costs. The fidelity `full` has all but move_bytes_per_s and miss, "
+             "`real` has none."},
+    FIELDS_END};
+
+/* ---- tables and tenants ---- */
+
+static bool read_tables(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario *s = scenario_of(r);
+    (void)target;
+    return fields_read_list(r, n, "tables", scenario_table_read, s->tables, sizeof s->tables[0],
+                            SCENARIO_TABLES_MAX, &s->table_count);
+}
+
+static const struct field tenant_fields[] = {
+    {"name", FIELD_TEXT, AT(scenario_tenant, name), true, .min = 1,
+     .help = "Name of the tenant, as workloads have it."},
+    {"weight", FIELD_NUMBER, AT(scenario_tenant, weight), .min = 0, .max = 1000000,
+     .help = "Weight in the measures of fairness. Default: 1."},
+    {"parent", FIELD_TEXT, AT(scenario_tenant, parent),
+     .help = "The account of the tenant: a tenant that comes before it, and has no workload. The "
+             "weight is then one among the tenants of the account. Default: none."},
+    FIELDS_END};
+
+static bool read_tenant(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario_tenant *t = target;
+    *t = (struct scenario_tenant){.weight = 1, .parent_place = UINT32_MAX};
+    if (!fields_read(r, n, tenant_fields, t))
+        return false;
+    const struct scenario *s = scenario_of(r);
+    for (uint32_t i = 0; t->parent != NULL && i < s->tenant_count; i++) {
+        if (strcmp(s->tenants[i].name, t->parent) == 0)
+            t->parent_place = i;
+    }
+    return t->parent == NULL || t->parent_place != UINT32_MAX ||
+           reading_fail(r, n, "tenant %s: there is no tenant `%s` before it", t->name, t->parent);
+}
+
+static bool read_tenants(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario *s = scenario_of(r);
+    (void)target;
+    return fields_read_list(r, n, "tenants", read_tenant, s->tenants, sizeof s->tenants[0],
+                            SCENARIO_TENANTS_MAX, &s->tenant_count);
+}
+
+/* ---- workloads ---- */
+
+static const char *parse_rate(void *target, const char *text)
+{
+    return rate_curve_parse(target, text);
+}
+
+static const char *parse_arrivals(void *target, const char *text)
+{
+    return arrival_parse(target, text);
+}
+
+static const char *parse_clients(void *target, const char *text)
+{
+    return traffic_clients_parse(target, text);
+}
+
+static const char *parse_keys(void *target, const char *text)
+{
+    return load_keys_parse(target, text);
+}
+
+static const char *parse_mix(void *target, const char *text)
+{
+    return traffic_mix_parse(target, text);
+}
+
+static const char *parse_sizes(void *target, const char *text)
+{
+    return item_sizes_parse(target, text);
+}
+
+static const char *parse_retry(void *target, const char *text)
+{
+    return retry_parse(target, text);
+}
+
+/* "shares:99:1:0": weights of any scale, in order. */
+static const char *parse_shares(struct scenario_spread *s, const char *text)
+{
+    double sum = 0;
+    while (*text != '\0') {
+        char *end;
+        double weight = strtod(text, &end);
+        if (end == text || !(weight >= 0) || (*end != ':' && *end != '\0') ||
+            s->count == SCENARIO_ROUTERS_MAX)
+            return "must be shares:WEIGHT:WEIGHT and so on, a weight for each router";
+        s->shares[s->count++] = weight;
+        sum += weight;
+        text = *end == ':' ? end + 1 : end;
+    }
+    for (uint32_t i = 0; i < s->count; i++)
+        s->shares[i] /= sum;
+    return sum > 0 ? NULL : "must have a weight above 0";
+}
+
+static const char *parse_spread(void *target, const char *text)
+{
+    struct scenario_spread *s = target;
+    double every_s;
+    char rest;
+    *s = (struct scenario_spread){.kind = SPREAD_EVEN};
+    if (strcmp(text, "even") == 0)
+        return NULL;
+    if (strncmp(text, "shares:", 7) == 0) {
+        s->kind = SPREAD_SHARES;
+        return parse_shares(s, text + 7);
+    }
+    s->kind = SPREAD_MOVING;
+    if (sscanf(text, "moving:%lf:%lf%c", &s->fraction, &every_s, &rest) != 2 ||
+        !(s->fraction >= 0) || s->fraction > 1 || !(every_s >= 0.001) || every_s > 86400)
+        return "must be even, shares:WEIGHT:WEIGHT.., or moving:FRACTION:EVERY_S with a fraction "
+               "from 0 to 1 and 0.001 to 86400 seconds";
+    s->every_ns = (int64_t)(every_s * (double)NS_PER_S);
+    return NULL;
+}
+
+static const char *parse_hedge(void *target, const char *text)
+{
+    return hedge_parse(target, text);
+}
+
+static const char *parse_ycsb(void *target, const char *text)
+{
+    struct traffic_options *o = target;
+    uint64_t count = o->keys.count;
+    if (text[0] == '\0' || text[1] != '\0' || !ycsb_workload(text[0], &o->mix, &o->keys, &o->sizes))
+        return "must be a letter from A to F";
+    o->keys.count = count;
+    return NULL;
+}
+
+static bool read_trace(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario_workload *w = target;
+    const struct document_node *m = n->kind == DOCUMENT_TEXT ? n : n->first;
+    w->trace_count = 0;
+    for (; m != NULL; m = n->kind == DOCUMENT_TEXT ? NULL : m->next) {
+        if (m->kind != DOCUMENT_TEXT || n->kind == DOCUMENT_MAP ||
+            w->trace_count == SCENARIO_TRACES_MAX)
+            break;
+        w->traces[w->trace_count++] = (const char *)m->text.data;
+    }
+    return (m == NULL && w->trace_count > 0) ||
+           reading_fail(r, n, "trace must be a file, or a list of 1 to %d files",
+                        SCENARIO_TRACES_MAX);
+}
+
+#define TRAFFIC(member) AT(scenario_workload, traffic.member)
+
+static const struct field workload_fields[] = {
+    {"name", FIELD_TEXT, AT(scenario_workload, name), true, .min = 1,
+     .help = "Name of the workload."},
+    {"tenant", FIELD_TEXT, AT(scenario_workload, tenant), .min = 1,
+     .help = "Tenant to which its requests count. Default: the name of the workload."},
+    {"limiter", FIELD_TEXT, AT(scenario_workload, limiter),
+     .help = "Each request acquires a token of the rate limiter instead of using an item: this is "
+             "the resource, the key is the entity. Only at the fidelity `full`. Default: none."},
+    {"table", FIELD_TEXT, AT(scenario_workload, table), true, .help = "Name of a table."},
+    {"each", FIELD_FLAG, AT(scenario_workload, each),
+     .help = "The rate is of each copy of the table, not of all together. Default: false."},
+    {"idempotency_keys", FIELD_FLAG, AT(scenario_workload, idempotency_keys),
+     .help = "Each request to the rate limiter has an Idempotency-Key. Default: false."},
+    {"start", FIELD_DURATION, TRAFFIC(start_ns), .max = NS_MAX,
+     .help = "Time of the first request. Default: 0s."},
+    {"end", FIELD_DURATION, TRAFFIC(end_ns), .max = NS_MAX,
+     .help = "No request is due at this time or later. Default: the end of the run."},
+    {"ycsb", FIELD_PARSED, AT(scenario_workload, traffic), .parse = parse_ycsb,
+     .help = "Mix, keys and item size of a YCSB core workload, A to F. Later fields override."},
+    {"rate", FIELD_PARSED, TRAFFIC(rate), .parse = parse_rate,
+     .help = "Requests per second of an open loop: a number, ramp:FROM:TO:SPAN_S, "
+             "steps:R1:R2:..:EVERY_S, spike:BASE:PEAK:FROM_S:FOR_S, "
+             "diurnal:MEAN:RATIO:PERIOD_S[:NOISE] or on-off:RATE:ON_S:OFF_S. Default: 100."},
+    {"arrivals", FIELD_PARSED, TRAFFIC(arrivals), .parse = parse_arrivals,
+     .help = "poisson or constant. Default: poisson."},
+    {"clients", FIELD_PARSED, TRAFFIC(clients), .parse = parse_clients,
+     .help = "A closed loop instead of a rate: closed:CLIENTS:THINK_MS[:exponential]."},
+    {"keys", FIELD_PARSED, TRAFFIC(keys), .parse = parse_keys,
+     .help = "uniform, zipf:THETA, scrambled-zipf:THETA, latest:THETA, hotspot:FRACTION:KEYS, "
+             "shifting:FRACTION:EVERY_S[:RANGES], sequential, single:KEY, collection:KEY or "
+             "append:KEY. Default: uniform."},
+    {"key_count", FIELD_INTEGER, TRAFFIC(keys.count), .min = 1, .max = 1000000000000,
+     .help = "Number of keys. Default: 10000."},
+    {"mix", FIELD_PARSED, TRAFFIC(mix), .parse = parse_mix,
+     .help = "ycsb:LETTER, or fractions that add up to 1: read:0.95:update:0.05 with insert, scan, "
+             "read-modify-write and delete, and :eventual:FRACTION of the reads behind. Default: "
+             "read:0.5:update:0.5."},
+    {"item_bytes", FIELD_PARSED, TRAFFIC(sizes), .parse = parse_sizes,
+     .help = "Size of an item: a number, uniform:MIN:MAX or twitter[:MEDIAN]. Default: 100."},
+    {"index_key_count", FIELD_INTEGER, AT(scenario_workload, index_key_count), .min = 0,
+     .max = 1000000000000,
+     .help = "Number of values of the key of each index of the table, in what this workload "
+             "writes; 0: as the index says. Default: 0."},
+    {"trace", FIELD_NODE, 0, .read = read_trace,
+     .help = "A file of requests instead of rate, keys, mix and item_bytes: a recording of `weir "
+             "load --record` or `weir router --record`, or a trace of Twitter's caches. A list of "
+             "recordings, one for each router, is merged by the times of the requests."},
+    {"trace_table", FIELD_TEXT, AT(scenario_workload, trace_table),
+     .help = "Only requests to this table of the trace. Default: all."},
+    {"trace_speed", FIELD_NUMBER, AT(scenario_workload, trace_speed), .min = 0, .max = 1000000,
+     .help = "2: the trace runs twice as fast. Default: 1."},
+    {"retry", FIELD_PARSED, AT(scenario_workload, retry), .parse = parse_retry,
+     .help = "What clients do after a failure: none, legacy, standard, adaptive, standard-2026, "
+             "adaptive-2026, sre-throttle:K, or a policy of --policy; :ATTEMPTS may follow. "
+             "Default: none."},
+    {"hedge", FIELD_PARSED, AT(scenario_workload, hedge), .parse = parse_hedge,
+     .help = "When a client sends a read a second time, to another router, while the first attempt "
+             "is out: after a time, or pNN: after that percentile of its latencies. :FRACTION may "
+             "follow: at most so many hedges for each request (0.05). Default: none."},
+    {"timeout", FIELD_DURATION, AT(scenario_workload, timeout_ns), .min = 1, .max = NS_MAX,
+     .help = "A client gives an attempt up after this time. Default: 5s."},
+    {"routers", FIELD_PARSED, AT(scenario_workload, routers), .parse = parse_spread,
+     .help = "How requests are spread over routers: even, shares:WEIGHT:WEIGHT.. or "
+             "moving:FRACTION:EVERY_S. Default: even."},
+    FIELDS_END};
+
+static bool find_table(struct reading *r, const struct document_node *n,
+                       struct scenario_workload *w)
+{
+    const struct scenario *s = scenario_of(r);
+    for (w->table_place = 0; w->table_place < s->table_count; w->table_place++) {
+        if (strcmp(s->tables[w->table_place].name, w->table) == 0)
+            return true;
+    }
+    return reading_fail(r, n, "workload %s: there is no table `%s`; tables come before workloads",
+                        w->name, w->table);
+}
+
+static bool find_tenant(struct reading *r, const struct document_node *n,
+                        struct scenario_workload *w)
+{
+    struct scenario *s = scenario_of(r);
+    if (w->tenant == NULL)
+        w->tenant = w->name;
+    for (uint32_t i = 0; i < s->tenant_count; i++) {
+        if (strcmp(s->tenants[i].name, w->tenant) == 0)
+            return true;
+    }
+    if (s->tenant_count == SCENARIO_TENANTS_MAX)
+        return reading_fail(r, n, "there are more than %d tenants", SCENARIO_TENANTS_MAX);
+    s->tenants[s->tenant_count++] =
+        (struct scenario_tenant){.name = w->tenant, .weight = 1, .parent_place = UINT32_MAX};
+    return true;
+}
+
+static bool check_index_keys(struct reading *r, const struct document_node *n,
+                             const struct scenario_workload *w)
+{
+    const struct indexes_options *indexes = &scenario_of(r)->tables[w->table_place].indexes;
+    if (w->index_key_count > 0 && indexes->count == 0)
+        return reading_fail(r, n,
+                            "index_key_count of workload %s is %lld, but must be 0: table %s has "
+                            "no indexes",
+                            w->name, (long long)w->index_key_count, w->table);
+    const char *fault = indexes_check_count(indexes, w->index_key_count);
+    return fault == NULL ||
+           reading_fail(r, n, "index_key_count of workload %s is %lld, but an index's keys: %s",
+                        w->name, (long long)w->index_key_count, fault);
+}
+
+static bool read_workload(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario_workload *w = target;
+    *w = (struct scenario_workload){.timeout_ns = 5 * NS_PER_S,
+                                    .trace_speed = 1,
+                                    .traffic = traffic_defaults(),
+                                    .retry.policies = scenario_of(r)->cluster.config.policies};
+    must(retry_parse(&w->retry, "none") == NULL);
+    w->traffic.end_ns = INT64_MAX;
+    if (!fields_read(r, n, workload_fields, w) || !find_table(r, n, w) || !find_tenant(r, n, w))
+        return false;
+    const char *fault = load_keys_check(&w->traffic.keys);
+    if (fault != NULL)
+        return reading_fail(r, n, "keys of workload %s: %s", w->name, fault);
+    return check_index_keys(r, n, w) && scenario_limit_check_workload(r, n, scenario_of(r), w);
+}
+
+static bool read_workloads(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario *s = scenario_of(r);
+    (void)target;
+    return fields_read_list(r, n, "workloads", read_workload, s->workloads, sizeof s->workloads[0],
+                            SCENARIO_WORKLOADS_MAX, &s->workload_count);
+}
+
+/* ---- faults ---- */
+
+static const char *const fault_names[] = {
+#define X(code, name, help) [code] = name,
+    SCENARIO_FAULT_LIST(X)
+#undef X
+        NULL};
+
+const char *scenario_fault_name(enum scenario_fault_kind kind)
+{
+    return fault_names[kind];
+}
+
+static const struct field fault_fields[] = {
+    {"kind", FIELD_CHOICE, AT(scenario_fault, kind), true, .choices = fault_names,
+     .help = "What happens."},
+    {"at", FIELD_DURATION, AT(scenario_fault, at_ns), true, .max = NS_MAX,
+     .help = "When it begins."},
+    {"for", FIELD_DURATION, AT(scenario_fault, for_ns), .min = 1, .max = NS_MAX,
+     .help = "How long it lasts. Default: to the end of the run."},
+    {"which", FIELD_INTEGER, AT(scenario_fault, which), .min = 0, .max = NODES_LIMIT,
+     .help = "Number of the node, router or server, from 1; 0: all of them. Default: 1."},
+    {"table", FIELD_TEXT, AT(scenario_fault, table),
+     .help = "split, update: name of the table. Default: all tables."},
+    {"factor", FIELD_NUMBER, AT(scenario_fault, factor), .min = 0, .max = 1000000,
+     .help = "node-slow: work takes so many times as long. node-busy: so much of the write "
+             "capacity is used by others. Default: 1."},
+    {"offset", FIELD_DURATION, AT(scenario_fault, offset_ns), .max = NS_MAX,
+     .help = "router-clock: the clock jumps ahead by this time. Default: 0s."},
+    {"drift", FIELD_NUMBER, AT(scenario_fault, drift), .min = -1, .max = 1,
+     .help = "router-clock: the clock gains so many seconds a second. Default: 0."},
+    {"rcu", FIELD_INTEGER, AT(scenario_fault, rcu), .min = 1, .max = 100000000,
+     .help = "update: new read units per second."},
+    {"wcu", FIELD_INTEGER, AT(scenario_fault, wcu), .min = 1, .max = 100000000,
+     .help = "update: new write units per second."},
+    FIELDS_END};
+
+static bool read_fault(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario_fault *f = target;
+    *f = (struct scenario_fault){.for_ns = INT64_MAX, .which = 1, .factor = 1};
+    if (!fields_read(r, n, fault_fields, f))
+        return false;
+    if (f->drift < -0.9)
+        return reading_fail(r, n, "drift is %g, but must be at least -0.9: a clock runs", f->drift);
+    if (f->kind == FAULT_UPDATE && (f->rcu == 0 || f->wcu == 0))
+        return reading_fail(r, n, "the fault update needs rcu and wcu");
+    return true;
+}
+
+static bool read_faults(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario *s = scenario_of(r);
+    (void)target;
+    return fields_read_list(r, n, "faults", read_fault, s->faults, sizeof s->faults[0],
+                            SCENARIO_FAULTS_MAX, &s->fault_count);
+}
+
+/* ---- policies ---- */
+
+static bool read_set(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario_policy *p = target;
+    if (n->kind != DOCUMENT_MAP)
+        return reading_fail(r, n, "set must be a map of paths and values");
+    for (const struct document_node *m = n->first; m != NULL; m = m->next) {
+        if (m->kind != DOCUMENT_TEXT)
+            return reading_fail(r, m, "the value of %.*s must be a text of YAML: quote it",
+                                (int)m->key.size, (const char *)m->key.data);
+        if (p->count == SCENARIO_SETTINGS_MAX)
+            return reading_fail(r, m, "a policy sets at most %d values", SCENARIO_SETTINGS_MAX);
+        p->set[p->count++] = (struct scenario_setting){m->key, m->text};
+    }
+    return true;
+}
+
+static const struct field policy_fields[] = {
+    {"name", FIELD_TEXT, AT(scenario_policy, name), true, .min = 1, .help = "Name of the policy."},
+    {"about", FIELD_TEXT, AT(scenario_policy, about), .help = "What it is, in a sentence."},
+    {"ablation", FIELD_FLAG, AT(scenario_policy, ablation),
+     .help = "One mechanism is off, to show that it is needed. Default: false."},
+    {"set", FIELD_NODE, 0, .read = read_set,
+     .help = "What differs: paths in this file and values, "
+             "`cluster.settings.gac: static`."},
+    FIELDS_END};
+
+static bool read_policy(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario_policy *p = target;
+    *p = (struct scenario_policy){.about = ""};
+    return fields_read(r, n, policy_fields, p);
+}
+
+static bool read_policies(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario *s = scenario_of(r);
+    (void)target;
+    return fields_read_list(r, n, "policies", read_policy, s->policies, sizeof s->policies[0],
+                            SCENARIO_POLICIES_MAX, &s->policy_count);
+}
+
+enum status scenario_choose(const struct scenario_policy *p, struct document *d,
+                            struct buffer *error)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        enum status status = document_set(d, p->set[i].path, p->set[i].value, error);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+/* ---- expectations and axes ---- */
+
+static const struct field expectation_fields[] = {
+    {"measure", FIELD_TEXT, AT(scenario_expectation, measure), true,
+     .help = "Name of a measure: `weir lab list measures` tells them."},
+    {"policy", FIELD_TEXT, AT(scenario_expectation, policy),
+     .help = "Policy whose runs are judged. Default: the first."},
+    {"tenant", FIELD_TEXT, AT(scenario_expectation, tenant),
+     .help = "Only requests of this tenant. Default: all."},
+    {"table", FIELD_TEXT, AT(scenario_expectation, table),
+     .help = "Only requests to this table. Default: all."},
+    {"reason", FIELD_TEXT, AT(scenario_expectation, reason),
+     .help = "Only refusals for this reason, or by the global index TABLE/INDEX. Default: all."},
+    {"from", FIELD_DURATION, AT(scenario_expectation, from_ns), .max = NS_MAX,
+     .help = "Only from this time on. Default: the end of `warm`."},
+    {"to", FIELD_DURATION, AT(scenario_expectation, to_ns), .max = NS_MAX,
+     .help = "Only up to this time. Default: the end of the run."},
+    {"versus", FIELD_TEXT, AT(scenario_expectation, versus),
+     .help = "The value is divided by that of this policy, seed by seed."},
+    {"at_least", FIELD_NUMBER, AT(scenario_expectation, at_least), .min = INT64_MIN / 2,
+     .max = INT64_MAX / 2, .help = "The mean over the seeds must not be lower."},
+    {"at_most", FIELD_NUMBER, AT(scenario_expectation, at_most), .min = INT64_MIN / 2,
+     .max = INT64_MAX / 2, .help = "The mean over the seeds must not be higher."},
+    {"why", FIELD_TEXT, AT(scenario_expectation, why), .help = "What this shows, in a sentence."},
+    FIELDS_END};
+
+static bool read_expectation(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario_expectation *e = target;
+    *e = (struct scenario_expectation){.to_ns = INT64_MAX,
+                                       .from_ns = -1,
+                                       .at_least = -HUGE_VAL,
+                                       .at_most = HUGE_VAL,
+                                       .why = "",
+                                       .line = n->line};
+    if (!fields_read(r, n, expectation_fields, e))
+        return false;
+    if (e->at_least == -HUGE_VAL && e->at_most == HUGE_VAL)
+        return reading_fail(r, n, "an expectation needs at_least or at_most");
+    return true;
+}
+
+static bool read_expectations(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario *s = scenario_of(r);
+    (void)target;
+    return fields_read_list(r, n, "expectations", read_expectation, s->expectations,
+                            sizeof s->expectations[0], SCENARIO_EXPECTATIONS_MAX,
+                            &s->expectation_count);
+}
+
+static bool read_values(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario_axis *a = target;
+    if (n->kind != DOCUMENT_LIST)
+        return reading_fail(r, n, "values must be a list");
+    for (const struct document_node *m = n->first; m != NULL; m = m->next) {
+        if (m->kind != DOCUMENT_TEXT || a->count == SCENARIO_VALUES_MAX)
+            return reading_fail(r, m, "values are at most %d single values", SCENARIO_VALUES_MAX);
+        a->values[a->count++] = m->text;
+    }
+    return a->count > 0 || reading_fail(r, n, "values must have at least one value");
+}
+
+static bool read_path(struct reading *r, const struct document_node *n, void *target)
+{
+    if (n->kind != DOCUMENT_TEXT)
+        return reading_fail(r, n, "path must be a single value");
+    *(struct slice *)target = n->text;
+    return true;
+}
+
+static const struct field axis_fields[] = {
+    {"path", FIELD_NODE, AT(scenario_axis, path), true, .read = read_path,
+     .help = "What is varied: a path in this file."},
+    {"values", FIELD_NODE, 0, true, .read = read_values, .help = "The values it takes."},
+    FIELDS_END};
+
+static bool read_axis(struct reading *r, const struct document_node *n, void *target)
+{
+    memset(target, 0, sizeof(struct scenario_axis));
+    return fields_read(r, n, axis_fields, target);
+}
+
+static bool read_axes(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario *s = scenario_of(r);
+    (void)target;
+    return fields_read_list(r, n, "axes", read_axis, s->axes, sizeof s->axes[0], SCENARIO_AXES_MAX,
+                            &s->axis_count);
+}
+
+static bool read_limits(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario *s = scenario_of(r);
+    (void)target;
+    return fields_read_list(r, n, "limits", scenario_limit_read, s->limits, sizeof s->limits[0],
+                            SCENARIO_LIMITS_MAX, &s->limit_count);
+}
+
+/* ---- the whole ---- */
+
+static const struct field scenario_fields[] = {
+    {"name", FIELD_TEXT, AT(scenario, name), true, .help = "Name of the scenario."},
+    {"about", FIELD_TEXT, AT(scenario, about), .help = "What it is about, in a sentence."},
+    {"seeds", FIELD_INTEGER, AT(scenario, seeds), .min = 1, .max = 1000000,
+     .help = "Runs of each policy. Default: 10."},
+    {"duration", FIELD_DURATION, AT(scenario, duration_ns), true, .min = NS_PER_MS, .max = NS_MAX,
+     .help = "Virtual time of a run."},
+    {"warm", FIELD_DURATION, AT(scenario, warm_ns), .max = NS_MAX,
+     .help = "The first part of a run, which no measure counts. Default: 0s."},
+    {"window", FIELD_DURATION, AT(scenario, window_ns), .min = NS_PER_MS, .max = 60 * NS_PER_S,
+     .help = "The optimum is computed for each window of this time. Default: 100ms."},
+    {"objective", FIELD_DURATION, AT(scenario, objective_ns), .min = 0, .max = NS_MAX,
+     .help = "A request that takes longer is no goodput; 0s: any latency is. Default: 1s."},
+    {"fidelity", FIELD_CHOICE, AT(scenario, fidelity), .choices = lab_fidelity_names,
+     .help = "How all policies are run, unless the command has --fidelity. Default: admission."},
+    {"cluster", FIELD_MAP, AT(scenario, cluster), .fields = cluster_fields,
+     .help = "Processes, settings and costs."},
+    {"tables", FIELD_NODE, 0, true, .read = read_tables, .help = "A list of tables."},
+    {"tenants", FIELD_NODE, 0, .read = read_tenants, .help = "A list of tenants with weights."},
+    {"limits", FIELD_NODE, 0, .read = read_limits,
+     .help = "A list of limits of the rate limiter, before the workloads that use them."},
+    {"workloads", FIELD_NODE, 0, true, .read = read_workloads, .help = "A list of workloads."},
+    {"faults", FIELD_NODE, 0, .read = read_faults, .help = "A list of faults."},
+    {"policies", FIELD_NODE, 0, .read = read_policies,
+     .help = "A list of policies to compare. Default: one, `weir`, which changes nothing."},
+    {"expect", FIELD_NODE, 0, .read = read_expectations, .help = "A list of what must hold."},
+    {"sweep", FIELD_NODE, 0, .read = read_axes,
+     .help = "A list of axes; a sweep runs every combination of their values."},
+    FIELDS_END};
+
+static const struct scenario_costs default_costs = {.read_ns = 20 * NS_PER_US,
+                                                    .write_ns = 40 * NS_PER_US,
+                                                    .follow_ns = 20 * NS_PER_US,
+                                                    .unit_ns = 2 * NS_PER_US,
+                                                    .refuse_ns = 3 * NS_PER_US,
+                                                    .sync_ns = 250 * NS_PER_US,
+                                                    .router_ns = 10 * NS_PER_US,
+                                                    .network_ns = 100 * NS_PER_US,
+                                                    .jitter_ns = 20 * NS_PER_US,
+                                                    .cores = 4,
+                                                    .move_bytes_per_s = 50000000};
+
+static bool has_policy(const struct scenario *s, const char *name)
+{
+    for (uint32_t i = 0; i < s->policy_count; i++) {
+        if (strcmp(s->policies[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The first workload of the tenant; NULL: none. */
+static const struct scenario_workload *workload_of(const struct scenario *s, const char *tenant)
+{
+    for (uint32_t i = 0; i < s->workload_count; i++) {
+        if (strcmp(s->workloads[i].tenant, tenant) == 0)
+            return &s->workloads[i];
+    }
+    return NULL;
+}
+
+static bool check_limits(struct reading *r, const struct document_node *root,
+                         const struct scenario *s)
+{
+    bool used = s->limit_count == 0;
+    for (uint32_t i = 0; i < s->workload_count; i++)
+        used |= s->workloads[i].limiter != NULL;
+    return used || reading_fail(r, root, "there are limits, but no workload has `limiter`");
+}
+
+/* Results tell tenants and policies apart by their names. */
+static bool check_names(struct reading *r, const struct document_node *root,
+                        const struct scenario *s)
+{
+    for (uint32_t i = 1; i < s->tenant_count; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (strcmp(s->tenants[i].name, s->tenants[k].name) == 0)
+                return reading_fail(r, root, "two tenants are named `%s`", s->tenants[i].name);
+        }
+    }
+    for (uint32_t i = 1; i < s->policy_count; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (strcmp(s->policies[i].name, s->policies[k].name) == 0)
+                return reading_fail(r, root, "two policies are named `%s`", s->policies[i].name);
+        }
+    }
+    return true;
+}
+
+/* What only the whole shows. */
+static bool check_complete(struct reading *r, const struct scenario *s)
+{
+    const struct document_node *root = r->document->root;
+    struct buffer error = {0};
+    if (config_check(&s->cluster.config, &error) != STATUS_OK ||
+        admission_policies_check(&s->cluster.config, &error) != STATUS_OK ||
+        control_policies_check(&s->cluster.config, &error) != STATUS_OK ||
+        table_policy_check(&s->cluster.config, &error) != STATUS_OK) {
+        reading_fail(r, root, "settings: %.*s", (int)error.size, (const char *)error.data);
+        buffer_deinit(&error);
+        return false;
+    }
+    if (s->warm_ns >= s->duration_ns)
+        return reading_fail(r, root, "warm must be shorter than duration");
+    for (uint32_t i = 0; i < s->tenant_count; i++) {
+        const struct scenario_workload *own =
+            s->tenants[i].parent == NULL ? NULL : workload_of(s, s->tenants[i].parent);
+        if (own != NULL)
+            return reading_fail(r, root,
+                                "workload %s: tenant %s is the account of others, and has "
+                                "no workload of its own",
+                                own->name, own->tenant);
+    }
+    if (!check_limits(r, root, s) || !check_names(r, root, s))
+        return false;
+    for (uint32_t i = 0; i < s->workload_count; i++) {
+        if (s->workloads[i].hedge.on && s->cluster.routers < 2)
+            return reading_fail(
+                r, root, "hedge of workload %s needs another router, but cluster.routers is %lld",
+                s->workloads[i].name, (long long)s->cluster.routers);
+    }
+    for (uint32_t i = 0; i < s->expectation_count; i++) {
+        const struct scenario_expectation *e = &s->expectations[i];
+        const char *unknown = e->policy != NULL && !has_policy(s, e->policy)   ? e->policy
+                              : e->versus != NULL && !has_policy(s, e->versus) ? e->versus
+                                                                               : NULL;
+        if (unknown != NULL) {
+            const struct document_node at = {.line = e->line};
+            return reading_fail(r, &at, "there is no policy `%s`", unknown);
+        }
+    }
+    return true;
+}
+
+enum status scenario_read(struct document *d, struct policies *policies, struct scenario *out,
+                          struct buffer *error)
+{
+    struct scenario_reading context = {out};
+    struct reading r = {.document = d, .error = error, .context = &context};
+    *out = (struct scenario){.about = "",
+                             .seeds = 10,
+                             .window_ns = 100 * NS_PER_MS,
+                             .objective_ns = NS_PER_S,
+                             .cluster = {.nodes = 8, .routers = 16, .gac = 3}};
+    out->cluster.costs = default_costs;
+    config_init(&out->cluster.config, PROFILE_RESEARCH);
+    out->cluster.config.policies = policies;
+    config_edit_tables(&out->cluster.config)->table_max_rcu = UNITS_MAX;
+    config_edit_tables(&out->cluster.config)->table_max_wcu = UNITS_MAX;
+    if (!fields_read(&r, d->root, scenario_fields, out))
+        return STATUS_MALFORMED;
+    if (out->policy_count == 0)
+        out->policies[out->policy_count++] =
+            (struct scenario_policy){.name = "weir", .about = "the defaults"};
+    return check_complete(&r, out) ? STATUS_OK : STATUS_MALFORMED;
+}
+
+void scenario_describe_format(struct buffer *out)
+{
+    static const struct {
+        const char *title;
+        const struct field *fields;
+    } parts[] = {{"a scenario", scenario_fields},
+                 {"tables", scenario_table_fields},
+                 {"autoscaling", autoscaling_fields},
+                 {"indexes", index_fields},
+                 {"tenants", tenant_fields},
+                 {"limits", scenario_limit_fields},
+                 {"workloads", workload_fields},
+                 {"faults", fault_fields},
+                 {"policies", policy_fields},
+                 {"expect", expectation_fields},
+                 {"sweep", axis_fields}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        buffer_append_format(out, "%s%s:\n", i == 0 ? "" : "\n", parts[i].title);
+        fields_describe(parts[i].fields, 2, out);
+    }
+}

@@ -1,0 +1,87 @@
+/* scenario_table.c - reads a table of a scenario. */
+#include "lab/scenario/scenario_table.h"
+
+#include "engine/catalog/table.h"
+
+#define AT(member) offsetof(struct scenario_table, member)
+#define FIELDS_END   \
+    {                \
+        .name = NULL \
+    }
+
+/* Of a table's name, as in the service. */
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
+
+static const char *const gac_choices[] = {"as-configured", "off",   "static",
+                                          "periodic",      "lease", NULL};
+
+const struct field scenario_table_fields[] = {
+    {"name", FIELD_TEXT, AT(name), true,
+     .help = "Name of the table, or the beginning of the names of its copies."},
+    {"copies", FIELD_INTEGER, AT(copies), .min = 1, .max = SCENARIO_COPIES_MAX,
+     .help = "Number of such tables: NAME-1, NAME-2 and so on. Default: 1."},
+    {"rcu", FIELD_INTEGER, AT(rcu), .min = 0, .max = 100000000,
+     .help = "Provisioned read units per second. Default: 1000."},
+    {"wcu", FIELD_INTEGER, AT(wcu), .min = 0, .max = 100000000,
+     .help = "Provisioned write units per second. Default: 1000."},
+    {"unlimited", FIELD_FLAG, AT(unlimited),
+     .help = "The measures know no limit of the table: nobody is to keep it. Default: false."},
+    {"on_demand", FIELD_FLAG, AT(on_demand),
+     .help = "The table has no provisioned throughput. Default: false."},
+    {"partitions", FIELD_INTEGER, AT(partitions), .min = 0, .max = 100000,
+     .help = "Partitions at the start, at least as many as its throughput needs. Default: 0."},
+    {"max_rcu", FIELD_INTEGER, AT(max_rcu), .min = 0, .max = 100000000,
+     .help = "On demand: the most read units per second; 0: no maximum. Default: 0."},
+    {"max_wcu", FIELD_INTEGER, AT(max_wcu), .min = 0, .max = 100000000,
+     .help = "On demand: the most write units per second; 0: no maximum. Default: 0."},
+    {"gac", FIELD_CHOICE, AT(gac), .choices = gac_choices,
+     .help = "Policy of global admission control of this table. Default: as-configured."},
+    {"bytes", FIELD_INTEGER, AT(bytes), .min = 0, .max = INT64_MAX / 4,
+     .help = "Bytes stored at the start. `full` and `real` store at most 64 MiB in all tables. "
+             "Default: 0."},
+    {"weight", FIELD_INTEGER, AT(weight), .min = 1, .max = TABLE_WEIGHT_MAX,
+     .help =
+         "The tag weir:weight: nodes share what allocations leave in proportion to it. Default: "
+         "1."},
+    {"whole_collections", FIELD_FLAG, AT(whole_collections),
+     .help = "No split divides an item collection, as with a local index. Default: false."},
+    {"key_sharding", FIELD_TEXT, AT(key_sharding),
+     .help =
+         "The tag weir:key-sharding: auto, counter, or a number of shards for hot keys. Not at the "
+         "fidelity `admission`. Default: none."},
+    {"salting", FIELD_TEXT, AT(key_sharding),
+     .help = "The name that key_sharding had. The next version does not know it."},
+    {"autoscaling", FIELD_NODE, AT(autoscaling), .read = autoscaling_read,
+     .help = "A client changes the throughput by what is consumed. Default: nobody does."},
+    {"indexes", FIELD_NODE, AT(indexes), .read = indexes_read,
+     .help = "A list of global indexes. Only at the fidelity `full`. Default: none."},
+    FIELDS_END};
+
+bool scenario_table_read(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario_table *t = target;
+    *t = (struct scenario_table){.copies = 1, .rcu = 1000, .wcu = 1000, .weight = 1};
+    if (!fields_read(r, n, scenario_table_fields, t))
+        return false;
+    size_t size = strlen(t->name);
+    if (size > SCENARIO_NAME_SIZE_MAX || size < TABLE_NAME_SIZE_MIN ||
+        strspn(t->name, NAME_LETTERS) < size)
+        return reading_fail(
+            r, n, "the name of a table has %d to %d letters, digits, _, - and ., not `%s`",
+            TABLE_NAME_SIZE_MIN, SCENARIO_NAME_SIZE_MAX, t->name);
+    if (!t->on_demand && (t->rcu == 0 || t->wcu == 0))
+        return reading_fail(r, n, "table %s needs at least 1 rcu and 1 wcu, or on_demand: true",
+                            t->name);
+    enum key_sharding_mode mode;
+    uint32_t shards;
+    if (t->key_sharding != NULL &&
+        !key_sharding_mode_parse(slice_of(t->key_sharding), &mode, &shards))
+        return reading_fail(
+            r, n,
+            "table %s: key_sharding is auto, counter, off, or a number from 2 to %d, not `%s`",
+            t->name, KEY_SHARDS_MAX, t->key_sharding);
+    const char *fault =
+        autoscaling_check(&t->autoscaling, t->on_demand, (int64_t[]){t->rcu, t->wcu});
+    return indexes_check(r, n, &t->indexes, t->on_demand) &&
+           (fault == NULL || reading_fail(r, n, "table %s: %s", t->name, fault));
+}

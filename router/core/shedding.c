@@ -1,0 +1,55 @@
+/* shedding.c - requests that the router refuses because it, or a node, has too much work. */
+#include "router/core/shedding.h"
+
+#include <stdlib.h>
+
+#include "engine/item/storage_key.h"
+#include "engine/message/request_traits.h"
+#include "router/core/router_internal.h"
+
+void shedding_init(struct router *r)
+{
+    overload_init(&r->overload, r->config);
+    r->overload_peers = must_calloc(r->options.node_count + 1, sizeof r->overload_peers[0]);
+}
+
+void shedding_deinit(struct router *r)
+{
+    free(r->overload_peers);
+}
+
+static struct overload_arrival shedding_arrival(const struct router *r, const struct subrequest *s)
+{
+    return (struct overload_arrival){
+        .now = r->now, .key_hash = storage_key_bound_hash(request_key(&s->request), 0)};
+}
+
+bool shedding_arrive(struct router *r, struct subrequest *s, bool limited)
+{
+    struct overload_arrival a = shedding_arrival(r, s);
+    a.now = instant_add(r->now, r->waited.ahead);
+    a.waited = r->waited.all;
+    a.promised = limited || r->waited.all.ns <= r->overload.target_ns;
+    if (overload_arrive(&r->overload, &a))
+        return true;
+    r->counters.shed++;
+    s->shed = "the request has waited too long for the router's processor";
+    subrequest_refuse_later(r, s);
+    return false;
+}
+
+bool shedding_may_send(struct router *r, struct subrequest *s)
+{
+    const struct overload_arrival a = shedding_arrival(r, s);
+    if (overload_may_send(&r->overload, &r->overload_peers[s->node], &a))
+        return true;
+    r->counters.shed++;
+    s->shed = "the node has told that it has too much work";
+    return false;
+}
+
+void shedding_answered(struct router *r, struct subrequest *s)
+{
+    overload_answered(&r->overload, &r->overload_peers[s->node], r->now, s->overload_hint);
+    s->overload_hint = 0;
+}

@@ -1,0 +1,47 @@
+/* work_switches.h - two clients that switch the streams and the time to live of tables on and off.
+ *
+ * They wait neither for each other nor for a table to be ACTIVE: a change may come while an earlier
+ * one settles. Between the changes they ask what is so. What a table tells is sure if no change was
+ * on its way before, and stays sure until the next change begins. Others check by that what must be
+ * so meanwhile. */
+#pragma once
+
+#include "sim/world/http_client.h"
+
+enum {
+    WORK_SWITCHES_CLIENTS = 2
+};
+
+enum switch_of {
+    SWITCH_TTL,           /* time to live of the table whose items expire (sim/work/work_ttl.h) */
+    SWITCH_STREAM,        /* the stream that is followed (sim/work/work_streams.h) */
+    SWITCH_TTL_OF_STREAM, /* the same tables, the other way round: nobody asks for these */
+    SWITCH_STREAM_OF_TTL,
+    SWITCHES
+};
+
+struct work_switches_options {
+    struct scheduler *scheduler; /* borrows */
+    struct http_client_options (*http)(void *context, uint32_t client);
+    void *context;
+    /* Whether the table is there, and nothing but these clients changes it. */
+    bool (*may_switch)(void *sim, enum switch_of which);
+    void *sim;
+    uint32_t clients; /* WORK_SWITCHES_CLIENTS, or 0 */
+    bool has[SWITCHES];
+    int64_t pause_ns; /* between two requests: 0 .. this */
+    uint64_t seed;
+};
+
+struct work_switches;
+
+struct work_switches *work_switches_create(const struct work_switches_options *options);
+void work_switches_destroy(struct work_switches *s);
+void work_switches_begin(struct work_switches *s);
+/* At last all is switched on that can be. */
+void work_switches_end(struct work_switches *s);
+bool work_switches_are_over(const struct work_switches *s);
+void work_switches_describe(const struct work_switches *s, struct buffer *out);
+
+/* 0: not sure. Otherwise a number of the time since when it is sure that this is on, or off. */
+uint64_t work_switches_mark(const struct work_switches *s, enum switch_of which, bool *on);
