@@ -350,20 +350,6 @@ static bool write_has_space(struct requests *requests, const struct partition *p
            (!larger || write_has_room(requests, p, o, w->item, w));
 }
 
-/* Whether there is room for all that the write changes: otherwise it is refused, and costs nothing. */
-static bool write_fits(struct requests *requests, struct partition *p, struct operation *o,
-                       const struct write *w)
-{
-    const struct request *q = &o->request;
-    if (write_indexes_keep_up(requests, p, o, write_index_feed_bytes(q, w)) &&
-        write_has_space(requests, p, o, w) &&
-        (q->write.moves ||
-         !write_collection_is_full(requests, o, w->collection_bytes, write_grows_by(w))))
-        return true;
-    items_uncharge(requests, p, o, ADMIT_WRITE);
-    return false;
-}
-
 /* ---- the request ---- */
 
 static const char *write_command_fault(const struct request *q)
@@ -520,34 +506,6 @@ bool write_collection_is_full(struct requests *requests, const struct operation 
     return true;
 }
 
-/* Whether the write may be judged here and now. If not, it was refused, or will run again. */
-static bool write_may_begin(struct requests *requests, struct partition *p, struct operation *o,
-                            struct prepared *prepared)
-{
-    const struct request *q = &o->request;
-    const char *fault = write_fault_of(q);
-    if (fault != NULL) {
-        env_refuse(requests->env, o, REPLY_MALFORMED, "%s", fault);
-        return false;
-    }
-    if (p->led == 0) {
-        raft_driver_refuse(requests->driver, o, p);
-        return false;
-    }
-    if (q->write.session != 0 && !index_sessions_hold(&p->sessions, q->write.session)) {
-        PROBE("a row comes from a session that is closed");
-        env_refuse(requests->env, o, REPLY_STALE_MAP, "the session is closed");
-        return false;
-    }
-    prepared->on = q->write.transaction.size > 0;
-    if (prepared->on && q->write.admitted != WRITE_NOT_ADMITTED) {
-        o->admitted = true;
-        o->verdict = write_verdict(q->write.admitted);
-    }
-    return (!prepared->on || prepare_may_begin(requests, p, o, prepared)) &&
-           transactions_let_write(requests->transactions, p, o, q->write.key);
-}
-
 /* Whether no feed will tell indexes of the item when it is gone: they would lose its rows. If not, the
  * deletion was refused. While the item is locked, none begins to (requests_fill_index). */
 static bool write_may_leave(struct requests *requests, const struct partition *p,
@@ -564,48 +522,212 @@ static bool write_may_leave(struct requests *requests, const struct partition *p
     return false;
 }
 
-void requests_write(struct requests *requests, struct operation *o)
-{
-    const struct request *q = &o->request;
-    struct partition *p = items_route(requests, o);
+/* ---- the stages ---- */
+
+/* A write on its way. */
+struct write_run {
+    struct requests *requests;
+    struct partition *p;
+    struct operation *o;
     struct prepared prepared;
     struct write w;
-    enum reply_code code = REPLY_OK;
-    if (p != NULL && q->op == REQUEST_CHECK && q->write.token_only && write_fault_of(q) == NULL) {
-        prepare_query_token(requests, o);
-        return;
+    enum reply_code code; /* the judgement */
+    int64_t factor;       /* of the item's units; 0: the write is free */
+    int64_t paid_mcu;     /* at least so much it costs: charged before it is judged */
+};
+
+static bool write_is_free(const struct request *q)
+{
+    return q->write.expiry || q->write.moves;
+}
+
+static bool write_stage_route(struct write_run *r)
+{
+    r->p = items_route(r->requests, r->o);
+    return r->p != NULL;
+}
+
+/* Whether the client's token is known is asked of any partition that has the item. */
+static bool write_stage_known_token(struct write_run *r)
+{
+    const struct request *q = &r->o->request;
+    if (q->op != REQUEST_CHECK || !q->write.token_only || write_fault_of(q) != NULL)
+        return true;
+    prepare_query_token(r->requests, r->o);
+    return false;
+}
+
+static bool write_stage_key(struct write_run *r)
+{
+    return items_holds_key(r->requests, r->p, r->o);
+}
+
+static bool write_stage_shape(struct write_run *r)
+{
+    const char *fault = write_fault_of(&r->o->request);
+    if (fault != NULL)
+        env_refuse(r->requests->env, r->o, REPLY_MALFORMED, "%s", fault);
+    return fault == NULL;
+}
+
+static bool write_stage_leader(struct write_run *r)
+{
+    if (r->p->led == 0)
+        raft_driver_refuse(r->requests->driver, r->o, r->p);
+    return r->p->led != 0;
+}
+
+/* A row of an index comes within a session of the feed that writes it. */
+static bool write_stage_session(struct write_run *r)
+{
+    const uint64_t session = r->o->request.write.session;
+    if (session == 0 || index_sessions_hold(&r->p->sessions, session))
+        return true;
+    PROBE("a row comes from a session that is closed");
+    env_refuse(r->requests->env, r->o, REPLY_STALE_MAP, "the session is closed");
+    return false;
+}
+
+static bool write_stage_transaction(struct write_run *r)
+{
+    const struct request *q = &r->o->request;
+    r->prepared.on = q->write.transaction.size > 0;
+    if (r->prepared.on && q->write.admitted != WRITE_NOT_ADMITTED) {
+        r->o->admitted = true;
+        r->o->verdict = write_verdict(q->write.admitted);
     }
-    if (p == NULL || !items_holds_key(requests, p, o) ||
-        !write_may_begin(requests, p, o, &prepared))
-        return;
-    if (q->write.token.size > 0 && !token_allows_update(requests, p, o))
-        return;
-    const bool free = q->write.expiry || q->write.moves;
-    const int64_t factor = free ? 0 : prepared.on ? TRANSACTION_FACTOR : 1;
-    const int64_t cost_min = write_cost_min(q);
-    o->admitted |= free;
-    if (!write_has_room(requests, p, o, q->write.item, NULL) ||
-        !items_admit(requests, p, o, ADMIT_WRITE, factor * cost_min) ||
-        write_evaluate(requests, p, o, &w, &code) != STATUS_OK)
-        return;
-    w.cost_mcu = free ? 0 : write_cost(&w, cost_min, factor);
-    w.paid_mcu = prepared.on && q->write.admitted != WRITE_NOT_ADMITTED ? factor * cost_min : 0;
-    if (code != REPLY_OK) {
-        write_refuse(requests, p, o, &w, code, factor * cost_min);
-        return;
-    }
-    if (!write_fits(requests, p, o, &w))
-        return;
-    if (w.stream.size > 0 && stream_rows_wait(p)) {
-        PROBE("a write waits for the end of a shard");
-        pending_add_read(requests->pending, p, o, 0, p->stream.changing);
-        return;
-    }
-    items_settle(requests, p, o, ADMIT_WRITE, w.cost_mcu - factor * cost_min);
-    if (q->write.moves && !write_may_leave(requests, p, o, &w))
-        return;
-    if (prepared.on)
-        prepare_propose(requests, p, o, &w, &prepared);
+    return !r->prepared.on || prepare_may_begin(r->requests, r->p, r->o, &r->prepared);
+}
+
+static bool write_stage_lock(struct write_run *r)
+{
+    return transactions_let_write(r->requests->transactions, r->p, r->o, r->o->request.write.key);
+}
+
+static bool write_stage_token(struct write_run *r)
+{
+    return r->o->request.write.token.size == 0 || token_allows_update(r->requests, r->p, r->o);
+}
+
+static bool write_stage_room(struct write_run *r)
+{
+    const struct request *q = &r->o->request;
+    return write_has_room(r->requests, r->p, r->o, q->write.item, NULL);
+}
+
+static bool write_stage_admit(struct write_run *r)
+{
+    const struct request *q = &r->o->request;
+    r->factor = write_is_free(q) ? 0 : r->prepared.on ? TRANSACTION_FACTOR : 1;
+    r->paid_mcu = r->factor * write_cost_min(q);
+    r->o->admitted |= write_is_free(q);
+    return items_admit(r->requests, r->p, r->o, ADMIT_WRITE, r->paid_mcu);
+}
+
+/* Judges the write by the newest item, and knows its cost then. */
+static bool write_stage_judge(struct write_run *r)
+{
+    const struct request *q = &r->o->request;
+    if (write_evaluate(r->requests, r->p, r->o, &r->w, &r->code) != STATUS_OK)
+        return false;
+    const bool paid = r->prepared.on && q->write.admitted != WRITE_NOT_ADMITTED;
+    r->w.cost_mcu = write_is_free(q) ? 0 : write_cost(&r->w, write_cost_min(q), r->factor);
+    r->w.paid_mcu = paid ? r->paid_mcu : 0;
+    if (r->code != REPLY_OK)
+        write_refuse(r->requests, r->p, r->o, &r->w, r->code, r->paid_mcu);
+    return r->code == REPLY_OK;
+}
+
+static bool write_stage_indexes(struct write_run *r)
+{
+    const size_t bytes = write_index_feed_bytes(&r->o->request, &r->w);
+    return write_indexes_keep_up(r->requests, r->p, r->o, bytes);
+}
+
+static bool write_stage_space(struct write_run *r)
+{
+    return write_has_space(r->requests, r->p, r->o, &r->w);
+}
+
+static bool write_stage_collection(struct write_run *r)
+{
+    const int64_t grown = write_grows_by(&r->w);
+    return r->o->request.write.moves ||
+           !write_collection_is_full(r->requests, r->o, r->w.collection_bytes, grown);
+}
+
+/* No record follows the end of a stream's shard. */
+static bool write_stage_stream(struct write_run *r)
+{
+    if (r->w.stream.size == 0 || !stream_rows_wait(r->p))
+        return true;
+    PROBE("a write waits for the end of a shard");
+    pending_add_read(r->requests->pending, r->p, r->o, 0, r->p->stream.changing);
+    return false;
+}
+
+static bool write_stage_settle(struct write_run *r)
+{
+    items_settle(r->requests, r->p, r->o, ADMIT_WRITE, r->w.cost_mcu - r->paid_mcu);
+    return true;
+}
+
+static bool write_stage_leave(struct write_run *r)
+{
+    return !r->o->request.write.moves || write_may_leave(r->requests, r->p, r->o, &r->w);
+}
+
+static bool write_stage_propose(struct write_run *r)
+{
+    if (r->prepared.on)
+        prepare_propose(r->requests, r->p, r->o, &r->w, &r->prepared);
     else
-        write_propose(requests, p, o, &w);
+        write_propose(r->requests, r->p, r->o, &r->w);
+    return false;
+}
+
+/* The order in which a write may be refused. A stage that does not go on has answered, or the write
+ * runs again from the first stage when what it waits for is there. docs/architecture.md has the
+ * names. */
+static const struct write_stage {
+    const char *name;
+    bool (*run)(struct write_run *r); /* whether the next stage comes */
+    bool uncharges;                   /* if it does not go on, the write has cost nothing */
+} WRITE_STAGES[] = {
+    {"route", write_stage_route, false},
+    {"known-token", write_stage_known_token, false},
+    {"key", write_stage_key, false},
+    {"shape", write_stage_shape, false},
+    {"leader", write_stage_leader, false},
+    {"session", write_stage_session, false},
+    {"transaction", write_stage_transaction, false},
+    {"lock", write_stage_lock, false},
+    {"token", write_stage_token, false},
+    {"room", write_stage_room, false},
+    {"admit", write_stage_admit, false},
+    {"judge", write_stage_judge, false},
+    {"indexes", write_stage_indexes, true},
+    {"space", write_stage_space, true},
+    {"collection", write_stage_collection, true},
+    {"stream", write_stage_stream, false},
+    {"settle", write_stage_settle, false},
+    {"leave", write_stage_leave, false},
+    {"propose", write_stage_propose, false},
+};
+
+const char *write_stage_name(size_t number)
+{
+    return number < COUNT_OF(WRITE_STAGES) ? WRITE_STAGES[number].name : NULL;
+}
+
+void requests_write(struct requests *requests, struct operation *o)
+{
+    struct write_run r; /* each stage sets what it finds; the whole is too large to be cleared */
+    r.requests = requests;
+    r.o = o;
+    size_t i = 0;
+    while (WRITE_STAGES[i].run(&r))
+        i++;
+    if (WRITE_STAGES[i].uncharges)
+        items_uncharge(requests, r.p, o, ADMIT_WRITE);
 }

@@ -33,6 +33,8 @@ static inline struct admit_verdict write_verdict(enum write_admitted admitted)
     return (struct admit_verdict){.reason = ADMIT_OK, .burst = admitted == WRITE_ADMITTED_AS_BURST};
 }
 
+/* The stages of a write, in the order in which each may refuse it, from 0; NULL: there are no more. */
+const char *write_stage_name(size_t number);
 /* What is wrong with the request; NULL: nothing. */
 const char *write_fault_of(const struct request *q);
 /* The least that a write costs, outside of a transaction. */

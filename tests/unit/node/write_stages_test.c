@@ -1,0 +1,34 @@
+/* write_stages_test.c - the stages of a write are those that docs/architecture.md tells. */
+#include "tests/check.h"
+
+#include "engine/node/request/item_writes.h"
+
+enum {
+    LINE_MAX_BYTES = 4096
+};
+
+/* The first column of a row "| `NAME` | .."; false: the line is no such row. */
+static bool row_name(const char *line, char name[64])
+{
+    return sscanf(line, "| `%63[a-z-]` |", name) == 1;
+}
+
+TEST(the_document_has_the_stages_in_their_order)
+{
+    FILE *file = fopen(SOURCE_DIR "/docs/architecture.md", "r");
+    assert_non_null(file);
+    char line[LINE_MAX_BYTES], name[64];
+    size_t stages = 0;
+    bool within = false;
+    while (fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, "| stage |", 9) == 0)
+            within = true;
+        else if (within && row_name(line, name))
+            assert_string_equal(name, write_stage_name(stages++));
+        else if (within && line[0] != '|')
+            break;
+    }
+    assert_int_equal(fclose(file), 0);
+    assert_true(stages > 0);
+    assert_null(write_stage_name(stages));
+}
