@@ -66,7 +66,8 @@ bool bucket_name_of_key(struct slice key, struct bucket_name *out)
     if (shard == NULL)
         return false;
     out->resource = slice_make(resource, (size_t)(shard - resource));
-    return true;
+    return limiter_name_is_plain(out->name_space, LIMITER_NAMESPACE_MAX) &&
+           limiter_entity_is_valid(out->entity) && limiter_entity_is_valid(out->resource);
 }
 
 void item_place_of_scope(struct call *c, const struct table *t, const struct bucket_name *b,

@@ -140,7 +140,7 @@ bool limiter_request_namespace(struct limiter_request *request, struct slice *ou
                                  LIMITER_NAMESPACE_MAX, SHOWN(*out));
 }
 
-static bool limiter_entity_is_valid(struct slice name)
+bool limiter_entity_is_valid(struct slice name)
 {
     for (size_t i = 0; i < name.size; i++) {
         if (name.data[i] < 0x20 || name.data[i] == 0x7f || name.data[i] == '#')

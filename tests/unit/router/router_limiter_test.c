@@ -2,6 +2,7 @@
  * from memory, how shards are made, and what leases and names of requests do. */
 #include "base/settings/limiter.h"
 #include "engine/limiter/bucket.h"
+#include "router/limiter/limit_scope.h"
 #include "router/limiter/limiter_error.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
@@ -617,4 +618,33 @@ TEST_WITH(a_definition_goes_on_when_another_has_had_the_items_expire, start_with
     fake_answer_code(&f, 0, REPLY_TABLE_INVALID);
     fake_advance_ms(&f, 1000);
     expect_put(CONNECTION);
+}
+
+/* ---- keys of the table, which any client may write ---- */
+
+TEST(a_key_names_a_bucket_only_if_a_request_could_name_it)
+{
+    static const char *const OTHERS[] = {"",
+                                         "default/ENTITY#e",
+                                         "default/BUCKET#e#r",
+                                         "/BUCKET#e#r#0",
+                                         "a name/BUCKET#e#r#0",
+                                         "default/BUCKET##r#0",
+                                         "default/BUCKET#e##0",
+                                         "default/BUCKET#\xff#r#0",
+                                         "default/BUCKET#e#\n#0"};
+    char text[LIMITER_NAMESPACE_MAX + LIMITER_ENTITY_MAX + 64];
+    struct bucket_name name;
+    assert_true(bucket_name_of_key(slice_of("default/BUCKET#e/f#r#0"), &name));
+    assert_true(slice_is(name.name_space, "default"));
+    assert_true(slice_is(name.entity, "e/f"));
+    assert_true(slice_is(name.resource, "r"));
+    for (size_t i = 0; i < COUNT_OF(OTHERS); i++)
+        assert_false(bucket_name_of_key(slice_of(OTHERS[i]), &name));
+    for (int longer = 0; longer <= 1; longer++) {
+        snprintf(text, sizeof text, "%0*d/BUCKET#e#r#0", LIMITER_NAMESPACE_MAX + longer, 7);
+        assert_true(bucket_name_of_key(slice_of(text), &name) == (longer == 0));
+        snprintf(text, sizeof text, "default/BUCKET#%0*d#r#0", LIMITER_ENTITY_MAX + longer, 7);
+        assert_true(bucket_name_of_key(slice_of(text), &name) == (longer == 0));
+    }
 }
