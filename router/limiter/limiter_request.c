@@ -75,6 +75,7 @@ bool limiter_request_check_names(const struct limiter_request *request, const ch
         const int place = limiter_request_place(name, names);
         if (place < 0)
             return limiter_request_unknown_name(request->call, name, names);
+        must(place < 64);
         if (seen >> place & 1)
             return limiter_error_invalid(request->call, names[place], "the member is given twice");
         seen |= UINT64_C(1) << place;
@@ -187,6 +188,7 @@ bool limiter_request_text(struct limiter_request *request, const char *field, si
 bool limiter_request_integer(struct limiter_request *request, const char *field, int64_t min,
                              int64_t max, int64_t otherwise, int64_t *out)
 {
+    must(min <= max);
     *out = otherwise;
     if (request->body == NULL) {
         const struct slice text = limiter_request_parameter(request, field);
@@ -216,6 +218,8 @@ static bool limiter_request_refuse_tokens(struct call *c, const char *field, int
 bool limiter_request_tokens(struct call *c, const char *field, const struct json_value *v,
                             int64_t min, int64_t max, int64_t *mtok)
 {
+    must(min <= max);
+    must(max <= LIMITER_MTOK_MAX);
     *mtok = 0;
     if (v->type == JSON_INTEGER) {
         const int64_t whole = json_integer(v);
