@@ -303,16 +303,16 @@ static enum acquire_plan_result acquire_plan_bucket(struct call *c, uint32_t at,
     const uint32_t shard = t->uses_lease ? lease_shard_of(t, b) : acquire_plan_shard(c, b, amounts);
     const bool large = share_is_short(b, shard, amounts);
     const bool gathers = bucket_shard_count(b) > 1 && (t->gathers || large);
-    if (!gathers) {
+    if (!gathers && g->count < CHARGE_PARTS_MAX) {
         struct charge_part *p = charge_add_part(g, b, shard);
         memcpy(p->amounts, amounts, sizeof p->amounts);
         return ACQUIRE_PLAN_READY;
     }
-    if ((t->shards_were_read >> at & 1) == 0 && !bucket_is_fresh(c->router, b)) {
+    if (gathers && (t->shards_were_read >> at & 1) == 0 && !bucket_is_fresh(c->router, b)) {
         limiter_call_read_shards(c, b);
         return ACQUIRE_PLAN_WAITS;
     }
-    if (charge_gather(c, b, shard, amounts))
+    if (gathers && charge_gather(c, b, shard, amounts))
         return ACQUIRE_PLAN_READY;
     if (idempotency_lookup_begin(c, true))
         return ACQUIRE_PLAN_WAITS;
@@ -330,7 +330,7 @@ static enum acquire_plan_result acquire_plan_buckets(struct call *c)
         g->parts = arena_alloc(&c->arena, CHARGE_PARTS_MAX * sizeof *g->parts);
     for (uint32_t i = 0; i < s->chain_count; i++) {
         int64_t amounts[LIMITER_LIMITS_MAX];
-        if (g->count == CHARGE_PARTS_MAX || !acquire_plan_amounts(t, s->chain[i], amounts))
+        if (!acquire_plan_amounts(t, s->chain[i], amounts))
             continue;
         const enum acquire_plan_result end = acquire_plan_bucket(c, i, amounts);
         if (end != ACQUIRE_PLAN_READY)
