@@ -27,6 +27,8 @@ bool limiter_request_query(struct limiter_request *request, struct call *c)
     while (query_string_next(&query, &c->arena, &name, &value)) {
         if (request->count == LIMITER_PARAMETERS_MAX)
             return call_invalid(c, "There are more than %d parameters", LIMITER_PARAMETERS_MAX);
+        if (!slice_is_utf8(name) || !slice_is_utf8(value)) /* an answer may show it, as JSON */
+            return call_invalid(c, "The parameter number %u is not UTF-8", request->count + 1);
         for (uint32_t i = 0; i < request->count; i++) {
             if (slice_equal(request->at[i].name, name))
                 return call_invalid(c, "The parameter '%.*s' is given twice", SHOWN(name));

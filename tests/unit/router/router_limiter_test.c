@@ -620,6 +620,16 @@ TEST_WITH(a_definition_goes_on_when_another_has_had_the_items_expire, start_with
     expect_put(CONNECTION);
 }
 
+/* An answer shows names and values, and is JSON all the same. */
+TEST(a_parameter_that_is_not_utf8_is_refused_by_its_number)
+{
+    expect_reply(send_request("GET", "limits?namespace=a&%ff=b", NULL), 400,
+                 "The parameter number 2 is not UTF-8");
+    expect_reply(send_request("GET", "limits?namespace=%ff", NULL), 400,
+                 "The parameter number 1 is not UTF-8");
+    expect_reply(send_request("GET", "limits?entity=%c3%a4%23", NULL), 400, "not '\xc3\xa4#'");
+}
+
 /* ---- keys of the table, which any client may write ---- */
 
 TEST(a_key_names_a_bucket_only_if_a_request_could_name_it)
