@@ -742,6 +742,7 @@ enum status backing_open_lmdb(const struct backing_options *options, struct back
     int error = mdb_env_create(&l->env);
     must(error == 0);
     must(mdb_env_set_maxdbs(l->env, 3) == 0);
+    must(mdb_env_get_maxkeysize(l->env) >= LONG_KEY_PREFIX_SIZE);
     error = mdb_env_open(l->env, options->path, MDB_NOTLS | MDB_NORDAHEAD, FILE_MODE_PRIVATE);
     if (error == 0)
         error = set_map_size(l, options->map_initial_bytes < options->map_max_bytes

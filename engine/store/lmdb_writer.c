@@ -12,7 +12,6 @@ struct note_key {
     uint64_t number;
 } __attribute__((packed));
 _Static_assert(sizeof note_mark - 1 == sizeof((struct note_key *)NULL)->mark, "the mark fits");
-_Static_assert(LONG_KEY_PREFIX_SIZE == 511, "LMDB's limit (mdb_env_get_maxkeysize)");
 
 static int write_note(struct lmdb_writer *w, const struct parts_head *old)
 {

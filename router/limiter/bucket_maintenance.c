@@ -134,7 +134,6 @@ static void maintenance_end(struct call *c)
         : backoff_ms < MAINTENANCE_BACKOFF_MS_MIN ? MAINTENANCE_BACKOFF_MS_MIN
         : backoff_ms < MAINTENANCE_BACKOFF_MS_MAX ? backoff_ms
                                                   : MAINTENANCE_BACKOFF_MS_MAX;
-    must(b->maintenance_backoff_ms <= MAINTENANCE_BACKOFF_MS_MAX);
     b->maintenance_from = instant_add_ms(c->router->now, b->maintenance_backoff_ms);
     if (!t->grows)
         maintenance_set_interval(c->router, t);

@@ -380,7 +380,6 @@ void limiter_call_back_off(struct call *c)
     struct limiter_call *s = c->state;
     must(!s->handlers->no_deadline); /* CHARGE-2 */
     s->backoff_doublings += s->backoff_doublings < LIMITER_CALL_DOUBLINGS_MAX;
-    must(s->backoff_doublings <= LIMITER_CALL_DOUBLINGS_MAX);
     limiter_call_retry_after(
         c, 1 + (uint32_t)prng_below(&c->router->prng, UINT64_C(1) << s->backoff_doublings));
 }
