@@ -391,7 +391,6 @@ void bucket_apply_charge(const struct router *r, struct cached_bucket *b, uint32
 {
     struct cached_shard *k = bucket_shard(b, shard);
     const int64_t now_ms = router_wall_ms(r), since_ms = now_ms - k->at_ms;
-    must(mwcu >= 0);
     must(!k->is_valid || shard < k->shards); /* it has a share */
     for (uint32_t i = 0; i < b->limits.count && k->is_valid; i++) {
         const int64_t full = limiter_share(b->limits.at[i].capacity, shard, k->shards);
