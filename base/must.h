@@ -1,13 +1,23 @@
 /* must.h - assertions that stay on in production, and memory that is never missing.
  *
  * must() guards against our own bugs only: one condition each, arguments first, then invariants.
- * Bytes from outside never reach a must(): bad bytes get a status and an error text. */
+ * Bytes from outside never reach a must(): bad bytes get a status and an error text.
+ *
+ * must_in_tests() is for conditions that walk a list, or cost more than some nanoseconds. It is a
+ * must() with WEIR_PROBES, which only builds for tests define (base/probe.h). Without WEIR_PROBES
+ * its condition is compiled and not evaluated. */
 #pragma once
 
 #include <stddef.h>
 
 #define must(condition) \
     (__builtin_expect(!!(condition), 1) ? (void)0 : must_fail(#condition, __FILE__, __LINE__))
+
+#ifdef WEIR_PROBES
+#define must_in_tests(condition) must(condition)
+#else
+#define must_in_tests(condition) ((void)(0 && (condition)))
+#endif
 
 /* Prints condition and place to standard error, then aborts. */
 _Noreturn void must_fail(const char *condition, const char *file, int line);

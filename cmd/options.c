@@ -245,7 +245,8 @@ static int check_config(const struct options *o, const char *command)
     }
     buffer_clear(&text);
     config_describe_renamed(&o->config, &text);
-    fwrite(text.data, 1, text.size, stderr);
+    if (text.size > 0)
+        fwrite(text.data, 1, text.size, stderr);
     buffer_deinit(&text);
     return code;
 }

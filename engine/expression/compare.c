@@ -11,6 +11,7 @@ bool attr_is_ordered(enum attr_type type)
 int attr_compare(const struct attr *a, const struct attr *b)
 {
     must(a->type == b->type);
+    must(attr_is_ordered(a->type));
     return slice_compare(a->body, b->body); /* the encoding of numbers keeps their order */
 }
 
@@ -26,6 +27,8 @@ static bool search_short(struct slice whole, struct slice part)
     uint16_t border[SEARCH_SHORT_MAX]; /* of the first i + 1 bytes: the longest start that is also
                                           their end */
     size_t matched = 0;
+    must(part.size > 0);
+    must(part.size <= SEARCH_SHORT_MAX);
     border[0] = 0;
     for (size_t i = 1; i < part.size; i++) {
         while (matched > 0 && part.data[i] != part.data[matched])

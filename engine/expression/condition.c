@@ -17,6 +17,9 @@ static struct condition *condition_node(struct parser *p, enum condition_kind ki
 
 void condition_add(struct condition *c, struct condition *argument)
 {
+    must(argument != c);
+    must(argument->next == NULL); /* an operand of one node only */
+    must((c->args == NULL) == (c->arg_count == 0));
     *(c->args == NULL ? &c->args : &c->last->next) = argument;
     c->last = argument;
     c->arg_count++;
@@ -235,6 +238,8 @@ const struct condition *condition_parse(struct slice text, struct expression_nam
     if (!parser_init(&p, PARSER_CONDITION, text, names, arena, fault))
         return NULL;
     struct condition *c = condition_or(&p);
+    must(p.failed || p.depth == 0);
+    must(p.failed == (c == NULL));
     if (c != NULL && (p.token.kind != TOKEN_END || !condition_is_whole(&p, c)))
         parser_syntax_error(&p);
     return fault->error == EXPRESSION_OK ? c : NULL;
@@ -292,6 +297,7 @@ static void condition_check_node(struct parser *p, struct condition *c)
 static bool condition_check_tree(struct parser *p, struct condition *c)
 {
     const bool chain = c->kind == CONDITION_OR || c->kind == CONDITION_AND;
+    must(!chain || c->arg_count > 1);
     uint32_t operators = chain ? c->arg_count - 1 : condition_is_leaf(c) ? 0 : 1;
     for (; operators > 0; operators--) {
         if (!parser_count_operator(p))
@@ -312,7 +318,9 @@ bool condition_check(struct condition *tree, struct expression_fault *fault)
 {
     struct parser p = {.grammar = PARSER_CONDITION, .fault = fault};
     *fault = (struct expression_fault){.error = EXPRESSION_OK};
-    if (condition_check_tree(&p, tree))
+    if (condition_check_tree(&p, tree)) {
+        must(p.depth == 0);
         condition_check_whole(&p, tree);
+    }
     return fault->error == EXPRESSION_OK;
 }

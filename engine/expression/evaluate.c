@@ -32,6 +32,7 @@ static void evaluate_size(struct evaluated *v, struct steps *steps)
         return;
     }
     int size = snprintf(text, sizeof text, "%u", length);
+    must((size_t)size < sizeof text);
     must(number_parse(slice_make(text, (size_t)size), &n) == NUMBER_OK);
     v->value = (struct attr){ATTR_NUMBER, slice_make(v->number, number_encode(&n, v->number))};
 }
@@ -77,6 +78,8 @@ static bool evaluate_two(struct reader *r, const struct evaluation *on, uint8_t 
 {
     struct evaluated a, b;
     int order = 0;
+    must(op >= PROGRAM_EQ);
+    must(op <= PROGRAM_CONTAINS);
     evaluate_operand(r, on, &a);
     evaluate_operand(r, on, &b);
     switch (op) {
@@ -114,6 +117,8 @@ static bool evaluate_in(struct reader *r, const struct evaluation *on)
 {
     struct evaluated value, other;
     const uint8_t count = reader_u8(r);
+    must(count > 0);
+    must(count <= CONDITION_IN_MAX);
     evaluate_operand(r, on, &value);
     for (uint8_t i = 0; i < count && !steps_are_spent(on->steps); i++) {
         evaluate_operand(r, on, &other);
@@ -134,6 +139,7 @@ static bool evaluate_type(struct reader *r, const struct evaluation *on)
 static bool evaluate_chain(struct reader *r, const struct evaluation *on, bool decides)
 {
     const uint32_t count = program_read_u16(r);
+    must(count > 1);
     for (uint32_t i = 0; i < count; i++) {
         if (program_holds(reader_sized(r), on->item, on->steps) == decides)
             return decides;

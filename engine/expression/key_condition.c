@@ -100,6 +100,7 @@ static bool key_gather_one(struct key_gathering *g, const struct condition *c)
     if (out->count++ >= COUNT_OF(out->list))
         return true; /* refused at the end */
     struct key_condition *k = &out->list[out->count - 1];
+    must(path->path != NULL);
     *k =
         (struct key_condition){.name = path->path->name, .op = key_operator_of(c, path != c->args)};
     uint32_t values = 0;
@@ -135,6 +136,7 @@ static bool key_check_value(struct key_gathering *g, const struct key_condition 
         [KEY_ANY] = "",
         [KEY_BEGINS_WITH] = "BEGINS_WITH",
     };
+    must(k->op < COUNT_OF(NAMES));
     enum attr_type type = k->values[0].type;
     if (attr_is_ordered(type) || (attr_set_element(type) != 0 && k->op == KEY_EQUAL))
         return true;
@@ -153,6 +155,7 @@ bool key_conditions_gather(const struct condition *tree, struct key_conditions *
     for (uint32_t i = 0; i < out->count && i < COUNT_OF(out->list); i++) {
         if (!key_check_value(&g, &out->list[i]))
             return false;
+        must(out->list[i].op != KEY_ANY);
     }
     return out->count <= COUNT_OF(out->list) || key_refuse(&g, EXPRESSION_KEY_COUNT);
 }
@@ -187,6 +190,8 @@ bool key_condition_holds(const struct key_condition *c, const struct attr *value
 
 void key_condition_bound_lo(struct buffer *key, const struct key_condition *sort)
 {
+    must(key->size > 0);
+    must(sort->op != KEY_NOT_INDEXABLE);
     switch (sort->op) {
     case KEY_ANY:
     case KEY_LESS:
@@ -206,6 +211,8 @@ void key_condition_bound_lo(struct buffer *key, const struct key_condition *sort
 
 void key_condition_bound_hi(struct buffer *key, const struct key_condition *sort)
 {
+    must(key->size > 0);
+    must(sort->op != KEY_NOT_INDEXABLE);
     switch (sort->op) {
     case KEY_LESS:
         storage_key_append_sort(key, &sort->values[0], true);

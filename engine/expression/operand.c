@@ -31,6 +31,7 @@ static bool operand_same_path(const struct path_part *a, const struct path_part 
 static void operand_note_same(struct parser *p, const struct condition *c, struct slice operator)
 {
     const struct condition *a = c->args;
+    must(a != NULL);
     for (const struct condition *b = a->next; b != NULL; b = b->next) {
         if (a->kind == CONDITION_PATH && b->kind == CONDITION_PATH &&
             operand_same_path(a->path, b->path))
@@ -56,6 +57,9 @@ void operand_check_comparison(struct parser *p, const struct condition *c)
 {
     static const char *const SIGNS[] = {[TOKEN_EQ] = "=",  [TOKEN_NE] = "<>", [TOKEN_LT] = "<",
                                         [TOKEN_LE] = "<=", [TOKEN_GT] = ">",  [TOKEN_GE] = ">="};
+    must(c->op >= TOKEN_EQ);
+    must(c->op <= TOKEN_GE);
+    must(c->arg_count == 2);
     operand_note_same(p, c, slice_of(SIGNS[c->op]));
     if (c->op != TOKEN_EQ && c->op != TOKEN_NE)
         operand_note_unordered(p, c, slice_of(SIGNS[c->op]));
@@ -68,6 +72,7 @@ void operand_check_in(struct parser *p, const struct condition *c)
 
 void operand_check_between(struct parser *p, const struct condition *c)
 {
+    must(c->arg_count == 3);
     const struct condition *low = c->args->next, *high = low->next;
     struct expression_fault fault = {.low = low->value, .high = high->value};
     operand_note_same(p, c, slice_of("BETWEEN"));
@@ -165,6 +170,7 @@ bool operand_is_update_function(struct slice name)
 
 void operand_check_function(struct parser *p, struct condition *c)
 {
+    must(c->kind == CONDITION_FUNCTION);
     c->function = operand_function_of(c->name);
     if (c->function == FUNCTION_UNKNOWN) {
         const bool known = operand_is_update_function(c->name);

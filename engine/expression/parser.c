@@ -24,6 +24,7 @@ bool parser_init(struct parser *p, enum parser_grammar grammar, struct slice tex
 static struct token parser_next(const struct parser *p)
 {
     const struct slice now = p->token.text;
+    must(now.data >= p->text.data);
     return token_at(p->text, (size_t)(now.data - p->text.data) + now.size);
 }
 
@@ -59,6 +60,7 @@ bool parser_expect(struct parser *p, enum token_kind kind)
 /* A fault that ends the parsing replaces a noted fault. */
 static void *parser_fail(struct parser *p, const struct expression_fault *fault)
 {
+    must(fault->error != EXPRESSION_OK);
     if (!p->failed)
         *p->fault = *fault;
     p->failed = true;
@@ -110,6 +112,7 @@ static int parser_rank(const struct parser *p, enum expression_error error)
 void parser_note(struct parser *p, const struct expression_fault *fault)
 {
     const enum expression_error told = p->fault->error;
+    must(fault->error != EXPRESSION_OK);
     if (!p->failed &&
         (told == EXPRESSION_OK || parser_rank(p, fault->error) < parser_rank(p, told)))
         *p->fault = *fault;
@@ -138,6 +141,7 @@ static struct path_part *parser_path_name(struct parser *p)
 {
     struct path_part *part = arena_zalloc(p->arena, sizeof *part);
     struct token t = p->token;
+    must(!p->failed);
     const bool section = p->grammar == PARSER_UPDATE && token_is_section(t.text);
     if (t.kind == TOKEN_NAME && !section) {
         part->name = t.text;
@@ -211,6 +215,8 @@ enum expression_error parser_relation(const struct path_part *a, const struct pa
 
 void parser_add_path(struct parser *p, struct path_part *path)
 {
+    must(path != NULL);
+    must((p->last == NULL) == (p->path_count == 0));
     for (struct projection_path *o = p->paths; o != NULL; o = o->next) {
         const enum expression_error error = parser_relation(o->path, path);
         if (error != EXPRESSION_OK)

@@ -22,6 +22,7 @@ int path_compare(const struct path_part *a, const struct path_part *b)
 
 static bool path_leads_into(const struct path_part *path, struct slice name, bool below)
 {
+    must(!path->indexed); /* a path begins with an attribute */
     return slice_equal(path->name, name) && (!below || path->next != NULL);
 }
 

@@ -6,6 +6,7 @@
 void path_lookup_init(struct path_lookup *l, uint32_t paths)
 {
     l->count = 0;
+    l->room = paths;
     l->all = l->few;
     l->sorted = l->few_sorted;
     if (paths <= LOOKUP_FEW)
@@ -24,10 +25,12 @@ void path_lookup_deinit(struct path_lookup *l)
 
 void path_lookup_add(struct path_lookup *l, struct reader *r)
 {
+    must(l->count < l->room);
     struct found_path *p = &l->all[l->count];
     struct path_part step;
     *p = (struct found_path){.length = program_read_u16(r)};
     p->bytes = *r;
+    must(p->length > 0);
     for (uint32_t i = 0; i < p->length; i++)
         program_read_step(r, &step);
     l->sorted[l->count++] = p;
@@ -67,6 +70,7 @@ void path_lookup_enter(struct found_path *const *sorted, uint32_t depth, uint32_
 void path_lookup_match(struct found_path *const *sorted, const struct path_part *key,
                        uint32_t *from, uint32_t *to, struct steps *steps)
 {
+    must(*from <= *to);
     uint32_t low = *from, high = *to;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
@@ -110,6 +114,7 @@ static void path_lookup_walk(struct path_lookup *l, struct attr_cursor c, uint32
 
 void path_lookup_find(struct path_lookup *l, struct slice item, struct steps *steps)
 {
+    must(l->count == l->room);
     qsort(l->sorted, l->count, sizeof(struct found_path *), found_path_compare_sorted);
     path_lookup_walk(l, item_attrs(item), 0, 0, l->count, steps);
 }

@@ -24,6 +24,7 @@ struct path_lookup {
     struct found_path *all; /* owns, unless they are `few`: in the order in which they were added */
     struct found_path **sorted;
     uint32_t count;
+    uint32_t room;
     struct found_path few[LOOKUP_FEW];
     struct found_path *few_sorted[LOOKUP_FEW];
 };

@@ -17,7 +17,9 @@ static void encode_operand(struct buffer *out, const struct condition *c)
         program_append_value(out, &c->value);
         return;
     default:
+        must(c->kind == CONDITION_FUNCTION);
         must(c->function == FUNCTION_SIZE);
+        must(c->arg_count == 1);
         buffer_append_u8(out, PROGRAM_SIZE);
         encode_operand(out, c->args);
     }
@@ -33,12 +35,14 @@ static void encode_condition(struct buffer *out, const struct condition *c);
 
 static void encode_chain(struct buffer *out, const struct condition *c)
 {
+    must(c->arg_count > 1);
     buffer_append_u8(out, c->kind == CONDITION_OR ? PROGRAM_OR : PROGRAM_AND);
     program_append_u16(out, c->arg_count);
     for (const struct condition *a = c->args; a != NULL; a = a->next) {
         size_t at = out->size;
         buffer_append_u32(out, 0);
         encode_condition(out, a);
+        must(out->size - at <= UINT32_MAX);
         put_u32(out->data + at, (uint32_t)(out->size - at - sizeof(uint32_t)));
     }
 }
@@ -50,11 +54,14 @@ static void encode_function(struct buffer *out, const struct condition *c)
         [FUNCTION_TYPE] = PROGRAM_TYPE,         [FUNCTION_BEGINS_WITH] = PROGRAM_BEGINS_WITH,
         [FUNCTION_CONTAINS] = PROGRAM_CONTAINS,
     };
+    must(c->function < FUNCTIONS);
     must(OPS[c->function] != 0);
     buffer_append_u8(out, OPS[c->function]);
     if (c->function == FUNCTION_EXISTS || c->function == FUNCTION_NOT_EXISTS) {
+        must(c->args->kind == CONDITION_PATH);
         program_append_path(out, c->args->path);
     } else if (c->function == FUNCTION_TYPE) {
+        must(attr_type_of(c->args->next->value.body) != 0);
         encode_operand(out, c->args);
         buffer_append_u8(out, (uint8_t)attr_type_of(c->args->next->value.body));
     } else {
@@ -73,6 +80,7 @@ static void encode_condition(struct buffer *out, const struct condition *c)
         encode_chain(out, c);
         return;
     case CONDITION_NOT:
+        must(c->arg_count == 1);
         buffer_append_u8(out, PROGRAM_NOT);
         encode_condition(out, c->args);
         return;
@@ -80,13 +88,19 @@ static void encode_condition(struct buffer *out, const struct condition *c)
         encode_function(out, c);
         return;
     case CONDITION_COMPARE:
+        must(c->op < COUNT_OF(COMPARATORS));
+        must(COMPARATORS[c->op] != 0);
+        must(c->arg_count == 2);
         buffer_append_u8(out, COMPARATORS[c->op]);
         break;
     case CONDITION_BETWEEN:
+        must(c->arg_count == 3);
         buffer_append_u8(out, PROGRAM_BETWEEN);
         break;
     default:
         must(c->kind == CONDITION_IN);
+        must(c->arg_count > 1);
+        must(c->arg_count - 1 <= CONDITION_IN_MAX);
         buffer_append_u8(out, PROGRAM_IN);
         buffer_append_u8(out, (uint8_t)(c->arg_count - 1));
     }
@@ -106,7 +120,9 @@ bool program_encode(struct buffer *out, const struct condition *c)
 {
     if (condition_values_size(c) > EXPRESSION_VALUES_SIZE_MAX)
         return false;
+    const size_t start = out->size;
     encode_condition(out, c);
+    must_in_tests(program_check(slice_make(out->data + start, out->size - start)) == STATUS_OK);
     return true;
 }
 

@@ -13,6 +13,8 @@ void program_append_path(struct buffer *out, const struct path_part *path)
     uint32_t count = 0;
     for (const struct path_part *p = path; p != NULL; p = p->next)
         count++;
+    must(count > 0);
+    must(!path->indexed);
     program_append_u16(out, count);
     for (const struct path_part *p = path; p != NULL; p = p->next) {
         buffer_append_u8(out, p->indexed ? PROGRAM_INDEX : PROGRAM_NAME);
@@ -26,6 +28,7 @@ void program_append_path(struct buffer *out, const struct path_part *path)
 void program_append_value(struct buffer *out, const struct attr *value)
 {
     must(value->type != 0);
+    must(value->body.size <= UINT32_MAX);
     buffer_append_u8(out, (uint8_t)value->type);
     buffer_append_sized(out, value->body);
 }
@@ -95,6 +98,7 @@ bool program_take_step(const struct attr *from, const struct path_part *step, st
 bool program_find_path(struct reader *r, struct slice item, struct attr *out, struct steps *steps)
 {
     const uint32_t count = program_read_u16(r);
+    must(count > 0);
     bool there = item.size > 0;
     for (uint32_t i = 0; i < count; i++) {
         struct path_part step;

@@ -98,6 +98,8 @@ static void projection_enter(struct projection_walk *walk, struct slice name,
                              const struct attr *value, struct projection_steps steps)
 {
     bool whole = false;
+    must(steps.count > 0);
+    must(walk->w.depth <= walk->depth);
     for (size_t i = 0; i < steps.count; i++)
         whole = whole || steps.list[i]->next == NULL;
     if (whole)
@@ -129,6 +131,7 @@ static void projection_show(struct projection_walk *walk, struct attr_cursor fro
     size_t left = steps.count;
     for (; left > 0 && attr_next(&from, &key.name, &value); key.index += key.indexed) {
         struct projection_steps mine = projection_matching(steps, &key);
+        must(mine.count <= left); /* each path is entered once */
         left -= mine.count;
         if (mine.count > 0)
             projection_enter(walk, key.name, &value, mine);
@@ -146,9 +149,11 @@ void projection_append(struct buffer *out, const struct projection *projection, 
         must(steps.count < projection->count);
         steps.list[steps.count++] = p->path;
     }
+    must(steps.count == projection->count);
     qsort(steps.list, steps.count, sizeof(const struct path_part *), projection_compare_paths);
     item_begin(&walk.w, out);
     projection_show(&walk, item_attrs(item), steps);
+    must(walk.depth == 0);
     item_end(&walk.w);
     if (steps.list != few)
         free(steps.list);

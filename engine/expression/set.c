@@ -10,6 +10,8 @@ void set_write_union(struct item_writer *w, const struct attr *a, const struct a
     struct element_table in_b;
     struct slice name;
     struct attr element;
+    must(attr_set_element(a->type) != 0);
+    must(a->type == b->type);
     element_table_init(&in_b, b, steps);
     item_open(w, a->type);
     for (struct attr_cursor c = attr_elements(a); attr_next(&c, &name, &element);) {
@@ -32,6 +34,8 @@ bool set_write_difference(struct item_writer *w, struct slice name, const struct
     struct element_table in_b;
     struct element e;
     bool any = false;
+    must(attr_set_element(a->type) != 0);
+    must(a->type == b->type);
     element_table_init(&in_b, b, steps);
     for (struct attr_cursor c = attr_elements(a); element_next(&c, &e);) {
         if (element_table_find(&in_b, e.key, steps) != NULL)

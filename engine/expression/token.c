@@ -3,6 +3,8 @@
 
 #include <strings.h>
 
+#include "base/must.h"
+
 static bool is_letter(uint8_t c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -106,6 +108,7 @@ static size_t character_size(uint8_t lead, size_t left)
 
 struct token token_at(struct slice s, size_t from)
 {
+    must(from <= s.size);
     while (from < s.size && is_space(s.data[from]))
         from++;
     struct token t = {TOKEN_END, {s.data + from, 0}};
@@ -131,5 +134,7 @@ struct token token_at(struct slice s, size_t from)
         t.kind = sign_kind(c);
         t.text.size = t.kind == TOKEN_BAD ? character_size(c, s.size - from) : 1;
     }
+    must(t.text.size > 0); /* so each parser ends */
+    must(from + t.text.size <= s.size);
     return t;
 }

@@ -39,6 +39,8 @@ static void update_check_operand(struct parser *p, const struct update_value *v,
 static void update_check_operands(struct parser *p, const struct update_value *v,
                                   struct slice operator, enum attr_type type)
 {
+    must(v->left != NULL);
+    must(v->right != NULL);
     update_check_operand(p, v->left, operator, type);
     update_check_operand(p, v->right, operator, type);
 }
@@ -176,6 +178,7 @@ static struct update_value *update_set_value(struct parser *p, enum update_verb 
 {
     if (p->failed || p->token.kind != TOKEN_VALUE_REF)
         return parser_syntax_error(p);
+    must(verb >= UPDATE_ADD);
     struct update_value *v = update_node(p, UPDATE_VALUE);
     v->value = parser_value(p);
     const enum attr_type type = v->value.type;
@@ -226,6 +229,8 @@ const struct update *update_parse(struct slice text, struct expression_names *na
             out->count++;
         } while (parser_accept(&p, TOKEN_COMMA));
     } while (p.token.kind != TOKEN_END);
+    must(!p.failed);
+    must(p.depth == 0);
     return fault->error == EXPRESSION_OK ? out : NULL;
 }
 
@@ -277,8 +282,10 @@ static void update_check_paths(struct parser *p, const struct update *u)
     uint32_t count = 0;
     for (const struct update_action *a = u->actions; a != NULL; a = a->next) {
         parser_check_path(p, a->path);
+        must(count < u->count);
         sorted[count++] = a;
     }
+    must(count == u->count);
     qsort(sorted, count, sizeof *sorted, update_compare_actions);
     for (uint32_t i = 1; i < count; i++) {
         const struct update_action *a = sorted[i - 1], *b = sorted[i];
@@ -315,5 +322,6 @@ const struct projection *update_paths(const struct update *update, struct arena 
         end = &(*end)->next;
         out->count++;
     }
+    must(out->count == update->count);
     return out;
 }

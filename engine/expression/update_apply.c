@@ -173,6 +173,8 @@ static enum update_fault update_read_steps(struct update_run *run, struct reader
     for (uint32_t i = 0; i < run->step_count; i++) {
         struct update_step *s = &run->steps[i];
         *s = (struct update_step){.verb = reader_u8(r)};
+        must(s->verb >= UPDATE_SET);
+        must(s->verb <= UPDATE_DELETE);
         s->path = update_next_path(run, r);
         s->path->context = s;
         enum update_fault fault = UPDATE_OK;
@@ -277,6 +279,8 @@ static bool update_walk(struct update_run *run, struct attr_cursor old, uint32_t
 static bool update_walk_into(struct update_run *run, const struct path_part *at,
                              const struct attr *old, uint32_t depth, uint32_t from, uint32_t to)
 {
+    must(from < to);
+    must(run->order[from]->length > depth);
     if (run->order[from]->length == depth + 1) { /* sorted: the shortest path comes first */
         update_write(run, at, old, run->order[from]->context);
         for (uint32_t i = from; i < to; i++) /* only of paths that overlap there are others */
@@ -333,6 +337,7 @@ static void update_set_order(struct update_run *run)
         if (s != NULL && !s->done)
             run->order[run->order_count++] = run->paths.sorted[i];
     }
+    must(run->order_count <= run->step_count);
 }
 
 static enum update_fault update_run(struct update_run *run, struct reader *r, struct slice item,
@@ -346,6 +351,8 @@ static enum update_fault update_run(struct update_run *run, struct reader *r, st
     }
     if (fault != UPDATE_OK)
         return fault;
+    must(run->next_path == run->paths.count);
+    must(r->left.size == 0);
     update_set_order(run);
     item_begin(&run->w, out);
     if (!update_walk(run, item_attrs(item), 0, 0, run->order_count)) {

@@ -8,6 +8,7 @@
 static void encode_operand(struct buffer *out, const struct update_value *v)
 {
     for (; v->kind == UPDATE_IF_NOT_EXISTS; v = v->right) {
+        must(v->right != NULL);
         buffer_append_u8(out, UPDATE_OP_IF_NOT_EXISTS);
         program_append_path(out, v->path);
     }
@@ -45,12 +46,17 @@ static size_t update_value_size(const struct update_value *v)
 bool update_program_encode(struct buffer *out, const struct update *update)
 {
     size_t size = 0;
+    uint32_t count = 0;
+    const size_t start = out->size;
     for (const struct update_action *a = update->actions; a != NULL; a = a->next)
         size += update_value_size(a->value);
     if (size > EXPRESSION_VALUES_SIZE_MAX)
         return false;
     program_append_u16(out, update->count);
-    for (const struct update_action *a = update->actions; a != NULL; a = a->next) {
+    for (const struct update_action *a = update->actions; a != NULL; a = a->next, count++) {
+        must(a->verb >= UPDATE_SET);
+        must(a->verb <= UPDATE_DELETE);
+        must(a->verb == UPDATE_REMOVE || a->value != NULL);
         buffer_append_u8(out, (uint8_t)a->verb);
         program_append_path(out, a->path);
         if (a->verb == UPDATE_SET)
@@ -58,6 +64,9 @@ bool update_program_encode(struct buffer *out, const struct update *update)
         else if (a->verb != UPDATE_REMOVE)
             program_append_value(out, &a->value->value);
     }
+    must(count == update->count);
+    must_in_tests(update_program_check(slice_make(out->data + start, out->size - start)) ==
+                  STATUS_OK);
     return true;
 }
 

@@ -99,6 +99,8 @@ static void wording_action_type(struct buffer *out, const struct expression_faul
         [ATTR_LIST] = "LIST",
         [ATTR_MAP] = "MAP",
     };
+    must(why->type < COUNT_OF(NAMES));
+    must(NAMES[why->type] != NULL);
     buffer_append_format(out,
                          "Incorrect operand type for operator or function; operator: %.*s, operand "
                          "type: %s, typeSet: ALLOWED_FOR_%.*s_OPERAND",
@@ -179,6 +181,7 @@ static void wording_append(struct buffer *out, const struct expression_fault *wh
 
 void expression_fault_append(struct buffer *out, const struct expression_fault *why)
 {
+    must(why->error != EXPRESSION_OK);
     must(why->error < EXPRESSION_KEY_OPERATOR);
     if (why->error >= COUNT_OF(TEXTS) || TEXTS[why->error] == NULL) {
         wording_append(out, why);

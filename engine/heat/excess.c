@@ -10,6 +10,13 @@ static bool is_over(const struct excess *e, struct instant now)
     return instant_before(now, e->until);
 }
 
+static inline void excess_check(const struct excess *e, struct instant now)
+{
+    must(!instant_before(now, e->since));
+    must(!instant_before(e->until, e->since));
+    must(e->gap.ns == 0 || !instant_before(e->gap, e->since));
+}
+
 /* Whether the present gap is still short enough to be made up for. */
 static bool may_be_bridged(const struct excess *e, struct instant now, int64_t gap_ms)
 {
@@ -22,6 +29,8 @@ void excess_add(struct excess *e, struct instant now, int64_t cost_mcu,
 {
     must(cost_mcu >= 0);
     must(rule->max_mcu > 0);
+    must(rule->lull_ms >= 0);
+    excess_check(e, now);
     if (!is_over(e, now) && e->gap.ns == 0)
         e->gap = e->until;
     if (!is_over(e, now) && !may_be_bridged(e, now, rule->gap_ms))
@@ -31,6 +40,7 @@ void excess_add(struct excess *e, struct instant now, int64_t cost_mcu,
     e->until.ns += takes_ns < latest_ns - e->until.ns ? takes_ns : latest_ns - e->until.ns;
     if (is_over(e, now))
         e->gap = (struct instant){0};
+    excess_check(e, now);
 }
 
 int64_t excess_ms(const struct excess *e, struct instant now)

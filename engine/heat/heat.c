@@ -35,7 +35,17 @@ struct heat_state {
     int64_t last_slot_mcu[ADMIT_KINDS];
     bool has_last; /* last_slot_mcu covers a whole stretch */
 };
-_Static_assert(sizeof(struct heat_state) <= 1024, "HEAT_MEMORY_MAX");
+_Static_assert(sizeof(struct heat_state) <= 1024, "HEAT_MEMORY_MAX"); /* HEAT-2 */
+
+static inline void heat_check(const struct heat *h, const struct heat_meter *m)
+{
+    must(m->sketch != NULL || m->total_mcu == 0); /* METER-1 */
+    must(m->sketch != NULL || m->samples == 0);
+    must(m->total_mcu >= 0);
+    must(m->samples >= 0);
+    must(h->state->covered_ns >= 0);
+    must(h->state->covered_ns <= h->half_life_ms * NS_PER_MS); /* METER-3 */
+}
 
 /* The least cost of a request: whole units are not sampled until there are too many. */
 static const int64_t unit_mcu[ADMIT_KINDS] = {[ADMIT_READ] = 500, [ADMIT_WRITE] = 1000};
@@ -57,6 +67,8 @@ void heat_init(struct heat *h, struct slice lo, struct slice hi, uint64_t seed,
                        .shared = shared_size(lo, hi),
                        .half_life_ms = (uint32_t)config_heat(config)->heat_half_life_ms,
                        .recent_ms = (uint32_t)config_heat(config)->heat_recent_ms};
+    must(heat_is_init(h));
+    must(h->recent_ms > 0);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
         h->start_mcu[kind] =
             partition_max_mcu(config, kind) * config_heat(config)->heat_start_percent / 100;
@@ -104,6 +116,7 @@ static void heat_decay(struct heat_state *s, struct instant now, int64_t half_li
         for (int kind = 0; kind < ADMIT_KINDS; kind++)
             meter_decay(&s->meters[kind]);
     }
+    must(!instant_before(now, s->started_at));
     if (s->meters[ADMIT_READ].sketch == NULL && s->meters[ADMIT_WRITE].sketch == NULL)
         /* The time without heat must not count in the rate that follows. */
         *s = (struct heat_state){.started_at = now, .slot_at = now};
@@ -144,6 +157,7 @@ static struct heat_state *state_new(struct instant now)
 
 static void turn_slot(struct heat_state *s, struct instant now, int64_t slot_ns)
 {
+    must(!instant_before(now, s->slot_at));
     int64_t gone_ns = instant_since(now, s->slot_at).ns;
     if (gone_ns < slot_ns)
         return;
@@ -170,6 +184,8 @@ static bool heat_starts(struct heat *h, struct instant now, enum admit_kind kind
 void heat_add(struct heat *h, struct instant now, enum admit_kind kind, struct slice key,
               int64_t cost_mcu)
 {
+    must(heat_is_init(h));
+    must(kind < ADMIT_KINDS);
     struct heat_state *s = state_at(h, now);
     must(key.size >= h->shared);
     must(cost_mcu > 0);
@@ -190,6 +206,7 @@ void heat_add(struct heat *h, struct instant now, enum admit_kind kind, struct s
                    be64_get(key.data + STORAGE_KEY_TABLE_SIZE), cost_mcu);
     key = slice_make(key.data + h->shared, key.size - h->shared);
     m->samples += sketch_add(m->sketch, key, cost_mcu);
+    heat_check(h, m);
 }
 
 /* ---- looking ---- */
@@ -209,6 +226,7 @@ int64_t heat_rate(struct heat *h, struct instant now, enum admit_kind kind)
  * the root of their number. */
 static int64_t chance_mcu(int64_t sum_mcu)
 {
+    must(sum_mcu >= 0);
     int64_t units = sum_mcu / MCU_PER_UNIT, root = 1;
     while (root * root < 9 * units)
         root++;
@@ -335,6 +353,7 @@ uint32_t heat_points(struct heat *h, struct instant now, struct arena *arena,
         const struct heat_meter *m = &s->meters[kind];
         uint32_t found = m->sketch == NULL ? 0 : sketch_items(m->sketch, items);
         for (uint32_t i = 0; i < found; i++) {
+            must(count < HEAT_POINTS_MAX);
             points[count] = (struct heat_point){.key = items[i].key};
             points[count++].mcu[kind] = items[i].mcu;
         }

@@ -32,6 +32,7 @@ struct heavy_scan {
 /* The size of what the item's partition key is in storage keys, which are in `s->key` then. 0: cut off. */
 static size_t heavy_prefix(struct heavy_scan *s, const struct sketch_item *item)
 {
+    must(item->key.size <= SKETCH_KEY_MAX); /* the room behind the shared bytes */
     const size_t size = s->shared + item->key.size;
     const size_t head = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
     if (item->key.size > 0)
@@ -71,6 +72,8 @@ static void heavy_vote(struct heavy_scan *s, uint32_t item)
 {
     const uint64_t hash = s->hashes[item];
     int64_t mcu = s->items[item].mcu;
+    must(hash != 0); /* of a free candidate */
+    must(mcu > 0);
     struct candidate *c = heavy_find(s, hash);
     if (c == NULL && (c = heavy_find(s, 0)) == NULL) {
         const int64_t least = heavy_least(s);
@@ -83,6 +86,7 @@ static void heavy_vote(struct heavy_scan *s, uint32_t item)
         return;
     c->hash = hash;
     c->mcu += mcu;
+    must(c->mcu > 0);
     c->item = item;
 }
 
@@ -154,6 +158,7 @@ uint32_t heat_heavy_keys(struct heat *h, struct instant now, enum admit_kind kin
             most = s.candidates[i].mcu > most->mcu ? &s.candidates[i] : most;
         if (most->mcu == 0 || most->mcu < mcu_min)
             return found;
+        must(found == 0 || most->mcu <= out[found - 1].mcu);
         const size_t size = heavy_prefix(&s, &s.items[most->item]);
         out[found++] =
             (struct heavy_key){.key = arena_copy(arena, slice_make(s.key, size)), .mcu = most->mcu};

@@ -1,9 +1,26 @@
 /* recent.c - a few counters; recent.h tells what they promise. */
 #include "engine/heat/recent.h"
 
+#include "base/must.h"
 #include "engine/admission/admission.h"
 
 /* ---- counters ---- */
+
+static int64_t recent_counted_all(const struct recent_stretch *s)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < RECENT_KEYS; i++)
+        sum += s->above[i] > s->lost_mcu ? s->above[i] - s->lost_mcu : 0;
+    return sum;
+}
+
+static inline void recent_check(const struct recent_stretch *s)
+{
+    must(s->lost_mcu >= 0);
+    must((RECENT_KEYS + 1) * s->lost_mcu <= s->sum_mcu); /* RECENT-2 */
+    /* What is lost of a key was lost of RECENT_KEYS others at the same time: RECENT-1 */
+    must_in_tests(recent_counted_all(s) + (RECENT_KEYS + 1) * s->lost_mcu == s->sum_mcu);
+}
 
 static uint32_t recent_find(const struct recent_stretch *s, uint64_t hash)
 {
@@ -59,6 +76,8 @@ static int64_t recent_step(int64_t sum_mcu)
 
 static void recent_turn(struct recent *r, struct instant now, int64_t stretch_ns)
 {
+    must(stretch_ns > 0);
+    must(!instant_before(now, r->from));
     const int64_t gone_ns = instant_since(now, r->from).ns;
     if (gone_ns < stretch_ns)
         return;
@@ -76,10 +95,12 @@ static void recent_turn(struct recent *r, struct instant now, int64_t stretch_ns
 void recent_add(struct recent *r, struct instant now, int64_t stretch_ns, uint64_t hash,
                 int64_t mcu)
 {
+    must(mcu > 0);
     recent_turn(r, now, stretch_ns);
     if (r->has_last && r->now.sum_mcu + mcu > r->step_mcu)
         recent_begin(r, now);
     recent_count(&r->now, hash, mcu);
+    recent_check(&r->now);
 }
 
 int64_t recent_took_ns(struct recent *r, struct instant now, int64_t stretch_ns)

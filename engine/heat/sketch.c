@@ -41,6 +41,7 @@ static const struct place {
 };
 _Static_assert(1358 + SKETCH_K == SKETCH_ENTRIES, "the table above fills the entries");
 _Static_assert(60464 + LEVEL_BYTES_MAX == SKETCH_BYTES, "and the bytes");
+_Static_assert(PLACES_LOG <= 8, "a place is one byte");
 
 static struct sketch_entry *entries_of(struct sketch *s, int h)
 {
@@ -55,6 +56,16 @@ static uint8_t *bytes_of(struct sketch *s, int h)
 static struct slice sketch_key_of(const uint8_t *bytes, const struct sketch_entry *e)
 {
     return slice_make(bytes + e->at, e->size);
+}
+
+/* Whether the level's bytes hold its entries' keys and nothing else: LEVEL-2. */
+static bool level_is_sound(const struct sketch *s, int h)
+{
+    const struct sketch_entry *e = s->entries + places[h].first_entry;
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < s->levels[h].count; i++)
+        bytes += e[i].at + e[i].size <= s->levels[h].bytes ? e[i].size : UINT16_MAX;
+    return bytes == s->levels[h].bytes;
 }
 
 /* ---- order ---- */
@@ -102,6 +113,7 @@ static bool sketch_spread(const struct sketch_entry *from, uint32_t count, struc
 {
     uint16_t ends[PLACES] = {0};
     uint8_t place[SKETCH_K];
+    must(count <= SKETCH_K);
     uint64_t low = UINT64_MAX, high = 0;
     uint32_t crowded = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -265,9 +277,29 @@ static bool sketch_full(const struct sketch *s, int h)
     return !has_room(s, h, 1, SKETCH_KEY_MAX);
 }
 
+/* Between calls. */
+static bool sketch_has_room(const struct sketch *s)
+{
+    bool room = true;
+    for (int h = 0; h < SKETCH_LEVELS; h++)
+        room = room && !sketch_full(s, h);
+    return room;
+}
+
+static inline void sketch_check(const struct sketch *s)
+{
+    must(s->until > 0); /* LEVEL-3 */
+    must(s->rest >= 0);
+    must(s->unit >= s->unit_min);
+    must(s->variance4 >= 0);
+    must_in_tests(sketch_has_room(s)); /* LEVEL-1 */
+}
+
 static void sketch_push(struct sketch *s, int h, struct slice key, uint64_t head)
 {
     struct sketch_level *l = &s->levels[h];
+    must(l->count < places[h].entries);
+    must(l->bytes + key.size <= places[h].bytes);
     entries_of(s, h)[l->count++] = (struct sketch_entry){head, l->bytes, (uint32_t)key.size};
     memcpy(bytes_of(s, h) + l->bytes, key.data, key.size);
     l->bytes += (uint32_t)key.size;
@@ -277,6 +309,7 @@ static void sketch_push(struct sketch *s, int h, struct slice key, uint64_t head
 static void keep_last(struct sketch *s, int h)
 {
     struct sketch_level *l = &s->levels[h];
+    must(l->count > 0);
     const struct sketch_entry e = entries_of(s, h)[l->count - 1];
     const bool odd = l->count & 1;
     l->count = l->bytes = 0;
@@ -285,6 +318,7 @@ static void keep_last(struct sketch *s, int h)
     memmove(bytes_of(s, h), bytes_of(s, h) + e.at, e.size);
     entries_of(s, h)[l->count++] = (struct sketch_entry){e.head, 0, e.size};
     l->bytes = e.size;
+    must_in_tests(level_is_sound(s, h)); /* LEVEL-2 */
 }
 
 /* Keeps one of each pair of a sorted level; `last`: also the last entry of an odd number. */
@@ -300,6 +334,7 @@ static void keep_half(struct sketch *s, int h, bool second, bool last)
         sketch_push(s, h, sketch_key_of(bytes, &e[i]), e[i].head);
     if (last && (count & 1))
         sketch_push(s, h, sketch_key_of(bytes, &e[count - 1]), e[count - 1].head);
+    must_in_tests(level_is_sound(s, h)); /* LEVEL-2 */
 }
 
 /* Every level forgets every other key. The keys that are left keep their weight. */
@@ -319,6 +354,7 @@ static void sketch_halve(struct sketch *s)
 
 static void draw_point(struct sketch *s)
 {
+    must(s->unit > 0);
     s->until = 1 + (int64_t)prng_below(&s->prng, (uint64_t)s->unit);
     s->rest = s->unit - s->until;
 }
@@ -388,6 +424,7 @@ void sketch_init(struct sketch *s, int64_t unit_mcu, uint64_t seed)
         l->mark_size = UINT32_MAX;
     }
     unit_changed(s);
+    sketch_check(s);
 }
 
 /* The number of sampled points within `cost`, which is less than a unit. */
@@ -425,7 +462,10 @@ static int64_t sketch_units_of(struct sketch *s, int64_t cost)
 bool sketch_add(struct sketch *s, struct slice key, int64_t cost_mcu)
 {
     must(cost_mcu > 0);
+    must(cost_mcu <= INT64_MAX / SKETCH_FRACTION);
+    sketch_check(s);
     const int64_t units = sketch_units_of(s, cost_mcu * SKETCH_FRACTION);
+    must(units <= UNITS_MAX); /* a key for each bit has a level */
     if (units == 0)
         return false;
     if (key.size > SKETCH_KEY_MAX)
@@ -436,6 +476,7 @@ bool sketch_add(struct sketch *s, struct slice key, int64_t cost_mcu)
     for (int64_t left = units; left > 0; left &= left - 1)
         if (sketch_full(s, __builtin_ctzll((uint64_t)left)))
             sketch_squeeze(s, __builtin_ctzll((uint64_t)left));
+    sketch_check(s);
     return true;
 }
 
@@ -447,6 +488,7 @@ void sketch_decay(struct sketch *s)
     }
     s->unit /= 2;
     unit_changed(s);
+    sketch_check(s);
 }
 
 uint32_t sketch_items(const struct sketch *s, struct sketch_item *out)
@@ -459,6 +501,7 @@ uint32_t sketch_items(const struct sketch *s, struct sketch_item *out)
                                      &s->entries[places[h].first_entry + i]),
                 .mcu = (s->unit << h) / SKETCH_FRACTION,
             };
+    must(count <= SKETCH_ENTRIES);
     return count;
 }
 
@@ -466,6 +509,8 @@ uint32_t sketch_items(const struct sketch *s, struct sketch_item *out)
 static int64_t sketch_root(int64_t square)
 {
     int64_t low = 0, high = INT64_C(1) << 31;
+    must(square >= 0);
+    must(square <= high * high);
     while (low < high) {
         int64_t middle = (low + high) / 2;
         if (middle * middle >= square)

@@ -30,6 +30,7 @@ struct slice split_whole_key(const struct division *d, struct slice rest)
 static size_t separating_size(struct slice a, struct slice b)
 {
     size_t size = 0;
+    must_in_tests(slice_compare(a, b) < 0);
     while (size < a.size && a.data[size] == b.data[size])
         size++;
     return size + 1;
@@ -38,6 +39,8 @@ static size_t separating_size(struct slice a, struct slice b)
 /* The shortest key between the point and the point before. */
 static struct slice cut_before(const struct division *d, uint32_t i)
 {
+    must(i > 0);
+    must(i < d->count);
     struct slice key = d->points[i].key;
     key.size = separating_size(d->points[i - 1].key, key);
     return split_whole_key(d, key);
@@ -87,6 +90,10 @@ static uint32_t nearest_cut(const struct division *d, uint32_t first, uint32_t e
 static void add_cut(struct division *d, struct slice cut, uint32_t point)
 {
     must(d->cut_count < SPLIT_POINTS_MAX);
+    must(point <= d->count);
+    must(d->cut_count == 0 || d->cut_points[d->cut_count - 1] <= point);
+    must(d->cut_count == 0 || slice_compare(d->cuts[d->cut_count - 1], cut) < 0);
+    must(is_inside(d, cut));
     d->cuts[d->cut_count] = cut;
     d->cut_points[d->cut_count++] = point;
 }
@@ -100,6 +107,8 @@ static void place_equally(struct division *d, uint32_t from, uint32_t to, uint32
         uint32_t cut = nearest_cut(d, last, to, d->below[last] + rest / left);
         if (cut == 0)
             return;
+        must(cut > last);
+        must(cut < to);
         add_cut(d, cut_before(d, cut), cut);
         last = cut;
     }
@@ -141,6 +150,7 @@ static int64_t divisible_need(const struct division *d, int kind, uint32_t from,
 
 static uint32_t parts_for(const struct division *d, int64_t need_ppm)
 {
+    must(need_ppm >= 0);
     int64_t parts = (need_ppm + d->q->fill_ppm - 1) / d->q->fill_ppm;
     return parts > SPLIT_POINTS_MAX + 1 ? SPLIT_POINTS_MAX + 1 : (uint32_t)parts;
 }
@@ -205,6 +215,7 @@ static void find_lones(struct division *d)
         end = run_end(d, i);
         if (!fills_a_child(d, i, end) || !range_of(d, i, lone))
             continue;
+        must(lone->to > i); /* its own point is inside */
         end = lone->to;
         d->lone_count++;
     }
@@ -233,8 +244,10 @@ static void place_around_lones(struct division *d)
         uint32_t to = i == d->lone_count ? d->count : d->lones[i].from;
         bool child = is_worth_a_child(d, from, to);
         /* two cuts are kept for each key that follows */
+        must(d->cut_count + 2 * (d->lone_count - i) <= SPLIT_CUTS_MAX);
         uint32_t room = SPLIT_POINTS_MAX - d->cut_count - 2 * (d->lone_count - i);
         if (child && i > 0 && is_inside(d, d->lones[i - 1].hi)) {
+            must(room > 0);
             add_cut(d, d->lones[i - 1].hi, from);
             room--;
         }

@@ -112,6 +112,7 @@ static int64_t split_point_heaviest(const struct division *d, bool collections, 
 static void split_point_blame(const struct division *d, enum split_verdict verdict, uint32_t first,
                               int64_t weight, struct split_advice *out)
 {
+    must(first < d->count);
     struct slice key = split_whole_key(d, d->points[first].key);
     if (verdict == SPLIT_REFUSED_COLLECTION)
         key.size = storage_key_collection_size(key);
@@ -179,6 +180,7 @@ static void split_point_weigh(struct division *d)
         d->below[i + 1] = d->below[i] +
                           mcu[ADMIT_READ] * (d->q->max_mcu[ADMIT_WRITE] / MCU_PER_UNIT) +
                           mcu[ADMIT_WRITE] * (d->q->max_mcu[ADMIT_READ] / MCU_PER_UNIT);
+        must(d->below[i + 1] >= d->below[i]); /* no overflow */
         for (int kind = 0; kind < SPLIT_KINDS; kind++)
             d->sums[i + 1].mcu[kind] = d->sums[i].mcu[kind] + mcu[kind];
     }
@@ -232,6 +234,23 @@ static void tell_lone(const struct division *d, struct split_advice *out)
             rate_of(d, kind, served_ppm(split_need(d, kind, best->from, best->to)));
 }
 
+/* What split_advice_decode demands: the catalog refuses other advice. */
+static void advice_check(const struct split_advice *a)
+{
+    must(a->cut_count > 0);
+    must(a->cut_count <= SPLIT_CUTS_MAX);
+    must(a->key_share_ppm <= SPLIT_WHOLE_PPM);
+    for (int kind = 0; kind < SPLIT_KINDS; kind++) {
+        uint64_t sum = 0;
+        for (uint32_t child = 0; child <= a->cut_count; child++)
+            sum += a->share_ppm[kind][child];
+        must(sum == SPLIT_WHOLE_PPM);
+        must(a->served_before_mcu[kind] >= 0);
+        must(a->served_after_mcu[kind] >= 0);
+        must(a->key_served_mcu[kind] >= 0);
+    }
+}
+
 static void advise_cuts(const struct division *d, struct split_advice *out)
 {
     out->verdict = SPLIT_ADVISED;
@@ -244,6 +263,7 @@ static void advise_cuts(const struct division *d, struct split_advice *out)
         out->served_after_mcu[kind] = rate_of(d, kind, served_after_ppm(d, kind));
     }
     tell_lone(d, out);
+    advice_check(out);
 }
 
 void split_advise(struct heat *h, struct instant now, const struct split_question *q,
@@ -255,6 +275,7 @@ void split_advise(struct heat *h, struct instant now, const struct split_questio
     must(q->max_mcu[ADMIT_WRITE] >= MCU_PER_UNIT);
     must(q->children <= SPLIT_POINTS_MAX + 1);
     must(q->fill_ppm > 0);
+    must(q->lo.size >= h->shared); /* split_whole_key takes the shared bytes from there */
     d.count = heat_points(h, now, arena, &points);
     d.points = points;
     split_point_measure(h, now, &d);

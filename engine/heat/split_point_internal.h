@@ -46,6 +46,8 @@ static inline int64_t split_ppm(int64_t part, int64_t whole)
 /* The demand for the points [from, to), of the partition maximum. */
 static inline int64_t split_need(const struct division *d, int kind, uint32_t from, uint32_t to)
 {
+    must(from <= to);
+    must(to <= d->count);
     int64_t all = d->sums[d->count].mcu[kind];
     int64_t part = d->sums[to].mcu[kind] - d->sums[from].mcu[kind];
     return all == 0 ? 0 : (int64_t)((__int128)d->need_ppm[kind] * part / all);

@@ -9,6 +9,14 @@ enum {
     REPLY_HEAD_SIZE = 86
 };
 
+_Static_assert(REQUEST_OPS - 1 <= UINT8_MAX, "a frame has the op in one byte");
+_Static_assert(REPLY_CODES - 1 <= UINT8_MAX, "the code");
+_Static_assert(ANSWER_KINDS - 1 <= UINT8_MAX, "the kind of the answer");
+_Static_assert(ADMIT_REASONS - 1 <= UINT8_MAX, "and the reason");
+_Static_assert(offsetof(struct request, get) == offsetof(struct request, room),
+               "message_clear begins where the union does");
+_Static_assert(offsetof(struct reply, item) == offsetof(struct reply, room), "here too");
+
 /* ---- the fields of a kind ---- */
 
 static const size_t field_sizes[] = {
@@ -37,6 +45,9 @@ static uint8_t *fields_put(uint8_t *at, const uint16_t *f, const void *message)
             at = put_sized(at, *(const struct slice *)from);
             break;
         case FIELD_BOOL:
+            must(*(const uint8_t *)from <= 1);
+            at = put_u8(at, *(const uint8_t *)from);
+            break;
         case FIELD_U8:
             at = put_u8(at, *(const uint8_t *)from);
             break;
@@ -98,8 +109,23 @@ size_t request_size(const struct request *r)
     return REQUEST_HEAD_SIZE + fields_size(traits_of(r)->fields, r);
 }
 
+/* The last bytes of the buffer are a frame. Whoever gets it must be able to read it. */
+static bool request_is_readable(const struct buffer *out, size_t size)
+{
+    struct request r;
+    return request_decode(slice_make(out->data + out->size - size, size), &r) == STATUS_OK;
+}
+
+static bool reply_is_readable(const struct buffer *out, size_t size)
+{
+    struct reply r;
+    return reply_decode(slice_make(out->data + out->size - size, size), &r) == STATUS_OK;
+}
+
 void request_encode(struct buffer *out, const struct request *r)
 {
+    must(r->op > 0);
+    must(r->op < REQUEST_OPS);
     const size_t size = request_size(r);
     uint8_t *start = frame_open(out, MESSAGE_REQUEST, size);
     uint8_t *at = put_u64(start, r->id);
@@ -111,6 +137,7 @@ void request_encode(struct buffer *out, const struct request *r)
     at = fields_put(at, traits_of(r)->fields, r);
     must((size_t)(at - start) + 1 == size);
     buffer_end(out, at);
+    must_in_tests(request_is_readable(out, size));
 }
 
 enum status request_decode(struct slice frame, struct request *out)
@@ -142,6 +169,10 @@ size_t reply_size(const struct reply *r)
 
 void reply_encode(struct buffer *out, const struct reply *r)
 {
+    must(r->code < REPLY_CODES);
+    must(r->kind < ANSWER_KINDS);
+    must(r->verdict.reason < ADMIT_REASONS);
+    must(r->verdict.cause < ADMIT_REASONS);
     const size_t size = reply_size(r);
     uint8_t *start = frame_open(out, MESSAGE_REPLY, size);
     uint8_t *at = put_u64(start, r->id);
@@ -162,6 +193,7 @@ void reply_encode(struct buffer *out, const struct reply *r)
     at = fields_put(at, answer_fields[r->kind], r);
     must((size_t)(at - start) + 1 == size);
     buffer_end(out, at);
+    must_in_tests(reply_is_readable(out, size));
 }
 
 enum status reply_decode(struct slice frame, struct reply *out)

@@ -306,13 +306,14 @@ enum message_kind {
 /* Accessors of struct request_NAME or reply_NAME, which lies in the room: request_NAME() to read and
  * request_edit_NAME() to write. A family has a header of its own, so that a new field has only the
  * family's users compiled anew. */
-#define MESSAGE_FAMILY(message, name)                                                      \
-    _Static_assert(sizeof(struct message##_##name) <= MESSAGE_ROOM, "raise MESSAGE_ROOM"); \
-    static inline const struct message##_##name *message##_##name(const struct message *m) \
-    {                                                                                      \
-        return (const struct message##_##name *)m->room;                                   \
-    }                                                                                      \
-    static inline struct message##_##name *message##_edit_##name(struct message *m)        \
-    {                                                                                      \
-        return (struct message##_##name *)m->room;                                         \
+#define MESSAGE_FAMILY(message, name)                                                       \
+    _Static_assert(sizeof(struct message##_##name) <= MESSAGE_ROOM, "raise MESSAGE_ROOM");  \
+    _Static_assert(_Alignof(struct message##_##name) <= _Alignof(uint64_t), "of the room"); \
+    static inline const struct message##_##name *message##_##name(const struct message *m)  \
+    {                                                                                       \
+        return (const struct message##_##name *)m->room;                                    \
+    }                                                                                       \
+    static inline struct message##_##name *message##_edit_##name(struct message *m)         \
+    {                                                                                       \
+        return (struct message##_##name *)m->room;                                          \
     }

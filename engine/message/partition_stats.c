@@ -3,6 +3,9 @@
 
 #include "base/codec.h"
 
+_Static_assert(sizeof(struct index_refusal) == 2 * sizeof(uint32_t) + sizeof(uint64_t),
+               "reports are hashed: no padding");
+
 static void stats_walk_number(struct codec *c, int64_t *value)
 {
     codec_i64(c, value, INT64_MIN, INT64_MAX);
@@ -10,6 +13,7 @@ static void stats_walk_number(struct codec *c, int64_t *value)
 
 void index_refusal_walk(struct codec *c, struct index_refusal *r)
 {
+    must(codec_reads(c) || r->reason < ADMIT_REASONS);
     codec_u32(c, &r->index);
     codec_u32(c, &r->partition);
     codec_u64(c, &r->reason);

@@ -191,14 +191,23 @@ const uint16_t answer_fields[ANSWER_KINDS][MESSAGE_FIELDS_MAX + 1] = {
     [ANSWER_GONE] = {U64(gone.as_of), U64(gone.term), SLICE(gone.replicas)},
 };
 
+static bool slice_lies_in(struct slice s, const struct buffer *b)
+{
+    const uintptr_t from = (uintptr_t)b->data, at = (uintptr_t)s.data;
+    return s.size > 0 && at >= from && at < from + b->capacity;
+}
+
 void message_copy_slices(const uint16_t *fields, void *message, struct buffer *bytes)
 {
     struct slice *s;
     size_t from = bytes->size;
-    for (uint32_t at = 0; (s = message_next_slice(fields, message, &at)) != NULL;)
+    for (uint32_t at = 0; (s = message_next_slice(fields, message, &at)) != NULL;) {
+        must(!slice_lies_in(*s, bytes)); /* appending may move it */
         buffer_append_slice(bytes, *s);
+    }
     for (uint32_t at = 0; (s = message_next_slice(fields, message, &at)) != NULL; from += s->size)
         *s = slice_make(bytes->data + from, s->size);
+    must(from == bytes->size);
 }
 
 struct slice request_key(const struct request *q)
@@ -227,6 +236,7 @@ struct slice request_key(const struct request *q)
     case REQUEST_KEY_SHARD_MOVE:
         return request_move(q)->key;
     default:
+        must(traits_of(q)->write); /* PUT, DELETE, UPDATE, CHECK */
         return q->write.key;
     }
 }

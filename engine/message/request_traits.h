@@ -66,6 +66,7 @@ static inline enum admit_kind request_admit_kind(const struct request *q)
  * send another. */
 static inline bool reply_fits(const struct reply *r, enum request_op op)
 {
+    must(op < REQUEST_OPS);
     return r->kind == ANSWER_NONE || r->kind == request_traits[op].answer;
 }
 
@@ -119,6 +120,7 @@ void message_copy_slices(const uint16_t *fields, void *message, struct buffer *b
 static inline struct slice reply_bytes(const struct reply *r)
 {
     uint32_t at = 0;
+    must(r->kind < ANSWER_KINDS);
     const struct slice *s = message_next_slice(answer_fields[r->kind], r, &at);
     return s != NULL ? *s : (struct slice){NULL, 0};
 }

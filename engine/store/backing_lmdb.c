@@ -69,6 +69,8 @@ struct lmdb {
     struct lmdb_writer writer;
 };
 
+_Static_assert(offsetof(struct lmdb, backing) == 0, "a backing is an lmdb");
+
 static struct lmdb *lmdb_of(struct backing *b)
 {
     return (struct lmdb *)b;
@@ -240,6 +242,8 @@ static enum status snapshot_step(struct backing_snapshot *s, bool reverse,
 {
     if (s->bucket.data != NULL) {
         struct bucket_entry e;
+        must(s->bucket_entry.start < s->bucket_entry.end);
+        must(s->bucket_entry.end <= s->bucket.size);
         bool found = reverse ? s->bucket_entry.start > 0 &&
                                    bucket_seek_before(s->bucket, s->bucket_entry.key, &e)
                              : bucket_at(s->bucket, s->bucket_entry.end, &e);
@@ -586,6 +590,7 @@ static enum status lmdb_grow(struct backing *b)
         wanted = l->map_max_bytes;
     if (!l->map_full || wanted <= info.me_mapsize || !address_space_left(wanted))
         return STATUS_FULL;
+    must(LIST_EMPTY(&l->snapshots)); /* LMDB moves the map: their pages would be gone */
     mdb_txn_reset(l->now.txn);
     pthread_rwlock_wrlock(&l->lock);
     int error = mdb_env_set_mapsize(l->env, wanted);
@@ -665,6 +670,7 @@ static struct backing_info lmdb_info(struct backing *b)
 static void close_lmdb(struct backing *b)
 {
     struct lmdb *l = lmdb_of(b);
+    must(LIST_EMPTY(&l->snapshots));
     if (l->now.txn != NULL)
         snapshot_end(&l->now);
     mdb_env_close(l->env);
@@ -736,6 +742,7 @@ enum status backing_open_lmdb(const struct backing_options *options, struct back
     int error = mdb_env_create(&l->env);
     must(error == 0);
     must(mdb_env_set_maxdbs(l->env, 3) == 0);
+    must(mdb_env_get_maxkeysize(l->env) >= LONG_KEY_PREFIX_SIZE);
     error = mdb_env_open(l->env, options->path, MDB_NOTLS | MDB_NORDAHEAD, FILE_MODE_PRIVATE);
     if (error == 0)
         error = set_map_size(l, options->map_initial_bytes < options->map_max_bytes

@@ -1,6 +1,8 @@
 /* change_set.c - writes and reads the payload of a write's log entry. */
 #include "engine/store/change_set.h"
 
+_Static_assert(KEY_SPACES - 1 <= UINT8_MAX, "a change has its space in one byte");
+
 enum {
     CHANGE_DELETES = 1,
     CHANGE_HAS_OLD = 2,
@@ -20,15 +22,31 @@ void change_set_begin(struct buffer *out, int64_t cost_mcu, uint32_t burst)
 
 void change_set_charge(struct buffer *set, int64_t cost_mcu, uint32_t burst)
 {
+    must(set->size >= CHANGE_SET_HEAD_SIZE);
     memcpy(set->data, &cost_mcu, sizeof cost_mcu);
     memcpy(set->data + BURST_AT, &burst, sizeof burst);
+}
+
+/* What change_read refuses, no one may write: the entry could never be applied. */
+static void change_check(const struct change *c)
+{
+    const bool has_no_value = c->derived || c->value.data == NULL;
+    must(c->space >= SPACE_ITEMS);
+    must(c->space < KEY_SPACES);
+    must(c->key.size > 0);
+    must(c->old_size >= -1);
+    must(c->old_size <= INT32_MAX);
+    must(has_no_value == (c->value.size == 0));
 }
 
 void change_set_append_last(struct buffer *out, const struct change *c)
 {
     uint32_t count;
+    must(out->size >= CHANGE_SET_HEAD_SIZE);
+    change_check(c);
     memcpy(&count, out->data + COUNT_AT, sizeof count);
-    must(++count <= CHANGES_MAX);
+    count++;
+    must(count <= CHANGES_MAX);
     memcpy(out->data + COUNT_AT, &count, sizeof count);
     uint8_t flags = (uint8_t)((c->derived              ? CHANGE_DERIVED
                                : c->value.data == NULL ? CHANGE_DELETES
@@ -74,7 +92,7 @@ static bool change_read(struct reader *r, struct change *out)
            (deletes || out->derived) == (value_size == 0) && !(deletes && out->derived);
 }
 
-void change_set_reopen(struct slice payload, struct change_set *out)
+static void change_set_read_head(struct slice payload, struct change_set *out)
 {
     const uint8_t *at = payload.data;
     must(payload.size > CHANGE_SET_HEAD_SIZE);
@@ -84,12 +102,19 @@ void change_set_reopen(struct slice payload, struct change_set *out)
     out->left = slice_make(at, payload.size - CHANGE_SET_HEAD_SIZE);
 }
 
+void change_set_reopen(struct slice payload, struct change_set *out)
+{
+    change_set_read_head(payload, out);
+    must(out->count > 0);
+    must(out->count <= CHANGES_MAX);
+}
+
 bool change_set_open(struct slice payload, struct change_set *out)
 {
     struct change c;
     if (payload.size <= CHANGE_SET_HEAD_SIZE)
         return false;
-    change_set_reopen(payload, out);
+    change_set_read_head(payload, out);
     struct reader r = {out->left, false};
     if (out->count == 0 || out->count > CHANGES_MAX)
         return false;
@@ -103,9 +128,12 @@ bool change_set_open(struct slice payload, struct change_set *out)
 bool change_set_next(struct change_set *set, struct change *out)
 {
     struct reader r = {set->left, false};
-    if (set->count == 0)
+    if (set->count == 0) {
+        must(set->left.size == 0);
         return false;
-    must(change_read(&r, out)); /* change_set_open has checked it */
+    }
+    const bool whole = change_read(&r, out);
+    must(whole); /* change_set_open has checked it */
     set->left = r.left;
     set->count--;
     return true;

@@ -16,6 +16,7 @@ static const uint8_t head_mark[8] = {0xf5, 'p', 'a', 'r', 't', 's', 0x00, 0xf5};
 struct part_key {
     uint8_t bytes[PART_KEY_SIZE];
 };
+_Static_assert(PART_KEY_SIZE == sizeof(uint64_t) + sizeof(uint32_t), "a number and a place");
 
 static struct part_key part_key_of(uint64_t number, uint32_t place)
 {
@@ -39,6 +40,7 @@ static uint64_t part_number(MDB_val k)
 
 void parts_head_encode(const struct parts_head *h, uint8_t out[PARTS_HEAD_SIZE])
 {
+    must(h->size > 0); /* parts_head_of: 0 is no head */
     memcpy(out, head_mark, 8);
     memcpy(out + 8, &h->number, 8);
     memcpy(out + 16, &h->size, 4);
@@ -69,6 +71,7 @@ size_t parts_value_size(struct slice record)
 bool parts_are_needed(struct slice value, size_t page)
 {
     struct parts_head head;
+    must(page > PAGE_HEAD);
     return value.size > page - PAGE_HEAD || parts_head_of(value, &head);
 }
 
@@ -79,6 +82,7 @@ uint64_t parts_count(const struct parts_head *h, size_t page)
 
 struct parts_head parts_without(const struct parts_head *h, uint64_t parts, size_t page)
 {
+    must(parts <= parts_count(h, page));
     const uint64_t bytes = parts * (page - PAGE_HEAD);
     return (struct parts_head){h->number, bytes < h->size ? h->size - (uint32_t)bytes : 0};
 }
@@ -114,6 +118,7 @@ int parts_write(MDB_cursor *parts, size_t page, const struct parts_head *old, st
     const size_t most = page - PAGE_HEAD;
     struct parts_head h = {.number = old->number, .size = (uint32_t)value.size};
     uint32_t place = 0;
+    must(value.size > 0);
     must(value.size <= UINT32_MAX);
     int error = old->size > 0 ? 0 : parts_next_number(parts, &h.number);
     for (size_t at = 0; error == 0 && at < value.size; at += most, place++) {
@@ -122,6 +127,7 @@ int parts_write(MDB_cursor *parts, size_t page, const struct parts_head *old, st
         MDB_val k = {sizeof key, &key}, v = {size, (void *)(uintptr_t)(value.data + at)};
         error = mdb_cursor_put(parts, &k, &v, 0);
     }
+    must(error != 0 || place == parts_count(&h, page)); /* PARTS-2 */
     if (error == 0 && old->size > value.size)
         error = parts_erase_from(parts, h.number, place, UINT64_MAX);
     parts_head_encode(&h, head);

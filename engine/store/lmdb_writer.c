@@ -11,6 +11,7 @@ struct note_key {
     char mark[4];
     uint64_t number;
 } __attribute__((packed));
+_Static_assert(sizeof note_mark - 1 == sizeof((struct note_key *)NULL)->mark, "the mark fits");
 
 static int write_note(struct lmdb_writer *w, const struct parts_head *old)
 {
@@ -33,6 +34,7 @@ static bool writer_may_free(struct lmdb_writer *w, const struct parts_head *old)
     if (w->freed > w->frees_max || pages > w->frees_max - w->freed)
         return false;
     w->freed += pages;
+    must(w->freed <= w->frees_max); /* PARTS-3 */
     return true;
 }
 
@@ -62,6 +64,8 @@ static int write_record(struct lmdb_writer *w, struct slice key, struct slice va
     uint8_t head[PARTS_HEAD_SIZE];
     MDB_val k = val_of(key), v;
     int error = 0;
+    must(key.size > 0);
+    must(key.size <= LONG_KEY_PREFIX_SIZE);
     if (value.data == NULL || w->has_parts) {
         error = mdb_cursor_get(w->at, &k, &v, MDB_SET_KEY);
         if (error != 0 && error != MDB_NOTFOUND)
@@ -201,7 +205,8 @@ static int write_erase(struct lmdb_writer *w, const struct backing_batch *batch,
 static int writer_begin(struct lmdb_writer *w, MDB_txn *txn)
 {
     MDB_stat stat;
-    w->at = w->at_part = NULL;
+    must(w->at == NULL); /* one transaction at a time */
+    must(w->at_part == NULL);
     int error = mdb_stat(txn, w->parts, &stat);
     if (error != 0)
         return error;
@@ -218,6 +223,7 @@ static void writer_end(struct lmdb_writer *w)
         mdb_cursor_close(w->at);
     if (w->at_part != NULL)
         mdb_cursor_close(w->at_part);
+    w->at = w->at_part = NULL;
 }
 
 int lmdb_writer_write(struct lmdb_writer *w, MDB_txn *txn, const struct backing_batch *batch,
@@ -264,6 +270,7 @@ static int sweep_notes(struct lmdb_writer *w, MDB_cursor *notes, uint64_t most)
 int lmdb_writer_sweep(struct lmdb_writer *w, MDB_txn *txn, uint64_t most)
 {
     MDB_cursor *notes;
+    must(most > 0);
     int error = writer_begin(w, txn);
     if (error == 0)
         error = mdb_cursor_open(txn, w->meta, &notes);
@@ -278,6 +285,7 @@ int lmdb_writer_sweep(struct lmdb_writer *w, MDB_txn *txn, uint64_t most)
 
 void lmdb_writer_deinit(struct lmdb_writer *w)
 {
+    must(w->at == NULL);
     buffer_deinit(&w->bucket);
     buffer_deinit(&w->before);
 }

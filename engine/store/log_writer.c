@@ -7,10 +7,41 @@ enum {
     END_SIZE_MAX = LOG_BLOCK_SIZE + LOG_HEADER_SIZE /* a LOG_END record and the gap before it */
 };
 
+static size_t batches_bytes(const struct log_writer *w)
+{
+    size_t bytes = 0;
+    const struct log_batch *b;
+    TAILQ_FOREACH (b, &w->batches, place)
+        bytes += b->bytes.size;
+    return bytes;
+}
+
+/* The batches in flight before the first one that is not. */
+static uint32_t batches_in_flight(const struct log_writer *w)
+{
+    uint32_t count = 0;
+    const struct log_batch *b = TAILQ_FIRST(&w->batches);
+    for (; b != NULL && b->in_flight; b = TAILQ_NEXT(b, place))
+        count++;
+    return count;
+}
+
+static inline void log_writer_check(const struct log_writer *w)
+{
+    must(w->in_flight <= w->in_flight_max);
+    must(w->written_lsn <= w->next_lsn);
+    must(w->unwritten_bytes <= w->next_lsn - w->written_lsn);
+    must((w->unwritten_bytes == 0) == TAILQ_EMPTY(&w->batches));
+    must_in_tests(w->unwritten_bytes == batches_bytes(w));
+    must_in_tests(w->in_flight == batches_in_flight(w));
+}
+
 void log_writer_init(struct log_writer *w, uint32_t node, uint32_t in_flight_max,
                      uint64_t segment_bytes, uint64_t next_lsn)
 {
-    must(in_flight_max > 0 && in_flight_max <= LOG_WRITES_MAX);
+    must(in_flight_max > 0);
+    must(in_flight_max <= LOG_WRITES_MAX);
+    must(segment_bytes > LOG_BLOCK_SIZE + END_SIZE_MAX);
     *w = (struct log_writer){.node = node,
                              .in_flight_max = in_flight_max,
                              .segment_bytes = segment_bytes,
@@ -78,6 +109,8 @@ static void append_record(struct log_writer *w, struct log_record *r, struct sli
     log_record_append(&b->bytes, r, payload, slice_make(NULL, 0));
     w->next_lsn += size;
     w->unwritten_bytes += size;
+    must(segment_of(w, b->lsn) == segment_of(w, w->next_lsn - 1)); /* WRITER-2 */
+    must(b->lsn + b->bytes.size == w->next_lsn);
 }
 
 static void append_segment_header(struct log_writer *w)
@@ -104,6 +137,7 @@ uint64_t log_writer_append(struct log_writer *w, enum log_kind kind, uint32_t gr
         append_segment_header(w);
     struct log_record r = {.kind = kind, .group = group, .term = term, .index = index};
     append_record(w, &r, payload);
+    log_writer_check(w);
     return w->next_lsn;
 }
 
@@ -124,14 +158,21 @@ const struct log_batch *log_writer_next(struct log_writer *w)
         b = TAILQ_NEXT(b, place);
     if (b == NULL || (w->in_flight > 0 && !may_join(w, b)))
         return NULL;
+    must(b->bytes.size > 0);
+    must(b == TAILQ_FIRST(&w->batches) ||
+         log_block_gap(b->lsn % w->segment_bytes) == 0); /* WRITER-1 */
     b->in_flight = true;
     w->in_flight++;
+    log_writer_check(w);
     log_records_seal(&b->bytes, w->written_lsn);
     return b;
 }
 
 static void release_first(struct log_writer *w, struct log_batch *b)
 {
+    must(w->written_lsn <= b->lsn);
+    must(w->unwritten_bytes >= b->bytes.size);
+    must(w->in_flight > 0);
     w->written_lsn = b->lsn + b->bytes.size;
     w->unwritten_bytes -= b->bytes.size;
     w->in_flight--;
@@ -147,8 +188,11 @@ void log_writer_written(struct log_writer *w, uint64_t lsn)
     struct log_batch *b = TAILQ_FIRST(&w->batches);
     while (b != NULL && b->lsn != lsn)
         b = TAILQ_NEXT(b, place);
-    must(b != NULL && b->in_flight && !b->written);
+    must(b != NULL);
+    must(b->in_flight);
+    must(!b->written);
     b->written = true;
     while ((b = TAILQ_FIRST(&w->batches)) != NULL && b->written)
         release_first(w, b);
+    log_writer_check(w);
 }

@@ -42,6 +42,7 @@ void bucket_change(struct slice bucket, size_t *from, struct slice key, struct s
 {
     struct bucket_entry e;
     size_t at = *from;
+    must(at <= bucket.size);
     while (bucket_at(bucket, at, &e) && slice_compare(e.key, key) < 0)
         at = e.end;
     buffer_append(out, bucket.data + *from, at - *from);
@@ -54,6 +55,7 @@ void bucket_change(struct slice bucket, size_t *from, struct slice key, struct s
 
 void bucket_append_rest(struct slice bucket, size_t from, struct buffer *out)
 {
+    must(from <= bucket.size);
     buffer_append(out, bucket.data + from, bucket.size - from);
 }
 

@@ -45,6 +45,16 @@ struct memtable {
     struct slot *slots; /* owns; a key is in the first slot from its hash on that was free */
 };
 
+_Static_assert(offsetof(struct node, entry) == 0, "a mem_entry is a node");
+_Static_assert((SLOTS_MIN & (SLOTS_MIN - 1)) == 0, "slots are masked");
+
+static inline void memtable_check(const struct memtable *m)
+{
+    must((m->slot_count & (m->slot_count - 1)) == 0);
+    must(m->slot_count >= 2 * m->count); /* a search ends at a free slot */
+    must((m->newest == NULL) == (m->count == 0));
+}
+
 static size_t links_at(size_t key_size)
 {
     return sizeof(struct node) + ((key_size + 7) & ~(size_t)7);
@@ -180,7 +190,10 @@ static void memtable_link(struct memtable *m, struct node *n)
 {
     struct node *before[LEVELS_MAX];
     struct links *l = links_of(n);
+    must(l->levels > 0);
+    must(l->levels <= LEVELS_MAX);
     memtable_descend(m, n->entry.key, before);
+    must_in_tests(before[0] == m->head || slice_compare(before[0]->entry.key, n->entry.key) < 0);
     while (m->levels < l->levels)
         before[m->levels++] = m->head;
     for (size_t level = 0; level < l->levels; level++) {
@@ -193,6 +206,7 @@ static void memtable_link(struct memtable *m, struct node *n)
         m->last = n;
     else
         links_of(l->next[0])->previous = n;
+    must_in_tests(l->next[0] == NULL || slice_compare(n->entry.key, l->next[0]->entry.key) < 0);
 }
 
 /* Puts the new keys into the skip list. */
@@ -229,6 +243,8 @@ const struct mem_entry **memtable_sorted(const struct memtable *m)
     qsort(places, count, sizeof *places, compare_places);
     for (size_t i = 0; i < count; i++)
         entries[i] = places[i].entry;
+    for (size_t i = 1; i < count; i++)
+        must_in_tests(slice_compare(entries[i - 1]->key, entries[i]->key) < 0); /* each key once */
     free(places);
     return entries;
 }
@@ -236,6 +252,7 @@ const struct mem_entry **memtable_sorted(const struct memtable *m)
 void memtable_put(struct memtable *m, struct slice key, uint64_t hash, struct slice value)
 {
     struct slice copy = {NULL, 0};
+    must(key.size > 0); /* an empty key is no bound of a range */
     if (value.data != NULL)
         copy = slice_make(memcpy(arena_alloc(&m->values, value.size), value.data, value.size),
                           value.size);
@@ -244,6 +261,7 @@ void memtable_put(struct memtable *m, struct slice key, uint64_t hash, struct sl
         slot->node->entry.value = copy;
     else
         memtable_insert(m, slot, key, hash, copy);
+    memtable_check(m);
 }
 
 static const struct mem_entry *entry_of(const struct node *n)

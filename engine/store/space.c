@@ -1,6 +1,8 @@
 /* space.c - how much a backing can still take. */
 #include "engine/store/space.h"
 
+#include "base/must.h"
+
 enum {
     RESERVE_PART = 10,     /* a tenth of the total is the reserve, */
     RESERVE_MIN = 2 << 20, /* and so much of a small total, up to a quarter: nodes of one disk */
@@ -90,6 +92,7 @@ enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t
     if (s->total_bytes == 0)
         return SPACE_THERE;
     const uint64_t left = space_growth_left_bytes(s);
+    must(left <= s->total_bytes - s->total_bytes / RESERVE_PART); /* SPACE-1 */
     const uint64_t wanted = space_cost(s, 1, bytes);
     if (left < wanted + s->total_bytes / STEP_PART)
         return SPACE_FULL;

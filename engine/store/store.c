@@ -54,6 +54,14 @@ struct store {
     uint64_t erased_bytes;
 };
 
+static inline void store_check(const struct store *s)
+{
+    must(s->active != s->frozen);
+    must(s->frozen == NULL || s->frozen_lsn >= s->log_lsn); /* STORE-1 */
+    must(s->frozen != NULL || s->frozen_shared.bytes == 0);
+    must(s->erasing_count <= ERASE_AT_ONCE);
+}
+
 static void store_set_space(struct store *s, const struct backing_info *info)
 {
     s->space = info->space;
@@ -372,7 +380,8 @@ bool store_erase_overlaps(const struct store *s, struct slice lo, struct slice h
 
 void store_freeze(struct store *s, uint64_t lsn, uint64_t erase_max_bytes)
 {
-    must(s->frozen == NULL);
+    store_check(s);
+    must(s->frozen == NULL); /* STORE-2 */
     must(lsn >= s->log_lsn);
     s->frozen = s->active;
     s->frozen_lsn = lsn;
@@ -388,6 +397,7 @@ void store_freeze(struct store *s, uint64_t lsn, uint64_t erase_max_bytes)
         s->erasing[s->erasing_count++] =
             (struct backing_range){buffer_slice(&e->lo), buffer_slice(&e->hi)};
     }
+    store_check(s);
 }
 
 static bool next_change(void *context, struct backing_change *out)
@@ -396,6 +406,7 @@ static bool next_change(void *context, struct backing_change *out)
     if (s->flushed == memtable_count(s->frozen))
         return false;
     const struct mem_entry *e = s->flushing[s->flushed++];
+    must(s->flushed <= memtable_count(s->frozen));
     *out = (struct backing_change){e->key, e->value};
     return true;
 }
@@ -412,6 +423,7 @@ enum status store_checkpoint_write(struct store *s)
                                   .erase_max_bytes = s->erase_max_bytes,
                                   .log_lsn = s->frozen_lsn};
     enum status status = s->backing->methods->write(s->backing, &batch, &s->erased_bytes);
+    must(status != STATUS_OK || s->flushed == memtable_count(s->frozen)); /* STORE-1 */
     free(s->flushing);
     return status;
 }
@@ -444,10 +456,12 @@ void store_checkpoint_done(struct store *s, enum status status)
     store_measured(s, &info);
     while (s->erased_bytes < s->erase_max_bytes && s->erasing_count > 0) {
         struct erasure *e = STAILQ_FIRST(&s->erasures);
+        must(e != NULL);
         s->erasing_count--;
         STAILQ_REMOVE_HEAD(&s->erasures, place);
         STAILQ_INSERT_HEAD(&s->erased, e, place);
     }
+    store_check(s);
 }
 
 bool store_next_erased(struct store *s, struct slice *lo)
@@ -505,7 +519,8 @@ enum status store_snapshot_open(struct store *s, struct backing_snapshot **out)
 
 void store_snapshot_close(struct store *s, struct backing_snapshot *snapshot)
 {
-    must(s->snapshots-- > 0);
+    must(s->snapshots > 0);
+    s->snapshots--;
     s->backing->methods->snapshot_close(s->backing, snapshot);
 }
 

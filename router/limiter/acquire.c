@@ -6,6 +6,8 @@
 #include "router/limiter/acquire_plan.h"
 #include "router/limiter/limiter_operations.h"
 
+_Static_assert(sizeof(XXH128_hash_t) == TRANSACTION_TOKEN_SIZE, "a token is a hash");
+
 /* The request's token, from the Idempotency-Key or drawn. It chooses the shard only if the client
  * gave a key. */
 static void acquire_name(struct call *c, struct charge *g, const struct bucket_name *b)

@@ -12,6 +12,9 @@ enum {
     SMALL_FRACTION = 8 /* a request of that part of a share is small */
 };
 
+_Static_assert(offsetof(struct acquire_plan, limiter_call) == 0, "call->state is a limiter_call");
+_Static_assert(LIMITER_CHAIN_MAX <= 32, "shards_were_read has a bit for each bucket");
+
 /* ---- refusals ---- */
 
 /* 429: {"allowed":false,..,"reason","limit","entity","retry_after_ms"}; of a proxy: 403. */
@@ -19,6 +22,8 @@ static bool acquire_refuse(struct call *c, const struct cached_bucket *b, const 
                            const struct slice *limit, int64_t wait_ms)
 {
     const struct acquire_plan *t = c->state;
+    must(t->limiter_call.chain_count > 0);
+    must(wait_ms >= 0);
     struct cached_bucket *own = t->limiter_call.chain[0];
     own->refused++;
     c->status = t->proxy ? 403 : 429;
@@ -37,6 +42,7 @@ static bool acquire_refuse(struct call *c, const struct cached_bucket *b, const 
 static bool acquire_refuse_too_few(struct call *c, const struct cached_bucket *b,
                                    const int64_t amounts[])
 {
+    must(b->limits.count > 0);
     uint32_t limit = 0;
     int64_t longest = 0;
     for (uint32_t i = 0; i < b->limits.count; i++) {
@@ -207,6 +213,8 @@ static uint32_t acquire_plan_shard(struct call *c, struct cached_bucket *b, cons
 static struct charge_part *charge_add_part(struct charge *g, struct cached_bucket *b,
                                            uint32_t shard)
 {
+    must(g->count < CHARGE_PARTS_MAX);
+    must(shard < bucket_shard_count(b));
     struct charge_part *p = &g->parts[g->count++];
     *p = (struct charge_part){.bucket = b, .shard = shard, .verb = LIMITER_TAKE};
     return p;
@@ -226,6 +234,15 @@ static int64_t shard_tokens_now(const struct router *r, struct cached_bucket *b,
     return balance.tokens;
 }
 
+/* What the parts from `first` on take of the limit. */
+static int64_t charge_sum(const struct charge *g, uint32_t first, uint32_t limit)
+{
+    int64_t sum = 0;
+    for (uint32_t i = first; i < g->count; i++)
+        sum += g->parts[i].amounts[limit];
+    return sum;
+}
+
 /* Gathers from the shards from `first` on as much as they have. False: together they have too
  * little, or the charge has too many parts. */
 static bool charge_gather(struct call *c, struct cached_bucket *b, uint32_t first,
@@ -234,8 +251,9 @@ static bool charge_gather(struct call *c, struct cached_bucket *b, uint32_t firs
     struct acquire_plan *t = c->state;
     struct charge *g = &t->limiter_call.charge;
     int64_t missing[LIMITER_LIMITS_MAX];
-    const uint32_t count = bucket_shard_count(b);
+    const uint32_t count = bucket_shard_count(b), before = g->count;
     bool whole = false;
+    must(first < count);
     memcpy(missing, amounts, sizeof missing);
     for (uint32_t i = 0; i < count && !whole; i++) {
         const uint32_t shard = (first + i) & (count - 1);
@@ -254,6 +272,8 @@ static bool charge_gather(struct call *c, struct cached_bucket *b, uint32_t firs
         if (takes)
             g->parts[g->count++] = p;
     }
+    for (uint32_t k = 0; k < b->limits.count; k++)
+        must_in_tests(!whole || charge_sum(g, before, k) == amounts[k]);
     return whole;
 }
 
@@ -278,20 +298,21 @@ static enum acquire_plan_result acquire_plan_bucket(struct call *c, uint32_t at,
 {
     struct acquire_plan *t = c->state;
     struct charge *g = &t->limiter_call.charge;
+    must(at < t->limiter_call.chain_count);
     struct cached_bucket *b = t->limiter_call.chain[at];
     const uint32_t shard = t->uses_lease ? lease_shard_of(t, b) : acquire_plan_shard(c, b, amounts);
     const bool large = share_is_short(b, shard, amounts);
     const bool gathers = bucket_shard_count(b) > 1 && (t->gathers || large);
-    if (!gathers) {
+    if (!gathers && g->count < CHARGE_PARTS_MAX) {
         struct charge_part *p = charge_add_part(g, b, shard);
         memcpy(p->amounts, amounts, sizeof p->amounts);
         return ACQUIRE_PLAN_READY;
     }
-    if ((t->shards_were_read >> at & 1) == 0 && !bucket_is_fresh(c->router, b)) {
+    if (gathers && (t->shards_were_read >> at & 1) == 0 && !bucket_is_fresh(c->router, b)) {
         limiter_call_read_shards(c, b);
         return ACQUIRE_PLAN_WAITS;
     }
-    if (charge_gather(c, b, shard, amounts))
+    if (gathers && charge_gather(c, b, shard, amounts))
         return ACQUIRE_PLAN_READY;
     if (idempotency_lookup_begin(c, true))
         return ACQUIRE_PLAN_WAITS;
@@ -309,7 +330,7 @@ static enum acquire_plan_result acquire_plan_buckets(struct call *c)
         g->parts = arena_alloc(&c->arena, CHARGE_PARTS_MAX * sizeof *g->parts);
     for (uint32_t i = 0; i < s->chain_count; i++) {
         int64_t amounts[LIMITER_LIMITS_MAX];
-        if (g->count == CHARGE_PARTS_MAX || !acquire_plan_amounts(t, s->chain[i], amounts))
+        if (!acquire_plan_amounts(t, s->chain[i], amounts))
             continue;
         const enum acquire_plan_result end = acquire_plan_bucket(c, i, amounts);
         if (end != ACQUIRE_PLAN_READY)
@@ -456,6 +477,7 @@ static bool acquire_answer(struct call *c)
 {
     struct acquire_plan *t = c->state;
     struct limiter_call *s = &t->limiter_call;
+    must(s->chain_count > 0);
     struct cached_bucket *own = s->chain[0];
     own->admitted++;
     limiter_counts(c->router, own->name.name_space)->admitted++;
@@ -483,6 +505,7 @@ static bool acquire_too_few_tokens(struct call *c)
 {
     struct acquire_plan *t = c->state;
     struct limiter_call *s = &t->limiter_call;
+    must(s->charge.failed < s->charge.count);
     const struct charge_part *p = &s->charge.parts[s->charge.failed];
     int64_t amounts[LIMITER_LIMITS_MAX];
     const bool spread = bucket_shard_count(p->bucket) > 1;
@@ -512,6 +535,7 @@ static bool acquire_too_few_writes(struct call *c)
 {
     struct acquire_plan *t = c->state;
     struct limiter_call *s = &t->limiter_call;
+    must(s->charge.failed < s->charge.count);
     const struct charge_part *p = &s->charge.parts[s->charge.failed];
     struct cached_bucket *b = p->bucket;
     int64_t amounts[LIMITER_LIMITS_MAX];

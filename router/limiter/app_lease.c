@@ -15,6 +15,8 @@ enum {
 _Static_assert((APP_LEASE_SIZE_MAX * 4 + 2) / 3 <= APP_LEASE_TEXT_MAX,
                "each lease is short enough to be read");
 
+_Static_assert(sizeof(XXH128_hash_t) == TRANSACTION_TOKEN_SIZE, "a token is a hash");
+
 /* The entities of the parts so far: a name stands where it is used first. */
 struct app_lease_names {
     struct slice at[LIMITER_CHAIN_MAX];
@@ -44,6 +46,7 @@ static void app_lease_walk_entity(struct codec *c, struct app_lease_names *names
     }
     codec_sized(c, entity, LIMITER_ENTITY_MAX);
     codec_check(c, app_lease_place(names, *entity) == names->count);
+    must(names->count < LIMITER_CHAIN_MAX);
     names->at[names->count++] = *entity;
 }
 
@@ -83,6 +86,7 @@ static void app_lease_walk(struct codec *c, struct app_lease *l, struct arena *a
 /* ---- base64url, RFC 4648 section 5, without padding ---- */
 
 static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+_Static_assert(sizeof DIGITS - 1 == 64, "six bits a digit");
 
 void app_lease_append_base64url(struct buffer *out, struct slice bytes)
 {
@@ -119,6 +123,7 @@ void app_lease_write(struct buffer *out, const struct app_lease *l)
 {
     struct buffer bytes = {0};
     struct app_lease copy = *l;
+    must(l->part_count == 0 || l->parts != NULL);
     app_lease_walk(&(struct codec){.out = &bytes}, &copy, NULL);
     buffer_append_u64(&bytes, XXH3_64bits(bytes.data, bytes.size));
     app_lease_append_base64url(out, buffer_slice(&bytes));
@@ -168,6 +173,7 @@ bool app_lease_fits(struct arena *arena, const struct app_lease *l)
 uint32_t app_lease_limit(struct app_lease *l, struct slice name)
 {
     uint32_t i = 0;
+    must(l->limit_count <= LIMITER_LIMITS_MAX);
     while (i < l->limit_count && !slice_equal(l->limits[i], name))
         i++;
     if (i == l->limit_count && i < LIMITER_LIMITS_MAX)

@@ -19,6 +19,29 @@ enum {
     BACKOFF_FRACTION = 8
 };
 
+_Static_assert(LIMITER_SHARDS_MAX == 1 << (LIMITER_SIZES - 1), "each number of shards has a place");
+
+/* Whether no request of this router is on its way to a shard. */
+static bool bucket_is_quiet(const struct cached_bucket *b)
+{
+    bool quiet = true;
+    for (uint32_t i = 0; i < b->shards_allocated; i++) {
+        quiet = quiet && !b->shards[i].in_transaction;
+        for (uint32_t k = 0; k < LIMITER_LIMITS_MAX; k++)
+            quiet = quiet && b->shards[i].in_flight[k] == 0;
+    }
+    return quiet;
+}
+
+static inline void bucket_check(const struct cached_bucket *b)
+{
+    must((b->shard_map.count & (b->shard_map.count - 1)) == 0); /* shards are masked */
+    must(b->shard_map.count <= LIMITER_SHARDS_MAX);
+    must(b->shards_allocated <= LIMITER_SHARDS_MAX);
+    must(b->limits.count <= LIMITER_LIMITS_MAX);
+    must(b->unreported_refusals >= 0);
+}
+
 /* ---- life ---- */
 
 void limiter_init(struct router *r)
@@ -39,6 +62,9 @@ void limiter_init(struct router *r)
 static void bucket_destroy(struct router *r, struct cached_bucket *b)
 {
     must(b->ref_count == 0);
+    must(!b->in_maintenance);
+    must(r->limiter->count > 0);
+    must_in_tests(bucket_is_quiet(b));
     TAILQ_REMOVE(&r->limiter->lru, b, lru_entry);
     id_map_remove(&r->limiter->buckets, b->hash);
     r->limiter->count--;
@@ -55,6 +81,8 @@ void limiter_deinit(struct router *r)
     sweeper_end(r);
     while ((b = TAILQ_FIRST(&r->limiter->lru)) != NULL)
         bucket_destroy(r, b);
+    must(r->limiter->count == 0);
+    must(TAILQ_EMPTY(&r->limiter->queue));
     timer_stop(&r->limiter->check_timer);
     timer_stop(&r->limiter->queue_timer);
     id_map_deinit(&r->limiter->buckets);
@@ -108,6 +136,7 @@ static struct cached_bucket *bucket_create(struct router *r, const struct bucket
     id_map_add(&r->limiter->buckets, hash, b);
     TAILQ_INSERT_TAIL(&r->limiter->lru, b, lru_entry);
     r->limiter->count++;
+    must(r->limiter->count == r->limiter->buckets.count);
     return b;
 }
 
@@ -156,6 +185,7 @@ static size_t limit_names_size(const struct limit_scope_item *from, struct slice
 void bucket_configure(struct router *r, struct cached_bucket *b,
                       const struct slice items[LIMIT_SCOPES])
 {
+    must(b->ref_count > 0);
     struct limit_scope_item at[LIMIT_SCOPES], none = {0};
     const struct limit_scope_item *from = &none;
     uint64_t version = 0;
@@ -178,12 +208,16 @@ void bucket_configure(struct router *r, struct cached_bucket *b,
     const struct slice parent =
         at[LIMIT_SCOPE_PARENT].cascade ? at[LIMIT_SCOPE_PARENT].parent : none.parent;
     buffer_clear(&b->names);
-    buffer_reserve(&b->names, limit_names_size(from, parent)); /* names borrow: it must not move */
+    /* names borrow: it must not move */
+    const uint8_t *names = buffer_reserve(&b->names, limit_names_size(from, parent));
     b->limits = from->limits;
     b->limits.version = version;
     for (uint32_t i = 0; i < b->limits.count; i++)
         b->limits.at[i].name = limit_name_copy(&b->names, from->limits.at[i].name);
     b->parent = limit_name_copy(&b->names, parent);
+    must(b->names.data == names);
+    must(b->scope < LIMIT_SCOPE_PARENT);
+    bucket_check(b);
     b->on_unavailable = unavailable;
     b->configured = true;
     b->limits_valid_until =
@@ -227,6 +261,8 @@ struct cached_shard *bucket_shard(struct cached_bucket *b, uint32_t shard)
                (count - b->shards_allocated) * sizeof *b->shards);
         b->shards_allocated = count;
     }
+    must(shard < b->shards_allocated);
+    must(b->shards_allocated <= LIMITER_SHARDS_MAX);
     return &b->shards[shard];
 }
 
@@ -280,18 +316,24 @@ static void shard_set_balances(const struct cached_bucket *b, struct cached_shar
 static void bucket_set_shards(const struct router *r, struct cached_bucket *b,
                               const struct limiter_bucket *first, struct instant requested_at)
 {
+    must(first->shard == 0);
+    must(first->shard_map.epoch >= b->shard_map.epoch); /* CACHE-1 */
     b->shard_map = first->shard_map;
     b->shard_map_read_at = requested_at;
     b->merging = first->merging;
     if (b->changed_ms != first->changed_ms)
         b->changed_at = r->now;
     b->changed_ms = first->changed_ms;
+    must(b->shard_map.count > 0);
+    bucket_check(b);
 }
 
 bool bucket_update_from_shard(struct router *r, struct cached_bucket *b, uint32_t shard,
                               struct slice item, struct instant requested_at, int64_t leader_ms,
                               struct limiter_bucket *out)
 {
+    must(b->ref_count > 0);
+    must(!instant_before(r->now, requested_at)); /* CACHE-2 */
     struct cached_shard *k = bucket_shard(b, shard);
     if (!limiter_bucket_decode(item, out) || out->shard != shard) {
         k->is_valid = false;
@@ -337,8 +379,11 @@ void bucket_add_in_flight(struct cached_bucket *b, uint32_t shard, const int64_t
                           int sign)
 {
     struct cached_shard *k = bucket_shard(b, shard);
-    for (uint32_t i = 0; i < LIMITER_LIMITS_MAX; i++)
+    must(sign == 1 || sign == -1);
+    for (uint32_t i = 0; i < LIMITER_LIMITS_MAX; i++) {
         k->in_flight[i] += amounts[i] > 0 ? sign * amounts[i] : 0;
+        must(k->in_flight[i] >= 0); /* a request is answered once */
+    }
 }
 
 void bucket_apply_charge(const struct router *r, struct cached_bucket *b, uint32_t shard,
@@ -346,6 +391,7 @@ void bucket_apply_charge(const struct router *r, struct cached_bucket *b, uint32
 {
     struct cached_shard *k = bucket_shard(b, shard);
     const int64_t now_ms = router_wall_ms(r), since_ms = now_ms - k->at_ms;
+    must(!k->is_valid || shard < k->shards); /* it has a share */
     for (uint32_t i = 0; i < b->limits.count && k->is_valid; i++) {
         const int64_t full = limiter_share(b->limits.at[i].capacity, shard, k->shards);
         const int64_t tokens = k->balances[i].tokens - amounts[i];
@@ -371,6 +417,7 @@ static int64_t shard_backoff_ms_max(const struct cached_bucket *b, const int64_t
         if (amounts[i] > 0 && fill_ms / BACKOFF_FRACTION < max_ms)
             max_ms = fill_ms / BACKOFF_FRACTION;
     }
+    must(max_ms >= 0);
     return max_ms;
 }
 
@@ -398,6 +445,8 @@ void bucket_update_backoff(const struct router *r, struct cached_bucket *b, uint
         k->backoff_ms -= (k->backoff_ms + BACKOFF_FRACTION - 1) / BACKOFF_FRACTION;
     k->backoff_until = shard_has_tokens(k, b, amounts) ? (struct instant){0}
                                                        : instant_add_ms(r->now, k->backoff_ms);
+    must(k->backoff_ms >= 0);
+    must(k->backoff_ms <= BACKOFF_MS_MAX); /* CACHE-3 */
 }
 
 /* Had the shard been charged at once, the hidden limit would have refilled since. */
@@ -435,8 +484,10 @@ bool bucket_is_fresh(const struct router *r, const struct cached_bucket *b)
 int64_t bucket_tokens_max(const struct router *r, const struct cached_bucket *b, uint32_t shard,
                           uint32_t limit)
 {
-    const struct limiter_limit *l = &b->limits.at[limit];
     const uint32_t count = bucket_shard_count(b);
+    must(limit < b->limits.count);
+    must(shard < count);
+    const struct limiter_limit *l = &b->limits.at[limit];
     const int64_t share = limiter_share(l->capacity, shard, count);
     const int64_t in_flight = shard < b->shards_allocated ? b->shards[shard].in_flight[limit] : 0;
     if (!shard_is_fresh(r, b, shard))
@@ -477,6 +528,7 @@ static int64_t bucket_backoff_ms_min(const struct router *r, const struct cached
 int64_t bucket_wait_ms(const struct router *r, const struct cached_bucket *b, uint32_t limit,
                        int64_t mtok)
 {
+    must(limit < b->limits.count);
     const struct limiter_limit *l = &b->limits.at[limit];
     const int64_t missing = mtok - bucket_tokens_max_total(r, b, limit);
     if (mtok > l->capacity)
@@ -485,6 +537,7 @@ int64_t bucket_wait_ms(const struct router *r, const struct cached_bucket *b, ui
         return 0;
     const int64_t pause_ms = bucket_backoff_ms_min(r, b);
     const int64_t wait_ms = limiter_refill_ms(missing, l->amount, l->period_ms);
+    must(wait_ms <= LIMITER_WAIT_MS_MAX);
     return wait_ms < pause_ms ? pause_ms : wait_ms;
 }
 
@@ -502,6 +555,7 @@ struct metrics_limiter *limiter_counts(struct router *r, struct slice name)
     struct namespace_counts *s = &l->namespaces[l->namespace_count++];
     if (l->namespace_count == LIMITER_NAMESPACES_MAX)
         name = slice_of("(others)");
+    must(name.size <= LIMITER_NAMESPACE_MAX);
     memcpy(s->name, name.data, name.size);
     s->name[name.size] = '\0';
     return &s->counts;

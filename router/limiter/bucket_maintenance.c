@@ -56,6 +56,17 @@ struct bucket_maintenance {
     struct limiter_limits *limits[LIMITER_SHARDS_MAX / 2];
 };
 
+_Static_assert(offsetof(struct bucket_maintenance, limiter_call) == 0,
+               "call->state is a limiter_call");
+
+static bool maintenance_all_sealed(const struct bucket_maintenance *t)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < t->count; i++)
+        all = all && t->sealed[i];
+    return all;
+}
+
 /* ---- life ---- */
 
 static bool maintenance_plan(struct call *c);
@@ -107,6 +118,7 @@ static void maintenance_set_interval(struct router *r, const struct bucket_maint
     b->check_interval_ms = t->changes || t->failed ? 0
                            : interval_ms < max_ms  ? interval_ms
                                                    : max_ms;
+    must(b->check_interval_ms >= 0);
     b->check_from = instant_add_ms(r->now, b->check_interval_ms);
 }
 
@@ -115,6 +127,7 @@ static void maintenance_end(struct call *c)
     struct bucket_maintenance *t = c->state;
     struct cached_bucket *b = t->bucket;
     const int64_t backoff_ms = 2 * b->maintenance_backoff_ms;
+    must(b->in_maintenance);
     b->in_maintenance = false;
     b->maintenance_backoff_ms =
         !t->failed                                ? 0
@@ -274,8 +287,11 @@ static void maintenance_send(struct call *c, enum limiter_verb verb, uint32_t sh
     if (t->shard_map.epoch > 0)
         command.sender_map = t->shard_map;
     if (verb == LIMITER_MERGE_IN) {
+        must(index < t->count);
+        must(t->sealed[index]);
         command.reserved_share = t->reserved[index];
         command.created = t->created[index];
+        must(!command.created || t->limits[index] != NULL);
         if (command.created)
             command.limits = *t->limits[index];
     }
@@ -339,6 +355,7 @@ static bool maintenance_read_sealed(struct call *c)
     t->phase = MAINTENANCE_READ_SEALED;
     t->count = bucket_shard_count(t->bucket);
     t->shard_map = t->bucket->shard_map;
+    must(t->shard_map.epoch > 0);
     if (t->count > LIMITER_SHARDS_MAX / 2)
         return true;
     t->limiter_call.step = LIMITER_CALL_OWN_STEP;
@@ -351,6 +368,8 @@ static bool maintenance_seal(struct call *c)
 {
     struct bucket_maintenance *t = c->state;
     bool any = false;
+    must(t->phase == MAINTENANCE_READ_SEALED);
+    must(t->count <= LIMITER_SHARDS_MAX / 2);
     t->phase = MAINTENANCE_SEAL;
     for (uint32_t i = 0; i < t->count; i++) {
         if (t->sealed[i])
@@ -392,6 +411,7 @@ static void maintenance_keep_sealed(struct call *c, uint32_t index,
                                     const struct limiter_bucket *item)
 {
     struct bucket_maintenance *t = c->state;
+    must(index < t->count);
     if (!item->sealed || item->epoch < t->shard_map.epoch)
         return;
     t->sealed[index] = true;
@@ -460,6 +480,7 @@ static bool maintenance_merge_commit(struct call *c)
     struct bucket_maintenance *t = c->state;
     if (t->failed)
         return maintenance_try_again(c);
+    must(maintenance_all_sealed(t)); /* the tokens of a shard that still takes would be lost */
     t->phase = MAINTENANCE_MERGE_COMMIT;
     maintenance_send(c, LIMITER_MERGE_COMMIT, 0, 0);
     return true;

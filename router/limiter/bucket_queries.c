@@ -19,6 +19,8 @@ struct bucket_query {
     uint32_t reads;
 };
 
+_Static_assert(offsetof(struct bucket_query, limiter_call) == 0, "call->state is a limiter_call");
+
 static void bucket_query_write_name(struct call *c, const struct cached_bucket *b)
 {
     json_member_string(&c->body, "namespace", b->name.name_space);
@@ -29,6 +31,7 @@ static void bucket_query_write_name(struct call *c, const struct cached_bucket *
 /* The tokens of all shards now, by the router's clock. */
 static int64_t bucket_query_tokens(const struct router *r, struct cached_bucket *b, uint32_t limit)
 {
+    must(limit < b->limits.count);
     const struct limiter_limit *l = &b->limits.at[limit];
     int64_t sum = 0;
     for (uint32_t i = 0; i < bucket_shard_count(b); i++) {
@@ -110,6 +113,7 @@ static void bucket_query_write_shards(struct call *c, struct cached_bucket *b)
 static bool bucket_query_answer(struct call *c)
 {
     const struct bucket_query *k = c->state;
+    must(k->limiter_call.chain_count > 0);
     struct cached_bucket *b = k->limiter_call.chain[0];
     json_write_open(&c->body, '{');
     bucket_query_write_name(c, b);

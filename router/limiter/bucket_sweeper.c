@@ -16,6 +16,8 @@ struct sweeper {
     struct plan_range range;
 };
 
+_Static_assert(offsetof(struct sweeper, plan) == 0, "call->state is a ranges_plan");
+
 static void sweeper_take(struct call *c, struct slice item)
 {
     static struct limiter_bucket bucket; /* large */
@@ -54,6 +56,7 @@ static bool sweeper_ready(struct call *c)
         slice_compare(from, buffer_slice(&lo)) > 0 && slice_compare(from, buffer_slice(&hi)) < 0;
     p->range.lo = arena_copy(&c->arena, goes_on ? from : buffer_slice(&lo));
     p->range.hi = arena_copy(&c->arena, buffer_slice(&hi));
+    must(slice_compare(p->range.lo, p->range.hi) < 0);
     buffer_deinit(&lo);
     buffer_deinit(&hi);
     ranges_start(c, &p->plan);
@@ -90,6 +93,7 @@ static int sweeper_fail(struct call *c, const struct fault *f)
 
 static void sweeper_over(struct call *c)
 {
+    must(c->router->limiter->sweep == c);
     c->router->limiter->sweep = NULL;
 }
 

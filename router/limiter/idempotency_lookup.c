@@ -25,6 +25,7 @@ static uint32_t idempotency_former_owners(const struct call *c, const struct cac
         return 0;
     for (uint32_t size = 1; size <= LIMITER_SHARDS_MAX; size *= 2) {
         const uint32_t shard = (uint32_t)s->charge.owner_key & (size - 1);
+        must(found < LIMITER_SIZES);
         if (shard != own && shard != last)
             out[found++] = shard;
         last = shard;
@@ -65,6 +66,7 @@ static bool owner_create(struct call *c, struct cached_bucket *b, uint32_t own)
         s->reads_owner = true;
         return true;
     }
+    must(g->parts != NULL);
     s->owner_was_read = false;
     g->count = 1;
     g->parts[0].bucket = b;
@@ -80,6 +82,8 @@ bool idempotency_lookup_begin(struct call *c, bool tokens_short)
     struct limiter_call *s = c->state;
     const bool all = tokens_short || s->maybe_expired;
     struct charge *g = &s->charge;
+    must(s->chain_count > 0);
+    must(c->outstanding == 0);
     struct cached_bucket *b = s->chain[0];
     uint32_t owners[LIMITER_SIZES];
     if (!g->token_has_owner ||
@@ -140,6 +144,8 @@ bool idempotency_lookup_finish(struct call *c)
 {
     struct limiter_call *s = c->state;
     struct charge *g = &s->charge;
+    must(g->end != 0);
+    must(g->has_token);
     if (g->end == CHARGE_REFUSED)
         return s->handlers->plan(c);
     g->is_repeat = true;

@@ -28,6 +28,9 @@ struct lease_operation {
     uint32_t *charge_index; /* of each part: in the charge */
 };
 
+_Static_assert(offsetof(struct lease_operation, limiter_call) == 0,
+               "call->state is a limiter_call");
+
 /* ---- what is corrected where ---- */
 
 static struct cached_bucket *lease_operation_bucket(struct call *c, struct slice entity)
@@ -46,9 +49,13 @@ static struct cached_bucket *lease_operation_bucket(struct call *c, struct slice
 static void lease_operation_correct(struct lease_operation *u, uint32_t part, struct slice limit,
                                     int64_t mtok)
 {
-    u->lease.parts[part].amounts[app_lease_limit(&u->lease, limit)] += mtok;
+    const uint32_t place = app_lease_limit(&u->lease, limit);
+    must(part < u->lease.part_count);
+    must(place < LIMITER_LIMITS_MAX);
+    u->lease.parts[part].amounts[place] += mtok;
     if (u->expired[part])
         return;
+    must(u->charge_index[part] < u->limiter_call.charge.count);
     struct charge_part *p = &u->limiter_call.charge.parts[u->charge_index[part]];
     const uint32_t at = bucket_find_limit(p->bucket, limit);
     if (at < p->bucket->limits.count)
@@ -83,6 +90,8 @@ static void lease_operation_spread(struct lease_operation *u, uint32_t first, st
 {
     const uint32_t at = app_lease_limit(&u->lease, limit);
     int64_t left = mtok;
+    must(first < u->lease.part_count);
+    must(at < LIMITER_LIMITS_MAX);
     for (uint32_t i = first; i < u->lease.part_count && left < 0; i++) {
         if (!slice_equal(u->lease.parts[i].entity, u->lease.parts[first].entity))
             continue;
@@ -133,6 +142,7 @@ static bool lease_operation_place(struct call *c, struct lease_operation *u)
         const uint32_t shard = u->lease.parts[i].shard & (bucket_shard_count(b) - 1);
         while (at < g->count && (g->parts[at].bucket != b || g->parts[at].shard != shard))
             at++;
+        must(g->count <= i); /* `parts` has a place for each of the lease's */
         if (at == g->count)
             g->parts[g->count++] =
                 (struct charge_part){.bucket = b, .shard = shard, .verb = LIMITER_ADJUST};
@@ -196,6 +206,7 @@ static bool lease_operation_is_expired(struct call *c)
 {
     struct lease_operation *u = c->state;
     const struct charge *g = &u->limiter_call.charge;
+    must(g->failed < g->count);
     const struct charge_part *p = &g->parts[g->failed];
     if (g->refusal != LIMITER_ABSENT || p->shard > 0 ||
         u->limiter_call.repairs++ >= LIMITER_CALL_REPAIRS_MAX)

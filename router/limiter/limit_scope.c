@@ -12,6 +12,7 @@ const char *limit_scope_name(enum limit_scope scope)
                                         [LIMIT_SCOPE_RESOURCE] = "resource",
                                         [LIMIT_SCOPE_SYSTEM] = "system",
                                         [LIMIT_SCOPE_PARENT] = "entity"};
+    must(scope < LIMIT_SCOPES);
     return NAMES[scope];
 }
 
@@ -38,6 +39,7 @@ void item_place_of_shard(struct call *c, const struct table *t, const struct buc
                          uint32_t shard, struct item_place *out)
 {
     struct buffer text = {0};
+    must(shard < LIMITER_SHARDS_MAX);
     buffer_append_slice(&text, b->name_space);
     buffer_append_text(&text, "/BUCKET#");
     buffer_append_slice(&text, b->entity);
@@ -66,13 +68,15 @@ bool bucket_name_of_key(struct slice key, struct bucket_name *out)
     if (shard == NULL)
         return false;
     out->resource = slice_make(resource, (size_t)(shard - resource));
-    return true;
+    return limiter_name_is_plain(out->name_space, LIMITER_NAMESPACE_MAX) &&
+           limiter_entity_is_valid(out->entity) && limiter_entity_is_valid(out->resource);
 }
 
 void item_place_of_scope(struct call *c, const struct table *t, const struct bucket_name *b,
                          enum limit_scope scope, struct item_place *out)
 {
     struct buffer partition = {0}, sort = {0};
+    must(scope < LIMIT_SCOPES);
     buffer_append_format(&partition, "%.*s/", TEXT_OF(b->name_space));
     if (scope == LIMIT_SCOPE_SYSTEM)
         buffer_append_text(&partition, "SYSTEM");
@@ -204,6 +208,9 @@ struct slice limit_scope_change(struct call *c, enum limit_scope scope,
     struct buffer values = {0}, program = {0};
     struct item_writer w;
     struct update u = {0};
+    must(to->limits.count <= LIMITER_LIMITS_MAX);
+    must(scope == LIMIT_SCOPE_PARENT || to->parent.size == 0);
+    must(scope != LIMIT_SCOPE_PARENT || to->limits.count == 0);
     item_begin(&w, &values);
     limit_scope_write_number(&w, "version", 1);
     if (to->limits.count > 0) {

@@ -35,7 +35,7 @@ struct item_place {
 void item_place_of_shard(struct call *c, const struct table *t, const struct bucket_name *b,
                          uint32_t shard, struct item_place *out);
 /* The bucket that the partition key of a shard names; lends from the key. False: the key is not of
- * a shard. */
+ * a shard, or no request could name the bucket: any client may write items of the table. */
 bool bucket_name_of_key(struct slice key, struct bucket_name *out);
 /* The place of a scope's item. Entity or resource may be empty if the scope has none. */
 void item_place_of_scope(struct call *c, const struct table *t, const struct bucket_name *b,

@@ -44,6 +44,8 @@ enum {
     TABLE_TRIES_MAX = 2000 /* retries until the table can be used */
 };
 
+_Static_assert(offsetof(struct setting, limiter_call) == 0, "call->state is a limiter_call");
+
 /* ---- the table ---- */
 
 static void table_await(struct call *c)
@@ -138,6 +140,8 @@ static void setting_send(struct call *c, enum setting_step step)
 {
     struct setting *t = c->state;
     struct item_place place;
+    must(t->limiter_call.table != NULL);
+    must((step == SETTING_READ) == (t->kind == SETTING_GET));
     t->step = step;
     t->limiter_call.step = LIMITER_CALL_OWN_STEP;
     item_place_of_scope(c, &t->limiter_call.table->table, &t->name, t->scope, &place);
@@ -174,6 +178,8 @@ static bool setting_send_shards(struct call *c)
 {
     struct setting *t = c->state;
     struct limiter_call *s = &t->limiter_call;
+    must(s->chain_count > 0);
+    must(t->kind != SETTING_GET);
     struct cached_bucket *b = s->chain[0];
     if (b->limits.count == 0)
         return setting_answer(c);

@@ -6,12 +6,18 @@
 #include "router/limiter/idempotency_lookup.h"
 #include "router/limiter/transaction_queue.h"
 
+_Static_assert(offsetof(struct limiter_call, write) == 0, "call->state is a transact_write");
+_Static_assert((int)CHARGE_PARTS_MAX <= (int)TRANSACTION_ITEMS_MAX, "a charge is one transaction");
+
 /* ---- life ---- */
 
 void limiter_call_begin(struct call *c, struct limiter_call *s,
                         const struct limiter_call_handlers *handlers,
                         const struct bucket_name *name)
 {
+    must(handlers->plan != NULL);
+    must(handlers->charge_ended != NULL);
+    must(s->chain_count == 0);
     c->state = s;
     s->handlers = handlers;
     s->call = c;
@@ -51,6 +57,8 @@ void limiter_call_end(struct call *c)
     for (uint32_t i = 0; i < s->chain_count; i++)
         bucket_release(c->router, s->chain[i]);
     s->chain_count = 0;
+    must(!s->is_queued);
+    must(!s->holds_shards);
 }
 
 /* ---- limits ---- */
@@ -58,6 +66,8 @@ void limiter_call_end(struct call *c)
 static void limits_request(struct call *c)
 {
     struct limiter_call *s = c->state;
+    must(s->table != NULL);
+    must(s->configured_count < s->chain_count);
     s->step = LIMITER_CALL_READ_LIMITS;
     s->read_failed = false;
     for (uint32_t i = 0; i < LIMIT_SCOPES; i++) {
@@ -103,6 +113,7 @@ bool limiter_call_continue(struct call *c)
         s->configured_count++;
         limiter_call_add_parent(c, b);
     }
+    must(s->configured_count == s->chain_count);
     s->force_refresh = false;
     if (s->chain_count > 0 && s->chain[0]->limits.count == 0 && !s->handlers->allows_no_limits)
         return fault_set(call_fault(c), FAULT_NOT_FOUND,
@@ -127,6 +138,7 @@ static bool limits_reply(struct call *c, const struct subrequest *sub, const str
 static bool limits_finish(struct call *c)
 {
     struct limiter_call *s = c->state;
+    must(s->configured_count < s->chain_count);
     struct cached_bucket *b = s->chain[s->configured_count];
     if (s->read_failed && !b->configured)
         return fault_set(call_fault(c), FAULT_UNAVAILABLE,
@@ -164,6 +176,8 @@ static void charge_command(struct call *c, struct charge_part *p, struct limiter
 {
     const struct limiter_call *s = c->state;
     const struct charge *g = &s->charge;
+    must(!p->is_in_flight); /* CHARGE-1 */
+    must(p->verb == LIMITER_TAKE || p->verb == LIMITER_ADJUST);
     shard_command_begin(c->router, p->bucket, p->verb, p->shard, out);
     memcpy(out->amounts, p->amounts, sizeof out->amounts);
     if (g->expires_ms > 0)
@@ -183,12 +197,15 @@ static void charge_restore_refusals(struct charge *g)
 {
     for (uint32_t i = 0; i < g->count; i++)
         g->parts[i].bucket->unreported_refusals += g->parts[i].unreported_refusals;
+    must(g->count == 0 || g->parts[0].bucket->unreported_refusals >= 0);
 }
 
 static void charge_transact(struct call *c)
 {
     struct limiter_call *s = c->state;
     struct charge *g = &s->charge;
+    must(g->count > 1);
+    must(g->count <= CHARGE_PARTS_MAX);
     struct item_plan *plan = item_plan_create(c, 1, g->count);
     const struct slice token =
         g->has_token ? slice_make(g->token, sizeof g->token) : slice_make(NULL, 0);
@@ -227,6 +244,9 @@ void limiter_call_charge(struct call *c)
     struct limiter_call *s = c->state;
     struct charge *g = &s->charge;
     struct limiter_command command;
+    must(g->count > 0);
+    must(c->outstanding == 0); /* one step at a time */
+    must(s->table != NULL);
     g->end = 0;
     g->is_repeat = g->throttled = false;
     if (!transaction_queue_enter(c))
@@ -340,6 +360,8 @@ static bool charge_finish(struct call *c)
 static void limiter_call_retry_after(struct call *c, uint32_t ticks)
 {
     struct limiter_call *s = c->state;
+    must(ticks > 0);
+    must(c->outstanding == 0);
     s->step = LIMITER_CALL_WAIT;
     s->retry_ticks = ticks;
     c->outstanding++;
@@ -364,6 +386,9 @@ void limiter_call_back_off(struct call *c)
 
 void limiter_call_retry_due(struct limiter_call *s)
 {
+    must(s->step == LIMITER_CALL_WAIT);
+    must(s->retry_ticks > 0);
+    must(s->call->outstanding > 0);
     if (--s->retry_ticks > 0) {
         timer_start(&s->retry_timer, &s->call->router->limiter->retry_timers, s->call->router->now);
         return;
@@ -391,6 +416,8 @@ void limiter_call_time_out(struct limiter_call *s)
 void limiter_call_read_shards(struct call *c, struct cached_bucket *b)
 {
     struct limiter_call *s = c->state;
+    must(c->outstanding == 0);
+    must(s->table != NULL);
     s->step = LIMITER_CALL_READ_SHARDS;
     s->read_failed = s->reads_owner = false;
     s->repaired = b;
@@ -449,7 +476,9 @@ static void read_shards_reply(struct call *c, const struct subrequest *sub, cons
 static void reserve_child_send(struct call *c)
 {
     struct limiter_call *s = c->state;
+    must(s->child_count > 0);
     const uint32_t child = s->children[s->child_count - 1];
+    must(child > 0); /* shard 0 has no parent */
     struct limiter_command command;
     s->step = LIMITER_CALL_RESERVE_CHILD;
     shard_command_begin(c->router, s->repaired, LIMITER_RESERVE_CHILD, limiter_parent_shard(child),
@@ -462,6 +491,7 @@ static bool create_child_push(struct limiter_call *s, uint32_t shard)
 {
     if (s->child_count == LIMITER_SIZES || shard == 0)
         return false;
+    must(s->child_count == 0 || limiter_parent_shard(s->children[s->child_count - 1]) == shard);
     s->children[s->child_count++] = shard;
     return true;
 }
@@ -492,6 +522,7 @@ static void create_child_prepare(struct call *c, const struct limiter_bucket *fr
 static void reserve_child_reply(struct call *c, const struct subrequest *sub, const struct reply *r)
 {
     struct limiter_call *s = c->state;
+    must(s->child_count > 0);
     const uint32_t child = s->children[s->child_count - 1];
     struct shard_command_result e;
     s->command = NULL;
@@ -537,6 +568,7 @@ static bool reserve_child_finish(struct call *c)
 static bool create_child_finish(struct call *c)
 {
     struct limiter_call *s = c->state;
+    must(s->child_count > 0);
     s->child_count--;
     if (s->child_count > 0 && !s->charge.throttled) {
         reserve_child_send(c);
@@ -549,6 +581,7 @@ void limiter_call_grow(struct call *c, struct cached_bucket *b)
 {
     struct limiter_call *s = c->state;
     struct limiter_command command;
+    must(c->outstanding == 0);
     s->repaired = b;
     if (b->shard_map.epoch == 0) { /* the shard map must be known */
         s->step = LIMITER_CALL_READ_SHARDS;
@@ -565,6 +598,7 @@ bool limiter_call_send_limits(struct call *c, struct cached_bucket *b)
 {
     struct limiter_call *s = c->state;
     bool any = false;
+    must(c->outstanding == 0);
     if (s->repairs++ >= LIMITER_CALL_REPAIRS_MAX)
         return false;
     for (uint32_t i = 0; i < bucket_shard_count(b); i++) {
@@ -607,6 +641,7 @@ static bool send_limits_finish(struct call *c)
 bool limiter_call_repair(struct call *c)
 {
     struct limiter_call *s = c->state;
+    must(s->charge.failed < s->charge.count);
     const struct charge_part *p = &s->charge.parts[s->charge.failed];
     if (s->charge.end != CHARGE_REFUSED || s->repairs++ >= LIMITER_CALL_REPAIRS_MAX)
         return false;

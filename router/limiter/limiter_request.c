@@ -27,6 +27,8 @@ bool limiter_request_query(struct limiter_request *request, struct call *c)
     while (query_string_next(&query, &c->arena, &name, &value)) {
         if (request->count == LIMITER_PARAMETERS_MAX)
             return call_invalid(c, "There are more than %d parameters", LIMITER_PARAMETERS_MAX);
+        if (!slice_is_utf8(name) || !slice_is_utf8(value)) /* an answer may show it, as JSON */
+            return call_invalid(c, "The parameter number %u is not UTF-8", request->count + 1);
         for (uint32_t i = 0; i < request->count; i++) {
             if (slice_equal(request->at[i].name, name))
                 return call_invalid(c, "The parameter '%.*s' is given twice", SHOWN(name));
@@ -75,6 +77,7 @@ bool limiter_request_check_names(const struct limiter_request *request, const ch
         const int place = limiter_request_place(name, names);
         if (place < 0)
             return limiter_request_unknown_name(request->call, name, names);
+        must(place < 64);
         if (seen >> place & 1)
             return limiter_error_invalid(request->call, names[place], "the member is given twice");
         seen |= UINT64_C(1) << place;
@@ -140,7 +143,7 @@ bool limiter_request_namespace(struct limiter_request *request, struct slice *ou
                                  LIMITER_NAMESPACE_MAX, SHOWN(*out));
 }
 
-static bool limiter_entity_is_valid(struct slice name)
+bool limiter_entity_is_valid(struct slice name)
 {
     for (size_t i = 0; i < name.size; i++) {
         if (name.data[i] < 0x20 || name.data[i] == 0x7f || name.data[i] == '#')
@@ -187,6 +190,7 @@ bool limiter_request_text(struct limiter_request *request, const char *field, si
 bool limiter_request_integer(struct limiter_request *request, const char *field, int64_t min,
                              int64_t max, int64_t otherwise, int64_t *out)
 {
+    must(min <= max);
     *out = otherwise;
     if (request->body == NULL) {
         const struct slice text = limiter_request_parameter(request, field);
@@ -216,6 +220,8 @@ static bool limiter_request_refuse_tokens(struct call *c, const char *field, int
 bool limiter_request_tokens(struct call *c, const char *field, const struct json_value *v,
                             int64_t min, int64_t max, int64_t *mtok)
 {
+    must(min <= max);
+    must(max <= LIMITER_MTOK_MAX);
     *mtok = 0;
     if (v->type == JSON_INTEGER) {
         const int64_t whole = json_integer(v);

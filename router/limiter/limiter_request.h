@@ -83,3 +83,5 @@ uint64_t amounts_digest(const struct amounts *a, uint64_t seed);
 
 /* Whether the text is a name of letters, digits and _.- */
 bool limiter_name_is_plain(struct slice text, size_t max);
+/* Whether the text may name an entity or a resource. */
+bool limiter_entity_is_valid(struct slice name);

@@ -11,6 +11,7 @@ int64_t rate_limit_remaining(const struct router *r, const struct cached_bucket 
 
 int64_t rate_limit_reset_ms(const struct router *r, const struct cached_bucket *b, uint32_t limit)
 {
+    must(limit < b->limits.count);
     return bucket_wait_ms(r, b, limit, b->limits.at[limit].capacity);
 }
 
@@ -45,6 +46,8 @@ static int64_t seconds_rounded_up(int64_t ms)
 static void rate_limit_append(struct buffer *out, struct slice name, const char *first_name,
                               int64_t first, const char *second_name, int64_t second)
 {
+    must(first >= 0);
+    must(second >= 0);
     buffer_append_u8(out, '"');
     buffer_append_slice(out, name);
     buffer_append_text(out, first_name);

@@ -16,6 +16,7 @@ void shard_command_begin(const struct router *r, struct cached_bucket *b, enum l
         .mwcu = cost + (k->deferred_cost_mwcu < left ? k->deferred_cost_mwcu : left)};
     if (out->sender_map.count == 0)
         out->sender_map.count = 1;
+    must(verb < LIMITER_VERBS);
 }
 
 static struct slice shard_command_encode(struct call *c, const struct limiter_command *command)
@@ -34,6 +35,8 @@ struct subrequest *shard_command_send(struct call *c, struct cached_bucket *b,
 {
     struct limiter_call *s = c->state;
     struct item_place place;
+    must(token.size == 0 || token.size == TRANSACTION_TOKEN_SIZE);
+    must(command->limits.count <= LIMITER_LIMITS_MAX);
     item_place_of_shard(c, &s->table->table, &b->name, command->shard, &place);
     struct subrequest *sub = call_request(c, s->table, REQUEST_UPDATE);
     sub->index = index;

@@ -34,8 +34,11 @@ static bool queue_has_conflict(const struct limiter *l, const struct charge *g)
 
 static void charge_mark_shards(const struct charge *g, bool has_turn)
 {
-    for (uint32_t i = 0; i < g->count; i++)
-        bucket_shard(g->parts[i].bucket, g->parts[i].shard)->in_transaction = has_turn;
+    for (uint32_t i = 0; i < g->count; i++) {
+        struct cached_shard *k = bucket_shard(g->parts[i].bucket, g->parts[i].shard);
+        must(k->in_transaction != has_turn); /* TXQUEUE-1 */
+        k->in_transaction = has_turn;
+    }
 }
 
 bool transaction_queue_enter(struct call *c)
@@ -43,7 +46,9 @@ bool transaction_queue_enter(struct call *c)
     struct limiter_call *s = c->state;
     struct limiter *l = c->router->limiter;
     const bool is_next = s->is_next;
-    must(!s->holds_shards && !s->is_queued);
+    must(!s->holds_shards);
+    must(!s->is_queued);
+    must(s->charge.count > 0);
     s->is_next = false;
     if (charge_is_blocked(&s->charge) || (!is_next && queue_has_conflict(l, &s->charge))) {
         s->step = LIMITER_CALL_WAIT;
@@ -93,6 +98,8 @@ void transaction_queue_run(struct router *r)
     while ((s = queue_next(r->limiter)) != NULL) {
         transaction_queue_leave(r, s);
         s->is_next = true;
+        must(s->step == LIMITER_CALL_WAIT);
+        must(s->call->outstanding > 0);
         s->call->outstanding--;
         call_advance(s->call);
     }

@@ -1,10 +1,14 @@
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/big_endian.h"
 #include "base/buffer.h"
 #include "base/id_map.h"
+#include "base/must.h"
 #include "base/prng.h"
 #include "base/square_root.h"
 #include "tests/check.h"
@@ -114,4 +118,34 @@ TEST(an_id_map_loses_all_values_that_are_gone_and_no_other)
         assert_non_null(id_map_next(&m, &at));
     assert_null(id_map_next(&m, &at));
     id_map_deinit(&m);
+}
+
+/* ---- checks ---- */
+
+enum {
+#ifdef WEIR_PROBES
+    MUST_IN_TESTS_IS_ON = 1
+#else
+    MUST_IN_TESTS_IS_ON = 0
+#endif
+};
+
+TEST(a_check_for_tests_is_evaluated_only_in_builds_with_probes)
+{
+    int evaluated = 0;
+    must_in_tests(++evaluated == 1);
+    assert_int_equal(evaluated, MUST_IN_TESTS_IS_ON);
+}
+
+TEST(a_check_for_tests_that_fails_ends_the_process)
+{
+    int status;
+    const pid_t child = fork();
+    if (child == 0) {
+        close(STDERR_FILENO);
+        must_in_tests(child != 0);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, MUST_IN_TESTS_IS_ON);
 }

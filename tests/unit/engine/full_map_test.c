@@ -35,13 +35,19 @@ static struct slice shared_key(uint8_t key[LONG_KEY_PREFIX_SIZE + 6], uint32_t n
     return slice_make(key, LONG_KEY_PREFIX_SIZE + sizeof end);
 }
 
-/* Writes what the memtable has. The reserve is enough for every checkpoint. */
-static void write_erasing(struct store *s, uint64_t lsn, uint64_t erase_max_bytes)
+/* Writes what the memtable has. The reserve is enough for every checkpoint. The map cannot grow
+ * while `*open` is open. */
+static void write_erasing(struct store *s, uint64_t lsn, uint64_t erase_max_bytes,
+                          struct backing_snapshot **open)
 {
     enum status status;
     store_freeze(s, lsn, erase_max_bytes);
     while ((status = store_checkpoint_write(s)) == STATUS_FULL) {
         store_checkpoint_done(s, STATUS_FULL);
+        if (open != NULL && *open != NULL)
+            store_snapshot_close(s, *open);
+        if (open != NULL)
+            *open = NULL;
         assert_int_equal(store_grow(s), STATUS_OK); /* it has its last size later */
     }
     assert_int_equal(status, STATUS_OK);
@@ -53,7 +59,7 @@ static void write_erasing(struct store *s, uint64_t lsn, uint64_t erase_max_byte
 
 static void write_within_map(struct store *s, uint64_t lsn)
 {
-    write_erasing(s, lsn, 0);
+    write_erasing(s, lsn, 0, NULL);
 }
 
 static bool may_grow(struct store *s, size_t bytes)
@@ -225,7 +231,7 @@ TEST_WITH(parts_go_with_their_value, temporary_setup, temporary_teardown)
             else
                 store_erase(s, slice_make(lo, sizeof lo), slice_make(hi, sizeof hi));
             do
-                write_erasing(s, ++lsn, erased ? 1 << 20 : 0);
+                write_erasing(s, ++lsn, erased ? 1 << 20 : 0, NULL);
             while (store_erase_pending(s));
         }
     }
@@ -284,7 +290,7 @@ struct full_map {
 
 static void full_map_write(struct full_map *m)
 {
-    write_within_map(m->store, ++m->lsn);
+    write_erasing(m->store, ++m->lsn, 0, &m->snapshot);
 }
 
 static struct slice full_map_key(const struct full_map *m, uint32_t at,

@@ -2,6 +2,7 @@
  * from memory, how shards are made, and what leases and names of requests do. */
 #include "base/settings/limiter.h"
 #include "engine/limiter/bucket.h"
+#include "router/limiter/limit_scope.h"
 #include "router/limiter/limiter_error.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
@@ -617,4 +618,88 @@ TEST_WITH(a_definition_goes_on_when_another_has_had_the_items_expire, start_with
     fake_answer_code(&f, 0, REPLY_TABLE_INVALID);
     fake_advance_ms(&f, 1000);
     expect_put(CONNECTION);
+}
+
+/* An answer shows names and values, and is JSON all the same. */
+TEST(a_parameter_that_is_not_utf8_is_refused_by_its_number)
+{
+    expect_reply(send_request("GET", "limits?namespace=a&%ff=b", NULL), 400,
+                 "The parameter number 2 is not UTF-8");
+    expect_reply(send_request("GET", "limits?namespace=%ff", NULL), 400,
+                 "The parameter number 1 is not UTF-8");
+    expect_reply(send_request("GET", "limits?entity=%c3%a4%23", NULL), 400, "not '\xc3\xa4#'");
+}
+
+/* ---- keys of the table, which any client may write ---- */
+
+TEST(a_key_names_a_bucket_only_if_a_request_could_name_it)
+{
+    static const char *const OTHERS[] = {"",
+                                         "default/ENTITY#e",
+                                         "default/BUCKET#e#r",
+                                         "/BUCKET#e#r#0",
+                                         "a name/BUCKET#e#r#0",
+                                         "default/BUCKET##r#0",
+                                         "default/BUCKET#e##0",
+                                         "default/BUCKET#\xff#r#0",
+                                         "default/BUCKET#e#\n#0"};
+    char text[LIMITER_NAMESPACE_MAX + LIMITER_ENTITY_MAX + 64];
+    struct bucket_name name;
+    assert_true(bucket_name_of_key(slice_of("default/BUCKET#e/f#r#0"), &name));
+    assert_true(slice_is(name.name_space, "default"));
+    assert_true(slice_is(name.entity, "e/f"));
+    assert_true(slice_is(name.resource, "r"));
+    for (size_t i = 0; i < COUNT_OF(OTHERS); i++)
+        assert_false(bucket_name_of_key(slice_of(OTHERS[i]), &name));
+    for (int longer = 0; longer <= 1; longer++) {
+        snprintf(text, sizeof text, "%0*d/BUCKET#e#r#0", LIMITER_NAMESPACE_MAX + longer, 7);
+        assert_true(bucket_name_of_key(slice_of(text), &name) == (longer == 0));
+        snprintf(text, sizeof text, "default/BUCKET#%0*d#r#0", LIMITER_ENTITY_MAX + longer, 7);
+        assert_true(bucket_name_of_key(slice_of(text), &name) == (longer == 0));
+    }
+}
+
+/* The item of shard 0 of entity e divides into `shards`, as if the bucket had grown for long. */
+static void divide_bucket(uint32_t shards)
+{
+    for (size_t i = 0; i < f.item_count; i++) {
+        struct limiter_bucket b;
+        struct attr key;
+        struct slice item = buffer_slice(&f.items[i].item);
+        while (limiter_bucket_decode(item, &b) && item_find(item, slice_of("PK"), &key) &&
+               slice_is(key.body, "default/BUCKET#e#r#0") && b.shard_map.count < shards) {
+            const struct limiter_command grow = {
+                .verb = LIMITER_GROW, .sender_map = b.shard_map, .limits = b.limits, .mwcu = 1000};
+            struct buffer next = {0};
+            assert_int_equal(limiter_apply(&grow, item, true, b.write_balance.at_ms + 1000, &next),
+                             LIMITER_DONE);
+            buffer_deinit(&f.items[i].item);
+            f.items[i].item = next;
+            item = buffer_slice(&f.items[i].item);
+        }
+    }
+}
+
+/* A charge of 96 shards has no part left for the parent, whose limit must hold all the same. */
+TEST(no_request_is_let_in_without_a_charge_of_the_parent)
+{
+    expect_reply(send_request("PUT", "limits", LIMIT("128")), 200, "");
+    expect_take(200, "\"allowed\":true");
+    divide_bucket(128);
+    fake_advance_ms(&f, 120000);
+    expect_reply(send_request("GET", "status?entity=e&resource=r", NULL), 200, "\"shards\":128");
+    expect_reply(send_request("PUT", "limits",
+                              "{\"entity\":\"p\",\"resource\":\"r\",\"limits\":[{\"name\":\"rpm\","
+                              "\"capacity\":1000,\"refill_period_ms\":60000}]}"),
+                 200, "");
+    expect_reply(send_request("PUT", "entities", "{\"entity\":\"e\",\"parent\":\"p\"}"), 200, "");
+    f.hold = true;
+    fake_send_text(&f, CONNECTION,
+                   "POST /limiter/v1/acquire HTTP/1.1\r\nHost: h\r\nContent-Type: "
+                   "application/json\r\nContent-Length: 50\r\n\r\n"
+                   "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":96}}");
+    while (f.held_count > 0 && fake_held(&f, 0).op != REQUEST_TRANSACT)
+        fake_answer(&f, 0);
+    assert_int_equal(f.held_count, 0);
+    expect_reply(fake_take_answer(&f, CONNECTION), 429, "\"entity\":\"p\"");
 }
