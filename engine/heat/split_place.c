@@ -244,7 +244,7 @@ static void place_around_lones(struct division *d)
         uint32_t to = i == d->lone_count ? d->count : d->lones[i].from;
         bool child = is_worth_a_child(d, from, to);
         /* two cuts are kept for each key that follows */
-        must(d->cut_count + 2 * (d->lone_count - i) <= SPLIT_CUTS_MAX);
+        must(d->cut_count + 2 * (d->lone_count - i) <= SPLIT_POINTS_MAX);
         uint32_t room = SPLIT_POINTS_MAX - d->cut_count - 2 * (d->lone_count - i);
         if (child && i > 0 && is_inside(d, d->lones[i - 1].hi)) {
             must(room > 0);

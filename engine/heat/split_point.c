@@ -238,7 +238,7 @@ static void tell_lone(const struct division *d, struct split_advice *out)
 static void advice_check(const struct split_advice *a)
 {
     must(a->cut_count > 0);
-    must(a->cut_count <= SPLIT_CUTS_MAX);
+    must(a->cut_count <= SPLIT_POINTS_MAX);
     must(a->key_share_ppm <= SPLIT_WHOLE_PPM);
     for (int kind = 0; kind < SPLIT_KINDS; kind++) {
         uint64_t sum = 0;

@@ -275,8 +275,10 @@ static enum status load_row(void *context, struct slice key, struct slice value)
     case ROW_PARTITION:
         return local_state_load_partition(loader, value);
     case ROW_ERASE:
+        if (key.size == 5)
+            return STATUS_CORRUPT;
         store_erase(loader->env->store, slice_make(key.data + 5, key.size - 5), value);
-        return key.size > 5 ? STATUS_OK : STATUS_CORRUPT;
+        return STATUS_OK;
     case ROW_GENERATION:
         return load_generation(loader->identity, value);
     case ROW_LEFT:

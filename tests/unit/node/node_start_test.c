@@ -50,3 +50,44 @@ TEST(a_record_that_cannot_be_replayed_is_not_called_damage)
     buffer_deinit(&record);
     lone_deinit(&w);
 }
+
+static struct store *open_store(struct lone_node *w)
+{
+    const struct backing_options options = {
+        .path = w->directory, .map_initial_bytes = 1 << 20, .map_max_bytes = 1 << 24};
+    struct backing *backing;
+    assert_int_equal(backing_open_lmdb(&options, &backing), STATUS_OK);
+    return store_create(backing, UINT64_MAX, 1);
+}
+
+static void put_row(struct lone_node *w, struct slice key, struct slice value)
+{
+    struct store *store = open_store(w);
+    store_put(store, key, value);
+    store_freeze(store, store_log_lsn(store), 0);
+    assert_int_equal(store_checkpoint_write(store), STATUS_OK);
+    store_checkpoint_done(store, STATUS_OK);
+    store_destroy(store);
+}
+
+/* The range that is still to be erased has no lower bound. */
+TEST(a_row_of_the_node_that_is_cut_short_is_damage)
+{
+    static const uint8_t BYTES[] = {0xFF, 0xFF, 0xFF, 0xFF, 'e'};
+    const struct slice key = slice_make(BYTES, sizeof BYTES);
+    struct lone_node w;
+    struct buffer error = {0};
+    struct node *node = NULL;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 10, 10);
+    lone_checkpoint_all(&w);
+    lone_die(&w);
+    put_row(&w, key, slice_of("value"));
+    const struct node_options options = {.config = &w.config, .id = 1, .node_count = 1, .seed = 1};
+    assert_int_equal(node_create(&options, open_store(&w), &error, &node), STATUS_CORRUPT);
+    assert_non_null(memmem(error.data, error.size, "own records cannot be read", 26));
+    put_row(&w, key, slice_make(NULL, 0));
+    lone_start(&w, UINT64_MAX);
+    buffer_deinit(&error);
+    lone_deinit(&w);
+}
