@@ -240,15 +240,12 @@ static void items_prefetch(struct slice item)
         __builtin_prefetch(item.data + at);
 }
 
-/* Whether a strong read of the item may be answered now. A read of a transaction is refused like a
- * write if another transaction has the item. */
-static bool get_may_read(struct requests *requests, struct partition *p, struct operation *o)
+/* Whether no transaction keeps a strong read of the item from being answered now. A read of a
+ * transaction is refused like a write if another transaction has the item. */
+static bool get_is_unlocked(struct requests *requests, struct partition *p, struct operation *o)
 {
     const struct slice key = request_key(&o->request);
-    const bool transacts = o->request.op != REQUEST_GET || o->request.get.transacts;
-    if (!requests_leads_read(requests, p, o))
-        return false;
-    if (!transacts)
+    if (o->request.op == REQUEST_GET && !o->request.get.transacts)
         return transactions_let_get(requests->transactions, p, o, key);
     transactions_mark(p);
     return transactions_let_write(requests->transactions, p, o, key);
@@ -261,45 +258,6 @@ static bool items_are_read_surely(const struct partition *p, bool consistent, ui
     return consistent || (p != NULL && raft_applied(p->raft) < after);
 }
 
-void requests_get(struct requests *requests, struct operation *o)
-{
-    struct partition *p = items_route(requests, o);
-    const struct request *q = &o->request;
-    const int64_t factor = q->get.transacts ? TRANSACTION_FACTOR : 1;
-    const int64_t cost_min = factor * read_cost_mcu(0, q->get.consistent);
-    const bool surely = items_are_read_surely(p, q->get.consistent, q->get.after);
-    if (p == NULL || !items_holds_key(requests, p, o) ||
-        (surely && !get_may_read(requests, p, o)) ||
-        !items_admit(requests, p, o, ADMIT_READ, cost_min))
-        return;
-    struct slice item = {NULL, 0};
-    enum status status = store_get(requests->env->store, o->request.get.key,
-                                   (o->touched & TOUCHED_ITEMS) != 0, &item);
-    if (status == STATUS_PENDING) {
-        pending_touch(requests->pending, o, TOUCHED_ITEMS, 0);
-        return;
-    }
-    items_prefetch(item);
-    if (status == STATUS_OK && !item_checksum_holds(item))
-        status = STATUS_CORRUPT;
-    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
-        items_refuse_corrupt(requests, o, status);
-        return;
-    }
-    bool found = status == STATUS_OK;
-    int64_t cost = found ? factor * read_cost_mcu(item_size(item), q->get.consistent) : cost_min;
-    items_settle(requests, p, o, ADMIT_READ, cost - cost_min);
-    struct reply *r = env_reply(requests->env, o, REPLY_OK);
-    r->verdict = o->verdict;
-    r->consumed_mcu = cost;
-    r->kind = ANSWER_ITEM;
-    r->item.found = found;
-    r->item.bytes = item;
-    r->item.wall_ms = env_wall_ms(requests->env);
-    if (q->get.transacts)
-        r->item.stamp = (struct read_stamp){p->info.id, p->info.epoch, raft_applied(p->raft)};
-}
-
 /* REQUEST_UNCHANGED. A mark stands for many items: that one of them has changed tells nothing of the
  * others, so an item that did not change may be taken for one that did. */
 void requests_unchanged(struct requests *requests, struct operation *o)
@@ -307,7 +265,8 @@ void requests_unchanged(struct requests *requests, struct operation *o)
     const struct request *q = &o->request;
     const struct read_stamp *since = &q->unchanged.since;
     struct partition *p = items_route(requests, o);
-    if (p == NULL || !items_holds_key(requests, p, o) || !get_may_read(requests, p, o))
+    if (p == NULL || !items_holds_key(requests, p, o) || !requests_leads_read(requests, p, o) ||
+        !get_is_unlocked(requests, p, o))
         return;
     if (p->marks != NULL && since->partition == p->info.id && since->epoch == p->info.epoch &&
         p->marks[mark_of(requests->env->store, q->unchanged.key)] <= since->index)
@@ -420,45 +379,133 @@ static void items_refuse_costly(struct requests *requests, const struct operatio
     r->consumed_mcu = mcu;
 }
 
-void requests_range(struct requests *requests, struct operation *o)
+/* ---- the stages of reads ---- */
+
+/* A GET or a RANGE on its way. */
+struct read_run {
+    struct requests *requests;
+    struct partition *p;
+    struct operation *o;
+    bool consistent;
+    bool surely;      /* items_are_read_surely */
+    int64_t factor;   /* of the units */
+    int64_t paid_mcu; /* at least so much it costs: charged before it is read */
+};
+
+static bool read_stage_route(struct read_run *r)
 {
-    struct request *q = &o->request;
-    struct partition *p = items_route(requests, o);
-    const int64_t cost_min = read_cost_mcu(0, q->range.consistent);
-    const bool surely = items_are_read_surely(p, q->range.consistent, q->range.after);
-    if (p == NULL || (surely && !requests_leads_read(requests, p, o)))
-        return;
-    const char *fault = items_range_fault(p, q);
-    if (fault != NULL) {
-        env_refuse(requests->env, o, REPLY_MALFORMED, "%s", fault);
-        return;
-    }
+    const struct request *q = &r->o->request;
+    const bool gets = q->op == REQUEST_GET;
+    r->p = items_route(r->requests, r->o);
+    r->consistent = gets ? q->get.consistent : q->range.consistent;
+    r->surely = items_are_read_surely(r->p, r->consistent, gets ? q->get.after : q->range.after);
+    r->factor = gets && q->get.transacts ? TRANSACTION_FACTOR : 1;
+    r->paid_mcu = r->factor * read_cost_mcu(0, r->consistent);
+    return r->p != NULL;
+}
+
+static bool read_stage_key(struct read_run *r)
+{
+    return r->o->request.op != REQUEST_GET || items_holds_key(r->requests, r->p, r->o);
+}
+
+static bool read_stage_leader(struct read_run *r)
+{
+    return !r->surely || requests_leads_read(r->requests, r->p, r->o);
+}
+
+static bool read_stage_shape(struct read_run *r)
+{
+    const struct request *q = &r->o->request;
+    const char *fault = q->op == REQUEST_GET ? NULL : items_range_fault(r->p, q);
+    if (fault != NULL)
+        env_refuse(r->requests->env, r->o, REPLY_MALFORMED, "%s", fault);
+    return fault == NULL;
+}
+
+static bool read_stage_lock(struct read_run *r)
+{
     struct slice lo, hi;
-    items_of_rows(requests->env, q, &lo, &hi);
-    if (surely && !transactions_let_range(requests->transactions, p, o, lo, hi))
-        return;
+    if (!r->surely)
+        return true;
+    if (r->o->request.op == REQUEST_GET)
+        return get_is_unlocked(r->requests, r->p, r->o);
+    items_of_rows(r->requests->env, &r->o->request, &lo, &hi);
+    return transactions_let_range(r->requests->transactions, r->p, r->o, lo, hi);
+}
+
+/* Bounds the range by the partition, and the page by what a reply has room for. */
+static void read_clamp(const struct partition *p, struct request *q)
+{
     if (slice_compare(q->range.lo, p->info.lo) < 0)
         q->range.lo = p->info.lo;
     if (q->range.hi.size == 0 ||
         (p->info.hi.size > 0 && slice_compare(p->info.hi, q->range.hi) < 0))
         q->range.hi = p->info.hi;
     if (q->range.bytes_max > PAGE_SIZE_MAX)
-        q->range.bytes_max = PAGE_SIZE_MAX; /* a reply has room for so much */
-    if (!items_admit(requests, p, o, ADMIT_READ, cost_min))
+        q->range.bytes_max = PAGE_SIZE_MAX;
+}
+
+/* What was asked for beyond the partition is not counted as heat. */
+static bool read_stage_admit(struct read_run *r)
+{
+    if (r->o->request.op != REQUEST_GET)
+        read_clamp(r->p, &r->o->request);
+    return items_admit(r->requests, r->p, r->o, ADMIT_READ, r->paid_mcu);
+}
+
+static void read_get(struct read_run *r)
+{
+    struct requests *requests = r->requests;
+    struct operation *o = r->o;
+    struct slice item = {NULL, 0};
+    enum status status = store_get(requests->env->store, o->request.get.key,
+                                   (o->touched & TOUCHED_ITEMS) != 0, &item);
+    if (status == STATUS_PENDING) {
+        pending_touch(requests->pending, o, TOUCHED_ITEMS, 0);
         return;
+    }
+    items_prefetch(item);
+    if (status == STATUS_OK && !item_checksum_holds(item))
+        status = STATUS_CORRUPT;
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        items_refuse_corrupt(requests, o, status);
+        return;
+    }
+    const bool found = status == STATUS_OK;
+    const int64_t cost =
+        found ? r->factor * read_cost_mcu(item_size(item), r->consistent) : r->paid_mcu;
+    items_settle(requests, r->p, o, ADMIT_READ, cost - r->paid_mcu);
+    struct reply *reply = env_reply(requests->env, o, REPLY_OK);
+    reply->verdict = o->verdict;
+    reply->consumed_mcu = cost;
+    reply->kind = ANSWER_ITEM;
+    reply->item.found = found;
+    reply->item.bytes = item;
+    reply->item.wall_ms = env_wall_ms(requests->env);
+    if (o->request.get.transacts)
+        reply->item.stamp =
+            (struct read_stamp){r->p->info.id, r->p->info.epoch, raft_applied(r->p->raft)};
+}
+
+static void read_range(struct read_run *r)
+{
+    struct requests *requests = r->requests;
+    struct operation *o = r->o;
+    const struct request *q = &o->request;
     if (store_needs_touch(requests->env->store) && o->touched == 0) {
         pending_touch(requests->pending, o, TOUCHED_ITEMS, q->range.bytes_max);
         return;
     }
     struct reply answer = {.code = REPLY_OK, .kind = ANSWER_RANGE};
-    bool empty = q->range.hi.size > 0 && slice_compare(q->range.lo, q->range.hi) >= 0;
-    enum status status = empty ? STATUS_OK : items_collect(requests, p, q, &answer);
+    const bool empty = q->range.hi.size > 0 && slice_compare(q->range.lo, q->range.hi) >= 0;
+    enum status status = empty ? STATUS_OK : items_collect(requests, r->p, q, &answer);
     if (status != STATUS_OK) {
         items_refuse_corrupt(requests, o, status);
         return;
     }
-    answer.consumed_mcu = read_cost_mcu(answer.range.read_bytes, q->range.consistent);
-    items_settle(requests, p, o, ADMIT_READ, answer.consumed_mcu - cost_min);
+    answer.consumed_mcu = read_cost_mcu(answer.range.read_bytes, r->consistent);
+    items_settle(requests, r->p, o, ADMIT_READ, answer.consumed_mcu - r->paid_mcu);
     if (answer.code != REPLY_OK) {
         items_refuse_costly(requests, o, answer.consumed_mcu);
         return;
@@ -469,6 +516,37 @@ void requests_range(struct requests *requests, struct operation *o)
         answer.range.items =
             arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));
     *env_reply(requests->env, o, REPLY_OK) = answer;
+}
+
+static bool read_stage_read(struct read_run *r)
+{
+    if (r->o->request.op == REQUEST_GET)
+        read_get(r);
+    else
+        read_range(r);
+    return false;
+}
+
+/* The order in which a read may be refused, as that of writes (item_writes.c). */
+static const struct read_stage {
+    const char *name;
+    bool (*run)(struct read_run *r); /* whether the next stage comes */
+} READ_STAGES[] = {
+    {"route", read_stage_route}, {"key", read_stage_key},   {"leader", read_stage_leader},
+    {"shape", read_stage_shape}, {"lock", read_stage_lock}, {"admit", read_stage_admit},
+    {"read", read_stage_read},
+};
+
+const char *read_stage_name(size_t number)
+{
+    return number < COUNT_OF(READ_STAGES) ? READ_STAGES[number].name : NULL;
+}
+
+void requests_read(struct requests *requests, struct operation *o)
+{
+    struct read_run r = {.requests = requests, .o = o};
+    for (size_t i = 0; READ_STAGES[i].run(&r);)
+        i++;
 }
 
 /* ---- sessions ---- */

@@ -3,6 +3,8 @@
 
 #include "engine/node/request/requests_internal.h"
 
+/* The stages of a read, in the order in which each may refuse it, from 0; NULL: there are no more. */
+const char *read_stage_name(size_t number);
 /* The partition of the request, if it is served here. NULL: the request was refused. */
 struct partition *items_route(struct requests *requests, const struct operation *o);
 /* Whether the partition holds the request's key. If not, the request was refused. */

@@ -39,11 +39,11 @@ static const struct request_kind {
     void (*run)(struct requests *requests, struct operation *o);
     enum answered_at at;
 } request_kinds[REQUEST_OPS] = {
-    [REQUEST_GET] = {requests_get, AT_THE_NODE},
+    [REQUEST_GET] = {requests_read, AT_THE_NODE},
     [REQUEST_PUT] = {requests_write, AT_THE_NODE},
     [REQUEST_DELETE] = {requests_write, AT_THE_NODE},
     [REQUEST_UPDATE] = {requests_write, AT_THE_NODE},
-    [REQUEST_RANGE] = {requests_range, AT_THE_NODE},
+    [REQUEST_RANGE] = {requests_read, AT_THE_NODE},
     [REQUEST_CHECK] = {requests_write, AT_THE_NODE},
     [REQUEST_UNCHANGED] = {requests_unchanged, AT_THE_NODE},
     [REQUEST_TRANSACT] = {requests_transact, AT_THE_NODE},

@@ -4,8 +4,8 @@
 #include "engine/node/request/requests.h"
 
 /* ---- item_requests.c, item_writes.c: items ---- */
-void requests_get(struct requests *requests, struct operation *o);
-void requests_range(struct requests *requests, struct operation *o);
+/* GET and RANGE. */
+void requests_read(struct requests *requests, struct operation *o);
 /* REQUEST_INDEX_SESSION: a leader of a base table wants to write rows of an index. */
 void requests_open_session(struct requests *requests, struct operation *o);
 /* REQUEST_INDEX_FILL. */
