@@ -8,6 +8,7 @@
 
 #include "base/must.h"
 #include "bench/redis.h"
+#include "host/connection.h"
 #include "host/loop.h"
 #include "workload/client_response.h"
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cmd/lab_cluster.h"
+#include "host/connection.h"
 #include "host/loop.h"
 #include "lab/clients/clients.h"
 #include "lab/clients/preload.h"

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "host/address.h"
+#include "host/connection.h"
 #include "host/loop_internal.h"
 
 enum {

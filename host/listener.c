@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "host/address.h"
+#include "host/connection.h"
 #include "host/loop_internal.h"
 
 struct listener {

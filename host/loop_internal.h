@@ -11,6 +11,7 @@
 #include <sys/queue.h>
 
 #include "base/buffer.h"
+#include "host/connection.h"
 #include "host/loop.h"
 
 enum operation {

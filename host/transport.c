@@ -9,6 +9,7 @@
  *   TRANSPORT-2  `up` and `down` alternate, and frames come between them.
  *   TRANSPORT-3  a link that is not UP has a deadline. */
 #include "host/transport.h"
+#include "host/connection.h"
 
 #include <errno.h>
 #include <stdlib.h>

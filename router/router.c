@@ -9,7 +9,7 @@
 #include "router/core/limit.h"
 #include "router/core/reading.h"
 #include "router/core/shedding.h"
-#include "router/core/silence.h"
+#include "router/core/silent_nodes.h"
 #include "router/limiter/bucket_maintenance.h"
 #include "router/limiter/limiter_call.h"
 #include "router/limiter/transaction_queue.h"

@@ -21,7 +21,7 @@
 #include "sim/plan/faults.h"
 #include "sim/plan/plan_extras.h"
 #include "sim/plan/work_tables.h"
-#include "sim/silence.h"
+#include "sim/quiet_phase.h"
 #include "sim/work/work_counters.h"
 #include "sim/work/work_fill.h"
 #include "sim/work/work_key_sharding.h"

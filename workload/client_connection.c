@@ -1,5 +1,6 @@
 /* client_connection.c - see client_connection.h. */
 #include "workload/client_connection.h"
+#include "host/connection.h"
 
 enum {
     PAUSE_NS_MIN = 10 * 1000 * 1000,

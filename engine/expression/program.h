@@ -19,7 +19,7 @@
 #pragma once
 
 #include "engine/expression/condition.h"
-#include "engine/item/steps.h"
+#include "engine/item/step_budget.h"
 
 /* Appends the program of a tree that condition_parse returned. False: its values have more than
  * EXPRESSION_VALUES_SIZE_MAX bytes, and nothing was appended. */

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/expression/expression.h"
-#include "engine/item/steps.h"
+#include "engine/item/step_budget.h"
 
 enum program_op {
     PROGRAM_OR = 1,

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "engine/item/item.h"
-#include "engine/item/steps.h"
+#include "engine/item/step_budget.h"
 
 /* Writes the elements of `a`, then those of `b` that are not in `a`. */
 void set_write_union(struct item_writer *w, const struct attr *a, const struct attr *b,

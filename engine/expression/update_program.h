@@ -18,7 +18,7 @@
 #pragma once
 
 #include "engine/expression/update.h"
-#include "engine/item/steps.h"
+#include "engine/item/step_budget.h"
 
 /* Why an update does not fit an item. Numbers are never reused: replies carry them. */
 enum update_fault {

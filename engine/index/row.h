@@ -15,7 +15,7 @@
 #pragma once
 
 #include "engine/index/index.h"
-#include "engine/item/steps.h"
+#include "engine/item/step_budget.h"
 
 /* What the item has of an index's keys. The first one that holds counts. */
 enum index_keys {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "engine/item/item.h"
-#include "engine/item/steps.h"
+#include "engine/item/step_budget.h"
 
 enum {
     ELEMENTS_FEW = 16

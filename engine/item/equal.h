@@ -10,7 +10,7 @@
 #pragma once
 
 #include "engine/item/item.h"
-#include "engine/item/steps.h"
+#include "engine/item/step_budget.h"
 
 /* Compares any two values. */
 bool attr_equal(const struct attr *a, const struct attr *b, struct steps *steps);

@@ -6,8 +6,8 @@
 
 #include "engine/catalog/key_text.h"
 #include "engine/message/request_traits.h"
+#include "router/core/item_placement.h"
 #include "router/core/operation.h"
-#include "router/core/placement.h"
 #include "router/core/reading.h"
 
 /* ---- memory ---- */

@@ -8,7 +8,7 @@
  * Not here: requests to nodes (subrequest.h), what an operation does (operations/). */
 #pragma once
 
-#include "router/core/route.h"
+#include "router/core/table_routes.h"
 #include "router/http/http.h"
 #include "router/json/json.h"
 

@@ -4,8 +4,8 @@
 #include "base/mutation.h"
 #include "router/core/counter_totals.h"
 #include "router/core/counters.h"
+#include "router/core/item_placement.h"
 #include "router/core/operation.h"
-#include "router/core/placement.h"
 
 enum {
     TURNS_MAX = 8 /* a key grows at most so often while it is read, or the read fails */

@@ -4,7 +4,7 @@
 #include "base/settings/key_sharding.h"
 #include "engine/expression/program.h"
 #include "router/core/call.h"
-#include "router/core/placement.h"
+#include "router/core/item_placement.h"
 
 /* Its name begins as no attribute's does that a client would choose. */
 #define MADE_AT "weir:made-at"

@@ -23,13 +23,13 @@
 #include "engine/message/redirect.h"
 #include "engine/message/request_traits.h"
 #include "router/core/counter_reads.h"
+#include "router/core/item_placement.h"
 #include "router/core/limit.h"
 #include "router/core/operation.h"
-#include "router/core/placement.h"
 #include "router/core/readable.h"
 #include "router/core/reply_slots.h"
 #include "router/core/shedding.h"
-#include "router/core/silence.h"
+#include "router/core/silent_nodes.h"
 
 enum {
     ATTEMPTS_PER_MAP = 4,   /* then the catalog is asked for the map again */

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "engine/message/message.h"
-#include "router/core/route.h"
-#include "router/core/taken.h"
+#include "router/core/table_routes.h"
+#include "router/core/taken_tokens.h"
 #include "router/core/timer.h"
 
 struct placement;

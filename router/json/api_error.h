@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/buffer.h"
-#include "engine/item/steps.h"
+#include "engine/item/step_budget.h"
 
 /* kind, HTTP status, __type, name of the member that holds the text */
 #define FAULT_LIST(X)                                                                            \

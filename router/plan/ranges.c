@@ -3,7 +3,7 @@
 
 #include "engine/expression/program.h"
 #include "router/core/counters.h"
-#include "router/core/placement.h"
+#include "router/core/item_placement.h"
 #include "router/core/throttle.h"
 
 enum {

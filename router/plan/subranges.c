@@ -2,7 +2,7 @@
 #include "router/plan/subranges.h"
 
 #include "base/mutation.h"
-#include "router/core/placement.h"
+#include "router/core/item_placement.h"
 
 /* A sharded key's place: [lo, hi) has its items as if it were not sharded. */
 struct place {

@@ -1,5 +1,6 @@
 /* faults.c - commands that break a daemon's links, disk and clock. */
 #include "server/host/faults.h"
+#include "host/connection.h"
 
 #include <errno.h>
 #include <stdio.h>

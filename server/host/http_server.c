@@ -3,6 +3,7 @@
  * The router is told the unsent bytes of each client, and bounds them. This file also stops reading
  * from a client with many unsent bytes, so that TCP holds the client back. */
 #include "server/host/http_server.h"
+#include "host/connection.h"
 
 #include <errno.h>
 #include <stdlib.h>

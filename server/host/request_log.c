@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/printable.h"
+#include "host/connection.h"
 #include "host/loop.h"
 
 void request_log(void *context, const struct router_answer *a)

@@ -1,4 +1,5 @@
 /* load_run_test.c - whole runs against a server in another thread, which answers as told. */
+#include "host/connection.h"
 #include "tests/check.h"
 
 #include <pthread.h>

@@ -15,6 +15,7 @@
 #include "base/buffer.h"
 #include "base/must.h"
 #include "host/address.h"
+#include "host/connection.h"
 #include "host/loop.h"
 #include "tests/check.h"
 

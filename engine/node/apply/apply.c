@@ -7,7 +7,7 @@
 #include "engine/node/apply/applier_internal.h"
 #include "engine/node/core/collection.h"
 #include "engine/node/core/local_rows.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/core/stream_rows.h"
 #include "engine/store/change_set.h"

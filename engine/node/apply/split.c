@@ -23,7 +23,7 @@
 #include "base/probe.h"
 #include "engine/message/message.h"
 #include "engine/node/apply/applier_internal.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 
 enum {
     CHILD_BASE = 1, /* index and term a child begins at */

@@ -5,7 +5,7 @@
 
 #include "engine/message/index_messages.h"
 #include "engine/message/message.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 
 enum {
     CHECK_MS = 50,

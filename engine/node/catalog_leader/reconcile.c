@@ -29,7 +29,7 @@
 #include "base/settings/merge.h"
 #include "base/settings/requests.h"
 #include "engine/message/message.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 
 enum {
     SEND_AGAIN_MS = 250,

@@ -7,7 +7,7 @@
 
 #include "engine/message/message.h"
 #include "engine/node/core/node_effect.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 
 enum {
     EFFECTS_KEPT = 1024 /* a larger array is freed at the next event */

@@ -16,7 +16,7 @@
 #pragma once
 
 #include "engine/index/index.h"
-#include "engine/item/steps.h"
+#include "engine/item/step_budget.h"
 #include "engine/store/change_set.h"
 
 enum {

@@ -3,7 +3,7 @@
 
 #include <sys/queue.h>
 
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/pending_requests.h"
 
 struct parked_request {

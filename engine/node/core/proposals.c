@@ -3,7 +3,7 @@
 #include "base/settings/requests.h"
 #include "base/settings/storage.h"
 #include "engine/message/request_traits.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 
 #include "engine/message/request_traits.h"
 #include "engine/node/core/node_log.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/partition.h"
 
 enum {

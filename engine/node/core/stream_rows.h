@@ -14,7 +14,7 @@
 #pragma once
 
 #include "base/mutation.h"
-#include "engine/item/steps.h"
+#include "engine/item/step_budget.h"
 #include "engine/node/core/env.h"
 #include "engine/node/core/partition.h"
 #include "engine/store/change_set.h"

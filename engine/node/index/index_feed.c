@@ -5,7 +5,7 @@
 #include "base/mutation.h"
 #include "base/probe.h"
 #include "base/settings/indexes.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/index/index_feed_internal.h"
 #include "engine/node/transaction/transactions.h"

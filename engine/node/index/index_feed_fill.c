@@ -4,7 +4,7 @@
 #include "engine/index/row.h"
 #include "engine/message/index_messages.h"
 #include "engine/message/message.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/index/index_feed_internal.h"
 

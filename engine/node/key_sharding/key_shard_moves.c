@@ -10,7 +10,7 @@
 #include "engine/message/message.h"
 #include "engine/message/move_messages.h"
 #include "engine/message/transaction_messages.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/key_sharding/cell_merge.h"
 

@@ -2,7 +2,7 @@
 #include "engine/message/message.h"
 #include "engine/node/background/size_split.h"
 #include "engine/node/background/stream_sweep.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/stream_rows.h"
 #include "engine/node/request/requests_internal.h"
 #include "engine/node/ttl/expiry.h"

@@ -9,7 +9,7 @@
 #include "engine/message/index_messages.h"
 #include "engine/message/request_traits.h"
 #include "engine/node/core/key_shard_cursor.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 
 /* ---- waiting for leadership to be confirmed ---- */
 

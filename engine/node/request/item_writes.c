@@ -20,7 +20,7 @@
 #include "engine/limiter/bucket.h"
 #include "engine/message/message.h"
 #include "engine/node/core/collection.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/core/stream_rows.h"
 #include "engine/node/request/transaction_rows.h"

@@ -6,7 +6,7 @@
 #include "engine/key_sharding/key_sharding.h"
 #include "engine/message/message.h"
 #include "engine/message/move_messages.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/request/item_requests.h"
 
 /* Whether [key, hi) is within one shard of one partition key. */

@@ -6,7 +6,7 @@
  * last close opens nothing. The record of a replica is on disk before the answer. */
 #include "base/probe.h"
 #include "engine/message/message.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/request/requests_internal.h"
 
 /* The request is answered when its own record is durable. */

@@ -4,7 +4,7 @@
  * record that was shown once stays, until it is trimmed. */
 #include "engine/message/message.h"
 #include "engine/message/stream_messages.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/core/stream_rows.h"
 #include "engine/node/request/item_requests.h"

@@ -4,7 +4,7 @@
 #include "base/settings/reports.h"
 #include "base/settings/split.h"
 #include "engine/message/message.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/request/requests_internal.h"
 
 enum {

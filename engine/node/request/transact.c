@@ -7,7 +7,7 @@
 #include "engine/message/request_traits.h"
 #include "engine/message/transaction_messages.h"
 #include "engine/node/core/collection.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/stream_rows.h"
 #include "engine/node/request/item_writes.h"
 #include "engine/node/request/transaction_rows.h"

@@ -5,7 +5,7 @@
 #include "base/probe.h"
 #include "engine/message/message.h"
 #include "engine/node/background/token_sweep.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/request/item_requests.h"
 
 /* ---- rows ---- */

@@ -4,7 +4,7 @@
 #include "base/probe.h"
 #include "engine/message/message.h"
 #include "engine/message/transaction_messages.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/stream_rows.h"
 #include "engine/node/request/item_writes.h"
 #include "engine/node/request/transaction_rows.h"

@@ -8,7 +8,7 @@
 #include "engine/message/transaction_messages.h"
 #include "engine/node/core/index_feed_change.h"
 #include "engine/node/core/local_rows.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/core/stream_rows.h"
 #include "engine/node/transaction/transactions_internal.h"

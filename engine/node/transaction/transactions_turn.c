@@ -5,7 +5,7 @@
 #include "engine/message/message.h"
 #include "engine/message/transaction_messages.h"
 #include "engine/node/background/token_sweep.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/core/proposals.h"
 #include "engine/node/transaction/transactions_internal.h"

@@ -14,7 +14,7 @@
 #include "engine/message/stream_messages.h"
 #include "engine/message/transaction_messages.h"
 #include "engine/node/core/node_effect.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/index/index_feed_internal.h"
 #include "engine/node/node_internal.h"

@@ -5,7 +5,7 @@
 #include "base/config.h"
 #include "engine/catalog/catalog.h"
 #include "engine/node/apply/applier_internal.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/node_internal.h"
 #include "engine/transaction/transaction.h"

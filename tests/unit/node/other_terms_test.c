@@ -5,7 +5,7 @@
 
 #include "engine/message/frames.h"
 #include "engine/node/core/node_effect.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/index/index_feed_internal.h"
 #include "engine/node/request/transaction_rows.h"

@@ -5,7 +5,7 @@
 #include "engine/catalog/split.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
-#include "engine/node/core/operation.h"
+#include "engine/node/core/node_operation.h"
 #include "engine/node/node_internal.h"
 #include "engine/node/transaction/transactions.h"
 #include "tests/support/transact_fixture.h"

@@ -1,7 +1,7 @@
 /* Indexes: how they are read, what they take as keys, what they cost, and when they throttle. */
 #include "tests/check.h"
 
-#include "router/core/route.h"
+#include "router/core/table_routes.h"
 #include "tests/support/router_indexes.h"
 
 #define INVALID "One or more parameter values were invalid: "

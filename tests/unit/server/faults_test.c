@@ -1,4 +1,5 @@
 /* faults_test.c - the admin port for faults: what it understands, does, and says. */
+#include "host/connection.h"
 #include "tests/check.h"
 
 #include <errno.h>

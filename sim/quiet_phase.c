@@ -1,5 +1,6 @@
-/* silence.c - nothing is written for a while, and then things change that need no write to end. */
-#include "sim/silence.h"
+/* quiet_phase.c - nothing is written for a while, and then things change that need no write to
+ * end. */
+#include "sim/quiet_phase.h"
 
 #include "base/probe.h"
 #include "engine/catalog/catalog.h"

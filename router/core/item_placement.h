@@ -1,4 +1,4 @@
-/* placement.h - requests about single items of sharded keys: sent to the item's owner shard, after
+/* item_placement.h - requests about single items of sharded keys: sent to the item's owner shard, after
  * the item has left its previous owners.
  *
  * The operation makes its request as if no key were sharded. Before the request is sent, and when

@@ -1,5 +1,5 @@
-/* silence.c - looks at nodes, and sends pings. */
-#include "router/core/silence.h"
+/* silent_nodes.c - looks at nodes, and sends pings. */
+#include "router/core/silent_nodes.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* placement.c - the shards of single items, and the previous owners that they leave. */
-#include "router/core/placement.h"
+/* item_placement.c - the shards of single items, and the previous owners that they leave. */
+#include "router/core/item_placement.h"
 
 #include "base/mutation.h"
 #include "engine/message/move_messages.h"

@@ -1,4 +1,4 @@
-/* silence.h - nothing is written for a while, and then things change that need no write to end.
+/* quiet_phase.h - nothing is written for a while, and then things change that need no write to end.
  *
  * Where clients write all the time, a wait for an entry that never comes ends by itself. In a
  * silent cluster the following must end too: a new index gets its rows, every sharded key goes back

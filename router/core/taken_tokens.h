@@ -1,4 +1,4 @@
-/* taken.h - the tokens that a subrequest holds, by limit. */
+/* taken_tokens.h - the tokens that a subrequest holds, by limit. */
 #pragma once
 
 #include "gac/client.h"

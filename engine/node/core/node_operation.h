@@ -1,4 +1,4 @@
-/* operation.h - a request inside the node. It is being run, or waits for a page, for a round of
+/* node_operation.h - a request inside the node. It is being run, or waits for a page, for a round of
  * heartbeats, or for the disks. */
 #pragma once
 

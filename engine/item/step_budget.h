@@ -1,4 +1,4 @@
-/* steps.h - the work of reading values and of expressions on items, counted in steps: no request
+/* step_budget.h - the work of reading values and of expressions on items, counted in steps: no request
  * holds a loop for long.
  *
  * Why steps, not time: the same request costs the same in each run and on each machine.

@@ -1,4 +1,4 @@
-/* route.h - the route cache: tables by name, as the catalog last described them.
+/* table_routes.h - the route cache: tables by name, as the catalog last described them.
  *
  * For each table one fetch runs at a time; all waiters share it. The waiters get a table that is
  * being created, but the cache does not keep it. A route is stale after a node has refused a

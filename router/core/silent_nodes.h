@@ -1,4 +1,4 @@
-/* silence.h - finds nodes that do not answer.
+/* silent_nodes.h - finds nodes that do not answer.
  *
  *   a node's watch:  idle --a request is sent--> watched --no answer since the last look--> pinged
  *                    pinged --silent_heartbeats looks without an answer--> silent

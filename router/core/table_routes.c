@@ -1,5 +1,5 @@
-/* route.c - the route cache: a hash table of entries. Each entry has the waiters for its fetch. */
-#include "router/core/route.h"
+/* table_routes.c - the route cache: a hash table of entries. Each entry has the waiters for its fetch. */
+#include "router/core/table_routes.h"
 
 #include <stdlib.h>
 
