@@ -12,9 +12,9 @@ static bool is_over(const struct excess *e, struct instant now)
 
 static inline void excess_check(const struct excess *e, struct instant now)
 {
-    must(!instant_before(now, e->since));
-    must(!instant_before(e->until, e->since));
-    must(e->gap.ns == 0 || !instant_before(e->gap, e->since));
+    must_in_tests(!instant_before(now, e->since));
+    must_in_tests(!instant_before(e->until, e->since));
+    must_in_tests(e->gap.ns == 0 || !instant_before(e->gap, e->since));
 }
 
 /* Whether the present gap is still short enough to be made up for. */

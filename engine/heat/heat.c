@@ -39,12 +39,12 @@ _Static_assert(sizeof(struct heat_state) <= 1024, "HEAT_MEMORY_MAX"); /* HEAT-2 
 
 static inline void heat_check(const struct heat *h, const struct heat_meter *m)
 {
-    must(m->sketch != NULL || m->total_mcu == 0); /* METER-1 */
-    must(m->sketch != NULL || m->samples == 0);
-    must(m->total_mcu >= 0);
-    must(m->samples >= 0);
-    must(h->state->covered_ns >= 0);
-    must(h->state->covered_ns <= h->half_life_ms * NS_PER_MS); /* METER-3 */
+    must_in_tests(m->sketch != NULL || m->total_mcu == 0); /* METER-1 */
+    must_in_tests(m->sketch != NULL || m->samples == 0);
+    must_in_tests(m->total_mcu >= 0);
+    must_in_tests(m->samples >= 0);
+    must_in_tests(h->state->covered_ns >= 0);
+    must_in_tests(h->state->covered_ns <= h->half_life_ms * NS_PER_MS); /* METER-3 */
 }
 
 /* The least cost of a request: whole units are not sampled until there are too many. */

@@ -288,10 +288,10 @@ static bool sketch_has_room(const struct sketch *s)
 
 static inline void sketch_check(const struct sketch *s)
 {
-    must(s->until > 0); /* LEVEL-3 */
-    must(s->rest >= 0);
-    must(s->unit >= s->unit_min);
-    must(s->variance4 >= 0);
+    must_in_tests(s->until > 0); /* LEVEL-3 */
+    must_in_tests(s->rest >= 0);
+    must_in_tests(s->unit >= s->unit_min);
+    must_in_tests(s->variance4 >= 0);
     must_in_tests(sketch_has_room(s)); /* LEVEL-1 */
 }
 

@@ -202,7 +202,7 @@ void message_copy_slices(const uint16_t *fields, void *message, struct buffer *b
     struct slice *s;
     size_t from = bytes->size;
     for (uint32_t at = 0; (s = message_next_slice(fields, message, &at)) != NULL;) {
-        must(!slice_lies_in(*s, bytes)); /* appending may move it */
+        must_in_tests(!slice_lies_in(*s, bytes)); /* appending may move it */
         buffer_append_slice(bytes, *s);
     }
     for (uint32_t at = 0; (s = message_next_slice(fields, message, &at)) != NULL; from += s->size)

@@ -31,12 +31,12 @@ void change_set_charge(struct buffer *set, int64_t cost_mcu, uint32_t burst)
 static void change_check(const struct change *c)
 {
     const bool has_no_value = c->derived || c->value.data == NULL;
-    must(c->space >= SPACE_ITEMS);
-    must(c->space < KEY_SPACES);
-    must(c->key.size > 0);
-    must(c->old_size >= -1);
-    must(c->old_size <= INT32_MAX);
-    must(has_no_value == (c->value.size == 0));
+    must_in_tests(c->space >= SPACE_ITEMS);
+    must_in_tests(c->space < KEY_SPACES);
+    must_in_tests(c->key.size > 0);
+    must_in_tests(c->old_size >= -1);
+    must_in_tests(c->old_size <= INT32_MAX);
+    must_in_tests(has_no_value == (c->value.size == 0));
 }
 
 void change_set_append_last(struct buffer *out, const struct change *c)
