@@ -13,9 +13,9 @@
 #include "tests/support/lone_node.h"
 
 enum {
-    TARGET_MS = 200,
+    TARGET_MS = 150,
     INTERVAL_MS = 200,
-    LIMIT_MS = 1000,
+    LIMIT_MS = 750,
     LONG_MS = 250 /* more than the target, less than the limit */
 };
 
