@@ -5,8 +5,8 @@
  * the catalog keeps facts about tables: routers cache them, nodes keep what they host.
  *
  * A table is CREATING, UPDATING or DELETING until the nodes have taken over its partitions. The
- * leader of the group drives that (engine/node/catalog_leader/reconcile.c), then proposes CATALOG_RECONCILED. A
- * split is driven in the same way, while the table stays ACTIVE. The new partitions are in the map
+ * leader of the group drives that (engine/node/catalog_leader/reconcile.c), then proposes
+ * CATALOG_RECONCILED. A split is driven in the same way, while the table stays ACTIVE. The new partitions are in the map
  * at once. Until CATALOG_RECONCILED they name the group from which they are to be split off. A
  * partition takes part in one split at a time. A merge is driven in the same way too (merge.c).
  *

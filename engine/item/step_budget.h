@@ -1,5 +1,5 @@
-/* step_budget.h - the work of reading values and of expressions on items, counted in steps: no request
- * holds a loop for long.
+/* step_budget.h - the work of reading values and of expressions on items, counted in steps: no
+ * request holds a loop for long.
  *
  * Why steps, not time: the same request costs the same in each run and on each machine.
  * A step takes some 4 ns: an element that is passed by, or 64 bytes that are compared. A single

@@ -6,8 +6,8 @@
  *
  *   table id | xxh3-64 of the partition key + i * KEY_SHARD_STEP | partition key | sort key
  *
- * So shards lie far apart, a storage key tells its shard, and each shard is a run of keys that can be
- * split and moved like any other.
+ * So shards lie far apart, a storage key tells its shard, and each shard is a run of keys that can
+ * be split and moved like any other.
  *
  * An item's owner shard is one of `shards` shards, by jump hashing of the bytes of its sort key.
  * When there are more shards, an item stays or goes to a new shard; none goes from one old shard to
@@ -74,8 +74,8 @@ struct sharded_key {
     /* The version at which all items were known to be in their owner shards, after they had moved;
      * 0: they never had to. A replica that was told of it has the items that came to it. */
     uint64_t placed_version;
-    /* It has had fewer shards of late: a counter's token may be known in any cell that it chose by up to
-     * `widest` cells. */
+    /* It has had fewer shards of late: a counter's token may be known in any cell that it chose by
+     * up to `widest` cells. */
     bool shrank;
 };
 
@@ -124,8 +124,8 @@ static inline uint32_t sharded_key_owner(const struct sharded_key *k, struct sli
 {
     return sharded_key_owner_by(k, storage_key, k->shards);
 }
-/* The version that a partition must have been told before it serves a request about the key. `eventual`: a
- * read by any replica. */
+/* The version that a partition must have been told before it serves a request about the key.
+ * `eventual`: a read by any replica. */
 static inline uint64_t sharded_key_min_version(const struct sharded_key *k, bool eventual)
 {
     return eventual && k->placed_version > k->version ? k->placed_version : k->version;

@@ -8,8 +8,8 @@
  * and moves change nothing. A new leader of the catalog begins again: items that are in their owner
  * shards stay where they are.
  *
- *   MOVER-1  A key that shrinks is read twice: its former numbers are forgotten only after all shards
- *            that it gives up were found empty, from beginning to end.
+ *   MOVER-1  A key that shrinks is read twice: its former numbers are forgotten only after all
+ *            shards that it gives up were found empty, from beginning to end.
  *   MOVER-2  The cells of a counter that grows do not move. Its former numbers are forgotten after
  *            key_sharding_keep_ms: until then a repeated request finds the cell that it chose. The
  *            cells that a counter gives up are added to its cells 0 (key_shard_moves.h), and
