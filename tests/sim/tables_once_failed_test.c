@@ -123,14 +123,11 @@ TEST(limiters_that_once_failed_pass)
 }
 
 /* 41000244: items that went to their owner shards by several moves at a time filled the memtable,
- * and gave all of
- * them up, again and again. 41000164: a page of a key that has one shard left began
- * anew when its
- * table was told of other sharded keys, and named items twice. 41000543: an item that
- * went to its owner shard between two shards, and was written, had rows of an index at two places
- * of one page. 63000849: a
- * deleted table waited for parts in its own partitions, which were
- * gone. */
+ * and gave all of them up, again and again. 41000164: a page of a key that has one shard left
+ * began anew when its table was told of other sharded keys, and named items twice. 41000543: an
+ * item that went to its owner shard between two shards, and was written, had rows of an index at
+ * two places of one page. 63000849: a deleted table waited for parts in its own partitions, which
+ * were gone. */
 TEST(sharded_keys_that_once_failed_pass)
 {
     static const struct sim_options runs[] = {
@@ -145,6 +142,15 @@ TEST(sharded_keys_that_once_failed_pass)
         o.faults = SIM_FAULTS_ALL;
         assert_passes(o);
     }
+}
+
+/* 95004351: by its own clock a router said that records were trimmed which their leader still had,
+ * so a reader began the shard anew. */
+TEST(a_stream_that_once_failed_passes)
+{
+    (void)state;
+    assert_passes((struct sim_options){
+        .seed = 95004351, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .length_ms = 1000});
 }
 
 /* A group of a deleted table lacked a leader for ten seconds: one disk was lost, and one replica
