@@ -91,6 +91,7 @@ static bool advice_is_repeated(struct controller *c, uint32_t table_id, enum con
     struct advised *a = id_map_find(&c->advised, table_id);
     if (a == NULL) {
         a = must_calloc(1, sizeof *a);
+        a->table_id = table_id;
         id_map_add(&c->advised, table_id, a);
     }
     if (a->given[kind] && instant_before(c->now, instant_add_ms(a->given_at[kind], AGAIN_MS)))
@@ -192,11 +193,23 @@ static void advise_on(struct controller *c, const struct table *t)
     advise_on_units(c, &v);
 }
 
+/* The table is gone. */
+static bool advised_is_over(void *context, void *value)
+{
+    const struct controller *c = context;
+    struct advised *a = value;
+    const bool over = catalog_find_id(c->view->catalog, a->table_id) == NULL;
+    if (over)
+        free(a);
+    return over;
+}
+
 void control_advise(struct controller *c)
 {
     if (instant_before(c->now, c->advised_at))
         return;
     c->advised_at = instant_add_ms(c->now, ADVICE_INTERVAL_MS);
+    id_map_remove_if(&c->advised, advised_is_over, c);
     for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
         if (t->index_of == 0 && t->status == TABLE_ACTIVE)
             advise_on(c, t);

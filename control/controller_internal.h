@@ -47,6 +47,7 @@ enum control_advice {
 
 /* The advice that a table got. */
 struct advised {
+    uint32_t table_id;
     bool given[ADVICE_KINDS];
     struct instant given_at[ADVICE_KINDS];
 };
@@ -79,6 +80,7 @@ struct partition_history {
     uint64_t epoch;                    /* of the load; another epoch drops all samples */
     struct instant born_at;            /* start of the watch with this range */
     uint64_t seen;                     /* samples taken */
+    uint64_t heard_in;                 /* the number of the last evaluation that had a load */
     struct instant sampled_at;
     struct sample *samples; /* owns; a ring, see load_history.c */
     uint32_t room;          /* of the ring: SAMPLES; 1 while idle; 0 if never used */
@@ -144,6 +146,7 @@ struct controller {
     uint64_t term;               /* of the last evaluation */
     struct instant next_at;
     struct instant now;
+    uint64_t evaluations;            /* so far */
     const struct control_view *view; /* lends for the evaluation */
     struct id_map histories; /* owns struct partition_history, by partition + 1: the catalog is 0 */
     struct node_history nodes[NODES_MAX + 1];

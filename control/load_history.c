@@ -21,13 +21,17 @@ enum {
 };
 _Static_assert((SAMPLES - 1) * SPACING_MS >= WINDOW_MAX_MS, "a window ends among the samples");
 
+static void history_free(struct partition_history *w)
+{
+    free(w->samples);
+    free(w);
+}
+
 void control_history_deinit(struct controller *c)
 {
     size_t at = 0;
-    for (struct partition_history *w; (w = id_map_next(&c->histories, &at)) != NULL;) {
-        free(w->samples);
-        free(w);
-    }
+    for (struct partition_history *w; (w = id_map_next(&c->histories, &at)) != NULL;)
+        history_free(w);
     id_map_deinit(&c->histories);
 }
 
@@ -180,6 +184,7 @@ static void watch_partition(struct controller *c, uint32_t partition,
     struct partition_history *w = history_find_or_add(c, partition);
     w->table_id = p->table_id;
     w->load = p;
+    w->heard_in = c->evaluations;
     if (w->epoch != p->epoch)
         history_reset(c, w);
     history_add_sample(c, w);
@@ -209,13 +214,28 @@ static void watch_node(struct controller *c, uint32_t node)
     w->sampled_at = c->now;
 }
 
+/* The partition is gone, and its load with it. */
+static bool history_is_over(void *context, void *value)
+{
+    const struct controller *c = context;
+    struct partition_history *w = value;
+    const bool over = w->heard_in != c->evaluations;
+    if (over)
+        history_free(w);
+    return over;
+}
+
 void control_history_update(struct controller *c)
 {
     size_t at = 0;
+    c->evaluations++;
     for (const struct partition_load *l;
          (l = id_map_next(&c->view->loads->partitions, &at)) != NULL;) {
         watch_partition(c, l->partition, l);
     }
+    if (c->histories.count > c->view->loads->partitions.count)
+        id_map_remove_if(&c->histories, history_is_over, c);
+    must(c->histories.count == c->view->loads->partitions.count);
     for (uint32_t node = 1; node <= c->view->node_count; node++)
         watch_node(c, node);
 }

@@ -179,6 +179,7 @@ static void gac_client_activate(struct gac_client *c, struct lease *l)
     if (l->active)
         return;
     l->active = true;
+    must(c->active_count < c->lease_capacity);
     c->active[c->active_count++] = l;
 }
 
@@ -217,6 +218,7 @@ static struct lease *lease_of(struct gac_client *c, struct instant now,
         return l;
     if (c->leases.count == c->lease_capacity)
         gac_client_make_room(c, now);
+    must(c->leases.count < c->lease_capacity); /* each may become active */
     l = must_calloc(1, sizeof *l);
     l->limit = *limit;
     l->slot_at = l->taken_at = now;
@@ -348,6 +350,7 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
         enough = max;
     if (!lives || l->tokens < enough || l->tokens <= 0)
         return take_short(c, now, l, cost, was_idle, wait);
+    must(l->tokens > 0);
     l->tokens -= cost;
     l->pending += cost;
     l->taken += cost;
@@ -401,6 +404,7 @@ void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t taken, 
     if (l == NULL)
         return;
     int64_t more = used - taken;
+    must(taken >= 0 && taken <= l->pending); /* a lease with pending tokens is not forgotten */
     l->pending -= taken;
     l->spent += used;
     if (more == 0)
@@ -455,6 +459,7 @@ static void client_check_servers(struct gac_client *c, struct instant now)
     }
     if (routers > 0)
         c->routers = routers;
+    must(c->routers > 0); /* a part of a rate is the rate by this */
     if (alive == c->alive)
         return;
     c->alive = alive;
@@ -528,6 +533,7 @@ static void gac_client_take_answer(struct gac_client *c, struct instant now,
     l->denied = a->granted == 0 ? l->asked_need : 0;
     if (a->others != GAC_UNKNOWN)
         l->others = a->others;
+    must(l->round_trip.ns >= 0 && a->granted >= 0);
     c->changes++;
 }
 
@@ -598,6 +604,15 @@ static void lease_check(struct gac_client *c, struct instant now, struct lease *
         ask_now(c, l, instant_before(now, l->ask_at));
 }
 
+/* The leases with a grant request to send are active ones. */
+static bool asking_are_counted(const struct gac_client *c)
+{
+    uint32_t asking = 0;
+    for (uint32_t i = 0; i < c->active_count; i++)
+        asking += c->active[i]->asking;
+    return asking == c->asking;
+}
+
 void gac_client_tick(struct gac_client *c, struct instant now)
 {
     if (!instant_before(now, c->fills_at)) {
@@ -620,6 +635,7 @@ void gac_client_tick(struct gac_client *c, struct instant now)
     int64_t span = c->active_count > 0
                        ? config_gac(c->options.config)->gac_timeout_ms * NS_PER_MS / 2
                        : gac_client_lifetime(c).ns / SIGNS_OF_LIFE;
+    must_in_tests(asking_are_counted(c));
     c->check_at = instant_add(now, (struct duration){span});
 }
 
@@ -632,6 +648,7 @@ struct instant gac_client_deadline(const struct gac_client *c)
 
 static void append_ask(struct gac_client *c, struct instant now, struct lease *l)
 {
+    must(l->active && l->asking && !l->awaiting && l->owner != 0);
     l->number++;
     l->asks++;
     l->notified |= UINT64_C(1) << (l->owner - 1);
@@ -671,6 +688,7 @@ static bool asks_of(struct gac_client *c, struct instant now, uint32_t server)
     buffer_clear(&c->frame);
     gac_requests_encode(&c->frame, &(struct gac_requests){c->options.router, c->alive, count});
     for (uint32_t i = 0; count > 0; i++) {
+        must(i < c->active_count);
         struct lease *l = c->active[i];
         if (!l->asking || l->owner != server)
             continue;

@@ -6,9 +6,35 @@
 
 static int64_t ledger_scaled(int64_t amount, int64_t by, int64_t of)
 {
+    must(of > 0);
     __int128 product = (__int128)amount * by / of;
     const int64_t max = GAC_AMOUNT_MAX; /* a bank's content may be granted at once */
     return product > max ? max : product < -max ? -max : (int64_t)product;
+}
+
+/* A router has one holder, and what it reports was in the bounds of a grant request. */
+static bool holders_are_valid(const struct ledger *l)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct weir_holder *h = &l->holders[i];
+        bool valid = h->router != 0 && h->pending >= 0 && h->pending <= GAC_AMOUNT_MAX &&
+                     h->promised >= 0 && h->answer.granted >= 0;
+        for (uint32_t k = 0; k < i; k++)
+            valid = valid && l->holders[k].router != h->router;
+        if (!valid)
+            return false;
+    }
+    return true;
+}
+
+static void ledger_check(const struct ledger *l)
+{
+    must(l->count <= l->capacity);
+    must(l->rate >= 0 && l->rate <= GAC_AMOUNT_MAX);
+    must(l->spent >= 0 && l->spent <= GAC_AMOUNT_MAX);
+    must(l->elsewhere >= 0);
+    must(l->bank.rate <= l->rate); /* LEDGER-4: a part of the limit */
+    must_in_tests(holders_are_valid(l));
 }
 
 void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms *terms,
@@ -19,6 +45,7 @@ void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms
     token_bucket_init(&l->bank, 0, 0, INT64_MAX / 4, 0, now);
     ledger_refill(l, now, terms);
     token_bucket_add(&l->bank, ledger_scaled(l->bank.rate, terms->start.ns, NS_PER_S));
+    ledger_check(l);
 }
 
 void ledger_start_table(struct ledger *l, const struct ledger_terms *terms)
@@ -34,10 +61,12 @@ void ledger_start_table(struct ledger *l, const struct ledger_terms *terms)
     int64_t more = tokens - had < room ? tokens - had : room;
     if (more > 0)
         token_bucket_add(&l->bank, more);
+    ledger_check(l);
 }
 
 int64_t ledger_enough(const struct ledger *l, int64_t cost)
 {
+    must(cost >= 0);
     int64_t second = ledger_scaled(l->rate, NS_PER_S, NS_PER_S);
     int64_t max = second < l->bank.capacity ? second : l->bank.capacity;
     return cost < max ? cost : max;
@@ -161,6 +190,8 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
                                 const struct ledger_terms *terms, uint64_t router,
                                 const struct gac_request *request, const struct gac_answer **again)
 {
+    must(router != 0 && gac_key_equal(request->key, l->key));
+    must(!instant_before(now, l->used_at));
     *again = NULL;
     drop_stale(l, now, terms);
     struct weir_holder *h = ledger_find(l, router);
@@ -205,6 +236,7 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
         h->answer.wait.ns = wait.ns > 0 ? wait.ns : 0;
         h->answer.lifetime = lifetime;
     }
+    ledger_check(l);
     return h;
 }
 
@@ -225,6 +257,7 @@ void ledger_grant(struct ledger *l, struct weir_holder *h, int64_t tokens)
     token_bucket_set_rate(&l->bank, room > 0 ? room : 0, l->bank.rate, l->bank.debt_max);
     h->held += tokens;
     h->answer.granted += tokens;
+    ledger_check(l);
 }
 
 void ledger_forget(struct ledger *l, uint64_t router)
@@ -232,4 +265,5 @@ void ledger_forget(struct ledger *l, uint64_t router)
     struct weir_holder *h = ledger_find(l, router);
     if (h != NULL)
         *h = l->holders[--l->count];
+    must_in_tests(ledger_find(l, router) == NULL);
 }

@@ -99,10 +99,10 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
 /* The tokens that a request of this cost needs, in the bank and in its router's hands together,
  * before it is admitted. */
 int64_t ledger_enough(const struct ledger *l, int64_t cost);
-/* Moves tokens from the bank to the holder: no more than the bank has, or as much as the holder's
- * dearest request needs, where the bank owes nothing. */
-/* Whether the bank may grant so much >= 0. */
+/* Whether the bank may grant so much >= 0: no more than it has, or as much as the holder's dearest
+ * request needs, where the bank owes nothing. */
 bool ledger_may_grant(const struct ledger *l, const struct weir_holder *h, int64_t tokens);
+/* Moves tokens that ledger_may_grant from the bank to the holder. */
 void ledger_grant(struct ledger *l, struct weir_holder *h, int64_t tokens);
 
 /* The router is known to be gone, and its tokens with it. */

@@ -13,6 +13,15 @@ static int compare_points(const void *a, const void *b)
     return x->server < y->server ? -1 : x->server > y->server;
 }
 
+static bool ring_is_sorted(const struct ring *r)
+{
+    for (size_t i = 1; i < (size_t)r->servers * RING_POINTS; i++) {
+        if (compare_points(&r->points[i - 1], &r->points[i]) >= 0)
+            return false;
+    }
+    return true;
+}
+
 void ring_init(struct ring *r, uint32_t servers)
 {
     must(servers <= GAC_SERVERS_MAX);
@@ -25,6 +34,7 @@ void ring_init(struct ring *r, uint32_t servers)
         }
     }
     qsort(r->points, (size_t)servers * RING_POINTS, sizeof r->points[0], compare_points);
+    must_in_tests(ring_is_sorted(r));
 }
 
 static uint64_t ring_hash(struct gac_key key)
@@ -37,6 +47,7 @@ uint32_t ring_owner(const struct ring *r, struct gac_key key, uint64_t alive)
 {
     size_t count = (size_t)r->servers * RING_POINTS, low = 0, high = count;
     uint64_t hash = ring_hash(key);
+    must(r->servers == GAC_SERVERS_MAX || alive >> r->servers == 0);
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (r->points[middle].hash < hash)

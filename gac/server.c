@@ -44,6 +44,7 @@ struct gac_server *gac_server_create(const struct gac_server_options *options)
 
 static void drop_ledger(struct gac_server *s, uint32_t at)
 {
+    must(at < s->ledger_count);
     ledger_deinit(s->ledgers[at]);
     free(s->ledgers[at]);
     s->ledger_count--;
@@ -63,6 +64,7 @@ void gac_server_destroy(struct gac_server *s)
 
 static void forget_router(struct gac_server *s, uint32_t at)
 {
+    must(at < s->router_count);
     for (uint32_t i = 0; i < s->ledger_count; i++)
         ledger_forget(s->ledgers[i], s->routers[at].id);
     s->routers[at] = s->routers[--s->router_count];
@@ -79,6 +81,7 @@ static uint32_t routers_here(const struct gac_server *s, struct gac_key key)
             owner = ring_owner(&s->ring, key, view = r->view);
         here += owner == s->options.number && !r->silent;
     }
+    must(here <= s->router_count);
     return here;
 }
 
@@ -176,6 +179,7 @@ static uint32_t gac_server_place_of(const struct gac_server *s, struct gac_key k
 
 static void drop_least_used(struct gac_server *s)
 {
+    must(s->ledger_count > 0);
     uint32_t at = 0;
     for (uint32_t i = 1; i < s->ledger_count; i++) {
         if (instant_before(s->ledgers[i]->used_at, s->ledgers[at]->used_at))
@@ -201,6 +205,8 @@ static struct ledger *ledger_of(struct gac_server *s, struct instant now,
     memmove(&s->ledgers[at + 1], &s->ledgers[at], (s->ledger_count - at) * sizeof s->ledgers[0]);
     s->ledgers[at] = l;
     s->ledger_count++;
+    must(at == 0 || compare_keys(s->ledgers[at - 1]->key, key) < 0);
+    must(at + 1 == s->ledger_count || compare_keys(key, s->ledgers[at + 1]->key) < 0);
     return l;
 }
 
@@ -253,6 +259,7 @@ static void gac_server_answer(struct gac_server *s, struct instant now, uint64_t
     struct weir_holder *h = ledger_take(l, now, &terms, router, request, &again);
     if (h != NULL) {
         ledger_grant_by_policy(l, now, &terms, config->policies, policy, h);
+        must(h->answer.granted == 0 || h->request.demand > 0 || h->request.need > 0);
         again = &h->answer;
     }
     if (again != NULL) {

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "base/must.h"
+
 static void waiting_line_drop_past(struct waiting_line *l, struct instant now)
 {
     for (uint32_t i = l->count; i > 0; i--) {
@@ -45,12 +47,15 @@ static struct instant waiting_line_end(const struct waiting_line *l, struct inst
 struct duration waiting_line_wait(struct waiting_line *l, struct instant now, uint64_t request,
                                   struct duration min, struct duration cost)
 {
+    must(min.ns >= 0 && cost.ns >= 0);
     waiting_line_drop_past(l, now);
     const struct instant first = instant_add(now, min);
     struct waiting_line_place *place = waiting_line_find(l, request);
     if (place != NULL)
         return instant_before(place->at, first) ? min : instant_since(place->at, now);
     const struct instant at = waiting_line_end(l, now, min, cost);
+    must(!instant_before(at, first));                                           /* LINE-1 */
+    must(at.ns == first.ns || at.ns - now.ns <= WAITING_LINE_MAX_S * NS_PER_S); /* LINE-3 */
     if (instant_before(l->end, at))
         l->end = at;
     l->given_at = now;

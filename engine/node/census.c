@@ -27,6 +27,11 @@ void node_census(const struct node *n, struct buffer *out)
     if (n->key_shard_moves.count > 0 || n->key_shard_moves.piece_count > 0)
         buffer_append_format(out, "%u items and %u pieces move\n", n->key_shard_moves.count,
                              n->key_shard_moves.piece_count);
+    if (catalog_replica_leads(&n->catalog) &&
+        n->catalog.loads->partitions.count > cluster_loads_expected(n->catalog.state))
+        buffer_append_format(out, "loads of %zu partitions, and the catalog has %zu\n",
+                             n->catalog.loads->partitions.count,
+                             cluster_loads_expected(n->catalog.state));
     for (uint32_t i = 0; i < n->partitions.count; i++)
         census_of_partition(n, n->partitions.all[i], out);
     if (n->proposals.owed_bytes > 0)

@@ -50,5 +50,6 @@ void reconcile_watch_nodes(struct reconciler *reconciler)
         reconcile_propose_found(reconciler);
     else
         reconcile_replace_lost(reconciler, catalog_itself(reconciler->catalog->state));
+    cluster_loads_keep(reconciler->catalog->loads, reconciler->catalog->state);
     reconciler->nodes_at = instant_add_ms(reconciler->env->now, NODES_MS);
 }

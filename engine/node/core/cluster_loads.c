@@ -9,16 +9,20 @@ struct cluster_loads *cluster_loads_create(void)
     return l;
 }
 
+static void partition_load_free(struct partition_load *p)
+{
+    free(p->counts);
+    buffer_deinit(&p->heavy_bytes);
+    free(p);
+}
+
 void cluster_loads_destroy(struct cluster_loads *l)
 {
     if (l == NULL)
         return;
     size_t at = 0;
-    for (struct partition_load *p; (p = id_map_next(&l->partitions, &at)) != NULL;) {
-        free(p->counts);
-        buffer_deinit(&p->heavy_bytes);
-        free(p);
-    }
+    for (struct partition_load *p; (p = id_map_next(&l->partitions, &at)) != NULL;)
+        partition_load_free(p);
     id_map_deinit(&l->partitions);
     free(l);
 }
@@ -118,6 +122,48 @@ void cluster_loads_take_partition(struct cluster_loads *l, struct instant now,
     p->reported_at = now;
     p->items = r->items;
     p->bytes = r->bytes;
+}
+
+/* ---- partitions that are gone ---- */
+
+size_t cluster_loads_expected(const struct catalog *catalog)
+{
+    const struct table *itself = catalog_itself(catalog);
+    size_t count = itself == NULL ? 0 : itself->partition_count;
+    for (const struct table *t = NULL; (t = catalog_next(catalog, t)) != NULL;)
+        count += t->partition_count;
+    return count;
+}
+
+static void cluster_loads_mark(struct cluster_loads *l, const struct table *t)
+{
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        struct partition_load *p = id_map_find(&l->partitions, t->partitions[i].id + UINT64_C(1));
+        if (p != NULL)
+            p->kept = true;
+    }
+}
+
+static bool partition_load_is_over(void *context, void *value)
+{
+    struct partition_load *p = value;
+    const bool over = !p->kept;
+    (void)context;
+    p->kept = false;
+    if (over)
+        partition_load_free(p);
+    return over;
+}
+
+void cluster_loads_keep(struct cluster_loads *l, const struct catalog *catalog)
+{
+    if (l->partitions.count <= cluster_loads_expected(catalog))
+        return;
+    if (catalog_itself(catalog) != NULL)
+        cluster_loads_mark(l, catalog_itself(catalog));
+    for (const struct table *t = NULL; (t = catalog_next(catalog, t)) != NULL;)
+        cluster_loads_mark(l, t);
+    id_map_remove_if(&l->partitions, partition_load_is_over, NULL);
 }
 
 const struct partition_load *cluster_loads_of(const struct cluster_loads *l, uint32_t partition)

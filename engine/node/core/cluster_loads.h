@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/id_map.h"
+#include "engine/catalog/catalog.h"
 #include "engine/catalog/report.h"
 #include "engine/catalog/table.h"
 
@@ -21,6 +22,7 @@ struct partition_load {
     uint64_t member; /* the leader that sent the last report */
     uint64_t epoch;  /* of the last report; an older epoch may be a wider range */
     struct instant reported_at;
+    bool kept; /* for cluster_loads_keep */
     int64_t items;
     int64_t bytes;
     int64_t excess_ms[ADMIT_KINDS]; /* at reported_at */
@@ -55,6 +57,10 @@ void cluster_loads_take_node(struct cluster_loads *l, struct instant now,
 /* `r` must have items >= 0, which says that its sender leads the partition. */
 void cluster_loads_take_partition(struct cluster_loads *l, struct instant now,
                                   const struct partition_report *r);
+/* Forgets partitions that the catalog has no more, once there are more than it has. */
+void cluster_loads_keep(struct cluster_loads *l, const struct catalog *catalog);
+/* The partitions that the catalog has, its own included. */
+size_t cluster_loads_expected(const struct catalog *catalog);
 /* NULL: no report on the partition has come. */
 const struct partition_load *cluster_loads_of(const struct cluster_loads *l, uint32_t partition);
 /* The totals by kind, since the first report. */
