@@ -88,7 +88,9 @@ static int advice_percent(const struct advice_view *v, int64_t mcu)
 
 static bool advice_is_repeated(struct controller *c, uint32_t table_id, enum control_advice kind)
 {
+    must((unsigned)kind < ADVICE_KINDS);
     struct advised *a = id_map_find(&c->advised, table_id);
+    must(a == NULL || a->table_id == table_id);
     if (a == NULL) {
         a = must_calloc(1, sizeof *a);
         a->table_id = table_id;
@@ -120,6 +122,7 @@ static void advice_report(struct controller *c, const struct advice_view *v,
 static const struct advice_key *advice_heaviest(const struct advice_view *v)
 {
     const struct advice_key *max = v->keys;
+    must(v->key_count <= KEYS_MAX);
     for (uint32_t i = 1; i < v->key_count; i++)
         max = v->keys[i].mcu > max->mcu ? &v->keys[i] : max;
     return v->key_count > 0 ? max : NULL;

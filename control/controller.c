@@ -62,6 +62,7 @@ void control_event(struct controller *c, struct decision *d, enum event_kind kin
 
 void control_figures(struct decision *d, const char *what, int64_t before, int64_t after)
 {
+    must(d->has_event);
     d->event.figure = slice_of(what);
     d->event.before = before;
     d->event.after = after;
@@ -83,6 +84,7 @@ struct request *control_ask(struct controller *c, uint32_t node, enum request_op
 
 void control_decide(struct controller *c, enum catalog_op op, struct decision *d)
 {
+    must(d->has_event || d->table_id != 0);
     struct buffer body = {0};
     decision_encode(&body, d);
     struct request *r = control_ask(c, c->view->self, REQUEST_DECIDE);
@@ -99,6 +101,7 @@ const struct control_request *controller_next_request(struct controller *c)
 
 void controller_reply(struct controller *c, const struct reply *reply)
 {
+    must(c->request_count <= DECISIONS_MAX && c->request_next <= c->request_count);
     uint64_t id = reply->id & ~CONTROL_ID_BIT, first = c->next_id - c->request_count + 1;
     if (control_split_reply(c, reply))
         return;
@@ -129,9 +132,24 @@ static void control_begin(struct controller *c, const struct control_view *view)
             .silent_since = INSTANT_NEVER, .quiet_until = c->now, .sampled_at = c->now};
 }
 
+/* What was decided was within what nodes have, or was there before: no sum falls below zero. */
+static bool promises_are_valid(const struct controller *c)
+{
+    for (uint32_t node = 1; node <= c->view->node_count; node++) {
+        for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+            if (c->promises.loads_mcu[node][kind] < 0)
+                return false;
+        }
+    }
+    return true;
+}
+
 void controller_evaluate(struct controller *c, struct instant now, const struct control_view *view)
 {
     must(c->request_next == c->request_count);
+    must(!instant_before(now, c->now));
+    must(view->term != 0 && view->self >= 1 && view->self <= view->node_count);
+    must(view->node_count <= NODES_MAX);
     c->now = now;
     c->view = view;
     if (view->term != c->term)
@@ -168,4 +186,5 @@ void controller_evaluate(struct controller *c, struct instant now, const struct 
         control_balance(c);
     if (config_control(c->config)->control_leaders)
         control_lead(c);
+    must_in_tests(promises_are_valid(c));
 }

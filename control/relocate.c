@@ -148,7 +148,9 @@ uint32_t control_find_node(const struct controller *c, const struct control_repl
         return 0;
     if (index >= m.count)
         control_report_invalid(c, policy, "chooses a node that is not offered");
-    return weir_move_node(&m, index);
+    const uint32_t node = weir_move_node(&m, index);
+    must(node == 0 || could_take(c, node, r->partition)); /* RELOCATE-1 */
+    return node;
 }
 
 /* ---- which replica ---- */

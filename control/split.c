@@ -73,6 +73,7 @@ static void control_split_begin(struct controller *c, const struct table *t,
         struct split_job *j = &c->splits[i];
         if (j->step != SPLIT_FREE)
             continue;
+        must(p->leaving == 0 && !table_partition_is_changing(t, p));
         job.answer = j->answer; /* keeps the buffers' memory */
         job.what = j->what;
         buffer_clear(&job.what);
@@ -99,6 +100,7 @@ static struct request *control_split_ask(struct controller *c, struct split_job 
 static void ask_advice(struct controller *c, struct split_job *j)
 {
     const struct partition_load *l = cluster_loads_of(c->view->loads, j->partition);
+    must(l != NULL && l->member != 0); /* the wish was made of it */
     control_split_ask(c, j, raft_member_node(l->member),
                       j->for_size ? REQUEST_PARTITION_MIDDLE : REQUEST_PARTITION_HEAT);
 }
@@ -109,6 +111,7 @@ static void split_send(struct controller *c, struct split_job *j, struct table_s
     split->table_id = j->table_id;
     split->partition = j->partition;
     split->epoch = j->epoch;
+    must(split->cut_count >= 1 && split->cut_count <= SPLIT_POINTS_MAX);
     j->cut_count = split->cut_count;
     j->step = SPLIT_SENT;
     table_split_encode(&body, split);
@@ -124,6 +127,7 @@ static bool cut_evenly(struct controller *c, const struct partition_info *p, str
     uint64_t lo = storage_key_bound_hash(p->lo, 0), hi = storage_key_bound_hash(p->hi, UINT64_MAX);
     uint8_t keys[SPLIT_POINTS_MAX][STORAGE_KEY_BOUND_SIZE];
     struct table_split split = {.cut_count = pieces - 1};
+    must(lo <= hi && pieces >= 2 && split.cut_count <= SPLIT_POINTS_MAX);
     if (hi - lo < pieces)
         return false;
     for (uint32_t i = 0; i < split.cut_count; i++)
@@ -187,6 +191,7 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
 static void take_split(struct controller *c, const struct table *t, struct split_job *j)
 {
     struct buffer what = {0};
+    must(j->step == SPLIT_SENT && j->cut_count >= 1);
     buffer_append_format(&what, "split into %u", j->cut_count + 1);
     buffer_append_slice(&what, buffer_slice(&j->what));
     buffer_append_u8(&what, 0);
@@ -237,6 +242,7 @@ bool control_split_reply(struct controller *c, const struct reply *reply)
         struct split_job *j = &c->splits[i];
         if (j->step == SPLIT_FREE || j->id != reply->id)
             continue;
+        must(j->id != 0);
         j->answered = true;
         j->code = reply->code;
         buffer_clear(&j->answer);

@@ -28,6 +28,7 @@ void control_split_event(struct controller *c, const struct table *t, const stru
 {
     struct decision d = {0};
     char why[200];
+    must(kind != EVENT_SPLIT || t->partition_count > j->cut_count); /* the catalog has cut it */
     split_event_describe(j, why);
     control_event(c, &d, kind, t, j->partition, "%s; %s", why, what);
     control_figures(&d, "partitions", t->partition_count - (kind == EVENT_SPLIT ? j->cut_count : 0),
@@ -81,6 +82,7 @@ static bool key_sharding_helps(const struct table *t, enum split_verdict v)
 void control_split_refusal_event(struct controller *c, const struct table *t,
                                  const struct split_job *j, const struct split_advice *a)
 {
+    must(a->verdict != SPLIT_ADVISED);
     struct refusal r = split_event_explain(j->for_size, a->verdict);
     struct buffer what = {0};
     if (key_sharding_helps(t, a->verdict))
@@ -136,6 +138,7 @@ static const char *split_event_joint(uint32_t i, uint32_t last)
 static void append_cuts(struct buffer *out, const struct table *t, const struct split_advice *a)
 {
     uint32_t named = a->cut_count < SPLITS_NAMED ? a->cut_count : SPLITS_NAMED;
+    must(a->cut_count >= 1 && a->cut_count <= SPLIT_POINTS_MAX);
     buffer_append_text(out, "; cut at ");
     for (uint32_t i = 0; i < named; i++) {
         bool ends = ends_key(a, a->cuts[i]), begins = i > 0 && slice_equal(a->cuts[i - 1], a->key);
