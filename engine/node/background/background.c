@@ -40,6 +40,7 @@ void background_wake(struct background *background, enum background_job job)
 
 void background_touched(struct background *background, uint64_t subject)
 {
+    must(subject >> 32 < BACKGROUND_JOBS);
     struct background_state *state = &background->jobs[subject >> 32];
     state->scan.state = SCAN_READY;
     state->at = background->env->now;
@@ -73,6 +74,7 @@ static void background_run(struct background *background, enum background_job jo
     state->last = p->info.id;
     state->at = instant_add_ms(background->env->now, SCAN_MS);
     struct slice from = kinds[job].from(p);
+    must_in_tests(kinds[job].wants(p));
     const uint64_t subject = (uint64_t)job << 32 | p->info.id;
     if (pending_may_scan(background->pending, &state->scan, RESUME_BACKGROUND, subject, from))
         kinds[job].slice(background->env, p);

@@ -18,6 +18,7 @@ struct slice counting_from(const struct partition *p)
 static void counting_goes_on(struct node_env *env, struct partition *p, enum status status,
                              struct slice key)
 {
+    must(p->counting);
     p->stored = false;
     if (status == STATUS_OK) {
         buffer_set(&p->counted_to, key);

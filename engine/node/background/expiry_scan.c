@@ -28,6 +28,7 @@ void expiry_scan_slice(struct node_env *env, struct partition *p)
     struct item_times times;
     struct slice key, item;
     enum status status;
+    must(r->on && r->scanning && p->led == r->term && p->info.epoch == r->epoch);
     item_times_at(env_agreed_ms(env), &times);
     items_seek(p, env->store, buffer_slice(&r->at), p->info.hi, false, &c);
     for (int i = 0; (status = items_next(&c, &key, &item)) == STATUS_OK; i++) {

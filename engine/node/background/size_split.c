@@ -39,6 +39,7 @@ static bool size_split_pass(struct partition *p, struct middle *m, struct slice 
         if (half)
             return true;
     }
+    must(m->step == MIDDLE_SOUGHT && m->split_bytes <= m->bytes);
     m->bytes += partition_bytes_of(p, item);
     buffer_set(&m->last, key);
     return false;
@@ -112,6 +113,7 @@ static void size_split_conclude(const struct partition *p, const struct middle *
         out->key_share_ppm = one_collection ? SPLIT_WHOLE_PPM : 0;
         return;
     }
+    must_in_tests(partition_holds(p, buffer_slice(&m->cut)));
     out->verdict = SPLIT_ADVISED;
     out->cut_count = 1;
     out->cuts[0] = buffer_slice(&m->cut);

@@ -29,6 +29,7 @@ void stream_sweep_slice(struct node_env *env, struct partition *p)
     enum status status;
     int64_t excess = p->stream.rows.bytes - config_streams(env->config)->stream_max_bytes;
     const int64_t now_ms = env_agreed_ms(env);
+    must(p->stream.trimming == 0 && p->stream.expired.size == 0); /* the last slice's are gone */
     p->stream.sweeping = p->stream.more = false;
     p->stream.oldest_ms = INT64_MAX;
     store_seek(env->store, buffer_slice(&p->stream.sweep_from),

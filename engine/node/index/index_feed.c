@@ -66,6 +66,7 @@ static void item_free(struct index_feed *f, struct index_feed_item *item)
     free(item->notes);
     buffer_deinit(&item->key);
     free(item);
+    must(f->item_count > 0);
     f->item_count--;
 }
 
@@ -127,6 +128,8 @@ static void note_put_in_order(struct index_feed *f, struct index_feed_note *n)
         return;
     }
     n->order->index = index_feed_suffix_index(n->suffix);
+    const struct index_feed_order *newest = TAILQ_LAST(&f->order, index_feed_orders);
+    must(newest == NULL || newest->index <= n->order->index);
     TAILQ_INSERT_TAIL(&f->order, n->order, place);
 }
 
@@ -189,6 +192,7 @@ static void index_feed_sort_by_age(struct index_feed *f)
     uint32_t count = 0;
     TAILQ_FOREACH (item, &f->ready, place)
         items[count++] = item;
+    must(count == f->item_count);
     qsort(items, count, sizeof items[0], index_feed_compare_ages);
     for (uint32_t i = 0; i < count; i++) {
         TAILQ_REMOVE(&f->ready, items[i], place);
@@ -429,6 +433,7 @@ static void item_append_acks(struct index_feeds *feeds, struct index_feed *f,
                              struct index_feed_item *item, struct buffer *out)
 {
     uint32_t count = 0;
+    must(item->covered >= 1 && item->covered <= item->note_count);
     for (; count < item->covered && out->size < ACK_BYTES_MAX; count++) {
         struct index_feed_note *n = &item->notes[count];
         if (n->fills) {
@@ -455,6 +460,7 @@ static void item_append_acks(struct index_feeds *feeds, struct index_feed *f,
 /* All covered notes of the item are done. */
 static void item_rest(struct index_feed *f, struct index_feed_item *item)
 {
+    must(item->covered == 0 && item->awaited == 0);
     TAILQ_REMOVE(&f->done, item, place);
     if (item->note_count == 0) {
         item_free(f, item);

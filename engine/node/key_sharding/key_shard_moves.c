@@ -104,6 +104,7 @@ static void move_end(struct key_shard_moves *moves, struct item_move *m, enum re
     struct key_shard_askers askers = STAILQ_HEAD_INITIALIZER(askers);
     struct key_shard_asker *asker;
     STAILQ_CONCAT(&askers, &m->askers);
+    must(m->step != KEY_SHARD_FREE && moves->count > 0);
     m->step = KEY_SHARD_FREE;
     moves->count--;
     while ((asker = next_asker(&askers)) != NULL) {
@@ -302,6 +303,7 @@ static void move_was_put(struct key_shard_moves *moves, struct item_move *m, enu
 void key_shard_moves_answered(struct key_shard_moves *moves,
                               const struct internal_call_answer *answer)
 {
+    must(answer->token < KEY_SHARD_MOVES_MAX);
     struct item_move *m = &moves->all[answer->token];
     const enum reply_code code = answer->reply->code;
     switch (m->step) {

@@ -121,6 +121,7 @@ static const struct admit_group *items_group_of(struct requests *requests,
         if (m->all[i].id != raft_self(p->raft) && node <= requests->env->node_count)
             requests->throughput->group.nodes[requests->throughput->group.count++] = node;
     }
+    must(requests->throughput->group.count < COUNT_OF(requests->throughput->group.nodes));
     return &requests->throughput->group;
 }
 
@@ -158,8 +159,10 @@ static enum served_kind items_served(enum admit_kind kind)
 bool items_admit(struct requests *requests, struct partition *p, struct operation *o,
                  enum admit_kind kind, int64_t cost_mcu)
 {
+    must(cost_mcu >= 0);
     if (o->admitted)
         return true;
+    must(!o->charged);
     if (!items_arrive(requests, p, o, kind, cost_mcu))
         return false;
     node_heat_add(requests->heat, p, kind, request_key(&o->request), cost_mcu);
@@ -189,6 +192,7 @@ bool items_admit(struct requests *requests, struct partition *p, struct operatio
 void items_settle(struct requests *requests, struct partition *p, struct operation *o,
                   enum admit_kind kind, int64_t extra_mcu)
 {
+    must(!o->charged || (o->charged_mcu >= 0 && o->verdict.reason == ADMIT_OK));
     if (o->charged)
         partition_count(p, kind, &o->verdict, o->charged_mcu);
     o->charged = false;
@@ -217,6 +221,7 @@ void items_uncharge(struct requests *requests, struct partition *p, struct opera
 {
     if (!o->charged)
         return;
+    must(o->admitted && o->charged_mcu >= 0);
     items_give_back(requests, p, o, kind, o->charged_mcu);
     o->admitted = o->charged = false;
 }
@@ -335,6 +340,8 @@ static enum status items_collect(struct requests *requests, const struct partiti
         if (!q->range.count_only)
             buffer_append_sized(&requests->env->range_out, item);
     }
+    must(r->range.count <= r->range.scanned);
+    must(q->range.items_max == 0 || r->range.scanned <= q->range.items_max);
     r->range.more |= status == STATUS_PENDING;
     if (r->range.scanned > 0 || status == STATUS_PENDING)
         r->range.last = key_in_space(buffer_slice(r->range.scanned > 0 ? last : &c.out), 0,
@@ -475,6 +482,7 @@ static void read_get(struct read_run *r)
     const bool found = status == STATUS_OK;
     const int64_t cost =
         found ? r->factor * read_cost_mcu(item_size(item), r->consistent) : r->paid_mcu;
+    must(cost >= r->paid_mcu && o->admitted);
     items_settle(requests, r->p, o, ADMIT_READ, cost - r->paid_mcu);
     struct reply *reply = env_reply(requests->env, o, REPLY_OK);
     reply->verdict = o->verdict;
@@ -505,6 +513,7 @@ static void read_range(struct read_run *r)
         return;
     }
     answer.consumed_mcu = read_cost_mcu(answer.range.read_bytes, r->consistent);
+    must(answer.consumed_mcu >= r->paid_mcu && o->admitted);
     items_settle(requests, r->p, o, ADMIT_READ, answer.consumed_mcu - r->paid_mcu);
     if (answer.code != REPLY_OK) {
         items_refuse_costly(requests, o, answer.consumed_mcu);
@@ -545,8 +554,8 @@ const char *read_stage_name(size_t number)
 void requests_read(struct requests *requests, struct operation *o)
 {
     struct read_run r = {.requests = requests, .o = o};
-    for (size_t i = 0; READ_STAGES[i].run(&r);)
-        i++;
+    for (size_t i = 0; READ_STAGES[i].run(&r); i++)
+        must(i + 1 < COUNT_OF(READ_STAGES)); /* the last one does not go on */
 }
 
 /* ---- sessions ---- */

@@ -166,6 +166,7 @@ static enum status write_current_collection(struct requests *requests, const str
 int64_t write_grows_by(const struct write *w)
 {
     int64_t size = w->item.data != NULL ? (int64_t)item_size(w->item) : 0;
+    must(w->old_size >= -1);
     return size - (w->old_size > 0 ? w->old_size : 0) + w->local.bytes;
 }
 
@@ -207,6 +208,7 @@ static void write_refuse(struct requests *requests, struct partition *p, struct 
                          struct write *w, enum reply_code code, int64_t cost_min)
 {
     struct slice item = {NULL, 0};
+    must(code != REPLY_OK && cost_min >= 0);
     if (!MUTATED(MUTATION_REFUSE_IN_FLIGHT) && !requests_leads_read(requests, p, o))
         return;
     enum status status = MUTATED(MUTATION_REFUSE_IN_FLIGHT)
@@ -292,6 +294,8 @@ static void write_propose(struct requests *requests, struct partition *p, const 
 {
     const struct request *q = &o->request;
     struct buffer *head = &requests->env->scratch;
+    must(p->led != 0 && o->admitted && w->cost_mcu >= 0);
+    must(w->stream.size == 0 || !stream_rows_wait(p)); /* STREAM-3 */
     const struct change change = {
         .space = SPACE_ITEMS, .key = q->write.key, .value = w->item, .old_size = w->old_size};
     buffer_clear(head);
@@ -486,6 +490,7 @@ int64_t write_cost(const struct write *w, int64_t cost_min, int64_t factor)
     const int64_t before = w->old_size > 0 ? write_cost_mcu(w->old_size) : 0;
     const int64_t after = w->item.data != NULL ? write_cost_mcu(item_size(w->item)) : 0;
     const int64_t cost = before > after ? before : after;
+    must(factor >= 0 && cost_min > 0 && w->local.cost_mcu >= 0);
     return factor * (cost > cost_min ? cost : cost_min) + w->local.cost_mcu;
 }
 
@@ -630,6 +635,7 @@ static bool write_stage_judge(struct write_run *r)
     const struct request *q = &r->o->request;
     if (write_evaluate(r->requests, r->p, r->o, &r->w, &r->code) != STATUS_OK)
         return false;
+    must(r->p->led != 0); /* the stages before have refused it */
     const bool paid = r->prepared.on && q->write.admitted != WRITE_NOT_ADMITTED;
     r->w.cost_mcu = write_is_free(q) ? 0 : write_cost(&r->w, write_cost_min(q), r->factor);
     r->w.paid_mcu = paid ? r->paid_mcu : 0;
@@ -668,6 +674,7 @@ static bool write_stage_stream(struct write_run *r)
 
 static bool write_stage_settle(struct write_run *r)
 {
+    must(r->o->admitted && r->w.cost_mcu >= r->paid_mcu);
     items_settle(r->requests, r->p, r->o, ADMIT_WRITE, r->w.cost_mcu - r->paid_mcu);
     return true;
 }
@@ -726,8 +733,10 @@ void requests_write(struct requests *requests, struct operation *o)
     r.requests = requests;
     r.o = o;
     size_t i = 0;
-    while (WRITE_STAGES[i].run(&r))
+    while (WRITE_STAGES[i].run(&r)) {
         i++;
+        must(i < COUNT_OF(WRITE_STAGES)); /* the last one does not go on */
+    }
     if (WRITE_STAGES[i].uncharges)
         items_uncharge(requests, r.p, o, ADMIT_WRITE);
 }

@@ -107,6 +107,7 @@ static void transact_add_collection(const struct partition *p, struct transact *
         return;
     while (i < w->collection_count && !slice_equal(w->collections[i].key, key))
         i++;
+    must(i < TRANSACTION_ITEMS_MAX);
     if (i < w->collection_count)
         effect->collection_bytes = w->collections[i].bytes + write_grows_by(effect);
     else
@@ -130,6 +131,7 @@ static bool transact_has_room(struct requests *requests, const struct operation 
 static enum status transact_judge(struct requests *requests, struct partition *p,
                                   struct operation *o, struct transact *w, uint32_t index)
 {
+    must(index < w->count && w->count <= TRANSACTION_ITEMS_MAX);
     struct operation *part = &w->at[index];
     const struct request *q = &part->request;
     struct write effect;
@@ -186,6 +188,7 @@ static void transact_refuse(struct requests *requests, struct partition *p, stru
         pending_add_read(requests->pending, p, o, 0, raft_last(p->raft));
         return;
     }
+    must(w->fails && w->cost_mcu >= w->mcu_min);
     items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - w->mcu_min);
     struct reply *r = env_reply(requests->env, o, REPLY_CONDITION_FAILED);
     r->verdict = o->verdict;
@@ -230,6 +233,7 @@ static void transact_propose(struct requests *requests, struct partition *p, str
         items_uncharge(requests, p, o, ADMIT_WRITE);
         return;
     }
+    must(!w->fails && p->led != 0 && o->admitted && w->cost_mcu >= w->mcu_min);
     items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - w->mcu_min);
     change_set_charge(&w->set, w->cost_mcu, write_burst(requests, o));
     struct inflight *e = raft_driver_propose(requests->driver, p, o, LOG_WRITE,

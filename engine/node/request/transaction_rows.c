@@ -61,6 +61,7 @@ void transaction_rows_append_token(struct buffer *set, struct slice anchor, stru
                                    struct transaction_token *token)
 {
     struct buffer key = {0}, value = {0};
+    must(name.size == TRANSACTION_TOKEN_SIZE);
     transaction_key_append(&key, ROW_TOKEN, anchor, name.data);
     if (token != NULL)
         transaction_token_walk(&(struct codec){.out = &value}, token);

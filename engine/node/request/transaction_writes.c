@@ -35,6 +35,7 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
 {
     const struct transaction_part *part = &prepared->part;
     const struct request *q = &o->request;
+    must(prepared->on && p->led != 0 && o->admitted);
     struct buffer *set = &requests->env->scratch;
     struct buffer row = {0};
     if (q->op == REQUEST_CHECK && !prepared->anchors && MUTATED(MUTATION_CHECK_UNLOCKED)) {
@@ -243,6 +244,7 @@ static void ending_append_record(struct requests *requests, const struct ending 
                                  struct buffer *set, struct buffer *row)
 {
     const struct open_record *r = e->record;
+    must(r->row.state == TRANSACTION_PENDING); /* what is decided stays decided */
     const struct slice anchor = buffer_slice(&r->anchor);
     struct transaction_record record = r->row;
     record.wall_ms = env_wall_ms(requests->env);
@@ -262,6 +264,9 @@ static void ending_propose(struct requests *requests, struct partition *p,
     struct buffer set = {0}, row = {0};
     const struct request *q = &e->write.request;
     const bool writes = e->commits && e->writes;
+    must(e->lock != NULL || e->record != NULL);
+    must(e->lock == NULL || (e->lock->applied && !e->lock->resolving));
+    must(e->record == NULL || (e->record->applied && !e->record->changing));
     change_set_begin(&set, 0, 0);
     if (e->record != NULL && !(e->commits && MUTATED(MUTATION_SKIP_RECORD)))
         ending_append_record(requests, e, &set, &row);

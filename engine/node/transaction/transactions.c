@@ -80,6 +80,7 @@ static void lock_table_clear(struct transactions *transactions, struct lock_tabl
         record_free(transactions, t, TAILQ_FIRST(&t->records));
     while (!TAILQ_EMPTY(&t->fences))
         record_free(transactions, t, TAILQ_FIRST(&t->fences));
+    must(t->room.index_feed_bytes == 0 && t->room.log_bytes == 0);
     id_map_deinit(&t->by_hash);
     id_map_deinit(&t->numbered_locks);
     id_map_deinit(&t->numbered_records);
@@ -168,11 +169,14 @@ static void lock_remove(struct transactions *transactions, struct lock_table *t,
     struct lock *first = id_map_find(&t->by_hash, l->hash), **link = &first;
     id_map_remove(&t->by_hash, l->hash);
     id_map_remove(&t->numbered_locks, l->number);
-    while (*link != l)
+    while (*link != l) {
+        must(*link != NULL);
         link = &(*link)->same_hash;
+    }
     *link = l->same_hash;
     if (first != NULL)
         id_map_add(&t->by_hash, l->hash, first);
+    must(t->lock_count > 0 && t->moving >= l->moves);
     t->lock_count--;
     t->moving -= l->moves;
     room_give(transactions, t, l);
@@ -203,6 +207,7 @@ void transactions_lock_proposed(struct transactions *transactions, struct partit
 void transactions_lock_ends(struct transactions *transactions, struct partition *p,
                             struct lock *lock)
 {
+    must(lock->applied && !lock->resolving);
     room_give(transactions, p->locks, lock);
     lock->resolving = true;
 }
@@ -308,8 +313,10 @@ static void record_remove(struct transactions *transactions, struct lock_table *
     struct open_record *first = id_map_find(&t->by_id, id_of_map(r->id)), **link = &first;
     id_map_remove(&t->by_id, id_of_map(r->id));
     id_map_remove(&t->numbered_records, r->number);
-    while (*link != r)
+    while (*link != r) {
+        must(*link != NULL);
         link = &(*link)->same_id;
+    }
     *link = r->same_id;
     if (first != NULL)
         id_map_add(&t->by_id, id_of_map(r->id), first);
@@ -319,7 +326,7 @@ static void record_remove(struct transactions *transactions, struct lock_table *
 void transactions_record_proposed(struct transactions *transactions, struct partition *p,
                                   struct slice anchor, struct transaction_id id, struct slice value)
 {
-    must(p->locks != NULL);
+    must(p->locks != NULL && record_find(p->locks, anchor, id) == NULL);
     record_add(transactions, p->locks, anchor, id, value);
 }
 

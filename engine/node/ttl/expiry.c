@@ -94,6 +94,7 @@ static struct slice round_take_key(struct expiry_round *r)
 {
     struct reader left = {slice_make(r->found.data + r->taken, r->found.size - r->taken), false};
     const struct slice key = reader_sized(&left);
+    must(!left.failed && key.size > 0);
     r->taken = r->found.size - left.left.size;
     return key;
 }
@@ -103,6 +104,7 @@ static void round_drop_taken(struct expiry_round *r)
 {
     if (r->taken == 0 || (r->taken < r->found.size && r->taken < TAKEN_MAX))
         return;
+    must(r->taken <= r->found.size);
     memmove(r->found.data, r->found.data + r->taken, r->found.size - r->taken);
     r->found.size -= r->taken;
     r->taken = 0;
@@ -111,6 +113,8 @@ static void round_drop_taken(struct expiry_round *r)
 static void round_delete(struct expiry *expiry, struct partition *p, uint32_t slot, int64_t cost)
 {
     struct expiry_round *r = p->expiry;
+    must(slot < EXPIRY_CALLS_MAX && expiry->calls_out[slot].number == 0);
+    must(r->on && r->term == p->led && r->epoch == p->info.epoch);
     struct buffer *key = &expiry->calls_out[slot].key;
     buffer_set(key, round_take_key(r));
     expiry->calls_out[slot].number = r->number;
@@ -140,6 +144,7 @@ void expiry_answered(struct expiry *expiry, const struct internal_call_answer *a
         p->expired_items++;
     if (r == NULL || r->number != number)
         return;
+    must(r->calls > 0);
     r->calls--;
     switch (answer->reply->code) {
     case REPLY_OK:
