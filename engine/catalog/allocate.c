@@ -14,6 +14,7 @@
 static void promise_replica(const struct partition_info *p, uint32_t member, struct promises *out)
 {
     uint32_t node = partition_node(p, member);
+    must(node >= 1 && node <= NODES_MAX);
     out->work[node] += member == 0 ? 2 : 1; /* leading is work too */
     out->loads_mcu[node][ADMIT_WRITE] += p->rate_mcu[ADMIT_WRITE];
     if (member == 0)
@@ -63,6 +64,7 @@ static void choose_leader(struct partition_info *p, const struct promises *promi
         if (carries_less(promises, ADMIT_READ, partition_node(p, i), partition_node(p, best)))
             best = i;
     }
+    must(p->member_count >= 1);
     uint64_t first = p->members[best];
     p->members[best] = p->members[0];
     p->members[0] = first;
@@ -169,6 +171,8 @@ bool catalog_nodes_fit(struct catalog *c, const struct catalog_command *command,
 static void add_boosts(struct table *t, const struct table *before, uint32_t at,
                        const struct table_split *split)
 {
+    must(split == NULL ? t->partition_count + 1 == before->partition_count
+                       : t->partition_count == before->partition_count + split->cut_count);
     for (uint32_t i = 0; i < before->partition_count; i++) {
         for (int kind = 0; kind < ADMIT_KINDS; kind++) {
             int64_t units = table_shared_units(t, kind);

@@ -313,6 +313,7 @@ void catalog_entry_change(struct catalog *c, struct entry *e, const struct table
 {
     entry_set(e, t);
     out->table = &e->table;
+    must_in_tests(e == c->itself || catalog_table_is_valid(&e->table));
     row_table(c, out, e);
 }
 
@@ -771,6 +772,7 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
     };
     struct catalog_command command;
     must(catalog_command_decode(bytes, &command) == STATUS_OK);
+    must((unsigned)command.op < CATALOG_OPS && ops[command.op] != NULL);
     *out = (struct catalog_result){.code = REPLY_OK};
     buffer_clear(&c->text);
     ops[command.op](c, &command, out);

@@ -9,6 +9,7 @@
  *   sharded_keys.c       the registry of a table's sharded keys
  *   stream_changes.c  streams and their shards
  *   globals.c    global indexes: tables that belong to a table
+ *   table_check.c     what holds of a table after each command
  *   decisions.c  decisions of the controller: moves, allocations, drained nodes, events */
 #pragma once
 
@@ -57,6 +58,8 @@ struct entry *catalog_entry(const struct catalog *c, uint32_t table_id);
 /* Replaces the table by `t`, whose slices may point into the entry. Its row changes. */
 void catalog_entry_change(struct catalog *c, struct entry *e, const struct table *t,
                           struct catalog_result *out);
+/* Whether all holds that commands keep (table_check.c). */
+bool catalog_table_is_valid(const struct table *t);
 /* Adds a new table, and chooses its partitions and their nodes. NULL: the command is refused. */
 struct entry *catalog_add_table(struct catalog *c, const struct catalog_command *command,
                                 struct table *t, struct arena *arena, struct catalog_result *out);

@@ -70,6 +70,7 @@ static void merge_begin(struct catalog *c, const struct catalog_command *command
 /* The upper partition's reported size goes to the lower one until there are new reports. */
 static void join_sizes(struct entry *e, uint32_t upper, uint32_t before)
 {
+    must(upper >= 1 && upper < before);
     struct table_size *lower = &e->sizes[upper - 1];
     const struct table_size *gone = &e->sizes[upper];
     tally_add(&lower->items, gone->items.count, gone->items.bytes);
@@ -88,6 +89,7 @@ static void merge_join(const struct table *before, uint32_t upper, const struct 
     memcpy(t->partitions + upper, gone + 1, behind * sizeof t->partitions[0]);
     t->partition_count--;
     struct partition_info *lower = &t->partitions[upper - 1];
+    must(slice_equal(lower->hi, gone->lo)); /* they adjoin */
     lower->epoch++;
     lower->hi = gone->hi;
     lower->merge = MERGE_ABSORB;

@@ -59,6 +59,7 @@ static void stream_enable(const struct catalog_command *command, const struct ta
                           struct table_streams *s, struct arena *arena)
 {
     const int64_t before = s->count > 0 ? s->at[s->count - 1].created_ms : 0;
+    must(s->count < TABLE_STREAMS_MAX);
     struct table_stream *stream = &s->at[s->count++];
     *stream = (struct table_stream){.id = ++s->last_id,
                                     .view = (enum stream_view)(command->spec.stream - 1),
@@ -75,6 +76,7 @@ static void stream_enable(const struct catalog_command *command, const struct ta
 static void stream_disable(const struct catalog_command *command, const struct table *t,
                            struct table_stream *stream)
 {
+    must(stream->disabled_ms == 0);
     stream->disabled_ms = command->wall_ms > 0 ? command->wall_ms : 1;
     stream->version = t->indexes_version;
     for (uint32_t i = 0; i < stream->shard_count; i++) {
