@@ -54,6 +54,7 @@ struct index {
 /* The sort key of a local index. */
 static inline const struct key_attr *index_sort_key(const struct index *x)
 {
+    must(x->sort_count >= 1);
     return &x->keys[x->partition_count];
 }
 
@@ -93,5 +94,6 @@ static inline uint32_t index_set_global(const struct index_set *set)
 }
 static inline const struct index *index_set_global_at(const struct index_set *set, uint32_t i)
 {
+    must(i < set->count - set->local_count);
     return &set->at[set->local_count + i];
 }

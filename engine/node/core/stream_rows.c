@@ -40,6 +40,7 @@ static void record_apply(struct node_env *env, struct partition *p, const struct
         .old = s->old,
         .now = stream_shows_new((enum stream_view)s->view) ? item->value : slice_make(NULL, 0)};
     struct buffer key = {0}, value = {0};
+    must(index != 0 && s->stream != 0 && place <= UINT16_MAX);
     stream_key_append(&key, p->info.lo, p->info.id, &at);
     stream_record_encode(&value, &record);
     store_put(env->store, buffer_slice(&key), buffer_slice(&value));

@@ -51,6 +51,7 @@ static void trim_propose(struct stream_trims *trims, struct partition *p)
                                                          buffer_slice(&set), slice_make(NULL, 0))
                                    : NULL;
     if (e != NULL) {
+        must(e->index > raft_applied(p->raft));
         p->stream.trimming = e->index;
         buffer_clear(&p->stream.expired);
     }
