@@ -100,7 +100,7 @@ static struct request *control_split_ask(struct controller *c, struct split_job 
 static void ask_advice(struct controller *c, struct split_job *j)
 {
     const struct partition_load *l = cluster_loads_of(c->view->loads, j->partition);
-    must(l != NULL && l->member != 0); /* the wish was made of it */
+    must(l != NULL); /* the wish was made of it */
     control_split_ask(c, j, raft_member_node(l->member),
                       j->for_size ? REQUEST_PARTITION_MIDDLE : REQUEST_PARTITION_HEAT);
 }

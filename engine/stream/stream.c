@@ -122,7 +122,7 @@ void stream_key_append(struct buffer *out, struct slice lo, uint32_t partition,
 {
     const size_t start = out->size;
     append_min(out, lo);
-    must(out->size - start >= STORAGE_KEY_BOUND_SIZE && at->stream != 0);
+    must(out->size - start >= STORAGE_KEY_BOUND_SIZE);
     out->data[start] = SPACE_STREAM_KEYS;
     buffer_append_u8(out, 0);
     buffer_append_u8(out, 0);
