@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/instant.h"
-#include "cmd/lab_real.h"
+#include "lab/fidelity/real/real.h"
 
 enum {
     REPORT_MS = 500 /* between two lines of progress */

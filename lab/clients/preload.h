@@ -3,7 +3,7 @@
  *
  * A put is due when the table's write capacity has room for it, so that hardly one is refused. Keys
  * are random, so the items lie evenly over the hashes. Each copy of a table gets its `bytes`.
- * Not here: sending (lab/fidelity/full/admin.c, cmd/lab_real.c). */
+ * Not here: sending (lab/fidelity/full/admin.c, lab/fidelity/real/real.c). */
 #pragma once
 
 #include "lab/scenario/demand.h"

@@ -1,5 +1,5 @@
-/* lab_cluster.c - starts and ends the processes of a scenario's cluster. */
-#include "cmd/lab_cluster.h"
+/* cluster.c - starts and ends the processes of a scenario's cluster. */
+#include "lab/fidelity/real/cluster.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* lab_cluster.h - a scenario's cluster as processes of this program on 127.0.0.1.
+/* cluster.h - a scenario's cluster as processes of this program on 127.0.0.1.
  *
  * Nodes, routers and GAC servers run `weir node`, `weir router` and `weir gac`. Each loads the
  * files of policies that the lab has loaded. Their configurations, logs and data are in a

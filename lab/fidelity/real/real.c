@@ -1,16 +1,16 @@
-/* lab_real.c - runs a scenario's clients on a loop, against a cluster of processes. */
-#include "cmd/lab_real.h"
+/* real.c - runs a scenario's clients on a loop, against a cluster of processes. */
+#include "lab/fidelity/real/real.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cmd/lab_cluster.h"
 #include "host/connection.h"
 #include "host/loop.h"
 #include "lab/clients/clients.h"
 #include "lab/clients/preload.h"
 #include "lab/clients/tables.h"
+#include "lab/fidelity/real/cluster.h"
 #include "workload/client_exchange.h"
 
 enum {
