@@ -44,8 +44,6 @@ static const char *take_policy(void *target, const char *value, struct buffer *e
     struct lab_arguments *a = target;
     if (a->plan.policy_file_count == LAB_POLICY_FILES_MAX)
         return "given at most 16 times";
-    if (a->plan.policies == NULL)
-        a->plan.policies = lab_policies_begin();
     a->plan.policy_files[a->plan.policy_file_count++] = value;
     return lab_policies_load(a->plan.policies, value, error) == STATUS_OK ? NULL : "";
 }
@@ -139,10 +137,11 @@ static const char *take_word(void *target, const char *word, struct buffer *erro
 static struct lab_arguments lab_defaults(void)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return (struct lab_arguments){.plan = {.first_seed = 1, .fidelity = LAB_FIDELITIES},
-                                  .jobs = cores < 1              ? 1
-                                          : cores > LAB_JOBS_MAX ? LAB_JOBS_MAX
-                                                                 : cores};
+    return (struct lab_arguments){
+        .plan = {.first_seed = 1, .fidelity = LAB_FIDELITIES, .policies = lab_policies_begin()},
+        .jobs = cores < 1              ? 1
+                : cores > LAB_JOBS_MAX ? LAB_JOBS_MAX
+                                       : cores};
 }
 
 /* ---- results of a directory ---- */

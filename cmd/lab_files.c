@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file_mode.h"
+#include "lab/baselines/baselines.h"
 #include "router/json/json.h"
 #include "router/json/json_writer.h"
 
@@ -26,6 +27,7 @@ struct policies *lab_policies_begin(void)
 {
     static struct policies policies;
     policy_file_begin(&policies);
+    baselines_add(&policies);
     return &policies;
 }
 
@@ -303,9 +305,8 @@ bool lab_files_open(const char *directory, const struct lab_plan *p, struct buff
 
 static bool load_policies(struct lab_plan_options *o, struct buffer *error)
 {
+    o->policies = lab_policies_begin();
     for (uint32_t i = 0; i < o->policy_file_count; i++) {
-        if (o->policies == NULL)
-            o->policies = lab_policies_begin();
         if (lab_policies_load(o->policies, o->policy_files[i], error) != STATUS_OK)
             return false;
     }

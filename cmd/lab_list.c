@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cmd/lab.h"
+#include "cmd/lab_files.h"
 #include "cmd/usage.h"
 #include "lab/measure/measure.h"
 #include "lab/scenario/scenario.h"
@@ -32,7 +33,7 @@ static int list_scenarios(void)
         struct buffer error = {0};
         bool good =
             document_parse(&d, lab_shipped[i].name, lab_shipped[i].text, &error) == STATUS_OK &&
-            scenario_read(&d, NULL, s, &error) == STATUS_OK;
+            scenario_read(&d, lab_policies_begin(), s, &error) == STATUS_OK;
         must(good);
         printf("%-20s %s\n", lab_shipped[i].name, s->about);
         document_deinit(&d);

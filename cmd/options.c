@@ -9,6 +9,7 @@
 #include "control/decision_points.h"
 #include "engine/admission/policy_choice.h"
 #include "gac/grant_policy.h"
+#include "lab/baselines/baselines.h"
 #include "router/http/region.h"
 
 const char *options_profile_meaning(enum profile profile)
@@ -257,6 +258,7 @@ int options_parse(struct options *o, const struct command_line *l, int argc, cha
     line.groups[1] = (struct option_group)OPTION_GROUP("settings", settings, o);
     options_begin_config(o, PROFILE_AWS);
     policy_file_begin(&o->policies);
+    baselines_add(&o->policies);
     int code = usage_parse(&line, argc, argv);
     o->config.policies = &o->policies;
     return code == USAGE_GO_ON ? check_config(o, l->command) : code;

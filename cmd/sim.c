@@ -8,6 +8,7 @@
 #include "control/decision_points.h"
 #include "engine/admission/policy_choice.h"
 #include "gac/grant_policy.h"
+#include "lab/baselines/baselines.h"
 #include "router/json/json_writer.h"
 #include "server/host/daemon.h"
 #include "server/host/policy_file.h"
@@ -196,7 +197,6 @@ static const char *take_tick(void *target, const char *value, struct buffer *err
 static const char *take_policy(void *target, const char *value, struct buffer *error)
 {
     struct sim_arguments *a = target;
-    a->run.sim.policies = &a->policies;
     return policy_file_load(&a->policies, value, error) == STATUS_OK ? NULL : "";
 }
 
@@ -467,7 +467,7 @@ static int sim_check_policies(struct sim_arguments *a)
 {
     struct buffer error = {0};
     int code = USAGE_GO_ON;
-    a->names.policies = &a->policies;
+    a->names.policies = a->run.sim.policies = &a->policies;
     if (admission_policies_check(&a->names, &error) != STATUS_OK ||
         control_policies_check(&a->names, &error) != STATUS_OK ||
         table_policy_check(&a->names, &error) != STATUS_OK)
@@ -482,6 +482,7 @@ int cmd_sim(int argc, char **argv)
         .run = {.sim = {.seed = 1, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL}, .seeds = 1},
         .jobs = -1};
     policy_file_begin(&a.policies);
+    baselines_add(&a.policies);
     config_init(&a.names, PROFILE_RESEARCH);
     int code = sim_parse(&a, argc, argv);
     if (code != USAGE_GO_ON)

@@ -31,21 +31,11 @@ static const struct weir_table_policy *const table_policies[] = {
     [GAC_LEASE] = &weir_table_lease,
 };
 
-/* Only by name: for gac = named. */
-static const struct weir_table_policy *const baselines[] = {
-    &weir_table_one_bucket, &weir_table_doorman, &weir_table_tenant_bucket,
-    &weir_table_pd_group,   &weir_table_gossip,
-};
-
 const struct weir_table_policy *table_policy_find(struct slice name)
 {
     for (int i = 0; i < GAC_NAMED; i++) {
         if (slice_is(name, table_policies[i]->name))
             return table_policies[i];
-    }
-    for (size_t i = 0; i < sizeof baselines / sizeof baselines[0]; i++) {
-        if (slice_is(name, baselines[i]->name))
-            return baselines[i];
     }
     return NULL;
 }
@@ -84,7 +74,7 @@ enum status table_policy_check(const struct config *config, struct buffer *error
         return STATUS_OK;
     buffer_append_format(error,
                          "gac_policy '%s' is not known: it must be one of off, static, periodic, "
-                         "lease, one-bucket, doorman, tenant-bucket, pd-group, gossip",
+                         "lease",
                          config->gac_policy);
     policies_append_names(config->policies, POLICY_TABLE, error);
     buffer_append_text(error, ". --policy FILE.so loads more");

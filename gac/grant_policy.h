@@ -7,8 +7,8 @@
  *   lease     Grants on demand, so large that messages are rare. With n grant requests a second
  *             and s idle tokens, n * s is least if grants are proportional to the square root of
  *             demand. A richer bank gives larger grants (docs/decisions/0010).
- *   named     The policy gac_policy: one of these, a baseline (grant_policy_baselines.c,
- *             grant_policy_gossip.c), or one from a file.
+ *   named     The policy gac_policy: one of these, or one that was added (base/policies.h): a
+ *             baseline (lab/baselines/table_*.c), or from a file.
  *
  * Promises: a policy decides, ledger.c moves the tokens; deciding allocates nothing. */
 #pragma once
@@ -25,11 +25,6 @@ extern const struct weir_table_policy weir_table_off;
 extern const struct weir_table_policy weir_table_static;
 extern const struct weir_table_policy weir_table_periodic;
 extern const struct weir_table_policy weir_table_lease;
-extern const struct weir_table_policy weir_table_one_bucket;
-extern const struct weir_table_policy weir_table_doorman;
-extern const struct weir_table_policy weir_table_tenant_bucket;
-extern const struct weir_table_policy weir_table_pd_group;
-extern const struct weir_table_policy weir_table_gossip;
 
 /* The policy behind the setting or a table's choice. table_policy_check has found that it
  * exists. */

@@ -24,15 +24,8 @@ extern const struct weir_partition_policy weir_partition_burst;
 extern const struct weir_partition_policy weir_partition_always_burst;
 extern const struct weir_partition_policy weir_partition_none;
 extern const struct weir_node_policy weir_node_fair;
-extern const struct weir_node_policy weir_node_drr;
-extern const struct weir_node_policy weir_node_wfq;
-extern const struct weir_node_policy weir_node_sfq;
 extern const struct weir_overload_policy weir_overload_delay;
 extern const struct weir_overload_policy weir_overload_off;
-extern const struct weir_overload_policy weir_overload_dagor;
-extern const struct weir_overload_policy weir_overload_breakwater;
-extern const struct weir_overload_policy weir_overload_aequitas;
-extern const struct weir_overload_policy weir_overload_topfull;
 
 /* The debt limit of a bucket with this rate. */
 int64_t admission_debt_max(const struct config *config, int64_t rate_mcu);

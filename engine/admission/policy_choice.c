@@ -18,9 +18,6 @@ static const struct weir_partition_policy *const partition_policies[] = {
 
 static const struct weir_node_policy *const node_policies[] = {
     &weir_node_fair,
-    &weir_node_drr,
-    &weir_node_wfq,
-    &weir_node_sfq,
 };
 
 static const struct weir_headroom_policy *const headroom_policies[] = {
@@ -31,8 +28,8 @@ static const struct weir_headroom_policy *const headroom_policies[] = {
 };
 
 static const struct weir_overload_policy *const overload_policies[] = {
-    &weir_overload_delay,      &weir_overload_off,      &weir_overload_dagor,
-    &weir_overload_breakwater, &weir_overload_aequitas, &weir_overload_topfull,
+    &weir_overload_delay,
+    &weir_overload_off,
 };
 
 #define FIND(list, wanted)                                          \
@@ -185,15 +182,14 @@ enum status admission_policies_check(const struct config *config, struct buffer 
                               admission_policy_names(), error);
     name = config->node_policy;
     if (node_policy_named(config, slice_of(name)) == NULL)
-        return policy_unknown(config, POLICY_NODE, "node_policy", name, "fair, drr, wfq, sfq",
-                              error);
+        return policy_unknown(config, POLICY_NODE, "node_policy", name, "fair", error);
     name = config->headroom_policy;
     if (headroom_policy_named(config, slice_of(name)) == NULL)
         return policy_unknown(config, POLICY_HEADROOM, "headroom_policy", name,
                               "off, gauge, lease, refilled", error);
     name = config->overload_policy;
     if (overload_policy_named(config, slice_of(name)) == NULL)
-        return policy_unknown(config, POLICY_OVERLOAD, "overload_policy", name,
-                              "delay, off, dagor, breakwater, aequitas, topfull", error);
+        return policy_unknown(config, POLICY_OVERLOAD, "overload_policy", name, "delay, off",
+                              error);
     return STATUS_OK;
 }

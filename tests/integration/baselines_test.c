@@ -7,6 +7,7 @@
 #include "gac/grant_policy.h"
 #include "include/weir/policy_table.h"
 #include "tests/check.h"
+#include "tests/support/baseline_policies.h"
 
 /* ---- sharing a node ---- */
 
@@ -32,6 +33,7 @@ static void share_weighted(const char *policy, struct sharer sharers[SHARERS],
     struct admission partitions[SHARERS];
     struct instant now = {1000 * NS_PER_S};
     config_init(&config, PROFILE_RESEARCH);
+    config.policies = baseline_policies();
     snprintf(config.node_policy, sizeof config.node_policy, "%s", policy);
     config_edit_admission(&config)->node_wcu = NODE_WCU;
     config_edit_admission(&config)->partition_max_wcu = 100000;
@@ -83,7 +85,7 @@ TEST(bursts_of_equal_partitions_are_equal_whoever_asks_more_often)
     }
 }
 
-/* Not with deficit round robin: policy_drr.c says why. */
+/* Not with deficit round robin: node_drr.c says why. */
 TEST(a_partition_that_wants_less_than_its_share_gets_what_it_wants)
 {
     for (size_t i = 1; i < sizeof node_policies / sizeof node_policies[0]; i++) {
@@ -178,7 +180,8 @@ static void table_set(struct table_fixture *s, const char *policy, int64_t rate,
                                           .routers = ROUTERS,
                                           .here = ROUTERS},
                                 .now = {NS_PER_S},
-                                .policy = table_policy_find(slice_of(policy))};
+                                .policy = policies_policy(policies_find(
+                                    baseline_policies(), POLICY_TABLE, slice_of(policy)))};
     assert_non_null(s->policy);
     for (uint32_t i = 0; i < ROUTERS; i++)
         s->asks[i] = (struct gac_request){.key = {.table = 1},
@@ -333,7 +336,8 @@ TEST(gossip_tells_each_router_what_the_others_reported)
 
 TEST(a_gossip_share_is_the_routers_part_of_the_demand)
 {
-    const struct weir_table_policy *p = table_policy_find(slice_of("gossip"));
+    const struct weir_table_policy *p =
+        policies_policy(policies_find(baseline_policies(), POLICY_TABLE, slice_of("gossip")));
     assert_non_null(p);
     assert_int_equal(p->share(600000, 3, 100000, GAC_UNKNOWN), 200000); /* even at first */
     assert_int_equal(p->share(600000, 3, 100000, 1100000), 50000);

@@ -11,6 +11,7 @@
 #include "gac/client.h"
 #include "gac/server.h"
 #include "gac/waiting_line.h"
+#include "tests/support/baseline_policies.h"
 
 enum {
     ROUTERS = 2,
@@ -96,6 +97,7 @@ static void promise_set_up(struct promise_world *w, struct prng *p, const char *
     w->limit.rate = UNIT * (1 + (int64_t)prng_below(p, 1 + prng_below(p, RATE_MAX)));
     w->cost = UNIT * (1 + (int64_t)prng_below(p, 1 + prng_below(p, COST_MAX)));
     config_init(&w->config, (enum profile)prng_below(p, PROFILE_RESEARCH + 1));
+    w->config.policies = baseline_policies();
     snprintf(w->config.gac_policy, sizeof w->config.gac_policy, "%s", policy);
     if (prng_below(p, 2) == 0) {
         config_edit_gac(&w->config)->gac_bank_ms = 1000 + (int64_t)prng_below(p, 20000);

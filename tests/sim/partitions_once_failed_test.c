@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include "tests/sim/once_failed.h"
+#include "tests/support/baseline_policies.h"
 
 /* Each found a bug in a node, a router, or the world itself. 2001769: three candidates whose votes
  * took longer to come than the others waited before they ran. */
@@ -93,7 +94,8 @@ TEST(policies_that_once_failed_pass)
                                   .work_fill = SIM_WORK_FILL_NONE,
                                   .key_sharding_ms = SIM_WORK_KEY_SHARDING_NONE,
                                   .partition_policy = "always-burst",
-                                  .node_policy = "drr"};
+                                  .node_policy = "drr",
+                                  .policies = baseline_policies()};
     (void)state;
     assert_passes(o);
 }

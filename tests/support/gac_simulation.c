@@ -7,6 +7,7 @@
 
 #include "base/must.h"
 #include "base/settings/gac.h"
+#include "tests/support/baseline_policies.h"
 
 enum {
     DOWN_AFTER_MS = 400, /* until the host notices a cut link */
@@ -367,6 +368,7 @@ void gac_simulation_init(struct gac_simulation *w, const struct gac_simulation_o
     must(options->routers <= GAC_SIMULATION_ROUTERS && options->servers <= GAC_SIMULATION_SERVERS);
     *w = (struct gac_simulation){.options = *options, .prng = prng_seeded(options->seed)};
     config_init(&w->config, PROFILE_AWS);
+    w->config.policies = baseline_policies();
     config_edit_gac(&w->config)->gac_bank_ms = options->bank_ms;
     if (options->named != NULL)
         snprintf(w->config.gac_policy, sizeof w->config.gac_policy, "%s", options->named);

@@ -9,6 +9,7 @@
 #include "engine/admission/admission.h"
 #include "engine/admission/policy_choice.h"
 #include "tests/check.h"
+#include "tests/support/baseline_policies.h"
 #include "tests/support/expect.h"
 #include "tests/support/lone_node.h"
 
@@ -26,6 +27,7 @@ static struct instant now;
 static void begin(const char *policy)
 {
     config_init(&config, PROFILE_RESEARCH);
+    config.policies = baseline_policies();
     snprintf(config.overload_policy, sizeof config.overload_policy, "%s", policy);
     assert_int_equal(config_overload(&config)->overload_target_ms, TARGET_MS);
     assert_int_equal(config_overload(&config)->overload_interval_ms, INTERVAL_MS);
@@ -360,6 +362,7 @@ TEST(a_node_tells_the_class_of_each_request_to_a_policy_of_classes)
     int refused = 0;
     lone_init(&w, PROFILE_RESEARCH);
     snprintf(w.config.partition_policy, sizeof w.config.partition_policy, "always-burst");
+    w.config.policies = baseline_policies();
     snprintf(w.config.overload_policy, sizeof w.config.overload_policy, "aequitas");
     config_edit_choices(&w.config)->gac = GAC_OFF;
     lone_open_table(&w, 100, 100);
@@ -442,6 +445,7 @@ TEST(an_unknown_policy_is_refused_by_name)
 {
     struct buffer error = {0};
     config_init(&config, PROFILE_RESEARCH);
+    config.policies = baseline_policies();
     snprintf(config.overload_policy, sizeof config.overload_policy, "sheep");
     assert_int_equal(admission_policies_check(&config, &error), STATUS_MALFORMED);
     assert_slice_is(buffer_slice(&error),

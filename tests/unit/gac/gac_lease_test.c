@@ -5,6 +5,7 @@
 #include "base/settings/gac.h"
 #include "gac/client.h"
 #include "gac/server.h"
+#include "tests/support/baseline_policies.h"
 
 /* A router and the one server, joined, and a table's limit. */
 struct pair {
@@ -37,6 +38,7 @@ static void begin_with(struct pair *p, const char *policy, int64_t bank_ms)
         .now = {NS_PER_S},
         .limit = {.key = {.table = 1}, .policy = GAC_NAMED, .rate = 1000000, .version = 1}};
     config_init(&p->config, PROFILE_AWS);
+    p->config.policies = baseline_policies();
     snprintf(p->config.gac_policy, sizeof p->config.gac_policy, "%s", policy);
     config_edit_gac(&p->config)->gac_bank_ms = bank_ms;
     p->client = gac_client_create(&(struct gac_client_options){&p->config, 1, 42});

@@ -11,6 +11,7 @@
 #include "lab/scenario/scenario_limit.h"
 #include "lab/scenario/shipped.h"
 #include "tests/check.h"
+#include "tests/support/baseline_policies.h"
 
 #define HEAD "name: x\nduration: 10s\n"
 #define BODY "tables: [{name: users}]\nworkloads: [{name: w, table: users}]\n"
@@ -24,7 +25,7 @@ static enum status read_text(const char *text)
     document_deinit(&d);
     buffer_clear(&error);
     enum status status = document_parse(&d, "a.yaml", slice_of(text), &error);
-    return status == STATUS_OK ? scenario_read(&d, NULL, s, &error) : status;
+    return status == STATUS_OK ? scenario_read(&d, baseline_policies(), s, &error) : status;
 }
 
 static void expect_fault(const char *text, const char *fault)
@@ -251,7 +252,7 @@ TEST(a_policy_changes_what_it_sets)
                      STATUS_OK);
     const struct scenario_policy p = s->policies[0];
     assert_int_equal(scenario_choose(&p, &d, &error), STATUS_OK);
-    assert_int_equal(scenario_read(&d, NULL, s, &error), STATUS_OK);
+    assert_int_equal(scenario_read(&d, baseline_policies(), s, &error), STATUS_OK);
     assert_true(rate_curve_at(&s->workloads[0].traffic.rate, 0) == 77);
     assert_int_equal(config_choices(&s->cluster.config)->gac, GAC_STATIC);
 }
@@ -313,8 +314,10 @@ TEST(every_shipped_scenario_makes_a_plan)
 {
     assert_true(lab_shipped_count >= 10);
     for (size_t i = 0; i < lab_shipped_count; i++) {
-        const struct lab_plan_options o = {
-            .file = lab_shipped[i].name, .text = lab_shipped[i].text, .sweep = true};
+        const struct lab_plan_options o = {.file = lab_shipped[i].name,
+                                           .text = lab_shipped[i].text,
+                                           .sweep = true,
+                                           .policies = baseline_policies()};
         struct lab_plan p;
         buffer_clear(&error);
         if (lab_plan_make(&p, &o, &error) != STATUS_OK)

@@ -1,4 +1,4 @@
-/* policy_aequitas.c - a baseline: each class of requests has a probability to be admitted.
+/* overload_aequitas.c - a baseline: each class of requests has a probability to be admitted.
  *
  * The classes are the work within a limit and all other work. The probability of a class rises by
  * a hundredth in each interval in which one of its requests met the class's objective, and falls

@@ -1,4 +1,4 @@
-/* policy_wfq.c - baselines: weighted fair queueing and start-time fair queueing among the
+/* node_wfq.c - baselines: weighted fair queueing and start-time fair queueing among the
  * partitions that burst on a node. The weight of a partition is its allocation, times the weight
  * of its table.
  *

@@ -1,4 +1,4 @@
-/* grant_policy_baselines.c - baselines: other systems' ways to share a limit among clients
+/* table_shares.c - baselines: other systems' ways to share a limit among clients
  * (gac_policy).
  *
  * one-bucket     One bucket of the table, at one server: what a router needs at once, and what it

@@ -1,4 +1,4 @@
-/* policy_drr.c - baseline: deficit round robin among the partitions that burst on a node.
+/* node_drr.c - baseline: deficit round robin among the partitions that burst on a node.
  *
  * Source: Shreedhar and Varghese, Efficient Fair Queueing Using Deficit Round-Robin, IEEE/ACM
  * Transactions on Networking 4(3), 1996. Each queue gets a quantum in each round, and sends while

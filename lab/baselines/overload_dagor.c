@@ -1,4 +1,4 @@
-/* policy_dagor.c - a baseline: requests are refused by priority, and routers refuse them early.
+/* overload_dagor.c - a baseline: requests are refused by priority, and routers refuse them early.
  *
  * A node counts the requests of each priority for a while. If their average wait was longer than
  * the limit of the method, it lowers the level of priorities that it takes, so that a twentieth

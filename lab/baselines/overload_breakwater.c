@@ -1,4 +1,5 @@
-/* policy_breakwater.c - a baseline: a router sends only as many requests as a node gave it credits.
+/* overload_breakwater.c - a baseline: a router sends a node only as many requests as that node gave
+ * it credits for.
  *
  * A node has credits for requests in flight. While requests wait less than the target, the credits
  * grow by a little; otherwise they shrink by how far the wait is above it. Each router may have its

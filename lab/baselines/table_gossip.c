@@ -1,4 +1,4 @@
-/* grant_policy_gossip.c - a baseline: each router keeps a share of the limit of its own accord.
+/* table_gossip.c - a baseline: each router keeps a share of the limit of its own accord.
  *
  * A router reports its demand every gac_grant_ms, and hears what the other routers reported. It
  * lets the part own demand / (own demand + what it heard) of the limit through, from a bucket of

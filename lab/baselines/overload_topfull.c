@@ -1,4 +1,4 @@
-/* policy_topfull.c - a baseline: routers limit the rate of what they send to an overloaded node.
+/* overload_topfull.c - a baseline: routers limit the rate of what they send to an overloaded node.
  *
  * A node tells with each answer how long the last request waited, and does all work. A router
  * looks at each node every overload_interval_ms. If a wait was longer than overload_target_ms, the
