@@ -90,6 +90,9 @@ void proposals_add_uncommitted(struct proposals *proposals, struct inflight *e, 
         .hash = hash, .older = *bucket, .next = e->uncommitted, .key = key, .value = value};
     *bucket = at;
     e->uncommitted = at;
+    const size_t shared = store_shared_cost(proposals->env->store, key);
+    e->shared_bytes += shared;
+    proposals->shared_bytes += shared;
 }
 
 static void uncommitted_drop(struct proposals *proposals, struct inflight *e)
@@ -155,12 +158,13 @@ static bool is_busy(const struct proposals *proposals, bool owed)
 
 /* ---- space ---- */
 
-/* What no checkpoint has written, and what is on its way to the log. */
+/* What no checkpoint has written, what is on its way to the log, and the records that proposals will
+ * have written anew: each write alone may fit where all of them do not. */
 static uint64_t proposals_space_cost(const struct proposals *proposals)
 {
     return store_space_cost(proposals->env->store) +
            space_cost(store_space(proposals->env->store), 0,
-                      proposals->log->writer.unwritten_bytes);
+                      proposals->log->writer.unwritten_bytes + proposals->shared_bytes);
 }
 
 /* What a write of the operation's item costs beside its bytes. */
@@ -327,6 +331,9 @@ static void proposal_release(struct proposals *proposals, struct partition *p, s
     must(p->proposed_index_feed_bytes >= e->index_feed_bytes);
     p->proposed_index_feed_bytes -= e->index_feed_bytes;
     e->index_feed_bytes = 0;
+    must(proposals->shared_bytes >= e->shared_bytes);
+    proposals->shared_bytes -= e->shared_bytes;
+    e->shared_bytes = 0;
     uncommitted_drop(proposals, e);
 }
 
