@@ -90,9 +90,6 @@ void proposals_add_uncommitted(struct proposals *proposals, struct inflight *e, 
         .hash = hash, .older = *bucket, .next = e->uncommitted, .key = key, .value = value};
     *bucket = at;
     e->uncommitted = at;
-    const size_t shared = store_shared_cost(proposals->env->store, key);
-    e->shared_bytes += shared;
-    proposals->shared_bytes += shared;
 }
 
 static void uncommitted_drop(struct proposals *proposals, struct inflight *e)
@@ -323,6 +320,12 @@ void proposals_count_index_feed(struct partition *p, struct inflight *e, size_t 
 {
     e->index_feed_bytes += bytes;
     p->proposed_index_feed_bytes += bytes;
+}
+
+void proposals_count_shared(struct proposals *proposals, struct inflight *e, size_t bytes)
+{
+    e->shared_bytes += bytes;
+    proposals->shared_bytes += bytes;
 }
 
 /* Nothing counts on the proposal any more: it is applied, or will change nothing. */

@@ -125,6 +125,9 @@ void proposals_free(struct proposals *proposals, struct inflight *e);
  * proposed_index_feed_bytes, has them until the proposal ends, whether it has had an effect or
  * not. */
 void proposals_count_index_feed(struct partition *p, struct inflight *e, size_t bytes);
+/* The proposal has records of the store written anew, of so many bytes, that its long keys share.
+ * They count as space that is used until the proposal ends. */
+void proposals_count_shared(struct proposals *proposals, struct inflight *e, size_t bytes);
 /* Refuses the proposed writes of keys that the partition has lost: they will change nothing. */
 void proposals_void(struct proposals *proposals, struct partition *p);
 /* Whether a split of the partition is on its way. */
