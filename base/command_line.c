@@ -309,6 +309,10 @@ static bool unknown_option(const struct command_line *l, struct slice name, stru
 {
     const char *best = NULL;
     size_t edits = EDITS_MAX + 1;
+    if (slice_is(name, "help")) { /* without a value it was found before */
+        buffer_append_text(error, "`--help` takes no value");
+        return false;
+    }
     buffer_append_format(error, "unknown option `--%.*s`", TEXT_OF(name));
     for (const struct option_group *g = l->groups; g < l->groups + OPTION_GROUPS_MAX; g++)
         for (size_t i = 0; i < g->count; i++)
