@@ -309,6 +309,10 @@ static bool unknown_option(const struct command_line *l, struct slice name, stru
 {
     const char *best = NULL;
     size_t edits = EDITS_MAX + 1;
+    if (slice_is(name, "help")) { /* without a value it was found before */
+        buffer_append_text(error, "`--help` takes no value");
+        return false;
+    }
     buffer_append_format(error, "unknown option `--%.*s`", TEXT_OF(name));
     for (const struct option_group *g = l->groups; g < l->groups + OPTION_GROUPS_MAX; g++)
         for (size_t i = 0; i < g->count; i++)
@@ -492,7 +496,7 @@ static void append_option(struct buffer *out, const struct option *o, const void
 /* Where the help texts begin: behind the longest name and value that is not too long. */
 static size_t help_column(const struct command_line *l)
 {
-    size_t widest = 0;
+    size_t widest = strlen("  --help");
     for (const struct option_group *g = l->groups; g < l->groups + OPTION_GROUPS_MAX; g++) {
         for (size_t i = 0; i < g->count; i++) {
             const struct option *o = &g->options[i];
@@ -511,7 +515,7 @@ static void append_help(const struct command_line *l, struct buffer *out)
     buffer_append_format(out, "usage: %s %s\n\n", l->command, l->usage);
     append_about(out, l->about);
     for (const struct option_group *g = l->groups; g < l->groups + OPTION_GROUPS_MAX; g++) {
-        if (g->count > 0)
+        if (g->count > 0 || g == l->groups)
             buffer_append_format(out, "\n%s:\n", g->title == NULL ? "options" : g->title);
         for (size_t i = 0; i < g->count; i++)
             append_option(out, &g->options[i], g->target, column);

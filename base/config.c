@@ -61,6 +61,14 @@ static const struct choice {
 #undef X
 };
 
+#define ONE(...)      +1
+#define X(area, AREA) SETTINGS_##AREA(ONE)
+_Static_assert(sizeof settings / sizeof settings[0] + sizeof choices / sizeof choices[0] ==
+                   0 CONFIG_AREAS(X),
+               "a list of base/settings/ is not in SETTINGS_LIST of base/settings.h");
+#undef X
+#undef ONE
+
 /* Old names of settings, which are read for one version. */
 static const struct {
     const char *old;

@@ -232,9 +232,12 @@ static bool load_scenario(struct lab_arguments *a, const char *name, struct buff
         return true;
     }
     bool good = lab_file_read(name, text, &error);
-    if (!good)
+    if (!good) {
+        command_line_suggest(slice_of(name), "", &lab_shipped[0].name, lab_shipped_count,
+                             sizeof lab_shipped[0], &error);
         fprintf(stderr, "weir lab: %.*s. `weir lab list` names the scenarios that come with weir\n",
                 (int)error.size, (const char *)error.data);
+    }
     a->plan.text = buffer_slice(text);
     buffer_deinit(&error);
     return good;
@@ -668,12 +671,13 @@ static int use_compare(const struct lab_arguments *a, const struct lab_plan *p)
              a->words[1]);
     if (!lab_files_gather(a->words[0], p, r, &error))
         fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
-    else if (comma == NULL || lab_result_compare(r, first, comma + 1, &text) != STATUS_OK)
+    else if (comma == NULL || lab_result_compare(r, first, comma + 1, &text) != STATUS_OK) {
+        lab_result_policies(r, &error);
         fprintf(stderr,
-                "weir lab compare: `%s` must be two policies of the directory that have "
-                "runs, such as weir,static\n",
-                a->words[1]);
-    else
+                "weir lab compare: `%s` must be two policies that have runs, with a comma between "
+                "them; in %s these have: %.*s\n",
+                a->words[1], a->words[0], TEXT_OF(error));
+    } else
         code = 0;
     fwrite(text.data, 1, text.size, stdout);
     lab_result_destroy(r);
@@ -689,7 +693,7 @@ int lab_compare_command(int argc, char **argv)
         .command = "weir lab compare",
         .usage = "DIR POLICY,OTHER",
         .about = "Compares two policies of a directory, measure by measure: means, the paired "
-                 "difference over common seeds, and its 95 % interval.",
+                 "difference over common seeds, and its 95 % interval. Of a sweep, at each point.",
         .examples = "  weir lab compare skew weir,static-shares\n",
         .word = take_word,
         .word_target = &a,

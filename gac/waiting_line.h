@@ -4,8 +4,8 @@
  * but one would come in vain. So a request is told a place behind those that were told before and
  * have not come yet.
  *
- *     refused at 0 s: place at 0.1 s      refused at 0.02 s: at 0.35 s      refused at 0.05 s: at
- *     0.6 s
+ * An example: of three requests, the one refused at 0 s is told a place at 0.1 s, the one refused
+ * at 0.02 s a place at 0.35 s, the one refused at 0.05 s a place at 0.6 s.
  *
  * A place is no reservation: whoever comes finds the tokens that are there. Newcomers take some of
  * them, so the line moves at WAITING_LINE_PART of the rate. Of n clients that ask for more than

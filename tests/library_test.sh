@@ -11,7 +11,6 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$work/prefix" > "$work/install.log"
 pc=$(find "$work/prefix" -name weir.pc)
-sed -i "s|^prefix=.*|prefix=$work/prefix|" "${pc%/*}"/*.pc
 export PKG_CONFIG_PATH=${pc%/*}
 lib=$(pkg-config --variable=libdir weir)
 

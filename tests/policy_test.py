@@ -55,8 +55,6 @@ class Installed:
         run("cmake", "--install", BUILD, "--prefix", self.prefix)
         self.weir = next(self.prefix.rglob("bin/weir"))
         pc = next(self.prefix.rglob("weir.pc"))
-        text = pc.read_text().split("\n", 1)
-        pc.write_text(f"prefix={self.prefix}\n{text[1]}")
         shutil.copytree(SOURCE / "examples/policy", work / "policy")
         env = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent))
         run("cmake", "-B", self.out, "-S", work / "policy", env=env)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""suite_test.py MEASURE: what tools/suite refuses, and that it leaves no process behind when it is ended."""
+"""suite_test.py MEASURE: what tools/suite refuses, that it runs no old program, and that it leaves no process behind when
+it is ended."""
 import os
 import pathlib
 import signal
@@ -9,9 +10,15 @@ import tempfile
 
 from patience import until
 
-SUITE = pathlib.Path(__file__).resolve().parent.parent / "tools" / "suite"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SUITE = ROOT / "tools" / "suite"
 WAIT_S = 10
 HANGS = """add_test(hangs "{measure}" 100 "{here}/cost" sh -c "echo $$ >{here}/new && mv {here}/new {here}/pid; sleep 1000")
+"""
+BUILD = """rule copy
+  command = cp $in $out && test ! -s broken
+build build.ninja: phony
+build program: copy source
 """
 
 
@@ -53,12 +60,46 @@ def leaves_nothing(here, how):
     assert not left, f"{how.name}: {len(left)} processes are left"
 
 
+def runs_no_old_program(here):
+    source = here / "source"
+    run = ["run", "--as-built", "--build", here]
+
+    def passes(*words):
+        subprocess.run([SUITE, *words], capture_output=True, check=True)
+    (here / "CTestTestfile.cmake").write_text(f'add_test(works "{here}/program")\n')
+    (here / "build.ninja").write_text(BUILD)
+    source.write_text("#!/bin/sh\n")
+    source.chmod(0o755)
+    passes("run", "--build", here)
+    passes(*run)
+    source.write_text("#!/bin/sh\nexit 0\n")
+    refused(1, "older than their sources", *run)
+    passes("run", "--build", here)
+    (here / "broken").write_text("so that nothing can be built")
+    source.write_text("#!/bin/sh\nexit 1\n")
+    refused(1, "cannot be built", "run", "--build", here)
+    refused(1, "older than their sources", *run)
+    (here / "build.ninja").write_text("nonsense\n")
+    refused(1, "cannot be configured", *run)
+
+
 def main():
     refused(2, "what is `gac`?", "list", "gac")
     refused(2, "what is `--lable`?", "list", "--lable", "unit")
+    refused(2, "-R needs a value", "list", "-R")
+    refused(2, "-L needs a value", "run", "-L", "-R", "heat_test")
+    refused(2, "is no number from 1 on", "run", "--flaky", "0")
+    refused(2, "is no number from 1 on", "run", "-j", "all")
+    for program, words, text in (("tools/test", ["-j"], "-j needs a number"),
+                                 ("tools/test", ["--flaky", "often"], "--flaky needs a number"),
+                                 ("tests/fresh/run", ["--keep"], "--keep needs a value")):
+        done = subprocess.run([ROOT / program, *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and text in done.stderr, (program, done)
     with tempfile.TemporaryDirectory() as name:
         here = pathlib.Path(name)
         refused(1, "is not configured", "run", "--build", here)
+        runs_no_old_program(here)
+        (here / "build.ninja").unlink()
         (here / "CTestTestfile.cmake").write_text(HANGS.format(measure=sys.argv[1], here=here))
         for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # whatever this test has inherited

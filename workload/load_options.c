@@ -156,7 +156,8 @@ static const struct option workload_options[] = {
      .help = "The part of the writes that delete."},
     {"increments", NULL, OPTION_FLAG, MEMBER(increments),
      .help = "Writes are UpdateItems that add 1 to a counter in the item. item-bytes has no "
-             "effect."},
+             "effect. With --history they ask for the sum (ReturnValues), which sharded counters "
+             "refuse."},
     {"retry", "MODEL", OPTION_CUSTOM, .take = take_retry, .initial = "none",
      .help =
          "What clients do with a throttled or failed request: none, legacy, standard or adaptive "
@@ -398,6 +399,7 @@ static enum status add_workloads(struct load_parse *p, struct buffer *error)
             if (strcmp(w->name, o->workloads[other].name) == 0)
                 return buffer_explain(error, STATUS_MALFORMED, "two workloads are called %s",
                                       w->name);
+        w->returns_sum = o->history_path != NULL;
         if (check_workload(w, error) != STATUS_OK)
             return STATUS_MALFORMED;
     }

@@ -32,6 +32,7 @@ struct load_workload_options {
     double delete_ratio; /* share of deletes among the writes */
     bool consistent;     /* reads; with a mix: all of them */
     bool increments;     /* writes add 1 to the items' numbers */
+    bool returns_sum;    /* these tell the new number: a history needs it */
     int64_t transact;    /* writes are transactions of so many items; 0: of single items */
     struct retry_options retry;
     char replay[1024]; /* a trace in place of rate, keys, mix and sizes; empty: none */

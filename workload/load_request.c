@@ -74,8 +74,8 @@ static void load_template_init_writes(struct load_template *t,
     open_item(add, w, "Key");
     buffer_append_format(&add->close,
                          "\"}},\"UpdateExpression\":\"ADD %s :one\",\"ExpressionAttributeValues\":"
-                         "{\":one\":{\"N\":\"1\"}},\"ReturnValues\":\"UPDATED_NEW\"",
-                         number_name);
+                         "{\":one\":{\"N\":\"1\"}}%s",
+                         number_name, w->returns_sum ? ",\"ReturnValues\":\"UPDATED_NEW\"" : "");
     close_body(put, condition, w->condition);
     close_body(delete, condition, w->condition);
     close_body(add, condition, w->condition);

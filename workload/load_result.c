@@ -66,6 +66,8 @@ void load_result_count(struct load_result *r, const struct load_verdict *v, bool
         r->failed++;
         r->current.failed++;
         count_label(&r->errors, v->error);
+        if (r->first_message[0] == 0)
+            memcpy(r->first_message, v->message, sizeof r->first_message);
         break;
     }
 }
@@ -177,6 +179,8 @@ void load_summary(const struct load_workload_result *all, int count, struct buff
         }
         summarize_labels("throttled:", &r->reasons, out);
         summarize_labels("failed:   ", &r->errors, out);
+        if (r->first_message[0] != 0)
+            buffer_append_format(out, "    the first one: %s\n", r->first_message);
         summarize_latency("admitted", &r->latency_admitted, out);
         summarize_latency("throttled", &r->latency_refused, out);
     }
@@ -275,6 +279,8 @@ static void json_workload(const struct load_workload_result *w, struct buffer *o
     json_counts(r, out);
     json_labels("throttled_by_reason", &r->reasons, out);
     json_labels("failed_by_type", &r->errors, out);
+    if (r->first_message[0] != 0)
+        json_member_text(out, "first_failure", r->first_message);
     json_member_open(out, "latency_us", '{');
     json_latency("admitted", &r->latency_admitted, out);
     json_latency("throttled", &r->latency_refused, out);

@@ -37,6 +37,7 @@ struct load_result {
     int64_t units_admitted; /* write capacity units of admitted writes: 1 KiB each, rounded up */
     struct load_labels reasons;
     struct load_labels errors;
+    char first_message[LOAD_MESSAGE_SIZE_MAX]; /* of the first failure that had one */
     struct histogram latency_admitted, latency_refused, latency_all;
     struct histogram latency_second; /* of the current second */
     struct load_second current;

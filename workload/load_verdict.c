@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "base/printable.h"
+
 static void copy_label(struct slice from, char out[LOAD_LABEL_SIZE_MAX])
 {
     size_t size = 0;
@@ -13,6 +15,18 @@ static void copy_label(struct slice from, char out[LOAD_LABEL_SIZE_MAX])
         out[size++] = plain ? c : '_';
     }
     out[size] = 0;
+}
+
+/* What the service says of the failure, as far as it has room. */
+static void copy_message(const struct json_value *answer, char out[LOAD_MESSAGE_SIZE_MAX])
+{
+    struct json_value member = json_find(answer, "message");
+    struct buffer text = {0};
+    if (member.type == JSON_ABSENT)
+        member = json_find(answer, "Message");
+    buffer_append_printable(&text, json_text(&member));
+    snprintf(out, LOAD_MESSAGE_SIZE_MAX, "%.*s", (int)text.size, (const char *)text.data);
+    buffer_deinit(&text);
 }
 
 static bool is_throttling(const char *type)
@@ -42,6 +56,7 @@ void load_verdict_of(int http_status, const struct json_value *answer, struct lo
     out->applied_unknown = false;
     out->error[0] = 0;
     out->reason_count = 0;
+    out->message[0] = 0;
     if (http_status == 200)
         return;
     struct json_value member = json_find(answer, "__type");
@@ -57,4 +72,6 @@ void load_verdict_of(int http_status, const struct json_value *answer, struct lo
     out->applied_unknown = http_status >= 500;
     if (out->outcome == LOAD_REFUSED)
         collect_reasons(answer, out);
+    else
+        copy_message(answer, out->message);
 }

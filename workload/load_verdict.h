@@ -6,6 +6,7 @@
 enum {
     LOAD_LABEL_SIZE_MAX = 64,
     LOAD_REASONS_MAX = 4,
+    LOAD_MESSAGE_SIZE_MAX = 400,
 };
 
 enum load_outcome {
@@ -21,6 +22,7 @@ struct load_verdict {
     char error[LOAD_LABEL_SIZE_MAX]; /* the type's name without its prefix; empty if admitted */
     char reasons[LOAD_REASONS_MAX][LOAD_LABEL_SIZE_MAX]; /* of a refusal */
     int reason_count;
+    char message[LOAD_MESSAGE_SIZE_MAX]; /* of a failure, in printable characters; may be empty */
 };
 
 /* `answer` is the body; JSON_ABSENT: not JSON. */

@@ -1,20 +1,20 @@
 /* example_policy.c - a template: one policy at each decision point.
  *
- * steady     partition: the allocation, and a burst bucket that is refilled only from what was not
- *            used, spent at most twice as fast as the allocation. Shows a state, and its division
- *            at splits and merges.
- * first      node: first come, first served.
- * halves     headroom: a member has room while its bucket is more than half full. just-enough
- * table: a router gets what it needs now, and a little for the next requests. on-call    adaptive:
- * a partition that asks for more gets all of it at once, while the table's limit
- *            has it; a partition that asks for less has its even part again after ten seconds.
- *            Shows a state of the controller.
- * in-two     split: a partition near its maximum is cut once, at the offered point that divides its
- *            load best; evenly, if no point is offered.
- * half-way   demand: a peak earns only half of what it adds, so a short one changes little.
- * idlest     relocate: a replica goes to the node with the most capacity that nobody consumes.
- * one-in-five retry: a client's retries are at most a fifth of what it sends; they wait longer each
- *            time, and not for the same time. */
+ * - steady, of partitions: the allocation, and a burst bucket that is refilled only from what was
+ *   not used, spent at most twice as fast as the allocation. Shows a state, and its division at
+ *   splits and merges.
+ * - first, of nodes: first come, first served.
+ * - halves, of headroom: a member has room while its bucket is more than half full.
+ * - just-enough, of tables: a router gets what it needs now, and a little for the next requests.
+ * - on-call, adaptive: a partition that asks for more gets all of it at once, while the table's
+ *   limit has it; a partition that asks for less has its even part again after ten seconds. Shows a
+ *   state of the controller.
+ * - in-two, of splits: a partition near its maximum is cut once, at the offered point that divides
+ *   its load best; evenly, if no point is offered.
+ * - half-way, of demand: a peak earns only half of what it adds, so a short one changes little.
+ * - idlest, of relocation: a replica goes to the node with the most capacity that nobody consumes.
+ * - one-in-five, of retries: a client's retries are at most a fifth of what it sends; they wait
+ *   longer each time, and not for the same time. */
 #include <stddef.h>
 #include <weir/policy.h>
 

@@ -294,7 +294,8 @@ function overview(all) {
 
 function headline(all) {
   const failed = sum(all.map((s) => s.result.failed)), expected = sum(all.map((s) => s.result.expected));
-  const text = failed === 0 ? `✓ All ${plural(expected, "expectation")} hold.` : `✗ ${failed} of ${plural(expected, "expectation")} ${failed === 1 ? "fails" : "fail"}.`;
+  const held = expected === 1 ? "✓ The expectation holds." : `✓ All ${expected} expectations hold.`;
+  const text = failed === 0 ? held : `✗ ${failed} of ${plural(expected, "expectation")} ${failed === 1 ? "fails" : "fail"}.`;
   return h("p", { class: `verdict ${failed === 0 ? "holds" : "fails"}` }, expected === 0 ? "Nothing was expected." : text);
 }
 

@@ -34,7 +34,9 @@ void lab_result_json(const struct lab_result *r, struct buffer *out);
 void lab_result_csv(const struct lab_result *r, struct buffer *out);
 /* A test suite: a case for each expectation. */
 void lab_result_junit(const struct lab_result *r, struct buffer *out);
-/* Two policies, measure by measure: the paired difference and its interval. STATUS_NOT_FOUND: a
- * policy has no runs. */
+/* Two policies, measure by measure, at each point of a sweep: the paired difference and its
+ * interval. STATUS_NOT_FOUND: at no point both have runs. */
 enum status lab_result_compare(const struct lab_result *r, const char *policy, const char *other,
                                struct buffer *out);
+/* The names of the policies that have runs. */
+void lab_result_policies(const struct lab_result *r, struct buffer *out);

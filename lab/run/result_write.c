@@ -393,35 +393,77 @@ void lab_result_junit(const struct lab_result *r, struct buffer *out)
 
 /* ---- two policies ---- */
 
-enum status lab_result_compare(const struct lab_result *r, const char *policy, const char *other,
-                               struct buffer *out)
+/* A run in which something never ends has infinity: then no difference is known. */
+static void append_difference(struct buffer *out, const struct statistics_summary *d, bool differs)
 {
-    const struct scenario *s = r->scenario;
-    uint32_t p = 0, q = 0;
-    while (p < s->policy_count && strcmp(s->policies[p].name, policy) != 0)
-        p++;
-    while (q < s->policy_count && strcmp(s->policies[q].name, other) != 0)
-        q++;
-    if (p == s->policy_count || q == s->policy_count || r->point_count == 0 ||
-        !policy_ran(r, p, 0) || !policy_ran(r, q, 0))
-        return STATUS_NOT_FOUND;
+    if (isfinite(d->mean))
+        buffer_append_format(out, " %14.6g  ", d->mean);
+    else
+        buffer_append_format(out, " %14s  ", "-");
+    if (isfinite(d->low) && isfinite(d->high))
+        buffer_append_format(out, "%.6g to %.6g%s\n", d->low, d->high, differs ? " *" : "");
+    else
+        buffer_append_text(out, "-\n");
+}
+
+static void compare_at(const struct lab_result *r, uint32_t p, uint32_t q, uint32_t point,
+                       struct buffer *out)
+{
     double *a = must_calloc(2 * (size_t)r->run_count + 1, sizeof *a), *b = a + r->run_count;
-    buffer_append_format(out, "%-24s %14s %14s %14s  %s\n", "measure", policy, other, "difference",
+    buffer_append_format(out, "%-24s %14s %14s %14s  %s\n", "measure",
+                         r->scenario->policies[p].name, r->scenario->policies[q].name, "difference",
                          "95 % interval");
     for (size_t place = 0; place < r->measures; place++) {
-        const struct lab_sample what = {.policy = p, .place = place};
+        const struct lab_sample what = {.policy = p, .point = point, .place = place};
         size_t count = lab_samples(r, &what, q, a, b);
         struct statistics_summary x = statistics_summarize(a, count),
                                   y = statistics_summarize(b, count),
                                   d = statistics_paired(a, b, count);
         if (count == 0)
             continue;
-        bool differs = count > 1 && (d.low > 0 || d.high < 0);
-        buffer_append_format(out, "%-24s %14.6g %14.6g %14.6g  %.6g to %.6g%s\n",
-                             measure_definition_at(place)->name, x.mean, y.mean, d.mean, d.low,
-                             d.high, differs ? " *" : "");
+        buffer_append_format(out, "%-24s %14.6g %14.6g", measure_definition_at(place)->name, x.mean,
+                             y.mean);
+        append_difference(out, &d, count > 1 && (d.low > 0 || d.high < 0));
     }
-    buffer_append_text(out, "* the interval of the paired differences leaves out 0\n");
     free(a);
-    return STATUS_OK;
+}
+
+enum status lab_result_compare(const struct lab_result *r, const char *policy, const char *other,
+                               struct buffer *out)
+{
+    const struct scenario *s = r->scenario;
+    uint32_t p = 0, q = 0;
+    enum status status = STATUS_NOT_FOUND;
+    while (p < s->policy_count && strcmp(s->policies[p].name, policy) != 0)
+        p++;
+    while (q < s->policy_count && strcmp(s->policies[q].name, other) != 0)
+        q++;
+    if (p == s->policy_count || q == s->policy_count)
+        return status;
+    for (uint32_t point = 0; point < r->point_count; point++) {
+        if (!policy_ran(r, p, point) || !policy_ran(r, q, point))
+            continue;
+        if (status == STATUS_OK)
+            buffer_append_text(out, "\n");
+        if (r->points[point].size > 0)
+            buffer_append_format(out, "%.*s\n", TEXT_OF(r->points[point]));
+        compare_at(r, p, q, point, out);
+        status = STATUS_OK;
+    }
+    if (status == STATUS_OK)
+        buffer_append_text(out, "* the interval of the paired differences leaves out 0\n");
+    return status;
+}
+
+void lab_result_policies(const struct lab_result *r, struct buffer *out)
+{
+    bool first = true;
+    for (uint32_t p = 0; p < r->scenario->policy_count; p++) {
+        bool ran = false;
+        for (uint32_t point = 0; point < r->point_count; point++)
+            ran |= policy_ran(r, p, point);
+        if (ran)
+            buffer_append_format(out, "%s%s", first ? "" : ", ", r->scenario->policies[p].name);
+        first &= !ran;
+    }
 }

@@ -48,7 +48,11 @@ enum status lab_job_read(const struct lab_job *job, struct document *d, struct s
                               job->file, job->policy);
     const struct scenario_policy chosen = out->policies[job->policy];
     status = scenario_choose(&chosen, d, error);
-    return status == STATUS_OK ? scenario_read(d, job->policies, out, error) : status;
+    if (status == STATUS_OK)
+        status = scenario_read(d, job->policies, out, error);
+    if (status != STATUS_OK)
+        buffer_append_format(error, " (policy %s)", chosen.name);
+    return status;
 }
 
 /* ---- writing ---- */

@@ -287,10 +287,20 @@ void document_append_text(struct buffer *out, struct slice text)
     buffer_append_u8(out, '"');
 }
 
+/* The lines of a value that is set are none of the file. Trees are DOCUMENT_DEPTH_MAX deep. */
+static void document_mark(struct document_node *n, struct slice path)
+{
+    n->line = 0;
+    n->set_at = path;
+    for (struct document_node *m = n->first; m != NULL; m = m->next)
+        document_mark(m, path);
+}
+
 enum status document_set(struct document *d, struct slice path, struct slice value,
                          struct buffer *error)
 {
     struct document_node *at = d->root;
+    const struct slice set_at = arena_copy(&d->arena, path);
     for (struct slice left = path; left.size > 0;) {
         const uint8_t *dot = memchr(left.data, '.', left.size);
         size_t size = dot == NULL ? left.size : (size_t)(dot - left.data);
@@ -300,6 +310,8 @@ enum status document_set(struct document *d, struct slice path, struct slice val
             return buffer_explain(
                 error, STATUS_MALFORMED, "%s: cannot set `%.*s`: there is no `%.*s`", d->name,
                 (int)path.size, (const char *)path.data, (int)step.size, (const char *)step.data);
+        if (at->line == 0 && at->set_at.size == 0)
+            at->set_at = set_at; /* it has just been made */
         size += dot != NULL;
         left = slice_make(left.data + size, left.size - size);
     }
@@ -316,6 +328,7 @@ enum status document_set(struct document *d, struct slice path, struct slice val
                                  .text = fresh->text,
                                  .first = fresh->first,
                                  .next = at->next};
+    document_mark(at, set_at);
     return STATUS_OK;
 }
 

@@ -25,6 +25,7 @@ enum document_kind {
 struct document_node {
     enum document_kind kind;
     uint32_t line;               /* from 1; 0: set by document_set */
+    struct slice set_at;         /* the path of document_set */
     struct slice key;            /* of a map's member; otherwise empty */
     struct slice text;           /* TEXT: with a NUL behind it */
     struct document_node *first; /* LIST, MAP: the members, in their order */

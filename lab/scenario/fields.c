@@ -18,8 +18,11 @@ bool reading_fail(struct reading *r, const struct document_node *n, const char *
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (n->line == 0)
-        buffer_append_format(r->error, "%s: (a value that was set) %s", r->document->name, text);
+    if (n->line == 0 && n->set_at.size == 0)
+        buffer_append_format(r->error, "%s: %s", r->document->name, text);
+    else if (n->line == 0)
+        buffer_append_format(r->error, "%s: what is set at `%.*s`: %s", r->document->name,
+                             (int)n->set_at.size, (const char *)n->set_at.data, text);
     else
         buffer_append_format(r->error, "%s:%u: %s", r->document->name, n->line, text);
     return false;

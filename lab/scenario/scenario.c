@@ -12,6 +12,7 @@
 #include "engine/admission/policy_choice.h"
 #include "engine/catalog/table.h"
 #include "gac/grant_policy.h"
+#include "lab/scenario/scenario_fault.h"
 #include "lab/scenario/scenario_limit.h"
 
 #define AT(type, member) offsetof(struct type, member)
@@ -21,10 +22,9 @@
     }
 
 enum {
-    DAYS_NS_MAX = 30,
     UNITS_MAX = 100000000 /* a second; the quotas of an account do not bind a scenario */
 };
-#define NS_MAX (DAYS_NS_MAX * 86400 * NS_PER_S)
+#define NS_MAX SCENARIO_NS_MAX
 
 /* What a reader of lists needs besides the place. */
 struct scenario_reading {
@@ -396,59 +396,11 @@ static bool read_workloads(struct reading *r, const struct document_node *n, voi
 
 /* ---- faults ---- */
 
-static const char *const fault_names[] = {
-#define X(code, name, help) [code] = name,
-    SCENARIO_FAULT_LIST(X)
-#undef X
-        NULL};
-
-const char *scenario_fault_name(enum scenario_fault_kind kind)
-{
-    return fault_names[kind];
-}
-
-static const struct field fault_fields[] = {
-    {"kind", FIELD_CHOICE, AT(scenario_fault, kind), true, .choices = fault_names,
-     .help = "What happens."},
-    {"at", FIELD_DURATION, AT(scenario_fault, at_ns), true, .max = NS_MAX,
-     .help = "When it begins."},
-    {"for", FIELD_DURATION, AT(scenario_fault, for_ns), .min = 1, .max = NS_MAX,
-     .help = "How long it lasts. Default: to the end of the run."},
-    {"which", FIELD_INTEGER, AT(scenario_fault, which), .min = 0, .max = NODES_LIMIT,
-     .help = "Number of the node, router or server, from 1; 0: all of them. Default: 1."},
-    {"table", FIELD_TEXT, AT(scenario_fault, table),
-     .help = "split, update: name of the table. Default: all tables."},
-    {"factor", FIELD_NUMBER, AT(scenario_fault, factor), .min = 0, .max = 1000000,
-     .help = "node-slow: work takes so many times as long. node-busy: so much of the write "
-             "capacity is used by others. Default: 1."},
-    {"offset", FIELD_DURATION, AT(scenario_fault, offset_ns), .max = NS_MAX,
-     .help = "router-clock: the clock jumps ahead by this time. Default: 0s."},
-    {"drift", FIELD_NUMBER, AT(scenario_fault, drift), .min = -1, .max = 1,
-     .help = "router-clock: the clock gains so many seconds a second. Default: 0."},
-    {"rcu", FIELD_INTEGER, AT(scenario_fault, rcu), .min = 1, .max = 100000000,
-     .help = "update: new read units per second."},
-    {"wcu", FIELD_INTEGER, AT(scenario_fault, wcu), .min = 1, .max = 100000000,
-     .help = "update: new write units per second."},
-    FIELDS_END};
-
-static bool read_fault(struct reading *r, const struct document_node *n, void *target)
-{
-    struct scenario_fault *f = target;
-    *f = (struct scenario_fault){.for_ns = INT64_MAX, .which = 1, .factor = 1};
-    if (!fields_read(r, n, fault_fields, f))
-        return false;
-    if (f->drift < -0.9)
-        return reading_fail(r, n, "drift is %g, but must be at least -0.9: a clock runs", f->drift);
-    if (f->kind == FAULT_UPDATE && (f->rcu == 0 || f->wcu == 0))
-        return reading_fail(r, n, "the fault update needs rcu and wcu");
-    return true;
-}
-
 static bool read_faults(struct reading *r, const struct document_node *n, void *target)
 {
     struct scenario *s = scenario_of(r);
     (void)target;
-    return fields_read_list(r, n, "faults", read_fault, s->faults, sizeof s->faults[0],
+    return fields_read_list(r, n, "faults", scenario_fault_read, s->faults, sizeof s->faults[0],
                             SCENARIO_FAULTS_MAX, &s->fault_count);
 }
 
@@ -711,7 +663,8 @@ static bool check_complete(struct reading *r, const struct scenario *s)
         return false;
     }
     if (s->warm_ns >= s->duration_ns)
-        return reading_fail(r, root, "warm must be shorter than duration");
+        return reading_fail(r, root, "warm is %gs, but must be shorter than duration, which is %gs",
+                            (double)s->warm_ns / 1e9, (double)s->duration_ns / 1e9);
     for (uint32_t i = 0; i < s->tenant_count; i++) {
         const struct scenario_workload *own =
             s->tenants[i].parent == NULL ? NULL : workload_of(s, s->tenants[i].parent);
@@ -728,6 +681,10 @@ static bool check_complete(struct reading *r, const struct scenario *s)
             return reading_fail(
                 r, root, "hedge of workload %s needs another router, but cluster.routers is %lld",
                 s->workloads[i].name, (long long)s->cluster.routers);
+    }
+    for (uint32_t i = 0; i < s->fault_count; i++) {
+        if (!scenario_fault_check(r, s, &s->faults[i]))
+            return false;
     }
     for (uint32_t i = 0; i < s->expectation_count; i++) {
         const struct scenario_expectation *e = &s->expectations[i];
@@ -777,7 +734,7 @@ void scenario_describe_format(struct buffer *out)
                  {"tenants", tenant_fields},
                  {"limits", scenario_limit_fields},
                  {"workloads", workload_fields},
-                 {"faults", fault_fields},
+                 {"faults", scenario_fault_fields},
                  {"policies", policy_fields},
                  {"expect", expectation_fields},
                  {"sweep", axis_fields}};

@@ -18,6 +18,8 @@
 #include "workload/retry.h"
 #include "workload/traffic.h"
 
+#define SCENARIO_NS_MAX (INT64_C(30) * 86400 * 1000000000) /* a virtual month */
+
 enum {
     SCENARIO_NAME_SIZE_MAX = 63,
     SCENARIO_TABLES_MAX = 64,
@@ -153,6 +155,7 @@ enum scenario_fault_kind {
 };
 
 struct scenario_fault {
+    uint32_t line;
     int64_t kind; /* enum scenario_fault_kind */
     int64_t at_ns;
     int64_t for_ns; /* INT64_MAX: to the end of the run */

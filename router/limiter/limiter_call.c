@@ -117,8 +117,8 @@ bool limiter_call_continue(struct call *c)
     s->force_refresh = false;
     if (s->chain_count > 0 && s->chain[0]->limits.count == 0 && !s->handlers->allows_no_limits)
         return fault_set(call_fault(c), FAULT_NOT_FOUND,
-                         "No limits apply to entity '%.*s' and resource '%.*s'; set some with PUT "
-                         "/limiter/v1/limits",
+                         "No limits apply to entity '%.*s' and resource '%.*s'; set some with "
+                         "`weir limiter set` or PUT /limiter/v1/limits",
                          SHOWN(s->chain[0]->name.entity), SHOWN(s->chain[0]->name.resource));
     return s->handlers->plan(c);
 }
@@ -166,7 +166,8 @@ bool limiter_call_ready(struct call *c)
         s->table = NULL;
     if (s->table_absent && !s->handlers->allows_no_limits)
         return fault_set(call_fault(c), FAULT_NOT_FOUND,
-                         "No limits were ever set; set some with PUT /limiter/v1/limits");
+                         "No limits were ever set; set some with `weir limiter set` or PUT "
+                         "/limiter/v1/limits");
     return s->table_absent ? s->handlers->plan(c) : limiter_call_continue(c);
 }
 

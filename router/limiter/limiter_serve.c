@@ -36,7 +36,8 @@ void limiter_answer_nothing_there(struct router *r, struct client *c, struct sli
                   "There is nothing at this path; docs/limiter-api.yaml has all paths");
     } else if (typed && memmem(methods.data, methods.size, "P", 1) != NULL) {
         status = 415;
-        fault_set(&r->fault, FAULT_SERIALIZATION, "The body must be application/json");
+        fault_set(&r->fault, FAULT_SERIALIZATION,
+                  "The request needs Content-Type: application/json");
     } else {
         status = 405;
         fault_set(&r->fault, FAULT_NOT_IMPLEMENTED, "This path takes %.*s", SHOWN(methods));

@@ -84,7 +84,13 @@ def a_directory_has_all_results(lab):
     expect("holds other runs" in text and "plan.json" in text, text)
     text = lab.run("compare", str(out), "weir,free <&>")
     expect("throttle_fraction" in text, text)
-    lab.run("compare", str(out), "weir,nobody", code=1)
+    expect("nan" not in text, text)
+    text = lab.run("compare", str(out), "weir,nobody", code=1)
+    expect("these have: weir, free <&>" in text, text)
+    sweep = lab.directory / "compared"
+    lab.run("sweep", scenario, "--seeds", "2", "--out", str(sweep))
+    text = lab.run("compare", str(sweep), "weir,free <&>")
+    expect(text.count("throttle_fraction ") == 10 and "rate=500,routers=2\n" in text, text)
 
 
 def a_stopped_command_goes_on(lab):

@@ -15,7 +15,9 @@ struct case_run {
     struct buffer out;     /* of the commands of this block */
     struct buffer expected;
     struct buffer fresh; /* the file with the outputs that came */
-    int differ;          /* blocks */
+    int blocks;
+    int commands; /* of this block */
+    int differ;   /* blocks */
 };
 
 static void case_load(const char *path, struct buffer *text)
@@ -67,6 +69,7 @@ static void case_run_command(struct case_run *r)
 {
     if (r->command.size == 0)
         return;
+    r->commands++;
     buffer_append_u8(&r->command, '\0');
     r->command.size--;
     r->format->run(r->world, buffer_slice(&r->command), &r->out);
@@ -92,6 +95,10 @@ static void case_compare(struct case_run *r)
     buffer_clear(&r->expected);
     while (case_next_line(&r->text, &line) && ++r->line && line.size > 0)
         case_append_line(&r->expected, line);
+    if (r->commands == 0 || r->out.size == 0)
+        fail_msg("%s:%d: a block without a command or an output tests nothing", r->path, at);
+    r->blocks++;
+    r->commands = 0;
     buffer_append_slice(&r->fresh, buffer_slice(&r->out));
     if (r->text.size > 0)
         buffer_append_u8(&r->fresh, '\n');
@@ -118,8 +125,10 @@ static void case_run_text(struct case_run *r)
         case_compare(r);
     }
     case_run_command(r);
-    if (r->out.size > 0)
-        fail_msg("%s: output without ---- at the end", r->path);
+    if (r->commands > 0)
+        fail_msg("%s: commands without ---- at the end", r->path);
+    if (r->blocks == 0)
+        fail_msg("%s: no block", r->path);
 }
 
 /* Whether the file's outputs are those that came, or were written anew. */

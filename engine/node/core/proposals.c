@@ -155,12 +155,13 @@ static bool is_busy(const struct proposals *proposals, bool owed)
 
 /* ---- space ---- */
 
-/* What no checkpoint has written, and what is on its way to the log. */
+/* What no checkpoint has written, what is on its way to the log, and the records that proposals will
+ * have written anew: each write alone may fit where all of them do not. */
 static uint64_t proposals_space_cost(const struct proposals *proposals)
 {
     return store_space_cost(proposals->env->store) +
            space_cost(store_space(proposals->env->store), 0,
-                      proposals->log->writer.unwritten_bytes);
+                      proposals->log->writer.unwritten_bytes + proposals->shared_bytes);
 }
 
 /* What a write of the operation's item costs beside its bytes. */
@@ -321,12 +322,21 @@ void proposals_count_index_feed(struct partition *p, struct inflight *e, size_t 
     p->proposed_index_feed_bytes += bytes;
 }
 
+void proposals_count_shared(struct proposals *proposals, struct inflight *e, size_t bytes)
+{
+    e->shared_bytes += bytes;
+    proposals->shared_bytes += bytes;
+}
+
 /* Nothing counts on the proposal any more: it is applied, or will change nothing. */
 static void proposal_release(struct proposals *proposals, struct partition *p, struct inflight *e)
 {
     must(p->proposed_index_feed_bytes >= e->index_feed_bytes);
     p->proposed_index_feed_bytes -= e->index_feed_bytes;
     e->index_feed_bytes = 0;
+    must(proposals->shared_bytes >= e->shared_bytes);
+    proposals->shared_bytes -= e->shared_bytes;
+    e->shared_bytes = 0;
     uncommitted_drop(proposals, e);
 }
 

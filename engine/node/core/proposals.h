@@ -42,6 +42,7 @@ struct inflight {
     int64_t collection_bytes; /* as in struct reply */
     size_t
         index_feed_bytes; /* of the changes for global indexes in it (proposals_count_index_feed) */
+    size_t shared_bytes;  /* of the records of the store that the long keys in it share */
     int32_t uncommitted;  /* the first uncommitted version; NO_ENTRY: no uncommitted version */
 };
 
@@ -51,7 +52,8 @@ struct proposals {
     struct inflight *slots; /* owns `size` slots */
     uint32_t size;          /* a power of two */
     uint32_t count;
-    size_t owed_bytes; /* of the entries that end locks, if their transactions are committed */
+    size_t owed_bytes;   /* of the entries that end locks, if their transactions are committed */
+    size_t shared_bytes; /* of all proposals. The store counts those of what is applied */
     STAILQ_HEAD(, inflight) free;
     STAILQ_HEAD(, inflight) own;             /* own records, in the order of the log */
     struct uncommitted_version *uncommitted; /* owns; grows */
@@ -123,6 +125,9 @@ void proposals_free(struct proposals *proposals, struct inflight *e);
  * proposed_index_feed_bytes, has them until the proposal ends, whether it has had an effect or
  * not. */
 void proposals_count_index_feed(struct partition *p, struct inflight *e, size_t bytes);
+/* The proposal has records of the store written anew, of so many bytes, that its long keys share.
+ * They count as space that is used until the proposal ends. */
+void proposals_count_shared(struct proposals *proposals, struct inflight *e, size_t bytes);
 /* Refuses the proposed writes of keys that the partition has lost: they will change nothing. */
 void proposals_void(struct proposals *proposals, struct partition *p);
 /* Whether a split of the partition is on its way. */

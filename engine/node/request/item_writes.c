@@ -24,6 +24,7 @@
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/core/stream_rows.h"
 #include "engine/node/request/transaction_rows.h"
+#include "engine/store/long_key.h"
 
 /* ---- judging ---- */
 
@@ -277,13 +278,36 @@ uint32_t write_burst(const struct requests *requests, const struct operation *o)
     return !o->verdict.burst ? 0 : leases ? 2 : 1;
 }
 
+/* What the record costs that a long key shares, unless the key before it has the same one. */
+static size_t write_shared_cost(const struct requests *requests, struct slice key,
+                                struct slice *last)
+{
+    const struct slice record = long_key_prefix(key);
+    const bool same = slice_equal(record, *last);
+    *last = record;
+    return same ? 0 : store_shared_cost(requests->env->store, key);
+}
+
+/* The same for all rows of local indexes that a write changes. */
+static size_t write_shared_rows(const struct requests *requests, const struct write *w)
+{
+    size_t bytes = 0;
+    struct slice last = {NULL, 0};
+    for (uint32_t i = 0; i < w->local.count; i++)
+        bytes += write_shared_cost(requests, w->local.changes[i].key, &last);
+    return bytes;
+}
+
 void write_add_uncommitted(struct requests *requests, struct inflight *e)
 {
     struct change_set set;
+    struct slice last = {NULL, 0};
     change_set_reopen(e->payload, &set);
     for (struct change c; change_set_next(&set, &c);) {
-        if (c.space != SPACE_LOCAL_ROWS && c.space != SPACE_INDEX_FEED &&
-            c.space != SPACE_STREAM) /* no write is judged by them */
+        if (c.space == SPACE_INDEX_FEED || c.space == SPACE_STREAM)
+            continue;
+        proposals_count_shared(requests->proposals, e, write_shared_cost(requests, c.key, &last));
+        if (c.space != SPACE_LOCAL_ROWS) /* no write is judged by them */
             proposals_add_uncommitted(requests->proposals, e,
                                       store_hash(requests->env->store, c.key), c.key, c.value);
     }
@@ -350,8 +374,14 @@ static bool write_has_space(struct requests *requests, const struct partition *p
     const struct request *q = &o->request;
     const bool follows = q->write.session != 0 || q->write.moves;
     const bool larger = q->op == REQUEST_UPDATE || w->feed.size > 0 || w->stream.size > 0;
-    return (follows || proposals_may_grow(requests->proposals, o, write_grows_by(w))) &&
-           (!larger || write_has_room(requests, p, o, w->item, w));
+    const size_t shared = write_shared_rows(requests, w);
+    const int64_t grown = write_grows_by(w);
+    return (follows ||
+            proposals_may_grow(requests->proposals, o, grown > 0 ? grown + (int64_t)shared : 0)) &&
+           (!larger || write_has_room(requests, p, o, w->item, w)) &&
+           (shared == 0 ||
+            proposals_may_promise(requests->proposals, o, write_payload(p, &o->request, w->item, w),
+                                  shared));
 }
 
 /* ---- the request ---- */

@@ -173,6 +173,7 @@ TEST(a_wrong_option_is_named_with_its_value_and_limit)
         {{"--prot=1"}, "unknown option `--prot` (did you mean `--port`?)"},
         {{"--derivde", "1"}, "unknown option `--derivde` (did you mean `--derived`?)"},
         {{"--hlep"}, "unknown option `--hlep` (did you mean `--help`?)"},
+        {{"--help=1"}, "`--help` takes no value"},
         {{"--frobnicate"}, "unknown option `--frobnicate`"},
         {{"--a-word-that-is-longer-than-any-option-of-weir-is"},
          "unknown option `--a-word-that-is-longer-than-any-option-of-weir-is`"},

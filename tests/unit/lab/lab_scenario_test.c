@@ -107,11 +107,23 @@ TEST(faults_name_file_line_field_and_what_is_allowed)
                  "a.yaml:5: an expectation needs at_least or at_most");
     expect_fault(HEAD BODY "expect: [{measure: splits, at_most: 1, policy: y}]\n",
                  "a.yaml:5: there is no policy `y`");
-    expect_fault(HEAD "warm: 10s\n" BODY, "a.yaml:1: warm must be shorter than duration");
+    expect_fault(HEAD "warm: 10s\n" BODY,
+                 "a.yaml:1: warm is 10s, but must be shorter than duration, which is 10s");
     expect_fault(HEAD BODY "faults: [{kind: router-clock, at: 1s, drift: -1}]\n",
                  "a.yaml:5: drift is -1, but must be at least -0.9");
     expect_fault(HEAD BODY "faults: [{kind: update, at: 1s}]\n",
                  "a.yaml:5: the fault update needs rcu and wcu");
+    expect_fault(HEAD BODY "faults: [{kind: node-down, at: 1s, which: 9}]\n",
+                 "a.yaml:5: which of node-down is 9, but cluster.nodes is 8");
+    expect_fault(HEAD BODY "faults: [{kind: router-clock, at: 1s, which: 17}]\n",
+                 "a.yaml:5: which of router-clock is 17, but cluster.routers is 16");
+    expect_fault(HEAD BODY "faults: [{kind: gac-cut, at: 1s, which: 4}]\n",
+                 "a.yaml:5: which of gac-cut is 4, but cluster.gac is 3");
+    expect_fault(HEAD BODY "faults: [{kind: split, at: 1s, table: user}]\n",
+                 "a.yaml:5: split: there is no table `user`");
+    assert_int_equal(read_text(HEAD BODY "faults: [{kind: split, at: 1s, table: users, which: 9}, "
+                                         "{kind: node-slow, at: 1s, which: 8}]\n"),
+                     STATUS_OK);
     expect_fault(HEAD "tables: [{name: users, weight: 101}]\n",
                  "a.yaml:3: weight is `101`, but must be a whole number, 1 to 100");
 #define TENANTS(TEXT) \
@@ -255,6 +267,22 @@ TEST(a_policy_changes_what_it_sets)
     assert_int_equal(scenario_read(&d, baseline_policies(), s, &error), STATUS_OK);
     assert_true(rate_curve_at(&s->workloads[0].traffic.rate, 0) == 77);
     assert_int_equal(config_choices(&s->cluster.config)->gac, GAC_STATIC);
+}
+
+TEST(an_error_in_what_a_policy_sets_names_path_and_policy)
+{
+    static const char text[] =
+        HEAD BODY "policies: [{name: a}, {name: b, set: {workloads.w.rat: 1}}]\n";
+    const struct lab_plan_options o = {.file = "a.yaml", .text = slice_of(text)};
+    struct lab_plan p;
+    buffer_clear(&error);
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_MALFORMED);
+    lab_plan_deinit(&p);
+    buffer_append_u8(&error, 0);
+    const char *told = (const char *)error.data, *end = strstr(told, " (policy b)");
+    static const char begin[] = "a.yaml: what is set at `workloads.w.rat`: unknown field `rat`; ";
+    assert_true(strncmp(told, begin, strlen(begin)) == 0);
+    assert_true(end != NULL && end[strlen(" (policy b)")] == 0);
 }
 
 TEST(a_plan_numbers_all_runs)

@@ -146,6 +146,90 @@ TEST(a_full_store_takes_what_frees_space_and_then_puts_again)
     lone_deinit(&w);
 }
 
+enum {
+    LONG_KEY = 600
+};
+
+/* The item with this number among those of the record: a put of this size, or a deletion. */
+static enum reply_code change_shared(struct lone_node *w, uint32_t record, uint8_t number,
+                                     size_t size)
+{
+    uint8_t id[LONG_KEY], n[1] = {(uint8_t)('a' + number)};
+    struct request r = lone_request(w, size > 0 ? REQUEST_PUT : REQUEST_DELETE, record);
+    memset(id, 'a' + (int)record, sizeof id);
+    buffer_clear(&w->key);
+    storage_key_append(&w->key, w->table.id, &(struct attr){ATTR_STRING, slice_make(id, sizeof id)},
+                       &(struct attr){ATTR_STRING, slice_make(n, sizeof n)});
+    r.write.key = buffer_slice(&w->key);
+    if (size > 0)
+        r.write.item = lone_item(w, 1, size);
+    lone_ask(w, &r);
+    return w->answer_count == 0 ? REPLY_OK : lone_answer(w)->code;
+}
+
+/* So many records have so many items each. Then an item of each is deleted, all at the same time. */
+static void delete_together(struct lone_node *w, uint32_t records, uint32_t items)
+{
+    uint32_t taken = 0, refused = 0;
+    w->collections = 1;
+    lone_set(w, "map_max_bytes", "8MiB");
+    lone_open_table(w, 100, 100);
+    for (uint32_t number = 0; number < records * items; number++) {
+        change_shared(w, number % records, (uint8_t)(number / records), LARGE_ITEM);
+        checkpoint_now(w);
+        lone_assert_answer(w, REPLY_OK);
+    }
+    assert_true(space_is_scarce(store_space(node_store(w->node))));
+    for (uint32_t record = 0; record < records; record++)
+        *(change_shared(w, record, 0, 0) == REPLY_OK ? &taken : &refused) += 1;
+    checkpoint_now(w);
+    assert_false(node_is_full(w->node));
+    assert_true(taken > 0);
+    assert_true(refused > 0);
+    for (uint32_t record = 0; record < records; record++) {
+        assert_int_equal(change_shared(w, record, 1, 0), REPLY_OK);
+        checkpoint_now(w);
+    }
+}
+
+/* SPACE-2: writes that are proposed at the same time have several shared records written anew by
+ * one checkpoint. The space for each of them is there, the space for all of them is not. */
+TEST(writes_of_shared_records_that_are_proposed_together_fit_together)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    delete_together(&w, 10, 9);
+    lone_deinit(&w);
+}
+
+/* SPACE-2: rows of local indexes share records, too. */
+TEST(writes_whose_rows_share_records_fit_together)
+{
+    enum {
+        INDEXES = 5
+    };
+    static const char *const NAMES[INDEXES] = {"by-1", "by-2", "by-3", "by-4", "by-5"};
+    struct index all[INDEXES] = {0};
+    struct buffer indexes = {0};
+    struct lone_node w;
+    for (uint8_t i = 0; i < INDEXES; i++)
+        all[i] =
+            (struct index){.number = (uint8_t)(i + 1),
+                           .name = slice_of(NAMES[i]),
+                           .partition_count = 1,
+                           .sort_count = 1,
+                           .keys = {{slice_of("id"), ATTR_STRING}, {slice_of("v"), ATTR_BINARY}},
+                           .projection = PROJECT_ALL};
+    const struct index_set set = {
+        {slice_of("id"), ATTR_STRING}, {slice_of("n"), ATTR_STRING}, INDEXES, INDEXES, all};
+    index_set_encode(&indexes, &set);
+    lone_init(&w, PROFILE_OFF);
+    w.indexes = buffer_slice(&indexes);
+    delete_together(&w, 8, 2);
+    buffer_deinit(&indexes);
+    lone_deinit(&w);
+}
+
 /* The disk of the log is full: growth ends before the space does that deletions need. */
 TEST(deletions_use_the_last_space_of_a_log_that_cannot_grow)
 {

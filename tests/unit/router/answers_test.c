@@ -21,8 +21,17 @@ static struct fake_cluster f;
 
 static enum attr_type type_of(const char *letter)
 {
-    assert_true(strchr("SNB", letter[0]) != NULL && letter[0] != '\0');
+    assert_true(letter[0] != '\0' && letter[1] == '\0' && strchr("SNB", letter[0]) != NULL);
     return letter[0] == 'S' ? ATTR_STRING : letter[0] == 'N' ? ATTR_NUMBER : ATTR_BINARY;
+}
+
+static int64_t number_of(const char *text)
+{
+    char *end;
+    const long long number = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || number <= 0)
+        fail_msg("'%s' is no number from 1 on", text);
+    return number;
 }
 
 /* ---- commands ---- */
@@ -62,7 +71,7 @@ static void run_table(char **words, int count, struct buffer *out)
     const enum attr_type sort_type = sorted ? run_key(words[3]) : 0;
     const char *partitions = count > 3 + sorted ? words[3 + sorted] : "2";
     fake_table(&f, words[1], words[2], type, sorted ? words[3] : NULL, sort_type,
-               (uint32_t)strtoul(partitions, NULL, 10));
+               (uint32_t)number_of(partitions));
 }
 
 static void run_counts(char **words, int count, struct buffer *out)
@@ -76,7 +85,7 @@ static void run_after(char **words, int count, struct buffer *out)
 {
     (void)out;
     assert_int_equal(count, 2);
-    fake_advance_ms(&f, strtoll(words[1], NULL, 10));
+    fake_advance_ms(&f, number_of(words[1]));
 }
 
 /* Whether the body is a fault with nothing beside type and message: then they are appended. */

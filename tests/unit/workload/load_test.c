@@ -203,7 +203,6 @@ TEST(writes_have_the_condition_and_queries_the_filter)
                "{\"TableName\":\"load\",\"Key\":{\"pk\":{\"S\":\"key-0000000007\"}},"
                "\"UpdateExpression\":\"ADD v "
                ":one\",\"ExpressionAttributeValues\":{\":one\":{\"N\":\"1\"}},"
-               "\"ReturnValues\":\"UPDATED_NEW\","
                "\"ConditionExpression\":\"attribute_not_exists(pk) or v < data\"}");
     assert_int_equal(PARSE(&error, "--queries", "--filter", "attribute_exists(gone)", "--sort-key",
                            "sk", "--distribution", "collection:acme"),
@@ -217,6 +216,23 @@ TEST(writes_have_the_condition_and_queries_the_filter)
     assert_slice_is(buffer_slice(&error),
                     "workload main: queries: a history holds reads of single "
                     "items: leave out queries, scans and traces, or --history");
+    buffer_deinit(&error);
+}
+
+/* Sharded counters refuse ReturnValues. */
+TEST(additions_ask_for_the_sum_only_where_a_history_is_judged)
+{
+    struct buffer error = {0};
+    assert_int_equal(PARSE(&error, "--increments"), COMMAND_LINE_TAKEN);
+    check_body((struct load_request){.key = 7, .kind = LOAD_ADD},
+               "{\"TableName\":\"load\",\"Key\":{\"pk\":{\"S\":\"key-0000000007\"}},"
+               "\"UpdateExpression\":\"ADD v :one\",\"ExpressionAttributeValues\":{\":one\":{"
+               "\"N\":\"1\"}}}");
+    assert_int_equal(PARSE(&error, "--increments", "--history", "h.jsonl"), COMMAND_LINE_TAKEN);
+    check_body((struct load_request){.key = 7, .kind = LOAD_ADD},
+               "{\"TableName\":\"load\",\"Key\":{\"pk\":{\"S\":\"key-0000000007\"}},"
+               "\"UpdateExpression\":\"ADD v :one\",\"ExpressionAttributeValues\":{\":one\":{"
+               "\"N\":\"1\"}},\"ReturnValues\":\"UPDATED_NEW\"}");
     buffer_deinit(&error);
 }
 
@@ -392,6 +408,35 @@ TEST(a_throttling_error_is_a_refusal_with_its_reasons)
     assert_true(v.applied_unknown);
     v = verdict_of(200, "{}");
     assert_int_equal(v.outcome, LOAD_ADMITTED);
+}
+
+TEST(the_first_failure_is_told_in_the_services_words)
+{
+    static struct load_result r;
+    struct load_options o = {.url_count = 1};
+    struct buffer text = {0}, json = {0};
+    struct load_workload_result all = {&o.workloads[0], &r};
+    load_result_init(&r);
+    struct load_verdict v = verdict_of(500, "<html>");
+    load_result_count(&r, &v, false, 100, 1000);
+    v = verdict_of(400, "{\"__type\":\"com.amazon.coral.validate#ValidationException\","
+                        "\"message\":\"The key pk\\nis missing\"}");
+    load_result_count(&r, &v, false, 100, 1000);
+    v = verdict_of(400, "{\"__type\":\"Other\",\"Message\":\"later\"}");
+    assert_string_equal(v.message, "later");
+    load_result_count(&r, &v, false, 100, 1000);
+    load_summary(&all, 1, &text);
+    buffer_append_u8(&text, 0);
+    assert_non_null(
+        strstr((const char *)text.data, "\n    the first one: The key pk?is missing\n"));
+    load_json(&o, &all, 1, 0, &json);
+    buffer_append_u8(&json, 0);
+    assert_non_null(strstr((const char *)json.data, "\"first_failure\":\"The key pk?is missing\""));
+    v = verdict_of(400, "{\"__type\":\"ThrottlingException\",\"message\":\"slow down\"}");
+    assert_string_equal(v.message, "");
+    buffer_deinit(&text);
+    buffer_deinit(&json);
+    load_result_deinit(&r);
 }
 
 TEST(labels_from_outside_cannot_fill_memory)
