@@ -30,11 +30,13 @@ static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .table_count = COUNT_OF(tables),
                                                  .table = tables};
 
+const char baselines_source[] = "the baselines";
+
 void baselines_add(struct policies *p)
 {
     struct buffer error = {0};
     if (policies_find(p, POLICY_NODE, slice_of(weir_node_drr.name)) != NULL)
         return;
-    must(policies_add(p, &plugin, "the baselines", NULL, &error) == STATUS_OK);
+    must(policies_add(p, &plugin, baselines_source, NULL, &error) == STATUS_OK);
     buffer_deinit(&error);
 }

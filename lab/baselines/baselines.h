@@ -11,5 +11,8 @@
 
 struct policies;
 
+/* Stands for the file of their entries. */
+extern const char baselines_source[];
+
 /* Adds all of them, unless they are there. */
 void baselines_add(struct policies *p);

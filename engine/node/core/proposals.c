@@ -155,13 +155,14 @@ static bool is_busy(const struct proposals *proposals, bool owed)
 
 /* ---- space ---- */
 
-/* What no checkpoint has written, what is on its way to the log, and the records that proposals will
- * have written anew: each write alone may fit where all of them do not. */
+/* What no checkpoint has written, what is on its way to the log or owed there, and the records that
+ * all of it will have written anew: each write alone may fit where all of them do not. */
 static uint64_t proposals_space_cost(const struct proposals *proposals)
 {
     return store_space_cost(proposals->env->store) +
            space_cost(store_space(proposals->env->store), 0,
-                      proposals->log->writer.unwritten_bytes + proposals->shared_bytes);
+                      proposals->log->writer.unwritten_bytes + proposals->owed_bytes +
+                          proposals->shared_bytes);
 }
 
 /* What a write of the operation's item costs beside its bytes. */

@@ -53,7 +53,7 @@ struct proposals {
     uint32_t size;          /* a power of two */
     uint32_t count;
     size_t owed_bytes;   /* of the entries that end locks, if their transactions are committed */
-    size_t shared_bytes; /* of all proposals. The store counts those of what is applied */
+    size_t shared_bytes; /* of all proposals and locks. The store counts those of what is applied */
     STAILQ_HEAD(, inflight) free;
     STAILQ_HEAD(, inflight) own;             /* own records, in the order of the log */
     struct uncommitted_version *uncommitted; /* owns; grows */

@@ -298,6 +298,12 @@ static size_t write_shared_rows(const struct requests *requests, const struct wr
     return bytes;
 }
 
+size_t write_shared_bytes(const struct requests *requests, const struct request *q,
+                          const struct write *w)
+{
+    return store_shared_cost(requests->env->store, q->write.key) + write_shared_rows(requests, w);
+}
+
 void write_add_uncommitted(struct requests *requests, struct inflight *e)
 {
     struct change_set set;

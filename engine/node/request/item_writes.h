@@ -74,6 +74,10 @@ size_t write_payload(const struct partition *p, const struct request *q, struct 
                      const struct write *w);
 /* The bytes of the row that a replica makes of the word for feeds. */
 size_t write_index_feed_bytes(const struct request *q, const struct write *w);
+/* What the records cost that the item's key and its rows in local indexes share with other long
+ * keys: a checkpoint writes them anew. */
+size_t write_shared_bytes(const struct requests *requests, const struct request *q,
+                          const struct write *w);
 /* The mark of a change set for what admission took. */
 uint32_t write_burst(const struct requests *requests, const struct operation *o);
 /* Appends what changes beside the item. The change of the item must follow. */

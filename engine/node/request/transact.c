@@ -32,7 +32,8 @@ struct transact {
     struct buffer set;
     struct buffer replies;
     size_t index_feed_bytes;
-    int64_t grown; /* bytes that all parts add */
+    int64_t grown;       /* bytes that all parts add */
+    size_t shared_bytes; /* write_shared_bytes of all parts */
 };
 
 /* ---- the request ---- */
@@ -174,6 +175,7 @@ static enum status transact_judge(struct requests *requests, struct partition *p
                                                 .value = effect.item,
                                                 .old_size = effect.old_size});
     w->index_feed_bytes += index_feed_bytes;
+    w->shared_bytes += write_shared_bytes(requests, q, &effect);
     return STATUS_OK;
 }
 
@@ -221,8 +223,9 @@ static bool transact_fits(struct requests *requests, struct partition *p, const 
                    "the transaction needs more than one entry of the log");
         return false;
     }
-    return proposals_may_write(requests->proposals, o, w->set.size) &&
-           proposals_may_grow(requests->proposals, o, w->grown) &&
+    return proposals_may_promise(requests->proposals, o, w->set.size, w->shared_bytes) &&
+           proposals_may_grow(requests->proposals, o,
+                              w->grown > 0 ? w->grown + (int64_t)w->shared_bytes : 0) &&
            raft_driver_may_propose(requests->driver, p, o, w->set.size);
 }
 

@@ -68,17 +68,18 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
     }
     const struct lock_room room = {write_index_feed_bytes(q, w),
                                    LOCK_END_BYTES + q->write.key.size +
-                                       write_payload(p, q, w->item, w)};
+                                       write_payload(p, q, w->item, w),
+                                   q->op == REQUEST_CHECK ? 0 : write_shared_bytes(requests, q, w)};
     const size_t decision =
         prepared->anchors ? LOCK_END_BYTES + 2 * part->anchor.size + row.size : 0;
-    struct inflight *e =
-        proposals_may_promise(requests->proposals, o, set->size, room.log_bytes + decision) &&
-                (q->op == REQUEST_CHECK || q->write.moves ||
-                 proposals_may_grow(requests->proposals, o, write_grows_by(w))) &&
-                raft_driver_may_propose(requests->driver, p, o, set->size)
-            ? raft_driver_propose(requests->driver, p, o, LOG_WRITE, buffer_slice(set),
-                                  slice_make(NULL, 0))
-            : NULL;
+    struct inflight *e = proposals_may_promise(requests->proposals, o, set->size,
+                                               room.log_bytes + room.shared_bytes + decision) &&
+                                 (q->op == REQUEST_CHECK || q->write.moves ||
+                                  proposals_may_grow(requests->proposals, o, write_grows_by(w))) &&
+                                 raft_driver_may_propose(requests->driver, p, o, set->size)
+                             ? raft_driver_propose(requests->driver, p, o, LOG_WRITE,
+                                                   buffer_slice(set), slice_make(NULL, 0))
+                             : NULL;
     if (e != NULL) {
         write_add_uncommitted(requests, e);
         e->verdict = o->verdict;

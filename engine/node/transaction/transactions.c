@@ -25,17 +25,22 @@ static void room_take(struct transactions *transactions, struct lock_table *t, s
     l->room = room;
     t->room.index_feed_bytes += room.index_feed_bytes;
     t->room.log_bytes += room.log_bytes;
+    t->room.shared_bytes += room.shared_bytes;
     transactions->proposals->owed_bytes += room.log_bytes;
+    transactions->proposals->shared_bytes += room.shared_bytes;
 }
 
 static void room_give(struct transactions *transactions, struct lock_table *t, struct lock *l)
 {
     must(t->room.index_feed_bytes >= l->room.index_feed_bytes &&
-         t->room.log_bytes >= l->room.log_bytes);
+         t->room.log_bytes >= l->room.log_bytes && t->room.shared_bytes >= l->room.shared_bytes);
     must(transactions->proposals->owed_bytes >= t->room.log_bytes);
+    must(transactions->proposals->shared_bytes >= t->room.shared_bytes);
     t->room.index_feed_bytes -= l->room.index_feed_bytes;
     t->room.log_bytes -= l->room.log_bytes;
+    t->room.shared_bytes -= l->room.shared_bytes;
     transactions->proposals->owed_bytes -= l->room.log_bytes;
+    transactions->proposals->shared_bytes -= l->room.shared_bytes;
     l->room = (struct lock_room){0};
 }
 
@@ -80,7 +85,7 @@ static void lock_table_clear(struct transactions *transactions, struct lock_tabl
         record_free(transactions, t, TAILQ_FIRST(&t->records));
     while (!TAILQ_EMPTY(&t->fences))
         record_free(transactions, t, TAILQ_FIRST(&t->fences));
-    must(t->room.index_feed_bytes == 0 && t->room.log_bytes == 0);
+    must(t->room.index_feed_bytes == 0 && t->room.log_bytes == 0 && t->room.shared_bytes == 0);
     id_map_deinit(&t->by_hash);
     id_map_deinit(&t->numbered_locks);
     id_map_deinit(&t->numbered_records);
@@ -333,7 +338,7 @@ void transactions_record_proposed(struct transactions *transactions, struct part
 /* ---- rows that were applied ---- */
 
 /* The room of a lock whose preparing this leader has not seen. If the item's page is not in memory,
- * the item before counts as none. */
+ * the item before counts as none. Records that rows of local indexes share are left out. */
 static struct lock_room room_of_row(const struct transactions *transactions,
                                     const struct partition *p, struct slice key,
                                     const struct transaction_lock *row)
@@ -341,9 +346,10 @@ static struct lock_room room_of_row(const struct transactions *transactions,
     struct buffer feed = {0};
     struct slice old = {NULL, 0}, now = {NULL, 0};
     struct steps steps = steps_begin(store_hash_seed(transactions->env->store));
-    struct lock_room room = {0, LOCK_END_BYTES + key.size};
+    struct lock_room room = {0, LOCK_END_BYTES + key.size, 0};
     if (row->kind == LOCK_CHECK)
         return room;
+    room.shared_bytes = store_shared_cost(transactions->env->store, key);
     if (row->kind == LOCK_PUT)
         now = row->item;
     if (store_get(transactions->env->store, key, false, &old) != STATUS_OK)

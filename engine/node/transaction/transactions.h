@@ -45,6 +45,7 @@ struct lock_table;
 struct lock_room {
     size_t index_feed_bytes; /* in the backlog of global indexes (FEED-2) */
     size_t log_bytes;        /* in the log: an upper bound (PROPOSALS-1) */
+    size_t shared_bytes;     /* of the records of the store that the item's long keys share */
 };
 
 struct lock {

@@ -19,6 +19,7 @@
 #include "base/file_mode.h"
 #include "base/instant.h"
 #include "base/policies.h"
+#include "lab/baselines/baselines.h"
 
 enum {
     READY_WITHIN_MS = 60000,
@@ -182,14 +183,16 @@ static void arguments_add(struct arguments *a, const char *name, const char *val
     a->list[a->count++] = value;
 }
 
-/* The files of `--policy`. Policies of one file lie side by side. */
+/* The files of `--policy`. Policies of one file lie side by side. Each process has the baselines
+ * anyway. */
 static void argue_policies(struct arguments *a, const struct policies *policies)
 {
     const char *last = NULL;
     for (uint32_t i = 0; policies != NULL && i < policies->count; i++) {
-        if (policies->entries[i].file != last)
-            arguments_add(a, "--policy", policies->entries[i].file);
-        last = policies->entries[i].file;
+        const char *file = policies->entries[i].file;
+        if (file != last && file != baselines_source)
+            arguments_add(a, "--policy", file);
+        last = file;
     }
 }
 

@@ -5,6 +5,10 @@
 #include <errno.h>
 
 #include "base/settings/storage.h"
+#include "engine/message/frames.h"
+#include "engine/message/message.h"
+#include "engine/message/transaction_messages.h"
+#include "engine/transaction/transaction.h"
 #include "tests/support/lone_node.h"
 
 enum {
@@ -150,8 +154,9 @@ enum {
     LONG_KEY = 600
 };
 
-/* The item with this number among those of the record: a put of this size, or a deletion. */
-static enum reply_code change_shared(struct lone_node *w, uint32_t record, uint8_t number,
+/* A request about the item with this number among those of the record: a put of this size, or a
+ * deletion. Its key and item lend from `w`. */
+static struct request shared_request(struct lone_node *w, uint32_t record, uint8_t number,
                                      size_t size)
 {
     uint8_t id[LONG_KEY], n[1] = {(uint8_t)('a' + number)};
@@ -163,14 +168,25 @@ static enum reply_code change_shared(struct lone_node *w, uint32_t record, uint8
     r.write.key = buffer_slice(&w->key);
     if (size > 0)
         r.write.item = lone_item(w, 1, size);
-    lone_ask(w, &r);
+    return r;
+}
+
+static enum reply_code answer_of(const struct lone_node *w)
+{
     return w->answer_count == 0 ? REPLY_OK : lone_answer(w)->code;
 }
 
-/* So many records have so many items each. Then an item of each is deleted, all at the same time. */
-static void delete_together(struct lone_node *w, uint32_t records, uint32_t items)
+static enum reply_code change_shared(struct lone_node *w, uint32_t record, uint8_t number,
+                                     size_t size)
 {
-    uint32_t taken = 0, refused = 0;
+    struct request r = shared_request(w, record, number, size);
+    lone_ask(w, &r);
+    return answer_of(w);
+}
+
+/* So many records have so many items each: most of the map. */
+static void fill_records(struct lone_node *w, uint32_t records, uint32_t items)
+{
     w->collections = 1;
     lone_set(w, "map_max_bytes", "8MiB");
     lone_open_table(w, 100, 100);
@@ -180,6 +196,13 @@ static void delete_together(struct lone_node *w, uint32_t records, uint32_t item
         lone_assert_answer(w, REPLY_OK);
     }
     assert_true(space_is_scarce(store_space(node_store(w->node))));
+}
+
+/* Then an item of each is deleted, all at the same time. */
+static void delete_together(struct lone_node *w, uint32_t records, uint32_t items)
+{
+    uint32_t taken = 0, refused = 0;
+    fill_records(w, records, items);
     for (uint32_t record = 0; record < records; record++)
         *(change_shared(w, record, 0, 0) == REPLY_OK ? &taken : &refused) += 1;
     checkpoint_now(w);
@@ -227,6 +250,95 @@ TEST(writes_whose_rows_share_records_fit_together)
     w.indexes = buffer_slice(&indexes);
     delete_together(&w, 8, 2);
     buffer_deinit(&indexes);
+    lone_deinit(&w);
+}
+
+/* Asks to delete an item of each record. One entry of the log would do all of it: it is refused, as
+ * the space for all these records is not there. */
+TEST(a_transaction_whose_items_share_records_fits_or_is_refused)
+{
+    enum {
+        RECORDS = 10
+    };
+    struct lone_node w;
+    struct buffer parts = {0}, part = {0}, first = {0};
+    uint8_t token[TRANSACTION_TOKEN_SIZE] = {1};
+    lone_init(&w, PROFILE_OFF);
+    fill_records(&w, RECORDS, 9);
+    for (uint32_t record = 0; record < RECORDS; record++) {
+        const struct request r = shared_request(&w, record, 0, 0);
+        if (record == 0)
+            buffer_append_slice(&first, r.write.key);
+        request_encode(&parts, &r);
+    }
+    struct transaction_part about = {
+        .id = {1, 2}, .anchor = buffer_slice(&first), .token = slice_make(token, sizeof token)};
+    transaction_part_walk(&(struct codec){.out = &part}, &about);
+    struct request q = lone_request(&w, REQUEST_PUT, 0);
+    q.op = REQUEST_TRANSACT;
+    *request_edit_transact(&q) = (struct request_transact){.key = buffer_slice(&first),
+                                                           .transaction = buffer_slice(&part),
+                                                           .parts = buffer_slice(&parts)};
+    lone_ask(&w, &q);
+    checkpoint_now(&w);
+    lone_assert_answer(&w, REPLY_OVERLOADED);
+    assert_false(node_is_full(w.node));
+    assert_int_equal(change_shared(&w, 1, 0, 0), REPLY_OK);
+    checkpoint_now(&w);
+    buffer_deinit(&parts);
+    buffer_deinit(&part);
+    buffer_deinit(&first);
+    lone_deinit(&w);
+}
+
+/* What is prepared may be committed at any time, and is not refused then: it keeps its space. */
+TEST(parts_that_are_prepared_keep_the_space_of_the_records_they_share)
+{
+    enum {
+        RECORDS = 10
+    };
+    struct lone_node w;
+    struct buffer part = {0};
+    uint8_t token[TRANSACTION_TOKEN_SIZE] = {1};
+    uint32_t prepared = 0, refused = 0;
+    bool locked[RECORDS];
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "transaction_decide_ms", "60000"); /* nothing is given up meanwhile */
+    fill_records(&w, RECORDS, 9);
+    for (uint32_t record = 0; record < RECORDS; record++) {
+        struct request r = shared_request(&w, record, 0, 0);
+        struct transaction_part about = {
+            .id = {1, record + 1}, .anchor = r.write.key, .token = slice_make(token, sizeof token)};
+        buffer_clear(&part);
+        transaction_part_walk(&(struct codec){.out = &part}, &about);
+        r.write.transaction = buffer_slice(&part);
+        lone_ask(&w, &r);
+        checkpoint_now(&w);
+        locked[record] = lone_answer(&w)->code == REPLY_OK;
+        prepared += locked[record];
+        refused += !locked[record];
+    }
+    assert_true(prepared > 0);
+    assert_true(refused > 0);
+    for (uint32_t record = 0; record < RECORDS; record++) {
+        if (!locked[record])
+            continue;
+        const struct request key = shared_request(&w, record, 0, 0);
+        struct request r = lone_request(&w, REQUEST_TRANSACT_DECIDE, record);
+        *request_edit_transaction(&r) =
+            (struct request_transaction){.key = key.write.key,
+                                         .token = slice_make(token, sizeof token),
+                                         .id_high = 1,
+                                         .id_low = record + 1};
+        lone_ask(&w, &r);
+    }
+    checkpoint_now(&w);
+    assert_false(node_is_full(w.node));
+    for (uint32_t record = 0; record < RECORDS; record++) {
+        assert_int_equal(change_shared(&w, record, 1, 0), REPLY_OK);
+        checkpoint_now(&w);
+    }
+    buffer_deinit(&part);
     lone_deinit(&w);
 }
 
