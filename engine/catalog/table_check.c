@@ -18,11 +18,9 @@ static bool partition_members_are_valid(const struct partition_info *p)
 
 static bool partition_is_valid(const struct table *t, const struct partition_info *p)
 {
-    const bool frozen = p->merge == MERGE_FREEZE || p->merge == MERGE_THAW;
-    const bool lower = p > t->partitions && p[-1].id == p->merge_with;
     return p->id != 0 && p->epoch != 0 && p->table_id == t->id && p->rate_mcu[ADMIT_READ] >= 0 &&
-           p->rate_mcu[ADMIT_WRITE] >= 0 && partition_members_are_valid(p) && (!frozen || lower) &&
-           (p->merge != MERGE_ABSORB || p->merge_with != 0) &&
+           p->rate_mcu[ADMIT_WRITE] >= 0 && partition_members_are_valid(p) &&
+           (p->merge == MERGE_NONE || p->merge_with != 0) &&
            (p->merge == MERGE_NONE || p->parent == 0) && (!p->let_go || p->leaving != 0);
 }
 

@@ -10,8 +10,13 @@
  * of ctest, sim.mutation.NAME. */
 #include "tests/check.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "base/mutation.h"
 #include "tests/sim/alone.h"
+#include "tests/support/baseline_policies.h"
 
 enum {
     SEEDS = 100,
@@ -31,6 +36,25 @@ static bool run_violates(const struct sim_options *o)
     return result.violated;
 }
 
+/* The same in a process of its own: a check of weir itself (must) finds a mutation, too. */
+static bool mutant_violates(const struct sim_options *o, enum mutation mutation)
+{
+    int status;
+    fflush(stdout);
+    const pid_t mutant = fork();
+    assert_true(mutant >= 0);
+    if (mutant == 0) {
+        mutation_active = mutation;
+        const bool violates = run_violates(o);
+        fflush(stdout);
+        _exit(violates ? 1 : 0);
+    }
+    assert_int_equal(waitpid(mutant, &status, 0), mutant);
+    const bool ends = WIFEXITED(status) && WEXITSTATUS(status) <= 1;
+    assert_true(ends || (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT));
+    return !ends || WEXITSTATUS(status) == 1;
+}
+
 /* With the mutation, and not without it. */
 static void assert_found(struct sim_options o, enum mutation mutation, uint64_t first,
                          uint64_t seeds)
@@ -38,13 +62,12 @@ static void assert_found(struct sim_options o, enum mutation mutation, uint64_t 
     enum sim_mutation planted = o.mutation;
     bool found = false;
     o.gac = SIM_GAC_NONE;
+    o.policies = baseline_policies();
     o = alone(o); /* nothing but what the mutation is about */
     for (o.seed = first; o.seed < first + seeds && !found; o.seed++) {
         o.mutation = planted;
-        mutation_active = mutation;
-        bool violates = run_violates(&o);
+        const bool violates = mutant_violates(&o, mutation);
         o.mutation = SIM_MUTATION_NONE;
-        mutation_active = MUTATION_NONE;
         found = violates && !run_violates(&o);
     }
     assert_true(found);

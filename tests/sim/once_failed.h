@@ -4,10 +4,12 @@
 #include "tests/check.h"
 
 #include "tests/sim/alone.h"
+#include "tests/support/baseline_policies.h"
 
 static inline void assert_passes(struct sim_options o)
 {
     struct sim_result result;
+    o.policies = baseline_policies();
     printf("SEED=%llu\n", (unsigned long long)o.seed);
     struct sim *s = sim_create(&o);
     sim_run(s, &result);

@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include "tests/sim/alone.h"
+#include "tests/support/baseline_policies.h"
 
 static bool violates(const struct sim_options *o, uint64_t *hash)
 {
@@ -21,7 +22,10 @@ TEST(the_same_seed_gives_the_same_run)
 {
     const uint64_t first = check_first_seed(1);
     for (uint64_t seed = first; seed < first + 3; seed++) {
-        struct sim_options o = {.seed = seed, .faults = SIM_FAULTS_ALL, .length_ms = 1000};
+        struct sim_options o = {.seed = seed,
+                                .faults = SIM_FAULTS_ALL,
+                                .length_ms = 1000,
+                                .policies = baseline_policies()};
         uint64_t once, again;
         assert_false(violates(&o, &once));
         assert_false(violates(&o, &again));
@@ -32,8 +36,10 @@ TEST(the_same_seed_gives_the_same_run)
 TEST(other_seeds_give_other_runs)
 {
     const uint64_t seed = check_first_seed(1);
-    struct sim_options one = alone((struct sim_options){.seed = seed, .length_ms = 1000});
-    struct sim_options two = alone((struct sim_options){.seed = seed + 1, .length_ms = 1000});
+    struct sim_options one = alone(
+        (struct sim_options){.seed = seed, .policies = baseline_policies(), .length_ms = 1000});
+    struct sim_options two = alone(
+        (struct sim_options){.seed = seed + 1, .policies = baseline_policies(), .length_ms = 1000});
     uint64_t first, second;
     assert_false(violates(&one, &first));
     assert_false(violates(&two, &second));
@@ -47,6 +53,7 @@ TEST(a_fault_that_is_named_is_in_every_plan)
     for (unsigned fault = 0; fault < SIM_FAULTS; fault++) {
         for (int form = 0; form < 3; form++) {
             const struct sim_options o = {.seed = 1,
+                                          .policies = baseline_policies(),
                                           .faults = SIM_FAULT_BIT(fault),
                                           .faults_forced = true,
                                           .plain = form == 1,
@@ -66,6 +73,7 @@ TEST(reads_fail_in_a_plain_run_that_names_them)
 {
     struct sim_result result;
     struct sim *s = sim_create(&(struct sim_options){.seed = check_first_seed(1),
+                                                     .policies = baseline_policies(),
                                                      .faults = SIM_FAULT_BIT(SIM_READ_ERROR),
                                                      .faults_forced = true,
                                                      .plain = true,
@@ -83,6 +91,7 @@ TEST(a_disk_that_lies_about_its_syncs_is_found_out)
     const uint64_t first = check_first_seed(1);
     for (uint64_t seed = first; seed < first + 20 && !found; seed++) {
         struct sim_options o = {.seed = seed,
+                                .policies = baseline_policies(),
                                 .faults = SIM_FAULT_BIT(SIM_LYING_DISK) | SIM_FAULT_BIT(SIM_POWER),
                                 .faults_forced = true,
                                 .replicas = 1,
@@ -101,6 +110,7 @@ TEST(routers_take_no_more_than_a_table_may_use)
     const uint64_t first = check_first_seed(1);
     for (uint64_t seed = first; seed < first + 4; seed++) {
         struct sim_options o = {.seed = seed,
+                                .policies = baseline_policies(),
                                 .faults = SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_SLOW_DISK),
                                 .gac = SIM_GAC_MAX,
                                 .length_ms = 1000};

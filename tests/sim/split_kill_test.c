@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "sim/sim.h"
+#include "tests/support/baseline_policies.h"
 
 enum {
     ROUNDS = 15,
@@ -21,6 +22,7 @@ static const char *const STAGE_NAMES[SPLIT_STAGES] = {"none",    "proposed", "lo
 static struct sim_options options_of(uint64_t seed, enum split_stage stage)
 {
     return (struct sim_options){.seed = seed,
+                                .policies = baseline_policies(),
                                 .plain = true,
                                 .faults = SIM_FAULTS_ALL,
                                 .nodes = 3 + (uint32_t)(seed % 3),
