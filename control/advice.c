@@ -88,9 +88,9 @@ static int advice_percent(const struct advice_view *v, int64_t mcu)
 
 static bool advice_is_repeated(struct controller *c, uint32_t table_id, enum control_advice kind)
 {
-    must((unsigned)kind < ADVICE_KINDS);
+    must_in_tests((unsigned)kind < ADVICE_KINDS);
     struct advised *a = id_map_find(&c->advised, table_id);
-    must(a == NULL || a->table_id == table_id);
+    must_in_tests(a == NULL || a->table_id == table_id);
     if (a == NULL) {
         a = must_calloc(1, sizeof *a);
         a->table_id = table_id;

@@ -64,7 +64,7 @@ static void balance_relieve(struct controller *c, uint32_t node, enum admit_kind
     }
     if (best.table == NULL)
         return;
-    must(best.to != node && partition_member_on(best.partition, node) != 0);
+    must_in_tests(best.to != node && partition_member_on(best.partition, node) != 0);
     struct decision d = {0};
     int64_t cost = control_replica_cost(c, best.partition, node, kind);
     control_event(c, &d, EVENT_REPLICA_MOVED, best.table, best.partition->id,

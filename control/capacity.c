@@ -32,7 +32,7 @@ bool control_promise(struct controller *c, const struct table *t, const int64_t 
 {
     const struct promises before = c->promises;
     uint32_t count = t->partition_count - (without != NULL), index = 0;
-    must(count > 0 && units[ADMIT_READ] >= 0 && units[ADMIT_WRITE] >= 0);
+    must_in_tests(count > 0 && units[ADMIT_READ] >= 0 && units[ADMIT_WRITE] >= 0);
     bool fits = true;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && without != NULL; kind++)
         promise_more(c, without, kind, -without->rate_mcu[kind]);
@@ -45,7 +45,7 @@ bool control_promise(struct controller *c, const struct table *t, const int64_t 
                                  share_equal_mcu(units[kind], count, index) - p->rate_mcu[kind]);
         index++;
     }
-    must(index == count); /* `without` is the table's, or NULL */
+    must_in_tests(index == count); /* `without` is the table's, or NULL */
     if (!fits)
         c->promises = before;
     return fits;
@@ -55,8 +55,8 @@ void control_move(struct controller *c, const struct table *t, const struct part
                   uint32_t from, uint32_t to, struct decision *d)
 {
     bool leads = from != 0 && partition_node(p, 0) == from;
-    must(to != 0 && to != from && partition_member_on(p, to) == 0);
-    must(p->leaving == 0 && (from == 0 || partition_member_on(p, from) != 0));
+    must_in_tests(to != 0 && to != from && partition_member_on(p, to) == 0);
+    must_in_tests(p->leaving == 0 && (from == 0 || partition_member_on(p, from) != 0));
     d->table_id = t->id;
     d->partition = p->id;
     d->epoch = p->epoch;

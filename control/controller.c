@@ -62,7 +62,7 @@ void control_event(struct controller *c, struct decision *d, enum event_kind kin
 
 void control_figures(struct decision *d, const char *what, int64_t before, int64_t after)
 {
-    must(d->has_event);
+    must_in_tests(d->has_event);
     d->event.figure = slice_of(what);
     d->event.before = before;
     d->event.after = after;
@@ -84,7 +84,7 @@ struct request *control_ask(struct controller *c, uint32_t node, enum request_op
 
 void control_decide(struct controller *c, enum catalog_op op, struct decision *d)
 {
-    must(d->has_event || d->table_id != 0);
+    must_in_tests(d->has_event || d->table_id != 0);
     struct buffer body = {0};
     decision_encode(&body, d);
     struct request *r = control_ask(c, c->view->self, REQUEST_DECIDE);
@@ -147,8 +147,8 @@ static bool promises_are_valid(const struct controller *c)
 void controller_evaluate(struct controller *c, struct instant now, const struct control_view *view)
 {
     must(c->request_next == c->request_count);
-    must(!instant_before(now, c->now));
-    must(view->term != 0 && view->self >= 1 && view->self <= view->node_count);
+    must_in_tests(!instant_before(now, c->now));
+    must_in_tests(view->term != 0 && view->self >= 1 && view->self <= view->node_count);
     must(view->node_count <= NODES_MAX);
     c->now = now;
     c->view = view;

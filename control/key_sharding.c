@@ -47,7 +47,7 @@ struct hot_keys {
 uint32_t control_shards_for(int64_t mcu, int64_t shard_units)
 {
     const int64_t shard_mcu = shard_units * MCU_PER_UNIT;
-    must(mcu >= 0 && shard_mcu > 0);
+    must_in_tests(mcu >= 0 && shard_mcu > 0);
     const int64_t shards = mcu / shard_mcu + (mcu % shard_mcu > 0);
     return shards < 1 ? 1 : shards < KEY_SHARDS_MAX ? (uint32_t)shards : KEY_SHARDS_MAX;
 }
@@ -67,7 +67,7 @@ static struct hot_key *hot_find_or_add(struct hot_keys *all, struct controller *
     }
     if (all->count == KEYS_MAX)
         return NULL;
-    must(key.size > head);
+    must_in_tests(key.size > head);
     struct hot_key *k = &all->keys[all->count++];
     *k = (struct hot_key){.table = t, .hash = hash, .key = arena_copy(&c->arena, key)};
     key_shard_put((uint8_t *)(uintptr_t)k->key.data, hash, 0);
@@ -234,8 +234,8 @@ static void key_sharding_grow(struct controller *c, const struct hot_key *k, con
     uint32_t fixed;
     const enum key_sharding_mode mode = table_key_sharding_mode(k->table, &fixed);
     const uint32_t shards = s != NULL ? s->shards : 1;
-    must(wanted > shards && wanted <= KEY_SHARDS_MAX);
-    must(k->table->status == TABLE_ACTIVE && !table_is_merging(k->table));
+    must_in_tests(wanted > shards && wanted <= KEY_SHARDS_MAX);
+    must_in_tests(k->table->status == TABLE_ACTIVE && !table_is_merging(k->table));
     struct decision d = {.table_id = k->table->id,
                          .key_shards = {.word = KEY_SHARDS_GROW,
                                         .key = k->key,

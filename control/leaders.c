@@ -157,8 +157,8 @@ static void leaders_shift(struct controller *c, const struct shift *s, struct le
 {
     const struct partition_info *p = s->partition;
     uint32_t from = partition_node(p, 0);
-    must(p->leaving == 0 && s->to != from && partition_member_on(p, s->to) != 0);
-    must(all[from].count > 0);
+    must_in_tests(p->leaving == 0 && s->to != from && partition_member_on(p, s->to) != 0);
+    must_in_tests(all[from].count > 0);
     struct decision d = {
         .table_id = s->table->id, .partition = p->id, .epoch = p->epoch, .to_node = s->to};
     leaders_report(c, &d, s, from, all, rule);

@@ -90,7 +90,7 @@ static struct sample history_sample(const struct controller *c, const struct par
 /* Keeps the last sample, and makes up the samples before it. */
 static void history_set_room(const struct controller *c, struct partition_history *w, uint32_t room)
 {
-    must(room == 1 || room == SAMPLES);
+    must_in_tests(room == 1 || room == SAMPLES);
     struct sample last = {.at.ns = c->now.ns - SPACING_MS * NS_PER_MS};
     if (w->room > 0)
         last = *sample_at(w, 0);
@@ -127,7 +127,7 @@ static int64_t watch_between(struct instant at, const struct sample *old, int64_
                              const struct sample *next, int64_t to)
 {
     int64_t all_ns = next->at.ns - old->at.ns, part_ns = at.ns - old->at.ns;
-    must(part_ns >= 0); /* and <= all_ns, unless both samples are of one time */
+    must_in_tests(part_ns >= 0); /* and <= all_ns, unless both samples are of one time */
     return all_ns <= 0 ? from : from + (int64_t)((__int128)(to - from) * part_ns / all_ns);
 }
 
@@ -171,7 +171,7 @@ static void history_reset(const struct controller *c, struct partition_history *
     w->room = 0;
     w->seen = 0;
     w->epoch = w->load->epoch;
-    must(!instant_before(c->now, w->born_at)); /* PIECE-1 */
+    must_in_tests(!instant_before(c->now, w->born_at)); /* PIECE-1 */
     w->born_at = c->now;
     w->above_epoch = 0;
     w->throttled_since[ADMIT_READ] = w->throttled_since[ADMIT_WRITE] = INSTANT_NEVER;

@@ -170,7 +170,7 @@ static int64_t fill_percent(const struct controller *c, const struct partition_i
     int64_t max = 0;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t maximum = partition_cap_mcu(c->config, kind, lower->maximum_mcu[kind]);
-        must(maximum > 0);
+        must_in_tests(maximum > 0);
         int64_t percent = (a->mcu[kind] * 100 + maximum - 1) / maximum;
         max = percent > max ? percent : max;
     }
@@ -182,8 +182,8 @@ static void control_merge_pair(struct controller *c, const struct table *t,
 {
     const struct partition_info *upper = lower + 1;
     struct duration cold = instant_since(c->now, control_history(c, lower->id)->cold_since);
-    must(cold.ns >= config_merge(c->config)->merge_cold_ms * NS_PER_MS); /* COLD-1 */
-    must(lower->id != upper->id && t->partition_count >= 2 && !a->refused);
+    must_in_tests(cold.ns >= config_merge(c->config)->merge_cold_ms * NS_PER_MS); /* COLD-1 */
+    must_in_tests(lower->id != upper->id && t->partition_count >= 2 && !a->refused);
     struct decision d = {.table_id = t->id,
                          .partition = upper->id,
                          .epoch = upper->epoch,

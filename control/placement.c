@@ -66,7 +66,7 @@ static bool is_drained(const struct controller *c, uint32_t node)
 
 static bool give_away(struct controller *c, const struct table *t, const struct partition_info *p)
 {
-    must(p->leaving == 0);
+    must_in_tests(p->leaving == 0);
     uint32_t gone = find_member(c, p, is_gone);
     uint32_t from = gone != 0 ? gone : find_member(c, p, is_drained);
     if (from == 0)
@@ -128,7 +128,7 @@ void control_place(struct controller *c)
 {
     const struct catalog *catalog = c->view->catalog;
     uint32_t usable = usable_nodes(c), moving = control_moving(c);
-    must(usable <= c->view->node_count);
+    must_in_tests(usable <= c->view->node_count);
     if (catalog_itself(catalog) != NULL)
         placement_place(c, catalog_itself(catalog), usable, &moving);
     for (const struct table *t = NULL; (t = catalog_next(catalog, t)) != NULL;)

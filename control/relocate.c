@@ -149,7 +149,7 @@ uint32_t control_find_node(const struct controller *c, const struct control_repl
     if (index >= m.count)
         control_report_invalid(c, policy, "chooses a node that is not offered");
     const uint32_t node = weir_move_node(&m, index);
-    must(node == 0 || could_take(c, node, r->partition)); /* RELOCATE-1 */
+    must_in_tests(node == 0 || could_take(c, node, r->partition)); /* RELOCATE-1 */
     return node;
 }
 

@@ -73,7 +73,7 @@ static void control_split_begin(struct controller *c, const struct table *t,
         struct split_job *j = &c->splits[i];
         if (j->step != SPLIT_FREE)
             continue;
-        must(p->leaving == 0 && !table_partition_is_changing(t, p));
+        must_in_tests(p->leaving == 0 && !table_partition_is_changing(t, p));
         job.answer = j->answer; /* keeps the buffers' memory */
         job.what = j->what;
         buffer_clear(&job.what);
@@ -100,7 +100,7 @@ static struct request *control_split_ask(struct controller *c, struct split_job 
 static void ask_advice(struct controller *c, struct split_job *j)
 {
     const struct partition_load *l = cluster_loads_of(c->view->loads, j->partition);
-    must(l != NULL); /* the wish was made of it */
+    must_in_tests(l != NULL); /* the wish was made of it */
     control_split_ask(c, j, raft_member_node(l->member),
                       j->for_size ? REQUEST_PARTITION_MIDDLE : REQUEST_PARTITION_HEAT);
 }
@@ -191,7 +191,7 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
 static void take_split(struct controller *c, const struct table *t, struct split_job *j)
 {
     struct buffer what = {0};
-    must(j->step == SPLIT_SENT && j->cut_count >= 1);
+    must_in_tests(j->step == SPLIT_SENT && j->cut_count >= 1);
     buffer_append_format(&what, "split into %u", j->cut_count + 1);
     buffer_append_slice(&what, buffer_slice(&j->what));
     buffer_append_u8(&what, 0);
@@ -242,7 +242,7 @@ bool control_split_reply(struct controller *c, const struct reply *reply)
         struct split_job *j = &c->splits[i];
         if (j->step == SPLIT_FREE || j->id != reply->id)
             continue;
-        must(j->id != 0);
+        must_in_tests(j->id != 0);
         j->answered = true;
         j->code = reply->code;
         buffer_clear(&j->answer);

@@ -28,7 +28,8 @@ void control_split_event(struct controller *c, const struct table *t, const stru
 {
     struct decision d = {0};
     char why[200];
-    must(kind != EVENT_SPLIT || t->partition_count > j->cut_count); /* the catalog has cut it */
+    must_in_tests(kind != EVENT_SPLIT ||
+                  t->partition_count > j->cut_count); /* the catalog has cut it */
     split_event_describe(j, why);
     control_event(c, &d, kind, t, j->partition, "%s; %s", why, what);
     control_figures(&d, "partitions", t->partition_count - (kind == EVENT_SPLIT ? j->cut_count : 0),
@@ -82,7 +83,7 @@ static bool key_sharding_helps(const struct table *t, enum split_verdict v)
 void control_split_refusal_event(struct controller *c, const struct table *t,
                                  const struct split_job *j, const struct split_advice *a)
 {
-    must(a->verdict != SPLIT_ADVISED);
+    must_in_tests(a->verdict != SPLIT_ADVISED);
     struct refusal r = split_event_explain(j->for_size, a->verdict);
     struct buffer what = {0};
     if (key_sharding_helps(t, a->verdict))

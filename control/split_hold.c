@@ -43,7 +43,7 @@ static struct split_outcome *split_outcome_of(struct controller *c, uint32_t tab
 
 void control_split_hold_note(struct controller *c, uint32_t table_id, enum admit_kind kind)
 {
-    must(table_id != 0 && (unsigned)kind < ADMIT_KINDS);
+    must_in_tests(table_id != 0 && (unsigned)kind < ADMIT_KINDS);
     struct split_outcome *v = split_outcome_of(c, table_id);
     v->judging = true;
     v->cut_at = c->now;
@@ -53,7 +53,7 @@ void control_split_hold_note(struct controller *c, uint32_t table_id, enum admit
 int64_t control_split_hold_ms(const struct controller *c, uint32_t table_id)
 {
     const struct split_outcome *v = id_map_find(&c->split_outcomes, table_id);
-    must(v == NULL || v->level <= LEVELS_MAX);
+    must_in_tests(v == NULL || v->level <= LEVELS_MAX);
     int64_t hold_ms = config_split(c->config)->split_hold_ms;
     for (uint32_t i = 0; v != NULL && i < v->level; i++)
         hold_ms *= config_split(c->config)->split_vain_factor;

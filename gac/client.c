@@ -350,7 +350,7 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
         enough = max;
     if (!lives || l->tokens < enough || l->tokens <= 0)
         return take_short(c, now, l, cost, was_idle, wait);
-    must(l->tokens > 0);
+    must_in_tests(l->tokens > 0);
     l->tokens -= cost;
     l->pending += cost;
     l->taken += cost;
@@ -404,7 +404,8 @@ void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t taken, 
     if (l == NULL)
         return;
     int64_t more = used - taken;
-    must(taken >= 0 && taken <= l->pending); /* a lease with pending tokens is not forgotten */
+    must_in_tests(taken >= 0 &&
+                  taken <= l->pending); /* a lease with pending tokens is not forgotten */
     l->pending -= taken;
     l->spent += used;
     if (more == 0)
@@ -459,7 +460,7 @@ static void client_check_servers(struct gac_client *c, struct instant now)
     }
     if (routers > 0)
         c->routers = routers;
-    must(c->routers > 0); /* a part of a rate is the rate by this */
+    must_in_tests(c->routers > 0); /* a part of a rate is the rate by this */
     if (alive == c->alive)
         return;
     c->alive = alive;
@@ -533,7 +534,7 @@ static void gac_client_take_answer(struct gac_client *c, struct instant now,
     l->denied = a->granted == 0 ? l->asked_need : 0;
     if (a->others != GAC_UNKNOWN)
         l->others = a->others;
-    must(l->round_trip.ns >= 0 && a->granted >= 0);
+    must_in_tests(l->round_trip.ns >= 0 && a->granted >= 0);
     c->changes++;
 }
 
@@ -648,7 +649,7 @@ struct instant gac_client_deadline(const struct gac_client *c)
 
 static void append_ask(struct gac_client *c, struct instant now, struct lease *l)
 {
-    must(l->active && l->asking && !l->awaiting && l->owner != 0);
+    must_in_tests(l->active && l->asking && !l->awaiting && l->owner != 0);
     l->number++;
     l->asks++;
     l->notified |= UINT64_C(1) << (l->owner - 1);

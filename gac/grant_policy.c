@@ -348,7 +348,7 @@ static int64_t promise_ns(const struct ledger *l, struct instant now, const stru
     if ((ns > 0 || h->request.reports) && ns < wait_ns)
         ns = wait_ns;
     const bool holds = h->request.need <= h->promised && left_ns > 0 && left_ns >= bank_ns;
-    must(bank_ns >= 0 && wait_ns >= 0);
+    must_in_tests(bank_ns >= 0 && wait_ns >= 0);
     return holds && left_ns < ns ? left_ns : ns;
 }
 
@@ -418,6 +418,6 @@ void ledger_grant_by_policy(struct ledger *l, struct instant now, const struct l
         grant_policy_promise(l, now, h);
     if (h->answer.until.ns < 0)
         h->answer.until.ns = 0;
-    must(h->answer.wait.ns >= 0 && h->answer.lifetime.ns >= 0);
-    must(h->answer.others >= GAC_UNKNOWN && h->answer.others <= GAC_AMOUNT_MAX);
+    must_in_tests(h->answer.wait.ns >= 0 && h->answer.lifetime.ns >= 0);
+    must_in_tests(h->answer.others >= GAC_UNKNOWN && h->answer.others <= GAC_AMOUNT_MAX);
 }

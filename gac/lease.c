@@ -16,7 +16,7 @@ static const int64_t wanted_max = GAC_AMOUNT_MAX;
  * deviations. */
 static int64_t watermark_of(const struct lease *l)
 {
-    must(l->round_trip.ns >= 0 && l->demand >= 0 && l->demand <= wanted_max);
+    must_in_tests(l->round_trip.ns >= 0 && l->demand >= 0 && l->demand <= wanted_max);
     int64_t ns = l->round_trip.ns + NS_PER_MS;
     int64_t meanwhile = (int64_t)((__int128)l->demand * ns / NS_PER_S);
     return meanwhile + 2 * (int64_t)square_root((uint64_t)(meanwhile * ONE_UNIT)) + ONE_UNIT;
@@ -44,7 +44,7 @@ static void end_slot(struct lease *l, struct instant now, int64_t ns)
     l->slot_sum = l->slot_count = 0;
     l->slot_at = now;
     l->watermark = watermark_of(l);
-    must(l->watermark >= ONE_UNIT && l->cost >= 0);
+    must_in_tests(l->watermark >= ONE_UNIT && l->cost >= 0);
 }
 
 static void lease_roll(struct lease *l, struct instant now)
@@ -57,7 +57,7 @@ static void lease_roll(struct lease *l, struct instant now)
 
 void lease_want(struct lease *l, struct instant now, int64_t cost)
 {
-    must(cost >= 0);
+    must_in_tests(cost >= 0);
     lease_roll(l, now);
     if (l->slot_count++ == 0)
         l->slot_at = now;

@@ -29,11 +29,11 @@ static bool holders_are_valid(const struct ledger *l)
 
 static void ledger_check(const struct ledger *l)
 {
-    must(l->count <= l->capacity);
-    must(l->rate >= 0 && l->rate <= GAC_AMOUNT_MAX);
-    must(l->spent >= 0 && l->spent <= GAC_AMOUNT_MAX);
-    must(l->elsewhere >= 0);
-    must(l->bank.rate <= l->rate); /* LEDGER-4: a part of the limit */
+    must_in_tests(l->count <= l->capacity);
+    must_in_tests(l->rate >= 0 && l->rate <= GAC_AMOUNT_MAX);
+    must_in_tests(l->spent >= 0 && l->spent <= GAC_AMOUNT_MAX);
+    must_in_tests(l->elsewhere >= 0);
+    must_in_tests(l->bank.rate <= l->rate); /* LEDGER-4: a part of the limit */
     must_in_tests(holders_are_valid(l));
 }
 
@@ -66,7 +66,7 @@ void ledger_start_table(struct ledger *l, const struct ledger_terms *terms)
 
 int64_t ledger_enough(const struct ledger *l, int64_t cost)
 {
-    must(cost >= 0);
+    must_in_tests(cost >= 0);
     int64_t second = ledger_scaled(l->rate, NS_PER_S, NS_PER_S);
     int64_t max = second < l->bank.capacity ? second : l->bank.capacity;
     return cost < max ? cost : max;
@@ -190,8 +190,8 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
                                 const struct ledger_terms *terms, uint64_t router,
                                 const struct gac_request *request, const struct gac_answer **again)
 {
-    must(router != 0 && gac_key_equal(request->key, l->key));
-    must(!instant_before(now, l->used_at));
+    must_in_tests(router != 0 && gac_key_equal(request->key, l->key));
+    must_in_tests(!instant_before(now, l->used_at));
     *again = NULL;
     drop_stale(l, now, terms);
     struct weir_holder *h = ledger_find(l, router);

@@ -47,15 +47,16 @@ static struct instant waiting_line_end(const struct waiting_line *l, struct inst
 struct duration waiting_line_wait(struct waiting_line *l, struct instant now, uint64_t request,
                                   struct duration min, struct duration cost)
 {
-    must(min.ns >= 0 && cost.ns >= 0);
+    must_in_tests(min.ns >= 0 && cost.ns >= 0);
     waiting_line_drop_past(l, now);
     const struct instant first = instant_add(now, min);
     struct waiting_line_place *place = waiting_line_find(l, request);
     if (place != NULL)
         return instant_before(place->at, first) ? min : instant_since(place->at, now);
     const struct instant at = waiting_line_end(l, now, min, cost);
-    must(!instant_before(at, first));                                           /* LINE-1 */
-    must(at.ns == first.ns || at.ns - now.ns <= WAITING_LINE_MAX_S * NS_PER_S); /* LINE-3 */
+    must_in_tests(!instant_before(at, first)); /* LINE-1 */
+    must_in_tests(at.ns == first.ns ||
+                  at.ns - now.ns <= WAITING_LINE_MAX_S * NS_PER_S); /* LINE-3 */
     if (instant_before(l->end, at))
         l->end = at;
     l->given_at = now;
