@@ -10,6 +10,7 @@
 #include "engine/message/transaction_messages.h"
 #include "engine/transaction/transaction.h"
 #include "tests/support/lone_node.h"
+#include "tests/support/transact_fixture.h"
 
 enum {
     SOME_MS = 5000
@@ -358,6 +359,28 @@ TEST(deletions_use_the_last_space_of_a_log_that_cannot_grow)
     lone_write_all(&w);
     lone_assert_answer(&w, REPLY_OK);
     lone_deinit(&w);
+}
+
+/* PROPOSALS-1: what is committed is not refused for room, so others leave it. */
+TEST(writes_leave_the_space_of_the_log_that_locks_will_need)
+{
+    enum {
+        BESIDE = 8192 /* bytes of the log that are not promised */
+    };
+    struct transact_fixture s;
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
+    lone_put_sized(&s.w, SECOND + 1, 1, BESIDE + 500);
+    lone_write_all(&s.w);
+    const size_t owed = transactions_log_bytes(transact_partition(&s));
+    assert_true(owed > 2000);
+    node_log_space(s.w.node, node_log_end(s.w.node) + LOG_RESERVE + owed + BESIDE, ENOSPC);
+    lone_put_sized(&s.w, SECOND + 1, 2, BESIDE + 500);
+    lone_assert_answer(&s.w, REPLY_FULL);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    transact_expect(&s, NEW, NEW);
+    transact_close(&s);
 }
 
 /* A refused write has a checkpoint made: nothing else may tell that there is space again. */
