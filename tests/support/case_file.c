@@ -180,3 +180,18 @@ void case_append_wrapped(struct buffer *out, struct slice text)
         text = slice_make(text.data + size, text.size - size);
     }
 }
+
+void case_append_text(struct buffer *out, struct slice text)
+{
+    while (text.size > 0) {
+        size_t size = text.size;
+        if (size > CASE_COLUMNS)
+            for (size = CASE_COLUMNS; size > 1 && text.data[size] != ' ';)
+                size--;
+        buffer_append(out, "  ", 2);
+        case_append_line(out, slice_make(text.data, size));
+        while (size < text.size && text.data[size] == ' ')
+            size++;
+        text = slice_make(text.data + size, text.size - size);
+    }
+}

@@ -204,3 +204,24 @@ TEST(the_catalog_is_founded_once)
     buffer_deinit(&group);
     catalog_fixture_deinit(&w);
 }
+
+/* DECISIONS-3. The second rate is more than the nodes have. */
+TEST(a_decision_that_names_a_partition_twice_changes_no_rate)
+{
+    struct catalog_fixture w;
+    struct buffer before = {0}, after = {0};
+    catalog_fixture_init(&w, NODES);
+    const struct partition_info *p = catalog_fixture_at(&w, 0);
+    table_encode(&before, catalog_fixture_table(&w));
+    struct decision d = {.table_id = p->table_id, .rate_count = 2};
+    for (int64_t i = 0; i < 2; i++)
+        d.rates[i] = (struct decision_rate){p->id, p->epoch, {1 + i * INT64_C(1000000000000), 1}};
+    enum reply_code code = catalog_fixture_decide(&w, CATALOG_RATES, &d);
+    table_encode(&after, catalog_fixture_table(&w));
+    assert_true(slice_equal(buffer_slice(&before), buffer_slice(&after)));
+    assert_int_equal(code, REPLY_WRONG_PARTITION);
+    assert_non_null(memmem(w.text.data, w.text.size, "names a partition twice", 23));
+    buffer_deinit(&before);
+    buffer_deinit(&after);
+    catalog_fixture_deinit(&w);
+}
