@@ -181,14 +181,15 @@ void case_append_wrapped(struct buffer *out, struct slice text)
     }
 }
 
-void case_append_text(struct buffer *out, struct slice text)
+void case_append_text(struct buffer *out, struct slice text, bool indented)
 {
-    while (text.size > 0) {
+    for (; text.size > 0; indented = true) {
         size_t size = text.size;
         if (size > CASE_COLUMNS)
             for (size = CASE_COLUMNS; size > 1 && text.data[size] != ' ';)
                 size--;
-        buffer_append(out, "  ", 2);
+        if (indented)
+            buffer_append(out, "  ", 2);
         case_append_line(out, slice_make(text.data, size));
         while (size < text.size && text.data[size] == ' ')
             size++;

@@ -197,9 +197,13 @@ static void run_knows(void *world, struct case_words *c)
     case_say(c, "/%u is %s", id, catalog_is_gone(w->catalog, id) ? "gone" : "known");
     if (c->count > 2) {
         const uint32_t node = (uint32_t)case_word_number(c, 2);
-        const bool may =
-            catalog_may_have(w->catalog, id, raft_member_id(node, node * w->generation, 0));
-        case_say(c, ", node %u %s have it", node, may ? "may" : "cannot");
+        const uint64_t member = raft_member_id(node, node * w->generation, 0);
+        bool has = false;
+        for (const struct table *t = NULL; (t = catalog_next(w->catalog, t)) != NULL;)
+            has |= catalog_has(w->catalog, t->id, id, member);
+        case_say(c, ", node %u %s have it%s", node,
+                 catalog_may_have(w->catalog, id, member) ? "may" : "cannot",
+                 has ? "" : ", no table has");
     }
     case_say(c, "\n");
 }

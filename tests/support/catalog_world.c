@@ -78,6 +78,9 @@ static void world_check(const struct table *t)
         for (uint32_t k = 0; k < i; k++)
             assert_int_not_equal(t->partitions[k].id, p->id);
         /* what all partitions must hear */
+        assert_true(p->gac == t->gac && p->weight == t->weight);
+        assert_true(p->of_index == (t->index_of != 0));
+        assert_true(p->on_demand == (t->billing == BILLING_ON_DEMAND));
         assert_int_equal(p->indexes_version, t->indexes_version);
         assert_int_equal(p->key_sharding_version, table_key_sharding_version(t));
     }
@@ -111,6 +114,10 @@ enum reply_code catalog_world_apply(struct catalog_world *w, struct catalog_comm
         world_reload(w);
     buffer_clear(&w->text);
     buffer_append_slice(&w->text, result.text);
+    for (uint32_t i = 0; result.code == REPLY_OK && i < result.index_count; i++) {
+        buffer_append_text(&w->text, " ");
+        buffer_append_slice(&w->text, result.indexes[i]->name);
+    }
     if (result.code == REPLY_TABLE_BUSY && result.table != NULL && result.text.size == 0)
         buffer_append_slice(&w->text, result.table->name);
     return result.code;
@@ -237,8 +244,12 @@ void catalog_world_end(struct catalog_world *w)
 void catalog_world_say(struct catalog_world *w, struct case_words *c, enum reply_code code)
 {
     const size_t before = c->out->size;
-    if (code == REPLY_OK)
+    if (code == REPLY_OK) {
+        if (w->text.size > 0)
+            case_say(c, "%s with%.*s\n", c->words[0], (int)w->text.size,
+                     (const char *)w->text.data);
         return;
+    }
     for (int i = 0; i < c->count; i++)
         case_say(c, "%s%s", i == 0 ? "" : " ", c->words[i]);
     case_say(c, ": %s", reply_code_name(code));
@@ -247,7 +258,7 @@ void catalog_world_say(struct catalog_world *w, struct case_words *c, enum reply
         case_say(c, ", %.*s", (int)w->text.size, (const char *)w->text.data);
     case_say(c, "\n");
     if (!fits)
-        case_append_text(c->out, buffer_slice(&w->text));
+        case_append_text(c->out, buffer_slice(&w->text), true);
 }
 
 static void say_units(struct case_words *c, int64_t mcu)

@@ -21,7 +21,7 @@ struct catalog_world {
     size_t row_count;
     uint64_t late;      /* what `late` says was reconciled, */
     uint32_t late_id;   /* and of which table */
-    struct buffer text; /* why the last command was refused */
+    struct buffer text; /* why the last command was refused; or the indexes that changed with it */
 };
 
 void catalog_world_begin(struct catalog_world *w, uint32_t nodes);

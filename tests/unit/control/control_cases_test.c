@@ -62,7 +62,7 @@ static void say_decision(struct case_words *c, const struct control_world *w, ui
     }
     case_say(c, "\n");
     if (d->has_event && !w->terse)
-        case_append_text(c->out, e->reason);
+        case_append_text(c->out, e->reason, true);
 }
 
 static void say_question(struct case_words *c, const struct control_request *asked)
