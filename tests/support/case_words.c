@@ -156,20 +156,30 @@ int64_t case_number(const char *text)
     return number;
 }
 
-int64_t case_ms(const char *text)
+int64_t case_ns(const char *text)
 {
     static const struct {
         const char *name;
-        int64_t ms;
-    } UNITS[] = {{"ms", 1}, {"s", 1000}, {"min", 60000}, {"h", 3600000}, {"d", 86400000}};
+        int64_t ns;
+    } UNITS[] = {{"ns", 1},
+                 {"ms", NS_PER_MS},
+                 {"s", NS_PER_S},
+                 {"min", 60 * NS_PER_S},
+                 {"h", 3600 * NS_PER_S},
+                 {"d", 86400 * NS_PER_S}};
     char *end;
     const long long number = strtoll(text, &end, 10);
     for (size_t i = 0; i < COUNT_OF(UNITS); i++) {
         if (end != text && strcmp(end, UNITS[i].name) == 0)
-            return number * UNITS[i].ms;
+            return number * UNITS[i].ns;
     }
     fail_msg("'%s' is not a time with its unit", text);
     return 0;
+}
+
+int64_t case_ms(const char *text)
+{
+    return case_ns(text) / NS_PER_MS;
 }
 
 int case_choice(const char *text, const char *const *names, int count)

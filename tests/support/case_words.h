@@ -40,7 +40,6 @@ __attribute__((format(printf, 2, 3))) void case_say(struct case_words *w, const 
 /* Word `i`; word 0 is the verb. Fails if there is none. */
 const char *case_word(struct case_words *w, int i);
 int64_t case_word_number(struct case_words *w, int i);
-/* Word `i` as a time with a unit: ms, s, min, h or d. */
 int64_t case_word_ms(struct case_words *w, int i);
 /* Whether one of the words is this one. */
 bool case_flag(struct case_words *w, const char *word);
@@ -51,6 +50,8 @@ int64_t case_option_number(struct case_words *w, const char *name, int64_t usual
 const char *case_next(struct case_words *w);
 
 int64_t case_number(const char *text);
+/* Times with a unit: ns, ms, s, min, h or d. */
+int64_t case_ns(const char *text);
 int64_t case_ms(const char *text);
 /* The place of the text among the names; fails if it is none of them. */
 int case_choice(const char *text, const char *const *names, int count);
