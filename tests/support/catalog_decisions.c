@@ -213,6 +213,13 @@ static void run_show(void *world, struct case_words *c)
     catalog_world_say_table(c, catalog_world_table(world, case_word(c, 1)));
 }
 
+static void run_peaks(void *world, struct case_words *c)
+{
+    const struct table *t = catalog_world_table(world, case_word(c, 1));
+    case_say(c, "writes: promised %lld, warm %lld\n", (long long)t->promised[ADMIT_WRITE],
+             (long long)t->warm[ADMIT_WRITE]);
+}
+
 /* The allocations of writes. */
 static void run_allocations(void *world, struct case_words *c)
 {
@@ -280,6 +287,7 @@ const struct case_verb catalog_decision_verbs[] = {
     {.name = "count", .run = run_report},
     {.name = "knows", .run = run_knows},
     {.name = "show", .run = run_show},
+    {.name = "peaks", .run = run_peaks},
     {.name = "allocations", .run = run_allocations},
     {.name = "keys", .run = run_keys},
     {.name = "events", .run = run_events},

@@ -158,5 +158,5 @@ const struct case_verb control_load_verbs[] = {
     {.name = "busy", .run = run_busy},
     {.name = "answer", .run = run_answer},
     {.name = "split", .run = run_split},
-    {.more = catalog_table_verbs},
+    {.more = control_policy_verbs},
 };

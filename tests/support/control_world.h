@@ -73,5 +73,5 @@ void control_world_look(struct control_world *w, int64_t ms);
 void control_world_step(struct control_world *w);
 void control_world_answer(struct control_world *w, enum reply_code code, struct slice advice);
 
-/* Commands about loads and answers. */
-extern const struct case_verb control_load_verbs[];
+/* Commands about loads and answers; about policies. */
+extern const struct case_verb control_load_verbs[], control_policy_verbs[];

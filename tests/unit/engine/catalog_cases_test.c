@@ -23,7 +23,7 @@
  *   let-go NAME, erase NAME        what nodes say of replicas that leave [node=N: of this node]
  *   disk N GENERATION, replace NAME     a node has another disk; lost replicas give way
  *   count TABLE PARTITION ITEMS BYTES   a node's report
- *   describe NAME, show NAME, allocations NAME, keys NAME, streams NAME, stream-shards NAME,
+ *   describe NAME, show NAME, allocations NAME, peaks NAME, keys NAME, streams NAME, stream-shards NAME,
  *   knows PARTITION [NODE], together NAME I K, promised NODE, events               what it has */
 #include "tests/check.h"
 #include "tests/support/case_file.h"
