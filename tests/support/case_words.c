@@ -6,6 +6,12 @@
 #include "base/instant.h"
 #include "tests/check.h"
 
+#define NO_LINE SIZE_MAX
+enum {
+    SHORT_MAX = 32,
+    JOINED_MAX = 100
+};
+
 static void words_split(struct case_words *w, struct slice command)
 {
     char *rest = w->text;
@@ -64,9 +70,26 @@ static void words_run_one(const struct case_verb *verbs, void *world, struct sli
     }
 }
 
+/* Short lines that commands of one line say stand on one line. `line`: where the last line begins;
+ * `from`: what was said behind it. Returns where the last line begins now; `NO_LINE`: it is not
+ * short. */
+static size_t words_join(struct buffer *out, size_t line, size_t from)
+{
+    const uint8_t *end = memchr(out->data + from, '\n', out->size - from);
+    if (out->size - from > SHORT_MAX || end != out->data + out->size - 1)
+        return NO_LINE;
+    if (line == NO_LINE || out->size - line >= JOINED_MAX)
+        return from;
+    buffer_append(out, "", 1);
+    memmove(out->data + from + 1, out->data + from, out->size - 1 - from);
+    memcpy(out->data + from - 1, "; ", 2);
+    return line;
+}
+
 void case_words_run(const struct case_verb *verbs, void *world, struct slice command,
                     struct buffer *out)
 {
+    size_t line = NO_LINE;
     if (command.size > 7 && memcmp(command.data, "define ", 7) == 0) {
         words_define(command);
         return;
@@ -75,7 +98,10 @@ void case_words_run(const struct case_verb *verbs, void *world, struct slice com
         const uint8_t *end = memchr(command.data, ';', command.size);
         const size_t size = end == NULL ? command.size : (size_t)(end - command.data);
         const size_t used = end == NULL ? size : size + 1;
+        const size_t from = out->size;
         words_run_one(verbs, world, slice_make(command.data, size), out);
+        if (out->size > from)
+            line = words_join(out, line, from);
         command = slice_make(command.data + used, command.size - used);
     }
 }

@@ -1,8 +1,8 @@
 /* case_words.h - commands of case files (case_file.h) as words: `VERB WORD.. NAME=VALUE..`.
  *
- * `;` divides commands on a line. A word that begins with `#` begins a comment. A word that its
- * command did not look at fails the test. `define NAME COMMANDS`: NAME stands for these commands
- * from here to the end of the file. */
+ * `;` divides commands on a line, and short lines of what they say. A word that begins with `#`
+ * begins a comment. A word that its command did not look at fails the test. `define NAME COMMANDS`:
+ * NAME stands for these commands from here to the end of the file. */
 #pragma once
 
 #include <stdbool.h>
