@@ -197,15 +197,37 @@ static void run_first(struct router_world *w, const char *text, struct buffer *o
     buffer_append_u8(out, '\n');
 }
 
+/* `NAME MEMBER`: $NAME stands for this text in the last answer. */
+static void run_keep(struct router_world *w, const char *text, struct buffer *out)
+{
+    char name[32], member[32], pattern[40];
+    (void)out;
+    assert_int_equal(sscanf(text, "%31s %31s", name, member), 2);
+    const int size = snprintf(pattern, sizeof pattern, "\"%s\":\"", member);
+    const uint8_t *at = memmem(w->answer.body.data, w->answer.body.size, pattern, (size_t)size);
+    assert_non_null(at);
+    at += size;
+    const uint8_t *end = memchr(at, '"', (size_t)(w->answer.body.data + w->answer.body.size - at));
+    router_world_let(w, name, slice_make(at, (size_t)(end - at)));
+}
+
+/* `NAME NAME`: the second is as the first but for the eleventh character. */
+static void run_spoil(struct router_world *w, const char *text, struct buffer *out)
+{
+    char name[32], from[2048];
+    (void)out;
+    assert_int_equal(sscanf(text, "%31s %2047s", name, from), 2);
+    from[10] = from[10] == 'A' ? 'B' : 'A';
+    router_world_let(w, name, slice_of(from));
+}
+
 bool router_world_part(struct router_world *w, const char *command, struct buffer *out)
 {
     static const struct {
         const char *name;
         void (*run)(struct router_world *w, const char *text, struct buffer *out);
-    } PARTS[] = {{"values ", run_values},
-                 {"show ", run_show},
-                 {"first ", run_first},
-                 {"pages ", run_pages},
+    } PARTS[] = {{"values ", run_values},    {"show ", run_show},   {"first ", run_first},
+                 {"keep ", run_keep},        {"spoil ", run_spoil}, {"pages ", run_pages},
                  {"segments ", run_segments}};
     for (size_t i = 0; i < COUNT_OF(PARTS); i++) {
         const size_t size = strlen(PARTS[i].name);

@@ -22,17 +22,27 @@ static const char *let_find(const struct router_world *w, const char *name, size
 
 static void request_expand(const struct router_world *w, const char *text, struct buffer *out);
 
+void router_world_let(struct router_world *w, const char *name, struct slice text)
+{
+    int i = 0;
+    while (i < w->let_count && strcmp(w->lets[i].name, name) != 0)
+        i++;
+    assert_true(i < ROUTER_LETS_MAX && text.size < sizeof w->lets[0].text);
+    w->let_count += i == w->let_count;
+    snprintf(w->lets[i].name, sizeof w->lets[i].name, "%s", name);
+    memcpy(w->lets[i].text, text.data, text.size);
+    w->lets[i].text[text.size] = '\0';
+}
+
 /* `let NAME TEXT` */
 static void let_add(struct router_world *w, const char *text)
 {
     struct buffer b = {0};
+    char name[32];
     int at = 0;
-    assert_true(w->let_count < ROUTER_LETS_MAX);
-    assert_int_equal(sscanf(text, "%31s %n", w->lets[w->let_count].name, &at), 1);
+    assert_int_equal(sscanf(text, "%31s %n", name, &at), 1);
     request_expand(w, text + at, &b);
-    assert_true(b.size < sizeof w->lets[0].text);
-    memcpy(w->lets[w->let_count].text, b.data, b.size);
-    w->lets[w->let_count++].text[b.size] = '\0';
+    router_world_let(w, name, buffer_slice(&b));
     buffer_deinit(&b);
 }
 
@@ -76,6 +86,11 @@ static void request_expand(const struct router_world *w, const char *text, struc
     }
 }
 
+static bool starts_with(const char *text, const char *word)
+{
+    return strncmp(text, word, strlen(word)) == 0;
+}
+
 static bool is_method(const char *word)
 {
     return strcmp(word, "GET") == 0 || strcmp(word, "POST") == 0 || strcmp(word, "PUT") == 0 ||
@@ -89,6 +104,9 @@ static void send_path(struct router_world *w, const char *method, const char *te
     const size_t path = strcspn(text, " ");
     const char *body = text[path] == '\0' ? "" : text + path + 1;
     buffer_append_format(&b, "%s %.*s HTTP/1.1\r\nHost: h\r\n", method, (int)path, text);
+    if (w->idempotency_key[0] != '\0')
+        buffer_append_format(&b, "Idempotency-Key: %s\r\n", w->idempotency_key);
+    w->idempotency_key[0] = '\0';
     if (body[0] != '\0')
         buffer_append_format(&b, "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
                              strlen(body), body);
@@ -101,10 +119,13 @@ static void send_path(struct router_world *w, const char *method, const char *te
     buffer_deinit(&b);
 }
 
-/* `OPERATION [BODY]`, expanded. */
+/* `[as KEY] OPERATION [BODY]`, expanded. */
 void router_world_send(struct router_world *w, const char *text)
 {
     char operation[64];
+    int at = 0;
+    if (sscanf(text, "as %31s %n", w->idempotency_key, &at) == 1)
+        text += at;
     const size_t size = strcspn(text, " ");
     const char *body = text[size] == '\0' ? "{}" : text + size + 1;
     assert_true(size < sizeof operation);
@@ -146,7 +167,7 @@ void router_world_show(const struct router_world *w, struct buffer *out)
     if (append_fault(out, a))
         return;
     struct buffer line = {0};
-    buffer_append_format(&line, "%d ", a->status);
+    buffer_append_format(&line, a->body.size > 0 ? "%d " : "%d", a->status);
     buffer_append_slice(&line, a->body);
     if (a->body.size > ROUTER_SHOWN_MAX) {
         line.size = 100;
@@ -190,11 +211,6 @@ struct table *router_world_table(struct router_world *w, const char *name)
     return NULL;
 }
 
-static bool starts_with(const char *text, const char *word)
-{
-    return strncmp(text, word, strlen(word)) == 0;
-}
-
 bool router_world_request(struct router_world *w, const char *command, struct buffer *out)
 {
     struct buffer text = {0};
@@ -206,7 +222,7 @@ bool router_world_request(struct router_world *w, const char *command, struct bu
     request_expand(w, command, &text);
     buffer_append_u8(&text, 0);
     const char *t = (const char *)text.data;
-    if (isupper((unsigned char)t[0]) || strcmp(t, "answer") == 0) {
+    if (isupper((unsigned char)t[0]) || strcmp(t, "answer") == 0 || starts_with(t, "as ")) {
         router_world_send(w, t);
         router_world_show(w, out);
     } else if (starts_with(t, "repeat ")) {

@@ -16,14 +16,17 @@ struct router_world {
     char cutting[32];          /* the table that is cut anew between pages; empty: none */
     int let_count;
     struct {
-        char name[32], text[1024];
+        char name[32], text[2048];
     } lets[ROUTER_LETS_MAX];
+    char idempotency_key[32]; /* of the next request to a path; empty: none */
 };
 
 /* Runs a command that has or is a request. False: it is another command. */
 bool router_world_request(struct router_world *w, const char *command, struct buffer *out);
 /* The same for the commands of router_parts.c. */
 bool router_world_part(struct router_world *w, const char *command, struct buffer *out);
+/* From now on the name stands for the text. */
+void router_world_let(struct router_world *w, const char *name, struct slice text);
 /* `OPERATION [BODY]`, expanded; `answer`: takes what has come. */
 void router_world_send(struct router_world *w, const char *text);
 void router_world_show(const struct router_world *w, struct buffer *out);

@@ -6,6 +6,9 @@
  *   let NAME TEXT                  $NAME in later requests of the file stands for this text
  *   Operation {..}                 a request; the output is its status and body
  *   GET /PATH, POST /PATH {..}     the same of another path; PUT and DELETE, too
+ *   as KEY POST /PATH {..}         with this Idempotency-Key
+ *   keep NAME MEMBER               $NAME stands for the text of that member in the last answer
+ *   spoil NAME TEXT                $NAME stands for this text with a wrong character
  *   headers NAME..                 header fields of the last answer
  *   show NAME[,NAME] Operation {..}         members of these names in the answer
  *   first N Operation {..}         so many characters of the answer, `|` for line feeds
