@@ -23,12 +23,15 @@
  *   fail CODE [REASON] [times=N] [after=N] [wait-us=N]       what nodes answer to data
  *   hold changes|indexes, release  tables, or those of indexes, stay as they are meanwhile
  *   status TABLE STATUS            it has this status, or is `gone`
+ *   shard TABLE KEY VERSION SHARDS [before=N,N] [widest=N] [counter] [shrank]      its only sharded key
  *   cut TABLE PARTITIONS           the router's map is out of date then; cutting [TABLE]: between
  *                                  pages from now on
  *
  * In requests <N*TEXT> stands for so many times TEXT, and <N,TEXT> for a list of them, in which `#`
  * is the number of each. A refusal whose body has a type and a message alone is shown as
  * `400 Type: message`. */
+#include "engine/item/number.h"
+#include "engine/item/storage_key.h"
 #include "tests/check.h"
 #include "tests/support/case_file.h"
 #include "tests/support/router_world.h"
@@ -95,6 +98,8 @@ static void run_asked(void *world, struct case_words *c)
         [REQUEST_RANGE] = "range",
         [REQUEST_UPDATE] = "update",
         [REQUEST_TRANSACT] = "transact",
+        [REQUEST_DECIDE] = "decide",
+        [REQUEST_TABLE_GET] = "get table",
         [REQUEST_TABLE_CREATE] = "create table",
         [REQUEST_TABLE_UPDATE] = "update table",
     };
@@ -153,6 +158,36 @@ static void run_cut(void *world, struct case_words *c)
                      (uint32_t)case_word_number(c, 2));
 }
 
+/* The partition key is a string, or a number of a table of such. */
+static void run_shard(void *world, struct case_words *c)
+{
+    struct router_world *w = world;
+    struct table *t = router_world_table(w, case_word(c, 1));
+    struct buffer prefix = {0};
+    uint8_t encoded[NUMBER_ENCODED_MAX];
+    struct attr key = {ATTR_STRING, slice_of(case_word(c, 2))};
+    struct number number;
+    if (t->partition_key.type == ATTR_NUMBER) {
+        assert_int_equal(number_parse(key.body, &number), NUMBER_OK);
+        key = (struct attr){ATTR_NUMBER, slice_make(encoded, number_encode(&number, encoded))};
+    }
+    storage_key_append_collection(&prefix, t->id, &key);
+    const struct slice bytes = buffer_slice(&prefix);
+    struct sharded_key k = {
+        .hash = key_shard_bare_hash(bytes),
+        .key = slice_make(bytes.data + STORAGE_KEY_BOUND_SIZE, bytes.size - STORAGE_KEY_BOUND_SIZE),
+        .version = (uint64_t)case_word_number(c, 3),
+        .shards = (uint32_t)case_word_number(c, 4),
+        .widest = (uint32_t)case_option_number(c, "widest", 0),
+        .counter = case_flag(c, "counter"),
+        .shrank = case_flag(c, "shrank")};
+    const char *before = case_option(c, "before");
+    for (; before != NULL; before = strchr(before, ',') == NULL ? NULL : strchr(before, ',') + 1)
+        k.before[k.before_count++] = (uint32_t)strtoul(before, NULL, 10);
+    fake_shard_keys(&w->f, t, &(struct key_sharding){k.version, 1, &k});
+    buffer_deinit(&prefix);
+}
+
 /* From now on between two pages; of no table: no more. */
 static void run_cutting(void *world, struct case_words *c)
 {
@@ -172,6 +207,7 @@ static void run_command(void *world, struct slice command, struct buffer *out)
         {.name = "hold", .run = run_hold},
         {.name = "release", .run = run_hold},
         {.name = "status", .run = run_status},
+        {.name = "shard", .run = run_shard},
         {.name = "cut", .run = run_cut},
         {.name = "cutting", .run = run_cutting},
         {.name = "headers", .run = router_world_headers},
