@@ -189,3 +189,19 @@ void case_append_wrapped(struct buffer *out, struct slice text)
         text = slice_make(text.data + size, text.size - size);
     }
 }
+
+void case_append_text(struct buffer *out, struct slice text, bool indented)
+{
+    for (; text.size > 0; indented = true) {
+        size_t size = text.size;
+        if (size > CASE_COLUMNS)
+            for (size = CASE_COLUMNS; size > 1 && text.data[size] != ' ';)
+                size--;
+        if (indented)
+            buffer_append(out, "  ", 2);
+        case_append_line(out, slice_make(text.data, size));
+        while (size < text.size && text.data[size] == ' ')
+            size++;
+        text = slice_make(text.data + size, text.size - size);
+    }
+}

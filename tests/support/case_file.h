@@ -30,3 +30,6 @@ enum {
     CASE_COLUMNS = 110
 };
 void case_append_wrapped(struct buffer *out, struct slice text);
+/* Appends a text for people, cut at spaces; each line, or each but the first, begins with two
+ * spaces. */
+void case_append_text(struct buffer *out, struct slice text, bool indented);

@@ -120,7 +120,7 @@ struct slice catalog_fixture_key(uint32_t table_id, uint64_t hash, uint8_t out[1
     return slice_make(out, 12);
 }
 
-void catalog_fixture_covers(const struct table *t)
+static void fixture_covers(const struct table *t)
 {
     uint32_t first = __builtin_bswap32(t->id), behind = __builtin_bswap32(t->id + 1);
     assert_true(slice_equal(t->partitions[0].lo, slice_make(&first, 4)));
@@ -138,7 +138,7 @@ void catalog_fixture_covers(const struct table *t)
 void catalog_fixture_is_complete(const struct table *t)
 {
     int64_t sums[ADMIT_KINDS] = {0};
-    catalog_fixture_covers(t);
+    fixture_covers(t);
     for (uint32_t i = 0; i < t->partition_count; i++) {
         for (int kind = 0; kind < ADMIT_KINDS; kind++)
             sums[kind] += t->partitions[i].rate_mcu[kind];
@@ -169,15 +169,8 @@ void catalog_fixture_reloads(const struct catalog_fixture *w)
 
 enum reply_code catalog_fixture_tag(struct catalog_fixture *w, const char *value)
 {
-    return catalog_fixture_tag_named(w, KEY_SHARDING_TAG, value);
-}
-
-enum reply_code catalog_fixture_tag_named(struct catalog_fixture *w, const char *key,
-                                          const char *value)
-{
     struct buffer b = {0};
-    tag_append(&b,
-               &(struct tag){slice_of(key), slice_of(value != NULL ? value : ""), value != NULL});
+    tag_append(&b, &(struct tag){slice_of(KEY_SHARDING_TAG), slice_of(value), true});
     struct catalog_command c = catalog_fixture_command(w, CATALOG_UPDATE);
     c.spec.billing = BILLING_AS_IT_IS;
     c.spec.tags = buffer_slice(&b);
@@ -308,17 +301,4 @@ bool catalog_fixture_replace(struct catalog_fixture *w)
     c.table_id = catalog_fixture_table(w)->id;
     assert_int_equal(catalog_fixture_apply(w, &c), REPLY_OK);
     return needed;
-}
-
-void catalog_fixture_report(struct catalog *c, uint32_t table, uint32_t partition, int64_t items,
-                            int64_t bytes)
-{
-    const struct partition_report r = {
-        .table_id = table,
-        .partition = partition,
-        .items = items,
-        .bytes = bytes,
-        .rows = {{items / 2, bytes / 2}},
-    };
-    catalog_report(c, &r);
 }

@@ -50,11 +50,8 @@ void catalog_fixture_end_move(struct catalog_fixture *w, const struct partition_
 /* Replaces replicas of lost disks. False: there was nothing to replace. */
 bool catalog_fixture_replace(struct catalog_fixture *w);
 
-/* The table's tag KEY_SHARDING_TAG gets this value; NULL: it goes. */
+/* The table's tag KEY_SHARDING_TAG gets this value. */
 enum reply_code catalog_fixture_tag(struct catalog_fixture *w, const char *value);
-/* The same for a tag with another key. */
-enum reply_code catalog_fixture_tag_named(struct catalog_fixture *w, const char *key,
-                                          const char *value);
 /* NULL: the key is not sharded. Lends until the table changes. */
 const struct sharded_key *catalog_fixture_sharded_key(const struct catalog_fixture *w,
                                                       const char *key);
@@ -75,12 +72,7 @@ const struct partition_info *catalog_fixture_at(const struct catalog_fixture *w,
 const struct table *catalog_fixture_table(const struct catalog_fixture *w);
 /* The storage key of a hash in the table. */
 struct slice catalog_fixture_key(uint32_t table_id, uint64_t hash, uint8_t out[12]);
-/* Checks that the partitions cover the table in order. */
-void catalog_fixture_covers(const struct table *t);
 /* Checks that the partitions also share the table's provisioned throughput. */
 void catalog_fixture_is_complete(const struct table *t);
 /* Checks that a catalog loaded from the rows has the same table. */
 void catalog_fixture_reloads(const struct catalog_fixture *w);
-/* A report of a partition; a first local index has half as much. */
-void catalog_fixture_report(struct catalog *c, uint32_t table, uint32_t partition, int64_t items,
-                            int64_t bytes);

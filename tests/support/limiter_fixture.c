@@ -106,32 +106,11 @@ void limiter_fixture_read_map(struct limiter_fixture *s)
     s->shard_map = limiter_fixture_bucket(s, 0).shard_map;
 }
 
-static enum limiter_refusal fixture_run_amount(struct limiter_fixture *s, enum limiter_verb verb,
-                                               uint32_t shard, int64_t mtok)
-{
-    struct limiter_command m = limiter_fixture_command(s, verb, shard);
-    m.amounts[0] = mtok;
-    return limiter_fixture_run(s, &m);
-}
-
 enum limiter_refusal limiter_fixture_take(struct limiter_fixture *s, uint32_t shard, int64_t mtok)
 {
-    return fixture_run_amount(s, LIMITER_TAKE, shard, mtok);
-}
-
-void limiter_fixture_assert_takes(struct limiter_fixture *s, uint32_t shard, int64_t tokens)
-{
-    assert_int_equal(limiter_fixture_take(s, shard, 1000 * tokens), LIMITER_DONE);
-}
-
-void limiter_fixture_assert_too_few(struct limiter_fixture *s, uint32_t shard, int64_t tokens)
-{
-    assert_int_equal(limiter_fixture_take(s, shard, 1000 * tokens), LIMITER_TOO_FEW_TOKENS);
-}
-
-enum limiter_refusal limiter_fixture_adjust(struct limiter_fixture *s, uint32_t shard, int64_t mtok)
-{
-    return fixture_run_amount(s, LIMITER_ADJUST, shard, mtok);
+    struct limiter_command m = limiter_fixture_command(s, LIMITER_TAKE, shard);
+    m.amounts[0] = mtok;
+    return limiter_fixture_run(s, &m);
 }
 
 void limiter_fixture_create_shard(struct limiter_fixture *s, uint32_t shard)
@@ -165,7 +144,8 @@ void limiter_fixture_grow(struct limiter_fixture *s)
     limiter_fixture_read_map(s);
 }
 
-void limiter_fixture_merge_shard(struct limiter_fixture *s, uint32_t shard)
+/* Seals a shard that goes, and merges it into its parent. */
+static void fixture_merge_shard(struct limiter_fixture *s, uint32_t shard)
 {
     struct limiter_command m = limiter_fixture_command(s, LIMITER_SEAL, shard);
     must(limiter_fixture_run(s, &m) == LIMITER_DONE);
@@ -187,7 +167,7 @@ void limiter_fixture_merge(struct limiter_fixture *s)
     must(limiter_fixture_run(s, &m) == LIMITER_DONE);
     limiter_fixture_read_map(s);
     for (uint32_t shard = s->shard_map.count; shard < 2 * s->shard_map.count; shard++)
-        limiter_fixture_merge_shard(s, shard);
+        fixture_merge_shard(s, shard);
     m = limiter_fixture_command(s, LIMITER_MERGE_COMMIT, 0);
     must(limiter_fixture_run(s, &m) == LIMITER_DONE);
     limiter_fixture_read_map(s);

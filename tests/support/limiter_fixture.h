@@ -37,17 +37,10 @@ void limiter_fixture_read_map(struct limiter_fixture *s);
 
 /* Commands of several steps, none of which may fail. Amounts in mtok of the first limit. */
 enum limiter_refusal limiter_fixture_take(struct limiter_fixture *s, uint32_t shard, int64_t mtok);
-/* Tokens of the first limit: they are taken; there are too few. */
-void limiter_fixture_assert_takes(struct limiter_fixture *s, uint32_t shard, int64_t tokens);
-void limiter_fixture_assert_too_few(struct limiter_fixture *s, uint32_t shard, int64_t tokens);
-enum limiter_refusal limiter_fixture_adjust(struct limiter_fixture *s, uint32_t shard,
-                                            int64_t mtok);
 /* Asks the parent for the reserved share, and creates the child of it; its parents first. */
 void limiter_fixture_create_shard(struct limiter_fixture *s, uint32_t shard);
 /* Twice as many shards; none of them is created. */
 void limiter_fixture_grow(struct limiter_fixture *s);
-/* Seals a shard that goes, and merges it into its parent. */
-void limiter_fixture_merge_shard(struct limiter_fixture *s, uint32_t shard);
 /* Half as many, all steps. */
 void limiter_fixture_merge(struct limiter_fixture *s);
 /* The tokens of the first limit in all shards that the shard map counts: live ones, and what is set

@@ -1,5 +1,5 @@
 /* admission_cases_test.c - what admission decides, exact to the mcu: tests/cases/admission
- * (tests/support/case_file.h). Commands, times in ns or with the suffix ms or s:
+ * (tests/support/case_file.h). Commands, times with a unit (ns, ms, s):
  *
  *   config NAME VALUE              a setting; config alone starts over with the defaults
  *   node                           a fresh node under that configuration, at time 0
@@ -14,8 +14,6 @@
  *   read SIZE strong|eventual, write SIZE   a cost
  *   share UNITS PARTITIONS         equal division
  *   partitions rcu=N wcu=N         of a new table */
-#include <errno.h>
-
 #include "base/buffer.h"
 #include "base/settings/admission.h"
 #include "engine/admission/admission.h"
@@ -23,10 +21,10 @@
 #include "engine/admission/share.h"
 #include "tests/check.h"
 #include "tests/support/case_file.h"
+#include "tests/support/case_words.h"
 
 enum {
     PARTITIONS_MAX = 8,
-    WORDS_MAX = 8,
     NAME_MAX_SIZE = 16
 };
 
@@ -45,54 +43,14 @@ struct fixture {
         int64_t cost_mcu;
         struct admit_verdict verdict;
     } last;
-    struct buffer *out;
 };
 
 /* ---- words ---- */
 
-static int64_t number_in(const char *text)
-{
-    char *end;
-    errno = 0;
-    long long number = strtoll(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0')
-        fail_msg("'%s' is not a whole number", text);
-    return number;
-}
-
-static int64_t time_in(const char *text)
-{
-    char *end;
-    int64_t number = strtoll(text, &end, 10);
-    if (end == text)
-        fail_msg("'%s' is not a time", text);
-    if (strcmp(end, "s") == 0)
-        return number * NS_PER_S;
-    if (strcmp(end, "ms") == 0)
-        return number * NS_PER_MS;
-    if (*end != '\0')
-        fail_msg("'%s' is not a time", text);
-    return number;
-}
-
-/* The number behind `key=`, or -1. */
-static int64_t option_in(char **words, int count, const char *key)
-{
-    for (int i = 0; i < count; i++) {
-        size_t size = strlen(key);
-        if (strncmp(words[i], key, size) == 0 && words[i][size] == '=')
-            return number_in(words[i] + size + 1);
-    }
-    return -1;
-}
-
 static enum admit_kind kind_in(const char *text)
 {
-    if (strcmp(text, "read") == 0)
-        return ADMIT_READ;
-    if (strcmp(text, "write") != 0)
-        fail_msg("'%s' is neither read nor write", text);
-    return ADMIT_WRITE;
+    static const char *const KINDS[] = {[ADMIT_READ] = "read", [ADMIT_WRITE] = "write"};
+    return (enum admit_kind)case_choice(text, KINDS, ADMIT_KINDS);
 }
 
 static struct partition *partition_in(struct fixture *w, const char *name)
@@ -105,12 +63,12 @@ static struct partition *partition_in(struct fixture *w, const char *name)
     return NULL;
 }
 
-static struct admission_rates rates_in(char **words, int count)
+static struct admission_rates rates_in(struct case_words *c)
 {
     struct admission_rates rates = {0};
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-        int64_t units = option_in(words, count, kind == ADMIT_READ ? "rcu" : "wcu");
-        int64_t mcu = option_in(words, count, kind == ADMIT_READ ? "rmcu" : "wmcu");
+        int64_t units = case_option_number(c, kind == ADMIT_READ ? "rcu" : "wcu", -1);
+        int64_t mcu = case_option_number(c, kind == ADMIT_READ ? "rmcu" : "wmcu", -1);
         rates.rate_mcu[kind] = units >= 0 ? units * MCU_PER_UNIT : mcu >= 0 ? mcu : 0;
     }
     return rates;
@@ -118,24 +76,23 @@ static struct admission_rates rates_in(char **words, int count)
 
 /* ---- output ---- */
 
-static void say_levels(struct fixture *w, const struct admit_levels *l)
+static void say_levels(struct case_words *c, const struct admit_levels *l)
 {
-    buffer_append_format(w->out, "cap=%lld allocation=%lld burst=%lld node=%lld\n",
-                         (long long)l->cap_mcu, (long long)l->allocation_mcu,
-                         (long long)l->burst_mcu, (long long)l->node_mcu);
+    case_say(c, "cap=%lld allocation=%lld burst=%lld node=%lld\n", (long long)l->cap_mcu,
+             (long long)l->allocation_mcu, (long long)l->burst_mcu, (long long)l->node_mcu);
 }
 
-static void say_verdict(struct fixture *w, const struct admit_verdict *v)
+static void say_verdict(struct case_words *c, const struct admit_verdict *v)
 {
-    buffer_append_text(w->out, admit_reason_name(v->reason));
+    case_say(c, "%s", admit_reason_name(v->reason));
     if (v->burst)
-        buffer_append_text(w->out, " burst");
+        case_say(c, "%s", " burst");
     if (v->reason != ADMIT_OK && v->wait.ns == INT64_MAX)
-        buffer_append_text(w->out, " wait=never");
+        case_say(c, "%s", " wait=never");
     else if (v->reason != ADMIT_OK)
-        buffer_append_format(w->out, " wait=%lldns", (long long)v->wait.ns);
-    buffer_append_text(w->out, " saw ");
-    say_levels(w, &v->levels);
+        case_say(c, " wait=%lldns", (long long)v->wait.ns);
+    case_say(c, "%s", " saw ");
+    say_levels(c, &v->levels);
 }
 
 /* ---- commands ---- */
@@ -144,59 +101,60 @@ enum {
     NODE_DEPTH_MS = 1000 /* the levels in the case files are for a second */
 };
 
-static void run_config(struct fixture *w, char **words, int count)
+static void run_config(void *world, struct case_words *c)
 {
-    if (count == 1) {
+    struct fixture *w = world;
+    if (c->count == 1) {
         config_init(&w->config, PROFILE_RESEARCH);
         config_edit_admission(&w->config)->node_depth_ms = NODE_DEPTH_MS;
         return;
     }
-    assert_int_equal(count, 3);
-    if (config_set(&w->config, slice_of(words[1]), slice_of(words[2]), w->out) != STATUS_OK)
-        buffer_append_u8(w->out, '\n');
+    if (config_set(&w->config, slice_of(case_word(c, 1)), slice_of(case_word(c, 2)), c->out) !=
+        STATUS_OK)
+        case_say(c, "\n");
 }
 
-static void run_node(struct fixture *w, char **words, int count)
+static void run_node(void *world, struct case_words *c)
 {
-    (void)words;
-    (void)count;
+    struct fixture *w = world;
+    (void)c;
     w->now = (struct instant){0};
     w->partition_count = 0;
     node_admission_init(&w->node, &w->config, w->now);
 }
 
-static void run_partition(struct fixture *w, char **words, int count)
+static void run_partition(void *world, struct case_words *c)
 {
-    assert_true(count >= 3);
+    struct fixture *w = world;
     assert_true(w->partition_count < PARTITIONS_MAX);
-    assert_true(strlen(words[1]) < NAME_MAX_SIZE);
+    assert_true(strlen(case_word(c, 1)) < NAME_MAX_SIZE);
     struct partition *p = &w->partitions[w->partition_count++];
-    struct admission_rates rates = rates_in(words, count);
-    memcpy(p->name, words[1], strlen(words[1]) + 1);
-    const struct weir_partition_policy *policy = admission_policy_find(slice_of(words[2]));
+    struct admission_rates rates = rates_in(c);
+    memcpy(p->name, case_word(c, 1), strlen(case_word(c, 1)) + 1);
+    const struct weir_partition_policy *policy = admission_policy_find(slice_of(case_word(c, 2)));
     if (policy == NULL)
-        fail_msg("no policy '%s', only %s", words[2], admission_policy_names());
+        fail_msg("no policy '%s', only %s", case_word(c, 2), admission_policy_names());
     admission_init(&p->admission, admission_policies_same(policy), &w->config, &rates, w->now);
 }
 
-static void run_rates(struct fixture *w, char **words, int count)
+static void run_rates(void *world, struct case_words *c)
 {
-    assert_true(count >= 3);
-    struct admission_rates rates = rates_in(words, count);
-    struct admission *a = &partition_in(w, words[1])->admission;
+    struct fixture *w = world;
+    struct admission_rates rates = rates_in(c);
+    struct admission *a = &partition_in(w, case_word(c, 1))->admission;
     admission_change(a, admission_policies_of(a), &w->config, &rates, w->now);
 }
 
-static void run_at(struct fixture *w, char **words, int count)
+static void run_at(void *world, struct case_words *c)
 {
-    assert_int_equal(count, 2);
-    w->now = (struct instant){time_in(words[1])};
+    struct fixture *w = world;
+    w->now = (struct instant){case_ns(case_word(c, 1))};
 }
 
-static void run_after(struct fixture *w, char **words, int count)
+static void run_after(void *world, struct case_words *c)
 {
-    assert_int_equal(count, 2);
-    w->now = instant_add(w->now, (struct duration){time_in(words[1])});
+    struct fixture *w = world;
+    w->now = instant_add(w->now, (struct duration){case_ns(case_word(c, 1))});
 }
 
 static void try_once(struct fixture *w)
@@ -205,18 +163,18 @@ static void try_once(struct fixture *w)
                                     w->last.cost_mcu, NULL);
 }
 
-static void run_try(struct fixture *w, char **words, int count)
+static void run_try(void *world, struct case_words *c)
 {
-    assert_true(count == 4 || count == 5);
-    w->last.partition = partition_in(w, words[1]);
-    w->last.kind = kind_in(words[2]);
-    w->last.cost_mcu = number_in(words[3]);
-    if (count == 4) {
+    struct fixture *w = world;
+    w->last.partition = partition_in(w, case_word(c, 1));
+    w->last.kind = kind_in(case_word(c, 2));
+    w->last.cost_mcu = case_word_number(c, 3);
+    if (c->count == 4) {
         try_once(w);
-        say_verdict(w, &w->last.verdict);
+        say_verdict(c, &w->last.verdict);
         return;
     }
-    int64_t times = number_in(words[4]), admitted = 0, burst = 0;
+    int64_t times = case_word_number(c, 4), admitted = 0, burst = 0;
     for (int64_t i = 0; i < times; i++) {
         try_once(w);
         if (w->last.verdict.reason != ADMIT_OK)
@@ -224,134 +182,112 @@ static void run_try(struct fixture *w, char **words, int count)
         admitted++;
         burst += w->last.verdict.burst;
     }
-    buffer_append_format(w->out, "admitted %lld, %lld from burst\n", (long long)admitted,
-                         (long long)burst);
+    case_say(c, "admitted %lld, %lld from burst\n", (long long)admitted, (long long)burst);
     if (w->last.verdict.reason != ADMIT_OK)
-        say_verdict(w, &w->last.verdict);
+        say_verdict(c, &w->last.verdict);
 }
 
-static void run_settle(struct fixture *w, char **words, int count)
+static void run_settle(void *world, struct case_words *c)
 {
-    assert_int_equal(count, 4);
-    admission_settle(&partition_in(w, words[1])->admission, &w->node, kind_in(words[2]), w->now,
-                     &w->last.verdict, number_in(words[3]), NULL);
+    struct fixture *w = world;
+    admission_settle(&partition_in(w, case_word(c, 1))->admission, &w->node,
+                     kind_in(case_word(c, 2)), w->now, &w->last.verdict, case_word_number(c, 3),
+                     NULL);
 }
 
-static void run_levels(struct fixture *w, char **words, int count)
+static void run_levels(void *world, struct case_words *c)
 {
-    assert_int_equal(count, 3);
-    struct admit_levels levels = admission_levels(&partition_in(w, words[1])->admission, &w->node,
-                                                  kind_in(words[2]), w->now);
-    say_levels(w, &levels);
+    struct fixture *w = world;
+    struct admit_levels levels = admission_levels(&partition_in(w, case_word(c, 1))->admission,
+                                                  &w->node, kind_in(case_word(c, 2)), w->now);
+    say_levels(c, &levels);
 }
 
-static void run_retry(struct fixture *w, char **words, int count)
+static void run_retry(void *world, struct case_words *c)
 {
-    (void)words;
-    (void)count;
+    struct fixture *w = world;
+    (void)c;
     assert_true(w->last.verdict.reason != ADMIT_OK);
     struct instant passes = instant_add(w->now, w->last.verdict.wait);
     w->now = (struct instant){passes.ns - 1};
     try_once(w);
-    say_verdict(w, &w->last.verdict);
+    say_verdict(c, &w->last.verdict);
     w->now = passes;
     try_once(w);
-    say_verdict(w, &w->last.verdict);
+    say_verdict(c, &w->last.verdict);
 }
 
-static void run_read(struct fixture *w, char **words, int count)
+static void run_read(void *world, struct case_words *c)
 {
-    assert_int_equal(count, 3);
-    bool strong = strcmp(words[2], "strong") == 0;
-    assert_true(strong || strcmp(words[2], "eventual") == 0);
-    buffer_append_format(w->out, "%lld\n", (long long)read_cost_mcu(number_in(words[1]), strong));
+    (void)world;
+    const bool strong = case_flag(c, "strong");
+    assert_true(strong || case_flag(c, "eventual"));
+    case_say(c, "%lld\n", (long long)read_cost_mcu(case_word_number(c, 1), strong));
 }
 
-static void run_write(struct fixture *w, char **words, int count)
+static void run_write(void *world, struct case_words *c)
 {
-    assert_int_equal(count, 2);
-    buffer_append_format(w->out, "%lld\n", (long long)write_cost_mcu(number_in(words[1])));
+    (void)world;
+    case_say(c, "%lld\n", (long long)write_cost_mcu(case_word_number(c, 1)));
 }
 
 /* Runs of equal shares as `times x share`, then the sum. */
-static void run_share(struct fixture *w, char **words, int count)
+static void run_share(void *world, struct case_words *c)
 {
-    assert_int_equal(count, 3);
-    int64_t units = number_in(words[1]), sum = 0, run = 0, share = 0;
-    uint32_t partitions = (uint32_t)number_in(words[2]);
+    (void)world;
+    int64_t units = case_word_number(c, 1), sum = 0, run = 0, share = 0;
+    uint32_t partitions = (uint32_t)case_word_number(c, 2);
     for (uint32_t i = 0; i < partitions; i++) {
         int64_t next = share_equal_mcu(units, partitions, i);
         if (run > 0 && next != share) {
-            buffer_append_format(w->out, "%lld x %lld, ", (long long)run, (long long)share);
+            case_say(c, "%lld x %lld, ", (long long)run, (long long)share);
             run = 0;
         }
         share = next;
         sum += next;
         run++;
     }
-    buffer_append_format(w->out, "%lld x %lld, sum %lld\n", (long long)run, (long long)share,
-                         (long long)sum);
+    case_say(c, "%lld x %lld, sum %lld\n", (long long)run, (long long)share, (long long)sum);
 }
 
-static void run_partitions(struct fixture *w, char **words, int count)
+static void run_partitions(void *world, struct case_words *c)
 {
-    buffer_append_format(w->out, "%u\n",
-                         share_partitions_initial(&w->config, option_in(words, count, "rcu"),
-                                                  option_in(words, count, "wcu")));
+    struct fixture *w = world;
+    case_say(c, "%u\n",
+             share_partitions_initial(&w->config, case_option_number(c, "rcu", -1),
+                                      case_option_number(c, "wcu", -1)));
 }
-
-static const struct {
-    const char *name;
-    void (*run)(struct fixture *w, char **words, int count);
-} commands[] = {
-    {"config", run_config},
-    {"node", run_node},
-    {"partition", run_partition},
-    {"rates", run_rates},
-    {"at", run_at},
-    {"after", run_after},
-    {"try", run_try},
-    {"settle", run_settle},
-    {"levels", run_levels},
-    {"retry", run_retry},
-    {"read", run_read},
-    {"write", run_write},
-    {"share", run_share},
-    {"partitions", run_partitions},
-};
 
 static void run_command(void *world, struct slice command, struct buffer *out)
 {
-    char text[256], *words[WORDS_MAX], *rest = text;
-    struct fixture *w = world;
-    int count = 0;
-    assert_true(command.size < sizeof text);
-    memcpy(text, command.data, command.size);
-    text[command.size] = '\0';
-    text[strcspn(text, "#")] = '\0';
-    w->out = out;
-    for (char *word; (word = strtok_r(rest, " ", &rest)) != NULL;) {
-        assert_true(count < WORDS_MAX);
-        words[count++] = word;
-    }
-    if (count == 0)
-        return;
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        if (strcmp(words[0], commands[i].name) == 0) {
-            commands[i].run(w, words, count);
-            return;
-        }
-    }
-    fail_msg("no command '%s'", words[0]);
+    static const struct case_verb VERBS[] = {
+        {.name = "config", .run = run_config},
+        {.name = "node", .run = run_node},
+        {.name = "partition", .run = run_partition},
+        {.name = "rates", .run = run_rates},
+        {.name = "at", .run = run_at},
+        {.name = "after", .run = run_after},
+        {.name = "try", .run = run_try},
+        {.name = "settle", .run = run_settle},
+        {.name = "levels", .run = run_levels},
+        {.name = "retry", .run = run_retry},
+        {.name = "read", .run = run_read},
+        {.name = "write", .run = run_write},
+        {.name = "share", .run = run_share},
+        {.name = "partitions", .run = run_partitions},
+        {0},
+    };
+    case_words_run(VERBS, world, command, out);
 }
 
 static void *begin(void)
 {
     static struct fixture w;
     w = (struct fixture){0};
+    case_words_begin();
     config_init(&w.config, PROFILE_RESEARCH);
     config_edit_admission(&w.config)->node_depth_ms = NODE_DEPTH_MS;
-    run_node(&w, NULL, 0);
+    run_node(&w, NULL);
     return &w;
 }
 

@@ -75,62 +75,6 @@ TEST(the_log_of_requests_names_a_partition_of_the_table_that_it_names)
     assert_int_equal(tables_told, 2);
 }
 
-TEST(what_was_throttled_comes_back_as_unprocessed)
-{
-    f.fail_code = REPLY_THROTTLED;
-    f.fail_reason = ADMIT_REFUSED_ALLOCATION;
-    f.fail_count = 1;
-    f.fail_after = 1;
-    expect_call(&f, "BatchWriteItem", PUTS, 200,
-                "{\"UnprocessedItems\":{\"users\":[{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"b\"}}"
-                "}}]},\"ConsumedCapacity\":[{\"TableName\":\"users\",\"CapacityUnits\":1.0},"
-                "{\"TableName\":\"events\",\"CapacityUnits\":1.0}]}");
-    f.fail_count = 1;
-    f.fail_after = 0;
-    expect_call(&f, "BatchGetItem",
-                "{\"RequestItems\":{\"users\":{\"ConsistentRead\":true,\"Keys\":["
-                "{\"id\":{\"S\":\"b\"}},{\"id\":{\"S\":\"a\"}}]}}}",
-                200,
-                "{\"Responses\":{\"users\":[{\"id\":{\"S\":\"a\"}}]},\"UnprocessedKeys\":{"
-                "\"users\":{\"Keys\":[{\"id\":{\"S\":\"b\"}}],\"ConsistentRead\":true}}}");
-}
-
-TEST(a_batch_says_what_throttled_its_parts)
-{
-    f.fail_code = REPLY_THROTTLED;
-    f.fail_reason = ADMIT_REFUSED_NODE;
-    f.fail_wait_us = 7000;
-    f.fail_count = 1;
-    struct fake_answer a = fake_call(&f, "BatchWriteItem", PUTS);
-    assert_int_equal(a.status, 200);
-    assert_slice_is(fake_header(a, "x-weir-throttled-by"), "node");
-    assert_slice_is(fake_header(a, "x-weir-retry-after-ms"), "7");
-    assert_int_equal(fake_header(a, "x-amz-retry-after").size, 0);
-}
-
-TEST(an_unknown_outcome_of_a_part_is_unprocessed_too)
-{
-    f.fail_code = REPLY_UNKNOWN;
-    f.fail_count = 1;
-    struct fake_answer a = fake_call(&f, "BatchWriteItem", PUTS);
-    assert_int_equal(a.status, 200);
-    assert_non_null(memmem(a.body.data, a.body.size, "{\"UnprocessedItems\":{\"users\":[", 30));
-}
-
-TEST(if_all_was_throttled_the_call_is)
-{
-    f.fail_code = REPLY_THROTTLED;
-    f.fail_reason = ADMIT_REFUSED_KEY_RANGE;
-    f.fail_count = 3;
-    struct fake_answer a = fake_call(&f, "BatchWriteItem", PUTS);
-    assert_int_equal(a.status, 400);
-    assert_non_null(memmem(a.body.data, a.body.size, "ProvisionedThroughputExceeded", 29));
-    assert_non_null(memmem(a.body.data, a.body.size, "TableWriteKeyRangeThroughputExceeded", 36));
-    f.fail_code = REPLY_OVERLOADED;
-    f.fail_count = 3;
-    assert_int_equal(fake_call(&f, "BatchWriteItem", PUTS).status, 503);
-}
-
 /* Not by the first refusal: what nobody knows may have been done. */
 TEST(a_call_of_which_a_part_may_be_done_does_not_say_that_nothing_was)
 {
@@ -162,40 +106,6 @@ static char *many(const char *head, int count, const char *entry, const char *ta
     buffer_append_text(&b, tail);
     buffer_append_u8(&b, 0);
     return (char *)b.data;
-}
-
-TEST(too_many_are_refused)
-{
-    static const char PUT[] = "{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"%d\"}}}}";
-    static const char SHOWN_WRITE[] = " WriteRequest(putRequest=null, deleteRequest=null)";
-    char *text = many("{\"RequestItems\":{\"users\":[", 26, "{}", "]}}");
-    char *shown = many("1 validation error detected: Value '{users=[WriteRequest(putRequest=null, "
-                       "deleteRequest=null),",
-                       25, SHOWN_WRITE,
-                       "]}' at 'requestItems' failed to satisfy constraint: Map value must satisfy "
-                       "constraint: [Member must have length less than or equal to 25, Member must "
-                       "have length greater than or equal to 1]");
-    expect_invalid(&f, "BatchWriteItem", text, shown);
-    free(shown);
-    free(text);
-    text = many("{\"RequestItems\":{\"users\":[", 25, PUT,
-                "],\"events\":[{\"DeleteRequest\":{\"Key\":{}}}]}}");
-    expect_invalid(&f, "BatchWriteItem", text,
-                   "Too many items requested for the BatchWriteItem call");
-    free(text);
-    text = many("{\"RequestItems\":{\"users\":[", 25, PUT, "]}}");
-    expect_call(&f, "BatchWriteItem", text, 200, "{\"UnprocessedItems\":{}}");
-    free(text);
-    text = many("{\"RequestItems\":{\"users\":{\"Keys\":[", 101, "{\"id\":{\"S\":\"%d\"}}", "]}}}");
-    expect_invalid(&f, "BatchGetItem", text,
-                   "1 validation error detected: Value at 'RequestItems.users.member.Keys' "
-                   "failed to satisfy constraint: Member must have length less than or equal to "
-                   "100");
-    free(text);
-    text = many("{\"RequestItems\":{\"users\":{\"Keys\":[", 100, "{\"id\":{\"S\":\"%d\"}}",
-                "]},\"events\":{\"Keys\":[{}]}}}");
-    expect_invalid(&f, "BatchGetItem", text, "Too many items requested for the BatchGetItem call");
-    free(text);
 }
 
 TEST(one_answer_holds_at_most_16_mib_of_items)

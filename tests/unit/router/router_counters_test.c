@@ -1,7 +1,6 @@
 /* router_counters_test.c - counters at the router: which cell an addition goes to, which cells are asked
- * for its token before, and what reads make of the cells. */
+ * for its token before, and which are read. What is answered: tests/cases/router/sharded-keys.case. */
 #include "base/settings/requests.h"
-#include "engine/item/number.h"
 #include "router/core/counters.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
@@ -310,45 +309,6 @@ TEST(a_key_that_grows_meanwhile_gives_another_cell)
     expect_done();
 }
 
-/* ---- what is refused ---- */
-
-TEST(other_writes_are_refused)
-{
-    static const struct {
-        const char *operation, *body;
-    } CASES[] = {
-        {"PutItem", "\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"x\"}}"},
-        {"DeleteItem", KEY},
-        {"UpdateItem", KEY},
-        {"UpdateItem", KEY ",\"UpdateExpression\":\"SET n=:n\"," ONE},
-        {"UpdateItem", KEY ",\"UpdateExpression\":\"REMOVE n\""},
-        {"UpdateItem", KEY ",\"UpdateExpression\":\"ADD n :n SET m=:n\"," ONE},
-        {"UpdateItem", KEY ",\"UpdateExpression\":\"ADD n.m :n\"," ONE},
-        {"UpdateItem", KEY ",\"UpdateExpression\":\"ADD n :n\",\"ExpressionAttributeValues\":{"
-                           "\":n\":{\"SS\":[\"a\"]}}"},
-        {"UpdateItem", ADD ",\"ConditionExpression\":\"attribute_exists(k)\""},
-        {"UpdateItem", ADD ",\"ReturnValues\":\"UPDATED_NEW\""},
-        {"UpdateItem", ADD ",\"ReturnValues\":\"ALL_OLD\""},
-        {"TransactWriteItems", "\"TransactItems\":[{\"Update\":{" ADD "}}]"},
-        {"TransactGetItems", "\"TransactItems\":[{\"Get\":{" KEY "}}]"},
-        {"BatchWriteItem", "\"RequestItems\":{\"tab\":[{\"DeleteRequest\":{\"Key\":{\"k\":{\"S\":"
-                           "\"hot\"},\"s\":{\"S\":\"x\"}}}}]}"},
-        {"ExecuteStatement", "\"Statement\":\"UPDATE tab SET n=1 WHERE k='hot' AND s='x'\""},
-    };
-    char body[500];
-    grow(3, CELLS, 0, NULL);
-    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        snprintf(body, sizeof body, "{%s}", CASES[i].body);
-        expect_invalid(&f, CASES[i].operation, body, counter_takes_only);
-    }
-    assert_int_equal(f.item_count, 0);
-    expect_call(&f, "UpdateItem",
-                "{" KEY ",\"AttributeUpdates\":{\"n\":{\"Action\":\"ADD\",\"Value\":{\"N\":"
-                "\"3\"}}}}",
-                200, "{}");
-    expect_call(&f, "GetItem", GET, 200, IS("3"));
-}
-
 /* ---- reads ---- */
 
 static void begin_read(uint32_t cells)
@@ -383,21 +343,6 @@ TEST(all_cells_are_read_and_added_up)
     assert_int_equal(fake_take_answer(&f, CONNECTION).status, 0);
     fake_answer(&f, 0);
     expect_answer(fake_take_answer(&f, CONNECTION), 200, IS("50"));
-    f.hold = false;
-    expect_call(&f, "GetItem", "{" KEY ",\"ProjectionExpression\":\"n\"}", 200,
-                "{\"Item\":{\"n\":{\"N\":\"50\"}}}");
-    expect_call(&f, "GetItem",
-                "{" KEY ",\"ConsistentRead\":true,\"ProjectionExpression\":\"n\","
-                "\"ReturnConsumedCapacity\":\"TOTAL\"}",
-                200,
-                "{\"Item\":{\"n\":{\"N\":\"50\"}},"
-                "\"ConsumedCapacity\":{\"TableName\":\"tab\",\"CapacityUnits\":10.0}}");
-    expect_call(&f, "BatchGetItem",
-                "{\"RequestItems\":{\"tab\":{\"Keys\":[{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"x\"}}"
-                "]}}}",
-                200,
-                "{\"Responses\":{\"tab\":[{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"x\"},\"n\":{\"N\":"
-                "\"50\"}}]},\"UnprocessedKeys\":{}}");
 }
 
 TEST(a_key_that_grows_meanwhile_is_read_anew)
@@ -444,33 +389,6 @@ TEST(a_cell_that_cannot_be_read_fails_the_read)
         fake_answer(&f, 1);
     fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     assert_true(fake_take_answer(&f, CONNECTION).status >= 500);
-}
-
-TEST(queries_and_scans_find_the_sum)
-{
-    grow(3, CELLS, 0, NULL);
-    fill(30);
-    for (int i = 0; i < 20; i++)
-        expect_call(&f, "UpdateItem",
-                    "{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"y\"}},"
-                    "\"UpdateExpression\":\"ADD n :n\"," ONE "}",
-                    200, "{}");
-#define QUERY                                                                             \
-    "{\"TableName\":\"tab\",\"ConsistentRead\":true,\"KeyConditionExpression\":\"k=:k\"," \
-    "\"ExpressionAttributeValues\":{\":k\":{\"S\":\"hot\"},\":n\":{\"N\":\"20\"}},"       \
-    "\"FilterExpression\":\"n>=:n\",\"ProjectionExpression\":\"n\""
-#define SUM(n) "{\"n\":{\"N\":\"" n "\"}}"
-    expect_call(&f, "Query", QUERY "}", 200,
-                "{\"Items\":[" SUM("30") "," SUM("20") "],\"Count\":2,\"ScannedCount\":2}");
-    expect_call(&f, "Query", QUERY ",\"ScanIndexForward\":false,\"Limit\":1}", 200,
-                "{\"Items\":[" SUM("20") "],\"Count\":1,\"ScannedCount\":1,\"LastEvaluatedKey\":{"
-                                         "\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"y\"}}}");
-    expect_call(&f, "Scan", "{\"TableName\":\"tab\",\"ProjectionExpression\":\"n\"}", 200,
-                "{\"Items\":[" SUM("30") "," SUM("20") "],\"Count\":2,\"ScannedCount\":2}");
-    expect_call(&f, "Scan",
-                "{\"TableName\":\"tab\",\"Select\":\"COUNT\",\"FilterExpression\":\"n>:n\","
-                "\"ExpressionAttributeValues\":{\":n\":{\"N\":\"29\"}}}",
-                200, "{\"Count\":1,\"ScannedCount\":2}");
 }
 
 /* ---- cells that are given up ---- */
@@ -549,35 +467,6 @@ TEST(what_a_cell_knows_that_was_given_up_is_not_done_again)
     "read: the item's partition key is a sharded counter whose cells are being added up, "   \
     "which takes seconds: try again\"}"
 
-TEST(reads_wait_until_cells_are_added_up)
-{
-    static const struct {
-        const char *operation, *body;
-    } CASES[] = {
-        {"GetItem", GET},
-        {"GetItem", "{" KEY "}"},
-        {"Query", QUERY "}"},
-        {"Query", QUERY ",\"ScanIndexForward\":false}"},
-        {"Scan", "{\"TableName\":\"tab\"}"},
-        {"ExecuteStatement", "{\"Statement\":\"SELECT * FROM tab WHERE k='hot'\"}"},
-    };
-    (void)state;
-    grow(1, CELLS, 0, NULL);
-    fill(5);
-    shrink(2, 3, CELLS, CELLS);
-    fill(5); /* additions go on */
-    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        expect_call(&f, CASES[i].operation, CASES[i].body, 503, SHRINKS);
-        const int64_t asked = f.asked[REQUEST_TABLE_GET];
-        expect_call(&f, CASES[i].operation, CASES[i].body, 503, SHRINKS);
-        assert_true(f.asked[REQUEST_TABLE_GET] > asked); /* whether that holds still */
-    }
-    assert_int_equal(f.asked[REQUEST_GET], 0);
-    shrink(3, 3, 0, CELLS);
-    fake_call(&f, "GetItem", GET); /* it may still think so */
-    assert_int_equal(fake_call(&f, "GetItem", GET).status, 200);
-}
-
 TEST(a_key_that_shrinks_while_it_is_read_is_not_added_up)
 {
     grow(1, 4, 0, NULL);
@@ -617,54 +506,4 @@ TEST(an_addition_waits_for_a_cell_that_another_is_added_to)
     const struct fake_answer a = fake_take_answer(&f, CONNECTION);
     assert_int_equal(a.status, 400); /* nothing was done */
     assert_non_null(memmem(a.body.data, a.body.size, "TransactionConflictException", 28));
-}
-
-/* Only additions still ask where their tokens may be known. */
-TEST(a_counter_with_one_cell_is_an_ordinary_item)
-{
-    shrink(3, 1, 0, CELLS);
-    expect_call(&f, "PutItem",
-                "{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"x\"},\"n\":{"
-                "\"N\":\"5\"}}}",
-                200, "{}");
-    fill(3);
-    expect_call(&f, "UpdateItem",
-                "{" KEY ",\"UpdateExpression\":\"SET n=n+:n\"," ONE
-                ",\"ReturnValues\":\"UPDATED_NEW\"}",
-                200, "{\"Attributes\":{\"n\":{\"N\":\"9\"}}}");
-    expect_call(&f, "GetItem", GET, 200, IS("9"));
-    expect_call(&f, "Query", QUERY "}", 200, "{\"Items\":[],\"Count\":0,\"ScannedCount\":1}");
-    expect_call(&f, "TransactGetItems", "{\"TransactItems\":[{\"Get\":{" KEY "}}]}", 200,
-                "{\"Responses\":[" IS("9") "]}");
-    expect_call(&f, "DeleteItem", "{" KEY "}", 200, "{}");
-    assert_int_equal(f.item_count, 0);
-}
-
-TEST(numbers_of_the_key_are_not_added_up)
-{
-    struct table *numbers = fake_table(&f, "numbers", "k", ATTR_NUMBER, "s", ATTR_NUMBER, 1);
-    struct buffer prefix = {0};
-    struct number seven;
-    uint8_t body[NUMBER_ENCODED_MAX];
-    assert_int_equal(number_parse(slice_of("7"), &seven), NUMBER_OK);
-    const struct attr partition = {ATTR_NUMBER, slice_make(body, number_encode(&seven, body))};
-    storage_key_append_collection(&prefix, numbers->id, &partition);
-    const struct slice bytes = buffer_slice(&prefix);
-    const struct sharded_key k = {
-        .hash = key_shard_bare_hash(bytes),
-        .key = slice_make(bytes.data + STORAGE_KEY_BOUND_SIZE, bytes.size - STORAGE_KEY_BOUND_SIZE),
-        .version = 1,
-        .counter = true,
-        .shards = 3,
-        .widest = 3};
-    fake_shard_keys(&f, numbers, &(struct key_sharding){1, 1, &k});
-    buffer_deinit(&prefix);
-#define NUMBER_KEY "\"TableName\":\"numbers\",\"Key\":{\"k\":{\"N\":\"7\"},\"s\":{\"N\":\"5\"}}"
-    for (int i = 0; i < 20; i++)
-        expect_call(&f, "UpdateItem",
-                    "{" NUMBER_KEY ",\"UpdateExpression\":\"ADD n :n, m :n\"," ONE "}", 200, "{}");
-    assert_int_equal(f.item_count, 3);
-    expect_call(&f, "GetItem", "{" NUMBER_KEY "}", 200,
-                "{\"Item\":{\"k\":{\"N\":\"7\"},\"s\":{\"N\":\"5\"},\"m\":{\"N\":\"20\"},\"n\":{"
-                "\"N\":\"20\"}}}");
 }

@@ -1,5 +1,4 @@
-/* Operations on features that weir does not have: as the service answers while they are off. And on
- * time to live, and iterators of streams. */
+/* Time to live while it changes, and iterators of streams that expire. */
 #include "tests/check.h"
 
 #include "router/operations/shard_iterator.h"
@@ -28,11 +27,6 @@ FIXTURE(start, stop)
 #define USERS    "{\"TableName\":\"users\"}"
 #define USERS_ON "{\"TableName\":\"users\","
 #define ARN      "arn:aws:dynamodb:us-east-1:000000000000:table/"
-#define DISABLED                                                      \
-    "{\"ContinuousBackupsDescription\":{\"ContinuousBackupsStatus\":" \
-    "\"DISABLED\",\"PointInTimeRecoveryDescription\":{"               \
-    "\"PointInTimeRecoveryStatus\":\"DISABLED\"}}}"
-
 #define TTL(enabled, name) \
     "\"TimeToLiveSpecification\":{\"Enabled\":" enabled ",\"AttributeName\":\"" name "\"}}"
 #define TTL_DESCRIBED(members) "{\"TimeToLiveDescription\":{" members "}}"
@@ -52,19 +46,6 @@ TEST(time_to_live_that_changes_is_told)
                  NAMES[STATES[i]]);
         expect_call(&f, "DescribeTimeToLive", USERS, 200, answer);
     }
-}
-
-TEST(time_to_live_of_a_table_that_comes_or_goes_is_not_described)
-{
-    f.hold_changes = true;
-    f.tables[0].status = TABLE_CREATING;
-    expect_invalid(&f, "DescribeTimeToLive", USERS,
-                   "Cannot describe time to live while table is in CREATING state: Current table "
-                   "state is CREATING");
-    f.tables[0].status = TABLE_DELETING;
-    expect_invalid(&f, "DescribeTimeToLive", USERS,
-                   "Cannot describe time to live while table is in DELETING state: Current table "
-                   "state is DELETING");
 }
 
 /* What GetRecords answers to an iterator of that time, of a stream that there is not. */

@@ -25,11 +25,6 @@ static int stop(void **state)
 
 FIXTURE(start, stop)
 
-static void expect(const char *operation, const char *request, int status, const char *body)
-{
-    expect_call(&f, operation, request, status, body);
-}
-
 #define INVALID "One or more parameter values were invalid: "
 #define ONE     "1 validation error detected: "
 
@@ -104,57 +99,4 @@ TEST(malformed_values_have_the_words_of_the_operation)
                  PLACES[place].wrapped ? " for key :v" : "");
         expect_invalid(&f, PLACES[place].operation, request, text);
     }
-}
-
-/* `levels` lists, one inside the other. */
-static char *nested(int levels)
-{
-    struct buffer b = {0};
-    buffer_append_text(&b, "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"},\"v\":");
-    for (int i = 0; i < levels; i++)
-        buffer_append_text(&b, "{\"L\":[");
-    buffer_append_text(&b, "{\"S\":\"x\"}");
-    for (int i = 0; i < levels; i++)
-        buffer_append_text(&b, "]}");
-    buffer_append_text(&b, "}}");
-    buffer_append_u8(&b, 0);
-    return (char *)b.data;
-}
-
-TEST(thirty_one_levels_nest_around_a_value_and_no_more)
-{
-    char *text = nested(31);
-    expect("PutItem", text, 200, "{}");
-    free(text);
-    for (int levels = 32; levels < 64; levels += 31) {
-        text = nested(levels);
-        expect_invalid(&f, "PutItem", text, levels < 62 ? VALUE_TOO_DEEP : VALUE_FAR_TOO_DEEP);
-        free(text);
-    }
-    text = nested(5000);
-    expect("PutItem", text, 400,
-           "{\"__type\":\"com.amazon.coral.service#SerializationException\"}");
-    free(text);
-}
-
-static void put_item_of(size_t value_size, int status, const char *body)
-{
-    struct buffer b = {0};
-    buffer_append_text(&b,
-                       "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"},\"v\":{\"S\":\"");
-    memset(buffer_reserve(&b, value_size), 'x', value_size);
-    b.size += value_size;
-    buffer_append_text(&b, "\"}}}");
-    buffer_append_u8(&b, 0);
-    expect("PutItem", (const char *)b.data, status, body);
-    buffer_deinit(&b);
-}
-
-TEST(an_item_has_at_most_400_kib)
-{
-    /* id: 2 + 1, v: 1 */
-    put_item_of(409600 - 4, 200, "{}");
-    put_item_of(409600 - 3, 400,
-                "{\"__type\":\"com.amazon.coral.validate#ValidationException\",\"message\":\"Item "
-                "size has exceeded the maximum allowed size\"}");
 }

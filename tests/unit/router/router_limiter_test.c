@@ -1,5 +1,5 @@
-/* router_limiter_test.c - the rate limiter at the router: what is written for a request, what is refused
- * from memory, how shards are made, and what leases and names of requests do. */
+/* router_limiter_test.c - the rate limiter at the router: requests that wait, and the table of its items. What
+ * it answers: tests/cases/router/limiter.case. */
 #include "base/settings/limiter.h"
 #include "engine/limiter/bucket.h"
 #include "router/limiter/limit_scope.h"
@@ -15,15 +15,12 @@ static struct fake_cluster f;
 
 /* ---- requests ---- */
 
-static struct fake_answer send_with_key(const char *method, const char *path, const char *body,
-                                        const char *name)
+static struct fake_answer send_request(const char *method, const char *path, const char *body)
 {
     struct buffer b = {0};
     if (!f.clients[CONNECTION].open)
         fake_open(&f, CONNECTION);
     buffer_append_format(&b, "%s /limiter/v1/%s HTTP/1.1\r\nHost: localhost\r\n", method, path);
-    if (name != NULL)
-        buffer_append_format(&b, "Idempotency-Key: %s\r\n", name);
     if (body != NULL)
         buffer_append_format(&b, "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
                              strlen(body), body);
@@ -32,11 +29,6 @@ static struct fake_answer send_with_key(const char *method, const char *path, co
     fake_send(&f, CONNECTION, buffer_slice(&b));
     buffer_deinit(&b);
     return fake_take_answer(&f, CONNECTION);
-}
-
-static struct fake_answer send_request(const char *method, const char *path, const char *body)
-{
-    return send_with_key(method, path, body, NULL);
 }
 
 static bool answer_has(struct fake_answer a, const char *text)
@@ -96,13 +88,6 @@ static const char *lease_of(struct fake_answer a)
     return text;
 }
 
-static struct fake_answer use_lease(const char *what, const char *lease, const char *more)
-{
-    char body[2200];
-    snprintf(body, sizeof body, "{\"lease\":\"%s\"%s}", lease, more);
-    return send_request("POST", what, body);
-}
-
 /* The tokens that all shards have. */
 static void expect_available(const char *tokens)
 {
@@ -122,232 +107,7 @@ static void grow_bucket(void)
     }
 }
 
-/* ---- tests ---- */
-
-TEST(a_request_is_one_write_and_no_read)
-{
-    expect_take(200, "\"allowed\":true");
-    memset(f.asked, 0, sizeof f.asked);
-    expect_take(200, "\"remaining\":8.0");
-    assert_int_equal(f.asked[REQUEST_UPDATE], 1);
-    assert_int_equal(f.asked[REQUEST_GET], 0);
-}
-
-TEST(an_empty_bucket_is_refused_from_the_cache_until_it_can_have_refilled)
-{
-    for (int i = 0; i < 10; i++)
-        expect_take(200, "\"allowed\":true");
-    expect_take(429, "\"limit\":\"rpm\"");
-    memset(f.asked, 0, sizeof f.asked);
-    for (int i = 0; i < 5; i++)
-        expect_take(429, "\"reason\":\"limit\"");
-    assert_int_equal(f.asked[REQUEST_UPDATE], 0);
-    fake_advance_ms(&f, 6000); /* a tenth of a minute: one token */
-    expect_take(200, "\"allowed\":true");
-    expect_take(429, "\"retry_after_ms\"");
-}
-
-TEST(refusals_from_the_cache_are_reported_with_the_next_write)
-{
-    for (int i = 0; i < 10; i++)
-        expect_take(200, "\"allowed\":true");
-    for (int i = 0; i < 7; i++)
-        expect_take(429, "\"reason\":\"limit\"");
-    fake_advance_ms(&f, 6100);
-    expect_take(200, "\"allowed\":true");
-    expect_reply(send_request("GET", "status?entity=e&resource=r", NULL), 200, "\"requests\":18");
-}
-
-TEST(a_refusal_tells_when_to_try_again)
-{
-    for (int i = 0; i < 10; i++)
-        expect_take(200, "\"allowed\":true");
-    const struct fake_answer a = send_request(
-        "POST", "acquire", "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":2}}");
-    assert_int_equal(a.status, 429);
-    assert_true(slice_is(fake_header(a, "Retry-After"), "12"));
-    assert_true(slice_is(fake_header(a, "RateLimit-Policy"), "\"rpm\";q=10;w=60"));
-    assert_true(slice_is(fake_header(a, "RateLimit"), "\"rpm\";r=0;t=60"));
-}
-
-TEST(a_request_that_no_bucket_can_give_is_refused_as_wrong)
-{
-    expect_reply(send_request("POST", "acquire",
-                              "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":11}}"),
-                 400, "its capacity is 10");
-    expect_reply(send_request("POST", "acquire",
-                              "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"tpm\":1}}"),
-                 400, "has no limit 'tpm'");
-    expect_reply(send_request("POST", "acquire",
-                              "{\"entity\":\"x\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
-                 404, "no_limits");
-}
-
-TEST(a_request_with_a_token_counts_once)
-{
-    static const char BODY[] = "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":4}}";
-    (void)state;
-    expect_reply(send_with_key("POST", "acquire", BODY, "n1"), 200, "\"allowed\":true");
-    expect_reply(send_with_key("POST", "acquire", BODY, "n1"), 200, "\"allowed\":true");
-    expect_available("6.0");
-    expect_reply(send_with_key("POST", "acquire", BODY, "n2"), 200, "\"allowed\":true");
-    expect_available("2.0");
-}
-
-TEST(a_lease_gives_back_what_it_took_once)
-{
-    struct fake_answer a =
-        send_request("POST", "acquire",
-                     "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":5},"
-                     "\"lease_ms\":60000}");
-    char first[2000], second[2000];
-    snprintf(first, sizeof first, "%s", lease_of(a));
-    a = use_lease("adjust", first, ",\"adjust\":{\"rpm\":-2}");
-    snprintf(second, sizeof second, "%s", lease_of(a));
-    expect_available("7.0");
-    expect_reply(use_lease("adjust", first, ",\"adjust\":{\"rpm\":-2}"), 200, "\"done\":true");
-    expect_available("7.0");
-    expect_reply(use_lease("release", second, ",\"release\":{\"rpm\":4}"), 400, "holds only 3");
-    expect_reply(use_lease("rollback", second, ""), 200, "\"done\":true");
-    expect_reply(use_lease("rollback", second, ""), 200, "\"done\":true");
-    expect_available("10.0");
-}
-
-TEST(a_lease_may_make_debt)
-{
-    const struct fake_answer a =
-        send_request("POST", "acquire",
-                     "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
-                     "\"lease_ms\":60000}");
-    expect_reply(use_lease("adjust", lease_of(a), ",\"adjust\":{\"rpm\":20}"), 200,
-                 "\"done\":true");
-    expect_available("-11.0");
-    expect_take(429, "\"reason\":\"limit\"");
-}
-
-#define MILLION_MILLION "1000000000000"
-
-/* What is charged without a lease that can be read again could never be given back. */
-TEST(a_lease_never_holds_more_than_can_be_read_again)
-{
-    struct fake_answer a =
-        send_request("POST", "acquire",
-                     "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
-                     "\"lease_ms\":60000}");
-    char lease[2000];
-    snprintf(lease, sizeof lease, "%s", lease_of(a));
-    expect_reply(use_lease("adjust", lease, ",\"adjust\":{\"rpm\":" MILLION_MILLION "}"), 400,
-                 "no room");
-    expect_available("9.0");
-    a = use_lease("adjust", lease, ",\"adjust\":{\"rpm\":999999999999}");
-    expect_reply(a, 200, "\"done\":true");
-    snprintf(lease, sizeof lease, "%s", lease_of(a));
-    expect_reply(use_lease("rollback", lease, ""), 200, "\"done\":true");
-    expect_available("10.0");
-}
-
-TEST(a_member_that_is_given_twice_is_refused)
-{
-    expect_reply(
-        send_request(
-            "POST", "acquire",
-            "{\"entity\":\"e\",\"entity\":\"f\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
-        400, "given twice");
-    expect_reply(
-        send_request(
-            "PUT", "limits",
-            "{\"entity\":\"e\",\"resource\":\"r\",\"limits\":[{\"name\":\"rpm\",\"capacity\":1,"
-            "\"capacity\":2,\"refill_period_ms\":60000}]}"),
-        400, "given twice");
-    expect_available("10.0");
-}
-
-/* A quota that hardly refills: 10^12 tokens, one a year. */
-TEST(times_have_at_most_15_digits)
-{
-    expect_reply(send_request("PUT", "limits",
-                              "{\"entity\":\"q\",\"resource\":\"r\",\"limits\":[{\"name\":\"rpm\","
-                              "\"capacity\":" MILLION_MILLION
-                              ",\"refill_amount\":1,\"refill_period_ms\":31622400000}]}"),
-                 200, "\"level\":\"entity\"");
-    const struct fake_answer a = send_request(
-        "POST", "acquire",
-        "{\"entity\":\"q\",\"resource\":\"r\",\"consume\":{\"rpm\":" MILLION_MILLION "}}");
-    expect_reply(a, 200, "\"reset_ms\":999999999999999}");
-    assert_slice_is(fake_header(a, "RateLimit"), "\"rpm\";r=0;t=1000000000000");
-    expect_reply(send_request("GET", "time-until?entity=q&resource=r&rpm=" MILLION_MILLION, NULL),
-                 200, "\"wait_ms\":999999999999999}");
-}
-
-TEST(a_lease_that_has_expired_is_refused)
-{
-    const struct fake_answer a =
-        send_request("POST", "acquire",
-                     "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
-                     "\"lease_ms\":1000}");
-    char lease[2000];
-    snprintf(lease, sizeof lease, "%s", lease_of(a));
-    fake_advance_ms(&f, 1001);
-    expect_reply(use_lease("rollback", lease, ""), 409, "lease_over");
-    lease[10] = lease[10] == 'A' ? 'B' : 'A';
-    expect_reply(use_lease("rollback", lease, ""), 400, "\"field\":\"lease\"");
-}
-
-TEST(a_bucket_whose_shard_is_written_too_often_gets_more_shards)
-{
-    expect_reply(send_request("PUT", "limits", LIMIT("100")), 200, "\"level\":\"entity\"");
-    expect_take(200, "\"allowed\":true");
-    fake_advance_ms(&f, 2000);
-    grow_bucket();
-    expect_reply(send_request("GET", "status?entity=e&resource=r", NULL), 200, "\"shards\":2");
-    for (int i = 0; i < 4; i++)
-        expect_take(200, "\"allowed\":true");
-    expect_reply(send_request("GET", "status?entity=e&resource=r", NULL), 200,
-                 "{\"shard\":1,\"there\":true,\"share_of\":2");
-}
-
-TEST(growth_makes_no_tokens)
-{
-    int admitted = 0;
-    (void)state;
-    expect_reply(send_request("PUT", "limits", LIMIT("100")), 200, "\"level\":\"entity\"");
-    expect_take(200, "\"allowed\":true");
-    fake_advance_ms(&f, 2000);
-    grow_bucket();
-    fake_advance_ms(&f, 5000); /* it is full again */
-    struct fake_answer a;
-    do {
-        a = send_request("POST", "acquire",
-                         "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}");
-        admitted += a.status == 200;
-    } while (a.status == 200);
-    expect_reply(a, 429, "\"reason\":\"limit\"");
-    assert_int_equal(admitted, 100);
-}
-
-/* Each shard has 0.6 tokens: a transaction of both would cost four writes. */
-TEST(a_small_request_waits_for_one_shard_and_gathers_no_fractions)
-{
-    expect_reply(send_request("PUT", "limits", LIMIT("100")), 200, "\"level\":\"entity\"");
-    expect_take(200, "\"allowed\":true");
-    fake_advance_ms(&f, 60000);
-    grow_bucket();
-    fake_advance_ms(&f, 60000);
-    for (int i = 0; i < 98; i++)
-        expect_take(200, "\"allowed\":true");
-    for (int i = 0; i < 2; i++)
-        expect_reply(
-            send_request("POST", "acquire",
-                         "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":0.4}}"),
-            200, "\"allowed\":true");
-    memset(f.asked, 0, sizeof f.asked);
-    expect_take(429, "\"reason\":\"limit\"");
-    assert_int_equal(f.asked[REQUEST_TRANSACT], 0);
-    assert_int_equal(f.asked[REQUEST_UPDATE], 0);
-    fake_advance_ms(&f, 600); /* half a token for each */
-    expect_take(200, "\"allowed\":true");
-    assert_int_equal(f.asked[REQUEST_UPDATE], 1);
-}
+/* ---- requests that wait ---- */
 
 TEST(a_request_larger_than_a_share_waits_for_no_single_shard)
 {
@@ -365,25 +125,6 @@ TEST(a_request_larger_than_a_share_waits_for_no_single_shard)
     while (f.held_count > 0 && fake_held(&f, 0).op != REQUEST_TRANSACT)
         fake_answer(&f, 0);
     assert_int_equal(f.held_count, 1); /* both shards, all or none */
-}
-
-TEST(while_the_store_is_unavailable_requests_are_allowed_if_they_say_so)
-{
-    expect_take(200, "\"allowed\":true");
-    f.fail_code = REPLY_UNKNOWN;
-    f.fail_count = 2;
-    expect_reply(send_request("POST", "acquire",
-                              "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
-                              "\"on_unavailable\":\"allow\"}"),
-                 200, "\"reason\":\"unavailable\"");
-    expect_take(503, "\"code\":\"unavailable\"");
-}
-
-TEST(limits_of_which_nobody_knows_whether_they_are_set_are_unavailable)
-{
-    f.fail_code = REPLY_UNKNOWN;
-    f.fail_count = 2;
-    expect_reply(send_request("PUT", "limits", LIMIT("100")), 503, "\"code\":\"unavailable\"");
 }
 
 TEST(each_fault_has_a_status_that_the_document_of_the_limiter_has)
@@ -495,48 +236,6 @@ TEST(a_request_that_ends_releases_its_shards)
     assert_int_equal(f.held_count, before + 1);
 }
 
-TEST(a_change_of_limits_keeps_what_was_taken)
-{
-    for (int i = 0; i < 6; i++)
-        expect_take(200, "\"allowed\":true");
-    expect_reply(send_request("PUT", "limits", LIMIT("3")), 200, "\"capacity\":3.0");
-    expect_available("3.0");
-    expect_reply(send_request("PUT", "limits", LIMIT("20")), 200, "\"capacity\":20.0");
-    expect_available("3.0");
-    expect_reply(send_request("DELETE", "limits?entity=e&resource=r", NULL), 200, "\"limits\":[]");
-    expect_take(404, "no_limits");
-}
-
-TEST(a_proxy_gets_204_or_403)
-{
-    for (int i = 0; i < 10; i++)
-        assert_int_equal(send_request("GET", "check?entity=e&resource=r&rpm=1", NULL).status, 204);
-    const struct fake_answer a = send_request("GET", "check?entity=e&resource=r&rpm=1", NULL);
-    assert_int_equal(a.status, 403);
-    assert_true(slice_is(fake_header(a, "Retry-After"), "6"));
-}
-
-TEST(bad_requests_name_the_field)
-{
-    expect_reply(send_request("POST", "acquire", "{\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
-                 400, "\"field\":\"entity\"");
-    expect_reply(send_request("POST", "acquire",
-                              "{\"entity\":\"a#b\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
-                 400, "\"field\":\"entity\"");
-    expect_reply(send_request("POST", "acquire",
-                              "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":-1}}"),
-                 400, "\"field\":\"consume\"");
-    expect_reply(send_request("POST", "acquire",
-                              "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":0.0001}}"),
-                 400, "at most 3 decimals");
-    expect_reply(send_request("POST", "acquire", "[]"), 400, "must be a JSON object");
-    expect_reply(send_request("PUT", "limits", "{\"limits\":[{\"name\":\"wcu\",\"capacity\":1}]}"),
-                 400, "weir's own");
-    expect_reply(send_request("POST", "limits", "{}"), 405, "method_not_allowed");
-    expect_reply(send_request("GET", "nothing", NULL), 404, "not_found");
-    expect_reply(send_request("GET", "check?entity=e&resource=r", NULL), 400, "names no limit");
-}
-
 /* ---- the first definitions ---- */
 
 static int start_without_table(void **state)
@@ -618,16 +317,6 @@ TEST_WITH(a_definition_goes_on_when_another_has_had_the_items_expire, start_with
     fake_answer_code(&f, 0, REPLY_TABLE_INVALID);
     fake_advance_ms(&f, 1000);
     expect_put(CONNECTION);
-}
-
-/* An answer shows names and values, and is JSON all the same. */
-TEST(a_parameter_that_is_not_utf8_is_refused_by_its_number)
-{
-    expect_reply(send_request("GET", "limits?namespace=a&%ff=b", NULL), 400,
-                 "The parameter number 2 is not UTF-8");
-    expect_reply(send_request("GET", "limits?namespace=%ff", NULL), 400,
-                 "The parameter number 1 is not UTF-8");
-    expect_reply(send_request("GET", "limits?entity=%c3%a4%23", NULL), 400, "not '\xc3\xa4#'");
 }
 
 /* ---- keys of the table, which any client may write ---- */

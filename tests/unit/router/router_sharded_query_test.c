@@ -1,5 +1,5 @@
-/* router_sharded_query_test.c - Query and Scan of sharded keys: what is asked of which shard, and
- * what the client gets. Random pages: tests/property/router_sharded_property.c. */
+/* router_sharded_query_test.c - Query and Scan of sharded keys: what is asked of which shard. What the
+ * client gets: tests/cases/router/sharded-keys.case. Random pages: tests/property/router_sharded_property.c. */
 #include "tests/check.h"
 #include "tests/support/expect.h"
 #include "tests/support/sharded_keys.h"
@@ -75,11 +75,6 @@ static const char *sorts_of(struct fake_answer a)
     return out;
 }
 
-static bool has(struct fake_answer a, const char *text)
-{
-    return memmem(a.body.data, a.body.size, text, strlen(text)) != NULL;
-}
-
 /* ---- tests ---- */
 
 TEST(all_shards_are_read_at_the_same_time)
@@ -99,52 +94,6 @@ TEST(all_shards_are_read_at_the_same_time)
     assert_int_equal(seen, 31);
     fake_answer_all(&f);
     assert_string_equal(sorts_of(fake_take_answer(&f, 2)), ALL_HOT);
-}
-
-TEST(items_come_in_the_order_of_their_sort_keys_both_ways)
-{
-    assert_string_equal(sorts_of(fake_call(&f, "Query", HEAD "}")), ALL_HOT);
-    assert_string_equal(
-        sorts_of(fake_call(&f, "Query", HEAD ",\"ScanIndexForward\":false,\"Limit\":5}")),
-        "19 18 17 16 15");
-    assert_string_equal(
-        sorts_of(fake_call(&f, "Query",
-                           HEAD ",\"ScanIndexForward\":false,\"Limit\":3,\"ExclusiveStartKey\":{"
-                                "\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"07\"}}}")),
-        "06 05 04");
-    assert_string_equal(
-        sorts_of(fake_call(
-            &f, "Query",
-            "{\"TableName\":\"tab\",\"KeyConditionExpression\":\"k=:k AND s BETWEEN :a AND :b\","
-            "\"ExpressionAttributeValues\":{\":k\":{\"S\":\"hot\"},\":a\":{\"S\":\"03\"},\":b\":{"
-            "\"S\":\"07\"}}}")),
-        "03 04 05 06 07");
-}
-
-TEST(a_page_that_was_cut_short_goes_on_behind_an_ordinary_key)
-{
-    const struct fake_answer a = fake_call(&f, "Query", HEAD ",\"Limit\":4}");
-    assert_string_equal(sorts_of(a), "00 01 02 03");
-    assert_true(has(a, "\"LastEvaluatedKey\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"03\"}}"));
-}
-
-TEST(a_filter_and_a_count_are_those_of_all_shards)
-{
-    expect_call(&f, "Query", HEAD ",\"Select\":\"COUNT\"}", 200,
-                "{\"Count\":20,\"ScannedCount\":20}");
-    expect_call(&f, "Query",
-                HEAD ",\"Select\":\"COUNT\",\"FilterExpression\":\"attribute_exists(w)\"}", 200,
-                "{\"Count\":0,\"ScannedCount\":20}");
-}
-
-TEST(the_consumed_capacity_is_the_sum)
-{
-    assert_true(
-        has(fake_call(&f, "Query",
-                      HEAD ",\"ConsistentRead\":true,\"ReturnConsumedCapacity\":\"TOTAL\"}"),
-            "\"CapacityUnits\":5.0"));
-    assert_true(has(fake_call(&f, "Query", HEAD ",\"ReturnConsumedCapacity\":\"TOTAL\"}"),
-                    "\"CapacityUnits\":2.5"));
 }
 
 TEST(a_shard_that_cannot_be_read_fails_the_query)
@@ -226,35 +175,6 @@ TEST(a_key_with_one_shard_left_is_read_on_where_it_was)
         fake_answer_all(&f);
         assert_string_equal(sorts_of(fake_take_answer(&f, 2)), way == 0 ? forward : backward);
     }
-}
-
-TEST(a_statement_reads_all_shards_of_all_its_keys)
-{
-    assert_string_equal(
-        sorts_of(fake_call(&f, "ExecuteStatement",
-                           "{\"Statement\":\"SELECT * FROM tab WHERE k IN ['a','hot'] AND s < "
-                           "'04'\"}")),
-        "00 02 00 01 02 03");
-}
-
-TEST(a_scan_sees_each_item_once_at_its_ordinary_place)
-{
-    char sharded[200], plain[200];
-    const struct fake_answer a = fake_call(&f, "Scan", "{\"TableName\":\"tab\"}");
-    snprintf(sharded, sizeof sharded, "%s", sorts_of(a));
-    assert_int_equal(strlen(sharded), 2 * ITEMS * 3 - 1);
-    stop(NULL);
-    fake_init(&f);
-    fake_start(&f);
-    table = fake_table(&f, "tab", "k", ATTR_STRING, "s", ATTR_STRING, 4);
-    for (int i = 0; i < ITEMS; i++) {
-        char sort[8];
-        snprintf(sort, sizeof sort, "%02d", i);
-        put("hot", sort);
-        put(i % 2 == 0 ? "a" : "b", sort);
-    }
-    snprintf(plain, sizeof plain, "%s", sorts_of(fake_call(&f, "Scan", "{\"TableName\":\"tab\"}")));
-    assert_string_equal(sharded, plain);
 }
 
 /* A faulty node must not keep the router busy for ever. */
