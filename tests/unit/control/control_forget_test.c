@@ -1,24 +1,29 @@
-/* control_forget_test.c - what the controller remembers ends with its partition and its table. */
+/* control_forget_test.c - what the controller remembers ends with its partition. */
 #include "tests/check.h"
 
-#include "base/settings/control.h"
 #include "control/controller_internal.h"
 #include "engine/node/core/cluster_loads.h"
-#include "tests/support/control_fixture.h"
+#include "tests/support/control_world.h"
 
-static struct control_fixture w;
+enum {
+    GONE = 40 /* partitions from here on are of tables that are deleted */
+};
+
+static struct control_world w;
 
 static int start(void **state)
 {
     (void)state;
-    control_fixture_init(&w, 3);
+    control_world_begin(&w);
+    for (uint32_t node = 1; node <= CONTROL_NODES; node++)
+        control_world_introduce(&w, node);
     return 0;
 }
 
 static int stop(void **state)
 {
     (void)state;
-    control_fixture_deinit(&w);
+    control_world_end(&w);
     return 0;
 }
 
@@ -30,34 +35,44 @@ static void report(uint32_t partition)
     cluster_loads_take_partition(w.loads, w.now, &r);
 }
 
+static const struct table *create(int64_t units)
+{
+    struct catalog_command c = catalog_world_command(&w.c, CATALOG_CREATE);
+    c.spec = (struct table_spec){.name = slice_of("t"),
+                                 .partition_key = {slice_of("id"), ATTR_STRING},
+                                 .billing = BILLING_PROVISIONED,
+                                 .rcu = units,
+                                 .wcu = units};
+    assert_int_equal(catalog_world_apply(&w.c, &c), REPLY_OK);
+    const struct table *t = catalog_world_table(&w.c, "t");
+    for (uint32_t i = 0; i < t->partition_count; i++)
+        report(t->partitions[i].id);
+    return t;
+}
+
 TEST(a_partition_that_is_gone_is_forgotten)
 {
-    const struct table *t = control_fixture_create(&w, "t", BILLING_PROVISIONED, 1000, 1000);
-    struct demand d = {.units = {100}};
-    control_fixture_serve(&w, t, &d, 1000);
-    for (uint32_t partition = 40; partition < 50; partition++)
-        report(partition); /* of tables that are deleted now */
-    control_fixture_evaluate(&w, 1000, false);
+    const struct table *t = create(1000);
+    for (uint32_t partition = GONE; partition < GONE + 10; partition++)
+        report(partition);
+    control_world_look(&w, CONTROL_LOOK_MS);
     assert_int_equal(w.loads->partitions.count, t->partition_count + 10);
-    cluster_loads_keep(w.loads, w.catalog);
+    cluster_loads_keep(w.loads, w.c.catalog);
     assert_int_equal(w.loads->partitions.count, t->partition_count);
-    control_fixture_evaluate(&w, 1000, false);
-    for (uint32_t partition = 40; partition < 50; partition++)
+    control_world_look(&w, CONTROL_LOOK_MS);
+    for (uint32_t partition = GONE; partition < GONE + 10; partition++)
         assert_null(control_history(w.controller, partition));
     assert_non_null(control_history(w.controller, t->partitions[0].id));
 }
 
-/* Idle partitions have no load yet: then a few may stay that are gone. */
 TEST(no_partition_of_the_catalog_is_forgotten)
 {
-    const struct table *t = control_fixture_create(&w, "t", BILLING_PROVISIONED, 9000, 9000);
-    struct demand d = {.units = {100, 100}};
+    const struct table *t = create(9000);
     assert_true(t->partition_count > 1);
-    control_fixture_serve(&w, t, &d, 1000);
-    report(40);
-    report(41);
-    cluster_loads_keep(w.loads, w.catalog);
+    report(GONE);
+    report(GONE + 1);
+    cluster_loads_keep(w.loads, w.c.catalog);
     for (uint32_t i = 0; i < t->partition_count; i++)
         assert_non_null(cluster_loads_of(w.loads, t->partitions[i].id));
-    assert_null(cluster_loads_of(w.loads, 40));
+    assert_null(cluster_loads_of(w.loads, GONE));
 }
