@@ -212,6 +212,8 @@ static void adaptive_change(struct weir_rates *r, const struct partition_info *p
         return;
     must_in_tests(rate_mcu >= 0);
     rate->rate_mcu[r->kind] = rate_mcu;
+    if (w != NULL)
+        w->rated_in = c->evaluations;
     for (uint32_t m = 0; m < control_carriers(p, r->kind); m++)
         c->promises.loads_mcu[partition_node(p, m)][r->kind] += rate_mcu - p->rate_mcu[r->kind];
     if (w == NULL || instant_before(c->now, w->quiet_until) || r->decision->has_event)
@@ -246,7 +248,7 @@ static void adaptive_relocate(const struct weir_rates *r, const struct partition
 {
     struct controller *c = r->c;
     int64_t rates[ADMIT_KINDS];
-    if (p->leaving != 0 || !control_has_room(c) ||
+    if (p->leaving != 0 || control_is_decided(c, p->id) || !control_has_room(c) ||
         control_moving(c) >= (uint32_t)config_control(c->config)->moves_max)
         return;
     memcpy(rates, p->rate_mcu, sizeof rates);

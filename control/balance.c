@@ -45,7 +45,7 @@ static void balance_consider(const struct controller *c, const struct table *t, 
     for (uint32_t i = 0; i < t->partition_count; i++) {
         const struct partition_info *p = &t->partitions[i];
         const struct control_replica replica = {p, node, WEIR_MOVE_BALANCE, p->rate_mcu};
-        if (partition_member_on(p, node) == 0 || p->leaving != 0 ||
+        if (partition_member_on(p, node) == 0 || p->leaving != 0 || control_is_decided(c, p->id) ||
             table_partition_is_changing(t, p))
             continue;
         int64_t rank = control_rank(c, &replica, kind);

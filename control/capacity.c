@@ -51,6 +51,22 @@ bool control_promise(struct controller *c, const struct table *t, const int64_t 
     return fits;
 }
 
+bool control_is_decided(const struct controller *c, uint32_t partition)
+{
+    const struct partition_history *w = control_history(c, partition);
+    bool decided = w != NULL && w->rated_in == c->evaluations;
+    for (uint32_t i = 0; i < c->moved_count; i++)
+        decided |= c->moved[i] == partition;
+    return decided;
+}
+
+void control_note_moved(struct controller *c, uint32_t partition)
+{
+    must(c->moved_count < DECISIONS_MAX);
+    must_in_tests(!control_is_decided(c, partition));
+    c->moved[c->moved_count++] = partition;
+}
+
 void control_move(struct controller *c, const struct table *t, const struct partition_info *p,
                   uint32_t from, uint32_t to, struct decision *d)
 {
@@ -67,6 +83,7 @@ void control_move(struct controller *c, const struct table *t, const struct part
         c->promises.loads_mcu[to][kind] += more;
         c->promises.loads_mcu[from][kind] -= more;
     }
+    control_note_moved(c, p->id);
     c->promises.work[to] += leads ? 2 : 1;
     c->promises.work[from] -= leads ? 2 : 1;
     control_decide(c, CATALOG_MOVE, d);

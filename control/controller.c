@@ -162,7 +162,7 @@ void controller_evaluate(struct controller *c, struct instant now, const struct 
     c->kept_waiting = c->unanswered > 0 && instant_before(now, c->forget_at);
     if (c->kept_waiting)
         return;
-    c->unanswered = c->request_count = c->request_next = 0;
+    c->unanswered = c->request_count = c->request_next = c->moved_count = 0;
     c->forget_at = instant_add_ms(now, config_control(c->config)->control_answer_ms);
     arena_reset(&c->arena);
     catalog_count_promises(view->catalog, CATALOG_TABLE_ID, &c->promises);

@@ -81,6 +81,7 @@ struct partition_history {
     struct instant born_at;            /* start of the watch with this range */
     uint64_t seen;                     /* samples taken */
     uint64_t heard_in;                 /* the number of the last evaluation that had a load */
+    uint64_t rated_in;                 /* the last one that changed its allocation */
     struct instant sampled_at;
     struct sample *samples; /* owns; a ring, see load_history.c */
     uint32_t room;          /* of the ring: SAMPLES; 1 while idle; 0 if never used */
@@ -146,7 +147,9 @@ struct controller {
     uint64_t term;               /* of the last evaluation */
     struct instant next_at;
     struct instant now;
-    uint64_t evaluations;            /* so far */
+    uint64_t evaluations;          /* so far */
+    uint32_t moved[DECISIONS_MAX]; /* partitions whose replicas this evaluation moves, or leads */
+    uint32_t moved_count;
     const struct control_view *view; /* lends for the evaluation */
     struct id_map histories; /* owns struct partition_history, by partition + 1: the catalog is 0 */
     struct node_history nodes[NODES_MAX + 1];
@@ -234,6 +237,10 @@ void control_move(struct controller *c, const struct table *t, const struct part
  * changed. */
 bool control_promise(struct controller *c, const struct table *t, const int64_t units[ADMIT_KINDS],
                      const struct partition_info *without);
+/* Whether this evaluation has decided about the partition, so that nothing else may: what it is
+ * promised is as of before. */
+bool control_is_decided(const struct controller *c, uint32_t partition);
+void control_note_moved(struct controller *c, uint32_t partition);
 /* The count of replicas that are being moved. */
 uint32_t control_moving(const struct controller *c);
 

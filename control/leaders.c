@@ -94,7 +94,7 @@ static void leaders_consider(const struct controller *c, const struct table *t,
 {
     uint32_t from = partition_node(p, 0);
     bool silent = leaders_is_silent(c, from, SILENT_MS);
-    if (p->leaving != 0 || silent != (rule == FOR_SILENCE))
+    if (p->leaving != 0 || control_is_decided(c, p->id) || silent != (rule == FOR_SILENCE))
         return;
     for (uint32_t i = 1; i < p->member_count; i++) {
         uint32_t to = partition_node(p, i);
@@ -164,6 +164,7 @@ static void leaders_shift(struct controller *c, const struct shift *s, struct le
     leaders_report(c, &d, s, from, all, rule);
     c->promises.loads_mcu[from][ADMIT_READ] -= p->rate_mcu[ADMIT_READ];
     c->promises.loads_mcu[s->to][ADMIT_READ] += p->rate_mcu[ADMIT_READ];
+    control_note_moved(c, p->id);
     all[from].count--;
     all[from].load_ppm -= s->cost_ppm;
     all[s->to].count++;

@@ -119,7 +119,7 @@ static void placement_place(struct controller *c, const struct table *t, uint32_
         const struct partition_info *p = &t->partitions[i];
         if (*moving >= (uint32_t)config_control(c->config)->moves_max || !control_has_room(c))
             return;
-        if (p->leaving == 0)
+        if (p->leaving == 0 && !control_is_decided(c, p->id))
             *moving += give_away(c, t, p) || fill_up(c, t, p, usable);
     }
 }

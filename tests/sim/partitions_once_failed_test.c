@@ -188,3 +188,12 @@ TEST(stores_that_once_stayed_full_pass)
         assert_passes(o);
     }
 }
+
+/* One evaluation of the controller decided twice about a partition: its replica left a node, and then
+ * that node was to hand over its lead. What the node had promised fell below zero. */
+TEST(two_decisions_about_a_partition_that_once_failed_pass)
+{
+    (void)state;
+    assert_passes((struct sim_options){
+        .seed = 95010512, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .length_ms = 1000});
+}
