@@ -38,7 +38,8 @@ static bool acquire_refuse(struct call *c, const struct cached_bucket *b, const 
     return true;
 }
 
-/* Refuses for the limit that keeps the request waiting for the longest time. */
+/* Refuses for the limit that keeps the request waiting for the longest time. If all shards together
+ * have enough, the request waits for one that has. */
 static bool acquire_refuse_too_few(struct call *c, const struct cached_bucket *b,
                                    const int64_t amounts[])
 {
@@ -51,6 +52,8 @@ static bool acquire_refuse_too_few(struct call *c, const struct cached_bucket *b
             limit = i;
         longest = wait > longest ? wait : longest;
     }
+    if (longest == 0)
+        longest = bucket_shard_wait_ms(c->router, b, amounts);
     return acquire_refuse(c, b, "limit", &b->limits.at[limit].name, longest > 0 ? longest : 1);
 }
 

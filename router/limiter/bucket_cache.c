@@ -541,6 +541,28 @@ int64_t bucket_wait_ms(const struct router *r, const struct cached_bucket *b, ui
     return wait_ms < pause_ms ? pause_ms : wait_ms;
 }
 
+int64_t bucket_shard_wait_ms(const struct router *r, const struct cached_bucket *b,
+                             const int64_t amounts[])
+{
+    const uint32_t count = bucket_shard_count(b);
+    int64_t least = LIMITER_WAIT_MS_MAX;
+    for (uint32_t shard = 0; shard < count; shard++) {
+        const bool paused =
+            shard < b->shards_allocated && instant_before(r->now, b->shards[shard].backoff_until);
+        int64_t longest =
+            paused ? instant_since(b->shards[shard].backoff_until, r->now).ns / NS_PER_MS + 1 : 0;
+        for (uint32_t i = 0; i < b->limits.count; i++) {
+            const struct limiter_balance known = {.tokens = bucket_tokens_max(r, b, shard, i)};
+            const int64_t ms =
+                amounts[i] > 0 ? limiter_wait_ms(&known, &b->limits.at[i], shard, count, amounts[i])
+                               : 0;
+            longest = ms > longest ? ms : longest;
+        }
+        least = longest < least ? longest : least;
+    }
+    return least;
+}
+
 /* ---- counts ---- */
 
 struct metrics_limiter *limiter_counts(struct router *r, struct slice name)

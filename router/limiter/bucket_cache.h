@@ -189,5 +189,8 @@ int64_t bucket_tokens_max_total(const struct router *r, const struct cached_buck
  * never, the capacity is smaller. */
 int64_t bucket_wait_ms(const struct router *r, const struct cached_bucket *b, uint32_t limit,
                        int64_t mtok);
+/* The time until one shard alone has all the amounts, as far as it is known. */
+int64_t bucket_shard_wait_ms(const struct router *r, const struct cached_bucket *b,
+                             const int64_t amounts[]);
 
 struct metrics_limiter *limiter_counts(struct router *r, struct slice name);

@@ -97,7 +97,8 @@ void shard_command_reply(struct call *c, struct cached_bucket *b, uint32_t shard
         break;
     case REPLY_UNKNOWN:
         fault_set(call_fault(c), FAULT_UNAVAILABLE,
-                  "It is not known whether the bucket was changed: %.*s", SHOWN(r->text));
+                  "It is not known whether the bucket was changed%s%.*s",
+                  r->text.size > 0 ? ": " : "", SHOWN(r->text));
         break;
     default:
         call_refuse(c, s, r);
