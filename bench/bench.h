@@ -30,8 +30,8 @@ void bench_write_scenes(struct buffer *out, const char *bench, int64_t batch, in
 /* Prints the JSON in `out`, and frees it. */
 void bench_print(struct buffer *out);
 
-/* The end of a bench whose figures are in `out`: prints them if they are asked for as JSON, then the
- * error, if there is one. Frees both. Returns the exit code. */
+/* The end of a bench whose figures are in `out`: prints them if they are asked for as JSON, then
+ * the error, if there is one. Frees both. Returns the exit code. */
 int bench_end(const char *bench, bool json, struct buffer *out, struct buffer *error, bool kept);
 
 int64_t bench_clock_ns(void);

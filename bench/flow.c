@@ -74,8 +74,8 @@ static void flow_send(struct flow_state *s, struct flow_connection *c, int64_t d
     connection_send(c->connection, buffer_slice(&run->request));
 }
 
-/* Sends what is due on idle connections. Returns when the next request is due, INT64_MAX if an answer
- * must come first, or the flow is over. */
+/* Sends what is due on idle connections. Returns when the next request is due, INT64_MAX if an
+ * answer must come first, or the flow is over. */
 static int64_t flow_advance(struct flow_state *s, int64_t now_ns)
 {
     struct flow_connection *c;

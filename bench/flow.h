@@ -1,7 +1,7 @@
 /* flow.h - requests to servers over HTTP or Redis's protocol, on one loop in this process.
  *
- * Servers that are compared get the same client. A connection has one request in flight, whatever the
- * protocol. Not here: workloads as `weir load` describes them (http_load.h). */
+ * Servers that are compared get the same client. A connection has one request in flight, whatever
+ * the protocol. Not here: workloads as `weir load` describes them (http_load.h). */
 #pragma once
 
 #include "base/buffer.h"
@@ -41,8 +41,8 @@ struct flow {
 };
 
 /* Runs flows until the time is over, or all of them have sent requests_max, and all requests are
- * answered. STATUS_IO: a connection failed or was lost, an answer is malformed, or none comes; `error`
- * gets one line. */
+ * answered. STATUS_IO: a connection failed or was lost, an answer is malformed, or none comes;
+ * `error` gets one line. */
 enum status flows_run(struct flow *const flows[], int count, int64_t duration_ns,
                       struct buffer *error);
 

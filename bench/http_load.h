@@ -23,7 +23,8 @@ struct bench_load {
 enum status bench_load_preload(const struct bench_load *l, const char *url, const char *settings,
                                struct buffer *error);
 /* As fast as answers come back. Written values count from `first_number` on. `o` is filled in and
- * belongs to the run; `*out` is the caller's to destroy. STATUS_IO as well: no request was admitted. */
+ * belongs to the run; `*out` is the caller's to destroy. STATUS_IO as well: no request was
+ * admitted. */
 enum status bench_load_run(const struct bench_load *l, const char *url, const char *settings,
                            uint64_t first_number, struct load_options *o, struct load_run **out,
                            struct buffer *error);
@@ -49,7 +50,7 @@ enum status bench_load_round(const struct bench_load *l, struct bench_side *side
 enum status bench_load_compare(const struct bench_load *l, struct bench_side *a,
                                struct bench_side *b, int rounds, struct buffer *error);
 
-/* A request before the load, which must be answered with 200. `what`: its name in errors. STATUS_IO:
- * `error` gets one line. */
+/* A request before the load, which must be answered with 200. `what`: its name in errors.
+ * STATUS_IO: `error` gets one line. */
 enum status bench_ask(const struct client_url *url, const char *what, struct slice request,
                       struct buffer *error);

@@ -1,5 +1,5 @@
-/* one_server.h - benches that put loads on one `weir local` in turn: their options, from its start to
- * its end. */
+/* one_server.h - benches that put loads on one `weir local` in turn: their options, from its start
+ * to its end. */
 #pragma once
 
 #include "base/command_line.h"

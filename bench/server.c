@@ -1,4 +1,5 @@
-/* server.c - starts the `weir` that stands beside this program, or another server, and awaits it. */
+/* server.c - starts the `weir` that stands beside this program, or another server, and awaits it.
+ * */
 #include "bench/server.h"
 
 #include <errno.h>

@@ -15,9 +15,9 @@ struct bench_server {
     char folder[4096]; /* its data; removed at the end */
 };
 
-/* Starts the `weir` in this program's folder on `cpu` (< 0: any) with its data in a new folder under
- * `parent`, and waits until it is ready; `settings`, if not NULL: arguments for it, ended by NULL.
- * STATUS_IO: `error` gets one line. */
+/* Starts the `weir` in this program's folder on `cpu` (< 0: any) with its data in a new folder
+ * under `parent`, and waits until it is ready; `settings`, if not NULL: arguments for it, ended by
+ * NULL. STATUS_IO: `error` gets one line. */
 enum status bench_server_start(struct bench_server *s, const char *parent, int cpu,
                                const char *const *settings, struct buffer *error);
 void bench_server_stop(struct bench_server *s);

@@ -1,7 +1,7 @@
 /* traffic.c - what it costs to choose a key, and to make a request of a described workload.
  *
- * Method: batches of BATCH, the clock's own cost within a batch is below a tenth of a ns; the p50 and
- * the p99 of the batches' means. Time inside the workload is virtual. */
+ * Method: batches of BATCH, the clock's own cost within a batch is below a tenth of a ns; the p50
+ * and the p99 of the batches' means. Time inside the workload is virtual. */
 #include <stdio.h>
 #include <time.h>
 

@@ -1,8 +1,8 @@
 /* transactions.c - `weir-bench transactions`: transactions of two items, beside two plain puts.
  *
- * One `weir local` of its own without limits. A table of one partition and one of many are written in
- * turn, by plain puts and by transactions of two puts. The ratio is the median over the rounds of the
- * items that transactions put, over those of plain puts to the same table. */
+ * One `weir local` of its own without limits. A table of one partition and one of many are written
+ * in turn, by plain puts and by transactions of two puts. The ratio is the median over the rounds
+ * of the items that transactions put, over those of plain puts to the same table. */
 #include <stdio.h>
 
 #include "base/must.h"

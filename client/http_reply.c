@@ -1,4 +1,5 @@
-/* http_reply.c - see http_reply.h. An answer is small: what has come is read anew with each piece. */
+/* http_reply.c - see http_reply.h. An answer is small: what has come is read anew with each piece.
+ * */
 #include "client/http_reply.h"
 
 #include <strings.h>

@@ -1,8 +1,8 @@
 /* http_reply.h - one HTTP/1.1 answer from a stream of bytes; no I/O.
  *
- * Takes answers with Content-Length, in chunks, or without a body (204, 304). An answer whose end only
- * the end of the connection shows is refused: such a body may be cut off. 1xx answers are skipped.
- * Source: RFC 9112. */
+ * Takes answers with Content-Length, in chunks, or without a body (204, 304). An answer whose end
+ * only the end of the connection shows is refused: such a body may be cut off. 1xx answers are
+ * skipped. Source: RFC 9112. */
 #pragma once
 
 #include "base/buffer.h"

@@ -1,9 +1,9 @@
 /* json_scan.h - reads a JSON text from front to back, in place; no allocation.
  *
- * Promises: hostile text causes a failure, never a crash. A scan that has failed stays failed, and gives
- * zeros and empty texts; so a reader checks `failed` once, at its end. Texts are unescaped where they stand
- * and ended by a NUL; a text with \u0000 is a failure. Lifetime: texts lend from the bytes.
- * Not here: whether bytes are UTF-8; which members an answer must have. */
+ * Promises: hostile text causes a failure, never a crash. A scan that has failed stays failed, and
+ * gives zeros and empty texts; so a reader checks `failed` once, at its end. Texts are unescaped
+ * where they stand and ended by a NUL; a text with \u0000 is a failure. Lifetime: texts lend from
+ * the bytes. Not here: whether bytes are UTF-8; which members an answer must have. */
 #pragma once
 
 #include "base/slice.h"
@@ -23,7 +23,8 @@ struct json_scan json_scan_of(char *text, size_t size);
 
 /* Before a list or an object: `c` is [ or {. Then json_scan_more before each element. */
 void json_scan_enter(struct json_scan *s, char c);
-/* Whether another element follows; `c` is the ] or } that ends them. `*first` is true before the first. */
+/* Whether another element follows; `c` is the ] or } that ends them. `*first` is true before the
+ * first. */
 bool json_scan_more(struct json_scan *s, char c, bool *first);
 
 /* The name of a member; its value comes next. */

@@ -81,7 +81,8 @@ static int wire_connect_to(const struct addrinfo *address, int64_t deadline_ms)
     return -1;
 }
 
-/* The first address of a list that takes a connection. -1 with errno: why the first address did not. */
+/* The first address of a list that takes a connection. -1 with errno: why the first address did
+ * not. */
 static int wire_connect_to_any(const struct addrinfo *address, int64_t deadline_ms)
 {
     int why = 0;
@@ -96,8 +97,8 @@ static int wire_connect_to_any(const struct addrinfo *address, int64_t deadline_
     return -1;
 }
 
-/* `localhost` is this machine, also where no resolver knows that name: a bare system has no /etc/hosts.
- * Source: RFC 6761, section 6.3. */
+/* `localhost` is this machine, also where no resolver knows that name: a bare system has no
+ * /etc/hosts. Source: RFC 6761, section 6.3. */
 static int wire_connect_to_localhost(const char *port, int64_t deadline_ms)
 {
     const in_port_t number = htons((uint16_t)strtoul(port, NULL, 10));

@@ -21,8 +21,8 @@ struct wire {
 int64_t wire_now_ms(void);
 void wire_pause(int64_t ms);
 
-/* Connects if need be. The name of a host is looked up without a deadline. `localhost` is not looked up: it
- * is 127.0.0.1, or else ::1. */
+/* Connects if need be. The name of a host is looked up without a deadline. `localhost` is not
+ * looked up: it is 127.0.0.1, or else ::1. */
 enum wire_result wire_exchange(struct wire *w, struct slice request, int64_t deadline_ms,
                                struct http_reply *reply, struct buffer *error);
 void wire_close(struct wire *w);

@@ -1,7 +1,7 @@
 /* weir_query.c - queries and scans: pages of items, read partition by partition.
  *
- * A page ends at a limit, at PAGE_SIZE_MAX bytes, or at the end of its range. Limits count the items
- * that were read, before the filter. The nodes filter; projections are made here. */
+ * A page ends at a limit, at PAGE_SIZE_MAX bytes, or at the end of its range. Limits count the
+ * items that were read, before the filter. The nodes filter; projections are made here. */
 #include "embed/weir_internal.h"
 
 /* A page being read. The range that is left is [db->key, db->end). */

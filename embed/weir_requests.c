@@ -108,8 +108,8 @@ struct write {
     const struct weir_write_options *options;
 };
 
-/* Makes the request of a write. It lends from the item and from db. Not STATUS_OK: db->error has the
- * text. */
+/* Makes the request of a write. It lends from the item and from db. Not STATUS_OK: db->error has
+ * the text. */
 static enum status write_request(struct weir_table *t, const struct write *w, struct request *r)
 {
     struct weir *db = t->db;

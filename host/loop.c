@@ -338,8 +338,8 @@ struct duration loop_waited(struct loop *l)
 }
 
 /* Takes what the kernel has left for later: newer kernels complete only some twenty operations at a
- * time. Without this, events would wait where loop_waited does not see them. The kernel may say that
- * there is more and bring nothing, for as long as it is asked. */
+ * time. Without this, events would wait where loop_waited does not see them. The kernel may say
+ * that there is more and bring nothing, for as long as it is asked. */
 static void completions_gather(struct loop *l)
 {
     unsigned ready = io_uring_cq_ready(&l->ring), before = UINT_MAX;
@@ -352,8 +352,8 @@ static void completions_gather(struct loop *l)
     }
 }
 
-/* `ready_ns`: when the work of the last turn was done. A loop that was then longer in the kernel than
- * its sends and receives can take has slept, so the events have just come. */
+/* `ready_ns`: when the work of the last turn was done. A loop that was then longer in the kernel
+ * than its sends and receives can take has slept, so the events have just come. */
 static void dispatch_begin(struct loop *l, int64_t ready_ns)
 {
     enum {

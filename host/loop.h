@@ -1,5 +1,5 @@
-/* loop.h - one thread's io_uring: file writes with fsync, timers, finished jobs, signals; connections
- * have a header of their own (connection.h).
+/* loop.h - one thread's io_uring: file writes with fsync, timers, finished jobs, signals;
+ * connections have a header of their own (connection.h).
  *
  * Everything is called from the thread that created the loop, callbacks included. Callbacks run
  * inside loop_turn, never inside another function of this file. All operations since the last turn

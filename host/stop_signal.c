@@ -1,7 +1,8 @@
 /* stop_signal.c - the signals that end a process, as an event of the loop.
  *
- * SIGHUP comes when a terminal is closed, SIGQUIT by Ctrl-\: the process must clean up after them as
- * after the others. Who ignores them (nohup) goes on ignoring them: a blocked signal would come. */
+ * SIGHUP comes when a terminal is closed, SIGQUIT by Ctrl-\: the process must clean up after them
+ * as after the others. Who ignores them (nohup) goes on ignoring them: a blocked signal would come.
+ * */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

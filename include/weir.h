@@ -90,8 +90,8 @@ struct weir_table_options {
 
 WEIR_API enum weir_status weir_table_create(struct weir *db, const char *name,
                                             const struct weir_table_options *options);
-/* The handle stays valid until weir_close. WEIR_INVALID: the table has keys that weir local has spread over
- * shards (the tag weir:key-sharding), which the library does not read. */
+/* The handle stays valid until weir_close. WEIR_INVALID: the table has keys that weir local has
+ * spread over shards (the tag weir:key-sharding), which the library does not read. */
 WEIR_API enum weir_status weir_table_open(struct weir *db, const char *name,
                                           struct weir_table **out);
 

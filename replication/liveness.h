@@ -1,13 +1,13 @@
 /* liveness.h - which nodes support which, agreed on once per pair of nodes for all their groups.
  *
  * A node sends each peer one heartbeat an interval. A peer that hears the heartbeat supports the
- * sender for a while. Support is a promise, counted from the receipt: the peer elects no other leader
- * in any group in which it has acknowledged a leader on the sender under this epoch of support. The
- * answer tells how long the promise lasts. The sender counts from the moment it sent the acknowledged
- * heartbeat, for that long or for as long as it gives support itself, whichever is less, and
- * subtracts the drift that two clocks may have. So it never believes in support longer than the peer
- * gives it, whatever the settings of the two nodes. Idle groups need no message of their own, and
- * leader leases cost nothing.
+ * sender for a while. Support is a promise, counted from the receipt: the peer elects no other
+ * leader in any group in which it has acknowledged a leader on the sender under this epoch of
+ * support. The answer tells how long the promise lasts. The sender counts from the moment it sent
+ * the acknowledged heartbeat, for that long or for as long as it gives support itself, whichever is
+ * less, and subtracts the drift that two clocks may have. So it never believes in support longer
+ * than the peer gives it, whatever the settings of the two nodes. Idle groups need no message of
+ * their own, and leader leases cost nothing.
  *
  * Invariants
  *   LIVENESS-1  Support under one epoch is without a gap: once it lapses, or the peer has

@@ -29,8 +29,9 @@ enum log_kind {
     LOG_HARD_STATE = 9, /* not an entry: the group's term, and its vote in `index` */
     LOG_NODE = 10,      /* the node's generation in `index`; payload: u64, support given, ns */
     LOG_SPLIT = 11,     /* an entry: the partition is cut; its children get the upper keys */
-    LOG_SPLIT_DONE =
-        12, /* the node has applied the entry `index`, a split or an absorb: records of the children follow */
+    /* The node has applied the entry `index`, a split or an absorb: records of the children
+     * follow. */
+    LOG_SPLIT_DONE = 12,
     LOG_BUCKETS = 13, /* the balances of buckets: engine/node/replica/bucket_mirrors.c */
     LOG_MERGE = 14,   /* an entry: a step of a merge with the partition below or above */
     LOG_INDEXES =

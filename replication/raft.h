@@ -232,7 +232,8 @@ enum raft_outcome {
     RAFT_OK = 0,
     RAFT_NOT_LEADER,
     RAFT_BUSY, /* uncommitted bytes at their limit: nothing done, try again */
-    RAFT_PENDING, /* a change of members or a transfer is under way, or the term has nothing committed yet */
+    /* A change of members or a transfer is under way, or the term has nothing committed yet. */
+    RAFT_PENDING,
     RAFT_BEHIND,  /* the learner (or target) has not caught up or is unreachable */
     RAFT_INVALID, /* no such member, no change, too many, or the last voter */
 };

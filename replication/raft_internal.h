@@ -86,8 +86,9 @@ struct raft_promise {
     uint64_t leader; /* 0: none */
     uint64_t epoch;
     uint64_t term; /* the term that `leader` led */
-    bool
-        inherited; /* made in the parent group. The leader's replica may not exist here yet: its node's answers do not count. */
+    /* Made in the parent group. The leader's replica may not exist here yet: its node's answers do
+     * not count. */
+    bool inherited;
 };
 
 struct raft {

@@ -6,8 +6,8 @@
  * memory is short, it is closed after UNREAD_GRACE_MS; the client that waits longest goes first.
  * After them go unfinished requests, the largest first.
  *
- * A client that sends nothing holds a connection. When there are connections_max of them, the client
- * that has been silent for longest, IDLE_GRACE_MS at least, makes room for a new one.
+ * A client that sends nothing holds a connection. When there are connections_max of them, the
+ * client that has been silent for longest, IDLE_GRACE_MS at least, makes room for a new one.
  *
  *   reading --(whole request)--> busy --(answer)--> reading
  *      |  \--(refused)-> draining --\      \

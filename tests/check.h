@@ -1,14 +1,15 @@
-/* check.h - cmocka with what it needs before it, tests that register themselves, and what most tests share.
+/* check.h - cmocka with what it needs before it, tests that register themselves, and what most
+ * tests share.
  *
  *     TEST(a_full_bucket_gives_no_token_twice)
  *     {
  *         assert_int_equal(..);
  *     }
  *
- * Promises: a test runs under the name FILE/TEST, in the order of the file, in a program with the main function of
- * tests/main.c. FIXTURE(set_up, tear_down) names what runs before and after each test of a file;
- * TEST_WITH does so for one test. FILE_FIXTURE runs once around all tests of a file. `state` is what
- * a fixture left. A fixture without one of the two functions says NULL. */
+ * Promises: a test runs under the name FILE/TEST, in the order of the file, in a program with the
+ * main function of tests/main.c. FIXTURE(set_up, tear_down) names what runs before and after each
+ * test of a file; TEST_WITH does so for one test. FILE_FIXTURE runs once around all tests of a
+ * file. `state` is what a fixture left. A fixture without one of the two functions says NULL. */
 #pragma once
 
 #include <errno.h>
@@ -47,7 +48,8 @@ void check_register(struct check_file *file, struct check_test *test);
 /* Whether case files are to be written anew: --rewrite. */
 bool check_rewrites(void);
 
-/* Prints the command that replays the test of this file with the seed. Call it before the seed is used. */
+/* Prints the command that replays the test of this file with the seed. Call it before the seed is
+ * used. */
 void check_seed_used(uint64_t seed);
 
 static struct check_file check_file __attribute__((unused)) = {.path = __BASE_FILE__};

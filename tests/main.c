@@ -1,11 +1,13 @@
-/* main.c - the main function of every test program: runs the tests that registered themselves (check.h).
+/* main.c - the main function of every test program: runs the tests that registered themselves
+ * (check.h).
  *
  *     unit_engine --list
  *     unit_engine --filter heat_test                      the tests of one file
  *     unit_engine --filter heat_test/an_old_key_goes      one test
  *     unit_engine --filter '*split*'
  *
- * Promises: the exit code is 0 only if at least one test ran, one for each --filter, and none failed. */
+ * Promises: the exit code is 0 only if at least one test ran, one for each --filter, and none
+ * failed. */
 #include <fnmatch.h>
 #include <getopt.h>
 #include <string.h>

@@ -4,13 +4,15 @@
  *
  * LIMIT: seconds of processor time that each process of the command may take. A machine that is
  * busy, or stands still for a while, spends none of them.
- * Writes `{"wall_s": .., "cpu_s": .., "code": ..}` to FILE, also for a command that fails. `cpu_s` counts every
- * process that the command left to its parents to wait for: daemons of a cluster, too.
- * TMPDIR of the command is a directory of its own, below TMPDIR or /tmp; with --memory, below /dev/shm if there is
- * space. The directory stays if the command fails by itself and has left something in it.
- * Promises: the exit code is the command's (128 + signal). A process that outlives the command by ENDS_S is
- * killed, and makes a command that succeeded fail: code 99. (A browser's helpers end by themselves soon after it.)
- * Without PROGRAM, the command is not run: code 77. The command is killed if this process is killed. */
+ * Writes `{"wall_s": .., "cpu_s": .., "code": ..}` to FILE, also for a command that fails. `cpu_s`
+ * counts every process that the command left to its parents to wait for: daemons of a cluster, too.
+ * TMPDIR of the command is a directory of its own, below TMPDIR or /tmp; with --memory, below
+ * /dev/shm if there is space. The directory stays if the command fails by itself and has left
+ * something in it.
+ * Promises: the exit code is the command's (128 + signal). A process that outlives the command by
+ * ENDS_S is killed, and makes a command that succeeded fail: code 99. (A browser's helpers end by
+ * themselves soon after it.) Without PROGRAM, the command is not run: code 77. The command is
+ * killed if this process is killed. */
 #include <errno.h>
 #include <ftw.h>
 #include <libgen.h>
@@ -60,7 +62,8 @@ static void pass_on(int signal)
         kill(command_pid, signal);
 }
 
-/* The kernel gives orphans of the command to this process. Kills one generation of them; their number. */
+/* The kernel gives orphans of the command to this process. Kills one generation of them; their
+ * number. */
 static int kill_orphans(void)
 {
     char path[64], text[CHILDREN_MAX];
@@ -148,7 +151,8 @@ static bool memory_has_space(void)
            found.f_bavail / 1024 * (found.f_frsize / 1024) >= MEMORY_MIN_MIB;
 }
 
-/* Without a directory the command gets the TMPDIR that this process has, and tells by itself what is wrong. */
+/* Without a directory the command gets the TMPDIR that this process has, and tells by itself what
+ * is wrong. */
 static void temporary_make(bool memory)
 {
     const char *where = getenv("TMPDIR");

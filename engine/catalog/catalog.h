@@ -1,14 +1,16 @@
 /* catalog.h - tables, partitions and placement: the state machine of replication group 0.
  *
  * Commands are applied in log order. The same commands give the same state on every replica, except
- * for the sums of catalog_report. A command carries everything that is decided outside: settings, a random uuid, the wall clock. Only
- * the catalog keeps facts about tables: routers cache them, nodes keep what they host.
+ * for the sums of catalog_report. A command carries everything that is decided outside: settings, a
+ * random uuid, the wall clock. Only the catalog keeps facts about tables: routers cache them, nodes
+ * keep what they host.
  *
  * A table is CREATING, UPDATING or DELETING until the nodes have taken over its partitions. The
  * leader of the group drives that (engine/node/catalog_leader/reconcile.c), then proposes
- * CATALOG_RECONCILED. A split is driven in the same way, while the table stays ACTIVE. The new partitions are in the map
- * at once. Until CATALOG_RECONCILED they name the group from which they are to be split off. A
- * partition takes part in one split at a time. A merge is driven in the same way too (merge.c).
+ * CATALOG_RECONCILED. A split is driven in the same way, while the table stays ACTIVE. The new
+ * partitions are in the map at once. Until CATALOG_RECONCILED they name the group from which they
+ * are to be split off. A partition takes part in one split at a time. A merge is driven in the same
+ * way too (merge.c).
  *
  * Persistence: the state is a set of rows in the storage-key space under table id 0. catalog_apply
  * tells which rows changed. catalog_load_row takes a row back. */
@@ -180,6 +182,7 @@ struct promises {
 void catalog_count_promises(const struct catalog *c, uint32_t except, struct promises *out);
 
 /* A node's report of a partition's items and bytes, on the catalog's leader. The sums are not part
- * of the replicated state. A table's row holds the sums that its replica knew when it wrote the row:
- * no command reads them, and new reports replace them after a restart or a change of leader. */
+ * of the replicated state. A table's row holds the sums that its replica knew when it wrote the
+ * row: no command reads them, and new reports replace them after a restart or a change of leader.
+ * */
 void catalog_report(struct catalog *c, const struct partition_report *r);

@@ -80,9 +80,9 @@ void catalog_join(struct partition_info *p, uint32_t i, uint32_t node, uint32_t 
 
 /* ---- labels.c ---- */
 
-/* Changes tags, class, encryption key and deletion protection as the command's spec says. New values
- * come from the arena or lend from the command. False: there are too many tags, or one makes no sense
- * for the table; `c->text` says so. */
+/* Changes tags, class, encryption key and deletion protection as the command's spec says. New
+ * values come from the arena or lend from the command. False: there are too many tags, or one makes
+ * no sense for the table; `c->text` says so. */
 bool catalog_change_labels(struct catalog *c, const struct catalog_command *command,
                            struct table *t, struct arena *arena);
 
@@ -142,8 +142,8 @@ void catalog_split_partition(struct catalog *c, const struct table_split *split,
 /* Gives a new table, whose partitions are there, the stream that the command's spec asks for. */
 void catalog_begin_stream(const struct catalog_command *command, struct table *t,
                           struct arena *arena);
-/* Enables or disables the table's stream as the command's spec says. New values come from the arena.
- * False: `c->text` says why not. */
+/* Enables or disables the table's stream as the command's spec says. New values come from the
+ * arena. False: `c->text` says why not. */
 bool catalog_change_stream(struct catalog *c, const struct catalog_command *command,
                            struct table *t, struct arena *arena);
 /* Partition `at` has just been cut: the partitions behind it are its children. */

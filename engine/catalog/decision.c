@@ -21,7 +21,8 @@ static void decision_merge_walk(struct codec *c, struct decision *d)
     }
 }
 
-/* Whether the bytes begin the storage keys of a partition key's shard 0 in the table, and no more. */
+/* Whether the bytes begin the storage keys of a partition key's shard 0 in the table, and no more.
+ * */
 static bool decision_key_is_valid(uint32_t table_id, struct slice key)
 {
     const size_t at = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;

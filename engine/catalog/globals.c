@@ -1,7 +1,7 @@
 /* globals.c - global indexes, as the catalog has them: tables that belong to a table.
  *
- * An index is created, placed, split, moved and deleted as any table. Its name is TABLE/INDEX, which
- * no client can ask for. */
+ * An index is created, placed, split, moved and deleted as any table. Its name is TABLE/INDEX,
+ * which no client can ask for. */
 #include "engine/catalog/catalog_internal.h"
 
 const struct table *catalog_next_index(const struct catalog *c, const struct table *t,

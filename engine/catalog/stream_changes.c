@@ -2,16 +2,20 @@
  * partitions, forgotten.
  *
  * Invariants
- *   STREAMS-1  The open shards of an enabled stream are the table's partitions, at their epochs. All
+ *   STREAMS-1  The open shards of an enabled stream are the table's partitions, at their epochs.
+ *   All
  *              shards of a disabled one are closed.
- *   STREAMS-2  No two partitions of a table are merged until stream_retention_ms after it had a stream
- *              last: a shard has one parent, and the records of a partition are where its keys begin. */
+ *   STREAMS-2  No two partitions of a table are merged until stream_retention_ms after it had a
+ *   stream
+ *              last: a shard has one parent, and the records of a partition are where its keys
+ *              begin. */
 #include <stdlib.h>
 
 #include "base/probe.h"
 #include "engine/catalog/catalog_internal.h"
 
-/* A copy that may be changed. Its shards come from the arena, with room for `more` in the last stream. */
+/* A copy that may be changed. Its shards come from the arena, with room for `more` in the last
+ * stream. */
 static void streams_copy(const struct table *t, uint32_t more, struct arena *arena,
                          struct table_streams *out)
 {

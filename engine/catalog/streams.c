@@ -148,7 +148,8 @@ void table_sequence_append(struct buffer *out, const struct table_shard *shard, 
                          (unsigned long long)index, place);
 }
 
-/* Takes a decimal number of so many digits off the text. False: there is none, or it is too large. */
+/* Takes a decimal number of so many digits off the text. False: there is none, or it is too large.
+ * */
 static bool digits_take(struct slice *text, uint32_t digits, uint64_t *out)
 {
     *out = 0;

@@ -1,9 +1,9 @@
 /* streams.h - the streams of a table and their shards, as the catalog knows them and as bytes.
  *
- * The catalog keeps a stream for stream_retention_ms after it was disabled, and a shard for that time
- * after it was closed. A shard is a partition at one epoch. The partition writes into it from the entry
- * of its log that begins the stream or the epoch, up to the entry that ends them: a little later than
- * the catalog says so.
+ * The catalog keeps a stream for stream_retention_ms after it was disabled, and a shard for that
+ * time after it was closed. A shard is a partition at one epoch. The partition writes into it from
+ * the entry of its log that begins the stream or the epoch, up to the entry that ends them: a
+ * little later than the catalog says so.
  *
  * Not here: records (engine/stream/stream.h). */
 #pragma once

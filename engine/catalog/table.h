@@ -144,8 +144,9 @@ struct partition_info {
 
 _Static_assert(NODES_MAX < 1 << RAFT_NODE_BITS, "a member's id has room for its node");
 
-/* A table, or the rows of a global index. An index's name is TABLE/INDEX, its `indexes` has the index
- * alone, and its `partition_key` stands for the index's partition key, of however many attributes. */
+/* A table, or the rows of a global index. An index's name is TABLE/INDEX, its `indexes` has the
+ * index alone, and its `partition_key` stands for the index's partition key, of however many
+ * attributes. */
 struct table {
     uint32_t id;       /* never reused */
     uint32_t index_of; /* the id of the table whose index it is; 0: a table */
@@ -231,8 +232,8 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
 
 /* Appends TABLE/INDEX: the name of the table of a global index. */
 void table_append_index_name(struct buffer *out, const struct table *t, const struct index *x);
-/* The tables of the global indexes of `t`, from records of u32 size and table_encode. `*out` has one
- * for each global index of its set, in that order; NULL: it is not among the records. */
+/* The tables of the global indexes of `t`, from records of u32 size and table_encode. `*out` has
+ * one for each global index of its set, in that order; NULL: it is not among the records. */
 enum status table_decode_indexes(struct slice records, struct arena *arena, const struct table *t,
                                  const struct table ***out);
 
@@ -265,8 +266,8 @@ static inline struct slice table_kept_indexes(const struct table *t)
     return t->index_of == 0 ? t->indexes : (struct slice){NULL, 0};
 }
 
-/* The attribute by which items of the table's partitions expire. Empty: none. Rows of a global index
- * go with their items. */
+/* The attribute by which items of the table's partitions expire. Empty: none. Rows of a global
+ * index go with their items. */
 static inline struct slice table_kept_ttl(const struct table *t)
 {
     const bool on = t->ttl == TTL_ENABLING || t->ttl == TTL_ENABLED;
@@ -279,8 +280,8 @@ static inline uint64_t table_key_sharding_version(const struct table *t)
     return t->sharded_keys != NULL ? t->sharded_keys->version : 0;
 }
 
-/* Whether items of the table are, or may become, sharded counters. Such a table has no index and no stream:
- * these would show cells. */
+/* Whether items of the table are, or may become, sharded counters. Such a table has no index and no
+ * stream: these would show cells. */
 bool table_counts(const struct table *t);
 /* What the table's tag KEY_SHARDING_TAG asks for. `fixed`: the number of shards. */
 enum key_sharding_mode table_key_sharding_mode(const struct table *t, uint32_t *fixed);

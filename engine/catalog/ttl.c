@@ -1,7 +1,7 @@
 /* ttl.c - whether the items of a table expire, and by which attribute.
  *
- * A change reaches the partitions as one of their indexes does: by an entry of each group's log. The
- * table is UPDATING until then. So once it is DISABLED, no partition lets an item expire.
+ * A change reaches the partitions as one of their indexes does: by an entry of each group's log.
+ * The table is UPDATING until then. So once it is DISABLED, no partition lets an item expire.
  *
  * The texts are the service's. */
 #include "engine/catalog/catalog_internal.h"

@@ -107,8 +107,8 @@ static struct update_value *update_parentheses(struct parser *p, bool operand)
     return v;
 }
 
-/* Reads a path, a :value, a function, or anything in parentheses. `operand`: the parentheses have no
- * sum. */
+/* Reads a path, a :value, a function, or anything in parentheses. `operand`: the parentheses have
+ * no sum. */
 static struct update_value *update_term(struct parser *p, bool operand)
 {
     struct update_value *v = NULL;

@@ -7,18 +7,20 @@
  * Promises
  *   HEAT-1  heat_add is O(1) amortised. It allocates only when a partition, or one kind of its
  *           requests, has no heat.
- *   HEAT-2  A partition without heat holds sizeof(struct heat). A kind has heat once it was asked for
- *           more than heat_start_percent of the partition maximum within a second. A partition with heat holds at most
- *           HEAT_MEMORY_MAX bytes more, whatever its keys. heat_cool frees memory of decayed heat.
+ *   HEAT-2  A partition without heat holds sizeof(struct heat). A kind has heat once it was asked
+ *   for
+ *           more than heat_start_percent of the partition maximum within a second. A partition with
+ *           heat holds at most HEAT_MEMORY_MAX bytes more, whatever its keys. heat_cool frees
+ *           memory of decayed heat.
  *   HEAT-3  No clock, no floating point; randomness from the seed. Same calls, same answers.
  *
  * A partition that was just split off begins without heat: what was asked for before its birth is
  * no reason to cut it again.
  *
- * Why heavy keys come from the sketch too: a key's weight is the weight of an interval, within three
- * times heat_error. In the same memory Space-Saving promises only a larger error (a sixty-fourth of
- * everything with 64 counters). Only for the last seconds there are counters beside it (recent.h):
- * the sketch cannot tell when a key was asked for.
+ * Why heavy keys come from the sketch too: a key's weight is the weight of an interval, within
+ * three times heat_error. In the same memory Space-Saving promises only a larger error (a
+ * sixty-fourth of everything with 64 counters). Only for the last seconds there are counters beside
+ * it (recent.h): the sketch cannot tell when a key was asked for.
  *
  * `now` must not move back. Units: mcu = 1/1000 capacity unit. */
 #pragma once
@@ -73,10 +75,11 @@ int64_t heat_rate(struct heat *h, struct instant now, enum admit_kind kind);
  * delayed and repeated requests come on top of a load. */
 int64_t heat_rate_now(struct heat *h, struct instant now, enum admit_kind kind);
 
-/* What a partition key is asked for in mcu per second. `hash`: of the key in storage keys. `mcu`: the same by
- * the decayed weights of heat_items, as part of heat_rate_now. If more or less than that was asked for of
- * late (recent.h), and the difference cannot be chance, that counts instead: a key that has turned hot or
- * cold is seen at once. 0 for the first heat_recent_ms of a load: it is not known yet. */
+/* What a partition key is asked for in mcu per second. `hash`: of the key in storage keys. `mcu`:
+ * the same by the decayed weights of heat_items, as part of heat_rate_now. If more or less than
+ * that was asked for of late (recent.h), and the difference cannot be chance, that counts instead:
+ * a key that has turned hot or cold is seen at once. 0 for the first heat_recent_ms of a load: it
+ * is not known yet. */
 int64_t heat_key_rate(struct heat *h, struct instant now, enum admit_kind kind, uint64_t hash,
                       int64_t mcu);
 
@@ -92,12 +95,12 @@ enum sketch_direction heat_direction(const struct heat *h, enum admit_kind kind)
 /* Bytes on the heap. */
 size_t heat_memory(const struct heat *h);
 
-/* Whether at least `mcu` a second are asked for of late (recent.h): without a look at the keys, and exact. False
- * for the first heat_recent_ms of a load. */
+/* Whether at least `mcu` a second are asked for of late (recent.h): without a look at the keys, and
+ * exact. False for the first heat_recent_ms of a load. */
 bool heat_is_recently(struct heat *h, struct instant now, enum admit_kind kind, int64_t mcu);
 
-/* The keys in the sketch of one kind, without the shared bytes, in no order: at most SKETCH_ENTRIES. They
- * lend until the heat changes. */
+/* The keys in the sketch of one kind, without the shared bytes, in no order: at most
+ * SKETCH_ENTRIES. They lend until the heat changes. */
 uint32_t heat_items(struct heat *h, struct instant now, enum admit_kind kind,
                     struct sketch_item *out);
 

@@ -29,7 +29,8 @@ struct heavy_scan {
     struct candidate candidates[CANDIDATES];
 };
 
-/* The size of what the item's partition key is in storage keys, which are in `s->key` then. 0: cut off. */
+/* The size of what the item's partition key is in storage keys, which are in `s->key` then. 0: cut
+ * off. */
 static size_t heavy_prefix(struct heavy_scan *s, const struct sketch_item *item)
 {
     must(item->key.size <= SKETCH_KEY_MAX); /* the room behind the shared bytes */

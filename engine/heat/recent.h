@@ -1,9 +1,10 @@
-/* recent.h - which partition keys were asked for most in the last seconds, by the rule of Misra and Gries.
+/* recent.h - which partition keys were asked for most in the last seconds, by the rule of Misra and
+ * Gries.
  *
- * Time is cut into stretches. What counts is the present stretch and the whole one before it. When the
- * present one already has more than the whole one before, and not by chance, a load has begun: then what
- * was before is forgotten, so that a new load is seen in full. Partition keys are told apart by their
- * hashes in storage keys.
+ * Time is cut into stretches. What counts is the present stretch and the whole one before it. When
+ * the present one already has more than the whole one before, and not by chance, a load has begun:
+ * then what was before is forgotten, so that a new load is seen in full. Partition keys are told
+ * apart by their hashes in storage keys.
  *
  * Promises
  *   RECENT-1  What is counted of a key was asked for it. At most `lost_mcu` is missing.

@@ -2,8 +2,8 @@
  *
  * An index has a row for each item that has all key attributes of the index.
  *
- * A local index sorts the items of a collection by another attribute. Its rows lie in the item's own
- * partition, in the key space `number` (engine/item/storage_key.h).
+ * A local index sorts the items of a collection by another attribute. Its rows lie in the item's
+ * own partition, in the key space `number` (engine/item/storage_key.h).
  *
  * A global index has keys of its own, of one to four attributes each. Its rows are the items of
  * another table, `table_id`, with partitions and throughput of its own. The leaders of the base

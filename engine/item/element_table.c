@@ -1,4 +1,5 @@
-/* element_table.c - slots with a part of the hash lead to the elements, which lie in their order. */
+/* element_table.c - slots with a part of the hash lead to the elements, which lie in their order.
+ * */
 #include "engine/item/element_table.h"
 
 #include <stdlib.h>

@@ -51,8 +51,8 @@ static inline bool item_take(struct slice *left, size_t size, struct slice *out)
     return true;
 }
 
-/* Takes a little-endian length of `width` bytes, and then so many bytes. Inlined, so that the width is a
- * constant and the length a load: every walk over an item comes through here. */
+/* Takes a little-endian length of `width` bytes, and then so many bytes. Inlined, so that the width
+ * is a constant and the length a load: every walk over an item comes through here. */
 static inline __attribute__((always_inline)) bool take_sized(struct slice *left, size_t width,
                                                              struct slice *out)
 {

@@ -1,8 +1,8 @@
 /* item_time.h - whether the time of an item is over.
  *
- * The time is a Number of seconds since 1970 in an attribute of the item. An item whose attribute is
- * absent, or of another type, has no time. As with the service, a time that is older than five years
- * does not count: it is taken for a mistake.
+ * The time is a Number of seconds since 1970 in an attribute of the item. An item whose attribute
+ * is absent, or of another type, has no time. As with the service, a time that is older than five
+ * years does not count: it is taken for a mistake.
  *
  * Promises: no clock, no floating point: numbers are compared by their encodings. */
 #pragma once

@@ -280,9 +280,9 @@ enum status number_decode(struct slice bytes, struct number *out, size_t *used)
     return STATUS_MALFORMED;
 }
 
-/* The size of a number that is not 0. The service keeps numbers in base 100, aligned at the point. Each
- * pair with a significant digit counts one byte: for 123.45 these are ceil(3/2) + ceil(2/2) bytes. Zeros
- * at both ends are free. */
+/* The size of a number that is not 0. The service keeps numbers in base 100, aligned at the point.
+ * Each pair with a significant digit counts one byte: for 123.45 these are ceil(3/2) + ceil(2/2)
+ * bytes. Zeros at both ends are free. */
 static uint32_t size_of(int exponent, int count, bool negative)
 {
     /* Positions are shifted by an even number: halving never meets a negative position. */

@@ -51,8 +51,8 @@ size_t number_encode(const struct number *n, uint8_t out[NUMBER_ENCODED_MAX]);
  * STATUS_MALFORMED: number_encode does not write these bytes. */
 enum status number_decode(struct slice bytes, struct number *out, size_t *used);
 
-/* Without the digits in between, for items that are read often. `bytes` is the whole encoding of one
- * number; false if number_encode does not write it. */
+/* Without the digits in between, for items that are read often. `bytes` is the whole encoding of
+ * one number; false if number_encode does not write it. */
 
 /* number_to_i64 of the number. */
 bool number_read_i64(struct slice bytes, int64_t *out);

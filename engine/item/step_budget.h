@@ -4,7 +4,8 @@
  * Why steps, not time: the same request costs the same in each run and on each machine.
  * A step takes some 4 ns: an element that is passed by, or 64 bytes that are compared. A single
  * comparison or search is linear in its operands: STEPS_ONE_MAX bounds it. An expression has many
- * of them. So whoever evaluates counts, and stops before the next one once STEPS_ITEM_MAX are taken.
+ * of them. So whoever evaluates counts, and stops before the next one once STEPS_ITEM_MAX are
+ * taken.
  *
  * Invariants (property.steps_property and property.reading_property search for the costliest):
  *   STEPS-1  an item costs less than STEPS_ITEM_MAX + STEPS_ONE_MAX steps, whatever the request.

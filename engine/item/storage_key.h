@@ -6,8 +6,8 @@
  * Numbers are encoded by number.h first. A partition is a range [lo, hi) of such strings. Its
  * bounds may be any strings, also inside an item collection.
  *
- * Table ids are less than 2^24. So the first byte is free, and names the key space: 0 has the items,
- * 1 to LOCAL_INDEXES_MAX have the rows of the table's local indexes (engine/index/row.h). */
+ * Table ids are less than 2^24. So the first byte is free, and names the key space: 0 has the
+ * items, 1 to LOCAL_INDEXES_MAX have the rows of the table's local indexes (engine/index/row.h). */
 #pragma once
 
 #include "base/big_endian.h"

@@ -283,8 +283,8 @@ uint32_t sharded_key_extent(const struct sharded_key *k)
     return max;
 }
 
-/* A key that grows: its shards are older by the first number that has them. A key that shrinks: those
- * that it gives up come first. */
+/* A key that grows: its shards are older by the first number that has them. A key that shrinks:
+ * those that it gives up come first. */
 uint32_t sharded_key_rank(const struct sharded_key *k, uint32_t shard)
 {
     if (k->before_count == 0 || k->counter)

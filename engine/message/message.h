@@ -52,8 +52,9 @@ enum request_op {
     REQUEST_RECORDS,          /* to the leader of a partition: records of a shard of a stream */
     REQUEST_KEY_SHARD_MOVE, /* to the leader of a partition: items of a sharded key's shard that are
                                  not at home there go home: node/shard_moves.h */
-    REQUEST_INDEX_SHOWS, /* to the leader of a partition: OK if global indexes have its changes up to
-                                 an entry of its log. OVERLOADED: not yet, and `applied` is the entry */
+    /* To the leader of a partition: OK if global indexes have its changes up to an entry of its
+     * log. OVERLOADED: not yet, and `applied` is the entry. */
+    REQUEST_INDEX_SHOWS,
     REQUEST_OPS,
 };
 
@@ -113,16 +114,16 @@ struct request {
                                    done before: OK, without an item; empty: none */
             uint64_t digest; /* UPDATE with a token: of what the client asked for. Another one:
                                    TOKEN_MISMATCH */
-            bool
-                token_only; /* UPDATE with a token, CHECK of a transaction: nothing is done. ABORTED:
-                                   the token is not known */
+            /* UPDATE with a token, CHECK of a transaction: nothing is done. ABORTED: the token is
+             * not known. */
+            bool token_only;
             bool expiry; /* DELETE: of an item whose time is over: costs nothing; streams name the
                             service as its author. Only a node asks itself so */
-            bool
-                moves; /* PUT, DELETE, UPDATE, with `transaction`: the item goes from shard to shard,
-                            or is a cell that is added to another: costs nothing, and streams are
-                            not told. Only nodes ask so */
-        } write;       /* PUT, DELETE, UPDATE, CHECK */
+            /* PUT, DELETE, UPDATE, with `transaction`: the item goes from shard to shard, or is a
+             * cell that is added to another: costs nothing, and streams are not told. Only nodes
+             * ask so. */
+            bool moves;
+        } write; /* PUT, DELETE, UPDATE, CHECK */
         struct {
             struct slice key;
             struct read_stamp since;
@@ -303,9 +304,9 @@ enum message_kind {
     MESSAGE_PEER = 3, /* node to node: NODE_SEND's envelopes */
 };
 
-/* Accessors of struct request_NAME or reply_NAME, which lies in the room: request_NAME() to read and
- * request_edit_NAME() to write. A family has a header of its own, so that a new field has only the
- * family's users compiled anew. */
+/* Accessors of struct request_NAME or reply_NAME, which lies in the room: request_NAME() to read
+ * and request_edit_NAME() to write. A family has a header of its own, so that a new field has only
+ * the family's users compiled anew. */
 #define MESSAGE_FAMILY(message, name)                                                       \
     _Static_assert(sizeof(struct message##_##name) <= MESSAGE_ROOM, "raise MESSAGE_ROOM");  \
     _Static_assert(_Alignof(struct message##_##name) <= _Alignof(uint64_t), "of the room"); \

@@ -1,6 +1,7 @@
 /* census.c - what a node holds in memory when everything is done.
  *
- * Not here: what is on disks, which verify.c checks; requests and calls under way, since routers ask by themselves. */
+ * Not here: what is on disks, which verify.c checks; requests and calls under way, since routers
+ * ask by themselves. */
 #include "engine/node/node_internal.h"
 
 static void census_of_partition(const struct node *n, const struct partition *p, struct buffer *out)

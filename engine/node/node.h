@@ -64,8 +64,8 @@ void node_checkpoint_soon(struct node *n);
 /* Before an orderly end: a checkpoint with everything that the next life should know. */
 void node_finish(struct node *n);
 void node_touched(struct node *n, struct instant now, uint32_t ticket);
-/* Others have used so much of the node's capacity: work that no request of the node asks for. Debits
- * the node's bucket, if necessary into debt, and counts as consumed. */
+/* Others have used so much of the node's capacity: work that no request of the node asks for.
+ * Debits the node's bucket, if necessary into debt, and counts as consumed. */
 void node_occupy(struct node *n, struct instant now, enum admit_kind kind, int64_t mcu);
 
 struct instant node_deadline(const struct node *n);
@@ -86,8 +86,9 @@ const struct log_batch *node_next_batch(struct node *n);
 
 /* The most bytes of changes that global indexes lack of a partition that is led here. */
 size_t node_backlog(const struct node *n);
-/* Appends a line for each thing that a component holds in memory, and that a node has no use for once everything is
- * done and nobody asks: what grows for ever, or takes room from others. Nothing: all is at rest. */
+/* Appends a line for each thing that a component holds in memory, and that a node has no use for
+ * once everything is done and nobody asks: what grows for ever, or takes room from others. Nothing:
+ * all is at rest. */
 void node_census(const struct node *n, struct buffer *out);
 
 /* The balance of the node's bucket, in mcu; below zero: debt. */
@@ -122,8 +123,8 @@ struct node_verification {
     int64_t bytes; /* item sizes */
     int64_t damaged;
     struct slice first_damaged_key; /* lends until the next call */
-    /* Locks and records of transactions that are not over, in partitions that are led here: others may
-     * be behind. */
+    /* Locks and records of transactions that are not over, in partitions that are led here: others
+     * may be behind. */
     int64_t open_transactions;
     uint32_t open_partition; /* that of the last of them */
     uint32_t miscounted;     /* partitions with a wrong count of items, bytes or item collections */

@@ -1,10 +1,10 @@
 /* backing_lmdb.c - a store's backing in one LMDB environment.
  *
  * It has three databases: `items` (storage keys; long keys by long_key.h), `parts` (of values that
- * need more than a page, by lmdb_parts.h) and `meta` (the log position, and notes of parts that must
- * go, by lmdb_writer.h). Every write is one synchronous transaction: after a power loss LMDB has the
- * whole last transaction. The owner reads in a snapshot of its own, one other thread writes, any
- * thread touches. `lock` only keeps touches out while the map is moved. */
+ * need more than a page, by lmdb_parts.h) and `meta` (the log position, and notes of parts that
+ * must go, by lmdb_writer.h). Every write is one synchronous transaction: after a power loss LMDB
+ * has the whole last transaction. The owner reads in a snapshot of its own, one other thread
+ * writes, any thread touches. `lock` only keeps touches out while the map is moved. */
 #include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
@@ -426,8 +426,8 @@ static size_t freed_by(MDB_val k)
 
 /* The pages of a record of LMDB's free list: their number, and the pages in descending order. LMDB
  * takes single pages from the first records, and looks for pages side by side in the next ones, for
- * RECORDS_A_PAGE records a page. So a run counts as far as the records before it have the pages that
- * a checkpoint takes before its list. */
+ * RECORDS_A_PAGE records a page. So a run counts as far as the records before it have the pages
+ * that a checkpoint takes before its list. */
 static void space_add_record(struct space *s, MDB_val v, uint64_t page_bytes, uint64_t record)
 {
     const size_t *list = v.mv_data;

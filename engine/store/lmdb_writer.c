@@ -109,9 +109,9 @@ static int write_bucket(struct lmdb_writer *w, struct slice key)
     return write_record(w, key, bucket.size == 0 ? slice_make(NULL, 0) : bucket);
 }
 
-/* Writes the change, and all that follow in its bucket. c: the next one, unless the batch has ended.
- * The bucket is written once: pages that a transaction takes and gives up again are no longer free
- * for it if they must not be listed (writer_may_free). */
+/* Writes the change, and all that follow in its bucket. c: the next one, unless the batch has
+ * ended. The bucket is written once: pages that a transaction takes and gives up again are no
+ * longer free for it if they must not be listed (writer_may_free). */
 static int write_bucket_changes(struct lmdb_writer *w, const struct backing_batch *batch,
                                 struct backing_change *c, bool *ended)
 {

@@ -2,9 +2,9 @@
  *
  * LMDB lists the pages that a transaction frees in one record. If the pages are many, the record
  * needs pages side by side. Values can have very many parts, and the size of a deletion does not
- * tell how many it frees. So where free pages lie apart, parts that would make the list too long are
- * noted in `meta`, and later transactions erase them (lmdb_writer_sweep). No head has their number
- * any more.
+ * tell how many it frees. So where free pages lie apart, parts that would make the list too long
+ * are noted in `meta`, and later transactions erase them (lmdb_writer_sweep). No head has their
+ * number any more.
  *
  * Invariant
  *   PARTS-3  A batch frees no more than `frees_max` pages of parts. */

@@ -2,11 +2,11 @@
  * largest size that it may get on its disk and within its map.
  *
  * A tenth is the reserve; of a small total it is more. Writes that grow the data end before it.
- * Deletions, updates that shrink, checkpoints, the catalog and Raft use it: so a full node gets empty
- * again by requests, without a restart.
+ * Deletions, updates that shrink, checkpoints, the catalog and Raft use it: so a full node gets
+ * empty again by requests, without a restart.
  * A free page is as good as any other: no value needs pages that lie side by side (lmdb_parts.h).
- * Only the list of the pages that a checkpoint frees does, so checkpoints are small where free pages
- * lie apart.
+ * Only the list of the pages that a checkpoint frees does, so checkpoints are small where free
+ * pages lie apart.
  * Stores of one process share a disk: the total moves while others use it (base/disk_account.h).
  * A checkpoint writes pages anew before it frees the old ones: its cost is reckoned, too. What one
  * checkpoint frees counts as used until the next one may use it.
@@ -59,8 +59,8 @@ uint64_t space_growth_max_bytes(const struct space *s);
 /* The bytes by which the data may grow before that. */
 uint64_t space_growth_left_bytes(const struct space *s);
 
-/* What a checkpoint of so many records costs at most, while it is written: their bytes, and for each
- * a page that is written anew or stays half empty. */
+/* What a checkpoint of so many records costs at most, while it is written: their bytes, and for
+ * each a page that is written anew or stays half empty. */
 uint64_t space_cost(const struct space *s, size_t records, size_t bytes);
 /* Whether the data may grow by so many bytes. `cost`: of everything before them that no checkpoint
  * has written. */

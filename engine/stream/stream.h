@@ -1,20 +1,22 @@
 /* stream.h - the records of a table's stream: their keys and values, in the log and in the store.
  *
- * A stream has shards. A shard is a partition at one epoch: a split closes the shard of the partition
- * and opens one for each piece. The records of a shard are rows of the partition that wrote them.
+ * A stream has shards. A shard is a partition at one epoch: a split closes the shard of the
+ * partition and opens one for each piece. The records of a shard are rows of the partition that
+ * wrote them.
  *
  * In a log entry a record is a change of SPACE_STREAM before the change of its item. Its key is the
- * item's storage key in the key space SPACE_STREAM_KEYS. Its value (struct stream_change) has what does
- * not follow from the item: each replica makes the row from both.
+ * item's storage key in the key space SPACE_STREAM_KEYS. Its value (struct stream_change) has what
+ * does not follow from the item: each replica makes the row from both.
  *
- * Key of the row: the least storage key that the partition may have, completed to a whole hash, in the
- * key space SPACE_STREAM_KEYS | u16 0 | u32 stream | u32 partition | u64 epoch | u64 index of the entry |
- * u16 place in the entry, all BE. A split leaves that least key where it is, so the rows stay in their
- * partition. No part of a storage key begins with two zeros, so no cut between items divides the rows.
- * Value: struct stream_record.
+ * Key of the row: the least storage key that the partition may have, completed to a whole hash, in
+ * the key space SPACE_STREAM_KEYS | u16 0 | u32 stream | u32 partition | u64 epoch | u64 index of
+ * the entry | u16 place in the entry, all BE. A split leaves that least key where it is, so the
+ * rows stay in their partition. No part of a storage key begins with two zeros, so no cut between
+ * items divides the rows. Value: struct stream_record.
  *
  * Promise
- *   STREAM-1  The records of a partition lie in the order in which they were written, those of earlier
+ *   STREAM-1  The records of a partition lie in the order in which they were written, those of
+ *   earlier
  *             streams and epochs first. */
 #pragma once
 

@@ -8,10 +8,10 @@
  *   record  with the anchor: what is decided, and which items the transaction has
  *   token   with the anchor: which transaction a client's token belongs to
  *
- * Keys: the item's storage key in the key space | u16 0 | u8 enum transaction_row | 16 bytes: the id of
- * the record's transaction, the token, or zeros. No part of a storage key begins with two zeros, so
- * the rows lie between the item's key and every other key that begins with it, wherever a partition
- * is cut. */
+ * Keys: the item's storage key in the key space | u16 0 | u8 enum transaction_row | 16 bytes: the
+ * id of the record's transaction, the token, or zeros. No part of a storage key begins with two
+ * zeros, so the rows lie between the item's key and every other key that begins with it, wherever a
+ * partition is cut. */
 #pragma once
 
 #include "base/codec.h"
@@ -111,8 +111,8 @@ void transaction_record_key_append(struct buffer *out, struct slice anchor,
 /* Takes a row's key apart. `key`: the item's, in the row's key space. False: it is no row's key. */
 bool transaction_key_split(struct slice row_key, enum transaction_row *row, struct slice *key,
                            const uint8_t **name);
-/* Whether a sound row is of a transaction that is not over. Tokens, and records of what was refused before
- * it came, stay for a while. */
+/* Whether a sound row is of a transaction that is not over. Tokens, and records of what was refused
+ * before it came, stay for a while. */
 bool transaction_row_is_open(struct slice row_key, struct slice value);
 /* Whether key and value of a row can be; the value of a row that goes is empty. */
 bool transaction_row_is_valid(struct slice row_key, struct slice value);

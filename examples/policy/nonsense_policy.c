@@ -1,5 +1,5 @@
-/* nonsense_policy.c - faulty on purpose: one decision about requests in eight makes no sense, and none
- * of the controller's and of clients does. weir tells so, and goes on. */
+/* nonsense_policy.c - faulty on purpose: one decision about requests in eight makes no sense, and
+ * none of the controller's and of clients does. weir tells so, and goes on. */
 #include <stddef.h>
 
 #include <weir/policy.h>

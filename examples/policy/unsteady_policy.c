@@ -1,5 +1,5 @@
-/* unsteady_policy.c - faulty on purpose: decides by a variable of its own, which outlives the run. The
- * same seed gives two different runs, and `weir sim` tells so. */
+/* unsteady_policy.c - faulty on purpose: decides by a variable of its own, which outlives the run.
+ * The same seed gives two different runs, and `weir sim` tells so. */
 #include <stddef.h>
 
 #include <weir/policy.h>

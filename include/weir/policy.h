@@ -39,9 +39,9 @@
  *   - Units: mcu = 1/1000 of a read or write capacity unit; mcu per second; ns of monotonic time.
  *
  * The host checks what a policy returns, and what it passes to functions. What makes no sense
- * changes nothing, is counted, and is told once for each policy. A decision with an invalid result about a
- * request is a refusal, and costs nothing. One of the controller changes nothing. One of a client
- * ends the request. A policy is native code: the host does not protect its memory from a
+ * changes nothing, is counted, and is told once for each policy. A decision with an invalid result
+ * about a request is a refusal, and costs nothing. One of the controller changes nothing. One of a
+ * client ends the request. A policy is native code: the host does not protect its memory from a
  * policy that writes through wild pointers, and it cannot stop a policy that never returns.
  *
  * Versions. WEIR_POLICY_ABI rises when a plug-in must be compiled anew. Without that, structs only

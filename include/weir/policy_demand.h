@@ -29,10 +29,10 @@ struct weir_demand_policy {
     uint32_t unused; /* 0 */
     const char *name;
     uint64_t flags; /* 0 */
-    /* Every on_demand_peak_ms, about each table on demand. `earned_mcu`, by kind, is zero at first. The
-     * table gets an allocation of what it has earned, and is made ready for twice as much; what it
-     * has earned before it keeps. At most the larger one of weir_peak_maximum and what was consumed
-     * over weir_peak_window_ns. False: nothing changes. Required. */
+    /* Every on_demand_peak_ms, about each table on demand. `earned_mcu`, by kind, is zero at first.
+     * The table gets an allocation of what it has earned, and is made ready for twice as much; what
+     * it has earned before it keeps. At most the larger one of weir_peak_maximum and what was
+     * consumed over weir_peak_window_ns. False: nothing changes. Required. */
     bool (*earn)(const struct weir_peak *p, int64_t earned_mcu[2]);
 };
 

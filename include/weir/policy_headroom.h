@@ -15,8 +15,8 @@ WEIR_POLICY_API int64_t weir_member_balance(const struct weir_member *m);
 WEIR_POLICY_API int64_t weir_member_capacity(const struct weir_member *m);
 WEIR_POLICY_API bool weir_member_is_shared(const struct weir_member *m);
 WEIR_POLICY_API int64_t weir_member_report_age_ns(const struct weir_member *m);
-/* The node sets tokens aside for this one (WEIR_HEADROOM_LEASES). False: it has set none aside since
- * its last silence. */
+/* The node sets tokens aside for this one (WEIR_HEADROOM_LEASES). False: it has set none aside
+ * since its last silence. */
 WEIR_POLICY_API bool weir_member_is_leased(const struct weir_member *m);
 WEIR_POLICY_API int64_t weir_member_held(const struct weir_member *m); /* tokens that are alive */
 WEIR_POLICY_API int64_t weir_member_lease_ns(const struct weir_member *m);

@@ -19,8 +19,8 @@ WEIR_POLICY_API int64_t weir_arrival_now_ns(const struct weir_arrival *a);
 /* How long the request has waited for the processor of this node or router. */
 WEIR_POLICY_API int64_t weir_arrival_wait_ns(const struct weir_arrival *a);
 /* The work is within a limit: the partition's allocation has the cost; at a router, the table has a
- * limit that routers keep. Also true if the request has waited at most the target, unless the policy
- * has the flag WEIR_OVERLOAD_CLASSES. */
+ * limit that routers keep. Also true if the request has waited at most the target, unless the
+ * policy has the flag WEIR_OVERLOAD_CLASSES. */
 WEIR_POLICY_API bool weir_arrival_is_promised(const struct weir_arrival *a);
 WEIR_POLICY_API uint32_t weir_arrival_priority(const struct weir_arrival *a);
 /* At a node: the link that the request came by. At a router: 0. */
@@ -30,8 +30,8 @@ WEIR_POLICY_API uint32_t weir_arrival_sender(const struct weir_arrival *a);
 WEIR_POLICY_API int64_t weir_arrival_target_ns(const struct weir_arrival *a);
 WEIR_POLICY_API int64_t weir_arrival_interval_ns(const struct weir_arrival *a);
 WEIR_POLICY_API int64_t weir_arrival_limit_ns(const struct weir_arrival *a);
-/* In `arrive` and `tell`: the state of this node or router. In `send` and `answered`: what the router
- * keeps of the node that the request is for. */
+/* In `arrive` and `tell`: the state of this node or router. In `send` and `answered`: what the
+ * router keeps of the node that the request is for. */
 WEIR_POLICY_API void *weir_arrival_state(const struct weir_arrival *a);
 
 enum weir_overload_flag {

@@ -1,5 +1,5 @@
-/* weir/policy_partition.h - decisions of a node: the policies of partitions, and of what they leave of a
- * node. Part of weir/policy.h. */
+/* weir/policy_partition.h - decisions of a node: the policies of partitions, and of what they leave
+ * of a node. Part of weir/policy.h. */
 #pragma once
 
 #include "policy_base.h"
@@ -40,9 +40,9 @@ struct weir_verdict {
     uint32_t flags;  /* bits of enum weir_verdict_flag */
     uint32_t member; /* the node that has no room, for WEIR_POLICY_MEMBER */
     uint32_t unused; /* 0 */
-    int64_t
-        wait_ns; /* of a refusal: until the request would pass if no other came. Clients are told it.
-                  * 0 or WEIR_POLICY_NEVER: not known; never below 0 */
+    /* Of a refusal: until the request would pass if no other came. Clients are told it. 0 or
+     * WEIR_POLICY_NEVER: not known; never below 0. */
+    int64_t wait_ns;
 };
 
 WEIR_POLICY_API uint32_t weir_case_kind(const struct weir_case *c); /* enum weir_policy_kind */
@@ -94,8 +94,8 @@ struct weir_partition_policy {
     uint64_t flags; /* bits of enum weir_partition_flag */
     /* Says whether a request of `cost_mcu` >= 0 may run. Debits the cost if it may. Required. */
     void (*decide)(struct weir_case *c, int64_t cost_mcu, struct weir_verdict *verdict);
-    /* Debits `extra_mcu` >= 0 from the buckets that an admitted verdict was charged to: the work cost
-     * more, or another replica admitted it. Required. */
+    /* Debits `extra_mcu` >= 0 from the buckets that an admitted verdict was charged to: the work
+     * cost more, or another replica admitted it. Required. */
     void (*settle)(struct weir_case *c, const struct weir_verdict *verdict, int64_t extra_mcu);
     /* The state of a new partition. NULL: zero. */
     void (*begin)(void *state);

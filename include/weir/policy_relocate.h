@@ -28,9 +28,9 @@ WEIR_POLICY_API int64_t weir_move_needs(const struct weir_move *m, enum weir_pol
 /* What it consumed on its node over the last 5 s. */
 WEIR_POLICY_API int64_t weir_move_cost(const struct weir_move *m, enum weir_policy_kind kind);
 
-/* The nodes that are offered, in the order of their numbers: they are reachable, not drained, hold no
- * replica of the partition, and have the capacity that the replica needs. By index: the number, the
- * capacity, what of it is promised to replicas, what was consumed over the setting
+/* The nodes that are offered, in the order of their numbers: they are reachable, not drained, hold
+ * no replica of the partition, and have the capacity that the replica needs. By index: the number,
+ * the capacity, what of it is promised to replicas, what was consumed over the setting
  * balance_window_ms, and the replicas there (one that leads counts twice). */
 WEIR_POLICY_API uint32_t weir_move_nodes(const struct weir_move *m);
 WEIR_POLICY_API uint32_t weir_move_node(const struct weir_move *m, uint32_t index);

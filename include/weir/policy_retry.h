@@ -7,8 +7,8 @@
 extern "C" {
 #endif
 
-/* A client and one of its requests. A client is what an SDK calls a client object: its requests share
- * one state. `weir load` and `weir lab` have such clients. */
+/* A client and one of its requests. A client is what an SDK calls a client object: its requests
+ * share one state. `weir load` and `weir lab` have such clients. */
 struct weir_retry;
 
 enum weir_retry_result {
@@ -71,8 +71,8 @@ struct weir_retry_policy {
     double number;        /* the default of weir_retry_number */
     /* A new client. There is no request yet, and there are no random numbers. NULL: zero. */
     void (*begin)(struct weir_retry *r);
-    /* Before each attempt, the first one too. Again, now: it is sent. Again, later: `send` is called
-     * again at that time. NULL: now, always. */
+    /* Before each attempt, the first one too. Again, now: it is sent. Again, later: `send` is
+     * called again at that time. NULL: now, always. */
     void (*send)(struct weir_retry *r, struct weir_retry_decision *decision);
     /* After each attempt that was sent, with a good result too. Again only if the result is neither
      * WEIR_RETRY_DONE nor WEIR_RETRY_FINAL. Required. */

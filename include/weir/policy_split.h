@@ -17,8 +17,8 @@ WEIR_POLICY_API int64_t weir_cut_age_ns(const struct weir_cut *c);
 /* Whether partitions have a maximum: without one, a cut lets no more through. */
 WEIR_POLICY_API bool weir_cut_is_limited(const struct weir_cut *c);
 WEIR_POLICY_API int64_t weir_cut_maximum(const struct weir_cut *c, enum weir_policy_kind kind);
-/* What the table may use in all, or the global index that the partition belongs to. INT64_MAX: nothing
- * limits it. */
+/* What the table may use in all, or the global index that the partition belongs to. INT64_MAX:
+ * nothing limits it. */
 WEIR_POLICY_API int64_t weir_cut_table_limit(const struct weir_cut *c, enum weir_policy_kind kind);
 /* Means over the last `window_ns`, 15 s at most; 0 until half of that time was seen. */
 WEIR_POLICY_API int64_t weir_cut_consumed(const struct weir_cut *c, enum weir_policy_kind kind,
@@ -34,8 +34,8 @@ WEIR_POLICY_API int64_t weir_cut_excess_ns(const struct weir_cut *c, enum weir_p
 WEIR_POLICY_API int64_t weir_cut_bytes(const struct weir_cut *c);
 /* Partitions of the table. */
 WEIR_POLICY_API uint32_t weir_cut_partitions(const struct weir_cut *c);
-/* Partitions that the table needs for what it is to serve at once. In `pieces`: 0 if that is not the
- * reason for the cut. */
+/* Partitions that the table needs for what it is to serve at once. In `pieces`: 0 if that is not
+ * the reason for the cut. */
 WEIR_POLICY_API uint32_t weir_cut_needed(const struct weir_cut *c);
 /* The state of the partition: as weir_rates_state. */
 WEIR_POLICY_API void *weir_cut_state(const struct weir_cut *c);
@@ -117,9 +117,9 @@ struct weir_split_policy {
     void (*wish)(struct weir_cut *c, struct weir_wish *wish);
     /* After the wish: the leader has answered. NULL: at all offered points, if there are any. */
     void (*choose)(struct weir_cut *c, struct weir_choice *choice);
-    /* Into how many equal parts, 2 to WEIR_POLICY_PIECES_MAX: after WEIR_CHOICE_EVENLY, after a wish
-     * with `evenly`, or since the table has fewer partitions than it needs (the host has taken the
-     * partition with the most hashes). NULL: 2. */
+    /* Into how many equal parts, 2 to WEIR_POLICY_PIECES_MAX: after WEIR_CHOICE_EVENLY, after a
+     * wish with `evenly`, or since the table has fewer partitions than it needs (the host has taken
+     * the partition with the most hashes). NULL: 2. */
     uint32_t (*pieces)(struct weir_cut *c);
 };
 

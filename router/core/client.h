@@ -69,8 +69,8 @@ void client_resume_all(struct router *r);
 void client_answer(struct client *c, int status, const char *type, struct slice body,
                    const char *request_id, const struct http_throttle *throttle,
                    struct slice lines);
-/* The same for a body that may be large: what is in `parts`, then what is in `body`. If it is large,
- * it is taken over: copying it would hold the loop. */
+/* The same for a body that may be large: what is in `parts`, then what is in `body`. If it is
+ * large, it is taken over: copying it would hold the loop. */
 void client_answer_parts(struct client *c, int status, const char *type, struct parts *parts,
                          struct buffer *body, const char *request_id,
                          const struct http_throttle *throttle, struct slice lines);

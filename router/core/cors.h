@@ -20,10 +20,11 @@ struct client;
 struct router;
 
 /* What Access-Control-Allow-Origin is: the Origin of the client's request if a page of that origin
- * may read the answer, * if all pages may, otherwise empty. Lends until the client's next request begins. */
+ * may read the answer, * if all pages may, otherwise empty. Lends until the client's next request
+ * begins. */
 struct slice cors_allowed(const struct router *r, const struct client *c);
 
-/* Whether a page may have caused the request that may not: by its Origin, by Sec-Fetch-Site, or by a
- * name of this server that the page has chosen (router/http/host.h). Then the router's fault says
+/* Whether a page may have caused the request that may not: by its Origin, by Sec-Fetch-Site, or by
+ * a name of this server that the page has chosen (router/http/host.h). Then the router's fault says
  * why. A request with the admin token is never refused here: no page has the token. */
 bool cors_refuse(struct router *r, const struct client *c);

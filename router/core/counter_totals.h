@@ -1,5 +1,5 @@
-/* counter_totals.h - the kept total of a counter: a copy of the last sum, so that an eventual read costs
- * one item again.
+/* counter_totals.h - the kept total of a counter: a copy of the last sum, so that an eventual read
+ * costs one item again.
  *
  * The copy is an item at a place that no read of the table goes to: with the hash of shard
  * KEY_SHARDS_MAX. It has one attribute more: when its sum was made, by the clock of the router that

@@ -39,7 +39,8 @@ bool counter_takes(const struct item_request *q)
     return true;
 }
 
-/* A client that sends its request again names it as before. A request without a name is like no other. */
+/* A client that sends its request again names it as before. A request without a name is like no
+ * other. */
 static void token_of(const struct call *c, struct slice key, uint8_t out[TRANSACTION_TOKEN_SIZE])
 {
     XXH3_state_t hash;

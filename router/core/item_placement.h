@@ -1,5 +1,5 @@
-/* item_placement.h - requests about single items of sharded keys: sent to the item's owner shard, after
- * the item has left its previous owners.
+/* item_placement.h - requests about single items of sharded keys: sent to the item's owner shard,
+ * after the item has left its previous owners.
  *
  * The operation makes its request as if no key were sharded. Before the request is sent, and when
  * its table's registry of sharded keys has changed, placement_resolve finds the shards anew. While
@@ -14,12 +14,13 @@
  * subrequest ends when the item has left all previous owners.
  *
  * Counters (counters.h) have no owner shard. An addition goes to a cell; reads are of all cells
- * (counter_reads.h); all else is refused: s->invalid. So are reads of one that shrinks: s->busy. A counter that has one cell again is an ordinary
- * item, but additions ask for their tokens where that may be known. An addition that meets a cell to which
- * another is being added waits.
+ * (counter_reads.h); all else is refused: s->invalid. So are reads of one that shrinks: s->busy. A
+ * counter that has one cell again is an ordinary item, but additions ask for their tokens where
+ * that may be known. An addition that meets a cell to which another is being added waits.
  *
  * Not here: ranges (plan/ranges.h). Ranges and parts of transactions have chosen their shards
- * themselves. If the registry changes, they end with REPLY_STALE_MAP, and s->route is the new one. */
+ * themselves. If the registry changes, they end with REPLY_STALE_MAP, and s->route is the new one.
+ * */
 #pragma once
 
 #include "router/core/subrequest.h"
@@ -48,7 +49,8 @@ bool placement_moves(const struct subrequest *s);
 void placement_left(struct subrequest *s);
 /* The request as the operation made it. */
 const struct request *placement_original(const struct subrequest *s);
-/* The final reply: s->request is again as the operation made it. Returns what the operation is told. */
+/* The final reply: s->request is again as the operation made it. Returns what the operation is
+ * told. */
 struct reply placement_end(struct subrequest *s, const struct reply *reply);
 
 /* Whether the request was made for shards that the operation itself has chosen. */

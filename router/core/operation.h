@@ -6,9 +6,11 @@
  * ready    The tables are there. Checks keys against key schemas, and sends requests to nodes. May
  *          ask for a further table: then `ready` is called again once that table is there.
  * reply    A request has its final reply.
- * finish   All requests have. Completes call->body, sends further requests, or lets the call rest and
+ * finish   All requests have. Completes call->body, sends further requests, or lets the call rest
+ * and
  *          is called again. May be NULL.
- * fail     Writes the body of a call that was refused, and returns its HTTP status. NULL: the body is
+ * fail     Writes the body of a call that was refused, and returns its HTTP status. NULL: the body
+ * is
  *          DynamoDB's.
  * end      The call ends, whatever the reason: gives back what its state holds. May be NULL.
  *
@@ -121,6 +123,6 @@ bool call_table_of_arn(struct call *c, const struct json_value *arn, struct slic
 /* The region of the endpoint: the option's, otherwise the one in the request's credential scope,
  * otherwise us-east-1. Lends until the call ends. */
 struct slice call_region(const struct call *c);
-/* arn:aws:dynamodb:region:account:table/name, or .../table/name/index/name for the table of a global
- * index. */
+/* arn:aws:dynamodb:region:account:table/name, or .../table/name/index/name for the table of a
+ * global index. */
 void table_arn_append(struct buffer *out, const struct call *c, struct slice name);

@@ -1,17 +1,18 @@
 /* own_writes.h - what a router has acknowledged, so that its later eventual reads show it
  * (setting read_your_writes, docs/decisions/0045).
  *
- *   write acknowledged at entry 17 of partition 5 -> eventual read of partition 5 carries after = 17
- *   a replica that has applied 17 answers; another one sends the read to the leader
+ *   write acknowledged at entry 17 of partition 5 -> eventual read of partition 5 carries after =
+ *   17 a replica that has applied 17 answers; another one sends the read to the leader
  *
- * For each partition the router remembers the last entry that it acknowledged. Parts of transactions
- * are done after the answer: for LATE_MS such a partition is read as AFTER_ALL, so its leader waits for
- * the decided transactions that lock the items. Rows of global indexes follow their items: for LATE_MS
- * after a write a reader of an index first asks the written partitions whether the index has their
- * changes (REQUEST_INDEX_SHOWS), then the leaders of the index.
+ * For each partition the router remembers the last entry that it acknowledged. Parts of
+ * transactions are done after the answer: for LATE_MS such a partition is read as AFTER_ALL, so its
+ * leader waits for the decided transactions that lock the items. Rows of global indexes follow
+ * their items: for LATE_MS after a write a reader of an index first asks the written partitions
+ * whether the index has their changes (REQUEST_INDEX_SHOWS), then the leaders of the index.
  *
  * Promises
- *   OWN-1  A read waits for its own writes for read_your_writes_wait_ms at most. Then it is answered as
+ *   OWN-1  A read waits for its own writes for read_your_writes_wait_ms at most. Then it is
+ *   answered as
  *          if the setting were off: it never fails for them.
  *   OWN-2  Bounded memory: the partitions and tables that were written last are remembered.
  * Cost: a read of a partition that is not remembered looks up one number.
@@ -47,8 +48,9 @@ void own_writes_note(struct router *r, const struct subrequest *s, const struct 
 uint64_t own_writes_after(const struct router *r, uint32_t partition);
 /* The member `after` of the request. NULL: it has none, or is a consistent read. */
 uint64_t *own_writes_member(struct request *q);
-/* A global index of the table is to be read. Sends REQUEST_INDEX_SHOWS to each partition whose changes
- * the index may lack; the count is returned. `surely`: the rows must be read as AFTER_ALL. */
+/* A global index of the table is to be read. Sends REQUEST_INDEX_SHOWS to each partition whose
+ * changes the index may lack; the count is returned. `surely`: the rows must be read as AFTER_ALL.
+ * */
 uint32_t own_writes_ask_indexes(struct call *c, struct route *table, bool *surely);
 /* The answer to such a request. Whether the index has the changes. */
 bool own_writes_indexes_show(struct router *r, const struct subrequest *s,

@@ -2,12 +2,12 @@
  *
  * The host unpacks and parses the text beside the loop, one text at a time: the memory of one alone
  * is not accounted yet. One turn checks its members. Then all values that the shape of
- * the input knows are read, STEPS_READ_MAX steps of them in a turn, and kept (values_ahead.h): so `begin`
- * has them at once, wherever it reads them. An operation on a list of statements or of parts with
- * expressions ends a turn after READING_TURN_BYTES, too.
+ * the input knows are read, STEPS_READ_MAX steps of them in a turn, and kept (values_ahead.h): so
+ * `begin` has them at once, wherever it reads them. An operation on a list of statements or of
+ * parts with expressions ends a turn after READING_TURN_BYTES, too.
  *
- * The text and the tape stay until `begin` has returned and the call does not rest. If the call ends
- * while the host parses its text, they stay until that is done. */
+ * The text and the tape stay until `begin` has returned and the call does not rest. If the call
+ * ends while the host parses its text, they stay until that is done. */
 #pragma once
 
 #include "router/core/body.h"

@@ -142,8 +142,8 @@ struct router_effect {
     uint32_t gac_server;           /* SEND_GAC */
     uint64_t connection; /* SEND_BYTES, CLOSE (after all bytes sent so far), ABORT (at once) */
     struct slice bytes;  /* SEND_BYTES, SEND_GAC; lends until the next call into the router */
-    /* PARSE: touches `text` alone, so any thread will do. There is one at a time. `text` lends until
-     * router_parsed: the function must have returned before router_destroy. */
+    /* PARSE: touches `text` alone, so any thread will do. There is one at a time. `text` lends
+     * until router_parsed: the function must have returned before router_destroy. */
     void (*parse)(void *text);
     void *text;
 };

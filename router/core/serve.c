@@ -1,5 +1,5 @@
-/* serve.c - takes a body, unpacks and parses it if it is small, and checks it against the operation's
- * input. */
+/* serve.c - takes a body, unpacks and parses it if it is small, and checks it against the
+ * operation's input. */
 #include "router/core/serve.h"
 
 #include "router/core/reading.h"

@@ -247,7 +247,8 @@ static void subrequest_settle(struct router *r, struct subrequest *s, const stru
         limit_settle(r, s, subrequest_was_charged(reply->code) ? reply->consumed_mcu : 0);
 }
 
-/* The size of the item that was read or written, as far as request and reply tell. -1: not known. */
+/* The size of the item that was read or written, as far as request and reply tell. -1: not known.
+ * */
 static int64_t subrequest_item_bytes(const struct request *q, const struct reply *reply)
 {
     if (q->op == REQUEST_PUT)

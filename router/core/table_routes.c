@@ -1,4 +1,5 @@
-/* table_routes.c - the route cache: a hash table of entries. Each entry has the waiters for its fetch. */
+/* table_routes.c - the route cache: a hash table of entries. Each entry has the waiters for its
+ * fetch. */
 #include "router/core/table_routes.h"
 
 #include <stdlib.h>

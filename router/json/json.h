@@ -1,8 +1,8 @@
 /* json.h - reads the JSON of requests: steps through the tape that simdjson makes of a text.
  *
  * The tape is simdjson's documented format (doc/tape.md in its source): a word of 64 bits for each
- * value and brace. Its highest byte is a tag, the rest tells where a string lies, or where a list or
- * an object ends. A number has a second word.
+ * value and brace. Its highest byte is a tag, the rest tells where a string lies, or where a list
+ * or an object ends. A number has a second word.
  *
  * Promises: hostile text causes an error, never a crash. A parser allocates nothing for a document
  * if it has seen one as large before, except after a very large one. Strings are valid UTF-8, and

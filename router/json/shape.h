@@ -83,7 +83,8 @@ bool shape_choice_matches(const char *choices, struct slice text);
  * 0. */
 bool shape_is_table_name(struct slice text);
 
-/* The name in arn:partition:dynamodb:region:account:table/name; other texts come back as they are. */
+/* The name in arn:partition:dynamodb:region:account:table/name; other texts come back as they are.
+ * */
 struct slice shape_table_of(struct slice text);
 
 /* The value must have passed shape_check as SHAPE_BOOLEAN. Absent: `otherwise`. */

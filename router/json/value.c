@@ -200,8 +200,8 @@ static bool value_read_set(struct value_reader *r, enum attr_type set,
 
 /* ---- documents ---- */
 
-/* The lists and maps around the innermost value, with this one. Looks at `*left` values: an item has
- * no more. */
+/* The lists and maps around the innermost value, with this one. Looks at `*left` values: an item
+ * has no more. */
 static int value_levels(const struct json_value *v, uint32_t *left)
 {
     int deepest = 0;

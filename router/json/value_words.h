@@ -1,7 +1,8 @@
 /* value_words.h - the words for a malformed number, and for a set that has an element twice.
  *
  * The service's words differ by the region and by the operation. Of ":a":{"N":"x"} they are
- *   older     ExpressionAttributeValues contains invalid value: The parameter cannot be converted to
+ *   older     ExpressionAttributeValues contains invalid value: The parameter cannot be converted
+ *   to
  *             a numeric value: x for key :a
  *   bare      The parameter cannot be converted to a numeric value: x
  *   prefixed  1 validation error detected: The parameter cannot be converted to a numeric value: x

@@ -5,7 +5,8 @@
  * It is a cache: value_read_item and value_read_attr answer the same with it and without it. What
  * is refused is not in it.
  *
- * Invariant AHEAD-1: values come in the order of the document, so that they are found by halving. */
+ * Invariant AHEAD-1: values come in the order of the document, so that they are found by halving.
+ * */
 #pragma once
 
 #include "router/json/value.h"

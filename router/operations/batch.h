@@ -51,8 +51,8 @@ struct batch {
     struct reply failure;
 };
 
-/* Reads RequestItems table by table: `read_table` adds the entries of one table. It may let the call
- * rest: then both are called again. */
+/* Reads RequestItems table by table: `read_table` adds the entries of one table. It may let the
+ * call rest: then both are called again. */
 bool batch_read(struct call *c, const struct json_value *request_items, uint32_t entries_max,
                 bool (*read_table)(struct call *c, struct batch *b,
                                    const struct json_value *value));

@@ -11,9 +11,9 @@ enum {
     KEY_ITEM_SIZE_MAX = 2 * KEY_NAME_SIZE_MAX + PARTITION_KEY_SIZE_MAX + SORT_KEY_SIZE_MAX
 };
 
-/* Whether two keys have the same attributes, in any order. What fits no table is refused later, so it
- * is not compared: keys of more than two attributes or of too many bytes, and values that are not equal
- * byte by byte. */
+/* Whether two keys have the same attributes, in any order. What fits no table is refused later, so
+ * it is not compared: keys of more than two attributes or of too many bytes, and values that are
+ * not equal byte by byte. */
 static bool batch_keys_equal(struct slice a, struct slice b)
 {
     struct attr_cursor left = item_attrs(a);

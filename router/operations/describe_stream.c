@@ -1,4 +1,5 @@
-/* describe_stream.c - DescribeStream: a stream and a page of its shards, parents before children. */
+/* describe_stream.c - DescribeStream: a stream and a page of its shards, parents before children.
+ * */
 #include "router/json/json_writer.h"
 #include "router/json/shapes.h"
 #include "router/operations/key_definitions.h"

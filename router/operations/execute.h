@@ -13,7 +13,8 @@ enum execute_place {
     EXECUTE_IN_TRANSACTION,
 };
 
-/* Reads a statement and its parameters into the call's arena. `*digest` is of both; it may be NULL. */
+/* Reads a statement and its parameters into the call's arena. `*digest` is of both; it may be NULL.
+ * */
 bool execute_parse(struct call *c, const struct json_value *text,
                    const struct json_value *parameters, struct statement *out, uint64_t *digest);
 

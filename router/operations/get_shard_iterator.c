@@ -1,5 +1,5 @@
-/* get_shard_iterator.c - GetShardIterator: where to read a shard. The leader of its partition says which
- * record is the latest, and whether a record is gone. */
+/* get_shard_iterator.c - GetShardIterator: where to read a shard. The leader of its partition says
+ * which record is the latest, and whether a record is gone. */
 #include "engine/message/stream_messages.h"
 #include "router/json/json_writer.h"
 #include "router/json/shapes.h"

@@ -1,4 +1,5 @@
-/* list_streams.c - ListStreams: the streams of one table, or those of all tables in the order of names.
+/* list_streams.c - ListStreams: the streams of one table, or those of all tables in the order of
+ * names.
  *
  * The catalog lists tables, not streams: a page of names is fetched, then each of these tables. */
 #include "engine/message/request_traits.h"

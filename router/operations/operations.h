@@ -5,8 +5,8 @@
 
 /* clang-format off */
 #define OPERATION_LIST(X)                                                                          \
-    X(get_item) X(put_item) X(delete_item) X(update_item) X(query) X(scan) X(batch_get_item) X(batch_write_item)  \
-    X(transact_get_items) X(transact_write_items)                                                  \
+    X(get_item) X(put_item) X(delete_item) X(update_item) X(query) X(scan)                         \
+    X(batch_get_item) X(batch_write_item) X(transact_get_items) X(transact_write_items)            \
     X(execute_statement) X(batch_execute_statement) X(execute_transaction)                         \
     X(create_table) X(describe_table) X(list_tables) X(update_table) X(delete_table)               \
     X(tag_resource) X(untag_resource) X(list_tags_of_resource) X(describe_limits)                  \

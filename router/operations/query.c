@@ -69,7 +69,8 @@ static bool query_start_key_element(struct call *c, struct slice item,
            call_invalid(c, "The provided key element does not match the schema");
 }
 
-/* The attributes of a starting key. A key of the table that is a key of the index, too, counts once.
+/* The attributes of a starting key. A key of the table that is a key of the index, too, counts
+ * once.
  */
 static uint32_t query_key_attrs(const struct table *t, const struct key_schema *schema)
 {

@@ -370,8 +370,9 @@ static bool page_fetched_row(struct call *c, struct page *p, struct subrequest *
     return true;
 }
 
-/* Whether the item has a row of the index still. It may have been deleted or changed since the row was
- * read. An item whose row has another place now is taken: a reader of all rows must not miss it. */
+/* Whether the item has a row of the index still. It may have been deleted or changed since the row
+ * was read. An item whose row has another place now is taken: a reader of all rows must not miss
+ * it. */
 static bool page_row_holds(const struct page *p, const struct page_row *row)
 {
     struct attr values[2 * INDEX_KEYS_MAX];
@@ -485,7 +486,8 @@ static void page_start_subrange(struct call *c, struct page *p)
         ranges_start(c, &p->plan);
 }
 
-/* The sums of the counter cannot be read now. The catalog is asked whether that holds for the next request. */
+/* The sums of the counter cannot be read now. The catalog is asked whether that holds for the next
+ * request. */
 static bool page_refuse_shrinking(struct call *c, const struct page *p)
 {
     route_renew(c->router, p->plan.route);

@@ -71,8 +71,8 @@ bool page_read_start_key(struct call *c, const struct json_value *member, struct
 /* Adds to the fault's text that the starting key is invalid. Always false. */
 bool page_blame_start_key(struct call *c);
 
-/* With the table: finds the index that the request names, p->plan.index, and asks for the table of a
- * global one. */
+/* With the table: finds the index that the request names, p->plan.index, and asks for the table of
+ * a global one. */
 bool page_find_index(struct call *c, struct page *p);
 /* Whether a table is not there yet: `ready` will be called again. */
 static inline bool page_waits(const struct page *p)

@@ -1,10 +1,11 @@
 /* shard_iterator.h - shard iterators: texts that say where to read a shard on.
  *
- *   ARN of the stream|1|base64 of: u32 partition | u64 epoch | u64 index | u32 place | i64 ms since 1970
- *   when it was made | u64 XXH3 of the ARN and of these bytes
+ *   ARN of the stream|1|base64 of: u32 partition | u64 epoch | u64 index | u32 place | i64 ms since
+ *   1970 when it was made | u64 XXH3 of the ARN and of these bytes
  *
- * The checksum finds texts that were cut or changed. It keeps no secret: whoever may read the stream may
- * read all of it. An iterator names no node, so it survives moves, splits and restarts. */
+ * The checksum finds texts that were cut or changed. It keeps no secret: whoever may read the
+ * stream may read all of it. An iterator names no node, so it survives moves, splits and restarts.
+ * */
 #pragma once
 
 #include "base/buffer.h"

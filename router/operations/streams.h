@@ -11,16 +11,17 @@ enum stream_view stream_view_of(struct slice name);
 /* Appends arn:aws:dynamodb:region:account:table/NAME/stream/LABEL. */
 void stream_arn_append(struct buffer *out, const struct call *c, struct slice table,
                        const struct table_stream *s);
-/* Takes the names out of such an ARN, of any region and account. They lend from the text. False: it is
- * none. */
+/* Takes the names out of such an ARN, of any region and account. They lend from the text. False: it
+ * is none. */
 bool stream_arn_read(struct slice arn, struct slice *table, struct slice *label);
 
-/* Whether clients may still see it: disabled streams and closed shards go after stream_retention_ms. */
+/* Whether clients may still see it: disabled streams and closed shards go after
+ * stream_retention_ms. */
 bool stream_is_shown(const struct router *r, const struct table_stream *s);
 bool stream_shard_is_shown(const struct router *r, const struct table_shard *shard);
 
-/* Reads a StreamArn. The texts are copied to the call's arena, the ARN to call->table_arn. False: the
- * fault is set. */
+/* Reads a StreamArn. The texts are copied to the call's arena, the ARN to call->table_arn. False:
+ * the fault is set. */
 bool call_stream_named(struct call *c, const struct json_value *arn, struct slice *table,
                        struct slice *label);
 /* The stream with the label, if it is shown. NULL: the fault is set. */

@@ -34,7 +34,8 @@ bool table_change_took(struct call *c, struct subrequest *s, const struct reply 
 /* table_change_took, or table_description_answer with "TableDescription". */
 bool table_description_reply(struct call *c, struct subrequest *s, const struct reply *r);
 
-/* Settings other than throughput. They go into the spec; their texts are copied to the call's arena. */
+/* Settings other than throughput. They go into the spec; their texts are copied to the call's
+ * arena. */
 struct table_settings {
     bool is_new; /* CreateTable */
     const struct json_value *protection;

@@ -18,8 +18,8 @@ bool table_told_rests(const struct table_told *told);
 /* The table of the index; NULL: it is a local index, or the catalog has not told of it. */
 const struct table *table_told_index(const struct table_told *told, const struct index *x);
 
-/* Reads the indexes of CreateTable into the spec, whose keys and billing are there. `*out` has them,
- * too; NULL: none. All is in the call's arena. */
+/* Reads the indexes of CreateTable into the spec, whose keys and billing are there. `*out` has
+ * them, too; NULL: none. All is in the call's arena. */
 bool table_indexes_read(struct call *c, const struct json_value *definitions,
                         const struct json_value *local, const struct json_value *global,
                         struct table_spec *spec, const struct index_set **out);

@@ -24,8 +24,8 @@ bool table_read_throughput(struct call *c, const struct json_value *provisioned,
                            const struct json_value *on_demand, const struct json_value *warm,
                            struct throughput_asked *out);
 /* Checks the request against the table, or the table of the index, and puts it into the spec.
- * spec->billing must be set. `t` is the present table, which keeps what is not given. NULL: the table
- * is new. */
+ * spec->billing must be set. `t` is the present table, which keeps what is not given. NULL: the
+ * table is new. */
 bool table_take_throughput(struct call *c, const struct throughput_asked *asked,
                            const struct table *t, struct table_spec *spec);
 /* Whether the spec changes the throughput or the billing mode of the table. */

@@ -2,9 +2,10 @@
  *
  * Items of sharded keys first leave their previous owners (key_sharding/transact_owners.h).
  * If one partition has all items, it does all at once. Otherwise each item's partition is asked for
- * the units of its part. If one refuses, the others get theirs back. Then each prepares its part. Once
- * all have, the partition of the first item, the anchor, decides. It sees to it that the
- * others do their parts (engine/node/transaction/transactions.h). If a part cannot be prepared, all are dropped. */
+ * the units of its part. If one refuses, the others get theirs back. Then each prepares its part.
+ * Once all have, the partition of the first item, the anchor, decides. It sees to it that the
+ * others do their parts (engine/node/transaction/transactions.h). If a part cannot be prepared, all
+ * are dropped. */
 #include <xxhash.h>
 
 #include "engine/expression/digest.h"

@@ -1,5 +1,5 @@
-/* update_indexes.h - GlobalSecondaryIndexUpdates of UpdateTable: indexes that come, go, or get another
- * throughput. */
+/* update_indexes.h - GlobalSecondaryIndexUpdates of UpdateTable: indexes that come, go, or get
+ * another throughput. */
 #pragma once
 
 #include "router/operations/table_indexes.h"
@@ -17,7 +17,7 @@ struct index_updates {
 bool index_updates_read(struct call *c, const struct json_value *member,
                         const struct json_value *definitions, struct index_updates *out);
 
-/* Checks the updates against the table's indexes, and puts them into the spec, whose billing is set.
- * With a new billing mode of the table, all its indexes change. */
+/* Checks the updates against the table's indexes, and puts them into the spec, whose billing is
+ * set. With a new billing mode of the table, all its indexes change. */
 bool index_updates_take(struct call *c, const struct index_updates *updates,
                         const struct table_told *told, struct table_spec *spec);

@@ -1,4 +1,5 @@
-/* parse.c - the actions of the grammar, but for literals: trees of paths, conditions and updates. */
+/* parse.c - the actions of the grammar, but for literals: trees of paths, conditions and updates.
+ * */
 #include "router/partiql/parse.h"
 
 #include "engine/expression/wording.h"

@@ -1,5 +1,5 @@
-/* parse.h - what the actions of grammar.y call: they make the trees of a statement. For the files of
- * router/partiql only.
+/* parse.h - what the actions of grammar.y call: they make the trees of a statement. For the files
+ * of router/partiql only.
  *
  * Faults: a syntax error ends the parsing. Another fault is noted, the first one stays, and the
  * parsing goes on, because a syntax error after it is told instead. */

@@ -31,8 +31,8 @@ void ranges_begin(struct call *c, struct ranges_plan *p)
     call_want_table(c, p->table, &p->route);
 }
 
-/* Of several ranges each is asked for somewhat more than its share of what is left: so most pages need
- * one round, and little is read in vain. */
+/* Of several ranges each is asked for somewhat more than its share of what is left: so most pages
+ * need one round, and little is read in vain. */
 static int64_t ranges_share(const struct ranges_plan *p, int64_t left, int64_t least)
 {
     const int64_t share = (left + left / 2) / p->count + least;
@@ -254,8 +254,8 @@ static bool ranges_keep_all(struct call *c, struct ranges_plan *p, struct plan_r
     return ranges_peek(c, p, range);
 }
 
-/* The range that has the next item; of those that have a copy, the one of the highest rank. NULL: all
- * ranges have ended, or a range must be read first. */
+/* The range that has the next item; of those that have a copy, the one of the highest rank. NULL:
+ * all ranges have ended, or a range must be read first. */
 static struct plan_range *ranges_first(struct ranges_plan *p)
 {
     struct plan_range *first = NULL;

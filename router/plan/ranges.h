@@ -2,8 +2,8 @@
  *
  * A range is read partition by partition, in the direction of the page. Several ranges are read at
  * the same time; their items come in the order of their storage keys. A page ends after `limit`
- * items, after PAGE_SIZE_MAX bytes of items, after STEPS_TURN_MAX steps of filtering by the plan, or
- * at the end of its ranges. The limits of items and bytes count the
+ * items, after PAGE_SIZE_MAX bytes of items, after STEPS_TURN_MAX steps of filtering by the plan,
+ * or at the end of its ranges. The limits of items and bytes count the
  * items that were scanned, whether the filter drops them or not. The nodes filter the items of one
  * range, the plan filters those of several. Items that were read but lie after the page's end are
  * dropped; their capacity was consumed.
@@ -17,7 +17,8 @@
  *   RANGES-1  a range is read only as far as all ranges of lower rank have been read;
  *   RANGES-2  an item is taken only if it lies before all that is still to be read;
  *   RANGES-3  of an item that was met in two ranges, only the copy in the higher rank is taken.
- *   RANGES-4  by an index, an item that was written meanwhile may be met at two places: it is taken at the
+ *   RANGES-4  by an index, an item that was written meanwhile may be met at two places: it is taken
+ *   at the
  *             first one.
  *
  * Items of a counter's shards with the same key are its cells: their sum is taken

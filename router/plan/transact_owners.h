@@ -25,6 +25,6 @@ bool transact_query_tokens(struct call *c, const uint8_t token[TRANSACTION_TOKEN
 /* The version of the item's sharded key; 0: its key is not sharded. */
 uint64_t transact_sharded_key_version(const struct call *c, const struct item_request *q);
 
-/* The subrequest of an item may have met a newer registry: then the plan has it from now on. Returns
- * whether it has. */
+/* The subrequest of an item may have met a newer registry: then the plan has it from now on.
+ * Returns whether it has. */
 bool transact_take_route(struct call *c, const struct subrequest *s);

@@ -1,5 +1,5 @@
-/* legacy.c - the parameters from before expressions, as the JSON members of a request: what is taken
- * encodes to programs that pass their checks and can be run over an item of all types. Words:
+/* legacy.c - the parameters from before expressions, as the JSON members of a request: what is
+ * taken encodes to programs that pass their checks and can be run over an item of all types. Words:
  * legacy.dict. */
 #include "base/must.h"
 #include "engine/expression/program.h"

@@ -1,5 +1,5 @@
-/* limiter_lease.c - texts as leases of the rate limiter. What is read is written as the same text. The text
- * is also taken as the bytes of a lease, so that the checksum keeps nothing out. */
+/* limiter_lease.c - texts as leases of the rate limiter. What is read is written as the same text.
+ * The text is also taken as the bytes of a lease, so that the checksum keeps nothing out. */
 #include "base/must.h"
 #include "router/limiter/app_lease.h"
 

@@ -1,7 +1,8 @@
 /* limiter_reply.c - bytes of a server into the rate limiter's client.
  *
- * Whatever comes: fed in two pieces or as one, an answer has the same end, status and body; a body that
- * is an answer of the limiter has texts inside the body. Seeds: tests/fuzz/seeds/limiter_reply. */
+ * Whatever comes: fed in two pieces or as one, an answer has the same end, status and body; a body
+ * that is an answer of the limiter has texts inside the body. Seeds:
+ * tests/fuzz/seeds/limiter_reply. */
 #include <stdlib.h>
 
 #include "base/must.h"

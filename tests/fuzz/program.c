@@ -1,5 +1,5 @@
-/* program.c - programs from another process: what passes the check is evaluated, over an item of all
- * types or over none, and reads nothing outside. Seeds: tests/fuzz/seeds/program. */
+/* program.c - programs from another process: what passes the check is evaluated, over an item of
+ * all types or over none, and reads nothing outside. Seeds: tests/fuzz/seeds/program. */
 #include <stdlib.h>
 
 #include "base/must.h"

@@ -1,5 +1,5 @@
-/* projection.c - texts of projections: a projection that parses shows a part of an item of all types
- * that is whole, and of an empty item nothing. Words: projection.dict. */
+/* projection.c - texts of projections: a projection that parses shows a part of an item of all
+ * types that is whole, and of an empty item nothing. Words: projection.dict. */
 #include "engine/expression/projection.h"
 #include "base/must.h"
 #include "tests/support/rich_item.h"

@@ -1,4 +1,5 @@
-/* region.c - any text as an Authorization header: the region found is valid and borrowed from it. */
+/* region.c - any text as an Authorization header: the region found is valid and borrowed from it.
+ * */
 #include "router/http/region.h"
 #include "base/buffer.h"
 #include "base/must.h"

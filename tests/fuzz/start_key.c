@@ -1,6 +1,6 @@
-/* start_key.c - keys that come from outside: ExclusiveStartKey as JSON, and storage keys that a node
- * sends. A key that is taken becomes a storage key that is whole, and comes back out of it. Words:
- * start_key.dict. */
+/* start_key.c - keys that come from outside: ExclusiveStartKey as JSON, and storage keys that a
+ * node sends. A key that is taken becomes a storage key that is whole, and comes back out of it.
+ * Words: start_key.dict. */
 #include "base/must.h"
 #include "router/core/key.h"
 #include "router/json/shape.h"

@@ -1,6 +1,6 @@
-/* statement.c - texts of PartiQL statements: what parses has trees whose programs pass their checks,
- * keys that are an item, ranges of keys that are in order, and rows that are JSON. The question marks
- * of a text stand for values of every type. Words: statement.dict. */
+/* statement.c - texts of PartiQL statements: what parses has trees whose programs pass their
+ * checks, keys that are an item, ranges of keys that are in order, and rows that are JSON. The
+ * question marks of a text stand for values of every type. Words: statement.dict. */
 #include "base/must.h"
 #include "engine/expression/program.h"
 #include "engine/expression/update_program.h"

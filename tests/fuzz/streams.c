@@ -1,6 +1,6 @@
-/* streams.c - what streams take from outside: shard iterators and ARNs of clients, and bytes of records,
- * keys and shards that another node sent or that lay on a disk. What is taken makes the same bytes again,
- * and is read without harm. */
+/* streams.c - what streams take from outside: shard iterators and ARNs of clients, and bytes of
+ * records, keys and shards that another node sent or that lay on a disk. What is taken makes the
+ * same bytes again, and is read without harm. */
 #include "engine/catalog/streams.h"
 #include "base/must.h"
 #include "engine/item/item.h"

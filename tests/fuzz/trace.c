@@ -1,5 +1,5 @@
-/* Any bytes as a trace, weir's own or Twitter's: each line is taken or refused with its number, times
- * do not go back, and what was taken can be written and read again. */
+/* Any bytes as a trace, weir's own or Twitter's: each line is taken or refused with its number,
+ * times do not go back, and what was taken can be written and read again. */
 #include "base/limits.h"
 #include "base/must.h"
 #include "workload/trace_reader.h"

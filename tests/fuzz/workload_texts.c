@@ -1,5 +1,5 @@
-/* Any text as a rate, keys, a mix, sizes, clients, a retry model: taken or refused, and what is taken
- * can be used. */
+/* Any text as a rate, keys, a mix, sizes, clients, a retry model: taken or refused, and what is
+ * taken can be used. */
 #include <math.h>
 
 #include "base/must.h"

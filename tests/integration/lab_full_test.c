@@ -187,8 +187,8 @@ TEST(a_write_waits_for_others_as_at_the_fidelity_admission)
     assert_near(p99[1], p99[0], 0.1);
 }
 
-/* Twice as much work as the nodes can do, and refusals take a fifth of the time of a read. Overload is
- * seen by what requests wait for the processors, at nodes and at routers. */
+/* Twice as much work as the nodes can do, and refusals take a fifth of the time of a read. Overload
+ * is seen by what requests wait for the processors, at nodes and at routers. */
 TEST(overload_is_shed_as_at_the_fidelity_admission)
 {
     double throttled[2];
@@ -227,8 +227,8 @@ TEST(a_slow_node_is_as_slow_as_at_the_fidelity_admission)
     assert_near(p99[1], p99[0], 0.2);
 }
 
-/* A sixth of the reads meets the slow node, and each of them is sent again. Two thirds of these meet
- * another node, and win. */
+/* A sixth of the reads meets the slow node, and each of them is sent again. Two thirds of these
+ * meet another node, and win. */
 TEST(a_hedge_wins_as_often_as_at_the_fidelity_admission)
 {
     static const char text[] =

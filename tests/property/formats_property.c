@@ -1,6 +1,6 @@
 /* Formats that weir writes and reads again: what can be written is read back as it was, and a step
- * beyond the reader's bounds cannot be written, or is refused. Sizes and numbers are drawn at their ends
- * more often than between. Leases: tests/unit/router/lease_test.c; files of the lab:
+ * beyond the reader's bounds cannot be written, or is refused. Sizes and numbers are drawn at their
+ * ends more often than between. Leases: tests/unit/router/lease_test.c; files of the lab:
  * lab_formats_property.c. */
 #include "client/limiter_answer.h"
 #include "engine/catalog/streams.h"

@@ -162,8 +162,8 @@ TEST(what_is_read_and_written_again_is_the_same_bytes)
     check_seeds(50, round_trip);
 }
 
-/* One byte changed and the checksum made good: either refused, or a valid item that reads. An item that
- * is only readable may have a name twice. */
+/* One byte changed and the checksum made good: either refused, or a valid item that reads. An item
+ * that is only readable may have a name twice. */
 static void damage(struct prng *p)
 {
     struct buffer item = {0}, copy = {0};

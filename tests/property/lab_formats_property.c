@@ -1,5 +1,5 @@
-/* Files of the lab that the lab reads again: texts of YAML, plans of directories, results of runs. What
- * can be written is read back as it was; what could not be is refused before a run. */
+/* Files of the lab that the lab reads again: texts of YAML, plans of directories, results of runs.
+ * What can be written is read back as it was; what could not be is refused before a run. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -393,8 +393,8 @@ static double wanted_by(const struct instance *in, const struct tree_instance *t
     return sum;
 }
 
-/* The definition on one resource, from the top down: the level at which the members' weighted parts,
- * or what they want if that is less, add up to what there is. Found by halving. */
+/* The definition on one resource, from the top down: the level at which the members' weighted
+ * parts, or what they want if that is less, add up to what there is. Found by halving. */
 static void share_from_top(const struct instance *in, const struct tree_instance *t, uint32_t group,
                            double amount, double *out)
 {

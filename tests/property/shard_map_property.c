@@ -1,4 +1,5 @@
-/* Which shard an item has: how many items move when a key gets more shards, and how even the shards are.
+/* Which shard an item has: how many items move when a key gets more shards, and how even the shards
+ * are.
  *
  * The product's map is jump hashing (engine/key_sharding/key_sharding.h). The two others of
  * docs/decisions/0038 are here for comparison; `build/fast/tests/property --filter
@@ -80,7 +81,8 @@ static double imbalance(shard_map map, uint64_t first, uint32_t items, uint32_t 
     return worst;
 }
 
-/* Nearly nothing more than must: the new shards get their even part of all items, from the old ones. */
+/* Nearly nothing more than must: the new shards get their even part of all items, from the old
+ * ones. */
 static void growth_moves_what_the_new_shards_need(struct prng *p)
 {
     static const uint32_t numbers[] = {1, 2, 3, 5};
@@ -100,8 +102,8 @@ static void growth_moves_what_the_new_shards_need(struct prng *p)
     }
 }
 
-/* 5,000 a second over 10 shards are 500 for each, within 5 % over a minute. Within a second chance alone
- * makes it more: the standard deviation of a shard is 4.2 % then. */
+/* 5,000 a second over 10 shards are 500 for each, within 5 % over a minute. Within a second chance
+ * alone makes it more: the standard deviation of a shard is 4.2 % then. */
 static void shards_get_even_parts(struct prng *p)
 {
     const uint64_t first = prng_next(p) >> 8;

@@ -50,16 +50,16 @@ enum status applier_replay(struct applier *applier, const struct log_record *rec
 /* REQUEST_PARTITION_SPLIT, REQUEST_PARTITION_MERGE. */
 void applier_run_split(struct applier *applier, const struct operation *o);
 void applier_run_merge(struct applier *applier, const struct operation *o);
-/* A group's indexes, its stream, and whether its items expire, change by an entry of its log: so no leader misses a
- * change. Proposes it if the partition is led here, and has room. */
+/* A group's indexes, its stream, and whether its items expire, change by an entry of its log: so no
+ * leader misses a change. Proposes it if the partition is led here, and has room. */
 void applier_propose_indexes(struct applier *applier, struct partition *p,
                              const struct partition_info *info);
 /* The same for what a leader knows itself, unless it is in its log. A replica that was opened late
  * knows it from the catalog, and others of its group do not. */
 void applier_propose_known_indexes(struct applier *applier, struct partition *p);
 /* Entries that this leader has proposed change nothing. `all` false: a split took the keys of some.
- * `all` true: a freeze kept every entry from having an effect. Each component whose memory counts on
- * its proposals begins anew here. Where a term ends, node.c begins the same components anew. */
+ * `all` true: a freeze kept every entry from having an effect. Each component whose memory counts
+ * on its proposals begins anew here. Where a term ends, node.c begins the same components anew. */
 void applier_proposals_failed(struct applier *applier, struct partition *p, bool all);
 /* The partition has learnt of more sharded keys. A leader has proposed its entries up to now
  * without them. */

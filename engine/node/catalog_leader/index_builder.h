@@ -1,5 +1,5 @@
-/* index_builder.h - fills new global indexes with the items that their tables have, where the catalog
- * is led.
+/* index_builder.h - fills new global indexes with the items that their tables have, where the
+ * catalog is led.
  *
  * The builder goes over the base table's keys in order, one piece at a time. For each piece it asks
  * the leader of the base partition to bring the index up to date (index_feed.h), and waits until

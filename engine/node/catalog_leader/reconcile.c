@@ -122,8 +122,8 @@ static uint32_t reconcile_children_of(const struct partition_info *p, uint32_t i
 /* Appends the info that nodes are told, without the fields that only the catalog needs. Requests
  * for a step of a merge send the whole info instead. If a replica has joined since the group began,
  * the members are not the first members any more. Then each replica that opens now starts from a
- * snapshot, and learns the members from it. So it does if the partition was cut and has a stream: the
- * snapshot tells at which place of the log the shards begin and end. */
+ * snapshot, and learns the members from it. So it does if the partition was cut and has a stream:
+ * the snapshot tells at which place of the log the shards begin and end. */
 static void reconcile_append_hashed(struct buffer *out, enum table_status status,
                                     const struct partition_info *p)
 {
@@ -565,8 +565,8 @@ static bool reconcile_is_lost(const struct reconciler *reconciler, const struct 
     return left <= p->member_count / 2U;
 }
 
-/* Opens what may be missing: a node that slept while the table was new has no replica, and the group
- * may need its vote. Replicas of a child come with the split. */
+/* Opens what may be missing: a node that slept while the table was new has no replica, and the
+ * group may need its vote. Replicas of a child come with the split. */
 static void reconcile_open_again(struct reconciler *reconciler, const struct reconcile_table *s,
                                  const struct partition_info *partitions, uint32_t index)
 {
@@ -679,9 +679,9 @@ static void reconcile_advance(struct reconciler *reconciler, struct reconcile_ta
         s->send_at = INSTANT_NEVER;
 }
 
-/* A member has refused to change the indexes of its group, because another member leads. That member may
- * have acknowledged the change before it led, and forgotten the change with a snapshot: all members are
- * told again. */
+/* A member has refused to change the indexes of its group, because another member leads. That
+ * member may have acknowledged the change before it led, and forgotten the change with a snapshot:
+ * all members are told again. */
 static void reconcile_send_again(struct reconcile_table *s, const struct partition_info *p,
                                  uint32_t index)
 {

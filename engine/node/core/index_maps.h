@@ -1,5 +1,5 @@
-/* index_maps.h - where the partitions of global indexes, and of tables that transactions span, are, as
- * the catalog said last. */
+/* index_maps.h - where the partitions of global indexes, and of tables that transactions span, are,
+ * as the catalog said last. */
 #pragma once
 
 #include <sys/queue.h>
@@ -20,7 +20,8 @@ void index_maps_deinit(struct index_maps *maps);
 /* The index's table; lends until the next answer of the catalog, or the next event. NULL: the
  * catalog is being asked. */
 const struct table *index_maps_find(struct index_maps *maps, uint32_t table_id);
-/* Whether the catalog has said that there is no such table. Numbers of tables are never used again. */
+/* Whether the catalog has said that there is no such table. Numbers of tables are never used again.
+ * */
 bool index_maps_gone(struct index_maps *maps, uint32_t table_id);
 /* Whether it is gone, or DELETING, as the catalog said last. */
 bool index_maps_leaves(struct index_maps *maps, uint32_t table_id);

@@ -1,10 +1,12 @@
-/* index_sessions.h - who may write the rows of a global index: at the leader of the index's partition.
+/* index_sessions.h - who may write the rows of a global index: at the leader of the index's
+ * partition.
  *
- * The leader of a base partition opens a session at the leader of an index partition, and writes rows
- * in it. A new session closes all others whose base ranges overlap with its own.
+ * The leader of a base partition opens a session at the leader of an index partition, and writes
+ * rows in it. A new session closes all others whose base ranges overlap with its own.
  *
  * Promises
- *   SESSION-1  A row write of a closed session is refused. So what a deposed leader of the base table
+ *   SESSION-1  A row write of a closed session is refused. So what a deposed leader of the base
+ *   table
  *              wrote, or what arrives late, cannot come after the writes of its successor.
  *   SESSION-2  Sessions end with the term of the leader that gave them, and with its replica.
  *
@@ -26,7 +28,8 @@ struct index_sessions {
     uint32_t last;                  /* number of the last session */
 };
 
-/* Opens a session for the base keys [lo, hi); hi empty: no end. `term`: in which the partition is led here. */
+/* Opens a session for the base keys [lo, hi); hi empty: no end. `term`: in which the partition is
+ * led here. */
 uint64_t index_sessions_open(struct index_sessions *sessions, uint64_t term, struct slice lo,
                              struct slice hi);
 bool index_sessions_hold(const struct index_sessions *sessions, uint64_t session);

@@ -27,7 +27,7 @@ struct key_shard_cursor {
 void key_shard_seek(const struct partition *p, struct store *store, struct slice lo,
                     struct slice hi, bool reverse, bool all, uint32_t shard,
                     struct key_shard_cursor *out);
-/* As items_next. STATUS_PENDING: it has skipped as much as it may. What follows lies past `out`, which
- * is no key: as past the key of an item, in the direction of the cursor. */
+/* As items_next. STATUS_PENDING: it has skipped as much as it may. What follows lies past `out`,
+ * which is no key: as past the key of an item, in the direction of the cursor. */
 enum status key_shard_next(struct key_shard_cursor *c, struct slice *key, struct slice *item);
 void key_shard_cursor_deinit(struct key_shard_cursor *c);

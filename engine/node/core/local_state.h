@@ -42,8 +42,8 @@ void local_state_store_generation(struct node_env *env, const struct identity *i
 void local_state_store_left_catalog(struct node_env *env, struct identity *identity);
 void local_state_store_closed(struct node_env *env, const struct identity *identity);
 void local_state_store_local_lsn(struct node_env *env, uint64_t lsn);
-/* Deletes in the background all keys that a partition with this range of items owns, in a table with
- * these indexes. The deletion goes on after a restart. */
+/* Deletes in the background all keys that a partition with this range of items owns, in a table
+ * with these indexes. The deletion goes on after a restart. */
 void local_state_erase(struct node_env *env, struct slice lo, struct slice hi,
                        struct slice indexes);
 /* Whether some of these keys are still to be deleted. */

@@ -1,5 +1,5 @@
-/* node_operation.h - a request inside the node. It is being run, or waits for a page, for a round of
- * heartbeats, or for the disks. */
+/* node_operation.h - a request inside the node. It is being run, or waits for a page, for a round
+ * of heartbeats, or for the disks. */
 #pragma once
 
 #include "engine/message/message.h"

@@ -25,8 +25,8 @@ struct key_ranges {
 };
 
 /* The ranges of all key spaces of a partition [lo, hi) whose table has these indexes: one for items
- * and collections' rows, one for each local index, one for changes that global indexes lack, two for
- * the rows of transactions, one for records of streams. Lends from lo, hi and the arena. */
+ * and collections' rows, one for each local index, one for changes that global indexes lack, two
+ * for the rows of transactions, one for records of streams. Lends from lo, hi and the arena. */
 struct key_ranges key_ranges_of(struct slice lo, struct slice hi, struct slice indexes,
                                 struct arena *arena);
 /* The same key in another key space. */

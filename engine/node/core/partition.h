@@ -187,9 +187,9 @@ static inline uint64_t partition_led_term(const struct partition *p)
 struct partition *partition_create(const struct partition_info *info);
 void partition_destroy(struct partition *p);
 
-/* Takes over range, epoch, rates and intended members. A changed range clears the heat. So do changed
- * shards of the table's keys: what was asked for before may be asked for elsewhere now, and a cut
- * there would be in vain. The slices of `info` may point into p->bytes. */
+/* Takes over range, epoch, rates and intended members. A changed range clears the heat. So do
+ * changed shards of the table's keys: what was asked for before may be asked for elsewhere now, and
+ * a cut there would be in vain. The slices of `info` may point into p->bytes. */
 void partition_set(struct partition *p, const struct partition_info *info);
 
 /* Frees the search and its result. NULL: does nothing. */

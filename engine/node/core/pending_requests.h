@@ -4,9 +4,11 @@
  * A reader thread reads the pages. A round of heartbeats confirms leadership.
  *
  * Invariants
- *   WAIT-1  Requests that wait for transactions leave an eighth of the slots to others. The questions
+ *   WAIT-1  Requests that wait for transactions leave an eighth of the slots to others. The
+ *   questions
  *           that end such a wait need slots, perhaps of the same node.
- *   WAIT-2  Scans have slots of their own. Requests may wait for a replica that gets a snapshot, and
+ *   WAIT-2  Scans have slots of their own. Requests may wait for a replica that gets a snapshot,
+ *   and
  *           the snapshot's pages are read by a scan. */
 #pragma once
 
@@ -72,7 +74,8 @@ bool pending_add_read(struct pending_requests *pending, struct partition *p,
  * operation's slices lend until the next call. */
 bool pending_next_read(struct pending_requests *pending, struct partition *p,
                        struct operation *out);
-/* Keeps the operation until a transaction is decided. Refuses it if too many operations wait (WAIT-1). */
+/* Keeps the operation until a transaction is decided. Refuses it if too many operations wait
+ * (WAIT-1). */
 void pending_add_locked(struct pending_requests *pending, struct partition *p,
                         const struct operation *o);
 /* How many operations wait for transactions of the partition. */

@@ -100,9 +100,9 @@ bool proposals_may_promise(struct proposals *proposals, const struct operation *
 /* Whether the log has space for so many bytes beside what is owed (PROPOSALS-1). For entries that
  * come without a request: those of other leaders, and saved buckets. */
 bool proposals_leave_room(const struct proposals *proposals, size_t bytes);
-/* Whether entries of another leader may be logged. They must be taken some time, if need be with the
- * last space. But what is taken while a checkpoint is short of space makes the next one larger, and
- * what never fits keeps out the deletions of other groups. */
+/* Whether entries of another leader may be logged. They must be taken some time, if need be with
+ * the last space. But what is taken while a checkpoint is short of space makes the next one larger,
+ * and what never fits keeps out the deletions of other groups. */
 bool proposals_may_follow(struct proposals *proposals, size_t bytes);
 /* The entry was proposed to the group. proposals_take takes it when it is committed. */
 struct inflight *proposals_add(struct proposals *proposals, struct partition *p,

@@ -1,6 +1,7 @@
 /* served_totals.h - what a node has done since its start: requests and their units.
  *
- * For whoever computes the processor time of a node (sim/world/processor.h): the node itself has none. */
+ * For whoever computes the processor time of a node (sim/world/processor.h): the node itself has
+ * none. */
 #pragma once
 
 #include <stdint.h>

@@ -108,7 +108,8 @@ static struct index_feed_item *item_of(struct index_feed *f, struct slice key)
     return item;
 }
 
-/* Among the others, by the age of its oldest note. It is one of the youngest, unless the feed is being loaded. */
+/* Among the others, by the age of its oldest note. It is one of the youngest, unless the feed is
+ * being loaded. */
 static void item_place_by_age(struct index_feed *f, struct index_feed_item *item)
 {
     struct index_feed_item *before = TAILQ_LAST(&f->by_age, index_feed_items);
@@ -357,8 +358,8 @@ size_t index_feeds_bytes_max(const struct index_feeds *feeds)
     return max;
 }
 
-/* The index that refused a row last, or else one that lacks the oldest change; 0: all are on their way
- * through the log. */
+/* The index that refused a row last, or else one that lacks the oldest change; 0: all are on their
+ * way through the log. */
 static uint32_t index_feed_index_behind(const struct index_feeds *feeds, const struct partition *p)
 {
     const struct index_feed *f = index_feed_live(feeds, p);
@@ -400,7 +401,8 @@ bool index_feeds_may_add(struct index_feeds *feeds, struct partition *p, size_t 
          (int64_t)(lag.bytes + bytes) <= config_indexes(config)->index_backlog_bytes) ||
         MUTATED(MUTATION_NO_BACKLOG_BOUND))
         return true;
-    /* When the index will have taken enough rows depends on the index's partitions: no time is told. */
+    /* When the index will have taken enough rows depends on the index's partitions: no time is
+     * told. */
     *verdict = (struct admit_verdict){.reason = ADMIT_REFUSED_INDEX,
                                       .index = index_feed_index_behind(feeds, p),
                                       .member = p->index_refusal.partition,
@@ -428,7 +430,8 @@ void index_feeds_removed(struct index_feeds *feeds, const struct partition *p, s
 
 /* ---- what is done ---- */
 
-/* Appends rows of covered notes as deletions, and forgets the notes, until the entry is large enough. */
+/* Appends rows of covered notes as deletions, and forgets the notes, until the entry is large
+ * enough. */
 static void item_append_acks(struct index_feeds *feeds, struct index_feed *f,
                              struct index_feed_item *item, struct buffer *out)
 {

@@ -16,11 +16,12 @@
  *   FEED-1  When all changes of an item are done, each index has exactly the row that follows from
  *           the item. A crash or a new leader repeats rounds from the item's present state, so the
  *           rows never go back.
- *   FEED-2  The changes that are not done take at most index_backlog_bytes: those in the store, those
+ *   FEED-2  The changes that are not done take at most index_backlog_bytes: those in the store,
+ *   those
  *           that are proposed, and those of parts of transactions that are prepared. Further writes
- *           that change indexes are refused until some are done, and so is preparing. What was prepared
- *           is never refused: its room is taken until its lock goes. A partition that has absorbed
- *           another one begins with the changes of both.
+ *           that change indexes are refused until some are done, and so is preparing. What was
+ *           prepared is never refused: its room is taken until its lock goes. A partition that has
+ *           absorbed another one begins with the changes of both.
  *           While the changes cannot be read, no write may add one.
  *   FEED-3  Row writes go out within a session (index_sessions.h), each at most once.
  *   FEED-4  A change is as old as the time in it says, also after a split and for a new leader.
@@ -49,14 +50,14 @@ struct index_feeds {
 
 void index_feeds_deinit(struct index_feeds *feeds);
 
-/* The partition leads here in a new term, or has another range or other indexes: its feed begins anew,
- * in the same term once what is proposed is applied. */
+/* The partition leads here in a new term, or has another range or other indexes: its feed begins
+ * anew, in the same term once what is proposed is applied. */
 void index_feeds_begin(struct index_feeds *feeds, struct partition *p);
 
-/* Whether the item may leave the partition: nothing that this leader, or a former one, has sent about it
- * will come to an index later. So no change is left, and each index partition with a row of the item
- * has given this leader a session, which closes the former leaders' (FEED-3). If not, the feed does what
- * is needed: ask again later. */
+/* Whether the item may leave the partition: nothing that this leader, or a former one, has sent
+ * about it will come to an index later. So no change is left, and each index partition with a row
+ * of the item has given this leader a session, which closes the former leaders' (FEED-3). If not,
+ * the feed does what is needed: ask again later. */
 bool index_feeds_let_go(struct index_feeds *feeds, const struct partition *p, struct slice key,
                         struct slice item);
 /* Whether a write may add a change of so many bytes: there is room (FEED-2), no change is older
@@ -75,8 +76,8 @@ enum {
     INDEX_FEED_FILL_BYTES = 256 * 1024 /* a piece ends after so many bytes of items */
 };
 
-/* REQUEST_INDEX_FILL. Reads the next piece of the partition, whose pages are in memory. Answers once the
- * index has the rows of its items. */
+/* REQUEST_INDEX_FILL. Reads the next piece of the partition, whose pages are in memory. Answers
+ * once the index has the rows of its items. */
 void index_feeds_fill(struct index_feeds *feeds, struct partition *p, const struct operation *o);
 
 /* At the end of a turn: sends what can be sent, and proposes what is done. */
@@ -90,8 +91,8 @@ struct index_feed_lag {
     size_t bytes;
     struct instant since; /* of the oldest item; now if there is none */
 };
-/* Whether the indexes have all changes of the partition's log up to this entry. A feed that has begun
- * anew says so only once all that it has found is done. */
+/* Whether the indexes have all changes of the partition's log up to this entry. A feed that has
+ * begun anew says so only once all that it has found is done. */
 bool index_feeds_have_done(const struct index_feeds *feeds, const struct partition *p,
                            uint64_t index);
 /* The most bytes of a feed, as FEED-2 counts them. */

@@ -335,8 +335,8 @@ bool index_feed_send(struct index_feeds *feeds, struct index_feed *f, struct par
 
 /* ---- answers ---- */
 
-/* Feeds of other partitions write to the target too, and a bucket fills in steps. The wait has a random
- * part, so that no feed comes just before each step for ever. */
+/* Feeds of other partitions write to the target too, and a bucket fills in steps. The wait has a
+ * random part, so that no feed comes just before each step for ever. */
 static void row_refused(const struct index_feeds *feeds, struct index_feed *f,
                         struct index_feed_target *t, const struct reply *r)
 {

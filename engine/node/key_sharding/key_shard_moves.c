@@ -229,8 +229,8 @@ static void move_put(struct key_shard_moves *moves, struct item_move *m)
         return;
     }
     const struct partition_info *p = table_partition_of(map, target);
-    /* An addition that comes late, when the move is done, would count again: it is sent anew only after
-     * a refusal. A late put is refused, because there is an item. */
+    /* An addition that comes late, when the move is done, would count again: it is sent anew only
+     * after a refusal. A late put is refused, because there is an item. */
     struct internal_call_options options = {.once = m->merge_cells};
     internal_calls_to_leader(&options, p);
     move_append_part(m, false, &part);

@@ -16,8 +16,8 @@ struct checkpoints {
     int64_t installed_bytes; /* of snapshots, since the last checkpoint began */
 };
 
-/* Other nodes of the process begin at the same time, and make their logs on the same disk: the space
- * is measured again soon. */
+/* Other nodes of the process begin at the same time, and make their logs on the same disk: the
+ * space is measured again soon. */
 void checkpoints_start(struct checkpoints *checkpoints);
 /* Makes a checkpoint due at the next tick. */
 void checkpoints_soon(struct checkpoints *checkpoints);

@@ -31,8 +31,8 @@ static void node_heat_count_excess(struct node_heat *heat, struct partition *p,
     load_reports_soon(heat->reports);
 }
 
-/* Reports a partition that has begun to be asked for what a key with one shard may be, once it is known how
- * much that is. */
+/* Reports a partition that has begun to be asked for what a key with one shard may be, once it is
+ * known how much that is. */
 static void node_heat_note_heavy(struct node_heat *heat, struct partition *p)
 {
     const int64_t max =

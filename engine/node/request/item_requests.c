@@ -256,15 +256,15 @@ static bool get_is_unlocked(struct requests *requests, struct partition *p, stru
     return transactions_let_write(requests->transactions, p, o, key);
 }
 
-/* Whether only the leader may answer the read, after the transactions that lock its items: so for an
- * eventual read that must show entries which this replica has not applied. */
+/* Whether only the leader may answer the read, after the transactions that lock its items: so for
+ * an eventual read that must show entries which this replica has not applied. */
 static bool items_are_read_surely(const struct partition *p, bool consistent, uint64_t after)
 {
     return consistent || (p != NULL && raft_applied(p->raft) < after);
 }
 
-/* REQUEST_UNCHANGED. A mark stands for many items: that one of them has changed tells nothing of the
- * others, so an item that did not change may be taken for one that did. */
+/* REQUEST_UNCHANGED. A mark stands for many items: that one of them has changed tells nothing of
+ * the others, so an item that did not change may be taken for one that did. */
 void requests_unchanged(struct requests *requests, struct operation *o)
 {
     const struct request *q = &o->request;
@@ -280,15 +280,16 @@ void requests_unchanged(struct requests *requests, struct operation *o)
         env_refuse(requests->env, o, REPLY_LOCKED, "the item has been written");
 }
 
-/* Whether no more items are taken: of a limit, or because filtering them has taken a turn's steps. */
+/* Whether no more items are taken: of a limit, or because filtering them has taken a turn's steps.
+ * */
 static bool items_are_enough(const struct request *q, const struct reply *r, uint64_t steps)
 {
     return r->range.read_bytes >= q->range.bytes_max || steps >= STEPS_TURN_MAX ||
            (q->range.items_max > 0 && r->range.scanned == q->range.items_max);
 }
 
-/* Whether the item passes the filter. `taken` grows by the steps; an item that is too costly is told
- * by r->code. */
+/* Whether the item passes the filter. `taken` grows by the steps; an item that is too costly is
+ * told by r->code. */
 static bool items_pass(const struct requests *requests, const struct request *q, struct slice item,
                        uint64_t *taken, struct reply *r)
 {
@@ -300,8 +301,9 @@ static bool items_pass(const struct requests *requests, const struct request *q,
     return passes;
 }
 
-/* Collects items until a limit or the end. STATUS_CORRUPT: an item is damaged. If it may skip no more
- * items of other shards, it ends before the limit: then the next request goes on with the first item. */
+/* Collects items until a limit or the end. STATUS_CORRUPT: an item is damaged. If it may skip no
+ * more items of other shards, it ends before the limit: then the next request goes on with the
+ * first item. */
 static enum status items_collect(struct requests *requests, const struct partition *p,
                                  const struct request *q, struct reply *r)
 {
@@ -358,8 +360,8 @@ static const char *items_range_fault(const struct partition *p, const struct req
     return q->range.index <= index_set_local(p->indexes) ? NULL : "the table has no such index";
 }
 
-/* The keys of the items whose rows may lie in the range: an index has a collection's rows in another
- * order. */
+/* The keys of the items whose rows may lie in the range: an index has a collection's rows in
+ * another order. */
 static void items_of_rows(struct node_env *env, const struct request *q, struct slice *lo,
                           struct slice *hi)
 {
@@ -377,8 +379,8 @@ static void items_of_rows(struct node_env *env, const struct request *q, struct 
     *hi = arena_copy(&env->lent, buffer_slice(&env->scratch));
 }
 
-/* A filter costs too many steps on an item. No other fault of an expression can be that of a range, so
- * the answer does not tell which. */
+/* A filter costs too many steps on an item. No other fault of an expression can be that of a range,
+ * so the answer does not tell which. */
 static void items_refuse_costly(struct requests *requests, const struct operation *o, int64_t mcu)
 {
     struct reply *r = env_reply(requests->env, o, REPLY_UPDATE_FAILED);

@@ -3,7 +3,8 @@
 
 #include "engine/node/request/requests_internal.h"
 
-/* The stages of a read, in the order in which each may refuse it, from 0; NULL: there are no more. */
+/* The stages of a read, in the order in which each may refuse it, from 0; NULL: there are no more.
+ * */
 const char *read_stage_name(size_t number);
 /* The partition of the request, if it is served here. NULL: the request was refused. */
 struct partition *items_route(struct requests *requests, const struct operation *o);
@@ -25,8 +26,8 @@ void items_uncharge(struct requests *requests, struct partition *p, struct opera
 void items_give_back(struct requests *requests, struct partition *p, const struct operation *o,
                      enum admit_kind kind, int64_t cost_mcu);
 /* Whether a stored item may be used. `walked`: an expression will go through its attributes. Then
- * their structure is checked too, because the bytes may come from a peer that computed a checksum over
- * anything. */
+ * their structure is checked too, because the bytes may come from a peer that computed a checksum
+ * over anything. */
 static inline bool items_is_valid(struct slice item, bool walked)
 {
     return walked ? item_check(item) == STATUS_OK : item_checksum_holds(item);

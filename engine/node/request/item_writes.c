@@ -204,7 +204,8 @@ static void write_append_collection(struct buffer *out, const struct request *q,
 
 /* ---- refusing ---- */
 
-/* Refuses the write for the item that it met (REFUSAL-1). It costs what the write would have cost. */
+/* Refuses the write for the item that it met (REFUSAL-1). It costs what the write would have cost.
+ * */
 static void write_refuse(struct requests *requests, struct partition *p, struct operation *o,
                          struct write *w, enum reply_code code, int64_t cost_min)
 {
@@ -519,8 +520,8 @@ static enum status write_evaluate(struct requests *requests, struct partition *p
     return status;
 }
 
-/* A write costs by the larger of the two items, whether it is done or refused for its condition, and
- * by the index rows that it changes. */
+/* A write costs by the larger of the two items, whether it is done or refused for its condition,
+ * and by the index rows that it changes. */
 int64_t write_cost(const struct write *w, int64_t cost_min, int64_t factor)
 {
     const int64_t before = w->old_size > 0 ? write_cost_mcu(w->old_size) : 0;
@@ -547,8 +548,8 @@ bool write_collection_is_full(struct requests *requests, const struct operation 
     return true;
 }
 
-/* Whether no feed will tell indexes of the item when it is gone: they would lose its rows. If not, the
- * deletion was refused. While the item is locked, none begins to (requests_fill_index). */
+/* Whether no feed will tell indexes of the item when it is gone: they would lose its rows. If not,
+ * the deletion was refused. While the item is locked, none begins to (requests_fill_index). */
 static bool write_may_leave(struct requests *requests, const struct partition *p,
                             const struct operation *o, const struct write *w)
 {

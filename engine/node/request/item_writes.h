@@ -33,7 +33,8 @@ static inline struct admit_verdict write_verdict(enum write_admitted admitted)
     return (struct admit_verdict){.reason = ADMIT_OK, .burst = admitted == WRITE_ADMITTED_AS_BURST};
 }
 
-/* The stages of a write, in the order in which each may refuse it, from 0; NULL: there are no more. */
+/* The stages of a write, in the order in which each may refuse it, from 0; NULL: there are no more.
+ * */
 const char *write_stage_name(size_t number);
 /* What is wrong with the request; NULL: nothing. */
 const char *write_fault_of(const struct request *q);
@@ -44,8 +45,9 @@ int64_t write_cost_min(const struct request *q);
 enum status write_plan(struct requests *requests, const struct partition *p,
                        const struct operation *o, struct write *w, enum reply_code *code,
                        enum touched *pages);
-/* A write costs by the larger of the two items, whether it is done or refused for its condition, and
- * by the index rows that it changes. `factor`: for the item alone; a transaction's rows cost once. */
+/* A write costs by the larger of the two items, whether it is done or refused for its condition,
+ * and by the index rows that it changes. `factor`: for the item alone; a transaction's rows cost
+ * once. */
 int64_t write_cost(const struct write *w, int64_t cost_min, int64_t factor);
 /* The item that is applied: no write in flight counts. Empty without STATUS_OK. */
 enum status write_applied_item(struct requests *requests, const struct partition *p,
@@ -53,8 +55,8 @@ enum status write_applied_item(struct requests *requests, const struct partition
 /* Sets what w->item changes beside the item: rows of indexes, and the record for a stream. */
 void write_plan_rows(struct requests *requests, const struct partition *p, const struct request *q,
                      struct slice old, struct write *w);
-/* Sets the size that the item collection will have after the write. STATUS_CORRUPT: the row says less
- * than the item alone has, or there is none. */
+/* Sets the size that the item collection will have after the write. STATUS_CORRUPT: the row says
+ * less than the item alone has, or there is none. */
 enum status write_change_collection(struct requests *requests, const struct partition *p,
                                     const struct operation *o, struct write *w);
 /* Whether the global indexes keep up, so that a change of so many bytes may be added. If not, the
@@ -68,8 +70,8 @@ int64_t write_grows_by(const struct write *w);
  * operation was refused. */
 bool write_collection_is_full(struct requests *requests, const struct operation *o, int64_t bytes,
                               int64_t grown);
-/* The bytes of the log entry of a write that leaves `item`. `w`: what else it changes; NULL: not known
- * yet. */
+/* The bytes of the log entry of a write that leaves `item`. `w`: what else it changes; NULL: not
+ * known yet. */
 size_t write_payload(const struct partition *p, const struct request *q, struct slice item,
                      const struct write *w);
 /* The bytes of the row that a replica makes of the word for feeds. */

@@ -72,8 +72,8 @@ static void replicas_refuse_opening(struct requests *requests, const struct oper
                what);
 }
 
-/* A group's indexes and its stream change by an entry of its log. Answers that it has not happened yet,
- * or that a newer change has. */
+/* A group's indexes and its stream change by an entry of its log. Answers that it has not happened
+ * yet, or that a newer change has. */
 static void replicas_change_indexes(struct requests *requests, const struct operation *o,
                                     struct partition *p, const struct partition_info *info)
 {

@@ -1,8 +1,8 @@
 /* requests.h - runs the requests to a node.
  *
- * item_requests.c, item_writes.c: items. advice.c: what partitions did, and where to cut them. replicas.c: opens
- * and closes replicas, changes the members of groups. tables.c: tables, where the catalog is led.
- * requests.c: the table of all kinds. */
+ * item_requests.c, item_writes.c: items. advice.c: what partitions did, and where to cut them.
+ * replicas.c: opens and closes replicas, changes the members of groups. tables.c: tables, where the
+ * catalog is led. requests.c: the table of all kinds. */
 #pragma once
 
 #include "engine/node/apply/applier.h"

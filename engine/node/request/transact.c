@@ -1,5 +1,5 @@
-/* transact.c - a transaction whose items are all in one partition: judged as a whole, and done by one
- * entry of the log. */
+/* transact.c - a transaction whose items are all in one partition: judged as a whole, and done by
+ * one entry of the log. */
 #include <stdlib.h>
 
 #include "base/probe.h"

@@ -1,5 +1,5 @@
-/* transaction_writes.c - the parts of transactions: prepared, decided and resolved (transactions.h), or
- * done at once, where one partition has all of them. */
+/* transaction_writes.c - the parts of transactions: prepared, decided and resolved
+ * (transactions.h), or done at once, where one partition has all of them. */
 #include "base/mutation.h"
 #include "base/probe.h"
 #include "engine/message/message.h"
@@ -187,8 +187,8 @@ static struct transaction_id id_of(const struct request *q)
     return (struct transaction_id){request_transaction(q)->id_high, request_transaction(q)->id_low};
 }
 
-/* Reads the lock's row, and computes what its write does. False: the operation was refused, or will run
- * again. */
+/* Reads the lock's row, and computes what its write does. False: the operation was refused, or will
+ * run again. */
 static bool ending_plan(struct requests *requests, struct partition *p, struct operation *o,
                         struct ending *e)
 {

@@ -1,7 +1,7 @@
 /* stream_trim.h - deletes records of streams that may go (stream_sweep.h).
  *
- * The leader looks now and then, and proposes an entry that deletes what the job has found. Each replica
- * notes the last record that is gone: a reader that wants it hears so.
+ * The leader looks now and then, and proposes an entry that deletes what the job has found. Each
+ * replica notes the last record that is gone: a reader that wants it hears so.
  *
  * Invariant
  *   TRIM-1  At most one such entry is on its way, so no record is counted as gone twice. */

@@ -456,8 +456,8 @@ static void lock_table_keep_record(struct transactions *transactions, struct par
         now->changing = r->changing;
 }
 
-/* What was proposed in this term and is not applied is on its way, as far as the keys stay: locks and
- * records that come, and ends of those that are there. */
+/* What was proposed in this term and is not applied is on its way, as far as the keys stay: locks
+ * and records that come, and ends of those that are there. */
 static void lock_table_keep(struct transactions *transactions, const struct lock_table *old,
                             struct partition *p)
 {
@@ -581,8 +581,8 @@ bool transactions_hold_moved(const struct partition *p, struct slice lo, struct 
     return first->size > 0;
 }
 
-/* Whether the read need not wait for the lock: it is not prepared yet, or was pending after the read
- * came. If it must, the anchor's partition is asked. */
+/* Whether the read need not wait for the lock: it is not prepared yet, or was pending after the
+ * read came. If it must, the anchor's partition is asked. */
 static bool lock_lets_read(struct transactions *transactions, struct lock_table *t, struct lock *l,
                            struct operation *o)
 {
@@ -630,8 +630,8 @@ static enum lock_state lock_state_of(struct transactions *transactions, struct p
     return lock_lets_read(transactions, p->locks, l, o) ? LOCK_TAKEN : LOCK_QUERIED;
 }
 
-/* Whether the writes may go on. If not, `o` was refused, with a reply for each if there are several;
- * or it waits. */
+/* Whether the writes may go on. If not, `o` was refused, with a reply for each if there are
+ * several; or it waits. */
 static bool let_writes(struct transactions *transactions, struct partition *p, struct operation *o,
                        const struct slice keys[], uint32_t count, bool several)
 {

@@ -1,19 +1,22 @@
 /* transactions.h - the items that transactions have locked, and what is decided of them.
  *
  * engine/transaction/transaction.h says which rows are stored. While a partition is led here, its
- * locks and records are in memory too, in a lock table: a lock counts from the moment it is proposed.
+ * locks and records are in memory too, in a lock table: a lock counts from the moment it is
+ * proposed.
  *
- * How a transaction goes (docs/decisions/0034): a router has each part prepared: its partition judges
- * it, and locks the item. If all are, the router has the anchor's partition decide. From that entry
- * of the log on, the transaction is committed. Its leader then has the other parts done, and forgets
- * the record once all are.
+ * How a transaction goes (docs/decisions/0034): a router has each part prepared: its partition
+ * judges it, and locks the item. If all are, the router has the anchor's partition decide. From
+ * that entry of the log on, the transaction is committed. Its leader then has the other parts done,
+ * and forgets the record once all are.
  *
  * Promises
- *   TRANSACT-1  A transaction is committed by one entry of the log of its anchor's partition, and only
+ *   TRANSACT-1  A transaction is committed by one entry of the log of its anchor's partition, and
+ *   only
  *               after all its locks are on the disks of majorities.
  *   TRANSACT-2  A lock goes only once the anchor's partition has said what is decided. The record
  *               stays until all locks are gone.
- *   TRANSACT-3  What nobody decides is aborted: the anchor's leader gives up a record that is pending
+ *   TRANSACT-3  What nobody decides is aborted: the anchor's leader gives up a record that is
+ *   pending
  *               for transaction_decide_ms, and a leader with a lock asks. To ask for what is not
  *               known here also keeps it from being begun later.
  *   TRANSACT-4  A strong read of a locked item waits until the anchor's partition says that the
@@ -141,8 +144,8 @@ bool transactions_move(const struct partition *p);
  * such key; lends until the next change. */
 bool transactions_hold_moved(const struct partition *p, struct slice lo, struct slice hi,
                              uint32_t shards, bool cells, struct slice *first);
-/* Whether a strong read of an item, or of the items in [lo, hi), may be answered from what is applied
- * (TRANSACT-4). If not, it waits, and is run again; or it was refused. */
+/* Whether a strong read of an item, or of the items in [lo, hi), may be answered from what is
+ * applied (TRANSACT-4). If not, it waits, and is run again; or it was refused. */
 bool transactions_let_get(struct transactions *transactions, struct partition *p,
                           struct operation *o, struct slice key);
 bool transactions_let_range(struct transactions *transactions, struct partition *p,
@@ -166,8 +169,8 @@ struct open_record *transactions_record_of(const struct partition *p, struct sli
 void transactions_record_proposed(struct transactions *transactions, struct partition *p,
                                   struct slice anchor, struct transaction_id id,
                                   struct slice value);
-/* Whether a transaction is committed here, and has parts in other tables that are not all known to be
- * done. */
+/* Whether a transaction is committed here, and has parts in other tables that are not all known to
+ * be done. */
 bool transactions_owe(const struct partition *p);
 
 /* ---- events ---- */

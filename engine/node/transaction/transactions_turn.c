@@ -62,8 +62,8 @@ static void lock_decided(struct transactions *transactions, const struct partiti
     internal_calls_send(transactions->calls, transactions->env->id, &request);
 }
 
-/* Asks the anchor's partition. If the anchor's table is deleted, the transaction was not committed: a
- * table is deleted only after all parts of committed transactions were told. */
+/* Asks the anchor's partition. If the anchor's table is deleted, the transaction was not committed:
+ * a table is deleted only after all parts of committed transactions were told. */
 static void lock_query(struct transactions *transactions, const struct partition *p,
                        const struct lock_table *t, struct lock *l)
 {

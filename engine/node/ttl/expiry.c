@@ -181,8 +181,8 @@ static int64_t expiry_factor(struct expiry *expiry)
                 : 1;
 }
 
-/* Lets the scanner of the partition read what the rate allows. What it was allowed before and has not
- * read goes back. */
+/* Lets the scanner of the partition read what the rate allows. What it was allowed before and has
+ * not read goes back. */
 static void round_let_read(struct expiry *expiry, struct expiry_round *r, int64_t factor)
 {
     if (r->may_read >= 0)

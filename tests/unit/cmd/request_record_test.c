@@ -1,4 +1,5 @@
-/* request_record_test.c - the file of a router's recording: when lines reach it, and what a full disk does. */
+/* request_record_test.c - the file of a router's recording: when lines reach it, and what a full
+ * disk does. */
 #include "tests/check.h"
 
 #include <fcntl.h>
@@ -155,7 +156,8 @@ TEST(a_file_that_cannot_be_made_is_an_error)
     buffer_deinit(&error);
 }
 
-/* The file may have so many bytes: the write that crosses the limit is cut short, and the next one fails. */
+/* The file may have so many bytes: the write that crosses the limit is cut short, and the next one
+ * fails. */
 TEST(a_full_disk_ends_the_recording_and_nothing_else)
 {
     enum {

@@ -1,6 +1,6 @@
-/* control_cases_test.c - what the controller decides: tests/cases/control (tests/support/case_file.h,
- * case_words.h). Beside the commands of the catalog (tests/unit/engine/catalog_cases_test.c); times have a
- * unit, amounts are write units per second:
+/* control_cases_test.c - what the controller decides: tests/cases/control
+ * (tests/support/case_file.h, case_words.h). Beside the commands of the catalog
+ * (tests/unit/engine/catalog_cases_test.c); times have a unit, amounts are write units per second:
  *
  *   cluster NODES [NAME=VALUE..]   a fresh catalog, and a controller that has seen nothing
  *   node N [rcu=N] [wcu=N]         there is such a node, and it reports this capacity
@@ -9,16 +9,18 @@
  *   demand NAME UNITS..            of each partition (`-`: it does not report), as far as its
  *                                  allocation goes; the rest is refused. Of no partition: no report
  *   load NAME I FIELD=N..          what its reports tell instead; `report`: once, now, in amounts;
- *                                  `note`: in the next report. Fields: consumed, refused, refusals (by the
- *                                  maximum), index-refusals, index, because, heavy=KEY#SHARD:UNITS,..,
- *                                  direction, bytes, excess (a time), epoch (difference)
+ *                                  `note`: in the next report. Fields: consumed, refused, refusals
+ *                                  (by the maximum), index-refusals, index, because,
+ *                                  heavy=KEY#SHARD:UNITS,.., direction, bytes, excess (a time),
+ *                                  epoch (difference)
  *   nodes-report, busy N UNITS     nodes report the load that they lead, and this one beside it
  *   look TIME [TIMES]              time passes without reports, then the controller looks
  *   run TIME                       reports and looks every 500 ms
  *   until WHAT TIME                the same until a decision or question of this kind
  *   catalog deaf|silent|hears      it answers and takes no decision; it does not answer
  *   answer ok|overloaded|VERDICT   to the last question; split: the catalog takes that cut
- *   policy POINT                   a scripted one from now on: adaptive, split, demand, relocate; see
+ *   policy POINT                   a scripted one from now on: adaptive, split, demand, relocate;
+ *   see
  *                                  tests/support/control_policies.c for what it does
  *   saw, reported                  what it saw at the last call; its invalid results
  *   reasons on|off                 whether the texts of events are shown

@@ -1,5 +1,5 @@
-/* control_policy_test.c - plug-ins with policies of the controller's decision points: what they must
- * have. What such policies see and decide: tests/cases/control/policies.case. */
+/* control_policy_test.c - plug-ins with policies of the controller's decision points: what they
+ * must have. What such policies see and decide: tests/cases/control/policies.case. */
 #include "base/config.h"
 #include "base/policies.h"
 #include "control/decision_points.h"

@@ -1,5 +1,5 @@
-/* catalog_bytes_test.c - bytes of the catalog's commands that are refused, a size, and the catalog's
- * own group. */
+/* catalog_bytes_test.c - bytes of the catalog's commands that are refused, a size, and the
+ * catalog's own group. */
 #include "tests/check.h"
 
 #include "base/settings/key_sharding.h"

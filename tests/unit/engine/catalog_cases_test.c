@@ -2,15 +2,17 @@
  * (tests/support/case_file.h, case_words.h, catalog_world.h). A refused command is shown, with the
  * reason. Partitions are named by their place from 0; `epoch=` and `with-epoch=` are differences.
  *
- *   settings NAME=VALUE..          of each cluster from here on. only=A,B: of the controller's parts
+ *   settings NAME=VALUE..          of each cluster from here on. only=A,B: of the controller's
+ *   parts
  *                                  (adaptive, merge, ..) only these are on; only=none: no part is
  *   cluster NODES [NAME=VALUE..]   an empty catalog that has heard of these nodes
  *   set NAME=VALUE..               from now on
  *   at TIME, after TIME            the wall clock; agreed TIME: other clocks are so much behind
  *   create NAME SPEC.., update NAME SPEC.., delete NAME      SPEC: sorted, on-demand, rcu, wcu,
- *                                  warm=READ/WRITE, max=READ/WRITE, gac, weight, stream, ttl, no-ttl, tag=KEY=VALUE,
- *                                  untag, key-sharding, class, encryption, encryption-key, protect,
- *                                  indexes=NAME:READS,.., index-max, add=NAME:KEY:TYPE, add-sort
+ *                                  warm=READ/WRITE, max=READ/WRITE, gac, weight, stream, ttl,
+ *                                  no-ttl, tag=KEY=VALUE, untag, key-sharding, class, encryption,
+ *                                  encryption-key, protect, indexes=NAME:READS,.., index-max,
+ *                                  add=NAME:KEY:TYPE, add-sort
  *   table NAME SPEC.. [times=N]    created and settled, with its indexes
  *   settle NAME                    the nodes have done what it asks for now
  *   remember NAME, late            the word that this is done comes later
@@ -23,8 +25,9 @@
  *   let-go NAME, erase NAME        what nodes say of replicas that leave [node=N: of this node]
  *   disk N GENERATION, replace NAME     a node has another disk; lost replicas give way
  *   count TABLE PARTITION ITEMS BYTES   a node's report
- *   describe NAME, show NAME, allocations NAME, peaks NAME, keys NAME, streams NAME, stream-shards NAME,
- *   knows PARTITION [NODE], together NAME I K, promised NODE, events               what it has */
+ *   describe NAME, show NAME, allocations NAME, peaks NAME, keys NAME, streams NAME, stream-shards
+ *   NAME, knows PARTITION [NODE], together NAME I K, promised NODE, events               what it
+ *   has */
 #include "tests/check.h"
 #include "tests/support/case_file.h"
 #include "tests/support/catalog_world.h"

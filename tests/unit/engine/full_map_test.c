@@ -453,8 +453,8 @@ TEST_WITH(a_change_of_a_long_key_costs_the_record_that_it_shares, temporary_setu
     map_max = 1 << 24;
 }
 
-/* A checkpoint frees only as many pages as fit LMDB's list of them, also if it has taken them itself.
- * So a record that is written anew for each of its changes would take the whole map. */
+/* A checkpoint frees only as many pages as fit LMDB's list of them, also if it has taken them
+ * itself. So a record that is written anew for each of its changes would take the whole map. */
 TEST_WITH(a_checkpoint_writes_a_shared_record_once, temporary_setup, temporary_teardown)
 {
     enum {

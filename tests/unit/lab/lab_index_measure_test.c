@@ -1,5 +1,5 @@
-/* Measures of global indexes, and the end of refusals, of runs that are small enough to be computed by
- * hand. */
+/* Measures of global indexes, and the end of refusals, of runs that are small enough to be computed
+ * by hand. */
 #include <math.h>
 
 #include "base/instant.h"

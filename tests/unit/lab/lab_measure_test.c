@@ -371,7 +371,8 @@ TEST(control_costs_messages_times_idle_tokens)
     assert_true(value("decision_p50") == 30 && value("decision_p99") == 30);
 }
 
-/* 100 units of reads and 50 of writes for 36 s, then 200 and 10 for as long; on demand 360 writes. */
+/* 100 units of reads and 50 of writes for 36 s, then 200 and 10 for as long; on demand 360 writes.
+ * */
 TEST(provisioned_units_and_those_on_demand_are_paid_for)
 {
     uint32_t fixed = measure_add_flow(measured, measure_add_stream(measured, 1, 0, 1), 1, NULL, 0);

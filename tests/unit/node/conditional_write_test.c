@@ -1,5 +1,5 @@
-/* conditional_write_test.c - a node's writes with conditions, and ranges with filters, one fact at a
- * time. REFUSAL-1 is in engine/node/request/item_writes.c. */
+/* conditional_write_test.c - a node's writes with conditions, and ranges with filters, one fact at
+ * a time. REFUSAL-1 is in engine/node/request/item_writes.c. */
 #include <xxhash.h>
 
 #include "base/config.h"

@@ -100,7 +100,8 @@ TEST(an_addition_that_is_repeated_counts_once)
     scene_close(&s);
 }
 
-/* The first one is on its way to the disk when the second one comes: both are answered, and one counts. */
+/* The first one is on its way to the disk when the second one comes: both are answered, and one
+ * counts. */
 TEST(an_addition_that_is_repeated_too_early_counts_once)
 {
     struct scene s;

@@ -1,7 +1,8 @@
-/* index_builder_test.c - an index is added to a table, and filled: when the builder begins, and how it
- * goes on.
+/* index_builder_test.c - an index is added to a table, and filled: when the builder begins, and how
+ * it goes on.
  *
- * The leader of the catalog is real; the test says what the leader of the table's partition answers. */
+ * The leader of the catalog is real; the test says what the leader of the table's partition
+ * answers. */
 #include "engine/index/index.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/index_messages.h"

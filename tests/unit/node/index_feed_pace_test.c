@@ -109,8 +109,8 @@ TEST(an_index_that_takes_little_is_not_away)
     assert_in_range(room(&p, 60000), 1, 10);
 }
 
-/* An index of so few rows a second, under 50 times as many writes. What it refuses comes again as told,
- * and up to a quarter later. */
+/* An index of so few rows a second, under 50 times as many writes. What it refuses comes again as
+ * told, and up to a quarter later. */
 static void slow_index(int64_t rate)
 {
     enum {

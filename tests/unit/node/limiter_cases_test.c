@@ -1,6 +1,6 @@
 /* limiter_cases_test.c - what commands make of a bucket of the rate limiter: tests/cases/limiter
- * (tests/support/case_file.h, case_words.h, limiter_fixture.h). Amounts are thousandths of tokens (mtok),
- * and as many as there are limits. Commands:
+ * (tests/support/case_file.h, case_words.h, limiter_fixture.h). Amounts are thousandths of tokens
+ * (mtok), and as many as there are limits. Commands:
  *
  *   bucket [NAME=TOKENS/REFILL/TIME[/LEAST]]..    a sender that knows these limits, and no shard;
  *                                  alone: rpd=1000/1000/1d
@@ -9,12 +9,14 @@
  *   take SHARD AMOUNT.., adjust SHARD AMOUNT.. [OPTION..]        times=N: until it is refused,
  *                                  every=TIME
  *   send VERB SHARD [OPTION..]     reserve, create, merge-begin, seal, merge-in, commit, configure,
- *                                  reset, grow-only. Options: owner=HEX, expires=TIME, mwcu=N, refusals=N,
- *                                  child=N, share=NAME (a kept one) or share-of=SHARD, child-epoch=N, map=NAME
+ *                                  reset, grow-only. Options: owner=HEX, expires=TIME, mwcu=N,
+ *                                  refusals=N, child=N, share=NAME (a kept one) or share-of=SHARD,
+ *                                  child-epoch=N, map=NAME
  *   keep NAME send ..              what is sent, to be sent again: again NAME
  *   keep-map NAME, use-map NAME, read-map, know-map EPOCH      what the sender knows of shard 0
  *   keep-share NAME SHARD I        a reserved share of the shard
- *   grow, create SHARD, merge      all steps, none of which may fail; forget SHARD: its item is gone
+ *   grow, create SHARD, merge      all steps, none of which may fail; forget SHARD: its item is
+ *   gone
  *   drain                          single tokens from all shards in turn, until there are none
  *   show SHARD.., tokens */
 #include "tests/check.h"

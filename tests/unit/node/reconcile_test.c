@@ -1,5 +1,6 @@
 /* reconcile_test.c - what the catalog's leader asks of nodes, and what it waits for before the next
- * step: splits, merges, deleted tables (RECONCILE-1 of engine/node/catalog_leader/reconcile.c), indexes.
+ * step: splits, merges, deleted tables (RECONCILE-1 of engine/node/catalog_leader/reconcile.c),
+ * indexes.
  *
  * The leader is real; the test says which node answers when. */
 #include "tests/check.h"
@@ -178,8 +179,8 @@ TEST(no_replica_of_a_deleted_table_is_closed_before_its_leader_owes_nothing)
     leader_close(&s);
 }
 
-/* The group may have committed something for other tables, and its nodes may come back. They may need
- * the vote of a replica that was never opened. */
+/* The group may have committed something for other tables, and its nodes may come back. They may
+ * need the vote of a replica that was never opened. */
 TEST(a_deleted_table_waits_for_a_leader_and_opens_replicas_that_may_be_missing)
 {
     struct catalog_leader s;

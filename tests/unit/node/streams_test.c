@@ -1,5 +1,5 @@
-/* streams_test.c - records of streams at a node, one step at a time: what writes leave, shards through
- * splits, what is trimmed, and what survives a crash. */
+/* streams_test.c - records of streams at a node, one step at a time: what writes leave, shards
+ * through splits, what is trimmed, and what survives a crash. */
 #include "tests/check.h"
 
 #include "base/config.h"
@@ -602,8 +602,8 @@ TEST(records_are_trimmed_by_one_entry_at_a_time)
     lone_deinit(&w);
 }
 
-/* TRIM-1. The catalog has a word, of indexes for instance, whose entry is applied while the next one,
- * which deletes records, is on its way. */
+/* TRIM-1. The catalog has a word, of indexes for instance, whose entry is applied while the next
+ * one, which deletes records, is on its way. */
 TEST(a_word_of_the_catalog_has_no_record_trimmed_twice)
 {
     struct lone_node w;

@@ -173,8 +173,8 @@ static bool says(const struct fake_answer *a, const char *text)
     return memmem(a->body.data, a->body.size, text, strlen(text)) != NULL;
 }
 
-/* The host of a target counts, and no other (RFC 9112 3.2.2); a Host that does not pass is suspect all the
- * same. */
+/* The host of a target counts, and no other (RFC 9112 3.2.2); a Host that does not pass is suspect
+ * all the same. */
 TEST_WITH(the_host_of_a_target_must_pass_as_well, prepare, stop)
 {
     static const struct {

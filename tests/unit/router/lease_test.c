@@ -1,5 +1,6 @@
 /* lease_test.c - what the writer of leases writes, its reader reads: random leases up to
- * their bounds in names, parts, limits and amounts. One step beyond a bound, the lease does not fit. */
+ * their bounds in names, parts, limits and amounts. One step beyond a bound, the lease does not
+ * fit. */
 #include "base/prng.h"
 #include "router/limiter/app_lease.h"
 #include "tests/check.h"

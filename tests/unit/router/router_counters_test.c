@@ -1,5 +1,6 @@
-/* router_counters_test.c - counters at the router: which cell an addition goes to, which cells are asked
- * for its token before, and which are read. What is answered: tests/cases/router/sharded-keys.case. */
+/* router_counters_test.c - counters at the router: which cell an addition goes to, which cells are
+ * asked for its token before, and which are read. What is answered:
+ * tests/cases/router/sharded-keys.case. */
 #include "base/settings/requests.h"
 #include "router/core/counters.h"
 #include "tests/check.h"
@@ -250,7 +251,8 @@ TEST(what_a_previous_cell_knows_is_not_done_again)
         const int64_t before = f.asked[REQUEST_UPDATE];
         add(name);
         expect_done();
-        /* One is refused because the map is old; then those cells are asked that the token chose. */
+        /* One is refused because the map is old; then those cells are asked that the token chose.
+         * */
         assert_int_equal(f.asked[REQUEST_UPDATE] - before, 2 + grown);
         assert_int_equal(f.item_count, 1);
         expect_call(&f, "GetItem", GET, 200, IS("1"));

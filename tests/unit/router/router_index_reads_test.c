@@ -1,5 +1,5 @@
-/* Indexes that are created anew, writes that they refuse, and rows of local ones. How they are read:
- * tests/cases/router/index-reads.case. */
+/* Indexes that are created anew, writes that they refuse, and rows of local ones. How they are
+ * read: tests/cases/router/index-reads.case. */
 #include "tests/check.h"
 
 #include "router/core/table_routes.h"

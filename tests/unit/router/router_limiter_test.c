@@ -1,5 +1,5 @@
-/* router_limiter_test.c - the rate limiter at the router: requests that wait, and the table of its items. What
- * it answers: tests/cases/router/limiter.case. */
+/* router_limiter_test.c - the rate limiter at the router: requests that wait, and the table of its
+ * items. What it answers: tests/cases/router/limiter.case. */
 #include "base/settings/limiter.h"
 #include "engine/limiter/bucket.h"
 #include "router/limiter/limit_scope.h"
@@ -96,7 +96,8 @@ static void expect_available(const char *tokens)
     expect_reply(send_request("GET", "available?entity=e&resource=r", NULL), 200, text);
 }
 
-/* Asks the shard 0 for twice as many shards, as a router does whose shards are written too often. */
+/* Asks the shard 0 for twice as many shards, as a router does whose shards are written too often.
+ * */
 static void grow_bucket(void)
 {
     const struct fake_answer a = send_request("GET", "status?entity=e&resource=r", NULL);

@@ -115,9 +115,10 @@ static const struct list LISTS[] = {
      "]}", 0},
 };
 
-/* The same of transactions, which the double of a node does not know: they end in what it holds. Values
- * take the turns of a list. Then all parts are read in one turn, or statements with their trees in
- * three. Then requests are made of three statements in a turn, and three parts are digested. */
+/* The same of transactions, which the double of a node does not know: they end in what it holds.
+ * Values take the turns of a list. Then all parts are read in one turn, or statements with their
+ * trees in three. Then requests are made of three statements in a turn, and three parts are
+ * digested. */
 static const struct list TRANSACTIONS[] = {
     {"TransactWriteItems", "{\"TransactItems\":[",
      "{\"Put\":{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"c\"},\"n\":{\"N\":\"",

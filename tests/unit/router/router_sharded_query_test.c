@@ -1,5 +1,6 @@
-/* router_sharded_query_test.c - Query and Scan of sharded keys: what is asked of which shard. What the
- * client gets: tests/cases/router/sharded-keys.case. Random pages: tests/property/router_sharded_property.c. */
+/* router_sharded_query_test.c - Query and Scan of sharded keys: what is asked of which shard. What
+ * the client gets: tests/cases/router/sharded-keys.case. Random pages:
+ * tests/property/router_sharded_property.c. */
 #include "tests/check.h"
 #include "tests/support/expect.h"
 #include "tests/support/sharded_keys.h"

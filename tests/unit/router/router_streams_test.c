@@ -86,7 +86,8 @@ static struct fake_answer answer_of_leader(bool trimmed)
     return fake_take_answer(&f, 1);
 }
 
-/* A reader that is told so begins at the oldest record. Routers whose clock is late still show it. */
+/* A reader that is told so begins at the oldest record. Routers whose clock is late still show it.
+ * */
 TEST(no_record_is_trimmed_by_the_routers_clock)
 {
     set_shard(1); /* long ago */

@@ -1,5 +1,5 @@
-/* statement_test.c - PartiQL: which trees a text becomes, what is refused, and what a WHERE clause says
- * about keys. */
+/* statement_test.c - PartiQL: which trees a text becomes, what is refused, and what a WHERE clause
+ * says about keys. */
 #include "router/partiql/lexer.h"
 #include "router/partiql/where.h"
 #include "tests/check.h"

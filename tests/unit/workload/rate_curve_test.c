@@ -95,7 +95,8 @@ TEST(noise_keeps_the_mean_and_replays_from_its_seed)
         differing += fabs(rate / rate_curve_at(&other, i * NS_PER_S / 3) - 1) > 0.01;
     }
     assert_true(differing > 900);
-    /* 3,000 periods of about ten independent values each: the mean is off by less than a percent. */
+    /* 3,000 periods of about ten independent values each: the mean is off by less than a percent.
+     * */
     double n = rate_curve_requests(&c, 0, 300000 * NS_PER_S);
     assert_true(fabs(n / 300e6 - 1) < 0.01);
     /* Smooth: neighbouring knots (1.04 s) differ by far less than distant ones. */

@@ -1,5 +1,5 @@
-/* trace_merge_test.c - recordings of several routers: requests in the order of their times, and what
- * cannot be merged; requests that become known in another order than they began. */
+/* trace_merge_test.c - recordings of several routers: requests in the order of their times, and
+ * what cannot be merged; requests that become known in another order than they began. */
 #include "tests/check.h"
 
 #include <stdlib.h>
