@@ -2,7 +2,7 @@
  *
  * Frames
  *   hello    u32 magic | u32 version | u8 kind | u32 id | u8 has a secret | nonce | u8 size,
- *   cluster
+ *            cluster
  *   proof    u8 PROOF | MAC
  *   refusal  u8 REFUSAL | u8 reason
  * Later versions may change everything behind the version. */

@@ -3,12 +3,10 @@
  *
  * Invariants
  *   STREAMS-1  The open shards of an enabled stream are the table's partitions, at their epochs.
- *   All
- *              shards of a disabled one are closed.
+ *              All shards of a disabled one are closed.
  *   STREAMS-2  No two partitions of a table are merged until stream_retention_ms after it had a
- *   stream
- *              last: a shard has one parent, and the records of a partition are where its keys
- *              begin. */
+ *              stream last: a shard has one parent, and the records of a partition are where its
+ *              keys begin. */
 #include <stdlib.h>
 
 #include "base/probe.h"

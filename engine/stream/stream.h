@@ -16,8 +16,7 @@
  *
  * Promise
  *   STREAM-1  The records of a partition lie in the order in which they were written, those of
- *   earlier
- *             streams and epochs first. */
+ *             earlier streams and epochs first. */
 #pragma once
 
 #include "base/codec.h"

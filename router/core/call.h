@@ -4,8 +4,7 @@
  *   CALL-1  a call that ended holds no timer, no reply slot, no table and no place in a queue. Its
  *           memory stays until call_reap: a node may answer while it still reads a lent request.
  *   CALL-2  in a turn of the loop a call writes an answer of CALL_TURN_JSON bytes, and one item
- *   more.
- *           A large request is read in turns, too (operations/reading.h).
+ *           more. A large request is read in turns, too (operations/reading.h).
  * Not here: requests to nodes (subrequest.h), what an operation does (operations/). */
 #pragma once
 

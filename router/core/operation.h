@@ -7,11 +7,9 @@
  *          ask for a further table: then `ready` is called again once that table is there.
  * reply    A request has its final reply.
  * finish   All requests have. Completes call->body, sends further requests, or lets the call rest
- * and
- *          is called again. May be NULL.
+ *          and is called again. May be NULL.
  * fail     Writes the body of a call that was refused, and returns its HTTP status. NULL: the body
- * is
- *          DynamoDB's.
+ *          is DynamoDB's.
  * end      The call ends, whatever the reason: gives back what its state holds. May be NULL.
  *
  * To refuse, a step sets the fault that answers the call, and returns false. */

@@ -12,8 +12,7 @@
  *
  * Promises
  *   OWN-1  A read waits for its own writes for read_your_writes_wait_ms at most. Then it is
- *   answered as
- *          if the setting were off: it never fails for them.
+ *          answered as if the setting were off: it never fails for them.
  *   OWN-2  Bounded memory: the partitions and tables that were written last are remembered.
  * Cost: a read of a partition that is not remembered looks up one number.
  * Not here: writes by other routers, and streams. */

@@ -2,8 +2,7 @@
  *
  * The service's words differ by the region and by the operation. Of ":a":{"N":"x"} they are
  *   older     ExpressionAttributeValues contains invalid value: The parameter cannot be converted
- *   to
- *             a numeric value: x for key :a
+ *             to a numeric value: x for key :a
  *   bare      The parameter cannot be converted to a numeric value: x
  *   prefixed  1 validation error detected: The parameter cannot be converted to a numeric value: x
  * weir has the words that most regions had on 2026-10-07. The table in value_words.c is the whole

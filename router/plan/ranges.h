@@ -18,8 +18,7 @@
  *   RANGES-2  an item is taken only if it lies before all that is still to be read;
  *   RANGES-3  of an item that was met in two ranges, only the copy in the higher rank is taken.
  *   RANGES-4  by an index, an item that was written meanwhile may be met at two places: it is taken
- *   at the
- *             first one.
+ *             at the first one.
  *
  * Items of a counter's shards with the same key are its cells: their sum is taken
  * (key_sharding/counters.h).

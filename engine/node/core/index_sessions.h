@@ -6,8 +6,7 @@
  *
  * Promises
  *   SESSION-1  A row write of a closed session is refused. So what a deposed leader of the base
- *   table
- *              wrote, or what arrives late, cannot come after the writes of its successor.
+ *              table wrote, or what arrives late, cannot come after the writes of its successor.
  *   SESSION-2  Sessions end with the term of the leader that gave them, and with its replica.
  *
  * A base leader uses a session only after it has confirmed that it still led after the session was

@@ -5,11 +5,9 @@
  *
  * Invariants
  *   WAIT-1  Requests that wait for transactions leave an eighth of the slots to others. The
- *   questions
- *           that end such a wait need slots, perhaps of the same node.
+ *           questions that end such a wait need slots, perhaps of the same node.
  *   WAIT-2  Scans have slots of their own. Requests may wait for a replica that gets a snapshot,
- *   and
- *           the snapshot's pages are read by a scan. */
+ *           and the snapshot's pages are read by a scan. */
 #pragma once
 
 #include "engine/node/core/env.h"

@@ -6,14 +6,12 @@
  *
  * Invariants
  *   STREAM-2  In the applied state a partition has a record for each applied write that changed an
- *   item
- *             while the partition knew the stream, but for trimmed ones. The order is that of the
- *             log. A write that leaves an item as it was has none.
+ *             item while the partition knew the stream, but for trimmed ones. The order is that of
+ *             the log. A write that leaves an item as it was has none.
  *   STREAM-3  All records of a shard lie before the entry of the log that closes it: a split, or
- *   the end of
- *             the stream. While such an entry is on its way, writes that make records wait. So the
- *             entry of a write says which shard has the record, and a replica makes the row
- *             whatever the catalog has told it already. */
+ *             the end of the stream. While such an entry is on its way, writes that make records
+ *             wait. So the entry of a write says which shard has the record, and a replica makes
+ *             the row whatever the catalog has told it already. */
 #pragma once
 
 #include "base/mutation.h"

@@ -17,11 +17,10 @@
  *           the item. A crash or a new leader repeats rounds from the item's present state, so the
  *           rows never go back.
  *   FEED-2  The changes that are not done take at most index_backlog_bytes: those in the store,
- *   those
- *           that are proposed, and those of parts of transactions that are prepared. Further writes
- *           that change indexes are refused until some are done, and so is preparing. What was
- *           prepared is never refused: its room is taken until its lock goes. A partition that has
- *           absorbed another one begins with the changes of both.
+ *           those that are proposed, and those of parts of transactions that are prepared. Further
+ *           writes that change indexes are refused until some are done, and so is preparing. What
+ *           was prepared is never refused: its room is taken until its lock goes. A partition that
+ *           has absorbed another one begins with the changes of both.
  *           While the changes cannot be read, no write may add one.
  *   FEED-3  Row writes go out within a session (index_sessions.h), each at most once.
  *   FEED-4  A change is as old as the time in it says, also after a split and for a new leader.

@@ -11,14 +11,12 @@
  *
  * Promises
  *   TRANSACT-1  A transaction is committed by one entry of the log of its anchor's partition, and
- *   only
- *               after all its locks are on the disks of majorities.
+ *               only after all its locks are on the disks of majorities.
  *   TRANSACT-2  A lock goes only once the anchor's partition has said what is decided. The record
  *               stays until all locks are gone.
  *   TRANSACT-3  What nobody decides is aborted: the anchor's leader gives up a record that is
- *   pending
- *               for transaction_decide_ms, and a leader with a lock asks. To ask for what is not
- *               known here also keeps it from being begun later.
+ *               pending for transaction_decide_ms, and a leader with a lock asks. To ask for what
+ *               is not known here also keeps it from being begun later.
  *   TRANSACT-4  A strong read of a locked item waits until the anchor's partition says that the
  *               transaction is done or dropped, or was still pending after the read came. */
 #pragma once

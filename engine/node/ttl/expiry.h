@@ -10,11 +10,9 @@
  *             nodes (CLOCKS-1), when the leader proposes the deletion. A later write of the item is
  *             never lost.
  *   EXPIRY-2  If rounds take no longer than ttl_window_ms / 2, an item is gone ttl_window_ms after
- *   its
- *             time, or after a leader was elected.
+ *             its time, or after a leader was elected.
  *   EXPIRY-3  A node reads at most expiry_bytes_s, and deletes at most expiry_items_s; while it
- *   serves
- *             requests, expiry_busy_percent of that.
+ *             serves requests, expiry_busy_percent of that.
  *   EXPIRY-4  No tokens of the table, of the partition or of an account are taken.
  *
  * An item that a transaction has locked is left for the next round. A deletion that is refused
