@@ -1,9 +1,7 @@
 /* raft_election.c - elections: who may run, who gets a vote, and what a promise forbids.
  *
- *   follower --timeout--> pre-candidate --majority would vote--> candidate --majority voted-->
- *   leader
- *   raft_election_tick    raft_pre_run                           raft_run
- *                         raft_lead
+ *   follower --timeout--> pre-candidate --would be elected--> candidate --elected--> leader
+ *   raft_election_tick    raft_pre_run                        raft_run               raft_lead
  *
  * A promise (made in raft_on_append) forbids to run and to vote while its epoch of support is given
  * to the leader's node. The promise does not end with the term: the leader may still rely on it

@@ -1,8 +1,7 @@
 /* region.h - the region that a client takes the endpoint for.
  *
- * An example: Authorization: AWS4-HMAC-SHA256
- * Credential=KEY/20260101/eu-west-1/dynamodb/aws4_request, SignedHeaders=.., Signature=.. has the
- * region eu-west-1.
+ * Authorization: AWS4-HMAC-SHA256 Credential=KEY/20260101/eu-west-1/dynamodb/aws4_request, ..
+ * has the region eu-west-1.
  *
  * Promises: what is found is valid, so that it can stand in an ARN and in JSON as it is. No form of
  * the header is an error: a request without a readable scope has no region.

@@ -19,9 +19,8 @@
  *   until WHAT TIME                the same until a decision or question of this kind
  *   catalog deaf|silent|hears      it answers and takes no decision; it does not answer
  *   answer ok|overloaded|VERDICT   to the last question; split: the catalog takes that cut
- *   policy POINT                   a scripted one from now on: adaptive, split, demand, relocate;
- *   see
- *                                  tests/support/control_policies.c for what it does
+ *   policy POINT                   a scripted one from now on: adaptive, split, demand, relocate
+ *                                  (tests/support/control_policies.c says what it does)
  *   saw, reported                  what it saw at the last call; its invalid results
  *   reasons on|off                 whether the texts of events are shown
  *   deadline [urgent=TIME]         when the controller looks next

@@ -2,9 +2,9 @@
  * (tests/support/case_file.h, case_words.h, catalog_world.h). A refused command is shown, with the
  * reason. Partitions are named by their place from 0; `epoch=` and `with-epoch=` are differences.
  *
- *   settings NAME=VALUE..          of each cluster from here on. only=A,B: of the controller's
- *   parts
- *                                  (adaptive, merge, ..) only these are on; only=none: no part is
+ *   settings NAME=VALUE..          of each cluster from here on. only=A,B: of the parts of
+ *                                  the controller (adaptive, merge, ..) only these are on;
+ *                                  only=none: no part is
  *   cluster NODES [NAME=VALUE..]   an empty catalog that has heard of these nodes
  *   set NAME=VALUE..               from now on
  *   at TIME, after TIME            the wall clock; agreed TIME: other clocks are so much behind

@@ -15,8 +15,8 @@
  *   keep NAME send ..              what is sent, to be sent again: again NAME
  *   keep-map NAME, use-map NAME, read-map, know-map EPOCH      what the sender knows of shard 0
  *   keep-share NAME SHARD I        a reserved share of the shard
- *   grow, create SHARD, merge      all steps, none of which may fail; forget SHARD: its item is
- *   gone
+ *   grow, create SHARD, merge      all steps, none of which may fail; forget SHARD: its item
+ *                                  is gone
  *   drain                          single tokens from all shards in turn, until there are none
  *   show SHARD.., tokens */
 #include "tests/check.h"

@@ -23,9 +23,9 @@
  *   fail CODE [REASON] [times=N] [after=N] [wait-us=N]       what nodes answer to data
  *   hold changes|indexes, release  tables, or those of indexes, stay as they are meanwhile
  *   status TABLE STATUS            it has this status, or is `gone`
- *   shard TABLE KEY VERSION SHARDS [before=N,N] [widest=N] [counter] [shrank]      its only sharded
- *   key cut TABLE PARTITIONS           the router's map is out of date then; cutting [TABLE]:
- *   between
+ *   shard TABLE KEY VERSION SHARDS [before=N,N] [widest=N] [counter] [shrank]
+ *                                  its only sharded key
+ *   cut TABLE PARTITIONS           the router's map is out of date then; cutting [TABLE]: between
  *                                  pages from now on
  *
  * In requests <N*TEXT> stands for so many times TEXT, and <N,TEXT> for a list of them, in which `#`
