@@ -170,7 +170,8 @@ void catalog_fixture_reloads(const struct catalog_fixture *w)
 enum reply_code catalog_fixture_tag(struct catalog_fixture *w, const char *value)
 {
     struct buffer b = {0};
-    tag_append(&b, &(struct tag){slice_of(KEY_SHARDING_TAG), slice_of(value), true});
+    tag_append(&b, &(struct tag){slice_of(KEY_SHARDING_TAG), slice_of(value != NULL ? value : ""),
+                                 value != NULL});
     struct catalog_command c = catalog_fixture_command(w, CATALOG_UPDATE);
     c.spec.billing = BILLING_AS_IT_IS;
     c.spec.tags = buffer_slice(&b);

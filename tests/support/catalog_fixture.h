@@ -50,7 +50,7 @@ void catalog_fixture_end_move(struct catalog_fixture *w, const struct partition_
 /* Replaces replicas of lost disks. False: there was nothing to replace. */
 bool catalog_fixture_replace(struct catalog_fixture *w);
 
-/* The table's tag KEY_SHARDING_TAG gets this value. */
+/* The table's tag KEY_SHARDING_TAG gets this value. NULL: the tag goes. */
 enum reply_code catalog_fixture_tag(struct catalog_fixture *w, const char *value);
 /* NULL: the key is not sharded. Lends until the table changes. */
 const struct sharded_key *catalog_fixture_sharded_key(const struct catalog_fixture *w,
