@@ -261,7 +261,7 @@ def scopes_with_spans(path):
 
 def tool_scopes():
     for tool in sorted((ROOT / "tools").iterdir()):
-        if os.access(tool, os.X_OK) and re.search("--help|argparse", tool.read_text()):
+        if tool.is_file() and os.access(tool, os.X_OK) and re.search("--help|argparse", tool.read_text()):
             yield help_scope(f"tools/{tool.name}", help_of(tool))
 
 
