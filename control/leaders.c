@@ -71,6 +71,14 @@ enum rule {
     FOR_COUNT
 };
 
+/* Whether a move from `from` to `to` can gain anything, whatever the partition's cost. */
+static bool leaders_differ(const struct leading *from, const struct leading *to, enum rule rule)
+{
+    if (rule == FOR_LOAD)
+        return from->load_ppm - to->load_ppm > GAP_PPM;
+    return rule == FOR_SILENCE || from->count > to->count + 1;
+}
+
 /* The score of a move of leadership from `from` to `to`; INT64_MAX: no gain. */
 static int64_t leaders_score(const struct leading *from, const struct leading *to, int64_t cost,
                              enum rule rule)
@@ -80,12 +88,9 @@ static int64_t leaders_score(const struct leading *from, const struct leading *t
     if (rule == FOR_SILENCE)
         return to->load_ppm * NODES_MAX + to->count;
     if (rule == FOR_LOAD)
-        return from->load_ppm - to->load_ppm > GAP_PPM && larger <= from->load_ppm - GAIN_PPM
-                   ? larger
-                   : INT64_MAX;
-    return from->count > to->count + 1 && after_to - after_from <= GAIN_PPM
-               ? (int64_t)to->count - (int64_t)from->count
-               : INT64_MAX;
+        return larger <= from->load_ppm - GAIN_PPM ? larger : INT64_MAX;
+    return after_to - after_from <= GAIN_PPM ? (int64_t)to->count - (int64_t)from->count
+                                             : INT64_MAX;
 }
 
 static void leaders_consider(const struct controller *c, const struct table *t,
@@ -98,6 +103,8 @@ static void leaders_consider(const struct controller *c, const struct table *t,
         return;
     for (uint32_t i = 1; i < p->member_count; i++) {
         uint32_t to = partition_node(p, i);
+        if (!leaders_differ(&all[from], &all[to], rule))
+            continue;
         int64_t cost = cost_ppm(c, p, to);
         int64_t s = leaders_score(&all[from], &all[to], cost, rule);
         if (s < best->score && could_lead(c, p, to))

@@ -139,24 +139,24 @@ struct rates control_rates(const struct controller *c, const struct partition_hi
         return r;
     const struct sample present = history_sample(c, w);
     const struct sampled_total *to = &present.totals[kind];
-    struct sample next = present;
-    struct instant now = next.at, start = {now.ns - ms * NS_PER_MS};
+    const struct sample *next = &present;
+    struct instant now = next->at, start = {now.ns - ms * NS_PER_MS};
     uint64_t back = 0, max = (w->seen < SAMPLES ? w->seen : SAMPLES) - 1;
     for (; back < max && instant_before(start, sample_at(w, back)->at); back++)
-        next = *sample_at(w, back);
+        next = sample_at(w, back);
     const struct sample *old = sample_at(w, back);
     if (instant_before(start, old->at))
         start = old->at; /* the oldest sample is later */
     int64_t took_ms = (now.ns - start.ns) / NS_PER_MS;
     if (took_ms <= 0 || took_ms < ms / 2)
         return r;
-    const struct sampled_total *from = &old->totals[kind], *then = &next.totals[kind];
+    const struct sampled_total *from = &old->totals[kind], *then = &next->totals[kind];
     r.known = true;
     r.consumed_mcu = (to->consumed_mcu -
-                      watch_between(start, old, from->consumed_mcu, &next, then->consumed_mcu)) *
+                      watch_between(start, old, from->consumed_mcu, next, then->consumed_mcu)) *
                      1000 / took_ms;
     r.refused_mcu =
-        (to->refused_mcu - watch_between(start, old, from->refused_mcu, &next, then->refused_mcu)) *
+        (to->refused_mcu - watch_between(start, old, from->refused_mcu, next, then->refused_mcu)) *
         1000 / took_ms;
     r.refused_cap = to->refused_cap - from->refused_cap;
     r.refused_burst = to->refused_burst - from->refused_burst;

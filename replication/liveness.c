@@ -27,7 +27,8 @@ void liveness_init(struct liveness *l, const struct liveness_options *options, s
     must(options->support.ns > options->interval.ns);
     must(options->drift_ppm >= 0 && options->drift_ppm < LIVENESS_DRIFT_END);
     struct prng p = prng_seeded(options->incarnation);
-    *l = (struct liveness){.options = *options, .next_epoch = prng_next(&p), .beat_at = now};
+    *l = (struct liveness){
+        .options = *options, .next_epoch = prng_next(&p), .beat_at = now, .ticked_at = now};
     l->peers = must_calloc((size_t)options->node_count + 1, sizeof *l->peers);
 }
 
@@ -42,13 +43,26 @@ static bool is_peer(const struct liveness *l, uint32_t node)
     return node >= 1 && node <= l->options.node_count && node != l->options.node;
 }
 
-bool liveness_tick(struct liveness *l, struct instant now)
+/* Whether `until` has come since `before`. */
+static bool has_come(struct instant until, struct instant before, struct instant now)
 {
-    if (instant_before(now, l->beat_at))
-        return false;
-    l->beat_at = instant_add(now, l->options.interval);
-    l->round++;
-    return true;
+    return instant_before(before, until) && !instant_before(now, until);
+}
+
+struct liveness_due liveness_tick(struct liveness *l, struct instant now)
+{
+    struct liveness_due due = {.beat = !instant_before(now, l->beat_at)};
+    if (due.beat) {
+        l->beat_at = instant_add(now, l->options.interval);
+        l->round++;
+    }
+    for (uint32_t node = 1; node <= l->options.node_count && !due.lapsed; node++) {
+        const struct liveness_peer *p = &l->peers[node];
+        due.lapsed = has_come(p->given_until, l->ticked_at, now) ||
+                     has_come(p->got_until, l->ticked_at, now);
+    }
+    l->ticked_at = now;
+    return due;
 }
 
 struct instant liveness_deadline(const struct liveness *l, struct instant now)

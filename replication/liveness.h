@@ -57,7 +57,7 @@ struct liveness {
     struct liveness_options options;
     uint64_t next_epoch;
     uint64_t round; /* of the last heartbeat */
-    struct instant beat_at;
+    struct instant beat_at, ticked_at;
     struct liveness_peer *peers; /* owns; by node, 1 .. node_count */
 };
 
@@ -75,8 +75,11 @@ struct liveness_beat {
 void liveness_init(struct liveness *l, const struct liveness_options *options, struct instant now);
 void liveness_deinit(struct liveness *l);
 
-/* True once an interval: the caller must then send a beat to every peer. */
-bool liveness_tick(struct liveness *l, struct instant now);
+struct liveness_due {
+    bool beat;   /* once an interval: the caller must send a beat to every peer */
+    bool lapsed; /* support given or got has lapsed since the last tick */
+};
+struct liveness_due liveness_tick(struct liveness *l, struct instant now);
 /* The next heartbeat, or the next moment at which support given or got lapses. */
 struct instant liveness_deadline(const struct liveness *l, struct instant now);
 

@@ -168,6 +168,7 @@ static void node_compose_upper(struct node *n)
         .feeds = &n->feeds,
         .transactions = &n->transactions,
         .stream_trims = &n->stream_trims,
+        .propose_at = INSTANT_NEVER,
     };
     n->requests = (struct requests){
         .env = env,
@@ -567,7 +568,10 @@ struct instant node_deadline(const struct node *n)
     struct instant t = instant_earlier(n->reports.at, checkpoints_deadline(&n->checkpoints));
     if (n->env.stop_error != 0)
         return t;
+    if (!LIST_EMPTY(&n->driver.dirty)) /* something was done for it after its end in this turn */
+        return n->env.now;
     t = instant_earlier(t, n->calls.at);
+    t = instant_earlier(t, n->applier.propose_at);
     t = instant_earlier(t, raft_timers_first_at(&n->driver.timers));
     t = instant_earlier(t, background_deadline(&n->background));
     t = instant_earlier(t, n->heat.at);
@@ -611,8 +615,9 @@ void node_tick(struct node *n, struct instant now)
     if (n->env.stop_error == 0) {
         node_shorten_support(n);
         if (peers_tick(&n->peers))
-            raft_driver_tick(&n->driver, true); /* support may have lapsed */
+            raft_driver_tick(&n->driver, true);
         raft_driver_tick(&n->driver, false);
+        applier_tick(&n->applier);
         reconcile_tick(&n->reconciler);
         index_builder_tick(&n->index_builder);
         node_move_shards(n);

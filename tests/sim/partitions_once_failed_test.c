@@ -197,3 +197,12 @@ TEST(two_decisions_about_a_partition_that_once_failed_pass)
     assert_passes((struct sim_options){
         .seed = 95010512, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .length_ms = 1000});
 }
+
+/* 96200059: a member waited for one of the node's few snapshots, and its group was not asked again
+ * when another snapshot had ended. */
+TEST(members_that_once_waited_for_a_snapshot_for_good_pass)
+{
+    (void)state;
+    assert_passes((struct sim_options){
+        .seed = 96200059, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .length_ms = 1000});
+}

@@ -53,7 +53,7 @@ static void played_receive(struct catalog_leader *s, uint32_t node, struct slice
 static void played_beat(struct catalog_leader *s)
 {
     for (uint32_t node = LEADER_FIRST; node <= LEADER_NODES; node++) {
-        const bool due = liveness_tick(&s->nodes[node].liveness, s->w.now);
+        const bool due = liveness_tick(&s->nodes[node].liveness, s->w.now).beat;
         if (due || s->nodes[node].owes_beat)
             played_send_beat(s, node, due);
         s->nodes[node].owes_beat = false;

@@ -199,6 +199,7 @@ void lone_start(struct lone_node *w, uint64_t log_space)
     assert_int_equal(lone_recover(w, &error), STATUS_OK);
     node_start(w->node, w->now, SEGMENT_BYTES, w->log.size);
     node_log_space(w->node, log_space, 0);
+    lone_take_effects(w); /* sets the timers of the groups */
     node_tick(w->node, w->now);
     lone_take_effects(w);
 }

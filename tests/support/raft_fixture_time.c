@@ -7,16 +7,16 @@ void raft_fixture_wake(struct raft_fixture *w, uint32_t node)
 {
     struct raft_fixture_node *n = &w->nodes[node];
     struct instant now = raft_fixture_local(w, n);
-    bool all = !instant_before(now, n->live_at);
-    if (all) {
-        bool beat = liveness_tick(&n->liveness, now);
+    struct liveness_due due = {0};
+    if (!instant_before(now, n->live_at)) {
+        due = liveness_tick(&n->liveness, now);
         n->live_at = liveness_deadline(&n->liveness, now);
-        for (uint32_t to = 1; beat && to <= w->options.nodes; to++) {
+        for (uint32_t to = 1; due.beat && to <= w->options.nodes; to++) {
             if (to != node)
                 raft_fixture_post_beat(w, n, to, true);
         }
     }
-    if (n->raft == NULL || (!all && instant_before(now, raft_deadline(n->raft))))
+    if (n->raft == NULL || (!due.lapsed && instant_before(now, raft_deadline(n->raft))))
         return;
     raft_tick(n->raft, now);
     raft_fixture_turn(w, node);

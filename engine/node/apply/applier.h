@@ -29,12 +29,17 @@ struct applier {
     struct index_feeds *feeds;
     struct transactions *transactions;
     struct stream_trims *stream_trims;
+    struct instant propose_at; /* indexes that could not be proposed are proposed again */
 };
 
 /* Whether an entry that another node sent can be applied. */
 bool applier_entry_is_valid(uint32_t group, enum log_kind kind, struct slice payload);
 /* Applies the committed entries, and answers the requests that proposed them. */
 void applier_apply_committed(struct applier *applier, struct partition *p);
+/* Another replica has shown that the entry is committed: applies everything up to it. False: the
+ * entry is not in the log here, or not durable. */
+bool applier_learn_commit(struct applier *applier, struct partition *p, uint64_t index,
+                          uint64_t term);
 /* A durable record of the node itself. */
 struct own_record {
     uint32_t group;
@@ -57,6 +62,8 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
 /* The same for what a leader knows itself, unless it is in its log. A replica that was opened late
  * knows it from the catalog, and others of its group do not. */
 void applier_propose_known_indexes(struct applier *applier, struct partition *p);
+/* Proposes again what had no room. */
+void applier_tick(struct applier *applier);
 /* Entries that this leader has proposed change nothing. `all` false: a split took the keys of some.
  * `all` true: a freeze kept every entry from having an effect. Each component whose memory counts
  * on its proposals begins anew here. Where a term ends, node.c begins the same components anew. */

@@ -1,6 +1,7 @@
 /* apply.c - applies committed entries to replicas, and durable own records to the node. In service
  * and in replay the effect is the same. */
 #include "base/probe.h"
+#include "base/settings/replication.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/message.h"
 #include "engine/message/transaction_messages.h"
@@ -431,6 +432,20 @@ void applier_propose_known_indexes(struct applier *applier, struct partition *p)
         return;
     PROBE("a leader tells its group of indexes that it knows from the catalog");
     applier_propose_indexes(applier, p, &p->info);
+    if (p->indexes_proposed == p->led)
+        return;
+    const int64_t wait_ms = config_replication(applier->env->config)->append_retry_ms;
+    applier->propose_at =
+        instant_earlier(applier->propose_at, instant_add_ms(applier->env->now, wait_ms));
+}
+
+void applier_tick(struct applier *applier)
+{
+    if (instant_before(applier->env->now, applier->propose_at))
+        return;
+    applier->propose_at = INSTANT_NEVER;
+    for (uint32_t i = 0; i < applier->partitions->count; i++)
+        applier_propose_known_indexes(applier, applier->partitions->all[i]);
 }
 
 static bool noop_is_valid(uint32_t group, struct slice payload)
@@ -544,6 +559,16 @@ void applier_apply_committed(struct applier *applier, struct partition *p)
     }
 }
 
+bool applier_learn_commit(struct applier *applier, struct partition *p, uint64_t index,
+                          uint64_t term)
+{
+    if (!raft_learn_commit(p->raft, index, term))
+        return false;
+    applier_apply_committed(applier, p);
+    raft_driver_stepped(applier->driver, p);
+    return true;
+}
+
 /* ---- the node's own records ---- */
 
 static void apply_first_members(const struct partition_info *info, uint32_t node,
@@ -576,8 +601,10 @@ static enum status apply_partition(struct applier *applier, const struct own_rec
         info.stream = p->info.stream;
         info.key_sharding_version = p->info.key_sharding_version;
         partition_set(p, &info);
-        if (applier->env->started) /* before the start it has no buckets */
-            bucket_mirrors_changed(applier->buckets, p);
+        if (!applier->env->started)
+            return STATUS_OK; /* it has no buckets yet */
+        bucket_mirrors_changed(applier->buckets, p);
+        raft_driver_stepped(applier->driver, p);
         return STATUS_OK;
     }
     if (partitions_hold_range(applier->partitions, info.lo, info.hi)) {

@@ -92,8 +92,7 @@ static bool merge_is_frozen_by(struct applier *applier, struct partition *upper,
         if (!applier->env->started)
             return applier_replay_to(applier, upper, info->frozen_index) == STATUS_OK &&
                    upper->frozen.index == info->frozen_index;
-        if (raft_learn_commit(upper->raft, info->frozen_index, info->frozen_term))
-            applier_apply_committed(applier, upper);
+        applier_learn_commit(applier, upper, info->frozen_index, info->frozen_term);
     }
     return upper->frozen.index == info->frozen_index && upper->frozen.term == info->frozen_term;
 }

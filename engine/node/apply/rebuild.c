@@ -15,8 +15,7 @@ static bool rebuild_is_about_to_apply(struct applier *applier, struct partition 
     if (p->no_state || base->index <= raft_applied(p->raft) || e == NULL || e->term != base->term)
         return false;
     PROBE("the log has what a snapshot would bring");
-    if (raft_learn_commit(p->raft, base->index, base->term))
-        applier_apply_committed(applier, p);
+    applier_learn_commit(applier, p, base->index, base->term);
     return raft_applied(p->raft) < base->index;
 }
 

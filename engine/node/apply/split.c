@@ -276,10 +276,9 @@ void split_catch_up(struct applier *applier, struct partition *p,
         uint64_t index = splits->at[i].index;
         if (index <= raft_applied(p->raft))
             return;
-        if (!raft_learn_commit(p->raft, index, splits->at[i].term))
+        if (!applier_learn_commit(applier, p, index, splits->at[i].term))
             continue;
         PROBE("a split is applied before a snapshot overtakes it"); /* SPLIT-3 */
-        applier_apply_committed(applier, p);
         return;
     }
 }

@@ -208,11 +208,11 @@ bool peers_tick(struct peers *peers)
 {
     if (instant_before(peers->env->now, peers->liveness_at))
         return false;
-    bool beat = liveness_tick(&peers->liveness, peers->env->now);
+    const struct liveness_due due = liveness_tick(&peers->liveness, peers->env->now);
     peers_agree(peers);
-    for (uint32_t node = 1; beat && node <= peers->env->node_count; node++)
+    for (uint32_t node = 1; due.beat && node <= peers->env->node_count; node++)
         peers->nodes[node].beat_due = node != peers->env->id;
-    return true;
+    return due.lapsed;
 }
 
 /* ---- reading ---- */

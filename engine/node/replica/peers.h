@@ -89,7 +89,7 @@ enum status peers_open_envelope(struct peers *peers, struct reader *r, struct en
 /* PEER_LEASE_REQUEST, PEER_LEASE_GRANT. False: malformed. */
 bool peers_receive_lease(struct peers *peers, uint32_t from, uint8_t kind, struct reader *r);
 
-/* True: the deadline of liveness has come; support may have lapsed. */
+/* True: support given or got has lapsed. */
 bool peers_tick(struct peers *peers);
 /* Sends the envelopes of the turn. */
 void peers_end_turn(struct peers *peers);

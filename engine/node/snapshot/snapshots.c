@@ -114,6 +114,19 @@ static void snapshot_pay(struct snapshots *snapshots, int64_t bytes)
 
 /* ---- sending ---- */
 
+/* One more can be sent now: the groups whose members wait are asked again. */
+static void snapshots_wake_waiting(struct snapshots *snapshots)
+{
+    if (!snapshots->full)
+        return;
+    snapshots->full = false;
+    for (uint32_t i = 0; i < snapshots->partitions->count; i++) {
+        struct partition *p = snapshots->partitions->all[i];
+        if (raft_next_snapshot(p->raft) != 0)
+            raft_driver_stepped(snapshots->driver, p);
+    }
+}
+
 static void snapshot_drop_out(struct snapshots *snapshots, struct snapshot_out *s,
                               uint64_t installed)
 {
@@ -127,6 +140,7 @@ static void snapshot_drop_out(struct snapshots *snapshots, struct snapshot_out *
         raft_snapshot_ended(p->raft, snapshots->env->now, s->to, installed);
         raft_driver_stepped(snapshots->driver, p);
     }
+    snapshots_wake_waiting(snapshots);
     buffer_deinit(&s->row);
     buffer_deinit(&s->hi);
     buffer_deinit(&s->key);
@@ -216,8 +230,10 @@ void snapshots_offer(struct snapshots *snapshots, struct partition *p)
     struct snapshot_out *s;
     LIST_FOREACH (s, &snapshots->out, place)
         running++;
-    if (running >= SNAPSHOTS_OUT_MAX)
+    if (running >= SNAPSHOTS_OUT_MAX) {
+        snapshots->full = true;
         return;
+    }
     s = must_calloc(1, sizeof *s);
     if (!snapshot_open_source(snapshots, p, s)) {
         free(s);

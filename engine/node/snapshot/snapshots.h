@@ -28,6 +28,7 @@ struct snapshots {
     struct token_bucket rate;
     int64_t served_mcu;     /* the node's total consumption at the last chunk */
     struct buffer outgoing; /* the message that is being built */
+    bool full;              /* a member waits until another snapshot ends */
 };
 
 void snapshots_start(struct snapshots *snapshots);

@@ -577,3 +577,35 @@ TEST(a_node_rests_while_what_it_has_logged_again_is_being_written)
     assert_false(instant_before(w.now, node_deadline(n)));
     lone_deinit(&w);
 }
+
+/* Nothing is done for a replica that has nothing to do, however many there are. */
+TEST(a_heartbeat_steps_no_replica)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_STRICT);
+    lone_open_table(&w, 100, 100);
+    lone_write_all(&w);
+    struct node *n = w.node;
+    const struct instant beat = n->peers.liveness.beat_at;
+    assert_true(LIST_EMPTY(&n->driver.dirty));
+    node_tick(n, beat);
+    assert_true(instant_before(beat, n->peers.liveness.beat_at));
+    assert_true(LIST_EMPTY(&n->driver.dirty));
+    lone_deinit(&w);
+}
+
+/* Something is done for a replica after its end in this turn: the next turn is due at once. */
+TEST(a_replica_that_is_stepped_late_in_a_turn_is_due)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_STRICT);
+    lone_open_table(&w, 100, 100);
+    lone_write_all(&w);
+    struct node *n = w.node;
+    assert_true(instant_before(w.now, node_deadline(n)));
+    raft_driver_stepped(&n->driver, n->partitions.all[0]);
+    assert_false(instant_before(w.now, node_deadline(n)));
+    node_end_turn(n, w.now);
+    assert_true(instant_before(w.now, node_deadline(n)));
+    lone_deinit(&w);
+}

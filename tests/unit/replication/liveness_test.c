@@ -44,7 +44,7 @@ static void teardown(struct pair *p)
 /* A heartbeat of A, sent at `sent`, which B hears at `heard`. */
 static struct liveness_change beat(struct pair *p, int64_t sent, int64_t heard)
 {
-    assert_true(liveness_tick(&p->a, at(sent)));
+    assert_true(liveness_tick(&p->a, at(sent)).beat);
     struct liveness_beat b = liveness_beat(&p->a, at(sent), B, true);
     return liveness_heard(&p->b, at(heard), A, &b);
 }
@@ -121,7 +121,7 @@ TEST(late_and_doubled_beats_extend_nothing)
     struct pair p;
     struct instant until, before;
     setup(&p);
-    assert_true(liveness_tick(&p.a, at(0)));
+    assert_true(liveness_tick(&p.a, at(0)).beat);
     struct liveness_beat first = liveness_beat(&p.a, at(0), B, true);
     liveness_heard(&p.b, at(1), A, &first);
     struct liveness_beat first_answer = liveness_beat(&p.b, at(1), A, false);
@@ -147,7 +147,7 @@ TEST(rounds_that_are_not_remembered_count_for_nothing)
     beat(&p, 0, 1);
     struct liveness_beat late = liveness_beat(&p.b, at(1), A, false);
     for (int i = 1; i <= LIVENESS_ROUNDS; i++)
-        assert_true(liveness_tick(&p.a, at(20 * i)));
+        assert_true(liveness_tick(&p.a, at(20 * i)).beat);
     assert_false(liveness_heard(&p.a, at(330), B, &late).got);
     late.ack_round = p.a.round + 1;
     assert_false(liveness_heard(&p.a, at(330), B, &late).got);
@@ -171,7 +171,7 @@ TEST(a_restart_is_a_new_epoch_and_is_told)
     /* It does not know B yet: it might as well be a heartbeat from before A's last life. */
     assert_false(beat(&p, 3, 4).given);
     assert_true(liveness_given(&p.b, at(4), A) == first);
-    assert_true(liveness_tick(&p.b, at(5)));
+    assert_true(liveness_tick(&p.b, at(5)).beat);
     struct liveness_beat of_b = liveness_beat(&p.b, at(5), A, true);
     assert_true(liveness_heard(&p.a, at(6), B, &of_b).answer);
     struct liveness_beat known = liveness_beat(&p.a, at(6), B, false);
@@ -187,7 +187,7 @@ TEST(a_beat_of_an_earlier_life_ends_no_promise)
 {
     struct pair p;
     setup(&p);
-    assert_true(liveness_tick(&p.a, at(0)));
+    assert_true(liveness_tick(&p.a, at(0)).beat);
     struct liveness_beat old = liveness_beat(&p.a, at(0), B, true); /* late, see below */
     liveness_deinit(&p.a);
     struct liveness_options again = options_of(A, 33);
@@ -220,14 +220,32 @@ TEST(the_deadline_is_the_next_beat_or_lapse)
     struct pair p;
     setup(&p);
     assert_true(liveness_deadline(&p.b, at(0)).ns == 0);
-    assert_true(liveness_tick(&p.b, at(0)));
-    assert_false(liveness_tick(&p.b, at(19)));
+    assert_true(liveness_tick(&p.b, at(0)).beat);
+    assert_false(liveness_tick(&p.b, at(19)).beat);
     assert_true(liveness_deadline(&p.b, at(0)).ns == at(20).ns);
     beat(&p, 0, 1);
     for (int i = 1; i <= 5; i++)
-        assert_true(liveness_tick(&p.b, at(20 * i)));
+        assert_true(liveness_tick(&p.b, at(20 * i)).beat);
     assert_true(liveness_deadline(&p.b, at(100)).ns == at(101).ns);
     assert_true(liveness_deadline(&p.b, at(101)).ns == at(120).ns);
+    teardown(&p);
+}
+
+/* B gave support until 101 ms and 121 ms. A counts what it got until 99.8 ms. */
+TEST(a_tick_tells_of_support_that_has_lapsed_and_only_once)
+{
+    struct pair p;
+    setup(&p);
+    beat(&p, 0, 1);
+    assert_true(answer(&p, 1, 2).got);
+    assert_false(liveness_tick(&p.b, at(20)).lapsed);
+    beat(&p, 20, 21);
+    assert_false(liveness_tick(&p.a, at(99)).lapsed);
+    assert_true(liveness_tick(&p.a, at(100)).lapsed);
+    assert_false(liveness_tick(&p.a, at(101)).lapsed);
+    assert_false(liveness_tick(&p.b, at(101)).lapsed); /* a later beat has renewed it */
+    assert_true(liveness_tick(&p.b, at(140)).lapsed);
+    assert_false(liveness_tick(&p.b, at(300)).lapsed);
     teardown(&p);
 }
 
@@ -263,7 +281,7 @@ static void drifting(struct prng *p)
     struct liveness_beat flying = {0};
     for (int64_t now = 0; now < 4000; now++) { /* real time, ms */
         struct instant clock[2] = {{now * rate[0]}, {now * rate[1]}};
-        if (liveness_tick(&l[0], clock[0]) && prng_below(p, 3) > 0)
+        if (liveness_tick(&l[0], clock[0]).beat && prng_below(p, 3) > 0)
             flying = liveness_beat(&l[0], clock[0], B, true);
         if (prng_below(p, 15) == 0 && flying.incarnation != 0 &&
             liveness_heard(&l[1], clock[1], A, &flying).answer) {
