@@ -268,6 +268,13 @@ void raft_tick(struct raft *r, struct instant now)
     raft_leave(r, now);
 }
 
+void raft_see_lapse(struct raft *r, struct instant now)
+{
+    must(r->started);
+    raft_check_promise(r, now);
+    raft_leave(r, now);
+}
+
 void raft_campaign(struct raft *r, struct instant now)
 {
     must(r->started);

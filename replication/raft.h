@@ -222,6 +222,8 @@ void raft_persisted(struct raft *r, struct instant now, uint64_t lsn);
 /* Call at raft_deadline. Call also when support given to or got from a member's node has lapsed, or
  * when the support given has another epoch. */
 void raft_tick(struct raft *r, struct instant now);
+/* Call instead of raft_tick while nothing can be written: what has lapsed is told only once. */
+void raft_see_lapse(struct raft *r, struct instant now);
 /* The support got from a node has a new epoch. */
 void raft_node_heard(struct raft *r, struct instant now, uint32_t node);
 /* Runs for leader now, with a pre-vote: for the intended leader of a new group. A repeated call

@@ -156,6 +156,7 @@ static void raft_driver_tick_group(struct raft_driver *driver, struct partition 
     if (!node_log_has_space(driver->log, 0)) { /* a tick may write a term and a vote */
         struct instant again =
             instant_add_ms(env->now, config_replication(env->config)->append_retry_ms);
+        raft_see_lapse(p->raft, env->now); /* the end of a turn may set the timer anew */
         raft_timers_set(&driver->timers, p, again);
         return;
     }

@@ -187,6 +187,31 @@ TEST(followers_and_buckets_leave_the_room_of_locks_on_a_full_disk)
     scene_close(&s);
 }
 
+/* A tick tells once that support has lapsed. The log has no space then, and something else is done
+ * for the replica in the same turn. */
+TEST(a_follower_with_a_full_log_runs_when_its_leader_is_gone)
+{
+    struct scene s;
+    scene_open(&s);
+    struct group_fixture *g = &s.g;
+    struct node *n = frame_cluster_node(g->w, g->late);
+    struct partition *p = group_replica(g, g->late);
+    const struct instant lapse = n->peers.liveness.peers[g->leader].given_until;
+    assert_true(raft_is_promised(p->raft));
+    env_begin_event(&n->env, frame_cluster_clock(g->w, g->late));
+    node_log_space(n, node_log_end(n), ENOSPC);
+    raft_driver_stepped(&n->driver, p);
+    node_tick(n, lapse);
+    while (node_next_effect(n) != NULL)
+        ;
+    node_end_turn(n, lapse);
+    while (node_next_effect(n) != NULL)
+        ;
+    assert_false(raft_is_promised(p->raft));
+    assert_true(p->deadline_place != 0);
+    scene_close(&s);
+}
+
 /* What comes while a checkpoint is short of space makes the next one larger: it would not fit. */
 TEST(a_follower_takes_entries_when_its_next_checkpoint_has_space_for_them)
 {
