@@ -349,7 +349,7 @@ void raft_on_append_reply(struct raft *r, struct instant now, const struct raft_
     raft_confirm_rounds(r);
     raft_advance_commit(r);
     if (raft_replicate_is_settled(r, now, p))
-        p->waiting = false;
+        p->waiting = p->awaiting = false; /* a deadline is behind every answer that is awaited */
     else
         wait_for_answer(p, now);
 }

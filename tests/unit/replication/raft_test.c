@@ -418,6 +418,36 @@ TEST(a_late_refusal_for_want_of_state_settles)
     done(w);
 }
 
+/* The member asks for votes, so it is probed. The probe is lost, and an old refusal comes late. */
+TEST(a_late_refusal_keeps_no_entries_back)
+{
+    struct raft_fixture *w = make(3, 3);
+    assert_true(raft_fixture_elect(w, 1));
+    raft_fixture_pass(w, 100, true);
+    raft_fixture_isolate(w, 3, true);
+    struct raft *r = w->nodes[1].raft;
+    const struct instant now = raft_fixture_local(w, &w->nodes[1]);
+    struct raft_message m = {.kind = RAFT_PRE_VOTE,
+                             .group = RAFT_FIXTURE_GROUP,
+                             .from = raft_fixture_member(w, 2),
+                             .to = raft_fixture_member(w, 1),
+                             .term = 2};
+    raft_receive(r, now, &m);
+    raft_fixture_turn(w, 1);
+    assert_int_not_equal(raft_fixture_find(w, 1, 2, RAFT_APPEND), SIZE_MAX);
+    raft_fixture_drop_all(w, 1, 2);
+    m.kind = RAFT_APPEND_REPLY;
+    m.term = 1;
+    m.support = raft_peer_find(r, raft_fixture_member(w, 2))->epoch;
+    m.rejected = true;
+    raft_receive(r, now, &m);
+    raft_fixture_turn(w, 1);
+    raft_fixture_propose(w, 1, 20);
+    raft_fixture_pass(w, 1000, true);
+    assert_int_equal(w->acknowledged_count, 1);
+    done(w);
+}
+
 /* Found by the sixth case: what an unreachable member lacks is not known. */
 TEST(who_was_away_but_has_everything_needs_no_snapshot)
 {
