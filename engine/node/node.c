@@ -568,8 +568,6 @@ struct instant node_deadline(const struct node *n)
     struct instant t = instant_earlier(n->reports.at, checkpoints_deadline(&n->checkpoints));
     if (n->env.stop_error != 0)
         return t;
-    if (!LIST_EMPTY(&n->driver.dirty)) /* something was done for it after its end in this turn */
-        return n->env.now;
     t = instant_earlier(t, n->calls.at);
     t = instant_earlier(t, n->applier.propose_at);
     t = instant_earlier(t, raft_timers_first_at(&n->driver.timers));
@@ -690,13 +688,14 @@ void node_end_turn(struct node *n, struct instant now)
     transactions_end_turn(&n->transactions);
     stream_trims_end_turn(&n->stream_trims);
     node_run_freed(n);
-    for (struct partition *p; (p = raft_driver_next_dirty(&n->driver)) != NULL;)
-        node_end_stepped(n, p); /* in which something was proposed just now */
     snapshots_end_turn(&n->snapshots);
     if (checkpoints_tick(&n->checkpoints))
         node_checkpoint(n);
+    for (struct partition *p; (p = raft_driver_next_dirty(&n->driver)) != NULL;)
+        node_end_stepped(n, p); /* in which something was done just now */
     peers_end_turn(&n->peers);
     event_end(n);
+    must_in_tests(LIST_EMPTY(&n->driver.dirty)); /* nothing would wake the node for it */
 }
 
 /* ---- looking ---- */

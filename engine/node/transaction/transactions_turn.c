@@ -413,5 +413,5 @@ void transactions_end_turn(struct transactions *transactions)
 
 struct instant transactions_deadline(const struct transactions *transactions)
 {
-    return transactions->at;
+    return transactions->freed ? transactions->env->now : transactions->at;
 }

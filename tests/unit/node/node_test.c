@@ -593,19 +593,3 @@ TEST(a_heartbeat_steps_no_replica)
     assert_true(LIST_EMPTY(&n->driver.dirty));
     lone_deinit(&w);
 }
-
-/* Something is done for a replica after its end in this turn: the next turn is due at once. */
-TEST(a_replica_that_is_stepped_late_in_a_turn_is_due)
-{
-    struct lone_node w;
-    lone_init(&w, PROFILE_STRICT);
-    lone_open_table(&w, 100, 100);
-    lone_write_all(&w);
-    struct node *n = w.node;
-    assert_true(instant_before(w.now, node_deadline(n)));
-    raft_driver_stepped(&n->driver, n->partitions.all[0]);
-    assert_false(instant_before(w.now, node_deadline(n)));
-    node_end_turn(n, w.now);
-    assert_true(instant_before(w.now, node_deadline(n)));
-    lone_deinit(&w);
-}
