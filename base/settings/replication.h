@@ -25,9 +25,9 @@
       "election.")                                                                                 \
     X(append_retry_ms, 200, 1, 60000,                                                              \
       "A leader sends an unanswered append again after this time.")                                \
-    X(commit_tell_ms, 5, 0, 60000,                                                                 \
-      "A leader tells its followers of a commit after this time, unless a later write "            \
-      "tells them before.")                                                                        \
+    X(commit_notify_ms, 5, 0, 60000,                                                               \
+      "A leader notifies its followers of a commit after this time, unless a later write "         \
+      "does so before.")                                                                           \
     X(clock_drift_ppm, 1000, 0, 100000,                                                            \
       "The rates of two nodes' clocks differ by at most this many millionths.")                    \
     X(follower_max_bytes, 8 * MIB, 64 * KIB, GIB,                                                  \

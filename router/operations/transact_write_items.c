@@ -704,7 +704,7 @@ bool transact_write_finish(struct call *c)
     struct transact_write *t = c->state;
     bool fails = t->failed != NULL;
     if (t->step == STEP_WHOLE && t->failure.code == REPLY_SPREAD) {
-        t->failed = NULL; /* the partition was cut meanwhile */
+        t->failed = NULL; /* the partition was split meanwhile */
         t->failure.code = REPLY_OK;
         admit_send_all(c, t);
         return true;
