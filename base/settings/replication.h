@@ -13,7 +13,7 @@
       "A new partition and the catalog have this many replicas, each on another node.")            \
     X(heartbeat_ms, 100, 1, 60000,                                                                 \
       "A node sends a heartbeat to each other node at this interval. A router pings a node that "  \
-      "owes it an answer at this interval.")                                                       \
+      "has not answered yet at this interval.")                                                    \
     X(support_ms, 600, 10, 600000,                                                                 \
       "A node's leaders are followed for this time after the node's last heartbeat. A router "     \
       "gives up writes that a silent node has not answered for this time.")                        \
