@@ -74,12 +74,17 @@ static const struct {
     const char *old;
     const char *name;
 } renamed[] = {
+    {"commit_tell_ms", "commit_notify_ms"},
     {"control_salting", "control_key_sharding"},
+    {"limiter_aggregator", "limiter_refresh"},
+    {"limiter_look_ms", "limiter_refresh_ms"},
     {"salted_keys_max", "sharded_keys_max"},
     {"salting_counter_shards", "key_sharding_counter_shards"},
     {"salting_keep_ms", "key_sharding_keep_ms"},
     {"salting_moves_s", "key_sharding_moves_s"},
     {"salting_shard_units", "key_sharding_shard_units"},
+    {"split_judge", "split_by_load"},
+    {"split_vain_factor", "split_hold_factor"},
 };
 _Static_assert(COUNT_OF(renamed) <= 64, "a bit of renamed_used for each row");
 
@@ -135,7 +140,7 @@ static const struct policy_setting {
     {"adaptive_policy", offsetof(struct config, adaptive_policy), "proportional",
      "Allocations follow demand within a table this way. It is free under research."},
     {"split_policy", offsetof(struct config, split_policy), "limits",
-     "Partitions are cut when and where this policy says. It is free under research."},
+     "Partitions are split when and where this policy says. It is free under research."},
     {"relocate_policy", offsetof(struct config, relocate_policy), "least-promised",
      "Replicas leave overloaded nodes, and get nodes, as this policy says. It is free under "
      "research."},

@@ -99,8 +99,9 @@ enum metric_unit {
 #define METRICS_TRANSACTIONS(X)                                                                    \
     X(locked_items, GAUGE, NUMBER, "Items that transactions have locked.")                         \
     X(oldest_ms, GAUGE, NUMBER, "Milliseconds since the oldest of them was locked.")               \
-    X(owed_log_bytes, GAUGE, BYTES, "Bytes of the log that are kept for the ends of these locks.") \
-    X(owed_index_bytes, GAUGE, BYTES, "Bytes of the indexes' backlog that are kept for them.")
+    X(reserved_log_bytes, GAUGE, BYTES,                                                            \
+      "Bytes of the log that are kept for the ends of these locks.")                               \
+    X(reserved_index_bytes, GAUGE, BYTES, "Bytes of the indexes' backlog that are kept for them.")
 
 /* The records of streams that a partition has, at its leader. Labels: table, partition, node. */
 #define METRICS_STREAMS(X)                                                                         \
@@ -114,14 +115,14 @@ enum metric_unit {
 /* Labels: those of METRICS_PARTITION, and the reason or the bucket. */
 #define METRICS_PARTITION_BY(X)                                                                    \
     X(throttled, COUNTER, NUMBER, "Requests that were refused, by reason.")                        \
-    X(levels, GAUGE, MCU, "What the buckets hold, by bucket. Below zero is debt.")
+    X(balances, GAUGE, MCU, "What the buckets hold, by bucket. Below zero is debt.")
 
 /* A router's share of a table's limit. Labels: table, kind. */
 #define METRICS_LIMIT(X)                                                                           \
     X(rate, GAUGE, MCU_PER_S, "The limit of the whole table.")                                     \
     X(tokens, GAUGE, MCU, "What the router may spend without asking. Below zero is debt.")         \
     X(demand, GAUGE, MCU_PER_S, "What the clients of the router want.")                            \
-    X(asks, COUNTER, NUMBER, "Messages to GAC servers about the limit.")                           \
+    X(grant_requests, COUNTER, NUMBER, "Messages to GAC servers about the limit.")                 \
     X(waiting, GAUGE, NUMBER, "Requests that wait for tokens.")                                    \
     X(refused, COUNTER, NUMBER, "Requests that the router refused for the limit.")
 
@@ -129,7 +130,7 @@ enum metric_unit {
 #define METRICS_LIMITER(X)                                                                         \
     X(admitted, COUNTER, NUMBER, "Requests that took tokens.")                                     \
     X(refused, COUNTER, NUMBER, "Requests that a shard of their bucket refused.")                  \
-    X(from_memory, COUNTER, NUMBER,                                                                \
+    X(refused_by_cache, COUNTER, NUMBER,                                                           \
       "Requests that the router refused because nothing could have been refilled.")                \
     X(unavailable, COUNTER, NUMBER, "Requests for which the store could not be asked.")            \
     X(allowed, COUNTER, NUMBER, "Those of them that were allowed all the same.")                   \
@@ -138,8 +139,8 @@ enum metric_unit {
 
 /* Faults of a policy from a file, in the router's process. Labels: point, policy, file. */
 #define METRICS_POLICY(X)                                                                          \
-    X(nonsense, COUNTER, NUMBER,                                                                   \
-      "Decisions of the policy that made no sense, and were taken as refusals.")                   \
+    X(invalid_results, COUNTER, NUMBER,                                                            \
+      "Decisions of the policy with an invalid result, which were taken as refusals.")             \
     X(timed, COUNTER, NUMBER, "Decisions of the policy that were timed: a sample.")                \
     X(slow, COUNTER, NUMBER, "Decisions of the sample that took longer than 10 microseconds.")
 
@@ -218,7 +219,7 @@ enum metric_group_id {
 
 enum metrics_partition_by {
     METRIC_THROTTLED, /* in the order of METRICS_PARTITION_BY */
-    METRIC_LEVELS,
+    METRIC_BALANCES,
 };
 
 extern const struct metric_group metric_groups[METRIC_GROUPS];

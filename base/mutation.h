@@ -41,7 +41,7 @@ enum mutation {
     MUTATION_DECIDE_TWICE,        /* what was aborted is committed, too */
     MUTATION_SKIP_RECORD,         /* the entry that decides says nothing of the other parts */
     MUTATION_DECIDE_EARLY,        /* a decision is told before it is on the disks */
-    MUTATION_SPLIT_FORGETS,       /* a partition that was cut forgets its locks and records */
+    MUTATION_SPLIT_FORGETS,       /* a partition that was split forgets its locks and records */
     MUTATION_READ_LOCKED,         /* reads do not wait for what a transaction may have done */
     MUTATION_WRITE_LOCKED,        /* writes change items that a transaction has */
     MUTATION_EXPIRE_UNJUDGED,     /* an item is not judged again before it expires */

@@ -190,7 +190,7 @@ static uint64_t *flags_of(struct policy_entry *e, uint64_t *known)
         return &p->retry.flags;
     default:
         *known = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS |
-                 WEIR_TABLE_TELLS;
+                 WEIR_TABLE_TAKES_REPORTS;
         return &p->table.flags;
     }
 }

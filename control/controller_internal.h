@@ -33,7 +33,7 @@ struct reply;
 enum {
     SAMPLES = 36,       /* samples kept of a used partition */
     DECISIONS_MAX = 16, /* requests of one evaluation */
-    SPLIT_JOBS_MAX = 8, /* partitions being cut at once */
+    SPLIT_JOBS_MAX = 8, /* partitions being split at once */
     KEY_SHARDING_NOTES_MAX = 64
 };
 
@@ -95,7 +95,7 @@ struct partition_history {
     int64_t index_refused;              /* writes, for a global index that does not keep up */
     struct instant index_refused_at;    /* the last of them */
     bool index_reported;                /* an event has told of them, and none that they are over */
-    struct instant split_at;            /* not cut before this time */
+    struct instant split_at;            /* not split before this time */
     struct instant quiet_until;         /* no further event before this time */
     /* About the pair with the partition above. A new partition above gives this one a new epoch
      * too. */
@@ -107,10 +107,10 @@ struct partition_history {
 enum split_step {
     SPLIT_FREE,
     SPLIT_ADVICE, /* its leader is or will be asked for advice */
-    SPLIT_SENT    /* the catalog is or will be asked to cut it */
+    SPLIT_SENT    /* the catalog is or will be asked to split it */
 };
 
-/* A partition that is being cut. */
+/* A partition that is being split. */
 struct split_job {
     enum split_step step;
     uint32_t table_id;
@@ -130,8 +130,8 @@ struct split_job {
     bool answered;
     enum reply_code code;
     struct buffer answer; /* owns */
-    uint32_t cut_count;
-    struct buffer what; /* owns; the end of the event's text, once the cuts are known */
+    uint32_t point_count;
+    struct buffer what; /* owns; the end of the event's text, once the split points are known */
 };
 
 struct node_history {
@@ -289,11 +289,11 @@ void control_advice_forget(struct controller *c);
 
 /* ---- split_hold.c ---- */
 
-/* A partition of the table was cut for its load. */
+/* A partition of the table was split for its load. */
 void control_split_hold_note(struct controller *c, uint32_t table_id, enum admit_kind kind);
-/* How long a load of the table must last before the next cut. */
+/* How long a load of the table must last before the next split. */
 int64_t control_split_hold_ms(const struct controller *c, uint32_t table_id);
-/* Judges the cuts. */
+/* Judges the splits. */
 void control_split_hold_update(struct controller *c);
 void control_split_hold_deinit(struct controller *c);
 void control_balance(struct controller *c);
@@ -304,7 +304,7 @@ void control_split(struct controller *c);
 /* Whether the answer belongs to a request of a split. */
 bool control_split_reply(struct controller *c, const struct reply *reply);
 void control_split_forget(struct controller *c);
-/* Whether a partition of the table is about to be cut. */
+/* Whether a partition of the table is about to be split. */
 bool control_split_has_job(const struct controller *c, const struct table *t);
 /* Partitions that the table needs to serve its warm throughput. */
 uint32_t control_partitions_wanted(const struct controller *c, const struct table *t);
@@ -312,13 +312,13 @@ void control_merge(struct controller *c);
 /* Notes which partitions are cold: at every evaluation, also at evaluations without decisions. */
 void control_note_cold(struct controller *c);
 
-/* Whether partitions have limits: otherwise a cut adds nothing. */
+/* Whether partitions have limits: otherwise a split adds nothing. */
 bool control_split_is_limited(const struct controller *c);
 
 /* ---- split_policy.c ---- */
 
 /* What the policy wishes for the partition, in the job: its reason, rate and `evenly`. False: no
- * cut. The partition's load was reported. */
+ * split. The partition's load was reported. */
 bool control_split_wish(struct controller *c, const struct table *t, const struct partition_info *p,
                         struct split_job *j);
 /* What the policy says to the leader's advice. SPLIT_CHOICE_INVALID: nothing that makes sense. */
@@ -343,7 +343,7 @@ void control_split_event(struct controller *c, const struct table *t, const stru
 void control_split_refusal_event(struct controller *c, const struct table *t,
                                  const struct split_job *j, const struct split_advice *a);
 /* ", with 27, 46 and 27 % of the writes; gains 702 write units a second: 500 of id="a" and 702 of
- * its neighbours are served instead of 500 in all; cut at id="a" and behind it": how the sentence
+ * its neighbours are served instead of 500 in all; split at id="a" and behind it": how the sentence
  * of a split goes on. */
 void control_split_describe(const struct table *t, const struct split_job *j,
                             const struct split_advice *a, struct buffer *out);

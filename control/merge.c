@@ -11,7 +11,7 @@
  *     its allocation is within a partition's maximum;
  *   - merge_fill_percent is below split_fill_percent;
  *   - both together hold at most half of partition_max_bytes.
- * A merge gives way to a split: a table with a partition that is about to be cut merges none.
+ * A merge gives way to a split: a table with a partition that is about to be split merges none.
  *
  * COLD-1  Measurements from before the birth of either partition do not count, nor those of another
  * leader's controller. The time begins when both partitions are seen side by side, each at its

@@ -3,7 +3,7 @@
  * Every on_demand_peak_ms a policy (setting demand_policy; weir's own: policy_peak.c) says what a
  * table's consumption has earned it: its new peak. The catalog is told (CATALOG_PEAK). Then the
  * table's partitions are allocated the peak together, and the table's warm throughput is twice the
- * peak. control/split.c cuts partitions until the table can serve that. If the nodes lack the
+ * peak. control/split.c splits partitions until the table can serve that. If the nodes lack the
  * capacity, an event says so and nothing changes: the table may burst.
  *
  * Documented of DynamoDB: twice the previous peak is served at once, and peaks are kept. */

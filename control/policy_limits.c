@@ -1,14 +1,14 @@
-/* policy_limits.c - partitions at their limits are cut as their leaders advise: weir's own
+/* policy_limits.c - partitions at their limits are split as their leaders advise: weir's own
  * split_policy.
  *
- * Reasons for a cut:
+ * Reasons for a split:
  *   - Consumption: the load is above split_percent of a partition maximum over split_window_ms. Or
  *     the leader reports demand above the maximum for split_hold_ms without a break, and about the
  *     maximum is served. The load must have lasted for split_delay_ms.
  *   - Size: the partition has reached partition_max_bytes.
- * A cut for load gains nothing if the limit of the table or index is at most a partition's maximum:
- * one partition serves all that the table or index may use.
- * With split_judge = 0 the leader is not asked, and a partition is cut evenly for its load.
+ * A split for load gains nothing if the limit of the table or index is at most a partition's
+ * maximum: one partition serves all that the table or index may use.
+ * With split_by_load = 0 the leader is not asked, and a partition is split evenly for its load.
  *
  * Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */
 #include <stddef.h>
@@ -19,89 +19,90 @@ extern const struct weir_split_policy weir_split_limits;
 
 /* Of a partition. */
 struct limits {
-    int64_t wanted_since_ns; /* since when the load is a reason for a cut */
+    int64_t wanted_since_ns; /* since when the load is a reason for a split */
     int64_t wanted_at_ns;    /* when that reason was last seen */
 };
 
-static bool is_near(const struct weir_cut *c, enum weir_policy_kind kind, int64_t rate_mcu)
+static bool is_near(const struct weir_split *c, enum weir_policy_kind kind, int64_t rate_mcu)
 {
-    return rate_mcu > weir_cut_maximum(c, kind) / 100 * weir_cut_setting(c, WEIR_CUT_PERCENT);
+    return rate_mcu > weir_split_maximum(c, kind) / 100 * weir_split_setting(c, WEIR_SPLIT_PERCENT);
 }
 
 /* Whether the leader reports demand above the maximum. A partition limited by its allocation gains
- * nothing by a cut. */
-static bool is_above(const struct weir_cut *c, enum weir_policy_kind kind)
+ * nothing by a split. */
+static bool is_above(const struct weir_split *c, enum weir_policy_kind kind)
 {
-    const int64_t hold_ns = weir_cut_setting(c, WEIR_CUT_HOLD_NS);
-    if (weir_cut_excess_ns(c, kind) < hold_ns)
+    const int64_t hold_ns = weir_split_setting(c, WEIR_SPLIT_HOLD_NS);
+    if (weir_split_excess_ns(c, kind) < hold_ns)
         return false;
-    return weir_cut_refusals(c, kind, hold_ns) > 0 ||
-           is_near(c, kind, weir_cut_consumed(c, kind, hold_ns));
+    return weir_split_refusals(c, kind, hold_ns) > 0 ||
+           is_near(c, kind, weir_split_consumed(c, kind, hold_ns));
 }
 
-static bool consumes_much(const struct weir_cut *c, enum weir_policy_kind kind)
+static bool consumes_much(const struct weir_split *c, enum weir_policy_kind kind)
 {
-    const int64_t window_ns = weir_cut_setting(c, WEIR_CUT_WINDOW_NS);
-    return weir_cut_age_ns(c) >= window_ns &&
-           is_near(c, kind, weir_cut_consumed(c, kind, window_ns));
+    const int64_t window_ns = weir_split_setting(c, WEIR_SPLIT_WINDOW_NS);
+    return weir_split_age_ns(c) >= window_ns &&
+           is_near(c, kind, weir_split_consumed(c, kind, window_ns));
 }
 
 /* Whether the load of this kind is a reason. */
-static bool limits_load(const struct weir_cut *c, enum weir_policy_kind kind,
+static bool limits_load(const struct weir_split *c, enum weir_policy_kind kind,
                         struct weir_wish *wish)
 {
     bool above = is_above(c, kind);
     if ((!above && !consumes_much(c, kind)) ||
-        weir_cut_table_limit(c, kind) <= weir_cut_maximum(c, kind))
+        weir_split_table_limit(c, kind) <= weir_split_maximum(c, kind))
         return false;
-    int64_t window_ns = weir_cut_setting(c, above ? WEIR_CUT_HOLD_NS : WEIR_CUT_WINDOW_NS);
+    int64_t window_ns = weir_split_setting(c, above ? WEIR_SPLIT_HOLD_NS : WEIR_SPLIT_WINDOW_NS);
     wish->why = above ? WEIR_WISH_REFUSED : WEIR_WISH_CONSUMED;
     wish->kind = kind;
-    wish->evenly = weir_cut_setting(c, WEIR_CUT_JUDGE) == 0;
-    wish->rate_mcu =
-        weir_cut_consumed(c, kind, window_ns) + (above ? weir_cut_refused(c, kind, window_ns) : 0);
+    wish->evenly = weir_split_setting(c, WEIR_SPLIT_BY_LOAD) == 0;
+    wish->rate_mcu = weir_split_consumed(c, kind, window_ns) +
+                     (above ? weir_split_refused(c, kind, window_ns) : 0);
     return true;
 }
 
 /* Whether the load must last longer. A load that pauses for longer than split_window_ms begins
  * anew. */
-static bool is_delayed(struct weir_cut *c)
+static bool is_delayed(struct weir_split *c)
 {
-    const int64_t delay_ns = weir_cut_setting(c, WEIR_CUT_DELAY_NS), now_ns = weir_cut_now_ns(c);
-    struct limits *state = weir_cut_state(c);
+    const int64_t delay_ns = weir_split_setting(c, WEIR_SPLIT_DELAY_NS),
+                  now_ns = weir_split_now_ns(c);
+    struct limits *state = weir_split_state(c);
     if (delay_ns == 0 || state == NULL)
         return false;
-    if (now_ns - state->wanted_at_ns > weir_cut_setting(c, WEIR_CUT_WINDOW_NS))
+    if (now_ns - state->wanted_at_ns > weir_split_setting(c, WEIR_SPLIT_WINDOW_NS))
         state->wanted_since_ns = now_ns;
     state->wanted_at_ns = now_ns;
     return now_ns < state->wanted_since_ns + delay_ns;
 }
 
-static void limits_wish(struct weir_cut *c, struct weir_wish *wish)
+static void limits_wish(struct weir_split *c, struct weir_wish *wish)
 {
-    bool loaded = weir_cut_is_limited(c) && (limits_load(c, WEIR_POLICY_READ, wish) ||
-                                             limits_load(c, WEIR_POLICY_WRITE, wish));
+    bool loaded = weir_split_is_limited(c) && (limits_load(c, WEIR_POLICY_READ, wish) ||
+                                               limits_load(c, WEIR_POLICY_WRITE, wish));
     if (loaded && is_delayed(c))
         *wish = (struct weir_wish){0};
-    else if (!loaded && weir_cut_bytes(c) >= weir_cut_setting(c, WEIR_CUT_BYTES))
+    else if (!loaded && weir_split_bytes(c) >= weir_split_setting(c, WEIR_SPLIT_BYTES))
         wish->why = WEIR_WISH_SIZE;
 }
 
 /* As advised. If the heat is unknown and the table needs more partitions anyway: evenly. */
-static void limits_choose(struct weir_cut *c, struct weir_choice *choice)
+static void limits_choose(struct weir_split *c, struct weir_choice *choice)
 {
-    const uint32_t points = weir_cut_points(c);
+    const uint32_t points = weir_split_points(c);
     if (points > 0)
         *choice = (struct weir_choice){WEIR_CHOICE_POINTS, (UINT32_C(1) << points) - 1};
-    else if (weir_cut_advice(c) == WEIR_CUT_FEW_SAMPLES &&
-             weir_cut_partitions(c) < weir_cut_needed(c))
+    else if (weir_split_advice(c) == WEIR_SPLIT_FEW_SAMPLES &&
+             weir_split_partitions(c) < weir_split_needed(c))
         choice->how = WEIR_CHOICE_EVENLY;
 }
 
-/* The pieces per partition if all partitions were cut alike. */
-static uint32_t limits_pieces(struct weir_cut *c)
+/* The pieces per partition if all partitions were split alike. */
+static uint32_t limits_pieces(struct weir_split *c)
 {
-    const uint32_t have = weir_cut_partitions(c), needed = weir_cut_needed(c);
+    const uint32_t have = weir_split_partitions(c), needed = weir_split_needed(c);
     if (needed <= have)
         return 2;
     uint32_t pieces = (needed + have - 1) / have;

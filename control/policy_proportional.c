@@ -7,7 +7,7 @@
  *   raise  A partition refused by its allocation for adaptive_after_ms gets
  *          adaptive_step_percent of its lack, from the rest of the table's limit. Partitions
  *          share that rest in proportion to their lacks.
- *   cut    A table above its limit takes the surplus from the boosts in use, in proportion.
+ *   lower  A table above its limit takes the surplus from the boosts in use, in proportion.
  *   decay  An unused boost loses adaptive_decay_percent every adaptive_decay_ms.
  *
  * Why allocations do not oscillate: the table's use is computed, not measured. Measured use would
@@ -45,10 +45,10 @@ static int64_t margin_of(const struct weir_rates *r)
     return weir_rates_limit(r) / 100 * weir_rates_setting(r, WEIR_RATES_MARGIN_PERCENT);
 }
 
-/* ---- cut and decay ---- */
+/* ---- lower and decay ---- */
 
 /* Takes unused parts of boosts first. `boost_mcu`: the boosts in use. */
-static void proportional_cut(struct weir_rates *r, int64_t uses_mcu, int64_t boost_mcu)
+static void proportional_lower(struct weir_rates *r, int64_t uses_mcu, int64_t boost_mcu)
 {
     int64_t excess = uses_mcu - weir_rates_limit(r);
     if (excess > boost_mcu)
@@ -120,7 +120,7 @@ static void proportional_adapt(struct weir_rates *r)
         boost_mcu += used_boost_of(r, i);
     }
     if (uses_mcu > weir_rates_limit(r) + margin_of(r) && boost_mcu > 0) {
-        proportional_cut(r, uses_mcu, boost_mcu);
+        proportional_lower(r, uses_mcu, boost_mcu);
     } else {
         proportional_decay(r);
         proportional_raise(r, uses_mcu);

@@ -1,17 +1,17 @@
-/* split.c - cuts partitions that are at their limits.
+/* split.c - splits partitions that are at their limits.
  *
- *   watching -> ADVICE: its leader is asked where to cut -> CUT: the catalog is asked for the
+ *   watching -> ADVICE: its leader is asked where to split -> SENT: the catalog is asked for the
  *   split -> TELL: the event -> watching
  *
- * A policy (setting split_policy; weir's own: policy_limits.c) says which partition is cut, at
+ * A policy (setting split_policy; weir's own: policy_limits.c) says which partition is split, at
  * which of the points that its leader offers, or into how many equal pieces (split_policy.c). If
- * the leader advises against a cut, an event gives the reason and a remedy.
+ * the leader advises against a split, an event gives the reason and a remedy.
  *
  * Here is one more reason for a split, warm throughput (table.warm): if a table has too few
- * partitions, the partition with the most hashes is cut evenly.
+ * partitions, the partition with the most hashes is split evenly.
  *
- * PIECE-1  Measurements from before a piece's birth are no reason to cut it. Its windows begin with
- * its first report (load_history.c), its leader's heat and excess with the split.
+ * PIECE-1  Measurements from before a piece's birth are no reason to split it. Its windows begin
+ * with its first report (load_history.c), its leader's heat and excess with the split.
  *
  * Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */
 #include "base/settings/split.h"
@@ -50,7 +50,7 @@ bool control_split_is_limited(const struct controller *c)
     return p == NULL || !(p->flags & WEIR_PARTITION_UNLIMITED);
 }
 
-/* Writes the reason for a cut into the job. False: no reason. */
+/* Writes the reason for a split into the job. False: no reason. */
 static bool needs_split(struct controller *c, const struct table *t, const struct partition_info *p,
                         struct split_job *j)
 {
@@ -61,7 +61,7 @@ static bool needs_split(struct controller *c, const struct table *t, const struc
 }
 
 /* `wanted`: the count of partitions that the table should have; 0: the partition itself needs the
- * cut. */
+ * split. */
 static void control_split_begin(struct controller *c, const struct table *t,
                                 const struct partition_info *p, uint32_t wanted)
 {
@@ -111,28 +111,28 @@ static void split_send(struct controller *c, struct split_job *j, struct table_s
     split->table_id = j->table_id;
     split->partition = j->partition;
     split->epoch = j->epoch;
-    must(split->cut_count >= 1 && split->cut_count <= SPLIT_POINTS_MAX);
-    j->cut_count = split->cut_count;
+    must(split->point_count >= 1 && split->point_count <= SPLIT_POINTS_MAX);
+    j->point_count = split->point_count;
     j->step = SPLIT_SENT;
     table_split_encode(&body, split);
-    control_split_ask(c, j, c->view->self, REQUEST_TABLE_SPLIT)->cut.split =
+    control_split_ask(c, j, c->view->self, REQUEST_TABLE_SPLIT)->table_split.split =
         arena_copy(&c->arena, buffer_slice(&body));
     buffer_deinit(&body);
 }
 
-/* Cuts evenly over the hashes. False: the partition has too few hashes. */
-static bool cut_evenly(struct controller *c, const struct partition_info *p, struct split_job *j,
-                       uint32_t pieces)
+/* Splits evenly over the hashes. False: the partition has too few hashes. */
+static bool send_evenly(struct controller *c, const struct partition_info *p, struct split_job *j,
+                        uint32_t pieces)
 {
     uint64_t lo = storage_key_bound_hash(p->lo, 0), hi = storage_key_bound_hash(p->hi, UINT64_MAX);
     uint8_t keys[SPLIT_POINTS_MAX][STORAGE_KEY_BOUND_SIZE];
-    struct table_split split = {.cut_count = pieces - 1};
-    must(lo <= hi && pieces >= 2 && split.cut_count <= SPLIT_POINTS_MAX);
+    struct table_split split = {.point_count = pieces - 1};
+    must(lo <= hi && pieces >= 2 && split.point_count <= SPLIT_POINTS_MAX);
     if (hi - lo < pieces)
         return false;
-    for (uint32_t i = 0; i < split.cut_count; i++)
-        split.cuts[i] = storage_key_write_bound(keys[i], p->table_id,
-                                                storage_key_even_cut(lo, hi, i + 1, pieces));
+    for (uint32_t i = 0; i < split.point_count; i++)
+        split.points[i] = storage_key_write_bound(keys[i], p->table_id,
+                                                  storage_key_even_split(lo, hi, i + 1, pieces));
     table_split_share_equally(&split);
     split_send(c, j, &split);
     return true;
@@ -143,7 +143,7 @@ uint32_t control_partitions_wanted(const struct controller *c, const struct tabl
     return share_partitions_initial(c->config, t->warm[ADMIT_READ], t->warm[ADMIT_WRITE]);
 }
 
-/* Without a cut: the partition rests. */
+/* Without a split: the partition rests. */
 static void split_keep(struct controller *c, const struct table *t, struct split_job *j,
                        const struct split_advice *advice)
 {
@@ -158,7 +158,7 @@ static void split_keep(struct controller *c, const struct table *t, struct split
     control_split_end(c, j, config_split(c->config)->split_backoff_ms);
 }
 
-/* Cuts at the offered points or evenly, or tells the reason against a cut. */
+/* Splits at the offered points or evenly, or tells the reason against a split. */
 static void take_advice(struct controller *c, const struct table *t, struct split_job *j)
 {
     struct split_advice advice;
@@ -179,8 +179,8 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
         j->id = 0;
         break;
     case SPLIT_CHOICE_POINTS:
-        split.cut_count = advice.cut_count;
-        memcpy(split.cuts, advice.cuts, sizeof split.cuts);
+        split.point_count = advice.point_count;
+        memcpy(split.points, advice.points, sizeof split.points);
         memcpy(split.share_ppm, advice.share_ppm, sizeof split.share_ppm);
         control_split_describe(t, j, &advice, &j->what);
         split_send(c, j, &split);
@@ -191,8 +191,8 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
 static void take_split(struct controller *c, const struct table *t, struct split_job *j)
 {
     struct buffer what = {0};
-    must_in_tests(j->step == SPLIT_SENT && j->cut_count >= 1);
-    buffer_append_format(&what, "split into %u", j->cut_count + 1);
+    must_in_tests(j->step == SPLIT_SENT && j->point_count >= 1);
+    buffer_append_format(&what, "split into %u", j->point_count + 1);
     buffer_append_slice(&what, buffer_slice(&j->what));
     buffer_append_u8(&what, 0);
     if (j->code == REPLY_OK && j->refused)
@@ -205,14 +205,14 @@ static void take_split(struct controller *c, const struct table *t, struct split
     j->step = SPLIT_FREE;
 }
 
-/* Cuts into equal parts of the hashes, into as many as the policy says. */
+/* Splits into equal parts of the hashes, into as many as the policy says. */
 static void split_evenly(struct controller *c, const struct table *t,
                          const struct partition_info *p, struct split_job *j)
 {
     const uint32_t pieces = control_split_pieces(c, t, j);
     if (pieces == 0) {
         control_split_end(c, j, config_split(c->config)->split_retry_ms);
-    } else if (!cut_evenly(c, p, j, pieces)) {
+    } else if (!send_evenly(c, p, j, pieces)) {
         control_split_event(c, t, j, EVENT_SPLIT_REFUSED,
                             "not split: all of it lies under one hash");
         control_split_end(c, j, config_split(c->config)->split_backoff_ms);
@@ -265,7 +265,7 @@ void control_split_forget(struct controller *c)
 
 /* ---- partitions for what a table is to serve at once ---- */
 
-/* The partition with the most hashes among those that may be cut. NULL: none. */
+/* The partition with the most hashes among those that may be split. NULL: none. */
 static const struct partition_info *control_split_widest(const struct controller *c,
                                                          const struct table *t)
 {

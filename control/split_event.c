@@ -29,10 +29,11 @@ void control_split_event(struct controller *c, const struct table *t, const stru
     struct decision d = {0};
     char why[200];
     must_in_tests(kind != EVENT_SPLIT ||
-                  t->partition_count > j->cut_count); /* the catalog has cut it */
+                  t->partition_count > j->point_count); /* the catalog has split it */
     split_event_describe(j, why);
     control_event(c, &d, kind, t, j->partition, "%s; %s", why, what);
-    control_figures(&d, "partitions", t->partition_count - (kind == EVENT_SPLIT ? j->cut_count : 0),
+    control_figures(&d, "partitions",
+                    t->partition_count - (kind == EVENT_SPLIT ? j->point_count : 0),
                     t->partition_count);
     control_decide(c, CATALOG_EVENT, &d);
 }
@@ -59,12 +60,12 @@ static struct refusal split_event_explain(bool for_size, enum split_verdict v)
         return (struct refusal){"in one item collection that must stay whole",
                                 for_size ? NULL : "Use more partition keys"};
     default:
-        return (struct refusal){for_size ? "in one item" : "where a cut would hardly divide it",
+        return (struct refusal){for_size ? "in one item" : "where a split would hardly divide it",
                                 NULL};
     }
 }
 
-/* Whether key sharding helps where no cut does (key_sharding.c): then people need not do
+/* Whether key sharding helps where no split does (key_sharding.c): then people need not do
  * anything. */
 static bool key_sharding_helps(const struct table *t, enum split_verdict v)
 {
@@ -105,25 +106,25 @@ void control_split_refusal_event(struct controller *c, const struct table *t,
 
 /* ---- where, and what for ---- */
 
-/* Appends the key of a cut. A cut within the hash is printed as that part of the hash. */
-static void append_cut(struct buffer *out, const struct table *t, struct slice cut)
+/* Appends the key of a split point. A point within the hash is printed as that part of the hash. */
+static void append_split_point(struct buffer *out, const struct table *t, struct slice point)
 {
     size_t before = out->size;
-    key_text_append(out, t, cut);
+    key_text_append(out, t, point);
     if (out->size > before)
         return;
     buffer_append_text(out, "hash ");
-    for (size_t i = STORAGE_KEY_TABLE_SIZE; i < cut.size; i++)
-        buffer_append_format(out, "%02x", cut.data[i]);
+    for (size_t i = STORAGE_KEY_TABLE_SIZE; i < point.size; i++)
+        buffer_append_format(out, "%02x", point.data[i]);
 }
 
-/* Whether the cut is the end of the key that is cut out. */
-static bool ends_key(const struct split_advice *a, struct slice cut)
+/* Whether the point is the end of the key that is split out. */
+static bool ends_key(const struct split_advice *a, struct slice point)
 {
     struct buffer end = {0};
     buffer_append_slice(&end, a->key);
     storage_key_successor(&end);
-    bool ends = a->key.size > 0 && slice_equal(buffer_slice(&end), cut);
+    bool ends = a->key.size > 0 && slice_equal(buffer_slice(&end), point);
     buffer_deinit(&end);
     return ends;
 }
@@ -136,21 +137,23 @@ static const char *split_event_joint(uint32_t i, uint32_t last)
     return i < last ? ", " : " and ";
 }
 
-static void append_cuts(struct buffer *out, const struct table *t, const struct split_advice *a)
+static void append_split_points(struct buffer *out, const struct table *t,
+                                const struct split_advice *a)
 {
-    uint32_t named = a->cut_count < SPLITS_NAMED ? a->cut_count : SPLITS_NAMED;
-    must(a->cut_count >= 1 && a->cut_count <= SPLIT_POINTS_MAX);
-    buffer_append_text(out, "; cut at ");
+    uint32_t named = a->point_count < SPLITS_NAMED ? a->point_count : SPLITS_NAMED;
+    must(a->point_count >= 1 && a->point_count <= SPLIT_POINTS_MAX);
+    buffer_append_text(out, "; split at ");
     for (uint32_t i = 0; i < named; i++) {
-        bool ends = ends_key(a, a->cuts[i]), begins = i > 0 && slice_equal(a->cuts[i - 1], a->key);
-        buffer_append_text(out, split_event_joint(i, a->cut_count - 1));
+        bool ends = ends_key(a, a->points[i]),
+             begins = i > 0 && slice_equal(a->points[i - 1], a->key);
+        buffer_append_text(out, split_event_joint(i, a->point_count - 1));
         if (ends)
             buffer_append_text(out, begins ? "behind it" : "the end of ");
         if (!ends || !begins)
-            append_cut(out, t, ends ? a->key : a->cuts[i]);
+            append_split_point(out, t, ends ? a->key : a->points[i]);
     }
-    if (named < a->cut_count)
-        buffer_append_format(out, " and %u more", a->cut_count - named);
+    if (named < a->point_count)
+        buffer_append_format(out, " and %u more", a->point_count - named);
 }
 
 static void append_shares(struct buffer *out, const struct split_job *j,
@@ -158,8 +161,8 @@ static void append_shares(struct buffer *out, const struct split_job *j,
 {
     const uint32_t percent = SPLIT_WHOLE_PPM / 100;
     buffer_append_text(out, ", with ");
-    for (uint32_t i = 0; i <= a->cut_count; i++)
-        buffer_append_format(out, "%s%u", split_event_joint(i, a->cut_count),
+    for (uint32_t i = 0; i <= a->point_count; i++)
+        buffer_append_format(out, "%s%u", split_event_joint(i, a->point_count),
                              (a->share_ppm[j->kind][i] + percent / 2) / percent);
     buffer_append_format(out, " %% of the %ss", control_kind_name(j->kind));
 }
@@ -187,11 +190,11 @@ void control_split_describe(const struct table *t, const struct split_job *j,
 {
     if (j->for_size)
         return;
-    if (a->cut_count == 1 && a->share_ppm[j->kind][1] == SPLIT_WHOLE_PPM) {
+    if (a->point_count == 1 && a->share_ppm[j->kind][1] == SPLIT_WHOLE_PPM) {
         buffer_append_text(out, " above the newest key, as access only moves forward");
         return;
     }
     append_shares(out, j, a);
     append_gain(out, t, j, a);
-    append_cuts(out, t, a);
+    append_split_points(out, t, a);
 }

@@ -1,10 +1,10 @@
-/* split_hold.c - a table whose hot places leave soon waits longer before its next cut.
+/* split_hold.c - a table whose hot places leave soon waits longer before its next split.
  *
- * A load above a partition's maximum is cut after split_hold_ms. If the new pieces have little
- * load within three times split_hold_ms, the load has left by itself: the cut was in vain. The
- * pieces stay. From then on the table's loads must last split_vain_factor times as long. After
- * another cut in vain they must last that much longer again. The controller forgets this after a
- * cut that was of use, or after FORGET_MS without a cut in vain.
+ * A load above a partition's maximum is split after split_hold_ms. If the new pieces have little
+ * load within three times split_hold_ms, the load has left by itself: the split was futile. The
+ * pieces stay. From then on the table's loads must last split_hold_factor times as long. After
+ * another futile split they must last that much longer again. The controller forgets this after a
+ * split that was of use, or after FORGET_MS without a futile split.
  *
  * Why not longer from the start: a load that stays is to be relieved within 3 s. After 2.5 s only
  * the table's past can tell such a load from a spike of 4 s. */
@@ -17,17 +17,17 @@
 enum {
     FORGET_MS = 300000,
     LEVELS_MAX = 3,
-    JUDGED_HOLDS = 3, /* a cut is judged for so many times split_hold_ms */
-    EARLY_MS = 2000,  /* the pieces are seen so long before the answer to the cut, at most */
+    JUDGED_HOLDS = 3, /* a split is judged for so many times split_hold_ms */
+    EARLY_MS = 2000,  /* the pieces are seen so long before the answer to the split, at most */
     LITTLE_PERCENT = 50,
 };
 
 /* Of a table. */
 struct split_outcome {
-    bool judging; /* a cut, of this time and for this kind of load */
-    struct instant cut_at;
+    bool judging; /* a split, of this time and for this kind of load */
+    struct instant split_at;
     enum admit_kind kind;
-    uint32_t level; /* vain cuts in a row */
+    uint32_t level; /* futile splits in a row */
     struct instant level_at;
 };
 
@@ -46,7 +46,7 @@ void control_split_hold_note(struct controller *c, uint32_t table_id, enum admit
     must_in_tests(table_id != 0 && (unsigned)kind < ADMIT_KINDS);
     struct split_outcome *v = split_outcome_of(c, table_id);
     v->judging = true;
-    v->cut_at = c->now;
+    v->split_at = c->now;
     v->kind = kind;
 }
 
@@ -56,11 +56,11 @@ int64_t control_split_hold_ms(const struct controller *c, uint32_t table_id)
     must_in_tests(v == NULL || v->level <= LEVELS_MAX);
     int64_t hold_ms = config_split(c->config)->split_hold_ms;
     for (uint32_t i = 0; v != NULL && i < v->level; i++)
-        hold_ms *= config_split(c->config)->split_vain_factor;
+        hold_ms *= config_split(c->config)->split_hold_factor;
     return hold_ms;
 }
 
-/* The load of the pieces that have been seen since the cut. */
+/* The load of the pieces that have been seen since the split. */
 static struct rates split_outcome_load(const struct controller *c, const struct table *t,
                                        const struct split_outcome *v)
 {
@@ -68,7 +68,7 @@ static struct rates split_outcome_load(const struct controller *c, const struct 
     struct rates sum = {0};
     for (uint32_t i = 0; i < t->partition_count; i++) {
         const struct partition_history *w = control_history(c, t->partitions[i].id);
-        if (w == NULL || instant_before(instant_add_ms(w->born_at, EARLY_MS), v->cut_at))
+        if (w == NULL || instant_before(instant_add_ms(w->born_at, EARLY_MS), v->split_at))
             continue;
         const struct rates r = control_rates(c, w, v->kind, hold_ms);
         sum.known |= r.known;
@@ -87,7 +87,7 @@ static void split_outcome_judge(const struct controller *c, const struct table *
         v->judging = false;
         v->level += v->level < LEVELS_MAX;
         v->level_at = c->now;
-    } else if (!instant_before(c->now, instant_add_ms(v->cut_at, JUDGED_HOLDS * hold_ms))) {
+    } else if (!instant_before(c->now, instant_add_ms(v->split_at, JUDGED_HOLDS * hold_ms))) {
         v->judging = false;
         v->level = 0;
     }
@@ -99,7 +99,7 @@ static bool split_outcome_is_over(void *context, void *value)
     const struct controller *c = context;
     struct split_outcome *v = value;
     const int64_t judged_ms = JUDGED_HOLDS * config_split(c->config)->split_hold_ms;
-    v->judging &= instant_before(c->now, instant_add_ms(v->cut_at, judged_ms + EARLY_MS));
+    v->judging &= instant_before(c->now, instant_add_ms(v->split_at, judged_ms + EARLY_MS));
     const bool over =
         !v->judging &&
         (v->level == 0 || !instant_before(c->now, instant_add_ms(v->level_at, FORGET_MS)));

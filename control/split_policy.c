@@ -2,7 +2,7 @@
  * partition, and what it says.
  *
  * Every answer is checked. Nonsense is no wish and no choice.
- * Not here: asking the leader, and sending the cut (split.c). */
+ * Not here: asking the leader, and sending the split (split.c). */
 #include "base/gac_policy.h"
 #include "base/settings/control.h"
 #include "base/settings/reports.h"
@@ -18,16 +18,16 @@ enum {
 };
 
 _Static_assert(SPLIT_POINTS_MAX + 1 == WEIR_POLICY_PIECES_MAX, "policies know the most pieces");
-_Static_assert((int)WEIR_CUT_ADVISED == (int)SPLIT_ADVISED &&
-                   (int)WEIR_CUT_NO_BENEFIT == (int)SPLIT_REFUSED_NO_BENEFIT &&
-                   SPLIT_VERDICTS == WEIR_CUT_NO_BENEFIT + 1,
+_Static_assert((int)WEIR_SPLIT_ADVISED == (int)SPLIT_ADVISED &&
+                   (int)WEIR_SPLIT_NO_BENEFIT == (int)SPLIT_REFUSED_NO_BENEFIT &&
+                   SPLIT_VERDICTS == WEIR_SPLIT_NO_BENEFIT + 1,
                "policies see verdicts as they are");
 _Static_assert((int)WEIR_POLICY_READ == (int)ADMIT_READ &&
                    (int)WEIR_POLICY_WRITE == (int)ADMIT_WRITE,
                "and kinds");
 
 /* A partition for the time of a call. */
-struct weir_cut {
+struct weir_split {
     struct controller *c;
     const struct table *table;
     struct partition_history *history; /* NULL: no load is known */
@@ -37,37 +37,37 @@ struct weir_cut {
 
 /* ---- what policies see ---- */
 
-static bool cut_knows(const struct weir_cut *c, enum weir_policy_kind kind)
+static bool split_knows(const struct weir_split *c, enum weir_policy_kind kind)
 {
     return c->history != NULL && (kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE);
 }
 
-static struct rates cut_rates(const struct weir_cut *c, enum weir_policy_kind kind,
-                              int64_t window_ns)
+static struct rates split_rates(const struct weir_split *c, enum weir_policy_kind kind,
+                                int64_t window_ns)
 {
     int64_t ms = window_ns / NS_PER_MS;
     ms = ms < 1 ? 1 : ms < WINDOW_MS_MAX ? ms : WINDOW_MS_MAX;
-    if (!cut_knows(c, kind))
+    if (!split_knows(c, kind))
         return (struct rates){0};
     return control_rates(c->c, c->history, (enum admit_kind)kind, ms);
 }
 
-int64_t weir_cut_now_ns(const struct weir_cut *c)
+int64_t weir_split_now_ns(const struct weir_split *c)
 {
     return c->c->now.ns;
 }
 
-int64_t weir_cut_age_ns(const struct weir_cut *c)
+int64_t weir_split_age_ns(const struct weir_split *c)
 {
     return c->history == NULL ? 0 : instant_since(c->c->now, c->history->born_at).ns;
 }
 
-bool weir_cut_is_limited(const struct weir_cut *c)
+bool weir_split_is_limited(const struct weir_split *c)
 {
     return control_split_is_limited(c->c);
 }
 
-int64_t weir_cut_maximum(const struct weir_cut *c, enum weir_policy_kind kind)
+int64_t weir_split_maximum(const struct weir_split *c, enum weir_policy_kind kind)
 {
     return kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE
                ? partition_max_mcu(c->c->config, (enum admit_kind)kind)
@@ -76,7 +76,7 @@ int64_t weir_cut_maximum(const struct weir_cut *c, enum weir_policy_kind kind)
 
 /* Routers keep the limit. Without them the allocations of the partitions keep it, unless the
  * partition policy lets a partition use more. */
-static bool cut_has_limit(const struct weir_cut *c, enum admit_kind kind)
+static bool split_has_limit(const struct weir_split *c, enum admit_kind kind)
 {
     const struct table *t = c->table;
     const uint8_t said = table_gac_setting(t->gac, t->index_of != 0, (int)kind);
@@ -87,34 +87,38 @@ static bool cut_has_limit(const struct weir_cut *c, enum admit_kind kind)
                           (WEIR_PARTITION_SHARES | WEIR_PARTITION_UNLIMITED)) == 0;
 }
 
-int64_t weir_cut_table_limit(const struct weir_cut *c, enum weir_policy_kind kind)
+int64_t weir_split_table_limit(const struct weir_split *c, enum weir_policy_kind kind)
 {
     const struct table *t = c->table;
     if (kind != WEIR_POLICY_READ && kind != WEIR_POLICY_WRITE)
         return 0;
     const int64_t provisioned = kind == WEIR_POLICY_READ ? t->rcu : t->wcu;
     const int64_t units = t->billing == BILLING_ON_DEMAND ? t->maximum[kind] : provisioned;
-    return units > 0 && cut_has_limit(c, (enum admit_kind)kind) ? units * MCU_PER_UNIT : INT64_MAX;
+    return units > 0 && split_has_limit(c, (enum admit_kind)kind) ? units * MCU_PER_UNIT
+                                                                  : INT64_MAX;
 }
 
-int64_t weir_cut_consumed(const struct weir_cut *c, enum weir_policy_kind kind, int64_t window_ns)
+int64_t weir_split_consumed(const struct weir_split *c, enum weir_policy_kind kind,
+                            int64_t window_ns)
 {
-    return cut_rates(c, kind, window_ns).consumed_mcu;
+    return split_rates(c, kind, window_ns).consumed_mcu;
 }
 
-int64_t weir_cut_refused(const struct weir_cut *c, enum weir_policy_kind kind, int64_t window_ns)
+int64_t weir_split_refused(const struct weir_split *c, enum weir_policy_kind kind,
+                           int64_t window_ns)
 {
-    return cut_rates(c, kind, window_ns).refused_mcu;
+    return split_rates(c, kind, window_ns).refused_mcu;
 }
 
-int64_t weir_cut_refusals(const struct weir_cut *c, enum weir_policy_kind kind, int64_t window_ns)
+int64_t weir_split_refusals(const struct weir_split *c, enum weir_policy_kind kind,
+                            int64_t window_ns)
 {
-    return cut_rates(c, kind, window_ns).refused_cap;
+    return split_rates(c, kind, window_ns).refused_cap;
 }
 
-int64_t weir_cut_excess_ns(const struct weir_cut *c, enum weir_policy_kind kind)
+int64_t weir_split_excess_ns(const struct weir_split *c, enum weir_policy_kind kind)
 {
-    if (!cut_knows(c, kind))
+    if (!split_knows(c, kind))
         return -1;
     const struct partition_load *l = c->history->load;
     struct instant late =
@@ -122,83 +126,85 @@ int64_t weir_cut_excess_ns(const struct weir_cut *c, enum weir_policy_kind kind)
     return instant_before(late, c->c->now) ? -1 : l->excess_ms[kind] * NS_PER_MS;
 }
 
-int64_t weir_cut_bytes(const struct weir_cut *c)
+int64_t weir_split_bytes(const struct weir_split *c)
 {
     return c->history == NULL ? 0 : c->history->load->bytes;
 }
 
-uint32_t weir_cut_partitions(const struct weir_cut *c)
+uint32_t weir_split_partitions(const struct weir_split *c)
 {
     return c->table->partition_count;
 }
 
-uint32_t weir_cut_needed(const struct weir_cut *c)
+uint32_t weir_split_needed(const struct weir_split *c)
 {
     return c->needed;
 }
 
-void *weir_cut_state(const struct weir_cut *c)
+void *weir_split_state(const struct weir_split *c)
 {
     return c->history == NULL ? NULL : c->history->split_state;
 }
 
-int64_t weir_cut_setting(const struct weir_cut *c, enum weir_cut_setting s)
+int64_t weir_split_setting(const struct weir_split *c, enum weir_split_setting s)
 {
     const struct config *config = c->c->config;
     switch (s) {
-    case WEIR_CUT_PERCENT:
+    case WEIR_SPLIT_PERCENT:
         return config_split(config)->split_percent;
-    case WEIR_CUT_WINDOW_NS:
+    case WEIR_SPLIT_WINDOW_NS:
         return config_split(config)->split_window_ms * NS_PER_MS;
-    case WEIR_CUT_HOLD_NS:
+    case WEIR_SPLIT_HOLD_NS:
         return control_split_hold_ms(c->c, c->table->id) * NS_PER_MS;
-    case WEIR_CUT_DELAY_NS:
+    case WEIR_SPLIT_DELAY_NS:
         return config_split(config)->split_delay_ms * NS_PER_MS;
-    case WEIR_CUT_BYTES:
+    case WEIR_SPLIT_BYTES:
         return config_control(config)->partition_max_bytes;
-    case WEIR_CUT_JUDGE:
-        return config_split(config)->split_judge;
+    case WEIR_SPLIT_BY_LOAD:
+        return config_split(config)->split_by_load;
     }
     return 0;
 }
 
 /* ---- what the leader advises ---- */
 
-uint32_t weir_cut_advice(const struct weir_cut *c)
+uint32_t weir_split_advice(const struct weir_split *c)
 {
-    return c->advice == NULL ? WEIR_CUT_FEW_SAMPLES : (uint32_t)c->advice->verdict;
+    return c->advice == NULL ? WEIR_SPLIT_FEW_SAMPLES : (uint32_t)c->advice->verdict;
 }
 
-uint32_t weir_cut_points(const struct weir_cut *c)
+uint32_t weir_split_points(const struct weir_split *c)
 {
-    return c->advice != NULL && c->advice->verdict == SPLIT_ADVISED ? c->advice->cut_count : 0;
+    return c->advice != NULL && c->advice->verdict == SPLIT_ADVISED ? c->advice->point_count : 0;
 }
 
-static const struct split_advice *cut_offer(const struct weir_cut *c, enum weir_policy_kind kind)
+static const struct split_advice *split_offer(const struct weir_split *c,
+                                              enum weir_policy_kind kind)
 {
     bool known = kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE;
-    return known && weir_cut_points(c) > 0 ? c->advice : NULL;
+    return known && weir_split_points(c) > 0 ? c->advice : NULL;
 }
 
-uint32_t weir_cut_share_ppm(const struct weir_cut *c, enum weir_policy_kind kind, uint32_t index)
+uint32_t weir_split_share_ppm(const struct weir_split *c, enum weir_policy_kind kind,
+                              uint32_t index)
 {
-    const struct split_advice *a = cut_offer(c, kind);
-    return a != NULL && index <= a->cut_count ? a->share_ppm[kind][index] : 0;
+    const struct split_advice *a = split_offer(c, kind);
+    return a != NULL && index <= a->point_count ? a->share_ppm[kind][index] : 0;
 }
 
-int64_t weir_cut_served_now(const struct weir_cut *c, enum weir_policy_kind kind)
+int64_t weir_split_served_now(const struct weir_split *c, enum weir_policy_kind kind)
 {
-    const struct split_advice *a = cut_offer(c, kind);
+    const struct split_advice *a = split_offer(c, kind);
     return a == NULL ? 0 : a->served_before_mcu[kind];
 }
 
-int64_t weir_cut_served_then(const struct weir_cut *c, enum weir_policy_kind kind)
+int64_t weir_split_served_then(const struct weir_split *c, enum weir_policy_kind kind)
 {
-    const struct split_advice *a = cut_offer(c, kind);
+    const struct split_advice *a = split_offer(c, kind);
     return a == NULL ? 0 : a->served_after_mcu[kind];
 }
 
-uint32_t weir_cut_key_ppm(const struct weir_cut *c)
+uint32_t weir_split_key_ppm(const struct weir_split *c)
 {
     return c->advice != NULL && c->advice->key.size > 0 ? c->advice->key_share_ppm : 0;
 }
@@ -208,26 +214,26 @@ uint32_t weir_cut_key_ppm(const struct weir_cut *c)
 static const char *wish_fault(const struct weir_wish *w)
 {
     if (w->why > WEIR_WISH_SIZE)
-        return "wishes a cut for a reason that does not exist";
+        return "wishes a split for a reason that does not exist";
     if (w->kind > WEIR_POLICY_WRITE)
-        return "wishes a cut for a kind that is neither read nor write";
+        return "wishes a split for a kind that is neither read nor write";
     if (w->evenly > 1)
-        return "wishes a cut with evenly above 1";
-    return w->rate_mcu < 0 ? "wishes a cut for a rate below zero" : NULL;
+        return "wishes a split with evenly above 1";
+    return w->rate_mcu < 0 ? "wishes a split for a rate below zero" : NULL;
 }
 
 bool control_split_wish(struct controller *c, const struct table *t, const struct partition_info *p,
                         struct split_job *j)
 {
     const struct weir_split_policy *policy = control_policy(c, POLICY_SPLIT);
-    struct weir_cut cut = {.c = c,
-                           .table = t,
-                           .history = control_history(c, p->id),
-                           .needed = control_partitions_wanted(c, t)};
+    struct weir_split view = {.c = c,
+                              .table = t,
+                              .history = control_history(c, p->id),
+                              .needed = control_partitions_wanted(c, t)};
     struct weir_wish wish = {0};
-    must(cut.history != NULL);
+    must(view.history != NULL);
     int64_t begun_ns = control_call_begin(c, policy);
-    policy->wish(&cut, &wish);
+    policy->wish(&view, &wish);
     control_call_end(c, policy, begun_ns);
     const char *fault = wish_fault(&wish);
     if (fault != NULL)
@@ -239,37 +245,38 @@ bool control_split_wish(struct controller *c, const struct table *t, const struc
     j->for_size = wish.why == WEIR_WISH_SIZE;
     j->evenly = wish.evenly == 1;
     j->rate_mcu = wish.rate_mcu;
-    j->bytes = cut.history->load->bytes;
+    j->bytes = view.history->load->bytes;
     return true;
 }
 
 /* ---- the choice ---- */
 
-/* Keeps the cuts whose bits are set. The pieces between them become one piece with their shares. */
-static void cut_keep_points(struct split_advice *a, uint32_t points)
+/* Keeps the split points whose bits are set. The pieces between them become one piece with their
+ * shares. */
+static void split_keep_points(struct split_advice *a, uint32_t points)
 {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i <= a->cut_count; i++) {
+    for (uint32_t i = 0; i <= a->point_count; i++) {
         for (int kind = 0; kind < SPLIT_KINDS; kind++) {
             uint32_t share = a->share_ppm[kind][i];
             a->share_ppm[kind][i] = 0;
             a->share_ppm[kind][kept] += share;
         }
-        if (i < a->cut_count && (points >> i & 1) != 0)
-            a->cuts[kept++] = a->cuts[i];
+        if (i < a->point_count && (points >> i & 1) != 0)
+            a->points[kept++] = a->points[i];
     }
-    if (kept < a->cut_count) { /* the gain is known for all cuts only */
+    if (kept < a->point_count) { /* the gain is known for all points only */
         memcpy(a->served_after_mcu, a->served_before_mcu, sizeof a->served_after_mcu);
         a->key = slice_make(NULL, 0);
     }
-    must_in_tests(kept >= 1 && kept <= a->cut_count);
-    a->cut_count = kept;
+    must_in_tests(kept >= 1 && kept <= a->point_count);
+    a->point_count = kept;
 }
 
 static const char *choice_fault(const struct weir_choice *choice, uint32_t points)
 {
     if (choice->how > WEIR_CHOICE_EVENLY)
-        return "chooses a cut that does not exist";
+        return "chooses a split that does not exist";
     if (choice->how != WEIR_CHOICE_POINTS)
         return NULL;
     return choice->points == 0 || choice->points >= UINT32_C(1) << points
@@ -277,9 +284,9 @@ static const char *choice_fault(const struct weir_choice *choice, uint32_t point
                : NULL;
 }
 
-static void choose_all(const struct weir_cut *cut, struct weir_choice *choice)
+static void choose_all(const struct weir_split *view, struct weir_choice *choice)
 {
-    const uint32_t points = weir_cut_points(cut);
+    const uint32_t points = weir_split_points(view);
     if (points > 0)
         *choice = (struct weir_choice){WEIR_CHOICE_POINTS, (UINT32_C(1) << points) - 1};
 }
@@ -288,25 +295,25 @@ enum split_choice control_split_choose(struct controller *c, const struct table 
                                        const struct split_job *j, struct split_advice *advice)
 {
     const struct weir_split_policy *policy = control_policy(c, POLICY_SPLIT);
-    struct weir_cut cut = {.c = c,
-                           .table = t,
-                           .history = control_history(c, j->partition),
-                           .needed = control_partitions_wanted(c, t),
-                           .advice = advice};
+    struct weir_split view = {.c = c,
+                              .table = t,
+                              .history = control_history(c, j->partition),
+                              .needed = control_partitions_wanted(c, t),
+                              .advice = advice};
     struct weir_choice choice = {0};
     int64_t begun_ns = control_call_begin(c, policy);
     if (policy->choose != NULL)
-        policy->choose(&cut, &choice);
+        policy->choose(&view, &choice);
     else
-        choose_all(&cut, &choice);
+        choose_all(&view, &choice);
     control_call_end(c, policy, begun_ns);
-    const char *fault = choice_fault(&choice, weir_cut_points(&cut));
+    const char *fault = choice_fault(&choice, weir_split_points(&view));
     if (fault != NULL) {
         control_report_invalid(c, policy, fault);
         return SPLIT_CHOICE_INVALID;
     }
     if (choice.how == WEIR_CHOICE_POINTS)
-        cut_keep_points(advice, choice.points);
+        split_keep_points(advice, choice.points);
     static const enum split_choice choices[] = {[WEIR_CHOICE_WHOLE] = SPLIT_CHOICE_NONE,
                                                 [WEIR_CHOICE_POINTS] = SPLIT_CHOICE_POINTS,
                                                 [WEIR_CHOICE_EVENLY] = SPLIT_CHOICE_EVENLY};
@@ -317,15 +324,16 @@ uint32_t control_split_pieces(struct controller *c, const struct table *t,
                               const struct split_job *j)
 {
     const struct weir_split_policy *policy = control_policy(c, POLICY_SPLIT);
-    struct weir_cut cut = {
+    struct weir_split view = {
         .c = c, .table = t, .history = control_history(c, j->partition), .needed = j->wanted};
     if (policy->pieces == NULL)
         return 2;
     int64_t begun_ns = control_call_begin(c, policy);
-    const uint32_t pieces = policy->pieces(&cut);
+    const uint32_t pieces = policy->pieces(&view);
     control_call_end(c, policy, begun_ns);
     if (pieces >= 2 && pieces <= WEIR_POLICY_PIECES_MAX)
         return pieces;
-    control_report_invalid(c, policy, "cuts a partition into fewer than 2 pieces, or more than 16");
+    control_report_invalid(c, policy,
+                           "splits a partition into fewer than 2 pieces, or more than 16");
     return 0;
 }

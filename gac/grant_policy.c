@@ -271,7 +271,7 @@ void weir_holder_live(struct weir_holder *h, int64_t lifetime_ns)
     h->answer.lifetime.ns = lifetime_ns;
 }
 
-void weir_holder_tell(struct weir_holder *h, int64_t others_mcu)
+void weir_holder_notify_demand(struct weir_holder *h, int64_t others_mcu)
 {
     h->answer.others = others_mcu;
 }
@@ -412,7 +412,7 @@ void ledger_grant_by_policy(struct ledger *l, struct instant now, const struct l
         policy = &weir_table_lease;
     grant_policy_begin(l, policy);
     struct weir_ledger view = {.ledger = l, .terms = terms, .now = now, .asking = h};
-    if (!h->request.reports || policy->flags & WEIR_TABLE_TELLS)
+    if (!h->request.reports || policy->flags & WEIR_TABLE_TAKES_REPORTS)
         grant_by_policy(&view, policies, policy, h);
     if (policy->share == NULL)
         grant_policy_promise(l, now, h);

@@ -238,5 +238,5 @@ const struct weir_table_policy weir_table_lease = {
     .size = sizeof weir_table_lease,
     .holder_bytes = sizeof(struct lease_holder),
     .name = "lease",
-    .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_TELLS,
+    .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_TAKES_REPORTS,
     .grant = lease_grant};

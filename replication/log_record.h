@@ -2,8 +2,8 @@
  * torn tail from damage.
  *
  * The log is an endless run of bytes; a log sequence number (lsn) is a position in it. The log is
- * cut into segments of equal size, each a file. One durable write (a batch) covers whole records of
- * one segment. Up to LOG_WRITES_MAX batches may be in flight, all in one segment. No two of them
+ * split into segments of equal size, each a file. One durable write (a batch) covers whole records
+ * of one segment. Up to LOG_WRITES_MAX batches may be in flight, all in one segment. No two of them
  * share a block: a batch skips to the next block, and its first record tells the gap.
  *
  *   RECORD-1  A record says how far the log was on disk when the record was written. Unreadable
@@ -28,7 +28,7 @@ enum log_kind {
     LOG_MEMBERS = 8,    /* the group's members from here on: raft_members_encode */
     LOG_HARD_STATE = 9, /* not an entry: the group's term, and its vote in `index` */
     LOG_NODE = 10,      /* the node's generation in `index`; payload: u64, support given, ns */
-    LOG_SPLIT = 11,     /* an entry: the partition is cut; its children get the upper keys */
+    LOG_SPLIT = 11,     /* an entry: the partition is split; its children get the upper keys */
     /* The node has applied the entry `index`, a split or an absorb: records of the children
      * follow. */
     LOG_SPLIT_DONE = 12,

@@ -162,7 +162,7 @@ struct raft;
 /* Settings and objects shared by all replicas of a node. */
 struct raft_shared {
     struct duration election;        /* a follower without a leader waits one to two of these */
-    struct duration tell;            /* the longest delay of a commit index without an append */
+    struct duration notify;          /* the longest delay of a commit index without an append */
     struct duration retry;           /* an unanswered append is repeated after this */
     uint64_t inflight_max_bytes;     /* per follower; one entry is always allowed */
     uint64_t uncommitted_max_bytes;  /* per group; one entry is always allowed */

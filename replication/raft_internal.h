@@ -71,8 +71,8 @@ struct raft_peer {
     uint64_t bytes_to; /* of the log up to match */
     uint64_t commit;   /* the commit index that the member has confirmed */
     uint64_t commit_sent;
-    struct instant tell_at; /* the time to send the commit index alone; 0: no need */
-    uint64_t round;         /* the last round that the member echoed */
+    struct instant notify_at; /* the time to send the commit index alone; 0: no need */
+    uint64_t round;           /* the last round that the member echoed */
     uint64_t round_sent;
     uint64_t epoch; /* epoch of support that the member reported */
     struct instant heard_at;

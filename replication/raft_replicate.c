@@ -127,7 +127,7 @@ void raft_peer_resume(struct raft_peer *p)
     p->waiting = false;
     p->ask = true;
     p->commit_sent = p->commit;
-    p->tell_at = (struct instant){0};
+    p->notify_at = (struct instant){0};
     p->round_sent = p->round;
 }
 
@@ -158,7 +158,7 @@ static void raft_replicate_send(struct raft *r, struct instant now, struct raft_
     wait_for_answer(p, now);
     p->round_sent = r->round_open;
     p->commit_sent = r->commit < end ? r->commit : end;
-    p->tell_at = (struct instant){0};
+    p->notify_at = (struct instant){0};
 }
 
 /* The count of entries from p->next on that may go now in one message. */
@@ -196,15 +196,16 @@ static void need_snapshot(struct raft_peer *p)
 
 /* While more entries are in flight, a commit index travels with later entries or after a delay. The
  * commit of the last entry is sent at once: a reader at the peer may wait for it. */
-static bool may_tell(const struct raft *r, struct instant now, struct raft_peer *p, uint64_t commit)
+static bool may_notify(const struct raft *r, struct instant now, struct raft_peer *p,
+                       uint64_t commit)
 {
     if (p->commit_sent >= commit)
         return false;
     if (commit == raft_last(r))
         return true;
-    if (p->tell_at.ns == 0)
-        p->tell_at = instant_add(now, r->shared->tell);
-    return !instant_before(now, p->tell_at);
+    if (p->notify_at.ns == 0)
+        p->notify_at = instant_add(now, r->shared->notify);
+    return !instant_before(now, p->notify_at);
 }
 
 static void flush_peer(struct raft *r, struct instant now, struct raft_peer *p)
@@ -245,8 +246,8 @@ static void flush_peer(struct raft *r, struct instant now, struct raft_peer *p)
         p->awaiting = p->flow == RAFT_PROBE;
         sent = true;
     }
-    uint64_t tell = r->commit < p->next - 1 ? r->commit : p->next - 1;
-    if (!sent && (p->ask || round || may_tell(r, now, p, tell))) {
+    uint64_t known = r->commit < p->next - 1 ? r->commit : p->next - 1;
+    if (!sent && (p->ask || round || may_notify(r, now, p, known))) {
         raft_replicate_send(r, now, p, p->next - 1, 0);
         p->awaiting = p->flow == RAFT_PROBE;
     }
@@ -447,8 +448,8 @@ struct instant raft_lead_deadline(struct raft *r, struct instant now)
             next = instant_earlier(next, p->snapshot_at);
         if (p->waiting && !raft_replicate_is_settled(r, now, p))
             next = instant_earlier(next, instant_add(p->sent_at, r->shared->retry));
-        if (p->tell_at.ns != 0 && p->flow == RAFT_PIPELINE)
-            next = instant_earlier(next, p->tell_at);
+        if (p->notify_at.ns != 0 && p->flow == RAFT_PIPELINE)
+            next = instant_earlier(next, p->notify_at);
         if (p->id == r->transfer_to && p->match >= raft_last(r))
             next = instant_earlier(next, r->transfer_at);
     }

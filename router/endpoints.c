@@ -98,7 +98,7 @@ static const struct endpoint ALL[] = {
     {HTTP_GET, "/weir/events", serve_query, &operation_events,
      .about = "what the controller has decided, and why; ?after=NUMBER"},
     {HTTP_POST, "/weir/split", serve_body, &operation_split,
-     .about = "admin listener: cuts a partition", .changes = true},
+     .about = "admin listener: splits a partition", .changes = true},
     {HTTP_POST, "/weir/unshard", serve_body, &operation_unshard,
      .about = "admin listener: gives a hot key fewer shards", .changes = true},
     {HTTP_POST, "/weir/unsalt", serve_body, &operation_unshard, /* its path in the version before */

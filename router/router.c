@@ -6,8 +6,8 @@
 #include "base/settings/gac.h"
 #include "base/settings/http.h"
 #include "base/settings/requests.h"
+#include "router/core/input_parse.h"
 #include "router/core/limit.h"
-#include "router/core/reading.h"
 #include "router/core/shedding.h"
 #include "router/core/silent_nodes.h"
 #include "router/limiter/bucket_maintenance.h"
@@ -65,7 +65,7 @@ void router_destroy(struct router *r)
     own_writes_deinit(r);
     route_cache_deinit(r);
     call_reap(r, true);
-    reading_deinit(r);
+    input_parse_deinit(r);
     must(r->held_bytes == 0);
     while (r->spare_calls != NULL) {
         struct call *spare = r->spare_calls;
@@ -215,7 +215,7 @@ void router_node_lost(struct router *r, struct instant now, uint32_t node)
 void router_parsed(struct router *r, struct instant now)
 {
     router_event_begin(r, now);
-    reading_parsed(r);
+    input_parse_parsed(r);
     router_event_end(r);
 }
 
@@ -348,7 +348,7 @@ bool router_next_effect(struct router *r, struct router_effect *out)
         return true;
     if (router_next_gac_frame(r, out))
         return true;
-    if (reading_next_text(r, out))
+    if (input_parse_next_text(r, out))
         return true;
     call_reap(r, true);
     return false;

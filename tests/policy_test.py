@@ -250,11 +250,11 @@ def in_local(i, work):
     named = [f"{name}={policy}" for name, policy in POINTS.items()] + ["gac=named", "write_check=named"]
     log, done, refused, pages = served(i, work, "example", named)
     assert done >= 50 and refused > 0, (done, refused)
-    assert all(p["nonsense"] == 0 for p in pages.values()), pages
+    assert all(p["invalid_results"] == 0 for p in pages.values()), pages
     assert all(pages[name]["timed"] > 0 for name in ("steady", "just-enough", "on-call", "in-two")), pages
     assert "policy '" not in log, log
     log, done, refused, pages = served(i, work, "nonsense", ["partition_policy=nonsense", "gac=off"])
-    assert done > 0 and refused > 0 and pages["nonsense"]["nonsense"] == refused, (done, refused, pages)
+    assert done > 0 and refused > 0 and pages["nonsense"]["invalid_results"] == refused, (done, refused, pages)
     assert log.count("partition policy 'nonsense'") == 1, log
     log, done, refused, pages = served(i, work, "slow", ["partition_policy=slow", "gac=off"], writes=40)
     assert done == 40 and pages["slow"]["slow"] > 8, (done, pages)

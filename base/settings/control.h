@@ -13,9 +13,9 @@
       "1: the controller gives hot keys shards, in tables with the tag weir:key-sharding. 0: "     \
       "never.")                                                                                    \
     X(control_advice, 1, 0, 1,                                                                     \
-      "1: events tell when the design of a table's keys makes heat. 0: never.")
+      "1: events report when the design of a table's keys makes heat. 0: never.")
 #define SETTINGS_CONTROL_POINTS(X)                                                                 \
-    X(control_ms, 500, 10, 60000, "The controller looks at the cluster at this interval.")         \
+    X(control_ms, 500, 10, 60000, "The controller evaluates the cluster at this interval.")        \
     X(control_placement, 1, 0, 1,                                                                  \
       "1: the controller replaces missing replicas, and replicas on silent and drained "           \
       "nodes. 0: never.")                                                                          \

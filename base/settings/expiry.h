@@ -11,7 +11,7 @@
 #define SETTINGS_EXPIRY(X)                                                                         \
     X(ttl_window_ms, 3600000, 1000, 604800000,                                                     \
       "An item is deleted within this time after its time to live, as long as the rates below "    \
-      "suffice. Half of this time lies between two looks at an item.")                             \
+      "suffice. Half of this time lies between two scans of an item.")                             \
     X(expiry_items_s, 4000, 1, 1000000,                                                            \
       "A node deletes at most this many items per second because their time to live is over.")     \
     X(expiry_bytes_s, 32 * MIB, 64 * KIB, 64 * GIB,                                                \

@@ -15,11 +15,11 @@
     X(limiter_deadline_ms, 3000, 10, 60000,                                                        \
       "A request to the rate limiter that has no answer of the store after this time is answered " \
       "as unavailable.")                                                                           \
-    X(limiter_aggregator, 1, 0, 1,                                                                 \
-      "1: the router brings the shards of the rate limiter's buckets up to date, and merges idle " \
-      "ones.")                                                                                     \
-    X(limiter_look_ms, 2000, 10, 3600000,                                                          \
-      "The router checks the rate limiter's buckets with several shards in rounds of this time.")  \
+    X(limiter_refresh, 1, 0, 1,                                                                    \
+      "1: the router refreshes the shards of the rate limiter\'s buckets, and merges idle ones. "  \
+      "0: never.")                                                                                 \
+    X(limiter_refresh_ms, 2000, 10, 3600000,                                                       \
+      "The router refreshes the rate limiter's buckets with several shards at this interval.")     \
     X(limiter_merge_ms, 900000, 1000, 86400000,                                                    \
       "A bucket whose number of shards has not changed for this time, and which needs fewer, "     \
       "gets half as many.")

@@ -13,7 +13,7 @@
       "A new partition and the catalog have this many replicas, each on another node.")            \
     X(heartbeat_ms, 100, 1, 60000,                                                                 \
       "A node sends a heartbeat to each other node at this interval. A router pings a node that "  \
-      "owes it an answer at this interval.")                                                       \
+      "has not answered yet at this interval.")                                                    \
     X(support_ms, 600, 10, 600000,                                                                 \
       "A node's leaders are followed for this time after the node's last heartbeat. A router "     \
       "gives up writes that a silent node has not answered for this time.")                        \
@@ -25,9 +25,9 @@
       "election.")                                                                                 \
     X(append_retry_ms, 200, 1, 60000,                                                              \
       "A leader sends an unanswered append again after this time.")                                \
-    X(commit_tell_ms, 5, 0, 60000,                                                                 \
-      "A leader tells its followers of a commit after this time, unless a later write "            \
-      "tells them before.")                                                                        \
+    X(commit_notify_ms, 5, 0, 60000,                                                               \
+      "A leader notifies its followers of a commit after this time, unless a later write "         \
+      "does so before.")                                                                           \
     X(clock_drift_ppm, 1000, 0, 100000,                                                            \
       "The rates of two nodes' clocks differ by at most this many millionths.")                    \
     X(follower_max_bytes, 8 * MIB, 64 * KIB, GIB,                                                  \

@@ -12,7 +12,7 @@
     X(report_ms, 100, 1, 60000,                                                                    \
       "A node reports its headroom to each other node at this interval.")                          \
     X(report_quick_ms, 2, 0, 60000,                                                                \
-      "While a partition's reads use up its tokens, its replicas tell each other at this "         \
+      "While a partition's reads use up its tokens, its replicas report to each other at this "    \
       "interval.")                                                                                 \
     X(report_deadline_ms, 1000, 1, 600000,                                                         \
       "A node that has not reported for this time is a dead member (see dead_member).")            \

@@ -12,17 +12,17 @@
       "A partition above this percentage of its maximum throughput for split_window_ms is split.") \
     X(split_fill_percent, 77, 1, 99,                                                               \
       "A split makes as few pieces as keep each one at this percentage of its maximum or below.")  \
-    X(split_judge, 1, 0, 1,                                                                        \
-      "1: a partition that reaches a limit is cut where its load divides, if a cut helps. 0: it "  \
-      "is always cut in the middle of its range of hashes. Then popular keys and sequential "      \
+    X(split_by_load, 1, 0, 1,                                                                      \
+      "1: a partition that reaches a limit is split where its load divides, if that helps. 0: it " \
+      "is always split in the middle of its range of hashes. Then popular keys and sequential "    \
       "loads cause endless splits, which is what this setting shows.")                             \
     X(split_window_ms, 10000, 100, 15000,                                                          \
       "The consumption that split_percent is compared with is the mean over this time.")           \
     X(split_hold_ms, 2500, 10, 3600000,                                                            \
       "A load above a partition's maximum is a reason for a split once it has lasted this time.")  \
-    X(split_vain_factor, 3, 1, 10,                                                                 \
-      "After a cut whose load left soon by itself, the table's loads must last so many times as "  \
-      "long before the next one. 1: vain cuts teach nothing.")                                     \
+    X(split_hold_factor, 3, 1, 10,                                                                 \
+      "After a split whose load left soon by itself, the table's next load must last this many "   \
+      "times as long before a split. 1: no longer.")                                               \
     X(split_delay_ms, 0, 0, 86400000,                                                              \
       "A split for a load waits until the load has been a reason for it for this time.")           \
     X(split_lull_ms, 100, 1, 60000,                                                                \

@@ -19,7 +19,7 @@
       "For this time a transaction that was given up before it came to a partition is refused "    \
       "there.")                                                                                    \
     X(transaction_sweep_ms, 60000, 100, 3600000,                                                   \
-      "Each partition looks this often for tokens that nobody needs any more.")
+      "Each partition scans this often for tokens that nobody needs any more.")
 /* clang-format on */
 
 CONFIG_AREA(transactions, TRANSACTIONS)

@@ -111,7 +111,7 @@ void admission_change(struct admission *a, struct admission_policies policies,
 void admission_join(struct admission *a, struct table_share *share, struct instant now);
 void admission_leave(struct admission *a, struct instant now);
 
-/* The partition was cut. `pieces[0]` is what is left of it, and counts on no table's promise. The
+/* The partition was split. `pieces[0]` is what is left of it, and counts on no table's promise. The
  * others are new, and need not be initialized. Each piece gets its rates and its share of every
  * balance and debt. What does not fit into one piece goes to another. The sums stay the same, to
  * the mcu, while the pieces together have room. `share_ppm` of each kind adds

@@ -80,7 +80,7 @@ bool overload_arrive(struct overload *o, const struct overload_arrival *arrival)
 uint32_t overload_report(struct overload *o, const struct overload_arrival *arrival)
 {
     struct weir_arrival a = {o, arrival, o->state};
-    return o->policy->tell == NULL ? 0 : o->policy->tell(&a);
+    return o->policy->hint == NULL ? 0 : o->policy->hint(&a);
 }
 
 bool overload_may_send(struct overload *o, struct overload_peer *to,

@@ -166,13 +166,13 @@ bool catalog_nodes_fit(struct catalog *c, const struct catalog_command *command,
     return allocate_carry(c, command, &same, false);
 }
 
-/* What a partition had beyond its equal share is its boost. The pieces of a cut partition get its
+/* What a partition had beyond its equal share is its boost. The pieces of a split partition get its
  * boost by their shares of the load. */
 static void add_boosts(struct table *t, const struct table *before, uint32_t at,
                        const struct table_split *split)
 {
     must(split == NULL ? t->partition_count + 1 == before->partition_count
-                       : t->partition_count == before->partition_count + split->cut_count);
+                       : t->partition_count == before->partition_count + split->point_count);
     for (uint32_t i = 0; i < before->partition_count; i++) {
         for (int kind = 0; kind < ADMIT_KINDS; kind++) {
             int64_t units = table_shared_units(t, kind);
@@ -180,13 +180,13 @@ static void add_boosts(struct table *t, const struct table *before, uint32_t at,
                             share_equal_mcu(units, before->partition_count, i);
             if (boost <= 0)
                 continue;
-            for (uint32_t k = 0; split != NULL && i == at && k <= split->cut_count; k++)
+            for (uint32_t k = 0; split != NULL && i == at && k <= split->point_count; k++)
                 t->partitions[at + k].rate_mcu[kind] +=
                     boost * split->share_ppm[kind][k] / SPLIT_WHOLE_PPM;
             if (split == NULL || i != at)
                 t->partitions[i <= at         ? i
                               : split == NULL ? i - 1
-                                              : i + split->cut_count]
+                                              : i + split->point_count]
                     .rate_mcu[kind] += boost;
         }
     }

@@ -373,7 +373,7 @@ void catalog_refuse(struct catalog *c, struct catalog_result *out, enum reply_co
 }
 
 /* Equal ranges of the hash space. The first begins and the last ends with the table. */
-static void cut_hash_space(struct catalog *c, struct table *t, struct arena *arena)
+static void split_hash_space(struct catalog *c, struct table *t, struct arena *arena)
 {
     for (uint32_t i = 0; i < t->partition_count; i++) {
         uint64_t hash = (uint64_t)(((unsigned __int128)i << 64) / t->partition_count);
@@ -448,7 +448,7 @@ struct entry *catalog_add_table(struct catalog *c, const struct catalog_command 
         return NULL;
     uint32_t first_partition_id = c->next_partition_id;
     t->partitions = arena_zalloc(arena, t->partition_count * sizeof t->partitions[0]);
-    cut_hash_space(c, t, arena);
+    split_hash_space(c, t, arena);
     if (t->index_of == 0)
         catalog_begin_stream(command, t, arena);
     if (catalog_allocate(c, command, t, true)) {
@@ -655,21 +655,21 @@ static void split_partition(struct catalog *c, const struct catalog_command *com
         return;
     }
     const struct partition_info *p = catalog_find_split(c, command, &split, e, out);
-    if (p == NULL || !catalog_has_ids(c, split.cut_count, out))
+    if (p == NULL || !catalog_has_ids(c, split.point_count, out))
         return;
     struct arena arena = {0};
     struct table t = e->table;
     uint32_t at = (uint32_t)(p - t.partitions), first_id = c->next_partition_id;
-    t.partition_count += split.cut_count;
+    t.partition_count += split.point_count;
     t.partitions = arena_alloc(&arena, t.partition_count * sizeof t.partitions[0]);
     memcpy(t.partitions, e->table.partitions, (at + 1) * sizeof t.partitions[0]);
-    memcpy(t.partitions + at + 1 + split.cut_count, p + 1,
+    memcpy(t.partitions + at + 1 + split.point_count, p + 1,
            (e->table.partition_count - at - 1) * sizeof t.partitions[0]);
     catalog_split_partition(c, &split, &t.partitions[at]);
-    catalog_split_shards(command, &t, at, split.cut_count, &arena);
+    catalog_split_shards(command, &t, at, split.point_count, &arena);
     if (catalog_share_anew(c, command, &t, &e->table, at, &split)) {
         catalog_entry_change(c, e, &t, out);
-        spread_sizes(e, t.partition_count - split.cut_count, at);
+        spread_sizes(e, t.partition_count - split.point_count, at);
         catalog_counters_row(c, out);
     } else {
         c->next_partition_id = first_id;

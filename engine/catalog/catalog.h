@@ -40,7 +40,7 @@ enum catalog_op {
     CATALOG_RECONCILED,
     CATALOG_NODE,    /* node, generation: the node has this generation from now on */
     CATALOG_REPLACE, /* table_id: replicas of lost generations give way to new ones */
-    CATALOG_SPLIT,   /* split: cuts a partition; its group is told later */
+    CATALOG_SPLIT,   /* split: divides a partition; its group is told later */
     /* with a decision (engine/catalog/decision.h), which may have an event */
     CATALOG_EVENT,  /* only the event */
     CATALOG_MOVE,   /* a replica goes to another node, or there is one more */

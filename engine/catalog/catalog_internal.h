@@ -4,7 +4,7 @@
  *   labels.c     what is only stored and returned: tags, class, encryption key; deletion protection
  *   modes.c      throughput that a table may ask for, provisioned or on demand
  *   allocate.c   allocations of a table's partitions, and the nodes that carry them
- *   split_points.c        a partition is cut into several
+ *   split_points.c        a partition is split into several
  *   merge.c      two neighbouring partitions become one
  *   sharded_keys.c       the registry of a table's sharded keys
  *   stream_changes.c  streams and their shards
@@ -118,17 +118,17 @@ bool catalog_allocate(struct catalog *c, const struct catalog_command *command, 
 bool catalog_nodes_fit(struct catalog *c, const struct catalog_command *command,
                        const struct table *t);
 
-/* Call it after a partition of `before` was cut or merged, which made `t`: shares the throughput.
- * `split`: how partition `at` was cut; NULL: partition at + 1 was merged into it. A table on demand
- * never gets more than its nodes can be promised, and is never refused. In a provisioned table the
- * boosts are kept, or all of them go if the nodes cannot carry them. False: the nodes cannot carry
- * the equal shares; `c->text` says so. */
+/* Call it after a partition of `before` was split or merged, which made `t`: shares the throughput.
+ * `split`: how partition `at` was split; NULL: partition at + 1 was merged into it. A table on
+ * demand never gets more than its nodes can be promised, and is never refused. In a provisioned
+ * table the boosts are kept, or all of them go if the nodes cannot carry them. False: the nodes
+ * cannot carry the equal shares; `c->text` says so. */
 bool catalog_share_anew(struct catalog *c, const struct catalog_command *command, struct table *t,
                         const struct table *before, uint32_t at, const struct table_split *split);
 
 /* ---- split_points.c ---- */
 
-/* The partition to cut. NULL: the split is refused, with the reason in `out`. */
+/* The partition to split. NULL: the split is refused, with the reason in `out`. */
 struct partition_info *catalog_find_split(struct catalog *c, const struct catalog_command *command,
                                           const struct table_split *split, const struct entry *e,
                                           struct catalog_result *out);
@@ -146,7 +146,7 @@ void catalog_begin_stream(const struct catalog_command *command, struct table *t
  * arena. False: `c->text` says why not. */
 bool catalog_change_stream(struct catalog *c, const struct catalog_command *command,
                            struct table *t, struct arena *arena);
-/* Partition `at` has just been cut: the partitions behind it are its children. */
+/* Partition `at` has just been split: the partitions behind it are its children. */
 void catalog_split_shards(const struct catalog_command *command, struct table *t, uint32_t at,
                           uint32_t children, struct arena *arena);
 /* The splits of the table are over: their shards are closed only now. */

@@ -8,8 +8,8 @@ static void table_split_walk(struct codec *c, struct table_split *s)
     codec_u32(c, &s->table_id);
     codec_u32(c, &s->partition);
     codec_u64(c, &s->epoch);
-    codec_count(c, &s->cut_count, 1, SPLIT_POINTS_MAX);
-    split_points_walk(c, s->cut_count, s->cuts, s->share_ppm, 0);
+    codec_count(c, &s->point_count, 1, SPLIT_POINTS_MAX);
+    split_points_walk(c, s->point_count, s->points, s->share_ppm, 0);
 }
 
 CODEC_ENCODE(table_split)
@@ -18,8 +18,8 @@ CODEC_DECODE_ALL(table_split)
 void table_split_share_equally(struct table_split *s)
 {
     for (uint32_t kind = 0; kind < SPLIT_KINDS; kind++) {
-        for (uint32_t i = 0; i <= s->cut_count; i++)
-            s->share_ppm[kind][i] = SPLIT_WHOLE_PPM / (s->cut_count + 1);
+        for (uint32_t i = 0; i <= s->point_count; i++)
+            s->share_ppm[kind][i] = SPLIT_WHOLE_PPM / (s->point_count + 1);
     }
 }
 

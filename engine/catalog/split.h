@@ -1,4 +1,4 @@
-/* split.h - a partition is cut into several: the request to the catalog, and the request of the
+/* split.h - a partition is divided: the request to the catalog, and the request of the
  * catalog to the partition's group, as bytes. */
 #pragma once
 
@@ -9,16 +9,17 @@
 struct table_split {
     uint32_t table_id;
     uint32_t partition;
-    uint64_t epoch;                      /* of the partition, as the requester knows it */
-    uint32_t cut_count;                  /* 1 .. SPLIT_POINTS_MAX */
-    struct slice cuts[SPLIT_POINTS_MAX]; /* storage keys, ascending; each begins a child */
+    uint64_t epoch;                        /* of the partition, as the requester knows it */
+    uint32_t point_count;                  /* 1 .. SPLIT_POINTS_MAX */
+    struct slice points[SPLIT_POINTS_MAX]; /* storage keys, ascending; each begins a child */
     /* Each piece's share of the partition's load, the lowest piece first. The first piece also has
      * what the shares lack of the whole. */
     uint32_t share_ppm[SPLIT_KINDS][SPLIT_POINTS_MAX + 1];
 };
 
 void table_split_encode(struct buffer *out, const struct table_split *s);
-/* Borrows from the bytes. STATUS_MALFORMED: also cuts out of order, and shares above the whole. */
+/* Borrows from the bytes. STATUS_MALFORMED: also points out of order, and shares above the
+ * whole. */
 enum status table_split_decode(struct slice bytes, struct table_split *out);
 /* Shares as if every piece carried the same load. */
 void table_split_share_equally(struct table_split *s);

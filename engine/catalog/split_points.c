@@ -1,29 +1,29 @@
-/* split_points.c - decides whether a partition can be cut as asked, and makes the pieces.
+/* split_points.c - decides whether a partition can be split as asked, and makes the pieces.
  *
  * Invariant
- *   CUT-1  No key of an item is a proper beginning of a bound of its partition: all rows of an item
- *          lie in the partition that has the item. */
+ *   BOUND-1  No key of an item is a proper beginning of a bound of its partition: all rows of an
+ *            item lie in the partition that has the item. */
 #include "engine/catalog/catalog_internal.h"
 #include "engine/item/storage_key.h"
 
-/* Whether a cut lies inside an item collection: behind its partition key. */
+/* Whether a split point lies inside an item collection: behind its partition key. */
 static bool divides_collection(const struct table_split *split)
 {
-    for (uint32_t i = 0; i < split->cut_count; i++) {
-        if (storage_key_collection_size(split->cuts[i]) < split->cuts[i].size)
+    for (uint32_t i = 0; i < split->point_count; i++) {
+        if (storage_key_collection_size(split->points[i]) < split->points[i].size)
             return true;
     }
     return false;
 }
 
-/* Whether a cut lies behind an item's key, and before what follows that key. There lie the rows
- * that belong to the item: its lock, its record, its changes for indexes. They would go to the
- * other partition (CUT-1). */
+/* Whether a split point lies behind an item's key, and before what follows that key. There lie the
+ * rows that belong to the item: its lock, its record, its changes for indexes. They would go to the
+ * other partition (BOUND-1). */
 static bool divides_item(const struct table *t, const struct table_split *split)
 {
     const uint32_t parts = t->sort_key.name.size > 0 ? 2 : 1;
-    for (uint32_t i = 0; i < split->cut_count && t->index_of == 0; i++) {
-        if (!storage_key_is_bound(split->cuts[i], parts))
+    for (uint32_t i = 0; i < split->point_count && t->index_of == 0; i++) {
+        if (!storage_key_is_bound(split->points[i], parts))
             return true;
     }
     return false;
@@ -40,7 +40,7 @@ static bool has_frozen(const struct table *t)
     return frozen;
 }
 
-/* NULL: the table and the partition can be cut now. */
+/* NULL: the table and the partition can be split now. */
 static const char *why_not_now(const struct table *t, const struct partition_info *p)
 {
     if (p != NULL && table_partition_is_changing(t, p))
@@ -70,27 +70,29 @@ struct partition_info *catalog_find_split(struct catalog *c, const struct catalo
                              (unsigned long long)p->epoch, (unsigned long long)split->epoch);
     else if (p->leaving != 0)
         buffer_append_format(&c->text, "A replica of partition %u is on its way", p->id);
-    else if (slice_compare(split->cuts[0], p->lo) <= 0 ||
-             (p->hi.size > 0 && slice_compare(split->cuts[split->cut_count - 1], p->hi) >= 0))
-        buffer_append_format(&c->text, "A cut lies outside partition %u", p->id);
+    else if (slice_compare(split->points[0], p->lo) <= 0 ||
+             (p->hi.size > 0 && slice_compare(split->points[split->point_count - 1], p->hi) >= 0))
+        buffer_append_format(&c->text, "A split point lies outside partition %u", p->id);
     else if (divides_item(t, split))
         buffer_append_format(
-            &c->text, "A cut of partition %u lies behind an item's key, where its rows are", p->id);
+            &c->text, "A split point of partition %u lies behind an item's key, where its rows are",
+            p->id);
     else if (t->whole_collections && divides_collection(split))
         buffer_append_format(&c->text,
-                             "A cut of partition %u lies inside an item collection, and "
+                             "A split point of partition %u lies inside an item collection, and "
                              "the table's must stay whole",
                              p->id);
-    else if (t->stream_set != NULL && !stream_may_cut(p->lo, split->cuts[0]))
-        buffer_append_format(&c->text, "A cut of partition %u leaves nothing below it", p->id);
+    else if (t->stream_set != NULL && !stream_may_split(p->lo, split->points[0]))
+        buffer_append_format(&c->text, "A split point of partition %u leaves nothing below it",
+                             p->id);
     if (c->text.size > 0) {
         catalog_refuse(c, out, REPLY_MALFORMED);
         return NULL;
     }
-    if (t->partition_count + split->cut_count <= command->table_partitions_max)
+    if (t->partition_count + split->point_count <= command->table_partitions_max)
         return p;
     buffer_append_format(&c->text, "The table would have %u partitions, the limit is %lld",
-                         t->partition_count + split->cut_count,
+                         t->partition_count + split->point_count,
                          (long long)command->table_partitions_max);
     catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
     return NULL;
@@ -102,14 +104,14 @@ void catalog_split_partition(struct catalog *c, const struct table_split *split,
     struct slice hi = p->hi;
     const struct partition_info parent = *p;
     p->epoch++;
-    p->hi = split->cuts[0];
-    for (uint32_t i = 0; i < split->cut_count; i++) {
+    p->hi = split->points[0];
+    for (uint32_t i = 0; i < split->point_count; i++) {
         struct partition_info *child = &p[i + 1];
         *child = parent;
         child->id = c->next_partition_id++;
         child->epoch = 1;
-        child->lo = split->cuts[i];
-        child->hi = i + 1 < split->cut_count ? split->cuts[i + 1] : hi;
+        child->lo = split->points[i];
+        child->hi = i + 1 < split->point_count ? split->points[i + 1] : hi;
         child->joined = (1U << child->member_count) - 1;
         child->parent = parent.id;
         for (int kind = 0; kind < ADMIT_KINDS; kind++)

@@ -1,5 +1,5 @@
-/* stream_changes.c - what commands do to the streams of a table: enabled, disabled, cut with their
- * partitions, forgotten.
+/* stream_changes.c - what commands do to the streams of a table: enabled, disabled, split with
+ * their partitions, forgotten.
  *
  * Invariants
  *   STREAMS-1  The open shards of an enabled stream are the table's partitions, at their epochs.

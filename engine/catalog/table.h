@@ -162,8 +162,9 @@ struct table {
         /* rises with each change of `indexes`, `ttl`, `key_sharding`, or the stream */
         indexes_version;
     const struct index_set *index_set; /* the same; NULL: none */
-    /* No cut divides an item collection, and no collection may hold more than collection_max_bytes.
-     * The bytes are counted (engine/node/core/collection.h). Only with a sort key. */
+    /* No split divides an item collection, and no collection may hold more than
+     * collection_max_bytes. The bytes are counted (engine/node/core/collection.h). Only with a sort
+     * key. */
     bool whole_collections;
     uint8_t gac;    /* how it takes part in global admission control: base/config.h */
     uint8_t weight; /* by which nodes share what allocations leave; 0: 1 */

@@ -14,7 +14,7 @@
  *   HEAT-3  No clock, no floating point; randomness from the seed. Same calls, same answers.
  *
  * A partition that was just split off begins without heat: what was asked for before its birth is
- * no reason to cut it again.
+ * no reason to split it again.
  *
  * Why heavy keys come from the sketch too: a key's weight is the weight of an interval, within
  * three times heat_error. In the same memory Space-Saving promises only a larger error (a

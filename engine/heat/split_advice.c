@@ -2,8 +2,8 @@
  *
  *   u8 verdict | u64 samples
  *   POPULAR_KEY, COLLECTION:  u32 size, key | u32 share
- *   ADVISED:  u32 cuts | each cut: u32 size, bytes | shares of reads, then of writes, u32 each
- *             | u32 size, key that is cut out | u32 share
+ *   ADVISED:  u32 points | each point: u32 size, bytes | shares of reads, then of writes, u32 each
+ *             | u32 size, key that is split out | u32 share
  *             | for reads, then for writes: u64 served before, u64 after, u64 of the key */
 #include "base/limits.h"
 #include "engine/heat/split_point.h"
@@ -32,12 +32,13 @@ static bool is_key(struct slice key)
     return key.size > 0 && key.size <= STORAGE_KEY_SIZE_MAX;
 }
 
-void split_points_walk(struct codec *c, uint32_t count, struct slice cuts[SPLIT_POINTS_MAX],
+void split_points_walk(struct codec *c, uint32_t count, struct slice points[SPLIT_POINTS_MAX],
                        uint32_t share_ppm[SPLIT_KINDS][SPLIT_POINTS_MAX + 1], uint64_t least_ppm)
 {
     for (uint32_t i = 0; i < count && !codec_failed(c); i++) {
-        codec_sized(c, &cuts[i], STORAGE_KEY_SIZE_MAX);
-        codec_check(c, is_key(cuts[i]) && (i == 0 || slice_compare(cuts[i - 1], cuts[i]) < 0));
+        codec_sized(c, &points[i], STORAGE_KEY_SIZE_MAX);
+        codec_check(c,
+                    is_key(points[i]) && (i == 0 || slice_compare(points[i - 1], points[i]) < 0));
     }
     for (int kind = 0; kind < SPLIT_KINDS; kind++) {
         uint64_t sum = 0;
@@ -68,9 +69,9 @@ static void split_advice_walk(struct codec *c, struct split_advice *a)
     }
     if (a->verdict != SPLIT_ADVISED)
         return;
-    codec_u32(c, &a->cut_count);
-    codec_check(c, a->cut_count >= 1 && a->cut_count <= SPLIT_POINTS_MAX);
-    split_points_walk(c, a->cut_count, a->cuts, a->share_ppm, SPLIT_WHOLE_PPM);
+    codec_u32(c, &a->point_count);
+    codec_check(c, a->point_count >= 1 && a->point_count <= SPLIT_POINTS_MAX);
+    split_points_walk(c, a->point_count, a->points, a->share_ppm, SPLIT_WHOLE_PPM);
     advice_key_walk(c, a);
     for (int kind = 0; kind < SPLIT_KINDS; kind++) {
         codec_amount(c, &a->served_before_mcu[kind]);

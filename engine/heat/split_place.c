@@ -1,13 +1,13 @@
-/* split_place.c - places the cuts of a split.
+/* split_place.c - places the split points of a partition.
  *
- * A key that fills a child by itself (split_fill_percent) gets a child of its own. There is a cut
- * just before the key and a cut just behind it, if the neighbours there are worth a child. The
- * ranges between such keys are divided equally, by the sum of both kinds, each over its maximum.
- * There are as few children as keep each kind within the fill in every child. So one decision fits
- * reads and writes, wherever they are.
+ * A key that fills a child by itself (split_fill_percent) gets a child of its own. There is a
+ * split point just before the key and one just behind it, if the neighbours there are worth a
+ * child. The ranges between such keys are divided equally, by the sum of both kinds, each over its
+ * maximum. There are as few children as keep each kind within the fill in every child. So one
+ * decision fits reads and writes, wherever they are.
  *
- * Equal parts are placed from the left. Each cut is where the rest would divide equally: a heavy
- * key takes its child, and the others share the rest. */
+ * Equal parts are placed from the left. Each split point is where the rest would divide equally: a
+ * heavy key takes its child, and the others share the rest. */
 #include "engine/heat/split_point_internal.h"
 #include "engine/item/storage_key.h"
 
@@ -24,7 +24,7 @@ struct slice split_whole_key(const struct division *d, struct slice rest)
     return slice_make(bytes, d->shared + rest.size);
 }
 
-/* ---- where a cut may fall ---- */
+/* ---- where a split point may lie ---- */
 
 /* The least number of bytes of `b` that tell it from `a`. `a` is before `b`. */
 static size_t separating_size(struct slice a, struct slice b)
@@ -37,7 +37,7 @@ static size_t separating_size(struct slice a, struct slice b)
 }
 
 /* The shortest key between the point and the point before. */
-static struct slice cut_before(const struct division *d, uint32_t i)
+static struct slice bound_before(const struct division *d, uint32_t i)
 {
     must(i > 0);
     must(i < d->count);
@@ -46,16 +46,16 @@ static struct slice cut_before(const struct division *d, uint32_t i)
     return split_whole_key(d, key);
 }
 
-static bool is_inside(const struct division *d, struct slice cut)
+static bool is_inside(const struct division *d, struct slice bound)
 {
-    return slice_compare(cut, d->q->lo) > 0 &&
-           (d->q->hi.size == 0 || slice_compare(cut, d->q->hi) < 0);
+    return slice_compare(bound, d->q->lo) > 0 &&
+           (d->q->hi.size == 0 || slice_compare(bound, d->q->hi) < 0);
 }
 
-static bool may_cut(const struct division *d, uint32_t i)
+static bool may_split(const struct division *d, uint32_t i)
 {
     bool same = d->collections != NULL && d->collections[i - 1] == d->collections[i];
-    return !same && is_inside(d, cut_before(d, i));
+    return !same && is_inside(d, bound_before(d, i));
 }
 
 static int64_t split_place_distance(int64_t a, int64_t b)
@@ -63,17 +63,18 @@ static int64_t split_place_distance(int64_t a, int64_t b)
     return a < b ? b - a : a - b;
 }
 
-/* The allowed cut behind `first` and before `end` whose weight below is nearest to `target`. 0:
- * there is none. */
-static uint32_t nearest_cut(const struct division *d, uint32_t first, uint32_t end, int64_t target)
+/* The allowed split point behind `first` and before `end` whose weight below is nearest to
+ * `target`. 0: there is none. */
+static uint32_t nearest_split(const struct division *d, uint32_t first, uint32_t end,
+                              int64_t target)
 {
     uint32_t right = first + 1, left;
     while (right < end && d->below[right] < target)
         right++;
     left = right - 1;
-    while (right < end && !may_cut(d, right))
+    while (right < end && !may_split(d, right))
         right++;
-    while (left > first && !may_cut(d, left))
+    while (left > first && !may_split(d, left))
         left--;
     if (left <= first)
         return right < end ? right : 0;
@@ -87,15 +88,15 @@ static uint32_t nearest_cut(const struct division *d, uint32_t first, uint32_t e
 
 /* ---- equal parts ---- */
 
-static void add_cut(struct division *d, struct slice cut, uint32_t point)
+static void add_bound(struct division *d, struct slice bound, uint32_t point)
 {
-    must(d->cut_count < SPLIT_POINTS_MAX);
+    must(d->bound_count < SPLIT_POINTS_MAX);
     must(point <= d->count);
-    must(d->cut_count == 0 || d->cut_points[d->cut_count - 1] <= point);
-    must(d->cut_count == 0 || slice_compare(d->cuts[d->cut_count - 1], cut) < 0);
-    must(is_inside(d, cut));
-    d->cuts[d->cut_count] = cut;
-    d->cut_points[d->cut_count++] = point;
+    must(d->bound_count == 0 || d->bound_points[d->bound_count - 1] <= point);
+    must(d->bound_count == 0 || slice_compare(d->bounds[d->bound_count - 1], bound) < 0);
+    must(is_inside(d, bound));
+    d->bounds[d->bound_count] = bound;
+    d->bound_points[d->bound_count++] = point;
 }
 
 /* Divides the points [from, to). */
@@ -104,21 +105,21 @@ static void place_equally(struct division *d, uint32_t from, uint32_t to, uint32
     uint32_t last = from;
     for (uint32_t left = parts; left > 1; left--) {
         int64_t rest = d->below[to] - d->below[last];
-        uint32_t cut = nearest_cut(d, last, to, d->below[last] + rest / left);
-        if (cut == 0)
+        uint32_t point = nearest_split(d, last, to, d->below[last] + rest / left);
+        if (point == 0)
             return;
-        must(cut > last);
-        must(cut < to);
-        add_cut(d, cut_before(d, cut), cut);
-        last = cut;
+        must(point > last);
+        must(point < to);
+        add_bound(d, bound_before(d, point), point);
+        last = point;
     }
 }
 
-/* Whether each child in [from, to), from cut `first` on, is within the fill. */
+/* Whether each child in [from, to), from split point `first` on, is within the fill. */
 static bool all_fit(const struct division *d, uint32_t first, uint32_t from, uint32_t to)
 {
-    for (uint32_t i = first; i <= d->cut_count; i++) {
-        uint32_t end = i < d->cut_count ? d->cut_points[i] : to;
+    for (uint32_t i = first; i <= d->bound_count; i++) {
+        uint32_t end = i < d->bound_count ? d->bound_points[i] : to;
         for (int kind = 0; kind < SPLIT_KINDS; kind++) {
             if (split_need(d, kind, from, end) > d->q->fill_ppm)
                 return false;
@@ -136,7 +137,7 @@ static uint32_t run_end(const struct division *d, uint32_t i)
     return end;
 }
 
-/* The need that cuts can divide. What no cut divides counts as at most one full child. */
+/* The need that split points can divide. What none divides counts as at most one full child. */
 static int64_t divisible_need(const struct division *d, int kind, uint32_t from, uint32_t to)
 {
     int64_t need = split_need(d, kind, from, to);
@@ -160,7 +161,7 @@ static uint32_t parts_for(const struct division *d, int64_t need_ppm)
 static void place_fewest(struct division *d, uint32_t from, uint32_t to, uint32_t least,
                          uint32_t most)
 {
-    const uint32_t first = d->cut_count;
+    const uint32_t first = d->bound_count;
     int64_t reads = divisible_need(d, ADMIT_READ, from, to);
     int64_t writes = divisible_need(d, ADMIT_WRITE, from, to);
     uint32_t parts = parts_for(d, reads > writes ? reads : writes);
@@ -169,12 +170,12 @@ static void place_fewest(struct division *d, uint32_t from, uint32_t to, uint32_
     parts = parts > most ? most : parts;
     last = last > most ? most : last;
     for (uint32_t n = parts; n <= last; n++) {
-        d->cut_count = first;
+        d->bound_count = first;
         place_equally(d, from, to, n);
         if (all_fit(d, first, from, to))
             return;
     }
-    d->cut_count = first;
+    d->bound_count = first;
     place_equally(d, from, to, parts);
 }
 
@@ -243,24 +244,24 @@ static void place_around_lones(struct division *d)
         uint32_t from = i == 0 ? 0 : d->lones[i - 1].to;
         uint32_t to = i == d->lone_count ? d->count : d->lones[i].from;
         bool child = is_worth_a_child(d, from, to);
-        /* two cuts are kept for each key that follows */
-        must(d->cut_count + 2 * (d->lone_count - i) <= SPLIT_POINTS_MAX);
-        uint32_t room = SPLIT_POINTS_MAX - d->cut_count - 2 * (d->lone_count - i);
+        /* two split points are kept for each key that follows */
+        must(d->bound_count + 2 * (d->lone_count - i) <= SPLIT_POINTS_MAX);
+        uint32_t room = SPLIT_POINTS_MAX - d->bound_count - 2 * (d->lone_count - i);
         if (child && i > 0 && is_inside(d, d->lones[i - 1].hi)) {
             must(room > 0);
-            add_cut(d, d->lones[i - 1].hi, from);
+            add_bound(d, d->lones[i - 1].hi, from);
             room--;
         }
         if (child)
             place_fewest(d, from, to, 1, room + 1);
         if (i < d->lone_count && (child || i > 0) && is_inside(d, d->lones[i].lo))
-            add_cut(d, d->lones[i].lo, d->lones[i].from);
+            add_bound(d, d->lones[i].lo, d->lones[i].from);
     }
 }
 
 void split_place(struct division *d)
 {
-    d->cut_count = 0;
+    d->bound_count = 0;
     if (d->q->children > 0) {
         place_equally(d, 0, d->count, d->q->children);
         return;

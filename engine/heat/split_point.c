@@ -1,5 +1,5 @@
-/* split_point.c - makes advice from sorted keys and weights: judges whether cuts help, and tells
- * why not. split_place.c places the cuts.
+/* split_point.c - makes advice from sorted keys and weights: judges whether a split helps, and
+ * tells why not. split_place.c places the split points.
  *
  * A unit of a kind weighs one over the partition's maximum of that kind: a partition runs out of
  * its maximum. Each maximum holds by itself: each child serves of each kind the lesser of need and
@@ -27,12 +27,12 @@ struct split_question split_question_of(const struct config *config, struct slic
     };
 }
 
-/* ---- what the cuts would bring ---- */
+/* ---- what the split would bring ---- */
 
 /* A child's share of a kind. Shares are rounded so that they add up to the whole. */
 static uint32_t share_of(const struct division *d, int kind, uint32_t child)
 {
-    const int64_t children = d->cut_count + 1, all = d->sums[d->count].mcu[kind];
+    const int64_t children = d->bound_count + 1, all = d->sums[d->count].mcu[kind];
     if (all == 0)
         return (uint32_t)(SPLIT_WHOLE_PPM * (child + 1) / children -
                           SPLIT_WHOLE_PPM * child / children);
@@ -51,7 +51,7 @@ static int64_t hottest_child_ppm(const struct division *d)
     int64_t parent = 0, hottest = 0;
     for (int kind = 0; kind < SPLIT_KINDS; kind++) {
         parent = d->need_ppm[kind] > parent ? d->need_ppm[kind] : parent;
-        for (uint32_t child = 0; child <= d->cut_count; child++) {
+        for (uint32_t child = 0; child <= d->bound_count; child++) {
             int64_t need = need_of(d, kind, child);
             hottest = need > hottest ? need : hottest;
         }
@@ -67,7 +67,7 @@ static int64_t served_ppm(int64_t need_ppm)
 static int64_t served_after_ppm(const struct division *d, int kind)
 {
     int64_t served = 0;
-    for (uint32_t child = 0; child <= d->cut_count; child++)
+    for (uint32_t child = 0; child <= d->bound_count; child++)
         served += served_ppm(need_of(d, kind, child));
     return served;
 }
@@ -85,13 +85,13 @@ static bool lets_more_be_served(const struct division *d)
 
 static bool split_point_helps(const struct division *d)
 {
-    return d->cut_count > 0 &&
+    return d->bound_count > 0 &&
            (lets_more_be_served(d) || hottest_child_ppm(d) <= d->q->largest_ppm);
 }
 
 /* ---- why not ---- */
 
-/* The weight of the heaviest run of points that no cut may divide. The run begins at `*first`. */
+/* The weight of the heaviest run of points that no split may divide. The run begins at `*first`. */
 static int64_t split_point_heaviest(const struct division *d, bool collections, uint32_t *first)
 {
     int64_t most = 0;
@@ -212,7 +212,7 @@ static int64_t rate_of(const struct division *d, int kind, int64_t part_ppm)
     return (int64_t)((__int128)d->q->max_mcu[kind] * part_ppm / SPLIT_WHOLE_PPM);
 }
 
-/* Tells the heaviest key that is cut out, and what is served of it. */
+/* Tells the heaviest key that is split out, and what is served of it. */
 static void tell_lone(const struct division *d, struct split_advice *out)
 {
     const struct split_lone *best = NULL;
@@ -237,12 +237,12 @@ static void tell_lone(const struct division *d, struct split_advice *out)
 /* What split_advice_decode demands: the catalog refuses other advice. */
 static void advice_check(const struct split_advice *a)
 {
-    must(a->cut_count > 0);
-    must(a->cut_count <= SPLIT_POINTS_MAX);
+    must(a->point_count > 0);
+    must(a->point_count <= SPLIT_POINTS_MAX);
     must(a->key_share_ppm <= SPLIT_WHOLE_PPM);
     for (int kind = 0; kind < SPLIT_KINDS; kind++) {
         uint64_t sum = 0;
-        for (uint32_t child = 0; child <= a->cut_count; child++)
+        for (uint32_t child = 0; child <= a->point_count; child++)
             sum += a->share_ppm[kind][child];
         must(sum == SPLIT_WHOLE_PPM);
         must(a->served_before_mcu[kind] >= 0);
@@ -251,13 +251,13 @@ static void advice_check(const struct split_advice *a)
     }
 }
 
-static void advise_cuts(const struct division *d, struct split_advice *out)
+static void advise_split(const struct division *d, struct split_advice *out)
 {
     out->verdict = SPLIT_ADVISED;
-    out->cut_count = d->cut_count;
-    memcpy(out->cuts, d->cuts, sizeof out->cuts);
+    out->point_count = d->bound_count;
+    memcpy(out->points, d->bounds, sizeof out->points);
     for (int kind = 0; kind < SPLIT_KINDS; kind++) {
-        for (uint32_t child = 0; child <= d->cut_count; child++)
+        for (uint32_t child = 0; child <= d->bound_count; child++)
             out->share_ppm[kind][child] = share_of(d, kind, child);
         out->served_before_mcu[kind] = rate_of(d, kind, served_ppm(d->need_ppm[kind]));
         out->served_after_mcu[kind] = rate_of(d, kind, served_after_ppm(d, kind));
@@ -293,7 +293,7 @@ void split_advise(struct heat *h, struct instant now, const struct split_questio
     }
     split_place(&d);
     if (split_point_helps(&d))
-        advise_cuts(&d, out);
+        advise_split(&d, out);
     else
         split_point_explain(&d, out);
 }

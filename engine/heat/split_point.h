@@ -1,10 +1,10 @@
-/* split_point.h - where to cut a partition so that more of its demand is served; or why no cut
+/* split_point.h - where to split a partition so that more of its demand is served; or why no split
  * would help.
  *
- * A cut is advised if it lets materially more be served. A partition serves its demand of each kind
- * up to its maximum, and each child will do the same. A cut is also advised if the hottest child is
- * materially lighter than the partition. A key that fills a partition by itself is cut out, alone,
- * if its neighbours gain by it.
+ * A split is advised if it lets materially more be served. A partition serves its demand of each
+ * kind up to its maximum, and each child will do the same. A split is also advised if the hottest
+ * child is materially lighter than the partition. A key that fills a partition by itself is split
+ * out, alone, if its neighbours gain by it.
  *
  * Shares are of the heat (cost-weighted, decayed) that `heat.h` has seen, in parts per million.
  * Source: DynamoDB, USENIX ATC 2022, section 3.2 (split for consumption, and when not to). The test
@@ -36,9 +36,9 @@ const char *split_verdict_name(enum split_verdict v); /* "advised", "popular-key
 /* Slices lend as long as the function that fills the advice says. */
 struct split_advice {
     enum split_verdict verdict;
-    int64_t samples;                     /* observations behind the advice, decayed */
-    uint32_t cut_count;                  /* ADVISED: 1 .. SPLIT_POINTS_MAX */
-    struct slice cuts[SPLIT_POINTS_MAX]; /* storage keys, ascending; each begins a child */
+    int64_t samples;                       /* observations behind the advice, decayed */
+    uint32_t point_count;                  /* ADVISED: 1 .. SPLIT_POINTS_MAX */
+    struct slice points[SPLIT_POINTS_MAX]; /* storage keys, ascending; each begins a child */
     /* Each child's share of the reads and of the writes. The shares of a kind add up to
      * SPLIT_WHOLE_PPM, and are equal if the partition has seen none of the kind. */
     uint32_t share_ppm[SPLIT_KINDS][SPLIT_POINTS_MAX + 1];
@@ -46,7 +46,7 @@ struct split_advice {
     int64_t served_before_mcu[SPLIT_KINDS];
     int64_t served_after_mcu[SPLIT_KINDS];
     /* POPULAR_KEY: the key. COLLECTION: where the collection begins. ADVISED: the heaviest key that
-     * is cut out; empty: none is. */
+     * is split out; empty: none is. */
     struct slice key;
     uint32_t key_share_ppm;              /* the key's share of the heat */
     int64_t key_served_mcu[SPLIT_KINDS]; /* ADVISED: what is served of the key after the split */
@@ -57,7 +57,7 @@ struct split_question {
     struct slice hi;
     int64_t max_mcu[SPLIT_KINDS]; /* partition maxima, mcu per second, > 0 */
     uint32_t children;            /* wanted, up to SPLIT_POINTS_MAX + 1; 0: as many as needed */
-    bool whole_collections;       /* cuts may only fall between partition keys */
+    bool whole_collections;       /* split points may only lie between partition keys */
     /* settings split_fill_percent, split_largest_percent, split_gain_percent, split_samples_min */
     int64_t fill_ppm;
     int64_t largest_ppm;
@@ -69,16 +69,16 @@ struct split_question {
 struct split_question split_question_of(const struct config *config, struct slice lo,
                                         struct slice hi);
 
-/* Cuts lie strictly inside the range, and are as short as possible. Slices lend until the arena is
- * reset. */
+/* Split points lie strictly inside the range, and are as short as possible. Slices lend until the
+ * arena is reset. */
 void split_advise(struct heat *h, struct instant now, const struct split_question *q,
                   struct arena *arena, struct split_advice *out);
 
-/* The bytes of `count` ascending cuts, u32 size and bytes each, then of the pieces' shares of reads
- * and of writes, u32 each. The shares of a kind add up to at least `least_ppm`. */
-void split_points_walk(struct codec *c, uint32_t count, struct slice cuts[SPLIT_POINTS_MAX],
+/* The bytes of `count` ascending points, u32 size and bytes each, then of the pieces' shares of
+ * reads and of writes, u32 each. The shares of a kind add up to at least `least_ppm`. */
+void split_points_walk(struct codec *c, uint32_t count, struct slice points[SPLIT_POINTS_MAX],
                        uint32_t share_ppm[SPLIT_KINDS][SPLIT_POINTS_MAX + 1], uint64_t least_ppm);
 void split_advice_encode(struct buffer *out, const struct split_advice *a);
-/* Borrows from the bytes. STATUS_MALFORMED: also cuts out of order, and shares that do not add up
+/* Borrows from the bytes. STATUS_MALFORMED: also points out of order, and shares that do not add up
  * to the whole. */
 enum status split_advice_decode(struct slice bytes, struct split_advice *out);

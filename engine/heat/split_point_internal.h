@@ -30,12 +30,12 @@ struct division {
     int64_t need_ppm[SPLIT_KINDS];    /* demand now, of the partition maximum */
     int64_t lasting_ppm[SPLIT_KINDS]; /* mean demand over all the time with heat */
     int64_t error_ppm[SPLIT_KINDS];   /* of an interval's need, one standard deviation */
-    uint32_t *collections; /* [count]: equal within a collection; NULL: cuts may divide it */
+    uint32_t *collections; /* [count]: equal within a collection; NULL: splits may divide it */
     struct split_lone lones[SPLIT_POINTS_MAX];
     uint32_t lone_count;
-    struct slice cuts[SPLIT_POINTS_MAX];
-    uint32_t cut_points[SPLIT_POINTS_MAX]; /* the first point of each child but the lowest */
-    uint32_t cut_count;
+    struct slice bounds[SPLIT_POINTS_MAX];
+    uint32_t bound_points[SPLIT_POINTS_MAX]; /* the first point of each child but the lowest */
+    uint32_t bound_count;
 };
 
 static inline int64_t split_ppm(int64_t part, int64_t whole)
@@ -55,16 +55,17 @@ static inline int64_t split_need(const struct division *d, int kind, uint32_t fr
 
 static inline uint32_t split_child_from(const struct division *d, uint32_t child)
 {
-    return child == 0 ? 0 : d->cut_points[child - 1];
+    return child == 0 ? 0 : d->bound_points[child - 1];
 }
 
 static inline uint32_t split_child_to(const struct division *d, uint32_t child)
 {
-    return child == d->cut_count ? d->count : d->cut_points[child];
+    return child == d->bound_count ? d->count : d->bound_points[child];
 }
 
 /* The whole storage key: a point keeps only the rest of it. */
 struct slice split_whole_key(const struct division *d, struct slice rest);
 
-/* Puts the cuts into `d`: as many equal parts as the question wants, or as the rate needs. */
+/* Puts the bounds of the children into `d`: as many equal parts as the question wants, or as the
+ * rate needs. */
 void split_place(struct division *d);

@@ -7,7 +7,7 @@
  * of them. So whoever evaluates counts, and stops before the next one once STEPS_ITEM_MAX are
  * taken.
  *
- * Invariants (property.steps_property and property.reading_property search for the costliest):
+ * Invariants (property.steps_property and property.input_parse_property search for the costliest):
  *   STEPS-1  an item costs less than STEPS_ITEM_MAX + STEPS_ONE_MAX steps, whatever the request.
  *   STEPS-2  a router reads values for less than STEPS_READ_MAX + STEPS_ONE_MAX steps in a turn. */
 #pragma once

@@ -66,7 +66,7 @@ uint64_t storage_key_bound_hash(struct slice bound, uint64_t open)
         slice_make(bound.data + STORAGE_KEY_TABLE_SIZE, bound.size - STORAGE_KEY_TABLE_SIZE));
 }
 
-uint64_t storage_key_even_cut(uint64_t lo, uint64_t hi, uint32_t i, uint32_t pieces)
+uint64_t storage_key_even_split(uint64_t lo, uint64_t hi, uint32_t i, uint32_t pieces)
 {
     return lo + (uint64_t)((unsigned __int128)(hi - lo) * i / pieces);
 }

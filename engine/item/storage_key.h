@@ -51,8 +51,9 @@ struct slice storage_key_write_bound(uint8_t out[STORAGE_KEY_BOUND_SIZE], uint32
  * `open`. */
 uint64_t storage_key_bound_hash(struct slice bound, uint64_t open);
 
-/* Cut number i, 1 to pieces - 1, if the hashes from lo to hi are cut into equal pieces. */
-uint64_t storage_key_even_cut(uint64_t lo, uint64_t hi, uint32_t i, uint32_t pieces);
+/* Split point number i, 1 to pieces - 1, if the hashes from lo to hi are split into equal
+ * pieces. */
+uint64_t storage_key_even_split(uint64_t lo, uint64_t hi, uint32_t i, uint32_t pieces);
 
 /* Whether the bytes can be the key of an item or row: a table, a hash, and key parts, each escaped
  * and terminated, at most STORAGE_KEY_SIZE_MAX bytes. Does not check that the hash is right. */

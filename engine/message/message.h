@@ -40,7 +40,7 @@ enum request_op {
     REQUEST_PARTITION_SPLIT,  /* to the group's leader; OK once the leader has applied the split */
     REQUEST_EVENTS,           /* oldest first */
     REQUEST_DECIDE,           /* OK: done, or done before */
-    REQUEST_PARTITION_HEAT,   /* to the group's leader: where to cut, so that the heat divides */
+    REQUEST_PARTITION_HEAT,   /* to the group's leader: where to split, so that the heat divides */
     REQUEST_PARTITION_MIDDLE, /* the same for bytes; few-samples: not found yet, ask again */
     REQUEST_PING,             /* to the node itself: OK at once, whatever else it does */
     REQUEST_PARTITION_MERGE,  /* to the group's leader; OK once the leader has done what
@@ -167,7 +167,7 @@ struct request {
         struct {
             struct slice name;  /* of the table, for texts */
             struct slice split; /* struct table_split */
-        } cut;                  /* TABLE_SPLIT */
+        } table_split;          /* TABLE_SPLIT */
         struct {
             struct slice after; /* a name; empty: from the first */
             uint32_t names_max; /* 0: as many as fit in a page */

@@ -39,8 +39,8 @@ static void partition_stats_walk(struct codec *c, struct partition_stats *s)
     stats_walk_number(c, &s->expiry.items);
     stats_walk_number(c, &s->transactions.locks);
     stats_walk_number(c, &s->transactions.oldest_ms);
-    stats_walk_number(c, &s->transactions.owed_log_bytes);
-    stats_walk_number(c, &s->transactions.owed_index_bytes);
+    stats_walk_number(c, &s->transactions.reserved_log_bytes);
+    stats_walk_number(c, &s->transactions.reserved_index_bytes);
     codec_bool(c, &s->streams.any);
     stats_walk_number(c, &s->streams.records);
     stats_walk_number(c, &s->streams.bytes);

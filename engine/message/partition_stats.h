@@ -52,10 +52,10 @@ struct partition_stats {
         int64_t items;  /* expired, since the node started */
     } expiry;
     struct {
-        int64_t locks;            /* items that transactions have; 0: this replica does not lead */
-        int64_t oldest_ms;        /* since the oldest of them was locked, or this replica leads */
-        int64_t owed_log_bytes;   /* kept for the ends of the locks, as the next one */
-        int64_t owed_index_bytes; /* of the backlog of global indexes */
+        int64_t locks;     /* items that transactions have; 0: this replica does not lead */
+        int64_t oldest_ms; /* since the oldest of them was locked, or this replica leads */
+        int64_t reserved_log_bytes;   /* kept for the ends of the locks, as the next one */
+        int64_t reserved_index_bytes; /* of the backlog of global indexes */
     } transactions;
     struct {
         bool any; /* it leads, and has records or makes some */

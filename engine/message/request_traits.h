@@ -80,7 +80,7 @@ static inline struct slice request_table_name(const struct request *q)
     case REQUEST_TABLE_GET:
         return q->table.name;
     case REQUEST_TABLE_SPLIT:
-        return q->cut.name;
+        return q->table_split.name;
     default:
         return (struct slice){NULL, 0};
     }

@@ -151,13 +151,13 @@ bool stream_key_split(struct slice row_key, uint32_t *partition, struct stream_p
     return true;
 }
 
-bool stream_may_cut(struct slice lo, struct slice cut)
+bool stream_may_split(struct slice lo, struct slice point)
 {
     struct buffer bound = {0};
     append_min(&bound, lo);
     buffer_append_u8(&bound, 0);
     buffer_append_u8(&bound, 1);
-    const bool may = slice_compare(buffer_slice(&bound), cut) <= 0;
+    const bool may = slice_compare(buffer_slice(&bound), point) <= 0;
     buffer_deinit(&bound);
     return may;
 }

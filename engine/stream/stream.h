@@ -11,7 +11,7 @@
  * Key of the row: the least storage key that the partition may have, completed to a whole hash, in
  * the key space SPACE_STREAM_KEYS | u16 0 | u32 stream | u32 partition | u64 epoch | u64 index of
  * the entry | u16 place in the entry, all BE. A split leaves that least key where it is, so the
- * rows stay in their partition. No part of a storage key begins with two zeros, so no cut between
+ * rows stay in their partition. No part of a storage key begins with two zeros, so no split between
  * items divides the rows. Value: struct stream_record.
  *
  * Promise
@@ -106,5 +106,5 @@ void stream_key_append(struct buffer *out, struct slice lo, uint32_t partition,
                        const struct stream_position *at);
 /* Takes a row's key apart. False: it is no row's key. */
 bool stream_key_split(struct slice row_key, uint32_t *partition, struct stream_position *out);
-/* Whether a partition [lo, ..) may be cut there: its rows stay below the cut. */
-bool stream_may_cut(struct slice lo, struct slice cut);
+/* Whether a partition [lo, ..) may be split there: its rows stay below the point. */
+bool stream_may_split(struct slice lo, struct slice point);

@@ -11,7 +11,7 @@
  * Keys: the item's storage key in the key space | u16 0 | u8 enum transaction_row | 16 bytes: the
  * id of the record's transaction, the token, or zeros. No part of a storage key begins with two
  * zeros, so the rows lie between the item's key and every other key that begins with it, wherever a
- * partition is cut. */
+ * partition is split. */
 #pragma once
 
 #include "base/codec.h"

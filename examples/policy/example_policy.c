@@ -9,8 +9,8 @@
  * - on-call, adaptive: a partition that asks for more gets all of it at once, while the table's
  *   limit has it; a partition that asks for less has its even part again after ten seconds. Shows a
  *   state of the controller.
- * - in-two, of splits: a partition near its maximum is cut once, at the offered point that divides
- *   its load best; evenly, if no point is offered.
+ * - in-two, of splits: a partition near its maximum is split once, at the offered point that
+ *   divides its load best; evenly, if no point is offered.
  * - half-way, of demand: a peak earns only half of what it adds, so a short one changes little.
  * - idlest, of relocation: a replica goes to the node with the most capacity that nobody consumes.
  * - one-in-five, of retries: a client's retries are at most a fifth of what it sends; they wait
@@ -216,24 +216,24 @@ static const struct weir_adaptive_policy on_call = {.size = sizeof on_call,
 
 /* ---- splits ---- */
 
-static void in_two_wish(struct weir_cut *c, struct weir_wish *wish)
+static void in_two_wish(struct weir_split *c, struct weir_wish *wish)
 {
     for (enum weir_policy_kind kind = WEIR_POLICY_READ; kind <= WEIR_POLICY_WRITE; kind++) {
-        int64_t rate = weir_cut_consumed(c, kind, INT64_C(5) * NS_PER_S);
-        if (weir_cut_is_limited(c) && rate > weir_cut_maximum(c, kind) / 10 * 6)
+        int64_t rate = weir_split_consumed(c, kind, INT64_C(5) * NS_PER_S);
+        if (weir_split_is_limited(c) && rate > weir_split_maximum(c, kind) / 10 * 6)
             *wish = (struct weir_wish){.why = WEIR_WISH_CONSUMED, .kind = kind, .rate_mcu = rate};
     }
-    if (weir_cut_bytes(c) >= weir_cut_setting(c, WEIR_CUT_BYTES))
+    if (weir_split_bytes(c) >= weir_split_setting(c, WEIR_SPLIT_BYTES))
         *wish = (struct weir_wish){.why = WEIR_WISH_SIZE};
 }
 
-static void in_two_choose(struct weir_cut *c, struct weir_choice *choice)
+static void in_two_choose(struct weir_split *c, struct weir_choice *choice)
 {
     int64_t below = 0, best = INT64_MAX;
-    choice->how = weir_cut_points(c) > 0 ? WEIR_CHOICE_POINTS : WEIR_CHOICE_EVENLY;
-    for (uint32_t i = 0; i < weir_cut_points(c); i++) {
-        below += weir_cut_share_ppm(c, WEIR_POLICY_READ, i);
-        below += weir_cut_share_ppm(c, WEIR_POLICY_WRITE, i);
+    choice->how = weir_split_points(c) > 0 ? WEIR_CHOICE_POINTS : WEIR_CHOICE_EVENLY;
+    for (uint32_t i = 0; i < weir_split_points(c); i++) {
+        below += weir_split_share_ppm(c, WEIR_POLICY_READ, i);
+        below += weir_split_share_ppm(c, WEIR_POLICY_WRITE, i);
         int64_t off = below > 1000000 ? below - 1000000 : 1000000 - below;
         if (off >= best)
             continue;

@@ -48,10 +48,10 @@ static void nonsense_adapt(struct weir_rates *r)
 static const struct weir_adaptive_policy nonsense_adaptive = {
     .size = sizeof nonsense_adaptive, .name = "nonsense", .adapt = nonsense_adapt};
 
-static void nonsense_wish(struct weir_cut *c, struct weir_wish *wish)
+static void nonsense_wish(struct weir_split *c, struct weir_wish *wish)
 {
     wish->why = WEIR_WISH_SIZE + 1; /* does not exist */
-    wish->rate_mcu = weir_cut_bytes(c);
+    wish->rate_mcu = weir_split_bytes(c);
 }
 
 static const struct weir_split_policy nonsense_split = {

@@ -30,7 +30,7 @@ WEIR_POLICY_API uint32_t weir_arrival_sender(const struct weir_arrival *a);
 WEIR_POLICY_API int64_t weir_arrival_target_ns(const struct weir_arrival *a);
 WEIR_POLICY_API int64_t weir_arrival_interval_ns(const struct weir_arrival *a);
 WEIR_POLICY_API int64_t weir_arrival_limit_ns(const struct weir_arrival *a);
-/* In `arrive` and `tell`: the state of this node or router. In `send` and `answered`: what the
+/* In `arrive` and `hint`: the state of this node or router. In `send` and `answered`: what the
  * router keeps of the node that the request is for. */
 WEIR_POLICY_API void *weir_arrival_state(const struct weir_arrival *a);
 
@@ -49,14 +49,17 @@ struct weir_overload_policy {
     /* Whether the request is done. Otherwise it is refused before admission decides, and nothing is
      * charged. Required. */
     bool (*arrive)(struct weir_arrival *a);
-    /* At a node: what the router is told with the answer to this request. NULL: 0. */
-    uint32_t (*tell)(struct weir_arrival *a);
+    /* At a node: the hint that the router gets with the answer to this request. NULL: 0. */
+    union {
+        uint32_t (*hint)(struct weir_arrival *a);
+        uint32_t (*tell)(struct weir_arrival *a); /* the former name, for one version */
+    };
     /* At a router: whether the request is sent to the node. Otherwise the router refuses it. NULL:
      * yes. */
     bool (*send)(struct weir_arrival *a);
-    /* At a router: a request that was sent has ended. `told`: what the node said; 0: it did not
+    /* At a router: a request that was sent has ended. `hint`: the node's; 0: the node did not
      * answer. May be NULL. */
-    void (*answered)(struct weir_arrival *a, uint32_t told);
+    void (*answered)(struct weir_arrival *a, uint32_t hint);
 };
 
 #ifdef __cplusplus

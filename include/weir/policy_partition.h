@@ -99,7 +99,7 @@ struct weir_partition_policy {
     void (*settle)(struct weir_case *c, const struct weir_verdict *verdict, int64_t extra_mcu);
     /* The state of a new partition. NULL: zero. */
     void (*begin)(void *state);
-    /* The partition was cut: `pieces[0]` holds its state, the others are as `begin` left them.
+    /* The partition was split: `pieces[0]` holds its state, the others are as `begin` left them.
      * `share_ppm` adds up to one million. NULL: stays as it is. */
     void (*divide)(void *const pieces[], const uint32_t share_ppm[], uint32_t count);
     /* Two partitions have become one. NULL: `into` stays as it is. */

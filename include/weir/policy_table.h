@@ -70,8 +70,10 @@ WEIR_POLICY_API void weir_holder_until(struct weir_holder *h, int64_t until_ns);
 /* Everything that the router holds lives so long from its ask on; at most the longest life. Not
  * set: the least life. */
 WEIR_POLICY_API void weir_holder_live(struct weir_holder *h, int64_t lifetime_ns);
-/* The router is told what other routers want together, mcu per second >= 0: for `share`. */
-WEIR_POLICY_API void weir_holder_tell(struct weir_holder *h, int64_t others_mcu);
+/* Notifies the router of the demand of the other routers together, mcu per second >= 0: for
+ * `share`. */
+WEIR_POLICY_API void weir_holder_notify_demand(struct weir_holder *h, int64_t others_mcu);
+#define weir_holder_tell weir_holder_notify_demand /* the former name, for one version */
 
 enum weir_table_flag {
     WEIR_TABLE_LIMITS = 1,     /* the limit of the table holds */
@@ -81,9 +83,10 @@ enum weir_table_flag {
         8, /* tokens live for gac_period_ms instead of gac_lifetime_ms, and the bank
                              * begins with those of a period */
     /* `grant` is called too when a router whose wait is not over reports that it spent its
-     * tokens, to be told when it gets more. Without the flag the router is told when the bank
+     * tokens. The answer says when the router gets more. Without the flag it says when the bank
      * has enough. */
-    WEIR_TABLE_TELLS = 16
+    WEIR_TABLE_TAKES_REPORTS = 16,
+    WEIR_TABLE_TELLS = WEIR_TABLE_TAKES_REPORTS /* the former name, for one version */
 };
 
 /* Chosen by the setting gac, or by gac = named and the setting gac_policy. */
@@ -105,7 +108,7 @@ struct weir_table_policy {
     /* At routers: the mcu per second that a router uses of its own accord, whether it reaches a
      * server or not. It saves up to gac_bank_ms of that, and uses no tokens that are granted; with
      * WEIR_TABLE_ASKS it asks when the wait of the last answer is over. `demand_mcu`: what its
-     * clients want now. `others_mcu`: as weir_holder_tell told last; below 0: nothing was told yet.
+     * clients want now. `others_mcu`: by weir_holder_notify_demand; below 0: not known yet.
      * NULL: routers use the tokens that they are granted. More is cut to the rate. */
     int64_t (*share)(int64_t rate_mcu, uint32_t routers, int64_t demand_mcu, int64_t others_mcu);
 };

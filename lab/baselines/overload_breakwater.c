@@ -70,7 +70,7 @@ static bool breakwater_arrive(struct weir_arrival *a)
     return wait_ns <= 2 * target_ns;
 }
 
-static uint32_t breakwater_tell(struct weir_arrival *a)
+static uint32_t breakwater_hint(struct weir_arrival *a)
 {
     const struct breakwater_node *n = weir_arrival_state(a);
     int64_t each = n->credits / CREDIT / (n->senders > 0 ? n->senders : 1);
@@ -101,6 +101,6 @@ const struct weir_overload_policy weir_overload_breakwater = {
     .peer_bytes = sizeof(struct breakwater_peer),
     .name = "breakwater",
     .arrive = breakwater_arrive,
-    .tell = breakwater_tell,
+    .hint = breakwater_hint,
     .send = breakwater_send,
     .answered = breakwater_answered};

@@ -79,7 +79,7 @@ static bool dagor_arrive(struct weir_arrival *a)
     return taken;
 }
 
-static uint32_t dagor_tell(struct weir_arrival *a)
+static uint32_t dagor_hint(struct weir_arrival *a)
 {
     const struct dagor_node *n = weir_arrival_state(a);
     return n->level;
@@ -103,6 +103,6 @@ const struct weir_overload_policy weir_overload_dagor = {.size = sizeof weir_ove
                                                          .peer_bytes = sizeof(struct dagor_peer),
                                                          .name = "dagor",
                                                          .arrive = dagor_arrive,
-                                                         .tell = dagor_tell,
+                                                         .hint = dagor_hint,
                                                          .send = dagor_send,
                                                          .answered = dagor_answered};

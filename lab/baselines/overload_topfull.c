@@ -89,7 +89,7 @@ static bool topfull_arrive(struct weir_arrival *a)
     return true;
 }
 
-static uint32_t topfull_tell(struct weir_arrival *a)
+static uint32_t topfull_hint(struct weir_arrival *a)
 {
     const struct topfull_node *n = weir_arrival_state(a);
     return (uint32_t)topfull_between(n->waited_ns / NS_PER_US, 1, UINT32_MAX);
@@ -133,6 +133,6 @@ const struct weir_overload_policy weir_overload_topfull = {
     .peer_bytes = sizeof(struct topfull_peer),
     .name = "topfull",
     .arrive = topfull_arrive,
-    .tell = topfull_tell,
+    .hint = topfull_hint,
     .send = topfull_send,
     .answered = topfull_answered};

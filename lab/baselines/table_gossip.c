@@ -47,7 +47,7 @@ static void gossip_grant(struct weir_ledger *l, struct weir_holder *h)
         *g = (struct gossip_ledger){.begun_ns = now_ns, .begun = true};
     weir_holder_wait(h, interval_ns);
     if (now_ns - g->begun_ns >= 2 * interval_ns)
-        weir_holder_tell(h, gossip_others(l, h));
+        weir_holder_notify_demand(h, gossip_others(l, h));
 }
 
 static int64_t gossip_share(int64_t rate_mcu, uint32_t routers, int64_t demand_mcu,

@@ -154,8 +154,8 @@ void measure_split(struct measure *m, const struct measure_split *s);
 void measure_split_refused(struct measure *m, bool right);
 /* Whether the split lets materially more of the load be served (gain_ppm). */
 bool measure_split_is_useful(const struct measure *m, const struct measure_split *s);
-/* The least abs(L-R)/(L+R) over all cuts between keys, loads in the order of the keys. 1 for fewer
- * than two keys, 0 if nothing is loaded. */
+/* The least abs(L-R)/(L+R) over all splits between keys, loads in the order of the keys. 1 for
+ * fewer than two keys, 0 if nothing is loaded. */
 double measure_best_split(const int64_t *loads, size_t count);
 
 void measure_partitions(struct measure *m, int64_t count);             /* how many there are now */

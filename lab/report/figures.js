@@ -190,7 +190,7 @@ function divisionFigure(s, run, name) {
   if (first.length < 2) return null;
   const seconds = (run.levels.slots * run.levels.slot_ns) / 1e9;
   const demand = first.map(() => 0);
-  for (const p of parts) { // parts of a cut partition count for the partition that was cut
+  for (const p of parts) { // parts of a split partition count for the partition that was split
     const at = d3.bisector((q) => q.ranges[0][1]).right(first, p.ranges[0][1]) - 1;
     demand[Math.max(0, at)] += sum(p.offered) / seconds;
   }
@@ -368,7 +368,7 @@ function queueFigure(s, run) {
 
 const HASHES = 2 ** 32;
 
-// The cells of a partition: its range may shrink at a cut and grow at a merge.
+// The cells of a partition: its range may shrink at a split and grow at a merge.
 function* heatCells(p, slots) {
   for (let i = 0, r = 0; p.ranges.length > 0 && i + p.first < slots; i++) {
     while (r + 1 < p.ranges.length && p.ranges[r + 1][0] <= i + p.first) r++;
@@ -390,20 +390,20 @@ function heatFigure(s, run, name, most) {
   const step = (rate) => Math.min(8, Math.floor(9 * Math.sqrt(rate / most)));
   const cells = all.flat().map((c) => ({ x1: c.slot * seconds, x2: (c.slot + 1) * seconds, y1: c.lo, y2: c.hi, step: step(c.offered / seconds) }));
   const end = (p) => (p.ranges.find((r) => r[1] === r[2]) ?? [slots])[0] * seconds; // of a merged one: its range is empty
-  const cuts = parts.filter((p) => p.first > 0 && p.ranges.length > 0).map((p) => ({ at: p.first * seconds, end: end(p), lo: p.ranges[0][1] / HASHES }));
+  const splits = parts.filter((p) => p.first > 0 && p.ranges.length > 0).map((p) => ({ at: p.first * seconds, end: end(p), lo: p.ranges[0][1] / HASHES }));
   const bounds = parts.length > 80 ? [] : parts.filter((p) => p.first === 0 && p.ranges.length > 0 && p.ranges[0][1] > 0).map((p) => p.ranges[0][1] / HASHES);
   const from = (i) => formatNumber(Number((most * (i / 9) ** 2).toPrecision(2)));
   return chart({
     id: `${s.id}-heat-${slug(name)}-${slug(run.policy)}`, title: `Key space of ${name}: units per second offered to each partition`,
-    note: `${plural(parts.filter((p) => end(p) === slots * seconds).length, "partition")} at the end, ${plural(cuts.length, "split")}.${cuts.length > 0 ? " A line that begins at a triangle is a new boundary." : ""}`,
+    note: `${plural(parts.filter((p) => end(p) === slots * seconds).length, "partition")} at the end, ${plural(splits.length, "split")}.${splits.length > 0 ? " A line that begins at a triangle is a new boundary." : ""}`,
     width: WIDE, height: 380, marginLeft: 58,
-    legend: heatLegend((i) => (i % 2 === 0 ? `${i === 0 ? "0" : `from ${from(i)}`}` : null)).concat(cuts.length > 0 ? [{ text: "split", color: "var(--series-1)", symbol: "triangle" }] : []),
+    legend: heatLegend((i) => (i % 2 === 0 ? `${i === 0 ? "0" : `from ${from(i)}`}` : null)).concat(splits.length > 0 ? [{ text: "split", color: "var(--series-1)", symbol: "triangle" }] : []),
     x: timeAxis(s.result.duration_ns / 1e9), y: axis("hash of the key (part of all hashes)", { domain: [0, 1], ticks: 5 }),
     marks: [
       cellsMark(cells),
       Plot.ruleY(bounds, { x1: 0, x2: slots * seconds, stroke: "var(--paper)", strokeWidth: 0.6 }),
-      Plot.ruleY(cuts, { y: "lo", x1: "at", x2: "end", stroke: "var(--series-1)", strokeWidth: 1 }),
-      Plot.dot(cuts, { x: "at", y: "lo", symbol: "triangle", fill: "var(--series-1)", r: 3.4, className: "cuts" }),
+      Plot.ruleY(splits, { y: "lo", x1: "at", x2: "end", stroke: "var(--series-1)", strokeWidth: 1 }),
+      Plot.dot(splits, { x: "at", y: "lo", symbol: "triangle", fill: "var(--series-1)", r: 3.4, className: "splits" }),
     ],
   });
 }

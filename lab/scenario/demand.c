@@ -73,15 +73,15 @@ bool demand_has_sort_key(const struct scenario *s, uint32_t table_place)
     return shared;
 }
 
-bool demand_cut_evenly(const struct table *t, const struct partition_info *p,
-                       uint8_t key[STORAGE_KEY_BOUND_SIZE], struct table_split *out)
+bool demand_split_evenly(const struct table *t, const struct partition_info *p,
+                         uint8_t key[STORAGE_KEY_BOUND_SIZE], struct table_split *out)
 {
     uint64_t lo = storage_key_bound_hash(p->lo, 0), hi = storage_key_bound_hash(p->hi, UINT64_MAX);
     if (hi - lo < 2)
         return false;
     *out = (struct table_split){
-        .table_id = t->id, .partition = p->id, .epoch = p->epoch, .cut_count = 1};
-    out->cuts[0] = storage_key_write_bound(key, t->id, storage_key_even_cut(lo, hi, 1, 2));
+        .table_id = t->id, .partition = p->id, .epoch = p->epoch, .point_count = 1};
+    out->points[0] = storage_key_write_bound(key, t->id, storage_key_even_split(lo, hi, 1, 2));
     table_split_share_equally(out);
     return true;
 }

@@ -55,8 +55,8 @@ bool demand_has_sort_key(const struct scenario *s, uint32_t table_place);
 
 /* A split of the partition into two equal ranges of hashes. `out` borrows `key`. False: the
  * partition is too small. */
-bool demand_cut_evenly(const struct table *t, const struct partition_info *p,
-                       uint8_t key[STORAGE_KEY_BOUND_SIZE], struct table_split *out);
+bool demand_split_evenly(const struct table *t, const struct partition_info *p,
+                         uint8_t key[STORAGE_KEY_BOUND_SIZE], struct table_split *out);
 
 /* Tells the measures when demand changes by a step: relief and convergence count from there. */
 struct demand_watch {

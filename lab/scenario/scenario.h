@@ -135,17 +135,17 @@ struct scenario_workload {
     struct scenario_spread routers;
 };
 
-#define SCENARIO_FAULT_LIST(X)                                                                  \
-    X(FAULT_NODE_DOWN, "node-down", "the node is down; the others lead what it led")            \
-    X(FAULT_NODE_SLOW, "node-slow", "the node's work takes `factor` times as long")             \
-    X(FAULT_NODE_BUSY, "node-busy", "others use `factor` of the node's write capacity")         \
-    X(FAULT_ROUTER_DOWN, "router-down", "the router is down; its tokens are lost")              \
-    X(FAULT_ROUTER_CLOCK, "router-clock",                                                       \
-      "the router's clock is off by `offset` and runs "                                         \
-      "1 + `drift` as fast")                                                                    \
-    X(FAULT_GAC_DOWN, "gac-down", "the server of global admission control is down")             \
-    X(FAULT_GAC_CUT, "gac-cut", "the server of global admission control reaches no router")     \
-    X(FAULT_SPLIT, "split", "each partition of the table is cut in two equal ranges of hashes") \
+#define SCENARIO_FAULT_LIST(X)                                                               \
+    X(FAULT_NODE_DOWN, "node-down", "the node is down; the others lead what it led")         \
+    X(FAULT_NODE_SLOW, "node-slow", "the node's work takes `factor` times as long")          \
+    X(FAULT_NODE_BUSY, "node-busy", "others use `factor` of the node's write capacity")      \
+    X(FAULT_ROUTER_DOWN, "router-down", "the router is down; its tokens are lost")           \
+    X(FAULT_ROUTER_CLOCK, "router-clock",                                                    \
+      "the router's clock is off by `offset` and runs "                                      \
+      "1 + `drift` as fast")                                                                 \
+    X(FAULT_GAC_DOWN, "gac-down", "the server of global admission control is down")          \
+    X(FAULT_GAC_CUT, "gac-cut", "the server of global admission control reaches no router")  \
+    X(FAULT_SPLIT, "split", "each partition of the table is split in two equal hash ranges") \
     X(FAULT_UPDATE, "update", "the table gets `rcu` and `wcu`")
 
 enum scenario_fault_kind {

@@ -200,11 +200,11 @@ static void partitions_write_throttled(struct buffer *out, const int64_t refused
     page_write_labelled(out, METRIC_THROTTLED, reasons, refused, ADMIT_REASONS);
 }
 
-static void partitions_write_levels(struct buffer *out, const struct admit_levels *l)
+static void partitions_write_balances(struct buffer *out, const struct admit_levels *l)
 {
     static const char *const buckets[] = {"cap", "allocation", "burst", "node"};
-    const int64_t levels[] = {l->cap_mcu, l->allocation_mcu, l->burst_mcu, l->node_mcu};
-    page_write_labelled(out, METRIC_LEVELS, buckets, levels, 4);
+    const int64_t balances[] = {l->cap_mcu, l->allocation_mcu, l->burst_mcu, l->node_mcu};
+    page_write_labelled(out, METRIC_BALANCES, buckets, balances, 4);
 }
 
 static void partitions_write_kind(struct buffer *out, const struct partition_stats *s,
@@ -218,7 +218,7 @@ static void partitions_write_kind(struct buffer *out, const struct partition_sta
     json_member_open(out, kind == ADMIT_READ ? "read" : "write", '{');
     page_write_metrics(out, METRICS_OF_PARTITION, &m);
     partitions_write_throttled(out, counts->load.refused);
-    partitions_write_levels(out, &s->kinds[kind].levels);
+    partitions_write_balances(out, &s->kinds[kind].levels);
     json_write_close(out, '}');
 }
 
@@ -254,8 +254,9 @@ static void partitions_write_transactions(struct buffer *out, const struct parti
 {
     const struct metrics_transactions m = {.locked_items = s->transactions.locks,
                                            .oldest_ms = s->transactions.oldest_ms,
-                                           .owed_log_bytes = s->transactions.owed_log_bytes,
-                                           .owed_index_bytes = s->transactions.owed_index_bytes};
+                                           .reserved_log_bytes = s->transactions.reserved_log_bytes,
+                                           .reserved_index_bytes =
+                                               s->transactions.reserved_index_bytes};
     json_member_open(out, "transactions", '{');
     page_write_metrics(out, METRICS_OF_TRANSACTIONS, &m);
     json_write_close(out, '}');
@@ -363,7 +364,7 @@ static void partitions_write_policies(struct buffer *out, const struct policies 
     json_member_open(out, "policies", '[');
     for (uint32_t i = 0; policies != NULL && i < policies->count; i++) {
         const struct policy_entry *e = &policies->entries[i];
-        const struct metrics_policy m = {.nonsense = (int64_t)e->invalid_results,
+        const struct metrics_policy m = {.invalid_results = (int64_t)e->invalid_results,
                                          .timed = (int64_t)e->timed,
                                          .slow = (int64_t)e->slow};
         json_write_open(out, '{');

@@ -1,9 +1,9 @@
 /* split.c - POST /weir/split: splits a partition by hand.
  *
- *   {"TableName": name, "Partition": number, "Cut": base64 of a storage key}
+ *   {"TableName": name, "Partition": number, "SplitPoint": base64 of a storage key}
  *
- * Without a Cut the partition's range of hashes is halved. The answer {"Partitions": count} comes
- * when the catalog has changed its map. The nodes follow within milliseconds. */
+ * Without a SplitPoint the partition's range of hashes is halved. The answer {"Partitions": count}
+ * comes when the catalog has changed its map. The nodes follow within milliseconds. */
 #include "engine/catalog/split.h"
 #include "router/admin/pages.h"
 #include "router/json/base64.h"
@@ -15,6 +15,7 @@ enum {
     SPLIT_TABLE_NAME,
     SPLIT_PARTITION,
     SPLIT_SENT,
+    SPLIT_SENT_AS_CUT, /* the former name, for one version */
     SPLIT_MEMBERS
 };
 
@@ -27,14 +28,15 @@ static const struct shape SPLIT_INPUT = {
     .members = (const struct shape_member[]){
         [SPLIT_TABLE_NAME] = {"TableName", &shape_table_name, MEMBER_REQUIRED, 0},
         [SPLIT_PARTITION] = {"Partition", &SPLIT_NUMBER, MEMBER_REQUIRED, 1},
-        [SPLIT_SENT] = {"Cut", &shape_string_value, MEMBER_OPTIONAL, 2},
+        [SPLIT_SENT] = {"SplitPoint", &shape_string_value, MEMBER_OPTIONAL, 2},
+        [SPLIT_SENT_AS_CUT] = {"Cut", &shape_string_value, MEMBER_OPTIONAL, 3},
         [SPLIT_MEMBERS] = {0},
     }};
 
 struct split {
     struct slice name;
     uint32_t partition;
-    struct slice cut; /* empty: the middle of the range of hashes */
+    struct slice point; /* empty: the middle of the range of hashes */
 };
 
 static bool split_begin(struct call *c, const struct json_value m[])
@@ -43,26 +45,29 @@ static bool split_begin(struct call *c, const struct json_value m[])
     c->state = p;
     p->name = arena_copy(&c->arena, json_string(&m[SPLIT_TABLE_NAME]));
     p->partition = (uint32_t)shape_integer(&m[SPLIT_PARTITION], 0);
-    if (m[SPLIT_SENT].type == JSON_STRING) {
-        struct slice text = json_string(&m[SPLIT_SENT]);
+    const struct json_value *sent =
+        &m[m[SPLIT_SENT].type == JSON_STRING ? SPLIT_SENT : SPLIT_SENT_AS_CUT];
+    if (sent->type == JSON_STRING) {
+        struct slice text = json_string(sent);
         if (text.size == 0 || base64_check(text) != BASE64_OK)
-            return call_invalid(c, "Cut is not base64");
+            return call_invalid(c, "SplitPoint is not base64");
         uint8_t *bytes = arena_alloc(&c->arena, text.size);
-        p->cut = slice_make(bytes, base64_decode(text, bytes));
+        p->point = slice_make(bytes, base64_decode(text, bytes));
     }
     call_get_table(c, p->name);
     return true;
 }
 
 /* Finds the middle of the range of hashes. False: the range is too narrow. */
-static bool split_find_middle(struct call *c, const struct partition_info *info, struct slice *cut)
+static bool split_find_middle(struct call *c, const struct partition_info *info,
+                              struct slice *point)
 {
     uint64_t lo = storage_key_bound_hash(info->lo, 0);
     uint64_t hi = storage_key_bound_hash(info->hi, UINT64_MAX);
     if (hi - lo < 2)
-        return call_invalid(c, "The partition is a range within one hash: name a Cut");
-    *cut = storage_key_write_bound(arena_alloc(&c->arena, STORAGE_KEY_BOUND_SIZE), info->table_id,
-                                   storage_key_even_cut(lo, hi, 1, 2));
+        return call_invalid(c, "The partition is a range within one hash: name a SplitPoint");
+    *point = storage_key_write_bound(arena_alloc(&c->arena, STORAGE_KEY_BOUND_SIZE), info->table_id,
+                                     storage_key_even_split(lo, hi, 1, 2));
     return true;
 }
 
@@ -80,15 +85,15 @@ static bool send_split(struct call *c, const struct subrequest *asked, const str
     if (info == NULL)
         return call_invalid(c, "The table has no partition %u", p->partition);
     struct table_split split = {
-        .table_id = t.id, .partition = info->id, .epoch = info->epoch, .cut_count = 1};
-    if (p->cut.size == 0 && !split_find_middle(c, info, &p->cut))
+        .table_id = t.id, .partition = info->id, .epoch = info->epoch, .point_count = 1};
+    if (p->point.size == 0 && !split_find_middle(c, info, &p->point))
         return false;
-    split.cuts[0] = p->cut;
+    split.points[0] = p->point;
     table_split_share_equally(&split);
     table_split_encode(&c->bytes, &split);
     struct subrequest *s = call_request(c, NULL, REQUEST_TABLE_SPLIT);
-    s->request.cut.name = p->name;
-    s->request.cut.split = buffer_slice(&c->bytes);
+    s->request.table_split.name = p->name;
+    s->request.table_split.split = buffer_slice(&c->bytes);
     subrequest_start(c->router, s);
     return true;
 }

@@ -6,9 +6,9 @@
 
 #include "engine/catalog/key_text.h"
 #include "engine/message/request_traits.h"
+#include "router/core/input_parse.h"
 #include "router/core/item_placement.h"
 #include "router/core/operation.h"
-#include "router/core/reading.h"
 
 /* ---- memory ---- */
 
@@ -98,7 +98,7 @@ void call_reap(struct router *r, bool all)
 
 void call_account(struct call *c)
 {
-    const size_t text = c->reading != NULL ? c->reading->held : 0;
+    const size_t text = c->input_parse != NULL ? c->input_parse->held : 0;
     if (!c->ended)
         router_account(c->router, &c->accounted,
                        text + c->arena.used_bytes + c->bytes.capacity + c->body.capacity +
@@ -122,7 +122,7 @@ void call_end(struct call *c)
     if (c->rests)
         TAILQ_REMOVE(&r->resting, c, resting);
     c->rests = false;
-    reading_end(c);
+    input_parse_end(c);
     if (c->operation->end != NULL)
         c->operation->end(c);
     if (c->client != NULL)
@@ -286,8 +286,8 @@ void call_go_on(struct router *r)
         return;
     TAILQ_REMOVE(&r->resting, c, resting);
     c->rests = false;
-    if (c->reading != NULL)
-        reading_go_on(c);
+    if (c->input_parse != NULL)
+        input_parse_go_on(c);
     else if (!c->ready && !call_step(c)) /* some requests were sent, others were not */
         call_fail(c);
     else
@@ -302,7 +302,7 @@ void call_begin(struct call *c, const struct json_value members[])
         return;
     }
     if (!c->rests)
-        reading_end(c);
+        input_parse_end(c);
     call_account(c);
     call_advance(c);
 }

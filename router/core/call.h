@@ -4,7 +4,7 @@
  *   CALL-1  a call that ended holds no timer, no reply slot, no table and no place in a queue. Its
  *           memory stays until call_reap: a node may answer while it still reads a lent request.
  *   CALL-2  in a turn of the loop a call writes an answer of CALL_TURN_JSON bytes, and one item
- *           more. A large request is read in turns, too (operations/reading.h).
+ *           more. A large request is read in turns, too (core/input_parse.h).
  * Not here: requests to nodes (subrequest.h), what an operation does (operations/). */
 #pragma once
 
@@ -15,7 +15,7 @@
 struct client;
 struct item_plan;
 struct operation;
-struct reading;
+struct input_parse;
 struct subrequest;
 
 enum {
@@ -45,10 +45,10 @@ struct call {
     uint64_t bytes_number; /* call_bytes_number; 0: not computed yet */
     struct buffer body;    /* owns; the answer, behind `parts` */
     struct parts parts;    /* owns; the first parts of a large answer */
-    struct reading *reading; /* owns; NULL: the request has been read */
-    void *state;             /* of the operation; from the arena */
-    struct item_plan *plan;  /* of an operation on items by their keys; from the arena */
-    struct slice table_arn;  /* the ARN that the client gave as the name of its one table */
+    struct input_parse *input_parse; /* owns; NULL: the request has been read */
+    void *state;                     /* of the operation; from the arena */
+    struct item_plan *plan;          /* of an operation on items by their keys; from the arena */
+    struct slice table_arn;          /* the ARN that the client gave as the name of its one table */
     enum return_consumed consumed;
     int64_t consumed_mcu; /* by all subrequests so far */
     struct instant begun;

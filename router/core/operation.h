@@ -2,7 +2,7 @@
  *
  * begin    Reads the request, and refuses what can be refused without tables. May ask for tables.
  *          May let the call rest when it has read enough for a turn, and is called again with the
- *          same members (reading.h).
+ *          same members (input_parse.h).
  * ready    The tables are there. Checks keys against key schemas, and sends requests to nodes. May
  *          ask for a further table: then `ready` is called again once that table is there.
  * reply    A request has its final reply.

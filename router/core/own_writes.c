@@ -27,7 +27,7 @@ struct own_entry {
     struct instant until; /* of a partition: parts of transactions are being done; of a table:
                              rows are */
     uint32_t partition_count; /* of a table, at the last write */
-    bool cut;                 /* of a table: it had other partitions at an earlier write */
+    bool was_split;           /* of a table: it had other partitions at an earlier write */
 };
 
 void own_writes_init(struct router *r)
@@ -98,7 +98,7 @@ static void own_note_rows(struct router *r, const struct table *t, struct own_en
     struct own_entry *table =
         own_entry_of(&r->own.tables, &r->own.old_tables, t->id, OWN_TABLES_MAX);
     const bool lately = instant_before(r->now, table->until);
-    table->cut = lately && (table->cut || table->partition_count != t->partition_count);
+    table->was_split = lately && (table->was_split || table->partition_count != t->partition_count);
     table->partition_count = t->partition_count;
     table->until = instant_add_ms(r->now, LATE_MS);
     partition->rows = index > partition->rows ? index : partition->rows;
@@ -158,8 +158,8 @@ uint32_t own_writes_ask_indexes(struct call *c, struct route *table, bool *surel
     *surely = written != NULL && instant_before(r->now, written->until);
     if (!*surely)
         return 0;
-    /* Changes go with their items: after a cut any partition may have them. */
-    const bool all = written->cut || written->partition_count != t->partition_count;
+    /* Changes go with their items: after a split any partition may have them. */
+    const bool all = written->was_split || written->partition_count != t->partition_count;
     for (uint32_t i = 0; i < t->partition_count && asks < ASKS_MAX; i++) {
         const struct own_entry *e = id_map_find(&r->own.partitions, t->partitions[i].id);
         if (!all && (e == NULL || e->rows == 0))

@@ -79,9 +79,9 @@ struct router {
     struct subrequest_queue refused;         /* by the router; told at the end of the event */
     uint64_t limit_changes; /* gac_client_changes when the waiting subrequests were last tried */
     struct timer_queue limit_waits;
-    TAILQ_HEAD(, call) resting;  /* calls that go on in later turns, one in each */
-    TAILQ_HEAD(, reading) texts; /* large bodies that wait to be parsed */
-    struct reading *parsing;     /* what the host parses, not in `texts` any more; NULL: nothing */
+    TAILQ_HEAD(, call) resting;      /* calls that go on in later turns, one in each */
+    TAILQ_HEAD(, input_parse) texts; /* large bodies that wait to be parsed */
+    struct input_parse *parsing; /* what the host parses, not in `texts` any more; NULL: nothing */
     TAILQ_HEAD(, client) output; /* clients with bytes or a close for the host */
     LIST_HEAD(, client) resume;  /* clients that were answered during the event */
     struct buffer lent;          /* the bytes of the last effect */

@@ -2,7 +2,7 @@
  * operation's input. */
 #include "router/core/serve.h"
 
-#include "router/core/reading.h"
+#include "router/core/input_parse.h"
 
 enum serve_taken {
     SERVE_REFUSED, /* the client was answered */
@@ -109,7 +109,7 @@ static void serve_run(struct router *r, struct client *c, const struct operation
     struct call *call = call_create(r, c, o);
     call->content_type = endpoints_answer_type(c);
     if (root == NULL) {
-        reading_begin(call, large);
+        input_parse_begin(call, large);
         return;
     }
     if (!shape_check(o->input, root, o->name_first, members, &r->fault) ||

@@ -6,7 +6,7 @@
  * lead, or as wrongly routed. After a split the new map is fetched at once. A read is also retried
  * if its node went away. A write whose node went away has an unknown outcome and is never repeated.
  *
- * A node may be silent (silence.h): stopped, cut off, or busy for a moment. Then
+ * A node may be silent (silent_nodes.h): stopped, cut off, or busy for a moment. Then
  *   - a read that was sent to the node is sent to another node. A later answer of the silent node
  *     is dropped;
  *   - new requests go to other nodes. The followers refuse writes until one of them leads, and the
@@ -15,10 +15,7 @@
  *     Once a ping was unanswered for support_ms, another node may lead: the outcome is unknown.
  * A request that no other node can serve waits until the deadline.
  *
- * Writes and strong reads go to the leader that a node named last. If no leader is known, the
- * router asks the members in turn. Eventual reads go to any member. With read_tokens = group, an
- * eventual read that is throttled is tried at the other members. */
-#include "base/settings/choices.h"
+ * Not here: which node is asked (replica_choice.h). */
 #include "engine/message/index_messages.h"
 #include "engine/message/redirect.h"
 #include "engine/message/request_traits.h"
@@ -26,8 +23,9 @@
 #include "router/core/item_placement.h"
 #include "router/core/limit.h"
 #include "router/core/operation.h"
-#include "router/core/readable.h"
+#include "router/core/replica_choice.h"
 #include "router/core/reply_slots.h"
+#include "router/core/reply_validation.h"
 #include "router/core/shedding.h"
 #include "router/core/silent_nodes.h"
 
@@ -74,60 +72,11 @@ void subrequest_refuse_later(struct router *r, struct subrequest *s)
     subrequest_queue_add(&r->refused, s);
 }
 
-/* ---- which node ---- */
+/* ---- partition and node ---- */
 
 static bool subrequest_asks_catalog(const struct subrequest *s)
 {
     return !traits_of(&s->request)->data && !traits_of(&s->request)->of_node;
-}
-
-static const struct partition_info *subrequest_partition(const struct subrequest *s)
-{
-    return table_partition_for(&s->route->table, &s->request);
-}
-
-static bool subrequest_is_eventual(const struct subrequest *s)
-{
-    return traits_of(&s->request)->any_replica && !request_is_consistent(&s->request) && !s->surely;
-}
-
-static uint32_t *subrequest_leader(const struct subrequest *s, const struct partition_info *p)
-{
-    return &s->route->leaders[p - s->route->table.partitions];
-}
-
-/* The first member from `turn` on that is not silent. If all are silent, the member of `turn`. */
-static uint32_t subrequest_member_in_turn(const struct router *r, const struct partition_info *p,
-                                          uint32_t turn)
-{
-    for (uint32_t i = 0; i < p->member_count; i++) {
-        uint32_t node = partition_node(p, (turn + i) % p->member_count);
-        if (!silence_is_silent(r, node))
-            return node;
-    }
-    return partition_node(p, turn % p->member_count);
-}
-
-static uint32_t subrequest_choose_node(struct router *r, struct subrequest *s,
-                                       const struct partition_info *p)
-{
-    if (subrequest_is_eventual(s)) {
-        if (s->turn == 0)
-            s->turn = 1 + (uint32_t)prng_below(&r->prng, p->member_count);
-        return subrequest_member_in_turn(r, p, s->turn);
-    }
-    uint32_t leader = *subrequest_leader(s, p);
-    s->guessed = leader == 0 || silence_is_silent(r, leader);
-    return s->guessed ? subrequest_member_in_turn(r, p, s->turn) : leader;
-}
-
-/* The node to ask for the catalog after `node`: the next node that is not silent. */
-static uint32_t subrequest_catalog_after(const struct router *r, uint32_t node)
-{
-    uint32_t count = r->options.node_count, next = node % count + 1;
-    for (uint32_t i = 0; i < count && silence_is_silent(r, next); i++)
-        next = next % count + 1;
-    return next;
 }
 
 /* What the read must show of the router's own writes in the partition (own_writes.h). */
@@ -150,9 +99,9 @@ static void subrequest_mind_own(struct router *r, struct subrequest *s,
 /* Chooses partition and node. False: the choice is the one that a node has just refused. */
 static bool subrequest_route(struct router *r, struct subrequest *s)
 {
-    const struct partition_info *p = subrequest_partition(s);
+    const struct partition_info *p = replica_choice_partition(s);
     subrequest_mind_own(r, s, p);
-    uint32_t node = subrequest_choose_node(r, s, p);
+    uint32_t node = replica_choice_of(r, s, p);
     bool same = s->attempts > 0 && s->request.partition == p->id && s->request.epoch == p->epoch &&
                 s->node == node;
     if (s->request.partition != p->id || s->request.epoch != p->epoch)
@@ -451,13 +400,6 @@ void subrequest_backoff_over(struct router *r, struct subrequest *s)
     subrequest_reroute(r, s, false);
 }
 
-static void subrequest_forget_leader(struct subrequest *s)
-{
-    uint32_t *known = subrequest_leader(s, subrequest_partition(s));
-    if (*known == s->node)
-        *known = 0;
-}
-
 /* The node refused the request as wrongly routed. */
 static void subrequest_try_again(struct router *r, struct subrequest *s)
 {
@@ -467,7 +409,7 @@ static void subrequest_try_again(struct router *r, struct subrequest *s)
     s->rested = false;
     r->counters.internal_retries++;
     if (traits_of(&s->request)->data) {
-        subrequest_forget_leader(s);
+        replica_choice_forget_leader(s);
         route_drop(r, s->route);
     }
     if (traits_of(&s->request)->data && s->attempts == 1)
@@ -511,13 +453,14 @@ static void subrequest_try_elsewhere(struct router *r, struct subrequest *s, uin
     s->turn++;
     r->counters.internal_retries++;
     if (subrequest_asks_catalog(s) && r->catalog_node == asked)
-        r->catalog_node = named ? leader : subrequest_catalog_after(r, asked);
-    if (traits_of(&s->request)->data && !subrequest_is_eventual(s)) {
-        uint32_t *known = subrequest_leader(s, subrequest_partition(s));
-        if (named || *known == asked)
-            *known = named ? leader : 0;
+        r->catalog_node = named ? leader : replica_choice_catalog_after(r, asked);
+    if (traits_of(&s->request)->data && !replica_choice_is_any(s)) {
+        if (named)
+            replica_choice_note_leader(s, leader);
+        else
+            replica_choice_forget_leader(s);
     }
-    if (s->redirects++ >= REDIRECTS_MAX || (!named && !subrequest_is_eventual(s))) {
+    if (s->redirects++ >= REDIRECTS_MAX || (!named && !replica_choice_is_any(s))) {
         subrequest_back_off(r, s);
         return;
     }
@@ -533,7 +476,7 @@ static void subrequest_note_answered(struct subrequest *s, bool answered)
 {
     if (!traits_of(&s->request)->data)
         return;
-    const struct partition_info *p = subrequest_partition(s);
+    const struct partition_info *p = replica_choice_partition(s);
     for (uint32_t i = 0; i < p->member_count; i++) {
         if (partition_node(p, i) == s->node)
             s->silent = answered ? s->silent & ~(1U << i) : s->silent | 1U << i;
@@ -545,7 +488,7 @@ static void subrequest_note_silent_members(const struct router *r, struct subreq
 {
     if (!traits_of(&s->request)->data)
         return;
-    const struct partition_info *p = subrequest_partition(s);
+    const struct partition_info *p = replica_choice_partition(s);
     for (uint32_t i = 0; i < p->member_count; i++) {
         if (silence_is_silent(r, partition_node(p, i)))
             s->silent |= 1U << i;
@@ -572,12 +515,12 @@ static void subrequest_try_refused_elsewhere(struct router *r, struct subrequest
  * and so does this request if it may be done twice. */
 void subrequest_patience_over(struct router *r, struct subrequest *s)
 {
-    if (traits_of(&s->request)->data && !subrequest_is_eventual(s))
-        subrequest_forget_leader(s);
+    if (traits_of(&s->request)->data && !replica_choice_is_any(s))
+        replica_choice_forget_leader(s);
     if (!traits_of(&s->request)->once)
         subrequest_try_elsewhere_after_silence(r, s);
     else if (subrequest_asks_catalog(s) && r->catalog_node == s->node)
-        r->catalog_node = subrequest_catalog_after(r, s->node);
+        r->catalog_node = replica_choice_catalog_after(r, s->node);
 }
 
 /* Goes on as if the router had written nothing (OWN-1). */
@@ -601,13 +544,6 @@ void subrequest_own_over(struct router *r, struct subrequest *s)
     subrequest_send(r, s);
 }
 
-/* The replica has not applied what the router has written: the leader has. */
-static void subrequest_ask_leader(struct subrequest *s, const struct reply *reply)
-{
-    const uint64_t *after = own_writes_member(&s->request);
-    s->surely |= reply->code == REPLY_NOT_LEADER && after != NULL && *after != 0;
-}
-
 /* Indexes lack changes: asks again soon. */
 static bool subrequest_waits_for_indexes(struct router *r, struct subrequest *s,
                                          const struct reply *reply)
@@ -623,26 +559,12 @@ static bool subrequest_waits_for_indexes(struct router *r, struct subrequest *s,
     return true;
 }
 
-/* Another replica may have the tokens that this replica lacks. */
-static bool subrequest_may_use_other_tokens(const struct router *r, const struct subrequest *s)
-{
-    return config_choices(r->config)->read_tokens == READ_TOKENS_GROUP &&
-           subrequest_is_eventual(s) && s->redirects + 1 < subrequest_partition(s)->member_count;
-}
-
 /* ---- replies, and their absence ---- */
 
 static struct subrequest *subrequest_find_sent(struct router *r, uint32_t node, uint64_t id)
 {
     struct subrequest *s = reply_slot_find(r, id);
     return s != NULL && s->state == SUBREQUEST_SENT && s->node == node ? s : NULL;
-}
-
-/* A node whose disk has failed may not know that another node leads. */
-static bool subrequest_is_led_elsewhere(const struct subrequest *s, const struct reply *reply)
-{
-    return reply->code == REPLY_STOPPED && traits_of(&s->request)->data &&
-           subrequest_partition(s)->member_count > 1;
 }
 
 /* A reply to a request about a sharded key: the item has left a previous owner, or cannot do so
@@ -683,27 +605,27 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
         subrequest_give_up(r, s, REPLY_UNKNOWN, "the node's answer is to another kind of request");
         return;
     }
-    if (!reply_is_readable(reply)) {
+    if (!reply_items_are_valid(reply)) {
         subrequest_give_up(r, s, REPLY_UNKNOWN, "the node's answer has a damaged item");
         return;
     }
     if (s->guessed && reply->code == REPLY_OK) /* this node leads, not the silent node */
-        *subrequest_leader(s, subrequest_partition(s)) = node;
+        replica_choice_note_leader(s, node);
     own_writes_note(r, s, reply);
-    subrequest_ask_leader(s, reply);
+    replica_choice_note_reply(s, reply);
     if ((s->request.sharded_key_version != 0 && subrequest_take_shards(r, s, reply)) ||
         subrequest_waits_for_indexes(r, s, reply))
         return;
     bool others = reply->code == REPLY_WRONG_PARTITION && traits_of(&s->request)->data &&
-                  s->attempts + 1 < subrequest_partition(s)->member_count;
+                  s->attempts + 1 < replica_choice_partition(s)->member_count;
     if (others)
         subrequest_try_refused_elsewhere(r, s, reply); /* perhaps only this replica is lost */
     else if (reply->code == REPLY_WRONG_PARTITION)
         subrequest_try_again(r, s);
     else if (reply->code == REPLY_STALE_MAP && traits_of(&s->request)->data)
         subrequest_try_by_new_map(r, s);
-    else if (reply->code == REPLY_NOT_LEADER || subrequest_is_led_elsewhere(s, reply) ||
-             (reply->code == REPLY_THROTTLED && subrequest_may_use_other_tokens(r, s)))
+    else if (reply->code == REPLY_NOT_LEADER || replica_choice_is_led_elsewhere(s, reply) ||
+             (reply->code == REPLY_THROTTLED && replica_choice_has_other_tokens(r, s)))
         subrequest_try_refused_elsewhere(r, s, reply);
     else
         subrequest_finish(r, s, reply);
@@ -734,32 +656,14 @@ void subrequest_node_lost(struct router *r, uint32_t node)
     }
 }
 
-static bool subrequest_has_other_node(const struct router *r, const struct subrequest *s)
-{
-    return traits_of(&s->request)->data ? subrequest_partition(s)->member_count > 1
-                                        : r->options.node_count > 1;
-}
-
-/* Whether another node can answer and is not silent. A read is hedged once only: if all answers
- * take longer than the time to silence, a read that moved each time would never get an answer. */
-static bool subrequest_may_hedge(const struct router *r, const struct subrequest *s)
-{
-    if (traits_of(&s->request)->once || s->hedged)
-        return false;
-    uint32_t other = traits_of(&s->request)->data
-                         ? subrequest_member_in_turn(r, subrequest_partition(s), s->turn)
-                         : subrequest_catalog_after(r, s->node);
-    return !silence_is_silent(r, other);
-}
-
 void subrequest_node_silent(struct router *r, uint32_t node)
 {
     if (r->catalog_node == node)
-        r->catalog_node = subrequest_catalog_after(r, node);
+        r->catalog_node = replica_choice_catalog_after(r, node);
     for (uint32_t i = 0; i < r->slot_count; i++) {
         struct subrequest *s = r->slots[i].subrequest;
         if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node ||
-            !subrequest_may_hedge(r, s))
+            !replica_choice_may_hedge(r, s))
             continue;
         s->hedged = true;
         subrequest_try_elsewhere_after_silence(r, s);
@@ -772,7 +676,7 @@ void subrequest_node_given_up(struct router *r, uint32_t node)
         struct subrequest *s = r->slots[i].subrequest;
         if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node)
             continue;
-        if (traits_of(&s->request)->once && subrequest_has_other_node(r, s))
+        if (traits_of(&s->request)->once && replica_choice_has_other(r, s))
             subrequest_give_up(r, s, REPLY_UNKNOWN, "the node does not answer");
     }
 }

@@ -1,7 +1,7 @@
 /* values_ahead.h - values of a large request that were read before its operation asks for them.
  *
  * Why: an operation reads its values wherever it needs them, and in one go. Values that were read
- * ahead, a few in each turn of the loop, cost it nothing any more (router/core/reading.h).
+ * ahead, a few in each turn of the loop, cost it nothing any more (router/core/input_parse.h).
  * It is a cache: value_read_item and value_read_attr answer the same with it and without it. What
  * is refused is not in it.
  *

@@ -426,7 +426,7 @@ static bool acquire_plan_make(struct call *c)
             MUTATED(MUTATION_LIMITER_ASK_IN_VAIN))
             continue;
         b->unreported_refusals++;
-        limiter_counts(c->router, b->name.name_space)->from_memory++;
+        limiter_counts(c->router, b->name.name_space)->refused_by_cache++;
         return acquire_refuse_too_few(c, b, amounts);
     }
     if (acquire_plan_buckets(c) != ACQUIRE_PLAN_READY || idempotency_lookup_begin(c, false))

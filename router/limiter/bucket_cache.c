@@ -55,7 +55,7 @@ void limiter_init(struct router *r)
     timer_queue_init(&l->retry_timers, duration_ms(RETRY_MS));
     timer_queue_init(&l->deadline_timers,
                      duration_ms(config_limiter(r->config)->limiter_deadline_ms));
-    timer_queue_init(&l->check_timers, duration_ms(config_limiter(r->config)->limiter_look_ms));
+    timer_queue_init(&l->check_timers, duration_ms(config_limiter(r->config)->limiter_refresh_ms));
     r->limiter = l;
 }
 

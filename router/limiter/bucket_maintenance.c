@@ -110,7 +110,7 @@ static int maintenance_fail(struct call *c, const struct fault *f)
 static void maintenance_set_interval(struct router *r, const struct bucket_maintenance *t)
 {
     struct cached_bucket *b = t->bucket;
-    const int64_t check_ms = config_limiter(r->config)->limiter_look_ms;
+    const int64_t check_ms = config_limiter(r->config)->limiter_refresh_ms;
     const int64_t max_ms = config_limiter(r->config)->limiter_merge_ms / CHECKS_MIN;
     const int64_t interval_ms = b->check_interval_ms == 0 ? check_ms : 2 * b->check_interval_ms;
     if (t->limiter_call.throttled)
@@ -174,7 +174,7 @@ void maintenance_run(struct router *r)
 {
     struct limiter *l = r->limiter;
     timer_start(&l->check_timer, &l->check_timers, r->now);
-    if (config_limiter(r->config)->limiter_aggregator == 0)
+    if (config_limiter(r->config)->limiter_refresh == 0)
         return;
     if (!instant_before(r->now, l->checks_from))
         sweeper_run(r);

@@ -3,7 +3,7 @@
  *
  * Each step is one command to one shard, and harmless if it is done twice, late or never
  * (engine/limiter/bucket.h). So several routers may maintain a bucket, and any may stop.
- * limiter_aggregator 0 ends the rounds. */
+ * limiter_refresh 0 ends the rounds. */
 #pragma once
 
 #include "router/limiter/bucket_cache.h"

@@ -1,5 +1,5 @@
 /* batch_write_item.c - BatchWriteItem: puts or deletes many items. */
-#include "router/core/reading.h"
+#include "router/core/input_parse.h"
 #include "router/json/json_writer.h"
 #include "router/json/shapes.h"
 #include "router/operations/batch.h"
@@ -40,7 +40,7 @@ static bool batch_read_writes(struct call *c, struct batch *b, const struct json
     while (json_next_element(&b->entries_left, &write)) {
         if (!batch_read_write(c, b, &write))
             return false;
-        if (reading_turn_is_over(c)) {
+        if (input_parse_turn_is_over(c)) {
             call_rest(c);
             return true;
         }

@@ -1,7 +1,7 @@
 /* execute_batch.c - BatchExecuteStatement: statements about one item each, all reads or all writes.
  *
  * A statement that is refused, or that fails, has an error in its response; the others are done. */
-#include "router/core/reading.h"
+#include "router/core/input_parse.h"
 #include "router/json/json_writer.h"
 #include "router/json/shapes.h"
 #include "router/operations/execute.h"
@@ -125,7 +125,7 @@ static bool batch_begin(struct call *c, const struct json_value m[])
             q->table = transact_table(c, b->plan, member->table);
         else
             member_refuse(c, member);
-        if (reading_turn_is_over(c)) {
+        if (input_parse_turn_is_over(c)) {
             call_rest(c);
             return true;
         }

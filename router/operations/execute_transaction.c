@@ -3,7 +3,7 @@
  *
  * A statement whose text is refused fails the call. One that does not fit its table cancels the
  * transaction, with a reason. */
-#include "router/core/reading.h"
+#include "router/core/input_parse.h"
 #include "router/json/shapes.h"
 #include "router/operations/execute.h"
 #include "router/operations/operations.h"
@@ -95,7 +95,7 @@ static bool transaction_begin(struct call *c, const struct json_value m[])
     while (json_next_element(&e->left, &value)) {
         if (!transaction_read(c, e, e->plan, e->read++, &value))
             return false;
-        if (reading_turn_is_over(c)) {
+        if (input_parse_turn_is_over(c)) {
             call_rest(c);
             return true;
         }
@@ -139,7 +139,7 @@ static bool transaction_lower_all(struct call *c, struct execute_transaction *e)
     struct part_end *ends = e->writes ? e->write.ends : e->get.ends;
     const size_t begin = c->bytes.size;
     for (; e->lowered < c->plan->count; e->lowered++) {
-        if (c->bytes.size - begin >= READING_TURN_BYTES) {
+        if (c->bytes.size - begin >= INPUT_PARSE_TURN_BYTES) {
             call_rest(c);
             return true;
         }

@@ -13,9 +13,9 @@
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
 #include "engine/message/transaction_messages.h"
+#include "router/core/input_parse.h"
 #include "router/core/key_schema.h"
 #include "router/core/limit.h"
-#include "router/core/reading.h"
 #include "router/expression/expressions.h"
 #include "router/json/json_writer.h"
 #include "router/json/shapes.h"
@@ -139,7 +139,7 @@ static bool parts_digest(const struct call *c, struct transact_write *t)
     for (; t->digested < plan->count; t->digested++) {
         const struct item_request *q = &plan->items[t->digested];
         const struct slice table = plan->tables[q->table].name;
-        if (bytes >= READING_TURN_BYTES)
+        if (bytes >= INPUT_PARSE_TURN_BYTES)
             return false;
         const uint64_t parts[] = {(uint64_t)q->op, item_digest(span_in(&c->bytes, q->item)),
                                   condition_digest(q->asked), update_digest(q->updated)};
@@ -193,7 +193,7 @@ static bool transact_write_begin(struct call *c, const struct json_value m[])
     while (json_next_element(&t->left, &value)) {
         if (!part_read(c, t->plan, &value))
             return false;
-        if (reading_turn_is_over(c)) {
+        if (input_parse_turn_is_over(c)) {
             call_rest(c);
             return true;
         }
@@ -704,7 +704,7 @@ bool transact_write_finish(struct call *c)
     struct transact_write *t = c->state;
     bool fails = t->failed != NULL;
     if (t->step == STEP_WHOLE && t->failure.code == REPLY_SPREAD) {
-        t->failed = NULL; /* the partition was cut meanwhile */
+        t->failed = NULL; /* the partition was split meanwhile */
         t->failure.code = REPLY_OK;
         admit_send_all(c, t);
         return true;

@@ -132,7 +132,7 @@ static bool check_shape(struct node_process *const *nodes, const struct partitio
             slice_equal(here->hi, p->hi))
             continue;
         buffer_append_format(why, "node %u %s partition %u as the catalog knows it\n", node,
-                             here == NULL ? "does not have" : "does not cut", p->id);
+                             here == NULL ? "does not have" : "does not split", p->id);
         return false;
     }
     return true;

@@ -195,7 +195,7 @@ void plan_vary_settings(const struct config *base, struct config *config, struct
         c->support_ms = plan_spread(p, 2 * heartbeat_ms + 1, 4000);
     c->election_ms = plan_spread(p, 10, 500);
     c->append_retry_ms = plan_spread(p, 5, 500);
-    c->commit_tell_ms = plan_odds(p, 50) ? 5 : plan_spread(p, 0, 500);
+    c->commit_notify_ms = plan_odds(p, 50) ? 5 : plan_spread(p, 0, 500);
     c->snapshot_bytes_s = plan_odds(p, 50) ? 64 * MIB : plan_spread(p, 64, 4096) * KIB;
     c->snapshot_busy_bytes_s = plan_odds(p, 50) ? 2 * MIB : plan_spread(p, 64, 4096) * KIB;
     c->snapshot_step_bytes = plan_odds(p, 50) ? 256 * KIB : plan_spread(p, 1, 256) * KIB;
@@ -248,7 +248,7 @@ static void plan_budgets(struct plan *plan, struct prng *p)
         c->resident_max_bytes = resident; /* most data is cold, whatever reads it */
     if (plan_odds(p, 20))
         c->node_silent_ms = silent_ms;
-    c->commit_tell_ms = plan_odds(p, 50) ? 5 : plan_spread(p, 0, 500);
+    c->commit_notify_ms = plan_odds(p, 50) ? 5 : plan_spread(p, 0, 500);
     c->snapshot_step_bytes = plan_odds(p, 50) ? 256 * KIB : plan_spread(p, 1, 256) * KIB;
     c->control_ms = plan_spread(p, 10, 500);
     c->load_report_ms = plan_spread(p, 10, 500);
@@ -542,7 +542,7 @@ static void plan_work_rate_limiter(struct plan *plan, const struct sim_options *
     if (plan->work_limiter == 0)
         return;
     c->limiter_merge_ms = prng_between(&p, 1000, 3000);
-    c->limiter_look_ms = plan_spread(&p, 50, 500);
+    c->limiter_refresh_ms = plan_spread(&p, 50, 500);
     c->limiter_limits_ms = plan_spread(&p, 50, 500);
 }
 
@@ -632,7 +632,7 @@ static void plan_bench(struct plan *plan)
     c->entries_max_bytes = 128 * KIB;
     c->replicas = plan->replicas;
     plan->keep_history = false;
-    plan->cut_ns = 0;
+    plan->split_ns = 0;
     plan->split_per_million = 0;
     plan->workload = (struct workload){.tables = 1,
                                        .keys = 1000,
@@ -684,8 +684,8 @@ void plan_make(const struct sim_options *o, struct plan *out)
     plan_replication(out, &p);
     plan_timings(out, &p);
     plan_workload(&out->workload, &p);
-    int64_t cut_ns = plan_spread(&p, 20, 2000) * NS_PER_MS;
-    out->cut_ns = plan_odds(&p, 75) ? cut_ns : 0;
+    int64_t split_ns = plan_spread(&p, 20, 2000) * NS_PER_MS;
+    out->split_ns = plan_odds(&p, 75) ? split_ns : 0;
     out->workload.indexed = plan_odds(&p, 50);
     out->workload.global_indexes = plan_odds(&p, 40);
     config_edit_all(&out->config)->index_backlog_bytes = plan_spread(&p, 64 * KIB, 512 * KIB);
@@ -693,7 +693,7 @@ void plan_make(const struct sim_options *o, struct plan *out)
     out->workload.index_churn = plan_odds(&p, 50) && out->workload.global_indexes;
     out->kill_leader_at = o->kill_leader_at;
     if (o->kill_leader_at != SPLIT_STAGE_NONE) /* the split to catch must come soon */
-        out->cut_ns = cut_ns < 100 * NS_PER_MS ? cut_ns : 100 * NS_PER_MS;
+        out->split_ns = split_ns < 100 * NS_PER_MS ? split_ns : 100 * NS_PER_MS;
     plan_tick(out, o);
     if (o->bench)
         plan_bench(out);
@@ -774,9 +774,9 @@ void plan_describe(const struct plan *p, struct buffer *out)
     if (p->work_fill > 0)
         buffer_append_format(out, "; %u clients fill stores with items up to %u bytes",
                              p->work_fill, p->fill_bytes_max);
-    if (p->cut_ns > 0)
+    if (p->split_ns > 0)
         buffer_append_format(out, "; a split in %lld ms, %u%% of them merges",
-                             (long long)(p->cut_ns / NS_PER_MS), p->merge_percent);
+                             (long long)(p->split_ns / NS_PER_MS), p->merge_percent);
     buffer_append_format(
         out,
         "\nnetwork: %lld us + %lld us, tail %lld ms; log write: %lld us + %lld "

@@ -183,7 +183,7 @@ struct plan {
     int64_t tick_ns;       /* 0: none */
     int64_t length_ns;
     int64_t fault_interval_ns;  /* mean time between two faults */
-    int64_t cut_ns;             /* mean time between two splits of a partition; 0: none */
+    int64_t split_ns;           /* mean time between two splits of a partition; 0: none */
     int64_t key_sharding_ns;    /* mean time between two changes of a key's shards; 0: none */
     uint32_t work_transactions; /* clients of transactions */
     uint32_t work_ttl;          /* clients whose items expire */

@@ -22,7 +22,7 @@
 enum {
     ANSWER_MS = 20,      /* from the question to the look at the answer */
     PARTITIONS_MAX = 24, /* a table with this many is not split */
-    CUTS_MAX = 4,
+    POINTS_MAX = 4,
 };
 
 struct work_splits {
@@ -33,7 +33,7 @@ struct work_splits {
     bool limiter;         /* it was about the rate limiter's table */
     struct buffer table;  /* the catalog's last answer */
     struct buffer answer; /* to a split or merge: ignored */
-    struct buffer cuts[CUTS_MAX];
+    struct buffer points[POINTS_MAX];
     struct buffer body;
 };
 
@@ -47,7 +47,7 @@ static void ask_all(struct work_splits *s, const struct request *r, struct buffe
 }
 
 /* A key of the clients, or a random place in the table. */
-static void make_cut(struct work_splits *s, uint32_t table_id, struct buffer *out)
+static void make_point(struct work_splits *s, uint32_t table_id, struct buffer *out)
 {
     const struct workload *w = &s->run->plan.workload;
     uint32_t key = (uint32_t)prng_below(&s->prng, w->keys);
@@ -68,27 +68,27 @@ static void make_cut(struct work_splits *s, uint32_t table_id, struct buffer *ou
     }
 }
 
-/* Chooses cuts inside the partition, in order. Draws outside it are dropped. */
-static void choose_cuts(struct work_splits *s, const struct partition_info *p,
-                        struct table_split *split)
+/* Chooses split points inside the partition, in order. Draws outside it are dropped. */
+static void choose_points(struct work_splits *s, const struct partition_info *p,
+                          struct table_split *split)
 {
-    uint32_t wanted = 1 + (uint32_t)prng_below(&s->prng, CUTS_MAX);
+    uint32_t wanted = 1 + (uint32_t)prng_below(&s->prng, POINTS_MAX);
     for (uint32_t i = 0; i < wanted; i++) {
-        struct buffer *cut = &s->cuts[i];
-        make_cut(s, p->table_id, cut);
-        struct slice key = buffer_slice(cut);
-        uint32_t at = split->cut_count;
-        while (at > 0 && slice_compare(split->cuts[at - 1], key) > 0)
+        struct buffer *point = &s->points[i];
+        make_point(s, p->table_id, point);
+        struct slice key = buffer_slice(point);
+        uint32_t at = split->point_count;
+        while (at > 0 && slice_compare(split->points[at - 1], key) > 0)
             at--;
-        bool known = at > 0 && slice_equal(split->cuts[at - 1], key);
+        bool known = at > 0 && slice_equal(split->points[at - 1], key);
         bool inside =
             slice_compare(key, p->lo) > 0 && (p->hi.size == 0 || slice_compare(key, p->hi) < 0);
         if (known || !inside)
             continue;
-        memmove(&split->cuts[at + 1], &split->cuts[at],
-                (split->cut_count - at) * sizeof split->cuts[0]);
-        split->cuts[at] = key;
-        split->cut_count++;
+        memmove(&split->points[at + 1], &split->points[at],
+                (split->point_count - at) * sizeof split->points[0]);
+        split->points[at] = key;
+        split->point_count++;
     }
 }
 
@@ -96,13 +96,14 @@ static void ask_split(struct work_splits *s, const struct table *t)
 {
     const struct partition_info *p = &t->partitions[prng_below(&s->prng, t->partition_count)];
     struct table_split split = {.table_id = t->id, .partition = p->id, .epoch = p->epoch};
-    choose_cuts(s, p, &split);
-    if (split.cut_count == 0)
+    choose_points(s, p, &split);
+    if (split.point_count == 0)
         return;
     table_split_share_equally(&split);
     buffer_clear(&s->body);
     table_split_encode(&s->body, &split);
-    const struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&s->body)};
+    const struct request r = {.op = REQUEST_TABLE_SPLIT,
+                              .table_split.split = buffer_slice(&s->body)};
     ask_all(s, &r, &s->answer);
 }
 
@@ -183,13 +184,13 @@ static void work_splits_ask(void *context, uint64_t argument)
 
 static void work_splits_later(struct work_splits *s)
 {
-    int64_t ns = prng_between(&s->prng, 0, 2 * s->run->plan.cut_ns);
+    int64_t ns = prng_between(&s->prng, 0, 2 * s->run->plan.split_ns);
     scheduler_in(&s->run->world.scheduler, (struct duration){ns}, work_splits_ask, s, 0);
 }
 
 void work_splits_begin(struct work_splits *s)
 {
-    s->on = s->run->plan.cut_ns > 0;
+    s->on = s->run->plan.split_ns > 0;
     if (s->on)
         work_splits_later(s);
 }
@@ -209,8 +210,8 @@ struct work_splits *work_splits_create(struct run *run)
 
 void work_splits_destroy(struct work_splits *s)
 {
-    for (int i = 0; i < CUTS_MAX; i++)
-        buffer_deinit(&s->cuts[i]);
+    for (int i = 0; i < POINTS_MAX; i++)
+        buffer_deinit(&s->points[i]);
     buffer_deinit(&s->table);
     buffer_deinit(&s->answer);
     buffer_deinit(&s->body);

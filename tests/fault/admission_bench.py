@@ -58,7 +58,7 @@ class Bench:
     # ---- tables ----
 
     def create(self, table, wcu=None, rcu=100, *, sort=False, partitions=1, **members):
-        """A table, on demand without `wcu`. It is cut by hand until it has so many partitions."""
+        """A table, on demand without `wcu`. It is split by hand until it has so many partitions."""
         servers.make_table(self.port, table, wcu and (rcu, wcu), ("pk", "sk") if sort else ("pk",), **members)
         while (count := len(self.led(table))) < partitions:
             widest = max(self.led(table), key=lambda p: int(p["end_hash"], 16) - int(p["start_hash"], 16))
@@ -73,17 +73,17 @@ class Bench:
         return self.call("DescribeTable", TableName=table)["Table"]
 
     def split(self, table, partition):
-        """Cuts it in the middle of its hashes, once an earlier cut is done."""
-        def cut():
+        """Splits it in the middle of its hashes, once an earlier split is done."""
+        def split():
             try:
                 return self.cluster["router-1"].change(
                     "/weir/split", {"TableName": table, "Partition": partition})
             except urllib.error.HTTPError as error:
                 text = error.read()
                 if b"being split" not in text:
-                    raise AssertionError(f"no cut of partition {partition} of {table}: {text}") from error
+                    raise AssertionError(f"no split of partition {partition} of {table}: {text}") from error
                 return None
-        until(f"partition {partition} of {table} is cut", cut)
+        until(f"partition {partition} of {table} is split", split)
 
     def replicas(self, table):
         return self.get(f"/weir/partitions?table={table}")["partitions"]
@@ -124,7 +124,7 @@ class Bench:
 
     def level(self, table, kind, bucket):
         """What is in a bucket of a table of one partition, at its leader."""
-        return self.led(table)[0][kind]["levels"][bucket]
+        return self.led(table)[0][kind]["balances"][bucket]
 
     # ---- nodes ----
 

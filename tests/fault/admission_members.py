@@ -171,7 +171,7 @@ class Lowest:
 
     def __call__(self, page):
         for p in page["partitions"]:
-            level = p["write"]["levels"]["node"]
+            level = p["write"]["balances"]["node"]
             self.levels[p["node"]] = min(level, self.levels.get(p["node"], level))
 
 

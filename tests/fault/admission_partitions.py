@@ -1,4 +1,4 @@
-"""Scenes of admission_test.py about partitions: where they are cut, what they may serve."""
+"""Scenes of admission_test.py about partitions: where they are split, what they may serve."""
 from admission_bench import Bench, Checks, last_refusal_s, rates, say, short
 from open_loop import Stream, most_in_window, over_admission, stream_key
 from servers import until
@@ -21,10 +21,10 @@ def create(b, *tables):
 
 
 def pieces(b, table):
-    """How often the table was cut, by decision: cuts less than two seconds apart are one."""
+    """How often the table was split, by decision: splits less than two seconds apart are one."""
     times = sorted(e["time"] for e in b.events(table, "split"))
     rounds = sum(1 for i, t in enumerate(times) if i == 0 or t - times[i - 1] > 2)
-    return {"partitions": len(b.led(table)), "cuts": len(times), "decisions": rounds,
+    return {"partitions": len(b.led(table)), "splits": len(times), "decisions": rounds,
             "reasons": [e["reason"] for e in b.events(table, "split")],
             "refused": [e["reason"] for e in b.events(table, "split-refused")]}
 
@@ -34,7 +34,7 @@ def pieces(b, table):
 
 def hot_key(options, directory):
     """A key at 1.2 times the maximum beside 700 writes a second to other keys of its partition is isolated
-    within 3 s: it is served at the maximum, its neighbours in full. The same key alone is not cut."""
+    within 3 s: it is served at the maximum, its neighbours in full. The same key alone is not split."""
     checks, relief_s = Checks(), options.relief or 3
     full_s = relief_s + 6  # the maximum's bucket holds a second of it: that lasts for 5 s at 1.2 times
     run_s = full_s + (30 if options.long else 9)
@@ -47,22 +47,22 @@ def hot_key(options, directory):
             Stream("beside", rate=hot, name="hot", **key),
             Stream("beside", rate=700, name="neighbours", collection=near, key="uniform", keys=SORT_KEYS),
             Stream("alone", rate=hot, collection=alone)], run_s)
-        cut = {table: pieces(b, table) for table in ("beside", "alone")}
+        split = {table: pieces(b, table) for table in ("beside", "alone")}
     relieved_s = last_refusal_s(record, ["neighbours"])
     served = {name: record.summary([name], full_s, run_s)["served"] / (run_s - full_s)
               for name in ("hot", "neighbours", "alone")}
     refused = record.summary(["neighbours"], relief_s, run_s)
-    say(f"hot key: served {served}, neighbours refused until {relieved_s} s; {cut}")
+    say(f"hot key: served {served}, neighbours refused until {relieved_s} s; {split}")
     checks.check(relieved_s <= relief_s,
                  f"hot-key: neighbours are refused until second {relieved_s}, not {relief_s}; after {relief_s} s "
                  f"{refused['refused']} of {refused['asked']} were refused")
     for name in ("hot", "alone"):
         checks.check(abs(served[name] - MAXIMUM) <= 0.02 * MAXIMUM,
                      f"hot-key: the key ({name}) got {served[name]:.1f}/s, the maximum is {MAXIMUM}")
-    checks.check(cut["alone"]["cuts"] == 0, f"hot-key: the key alone was cut: {cut['alone']}")
-    checks.check(cut["beside"]["decisions"] <= 1, f"hot-key: cut more than once: {cut['beside']}")
+    checks.check(split["alone"]["splits"] == 0, f"hot-key: the key alone was split: {split['alone']}")
+    checks.check(split["beside"]["decisions"] <= 1, f"hot-key: split more than once: {split['beside']}")
     return {"served_per_s": {n: round(v, 1) for n, v in served.items()},
-            "neighbours_refused_until_s": relieved_s, "cut": cut, "sent_late": record.late(0.05),
+            "neighbours_refused_until_s": relieved_s, "split": split, "sent_late": record.late(0.05),
             "all": {n: short(record.summary([n])) for n in served}}, checks
 
 
@@ -70,24 +70,24 @@ def hot_key(options, directory):
 
 
 def spikes(options, directory):
-    """Six spikes of two seconds in six partitions, one after the other: nothing is cut for them."""
+    """Six spikes of two seconds in six partitions, one after the other: nothing is split for them."""
     checks, count, spike_s = Checks(), 6, 2
     with Bench(options, directory, "spikes", gac=1, settings=SETTINGS) as b:
         create(b, "spiky")
         places = place(b, "spiky")[:count]
         streams = [Stream("spiky", rate=2.4 * MAXIMUM, begin=n * spike_s, end=(n + 1) * spike_s, name=name,
                           key="uniform", keys=SORT_KEYS, collection=name) for n, name in enumerate(places)]
-        # A cut for the last spike would come after it: time for a decision on it stands at the end.
+        # A split for the last spike would come after it: time for a decision on it stands at the end.
         streams.append(Stream("spiky", rate=10, key="uniform", keys=SORT_KEYS, collection=places[0]))
         record = b.measure(streams, count * spike_s + (20 if options.long else 6))
-        cut = pieces(b, "spiky")
-    say(f"spikes: {cut}")
-    checks.check(cut["cuts"] == 0, f"spikes: {cut['cuts']} cuts for {count} spikes of {spike_s} s: {cut['reasons']}")
-    return {"all": short(record.summary()), "cut": cut, "sent_late": record.late(0.05)}, checks
+        split = pieces(b, "spiky")
+    say(f"spikes: {split}")
+    checks.check(split["splits"] == 0, f"spikes: {split['splits']} splits for {count} spikes of {spike_s} s: {split['reasons']}")
+    return {"all": short(record.summary()), "split": split, "sent_late": record.late(0.05)}, checks
 
 
 def uniform(options, directory):
-    """1.5, 2.1 and 2.4 times the maximum, uniform over a partition's keys: it is cut in one decision, soon, and
+    """1.5, 2.1 and 2.4 times the maximum, uniform over a partition's keys: it is split in one decision, soon, and
     into no more pieces than the load needs at four fifths of the maximum each, and one."""
     checks, figures, run_s = Checks(), {}, 40 if options.long else 16
     relief_s = options.relief or 6
@@ -97,18 +97,18 @@ def uniform(options, directory):
         record = b.measure([Stream(table, rate=x * MAXIMUM, key="uniform", keys=SORT_KEYS,
                                    collection=place(b, table)[0]) for table, x in times.items()], run_s)
         for table, x in times.items():
-            cut, relieved_s = pieces(b, table), last_refusal_s(record, [table])
+            split, relieved_s = pieces(b, table), last_refusal_s(record, [table])
             needed = -int(-x // 0.8) + 1
-            got = cut["partitions"] - PARTITIONS + 1
-            say(f"uniform {x}: {got} pieces in {cut['decisions']} decisions, refused until {relieved_s} s")
-            figures[f"{x}"] = {"pieces": got, "relief_s": relieved_s, "cut": cut,
+            got = split["partitions"] - PARTITIONS + 1
+            say(f"uniform {x}: {got} pieces in {split['decisions']} decisions, refused until {relieved_s} s")
+            figures[f"{x}"] = {"pieces": got, "relief_s": relieved_s, "split": split,
                                "all": short(record.summary([table])),
                                "refused_by_second": {s["t"]: s["refused"] for s in record.seconds([table])
                                                      if s["refused"]}}
             load = f"uniform: {x} times the maximum"
-            checks.check(cut["decisions"] == 1,
-                         f"{load} was cut in {cut['decisions']} decisions, not 1: {cut['reasons']}")
-            checks.check(got <= needed, f"{load} was cut into {got} pieces, {needed} are enough")
+            checks.check(split["decisions"] == 1,
+                         f"{load} was split in {split['decisions']} decisions, not 1: {split['reasons']}")
+            checks.check(got <= needed, f"{load} was split into {got} pieces, {needed} are enough")
             checks.check(relieved_s <= relief_s, f"{load} is refused until second {relieved_s}, not {relief_s}")
     return figures | {"sent_late": record.late(0.05)}, checks
 

@@ -34,12 +34,12 @@ def full(b, table, seconds):
 
 
 def undisturbed(b, checks, figures, saved_s, rate, run_s):
-    """A full bucket; beside it a table that is cut while its bucket is used up."""
-    with b.load(streams("plain", rate) + streams("cut", rate, key="uniform", keys=1000), run_s) as load:
+    """A full bucket; beside it a table that is split while its bucket is used up."""
+    with b.load(streams("plain", rate) + streams("split", rate, key="uniform", keys=1000), run_s) as load:
         load.wait_until(2)
-        b.split("cut", b.led("cut")[0]["partition"])
+        b.split("split", b.led("split")[0]["partition"])
         record = load.record()
-    for table in ("plain", "cut"):
+    for table in ("plain", "split"):
         for kind in KINDS:
             judge(checks, figures, record, f"{table} {kind}", UNITS * (saved_s + 1), UNITS * (saved_s + 1))
 
@@ -140,14 +140,14 @@ def stopped(options, directory, checks, figures):
 
 def burst(options, directory):
     """What a partition saved is there exactly, for writes and for strong reads: undisturbed, when the partition is
-    cut, when its leader dies, after a restart of all nodes one by one, after a stop of `weir local`."""
+    split, when its leader dies, after a restart of all nodes one by one, after a stop of `weir local`."""
     checks, figures = Checks(), {}
     saved_s, rate, run_s = (300, RATE, 90) if options.long else (10, 300, 9)
     with Bench(options, directory, "burst", settings=[f"burst_max_s={saved_s}", "control_adaptive=0"]) as b:
-        for table in ("plain", "cut", "died"):
+        for table in ("plain", "split", "died"):
             b.create(table, wcu=UNITS, rcu=UNITS)
         rolling(options, directory, checks, figures)  # meanwhile the others save
-        until("burst is saved", lambda: all(full(b, t, saved_s) for t in ("plain", "cut", "died")), bound_s=400)
+        until("burst is saved", lambda: all(full(b, t, saved_s) for t in ("plain", "split", "died")), bound_s=400)
         until("every replica has caught up", b.caught_up)
         undisturbed(b, checks, figures, saved_s, rate, run_s)
         leader_dies(b, checks, figures, saved_s, *((rate, run_s) if options.long else (2 * UNITS, 15)))

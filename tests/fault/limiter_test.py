@@ -292,7 +292,7 @@ def judge(test, workers):
 
 
 def run(options, directory):
-    settings = ["--set", "limiter_merge_ms=3000", "--set", "limiter_look_ms=300", "--set", "node_wcu=100000",
+    settings = ["--set", "limiter_merge_ms=3000", "--set", "limiter_refresh_ms=300", "--set", "node_wcu=100000",
                 "--set", "node_rcu=100000", "--set", "on_demand_wcu=20000", "--set", "on_demand_rcu=40000"]
     with Cluster(options.weir, directory, 3, 2, settings, gac=1) as cluster:
         port, test = cluster.ports[0], Test(options, cluster)

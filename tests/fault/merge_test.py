@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Partitions are merged while clients write and read them: nothing is lost, and nothing fails for it.
 
-Three nodes, two routers, one table that is cut into several partitions. Clients write ascending
+Three nodes, two routers, one table that is split into several partitions. Clients write ascending
 numbers to keys of their own, slowly enough for the partitions to count as cold, and read them back.
 The controller merges the partitions, two at a time, until one is left: no request may fail. Then
-the table is cut and merged once more, and each time the leader of a partition that is being merged
+the table is split and merged once more, and each time the leader of a partition that is being merged
 is killed. Requests may fail while another leader takes its place, but what was acknowledged is
 there. At the end every key is read back, and `weir verify` counts items and compares the replicas.
 """

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Throughput over time on real processes, each mechanism on and off, in a form that is scaled down.
 
-  dilution   a partition that is cut by hand: halves of a table refuse 34 % of what the whole served,
+  dilution   a partition that is split by hand: halves of a table refuse 34 % of what the whole served,
              until capacity adapts (scenario 9)
   spikes     five times what is provisioned: for as long as burst was saved, then not, unless the
              table has it to spare and capacity adapts (scenario 4)
-  on-demand  twice the previous peak at once; four times, only once partitions were cut; made ready
+  on-demand  twice the previous peak at once; four times, only once partitions were split; made ready
              ahead, at once too (scenario 11)
 
 Settings shorten what takes minutes; every figure that is expected is computed from them. Clusters with
@@ -132,7 +132,7 @@ SPIKE_ADAPTED_S = 2 + 1 + 1 + 5
 
 
 def is_full(b, table, seconds):
-    return all(p["write"]["levels"]["burst"] >= SHARE * seconds for p in b.leaders(table))
+    return all(p["write"]["balances"]["burst"] >= SHARE * seconds for p in b.leaders(table))
 
 
 def spike(options, directory, adaptive, saved_s):
@@ -183,7 +183,7 @@ MAXIMUM = 50  # of a partition; a new table has four
 INITIAL = 4 * MAXIMUM
 PEAK = INITIAL * 45 // 100  # below half, because keys come at random
 # The peak is seen after two windows of on_demand_peak_ms at most, and a report and two looks; four
-# cuts, one after the other.
+# splits, one after the other.
 SPLIT_S = 2 + 2 + 4 * 2
 
 
@@ -194,7 +194,7 @@ def is_ready(b, table, units):
 
 def went_on(b, table, rate, units):
     """Whether it is ready. The load goes on until then: what was seen as it began may be less than
-    the whole rate, and more is not taken for a peak before the cuts for that are made."""
+    the whole rate, and more is not taken for a peak before the splits for that are made."""
     if not is_ready(b, table, units):
         b.load(table, 3, f"all:rate={rate}")
     return is_ready(b, table, units)
@@ -246,16 +246,16 @@ def grow(options, directory, on, seconds):
 
 
 def on_demand(options, directory):
-    [(jump, splits), refused, ready], [(stuck, cuts)] = side_by_side(
+    [(jump, splits), refused, ready], [(stuck, stuck_splits)] = side_by_side(
         (grow, options, directory, 1, SPLIT_S + 6), (grow, options, directory, 0, 10))
     first = 2  # by then the buckets of a second's maximum are empty
     near(per_thousand(stuck, first), 1000 * (1 - INITIAL / (4 * PEAK)),
          1000 * 2 * (INITIAL * JITTER_S + 1) / sum(stuck["offered"][first:]),
-         "of 1000 refused at four times the peak, nothing cut")
-    check(cuts == 0, f"{cuts} splits")
+         "of 1000 refused at four times the peak, nothing split")
+    check(stuck_splits == 0, f"{stuck_splits} splits")
     last = last_throttled(jump)
     say(f"a jump: {sum(jump['throttled'])} refused, the last in second {last}; {splits} splits")
-    check(splits > 0 and sum(jump["throttled"]) > 0, f"nothing refused or cut: {jump}")
+    check(splits > 0 and sum(jump["throttled"]) > 0, f"nothing refused or split: {jump}")
     check(last < SPLIT_S, f"refused until second {last}: {jump}")
     check(ready <= 10, f"made ready, {ready} of 1000 were refused")
     return {"doubled_refused_per_1000": refused, "jump_last_refusal_s": last, "jump_splits": splits,

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A partition that is asked for more than it may serve is cut by itself; one hot item is not.
+"""A partition that is asked for more than it may serve is split by itself; one hot item is not.
 
 Three nodes, a router and two servers of global admission control. One customer's orders, many sort keys
 under one partition key, come in at three times a partition's maximum: within seconds nothing is
 throttled any more, no request fails, and a Query finds every acknowledged item once. Uniform loads of
 1.4, 2.1 and 2.4 times the maximum: one split each, and no second one. An item at 1.2 times the maximum
 beside 1.4 times the maximum of neighbours: they get all they ask for, it gets the maximum. Six spikes of
-two seconds: nothing is cut. Then one item at five times the maximum, one at 1.2 times, and a log that is
-appended to at twice the maximum: exactly the maximum is served, nothing is cut for it, and an event
+two seconds: nothing is split. Then one item at five times the maximum, one at 1.2 times, and a log that is
+appended to at twice the maximum: exactly the maximum is served, nothing is split for it, and an event
 names the popular key, and the access that only moves forward.
 """
 import json
@@ -67,7 +67,7 @@ def hot_range(options, port, directory):
     say(f"{workload['throttled']} of {RANGE_RATE * RUN_S} throttled, {late} of them after "
         f"{options.relief} s; {len(splits)} splits, {workload['failed']} failed")
     if not splits or total(workload, "throttled", 0) == 0:
-        raise AssertionError(f"nothing was throttled, or nothing cut for it: {events(port, 'range')}")
+        raise AssertionError(f"nothing was throttled, or nothing split for it: {events(port, 'range')}")
     if late > offered / 100:
         raise AssertionError(f"{late} of {offered} were throttled after {options.relief} s: "
                              f"{events(port, 'range')}")
@@ -114,11 +114,11 @@ def uniform(options, port):
         late = check_late(options, name, measured[name], MAXIMUM * int(name) // 100)
         if len(told) != 1:
             raise AssertionError(f"at {name} % of the maximum {len(told)} splits: {told}")
-        cut = told[0]["after"] - told[0]["before"] + 1
+        split = told[0]["after"] - told[0]["before"] + 1
         # A machine that halts lets more come at once than was asked for: then it may be one more.
-        if not pieces <= cut <= pieces + 1:
-            raise AssertionError(f"at {name} % of the maximum {cut} pieces: {told}")
-        figures[name] = {"pieces": cut, "throttled": measured[name]["throttled"],
+        if not pieces <= split <= pieces + 1:
+            raise AssertionError(f"at {name} % of the maximum {split} pieces: {told}")
+        figures[name] = {"pieces": split, "throttled": measured[name]["throttled"],
                          "throttled_after_relief": late}
     return figures
 
@@ -152,7 +152,7 @@ def spikes(options, port):
 
 
 def indivisible(options, port, directory, table, rate, distribution, reason):
-    """What no cut can help: the maximum is served, and the event says why it stays that way."""
+    """What no split can help: the maximum is served, and the event says why it stays that way."""
     workload, _ = load(options, port, table, directory, "--rate", str(rate), "--distribution",
                        distribution, "--keys", "1000000")
     told = events(port, table)
@@ -163,7 +163,7 @@ def indivisible(options, port, directory, table, rate, distribution, reason):
     say(f"{table}: {admitted:.1f}/s of {rate} admitted, {workload['failed']} failed, events: "
         f"{[event['reason'] for event in told]}")
     if any(event["kind"] == "split" for event in told):
-        raise AssertionError(f"a partition was cut in vain: {told}")
+        raise AssertionError(f"a partition was split to no use: {told}")
     if not any(event["kind"] == "split-refused" and reason in event["reason"] for event in told):
         raise AssertionError(f"no event says `{reason}`: {told}")
     # What the bucket holds may come at once: a second's worth in three.

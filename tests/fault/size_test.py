@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Partitions that hold too many bytes are cut, wherever the bytes lie; item collections that must stay
+"""Partitions that hold too many bytes are split, wherever the bytes lie; item collections that must stay
 whole are not, and their limit outlives the leader.
 
 Three nodes, a router, partitions of at most 1 MiB. Three tables are filled with 4 MiB each: over many
 partition keys, under one, and under one of a table that keeps collections whole. The first two end
-with every partition under the maximum, at most twice the cuts that are needed, and every item there;
-the third is not cut, and the event says why. Then a whole collection is filled to its limit while its
+with every partition under the maximum, at most twice the splits that are needed, and every item there;
+the third is not split, and the event says why. Then a whole collection is filled to its limit while its
 leaders are killed: it never holds more. At the end `weir verify` counts everything on every replica.
 """
 import concurrent.futures
@@ -17,7 +17,7 @@ from servers import Client, Cluster, Refused, Unreachable, check, count, events,
 MIB = 1 << 20
 ITEMS = 400
 ITEM_BYTES = 4 * MIB // ITEMS
-CUT_S = 2 * servers.START_S  # for all cuts of a table
+SPLIT_S = 2 * servers.START_S  # for all splits of a table
 LIMIT = 8 * MIB  # of a whole collection
 SETTINGS = ["--profile", "off", "--set", f"partition_max_bytes={MIB}", "--set",
             f"collection_max_bytes={LIMIT}", "--set", "split_backoff_ms=2000"]
@@ -70,24 +70,24 @@ def size(of):
 
 def at_size(port, table, filled):
     """Its partitions, once all that was filled in is known to be in them, none has too many bytes
-    and none is being cut; before, nothing."""
+    and none is being split; before, nothing."""
     led = [p for p in partitions(port, table) if p["role"] == "leader"]
     done = all(p.get("bytes", MIB) < MIB and not p["splitting"] for p in led)
     return done and sum(p["bytes"] for p in led) == filled and led
 
 
-def cut_to_size(port, table, keys):
-    """How often a table is cut that is filled over so many partition keys."""
+def split_to_size(port, table, keys):
+    """How often a table is split that is filled over so many partition keys."""
     make_table(port, table, (100, 100), KEYS)
     filled = fill(port, table, keys)
-    led = until("no partition holds too many bytes", lambda: at_size(port, table, filled), CUT_S)
-    cuts = len(led) - 1
-    say(f"{table}: {cuts} cuts, the largest partition holds {max(p['bytes'] for p in led)} bytes")
-    if cuts > 2 * filled // MIB:
-        raise AssertionError(f"{cuts} cuts, more than twice what is needed: {led}")
+    led = until("no partition holds too many bytes", lambda: at_size(port, table, filled), SPLIT_S)
+    splits = len(led) - 1
+    say(f"{table}: {splits} splits, the largest partition holds {max(p['bytes'] for p in led)} bytes")
+    if splits > 2 * filled // MIB:
+        raise AssertionError(f"{splits} splits, more than twice what is needed: {led}")
     held = count(port, table, ConsistentRead=True)
     check(held == ITEMS, f"{held} of {ITEMS} items of {table} are there")
-    return cuts
+    return splits
 
 
 def stays_whole(cluster, port):
@@ -95,11 +95,11 @@ def stays_whole(cluster, port):
     table = "whole"
     make_table(port, table, (100, 100), KEYS, **WHOLE)
     fill(port, table, 1)
-    until("it is told why it is not cut", lambda: told(port, table, "split-refused"))
+    until("it is told why it is not split", lambda: told(port, table, "split-refused"))
     reason = told(port, table, "split-refused")[0]["reason"]
     say(f"{table}: {reason}")
     if told(port, table, "split") or "must stay whole" not in reason:
-        raise AssertionError(f"a collection was cut: {events(port, table)}")
+        raise AssertionError(f"a collection was split: {events(port, table)}")
     outcomes = []
     for round_, name in enumerate(cluster.nodes):
         cluster[name].kill()
@@ -118,8 +118,8 @@ def stays_whole(cluster, port):
 def run(options, directory):
     with Cluster(options.weir, directory / "cluster", 3, 1, SETTINGS) as cluster:
         port = cluster.ports[0]
-        figures = {"cuts": cut_to_size(port, "many", 40),
-                   "cuts_in_collection": cut_to_size(port, "one", 1),
+        figures = {"splits": split_to_size(port, "many", 40),
+                   "splits_in_collection": split_to_size(port, "one", 1),
                    "items_of_limit": stays_whole(cluster, port)}
         servers.wait_caught_up(port)
         cluster.stop()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Partitions are cut while 64 clients write and read them: nothing is lost, and nothing fails for it.
+"""Partitions are split while 64 clients write and read them: nothing is lost, and nothing fails for it.
 
 Three nodes, two routers, one table that begins as one partition. Clients write ascending numbers to
-keys of their own and read them back. Meanwhile partitions are cut, first with everything well: no
+keys of their own and read them back. Meanwhile partitions are split, first with everything well: no
 request may fail. Then once more, each time with the leader of the partition killed in the middle:
 requests may fail while it is being replaced, but what was acknowledged is there. At the end every
 key is read back, `weir verify` counts items and compares the replicas.
@@ -57,7 +57,7 @@ class Worker(servers.Worker):
 
 
 def split(router, partition):
-    """Whether the catalog has cut the partition."""
+    """Whether the catalog has split the partition."""
     try:
         return router.change("/weir/split", {"TableName": TABLE, "Partition": partition})["Partitions"]
     except urllib.error.HTTPError as error:
@@ -69,19 +69,19 @@ def split(router, partition):
 
 
 def grow(cluster, most, kill=False):
-    """Cuts the partition with the lowest id that is left to cut, until there are `most`."""
+    """Splits the partition with the lowest id that is left to split, until there are `most`."""
     port = cluster.ports[0]
     while True:
         led = until("all partitions are led", lambda: leaders(port, TABLE))
         if len(led) >= most:
             return
         order = itertools.cycle(sorted(led))
-        partition = until("a cut is taken", lambda: next(
+        partition = until("a split is taken", lambda: next(
             (p for p in [next(order)] if split(cluster["router-1"], p) is not None), None))
         if kill:
             name = f"node-{led[partition]}"
             cluster[name].kill()
-            say(f"killed {name}, which led partition {partition} as it was cut")
+            say(f"killed {name}, which led partition {partition} as it was split")
             until("another node leads it", lambda: leaders(port, TABLE).get(
                 partition, led[partition]) != led[partition])
             cluster[name].start()

@@ -4,7 +4,7 @@
 Three nodes, two routers, one table with a stream. Clients put, change and delete items. A consumer follows the
 stream with boto3: it reads a shard once the shard's parent is read to its end. Each record must fit what was before:
 OldImage is the item as the consumer has it, and sequence numbers rise along a shard and its children. Meanwhile
-partitions are cut, then cut once more each with its leader killed (kill -9) in the middle. At last the consumer's
+partitions are split, then split once more each with its leader killed (kill -9) in the middle. At last the consumer's
 table equals a Scan, and `weir verify` compares the replicas.
 
 The long form is run by hand: streams_test.py --splits 50 --kills 20.

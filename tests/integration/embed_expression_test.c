@@ -702,8 +702,8 @@ static void take_completion(struct fixture *s, uint64_t done[SPLIT_ITEMS])
     assert_string_equal(stored, text);
 }
 
-/* Each counter counts every add once, in order, while its table is cut; what a condition forbids is
- * never done. */
+/* Each counter counts every add once, in order, while its table is split; what a condition forbids
+ * is never done. */
 TEST(counters_under_conditions_are_exact_while_their_table_is_split)
 {
     struct fixture s;
@@ -724,8 +724,8 @@ TEST(counters_under_conditions_are_exact_while_their_table_is_split)
                                            .returned = WEIR_RETURN_NEW};
     const struct weir_write_options never = {.condition = "attribute_exists(gone)",
                                              .return_if_failed = true};
-    bool cut = false;
-    for (int round = 0; round < SPLIT_ROUNDS_MAX && !cut; round++) {
+    bool was_split = false;
+    for (int round = 0; round < SPLIT_ROUNDS_MAX && !was_split; round++) {
         for (int i = 0; i < SPLIT_ITEMS; i++) {
             struct weir_item *key = counter_key(i);
             assert_int_equal(
@@ -738,12 +738,12 @@ TEST(counters_under_conditions_are_exact_while_their_table_is_split)
                 assert_int_equal(weir_put_if(s.t, key, &never, &s.r), WEIR_CONDITION_FAILED);
             weir_item_destroy(key);
         }
-        cut = partitions_of(s.db) >= 3; /* the catalog's, and the table's: cut */
+        was_split = partitions_of(s.db) >= 3; /* the catalog's, and the table's: split */
     }
     for (; sent > 0; sent--)
         take_completion(&s, done);
     assert_int_equal(weir_complete(s.db, &s.r), WEIR_NOT_FOUND);
-    assert_true(cut);
+    assert_true(was_split);
     const struct weir_query_options all = {.consistent = true, .limit = 50};
     assert_int_equal(read_pages(&s, NULL, all, &pages, &empty, &scanned), SPLIT_ITEMS);
     const struct weir_query_options back = {.consistent = true, .reverse = true, .limit = 11};

@@ -468,7 +468,7 @@ TEST(a_handle_serves_its_table_through_splits)
         put_if_busy(t, &r, ITEM_BYTES);
     assert_int_equal(completed, ITEMS);
     struct instant until = instant_add(loop_now(weir_loop(db)), duration_ms(SPLIT_WITHIN_MS));
-    while (partitions_of(db) < 3) { /* the catalog's, and the table's: until it is cut */
+    while (partitions_of(db) < 3) { /* the catalog's, and the table's: until it is split */
         assert_true(instant_before(loop_now(weir_loop(db)), until));
         for (int i = 0; i < ITEMS; i++) {
             snprintf(id, sizeof id, "item-%d", i);
@@ -482,8 +482,8 @@ TEST(a_handle_serves_its_table_through_splits)
     weir_close(db);
 }
 
-/* One collection of 4 MB that is cut inside, read by pages in both directions. */
-TEST(a_query_returns_all_of_a_collection_that_was_cut)
+/* One collection of 4 MB that is split inside, read by pages in both directions. */
+TEST(a_query_returns_all_of_a_collection_that_was_split)
 {
     enum {
         ITEMS = 200,

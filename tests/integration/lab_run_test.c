@@ -131,7 +131,7 @@ TEST(a_full_burst_lasts_for_75_seconds)
     buffer_deinit(&json);
 }
 
-/* One partition is cut into eight, which are cold: neighbours are merged until one is left. */
+/* One partition is split into eight, which are cold: neighbours are merged until one is left. */
 #define CUT_AND_COLD(settings)                                                               \
     "name: cold\nduration: 60s\ncluster: {nodes: 4, routers: 2, gac: 1, settings: "          \
     "{split_window_ms: 2500, merge_cold_ms: 3000, merge_backoff_ms: "                        \

@@ -161,22 +161,22 @@ class Report(unittest.TestCase):
             admitted = max(series["tenants"][""]["admitted"]) / 1000 / (series["slot_ns"] / 1e9)
             self.assertAlmostEqual(tops[0], admitted, delta=admitted / 50, msg=policy)
 
-    def test_06_a_split_divides_the_key_space_where_the_controller_cut_it(self):
+    def test_06_a_split_divides_the_key_space_where_the_controller_split_it(self):
         heat = self.run_of["weir"]["levels"]["heat"]
-        cuts = [p for p in heat if p["first"] > 0]
-        self.assertGreater(len(cuts), 0)
-        self.assertEqual(self.run_of["weir"]["events"].count(" s split "), len(cuts))
+        splits = [p for p in heat if p["first"] > 0]
+        self.assertGreater(len(splits), 0)
+        self.assertEqual(self.run_of["weir"]["events"].count(" s split "), len(splits))
         places = self.page.run("""(() => {
             const svg = charts.get('small-heat-items-weir'), x = svg.scale('x'), y = svg.scale('y');
-            return [...svg.querySelectorAll('.cuts path')].map((dot) => {
+            return [...svg.querySelectorAll('.splits path')].map((dot) => {
                 const at = /translate\\(([-0-9.e]+),([-0-9.e]+)\\)/.exec(dot.getAttribute('transform'));
                 return [x.invert(Number(at[1])), y.invert(Number(at[2]))];
             });
         })()""")
-        wanted = sorted((p["first"], p["ranges"][0][1] / 2**32) for p in cuts)
-        for (at, hash_), (first, cut) in zip(sorted(places), wanted):
+        wanted = sorted((p["first"], p["ranges"][0][1] / 2**32) for p in splits)
+        for (at, hash_), (first, split) in zip(sorted(places), wanted):
             self.assertAlmostEqual(at, first, delta=0.1)
-            self.assertAlmostEqual(hash_, cut, delta=0.01)
+            self.assertAlmostEqual(hash_, split, delta=0.01)
         self.assertEqual(len(places), len(wanted))
         cells = self.page.run("[...charts.get('small-heat-items-weir').querySelectorAll('.cells path')]"
                               ".map((p) => (p.getAttribute('d').match(/M/g) ?? []).length).reduce((a, b) => a + b)")

@@ -1,6 +1,6 @@
 /* Admission against a model written from its rules: every verdict, level and wait the same over
  * random schedules of several partitions on a node; and what becomes of balances and debts where a
- * partition is cut, or two become one.
+ * partition is split, or two become one.
  *
  * The model shares no code with the engine: it counts tokens from the beginning of time, keeps a
  * list of who burst in which round, and finds a wait by bisection. */
@@ -492,7 +492,7 @@ TEST(bursters_share_what_is_left_and_first_come_does_not_take_all)
     check_seeds(30, sharing);
 }
 
-/* ---- a partition is cut ---- */
+/* ---- a partition is split ---- */
 
 static const struct token_bucket *bucket_of(const struct admission *a, enum admit_kind kind,
                                             int bucket)
@@ -532,7 +532,7 @@ static struct admission_rates rates_at_random(struct prng *p)
 }
 
 /* Rates as the catalog sets them: of the pieces, together no less than there was. */
-static void cutting(struct prng *p)
+static void splitting(struct prng *p)
 {
     enum {
         PIECES_MAX = 16
@@ -577,9 +577,9 @@ static void cutting(struct prng *p)
     }
 }
 
-TEST(a_cut_neither_mints_nor_forgives_anything)
+TEST(a_split_neither_mints_nor_forgives_anything)
 {
-    check_seeds(500, cutting);
+    check_seeds(500, splitting);
 }
 
 /* ---- two partitions become one ---- */
@@ -703,7 +703,7 @@ static void undoing(struct prng *p)
     }
 }
 
-TEST(a_cut_that_a_merge_undoes_leaves_what_there_was)
+TEST(a_split_that_a_merge_undoes_leaves_what_there_was)
 {
     check_seeds(500, undoing);
 }

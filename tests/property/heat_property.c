@@ -1,8 +1,8 @@
-/* Where a partition is cut, judged by load that has not come yet; and when it is not cut.
+/* Where a partition is split, judged by load that has not come yet; and when it is not split.
  *
  * The oracle knows the distribution that requests are drawn from, so it knows exactly what an
- * endless fresh draw would put on either side of a cut, and the best cut there is between keys that
- * cannot be divided. A perfect observer of n requests misses the middle by 0.80/sqrt(n) of
+ * endless fresh draw would put on either side of a split, and the best split there is between keys
+ * that cannot be divided. A perfect observer of n requests misses the middle by 0.80/sqrt(n) of
  * everything on average: the median of a sample. Where requests weigh differently n is Kish's,
  * (sum w)^2 / sum w^2.
  *
@@ -183,10 +183,10 @@ static struct split_advice advise(struct fixture *w, uint32_t children)
 
 /* ---- the oracle ---- */
 
-static double below_cut(const struct fixture *w, struct slice cut)
+static double below_point(const struct fixture *w, struct slice point)
 {
     int i = 0;
-    while (i < KEYS && slice_compare(key_slice(&w->keys[i]), cut) < 0)
+    while (i < KEYS && slice_compare(key_slice(&w->keys[i]), point) < 0)
         i++;
     return w->below[i];
 }
@@ -201,7 +201,7 @@ static double best_imbalance(const struct fixture *w)
 
 static void count_advice(const struct fixture *w, const struct split_advice *a)
 {
-    double below = below_cut(w, a->cuts[0]);
+    double below = below_point(w, a->points[0]);
     figures.advised++;
     figures.useless += fmax(below, 1 - below) > 0.9;
 }
@@ -215,7 +215,7 @@ static void one_trial(struct prng *p)
         run_load(&w, 2 + 18 * prng_unit(p), 0.8 + 1.7 * prng_unit(p));
         struct split_advice a = advise(&w, 2);
         if (a.verdict == SPLIT_ADVISED) {
-            double imbalance = fabs(2 * below_cut(&w, a.cuts[0]) - 1) - best_imbalance(&w);
+            double imbalance = fabs(2 * below_point(&w, a.points[0]) - 1) - best_imbalance(&w);
             double n = w.weight * w.weight / w.weight_squared;
             figures.ratios[load][figures.counts[load]++] = imbalance / (FLOOR / sqrt(n));
             count_advice(&w, &a);
@@ -233,7 +233,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-TEST(cuts_divide_future_load_as_well_as_a_perfect_observer_could)
+TEST(splits_divide_future_load_as_well_as_a_perfect_observer_could)
 {
     memset(&figures, 0, sizeof figures);
     check_seeds(TRIALS, one_trial);
@@ -244,9 +244,10 @@ TEST(cuts_divide_future_load_as_well_as_a_perfect_observer_could)
         for (uint32_t i = 0; i < count; i++)
             sum += r[i];
         double mean = sum / fmax(count, 1), p99 = r[count == 0 ? 0 : (count - 1) * 99 / 100];
-        printf("%-10s %u trials: imbalance beyond the best cut, over 0.80/sqrt(n): mean %.2f, p99 "
-               "%.2f, refused %u\n",
-               load_names[load], count, mean, p99, figures.refused[load]);
+        printf(
+            "%-10s %u trials: imbalance beyond the best split, over 0.80/sqrt(n): mean %.2f, p99 "
+            "%.2f, refused %u\n",
+            load_names[load], count, mean, p99, figures.refused[load]);
         if (count + figures.refused[load] < JUDGED)
             continue;
         assert_true(mean <= 1.5);
@@ -263,12 +264,12 @@ TEST(cuts_divide_future_load_as_well_as_a_perfect_observer_could)
 static bool is_alone(const struct fixture *w, const struct split_advice *a, const struct key *key)
 {
     uint32_t child = 0, inside = 0;
-    while (child < a->cut_count && slice_compare(a->cuts[child], key_slice(key)) <= 0)
+    while (child < a->point_count && slice_compare(a->points[child], key_slice(key)) <= 0)
         child++;
     for (int i = 0; i < KEYS; i++) {
         struct slice k = key_slice(&w->keys[i]);
-        inside += (child == 0 || slice_compare(a->cuts[child - 1], k) <= 0) &&
-                  (child == a->cut_count || slice_compare(k, a->cuts[child]) < 0);
+        inside += (child == 0 || slice_compare(a->points[child - 1], k) <= 0) &&
+                  (child == a->point_count || slice_compare(k, a->points[child]) < 0);
     }
     return inside == 1;
 }
@@ -330,7 +331,7 @@ TEST(a_key_over_the_maximum_is_alone_or_left_in_peace)
 {
     memset(&figures, 0, sizeof figures);
     check_seeds(TRIALS, one_popular_key);
-    printf("%u popular keys: %u cut out, %u left, %u wrongly\n", figures.popular,
+    printf("%u popular keys: %u split out, %u left, %u wrongly\n", figures.popular,
            figures.popular_alone, figures.popular_named, figures.popular_wrong);
     assert_true(figures.popular_wrong * 100 <= figures.popular);
 }

@@ -1,4 +1,4 @@
-/* A node whose partitions are cut and merged again and again, at any moment of which it may die:
+/* A node whose partitions are split and merged again and again, at any moment of which it may die:
  * the map covers the table, no key is lost, doubled or out of its range, and what item collections
  * hold is counted right. */
 #include "tests/check.h"
@@ -157,7 +157,7 @@ static void some_event(struct lone_node *w, struct model *m, struct prng *p)
     take_answers(w, m);
 }
 
-static void cut(struct lone_node *w, struct model *m, struct prng *p)
+static void split_partition(struct lone_node *w, struct model *m, struct prng *p)
 {
     struct buffer body = {0}, key = {0};
     fetch_whole_table(w);
@@ -170,12 +170,12 @@ static void cut(struct lone_node *w, struct model *m, struct prng *p)
     struct table_split s = {.table_id = w->table.id,
                             .partition = at->id,
                             .epoch = at->epoch,
-                            .cut_count = 1,
-                            .cuts = {buffer_slice(&key)}};
+                            .point_count = 1,
+                            .points = {buffer_slice(&key)}};
     table_split_share_equally(&s);
     table_split_encode(&body, &s);
-    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
-    if (!slice_equal(at->lo, s.cuts[0])) {
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
+    if (!slice_equal(at->lo, s.points[0])) {
         lone_ask(w, &r);
         m->splits++;
     }
@@ -230,7 +230,7 @@ static void check_all(struct lone_node *w, const struct model *m)
     w->answer_count = 0;
 }
 
-static void cut_and_merge_under_writes(struct prng *p)
+static void split_and_merge_under_writes(struct prng *p)
 {
     struct lone_node w;
     struct model m = {.versions = 0};
@@ -245,11 +245,11 @@ static void cut_and_merge_under_writes(struct prng *p)
             some_event(&w, &m, p);
         m.last_count = 0;
         if (prng_below(p, 5) < 3)
-            cut(&w, &m, p);
+            split_partition(&w, &m, p);
         else
             merge(&w, &m, p);
         for (uint64_t i = prng_below(p, 25); i > 0; i--)
-            some_event(&w, &m, p); /* by the map from before the cut */
+            some_event(&w, &m, p); /* by the map from before the split */
         if (prng_below(p, 4) == 0)
             crash(&w, &m, p);
         settle(&w, &m);
@@ -265,16 +265,16 @@ static void cut_and_merge_under_writes(struct prng *p)
     lone_deinit(&w);
 }
 
-TEST(a_node_that_is_cut_and_merged_at_any_moment_loses_and_doubles_nothing)
+TEST(a_node_that_is_split_and_merged_at_any_moment_loses_and_doubles_nothing)
 {
-    check_seeds(25, cut_and_merge_under_writes);
+    check_seeds(25, split_and_merge_under_writes);
     print_message("%u of %u merges were done\n", merged, merges);
     assert_true(merged > merges / 3);
 }
 
-/* ---- a table that is deleted while it is cut or merged ---- */
+/* ---- a table that is deleted while it is split or merged ---- */
 
-static void delete_while_it_is_cut_or_merged(struct prng *p)
+static void delete_while_it_is_split_or_merged(struct prng *p)
 {
     struct lone_node w;
     struct model m = {.versions = 0};
@@ -282,7 +282,7 @@ static void delete_while_it_is_cut_or_merged(struct prng *p)
     lone_open_table(&w, 100, 100);
     for (int i = 0; i < 20; i++)
         some_event(&w, &m, p);
-    cut(&w, &m, p);
+    split_partition(&w, &m, p);
     if (prng_below(p, 2) == 0) {
         settle(&w, &m);
         merge(&w, &m, p);
@@ -312,7 +312,7 @@ static void delete_while_it_is_cut_or_merged(struct prng *p)
     lone_deinit(&w);
 }
 
-TEST(a_table_that_is_deleted_while_it_is_cut_or_merged_leaves_nothing)
+TEST(a_table_that_is_deleted_while_it_is_split_or_merged_leaves_nothing)
 {
-    check_seeds(100, delete_while_it_is_cut_or_merged);
+    check_seeds(100, delete_while_it_is_split_or_merged);
 }

@@ -1,4 +1,4 @@
-/* Merges by themselves on a simulated cluster: a table that was cut for its load is whole again
+/* Merges by themselves on a simulated cluster: a table that was split for its load is whole again
  * once it has been cold, and nothing that was written is lost. */
 #include "tests/check.h"
 
@@ -9,7 +9,7 @@ enum {
     KEYS = 8
 };
 
-TEST(a_table_that_was_cut_for_its_load_is_merged_once_it_is_cold)
+TEST(a_table_that_was_split_for_its_load_is_merged_once_it_is_cold)
 {
     struct lab l;
     struct arena arena = {0};
@@ -39,9 +39,9 @@ TEST(a_table_that_was_cut_for_its_load_is_merged_once_it_is_cold)
     }
     lab_run_flows(&l, flows, KEYS, 60 * NS_PER_S);
     struct table t = lab_table_of(&l, "log", &arena);
-    uint32_t cut = t.partition_count;
-    printf("    %u partitions after the load\n", cut);
-    assert_true(cut >= 4);
+    uint32_t split = t.partition_count;
+    printf("    %u partitions after the load\n", split);
+    assert_true(split >= 4);
     for (int i = 0; i < KEYS; i++) {
         flows[i].per_second = 2;
         flows[i].counts = (struct counts){0};

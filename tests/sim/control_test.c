@@ -317,7 +317,7 @@ TEST(no_acknowledged_write_is_lost_while_replicas_move_and_nodes_fail)
 /* ---- splits ---- */
 
 /* An on-demand table of one partition at one and a half times what that serves. */
-TEST(an_on_demand_table_is_cut_until_nothing_is_throttled)
+TEST(an_on_demand_table_is_split_until_nothing_is_throttled)
 {
     enum {
         FLOWS = 30

@@ -379,9 +379,9 @@ TEST(without_peaks_and_splits_a_doubled_table_is_throttled_for_ever)
     fixture_end(&s);
 }
 
-/* Four times the previous peak. Half of it is served at once. A partition is cut after a second of
- * refusals, or when the peak was seen, two windows of 10 s later at most; and again, when the rest
- * of the demand was seen: 20 s more. Ten cuts take a second each, one after the other. */
+/* Four times the previous peak. Half of it is served at once. A partition is split after a second
+ * of refusals, or when the peak was seen, two windows of 10 s later at most; and again, when the
+ * rest of the demand was seen: 20 s more. Ten splits take a second each, one after the other. */
 TEST(a_fourfold_jump_is_throttled_only_until_the_splits_are_done)
 {
     struct fixture s;
@@ -401,10 +401,11 @@ TEST(a_fourfold_jump_is_throttled_only_until_the_splits_are_done)
         split_s = now != partitions ? second : split_s;
         partitions = now;
     }
-    printf("    %lld throttled, %lld/s served meanwhile, the last in second %lld; the last cut in "
-           "second %lld; %u partitions\n",
-           (long long)throttled, (long long)(served / (throttled_s + 1)), (long long)throttled_s,
-           (long long)split_s, partitions);
+    printf(
+        "    %lld throttled, %lld/s served meanwhile, the last in second %lld; the last split in "
+        "second %lld; %u partitions\n",
+        (long long)throttled, (long long)(served / (throttled_s + 1)), (long long)throttled_s,
+        (long long)split_s, partitions);
     assert_true(throttled > 0);
     assert_true(throttled <= (4 * PEAK - INITIAL) * (throttled_s + 1));
     assert_true(served >= INITIAL * throttled_s);

@@ -22,7 +22,7 @@ TEST(seeds_that_once_failed_pass)
     }
 }
 
-/* Partitions that are cut, for as long as the run was that found it. 20267: a replica that held
+/* Partitions that are split, for as long as the run was that found it. 20267: a replica that held
  * nothing yet knew of a split from the catalog, refused its group's snapshot from before it, and
  * the group needed it to commit that very split. 50463: the catalog's replica whose log had not
  * been compacted yet took itself, in the middle of a snapshot, for one without a past. 4011706: as

@@ -1,4 +1,4 @@
-/* Relief in virtual time: how soon nothing is refused any more that need not be, and what is cut
+/* Relief in virtual time: how soon nothing is refused any more that need not be, and what is split
  * for it. Loads that last, spikes that do not, hot keys beside others and alone, reads beside
  * writes; and a table above its limit, second by second. */
 #include "tests/check.h"
@@ -45,7 +45,7 @@ static void fixture_init(struct fixture *s)
     snprintf(text, sizeof text, "%d", READS);
     lab_set(&s->lab, "partition_max_rcu", text);
     lab_set(&s->lab, "on_demand_rcu", text);
-    lab_set(&s->lab, "control_on_demand", "0"); /* which would cut for the peak */
+    lab_set(&s->lab, "control_on_demand", "0"); /* which would split for the peak */
     lab_start(&s->lab);
     lab_pass(&s->lab, NS_PER_S);
     lab_call(&s->lab, &c, "CreateTable",
@@ -192,7 +192,7 @@ TEST(a_lasting_load_is_relieved_in_time_by_one_split_of_as_many_pieces_as_it_nee
     }
 }
 
-TEST(a_load_between_trigger_and_maximum_is_cut_before_anything_is_refused)
+TEST(a_load_between_trigger_and_maximum_is_split_before_anything_is_refused)
 {
     struct fixture s;
     fixture_init(&s);
@@ -245,7 +245,7 @@ TEST(spikes_of_two_seconds_are_no_reason_for_a_split)
 /* ---- hot keys ---- */
 
 /* The neighbours lie on both sides of the key, in the same collection. */
-TEST(a_key_above_the_maximum_is_cut_out_and_its_neighbours_get_all_they_ask_for)
+TEST(a_key_above_the_maximum_is_split_out_and_its_neighbours_get_all_they_ask_for)
 {
     struct fixture s;
     fixture_init(&s);
@@ -263,8 +263,8 @@ TEST(a_key_above_the_maximum_is_cut_out_and_its_neighbours_get_all_they_ask_for)
     }
     assert_true(is_told(&s, "; gains 2"));
     assert_true(is_told(&s, ": 200 of k=\"1\", s=\"0256\" and 2"));
-    assert_true(is_told(&s, " of its neighbours are served instead of 200 in all; cut at "));
-    assert_true(is_told(&s, "cut at k=\"1\", s=\"0256\" and behind it"));
+    assert_true(is_told(&s, " of its neighbours are served instead of 200 in all; split at "));
+    assert_true(is_told(&s, "split at k=\"1\", s=\"0256\" and behind it"));
     assert_true(s.refusals >= 1 && is_told(&s, "100 % of the load is for one item")); /* alone */
     fixture_deinit(&s);
 }

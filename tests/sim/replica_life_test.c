@@ -548,11 +548,12 @@ static void decide_split(struct lab *l, const char *table)
     struct table_split split = {.table_id = t->id,
                                 .partition = t->partitions[0].id,
                                 .epoch = t->partitions[0].epoch,
-                                .cut_count = 1,
-                                .cuts = {slice_make(middle, sizeof middle)}};
+                                .point_count = 1,
+                                .points = {slice_make(middle, sizeof middle)}};
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
-    struct request r = {.id = 1, .op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
+    struct request r = {
+        .id = 1, .op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
     node_process_ask(l->world.nodes[lab_catalog_leader(l)], &r, &answer);
     lab_pass(l, NS_PER_S);
     assert_true(table_is_splitting(catalog_find(lab_catalog(l), slice_of(table))));

@@ -1,5 +1,5 @@
-/* A thousand partitions on five nodes, under load, while partitions are cut and replicas move, and
- * while nodes that lead the catalog die one after the other.
+/* A thousand partitions on five nodes, under load, while partitions are split and replicas move,
+ * and while nodes that lead the catalog die one after the other.
  *
  *   SECONDS=3600 build/fast/tests/simulation --filter scale_test      # the long form
  *
@@ -25,7 +25,7 @@ enum {
     FLOWS = 20, /* each writes a key, at what its partition serves */
     FLOW_PER_S = 10,
     SECONDS = 30,
-    CUT_EVERY_S = 3,
+    SPLIT_EVERY_S = 3,
     KILL_EVERY_S = 20,
     DRAIN_EVERY_S = 60,
     DOWN_S = 3,
@@ -181,7 +181,7 @@ static void ask_leader(struct scale *s, struct request *r)
         node_process_ask(s->lab.world.nodes[leader], r, &s->answer);
 }
 
-static void cut_one(struct scale *s)
+static void split_one(struct scale *s)
 {
     uint32_t highest = 0;
     if (lab_catalog_leader(&s->lab) == 0 ||
@@ -204,11 +204,11 @@ static void cut_one(struct scale *s)
     struct table_split split = {.table_id = t->id,
                                 .partition = p->id,
                                 .epoch = p->epoch,
-                                .cut_count = 1,
-                                .cuts = {buffer_slice(&key)}};
+                                .point_count = 1,
+                                .points = {buffer_slice(&key)}};
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
-    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
     ask_leader(s, &r);
     s->work_splits++;
     buffer_deinit(&key);
@@ -338,8 +338,8 @@ static void run(struct scale *s, int64_t seconds)
         for (int tenth = 0; tenth < 10; tenth++)
             pass(s);
         look(s);
-        if (second % CUT_EVERY_S == 0)
-            cut_one(s);
+        if (second % SPLIT_EVERY_S == 0)
+            split_one(s);
         if (second % KILL_EVERY_S == 0)
             kill_catalog_leader(s);
         if (second % KILL_EVERY_S == DOWN_S)

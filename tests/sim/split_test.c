@@ -1,6 +1,6 @@
 /* Splits for consumption on a simulated cluster: several partitions of a table that are hot at
  * once, and how soon nothing of theirs is refused; access that only moves forward, at twice what a
- * partition serves: what is served, and how often a partition is cut for it. */
+ * partition serves: what is served, and how often a partition is split for it. */
 #include <stdlib.h>
 
 #include "tests/check.h"
@@ -118,8 +118,9 @@ TEST(one_frontier_gets_the_maximum_and_no_useless_split)
     assert_int_equal(o.sequential, o.refusals);
 }
 
-/* Side by side they are heat that stays, each between its neighbours: a cut between them helps. */
-TEST(frontiers_side_by_side_are_cut_apart)
+/* Side by side they are heat that stays, each between its neighbours: a split between them
+ * helps. */
+TEST(frontiers_side_by_side_are_split_apart)
 {
     static const struct {
         int frontiers;
@@ -144,7 +145,7 @@ static int key_in_quarter(int quarter, int n)
     }
 }
 
-/* Each partition is offered half more than its maximum, and every one is cut in two. */
+/* Each partition is offered half more than its maximum, and every one is split in two. */
 TEST(partitions_that_are_hot_at_once_are_relieved_at_once)
 {
     struct lab l;
@@ -156,7 +157,7 @@ TEST(partitions_that_are_hot_at_once_are_relieved_at_once)
     lab_set(&l, "partition_max_wcu", "200");
     lab_set(&l, "on_demand_wcu", "800");
     lab_set(&l, "on_demand_rcu", "3000");
-    lab_set(&l, "control_on_demand", "0"); /* which would cut them further, for the peak */
+    lab_set(&l, "control_on_demand", "0"); /* which would split them further, for the peak */
     lab_start(&l);
     lab_pass(&l, NS_PER_S);
     create_table(&l);

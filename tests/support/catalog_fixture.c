@@ -265,11 +265,11 @@ enum reply_code catalog_fixture_halve(struct catalog_fixture *w, const struct pa
 {
     uint8_t key[12];
     struct table_split s = {
-        .table_id = p->table_id, .partition = p->id, .epoch = p->epoch, .cut_count = 1};
+        .table_id = p->table_id, .partition = p->id, .epoch = p->epoch, .point_count = 1};
     uint64_t hash = 0;
     for (size_t i = 4; i < 12 && i < p->lo.size; i++)
         hash |= (uint64_t)p->lo.data[i] << (8 * (11 - i));
-    s.cuts[0] = catalog_fixture_key(s.table_id, hash + 12345, key);
+    s.points[0] = catalog_fixture_key(s.table_id, hash + 12345, key);
     table_split_share_equally(&s);
     return catalog_fixture_split(w, &s);
 }

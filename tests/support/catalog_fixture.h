@@ -41,7 +41,7 @@ void catalog_fixture_introduce(struct catalog_fixture *w, uint32_t node, uint32_
 struct decision catalog_fixture_word(enum merge_word word, const struct partition_info *p);
 enum reply_code catalog_fixture_say(struct catalog_fixture *w, enum merge_word word,
                                     const struct partition_info *p);
-/* Cuts the partition just above its first hash. */
+/* Splits the partition just above its first hash. */
 enum reply_code catalog_fixture_halve(struct catalog_fixture *w, const struct partition_info *p);
 enum reply_code catalog_fixture_move(struct catalog_fixture *w, const struct partition_info *p,
                                      uint32_t from, uint32_t to);

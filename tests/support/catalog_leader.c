@@ -258,9 +258,9 @@ const struct table *leader_table(struct catalog_leader *s, const char *name)
     return catalog_find(s->w.node->catalog.state, slice_of(name));
 }
 
-void leader_cut(struct catalog_leader *s)
+void leader_split(struct catalog_leader *s)
 {
-    lone_cut_table(&s->w);
+    lone_split_table(&s->w);
     leader_pass(s, 1000);
     lone_fetch_table(&s->w);
     assert_int_equal(s->w.table.partition_count, 2);

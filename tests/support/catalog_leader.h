@@ -50,8 +50,8 @@ void leader_close(struct catalog_leader *s);
 void leader_pass(struct catalog_leader *s, int64_t ms);
 /* The table or index of this name, as the leader has it. Lends until time passes. NULL: none. */
 const struct table *leader_table(struct catalog_leader *s, const char *name);
-/* Cuts the table in two, and waits until that is reconciled. */
-void leader_cut(struct catalog_leader *s);
+/* Splits the table in two, and waits until that is reconciled. */
+void leader_split(struct catalog_leader *s);
 /* The catalog takes this decision. */
 void leader_decide(struct catalog_leader *s, enum catalog_op op, const struct decision *d);
 

@@ -1,4 +1,5 @@
-/* catalog_tables.c - commands about tables: created, updated, deleted, settled, cut, described. */
+/* catalog_tables.c - commands about tables: created, updated, deleted, settled, split,
+ * described. */
 #include "base/big_endian.h"
 #include "base/gac_policy.h"
 #include "engine/item/storage_key.h"
@@ -253,7 +254,7 @@ static void run_late(void *world, struct case_words *c)
     catalog_world_say(w, c, catalog_world_apply(w, &command));
 }
 
-/* ---- cuts ---- */
+/* ---- splits ---- */
 
 /* The hash that `at=` names: hexadecimal, or `+N` above the partition's lowest one. */
 static uint64_t tables_hash(const char *text, const struct partition_info *p)
@@ -264,19 +265,19 @@ static uint64_t tables_hash(const char *text, const struct partition_info *p)
     return text[0] == '+' ? storage_key_bound_hash(p->lo, 0) + hash : hash;
 }
 
-static void tables_cut_evenly(struct table_split *s, const struct partition_info *p,
-                              uint32_t pieces, uint8_t keys[][STORAGE_KEY_BOUND_SIZE])
+static void tables_split_evenly(struct table_split *s, const struct partition_info *p,
+                                uint32_t pieces, uint8_t keys[][STORAGE_KEY_BOUND_SIZE])
 {
     const uint64_t lo = storage_key_bound_hash(p->lo, 0),
                    hi = storage_key_bound_hash(p->hi, UINT64_MAX);
     assert_in_range(pieces, 2, SPLIT_POINTS_MAX + 1);
     for (uint32_t k = 1; k < pieces; k++)
-        s->cuts[s->cut_count++] = storage_key_write_bound(keys[k - 1], p->table_id,
-                                                          storage_key_even_cut(lo, hi, k, pieces));
+        s->points[s->point_count++] = storage_key_write_bound(
+            keys[k - 1], p->table_id, storage_key_even_split(lo, hi, k, pieces));
 }
 
-/* `cut NAME I PIECES`, `cut NAME I at=HASH`, `cut NAME I key=KEY [behind]` */
-static void run_cut(void *world, struct case_words *c)
+/* `split NAME I PIECES`, `split NAME I at=HASH`, `split NAME I key=KEY [behind]` */
+static void run_split(void *world, struct case_words *c)
 {
     struct catalog_world *w = world;
     const struct partition_info *p = catalog_world_at(w, case_word(c, 1), case_word_number(c, 2));
@@ -292,11 +293,12 @@ static void run_cut(void *world, struct case_words *c)
         storage_key_append(&key, p->table_id, &k, sorted ? &n : NULL);
         if (case_flag(c, "behind"))
             buffer_append_u8(&key, 0);
-        s.cuts[s.cut_count++] = buffer_slice(&key);
+        s.points[s.point_count++] = buffer_slice(&key);
     } else if (at != NULL) {
-        s.cuts[s.cut_count++] = storage_key_write_bound(keys[0], p->table_id, tables_hash(at, p));
+        s.points[s.point_count++] =
+            storage_key_write_bound(keys[0], p->table_id, tables_hash(at, p));
     } else {
-        tables_cut_evenly(&s, p, (uint32_t)case_word_number(c, 3), keys);
+        tables_split_evenly(&s, p, (uint32_t)case_word_number(c, 3), keys);
     }
     table_split_share_equally(&s);
     if ((shares = case_option(c, "shares")) != NULL) /* of reads and writes, for the first piece */
@@ -315,6 +317,6 @@ const struct case_verb catalog_table_verbs[] = {
     {.name = "table", .run = run_table},   {.name = "create", .run = run_create},
     {.name = "update", .run = run_update}, {.name = "delete", .run = run_delete},
     {.name = "settle", .run = run_settle}, {.name = "remember", .run = run_remember},
-    {.name = "late", .run = run_late},     {.name = "cut", .run = run_cut},
+    {.name = "late", .run = run_late},     {.name = "split", .run = run_split},
     {.more = catalog_decision_verbs},
 };

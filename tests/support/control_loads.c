@@ -89,12 +89,12 @@ static void run_busy(void *world, struct case_words *c)
 
 /* One point gives shares of 40 and 60 %, three give 10, 20, 30 and 40 %. */
 static void advise_points(struct split_advice *a, uint32_t table, uint32_t points,
-                          uint8_t cuts[][STORAGE_KEY_BOUND_SIZE])
+                          uint8_t bounds[][STORAGE_KEY_BOUND_SIZE])
 {
     for (uint32_t i = 0; i <= points; i++) {
         const uint64_t hash = points == 1 ? 0x10 : 8 * (i + 1);
         if (i < points)
-            a->cuts[a->cut_count++] = storage_key_write_bound(cuts[i], table, hash << 56);
+            a->points[a->point_count++] = storage_key_write_bound(bounds[i], table, hash << 56);
         for (int kind = 0; kind < SPLIT_KINDS; kind++)
             a->share_ppm[kind][i] = points == 1 ? 400000 + 200000 * i : 100000 * (i + 1);
     }
@@ -105,12 +105,12 @@ static void loads_advise(struct control_world *w, uint32_t table, enum split_ver
                          uint32_t points)
 {
     struct buffer b = {0}, key = {0};
-    uint8_t cuts[3][STORAGE_KEY_BOUND_SIZE];
+    uint8_t bounds[3][STORAGE_KEY_BOUND_SIZE];
     const struct attr popular = {ATTR_STRING, slice_of("popular")};
     struct split_advice a = {.verdict = verdict, .samples = 1000};
     assert_in_range(points, 1, 3);
     if (verdict == SPLIT_ADVISED)
-        advise_points(&a, table, points, cuts);
+        advise_points(&a, table, points, bounds);
     if (verdict == SPLIT_REFUSED_POPULAR_KEY) {
         storage_key_append(&key, table, &popular, NULL);
         a.key = buffer_slice(&key);
@@ -138,13 +138,13 @@ static void run_answer(void *world, struct case_words *c)
                  (uint32_t)case_option_number(c, "points", 1));
 }
 
-/* The catalog takes the cut that the controller asks for. */
-static void run_split(void *world, struct case_words *c)
+/* The catalog takes the split that the controller asks for. */
+static void run_accept(void *world, struct case_words *c)
 {
     struct control_world *w = world;
     struct catalog_command split = catalog_world_command(&w->c, CATALOG_SPLIT);
     assert_int_equal(w->asked.request.op, REQUEST_TABLE_SPLIT);
-    split.split = w->asked.request.cut.split;
+    split.split = w->asked.request.table_split.split;
     catalog_world_say(&w->c, c, catalog_world_apply(&w->c, &split));
     control_world_answer(w, REPLY_OK, slice_make(NULL, 0));
 }
@@ -157,6 +157,6 @@ const struct case_verb control_load_verbs[] = {
     {.name = "nodes-report", .run = run_nodes_report},
     {.name = "busy", .run = run_busy},
     {.name = "answer", .run = run_answer},
-    {.name = "split", .run = run_split},
+    {.name = "accept", .run = run_accept},
     {.more = control_policy_verbs},
 };

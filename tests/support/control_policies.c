@@ -84,44 +84,44 @@ static void script_adapt(struct weir_rates *r)
         script_change(r, i);
 }
 
-/* ---- cuts ---- */
+/* ---- splits ---- */
 
-static void script_wish(struct weir_cut *c, struct weir_wish *wish)
+static void script_wish(struct weir_split *c, struct weir_wish *wish)
 {
-    const int64_t consumed = weir_cut_consumed(c, WEIR_POLICY_WRITE, 5 * NS_PER_S);
+    const int64_t consumed = weir_split_consumed(c, WEIR_POLICY_WRITE, 5 * NS_PER_S);
     struct buffer *saw = &script.saw[1];
     if (consumed < 500000) /* the partitions that have nothing to do */
         return;
     buffer_clear(saw);
     buffer_append_format(saw,
                          "maximum %lld, consumed %lld, excess %lld ns, age %lld s, partitions %u",
-                         (long long)weir_cut_maximum(c, WEIR_POLICY_WRITE), (long long)consumed,
-                         (long long)weir_cut_excess_ns(c, WEIR_POLICY_WRITE),
-                         (long long)weir_cut_age_ns(c) / NS_PER_S, weir_cut_partitions(c));
-    assert_int_equal(weir_cut_points(c), 0); /* not yet */
-    assert_int_equal(weir_cut_consumed(c, (enum weir_policy_kind)9, NS_PER_S), 0);
-    assert_int_equal(weir_cut_maximum(c, (enum weir_policy_kind)9), 0);
-    assert_int_equal(weir_cut_table_limit(c, (enum weir_policy_kind)9), 0);
-    assert_int_equal(weir_cut_setting(c, (enum weir_cut_setting)99), 0);
-    assert_true(weir_cut_consumed(c, WEIR_POLICY_WRITE, INT64_MAX) >= 0);
-    assert_true(weir_cut_consumed(c, WEIR_POLICY_WRITE, INT64_MIN) >= 0);
+                         (long long)weir_split_maximum(c, WEIR_POLICY_WRITE), (long long)consumed,
+                         (long long)weir_split_excess_ns(c, WEIR_POLICY_WRITE),
+                         (long long)weir_split_age_ns(c) / NS_PER_S, weir_split_partitions(c));
+    assert_int_equal(weir_split_points(c), 0); /* not yet */
+    assert_int_equal(weir_split_consumed(c, (enum weir_policy_kind)9, NS_PER_S), 0);
+    assert_int_equal(weir_split_maximum(c, (enum weir_policy_kind)9), 0);
+    assert_int_equal(weir_split_table_limit(c, (enum weir_policy_kind)9), 0);
+    assert_int_equal(weir_split_setting(c, (enum weir_split_setting)99), 0);
+    assert_true(weir_split_consumed(c, WEIR_POLICY_WRITE, INT64_MAX) >= 0);
+    assert_true(weir_split_consumed(c, WEIR_POLICY_WRITE, INT64_MIN) >= 0);
     *wish = script.wish;
 }
 
-static void script_choose(struct weir_cut *c, struct weir_choice *choice)
+static void script_choose(struct weir_split *c, struct weir_choice *choice)
 {
     struct buffer *saw = &script.saw[1];
     buffer_clear(saw);
     buffer_append_format(saw, "%s, points %u, shares",
-                         weir_cut_advice(c) == WEIR_CUT_ADVISED ? "advised" : "not advised",
-                         weir_cut_points(c));
+                         weir_split_advice(c) == WEIR_SPLIT_ADVISED ? "advised" : "not advised",
+                         weir_split_points(c));
     for (uint32_t i = 0; i < 4; i++)
-        buffer_append_format(saw, " %u", weir_cut_share_ppm(c, WEIR_POLICY_WRITE, i));
-    assert_int_equal(weir_cut_share_ppm(c, WEIR_POLICY_WRITE, UINT32_MAX), 0);
+        buffer_append_format(saw, " %u", weir_split_share_ppm(c, WEIR_POLICY_WRITE, i));
+    assert_int_equal(weir_split_share_ppm(c, WEIR_POLICY_WRITE, UINT32_MAX), 0);
     *choice = script.choice;
 }
 
-static uint32_t script_pieces(struct weir_cut *c)
+static uint32_t script_pieces(struct weir_split *c)
 {
     (void)c;
     return script.pieces;

@@ -442,22 +442,22 @@ static void bring_one_back(struct frame_cluster *w, uint32_t id)
 static void split_table(struct frame_cluster *w)
 {
     const struct partition_info *p = &w->table.partitions[0];
-    struct buffer cut = {0}, body = {0};
-    storage_key_append_hash(&cut, w->table.id, UINT64_C(1) << 61);
+    struct buffer point = {0}, body = {0};
+    storage_key_append_hash(&point, w->table.id, UINT64_C(1) << 61);
     struct table_split split = {
-        .table_id = w->table.id, .partition = p->id, .epoch = p->epoch, .cut_count = 1};
-    split.cuts[0] = buffer_slice(&cut);
+        .table_id = w->table.id, .partition = p->id, .epoch = p->epoch, .point_count = 1};
+    split.points[0] = buffer_slice(&point);
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
-    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
     must(ask_any(w, &r));
     frame_cluster_pass(w, 2000);
     must(fetch_table(w));
-    buffer_deinit(&cut);
+    buffer_deinit(&point);
     buffer_deinit(&body);
 }
 
-/* Merges the two pieces of the partition that was cut. */
+/* Merges the two pieces of the partition that was split. */
 static void merge_table(struct frame_cluster *w)
 {
     const struct partition_info *lower = &w->table.partitions[0], *upper = lower + 1;

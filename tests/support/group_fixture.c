@@ -131,14 +131,14 @@ void group_split(struct group_fixture *s)
 {
     const struct partition_info *p = table_find_partition(&s->table, s->partition);
     struct buffer body = {0}, frame = {0};
-    uint8_t cut[STORAGE_KEY_BOUND_SIZE];
+    uint8_t point[STORAGE_KEY_BOUND_SIZE];
     struct table_split split = {
-        .table_id = s->table.id, .partition = p->id, .epoch = p->epoch, .cut_count = 1};
-    split.cuts[0] = storage_key_write_bound(cut, s->table.id, UINT64_C(1) << 63);
+        .table_id = s->table.id, .partition = p->id, .epoch = p->epoch, .point_count = 1};
+    split.points[0] = storage_key_write_bound(point, s->table.id, UINT64_C(1) << 63);
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
     struct request r = {
-        .id = UINT64_MAX, .op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
+        .id = UINT64_MAX, .op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
     request_encode(&frame, &r);
     for (uint32_t node = 1; node <= FRAME_CLUSTER_NODES; node++) /* one leads the catalog */
         assert_true(

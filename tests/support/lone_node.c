@@ -473,18 +473,18 @@ void lone_open_table(struct lone_node *w, int64_t rcu, int64_t wcu)
     assert_int_equal(w->table.status, TABLE_ACTIVE);
 }
 
-void lone_cut_table(struct lone_node *w)
+void lone_split_table(struct lone_node *w)
 {
     struct buffer body = {0};
-    uint8_t cut[STORAGE_KEY_BOUND_SIZE];
+    uint8_t point[STORAGE_KEY_BOUND_SIZE];
     struct table_split split = {.table_id = w->table.id,
                                 .partition = w->table.partitions[0].id,
                                 .epoch = w->table.partitions[0].epoch,
-                                .cut_count = 1};
-    split.cuts[0] = storage_key_write_bound(cut, w->table.id, UINT64_C(1) << 63);
+                                .point_count = 1};
+    split.points[0] = storage_key_write_bound(point, w->table.id, UINT64_C(1) << 63);
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
-    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
     lone_ask(w, &r);
     buffer_deinit(&body);
 }

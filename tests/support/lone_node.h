@@ -148,8 +148,8 @@ uint32_t lone_get(struct lone_node *w, uint32_t name);
 void lone_fetch_table(struct lone_node *w);
 /* Creates, updates or deletes the table, and waits until that is reconciled. */
 void lone_table_op(struct lone_node *w, enum request_op op, int64_t rcu, int64_t wcu);
-/* Asks for a cut of the table's first partition in the middle of all hashes. */
-void lone_cut_table(struct lone_node *w);
+/* Asks for a split of the table's first partition in the middle of all hashes. */
+void lone_split_table(struct lone_node *w);
 /* A word of the catalog for a partition that is open here, by hand. The catalog itself knows
  * nothing of it. */
 void lone_update_partition(struct lone_node *w, const struct partition_info *info);

@@ -63,8 +63,8 @@ static int read_pages(struct router_world *w, const char *attribute, int limit, 
         buffer_append_text(out, pages > 0 ? " | " : "");
         count += show_values(w, attribute, out);
         again = next_page(w, &next);
-        if (w->cutting[0] != '\0')
-            fake_repartition(&w->f, router_world_table(w, w->cutting),
+        if (w->splitting[0] != '\0')
+            fake_repartition(&w->f, router_world_table(w, w->splitting),
                              1 + (uint32_t)(pages + 1) % 8);
     }
     buffer_deinit(&text);

@@ -13,7 +13,7 @@ enum {
 struct router_world {
     struct fake_cluster f;
     struct fake_answer answer; /* the last; lends until the next request */
-    char cutting[32];          /* the table that is cut anew between pages; empty: none */
+    char splitting[32];        /* the table that is split anew between pages; empty: none */
     int let_count;
     struct {
         char name[32], text[2048];

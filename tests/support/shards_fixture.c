@@ -160,7 +160,7 @@ void shards_move_surely(struct shards_fixture *s, uint32_t name, uint32_t shard,
 
 void shards_split(struct shards_fixture *s)
 {
-    lone_cut_table(&s->w);
+    lone_split_table(&s->w);
     shards_pass(s, 500);
     lone_fetch_table(&s->w);
     assert_int_equal(s->w.table.partition_count, 2);

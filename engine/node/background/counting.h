@@ -1,4 +1,4 @@
-/* counting.h - counts a partition's items and records of streams again after a cut, a merge or a
+/* counting.h - counts a partition's items and records of streams again after a split, a merge or a
  * snapshot, in slices.
  *
  * Each replica counts its keys from the first key on: its items, then its records. Meanwhile a
@@ -6,7 +6,7 @@
  * exact and the same on every replica. No turn waits for a big partition.
  *
  * Records keep the keys that they got from the partition that wrote them. Once that one is
- * absorbed, a cut may part them from the records of the one that absorbed it: which piece has how
+ * absorbed, a split may part them from the records of the one that absorbed it: which piece has how
  * many is not known without a count. */
 #pragma once
 

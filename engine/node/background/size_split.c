@@ -1,4 +1,4 @@
-/* size_split.c - finds the cut of a partition that is too big: in the middle of its bytes.
+/* size_split.c - finds the split point of a partition that is too big: in the middle of its bytes.
  *
  * At the first request the leader begins to read its items from the first key on, in slices. The
  * search ends when half of its bytes are read. Requests meanwhile are told to ask again. Writes
@@ -14,26 +14,26 @@ enum {
     KEPT_MS = 10000 /* an older result is not used: a new search begins */
 };
 
-/* The cut between two neighbouring keys. Empty: no cut is allowed there. */
+/* The split point between two neighbouring keys. Empty: none is allowed there. */
 static struct slice size_split_at_middle(const struct partition *p, struct slice last,
                                          struct slice key)
 {
-    struct slice cut = p->info.whole_collections ? collection_key(key) : key;
-    bool inside = last.size >= cut.size && slice_equal(slice_make(last.data, cut.size), cut);
-    return last.size == 0 || inside ? slice_make(NULL, 0) : cut;
+    struct slice point = p->info.whole_collections ? collection_key(key) : key;
+    bool inside = last.size >= point.size && slice_equal(slice_make(last.data, point.size), point);
+    return last.size == 0 || inside ? slice_make(NULL, 0) : point;
 }
 
-/* Adds the item. Keeps the cut before the key if it is nearer to the middle than the kept cut.
+/* Adds the item. Keeps the point before the key if it is nearer to the middle than the kept point.
  * True: the middle is passed, the search is over. */
 static bool size_split_pass(struct partition *p, struct middle *m, struct slice key,
                             struct slice item)
 {
-    struct slice cut = size_split_at_middle(p, buffer_slice(&m->last), key);
-    if (cut.size > 0) {
+    struct slice point = size_split_at_middle(p, buffer_slice(&m->last), key);
+    if (point.size > 0) {
         bool half = 2 * m->bytes >= partition_bytes(p);
-        if (!half || m->cut.size == 0 ||
+        if (!half || m->point.size == 0 ||
             2 * m->bytes - partition_bytes(p) <= partition_bytes(p) - 2 * m->split_bytes) {
-            buffer_set(&m->cut, cut);
+            buffer_set(&m->point, point);
             m->split_bytes = m->bytes;
         }
         if (half)
@@ -106,17 +106,17 @@ static void size_split_begin(struct partition *p)
 static void size_split_conclude(const struct partition *p, const struct middle *m,
                                 struct split_advice *out)
 {
-    if (m->cut.size == 0) {
+    if (m->point.size == 0) {
         bool one_collection = p->info.whole_collections && m->last.size > 0;
         out->verdict = one_collection ? SPLIT_REFUSED_COLLECTION : SPLIT_REFUSED_NO_BENEFIT;
         out->key = one_collection ? collection_key(buffer_slice(&m->last)) : slice_make(NULL, 0);
         out->key_share_ppm = one_collection ? SPLIT_WHOLE_PPM : 0;
         return;
     }
-    must_in_tests(partition_holds(p, buffer_slice(&m->cut)));
+    must_in_tests(partition_holds(p, buffer_slice(&m->point)));
     out->verdict = SPLIT_ADVISED;
-    out->cut_count = 1;
-    out->cuts[0] = buffer_slice(&m->cut);
+    out->point_count = 1;
+    out->points[0] = buffer_slice(&m->point);
     for (int kind = 0; kind < SPLIT_KINDS; kind++)
         out->share_ppm[kind][0] = out->share_ppm[kind][1] = SPLIT_WHOLE_PPM / 2;
 }

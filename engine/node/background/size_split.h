@@ -1,5 +1,5 @@
-/* size_split.h - finds the middle of a partition's bytes: the cut of a partition that is too
- * big. */
+/* size_split.h - finds the middle of a partition's bytes: the split point of a partition that is
+ * too big. */
 #pragma once
 
 #include "engine/heat/split_point.h"

@@ -122,14 +122,14 @@ static uint32_t reconcile_children_of(const struct partition_info *p, uint32_t i
 /* Appends the info that nodes are told, without the fields that only the catalog needs. Requests
  * for a step of a merge send the whole info instead. If a replica has joined since the group began,
  * the members are not the first members any more. Then each replica that opens now starts from a
- * snapshot, and learns the members from it. So it does if the partition was cut and has a stream:
+ * snapshot, and learns the members from it. So it does if the partition was split and has a stream:
  * the snapshot tells at which place of the log the shards begin and end. */
 static void reconcile_append_hashed(struct buffer *out, enum table_status status,
                                     const struct partition_info *p)
 {
     struct partition_info target = *p;
-    const bool cut = p->epoch > 1 && p->stream.id != 0;
-    if (status != TABLE_CREATING && (p->arrivals > 0 || cut))
+    const bool was_split = p->epoch > 1 && p->stream.id != 0;
+    if (status != TABLE_CREATING && (p->arrivals > 0 || was_split))
         target.joined = (1U << p->member_count) - 1;
     target.let_go = false;
     target.parent = 0;

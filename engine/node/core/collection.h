@@ -10,7 +10,8 @@
  *   COLLECTION-2  A log entry holds the size of its collection after the entry. The leader computes
  *                 the size from the row and the writes in flight. A replica writes the size without
  *                 reading.
- *   COLLECTION-3  No cut divides a collection. So all entries of a collection are in the same log.
+ *   COLLECTION-3  No split divides a collection. So all entries of a collection are in the same
+ *   log.
  *
  * Value: XXH3 of key and bytes, u64 | bytes, u64. */
 #pragma once

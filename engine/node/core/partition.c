@@ -22,7 +22,7 @@ void middle_destroy(struct middle *m)
         return;
     buffer_deinit(&m->at);
     buffer_deinit(&m->last);
-    buffer_deinit(&m->cut);
+    buffer_deinit(&m->point);
     free(m);
 }
 

@@ -55,8 +55,8 @@ struct middle {
     struct buffer at;    /* the key to read next; empty: the first */
     struct buffer last;  /* the key read last; empty: none yet */
     int64_t bytes;       /* read */
-    struct buffer cut;   /* the best cut so far; empty: none */
-    int64_t split_bytes; /* bytes before the cut */
+    struct buffer point; /* the best split point so far; empty: none */
+    int64_t split_bytes; /* bytes before the point */
     struct instant found_at;
 };
 
@@ -189,7 +189,7 @@ void partition_destroy(struct partition *p);
 
 /* Takes over range, epoch, rates and intended members. A changed range clears the heat. So do
  * changed shards of the table's keys: what was asked for before may be asked for elsewhere now, and
- * a cut there would be in vain. The slices of `info` may point into p->bytes. */
+ * a split there would be futile. The slices of `info` may point into p->bytes. */
 void partition_set(struct partition *p, const struct partition_info *info);
 
 /* Frees the search and its result. NULL: does nothing. */

@@ -46,7 +46,7 @@ static void node_heat_note_heavy(struct node_heat *heat, struct partition *p)
 void node_heat_add(struct node_heat *heat, struct partition *p, enum admit_kind kind,
                    struct slice key, int64_t cost_mcu)
 {
-    /* A cut falls before an item's key or behind its rows (CUT-1). */
+    /* A split point lies before an item's key or behind its rows (BOUND-1). */
     key = storage_key_begun_behind(key);
     if (p->led == 0 || !partition_holds(p, key))
         return;

@@ -18,7 +18,7 @@ void raft_driver_init(struct raft_driver *driver)
     const struct config *c = driver->env->config;
     driver->shared = (struct raft_shared){
         .election = duration_ms(config_replication(c)->election_ms),
-        .tell = duration_ms(config_replication(c)->commit_tell_ms),
+        .notify = duration_ms(config_replication(c)->commit_notify_ms),
         .retry = duration_ms(config_replication(c)->append_retry_ms),
         .inflight_max_bytes = (uint64_t)config_replication(c)->follower_max_bytes,
         .uncommitted_max_bytes = (uint64_t)config_replication(c)->group_max_bytes,

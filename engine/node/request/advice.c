@@ -1,4 +1,4 @@
-/* advice.c - requests for the statistics of partitions, and for advice on where to cut them. */
+/* advice.c - requests for the statistics of partitions, and for advice on where to split them. */
 #include "engine/message/message.h"
 #include "engine/node/background/size_split.h"
 #include "engine/node/background/stream_sweep.h"
@@ -25,7 +25,7 @@ void requests_advise(struct requests *requests, struct operation *o)
     const uint32_t children = q->op == REQUEST_PARTITION_HEAT ? q->heat.children : 0;
     if (children == 1 || children > SPLIT_POINTS_MAX + 1) {
         env_refuse(requests->env, o, REPLY_MALFORMED,
-                   "a partition is cut into 2 to %d children, not %u", SPLIT_POINTS_MAX + 1,
+                   "a partition is split into 2 to %d children, not %u", SPLIT_POINTS_MAX + 1,
                    children);
         return;
     }
@@ -103,8 +103,8 @@ static void advice_stats_of(const struct requests *requests, const struct partit
     out->expiry.items = p->expired_items;
     transactions_count(requests->transactions, p, &out->transactions.locks,
                        &out->transactions.oldest_ms);
-    out->transactions.owed_log_bytes = (int64_t)transactions_log_bytes(p);
-    out->transactions.owed_index_bytes = (int64_t)transactions_index_feed_bytes(p);
+    out->transactions.reserved_log_bytes = (int64_t)transactions_log_bytes(p);
+    out->transactions.reserved_index_bytes = (int64_t)transactions_index_feed_bytes(p);
     advice_count_records(requests, p, out);
 }
 

@@ -1,6 +1,6 @@
 /* requests.h - runs the requests to a node.
  *
- * item_requests.c, item_writes.c: items. advice.c: what partitions did, and where to cut them.
+ * item_requests.c, item_writes.c: items. advice.c: what partitions did, and where to split them.
  * replicas.c: opens and closes replicas, changes the members of groups. tables.c: tables, where the
  * catalog is led. requests.c: the table of all kinds. */
 #pragma once

@@ -30,7 +30,7 @@ void requests_move_shard(struct requests *requests, struct operation *o);
 /* ---- stream_reads.c ---- */
 void requests_records(struct requests *requests, struct operation *o);
 
-/* ---- advice.c: what partitions did, and where to cut them ---- */
+/* ---- advice.c: what partitions did, and where to split them ---- */
 void requests_advise(struct requests *requests, struct operation *o);
 void requests_stats(struct requests *requests, struct operation *o);
 

@@ -42,7 +42,7 @@ void requests_split_table(struct requests *requests, struct operation *o)
 {
     const struct request *q = &o->request;
     struct table_split split;
-    if (table_split_decode(q->cut.split, &split) != STATUS_OK) {
+    if (table_split_decode(q->table_split.split, &split) != STATUS_OK) {
         env_refuse(requests->env, o, REPLY_MALFORMED,
                    "malformed split: 1 to %d ascending split points, and shares within the whole",
                    SPLIT_POINTS_MAX);
@@ -50,8 +50,8 @@ void requests_split_table(struct requests *requests, struct operation *o)
     }
     struct catalog_command command = catalog_replica_command(requests->catalog, CATALOG_SPLIT);
     command.spec.name = slice_of("-");
-    command.split = q->cut.split;
-    if (proposals_may_write(requests->proposals, o, q->cut.split.size + 1024))
+    command.split = q->table_split.split;
+    if (proposals_may_write(requests->proposals, o, q->table_split.split.size + 1024))
         catalog_replica_propose(requests->catalog, o, &command);
 }
 

@@ -93,7 +93,7 @@ static void run_split(struct model *m, const struct request *q)
     struct catalog_result out;
     catalog_command_init(&c, CATALOG_SPLIT, m->config, m->node_count,
                          m->scheduler.now.ns / NS_PER_MS);
-    c.split = q->cut.split;
+    c.split = q->table_split.split;
     model_control_apply(m, &c, &out);
     m->counts.decisions += out.code == REPLY_OK;
     answer_later(m, q, out.code, slice_make(NULL, 0));

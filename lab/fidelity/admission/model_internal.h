@@ -423,7 +423,7 @@ void observe_destroy(struct model *m);
 void observe_partition(struct model *m, struct model_partition *p);
 void observe_node_busy(struct model *m, uint32_t node, double part);
 void observe_paths(struct model *m, struct model_partition *p);
-/* The partition was cut: `children` are new. */
+/* The partition was split: `children` are new. */
 void observe_split(struct model *m, struct model_partition *p,
                    struct model_partition *const children[], uint32_t count);
 /* The partition has taken over the keys of `upper`, which is gone. */

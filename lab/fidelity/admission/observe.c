@@ -320,7 +320,7 @@ static bool split_is_whole(const struct judged_split *j)
 }
 
 /* The most loaded piece against the least loaded one; of two pieces these are the left and the
- * right one. The best possible cut is taken to be even: keys are small beside a partition. */
+ * right one. The best possible split is taken to be even: keys are small beside a partition. */
 static void split_judge(void *context, uint64_t argument)
 {
     struct judged_split *j = context;

@@ -1,4 +1,4 @@
-/* partitions.c - tables and partitions: created as the catalog says, found by key, cut, moved,
+/* partitions.c - tables and partitions: created as the catalog says, found by key, split, moved,
  * merged. */
 #include <stdlib.h>
 

@@ -20,7 +20,7 @@ enum {
     LEVELS_SAMPLED = 64,   /* partitions whose buckets are told: those that were offered most */
     NODES_SAMPLED = 64,
     TABLES_SAMPLED = 16,
-    RANGES_KEPT = 64, /* of one partition; later cuts of it are not seen */
+    RANGES_KEPT = 64, /* of one partition; later splits of it are not seen */
 };
 
 enum sample_bucket {

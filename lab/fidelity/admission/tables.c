@@ -107,7 +107,7 @@ static void split_one(struct model *m, const struct table *t, const struct parti
     struct catalog_command c;
     struct catalog_result out;
     struct buffer body = {0};
-    if (!demand_cut_evenly(t, p, key, &split))
+    if (!demand_split_evenly(t, p, key, &split))
         return;
     table_split_encode(&body, &split);
     catalog_command_init(&c, CATALOG_SPLIT, m->config, m->node_count,

@@ -193,11 +193,11 @@ static void split_partition(struct full_split *j, const struct table *t,
     struct table_split split;
     struct buffer body = {0};
     uint8_t key[STORAGE_KEY_BOUND_SIZE];
-    if (!demand_cut_evenly(t, p, key, &split))
+    if (!demand_split_evenly(t, p, key, &split))
         return;
     table_split_encode(&body, &split);
     const struct request r = {.op = REQUEST_TABLE_SPLIT,
-                              .cut.split = arena_copy(&j->arena, buffer_slice(&body))};
+                              .table_split.split = arena_copy(&j->arena, buffer_slice(&body))};
     world_ask(&j->full->world, &r, &j->answer);
     buffer_deinit(&body);
 }

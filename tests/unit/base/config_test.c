@@ -3,6 +3,9 @@
 #include "base/settings/admission.h"
 #include "base/settings/choices.h"
 #include "base/settings/key_sharding.h"
+#include "base/settings/limiter.h"
+#include "base/settings/replication.h"
+#include "base/settings/split.h"
 #include "base/settings/storage.h"
 #include "base/settings/tables.h"
 #include "tests/check.h"
@@ -47,6 +50,20 @@ TEST_WITH(an_old_name_sets_the_setting_and_is_told, fresh, NULL)
     assert_memory_equal(text.data, NOTE, sizeof NOTE - 1);
     assert_int_equal(set("salting_moves_s", "x"), STATUS_MALFORMED);
     assert_non_null(memmem(text.data, text.size, "key_sharding_moves_s = x", 24));
+}
+
+TEST_WITH(names_of_this_version_and_those_before_set_the_same, fresh, NULL)
+{
+    assert_int_equal(set("commit_tell_ms", "6"), STATUS_OK);
+    assert_int_equal(config_replication(&c)->commit_notify_ms, 6);
+    assert_int_equal(set("limiter_aggregator", "0"), STATUS_OK);
+    assert_int_equal(config_limiter(&c)->limiter_refresh, 0);
+    assert_int_equal(set("limiter_look_ms", "77"), STATUS_OK);
+    assert_int_equal(config_limiter(&c)->limiter_refresh_ms, 77);
+    assert_int_equal(set("split_judge", "0"), STATUS_OK);
+    assert_int_equal(config_split(&c)->split_by_load, 0);
+    assert_int_equal(set("split_vain_factor", "9"), STATUS_OK);
+    assert_int_equal(config_split(&c)->split_hold_factor, 9);
 }
 
 TEST_WITH(every_profile_chooses_its_policy, fresh, NULL)

@@ -18,7 +18,7 @@
  *   run TIME                       reports and looks every 500 ms
  *   until WHAT TIME                the same until a decision or question of this kind
  *   catalog deaf|silent|hears      it answers and takes no decision; it does not answer
- *   answer ok|overloaded|VERDICT   to the last question; split: the catalog takes that cut
+ *   answer ok|overloaded|VERDICT   to the last question; accept: the catalog takes that split
  *   policy POINT                   a scripted one from now on: adaptive, split, demand, relocate
  *                                  (tests/support/control_policies.c says what it does)
  *   saw, reported                  what it saw at the last call; its invalid results
@@ -80,9 +80,9 @@ static void say_question(struct case_words *c, const struct control_request *ask
                  asked->request.partition);
         return;
     }
-    assert_int_equal(table_split_decode(asked->request.cut.split, &s), STATUS_OK);
-    case_say(c, "to cut /%u@%llu:", s.partition, (unsigned long long)s.epoch);
-    for (uint32_t i = 0; i <= s.cut_count; i++)
+    assert_int_equal(table_split_decode(asked->request.table_split.split, &s), STATUS_OK);
+    case_say(c, "to split /%u@%llu:", s.partition, (unsigned long long)s.epoch);
+    for (uint32_t i = 0; i <= s.point_count; i++)
         case_say(c, "%s %u", i == 0 ? "" : ",", s.share_ppm[ADMIT_WRITE][i]);
     case_say(c, " ppm of the writes\n");
 }

@@ -91,21 +91,21 @@ TEST(bytes_that_are_no_split_are_refused)
 {
     struct buffer b = {0};
     uint8_t low[12], high[12];
-    struct table_split s = {.table_id = 1, .partition = 2, .epoch = 3, .cut_count = 2}, out;
-    s.cuts[0] = catalog_fixture_key(1, 5, low);
-    s.cuts[1] = catalog_fixture_key(1, 6, high);
+    struct table_split s = {.table_id = 1, .partition = 2, .epoch = 3, .point_count = 2}, out;
+    s.points[0] = catalog_fixture_key(1, 5, low);
+    s.points[1] = catalog_fixture_key(1, 6, high);
     table_split_share_equally(&s);
     table_split_encode(&b, &s);
     assert_int_equal(table_split_decode(buffer_slice(&b), &out), STATUS_OK);
-    assert_int_equal(out.cut_count, 2);
+    assert_int_equal(out.point_count, 2);
     assert_int_equal(out.share_ppm[1][2], s.share_ppm[1][2]);
     for (size_t size = 0; size < b.size; size++)
         assert_int_equal(table_split_decode(slice_make(b.data, size), &out), STATUS_MALFORMED);
-    s.cuts[1] = s.cuts[0];
+    s.points[1] = s.points[0];
     buffer_clear(&b);
     table_split_encode(&b, &s);
     assert_int_equal(table_split_decode(buffer_slice(&b), &out), STATUS_MALFORMED);
-    s.cuts[1] = catalog_fixture_key(1, 6, high);
+    s.points[1] = catalog_fixture_key(1, 6, high);
     s.share_ppm[0][0] = SPLIT_WHOLE_PPM;
     buffer_clear(&b);
     table_split_encode(&b, &s);

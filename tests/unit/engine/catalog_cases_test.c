@@ -16,7 +16,7 @@
  *   table NAME SPEC.. [times=N]    created and settled, with its indexes
  *   settle NAME                    the nodes have done what it asks for now
  *   remember NAME, late            the word that this is done comes later
- *   cut NAME I PIECES              evenly, or at=HASH (hexadecimal, or +N above the lowest), or
+ *   split NAME I PIECES            evenly, or at=HASH (hexadecimal, or +N above the lowest), or
  *                                  key=KEY [behind]; shares=READ/WRITE in ppm, of the first piece
  *   move NAME I FROM TO, lead NAME I NODE, rates NAME I READ WRITE.. (mcu; =: as it is, +N: more),
  *   peak NAME READ WRITE, drain N, undrain N, merge NAME I STEP [with=I]           decisions

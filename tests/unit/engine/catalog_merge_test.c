@@ -22,14 +22,14 @@ static enum reply_code say(struct catalog_fixture *w, enum merge_word word,
 }
 
 /* Splits a partition at the hash, and settles that. */
-static void cut(struct catalog_fixture *w, uint32_t i, uint64_t hash)
+static void split_at(struct catalog_fixture *w, uint32_t i, uint64_t hash)
 {
     uint8_t key[12];
     struct table_split s = {.table_id = at(w, i)->table_id,
                             .partition = at(w, i)->id,
                             .epoch = at(w, i)->epoch,
-                            .cut_count = 1};
-    s.cuts[0] = catalog_fixture_key(s.table_id, hash, key);
+                            .point_count = 1};
+    s.points[0] = catalog_fixture_key(s.table_id, hash, key);
     table_split_share_equally(&s);
     assert_int_equal(catalog_fixture_split(w, &s), REPLY_OK);
     const struct table *t = catalog_fixture_table(w);
@@ -41,8 +41,8 @@ static void cut(struct catalog_fixture *w, uint32_t i, uint64_t hash)
 static void world_of_four(struct catalog_fixture *w, uint32_t nodes)
 {
     catalog_fixture_init(w, nodes);
-    cut(w, 0, UINT64_C(1) << 62);
-    cut(w, 2, UINT64_C(3) << 62);
+    split_at(w, 0, UINT64_C(1) << 62);
+    split_at(w, 2, UINT64_C(3) << 62);
     assert_int_equal(catalog_fixture_table(w)->partition_count, 4);
 }
 

@@ -50,8 +50,8 @@ TEST(an_iterator_is_read_back_and_no_other_text_is)
     assert_true(slice_equal(out.arn, i.arn));
     assert_true(out.partition == 7 && out.epoch == 3 && out.index == UINT64_MAX && out.place == 5 &&
                 out.made_ms == i.made_ms);
-    for (size_t cut = 0; cut < text.size; cut++)
-        assert_false(shard_iterator_read(slice_make(text.data, cut), &out));
+    for (size_t size = 0; size < text.size; size++)
+        assert_false(shard_iterator_read(slice_make(text.data, size), &out));
     for (size_t at = 0; at < text.size; at++) {
         text.data[at] ^= 1;
         assert_false(shard_iterator_read(buffer_slice(&text), &out));

@@ -1,4 +1,4 @@
-/* Where a partition is cut, and when it is not. */
+/* Where a partition is split, and when it is not. */
 #include "base/limits.h"
 #include "base/settings/heat.h"
 #include "engine/heat/split_point.h"
@@ -72,16 +72,16 @@ static enum split_verdict ask(struct scene *s)
             add((s), (kind), (key));                                                       \
     }
 
-static void assert_cuts_are_sound(const struct scene *s)
+static void assert_points_are_valid(const struct scene *s)
 {
     const struct split_advice *a = &s->advice;
-    for (uint32_t i = 0; i < a->cut_count; i++) {
-        assert_true(slice_compare(a->cuts[i], i == 0 ? s->question.lo : a->cuts[i - 1]) > 0);
-        assert_true(slice_compare(a->cuts[i], s->question.hi) < 0);
+    for (uint32_t i = 0; i < a->point_count; i++) {
+        assert_true(slice_compare(a->points[i], i == 0 ? s->question.lo : a->points[i - 1]) > 0);
+        assert_true(slice_compare(a->points[i], s->question.hi) < 0);
     }
     for (int kind = 0; kind < SPLIT_KINDS; kind++) {
         uint32_t sum = 0;
-        for (uint32_t i = 0; i <= a->cut_count; i++)
+        for (uint32_t i = 0; i <= a->point_count; i++)
             sum += a->share_ppm[kind][i];
         assert_int_equal(sum, SPLIT_WHOLE_PPM);
     }
@@ -119,27 +119,27 @@ TEST(two_shards_of_a_key_get_a_partition_each)
     const bool ascends = slice_compare(buffer_slice(&first), buffer_slice(&second)) < 0;
     LOAD(&s, 1400, ADMIT_WRITE, sharded(&s, n_ % 2 == 0 ? 0 : 5, (uint64_t)n_));
     assert_int_equal(ask(&s), SPLIT_ADVISED);
-    assert_int_equal(s.advice.cut_count, 1);
+    assert_int_equal(s.advice.point_count, 1);
     assert_in_range(s.advice.share_ppm[ADMIT_WRITE][0], 450000, 550000);
     /* What is written from now on lies on both sides. */
-    assert_true(slice_compare(sharded(&s, ascends ? 0 : 5, 999999), s.advice.cuts[0]) < 0);
-    assert_true(slice_compare(sharded(&s, ascends ? 5 : 0, 999999), s.advice.cuts[0]) >= 0);
+    assert_true(slice_compare(sharded(&s, ascends ? 0 : 5, 999999), s.advice.points[0]) < 0);
+    assert_true(slice_compare(sharded(&s, ascends ? 5 : 0, 999999), s.advice.points[0]) >= 0);
     buffer_deinit(&first);
     buffer_deinit(&second);
     scene_deinit(&s);
 }
 
-TEST(the_cut_is_the_shortest_key_that_divides)
+TEST(the_split_is_the_shortest_key_that_divides)
 {
     struct scene s;
     scene_init(&s);
     LOAD(&s, 1200, ADMIT_WRITE, item(&s, "p", prng_below(&s.prng, 2) ? 1234 : 777777));
     assert_int_equal(ask(&s), SPLIT_ADVISED);
-    assert_int_equal(s.advice.cut_count, 1);
-    assert_cuts_are_sound(&s);
+    assert_int_equal(s.advice.point_count, 1);
+    assert_points_are_valid(&s);
     item(&s, "p", 777777);
     s.key.size -= 7; /* five digits and the terminator: "001234" and "777777" differ at once */
-    assert_true(slice_equal(s.advice.cuts[0], buffer_slice(&s.key)));
+    assert_true(slice_equal(s.advice.points[0], buffer_slice(&s.key)));
     assert_in_range(s.advice.share_ppm[ADMIT_WRITE][0], 480000, 520000);
     assert_int_equal(s.advice.share_ppm[ADMIT_READ][0], SPLIT_WHOLE_PPM / 2); /* none seen */
     scene_deinit(&s);
@@ -166,14 +166,14 @@ TEST(as_many_children_as_the_rate_needs)
     scene_init(&s);
     LOAD(&s, 3000, ADMIT_WRITE, item(&s, "p", prng_below(&s.prng, 100000)));
     assert_int_equal(ask(&s), SPLIT_ADVISED);
-    assert_int_equal(s.advice.cut_count, 3); /* 3.0 / 0.8 */
-    assert_cuts_are_sound(&s);
+    assert_int_equal(s.advice.point_count, 3); /* 3.0 / 0.8 */
+    assert_points_are_valid(&s);
     for (int i = 0; i < 4; i++)
         assert_in_range(s.advice.share_ppm[ADMIT_WRITE][i], 235000, 265000);
     s.question.children = 16;
     assert_int_equal(ask(&s), SPLIT_ADVISED);
-    assert_int_equal(s.advice.cut_count, 15);
-    assert_cuts_are_sound(&s);
+    assert_int_equal(s.advice.point_count, 15);
+    assert_points_are_valid(&s);
     for (int i = 0; i < 16; i++)
         assert_in_range(s.advice.share_ppm[ADMIT_WRITE][i], 50000, 75000);
     scene_deinit(&s);
@@ -210,8 +210,8 @@ static bool child_holds(struct scene *s, uint32_t child, uint64_t sort)
 {
     const struct split_advice *a = &s->advice;
     struct slice key = item(s, "p", sort);
-    return (child == 0 || slice_compare(a->cuts[child - 1], key) <= 0) &&
-           (child == a->cut_count || slice_compare(key, a->cuts[child]) < 0);
+    return (child == 0 || slice_compare(a->points[child - 1], key) <= 0) &&
+           (child == a->point_count || slice_compare(key, a->points[child]) < 0);
 }
 
 /* Items a second of the key and of its neighbours on either side, in that order; each second. */
@@ -229,14 +229,14 @@ static void load_key(struct scene *s, int key, int below, int above)
     }
 }
 
-TEST(a_key_over_the_maximum_is_cut_out_alone_if_its_neighbours_gain)
+TEST(a_key_over_the_maximum_is_split_out_alone_if_its_neighbours_gain)
 {
     struct scene s;
     scene_init(&s);
     load_key(&s, 1200, 500, 200);
     assert_int_equal(ask(&s), SPLIT_ADVISED);
-    assert_cuts_are_sound(&s);
-    assert_int_equal(s.advice.cut_count, 2);
+    assert_points_are_valid(&s);
+    assert_int_equal(s.advice.point_count, 2);
     assert_true(child_holds(&s, 1, 50000));
     assert_false(child_holds(&s, 1, 49999) ||
                  child_holds(&s, 1, 50001)); /* nothing else is there */
@@ -247,9 +247,9 @@ TEST(a_key_over_the_maximum_is_cut_out_alone_if_its_neighbours_gain)
     scene_deinit(&s);
     scene_init(&s);
     load_key(&s, 900, 0,
-             700); /* nobody on one side: one cut; below the maximum, but not with them */
+             700); /* nobody on one side: one split; below the maximum, but not with them */
     assert_int_equal(ask(&s), SPLIT_ADVISED);
-    assert_int_equal(s.advice.cut_count, 1);
+    assert_int_equal(s.advice.point_count, 1);
     assert_true(child_holds(&s, 0, 50000));
     assert_false(child_holds(&s, 0, 50001));
     scene_deinit(&s);
@@ -287,7 +287,7 @@ TEST(neighbours_that_have_gone_gain_nothing)
 }
 
 /* Two hot keys, each alone, and what is between them is divided as it needs. */
-TEST(several_hot_keys_are_cut_out_at_once)
+TEST(several_hot_keys_are_split_out_at_once)
 {
     struct scene s;
     scene_init(&s);
@@ -301,8 +301,8 @@ TEST(several_hot_keys_are_cut_out_at_once)
         add(&s, ADMIT_WRITE, item(&s, "p", at));
     }
     assert_int_equal(ask(&s), SPLIT_ADVISED);
-    assert_cuts_are_sound(&s);
-    assert_int_equal(s.advice.cut_count, 5); /* key, three of 533, key, 300 */
+    assert_points_are_valid(&s);
+    assert_int_equal(s.advice.point_count, 5); /* key, three of 533, key, 300 */
     assert_true(child_holds(&s, 0, 20000) && !child_holds(&s, 0, 20001));
     assert_true(child_holds(&s, 4, 80000) && !child_holds(&s, 4, 80001));
     assert_false(child_holds(&s, 4, 79999));
@@ -310,7 +310,7 @@ TEST(several_hot_keys_are_cut_out_at_once)
 }
 
 /* Where a range read begins is no item: nothing can be alone with it. */
-TEST(the_beginning_of_a_range_is_not_cut_out)
+TEST(the_beginning_of_a_range_is_not_split_out)
 {
     struct scene s;
     scene_init(&s);
@@ -320,8 +320,8 @@ TEST(the_beginning_of_a_range_is_not_cut_out)
         key.size -= i % 5 ? 4 : 0;
         add(&s, ADMIT_WRITE, key);
     }
-    if (ask(&s) == SPLIT_ADVISED) /* the neighbours may gain, once; there are no cuts around it */
-        assert_true(s.advice.cut_count == 1);
+    if (ask(&s) == SPLIT_ADVISED) /* the neighbours may gain, once; there are no splits around it */
+        assert_true(s.advice.point_count == 1);
     scene_deinit(&s);
 }
 
@@ -337,14 +337,14 @@ TEST(collections_stay_whole_where_they_must)
     s.question.whole_collections = true;
     assert_int_equal(ask(&s), SPLIT_ADVISED);
     for (int i = 0; i < 8; i++) {
-        bool below = slice_compare(item(&s, names[i], 0), s.advice.cuts[0]) < 0;
-        assert_int_equal(slice_compare(item(&s, names[i], 99999), s.advice.cuts[0]) < 0, below);
+        bool below = slice_compare(item(&s, names[i], 0), s.advice.points[0]) < 0;
+        assert_int_equal(slice_compare(item(&s, names[i], 99999), s.advice.points[0]) < 0, below);
     }
     assert_in_range(s.advice.share_ppm[ADMIT_WRITE][0], 450000, 550000);
     scene_deinit(&s);
 }
 
-TEST(a_collection_that_carries_the_heat_is_cut_inside_or_named)
+TEST(a_collection_that_carries_the_heat_is_split_inside_or_named)
 {
     struct scene s;
     struct buffer prefix = {0};
@@ -354,7 +354,7 @@ TEST(a_collection_that_carries_the_heat_is_cut_inside_or_named)
          item(&s, prng_below(&s.prng, 20) ? "hot" : "cold", prng_below(&s.prng, 100000)));
     storage_key_append_collection(&prefix, TABLE_ID, &p);
     assert_int_equal(ask(&s), SPLIT_ADVISED);
-    assert_true(slice_starts_with(s.advice.cuts[0], buffer_slice(&prefix)));
+    assert_true(slice_starts_with(s.advice.points[0], buffer_slice(&prefix)));
     s.question.whole_collections = true;
     s.question.gain_ppm = 100000; /* the others are 60 of 1,000 */
     assert_int_equal(ask(&s), SPLIT_REFUSED_COLLECTION);
@@ -364,7 +364,7 @@ TEST(a_collection_that_carries_the_heat_is_cut_inside_or_named)
     scene_deinit(&s);
 }
 
-/* As fill and trigger are apart by what noise can do, the pieces of a steady load are not cut
+/* As fill and trigger are apart by what noise can do, the pieces of a steady load are not split
  * again; nor are there more than it needs. */
 TEST(as_few_pieces_as_stay_below_the_trigger)
 {
@@ -376,8 +376,8 @@ TEST(as_few_pieces_as_stay_below_the_trigger)
         scene_init(&s);
         LOAD(&s, cases[i].load, ADMIT_WRITE, item(&s, "p", prng_below(&s.prng, 100000)));
         assert_int_equal(ask(&s), SPLIT_ADVISED);
-        assert_int_equal(s.advice.cut_count + 1, cases[i].pieces);
-        for (uint32_t j = 0; j <= s.advice.cut_count; j++)
+        assert_int_equal(s.advice.point_count + 1, cases[i].pieces);
+        for (uint32_t j = 0; j <= s.advice.point_count; j++)
             assert_true(s.advice.share_ppm[ADMIT_WRITE][j] / 1000 * (uint32_t)cases[i].load <
                         800 * 1000);
         scene_deinit(&s);
@@ -399,10 +399,10 @@ TEST(one_decision_fits_reads_and_writes)
                      mixed ? prng_below(&s.prng, 20000) : 10000 + prng_below(&s.prng, 10000)));
         }
         assert_int_equal(ask(&s), SPLIT_ADVISED);
-        assert_cuts_are_sound(&s);
-        assert_int_equal(s.advice.cut_count + 1, mixed ? 2 : 4);
+        assert_points_are_valid(&s);
+        assert_int_equal(s.advice.point_count + 1, mixed ? 2 : 4);
         for (int kind = 0; kind < SPLIT_KINDS; kind++)
-            for (uint32_t i = 0; i <= s.advice.cut_count; i++)
+            for (uint32_t i = 0; i <= s.advice.point_count; i++)
                 assert_true(s.advice.share_ppm[kind][i] * 3 / 2 <= s.question.fill_ppm);
         assert_in_range(s.advice.served_after_mcu[ADMIT_READ], 4400000, 4600000);
         s.question.children = 2; /* half reads, half writes: nothing would be lighter */
@@ -437,9 +437,9 @@ static struct split_advice advice_of(enum split_verdict verdict)
     }
     if (verdict != SPLIT_ADVISED)
         return a;
-    a.cut_count = 2;
-    a.cuts[0] = slice_of("b");
-    a.cuts[1] = slice_of("bc");
+    a.point_count = 2;
+    a.points[0] = slice_of("b");
+    a.points[1] = slice_of("bc");
     for (int kind = 0; kind < SPLIT_KINDS; kind++) {
         a.share_ppm[kind][0] = 200000;
         a.share_ppm[kind][1] = 300000;
@@ -465,7 +465,7 @@ TEST(advice_survives_its_bytes_and_no_part_of_them_decodes)
         split_advice_encode(&again, &b);
         assert_true(slice_equal(buffer_slice(&bytes), buffer_slice(&again)));
         assert_int_equal(b.samples, 12345);
-        assert_int_equal(b.cut_count, a.cut_count);
+        assert_int_equal(b.point_count, a.point_count);
         assert_true(strlen(split_verdict_name(v)) > 0);
         for (size_t size = 0; size < bytes.size; size++)
             assert_int_equal(split_advice_decode(slice_make(bytes.data, size), &b),
@@ -489,15 +489,15 @@ static void assert_malformed(const struct split_advice *a)
 TEST(advice_that_makes_no_sense_does_not_decode)
 {
     struct split_advice a = advice_of(SPLIT_ADVISED);
-    a.cuts[1] = slice_of("b"); /* not ascending */
+    a.points[1] = slice_of("b"); /* not ascending */
     assert_malformed(&a);
-    a.cuts[1] = slice_of("a");
-    assert_malformed(&a);
-    a = advice_of(SPLIT_ADVISED);
-    a.cuts[0] = slice_of("");
+    a.points[1] = slice_of("a");
     assert_malformed(&a);
     a = advice_of(SPLIT_ADVISED);
-    a.cut_count = 0;
+    a.points[0] = slice_of("");
+    assert_malformed(&a);
+    a = advice_of(SPLIT_ADVISED);
+    a.point_count = 0;
     assert_malformed(&a);
     a = advice_of(SPLIT_ADVISED);
     a.share_ppm[ADMIT_WRITE][1]--; /* not whole */

@@ -87,22 +87,22 @@ TEST(what_it_counts_is_no_item)
 }
 
 /* COLLECTION-3 */
-TEST(no_cut_divides_one)
+TEST(no_split_divides_one)
 {
     struct lone_node w;
     struct buffer body = {0};
     open_world(&w);
     const struct partition_info *p = &w.table.partitions[0];
     struct table_split s = {
-        .table_id = w.table.id, .partition = p->id, .epoch = p->epoch, .cut_count = 1};
+        .table_id = w.table.id, .partition = p->id, .epoch = p->epoch, .point_count = 1};
     table_split_share_equally(&s);
     struct request r = {.op = REQUEST_TABLE_SPLIT};
     lone_key(&w, 2);
     for (int whole = 0; whole <= 1; whole++) {
-        s.cuts[0] = whole ? collection_key(buffer_slice(&w.key)) : buffer_slice(&w.key);
+        s.points[0] = whole ? collection_key(buffer_slice(&w.key)) : buffer_slice(&w.key);
         buffer_clear(&body);
         table_split_encode(&body, &s);
-        r.cut.split = buffer_slice(&body);
+        r.table_split.split = buffer_slice(&body);
         lone_ask(&w, &r);
         lone_write_all(&w);
         lone_assert_answer(&w, whole ? REPLY_OK : REPLY_MALFORMED);
@@ -111,7 +111,7 @@ TEST(no_cut_divides_one)
     lone_deinit(&w);
 }
 
-TEST(heat_in_one_is_not_advised_to_be_cut)
+TEST(heat_in_one_is_not_advised_to_be_split)
 {
     struct lone_node w;
     struct split_advice advice;

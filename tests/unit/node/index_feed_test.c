@@ -96,19 +96,19 @@ TEST(changes_outlive_a_crash)
     indexed_close(&s);
 }
 
-/* Cuts the index in the middle of its hashes: each half has half of its units. */
-static void scene_cut_index(struct indexed_fixture *s)
+/* Splits the index in the middle of its hashes: each half has half of its units. */
+static void scene_split_index(struct indexed_fixture *s)
 {
     struct buffer body = {0};
-    uint8_t cut[STORAGE_KEY_BOUND_SIZE];
+    uint8_t point[STORAGE_KEY_BOUND_SIZE];
     struct table_split split = {.table_id = s->index.id,
                                 .partition = s->index.partitions[0].id,
                                 .epoch = s->index.partitions[0].epoch,
-                                .cut_count = 1};
-    split.cuts[0] = storage_key_write_bound(cut, s->index.id, UINT64_C(1) << 63);
+                                .point_count = 1};
+    split.points[0] = storage_key_write_bound(point, s->index.id, UINT64_C(1) << 63);
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
-    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
     lone_ask(&s->w, &r);
     indexed_pass(s, 500);
     lone_assert_answer(&s->w, REPLY_OK);
@@ -140,7 +140,7 @@ TEST(a_row_that_was_written_in_a_failed_round_goes_when_the_item_changes_again)
     indexed_open(&s, 2);
     lone_set(&s.w, "index_backlog_ms", "3600000");
     indexed_table(&s);
-    scene_cut_index(&s);
+    scene_split_index(&s);
     const uint32_t first = scene_version_in(&s, 0, 10), other = scene_version_in(&s, 0, first + 1);
     const uint32_t second = scene_version_in(&s, 1, 10),
                    third = scene_version_in(&s, 1, second + 1);

@@ -174,17 +174,17 @@ TEST(each_former_shard_is_read_once)
 TEST(a_shard_is_read_piece_by_piece_and_across_partitions)
 {
     struct scene s;
-    struct buffer cut = {0};
+    struct buffer point = {0};
     (void)state;
     scene_open(&s, "auto");
     assert_int_equal(catalog_fixture_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
-    scene_shard(&cut, &s, "hot", 0);
-    buffer_append_text(&cut, "m");
+    scene_shard(&point, &s, "hot", 0);
+    buffer_append_text(&point, "m");
     const struct partition_info *p =
-        table_partition_of(catalog_fixture_table(&s.world), buffer_slice(&cut));
+        table_partition_of(catalog_fixture_table(&s.world), buffer_slice(&point));
     struct table_split split = {
-        .table_id = p->table_id, .partition = p->id, .epoch = p->epoch, .cut_count = 1};
-    split.cuts[0] = buffer_slice(&cut);
+        .table_id = p->table_id, .partition = p->id, .epoch = p->epoch, .point_count = 1};
+    split.points[0] = buffer_slice(&point);
     table_split_share_equally(&split);
     assert_int_equal(catalog_fixture_split(&s.world, &split), REPLY_OK);
     scene_pass(&s, 100);
@@ -208,12 +208,12 @@ TEST(a_shard_is_read_piece_by_piece_and_across_partitions)
     assert_true(slice_equal(request_move(&s.asked)->key, buffer_slice(&last)));
     scene_read(&s, 0, 5);
     assert_true(scene_asks(&s));
-    assert_true(slice_equal(request_move(&s.asked)->key, buffer_slice(&cut)));
+    assert_true(slice_equal(request_move(&s.asked)->key, buffer_slice(&point)));
     assert_int_not_equal(s.asked.partition, first);
     scene_read(&s, 0, 0);
     scene_decides(&s, EVENT_KEY_MOVED);
     buffer_deinit(&last);
-    buffer_deinit(&cut);
+    buffer_deinit(&point);
     scene_close(&s);
 }
 

@@ -273,7 +273,7 @@ TEST(a_piece_has_no_end_behind_an_item_that_comes_while_others_move)
 }
 
 /* What the partition is now says nothing of what it was. */
-TEST(a_piece_of_a_partition_that_was_cut_meanwhile_is_not_answered)
+TEST(a_piece_of_a_partition_that_was_split_meanwhile_is_not_answered)
 {
     struct shards_fixture s;
     struct shards_part t;

@@ -95,8 +95,8 @@ TEST(every_command_comes_back_from_its_bytes)
         }
         assert_memory_equal(&back, &m, sizeof m);
         for (size_t size = 0; size < bytes.size; size++) {
-            struct buffer cut = {bytes.data, size, size};
-            assert_false(command_read(&cut, &back));
+            struct buffer point = {bytes.data, size, size};
+            assert_false(command_read(&point, &back));
         }
     }
     buffer_deinit(&bytes);

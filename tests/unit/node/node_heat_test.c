@@ -43,10 +43,10 @@ TEST(refused_requests_count_as_heat)
     struct split_advice a = ask(&w, question(&w, 2));
     assert_int_equal(a.verdict, SPLIT_ADVISED);
     assert_int_equal(a.samples, 2000);
-    assert_int_equal(a.cut_count, 1);
+    assert_int_equal(a.point_count, 1);
     assert_in_range(a.share_ppm[ADMIT_READ][0], 450000, 550000);
     a = ask(&w, question(&w, 4));
-    assert_int_equal(a.cut_count, 3);
+    assert_int_equal(a.point_count, 3);
     lone_deinit(&w);
 }
 
@@ -67,8 +67,8 @@ TEST(one_key_that_is_asked_for_is_named)
     lone_deinit(&w);
 }
 
-/* CUT-1: such a page is heat of the key. A cut behind the key's own bytes would divide the item's
- * rows. */
+/* BOUND-1: such a page is heat of the key. A split behind the key's own bytes would divide the
+ * item's rows. */
 TEST(a_page_that_goes_on_behind_a_key_is_heat_of_that_key)
 {
     struct lone_node w;
@@ -97,7 +97,7 @@ TEST(a_page_that_goes_on_behind_a_key_is_heat_of_that_key)
     lone_deinit(&w);
 }
 
-/* Seen in a demonstration: a key that had just grown popular had its partition cut in vain. */
+/* Seen in a demonstration: a key that had just grown popular had its partition split to no use. */
 TEST(a_key_that_has_only_just_grown_popular_is_named_too)
 {
     struct lone_node w;
@@ -195,12 +195,12 @@ TEST(after_a_split_both_pieces_begin_without_heat)
     struct table_split s = {.table_id = w.table.id,
                             .partition = p->id,
                             .epoch = p->epoch,
-                            .cut_count = 1,
-                            .cuts = {a.cuts[0]}};
+                            .point_count = 1,
+                            .points = {a.points[0]}};
     table_split_share_equally(&s);
     struct buffer body = {0};
     table_split_encode(&body, &s);
-    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
     lone_ask(&w, &r);
     lone_write_all(&w);
     lone_assert_answer(&w, REPLY_OK);

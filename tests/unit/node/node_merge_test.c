@@ -48,7 +48,7 @@ static void scene_init_with(struct scene *s, uint8_t stream)
     lone_init(w, PROFILE_OFF);
     w->stream = stream;
     lone_open_table(w, 100, 100);
-    lone_cut_table(w);
+    lone_split_table(w);
     reconcile(w);
     lone_fetch_table(w);
     assert_int_equal(w->table.partition_count, 2);
@@ -177,8 +177,8 @@ TEST(records_of_streams_are_counted_where_they_come)
     lone_deinit(&s.w);
 }
 
-/* Cuts the merged partition where the two met. Without the catalog. */
-static void cut_again(struct scene *s, const struct partition_info *merged)
+/* Splits the merged partition where the two met. Without the catalog. */
+static void split_again(struct scene *s, const struct partition_info *merged)
 {
     struct buffer body = {0};
     struct partition_split split = {.parent = *merged, .child_count = 1};
@@ -233,7 +233,7 @@ TEST(records_of_streams_are_counted_in_the_piece_that_has_them)
     const struct partition_info p = absorbing(&s, freeze(&s));
     ask(&s, &p);
     reconcile(&s.w);
-    cut_again(&s, &p);
+    split_again(&s, &p);
     const struct partitions *held = &s.w.node->partitions;
     assert_true(
         partitions_find(held, p.id)->counting); /* what is written now is counted once, too */

@@ -39,18 +39,18 @@ static void fill(struct lone_node *w, uint32_t names, size_t size)
     }
 }
 
-/* Bytes of items before and behind the cut. */
-static void weigh(struct lone_node *w, uint32_t names, size_t size, struct slice cut,
+/* Bytes of items before and behind the split. */
+static void weigh(struct lone_node *w, uint32_t names, size_t size, struct slice point,
                   int64_t sides[2])
 {
     sides[0] = sides[1] = 0;
     for (uint32_t name = 0; name < names; name++) {
         lone_key(w, name);
-        sides[slice_compare(buffer_slice(&w->key), cut) >= 0] += (int64_t)(size * (1 + name % 7));
+        sides[slice_compare(buffer_slice(&w->key), point) >= 0] += (int64_t)(size * (1 + name % 7));
     }
 }
 
-TEST(a_cut_halves_the_bytes_not_the_keys)
+TEST(a_split_halves_the_bytes_not_the_keys)
 {
     enum {
         NAMES = 1000,
@@ -65,11 +65,11 @@ TEST(a_cut_halves_the_bytes_not_the_keys)
         fill(&w, NAMES, SIZE);
         struct split_advice a = middle_of(&w);
         assert_int_equal(a.verdict, SPLIT_ADVISED);
-        assert_int_equal(a.cut_count, 1);
-        weigh(&w, NAMES, SIZE, a.cuts[0], sides);
+        assert_int_equal(a.point_count, 1);
+        weigh(&w, NAMES, SIZE, a.points[0], sides);
         assert_in_range(sides[0] * 100 / (sides[0] + sides[1]), 49, 51);
         if (collections > 0)
-            assert_true(collection_is_row(a.cuts[0]));
+            assert_true(collection_is_row(a.points[0]));
         middle_of(&w); /* it is looked for anew */
         lone_deinit(&w);
     }
@@ -127,7 +127,7 @@ TEST(of_two_partitions_each_keeps_what_was_found)
     lone_deinit(&w);
 }
 
-TEST(what_is_one_collection_or_one_item_is_not_cut)
+TEST(what_is_one_collection_or_one_item_is_not_split)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_OFF);

@@ -334,7 +334,8 @@ static void ask_for_table(struct lone_node *w)
     buffer_deinit(&b);
 }
 
-/* What can be cut, moved and written to is there: acknowledged by its replicas, not only asked for.
+/* What can be split, moved and written to is there: acknowledged by its replicas, not only asked
+ * for.
  */
 TEST(a_table_is_active_once_its_replicas_are_on_disk)
 {

@@ -14,12 +14,12 @@ enum {
 
 /* ---- splits ---- */
 
-/* Cuts the table. The parent's group is asked to split, and does not answer. */
+/* Splits the table. The parent's group is asked to split, and does not answer. */
 static void begin_split(struct catalog_leader *s, uint32_t *parent, uint32_t *child)
 {
     leader_open(s);
     leader_hold(s, REQUEST_PARTITION_SPLIT, 0, 0);
-    lone_cut_table(&s->w);
+    lone_split_table(&s->w);
     lone_write_all(&s->w);
     lone_fetch_table(&s->w);
     assert_int_equal(s->w.table.partition_count, 2);
@@ -76,7 +76,7 @@ TEST(a_child_of_a_deleted_table_is_closed_after_its_parent_on_each_node)
 static void begin_merge(struct catalog_leader *s, uint32_t *upper)
 {
     leader_open(s);
-    leader_cut(s);
+    leader_split(s);
     const struct partition_info *p = s->w.table.partitions;
     const struct decision d = {.table_id = s->w.table.id,
                                .partition = p[1].id,

@@ -340,13 +340,13 @@ static void ask_for_split(struct lone_node *w, uint32_t at)
     const struct partition_info *p = &w->table.partitions[at];
     const uint64_t lo = storage_key_bound_hash(p->lo, 0),
                    hi = storage_key_bound_hash(p->hi, UINT64_MAX);
-    uint8_t cut[STORAGE_KEY_BOUND_SIZE];
+    uint8_t point[STORAGE_KEY_BOUND_SIZE];
     struct table_split s = {
-        .table_id = w->table.id, .partition = p->id, .epoch = p->epoch, .cut_count = 1};
-    s.cuts[0] = storage_key_write_bound(cut, w->table.id, storage_key_even_cut(lo, hi, 1, 2));
+        .table_id = w->table.id, .partition = p->id, .epoch = p->epoch, .point_count = 1};
+    s.points[0] = storage_key_write_bound(point, w->table.id, storage_key_even_split(lo, hi, 1, 2));
     table_split_share_equally(&s);
     table_split_encode(&body, &s);
-    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
     lone_ask(w, &r);
     lone_write_all(w);
     lone_assert_answer(w, REPLY_OK);
@@ -501,19 +501,19 @@ TEST(a_shard_is_closed_with_its_last_record)
     lone_deinit(&w);
 }
 
-TEST(a_cut_with_nothing_below_it_is_refused)
+TEST(a_split_with_nothing_below_it_is_refused)
 {
     struct lone_node w;
     struct buffer body = {0};
     open_table(&w, STREAM_NEW_IMAGE);
     const struct partition_info *p = &w.table.partitions[0];
-    uint8_t cut[STORAGE_KEY_BOUND_SIZE];
+    uint8_t point[STORAGE_KEY_BOUND_SIZE];
     struct table_split s = {
-        .table_id = w.table.id, .partition = p->id, .epoch = p->epoch, .cut_count = 1};
-    s.cuts[0] = storage_key_write_bound(cut, w.table.id, 0);
+        .table_id = w.table.id, .partition = p->id, .epoch = p->epoch, .point_count = 1};
+    s.points[0] = storage_key_write_bound(point, w.table.id, 0);
     table_split_share_equally(&s);
     table_split_encode(&body, &s);
-    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
     lone_ask(&w, &r);
     lone_write_all(&w);
     lone_assert_answer(&w, REPLY_MALFORMED);
@@ -661,16 +661,16 @@ TEST(the_oldest_records_go_when_there_are_too_many)
 
 /* ---- keys ---- */
 
-TEST(no_cut_divides_the_rows_of_a_shard)
+TEST(no_split_divides_the_rows_of_a_shard)
 {
-    struct buffer row = {0}, cut = {0};
+    struct buffer row = {0}, point = {0};
     const struct attr key = {ATTR_STRING, slice_of("k")};
     const struct stream_position first = {1, 1, 1, 0},
                                  last = {UINT32_MAX, UINT64_MAX, UINT64_MAX, UINT16_MAX};
     uint8_t bound[STORAGE_KEY_BOUND_SIZE];
     const struct slice whole = storage_key_write_bound(bound, 7, 0);
     const struct slice lows[] = {slice_make(bound, 4), slice_make(bound, 9), whole};
-    storage_key_append(&cut, 7, &key, NULL);
+    storage_key_append(&point, 7, &key, NULL);
     for (size_t i = 0; i < COUNT_OF(lows); i++) {
         buffer_clear(&row);
         stream_key_append(&row, lows[i], 9, &last);
@@ -682,10 +682,10 @@ TEST(no_cut_divides_the_rows_of_a_shard)
         assert_true(stream_position_compare(&first, &at) < 0);
         row.data[0] = 0;
         assert_true(slice_compare(lows[i], buffer_slice(&row)) < 0);
-        assert_false(stream_may_cut(lows[i], whole));
-        assert_true(stream_may_cut(lows[i], buffer_slice(&cut)));
-        assert_true(slice_compare(buffer_slice(&row), buffer_slice(&cut)) < 0);
+        assert_false(stream_may_split(lows[i], whole));
+        assert_true(stream_may_split(lows[i], buffer_slice(&point)));
+        assert_true(slice_compare(buffer_slice(&row), buffer_slice(&point)) < 0);
     }
     buffer_deinit(&row);
-    buffer_deinit(&cut);
+    buffer_deinit(&point);
 }

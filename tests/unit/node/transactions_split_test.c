@@ -18,14 +18,14 @@
 static void scene_begin_split(struct transact_fixture *s, uint64_t hash)
 {
     struct buffer body = {0};
-    uint8_t cut[STORAGE_KEY_BOUND_SIZE];
+    uint8_t point[STORAGE_KEY_BOUND_SIZE];
     const struct partition_info *p = &s->w.table.partitions[0];
     struct table_split split = {
-        .table_id = s->w.table.id, .partition = p->id, .epoch = p->epoch, .cut_count = 1};
-    split.cuts[0] = storage_key_write_bound(cut, s->w.table.id, hash);
+        .table_id = s->w.table.id, .partition = p->id, .epoch = p->epoch, .point_count = 1};
+    split.points[0] = storage_key_write_bound(point, s->w.table.id, hash);
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
-    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
     lone_ask(&s->w, &r);
     for (int ms = 0; !proposals_split(transact_partition(s)); ms++) {
         assert_true(ms < 1000);
@@ -251,7 +251,7 @@ TEST(a_split_into_a_child_that_is_here_already_leaves_it_as_it_is)
 {
     struct transact_fixture s;
     struct buffer body = {0};
-    uint8_t cut[STORAGE_KEY_BOUND_SIZE];
+    uint8_t point[STORAGE_KEY_BOUND_SIZE];
     transact_open(&s);
     scene_begin_split(&s, ALL_STAY);
     scene_end_split(&s);
@@ -264,7 +264,7 @@ TEST(a_split_into_a_child_that_is_here_already_leaves_it_as_it_is)
     again.children[0] = p->info;
     again.children[0].id = child->info.id;
     again.children[0].parent = p->info.id;
-    again.children[0].lo = storage_key_write_bound(cut, s.w.table.id, ALL_STAY / 2);
+    again.children[0].lo = storage_key_write_bound(point, s.w.table.id, ALL_STAY / 2);
     again.parent.hi = again.children[0].lo;
     again.parent.epoch++;
     partition_split_encode(&body, &again);

@@ -28,8 +28,9 @@ TEST(what_is_prepared_is_locked_until_it_is_decided_and_done)
     transact_pass(&s, 200);
     assert_int_equal(transact_stats(&s).transactions.locks, 2);
     assert_in_range(transact_stats(&s).transactions.oldest_ms, 200, 1000);
-    assert_in_range(transact_stats(&s).transactions.owed_log_bytes, 100, 20000);
-    assert_int_equal(transact_stats(&s).transactions.owed_index_bytes, 0); /* there is no index */
+    assert_in_range(transact_stats(&s).transactions.reserved_log_bytes, 100, 20000);
+    assert_int_equal(transact_stats(&s).transactions.reserved_index_bytes,
+                     0); /* there is no index */
     assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
     transact_expect(&s, NEW, NEW); /* the second is asked for before it is done */
     assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);

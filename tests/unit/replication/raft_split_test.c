@@ -36,7 +36,7 @@ static struct raft *replica(struct fixture *w, uint32_t group, uint64_t base)
     };
     w->shared = (struct raft_shared){
         .election = duration_ms(300),
-        .tell = duration_ms(5),
+        .notify = duration_ms(5),
         .retry = duration_ms(100),
         .inflight_max_bytes = 1 << 20,
         .uncommitted_max_bytes = 1 << 20,

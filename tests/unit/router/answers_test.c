@@ -25,7 +25,7 @@
  *   status TABLE STATUS            it has this status, or is `gone`
  *   shard TABLE KEY VERSION SHARDS [before=N,N] [widest=N] [counter] [shrank]
  *                                  its only sharded key
- *   cut TABLE PARTITIONS           the router's map is out of date then; cutting [TABLE]: between
+ *   split TABLE PARTITIONS         the router's map is out of date then; splitting [TABLE]: between
  *                                  pages from now on
  *
  * In requests <N*TEXT> stands for so many times TEXT, and <N,TEXT> for a list of them, in which `#`
@@ -152,7 +152,7 @@ static void run_status(void *world, struct case_words *c)
         t->name.size = 0;
 }
 
-static void run_cut(void *world, struct case_words *c)
+static void run_split(void *world, struct case_words *c)
 {
     struct router_world *w = world;
     fake_repartition(&w->f, router_world_table(w, case_word(c, 1)),
@@ -190,10 +190,10 @@ static void run_shard(void *world, struct case_words *c)
 }
 
 /* From now on between two pages; of no table: no more. */
-static void run_cutting(void *world, struct case_words *c)
+static void run_splitting(void *world, struct case_words *c)
 {
     struct router_world *w = world;
-    snprintf(w->cutting, sizeof w->cutting, "%s", c->count > 1 ? case_word(c, 1) : "");
+    snprintf(w->splitting, sizeof w->splitting, "%s", c->count > 1 ? case_word(c, 1) : "");
 }
 
 static void run_command(void *world, struct slice command, struct buffer *out)
@@ -209,8 +209,8 @@ static void run_command(void *world, struct slice command, struct buffer *out)
         {.name = "release", .run = run_hold},
         {.name = "status", .run = run_status},
         {.name = "shard", .run = run_shard},
-        {.name = "cut", .run = run_cut},
-        {.name = "cutting", .run = run_cutting},
+        {.name = "split", .run = run_split},
+        {.name = "splitting", .run = run_splitting},
         {.name = "headers", .run = router_world_headers},
         {0},
     };
@@ -232,7 +232,7 @@ static void end(void *world)
     struct router_world *w = world;
     fake_deinit(&w->f);
     w->let_count = 0;
-    w->cutting[0] = '\0';
+    w->splitting[0] = '\0';
 }
 
 TEST(the_answers_are_those_in_the_files)

@@ -133,16 +133,21 @@ TEST(every_metric_is_described_by_the_table_of_its_group)
 TEST(a_page_shows_all_metrics_of_a_group_in_their_units)
 {
     struct buffer out = {0};
-    const struct metrics_limit values = {
-        .rate = 1500, .tokens = -1, .demand = 2000, .asks = 3, .waiting = 4, .refused = 5};
+    const struct metrics_limit values = {.rate = 1500,
+                                         .tokens = -1,
+                                         .demand = 2000,
+                                         .grant_requests = 3,
+                                         .waiting = 4,
+                                         .refused = 5};
     static const char *const labels[] = {NULL, "a", "b"};
     static const int64_t counts[] = {1, 2, 3};
     page_write_metrics(&out, METRICS_OF_LIMIT, &values);
     page_write_labelled(&out, METRIC_THROTTLED, labels, counts, 3);
-    page_write_labelled(&out, METRIC_LEVELS, labels, counts, 3);
-    assert_slice_is(buffer_slice(&out),
-                    "\"rate\":1.5,\"tokens\":-0.001,\"demand\":2.0,\"asks\":3,\"waiting\":4,"
-                    "\"refused\":5,\"throttled\":{\"a\":2,\"b\":3},"
-                    "\"levels\":{\"a\":0.002,\"b\":0.003}");
+    page_write_labelled(&out, METRIC_BALANCES, labels, counts, 3);
+    assert_slice_is(
+        buffer_slice(&out),
+        "\"rate\":1.5,\"tokens\":-0.001,\"demand\":2.0,\"grant_requests\":3,\"waiting\":4,"
+        "\"refused\":5,\"throttled\":{\"a\":2,\"b\":3},"
+        "\"balances\":{\"a\":0.002,\"b\":0.003}");
     buffer_deinit(&out);
 }

@@ -504,8 +504,11 @@ TEST(a_split_is_refused_for_each_member_that_is_missing_or_wrong)
          "\"1 validation error detected: Value '0' at 'partition' failed to satisfy constraint: "
          "Member must have value greater than or equal to 1\""},
         {"{\"TableName\":\"users\",\"Partition\":\"1\"}", "SerializationException"},
+        {"{\"TableName\":\"users\",\"Partition\":1,\"SplitPoint\":7}", "SerializationException"},
+        {"{\"TableName\":\"users\",\"Partition\":1,\"SplitPoint\":\"7\"}",
+         "SplitPoint is not base64"},
         {"{\"TableName\":\"users\",\"Partition\":1,\"Cut\":7}", "SerializationException"},
-        {"{\"TableName\":\"users\",\"Partition\":1,\"Cut\":\"7\"}", "Cut is not base64"},
+        {"{\"TableName\":\"users\",\"Partition\":1,\"Cut\":\"7\"}", "SplitPoint is not base64"},
     };
     start();
     fake_open_admin(&f, 2);

@@ -505,8 +505,9 @@ TEST(a_page_tells_what_the_router_holds_and_what_it_refused)
     assert_int_equal(a.status, 200);
     assert_true(says(a, "{\"gac\":\"lease\",\"servers\":1,\"limit_waits\":1,\"limit_refused\":0,"
                         "\"limits\":["));
-    assert_true(says(a, "{\"table\":\"users\",\"kind\":\"write\",\"policy\":\"lease\","
-                        "\"server\":1,\"rate\":100.0,\"tokens\":0.0,\"demand\":1.0,\"asks\":"));
+    assert_true(
+        says(a, "{\"table\":\"users\",\"kind\":\"write\",\"policy\":\"lease\","
+                "\"server\":1,\"rate\":100.0,\"tokens\":0.0,\"demand\":1.0,\"grant_requests\":"));
     assert_true(says(a, "\"waiting\":1,\"refused\":0}"));
     f.hold_gac = false;
     fake_deliver_gac(&f);

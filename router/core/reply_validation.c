@@ -1,12 +1,12 @@
-/* readable.c - checks the items and records of a node's answer. */
-#include "router/core/readable.h"
+/* reply_validation.c - checks the items and records of a node's reply. */
+#include "router/core/reply_validation.h"
 
 #include "engine/item/item.h"
 #include "engine/message/message.h"
 #include "engine/message/stream_messages.h"
 #include "engine/stream/stream.h"
 
-static bool records_are_readable(struct slice records)
+static bool reply_records_are_valid(struct slice records)
 {
     struct reader r = {records, false};
     while (r.left.size > 0) {
@@ -22,13 +22,13 @@ static bool records_are_readable(struct slice records)
     return true;
 }
 
-bool reply_is_readable(const struct reply *reply)
+bool reply_items_are_valid(const struct reply *reply)
 {
     struct reader items = {reply->range.items, false};
     if (reply->kind == ANSWER_ITEM)
         return !reply->item.found || item_is_readable(reply->item.bytes);
     if (reply->kind == ANSWER_RECORDS)
-        return records_are_readable(reply_records(reply)->records);
+        return reply_records_are_valid(reply_records(reply)->records);
     while (reply->kind == ANSWER_RANGE && items.left.size > 0) {
         struct slice item = reader_sized(&items);
         if (items.failed || !item_is_readable(item))

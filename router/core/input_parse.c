@@ -1,5 +1,5 @@
-/* reading.c - the turns in which a large request is read. */
-#include "router/core/reading.h"
+/* input_parse.c - the turns of the loop in which a large operation input is parsed. */
+#include "router/core/input_parse.h"
 
 #include <stdlib.h>
 
@@ -13,30 +13,30 @@ enum {
     VALUES_MAX = EXPRESSION_SIZE_MAX, /* and refuses a list of more values unread */
 };
 
-static size_t reading_bytes(const struct call *c)
+static size_t input_parse_bytes(const struct call *c)
 {
     return c->bytes.size + c->arena.used_bytes;
 }
 
 /* ---- the text ---- */
 
-void reading_begin(struct call *c, struct body *b)
+void input_parse_begin(struct call *c, struct body *b)
 {
     struct router *r = c->router;
-    struct reading *g = must_calloc(1, sizeof *g);
+    struct input_parse *g = must_calloc(1, sizeof *g);
     g->call = c;
     g->body = *b;
     g->held = body_held(b);
     g->ahead.items = &c->bytes;
     *b = (struct body){0};
-    c->reading = g;
+    c->input_parse = g;
     call_account(c);
     TAILQ_INSERT_TAIL(&r->texts, g, link);
 }
 
-bool reading_next_text(struct router *r, struct router_effect *out)
+bool input_parse_next_text(struct router *r, struct router_effect *out)
 {
-    struct reading *g = TAILQ_FIRST(&r->texts);
+    struct input_parse *g = TAILQ_FIRST(&r->texts);
     if (g == NULL || r->parsing != NULL)
         return false;
     TAILQ_REMOVE(&r->texts, g, link);
@@ -45,7 +45,7 @@ bool reading_next_text(struct router *r, struct router_effect *out)
     return true;
 }
 
-static bool reading_refuse_memory(struct router *r)
+static bool input_parse_refuse_memory(struct router *r)
 {
     r->counters.refused_memory++;
     return fault_set(&r->fault, FAULT_UNAVAILABLE,
@@ -54,7 +54,7 @@ static bool reading_refuse_memory(struct router *r)
 }
 
 /* False: the text is refused. */
-static bool reading_take_text(struct call *c, struct reading *g)
+static bool input_parse_take_text(struct call *c, struct input_parse *g)
 {
     const struct body *b = &g->body;
     if (b->unpacked != STATUS_OK)
@@ -64,7 +64,7 @@ static bool reading_take_text(struct call *c, struct reading *g)
         return fault_set(call_fault(c), FAULT_SERIALIZATION, "%s",
                          c->operation->fail != NULL ? "The body is no JSON" : "");
     if (!client_make_room(c->router, 0))
-        return reading_refuse_memory(c->router);
+        return input_parse_refuse_memory(c->router);
     g->root = b->root;
     g->tape = *g->root.tape;
     g->tape.ahead = &g->ahead;
@@ -72,7 +72,7 @@ static bool reading_take_text(struct call *c, struct reading *g)
     return true;
 }
 
-static void reading_destroy(struct router *r, struct reading *g)
+static void input_parse_destroy(struct router *r, struct input_parse *g)
 {
     router_account(r, &g->accounted, 0);
     body_deinit(&g->body);
@@ -80,21 +80,21 @@ static void reading_destroy(struct router *r, struct reading *g)
     free(g);
 }
 
-void reading_parsed(struct router *r)
+void input_parse_parsed(struct router *r)
 {
-    struct reading *g = r->parsing;
+    struct input_parse *g = r->parsing;
     must(g != NULL);
     r->parsing = NULL;
     if (g->call == NULL) {
         PROBE("a client left while its body was parsed");
-        reading_destroy(r, g);
+        input_parse_destroy(r, g);
         return;
     }
     struct call *c = g->call;
     g->held = body_held(&g->body);
     call_account(c);
-    g->stage = READING_CHECKS;
-    if (reading_take_text(c, g))
+    g->stage = INPUT_PARSE_MEMBERS;
+    if (input_parse_take_text(c, g))
         call_rest(c);
     else
         call_fail(c);
@@ -102,14 +102,14 @@ void reading_parsed(struct router *r)
 
 /* ---- members ---- */
 
-static bool reading_check(struct call *c, struct reading *g)
+static bool input_parse_check(struct call *c, struct input_parse *g)
 {
     const struct shape *input = c->operation->input;
     struct fault *f = call_fault(c);
     if (!shape_check(input, &g->root, c->operation->name_first, g->members, f) ||
         !shape_refuse_later(input, g->members, f))
         return false;
-    g->places[g->depth++] = (struct reading_place){input, json_members(&g->root)};
+    g->places[g->depth++] = (struct input_parse_place){input, json_members(&g->root)};
     return true;
 }
 
@@ -133,8 +133,8 @@ static bool shape_is_item(const struct shape *s)
            s != &shape_expression_attribute_value_map;
 }
 
-static void reading_take(struct call *c, struct reading *g, const struct shape *s,
-                         const struct json_value *v)
+static void input_parse_take(struct call *c, struct input_parse *g, const struct shape *s,
+                             const struct json_value *v)
 {
     struct fault *f = call_fault(c);
     if (v->type == JSON_OBJECT && shape_is_item(s))
@@ -142,11 +142,11 @@ static void reading_take(struct call *c, struct reading *g, const struct shape *
     else if (v->type == JSON_OBJECT && s->kind == SHAPE_ATTRIBUTE && !value_is_small(v))
         values_ahead_attr(&g->ahead, &c->arena, v, f);
     else if (v->type == JSON_OBJECT && s->kind == SHAPE_STRUCTURE)
-        g->places[g->depth++] = (struct reading_place){s, json_members(v)};
+        g->places[g->depth++] = (struct input_parse_place){s, json_members(v)};
     else if (v->type == JSON_OBJECT && s->kind == SHAPE_MAP && json_count(v) <= VALUES_MAX)
-        g->places[g->depth++] = (struct reading_place){s, json_members(v)};
+        g->places[g->depth++] = (struct input_parse_place){s, json_members(v)};
     else if (v->type == JSON_LIST && s->kind == SHAPE_LIST && json_count(v) <= VALUES_MAX)
-        g->places[g->depth++] = (struct reading_place){s, json_elements(v)};
+        g->places[g->depth++] = (struct input_parse_place){s, json_elements(v)};
 }
 
 /* The shape of a structure's member. NULL: the shape has no such member. */
@@ -159,9 +159,9 @@ static const struct shape *member_shape(const struct shape *structure, struct sl
 }
 
 /* Whether there may be more. */
-static bool reading_next(struct call *c, struct reading *g)
+static bool input_parse_next(struct call *c, struct input_parse *g)
 {
-    struct reading_place *p = &g->places[g->depth - 1];
+    struct input_parse_place *p = &g->places[g->depth - 1];
     const struct shape *s = p->shape->element;
     struct json_value v;
     struct slice name = {NULL, 0};
@@ -171,9 +171,9 @@ static bool reading_next(struct call *c, struct reading *g)
         return --g->depth > 0;
     if (p->shape->kind == SHAPE_STRUCTURE)
         s = member_shape(p->shape, name);
-    must(g->depth < READING_DEPTH_MAX);
+    must(g->depth < INPUT_PARSE_DEPTH_MAX);
     if (s != NULL)
-        reading_take(c, g, s, &v);
+        input_parse_take(c, g, s, &v);
     steps_take(&call_fault(c)->reading, STEPS_VALUE);
     return true;
 }
@@ -185,26 +185,26 @@ static bool steps_are_over(const struct call *c)
     return c->router->fault.reading.taken >= STEPS_READ_MAX;
 }
 
-void reading_go_on(struct call *c)
+void input_parse_go_on(struct call *c)
 {
-    struct reading *g = c->reading;
+    struct input_parse *g = c->input_parse;
     bool good = true, more = true;
     switch (g->stage) {
-    case READING_PARSES:
+    case INPUT_PARSE_TEXT:
         must(false); /* its call does not rest */
         return;
-    case READING_CHECKS:
-        good = reading_check(c, g);
+    case INPUT_PARSE_MEMBERS:
+        good = input_parse_check(c, g);
         more = false;
         break;
-    case READING_VALUES:
+    case INPUT_PARSE_VALUES:
         call_fault(c)->operation = c->operation->name;
         while (more && !steps_are_over(c))
-            more = reading_next(c, g);
+            more = input_parse_next(c, g);
         call_account(c);
         break;
-    case READING_BEGINS:
-        g->read = reading_bytes(c);
+    case INPUT_PARSE_BEGINS:
+        g->read = input_parse_bytes(c);
         call_begin(c, g->members);
         return;
     }
@@ -215,32 +215,33 @@ void reading_go_on(struct call *c)
         call_fail(c);
 }
 
-bool reading_turn_is_over(const struct call *c)
+bool input_parse_turn_is_over(const struct call *c)
 {
-    return c->reading != NULL &&
-           (steps_are_over(c) || reading_bytes(c) - c->reading->read >= READING_TURN_BYTES);
+    return c->input_parse != NULL &&
+           (steps_are_over(c) ||
+            input_parse_bytes(c) - c->input_parse->read >= INPUT_PARSE_TURN_BYTES);
 }
 
-void reading_end(struct call *c)
+void input_parse_end(struct call *c)
 {
     struct router *r = c->router;
-    struct reading *g = c->reading;
+    struct input_parse *g = c->input_parse;
     if (g == NULL)
         return;
-    c->reading = NULL;
+    c->input_parse = NULL;
     if (g == r->parsing) { /* its memory is in use, and stays accounted */
         g->call = NULL;
         router_account(r, &g->accounted, g->held);
         return;
     }
-    if (g->stage == READING_PARSES)
+    if (g->stage == INPUT_PARSE_TEXT)
         TAILQ_REMOVE(&r->texts, g, link);
-    reading_destroy(r, g);
+    input_parse_destroy(r, g);
 }
 
-void reading_deinit(struct router *r)
+void input_parse_deinit(struct router *r)
 {
     if (r->parsing != NULL)
-        reading_destroy(r, r->parsing);
+        input_parse_destroy(r, r->parsing);
     r->parsing = NULL;
 }

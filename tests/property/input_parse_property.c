@@ -1,9 +1,9 @@
-/* reading_property.c - searches for the costliest request: wherever a client puts large values, a
- * router reads a bounded number of steps of them in a turn of its loop (STEPS-2).
+/* input_parse_property.c - searches for the costliest request: wherever a client puts large values,
+ * a router reads a bounded number of steps of them in a turn of its loop (STEPS-2).
  *
  * A fixture is a place in a request, and a value that stands there many times. The costliest one
  * so far is changed at random, again and again: what costs more is kept. */
-#include "router/core/reading.h"
+#include "router/core/input_parse.h"
 #include "router/operations/operations.h"
 #include "tests/check.h"
 #include "tests/support/fake_cluster.h"
@@ -362,7 +362,7 @@ TEST(every_member_that_has_values_is_tried)
         OPERATION_LIST(X)
 #undef X
     };
-    const char *path[READING_DEPTH_MAX];
+    const char *path[INPUT_PARSE_DEPTH_MAX];
     uint32_t count = 0;
     for (size_t i = 0; i < COUNT_OF(OPERATIONS); i++)
         count += shape_check_places(OPERATIONS[i]->name, OPERATIONS[i]->input, path, 0);

@@ -1,7 +1,7 @@
-/* router_reading_test.c - large requests are read over several turns of the loop. */
+/* router_input_parse_test.c - large requests are read over several turns of the loop. */
 #include "tests/check.h"
 
-#include "router/core/reading.h"
+#include "router/core/input_parse.h"
 #include "router/core/router_internal.h"
 #include "tests/support/expect.h"
 
