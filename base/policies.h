@@ -7,8 +7,9 @@
  *
  * Invariants
  *   POLICY-1  An entry stays where it is, so pointers to its policy stay valid.
- *   POLICY-2  What a policy did wrong never changes a decision other than that one. The clock below
- *             is for people: no decision depends on it.
+ *   POLICY-2  An invalid result of a policy changes no decision other than that one.
+ *
+ * No decision depends on the clock below: it is for people.
  *
  * Not here: opening files (server/host/policy_file.h); checking what policies
  * decide (engine/admission, gac, control). */

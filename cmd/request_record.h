@@ -4,10 +4,10 @@
  * Promises:
  *   RECORDING-1  An answer costs no system call of its own: lines are written in pieces of
  *                RECORD_PIECE_BYTES, what is left once a second.
- *   RECORDING-2  A failed write ends the recording with one line on standard error. The router goes
- *                on.
+ *   RECORDING-2  A failed write ends the recording. The router goes on.
  *   RECORDING-3  A file that exists stays as it is: the recording goes to FILE.1, FILE.2 and so on.
  *                (A router that is started again does not overwrite what it recorded before.)
+ * One line on standard error tells of the end of a recording.
  * A request is in the file a second after its beginning, a slow one once it is answered. Requests
  * without an answer, and those that were refused before a table's data was asked for, are not
  * recorded. */

@@ -85,6 +85,7 @@ struct request *control_ask(struct controller *c, uint32_t node, enum request_op
 void control_decide(struct controller *c, enum catalog_op op, struct decision *d)
 {
     must_in_tests(d->has_event || d->table_id != 0);
+    must(!c->kept_waiting); /* CONTROL-1 */
     struct buffer body = {0};
     decision_encode(&body, d);
     struct request *r = control_ask(c, c->view->self, REQUEST_DECIDE);

@@ -7,8 +7,8 @@
  * leader starts from the catalog and fresh reports.
  *
  * Invariants
- *   CONTROL-1  while a decision is unanswered, no other is made; a lost decision is forgotten after
- *              a timeout.
+ *   CONTROL-1  while a decision of an evaluation is unanswered, no later evaluation decides; a lost
+ *              decision is forgotten after a timeout.
  *   CONTROL-2  every decision names the state that it assumes; the catalog refuses the decision if
  *              that state has changed.
  *   CONTROL-3  the same views at the same times give the same decisions.

@@ -14,8 +14,10 @@
  *   CONNECTION-2  a slot is reused only after every operation on it has completed: no late
  *                 completion meets a new connection, and no buffer is freed while the kernel reads
  *                 it.
- *   CONNECTION-3  `closed` is called exactly once, never from inside a function the user called.
- *   CONNECTION-4  bytes are delivered in order: bytes held during a pause come first. */
+ *   CONNECTION-3  `closed` is called exactly once.
+ *   CONNECTION-4  bytes are delivered in order: bytes held during a pause come first.
+ *
+ * Functions that the user calls only queue the connection: none of them calls `closed`. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -63,6 +65,7 @@ struct connection {
     bool peer_ended;
     bool peer_end_told;
     bool aborted;
+    bool closed_told;
     struct connection_handler handler;
     void *context;       /* borrows */
     void *user;          /* borrows */
@@ -172,6 +175,16 @@ struct connection *loop_connection(struct loop *l, uint64_t id)
     return c->id == id && is_live(c) ? c : NULL;
 }
 
+int64_t connections_of_listener(const struct loop *l, const int64_t *clients)
+{
+    int64_t count = 0;
+    for (uint32_t i = 0; i < l->connections.count; i++) {
+        const struct connection *c = l->connections.slots[i];
+        count += c->state != CONNECTION_UNUSED && c->clients == clients;
+    }
+    return count;
+}
+
 void connection_set_user(struct connection *c, void *user)
 {
     c->user = user;
@@ -196,6 +209,7 @@ static bool wants_bytes(const struct connection *c)
 static void arm_receive(struct connection *c)
 {
     struct loop *l = c->loop;
+    must(!c->receiving); /* CONNECTION-1 */
     struct io_uring_sqe *sqe = loop_submission(l);
     if (l->multishot_receive && !l->faults.without_multishot)
         io_uring_prep_recv_multishot(sqe, c->fd, NULL, 0, 0);
@@ -286,6 +300,8 @@ static void become_gone(struct connection *c)
 
 static void tell_closed(struct connection *c, int error)
 {
+    must(!c->closed_told); /* CONNECTION-3 */
+    c->closed_told = true;
     if (c->handler.closed != NULL)
         c->handler.closed(c->context, c, error);
 }
@@ -373,6 +389,10 @@ struct instant connections_deadline(const struct loop *l)
 static void connection_release(struct connection *c)
 {
     struct connection_table *table = &c->loop->connections;
+    must(!c->connecting); /* CONNECTION-2 */
+    must(!c->receiving);  /* CONNECTION-2 */
+    must(!c->sending);    /* CONNECTION-2 */
+    must(c->closed_told); /* CONNECTION-3 */
     close(c->fd);
     buffer_deinit(&c->out);
     buffer_deinit(&c->taken);
@@ -403,6 +423,7 @@ static void arm_send(struct connection *c)
     struct loop *l = c->loop;
     size_t left = c->taken.size - c->taken_sent;
     size_t most = c->handler.sent != NULL ? WATCHED_CHUNK_SIZE_MAX : SEND_CHUNK_SIZE_MAX;
+    must(!c->sending); /* CONNECTION-1 */
     struct io_uring_sqe *sqe = loop_submission(l);
     io_uring_prep_send(sqe, c->fd, c->taken.data + c->taken_sent, left < most ? left : most,
                        MSG_NOSIGNAL | MSG_WAITALL);
@@ -548,7 +569,7 @@ void connection_complete(struct loop *l, enum operation operation, uint64_t id,
                          const struct io_uring_cqe *cqe)
 {
     struct connection *c = l->connections.slots[id & (SLOTS_MAX - 1)];
-    must(c->id == id);
+    must(c->id == id); /* CONNECTION-2 */
     must(c->state != CONNECTION_UNUSED);
     if (operation == OPERATION_RECEIVE)
         complete_receive(c, cqe);

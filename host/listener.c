@@ -6,7 +6,7 @@
  *               of descriptors neither spins nor stops the listener for good.
  *   LISTENER-3  the socket is closed only when no accept is in flight: an accept not yet in the
  *               kernel would use the next file with that number.
- *   LISTENER-4  clients counts the connections that were handed out and are not gone. */
+ *   LISTENER-4  clients counts the connections that were handed out and still have a slot. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -31,10 +31,16 @@ struct listener {
     void *context; /* borrows */
 };
 
+static void listener_check(const struct listener *li)
+{
+    must(li->accepting || li->fd < 0 || li->retry_at.ns != INSTANT_NEVER.ns);      /* LISTENER-2 */
+    must_in_tests(li->clients == connections_of_listener(li->loop, &li->clients)); /* LISTENER-4 */
+}
+
 static void listener_arm(struct listener *li)
 {
     struct loop *l = li->loop;
-    must(!li->accepting);
+    must(!li->accepting); /* LISTENER-1 */
     li->accepting = true;
     li->retry_at = INSTANT_NEVER;
     struct io_uring_sqe *sqe = loop_submission(l);
@@ -74,19 +80,15 @@ static bool is_of_one_client(int error)
 /* The struct stays until loop_destroy: its connections update `clients`. */
 static void close_socket(struct listener *li)
 {
+    must(!li->accepting); /* LISTENER-3 */
     close(li->fd);
     li->fd = -1;
 }
 
-void listener_complete(struct listener *li, const struct io_uring_cqe *cqe)
+/* No accept is in flight after the completion `cqe`. */
+static void listener_go_on(struct listener *li, const struct io_uring_cqe *cqe)
 {
     struct loop *l = li->loop;
-    if (!(cqe->flags & IORING_CQE_F_MORE))
-        li->accepting = false;
-    if (cqe->res >= 0)
-        take_client(li, cqe->res);
-    if (li->accepting)
-        return;
     if (li->closing) {
         close_socket(li);
         return;
@@ -98,6 +100,18 @@ void listener_complete(struct listener *li, const struct io_uring_cqe *cqe)
         listener_arm(li);
     else
         li->retry_at = instant_add(l->now, duration_ms(ACCEPT_RETRY_MS));
+}
+
+void listener_complete(struct listener *li, const struct io_uring_cqe *cqe)
+{
+    listener_check(li);
+    if (!(cqe->flags & IORING_CQE_F_MORE))
+        li->accepting = false;
+    if (cqe->res >= 0)
+        take_client(li, cqe->res);
+    if (!li->accepting)
+        listener_go_on(li, cqe);
+    listener_check(li);
 }
 
 void listeners_retry(struct loop *l)
@@ -174,6 +188,7 @@ enum status loop_listen(struct loop *l, const char *address, uint16_t port, int6
         .context = context};
     LIST_INSERT_HEAD(&l->listeners, li, link);
     listener_arm(li);
+    listener_check(li);
     *out = li;
     return STATUS_OK;
 }
@@ -185,6 +200,7 @@ uint16_t listener_port(const struct listener *li)
 
 void listener_close(struct listener *li)
 {
+    listener_check(li);
     if (li->closing)
         return;
     li->closing = true;

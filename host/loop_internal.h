@@ -94,6 +94,8 @@ void connections_expire(struct loop *l); /* ends overdue lingering connections *
 /* Ends the connection of a listener, the one with this `clients`, that lingers for longest. False:
  * there is none. */
 bool connections_end_lingering(struct loop *l, const int64_t *clients);
+/* The slots in use of connections that count in `clients`. */
+int64_t connections_of_listener(const struct loop *l, const int64_t *clients);
 struct instant connections_deadline(const struct loop *l);
 void connection_complete(struct loop *l, enum operation operation, uint64_t id,
                          const struct io_uring_cqe *cqe);

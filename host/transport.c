@@ -7,7 +7,7 @@
  *   TRANSPORT-1  a peer has at most one link; a link to a peer is UP only if the greeting named
  *                that peer.
  *   TRANSPORT-2  `up` and `down` alternate, and frames come between them.
- *   TRANSPORT-3  a link that is not UP has a deadline. */
+ *   TRANSPORT-3  a link that is not UP yet has a deadline, until it is closing. */
 #include "host/transport.h"
 #include "host/connection.h"
 
@@ -174,6 +174,10 @@ static bool is_duplicate(struct link *link)
 static void come_up(struct link *link)
 {
     struct transport *t = link->transport;
+    const struct peer *peer = link->peer;
+    must(!link->was_up);                      /* TRANSPORT-2 */
+    must(peer == NULL || peer->link == link); /* TRANSPORT-1 */
+    must(peer == NULL || (link->kind == peer->kind && link->peer_id == peer->id));
     link->state = LINK_UP;
     link->was_up = true;
     link->deadline = INSTANT_NEVER;
@@ -267,17 +271,24 @@ static void on_connected(void *context, struct connection *c)
     begin_greeting(connection_user(c));
 }
 
+static void transport_take_frame(struct link *link, struct slice bytes)
+{
+    struct transport *t = link->transport;
+    const struct link_peer from = {link->id, link->kind, link->peer_id};
+    must(link->was_up); /* TRANSPORT-2 */
+    if (!is_cut(t, link->kind, link->peer_id, LINK_CUT_IN))
+        t->handler.frame(t->options.context, &from, bytes);
+}
+
 static bool transport_on_frame(void *context, struct slice bytes)
 {
     struct link *link = context;
-    struct transport *t = link->transport;
     if (link->deaf)
         return true;
-    const struct link_peer from = {link->id, link->kind, link->peer_id};
     if (link->state == LINK_GREETING)
         take_greeting(link, bytes);
-    else if (!is_cut(t, link->kind, link->peer_id, LINK_CUT_IN))
-        t->handler.frame(t->options.context, &from, bytes);
+    else
+        transport_take_frame(link, bytes);
     return link->state == LINK_UP || link->deaf;
 }
 
@@ -377,6 +388,7 @@ static const struct connection_handler connected_handler = {
 static void connect_peer(struct transport *t, struct peer *peer)
 {
     struct connection *c;
+    must(peer->link == NULL); /* TRANSPORT-1 */
     if (loop_connect(t->options.loop, peer->address, peer->port, &connected_handler, t, &c) !=
         STATUS_OK) {
         schedule_retry(t, peer);
@@ -510,10 +522,13 @@ void transport_tick(struct transport *t)
     LIST_FOREACH (peer, &t->peers, entry)
         if (peer->link == NULL && !instant_before(now, peer->retry_at))
             connect_peer(t, peer);
-    TAILQ_FOREACH (link, &t->links, entry)
+    TAILQ_FOREACH (link, &t->links, entry) {
+        must(link->was_up || link->state == LINK_CLOSING ||
+             link->deadline.ns != INSTANT_NEVER.ns); /* TRANSPORT-3 */
         if (link->state != LINK_CLOSING && !instant_before(now, link->deadline))
             transport_refuse_link(link, link->state == LINK_CONNECTING ? "does not answer"
                                                                        : "did not greet in time");
+    }
 }
 
 struct link_faults *transport_faults(struct transport *t)

@@ -66,7 +66,7 @@ void router_destroy(struct router *r)
     route_cache_deinit(r);
     call_reap(r, true);
     input_parse_deinit(r);
-    must(r->held_bytes == 0);
+    must(r->held_bytes == 0); /* CORE-1 */
     while (r->spare_calls != NULL) {
         struct call *spare = r->spare_calls;
         r->spare_calls = spare->next;

@@ -30,7 +30,26 @@ struct node_server {
     uint64_t next_lsn; /* until the start */
     uint64_t replayed;
     struct node_space space;
+    uint32_t calls; /* of functions of this driver that have not returned */
 };
+
+static void server_enter(struct node_server *s)
+{
+    s->calls++;
+}
+
+static void server_leave(struct node_server *s)
+{
+    must(s->calls > 0);
+    s->calls--;
+}
+
+/* An answer comes. It is taken in no other call, unless a port refuses at once. */
+static void server_enter_answer(struct node_server *s, bool refused)
+{
+    must(s->calls == 0 || refused); /* PORT-2 */
+    server_enter(s);
+}
 
 static struct instant server_now(const struct node_server *s)
 {
@@ -50,8 +69,10 @@ static void checkpoint_job(void *argument)
 static void checkpoint_done(void *argument)
 {
     struct node_server *s = argument;
+    server_enter_answer(s, false);
     node_checkpoint_done(s->node, server_now(s), s->checkpoint_status);
     effects_take(s);
+    server_leave(s);
 }
 
 static void touch_job(void *argument)
@@ -65,10 +86,12 @@ static void touch_done(void *argument)
     struct node_touch *t = argument;
     struct node_server *s = t->server;
     uint32_t ticket = t->ticket;
+    server_enter_answer(s, false);
     LIST_REMOVE(t, entry);
     free(t);
     node_touched(s->node, server_now(s), ticket);
     effects_take(s);
+    server_leave(s);
 }
 
 static void touch_begin(struct node_server *s, const struct node_effect *e)
@@ -127,8 +150,10 @@ void node_server_request(struct node_server *s, uint64_t from, const struct requ
 {
     const struct clock_port *clock = &s->options.clock;
     const struct waiting waited = clock->waited(clock->context);
+    server_enter(s);
     node_request(s->node, server_now(s), waited, from, r);
     effects_take(s);
+    server_leave(s);
 }
 
 void node_server_reply(struct node_server *s, const struct reply *r)
@@ -137,26 +162,34 @@ void node_server_reply(struct node_server *s, const struct reply *r)
         controller_reply(s->controller, r);
         return;
     }
+    server_enter(s);
     node_reply(s->node, server_now(s), r);
     effects_take(s);
+    server_leave(s);
 }
 
 enum status node_server_envelope(struct node_server *s, struct slice frame)
 {
+    server_enter(s);
     enum status status = node_receive(s->node, server_now(s), frame);
     effects_take(s);
+    server_leave(s);
     return status;
 }
 
 void node_server_segment_made(struct node_server *s, int error)
 {
+    server_enter_answer(s, error != 0);
     node_space_made(&s->space, server_now(s), error);
+    server_leave(s);
 }
 
 void node_server_log_written(struct node_server *s, uint64_t lsn, int error)
 {
+    server_enter_answer(s, error != 0);
     node_log_written(s->node, server_now(s), lsn, error);
     effects_take(s);
+    server_leave(s);
 }
 
 /* ---- turns ---- */
@@ -204,6 +237,7 @@ static void batches_write(struct node_server *s)
 void node_server_turn(struct node_server *s)
 {
     struct instant now = server_now(s);
+    server_enter(s);
     clock_set(s, now);
     if (!instant_before(now, node_deadline(s->node))) {
         node_tick(s->node, now);
@@ -214,6 +248,7 @@ void node_server_turn(struct node_server *s)
     node_end_turn(s->node, now);
     effects_take(s);
     batches_write(s);
+    server_leave(s);
 }
 
 struct instant node_server_deadline(const struct node_server *s)
@@ -278,9 +313,11 @@ void node_server_start(struct node_server *s)
 {
     struct instant now = server_now(s);
     clock_set(s, now);
+    server_enter(s);
     node_start(s->node, now, s->segment_bytes, s->next_lsn);
     node_space_prepare(&s->space, now);
     effects_take(s);
+    server_leave(s);
 }
 
 void node_server_destroy(struct node_server *s)

@@ -35,7 +35,7 @@ void node_space_prepare(struct node_space *s, struct instant now)
 
 void node_space_made(struct node_space *s, struct instant now, int error)
 {
-    must(s->making);
+    must(s->making); /* PORT-1 */
     s->making = false;
     s->error = error;
     if (error != 0) {

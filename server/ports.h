@@ -4,9 +4,10 @@
  * threads (server/host/), the simulator over virtual time (sim/). A driver starts work through a
  * port. The answer is a call of a driver's function, named at the port's function.
  *
+ * Answers come on the driver's thread.
  * PORT-1  an answer comes once, or never if the driver is destroyed first.
- * PORT-2  an answer comes on the driver's thread, outside of other calls to the driver; but
- *         log_port.make and log_port.append may answer before they return, if they failed.
+ * PORT-2  an answer comes outside of other calls to the driver; but log_port.make and
+ *         log_port.append may answer before they return, if they failed.
  * `context` is the first argument of every function of its port. */
 #pragma once
 

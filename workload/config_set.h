@@ -1,5 +1,5 @@
 /* config_set.h - the configurations of a linearizability check: what a register may hold, and which
- * pending writes have taken effect. For linearizability.c only. */
+ * pending writes have taken effect. For linearizability.c and its test only. */
 #pragma once
 
 #include <stdbool.h>

@@ -29,10 +29,9 @@
  * miss an error, but never finds a false one.
  *
  * Invariants:
- *   LINEAR-5  of configurations with the same value and bits, none is at least as good as another
- *             in the rest.
- *   LINEAR-6  a slot belongs to an invoked write that may not be in effect in every configuration.
- *             */
+ *   LINEAR-5  a configuration is not added if one with the same value and bits is at least as good
+ *             in the rest (config_set.c).
+ *   LINEAR-6  a slot belongs to an invoked write that has not returned. */
 #include "workload/linearizability.h"
 
 #include <stdlib.h>
@@ -274,6 +273,22 @@ static uint32_t linear_take_slot(struct check *c, uint32_t op)
     return NO_SLOT;
 }
 
+/* Whether each slot belongs to a write that knows the slot, and is not the one that returned last:
+ * `returned`, UINT32_MAX if that was an invocation. */
+static bool slots_are_valid(const struct check *c, uint32_t returned)
+{
+    for (uint32_t slot = 0; slot < c->slots_used; slot++) {
+        const uint32_t op = c->slot_op[slot];
+        if (op == UINT32_MAX)
+            continue;
+        const uint32_t cluster = c->cluster_of[op];
+        const uint32_t known = cluster == ABSENT ? c->slot_of[op] : c->clusters[cluster].slot;
+        if (c->ops[op].kind != HISTORY_WRITE || known != slot || op == returned)
+            return false;
+    }
+    return true;
+}
+
 static void add_delete(struct check *c, uint32_t op)
 {
     uint32_t slot = linear_take_slot(c, op), at = c->delete_count;
@@ -306,6 +321,7 @@ static bool is_satisfied(const struct check *c, const struct config *k, uint32_t
         return false;
     if (cluster != ABSENT) {
         const struct cluster *of = &c->clusters[cluster];
+        /* LINEAR-1: a read needs only that the write is in effect. */
         return of->invoked && (of->slot == NO_SLOT || has_bit(k, of->slot));
     }
     /* A delete in an absent register still has to take effect, for LINEAR-3. */
@@ -617,6 +633,7 @@ static size_t linear_run(struct check *c)
             take_invocation(c, e->op, (int64_t)i);
         if (!alive || c->exhausted)
             return i;
+        must_in_tests(slots_are_valid(c, e->is_return ? e->op : UINT32_MAX)); /* LINEAR-6 */
     }
     return c->event_count;
 }

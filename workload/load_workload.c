@@ -25,6 +25,28 @@ static struct load_request pop_waiting(struct load_workload *w)
     return r;
 }
 
+/* ---- what holds between events ---- */
+
+/* The requests that wait, are on a connection, or are due later. */
+static int64_t workload_requests(const struct load_workload *w)
+{
+    int64_t count = w->waiting_count;
+    for (int64_t i = 0; i < w->options.connections; i++)
+        count += w->connections[i].count;
+    for (int64_t i = 0; i < w->timers.count; i++)
+        count += w->timers.heap[i].kind == LOAD_TIMER_ATTEMPT;
+    return count;
+}
+
+static void workload_check(const struct load_workload *w)
+{
+    const struct load_result *r = &w->result;
+    must(w->outstanding <= w->outstanding_max);            /* LOAD-1 */
+    must_in_tests(w->outstanding == workload_requests(w)); /* LOAD-1 */
+    must(r->offered - w->outstanding == r->admitted + r->refused + r->failed + r->client_overrun +
+                                            r->client_rejected + r->unfinished); /* LOAD-2 */
+}
+
 /* ---- the end of a request ---- */
 
 static enum trace_outcome trace_outcome_of(enum load_outcome outcome)
@@ -356,9 +378,11 @@ static void take_timers(struct load_workload *w, int64_t now_ns)
 
 void load_workload_advance(struct load_workload *w, int64_t now_ns)
 {
+    workload_check(w);
     take_due(w, now_ns);
     take_timers(w, now_ns);
     send_waiting(w, now_ns);
+    workload_check(w);
 }
 
 int64_t load_workload_deadline(const struct load_workload *w)
@@ -417,6 +441,7 @@ void load_workload_abandon(struct load_workload *w)
     struct load_verdict v = {
         .outcome = LOAD_FAILED, .applied_unknown = true, .error = "unfinished"};
     int64_t now_ns = loop_now(w->shared->loop).ns;
+    workload_check(w);
     for (int64_t i = 0; i < w->options.connections; i++) {
         struct load_connection *lc = &w->connections[i];
         while (lc->count > 0) {

@@ -117,8 +117,12 @@ void meter_refill(struct admission_meter *m, struct instant now)
 {
     token_bucket_refill(&m->cap, now);
     int64_t unused = token_bucket_refill(&m->allocation, now);
-    if (unused > 0)
-        token_bucket_add(&m->burst, unused);
+    if (unused > 0) {
+        must_in_tests(m->allocation.balance == m->allocation.capacity); /* ADMIT-2 */
+        const int64_t lost = token_bucket_add(&m->burst, unused);
+        must_in_tests(lost == 0 || m->burst.balance == m->burst.capacity); /* ADMIT-2 */
+        (void)lost;
+    }
 }
 
 void admission_change(struct admission *a, struct admission_policies policies,

@@ -29,7 +29,7 @@
  *   RESIDUAL-1  The burst of a partition that took nothing lately needs only its cost.
  *   RESIDUAL-2  If only one partition bursts, its burst needs only its cost.
  *   RESIDUAL-3  A full node admits every cost.
- *   RESIDUAL-4  A burst within the promise to the table needs only its cost (case.c). */
+ *   RESIDUAL-4  A burst within the promise to the table needs only its cost (policy_context.c). */
 #include "include/weir/policy_partition.h"
 
 extern const struct weir_node_policy weir_node_fair;

@@ -4,14 +4,13 @@
  * counts half. The leader adds every request that reaches admission, also refused ones: demand
  * counts.
  *
- * Promises
- *   HEAT-1  heat_add is O(1) amortised. It allocates only when a partition, or one kind of its
- *           requests, has no heat.
+ * Promises: heat_add is O(1) amortised. It allocates only when a partition, or one kind of its
+ * requests, has no heat. No clock, no floating point.
  *   HEAT-2  A partition without heat holds sizeof(struct heat). A kind has heat once it was asked
  *           for more than heat_start_percent of the partition maximum within a second. A partition
  *           with heat holds at most HEAT_MEMORY_MAX bytes more, whatever its keys. heat_cool frees
  *           memory of decayed heat.
- *   HEAT-3  No clock, no floating point; randomness from the seed. Same calls, same answers.
+ *   HEAT-3  Same calls, same answers: randomness comes from the seed.
  *
  * A partition that was just split off begins without heat: what was asked for before its birth is
  * no reason to split it again.

@@ -10,7 +10,7 @@
  *   RECENT-1  What is counted of a key was asked for it. At most `lost_mcu` is missing.
  *   RECENT-2  lost_mcu is at most a part in RECENT_KEYS + 1 of everything; beside one key that has
  *             nearly everything it is at most a part in RECENT_KEYS of the rest.
- *   RECENT-3  O(RECENT_KEYS), no allocation, no clock, no randomness.
+ * Every function is O(RECENT_KEYS), allocates nothing, asks no clock and draws no random number.
  *
  * Source: J. Misra and D. Gries, "Finding repeated elements", 1982. */
 #pragma once

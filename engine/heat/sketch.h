@@ -7,13 +7,12 @@
  * halves the unit: later cost weighs more units than earlier cost. Decay forgets keys only once the
  * unit is at its least.
  *
- * Promises
- *   SKETCH-1  Memory is sizeof(struct sketch), whatever the keys. Long keys fill a level sooner and
- *             make the sketch less precise. Keys that agree in SKETCH_KEY_MAX bytes count as one.
+ * Promises: memory is sizeof(struct sketch), whatever the keys. Long keys fill a level sooner and
+ * make the sketch less precise. Integers only.
+ *   SKETCH-1  Keys that agree in SKETCH_KEY_MAX bytes count as one.
  *   SKETCH-2  The estimated weight below any key has no bias. The standard deviation of an
  *             interval's weight is at most sketch_error.
- *   SKETCH-3  Integers only, randomness from a seed: the same calls leave the same state
- *             everywhere.
+ *   SKETCH-3  The same calls leave the same state: randomness comes from a seed.
  *   SKETCH-4  Costs of whole units are counted, not sampled.
  *
  * Sources: Karnin, Lang, Liberty, "Optimal quantile approximation in streams", FOCS 2016; halves

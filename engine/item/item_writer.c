@@ -11,6 +11,16 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+/* Whether open[0] is a map, and each container begins inside the one before it. */
+static bool writer_is_nested(const struct item_writer *w)
+{
+    bool nested = w->open[0].type == ATTR_MAP && w->depth < COUNT_OF(w->open);
+    for (uint32_t i = 1; nested && i <= w->depth; i++)
+        nested = w->open[i].at > (i > 1 ? w->open[i - 1].at : w->start) &&
+                 w->open[i].at + sizeof(uint32_t) <= w->out->size;
+    return nested;
+}
+
 static void size_add(struct item_writer *w, size_t bytes)
 {
     must(bytes <= UINT32_MAX - w->size);
@@ -35,7 +45,7 @@ void item_begin(struct item_writer *w, struct buffer *out)
 void item_name(struct item_writer *w, struct slice name)
 {
     must(w->open[w->depth].type == ATTR_MAP);
-    must(!w->named);
+    must(!w->named); /* ITEM-2 */
     must(name.size <= ATTRIBUTE_NAME_SIZE_MAX);
     uint16_t size = (uint16_t)name.size;
     buffer_append(w->out, &size, sizeof size);
@@ -49,7 +59,8 @@ static void value_begin(struct item_writer *w, enum attr_type type)
 {
     enum attr_type container = w->open[w->depth].type;
     enum attr_type element = attr_set_element(container);
-    must(w->named == (container == ATTR_MAP));
+    must_in_tests(writer_is_nested(w));        /* ITEM-1 */
+    must(w->named == (container == ATTR_MAP)); /* ITEM-2 */
     must(element == 0 || element == type);
     w->named = false;
     w->open[w->depth].count++;

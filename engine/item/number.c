@@ -41,14 +41,14 @@ static void number_check(const struct number *n)
 {
     must(n->count <= NUMBER_DIGITS_MAX);
     if (n->count == 0) {
-        must(!n->negative);
+        must(!n->negative); /* NUMBER-1 */
         must(n->exponent == 0);
         return;
     }
     must(n->exponent >= NUMBER_EXPONENT_MIN);
     must(n->exponent <= NUMBER_EXPONENT_MAX);
-    must(n->digits[0] != 0);
-    must(n->digits[n->count - 1] != 0);
+    must(n->digits[0] != 0);            /* NUMBER-1 */
+    must(n->digits[n->count - 1] != 0); /* NUMBER-1 */
 }
 
 /* ---- text ---- */

@@ -159,6 +159,7 @@ const struct log_batch *log_writer_next(struct log_writer *w)
     if (b == NULL || (w->in_flight > 0 && !may_join(w, b)))
         return NULL;
     must(b->bytes.size > 0);
+    must(!b->in_flight); /* WRITER-3 */
     must(b == TAILQ_FIRST(&w->batches) ||
          log_block_gap(b->lsn % w->segment_bytes) == 0); /* WRITER-1 */
     b->in_flight = true;

@@ -7,7 +7,7 @@
  * Invariants
  *   WRITER-1  Batches in flight lie in one segment, and no two of them share a block.
  *   WRITER-2  A batch lies in one segment.
- *   WRITER-3  A batch that failed is never written again: the owner stops. */
+ *   WRITER-3  A batch is written once. After a batch that failed the owner stops. */
 #pragma once
 
 #include <sys/queue.h>

@@ -30,6 +30,7 @@ static struct call *call_make(struct router *r, const struct operation *operatio
 
 struct call *call_create(struct router *r, struct client *client, const struct operation *operation)
 {
+    must(client->call == NULL); /* CLIENT-1 */
     struct call *c = call_make(r, operation);
     c->client = client;
     client->call = c;
@@ -68,6 +69,7 @@ static void call_keep_buffer(struct buffer *b)
 
 static void call_recycle(struct router *r, struct call *c)
 {
+    must(c->accounted == 0); /* CORE-1 */
     if (r->spare_call_count == SPARE_CALLS) {
         call_destroy(c);
         return;

@@ -148,7 +148,7 @@ bool placement_next(struct subrequest *s)
     placement_restore(s);
     if (h->left < h->previous_count) {
         const struct sharded_key *k = key_sharding_find(s->route->table.sharded_keys, h->owner_key);
-        must(k != NULL && k->version == s->request.sharded_key_version);
+        must(k != NULL && k->version == s->request.sharded_key_version); /* SHARDS-1 */
         const uint32_t from = h->previous[h->left];
         if (h->counter) {
             s->request.write.key = sharded_key_in(&s->call->arena, k, h->owner_key, from);

@@ -112,6 +112,7 @@ static struct limit_waiters *limit_waiters_of(const struct router *r, struct gac
 static void limit_park(struct router *r, struct subrequest *s)
 {
     struct limit_waiters *w = limit_waiters_of(r, s->limits.short_of);
+    must(s->limits.count == 0); /* LIMIT-3 */
     if (LIST_EMPTY(&r->limit_queues))
         r->limit_changes = gac_client_changes(r->gac);
     if (w == NULL) {
@@ -128,6 +129,7 @@ static void limit_park(struct router *r, struct subrequest *s)
 
 static void limit_refuse(struct router *r, struct subrequest *s, struct duration wait)
 {
+    must(s->limits.count == 0); /* LIMIT-3 */
     r->counters.limit_refused++;
     timer_stop(&s->backoff);
     s->limits.wait = wait;

@@ -100,6 +100,7 @@ struct router {
 /* Sets the number of bytes that an owner accounts for. */
 static inline void router_account(struct router *r, size_t *accounted, size_t bytes)
 {
+    must(r->held_bytes >= *accounted); /* CORE-1 */
     r->held_bytes = r->held_bytes - *accounted + bytes;
     *accounted = bytes;
 }

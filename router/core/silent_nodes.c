@@ -33,6 +33,7 @@ void silence_deinit(struct router *r)
 
 static void silence_ping_soon(struct router *r, struct node_watch *w)
 {
+    must(w->awaited > 0 || w->pinged); /* SILENCE-2 */
     w->pinged = true;
     r->pings_due += !w->ping_due;
     w->ping_due = true;
@@ -82,6 +83,7 @@ void silence_look(struct router *r, struct node_watch *w)
     else if (!w->heard)
         silence_ping_soon(r, w);
     w->heard = false;
+    silence_check(w);
 }
 
 bool silence_next_ping(struct router *r, struct router_effect *out)

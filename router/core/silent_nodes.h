@@ -46,6 +46,11 @@ static inline struct node_watch *silence_watch(const struct router *r, uint32_t 
 /* The node does not answer pings: the router prefers other nodes. */
 bool silence_is_silent(const struct router *r, uint32_t node);
 
+static inline void silence_check(const struct node_watch *w)
+{
+    must_in_tests((w->awaited == 0 && !w->pinged) || w->look.queue != NULL); /* SILENCE-1 */
+}
+
 /* A request was sent to the node. */
 static inline void silence_sent(struct router *r, uint32_t node)
 {
@@ -55,6 +60,7 @@ static inline void silence_sent(struct router *r, uint32_t node)
     w->awaited++;
     if (w->look.queue == NULL)
         timer_start(&w->look, &r->looks, r->now);
+    silence_check(w);
 }
 
 /* The router waits no more for the answer to a request. */
@@ -64,6 +70,7 @@ static inline void silence_withdrawn(struct router *r, uint32_t node)
     if (w == NULL)
         return;
     must(w->awaited > 0);
+    silence_check(w);
     w->awaited--;
 }
 

@@ -144,11 +144,12 @@ static void client_refused(struct fill_client *c)
     }
     if (!is_in_calm(c) || work_fill_now(f) - since < WORK_FILL_BOUND_S * NS_PER_S)
         return;
-    if (c->work == FILL_PUT && little) { /* others may have taken it */
+    if (c->work == FILL_PUT && little) { /* others may have taken it (FILLS-2) */
         c->refused = false;
         c->work = FILL_IDLE;
         return;
     }
+    /* FILLS-1, FILLS-2 */
     run_violate(f->run,
                 "%s of %u bytes in table %s finds no space for %lld ms, and %lld bytes of items "
                 "were deleted: %.*s\n",

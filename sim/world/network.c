@@ -92,7 +92,9 @@ struct network {
 enum {
     SPARE_SIZE = 1024,
     PIECE_SIZE = 16384, /* largest piece of a stream on a slow way */
-    MILLION = 1000000
+    MILLION = 1000000,
+    SLOT_BITS = 24, /* of a handle, beside the slot's generation and the end */
+    SLOT_MAX = (1 << SLOT_BITS) - 1
 };
 
 /* ---- messages ---- */
@@ -208,18 +210,18 @@ static bool link_blocked(const struct network *n, uint32_t from, uint32_t to)
 
 static uint64_t handle_of(const struct link *l, int end)
 {
-    return ((uint64_t)l->generation << 24 | l->slot) << 1 | (unsigned)end;
+    return ((uint64_t)l->generation << SLOT_BITS | l->slot) << 1 | (unsigned)end;
 }
 
 /* NULL: the link does not exist any more, or this end is closed. */
 static struct link *link_at(struct network *n, uint64_t handle, int *end)
 {
-    uint64_t slot = handle >> 1 & 0xFFFFFF;
+    uint64_t slot = handle >> 1 & SLOT_MAX;
     *end = (int)(handle & 1);
     if (handle == 0 || slot >= n->link_count)
         return NULL;
     struct link *l = n->links[slot];
-    return l->used && l->generation == handle >> 25 && l->open[*end] ? l : NULL;
+    return l->used && l->generation == handle >> (SLOT_BITS + 1) && l->open[*end] ? l : NULL;
 }
 
 static struct link *link_take(struct network *n)
@@ -232,6 +234,7 @@ static struct link *link_take(struct network *n)
         n->links = must_grow(n->links, n->link_count, &n->link_capacity, sizeof n->links[0]);
         l = must_calloc(1, sizeof *l);
         l->network = n;
+        must(n->link_count <= SLOT_MAX); /* NET-3 */
         l->slot = n->link_count;
         n->links[n->link_count++] = l;
     }
@@ -240,6 +243,7 @@ static struct link *link_take(struct network *n)
         STAILQ_INIT(&l->toward[end].messages);
     }
     l->generation++;
+    must(l->generation > 0); /* NET-3 */
     l->used = true;
     return l;
 }
@@ -339,6 +343,7 @@ static void network_deliver(struct link *l, int end, const struct message *m)
     case MESSAGE_DATA:
         if (!l->open[end])
             break;
+        must(p->alive && !link_blocked(n, l->process[1 - end], l->process[end])); /* NET-1 */
         network_note(n, NETWORK_TRACE_LINK, l->process[1 - end], l->process[end],
                      XXH3_64bits(m->bytes, m->size));
         p->busy_ns = m->cost_ns > 0 ? m->cost_ns : 0;

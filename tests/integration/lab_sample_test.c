@@ -86,7 +86,7 @@ static struct json_value element(struct json_value list, uint32_t at)
     return v;
 }
 
-TEST(a_run_with_series_decides_the_same_as_a_run_without)
+TEST(a_run_with_series_decides_the_same_as_a_run_without) /* SAMPLE-1 */
 {
     struct parsed with, without;
     parse(&with, busy, true);
@@ -194,7 +194,7 @@ TEST(a_limit_is_at_the_ledger_and_at_routers_and_not_more_than_its_bank)
     parsed_end(&p);
 }
 
-TEST(the_result_of_a_large_run_is_below_4_mib)
+TEST(the_result_of_a_large_run_is_below_4_mib) /* SAMPLE-2 */
 {
     static const char large[] =
         "name: large\nduration: 300s\nwarm: 0s\n"

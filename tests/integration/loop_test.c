@@ -214,7 +214,7 @@ TEST(a_large_transfer_stays_intact_and_bounded_through_a_reader_that_pauses)
     assert_int_equal(t.received, TRANSFER_SIZE);
 }
 
-TEST(nothing_is_delivered_during_a_pause_and_all_of_it_after)
+TEST(nothing_is_delivered_during_a_pause_and_all_of_it_after) /* CONNECTION-4 */
 {
     struct pair *p = *state;
     int fd = raw_client(p);

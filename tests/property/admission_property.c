@@ -55,7 +55,7 @@ static bool tokens_have(const struct tokens *t, int64_t cost)
 {
     if (t->capacity == 0)
         return cost == 0 && t->level >= 0;
-    return t->level >= cost || t->level == t->capacity;
+    return t->level >= cost || t->level == t->capacity; /* RESIDUAL-3 */
 }
 
 static void tokens_take(struct tokens *t, int64_t cost)
@@ -116,6 +116,7 @@ static struct admit_verdict model_decide(struct model *m, int index, int64_t cos
             p->attempt_round[0] = round;
             p->taken[0] = 0;
         }
+        /* RESIDUAL-1, RESIDUAL-2 */
         int64_t reserve = model_contended(m, round) ? model_taken(p, m->now) : 0;
         if (!tokens_have(&m->node, cost + reserve)) {
             v.reason = ADMIT_REFUSED_NODE;
@@ -299,7 +300,7 @@ static void reconcile_schedule(struct prng *p)
     schedule(p, true);
 }
 
-TEST(every_verdict_is_the_models)
+TEST(every_verdict_is_the_models) /* ADMIT-1, ADMIT-3 */
 {
     memset(w.reasons, 0, sizeof w.reasons);
     check_seeds(60, reconcile_schedule);
@@ -541,7 +542,8 @@ static void splitting(struct prng *p)
     config_init(&config, PROFILE_AWS);
     struct instant now = {prng_between(p, 0, NS_PER_S)};
     struct node_admission node;
-    struct admission pieces[PIECES_MAX], *lent[PIECES_MAX];
+    struct admission pieces[PIECES_MAX], others[PIECES_MAX];
+    struct admission *lent[PIECES_MAX], *lent_others[PIECES_MAX];
     struct admission_rates rates[PIECES_MAX];
     uint32_t shares[ADMIT_KINDS][PIECES_MAX], count = 2 + (uint32_t)prng_below(p, PIECES_MAX - 1);
     struct admission_rates whole = rates_at_random(p);
@@ -555,13 +557,17 @@ static void splitting(struct prng *p)
         before[kind] = admission_levels(&pieces[0], &node, (enum admit_kind)kind, now);
         shares_at_random(p, count, shares[kind]);
     }
+    others[0] = pieces[0];
     for (uint32_t i = 0; i < count; i++) {
         lent[i] = &pieces[i];
+        lent_others[i] = &others[i];
         for (int kind = 0; kind < ADMIT_KINDS; kind++)
             rates[i].rate_mcu[kind] = whole.rate_mcu[kind] / count + 1;
     }
     const uint32_t *const by_kind[] = {shares[ADMIT_READ], shares[ADMIT_WRITE]};
     admission_split(lent, count, &config, rates, by_kind, now);
+    admission_split(lent_others, count, &config, rates, by_kind, now);
+    assert_memory_equal(pieces, others, count * sizeof pieces[0]); /* DIVIDE-2 */
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         const int64_t were[] = {before[kind].cap_mcu, before[kind].allocation_mcu,
                                 before[kind].burst_mcu};
@@ -572,7 +578,7 @@ static void splitting(struct prng *p)
                 sum += balance;
                 assert_true(were[bucket] < 0 ? balance <= 0 : balance >= 0);
             }
-            assert_int_equal(sum, were[bucket]);
+            assert_int_equal(sum, were[bucket]); /* DIVIDE-1 */
         }
     }
 }
@@ -600,7 +606,7 @@ static void expect_sum(const struct token_bucket *one, const struct token_bucket
     assert_int_equal(one->capacity, fresh->capacity);
     assert_int_equal(one->rate, fresh->rate);
     assert_true(one->debt_max >= fresh->debt_max && one->debt_max >= -sum);
-    assert_int_equal(one->balance, sum < one->capacity ? sum : one->capacity);
+    assert_int_equal(one->balance, sum < one->capacity ? sum : one->capacity); /* SUM-1 */
     absorbed.debts += sum < 0;
     absorbed.paid += sum >= 0 && (a < 0 || b < 0);
     absorbed.whole += sum > 0 && sum <= one->capacity;
@@ -624,7 +630,7 @@ static void absorbing(struct prng *p)
     config_init(&config, PROFILE_AWS);
     struct instant now = {prng_between(p, 0, NS_PER_S)};
     struct node_admission node;
-    struct admission two[2], were[2], fresh;
+    struct admission two[2], were[2], other, fresh;
     struct admission_rates merged;
     node_admission_init(&node, &config, now);
     for (int i = 0; i < 2; i++) {
@@ -642,6 +648,9 @@ static void absorbing(struct prng *p)
     admission_init(&fresh, admission_policies_same(policy), &config, &merged, now);
     admission_merge(&two[0], &two[1], &config, &merged, now);
     assert_memory_equal(&two[1], &were[1], sizeof were[1]);
+    other = were[0];
+    admission_merge(&other, &were[1], &config, &merged, now);
+    assert_memory_equal(&two[0], &other, sizeof other); /* SUM-2 */
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_balances a = admission_balances(&were[0], kind, now);
         struct admission_balances b = admission_balances(&were[1], kind, now);

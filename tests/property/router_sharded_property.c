@@ -278,13 +278,13 @@ static uint32_t take(struct reading *r, struct slice body)
         assert_true(i < known);
         if (!r->scan) {
             assert_int_equal(items[i].key, r->key);
-            if (r->last != 0) {
+            if (r->last != 0) { /* RANGES-2 */
                 const int order = compare(i, r->last - 1, r->by_index);
                 assert_true(r->reverse ? order < 0 : order > 0);
             }
             r->last = i + 1;
         }
-        assert_false(items[i].seen);
+        assert_false(items[i].seen); /* RANGES-3 */
         items[i].seen = true;
         count++;
     }

@@ -196,7 +196,7 @@ void raft_fixture_check(struct raft_fixture *w)
         check_leader(w, n);
         if (!raft_has_lease(n->raft, raft_fixture_local(w, n)))
             continue;
-        if (holder != 0)
+        if (holder != 0) /* RAFT-5 */
             raft_fixture_fail(w, "nodes %u and %u both hold a lease", holder, i);
         holder = i;
     }

@@ -3,9 +3,8 @@
  * A node's processors are one queue: work begins when the work before it is done. A write is
  * answered once a majority of the replicas has it on disk.
  *
- * Invariants
- *   MODEL-1  A decision is made by admission_try of the product, with the buckets of the replica
- *            that decides, of its node, and the headroom that its node knows of the others. */
+ * A decision is made by admission_try of the product, with the buckets of the replica that decides,
+ * of its node, and the headroom that its node knows of the others. */
 #include <stdlib.h>
 
 #include "base/settings/choices.h"

@@ -187,6 +187,26 @@ TEST(what_a_file_offers_is_checked)
     expect_refused(p, "flags that this version of weir does not know");
 }
 
+TEST(an_entry_stays_where_it_is_while_others_are_added) /* POLICY-1 */
+{
+    struct weir_partition_policy other = scripted, refused = scripted;
+    const struct weir_partition_policy *const partition[] = {&other}, *const bad[] = {&refused};
+    struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
+                                        .size = sizeof plugin,
+                                        .partition_count = 1,
+                                        .partition = partition};
+    struct buffer error = {0};
+    const struct policy_entry *e = policies_find(&policies, POLICY_PARTITION, slice_of("scripted"));
+    const struct policy_entry before = *e;
+    other.name = "other";
+    assert_int_equal(add(&plugin, &error), STATUS_OK);
+    plugin.partition = bad;
+    assert_int_equal(add(&plugin, &error), STATUS_MALFORMED);
+    assert_ptr_equal(policies_find(&policies, POLICY_PARTITION, slice_of("scripted")), e);
+    assert_memory_equal(e->policy, before.policy, sizeof before.policy);
+    buffer_deinit(&error);
+}
+
 /* ---- partitions ---- */
 
 struct fixture {
@@ -234,6 +254,7 @@ TEST(a_verdict_that_makes_sense_is_taken_as_it_is)
     members_deinit(&s.members);
 }
 
+/* POLICY-2 */
 TEST(an_invalid_result_is_a_refusal_that_takes_no_tokens_and_is_reported_once)
 {
     static const struct {

@@ -105,7 +105,7 @@ TEST(requests_are_in_the_file_once_they_are_due_or_the_router_ends)
     assert_true(request_record_deadline(record).ns == INSTANT_NEVER.ns);
     assert_int_equal(recorded(path), 2);
     put("c");
-    assert_int_equal(recorded(path), 2);
+    assert_int_equal(recorded(path), 2); /* RECORDING-1 */
     request_record_destroy(record);
     assert_int_equal(recorded(path), 3);
     assert_int_equal(stat(path, &s), 0);
@@ -124,7 +124,7 @@ TEST(without_a_path_nothing_is_watched)
     assert_true(request_record_deadline(NULL).ns == INSTANT_NEVER.ns);
 }
 
-TEST(a_file_that_exists_is_kept)
+TEST(a_file_that_exists_is_kept) /* RECORDING-3 */
 {
     char second[TEMPORARY_NAME_MAX + 8];
     begin(NULL);
@@ -158,7 +158,7 @@ TEST(a_file_that_cannot_be_made_is_an_error)
 
 /* The file may have so many bytes: the write that crosses the limit is cut short, and the next one
  * fails. */
-TEST(a_full_disk_ends_the_recording_and_nothing_else)
+TEST(a_full_disk_ends_the_recording_and_nothing_else) /* RECORDING-2 */
 {
     enum {
         REQUESTS = 200

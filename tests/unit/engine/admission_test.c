@@ -149,6 +149,41 @@ TEST(a_debt_is_in_the_promise_to_the_table_once)
     }
 }
 
+/* The burst of 45 units takes more than the promise has. It would keep the next one out. */
+TEST(a_burst_within_the_promise_needs_only_its_cost) /* RESIDUAL-4 */
+{
+    struct config config;
+    struct node_admission node;
+    struct admission other, idle, hot;
+    struct table_share share = {.table_id = 1};
+    const struct admission_policies policies =
+        admission_policies_same(admission_policy_find(slice_of("always-burst")));
+    const struct instant now = {0};
+    config_init(&config, PROFILE_AWS);
+    config_edit_admission(&config)->node_wcu = 100;
+    config_edit_admission(&config)->node_depth_ms = 1000;
+    node_admission_init(&node, &config, now);
+    const struct admission_rates little = {.rate_mcu = {0, MCU_PER_UNIT}},
+                                 much = {.rate_mcu = {0, 40 * MCU_PER_UNIT}};
+    admission_init(&other, policies, &config, &little, now);
+    admission_init(&idle, policies, &config, &much, now);
+    admission_init(&hot, policies, &config, &little, now);
+    admission_join(&idle, &share, now);
+    admission_join(&hot, &share, now);
+    for (int i = 0; i < 2; i++) { /* by its allocation, and by a burst */
+        assert_int_equal(admission_try(&other, &node, ADMIT_WRITE, now, MCU_PER_UNIT, NULL).reason,
+                         ADMIT_OK);
+    }
+    admission_try(&hot, &node, ADMIT_WRITE, now, MCU_PER_UNIT, NULL);
+    struct admit_verdict v = admission_try(&hot, &node, ADMIT_WRITE, now, 45 * MCU_PER_UNIT, NULL);
+    assert_true(v.reason == ADMIT_OK && v.burst && !v.promised);
+    v = admission_try(&hot, &node, ADMIT_WRITE, now, 10 * MCU_PER_UNIT, NULL);
+    assert_true(v.reason == ADMIT_OK && v.burst && v.promised);
+    assert_int_equal(v.levels.node_mcu, 52 * MCU_PER_UNIT); /* less than 10 and 45 units */
+    v = admission_try(&hot, &node, ADMIT_WRITE, now, 41 * MCU_PER_UNIT, NULL);
+    assert_int_equal(v.reason, ADMIT_REFUSED_NODE);
+}
+
 TEST(what_is_given_back_is_as_if_it_had_not_been_taken)
 {
     static const char *const policies[] = {"burst", "always-burst", "allocation", "fair"};

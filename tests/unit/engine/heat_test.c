@@ -76,7 +76,7 @@ TEST(a_steady_rate_is_told_as_it_is)
     scene_deinit(&s);
 }
 
-TEST(a_half_life_later_all_counts_half)
+TEST(a_half_life_later_all_counts_half) /* METER-2 */
 {
     struct scene s;
     scene_init(&s);
@@ -130,7 +130,7 @@ TEST(memory_is_bounded_whatever_the_keys_and_given_back_when_cold)
     scene_deinit(&s);
 }
 
-TEST(the_same_calls_give_the_same_answers)
+TEST(the_same_calls_give_the_same_answers) /* HEAT-3, SKETCH-3 */
 {
     struct scene a, b;
     struct heat_point *x, *y;
@@ -148,7 +148,8 @@ TEST(the_same_calls_give_the_same_answers)
     scene_deinit(&b);
 }
 
-/* Of keys of which every other one costs 100 times as much: weights are by cost, at any rate. */
+/* Of keys of which every other one costs 100 times as much: weights are by cost, at any rate:
+ * SKETCH-2. */
 TEST(weights_are_by_cost_without_bias)
 {
     for (int round = 0; round < 3; round++) { /* counted; coarser and coarser samples */

@@ -138,7 +138,7 @@ TEST(encodings_order_as_the_numbers_do)
     }
 }
 
-TEST(equal_numbers_have_one_encoding)
+TEST(equal_numbers_have_one_encoding) /* NUMBER-1 */
 {
     uint8_t a[NUMBER_ENCODED_MAX], b[NUMBER_ENCODED_MAX];
     struct number one = parsed("1"), same = parsed("10E-1");

@@ -1,5 +1,8 @@
 /* The sketch alone: the error it tells is the error it makes. */
 #include "engine/heat/sketch.h"
+
+#include <string.h>
+
 #include "tests/check.h"
 
 enum {
@@ -50,7 +53,7 @@ static void assert_error_is_told(int64_t cost_mcu, int count)
     assert_true(told > 0);
 }
 
-TEST(the_error_told_is_no_less_than_the_error_made)
+TEST(the_error_told_is_no_less_than_the_error_made) /* SKETCH-2 */
 {
     assert_error_is_told(1000, 10000);  /* counted */
     assert_error_is_told(1000, 100000); /* the unit has grown */
@@ -58,7 +61,7 @@ TEST(the_error_told_is_no_less_than_the_error_made)
     assert_error_is_told(37000, 3000);  /* many units at once */
 }
 
-TEST(a_few_keys_are_known_exactly)
+TEST(a_few_keys_are_known_exactly) /* SKETCH-4 */
 {
     static struct sketch s;
     sketch_init(&s, UNIT_MCU, 1);
@@ -70,4 +73,25 @@ TEST(a_few_keys_are_known_exactly)
     sketch_decay(&s); /* forgets nothing */
     assert_int_equal(weight_below(&s, "b"), 75 * UNIT_MCU / 2);
     assert_int_equal(sketch_error(&s), 0);
+}
+
+TEST(keys_that_agree_in_what_is_kept_count_as_one) /* SKETCH-1 */
+{
+    static struct sketch s;
+    struct sketch_item items[SKETCH_ENTRIES];
+    uint8_t a[SKETCH_KEY_MAX + 2], b[SKETCH_KEY_MAX + 1];
+    memset(a, 'x', sizeof a);
+    memset(b, 'x', sizeof b);
+    b[SKETCH_KEY_MAX] = 'y';
+    sketch_init(&s, UNIT_MCU, 1);
+    sketch_add(&s, slice_make(a, sizeof a), UNIT_MCU);
+    sketch_add(&s, slice_make(b, sizeof b), UNIT_MCU);
+    int64_t sum = 0;
+    uint32_t count = sketch_items(&s, items);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(items[i].key.size, SKETCH_KEY_MAX);
+        assert_true(slice_equal(items[i].key, items[0].key));
+        sum += items[i].mcu;
+    }
+    assert_int_equal(sum, 2 * UNIT_MCU);
 }

@@ -258,7 +258,7 @@ TEST(stats_count_what_was_admitted_and_refused)
 
 /* ---- broken, and busy ---- */
 
-/* NODE-4, and that a stopped node rests: its deadline is never in the past. */
+/* NODE-4, WRITER-3, and that a stopped node rests: its deadline is never in the past. */
 TEST(a_failed_disk_stops_the_node)
 {
     for (int failing = 0; failing < 2; failing++) {

@@ -126,7 +126,7 @@ TEST(a_settled_replica_is_small)
 
 /* ---- limits ---- */
 
-TEST(uncommitted_bytes_are_limited)
+TEST(uncommitted_bytes_are_limited) /* RAFT-7 */
 {
     struct raft_fixture_options options = raft_fixture_options_default(3, 3);
     options.uncommitted_max_bytes = 1000;
@@ -143,7 +143,7 @@ TEST(uncommitted_bytes_are_limited)
     done(w);
 }
 
-TEST(bytes_in_flight_are_limited_per_follower)
+TEST(bytes_in_flight_are_limited_per_follower) /* RAFT-7 */
 {
     struct raft_fixture_options options = raft_fixture_options_default(3, 3);
     options.inflight_max_bytes = 1000;

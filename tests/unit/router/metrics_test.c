@@ -14,7 +14,7 @@
     for (const struct metric_group *g = metric_groups; g < metric_groups + METRIC_GROUPS; g++) \
         for (const struct metric *m = g->metrics; m < g->metrics + g->count; m++)
 
-TEST(names_are_unique_in_their_group)
+TEST(names_are_unique_in_their_group) /* METRIC-1 */
 {
     FOR_EACH_METRIC(g, m)
     {
@@ -25,7 +25,7 @@ TEST(names_are_unique_in_their_group)
     }
 }
 
-TEST(help_texts_are_whole_sentences)
+TEST(help_texts_are_whole_sentences) /* METRIC-2 */
 {
     FOR_EACH_METRIC(g, m)
     {

@@ -235,7 +235,7 @@ TEST(what_it_cost_more_is_taken_later_and_what_it_cost_less_comes_back)
     assert_int_equal(spent(&f, GAC_READ, before), 1000);
 }
 
-TEST(what_a_node_refused_comes_back_and_what_may_have_been_done_does_not)
+TEST(what_a_node_refused_comes_back_and_what_may_have_been_done_does_not) /* LIMIT-1 */
 {
     static const struct {
         enum reply_code code;
@@ -298,7 +298,7 @@ TEST(a_table_may_be_deleted_and_created_anew_while_a_request_waits)
     assert_true(says(a, "created anew"));
 }
 
-TEST(those_who_wait_go_on_in_their_order)
+TEST(those_who_wait_go_on_in_their_order) /* LIMIT-2 */
 {
     f.hold_gac = f.hold = true;
     for (uint64_t i = 1; i <= 5; i++) {
@@ -527,7 +527,7 @@ static int64_t tokens_of(struct gac_key key)
     return h.tokens;
 }
 
-TEST(of_several_limits_all_are_taken_or_none)
+TEST(of_several_limits_all_are_taken_or_none) /* LIMIT-3 */
 {
     start_again(GAC_STATIC);
     struct limits_taken taken = {.count = 0};

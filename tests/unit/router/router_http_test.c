@@ -155,9 +155,9 @@ TEST(however_a_request_comes_it_means_the_same)
         {"Content-Length: 2\r\nX-Y\r\n", 400},
         {"Content-Length: 2\r\nX: a\x01z\r\n", 400},
         {"Content-Length: 2\r\nX: a\tz\r\n", 200},
-        {"Content-Length: 2\r\nX: a\rz\r\n", 400},
-        {"Content-Length: 2\r\nX: a\r\n folded\r\n", 400},
-        {"Content-Length: 2\nX: a\n", 400},
+        {"Content-Length: 2\r\nX: a\rz\r\n", 400},         /* HTTP-1 */
+        {"Content-Length: 2\r\nX: a\r\n folded\r\n", 400}, /* HTTP-2 */
+        {"Content-Length: 2\nX: a\n", 400},                /* HTTP-1 */
         {"Content-Length: 2\r\nContent-Encoding: br\r\n", 400},
         {"Content-Length: 2\r\nX-Amz-Target: DynamoDB_20120810.ListTables\r\n", 400},
         {"X y: z\r\nContent-Length: 2\r\nHost: h\r\n", 400},
@@ -553,10 +553,15 @@ TEST(a_malformed_request_is_told_the_line_that_is_wrong)
         const char *lines;
         const char *told;
     } FAULTS[] = {
+        /* HTTP-3 */
         {"Host: h\r\nHost: h\r\n", "it has more than one Host"},
         {"Host: h\r\nOrigin: http://a\r\nOrigin: http://a\r\n", "more than one Origin"},
+        {"Host: h\r\nAuthorization: a\r\nAuthorization: b\r\n", "more than one Authorization"},
+        {"Host: h\r\nContent-Type: a\r\nContent-Type: a\r\n", "more than one Content-Type"},
+        {"Host: h\r\nX-Amz-Target: a\r\nX-Amz-Target: a\r\n", "more than one X-Amz-Target"},
         {long_line, "its X-Amz-Target has more than 95 bytes"},
-        {"X: y\r\n", "it has no Host"},
+        {"X: y\r\n", "it has no Host"}, /* HTTP-4 */
+        /* HTTP-5 */
         {"Host: h\r\nTransfer-Encoding: chunked, gzip\r\n", "Transfer-Encoding"},
         {"Host: h\r\nTransfer-Encoding: gzip\r\n", "Transfer-Encoding"},
         {"Host: h\r\nContent-Length: 2\r\nContent-Length: 2\r\n",

@@ -212,7 +212,7 @@ TEST(every_operation_on_an_item_meets_it_at_its_new_owner)
     }
 }
 
-TEST(a_registry_that_grows_meanwhile_gives_another_owner)
+TEST(a_registry_that_grows_meanwhile_gives_another_owner) /* SHARDS-1 */
 {
     const char *sort = wanderer();
     uint64_t shard = 0;
@@ -307,7 +307,7 @@ TEST(a_partition_that_was_not_told_of_the_key_is_asked_again)
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
 }
 
-TEST(an_older_registry_is_not_taken)
+TEST(an_older_registry_is_not_taken) /* SHARDS-2 */
 {
     const char *sort = wanderer();
     uint64_t shard = 0;

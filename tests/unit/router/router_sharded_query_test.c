@@ -107,7 +107,7 @@ TEST(a_shard_that_cannot_be_read_fails_the_query)
 }
 
 /* Items go from shard 0 to others, and from the first five to the last. */
-TEST(while_items_move_younger_shards_are_read_later_and_no_further)
+TEST(while_items_move_younger_shards_are_read_later_and_no_further) /* RANGES-1 */
 {
     uint64_t shards;
     grow(2, 7, 2, (const uint32_t[]){1, 5});
@@ -176,6 +176,51 @@ TEST(a_key_with_one_shard_left_is_read_on_where_it_was)
         fake_answer_all(&f);
         assert_string_equal(sorts_of(fake_take_answer(&f, 2)), way == 0 ? forward : backward);
     }
+}
+
+static const char INDEXED[] =
+    "{\"TableName\":\"tab\",\"BillingMode\":\"PAY_PER_REQUEST\","
+    "\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":\"HASH\"},"
+    "{\"AttributeName\":\"s\",\"KeyType\":\"RANGE\"}],\"AttributeDefinitions\":["
+    "{\"AttributeName\":\"k\",\"AttributeType\":\"S\"},"
+    "{\"AttributeName\":\"s\",\"AttributeType\":\"S\"},"
+    "{\"AttributeName\":\"v\",\"AttributeType\":\"S\"}],"
+    "\"LocalSecondaryIndexes\":[{\"IndexName\":\"by-v\",\"KeySchema\":["
+    "{\"AttributeName\":\"k\",\"KeyType\":\"HASH\"},"
+    "{\"AttributeName\":\"v\",\"KeyType\":\"RANGE\"}],"
+    "\"Projection\":{\"ProjectionType\":\"KEYS_ONLY\"}}]}";
+
+static void put_indexed(int sort, int other)
+{
+    char request[200];
+    snprintf(request, sizeof request,
+             "{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"%02d\"},"
+             "\"v\":{\"S\":\"%02d\"}}}",
+             sort, other);
+    expect_call(&f, "PutItem", request, 200, "{}");
+}
+
+TEST(an_item_that_moves_on_in_an_index_while_that_is_read_is_taken_once) /* RANGES-4 */
+{
+    (void)state;
+    stop(NULL);
+    fake_init(&f);
+    fake_start(&f);
+    assert_int_equal(fake_call(&f, "CreateTable", INDEXED).status, 200);
+    table = &f.tables[0];
+    grow(1, 2, 0, NULL);
+    for (int i = 0; i < 6; i++)
+        put_indexed(i, i);
+    f.range_items_max = 1;
+    f.hold = true;
+    fake_send_call(&f, 2, "Query", HEAD ",\"IndexName\":\"by-v\"}");
+    assert_int_equal(f.held_count, 2);
+    fake_answer(&f, 0);
+    fake_answer(&f, 0); /* both shards have answered: the first item is taken */
+    f.hold = false;
+    put_indexed(0, 99);
+    fake_answer_all(&f);
+    assert_string_equal(sorts_of(fake_take_answer(&f, 2)), "00 01 02 03 04 05");
 }
 
 /* A faulty node must not keep the router busy for ever. */

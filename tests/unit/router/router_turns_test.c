@@ -91,7 +91,8 @@ TEST(an_answer_is_written_in_many_turns_and_others_are_served_meanwhile)
         assert_int_equal(a.status, 200);
         assert_in_range(a.body.size, (size_t)LARGE[i].items * ITEM_JSON,
                         (size_t)(LARGE[i].items + 1) * ITEM_JSON);
-        assert_int_equal(turns, LARGE[i].items); /* an item is more than a turn's share */
+        /* An item is more than a turn's share (CALL-2). */
+        assert_int_equal(turns, LARGE[i].items);
     }
 }
 

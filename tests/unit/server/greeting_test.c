@@ -30,6 +30,8 @@ static enum greeting_state hand(struct greeting *to, struct buffer *frame)
     struct buffer answer = {0}, error = {0};
     enum greeting_state state = greeting_take(to, buffer_slice(frame), &answer, &error);
     assert_true((state == GREETING_REFUSED) == (error.size > 0));
+    if (state == GREETING_REFUSED)
+        assert_int_not_equal(answer.size, 1 + GREETING_MAC_SIZE); /* GREETING-2: no proof */
     buffer_deinit(frame);
     buffer_deinit(&error);
     *frame = answer;
@@ -60,7 +62,7 @@ TEST(both_prove_that_they_know_the_secret)
 
 /* Whatever byte is changed on the way, of whichever of the four frames, nobody is let in; the two
  * last frames are of the other side's word. */
-TEST(a_changed_byte_anywhere_is_noticed)
+TEST(a_changed_byte_anywhere_is_noticed) /* GREETING-1 */
 {
     struct greeting_self router = self_of(PEER_ROUTER, 1, "a secret of this test");
     struct greeting_self node = self_of(PEER_NODE, 7, "a secret of this test");

@@ -146,6 +146,37 @@ TEST(a_write_that_ended_outlives_the_power_and_one_in_flight_tears_by_sectors)
     assert_true(torn);
 }
 
+TEST(a_write_that_failed_is_torn_by_sectors_and_changes_no_more) /* DISK-2 */
+{
+    bool torn = false;
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        struct log_disk d;
+        uint8_t ones[3000], before[sizeof ones] = {0};
+        memset(ones, 1, sizeof ones);
+        log_disk_init(&d, SEGMENT, seed);
+        assert_int_equal(log_disk_prepare(&d, 0), STATUS_OK);
+        log_disk_write_begin(&d, 0, slice_make(ones, sizeof ones));
+        assert_int_equal(log_disk_write_fail(&d, 0), sizeof ones);
+        struct slice all = log_disk_read(&d, 0);
+        assert_true(all.size <= sizeof before);
+        for (size_t i = 0; i < all.size; i++) {
+            assert_true(all.data[i] == 0 || all.data[i] == 1);
+            assert_true(i % 512 == 0 || all.data[i] == all.data[i - 1]);
+            torn |= i > 0 && all.data[i] != all.data[i - 1];
+        }
+        if (all.size > 0)
+            memcpy(before, all.data, all.size);
+        log_disk_crash(&d, true);
+        all = log_disk_read(&d, 0);
+        assert_true(all.size <= sizeof before);
+        assert_true(slice_equal(all, slice_make(before, all.size)));
+        for (size_t i = all.size; i < sizeof before; i++)
+            assert_int_equal(before[i], 0);
+        log_disk_deinit(&d);
+    }
+    assert_true(torn);
+}
+
 TEST(of_two_writes_in_flight_the_second_may_be_all_that_is_left)
 {
     bool only_second = false;
@@ -165,7 +196,7 @@ TEST(of_two_writes_in_flight_the_second_may_be_all_that_is_left)
     assert_true(only_second);
 }
 
-TEST(a_segment_prepared_again_holds_what_it_held)
+TEST(a_segment_prepared_again_holds_what_it_held) /* DISK-3 */
 {
     struct log_disk d;
     log_disk_init(&d, SEGMENT, 1);
@@ -181,7 +212,7 @@ TEST(a_segment_prepared_again_holds_what_it_held)
     log_disk_deinit(&d);
 }
 
-TEST(a_spare_is_gone_once_its_making_failed_or_a_process_begins_anew)
+TEST(a_spare_is_gone_once_its_making_failed_or_a_process_begins_anew) /* DISK-3 */
 {
     for (int begins = 0; begins < 2; begins++) {
         struct log_disk d;
@@ -239,7 +270,7 @@ TEST(a_segment_in_the_making_is_there_or_not_after_a_crash)
     assert_true(made > 0 && made < 40);
 }
 
-TEST(a_lying_disk_loses_what_it_acknowledged)
+TEST(a_lying_disk_loses_what_it_acknowledged) /* DISK-5 */
 {
     struct log_disk d;
     log_disk_init(&d, SEGMENT, 1);
@@ -383,6 +414,7 @@ static void received(void *context, uint64_t link, struct slice bytes)
 {
     struct peer *p = context;
     (void)link;
+    assert_int_equal(p->closed, 0); /* NET-2 */
     assert_int_equal(bytes.size, sizeof p->received);
     assert_memory_equal(bytes.data, &p->received, sizeof p->received); /* in order, each once */
     p->received++;
@@ -392,6 +424,7 @@ static void closed(void *context, uint64_t link, bool gone)
 {
     struct peer *p = context;
     assert_true(link == p->link);
+    assert_int_equal(p->closed, 0); /* NET-2 */
     p->closed++;
     p->gone = gone;
 }
@@ -470,7 +503,29 @@ TEST(a_link_keeps_order_through_a_cut_and_both_ends_hear_of_its_end)
     }
 }
 
-TEST(datagrams_are_lost_doubled_and_held_for_the_paused)
+TEST(an_end_that_closed_its_link_hears_no_more_of_it) /* NET-2 */
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct two t;
+        const uint32_t first = 0, second = 1;
+        two_init(&t, seed);
+        uint64_t link = t.peers[1].link = network_connect(t.network, 1, 2);
+        two_pass(&t);
+        assert_true(network_send(t.network, t.peers[2].link, slice_make(&first, sizeof first)));
+        assert_true(network_send(t.network, t.peers[2].link, slice_make(&second, sizeof second)));
+        while (seed % 2 == 0 && t.peers[1].received == 0)
+            scheduler_step(&t.scheduler, instant_add(t.scheduler.now, (struct duration){100000}));
+        const uint32_t received = t.peers[1].received;
+        network_close(t.network, link);
+        two_pass(&t);
+        assert_int_equal(t.peers[1].received, received);
+        assert_int_equal(t.peers[1].closed, 0);
+        assert_int_equal(t.peers[2].closed, 1);
+        two_deinit(&t);
+    }
+}
+
+TEST(datagrams_are_lost_doubled_and_held_for_the_paused) /* NET-1 */
 {
     struct two t;
     two_init(&t, 1);

@@ -1,5 +1,6 @@
 /* linearizability_test.c - known good and bad histories of one key. */
 #include "tests/check.h"
+#include "workload/config_set.h"
 #include "workload/linearizability.h"
 
 static struct history_op op(enum history_kind kind, uint64_t value, int64_t from, int64_t to)
@@ -232,4 +233,26 @@ TEST(long_histories_are_decided)
         assert_false(v.exhausted);
         free(ops);
     }
+}
+
+TEST(a_configuration_that_is_no_better_is_not_added) /* LINEAR-5 */
+{
+    struct config_set s = {0};
+    const struct config good = {.value = 1, .unknown_deletes = 1, .absent_until = 5, .bits = {3}};
+    struct config other = good;
+    config_set_clear(&s);
+    assert_true(config_set_add(&s, &good, 1));
+    other.unknown_deletes = 2;
+    assert_true(config_set_add(&s, &other, 1)); /* worse */
+    assert_true(config_set_add(&s, &good, 1));  /* the same */
+    assert_int_equal(s.count, 1);
+    assert_memory_equal(&s.items[0], &good, sizeof good);
+    other.unknown_deletes = 0;
+    assert_true(config_set_add(&s, &other, 1)); /* better: it takes the place */
+    assert_int_equal(s.count, 1);
+    assert_memory_equal(&s.items[0], &other, sizeof other);
+    other.bits[0] = 2;
+    assert_true(config_set_add(&s, &other, 1));
+    assert_int_equal(s.count, 2);
+    config_set_deinit(&s);
 }

@@ -161,7 +161,7 @@ static struct traffic_options described(void)
     return o;
 }
 
-TEST(the_same_seed_gives_the_same_requests)
+TEST(the_same_seed_gives_the_same_requests) /* TRAFFIC-1 */
 {
     struct traffic_options o = described();
     struct traffic a, b, other;
@@ -188,7 +188,7 @@ TEST(the_same_seed_gives_the_same_requests)
 }
 
 /* Common random numbers: what is changed in one part leaves the others as they are. */
-TEST(each_part_has_random_numbers_of_its_own)
+TEST(each_part_has_random_numbers_of_its_own) /* TRAFFIC-2 */
 {
     struct traffic_options plain = described(), other = plain;
     struct traffic a, b;
