@@ -363,14 +363,14 @@ static void apply_indexes(struct applier *applier, struct partition *p, const st
     struct partition_info info = p->info;
     struct reader r = {e->payload, false};
     (void)out;
-    p->indexes_proposed = 0;
+    p->index_versions.proposed = 0;
     info.indexes_version = reader_u32(&r);
     info.ttl = reader_sized(&r);
     stream_word_walk(&(struct codec){.in = &r}, &info.stream);
     const uint64_t key_sharding_version = reader_u64(&r);
     info.indexes = r.left;
-    if (info.indexes_version > p->indexes_logged)
-        p->indexes_logged = info.indexes_version;
+    if (info.indexes_version > p->index_versions.logged)
+        p->index_versions.logged = info.indexes_version;
     if (info.indexes_version <= p->info.indexes_version)
         return;
     const bool others = !slice_equal(info.indexes, p->info.indexes);
@@ -383,7 +383,7 @@ static void apply_indexes(struct applier *applier, struct partition *p, const st
         stream_trims_begin(applier->stream_trims, p);
     if (!others)
         return;
-    p->indexed_from = p->led != 0 ? raft_last(p->raft) : 0;
+    p->index_versions.from = p->led != 0 ? raft_last(p->raft) : 0;
     if (applier->env->started)
         index_feeds_begin(applier->feeds, p);
 }
@@ -391,7 +391,7 @@ static void apply_indexes(struct applier *applier, struct partition *p, const st
 /* A follower notes nothing: its last entries may be replaced, and no leader asks it. */
 void applier_note_key_sharding(struct partition *p)
 {
-    p->key_sharding_from = p->led != 0 ? raft_last(p->raft) : 0;
+    p->index_versions.key_sharding_from = p->led != 0 ? raft_last(p->raft) : 0;
 }
 
 void applier_proposals_failed(struct applier *applier, struct partition *p, bool all)
@@ -411,7 +411,7 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
                         sizeof info->stream + sizeof info->key_sharding_version +
                         info->indexes.size;
     struct stream_word stream = info->stream;
-    if (p->led == 0 || p->indexes_proposed == p->led ||
+    if (p->led == 0 || p->index_versions.proposed == p->led ||
         !proposals_may_write(applier->proposals, &own, size) ||
         !raft_driver_may_propose(applier->driver, p, &own, size))
         return;
@@ -422,17 +422,18 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
     buffer_append_u64(head, info->key_sharding_version);
     if (raft_driver_propose(applier->driver, p, &own, LOG_INDEXES, buffer_slice(head),
                             info->indexes) != NULL)
-        p->indexes_proposed = p->led;
+        p->index_versions.proposed = p->led;
 }
 
 void applier_propose_known_indexes(struct applier *applier, struct partition *p)
 {
-    if (p->led == 0 || p->info.indexes_version <= p->indexes_logged || p->frozen.index != 0 ||
-        p->indexes_proposed == p->led || p->no_state || p->closing || p->ended)
+    if (p->led == 0 || p->info.indexes_version <= p->index_versions.logged ||
+        p->frozen.index != 0 || p->index_versions.proposed == p->led || p->no_state || p->closing ||
+        p->ended)
         return;
     PROBE("a leader tells its group of indexes that it knows from the catalog");
     applier_propose_indexes(applier, p, &p->info);
-    if (p->indexes_proposed == p->led)
+    if (p->index_versions.proposed == p->led)
         return;
     const int64_t wait_ms = config_replication(applier->env->config)->append_retry_ms;
     applier->propose_at =

@@ -184,10 +184,10 @@ static void split_follow_children(struct partition *p, struct partition *const c
     for (uint32_t i = 0; i < count; i++) {
         if (children[i] == NULL)
             continue;
-        children[i]->parent = p->info.id;
-        if (p->child_last == 0)
-            p->child_first = children[i]->info.id;
-        p->child_last = children[i]->info.id;
+        children[i]->lineage.parent = p->info.id;
+        if (p->lineage.child_last == 0)
+            p->lineage.child_first = children[i]->info.id;
+        p->lineage.child_last = children[i]->info.id;
     }
 }
 
@@ -228,18 +228,18 @@ static struct partition *split_followed_child(const struct applier *applier,
                                               const struct partition *p, uint32_t id)
 {
     struct partition *child = partitions_find(applier->partitions, id);
-    return child != NULL && child->parent == p->info.id ? child : NULL;
+    return child != NULL && child->lineage.parent == p->info.id ? child : NULL;
 }
 
 void applier_stepped(struct applier *applier, struct partition *p)
 {
     bool leaderless = false;
-    for (uint32_t id = p->child_first; id != 0 && id <= p->child_last; id++) {
+    for (uint32_t id = p->lineage.child_first; id != 0 && id <= p->lineage.child_last; id++) {
         struct partition *child = split_followed_child(applier, p, id);
         if (child == NULL)
             continue;
         if (raft_leader(child->raft) != 0 || partition_led_term(child) != 0) {
-            child->parent = 0;
+            child->lineage.parent = 0;
             continue;
         }
         leaderless = true;
@@ -249,16 +249,16 @@ void applier_stepped(struct applier *applier, struct partition *p)
         raft_driver_stepped(applier->driver, child);
     }
     if (!leaderless)
-        p->child_first = p->child_last = 0;
+        p->lineage.child_first = p->lineage.child_last = 0;
 }
 
 void split_orphan(struct applier *applier, const struct partition *p)
 {
-    for (uint32_t id = p->child_first; id != 0 && id <= p->child_last; id++) {
+    for (uint32_t id = p->lineage.child_first; id != 0 && id <= p->lineage.child_last; id++) {
         struct partition *child = split_followed_child(applier, p, id);
         if (child == NULL)
             continue;
-        child->parent = 0;
+        child->lineage.parent = 0;
         if (!applier->env->started)
             continue;
         PROBE("a child without a leader outlives its parent");

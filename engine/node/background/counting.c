@@ -6,29 +6,29 @@
 
 bool counting_wants(const struct partition *p)
 {
-    return p->counting && !p->no_state;
+    return p->count.on && !p->no_state;
 }
 
 struct slice counting_from(const struct partition *p)
 {
-    return p->counted_to.size > 0 ? buffer_slice(&p->counted_to) : p->info.lo;
+    return p->count.to.size > 0 ? buffer_slice(&p->count.to) : p->info.lo;
 }
 
 /* Goes on after the key, or in the next key space, or ends. */
 static void counting_goes_on(struct node_env *env, struct partition *p, enum status status,
                              struct slice key)
 {
-    must(p->counting);
+    must(p->count.on);
     p->stored = false;
     if (status == STATUS_OK) {
-        buffer_set(&p->counted_to, key);
+        buffer_set(&p->count.to, key);
     } else if (status != STATUS_NOT_FOUND) {
         partition_count_anew(p); /* the store cannot be read: the count may lack items */
     } else if (!partition_items_counted(p)) {
-        buffer_set(&p->counted_to, key_in_space(p->info.lo, SPACE_STREAM_KEYS, &env->lent));
+        buffer_set(&p->count.to, key_in_space(p->info.lo, SPACE_STREAM_KEYS, &env->lent));
     } else {
-        p->counting = false;
-        buffer_deinit(&p->counted_to);
+        p->count.on = false;
+        buffer_deinit(&p->count.to);
     }
 }
 
@@ -38,7 +38,7 @@ static void counting_items(struct node_env *env, struct partition *p)
     struct slice key, item;
     enum status status = STATUS_NOT_FOUND;
     size_t bytes = 0;
-    items_seek(p, env->store, buffer_slice(&p->counted_to), p->info.hi, false, &c);
+    items_seek(p, env->store, buffer_slice(&p->count.to), p->info.hi, false, &c);
     for (int i = 0;; i++) {
         status = items_next(&c, &key, &item);
         if (status != STATUS_OK || i == SCAN_ITEMS || bytes >= SCAN_BYTES)
@@ -57,7 +57,7 @@ static void counting_records(struct node_env *env, struct partition *p)
     struct slice key, record;
     enum status status = STATUS_NOT_FOUND;
     size_t bytes = 0;
-    store_seek(env->store, buffer_slice(&p->counted_to),
+    store_seek(env->store, buffer_slice(&p->count.to),
                key_in_space(p->info.hi, SPACE_STREAM_KEYS, &env->lent), false, &c);
     for (int i = 0;; i++) {
         status = store_next(&c, &key, &record);

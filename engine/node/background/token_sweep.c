@@ -12,12 +12,12 @@ enum {
 
 bool token_sweep_wants(const struct partition *p)
 {
-    return p->sweeping && !p->no_state && p->expired.size < EXPIRED_BYTES_MAX;
+    return p->token_sweep.on && !p->no_state && p->token_sweep.expired.size < EXPIRED_BYTES_MAX;
 }
 
 struct slice token_sweep_from(const struct partition *p)
 {
-    return buffer_slice(&p->swept_to);
+    return buffer_slice(&p->token_sweep.to);
 }
 
 bool token_is_over(const struct node_env *env, int64_t committed_ms)
@@ -40,7 +40,7 @@ void token_sweep_slice(struct node_env *env, struct partition *p)
     struct slice key, value;
     enum status status = STATUS_NOT_FOUND;
     size_t bytes = 0;
-    store_seek(env->store, buffer_slice(&p->swept_to),
+    store_seek(env->store, buffer_slice(&p->token_sweep.to),
                key_in_space(p->info.hi, SPACE_TOKEN_KEYS, &env->lent), false, &c);
     for (int i = 0;; i++) {
         status = store_next(&c, &key, &value);
@@ -48,10 +48,11 @@ void token_sweep_slice(struct node_env *env, struct partition *p)
             break;
         bytes += key.size + value.size;
         if (token_row_is_over(env, value))
-            buffer_append_sized(&p->expired, key);
+            buffer_append_sized(&p->token_sweep.expired, key);
     }
     if (status == STATUS_OK)
-        buffer_set(&p->swept_to, key);
+        buffer_set(&p->token_sweep.to, key);
     else
-        p->sweeping = false; /* to the end; or a read has failed: the next sweep goes there again */
+        p->token_sweep.on =
+            false; /* to the end; or a read has failed: the next sweep goes there again */
 }

@@ -9,7 +9,7 @@
 
 bool token_sweep_wants(const struct partition *p);
 struct slice token_sweep_from(const struct partition *p);
-/* Appends keys of rows to p->expired, until there are many. */
+/* Appends keys of rows to p->token_sweep.expired, until there are many. */
 void token_sweep_slice(struct node_env *env, struct partition *p);
 /* Whether a token of a transaction that was committed at this time is forgotten. */
 bool token_is_over(const struct node_env *env, int64_t committed_ms);

@@ -107,8 +107,8 @@ void local_state_store_partition(struct node_env *env, struct partition *p)
                                 .items = p->items,
                                 .stream = p->stream.rows,
                                 .trimmed = p->stream.trimmed,
-                                .counting = p->counting,
-                                .counted_to = buffer_slice(&p->counted_to),
+                                .counting = p->count.on,
+                                .counted_to = buffer_slice(&p->count.to),
                                 .splits = *partition_splits(p),
                                 .frozen = p->frozen,
                                 .has_buckets = env->started};
@@ -153,8 +153,8 @@ void partition_take_row(struct partition *p, const struct partition_row *row)
     memcpy(p->rows, row->rows, sizeof p->rows);
     p->stream.rows = row->stream;
     p->stream.trimmed = row->trimmed;
-    p->counting = row->counting;
-    buffer_set(&p->counted_to, row->counted_to);
+    p->count.on = row->counting;
+    buffer_set(&p->count.to, row->counted_to);
     partition_set_splits(p, &row->splits);
     p->frozen = row->frozen;
 }

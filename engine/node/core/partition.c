@@ -48,11 +48,11 @@ void partition_destroy(struct partition *p)
     free(p->marks);
     buffer_deinit(&p->stream.sweep_from);
     buffer_deinit(&p->stream.expired);
-    buffer_deinit(&p->swept_to);
-    buffer_deinit(&p->expired);
+    buffer_deinit(&p->token_sweep.to);
+    buffer_deinit(&p->token_sweep.expired);
     free(p->mirror);
     free(p->kept);
-    buffer_deinit(&p->counted_to);
+    buffer_deinit(&p->count.to);
     middle_destroy(p->middle);
     free(p->splits);
     heat_deinit(&p->heat);
@@ -75,7 +75,7 @@ void partition_set(struct partition *p, const struct partition_info *info)
     if (!same_range || !same_shards)
         heat_deinit(&p->heat);
     if (!same_range)
-        memset(p->excess, 0, sizeof p->excess);
+        memset(p->excess.now, 0, sizeof p->excess.now);
     p->stored = false;
 }
 
@@ -98,13 +98,13 @@ bool partition_is_row(const struct partition *p, struct slice key)
 
 bool partition_has_counted(const struct partition *p, struct slice key)
 {
-    return !p->counting || slice_compare(key, buffer_slice(&p->counted_to)) < 0;
+    return !p->count.on || slice_compare(key, buffer_slice(&p->count.to)) < 0;
 }
 
 bool partition_items_counted(const struct partition *p)
 {
-    const struct slice to = buffer_slice(&p->counted_to);
-    return !p->counting || (to.size > 0 && to.data[0] == SPACE_STREAM_KEYS);
+    const struct slice to = buffer_slice(&p->count.to);
+    return !p->count.on || (to.size > 0 && to.data[0] == SPACE_STREAM_KEYS);
 }
 
 void partition_count_item(struct partition *p, struct slice item)
@@ -140,12 +140,12 @@ int64_t partition_bytes(const struct partition *p)
 
 void partition_count_anew(struct partition *p)
 {
-    p->counting = true;
+    p->count.on = true;
     p->items = (struct tally){0};
     memset(p->rows, 0, sizeof p->rows);
     p->stream.rows = (struct tally){0};
     p->reported = 0;
-    buffer_set(&p->counted_to, p->info.lo);
+    buffer_set(&p->count.to, p->info.lo);
 }
 
 void split_history_push(struct split_history *h, uint64_t index, uint64_t term)

@@ -80,21 +80,82 @@ struct expiry_round {
     struct instant next_at; /* when the next deletion may go, or the next round may begin */
 };
 
+/* Of which versions of its table's indexes and sharded keys its entries are (apply/apply.c). */
+struct index_versions {
+    uint64_t proposed; /* the term in which other indexes were proposed; 0: none since */
+    uint32_t logged;   /* the highest version in an entry that was applied since the start */
+    uint64_t from;     /* while it is led here: later entries were proposed with these indexes */
+    uint64_t key_sharding_from; /* the same for its version of sharded keys */
+};
+
+/* A request to close the replica, answered when its promise to a leader is over
+ * (request/replicas.c). */
+struct close_request {
+    bool waits;
+    uint64_t from;
+    uint64_t id;
+    uint64_t as_of; /* identity.h: closed_as_of */
+};
+
+/* The search for tokens of transactions that are over (background/token_sweep.h). */
+struct token_sweep {
+    bool on;
+    struct buffer to;      /* the key to read next */
+    struct buffer expired; /* keys of rows that may go: each u32 size, bytes */
+};
+
+/* How long more is asked for than its rate, and what of that was reported (replica/heat.c). */
+struct reported_excess {
+    struct excess now[ADMIT_KINDS];
+    struct instant reported[ADMIT_KINDS]; /* when the excess began that was reported at once */
+    bool heavy_reported;                  /* that one key may be asked for too much was reported */
+};
+
+/* The count of its items after a split or a snapshot (background/counting.h). */
+struct partition_counting {
+    bool on;
+    struct buffer to; /* the key to read next; empty: the first one */
+};
+
+/* What a replica knows of splits that it took part in (apply/split.c). */
+struct split_lineage {
+    /* The partition that this one was split off from, while this replica knows no leader: it may
+     * have taken over a promise of the parent's replica here. 0: none. */
+    uint32_t parent;
+    /* The ids of its own children that know no leader lie from child_first to child_last. */
+    uint32_t child_first;
+    uint32_t child_last; /* 0: no such children */
+};
+
+/* The records of its stream (core/stream_rows.h). */
+struct partition_stream {
+    struct tally rows; /* the records that are there, with their keys; exact as `items` is */
+    struct stream_position trimmed; /* the last record that is gone */
+    int64_t written;                /* records since the node started, as the next one */
+    int64_t trims;
+    /* While it is led here (stream_trim.h). */
+    uint64_t term;     /* in which it is led here; 0: it is not */
+    uint64_t changing; /* the last proposed entry that may end a shard; 0: none in this term */
+    bool sweeping;
+    bool more;                /* the last slice did not see all that may go */
+    uint64_t trimming;        /* the entry that trims, until it is applied; 0: none */
+    int64_t oldest_ms;        /* of the first record, by the last slice; INT64_MAX: none */
+    int64_t for_bytes;        /* trimmed although they were not old, since the node started */
+    struct buffer sweep_from; /* the least key of a record */
+    struct buffer expired;    /* what may go: each u32 size, key, u32 size of the value */
+};
+
 struct partition {
     struct partition_info info;      /* slices borrow from `bytes` */
     struct buffer bytes;             /* partition_info_encode, as it is stored */
     const struct index_set *indexes; /* lends from `bytes` and `index_arena`; NULL: none */
     struct arena index_arena;
-    uint64_t indexes_proposed; /* the term in which other indexes were proposed; 0: none since */
-    uint32_t indexes_logged; /* the highest version in an entry that was applied since the start */
-    uint64_t
-        indexed_from; /* while it is led here: later entries were proposed with these indexes */
-    uint64_t key_sharding_from; /* the same for its version of sharded keys */
-    struct raft *raft;          /* owns */
-    struct instant deadline;    /* when raft wants to be called (raft_timers.h) */
-    uint32_t deadline_place;    /* in the heap, from 1; 0: no deadline */
-    uint64_t since_lsn; /* the group's records before this lsn belong to an earlier replica */
-    bool no_state;      /* a snapshot is being installed: nothing can be read */
+    struct index_versions index_versions;
+    struct raft *raft;       /* owns */
+    struct instant deadline; /* when raft wants to be called (raft_timers.h) */
+    uint32_t deadline_place; /* in the heap, from 1; 0: no deadline */
+    uint64_t since_lsn;      /* the group's records before this lsn belong to an earlier replica */
+    bool no_state;           /* a snapshot is being installed: nothing can be read */
     struct raft_base *installing;     /* owns; received whole, on its way to the backing; or NULL */
     size_t proposed_index_feed_bytes; /* of its proposals (proposals_count_index_feed) */
     struct frozen frozen;
@@ -102,14 +163,11 @@ struct partition {
     uint64_t absorbed_lsn; /* the node may forget a merge until its log is durable up to here */
     uint64_t hold;         /* entries after it stay for the receiver of a snapshot; 0: none */
     bool ended;            /* its table is deleted: it serves nothing any more */
-    bool close_requested;  /* by close_from: answered when a promise to a leader is over */
-    uint64_t close_from;
-    uint64_t close_id;
-    uint64_t close_as_of; /* identity.h: closed_as_of */
-    bool closing;         /* a LOG_PARTITION_CLOSE is on its way */
-    bool stored;          /* its row in the store is up to date */
-    bool dirty;           /* in the node's list of replicas that were stepped */
-    bool writing;         /* in the node's list of replicas with records that are not durable */
+    struct close_request close_request;
+    bool closing; /* a LOG_PARTITION_CLOSE is on its way */
+    bool stored;  /* its row in the store is up to date */
+    bool dirty;   /* in the node's list of replicas that were stepped */
+    bool writing; /* in the node's list of replicas with records that are not durable */
     LIST_ENTRY(partition) dirty_place;
     LIST_ENTRY(partition) writing_place;
     uint64_t logged_lsn;                  /* end of its last record */
@@ -119,10 +177,7 @@ struct partition {
     STAILQ_HEAD(, parked_request) locked; /* parked until a transaction is decided */
     struct index_sessions sessions;       /* of leaders of the base table, while it is led here */
     struct lock_table *locks;             /* while it is led here (transactions.h); or NULL */
-    /* While it is led here: tokens that are looked for (token_sweep.h). */
-    bool sweeping;
-    struct buffer swept_to;      /* the key to read next */
-    struct buffer expired;       /* keys of rows that may go: each u32 size, bytes */
+    struct token_sweep token_sweep;       /* while it is led here */
     struct expiry_round *expiry; /* owns; NULL: its items do not expire, or it is not led here */
     int64_t expired_items;       /* since the node started */
     uint64_t *marks;     /* owns; the last entries that changed items, by hash; NULL: not kept */
@@ -136,45 +191,19 @@ struct partition {
         BUCKETS_SPENT     /* and spent */
     } buckets;
     struct heat heat; /* while it is led here */
-    struct excess excess[ADMIT_KINDS];
-    struct instant
-        excess_reported[ADMIT_KINDS]; /* when the excess began that was reported at once */
-    bool heavy_reported;              /* that one key may be asked for too much was reported */
+    struct reported_excess excess;
     struct partition_counts counts[ADMIT_KINDS];
     int64_t followers_mcu; /* of what `counts` says is read: followers have served it */
     struct index_refusal index_refusal; /* while it is led here */
-    /* Exact; while `counting`, of the keys before `counted_to` (counting.c). */
-    struct tally items;
+    struct partition_counting count;
+    struct tally items; /* exact; while it is counted, of the keys before count.to */
     struct tally rows[LOCAL_INDEXES_MAX]; /* of local indexes, by place in `indexes` */
-    /* Records of streams (stream_rows.h). */
-    struct {
-        struct tally rows; /* the records that are there, with their keys; exact as `items` is */
-        struct stream_position trimmed; /* the last record that is gone */
-        int64_t written;                /* records since the node started, as the next one */
-        int64_t trims;
-        /* While it is led here (stream_trim.h). */
-        uint64_t term;     /* in which it is led here; 0: it is not */
-        uint64_t changing; /* the last proposed entry that may end a shard; 0: none in this term */
-        bool sweeping;
-        bool more;                /* the last slice did not see all that may go */
-        uint64_t trimming;        /* the entry that trims, until it is applied; 0: none */
-        int64_t oldest_ms;        /* of the first record, by the last slice; INT64_MAX: none */
-        int64_t for_bytes;        /* trimmed although they were not old, since the node started */
-        struct buffer sweep_from; /* the least key of a record */
-        struct buffer expired;    /* what may go: each u32 size, key, u32 size of the value */
-    } stream;
-    bool counting;
-    bool doubted; /* perhaps no member any more: the next report asks the catalog */
-    struct buffer counted_to;
+    struct partition_stream stream;
+    bool doubted;                 /* perhaps no member any more: the next report asks the catalog */
     struct middle *middle;        /* owns; NULL: no search */
     struct split_history *splits; /* owns; NULL: no splits */
-    /* The partition that this one was split off from, while this replica knows no leader: it may
-     * have taken over a promise of the parent's replica here. 0: none. */
-    uint32_t parent;
-    /* The ids of its own children that know no leader lie from child_first to child_last. */
-    uint32_t child_first;
-    uint32_t child_last; /* 0: no such children */
-    uint64_t reported;   /* hash of the last report to the catalog; 0: no report yet */
+    struct split_lineage lineage;
+    uint64_t reported; /* hash of the last report to the catalog; 0: no report yet */
 };
 
 /* The term in which the group is led here, also before an entry of that term is committed; 0: not

@@ -29,7 +29,7 @@ static inline bool stream_rows_on(const struct partition *p)
 /* Whether there may be records. */
 static inline bool stream_rows_any(const struct partition *p)
 {
-    return p->counting || p->stream.rows.count > 0;
+    return p->count.on || p->stream.rows.count > 0;
 }
 
 /* Whether writes that make records must wait until what is proposed is applied. */

@@ -130,7 +130,7 @@ static bool fill_is_repeated(const struct index_feed *f, const struct request *r
 static bool indexes_are_known(const struct partition *p)
 {
     const uint64_t more = MUTATED(MUTATION_ONE_ENTRY_MORE) ? 1 : 0;
-    return raft_applied(p->raft) >= p->indexed_from + more;
+    return raft_applied(p->raft) >= p->index_versions.from + more;
 }
 
 void index_feeds_fill(struct index_feeds *feeds, struct partition *p, const struct operation *o)

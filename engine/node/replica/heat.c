@@ -19,15 +19,15 @@ static struct instant node_heat_cool_at(const struct node_heat *heat)
 static void node_heat_count_excess(struct node_heat *heat, struct partition *p,
                                    enum admit_kind kind, int64_t cost_mcu)
 {
-    struct excess *e = &p->excess[kind];
+    struct excess *e = &p->excess.now[kind];
     const struct excess_rule rule = {.max_mcu = partition_max_mcu(heat->env->config, kind),
                                      .lull_ms = config_split(heat->env->config)->split_lull_ms,
                                      .gap_ms = config_split(heat->env->config)->split_gap_ms};
     excess_add(e, heat->env->now, cost_mcu, &rule);
     if (excess_ms(e, heat->env->now) < config_split(heat->env->config)->split_hold_ms ||
-        p->excess_reported[kind].ns == e->since.ns)
+        p->excess.reported[kind].ns == e->since.ns)
         return;
-    p->excess_reported[kind] = e->since;
+    p->excess.reported[kind] = e->since;
     load_reports_soon(heat->reports);
 }
 
@@ -37,9 +37,9 @@ static void node_heat_note_heavy(struct node_heat *heat, struct partition *p)
 {
     const int64_t max =
         config_key_sharding(heat->env->config)->key_sharding_shard_units * MCU_PER_UNIT;
-    if (p->heavy_reported || !heat_is_recently(&p->heat, heat->env->now, ADMIT_WRITE, max))
+    if (p->excess.heavy_reported || !heat_is_recently(&p->heat, heat->env->now, ADMIT_WRITE, max))
         return;
-    p->heavy_reported = true;
+    p->excess.heavy_reported = true;
     load_reports_soon(heat->reports);
 }
 

@@ -22,8 +22,8 @@ static void load_reports_name_heavy(const struct load_reports *reports, struct p
         config_key_sharding(reports->env->config)->key_sharding_shard_units * MCU_PER_UNIT / 2;
     if (!heat_is_init(&p->heat))
         return;
-    p->heavy_reported = heat_is_recently(&p->heat, reports->env->now, ADMIT_WRITE, cost_min);
-    if (!p->heavy_reported)
+    p->excess.heavy_reported = heat_is_recently(&p->heat, reports->env->now, ADMIT_WRITE, cost_min);
+    if (!p->excess.heavy_reported)
         return;
     out->heavy_count = heat_heavy_keys(&p->heat, reports->env->now, ADMIT_WRITE, p->info.lo,
                                        cost_min, &reports->env->lent, out->heavy);
@@ -48,7 +48,7 @@ static void load_reports_describe(const struct load_reports *reports, struct par
         load_reports_name_heavy(reports, p, out);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         out->totals[kind] = p->counts[kind].load;
-        out->excess_ms[kind] = leads ? excess_ms(&p->excess[kind], reports->env->now) : 0;
+        out->excess_ms[kind] = leads ? excess_ms(&p->excess.now[kind], reports->env->now) : 0;
     }
 }
 

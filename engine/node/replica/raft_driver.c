@@ -224,7 +224,7 @@ bool raft_driver_check_leader(struct raft_driver *driver, struct partition *p)
     env_note(driver->env, NODE_TRACE_LEADS, p->info.id, (int64_t)leading);
     if (leading != 0) {
         /* Earlier leaders' entries may rest on older indexes, or on fewer sharded keys. */
-        p->indexed_from = p->key_sharding_from = raft_last(p->raft);
+        p->index_versions.from = p->index_versions.key_sharding_from = raft_last(p->raft);
         bucket_mirrors_led(driver->buckets, p);
     }
     return true;

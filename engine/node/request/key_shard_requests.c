@@ -47,10 +47,10 @@ static const char *move_fault(const struct request *q)
  * request will run again. */
 static bool move_sees_all(struct requests *requests, struct partition *p, struct operation *o)
 {
-    if (raft_applied(p->raft) >= p->key_sharding_from)
+    if (raft_applied(p->raft) >= p->index_versions.key_sharding_from)
         return true;
     PROBE("a move waits for writes from before the fence");
-    pending_add_read(requests->pending, p, o, 0, p->key_sharding_from);
+    pending_add_read(requests->pending, p, o, 0, p->index_versions.key_sharding_from);
     return false;
 }
 

@@ -153,15 +153,16 @@ void requests_open(struct requests *requests, struct operation *o)
  * support for its node lapses. */
 void requests_close_ended(struct requests *requests, struct partition *p)
 {
-    if (!p->close_requested || p->closing || raft_is_promised(p->raft))
+    if (!p->close_request.waits || p->closing || raft_is_promised(p->raft))
         return;
     const struct operation o = {
-        .from = p->close_from,
-        .request = {.op = REQUEST_PARTITION_CLOSE, .id = p->close_id},
+        .from = p->close_request.from,
+        .request = {.op = REQUEST_PARTITION_CLOSE, .id = p->close_request.id},
     };
-    p->close_requested = false;
+    p->close_request.waits = false;
     if (proposals_may_write(requests->proposals, &o, 0))
-        replicas_answer_later(replicas_append_close(requests, p, p->info.id, p->close_as_of), &o);
+        replicas_answer_later(
+            replicas_append_close(requests, p, p->info.id, p->close_request.as_of), &o);
 }
 
 /* Whether all that is committed here is done in other tables, too. If not, the order was
@@ -202,10 +203,10 @@ static void replicas_agree(struct requests *requests, struct operation *o, struc
 static void replicas_end_partition(struct requests *requests, const struct operation *o,
                                    struct partition *p, uint64_t as_of)
 {
-    p->ended = p->close_requested = true;
-    p->close_as_of = as_of;
-    p->close_from = o->from;
-    p->close_id = o->request.id;
+    p->ended = p->close_request.waits = true;
+    p->close_request.as_of = as_of;
+    p->close_request.from = o->from;
+    p->close_request.id = o->request.id;
     raft_resign(p->raft, requests->env->now);
     raft_ask_leader(p->raft);
     raft_driver_stepped(requests->driver, p);

@@ -486,8 +486,8 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
     p->locks = NULL;
     free(p->marks);
     p->marks = NULL;
-    p->sweeping = false;
-    buffer_clear(&p->expired);
+    p->token_sweep.on = false;
+    buffer_clear(&p->token_sweep.expired);
     transactions->freed = true; /* reads that waited for a lock find it again, or not */
     if (p->led != 0 && p->info.id != CATALOG_GROUP) {
         struct lock_table *t = must_calloc(1, sizeof *t);

@@ -320,7 +320,7 @@ static void records_turn(struct transactions *transactions, struct lock_table *t
 static void tokens_delete(struct transactions *transactions, struct lock_table *t,
                           struct partition *p)
 {
-    struct reader keys = {buffer_slice(&p->expired), false};
+    struct reader keys = {buffer_slice(&p->token_sweep.expired), false};
     struct buffer set = {0};
     struct slice value;
     change_set_begin(&set, 0, 0);
@@ -334,7 +334,7 @@ static void tokens_delete(struct transactions *transactions, struct lock_table *
                 &set, &(struct change){.space = SPACE_TRANSACTIONS, .key = key, .old_size = -1});
     }
     if (set.size == CHANGE_SET_HEAD_SIZE || rows_propose(transactions, p, &set))
-        buffer_set(&p->expired, arena_copy(&transactions->env->lent, keys.left));
+        buffer_set(&p->token_sweep.expired, arena_copy(&transactions->env->lent, keys.left));
     lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RETRY_MS));
     buffer_deinit(&set);
 }
@@ -344,15 +344,15 @@ static void tokens_turn(struct transactions *transactions, struct lock_table *t,
                         struct partition *p)
 {
     const struct instant now = transactions->env->now;
-    if (p->expired.size > 0)
+    if (p->token_sweep.expired.size > 0)
         tokens_delete(transactions, t, p);
-    if (!p->sweeping && !instant_before(now, t->sweep_at)) {
+    if (!p->token_sweep.on && !instant_before(now, t->sweep_at)) {
         t->sweep_at = next_sweep(transactions);
-        buffer_set(&p->swept_to,
+        buffer_set(&p->token_sweep.to,
                    key_in_space(p->info.lo, SPACE_TOKEN_KEYS, &transactions->env->lent));
-        p->sweeping = true;
+        p->token_sweep.on = true;
     }
-    if (p->sweeping) {
+    if (p->token_sweep.on) {
         background_wake(transactions->background, BACKGROUND_TOKENS);
         lock_table_wake(transactions, t, instant_add_ms(now, RETRY_MS));
     } else {

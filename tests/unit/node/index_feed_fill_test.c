@@ -18,9 +18,9 @@ TEST(an_index_is_filled_after_writes_that_do_not_know_it_and_piece_by_piece)
     struct buffer other = {0};
     buffer_set(&other, lo);
     buffer_append_u8(&other, 1);
-    p->indexed_from = raft_applied(p->raft) + 1;
+    p->index_versions.from = raft_applied(p->raft) + 1;
     assert_int_equal(indexed_fill(&s, lo), REPLY_OVERLOADED);
-    p->indexed_from = 0;
+    p->index_versions.from = 0;
     assert_int_equal(indexed_fill(&s, lo), REPLY_UNKNOWN);
     assert_int_equal(indexed_fill(&s, buffer_slice(&other)),
                      REPLY_OVERLOADED); /* one is on its way */

@@ -168,16 +168,16 @@ TEST(a_partition_that_gets_smaller_begins_without_heat)
     heat_init(&p->heat, p->info.lo, p->info.hi, 1, &config);
     for (int i = 0; i < 100; i++) {
         heat_add(&p->heat, now, ADMIT_READ, slice_of(i % 4 ? "b" : "x"), 500);
-        excess_add(&p->excess[ADMIT_READ], now, 500, &rule);
+        excess_add(&p->excess.now[ADMIT_READ], now, 500, &rule);
     }
     partition_set(p, &info);
     assert_int_equal(heat_samples(&p->heat, now, ADMIT_READ), 100);
     now.ns += 500 * NS_PER_MS;
-    assert_int_equal(excess_ms(&p->excess[ADMIT_READ], now), 500);
+    assert_int_equal(excess_ms(&p->excess.now[ADMIT_READ], now), 500);
     info.hi = slice_of("m");
     partition_set(p, &info);
     assert_int_equal(heat_samples(&p->heat, now, ADMIT_READ), 0);
-    assert_int_equal(excess_ms(&p->excess[ADMIT_READ], now), 0);
+    assert_int_equal(excess_ms(&p->excess.now[ADMIT_READ], now), 0);
     partition_destroy(p);
 }
 

@@ -236,7 +236,7 @@ TEST(records_of_streams_are_counted_in_the_piece_that_has_them)
     split_again(&s, &p);
     const struct partitions *held = &s.w.node->partitions;
     assert_true(
-        partitions_find(held, p.id)->counting); /* what is written now is counted once, too */
+        partitions_find(held, p.id)->count.on); /* what is written now is counted once, too */
     struct request put = lone_request(&s.w, REQUEST_PUT, s.in_lower);
     put.write.item = lone_item(&s.w, NAMES + 1, 0);
     put.epoch = partitions_find(held, p.id)->info.epoch;

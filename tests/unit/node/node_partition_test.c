@@ -401,7 +401,7 @@ TEST(a_leader_tells_its_group_what_it_knows_from_the_catalog)
     }
     const struct partition *p = partitions_find(&w.node->partitions, info.id);
     assert_int_not_equal(p->led, 0);
-    assert_int_equal(p->indexes_logged, 3);
+    assert_int_equal(p->index_versions.logged, 3);
     const uint64_t last = raft_last(p->raft);
     open_partition(&w, &info);
     lone_assert_answer(&w, REPLY_OK);

@@ -214,9 +214,9 @@ TEST(an_older_word_of_the_catalog_that_comes_later_in_the_log_changes_nothing)
     for (size_t i = 0; i < COUNT_OF(versions); i++) {
         env_begin_event(&s.w.node->env, s.w.now);
         info.indexes_version = versions[i];
-        p->indexes_proposed = 0;
+        p->index_versions.proposed = 0;
         applier_propose_indexes(&s.w.node->applier, p, &info);
-        assert_true(p->indexes_proposed == p->led);
+        assert_true(p->index_versions.proposed == p->led);
         lone_take_effects(&s.w);
         lone_write_all(&s.w);
         assert_int_equal(p->info.indexes_version, versions[0]);
@@ -252,7 +252,7 @@ TEST(writes_from_before_an_index_are_known_by_their_place_in_the_log)
     lone_write_end(&s.w, 0);
     assert_int_equal(index_set_global(p->indexes), 1);
     assert_true(raft_applied(p->raft) < raft_last(p->raft));
-    assert_true(p->indexed_from == raft_last(p->raft));
+    assert_true(p->index_versions.from == raft_last(p->raft));
     buffer_deinit(&indexes);
     transact_close(&s);
 }
@@ -264,8 +264,8 @@ TEST(a_new_leader_waits_for_the_entries_of_its_predecessors)
     transact_open(&s);
     const uint64_t last = raft_last(scene_partition(&s)->raft);
     lone_crash(&s.w);
-    assert_true(scene_partition(&s)->indexed_from >= last);
-    assert_true(scene_partition(&s)->key_sharding_from >= last);
+    assert_true(scene_partition(&s)->index_versions.from >= last);
+    assert_true(scene_partition(&s)->index_versions.key_sharding_from >= last);
     transact_close(&s);
 }
 

@@ -88,7 +88,7 @@ TEST(a_question_about_a_part_does_not_refuse_its_transaction)
 static void scene_pass_token(struct transact_fixture *s)
 {
     const struct partition *p = transact_partition(s);
-    for (int ms = 0; p->expired.size == 0; ms++) {
+    for (int ms = 0; p->token_sweep.expired.size == 0; ms++) {
         assert_true(ms < 20 * 60000);
         lone_pass(&s->w, 1);
         lone_write_all(&s->w);
@@ -100,7 +100,7 @@ static void scene_pass_deletion(struct transact_fixture *s)
     for (int ms = 0; ms < 100; ms++)
         lone_pass(&s->w, 1);
     lone_write_all(&s->w);
-    assert_int_equal(transact_partition(s)->expired.size, 0);
+    assert_int_equal(transact_partition(s)->token_sweep.expired.size, 0);
 }
 
 /* A sweep that waits for cold pages may take longer than the time between two sweeps. */
@@ -117,7 +117,7 @@ TEST(a_node_rests_while_a_sweep_for_tokens_waits)
         lone_pass(&s.w, 100);
         lone_write_all(&s.w);
     }
-    assert_true(transact_partition(&s)->sweeping);
+    assert_true(transact_partition(&s)->token_sweep.on);
     for (int i = 0; i < 3; i++)
         lone_pass(&s.w, 1);
     assert_true(instant_before(s.w.now, node_deadline(s.w.node)));
