@@ -10,6 +10,7 @@ enum {
     STEP_PART = 64,        /* growth needs so much, so that checkpoints are not too small */
     SCARCE_PART = 2,       /* free pages count once less than a half was never used */
     SOON_PART = 4,         /* a checkpoint begins when its cost is such a part of what is left */
+    DELETIONS_PART = 4,    /* of what a checkpoint may cost stays for deletions */
     CHECKPOINT_PAGES = 16, /* for the pages above those that hold the records */
     PARTS_PAGES = 3,       /* for a record whose value may have parts: its page, and theirs */
     PARTS_PART = 32,       /* of the bytes, for what their pages hold besides */
@@ -99,15 +100,33 @@ enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t
     return cost + wanted <= left && space_is_listed(s, cost, wanted) ? SPACE_THERE : SPACE_WAITS;
 }
 
-enum space_verdict space_for_change(const struct space *s, uint64_t cost, size_t bytes)
+/* What a checkpoint may cost that contains more than one record. */
+static uint64_t space_checkpoint_max(const struct space *s)
+{
+    const uint64_t left = space_change_left(s), listed = space_listed_max(s);
+    return left < listed ? left : listed;
+}
+
+static enum space_verdict space_beside(const struct space *s, uint64_t cost, uint64_t kept,
+                                       size_t bytes)
 {
     if (s->total_bytes == 0)
         return SPACE_THERE;
     const uint64_t left = space_change_left(s);
     const uint64_t wanted = space_cost(s, CHECKPOINT_PAGES, bytes);
-    if (cost + wanted <= left && space_is_listed(s, cost, wanted))
+    if (cost + kept + wanted <= (cost == 0 ? left : space_checkpoint_max(s)))
         return SPACE_THERE;
     return left < wanted && cost == 0 ? SPACE_FULL : SPACE_WAITS;
+}
+
+enum space_verdict space_for_change(const struct space *s, uint64_t cost, size_t bytes)
+{
+    return space_beside(s, cost, 0, bytes);
+}
+
+enum space_verdict space_for_write(const struct space *s, uint64_t cost, size_t bytes)
+{
+    return space_beside(s, cost, cost == 0 ? 0 : space_checkpoint_max(s) / DELETIONS_PART, bytes);
 }
 
 bool space_for_last(const struct space *s, size_t bytes)

@@ -13,7 +13,8 @@
  *
  * Invariants
  *   SPACE-1  What grows is refused while less than the reserve is free.
- *   SPACE-2  What need not grow the data is refused only where a checkpoint could not be written.
+ *   SPACE-2  What makes room is refused only where a checkpoint could not be written. Clients that
+ *            write without a pause leave it a part of each checkpoint.
  * Not here: what a write grows (engine/node/request/item_writes.c), and the space of the log. */
 #pragma once
 
@@ -65,8 +66,10 @@ uint64_t space_cost(const struct space *s, size_t records, size_t bytes);
 /* Whether the data may grow by so many bytes. `cost`: of everything before them that no checkpoint
  * has written. */
 enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t bytes);
-/* The same for what need not grow the data. */
+/* The same for what makes room, or is decided. */
 enum space_verdict space_for_change(const struct space *s, uint64_t cost, size_t bytes);
+/* The same for everything else: a part of each checkpoint stays for deletions. */
+enum space_verdict space_for_write(const struct space *s, uint64_t cost, size_t bytes);
 /* Whether a checkpoint of so many bytes alone fits, if no space is left for the next one. */
 bool space_for_last(const struct space *s, size_t bytes);
 /* The cost from which on a checkpoint should be written: soon it would not fit. */

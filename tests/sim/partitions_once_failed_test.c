@@ -206,3 +206,12 @@ TEST(members_that_once_waited_for_a_snapshot_for_good_pass)
     assert_passes((struct sim_options){
         .seed = 96200059, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .length_ms = 1000});
 }
+
+/* 97211351: clients that wrote without a pause took all that each checkpoint of a full store freed,
+ * and a deletion waited for 20 s. */
+TEST(a_deletion_that_once_found_no_space_passes)
+{
+    (void)state;
+    assert_passes((struct sim_options){
+        .seed = 97211351, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .length_ms = 1000});
+}

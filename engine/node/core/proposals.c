@@ -181,6 +181,16 @@ static enum space_verdict proposals_change_space(const struct proposals *proposa
                                                        proposals_space_cost(proposals), bytes);
 }
 
+/* For a client's request. */
+static enum space_verdict proposals_write_space(const struct proposals *proposals,
+                                                const struct operation *o, size_t bytes)
+{
+    if (o->request.op == REQUEST_DELETE || proposals->log->map_full)
+        return proposals_change_space(proposals, bytes);
+    return space_for_write(store_space(proposals->env->store), proposals_space_cost(proposals),
+                           bytes);
+}
+
 static enum space_verdict proposals_growth_space(const struct proposals *proposals, size_t bytes)
 {
     return proposals->log->map_full ? SPACE_FULL
@@ -278,8 +288,8 @@ bool proposals_may_promise(struct proposals *proposals, const struct operation *
     const int error = space_error(proposals, payload, owed ? 0 : promised + proposals->owed_bytes);
     const enum space_verdict space =
         owed ? SPACE_THERE
-             : proposals_change_space(proposals,
-                                      payload + promised + proposals_shared_cost(proposals, o));
+             : proposals_write_space(proposals, o,
+                                     payload + promised + proposals_shared_cost(proposals, o));
     if (space != SPACE_FULL && error != 0 && !status_is_no_space(error)) {
         env_refuse(proposals->env, o, REPLY_OVERLOADED,
                    "node %u cannot make a segment of its log (%s); reads are served",

@@ -52,6 +52,23 @@ TEST(what_no_checkpoint_has_written_takes_space)
     assert_int_equal(space_cost(&s, 1 << 30, 320), 80 * MIB + 650); /* each page at most once */
 }
 
+/* Clients that write without a pause would take each byte that a checkpoint frees. */
+TEST(a_part_of_each_checkpoint_stays_for_deletions)
+{
+    (void)state;
+    const struct space s = {.total_bytes = 100 * MIB, .file_bytes = 80 * MIB};
+    assert_int_equal(space_for_write(&s, 0, 9 * MIB), SPACE_THERE); /* nothing else can be waited
+                                                                       for */
+    assert_int_equal(space_for_write(&s, 7 * MIB, ITEM), SPACE_THERE);
+    assert_int_equal(space_for_write(&s, 8 * MIB, ITEM), SPACE_WAITS);
+    assert_int_equal(space_for_change(&s, 8 * MIB, ITEM), SPACE_THERE);
+    const struct space apart = {.total_bytes = 100 * MIB,
+                                .file_bytes = 100 * MIB,
+                                .free_bytes = 80 * MIB,
+                                .run_bytes = SPACE_PAGE};
+    assert_int_equal(space_for_write(&apart, MIB, ITEM), SPACE_THERE);
+}
+
 TEST(free_pages_count_wherever_they_lie)
 {
     const struct space s = {.total_bytes = 100 * MIB,

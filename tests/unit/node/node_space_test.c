@@ -133,6 +133,7 @@ TEST(a_full_store_takes_what_frees_space_and_then_puts_again)
     assert_in_range(filled.used_bytes, (full - 1) * LARGE_ITEM, 6 << 20);
     assert_true(filled.growth_left_bytes < empty.growth_left_bytes / 8);
     assert_false(node_is_full(w.node));         /* no checkpoint has failed */
+    checkpoint_now(&w);
     lone_put_sized(&w, 1, 2, LARGE_ITEM - 100); /* it replaces a larger item */
     lone_write_all(&w);
     lone_assert_answer(&w, REPLY_OK);
@@ -146,6 +147,8 @@ TEST(a_full_store_takes_what_frees_space_and_then_puts_again)
         lone_put_sized(&w, name, 3, LARGE_ITEM);
         lone_write_all(&w);
         lone_assert_answer(&w, REPLY_OK);
+        if (name % 8 == 0)
+            checkpoint_now(&w);
     }
     lone_table_op(&w, REQUEST_TABLE_DELETE, 0, 0);
     lone_deinit(&w);
