@@ -132,7 +132,7 @@ TEST(a_full_store_takes_what_frees_space_and_then_puts_again)
     assert_int_equal(filled.refused_full, 1);
     assert_in_range(filled.used_bytes, (full - 1) * LARGE_ITEM, 6 << 20);
     assert_true(filled.growth_left_bytes < empty.growth_left_bytes / 8);
-    assert_false(node_is_full(w.node));         /* no checkpoint has failed */
+    assert_false(node_is_full(w.node)); /* no checkpoint has failed */
     checkpoint_now(&w);
     lone_put_sized(&w, 1, 2, LARGE_ITEM - 100); /* it replaces a larger item */
     lone_write_all(&w);
