@@ -73,6 +73,15 @@ enum {
     MESSAGE_ROOM = 96
 };
 
+/* UPDATE of a counter's cell or of a limiter's bucket, CHECK of a transaction: what the client
+ * repeats it by. */
+struct write_token {
+    struct slice id; /* TRANSACTION_TOKEN_SIZE bytes; an update whose token is known was done
+                        before: OK, without an item; empty: none */
+    uint64_t digest; /* of what the client asked for. Another one: TOKEN_MISMATCH */
+    bool only;       /* nothing is done. ABORTED: the token is not known */
+};
+
 /* Slices are borrowed. */
 struct request {
     uint64_t id;        /* chosen by the sender; the reply has it too */
@@ -109,14 +118,7 @@ struct request {
             struct slice transaction; /* struct transaction_part: the write is prepared, and done
                                        once the transaction commits; empty: done at once */
             uint8_t admitted;         /* enum write_admitted: of a part */
-            struct slice token;       /* UPDATE of a counter's cell or of a limiter's bucket:
-                                   TRANSACTION_TOKEN_SIZE bytes; an update whose token is known was
-                                   done before: OK, without an item; empty: none */
-            uint64_t digest; /* UPDATE with a token: of what the client asked for. Another one:
-                                   TOKEN_MISMATCH */
-            /* UPDATE with a token, CHECK of a transaction: nothing is done. ABORTED: the token is
-             * not known. */
-            bool token_only;
+            struct write_token token;
             bool expiry; /* DELETE: of an item whose time is over: costs nothing; streams name the
                             service as its author. Only a node asks itself so */
             /* PUT, DELETE, UPDATE, with `transaction`: the item goes from shard to shard, or is a

@@ -75,7 +75,7 @@ void counter_name_update(struct call *c, const struct table *t, const struct ite
         return;
     uint8_t *token = arena_alloc(&c->arena, TRANSACTION_TOKEN_SIZE);
     token_of(c, q->key, token);
-    update->write.token = slice_make(token, TRANSACTION_TOKEN_SIZE);
+    update->write.token.id = slice_make(token, TRANSACTION_TOKEN_SIZE);
 }
 
 uint32_t counter_cell(struct slice token, uint32_t cells)

@@ -72,7 +72,7 @@ static void placement_restore(struct subrequest *s)
 
 static bool placement_is_addition(const struct request *q)
 {
-    return q->op == REQUEST_UPDATE && q->write.token.size > 0;
+    return q->op == REQUEST_UPDATE && q->write.token.id.size > 0;
 }
 
 /* Chooses the cell of an addition. */
@@ -80,7 +80,7 @@ static void placement_choose_cell(struct subrequest *s, const struct sharded_key
                                   struct slice *key)
 {
     struct arena *arena = &s->call->arena;
-    const struct slice token = s->request.write.token;
+    const struct slice token = s->request.write.token.id;
     struct placement *h = s->placement = arena_zalloc(arena, sizeof *h);
     *key = sharded_key_in(arena, k, *key, 0);
     *h = (struct placement){.original = s->request, .shards = k->shards, .counter = true};
@@ -152,7 +152,7 @@ bool placement_next(struct subrequest *s)
         const uint32_t from = h->previous[h->left];
         if (h->counter) {
             s->request.write.key = sharded_key_in(&s->call->arena, k, h->owner_key, from);
-            s->request.write.token_only = true;
+            s->request.write.token.only = true;
             return true;
         }
         s->request.op = REQUEST_KEY_SHARD_MOVE;

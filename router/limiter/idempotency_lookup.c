@@ -48,9 +48,9 @@ static void idempotency_lookup_send(struct call *c, const struct cached_bucket *
     struct subrequest *sub = call_request(c, s->table, REQUEST_UPDATE);
     sub->request.write.key = place.key;
     sub->request.write.item = place.item;
-    sub->request.write.token = slice_make(s->charge.token, sizeof s->charge.token);
-    sub->request.write.digest = s->charge.digest;
-    sub->request.write.token_only = true;
+    sub->request.write.token.id = slice_make(s->charge.token, sizeof s->charge.token);
+    sub->request.write.token.digest = s->charge.digest;
+    sub->request.write.token.only = true;
     subrequest_start(c->router, sub);
 }
 

@@ -45,8 +45,8 @@ struct subrequest *shard_command_send(struct call *c, struct cached_bucket *b,
     sub->request.write.limiter = shard_command_encode(c, command);
     sub->request.write.want = WANT_NEW;
     sub->request.write.want_failed = true;
-    sub->request.write.token = token;
-    sub->request.write.digest = digest;
+    sub->request.write.token.id = token;
+    sub->request.write.token.digest = digest;
     s->requested_at = c->router->now;
     subrequest_start(c->router, sub);
     return sub;

@@ -62,7 +62,7 @@ bool transact_query_tokens(struct call *c, const uint8_t token[TRANSACTION_TOKEN
         transaction_part_walk(&(struct codec){.out = &bytes}, &part);
         s->request.write.key = part.anchor;
         s->request.write.transaction = arena_copy(&c->arena, buffer_slice(&bytes));
-        s->request.write.token_only = true;
+        s->request.write.token.only = true;
         subrequest_start(c->router, s);
     }
     buffer_deinit(&bytes);

@@ -249,9 +249,9 @@ static void answer_command(struct fake_cluster *f, const struct request *q, stru
     } else {
         put_item(f, q->write.key, buffer_slice(&new));
         show_item(r, item_at(f, q->write.key), body);
-        if (q->write.token.size > 0) {
+        if (q->write.token.id.size > 0) {
             buffer_append_sized(&f->tokens, q->write.key);
-            buffer_append_sized(&f->tokens, q->write.token);
+            buffer_append_sized(&f->tokens, q->write.token.id);
         }
     }
     buffer_deinit(&new);
@@ -263,7 +263,7 @@ static bool token_is_known(const struct fake_cluster *f, const struct request *q
     struct reader r = {buffer_slice(&f->tokens), false};
     while (r.left.size > 0) {
         const struct slice key = reader_sized(&r), token = reader_sized(&r);
-        if (slice_equal(key, q->write.key) && slice_equal(token, q->write.token))
+        if (slice_equal(key, q->write.key) && slice_equal(token, q->write.token.id))
             return true;
     }
     return false;
@@ -272,19 +272,19 @@ static bool token_is_known(const struct fake_cluster *f, const struct request *q
 /* An update with a token is done once. True: there is nothing to do. */
 static bool token_ends(struct fake_cluster *f, const struct request *q, struct reply *r)
 {
-    must(q->write.token.size > 0 || !q->write.token_only);
-    if (q->write.token.size == 0)
+    must(q->write.token.id.size > 0 || !q->write.token.only);
+    if (q->write.token.id.size == 0)
         return false;
     if (token_is_known(f, q))
         return true;
-    if (q->write.token_only) {
+    if (q->write.token.only) {
         r->code = REPLY_ABORTED;
         return true;
     }
     if (q->write.limiter.size > 0)
         return false; /* only if the command is done */
     buffer_append_sized(&f->tokens, q->write.key);
-    buffer_append_sized(&f->tokens, q->write.token);
+    buffer_append_sized(&f->tokens, q->write.token.id);
     return false;
 }
 

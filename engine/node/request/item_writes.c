@@ -144,24 +144,6 @@ static enum reply_code write_judge(struct requests *requests, const struct parti
     return REPLY_OK;
 }
 
-/* ---- item collections ---- */
-
-/* The size of the write's item collection, after all writes proposed so far. */
-static enum status write_current_collection(struct requests *requests, const struct operation *o,
-                                            struct slice key, uint64_t hash, int64_t *bytes)
-{
-    const struct uncommitted_version *uncommitted =
-        proposals_find_uncommitted(requests->proposals, key, hash);
-    struct slice row = uncommitted != NULL ? uncommitted->value : slice_make(NULL, 0);
-    enum status status = row.data != NULL ? STATUS_OK : STATUS_NOT_FOUND;
-    if (uncommitted == NULL)
-        status = store_get(requests->env->store, key, (o->touched & TOUCHED_COLLECTION) != 0, &row);
-    *bytes = 0;
-    if (status == STATUS_NOT_FOUND)
-        return STATUS_OK;
-    return status == STATUS_OK ? collection_decode(key, row, bytes) : status;
-}
-
 /* Bytes that the write adds to the stored bytes, those of index rows too; negative: it frees
  * bytes. */
 int64_t write_grows_by(const struct write *w)
@@ -169,37 +151,6 @@ int64_t write_grows_by(const struct write *w)
     int64_t size = w->item.data != NULL ? (int64_t)item_size(w->item) : 0;
     must(w->old_size >= -1);
     return size - (w->old_size > 0 ? w->old_size : 0) + w->local.bytes;
-}
-
-enum status write_change_collection(struct requests *requests, const struct partition *p,
-                                    const struct operation *o, struct write *w)
-{
-    w->collection_bytes = COLLECTION_NOT_COUNTED;
-    if (!p->info.whole_collections)
-        return STATUS_OK;
-    struct slice key = collection_key(o->request.write.key);
-    w->collection_hash = store_hash(requests->env->store, key);
-    enum status status =
-        write_current_collection(requests, o, key, w->collection_hash, &w->collection_bytes);
-    if (status != STATUS_OK)
-        return status;
-    const bool complete = w->collection_bytes >= w->old_size;
-    w->collection_bytes += write_grows_by(w);
-    return complete && w->collection_bytes >= 0 ? STATUS_OK : STATUS_CORRUPT;
-}
-
-/* The collection's row goes before the item: the item must be the last bytes of the entry. */
-static void write_append_collection(struct buffer *out, const struct request *q,
-                                    const struct write *w)
-{
-    uint8_t row[COLLECTION_ROW_SIZE];
-    struct change c = {
-        .space = SPACE_COLLECTIONS, .key = collection_key(q->write.key), .old_size = -1};
-    if (w->collection_bytes > 0) {
-        collection_encode(c.key, w->collection_bytes, row);
-        c.value = slice_make(row, sizeof row);
-    }
-    change_set_append(out, &c);
 }
 
 /* ---- refusing ---- */
@@ -249,28 +200,6 @@ static void write_refuse(struct requests *requests, struct partition *p, struct 
 size_t write_index_feed_bytes(const struct request *q, const struct write *w)
 {
     return w->feed.size == 0 ? 0 : q->write.key.size + INDEX_FEED_SUFFIX_SIZE + w->feed.size;
-}
-
-void write_append(struct requests *requests, const struct partition *p, const struct request *q,
-                  const struct write *w, struct buffer *out)
-{
-    if (p->info.whole_collections)
-        write_append_collection(out, q, w);
-    for (uint32_t i = 0; i < w->local.count; i++)
-        change_set_append(out, &w->local.changes[i]);
-    if (w->feed.size > 0)
-        change_set_append(out,
-                          &(struct change){.space = SPACE_INDEX_FEED,
-                                           .key = key_in_space(q->write.key, SPACE_INDEX_FEED_KEYS,
-                                                               &requests->env->lent),
-                                           .value = w->feed,
-                                           .old_size = -1});
-    if (w->stream.size > 0)
-        change_set_append(out, &(struct change){.space = SPACE_STREAM,
-                                                .key = key_in_space(q->write.key, SPACE_STREAM_KEYS,
-                                                                    &requests->env->lent),
-                                                .value = w->stream,
-                                                .old_size = -1});
 }
 
 uint32_t write_burst(const struct requests *requests, const struct operation *o)
@@ -331,12 +260,12 @@ static void write_propose(struct requests *requests, struct partition *p, const 
         .space = SPACE_ITEMS, .key = q->write.key, .value = w->item, .old_size = w->old_size};
     buffer_clear(head);
     change_set_begin(head, w->cost_mcu, write_burst(requests, o));
-    write_append(requests, p, q, w, head);
-    if (q->write.token.size > 0)
+    write_effects_append(requests, p, q, w, head);
+    if (q->write.token.id.size > 0)
         transaction_rows_append_token(
-            head, q->write.key, q->write.token,
+            head, q->write.key, q->write.token.id,
             &(struct transaction_token){.state = TRANSACTION_COMMITTED,
-                                        .digest = q->write.digest,
+                                        .digest = q->write.token.digest,
                                         .wall_ms = env_wall_ms(requests->env)});
     change_set_append_last(head, &change);
     struct inflight *e =
@@ -360,8 +289,9 @@ size_t write_payload(const struct partition *p, const struct request *q, struct 
                      const struct write *w)
 {
     return item_entry_bytes(p, q->write.key, item.size) +
-           (q->op == REQUEST_UPDATE && q->write.token.size > 0 ? TOKEN_ROW_SIZE + q->write.key.size
-                                                               : 0) +
+           (q->op == REQUEST_UPDATE && q->write.token.id.size > 0
+                ? TOKEN_ROW_SIZE + q->write.key.size
+                : 0) +
            (w != NULL ? write_change_bytes(q, w->feed) + write_change_bytes(q, w->stream) : 0);
 }
 
@@ -424,35 +354,14 @@ const char *write_fault_of(const struct request *q)
         return "malformed update program";
     if (q->write.limiter.size > 0 && write_command_fault(q) != NULL)
         return write_command_fault(q);
-    if (q->write.token.size != 0 &&
-        (q->write.token.size != TRANSACTION_TOKEN_SIZE || q->write.transaction.size > 0))
+    if (q->write.token.id.size != 0 &&
+        (q->write.token.id.size != TRANSACTION_TOKEN_SIZE || q->write.transaction.size > 0))
         return "malformed client request token";
-    if (q->write.token_only && q->write.token.size == 0 && q->op != REQUEST_CHECK)
+    if (q->write.token.only && q->write.token.id.size == 0 && q->op != REQUEST_CHECK)
         return "a query for a token without a token";
     if (q->write.admitted >= WRITE_ADMITTEDS)
         return "unknown admission state of the write";
     return q->write.want < WRITE_WANTS ? NULL : "unknown choice of the item to return";
-}
-
-void write_plan_rows(struct requests *requests, const struct partition *p, const struct request *q,
-                     struct slice old, struct write *w)
-{
-    const struct slice key = q->write.key;
-    struct steps steps = steps_begin(store_hash_seed(requests->env->store));
-    local_rows_plan(p, key, old, w->item, &requests->row_keys, &steps, &w->local);
-    const bool leaves = q->write.moves && q->op == REQUEST_DELETE; /* its new place tells indexes */
-    if (index_set_global(p->indexes) > 0 && !leaves) {
-        buffer_clear(&requests->index_feed_value);
-        index_feed_change_append(&requests->index_feed_value, p->indexes, key, old, w->item,
-                                 env_wall_ms(requests->env), &steps);
-        w->feed = buffer_slice(&requests->index_feed_value);
-    }
-    if (!stream_rows_on(p) || q->write.moves)
-        return;
-    buffer_clear(&requests->stream_value);
-    stream_rows_plan(p, old, w->item, q->op == REQUEST_DELETE && q->write.expiry,
-                     env_wall_ms(requests->env), &steps, &requests->stream_value);
-    w->stream = buffer_slice(&requests->stream_value);
 }
 
 bool write_indexes_keep_up(struct requests *requests, struct partition *p, struct operation *o,
@@ -500,7 +409,7 @@ enum status write_plan(struct requests *requests, const struct partition *p,
         return status;
     *code = write_judge(requests, p, q, old, w);
     if (*code == REPLY_OK && q->op != REQUEST_CHECK) {
-        write_plan_rows(requests, p, q, old, w);
+        write_effects_plan(requests, p, q, old, w);
         *code = write_judge_rows(q, w);
     }
     *pages = TOUCHED_COLLECTION;
@@ -593,7 +502,7 @@ static bool write_stage_route(struct write_run *r)
 static bool write_stage_known_token(struct write_run *r)
 {
     const struct request *q = &r->o->request;
-    if (q->op != REQUEST_CHECK || !q->write.token_only || write_fault_of(q) != NULL)
+    if (q->op != REQUEST_CHECK || !q->write.token.only || write_fault_of(q) != NULL)
         return true;
     prepare_query_token(r->requests, r->o);
     return false;
@@ -648,7 +557,7 @@ static bool write_stage_lock(struct write_run *r)
 
 static bool write_stage_token(struct write_run *r)
 {
-    return r->o->request.write.token.size == 0 || token_allows_update(r->requests, r->p, r->o);
+    return r->o->request.write.token.id.size == 0 || token_allows_update(r->requests, r->p, r->o);
 }
 
 static bool write_stage_room(struct write_run *r)

@@ -52,13 +52,6 @@ int64_t write_cost(const struct write *w, int64_t cost_min, int64_t factor);
 /* The item that is applied: no write in flight counts. Empty without STATUS_OK. */
 enum status write_applied_item(struct requests *requests, const struct partition *p,
                                const struct operation *o, struct slice *item);
-/* Sets what w->item changes beside the item: rows of indexes, and the record for a stream. */
-void write_plan_rows(struct requests *requests, const struct partition *p, const struct request *q,
-                     struct slice old, struct write *w);
-/* Sets the size that the item collection will have after the write. STATUS_CORRUPT: the row says
- * less than the item alone has, or there is none. */
-enum status write_change_collection(struct requests *requests, const struct partition *p,
-                                    const struct operation *o, struct write *w);
 /* Whether the global indexes keep up, so that a change of so many bytes may be added. If not, the
  * operation is refused: the caller uncharges it. */
 bool write_indexes_keep_up(struct requests *requests, struct partition *p, struct operation *o,
@@ -82,11 +75,21 @@ size_t write_shared_bytes(const struct requests *requests, const struct request 
                           const struct write *w);
 /* The mark of a change set for what admission took. */
 uint32_t write_burst(const struct requests *requests, const struct operation *o);
-/* Appends what changes beside the item. The change of the item must follow. */
-void write_append(struct requests *requests, const struct partition *p, const struct request *q,
-                  const struct write *w, struct buffer *out);
 /* Later writes are judged by the proposal. */
 void write_add_uncommitted(struct requests *requests, struct inflight *e);
+
+/* ---- write_effects.c ---- */
+
+/* Sets what w->item changes beside the item: rows of indexes, and the record for a stream. */
+void write_effects_plan(struct requests *requests, const struct partition *p,
+                        const struct request *q, struct slice old, struct write *w);
+/* Sets the size that the item collection will have after the write. STATUS_CORRUPT: the row says
+ * less than the item alone has, or there is none. */
+enum status write_change_collection(struct requests *requests, const struct partition *p,
+                                    const struct operation *o, struct write *w);
+/* Appends what changes beside the item. The change of the item must follow. */
+void write_effects_append(struct requests *requests, const struct partition *p,
+                          const struct request *q, const struct write *w, struct buffer *out);
 
 /* ---- transaction_writes.c ---- */
 

@@ -169,7 +169,7 @@ static enum status transact_judge(struct requests *requests, struct partition *p
     transact_note(w, &effect, code, old, q, cost);
     if (code != REPLY_OK || q->op == REQUEST_CHECK)
         return STATUS_OK;
-    write_append(requests, p, q, &effect, &w->set);
+    write_effects_append(requests, p, q, &effect, &w->set);
     change_set_append(&w->set, &(struct change){.space = SPACE_ITEMS,
                                                 .key = q->write.key,
                                                 .value = effect.item,

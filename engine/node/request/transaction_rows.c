@@ -144,18 +144,18 @@ bool token_allows(struct requests *requests, struct partition *p, struct operati
 bool token_allows_update(struct requests *requests, struct partition *p, struct operation *o)
 {
     const struct request *q = &o->request;
-    const struct transaction_part part = {.anchor = q->write.key, .digest = q->write.digest};
+    const struct transaction_part part = {.anchor = q->write.key, .digest = q->write.token.digest};
     struct transaction_token t;
     bool in_flight = false;
     const enum status status =
-        token_find(requests, o, q->write.key, q->write.token, &t, &in_flight);
+        token_find(requests, o, q->write.key, q->write.token.id, &t, &in_flight);
     if (status != STATUS_OK && status != STATUS_NOT_FOUND)
         return false;
     const enum reply_code code = status == STATUS_OK && !MUTATED(MUTATION_ADD_TWICE)
                                      ? token_judge(requests, p, &t, &part)
                                      : REPLY_OK;
     const bool known = code != REPLY_OK;
-    if (!known && !q->write.token_only)
+    if (!known && !q->write.token.only)
         return true;
     if (!requests_leads_read(requests, p, o)) /* REFUSAL-1 of item_writes.c */
         return false;

@@ -229,7 +229,7 @@ static bool ending_plan(struct requests *requests, struct partition *p, struct o
         e->effect.old_size = (int64_t)item_size(old);
     enum touched pages = TOUCHED_ITEMS;
     if (status == STATUS_OK || status == STATUS_NOT_FOUND) {
-        write_plan_rows(requests, p, &e->write.request, old, &e->effect);
+        write_effects_plan(requests, p, &e->write.request, old, &e->effect);
         status = write_change_collection(requests, p, &e->write, &e->effect);
         pages = TOUCHED_COLLECTION;
     }
@@ -274,7 +274,7 @@ static void ending_propose(struct requests *requests, struct partition *p,
     if (e->lock != NULL)
         transaction_rows_end_lock(&set, buffer_slice(&e->lock->key));
     if (writes) {
-        write_append(requests, p, q, &e->effect, &set);
+        write_effects_append(requests, p, q, &e->effect, &set);
         change_set_append(&set, &(struct change){.space = SPACE_ITEMS,
                                                  .key = q->write.key,
                                                  .value = e->effect.item,

@@ -55,8 +55,8 @@ static void scene_send(struct scene *s, uint8_t token, bool only)
     memset(s->token, token, sizeof s->token);
     r.write.item = buffer_slice(&s->w.item);
     r.write.update = buffer_slice(&s->program);
-    r.write.token = slice_make(s->token, sizeof s->token);
-    r.write.token_only = only;
+    r.write.token.id = slice_make(s->token, sizeof s->token);
+    r.write.token.only = only;
     lone_ask(&s->w, &r);
 }
 
@@ -153,12 +153,12 @@ TEST(a_token_of_another_size_is_refused)
     scene_open(&s);
     struct request r = lone_request(&s.w, REQUEST_UPDATE, CELL);
     r.write.update = buffer_slice(&s.program);
-    r.write.token = slice_make(s.token, sizeof s.token - 1);
+    r.write.token.id = slice_make(s.token, sizeof s.token - 1);
     lone_ask(&s.w, &r);
     lone_assert_answer(&s.w, REPLY_MALFORMED);
     r = lone_request(&s.w, REQUEST_UPDATE, CELL);
     r.write.update = buffer_slice(&s.program);
-    r.write.token_only = true;
+    r.write.token.only = true;
     lone_ask(&s.w, &r);
     lone_assert_answer(&s.w, REPLY_MALFORMED);
     scene_close(&s);

@@ -251,7 +251,7 @@ static struct request ask_for_token(struct scene *s)
     struct request r = scene_request(s, REQUEST_CHECK, key);
     r.write.key = key;
     r.write.transaction = scene_part(s, key);
-    r.write.token_only = true;
+    r.write.token.only = true;
     return r;
 }
 
@@ -261,8 +261,8 @@ static struct request update_by_token(struct scene *s)
     struct request r = scene_request(s, REQUEST_UPDATE, key);
     r.write.key = key;
     r.write.item = scene_item(s);
-    r.write.token = slice_make(s->token, sizeof s->token);
-    r.write.token_only = true;
+    r.write.token.id = slice_make(s->token, sizeof s->token);
+    r.write.token.only = true;
     return r;
 }
 

@@ -51,8 +51,8 @@ static struct request scene_take(struct scene *s, int64_t tokens, uint8_t token,
     memset(s->token, token, sizeof s->token);
     r.write.item = buffer_slice(&s->w.item);
     r.write.limiter = buffer_slice(&s->command);
-    r.write.token = slice_make(s->token, token > 0 ? sizeof s->token : 0);
-    r.write.digest = digest;
+    r.write.token.id = slice_make(s->token, token > 0 ? sizeof s->token : 0);
+    r.write.token.digest = digest;
     r.write.want = WANT_NEW;
     r.write.want_failed = true;
     return r;

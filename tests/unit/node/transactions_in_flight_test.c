@@ -31,7 +31,7 @@ TEST(an_update_whose_token_is_in_flight_is_not_said_to_be_done)
     transact_open(&s);
     struct request r = lone_request(&s.w, REQUEST_UPDATE, FIRST);
     r.write.item = lone_item(&s.w, NEW, 10);
-    r.write.token = slice_make(s.token, sizeof s.token);
+    r.write.token.id = slice_make(s.token, sizeof s.token);
     assert_int_equal(transact_at_once(&s, r), REPLY_UNKNOWN);
     assert_int_equal(transact_at_once(&s, r), REPLY_UNKNOWN);
     lone_write_all(&s.w);
@@ -145,7 +145,7 @@ static bool scene_update(struct transact_fixture *s)
 {
     struct request r = lone_request(&s->w, REQUEST_UPDATE, FIRST);
     r.write.item = lone_item(&s->w, NEW, 10);
-    r.write.token = slice_make(s->token, sizeof s->token);
+    r.write.token.id = slice_make(s->token, sizeof s->token);
     r.write.want = WANT_NEW;
     assert_int_equal(transact_ask(s, &r), REPLY_OK);
     return lone_answer(&s->w)->found;

@@ -90,9 +90,9 @@ static struct slice expect_update(uint32_t cell, bool token_only)
     const struct request q = fake_held(&f, 0);
     assert_int_equal(q.op, REQUEST_UPDATE);
     assert_int_equal(key_shard_of(q.write.key), cell);
-    assert_int_equal(q.write.token_only, token_only);
-    assert_int_equal(q.write.token.size, sizeof token);
-    memcpy(token, q.write.token.data, sizeof token);
+    assert_int_equal(q.write.token.only, token_only);
+    assert_int_equal(q.write.token.id.size, sizeof token);
+    memcpy(token, q.write.token.id.data, sizeof token);
     return slice_make(token, sizeof token);
 }
 
@@ -107,8 +107,8 @@ static struct slice token_of(const char *invocation)
         fake_answer(&f, 0);
     const struct request q = fake_held(&f, 0);
     assert_int_equal(q.op, REQUEST_UPDATE);
-    assert_int_equal(q.write.token.size, sizeof token);
-    memcpy(token, q.write.token.data, sizeof token);
+    assert_int_equal(q.write.token.id.size, sizeof token);
+    memcpy(token, q.write.token.id.data, sizeof token);
     fake_answer_code(&f, 0, REPLY_CORRUPT);
     assert_int_equal(fake_take_answer(&f, CONNECTION).status, 500);
     f.hold = hold;
@@ -173,7 +173,7 @@ TEST(a_request_that_is_sent_again_has_the_same_token)
     const struct request q = fake_held(&f, 0);
     f.hold = false;
     uint8_t other[TRANSACTION_TOKEN_SIZE];
-    memcpy(other, q.write.token.data, sizeof other);
+    memcpy(other, q.write.token.id.data, sizeof other);
     fake_answer(&f, 0);
     expect_done();
     assert_memory_not_equal(token_of("a").data, other, sizeof other);
@@ -186,7 +186,7 @@ TEST(what_may_become_a_counter_has_a_token_already)
     f.hold = true;
     add("a");
     fake_answer(&f, 0); /* the table */
-    assert_int_equal(fake_held(&f, 0).write.token.size, 0);
+    assert_int_equal(fake_held(&f, 0).write.token.id.size, 0);
     fake_answer(&f, 0);
     expect_done();
     f.hold = false;
@@ -205,7 +205,7 @@ TEST(what_may_become_a_counter_has_a_token_already)
         send_named(CONNECTION, "UpdateItem", body, "a");
         if (fake_held(&f, 0).op == REQUEST_TABLE_GET)
             fake_answer(&f, 0);
-        assert_int_equal(fake_held(&f, 0).write.token.size, i < 2 ? TRANSACTION_TOKEN_SIZE : 0);
+        assert_int_equal(fake_held(&f, 0).write.token.id.size, i < 2 ? TRANSACTION_TOKEN_SIZE : 0);
         assert_int_equal(key_shard_of(fake_held(&f, 0).write.key), 0);
         fake_answer(&f, 0);
         expect_done();

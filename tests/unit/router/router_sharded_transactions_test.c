@@ -270,7 +270,7 @@ static uint32_t ask_for_token(uint32_t shards, uint32_t widest)
         assert_int_equal(q.op, REQUEST_CHECK);
         assert_int_equal(key_shard_of(q.write.key), owners[i]);
         assert_int_equal(q.sharded_key_version, 9);
-        assert_true(q.write.token_only);
+        assert_true(q.write.token.only);
         struct reader r = {q.write.transaction, false};
         transaction_part_walk(&(struct codec){.in = &r}, &part);
         assert_false(r.failed);
