@@ -6,6 +6,7 @@
 
 #include "base/settings/admission.h"
 #include "base/settings/choices.h"
+#include "base/settings/replication.h"
 #include "base/settings/storage.h"
 #include "engine/admission/policy_choice.h"
 #include "engine/catalog/catalog.h"
@@ -592,5 +593,28 @@ TEST(a_heartbeat_steps_no_replica)
     node_tick(n, beat);
     assert_true(instant_before(beat, n->peers.liveness.beat_at));
     assert_true(LIST_EMPTY(&n->driver.dirty));
+    lone_deinit(&w);
+}
+
+/* A leader knows of indexes from the catalog, and its group does not. */
+TEST(known_indexes_are_proposed_again_once_there_is_room)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_STRICT);
+    lone_open_table(&w, 100, 100);
+    lone_write_all(&w);
+    struct node *n = w.node;
+    struct partition *p = n->partitions.all[n->partitions.count - 1];
+    p->info.indexes_version = p->index_versions.logged + 1;
+    const uint64_t space = n->log.space_end;
+    node_log_space(n, n->log.writer.next_lsn, 0);
+    raft_driver_stepped(&n->driver, p);
+    lone_take_effects(&w);
+    assert_int_not_equal(p->index_versions.proposed, p->led);
+    node_log_space(n, space, 0);
+    assert_false(instant_before(
+        instant_add_ms(w.now, config_replication(&w.config)->append_retry_ms), node_deadline(n)));
+    lone_pass(&w, config_replication(&w.config)->append_retry_ms);
+    assert_int_equal(p->index_versions.proposed, p->led);
     lone_deinit(&w);
 }
