@@ -37,7 +37,8 @@ enum metric_unit {
     X(unread_closed, COUNTER, NUMBER,                                                              \
       "Client connections that were closed because the client did not take its answers.")          \
     X(evicted, COUNTER, NUMBER,                                                                    \
-      "Client connections that were closed because others needed their place or their memory.")    \
+      "Client connections that were closed because others needed their place, and unfinished "     \
+      "requests whose bodies were dropped because others needed their memory.")                    \
     X(internal_retries, COUNTER, NUMBER, "Requests to nodes that the router sent again.")          \
     X(deadlines, COUNTER, NUMBER,                                                                  \
       "Requests to nodes that had no answer within request_deadline_ms.")                          \

@@ -4,7 +4,7 @@
  * than UNSENT_MAX of them is blocked: its next request begins only after the client has read some.
  * Unsent bytes count in held_bytes. A client that takes no bytes for http_unread_ms is closed. If
  * memory is short, it is closed after UNREAD_GRACE_MS; the client that waits longest goes first.
- * After them go unfinished requests, the largest first.
+ * After them the bodies of unfinished requests are dropped, the largest first.
  *
  * A client that sends nothing holds a connection. When there are connections_max of them, the
  * client that has been silent for longest, IDLE_GRACE_MS at least, makes room for a new one.
@@ -101,13 +101,14 @@ static void client_abort(struct client *c)
     client_start_closing(c);
 }
 
-/* The bytes of a request that is still arriving. */
-static void client_drop_request(struct client *c)
+/* The body of a request that is still arriving. The rest is dropped as it comes. The request is
+ * refused at its end: a client that is still sending would not read an answer. */
+static void client_drop_body(struct client *c)
 {
+    c->over_budget = true;
     c->http.discarding = true;
     http_drop_body(&c->http);
-    buffer_deinit(&c->backlog);
-    c->backlog_at = 0;
+    client_account(c);
 }
 
 static bool client_has_bytes(const struct client *c)
@@ -192,7 +193,7 @@ static struct client *client_largest_arriving(struct router *r, uint64_t more)
         struct client *c = TIMER_OWNER(t, struct client, timer);
         if (looks++ == ARRIVING_LOOKS_MAX || client_timer_ms(r, t) < UNREAD_GRACE_MS)
             break;
-        if (!c->feeding && c->accounted > more &&
+        if (!c->feeding && !c->over_budget && c->accounted > more &&
             (largest == NULL || c->accounted > largest->accounted))
             largest = c;
     }
@@ -211,8 +212,7 @@ bool client_make_room(struct router *r, uint64_t more)
     struct client *c;
     while (router_over_budget(r, more) && (c = client_largest_arriving(r, more)) != NULL) {
         r->counters.evicted++;
-        client_drop_request(c);
-        client_abort(c);
+        client_drop_body(c);
     }
     return !router_over_budget(r, more);
 }
@@ -386,16 +386,11 @@ static void client_request_came(struct client *c)
     endpoints_serve(r, c);
 }
 
-/* A body that exceeds the memory budget is dropped while it arrives, and refused at its end. */
 static void client_check_budget(struct client *c)
 {
     client_account(c);
-    if (!c->http.in_request || c->over_budget || client_make_room(c->router, 0))
-        return;
-    c->over_budget = true;
-    c->http.discarding = true;
-    http_drop_body(&c->http);
-    client_account(c);
+    if (c->http.in_request && !c->over_budget && !client_make_room(c->router, 0))
+        client_drop_body(c);
 }
 
 /* The client must read answers before its next request begins. */

@@ -287,16 +287,47 @@ TEST(the_largest_unfinished_request_goes_first_when_memory_is_short)
     send_unfinished(3, 500 * KIB);
     fake_advance_ms(&f, 1000);
     send_unfinished(4, 1100 * KIB);
-    assert_false(f.clients[1].closed);
-    assert_true(f.clients[2].closed);
-    assert_false(f.clients[3].closed);
     fake_send_text(&f, 4, "}");
     assert_int_equal(fake_take_answer(&f, 4).status, 400); /* whole, and no JSON */
+    fake_send_text(&f, 2, "}");
+    assert_int_equal(fake_take_answer(&f, 2).status, 503); /* dropped, and told at its end */
+    fake_send_text(&f, 2, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_int_equal(fake_take_answer(&f, 2).status, 200); /* its connection goes on */
     send_unfinished(5, 2000 * KIB);                        /* young, so it stays */
     send_unfinished(6, 1100 * KIB);                        /* larger than the old ones */
     assert_false(f.clients[1].closed);
     fake_send_text(&f, 6, "}");
     assert_int_equal(fake_take_answer(&f, 6).status, 503);
+    fake_send_text(&f, 3, "}");
+    assert_int_equal(fake_take_answer(&f, 3).status, 400);
+}
+
+/* Its head alone is more memory than may be: dropping the body again would not end. */
+TEST(a_body_is_dropped_once)
+{
+    config_edit_http(&f.config)->http_header_max_bytes = MIB;
+    config_edit_http(&f.config)->http_body_max_bytes = 16 * MIB;
+    config_edit_http(&f.config)->http_memory_max_bytes = MIB;
+    start();
+    struct buffer b = {0};
+    buffer_append_text(&b, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 400000\r\nX-Long: ");
+    memset(buffer_reserve(&b, 600 * KIB), 'x', 600 * KIB);
+    b.size += 600 * KIB;
+    buffer_append_text(&b, "\r\n\r\n[");
+    fake_open(&f, 1);
+    fake_send(&f, 1, buffer_slice(&b));
+    fake_advance_ms(&f, 1000);
+    buffer_clear(&b);
+    buffer_append_text(&b, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
+    fake_open(&f, 2);
+    for (int i = 0; i < 20; i++) {
+        buffer_append_format(&b, "10000\r\n%065536d\r\n", 0);
+        fake_send(&f, 2, buffer_slice(&b));
+        buffer_clear(&b);
+    }
+    fake_send_text(&f, 2, "0\r\n\r\n");
+    assert_int_equal(fake_take_answer(&f, 2).status, 503);
+    buffer_deinit(&b);
 }
 
 /* ---- what every answer carries ---- */
