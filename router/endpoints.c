@@ -4,6 +4,7 @@
 #include "router/admin/pages.h"
 #include "router/core/cors.h"
 #include "router/core/serve.h"
+#include "router/json/json.h"
 #include "router/limiter/limiter_error.h"
 #include "router/limiter/limiter_operations.h"
 
@@ -31,7 +32,7 @@ void endpoints_answer_fault(struct router *r, struct client *c, const char *type
     buffer_clear(&r->scratch);
     if (is_of_limiter(c)) {
         if (r->fault.text.size == 0)
-            buffer_append_text(&r->fault.text, "The body is no JSON");
+            buffer_append_text(&r->fault.text, JSON_MALFORMED_TEXT);
         limiter_error_write(&r->scratch, &r->fault);
         endpoints_answer(r, c, limiter_error_status(&r->fault), "application/json",
                          buffer_slice(&r->scratch));

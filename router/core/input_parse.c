@@ -5,6 +5,7 @@
 
 #include "base/probe.h"
 #include "engine/expression/expression.h"
+#include "router/json/json.h"
 #include "router/json/shapes.h"
 
 enum {
@@ -62,7 +63,7 @@ static bool input_parse_take_text(struct call *c, struct input_parse *g)
                            b->unpacked);
     if (b->json == NULL)
         return fault_set(call_fault(c), FAULT_SERIALIZATION, "%s",
-                         c->operation->fail != NULL ? "The body is no JSON" : "");
+                         c->operation->fail != NULL ? JSON_MALFORMED_TEXT : "");
     if (!client_make_room(c->router, 0))
         return input_parse_refuse_memory(c->router);
     g->root = b->root;

@@ -58,8 +58,13 @@ struct json_parser;
 struct json_parser *json_parser_create(void);
 void json_parser_destroy(struct json_parser *p);
 
+/* What STATUS_MALFORMED of json_parse may mean. */
+#define JSON_MALFORMED_TEXT                                                                     \
+    "The body is not valid JSON in UTF-8, has an integer beyond 64 bits, or nests deeper than " \
+    "160 levels"
+
 /* JSON_PADDING readable bytes of any content must follow `text`.
- * STATUS_MALFORMED: not JSON, not UTF-8, nested too deeply, or a number is out of range. */
+ * STATUS_MALFORMED: JSON_MALFORMED_TEXT. */
 enum status json_parse(struct json_parser *p, struct slice text, struct json_value *root);
 /* After a json_parse that succeeded: gives back what only parsing needs. */
 void json_parser_trim(struct json_parser *p);

@@ -3,6 +3,7 @@
 
 #include <simdjson.h>
 
+static_assert(JSON_DEPTH_MAX == 160, "JSON_MALFORMED_TEXT tells it");
 static_assert(JSON_PADDING >= simdjson::SIMDJSON_PADDING, "simdjson reads this far past the end");
 
 /* A parser keeps buffers of about ten times its largest document. A parser that grew past this size
