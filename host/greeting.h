@@ -24,7 +24,7 @@
 #include "base/peer.h"
 
 enum {
-    TRANSPORT_VERSION = 24, /* of hello and of all frames; both sides must have the same */
+    TRANSPORT_VERSION = 25, /* of hello and of all frames; both sides must have the same */
     GREETING_NONCE_SIZE = 32,
     GREETING_MAC_SIZE = 32,
     CLUSTER_ID_SIZE_MAX = 63,

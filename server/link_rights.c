@@ -36,21 +36,33 @@ static bool is_routers(const struct request *q)
             (d.event.kind == EVENT_BUCKET_GROWN || d.event.kind == EVENT_BUCKET_MERGED));
 }
 
+/* Who sends a write of this origin with this operation. Nobody: a node asks only itself so. */
+static bool may_write(const struct link_peer *from, const struct request *q)
+{
+    static const struct {
+        enum peer_kind kind;
+        uint32_t ops; /* as bits */
+    } SENDERS[WRITE_ORIGINS] = {
+        [WRITE_BY_CLIENT] = {PEER_ROUTER,
+                             1U << REQUEST_PUT | 1U << REQUEST_DELETE | 1U << REQUEST_UPDATE},
+        [WRITE_BY_FEED] = {PEER_NODE, 1U << REQUEST_PUT | 1U << REQUEST_DELETE},
+        [WRITE_BY_MOVE] = {PEER_NODE, 1U << REQUEST_PUT | 1U << REQUEST_UPDATE},
+    };
+    if (q->op != REQUEST_PUT && q->op != REQUEST_DELETE && q->op != REQUEST_UPDATE)
+        return true;
+    const uint8_t origin = q->write.origin;
+    return origin < WRITE_ORIGINS && from->kind == SENDERS[origin].kind &&
+           (SENDERS[origin].ops & 1U << q->op) != 0;
+}
+
 const char *link_rights_request(const struct link_peer *from, const struct request *q)
 {
     if ((request_traits[q->op].senders & 1U << from->kind) == 0)
         return "sent a request that its role may not send";
     if (q->op == REQUEST_TABLE_REPORT && !names_itself(from, q->report.records, 0))
         return "sent a report in another node's name";
-    const bool row = q->op == REQUEST_PUT || q->op == REQUEST_DELETE;
-    if (row && q->write.moves && (from->kind != PEER_NODE || q->op != REQUEST_PUT))
-        return "sent an item to its shard, and is no node";
-    if (row && !q->write.moves && (from->kind == PEER_NODE) != (q->write.session != 0))
-        return "sent an item as a node, or a row of an index as another";
-    if (q->op == REQUEST_UPDATE && (from->kind == PEER_NODE) != q->write.moves)
-        return "sent an update as a node, or a counter's cell as another";
-    if (q->op == REQUEST_DELETE && q->write.expiry)
-        return "sent a deletion that a node asks of itself alone";
+    if (!may_write(from, q))
+        return "sent a write that is not its own";
     if (q->op == REQUEST_DECIDE && !is_routers(q))
         return "sent a decision that is the controller's";
     return NULL;

@@ -113,18 +113,12 @@ struct request {
                                        the item: engine/limiter/bucket.h; empty: none */
             uint8_t want;           /* enum write_want */
             bool want_failed;       /* if the condition fails, the reply must have the item */
-            uint64_t session; /* PUT, DELETE of an index row: as REQUEST_INDEX_SESSION gave it;
-                                       from a router: 0 */
+            uint8_t origin;         /* enum write_origin */
+            uint64_t session;       /* WRITE_BY_FEED: as REQUEST_INDEX_SESSION gave it; else 0 */
             struct slice transaction; /* struct transaction_part: the write is prepared, and done
                                        once the transaction commits; empty: done at once */
             uint8_t admitted;         /* enum write_admitted: of a part */
             struct write_token token;
-            bool expiry; /* DELETE: of an item whose time is over: costs nothing; streams name the
-                            service as its author. Only a node asks itself so */
-            /* PUT, DELETE, UPDATE, with `transaction`: the item goes from shard to shard, or is a
-             * cell that is added to another: costs nothing, and streams are not told. Only nodes
-             * ask so. */
-            bool moves;
         } write; /* PUT, DELETE, UPDATE, CHECK */
         struct {
             struct slice key;
@@ -188,6 +182,24 @@ struct request {
         _Alignas(uint64_t) uint8_t room[MESSAGE_ROOM]; /* the other kinds: MESSAGE_FAMILY */
     };
 };
+
+/* What makes a write. link_rights.c says who may send which. */
+enum write_origin {
+    WRITE_BY_CLIENT,
+    WRITE_BY_FEED,   /* PUT, DELETE of an index row */
+    WRITE_BY_EXPIRY, /* DELETE of an item whose time is over: costs nothing; streams say that the
+                        service deleted it. A node asks only itself so */
+    WRITE_BY_MOVE,   /* PUT, DELETE, UPDATE in a transaction: the item goes from key shard to key
+                        shard, or is a cell that is added to another: costs nothing, and streams
+                        have no record of it. A node asks only itself for the DELETE */
+    WRITE_ORIGINS,
+};
+
+/* Of a PUT, DELETE, UPDATE or CHECK. */
+static inline bool request_moves(const struct request *q)
+{
+    return q->write.origin == WRITE_BY_MOVE;
+}
 
 /* Whether admission has taken the least that a write costs before it comes. */
 enum write_admitted {

@@ -74,7 +74,7 @@ struct transaction_lock {
     struct transaction_id id;
     struct slice anchor;
     enum lock_kind kind;
-    bool moves;        /* the item goes from shard to shard: request.write.moves */
+    bool moves;        /* the item goes from shard to shard: WRITE_BY_MOVE */
     struct slice item; /* LOCK_PUT: as it will be */
 };
 

@@ -165,7 +165,7 @@ enum reply_code indexed_leave(struct indexed_fixture *s, uint32_t name)
     struct buffer bytes = {0};
     transaction_part_walk(&(struct codec){.out = &bytes}, &part);
     r.write.transaction = buffer_slice(&bytes);
-    r.write.moves = true;
+    r.write.origin = WRITE_BY_MOVE;
     lone_ask(&s->w, &r);
     buffer_deinit(&bytes);
     return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;

@@ -268,7 +268,8 @@ static void round_send(const struct round *round, const struct row_write *w)
         .op = w->row.data != NULL ? REQUEST_PUT : REQUEST_DELETE,
         .partition = w->info->id,
         .epoch = w->info->epoch,
-        .write = {.key = w->key, .item = w->row, .session = w->target->session}};
+        .write = {
+            .key = w->key, .item = w->row, .origin = WRITE_BY_FEED, .session = w->target->session}};
     w->target->out++;
     internal_calls_begin(round->feeds->calls, &options, &request);
 }

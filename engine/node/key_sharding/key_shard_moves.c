@@ -174,9 +174,10 @@ static bool move_lock(struct key_shard_moves *moves, struct item_move *m)
 {
     struct buffer part = {0};
     move_append_part(m, true, &part);
-    struct request request = {
-        .op = REQUEST_DELETE,
-        .write = {.key = buffer_slice(&m->key), .transaction = buffer_slice(&part), .moves = true}};
+    struct request request = {.op = REQUEST_DELETE,
+                              .write = {.key = buffer_slice(&m->key),
+                                        .transaction = buffer_slice(&part),
+                                        .origin = WRITE_BY_MOVE}};
     m->step = KEY_SHARD_LOCKING;
     const bool sent = move_call_self(moves, m, &request);
     buffer_deinit(&part);
@@ -234,12 +235,14 @@ static void move_put(struct key_shard_moves *moves, struct item_move *m)
     struct internal_call_options options = {.once = m->merge_cells};
     internal_calls_to_leader(&options, p);
     move_append_part(m, false, &part);
-    struct request request = {
-        .op = m->merge_cells ? REQUEST_UPDATE : REQUEST_PUT,
-        .partition = p->id,
-        .epoch = p->epoch,
-        .sharded_key_version = m->sharded_key_version,
-        .write = {.key = target, .item = item, .transaction = buffer_slice(&part), .moves = true}};
+    struct request request = {.op = m->merge_cells ? REQUEST_UPDATE : REQUEST_PUT,
+                              .partition = p->id,
+                              .epoch = p->epoch,
+                              .sharded_key_version = m->sharded_key_version,
+                              .write = {.key = target,
+                                        .item = item,
+                                        .transaction = buffer_slice(&part),
+                                        .origin = WRITE_BY_MOVE}};
     if (m->merge_cells) {
         PROBE("a counter's cell is added to another");
         cell_merge(map, item, &moves->env->lent, &request.write.item, &request.write.update);

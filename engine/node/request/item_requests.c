@@ -48,7 +48,7 @@ static bool items_are_requested(const struct request *q)
     case REQUEST_DELETE:
     case REQUEST_UPDATE:
     case REQUEST_CHECK:
-        return q->write.session == 0 && !q->write.expiry;
+        return q->write.origin == WRITE_BY_CLIENT || q->write.origin == WRITE_BY_MOVE;
     default:
         return false;
     }
@@ -67,7 +67,7 @@ static bool items_fence_lets(struct requests *requests, const struct partition *
         return true;
     const bool moves =
         (q->op == REQUEST_PUT || q->op == REQUEST_DELETE || q->op == REQUEST_UPDATE) &&
-        q->write.moves;
+        request_moves(q);
     const bool older = q->key_sharding_version < p->info.key_sharding_version && !moves &&
                        !MUTATED(MUTATION_SKIP_FENCE);
     if (!older && q->sharded_key_version <= p->info.key_sharding_version)

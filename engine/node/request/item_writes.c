@@ -35,7 +35,8 @@ enum status write_applied_item(struct requests *requests, const struct partition
     bool touched = (o->touched & TOUCHED_ITEMS) != 0;
     enum status status = store_get(requests->env->store, o->request.write.key, touched, item);
     const bool walked = o->request.write.condition.size > 0 || o->request.op == REQUEST_UPDATE ||
-                        p->indexes != NULL || o->request.write.expiry || stream_rows_on(p);
+                        p->indexes != NULL || o->request.write.origin == WRITE_BY_EXPIRY ||
+                        stream_rows_on(p);
     if (status == STATUS_OK && !items_is_valid(*item, walked))
         status = STATUS_CORRUPT;
     if (status != STATUS_OK)
@@ -50,7 +51,8 @@ static enum status write_newest_item(struct requests *requests, const struct par
     const struct uncommitted_version *uncommitted =
         proposals_find_uncommitted(requests->proposals, o->request.write.key, w->hash);
     w->in_flight = uncommitted != NULL;
-    if (uncommitted == NULL || (o->request.write.expiry && MUTATED(MUTATION_EXPIRE_APPLIED)))
+    if (uncommitted == NULL ||
+        (o->request.write.origin == WRITE_BY_EXPIRY && MUTATED(MUTATION_EXPIRE_APPLIED)))
         return write_applied_item(requests, p, o, item);
     *item = uncommitted->value;
     return item->data == NULL ? STATUS_NOT_FOUND : STATUS_OK;
@@ -116,8 +118,9 @@ static enum reply_code write_judge(struct requests *requests, const struct parti
         w->fault = UPDATE_TOO_COSTLY;
         return REPLY_UPDATE_FAILED;
     }
-    if (!holds || (q->write.expiry && !write_expires(requests, p, old)) ||
-        (q->write.moves && q->op != REQUEST_UPDATE && (old.size > 0) != (q->op == REQUEST_DELETE)))
+    if (!holds || (q->write.origin == WRITE_BY_EXPIRY && !write_expires(requests, p, old)) ||
+        (request_moves(q) && q->op != REQUEST_UPDATE &&
+         (old.size > 0) != (q->op == REQUEST_DELETE)))
         return REPLY_CONDITION_FAILED; /* an item that moves is here, and not there */
     if (q->op == REQUEST_CHECK) {
         w->item = old;
@@ -309,7 +312,7 @@ static bool write_has_space(struct requests *requests, const struct partition *p
                             const struct operation *o, const struct write *w)
 {
     const struct request *q = &o->request;
-    const bool follows = q->write.session != 0 || q->write.moves;
+    const bool follows = q->write.origin == WRITE_BY_FEED || request_moves(q);
     const bool larger = q->op == REQUEST_UPDATE || w->feed.size > 0 || w->stream.size > 0;
     const size_t shared = write_shared_rows(requests, w);
     const int64_t grown = write_grows_by(w);
@@ -341,9 +344,14 @@ const char *write_fault_of(const struct request *q)
     const bool has = q->op == REQUEST_PUT || q->op == REQUEST_UPDATE;
     if (has && (item_check(q->write.item) != STATUS_OK || item_size(q->write.item) > ITEM_SIZE_MAX))
         return "the item fails its checksum";
-    if (q->write.expiry && (q->op != REQUEST_DELETE || q->write.transaction.size > 0))
+    if (q->write.origin >= WRITE_ORIGINS)
+        return "unknown origin of a write";
+    if ((q->write.origin == WRITE_BY_FEED) != (q->write.session != 0))
+        return "an index row without a session, or a session without a row";
+    if (q->write.origin == WRITE_BY_EXPIRY &&
+        (q->op != REQUEST_DELETE || q->write.transaction.size > 0))
         return "an expiry must be a deletion outside a transaction";
-    if (q->write.moves &&
+    if (request_moves(q) &&
         (q->op == REQUEST_CHECK || q->write.transaction.size == 0 || q->write.condition.size > 0))
         return "an item is moved by a transaction, without a condition";
     if (q->op == REQUEST_CHECK && q->write.transaction.size == 0)
@@ -386,7 +394,7 @@ static enum reply_code write_judge_rows(const struct request *q, struct write *w
     const int64_t before = w->old_size > 0 ? w->old_size : 0;
     const int64_t size = w->item.size > 0 ? (int64_t)item_size(w->item) : 0;
     const bool grows = size - before + w->local.bytes > 0;
-    if (w->local.size == 0 || size + w->local.size <= ITEM_SIZE_MAX || !grows || q->write.moves)
+    if (w->local.size == 0 || size + w->local.size <= ITEM_SIZE_MAX || !grows || request_moves(q))
         return REPLY_OK;
     w->fault = UPDATE_TOO_LARGE;
     w->local = (struct local_writes){0};
@@ -489,7 +497,7 @@ struct write_run {
 
 static bool write_is_free(const struct request *q)
 {
-    return q->write.expiry || q->write.moves;
+    return q->write.origin == WRITE_BY_EXPIRY || request_moves(q);
 }
 
 static bool write_stage_route(struct write_run *r)
@@ -532,7 +540,8 @@ static bool write_stage_leader(struct write_run *r)
 static bool write_stage_session(struct write_run *r)
 {
     const uint64_t session = r->o->request.write.session;
-    if (session == 0 || index_sessions_hold(&r->p->sessions, session))
+    if (r->o->request.write.origin != WRITE_BY_FEED ||
+        index_sessions_hold(&r->p->sessions, session))
         return true;
     PROBE("a row comes from a session that is closed");
     env_refuse(r->requests->env, r->o, REPLY_STALE_MAP, "the session is closed");
@@ -604,7 +613,7 @@ static bool write_stage_space(struct write_run *r)
 static bool write_stage_collection(struct write_run *r)
 {
     const int64_t grown = write_grows_by(&r->w);
-    return r->o->request.write.moves ||
+    return request_moves(&r->o->request) ||
            !write_collection_is_full(r->requests, r->o, r->w.collection_bytes, grown);
 }
 
@@ -627,7 +636,7 @@ static bool write_stage_settle(struct write_run *r)
 
 static bool write_stage_leave(struct write_run *r)
 {
-    return !r->o->request.write.moves || write_may_leave(r->requests, r->p, r->o, &r->w);
+    return !request_moves(&r->o->request) || write_may_leave(r->requests, r->p, r->o, &r->w);
 }
 
 static bool write_stage_propose(struct write_run *r)

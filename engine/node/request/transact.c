@@ -51,7 +51,7 @@ static const char *transact_read(const struct operation *o, struct transact *w)
         *part = *o;
         if (request_decode(reader_sized(&r), &part->request) != STATUS_OK ||
             traits_of(&part->request)->answer != ANSWER_ITEM || !traits_of(&part->request)->write ||
-            part->request.write.moves)
+            request_moves(&part->request))
             return "a transaction part is not a write";
         part->request.partition = o->request.partition;
         part->request.epoch = o->request.epoch;

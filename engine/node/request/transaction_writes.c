@@ -15,7 +15,7 @@ bool prepare_may_begin(struct requests *requests, struct partition *p, struct op
                        struct prepared *out)
 {
     const struct request *q = &o->request;
-    if (!transaction_part_decode(q->write.transaction, q->write.moves, &out->part)) {
+    if (!transaction_part_decode(q->write.transaction, request_moves(q), &out->part)) {
         env_refuse(requests->env, o, REPLY_MALFORMED, "malformed transaction");
         return false;
     }
@@ -27,7 +27,7 @@ bool prepare_may_begin(struct requests *requests, struct partition *p, struct op
         env_refuse(requests->env, o, REPLY_ABORTED, "the transaction was given up");
         return false;
     }
-    return q->write.moves || token_allows(requests, p, o, &out->part);
+    return request_moves(q) || token_allows(requests, p, o, &out->part);
 }
 
 void prepare_propose(struct requests *requests, struct partition *p, const struct operation *o,
@@ -45,8 +45,9 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
     buffer_clear(set);
     change_set_begin(set, w->cost_mcu, write_burst(requests, o));
     struct transaction_lock lock = {
-        .id = part->id, .anchor = part->anchor, .kind = LOCK_CHECK, .moves = q->write.moves};
-    const bool copied = q->write.moves && q->op == REQUEST_DELETE && MUTATED(MUTATION_MOVE_COPIES);
+        .id = part->id, .anchor = part->anchor, .kind = LOCK_CHECK, .moves = request_moves(q)};
+    const bool copied =
+        request_moves(q) && q->op == REQUEST_DELETE && MUTATED(MUTATION_MOVE_COPIES);
     if (q->op != REQUEST_CHECK && !MUTATED(MUTATION_SKIP_LOCK) && !copied)
         lock.kind = w->item.data != NULL ? LOCK_PUT : LOCK_DELETE;
     if (lock.kind == LOCK_PUT)
@@ -74,7 +75,7 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
         prepared->anchors ? LOCK_END_BYTES + 2 * part->anchor.size + row.size : 0;
     struct inflight *e = proposals_may_promise(requests->proposals, o, set->size,
                                                room.log_bytes + room.shared_bytes + decision) &&
-                                 (q->op == REQUEST_CHECK || q->write.moves ||
+                                 (q->op == REQUEST_CHECK || request_moves(q) ||
                                   proposals_may_grow(requests->proposals, o, write_grows_by(w))) &&
                                  raft_driver_may_propose(requests->driver, p, o, set->size)
                              ? raft_driver_propose(requests->driver, p, o, LOG_WRITE,
@@ -85,7 +86,7 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
         e->verdict = o->verdict;
         e->consumed_mcu = w->cost_mcu - w->paid_mcu;
         e->collection_bytes = w->collection_bytes;
-        transactions_lock_proposed(requests->transactions, p, q->write.key, part, q->write.moves,
+        transactions_lock_proposed(requests->transactions, p, q->write.key, part, request_moves(q),
                                    room);
         if (prepared->anchors)
             transactions_record_proposed(requests->transactions, p, part->anchor, part->id,
@@ -212,13 +213,14 @@ static bool ending_plan(struct requests *requests, struct partition *p, struct o
     e->writes =
         lock.kind != LOCK_CHECK && !(lock.kind == LOCK_DELETE && MUTATED(MUTATION_KEEP_DELETED));
     e->write = *o;
-    e->write.request = (struct request){.id = o->request.id,
-                                        .op = lock.kind == LOCK_PUT ? REQUEST_PUT : REQUEST_DELETE,
-                                        .partition = o->request.partition,
-                                        .epoch = o->request.epoch,
-                                        .write = {.key = request_transaction(&o->request)->key,
-                                                  .item = lock.item,
-                                                  .moves = lock.moves}};
+    e->write.request =
+        (struct request){.id = o->request.id,
+                         .op = lock.kind == LOCK_PUT ? REQUEST_PUT : REQUEST_DELETE,
+                         .partition = o->request.partition,
+                         .epoch = o->request.epoch,
+                         .write = {.key = request_transaction(&o->request)->key,
+                                   .item = lock.item,
+                                   .origin = lock.moves ? WRITE_BY_MOVE : WRITE_BY_CLIENT}};
     if (!e->writes)
         return true;
     e->effect = (struct write){.old_size = -1};

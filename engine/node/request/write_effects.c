@@ -99,7 +99,7 @@ static void append_row(const struct effect *e, enum key_space space, uint8_t key
 static void plan_index_feed(struct effect *e, struct write *w)
 {
     struct requests *requests = e->requests;
-    const bool leaves = e->q->write.moves && e->q->op == REQUEST_DELETE;
+    const bool leaves = request_moves(e->q) && e->q->op == REQUEST_DELETE;
     if (index_set_global(e->p->indexes) == 0 || leaves) /* its new place tells indexes */
         return;
     buffer_clear(&requests->index_feed_value);
@@ -116,10 +116,11 @@ static void append_index_feed(const struct effect *e, const struct write *w, str
 static void plan_stream(struct effect *e, struct write *w)
 {
     struct requests *requests = e->requests;
-    if (!stream_rows_on(e->p) || e->q->write.moves)
+    if (!stream_rows_on(e->p) || request_moves(e->q))
         return;
     buffer_clear(&requests->stream_value);
-    stream_rows_plan(e->p, e->old, w->item, e->q->op == REQUEST_DELETE && e->q->write.expiry,
+    stream_rows_plan(e->p, e->old, w->item,
+                     e->q->op == REQUEST_DELETE && e->q->write.origin == WRITE_BY_EXPIRY,
                      env_wall_ms(requests->env), &e->steps, &requests->stream_value);
     w->stream = buffer_slice(&requests->stream_value);
 }

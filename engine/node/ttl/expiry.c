@@ -130,7 +130,7 @@ static void round_delete(struct expiry *expiry, struct partition *p, uint32_t sl
     const struct request request = {.op = REQUEST_DELETE,
                                     .partition = p->info.id,
                                     .epoch = p->info.epoch,
-                                    .write = {.key = buffer_slice(key), .expiry = true}};
+                                    .write = {.key = buffer_slice(key), .origin = WRITE_BY_EXPIRY}};
     internal_calls_begin(expiry->calls, &options, &request);
 }
 

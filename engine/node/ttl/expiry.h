@@ -2,7 +2,7 @@
  *
  * A leader goes over its items in rounds. A round reads all items, a slice at a time
  * (expiry_scan.h), and has each item deleted whose time is over: by a deletion that the node asks
- * of itself (request.write.expiry), which is judged again by the newest item and becomes an entry
+ * of itself (WRITE_BY_EXPIRY), which is judged again by the newest item and becomes an entry
  * of the log. A round begins ttl_window_ms / 2 after the last one began, or when that has ended.
  *
  * Promises

@@ -269,9 +269,9 @@ TEST(only_pieces_merge_cells_and_only_parts_say_that_they_move)
     r = shards_request(&s, REQUEST_UPDATE, key);
     r.write.key = key;
     r.write.item = cell_item(&item, NULL, NULL, NULL);
-    r.write.moves = true;
+    r.write.origin = WRITE_BY_MOVE;
     assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
-    r.write.moves = false;
+    r.write.origin = WRITE_BY_CLIENT;
     assert_int_equal(shards_ask(&s, &r), REPLY_OK);
     buffer_deinit(&item);
     shards_close(&s);

@@ -162,7 +162,7 @@ static const struct answer *scene_expire(struct scene *s, uint32_t name)
 {
     struct request r = lone_request(&s->w, REQUEST_DELETE, name);
     r.write.want = WANT_NOTHING;
-    r.write.expiry = true;
+    r.write.origin = WRITE_BY_EXPIRY;
     lone_ask(&s->w, &r);
     lone_write_all(&s->w);
     return lone_answer(&s->w);
@@ -238,7 +238,7 @@ TEST(a_deletion_is_judged_by_the_newest_write_even_if_it_is_in_flight)
     scene_propose(&s, 1, 1000);
     assert_int_equal(s.w.answer_count, 0); /* it is not on the disk yet */
     struct request r = lone_request(&s.w, REQUEST_DELETE, 1);
-    r.write.expiry = true;
+    r.write.origin = WRITE_BY_EXPIRY;
     lone_ask(&s.w, &r);
     lone_write_all(&s.w);
     assert_int_equal(s.w.answer_count, 2); /* that of the put, too */
@@ -435,7 +435,7 @@ TEST(an_expiry_is_a_deletion_and_no_part_of_a_transaction)
     scene_open(&s);
     scene_put(&s, 1, -10);
     struct request r = lone_request(&s.w, REQUEST_DELETE, 1);
-    r.write.expiry = true;
+    r.write.origin = WRITE_BY_EXPIRY;
     r.write.transaction = slice_of("x");
     lone_ask(&s.w, &r);
     lone_assert_answer(&s.w, REPLY_MALFORMED);

@@ -254,10 +254,11 @@ static enum reply_code scene_successor_write(struct indexed_fixture *s, uint64_t
     struct buffer key = {0};
     const struct partition_info *p = &s->index.partitions[0];
     indexed_row_key(s, 1, version, &key);
-    struct request r = {.op = op,
-                        .partition = p->id,
-                        .epoch = p->epoch,
-                        .write = {.key = buffer_slice(&key), .session = session}};
+    struct request r = {
+        .op = op,
+        .partition = p->id,
+        .epoch = p->epoch,
+        .write = {.key = buffer_slice(&key), .origin = WRITE_BY_FEED, .session = session}};
     if (op == REQUEST_PUT)
         r.write.item = lone_item(&s->w, version, 10);
     lone_ask(&s->w, &r);

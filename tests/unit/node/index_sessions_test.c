@@ -44,6 +44,7 @@ static enum reply_code scene_write(struct scene *s, uint64_t session, uint32_t r
     struct request r = lone_request(&s->w, version != 0 ? REQUEST_PUT : REQUEST_DELETE, row);
     if (version != 0)
         r.write.item = lone_item(&s->w, version, 10);
+    r.write.origin = session != 0 ? WRITE_BY_FEED : WRITE_BY_CLIENT;
     r.write.session = session;
     lone_ask(&s->w, &r);
     lone_write_all(&s->w);

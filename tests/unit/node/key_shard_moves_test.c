@@ -233,9 +233,9 @@ TEST(only_parts_of_transactions_say_that_they_move)
     struct request r = shards_request(&s, REQUEST_PUT, key);
     r.write.key = key;
     r.write.item = lone_item(&s.w, OLD, 10);
-    r.write.moves = true;
+    r.write.origin = WRITE_BY_MOVE;
     assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
-    r.write.moves = false;
+    r.write.origin = WRITE_BY_CLIENT;
     assert_int_equal(shards_ask(&s, &r), REPLY_OK);
     shards_close(&s);
 }

@@ -192,7 +192,7 @@ static bool may(enum peer_kind kind, enum request_op op)
     if (op == REQUEST_DECIDE)
         q.decide.op = CATALOG_DRAIN;
     if (op == REQUEST_PUT || op == REQUEST_DELETE)
-        q.write.session = kind == PEER_NODE;
+        q.write.origin = kind == PEER_NODE ? WRITE_BY_FEED : WRITE_BY_CLIENT;
     return link_rights_request(&from, &q) == NULL;
 }
 
@@ -200,9 +200,10 @@ TEST(no_link_carries_an_expiry)
 {
     for (enum peer_kind kind = PEER_NODE; kind <= PEER_ROUTER; kind++) {
         const struct link_peer from = {1, kind, 5};
-        struct request q = {.op = REQUEST_DELETE, .write.session = kind == PEER_NODE};
+        struct request q = {.op = REQUEST_DELETE,
+                            .write.origin = kind == PEER_NODE ? WRITE_BY_FEED : WRITE_BY_CLIENT};
         assert_null(link_rights_request(&from, &q));
-        q.write.expiry = true;
+        q.write.origin = WRITE_BY_EXPIRY;
         assert_non_null(link_rights_request(&from, &q));
     }
 }
@@ -211,13 +212,13 @@ TEST(only_nodes_put_items_into_their_shards)
 {
     for (enum peer_kind kind = PEER_NODE; kind <= PEER_ROUTER; kind++) {
         const struct link_peer from = {1, kind, 5};
-        struct request q = {.op = REQUEST_PUT, .write.moves = true};
+        struct request q = {.op = REQUEST_PUT, .write.origin = WRITE_BY_MOVE};
         assert_int_equal(link_rights_request(&from, &q) == NULL, kind == PEER_NODE);
         q.op = REQUEST_DELETE; /* a node asks that of itself alone */
         assert_non_null(link_rights_request(&from, &q));
         q.op = REQUEST_UPDATE; /* of a counter's cell */
         assert_int_equal(link_rights_request(&from, &q) == NULL, kind == PEER_NODE);
-        q.write.moves = false;
+        q.write.origin = WRITE_BY_CLIENT;
         assert_int_equal(link_rights_request(&from, &q) == NULL, kind != PEER_NODE);
     }
 }
