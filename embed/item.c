@@ -32,7 +32,7 @@ void weir_item_clear(struct weir_item *item)
 
 static const char twice[] = "an attribute or element occurs twice";
 
-static void mistake(struct weir_item *item, const char *text)
+static void item_mistake(struct weir_item *item, const char *text)
 {
     if (item->mistake == NULL)
         item->mistake = text;
@@ -49,7 +49,7 @@ static void mistake_of(struct weir_item *item, const char *name, const char *tex
 }
 
 /* Whether a value may come next, under this name. */
-static bool place(struct weir_item *item, const char *name, enum weir_type type)
+static bool item_place(struct weir_item *item, const char *name, enum weir_type type)
 {
     if (item->mistake != NULL)
         return false;
@@ -58,13 +58,13 @@ static bool place(struct weir_item *item, const char *name, enum weir_type type)
     bool named = outer == ATTR_MAP;
     bool set = outer == ATTR_STRING_SET || outer == ATTR_NUMBER_SET || outer == ATTR_BINARY_SET;
     if (item->finished)
-        mistake(item, "an item that was used must be cleared before it is added to");
+        item_mistake(item, "an item that was used must be cleared before it is added to");
     else if (named && (name == NULL || name[0] == '\0' || strlen(name) > ATTRIBUTE_NAME_SIZE_MAX))
-        mistake(item, "an attribute needs a name of 1 to 65535 bytes");
+        item_mistake(item, "an attribute needs a name of 1 to 65535 bytes");
     else if (!named && name != NULL)
-        mistake(item, "elements of lists and sets have no name");
+        item_mistake(item, "elements of lists and sets have no name");
     else if (set && (int)type != (int)outer - (ATTR_STRING_SET - ATTR_STRING))
-        mistake(item, "an element is not of its set's type");
+        item_mistake(item, "an element is not of its set's type");
     else if (named)
         item_name(w, slice_of(name));
     return item->mistake == NULL;
@@ -92,7 +92,7 @@ void weir_item_add(struct weir_item *item, const char *name, enum weir_type type
         mistake_of(item, name, "a WEIR_BOOL is the byte 0 or 1");
     if (type > WEIR_NULL || type < WEIR_STRING || (type == WEIR_BOOL && size != 1))
         mistake_of(item, name, "not a value of its type; containers use weir_item_begin");
-    if (!place(item, name, type))
+    if (!item_place(item, name, type))
         return;
     switch (type) {
     case WEIR_STRING:
@@ -118,7 +118,7 @@ void weir_item_begin(struct weir_item *item, const char *name, enum weir_type co
         mistake_of(item, name, "weir_item_begin takes a set, a list or a map");
     if (container >= WEIR_LIST && item->writer.depth >= NESTING_MAX)
         mistake_of(item, name, "at most 31 lists and maps nest around a value");
-    if (place(item, name, container))
+    if (item_place(item, name, container))
         item_open(&item->writer, (enum attr_type)container);
 }
 
@@ -152,15 +152,15 @@ static void check_container(struct weir_item *item)
     const struct attr all = {w->open[w->depth].type,
                              slice_make(item->bytes.data + at, item->bytes.size - at)};
     if (attr_set_element(all.type) != 0 && w->open[w->depth].count == 0)
-        mistake(item, "a set has at least one element");
+        item_mistake(item, "a set has at least one element");
     else if (all.type != ATTR_LIST && !are_distinct(attr_elements(&all), w->open[w->depth].count))
-        mistake(item, twice);
+        item_mistake(item, twice);
 }
 
 void weir_item_end(struct weir_item *item)
 {
     if (item->mistake == NULL && item->writer.depth == 0)
-        mistake(item, "weir_item_end without weir_item_begin");
+        item_mistake(item, "weir_item_end without weir_item_begin");
     if (item->mistake == NULL)
         check_container(item);
     if (item->mistake == NULL)
@@ -170,7 +170,7 @@ void weir_item_end(struct weir_item *item)
 const char *weir_item_finish(struct weir_item *item, bool stored, struct slice *out)
 {
     if (item->mistake == NULL && item->writer.depth > 0)
-        mistake(item, "weir_item_end is missing");
+        item_mistake(item, "weir_item_end is missing");
     if (item->mistake != NULL)
         return item->mistake;
     if (!item->finished) {
@@ -183,9 +183,9 @@ const char *weir_item_finish(struct weir_item *item, bool stored, struct slice *
         if (!are_distinct(item_attrs(buffer_slice(&item->bytes)),
                           item_count(buffer_slice(&item->bytes))) ||
             item_check(buffer_slice(&item->bytes)) != STATUS_OK)
-            mistake(item, twice);
+            item_mistake(item, twice);
         else if (item_size(buffer_slice(&item->bytes)) > ITEM_SIZE_MAX)
-            mistake(item, "an item has at most 409600 bytes");
+            item_mistake(item, "an item has at most 409600 bytes");
     }
     *out = buffer_slice(&item->bytes);
     return item->mistake;

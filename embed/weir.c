@@ -204,7 +204,7 @@ struct node *weir_node(struct weir *db)
 
 /* ---- databases ---- */
 
-static enum status configure(struct weir *db, const char *settings, struct buffer *error)
+static enum status weir_configure(struct weir *db, const char *settings, struct buffer *error)
 {
     config_init(&db->config, PROFILE_AWS);
     enum status status =
@@ -217,7 +217,7 @@ static enum status configure(struct weir *db, const char *settings, struct buffe
 static enum status open_all(struct weir *db, const char *directory, const char *settings,
                             struct buffer *error)
 {
-    enum status status = configure(db, settings, error);
+    enum status status = weir_configure(db, settings, error);
     if (status != STATUS_OK)
         return status;
     if (loop_create(&db->loop) != STATUS_OK)

@@ -39,8 +39,8 @@ const char *weir_locate(const struct weir_table *t, struct slice item, struct ke
 }
 
 /* Makes the item's bytes, its key, and its storage key in db->key. Returns NULL, or the fault. */
-static const char *prepare(struct weir_table *t, const struct weir_item *item, bool stored,
-                           struct slice *bytes, struct key *key)
+static const char *request_prepare(struct weir_table *t, const struct weir_item *item, bool stored,
+                                   struct slice *bytes, struct key *key)
 {
     buffer_clear(&t->db->key);
     const char *wrong = weir_item_finish((struct weir_item *)(uintptr_t)item, stored, bytes);
@@ -61,7 +61,7 @@ static struct instant last_try(const struct weir *db)
                        duration_ms(config_requests(&db->config)->request_deadline_ms));
 }
 
-static void route(const struct weir_table *t, struct request *r)
+static void request_route(const struct weir_table *t, struct request *r)
 {
     const struct partition_info *p = table_partition_for(&t->table, r);
     r->partition = p->id;
@@ -73,7 +73,7 @@ const struct reply *weir_call_routed(struct weir_table *t, struct request *r)
     struct weir *db = t->db;
     struct instant until = last_try(db);
     for (;;) {
-        route(t, r);
+        request_route(t, r);
         const struct reply *reply = weir_call(db, r);
         if (!is_refused_by_map(db, reply->code) || !instant_before(loop_now(db->loop), until))
             return reply;
@@ -89,7 +89,7 @@ enum weir_status weir_get(struct weir_table *table, const struct weir_item *key,
 {
     struct slice bytes;
     struct key attrs;
-    const char *wrong = prepare(table, key, false, &bytes, &attrs);
+    const char *wrong = request_prepare(table, key, false, &bytes, &attrs);
     if (wrong != NULL)
         return weir_invalid(table->db, wrong, result);
     struct request r = {.op = REQUEST_GET,
@@ -115,7 +115,7 @@ static enum status write_request(struct weir_table *t, const struct write *w, st
     struct weir *db = t->db;
     struct slice bytes;
     struct key key;
-    const char *wrong = prepare(t, w->item, w->op == REQUEST_PUT, &bytes, &key);
+    const char *wrong = request_prepare(t, w->item, w->op == REQUEST_PUT, &bytes, &key);
     if (wrong != NULL) {
         weir_invalid(db, wrong, NULL);
         return STATUS_MALFORMED;
@@ -200,7 +200,7 @@ static void send_started(struct weir *db, int32_t at)
     const struct started *s = &db->started[at];
     struct request r = s->request;
     r.id = (uint64_t)at;
-    route(s->table, &r);
+    request_route(s->table, &r);
     node_server_request(db->server, FROM_START, &r);
 }
 

@@ -24,17 +24,17 @@ void stream_position_walk(struct codec *c, struct stream_position *p)
     p->place = (uint16_t)place;
 }
 
-static int compare(uint64_t a, uint64_t b)
+static int number_compare(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
 }
 
 int stream_position_compare(const struct stream_position *a, const struct stream_position *b)
 {
-    int order = compare(a->stream, b->stream);
-    order = order != 0 ? order : compare(a->epoch, b->epoch);
-    order = order != 0 ? order : compare(a->index, b->index);
-    return order != 0 ? order : compare(a->place, b->place);
+    int order = number_compare(a->stream, b->stream);
+    order = order != 0 ? order : number_compare(a->epoch, b->epoch);
+    order = order != 0 ? order : number_compare(a->index, b->index);
+    return order != 0 ? order : number_compare(a->place, b->place);
 }
 
 /* ---- values ---- */

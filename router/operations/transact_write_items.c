@@ -373,8 +373,8 @@ static void prepare_send(struct call *c, struct transact_write *t)
     }
 }
 
-static struct subrequest *about(struct call *c, const struct transact_write *t, uint32_t index,
-                                enum request_op op)
+static struct subrequest *transact_write_request(struct call *c, const struct transact_write *t,
+                                                 uint32_t index, enum request_op op)
 {
     const struct item_request *q = &c->plan->items[index];
     struct subrequest *s = call_request(c, c->plan->tables[q->table].route, op);
@@ -389,7 +389,7 @@ static struct subrequest *about(struct call *c, const struct transact_write *t, 
 static void decide_send(struct call *c, struct transact_write *t)
 {
     t->step = STEP_DECIDE;
-    subrequest_start(c->router, about(c, t, 0, REQUEST_TRANSACT_DECIDE));
+    subrequest_start(c->router, transact_write_request(c, t, 0, REQUEST_TRANSACT_DECIDE));
 }
 
 /* False: there is nothing to drop. */
@@ -400,7 +400,7 @@ static bool drop_send(struct call *c, struct transact_write *t)
     for (uint32_t i = 0; i < c->plan->count; i++) {
         if (t->ends[i].code != REPLY_OK && t->ends[i].code != REPLY_UNKNOWN)
             continue; /* nothing was done */
-        subrequest_start(c->router, about(c, t, i, REQUEST_TRANSACT_RESOLVE));
+        subrequest_start(c->router, transact_write_request(c, t, i, REQUEST_TRANSACT_RESOLVE));
         any = true;
     }
     return any;
