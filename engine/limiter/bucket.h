@@ -1,12 +1,9 @@
 /* bucket.h - buckets of the rate limiter: token buckets of applications, kept in ordinary items.
  *
  * A bucket belongs to an entity and a resource, and has several limits. It has 1, 2, 4, .. shards;
- * each shard is one item with all limits. A shard has its share of each limit: capacity and refill
- * divided by the number of shards, the remainder given to the shards with the lowest numbers.
- *
- * The leader of an item's partition runs a command on the item: one write, no read. Time is the
- * leader's wall clock, an argument; for a shard it never moves back.
- * Units: tokens are thousandths (`mtok`), times are milliseconds since 1970.
+ * each shard is one item with all limits. The leader of an item's partition runs a command on the
+ * item: one write, no read. Time is the leader's wall clock, an argument; for a shard it never
+ * moves back. Units: tokens are thousandths (`mtok`), times are milliseconds since 1970.
  *
  * Invariants
  *   LIMITER-1  The shares of all shards of any number add up to the limit. Two shards that come
@@ -21,30 +18,99 @@
  *              item with reserved shares has no time to live: it says which part of its share other
  *              shards have.
  *
- * Growth. Shard 0 has the true shard map: the number of shards (`count`), its epoch, and for each
- * power of two the epoch at which the bucket grew to it last (`grown`). A command brings its
- * sender's copy of the shard map. Shard j of n divides when a command brings a map of 2n shards: it
- * keeps its share and reserves the tokens of shard j + n, its child. The reserved share stays in
- * the item of shard j. A sender that finds no shard j + n asks shard j for the reserved share
- * (LIMITER_RESERVE_CHILD) and creates the child of it (LIMITER_CREATE_CHILD). A child is not
- * created again in the same epoch. A shard that has expired was full, and so is what its reserved
- * share has become meanwhile.
+ * BUCKETS THAT DIVIDE
  *
- * Merging. Shard 0 halves `count` (LIMITER_MERGE_BEGIN). Each shard that goes is sealed
- * (LIMITER_SEAL), and its tokens go to its parent (LIMITER_MERGE_IN). When all have, the merging is
- * committed (LIMITER_MERGE_COMMIT): the epoch moves on, and `grown` is 0 for the number that was
- * given up. A sealed item stays until it expires, so that no late command creates the shard again.
- * A shard that was created after its parent was merged may divide once more, because an old command
- * brings an old map. It takes the reserved share back when a command brings the map after the
- * merging.
+ * One partition key takes 1,000 write units a second. The hidden limit `wcu` of a shard counts
+ * them; it is not divided. A request costs a write unit, so a busier bucket needs several items.
+ * The usual ways to divide a bucket miscount. Shards that begin full mint tokens. Shards that begin
+ * empty lose tokens until they are refilled: of a daily limit, half a day's. A transaction over all
+ * shards waits for the busiest item that there is. Here each step writes one item. A step may come
+ * late, twice, or never, and the sum of all tokens stays right.
  *
- * What senders must heed: all this holds while sealed items stay. A sender drops its copy of a
- * shard map LIMITER_SHARD_MAP_TTL_MS after it has read shard 0, and a command arrives within
- * LIMITER_SHARD_MAP_TTL_MS or never (`expires_ms`). `sender_map` of a LIMITER_CREATE_CHILD is at
- * least as new as the epoch of the shard that had the reserved share.
+ * Shares. Shard j of n has an n-th part of the capacity and the refill of each limit. The remainder
+ * goes to the shards with the lowest numbers. When n shards become 2n, shard j divides into shard j
+ * and its child, shard j + n. So the parent of a shard is its number without the highest bit:
  *
- * The hidden limit `wcu` is what one partition key may be written: 1,000 write units a second. It
- * is not divided. Not here: who sends commands, and where an item is (router/limiter). */
+ *     1 shard                    0 (80)                       in parentheses: the share of a
+ *                           /            \                    capacity of 80
+ *     2 shards        0 (40)              1 (40)
+ *                    /      \            /      \
+ *     4 shards   0 (20)    2 (20)    1 (20)    3 (20)
+ *
+ * The shard map. Shard 0 has the true one: the number of shards (`count`), the epoch of the last
+ * change, and for each power of two the epoch at which the bucket grew to it last (`grown`). An
+ * epoch is the leader's clock, or one more than the epoch before, whichever is larger. Each command
+ * brings the map that its sender knows, and a shard adopts a map that is newer than its own. So
+ * growth reaches a shard with the next request.
+ *
+ * Growth. LIMITER_GROW at shard 0 doubles `count`. It is refused if the sender's epoch is not the
+ * present one, so many senders who ask at a time get one growth. A shard that adopts a larger map
+ * divides: half of its tokens stay, the other half is the reserved share of its child. The reserved
+ * share stays in the item of the parent, and is refilled there as the child would be. A sender that
+ * finds no child (LIMITER_ABSENT) asks the parent for the reserved share (LIMITER_RESERVE_CHILD),
+ * and creates the child of it (LIMITER_CREATE_CHILD).
+ *
+ * An example. The capacity is 80, refill is left out, e1 < e2 < .. are epochs. `2: 15 @e3` is the
+ * reserved share of shard 2, of the growth at e3. A share in brackets is spent, because its child
+ * exists; it stays in the item, and is shown once. Shard 2 is never created.
+ *
+ *     step                               shard 0              shard 1        shard 3   total
+ *     1. a request makes shard 0 at e1,
+ *        and takes 20                    60                                            60
+ *     2. GROW, e2: 2 shards              30, 1: 30 @e2                                 60
+ *     3. shard 1 is absent: CREATE       30, [1: 30 @e2]      30                       60
+ *     4. request R takes 10 at shard 1   30                   20                       50
+ *     5. GROW, e3: 4 shards              15, 2: 15 @e3        20                       50
+ *     6. a command with the map of e3
+ *        comes to shard 1                15, 2: 15 @e3        10, 3: 10 @e3            50
+ *     7. shard 3 is absent: CREATE       15, 2: 15 @e3        10, [3: ..]    10        50
+ *     8. MERGE_BEGIN, e4: 2 shards stay  15, 2: 15 @e3        10, [3: ..]    10        50
+ *     9. SEAL of shards 2 and 3          15, 2: 15 @e3        10, [3: ..]    10 sealed 50
+ *    10. MERGE_IN at shards 0 and 1      30                   20             (sealed)  50
+ *    11. MERGE_COMMIT, e5                30                   20             (sealed)  50
+ *
+ * Nobody asked for shard 2: its tokens waited in the item of shard 0, and shard 0 took them back in
+ * step 10. Shard 3 had been created, so its own tokens went to its parent. The case "The example of
+ * bucket.h" in tests/cases/limiter/shards.case runs these steps.
+ *
+ * Merging. LIMITER_MERGE_BEGIN at shard 0 halves `count`; no growth begins until the merging ends.
+ * Each shard that goes is sealed (LIMITER_SEAL): it takes nothing more. A shard that was never
+ * created gets a sealed item without tokens. The parent takes over the tokens of its sealed child,
+ * or takes the reserved share back (LIMITER_MERGE_IN). When every parent has,
+ * LIMITER_MERGE_COMMIT ends the merging: the epoch moves on, and `grown` is 0 for the number that
+ * was given up. A shard that was created after its parent was merged may divide once more, because
+ * an old command brings an old map. It takes the reserved share back when a command brings the map
+ * after the merging.
+ *
+ * Why no token is minted. A reserved share becomes a shard once: LIMITER_CREATE_CHILD does nothing
+ * if the child's item has reached the epoch of the share, alive or sealed, or if the sender's map
+ * says that the bucket has grown to this number again since. In step 3 the second of two senders is
+ * told LIMITER_NO_CHANGE. A sealed item stays until it expires, so a late command does not create
+ * the shard again. An alive shard that has expired was full; by then what has become of its
+ * reserved share is full as well, and the shard is created again as full as it was. One case is
+ * left: debt of two shards that is together more than LIMITER_MTOK_MAX is cut off when they merge.
+ *
+ * Why no token is lost. Tokens are at any time in one item: in the shard's own balance, in its
+ * reserved share, or in a sealed item until the parent has them. A shard is sealed before its
+ * tokens are read, and the sender commits when every parent has them.
+ *
+ * Tokens of requests. Request R of step 4 has an idempotency key, whose hash 3 chooses its owner:
+ * shard 3 mod count. With two shards the owner is shard 1, with four it is shard 3. The answer is
+ * lost, and the client sends R again after step 5. The router first has shard 3 created, so shard 1
+ * has adopted e3. Then the router asks the former owners, shards 0 and 1 (3 mod 1, 3 mod 2),
+ * whether they know R. Shard 1 does, and R is not charged again. If R had been late instead of
+ * done, shard 1 would refuse R from now on (LIMITER_NOT_OWNER), because shard 3 is the owner. So a
+ * former owner that does not know a token will not do the request later (OWNER-1,
+ * router/limiter/idempotency_lookup.h). A shard knows a token for `transaction_token_ms`; former
+ * owners are asked for as long after a change of the number.
+ *
+ * What senders must heed. All this holds while sealed items stay (LIMITER_KEEP_MS). A sender drops
+ * its copy of a shard map LIMITER_SHARD_MAP_TTL_MS after it has read shard 0, and a command arrives
+ * within LIMITER_SHARD_MAP_TTL_MS or never (`expires_ms`). `sender_map` of a LIMITER_CREATE_CHILD
+ * is at least as new as the epoch of the shard that had the reserved share.
+ *
+ * Not here: who sends commands, when a bucket grows or merges, and where an item is
+ * (router/limiter). */
 #pragma once
 
 #include "base/codec.h"

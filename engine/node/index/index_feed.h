@@ -1,16 +1,7 @@
 /* index_feed.h - carries the changes of a base table's items to its global indexes.
  *
  * A partition has a feed while it is led here. The feed holds each item whose indexes lag, with the
- * changes that the indexes do not have yet. It is filled by writes as they are applied, and, when a
- * leader begins, from the changes in the store (index_feed_change.h).
- *
- * In a round for an item the feed reads the item as it is now, deletes each row that an earlier
- * state may have left, and puts the row of the present state, in one request per row to the leaders
- * of the index partitions. Changes that come meanwhile wait for the next round. When all requests
- * of a round are answered, the changes that it covered are deleted from the store, by a log entry
- * of the group. A turn of the loop makes INDEX_FEED_TURN_BYTES of rows: a round of more has parts,
- * each of some indexes. A part is sent once the part before it is written. Only the refused rows of
- * a part are sent again.
+ * changes that the indexes do not have yet.
  *
  * Promises
  *   FEED-1  When all changes of an item are done, each index has exactly the row that follows from
@@ -27,8 +18,85 @@
  *           Leaders whose wall clocks differ by some seconds see ages that differ as much. A time
  *           in the future counts as now.
  *
- * A new index is filled piece by piece: index_feeds_fill makes items of a piece of the partition
- * part of the feed, as if they had changed (index_builder.h says which piece is next). */
+ * FEEDS OF INDEXES
+ *
+ * The rows of a global index lie in other partitions than the items. A write does not wait for
+ * them, and no crash, split or change of leaders may lose a row or leave an old one.
+ *
+ * What lies beside the items. The leader adds a change to the log entry of each write that changes
+ * index rows (index_feed_change.h). A change names the rows that the item may have had before. The
+ * row of now is not in it: that row follows from the item. Each replica keeps the change as a row
+ * in a key space of its own, under the key of the item. So a change goes with its item through
+ * snapshots, splits and merges. For example, order 7 of partition 4 is closed, and an index has the
+ * key `status`:
+ *
+ *     entry 812 of the log    put order 7 {status: closed}
+ *                             change: order 7 | 4 | 812 -> the row before was (open, 7)
+ *     round of order 7        read order 7
+ *                             DELETE (open, 7)   --> leader of the index partition of "open"
+ *                             PUT (closed, 7)    --> leader of the index partition of "closed"
+ *     both are answered       entry 815 deletes the change order 7 | 4 | 812
+ *
+ * Both requests are sent together: for a moment the index may show both rows, or none.
+ *
+ * A round reads the item as it is now, deletes each row that the covered changes name, and puts the
+ * present row. It covers up to INDEX_FEED_COVERED_MAX changes; later ones wait for the next round.
+ * An item that is written ten times while its index is away costs two rounds, not ten. Everything
+ * in a round may be done twice. If the item became `open` again meanwhile, the round puts (open, 7)
+ * and does not delete it. A turn of the loop makes INDEX_FEED_TURN_BYTES of rows: a round of more
+ * has parts, each of some indexes. A part is sent when each of its index partitions takes rows, and
+ * after the part before it was written. Only the refused rows of a part are sent again.
+ *
+ * Order. Only the order of one item's changes matters, and a round keeps it, because a round sends
+ * what follows from the present item. Items are tried in the order in which they came. An item
+ * waits in the queue of the index partition that takes no rows, the oldest first; items for other
+ * partitions go on. Deletions of changes are collected into log entries. A feed whose proposal
+ * fails begins anew from the store, and so repeats rounds.
+ *
+ * Sessions. A row write that is done late is the danger: it could put back a row that a later round
+ * has deleted. So row writes carry a session, which the leader of the index partition has given for
+ * the range of the base partition. A new session closes all others of overlapping ranges, and
+ * writes of a closed session are refused (SESSION-1). A feed and an index partition:
+ *
+ *     NONE ----> REQUESTED ----> CONFIRMING ----> READY
+ *      ^         a session is    a read of raft   rows are sent
+ *      |         asked for       asks: led still?   |
+ *      +--------------------------------------------+
+ *        no answer for INDEX_FEED_PATIENCE_MS, or refused other than throttled or overloaded
+ *
+ * The confirmation makes sessions safe: a leader that was replaced may still open a session, but
+ * cannot confirm that it leads, and so writes nothing. A row whose answer is missing is sent again
+ * in the next session, which has closed the session of the first request.
+ *
+ * What happens when things change:
+ *   - New leader: it reads the changes from the store, the oldest first, and opens sessions anew.
+ *   - Split of the base partition: each half owns the changes of its items. Both feeds begin anew.
+ *     The first session of one half closes the session of the whole.
+ *   - Merge: a frozen partition sends nothing. The partition that absorbs it begins anew with the
+ *     changes of both.
+ *   - Split of an index partition, or another leader of it: the row is refused. The feed reads the
+ *     map of the index again, and asks for a session.
+ *   - The store cannot be read: the feed tries again after INDEX_FEED_RETRY_MS. No write may add a
+ *     change meanwhile.
+ *   - An item leaves the partition for a shard of its key: index_feeds_let_go says when it may.
+ *
+ * An index that is short of units. Its partition refuses rows as it refuses any write, and tells a
+ * time. The feed waits for that time, a second at most, and up to a quarter longer, so that feeds
+ * of several partitions do not come together. The number of rows that may be under way there is
+ * halved by a refusal, and grows by one with each row that is taken, up to INDEX_FEED_CALLS_MAX.
+ *
+ * Back-pressure. A backlog must end somewhere, so a write that adds a change is refused in three
+ * cases (index_feeds_may_add): the change would wait too long at the rate at which the index takes
+ * rows (index_feed_pace.h); a change is older than index_backlog_ms; the changes have more than
+ * index_backlog_bytes (FEED-2). The first bound makes the table's writes go on at the rate of the
+ * index. With index_backlog_ms of 5 s, a change may wait for 3 s: behind an index of 100 rows a
+ * second, about 300 changes wait. No index holds up reads, or writes that change none of its rows.
+ *
+ * A new index is filled piece by piece by the same rounds: index_feeds_fill makes items of a piece
+ * of the partition part of the feed, as if they had changed (index_builder.h says which piece is
+ * next). A piece takes at most a quarter of the backlog that the index allows.
+ *
+ * Not here: the bytes of a change (index_feed_change.h), who may write rows (index_sessions.h). */
 #pragma once
 
 #include "engine/node/core/index_feed_change.h"
