@@ -137,6 +137,7 @@ static void node_compose_upper(struct node *n)
         .peers = &n->peers,
         .driver = &n->driver,
     };
+    TAILQ_INIT(&n->snapshots.in);
     node_compose_indexes(n);
     n->catalog = (struct catalog_replica){
         .env = env,

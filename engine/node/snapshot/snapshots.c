@@ -25,7 +25,8 @@
 enum {
     CHUNK_BYTES = 64 * 1024, /* as much as one turn has time for */
     SNAPSHOTS_OUT_MAX = 4,
-    TRIES_MAX = 25
+    TRIES_MAX = 25,
+    TRIES_RECEIVED_MAX = 10 * TRIES_MAX, /* of a chunk that the receiver has, and puts in place */
 };
 
 struct snapshot_out {
@@ -43,6 +44,7 @@ struct snapshot_out {
     uint64_t sequence;  /* of the chunk; 0: BEGIN is not acknowledged yet */
     bool on_its_way;
     bool sent_last;
+    bool received; /* the receiver has the chunk that is on its way */
     uint32_t tries;
     struct instant again_at;
     struct scan scan;
@@ -334,8 +336,8 @@ static void snapshot_receive_ack(struct snapshots *snapshots, uint64_t id, uint6
         checkpoints_soon(snapshots->checkpoints);
         return;
     }
-    if (sequence == s->sequence && s->on_its_way && s->sent_last && s->sequence > 0) {
-        s->tries = 0; /* the receiver has all, but not durably: the last chunk is sent again */
+    if (sequence == s->sequence && s->on_its_way && s->sequence > 0) {
+        s->received = true; /* and waits: for room, or for the checkpoint behind the last chunk */
         return;
     }
     if (sequence != s->sequence + 1 || !s->on_its_way)
@@ -344,7 +346,7 @@ static void snapshot_receive_ack(struct snapshots *snapshots, uint64_t id, uint6
         buffer_set(&s->key, buffer_slice(&s->sent));
     }
     s->sequence = sequence;
-    s->on_its_way = false;
+    s->on_its_way = s->received = false;
     s->tries = 0;
     s->again_at = snapshots->env->now;
 }
@@ -359,7 +361,7 @@ void snapshots_touched(struct snapshots *snapshots, enum resume resume, uint64_t
         }
     }
     struct snapshot_in *in;
-    LIST_FOREACH (in, &snapshots->in, place) {
+    TAILQ_FOREACH (in, &snapshots->in, place) {
         if (resume == RESUME_SNAPSHOT_IN && in->id == id) {
             in->scan.state = SCAN_READY;
             in->again_at = snapshots->env->now;
@@ -435,7 +437,7 @@ void snapshots_end_turn(struct snapshots *snapshots)
     for (struct snapshot_out *s = LIST_FIRST(&snapshots->out), *next; s != NULL; s = next) {
         next = LIST_NEXT(s, place);
         struct partition *p = partitions_find(snapshots->partitions, s->group);
-        bool valid = p != NULL && partition_led_term(p) == s->term && s->tries < TRIES_MAX &&
+        bool valid = p != NULL && partition_led_term(p) == s->term && s->tries < (s->received ? TRIES_RECEIVED_MAX : TRIES_MAX) &&
                      !snapshot_is_gone(snapshots, s->to) &&
                      raft_members_find(raft_members(p->raft), s->to) != NULL;
         bool due = !instant_before(snapshots->env->now, s->again_at) &&
@@ -457,7 +459,7 @@ struct instant snapshots_deadline(const struct snapshots *snapshots)
         t = instant_earlier(t, instant_before(s->again_at, rate) ? rate : s->again_at);
     }
     const struct snapshot_in *in;
-    LIST_FOREACH (in, &snapshots->in, place) {
+    TAILQ_FOREACH (in, &snapshots->in, place) {
         if (in->has_chunk)
             t = instant_earlier(t, in->again_at);
     }
@@ -475,8 +477,8 @@ void snapshots_close(struct snapshots *snapshots)
 void snapshots_deinit(struct snapshots *snapshots)
 {
     snapshots_close(snapshots);
-    while (!LIST_EMPTY(&snapshots->in))
-        snapshot_drop_in(LIST_FIRST(&snapshots->in));
+    while (!TAILQ_EMPTY(&snapshots->in))
+        snapshot_drop_in(snapshots, TAILQ_FIRST(&snapshots->in));
     buffer_deinit(&snapshots->outgoing);
 }
 
@@ -489,5 +491,5 @@ void snapshots_forget(struct snapshots *snapshots, uint32_t group)
     }
     struct snapshot_in *in = snapshot_find_in(snapshots, group);
     if (in != NULL)
-        snapshot_drop_in(in);
+        snapshot_drop_in(snapshots, in);
 }

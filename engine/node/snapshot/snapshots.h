@@ -24,7 +24,7 @@ struct snapshots {
     struct peers *peers;
     struct raft_driver *driver;
     LIST_HEAD(, snapshot_out) out; /* owns */
-    LIST_HEAD(, snapshot_in) in;   /* owns */
+    TAILQ_HEAD(, snapshot_in) in;  /* owns; the oldest first */
     struct token_bucket rate;
     int64_t served_mcu;     /* the node's total consumption at the last chunk */
     struct buffer outgoing; /* the message that is being built */

@@ -11,7 +11,7 @@ enum {
 };
 
 struct snapshot_in {
-    LIST_ENTRY(snapshot_in) place;
+    TAILQ_ENTRY(snapshot_in) place;
     uint32_t group;
     uint64_t from;
     uint64_t id;
@@ -41,7 +41,7 @@ void snapshot_post(struct snapshots *snapshots, uint64_t to);
 /* ---- snapshots_receive.c ---- */
 
 struct snapshot_in *snapshot_find_in(struct snapshots *snapshots, uint32_t group);
-void snapshot_drop_in(struct snapshot_in *s);
+void snapshot_drop_in(struct snapshots *snapshots, struct snapshot_in *s);
 /* False: malformed. */
 bool snapshot_receive_begin(struct snapshots *snapshots, struct snapshot_offer *offer,
                             struct partition *p, struct slice bytes);

@@ -1,7 +1,8 @@
 /* snapshots_receive.c - puts the chunks of a snapshot in place of what the replica had there.
  *
- * A chunk is put in place in slices, as the memtable has room. Once the last chunk is in the
- * backing, with a row that says so, the replica goes on from the snapshot's index. */
+ * A chunk is put in place in slices, as the memtable has room. The oldest snapshot comes first. A
+ * chunk that waits is acknowledged again when its sender repeats it. Once the last chunk is in the backing, with a row that says so,
+ * the replica goes on from the snapshot's index. */
 #include "engine/node/snapshot/snapshots_internal.h"
 
 #include <stdlib.h>
@@ -11,9 +12,9 @@
 #include "base/settings/storage.h"
 #include "engine/node/core/owned_keys.h"
 
-void snapshot_drop_in(struct snapshot_in *s)
+void snapshot_drop_in(struct snapshots *snapshots, struct snapshot_in *s)
 {
-    LIST_REMOVE(s, place);
+    TAILQ_REMOVE(&snapshots->in, s, place);
     buffer_deinit(&s->counted_to);
     buffer_deinit(&s->key);
     buffer_deinit(&s->chunk);
@@ -23,9 +24,9 @@ void snapshot_drop_in(struct snapshot_in *s)
 
 struct snapshot_in *snapshot_find_in(struct snapshots *snapshots, uint32_t group)
 {
-    struct snapshot_in *s = LIST_FIRST(&snapshots->in);
+    struct snapshot_in *s = TAILQ_FIRST(&snapshots->in);
     while (s != NULL && s->group != group)
-        s = LIST_NEXT(s, place);
+        s = TAILQ_NEXT(s, place);
     return s;
 }
 
@@ -50,7 +51,7 @@ void snapshots_accept(struct snapshots *snapshots, const struct snapshot_offer *
     struct partition *p = offer->to;
     struct snapshot_in *s = snapshot_find_in(snapshots, p->info.id);
     if (s != NULL)
-        snapshot_drop_in(s);
+        snapshot_drop_in(snapshots, s);
     s = must_calloc(1, sizeof *s);
     s->group = p->info.id;
     s->from = offer->from;
@@ -59,7 +60,7 @@ void snapshots_accept(struct snapshots *snapshots, const struct snapshot_offer *
     buffer_set(&s->counted_to, offer->row.counted_to);
     s->row.counted_to = buffer_slice(&s->counted_to);
     s->sequence = 1;
-    LIST_INSERT_HEAD(&snapshots->in, s, place);
+    TAILQ_INSERT_TAIL(&snapshots->in, s, place);
     snapshot_acknowledge(snapshots, p, s);
 }
 
@@ -130,10 +131,20 @@ static enum status snapshot_collect_gone(struct snapshots *snapshots, const stru
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-/* Puts the chunk's items up to `to` in place (empty: all items), and deletes the keys in `gone`. */
-static void snapshot_put_items(struct snapshots *snapshots, struct snapshot_in *s,
+/* Writes are refused from twice memtable_max_bytes on: they have room beside snapshots. */
+static bool snapshot_has_room(const struct snapshots *snapshots)
+{
+    return 2 * store_active_bytes(snapshots->env->store) <
+           3 * (uint64_t)config_storage(snapshots->env->config)->memtable_max_bytes;
+}
+
+/* Puts the chunk's items up to `to` in place (empty: all items), and deletes the keys in `gone`.
+ * False: there was no room for all of them; those up to s->key are in place. */
+static bool snapshot_put_items(struct snapshots *snapshots, struct snapshot_in *s,
                                struct slice gone, struct slice to)
 {
+    bool all = true;
+    struct slice last = {NULL, 0};
     struct reader r = {gone, false};
     while (r.left.size > 0)
         store_put(snapshots->env->store, reader_sized(&r), slice_make(NULL, 0));
@@ -144,12 +155,19 @@ static void snapshot_put_items(struct snapshots *snapshots, struct snapshot_in *
         struct slice value = reader_sized(&r);
         if (to.size > 0 && slice_compare(key, to) > 0)
             break;
+        all = last.data == NULL || snapshot_has_room(snapshots);
+        if (!all)
+            break;
+        last = key;
         store_put(snapshots->env->store, key, value.data != NULL ? value : slice_of(""));
         s->chunk_count--;
         left = r.left;
     }
     snapshots->checkpoints->installed_bytes += (int64_t)(s->chunk.size - left.size + gone.size);
+    if (!all)
+        buffer_set(&s->key, last);
     buffer_set(&s->chunk, left);
+    return all;
 }
 
 /* Whether the chunk's keys ascend, lie in the partition, and come after s->key. `to` is the last
@@ -184,19 +202,13 @@ static void snapshot_finish(struct snapshots *snapshots, struct partition *p, st
     checkpoints_soon(snapshots->checkpoints);
 }
 
-static bool snapshot_has_room(const struct snapshots *snapshots, const struct snapshot_in *s)
-{
-    const int64_t memtable = config_storage(snapshots->env->config)->memtable_max_bytes;
-    return proposals_leave_space(snapshots->driver->proposals, s->chunk.size) &&
-           store_active_bytes(snapshots->env->store) < 2 * (size_t)memtable;
-}
-
 /* Puts a slice of the chunk in place. A chunk for which there is no room stays here until a
  * checkpoint has made room: its sender would bring it again only after some time. */
 static void snapshot_put_slice(struct snapshots *snapshots, struct partition *p,
                                struct snapshot_in *s)
 {
-    if (!snapshot_has_room(snapshots, s)) {
+    if (!proposals_leave_space(snapshots->driver->proposals, s->chunk.size) ||
+        !snapshot_has_room(snapshots)) {
         s->again_at = instant_add_ms(snapshots->env->now,
                                      config_replication(snapshots->env->config)->append_retry_ms);
         return;
@@ -216,9 +228,11 @@ static void snapshot_put_slice(struct snapshots *snapshots, struct partition *p,
         buffer_deinit(&at);
         return;
     }
-    snapshot_put_items(snapshots, s, buffer_slice(&gone), buffer_slice(&at));
+    if (!snapshot_put_items(snapshots, s, buffer_slice(&gone), buffer_slice(&at)))
+        all = false;
+    else
+        buffer_set(&s->key, buffer_slice(all ? &s->to : &at));
     buffer_deinit(&gone);
-    buffer_set(&s->key, buffer_slice(all ? &s->to : &at));
     buffer_deinit(&at);
     s->again_at = snapshots->env->now;
     if (!all)
@@ -245,13 +259,11 @@ bool snapshot_receive_chunk(struct snapshots *snapshots, struct partition *p, ui
                           0); /* forgotten in a restart: the sender must begin again */
         return true;
     }
-    if (sequence < s->sequence || s->complete) {
-        snapshot_acknowledge(snapshots, p, s);
+    if (sequence < s->sequence || s->complete || s->has_chunk) {
+        snapshot_acknowledge(snapshots, p, s); /* has_chunk: it is being put in place */
         return true;
     }
     struct slice to;
-    if (s->has_chunk)
-        return true; /* the chunk is being put in place */
     if (!snapshot_chunk_is_valid(snapshots, p, s, *r, count, &to))
         return false;
     s->has_chunk = true;
@@ -268,14 +280,14 @@ bool snapshot_receive_chunk(struct snapshots *snapshots, struct partition *p, ui
 void snapshots_wake_receiving(struct snapshots *snapshots)
 {
     struct snapshot_in *s;
-    LIST_FOREACH (s, &snapshots->in, place)
+    TAILQ_FOREACH (s, &snapshots->in, place)
         s->again_at = snapshots->env->now;
 }
 
 void snapshots_frozen(struct snapshots *snapshots)
 {
     struct snapshot_in *s;
-    LIST_FOREACH (s, &snapshots->in, place)
+    TAILQ_FOREACH (s, &snapshots->in, place)
         s->frozen = s->complete && !s->installed;
     snapshots_wake_receiving(snapshots);
 }
@@ -283,7 +295,7 @@ void snapshots_frozen(struct snapshots *snapshots)
 struct partition *snapshots_next_stored(struct snapshots *snapshots)
 {
     struct snapshot_in *s;
-    LIST_FOREACH (s, &snapshots->in, place) {
+    TAILQ_FOREACH (s, &snapshots->in, place) {
         if (!s->frozen)
             continue;
         s->frozen = false;
@@ -303,7 +315,7 @@ void snapshots_installed(struct snapshots *snapshots, struct partition *p)
 void snapshots_go_on_receiving(struct snapshots *snapshots)
 {
     struct snapshot_in *s;
-    LIST_FOREACH (s, &snapshots->in, place) {
+    TAILQ_FOREACH (s, &snapshots->in, place) {
         if (s->has_chunk && !instant_before(snapshots->env->now, s->again_at))
             snapshot_put_slice(snapshots, partitions_find(snapshots->partitions, s->group), s);
     }
