@@ -437,7 +437,8 @@ void snapshots_end_turn(struct snapshots *snapshots)
     for (struct snapshot_out *s = LIST_FIRST(&snapshots->out), *next; s != NULL; s = next) {
         next = LIST_NEXT(s, place);
         struct partition *p = partitions_find(snapshots->partitions, s->group);
-        bool valid = p != NULL && partition_led_term(p) == s->term && s->tries < (s->received ? TRIES_RECEIVED_MAX : TRIES_MAX) &&
+        bool valid = p != NULL && partition_led_term(p) == s->term &&
+                     s->tries < (s->received ? TRIES_RECEIVED_MAX : TRIES_MAX) &&
                      !snapshot_is_gone(snapshots, s->to) &&
                      raft_members_find(raft_members(p->raft), s->to) != NULL;
         bool due = !instant_before(snapshots->env->now, s->again_at) &&
