@@ -162,7 +162,7 @@ class Report(unittest.TestCase):
             self.assertAlmostEqual(tops[0], admitted, delta=admitted / 50, msg=policy)
 
     def test_06_a_split_divides_the_key_space_where_the_controller_split_it(self):
-        heat = self.run_of["weir"]["levels"]["heat"]
+        heat = self.run_of["weir"]["samples"]["heat"]
         splits = [p for p in heat if p["first"] > 0]
         self.assertGreater(len(splits), 0)
         self.assertEqual(self.run_of["weir"]["events"].count(" s split "), len(splits))
