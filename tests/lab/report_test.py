@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -295,6 +296,20 @@ class Report(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("needs Chromium or Chrome", done.stderr)
         self.assertFalse(room("none").exists())
+
+    def test_16_results_of_the_version_before_have_the_same_figures(self):
+        shutil.copytree(room("small"), room("former"))
+        for file in room("former").glob("runs/*/*/*.json"):
+            file.write_text(file.read_text().replace('"samples":', '"levels":'))
+        weir("report", room("former"))
+        ids = "[...document.querySelectorAll('figure, svg')].map((f) => f.id)"
+        found = []
+        for name in ("small", "former"):
+            with browser.Page() as page:
+                page.open(room(f"{name}/report.html"))
+                self.assertEqual(page.console, [])
+                found.append(page.run(ids))
+        self.assertEqual(*found)
 
 
 def main():
