@@ -76,14 +76,18 @@ static const struct {
 } renamed[] = {
     {"commit_tell_ms", "commit_notify_ms"},
     {"control_salting", "control_key_sharding"},
+    {"gac_forget_ms", "gac_router_timeout_ms"},
     {"limiter_aggregator", "limiter_refresh"},
     {"limiter_look_ms", "limiter_refresh_ms"},
+    {"on_demand_promise_percent", "on_demand_reserved_percent"},
     {"salted_keys_max", "sharded_keys_max"},
     {"salting_counter_shards", "key_sharding_counter_shards"},
     {"salting_keep_ms", "key_sharding_keep_ms"},
     {"salting_moves_s", "key_sharding_moves_s"},
     {"salting_shard_units", "key_sharding_shard_units"},
+    {"split_gap_ms", "split_gap_tolerance_ms"},
     {"split_judge", "split_by_load"},
+    {"split_lull_ms", "split_hold_reset_ms"},
     {"split_vain_factor", "split_hold_factor"},
 };
 _Static_assert(COUNT_OF(renamed) <= 64, "a bit of renamed_used for each row");
@@ -145,7 +149,7 @@ static const struct policy_setting {
      "Replicas leave overloaded nodes, and get nodes, as this policy says. It is free under "
      "research."},
     {"demand_policy", offsetof(struct config, demand_policy), "peak",
-     "The consumption of a table on demand earns it what this policy says. It is free under "
+     "A peak raises the allocation of a table on demand to what this policy says. It is free under "
      "research."},
 };
 
@@ -501,7 +505,7 @@ static const struct relation {
     R(split_window_ms, true, 2, load_report_ms, "consumption would be of one report"),
     R(split_window_ms, true, 2, control_ms, "consumption would be of one look"),
     R(split_window_ms, false, 1, split_hold_ms, "a short load would be judged by a longer one"),
-    R(split_hold_ms, true, 1, split_lull_ms, "one request would be a load"),
+    R(split_hold_ms, true, 1, split_hold_reset_ms, "one request would be a load"),
     R(split_hold_ms, false, 2, heat_recent_ms, "what was before the load would count"),
     R(heat_half_life_ms, false, 1, split_hold_ms, "most of the load would be forgotten"),
     R(adaptive_window_ms, true, 2, load_report_ms, "demand would be of one report"),
@@ -514,7 +518,8 @@ static const struct relation {
     R(log_segment_bytes, false, 1, follower_max_bytes, "a message must fit the log ahead"),
     R(map_max_bytes, false, 1, map_initial_bytes, "the map begins with that"),
     R(gac_lifetime_max_ms, false, 1, gac_lifetime_ms, "it is the longer one of both"),
-    R(gac_forget_ms, false, 1, gac_lifetime_ms, "tokens outlive what is remembered of them"),
+    R(gac_router_timeout_ms, false, 1, gac_lifetime_ms,
+      "tokens outlive what is remembered of them"),
     R(gac_lifetime_ms, false, 2, gac_timeout_ms, "an ask would not be repeated in time"),
     R(overload_limit_ms, false, 1, overload_target_ms,
       "work within a limit would be refused first"),

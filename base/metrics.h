@@ -42,9 +42,9 @@ enum metric_unit {
     X(internal_retries, COUNTER, NUMBER, "Requests to nodes that the router sent again.")          \
     X(deadlines, COUNTER, NUMBER,                                                                  \
       "Requests to nodes that had no answer within request_deadline_ms.")                          \
-    X(silences, COUNTER, NUMBER,                                                                   \
+    X(heartbeat_timeouts, COUNTER, NUMBER,                                                         \
       "Times that a node left a ping unanswered for silent_heartbeats times heartbeat_ms.")        \
-    X(limit_waits, COUNTER, NUMBER,                                                                \
+    X(limit_delayed, COUNTER, NUMBER,                                                              \
       "Requests that waited for tokens of the limit of their table.")                              \
     X(limit_refused, COUNTER, NUMBER, "Requests that were refused by the limit of their table.")   \
     X(own_writes_asked, COUNTER, NUMBER,                                                           \
@@ -135,7 +135,7 @@ enum metric_unit {
       "Requests that the router refused because nothing could have been refilled.")                \
     X(unavailable, COUNTER, NUMBER, "Requests for which the store could not be asked.")            \
     X(allowed, COUNTER, NUMBER, "Those of them that were allowed all the same.")                   \
-    X(doublings, COUNTER, NUMBER, "Times that a bucket got twice as many shards.")                 \
+    X(splits, COUNTER, NUMBER, "Times that a bucket got twice as many shards.")                    \
     X(merges, COUNTER, NUMBER, "Times that a bucket got half as many shards.")
 
 /* Faults of a policy from a file, in the router's process. Labels: point, policy, file. */

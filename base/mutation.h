@@ -44,7 +44,7 @@ enum mutation {
     MUTATION_SPLIT_FORGETS,       /* a partition that was split forgets its locks and records */
     MUTATION_READ_LOCKED,         /* reads do not wait for what a transaction may have done */
     MUTATION_WRITE_LOCKED,        /* writes change items that a transaction has */
-    MUTATION_EXPIRE_UNJUDGED,     /* an item is not judged again before it expires */
+    MUTATION_EXPIRE_UNCHECKED,    /* an item is not checked again before it expires */
     MUTATION_EXPIRE_APPLIED,      /* it is judged without the writes that are in flight */
     MUTATION_SKIP_STREAM,         /* some changes of items make no record of the stream */
     MUTATION_DOUBLE_STREAM,       /* some make two */

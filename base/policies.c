@@ -118,7 +118,7 @@ static const char *policy_lacks(const struct policy_entry *e)
                    ? "lacks a function: has is required"
                    : NULL;
     case POLICY_TABLE:
-        if (p->table.grant == NULL && (p->table.flags & WEIR_TABLE_ASKS))
+        if (p->table.grant == NULL && (p->table.flags & WEIR_TABLE_REQUESTS_GRANTS))
             return "lacks a function: grant is required, since its routers ask";
         return p->table.ledger_bytes > WEIR_POLICY_STATE_MAX ||
                        p->table.holder_bytes > WEIR_POLICY_STATE_MAX
@@ -137,11 +137,11 @@ static const char *policy_lacks(const struct policy_entry *e)
         return p->adaptive.partition_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state"
                                                                    : NULL;
     case POLICY_SPLIT:
-        if (p->split.wish == NULL)
-            return "lacks a function: wish is required";
+        if (p->split.trigger == NULL)
+            return "lacks a function: trigger is required";
         return p->split.state_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state" : NULL;
     case POLICY_DEMAND:
-        return p->demand.earn == NULL ? "lacks a function: earn is required" : NULL;
+        return p->demand.raise == NULL ? "lacks a function: raise is required" : NULL;
     case POLICY_RELOCATE:
         return p->relocate.place == NULL ? "lacks a function: place is required" : NULL;
     case POLICY_RETRY:
@@ -189,8 +189,8 @@ static uint64_t *flags_of(struct policy_entry *e, uint64_t *known)
         *known = WEIR_RETRY_TAKES_NUMBER;
         return &p->retry.flags;
     default:
-        *known = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS |
-                 WEIR_TABLE_TAKES_REPORTS;
+        *known = WEIR_TABLE_LIMITS | WEIR_TABLE_REQUESTS_GRANTS | WEIR_TABLE_WHOLE_COST |
+                 WEIR_TABLE_PERIODS | WEIR_TABLE_TAKES_REPORTS;
         return &p->table.flags;
     }
 }

@@ -313,9 +313,10 @@ int lab_report_command(int argc, char **argv)
     const struct command_line l = {
         .command = "weir lab report",
         .usage = "DIR [OPTION]...",
-        .about = "Writes one HTML page with figures of all results in a directory of `weir lab run "
-                 "--out`, sweep or suite: expectations, load, levels, key space, latencies, and a "
-                 "comparison of the policies. The page needs no other file and no network.",
+        .about =
+            "Writes one HTML page with figures of all results in a directory of `weir lab run "
+            "--out`, sweep or suite: expectations, load, balances, key space, latencies, and a "
+            "comparison of the policies. The page needs no other file and no network.",
         .examples = "  weir lab report skew\n"
                     "  weir lab report skew --out skew.html\n"
                     "  weir lab report skew --svg figures\n",

@@ -85,7 +85,7 @@ static bool options_valid(const struct options *o, struct buffer *error)
     if (o->gac.count > 0)
         return daemon_list_valid(&o->gac, "--gac", error);
     enum gac_policy policy = (enum gac_policy)config_choices(&o->config)->gac;
-    if (!table_policy_asks(&o->config, policy))
+    if (!table_policy_requests_grants(&o->config, policy))
         return true;
     buffer_append_format(error,
                          "gac = %s needs the servers of global admission control: name them with "

@@ -215,7 +215,7 @@ static void adaptive_change(struct weir_rates *r, const struct partition_info *p
     if (w != NULL)
         w->rated_in = c->evaluations;
     for (uint32_t m = 0; m < control_carriers(p, r->kind); m++)
-        c->promises.loads_mcu[partition_node(p, m)][r->kind] += rate_mcu - p->rate_mcu[r->kind];
+        c->reservations.loads_mcu[partition_node(p, m)][r->kind] += rate_mcu - p->rate_mcu[r->kind];
     if (w == NULL || instant_before(c->now, w->quiet_until) || r->decision->has_event)
         return;
     w->quiet_until = instant_add_ms(c->now, QUIET_MS);
@@ -234,7 +234,7 @@ static int64_t spare_of(const struct controller *c, const struct partition_info 
     int64_t min = INT64_MAX;
     for (uint32_t m = 0; m < control_carriers(p, kind); m++) {
         uint32_t node = partition_node(p, m);
-        int64_t spare = control_capacity_mcu(c, node, kind) - c->promises.loads_mcu[node][kind];
+        int64_t spare = control_capacity_mcu(c, node, kind) - c->reservations.loads_mcu[node][kind];
         if (spare >= min)
             continue;
         min = spare;

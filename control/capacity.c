@@ -1,6 +1,6 @@
-/* capacity.c - promises of nodes.
+/* capacity.c - reservations on nodes.
  *
- * A node promises the writes of every partition that has a replica there, and the reads of the
+ * A node reserves the writes of every partition that has a replica there, and the reads of the
  * partitions that it should lead (engine/catalog/allocate.c). */
 #include "engine/admission/capacity.h"
 #include "control/controller_internal.h"
@@ -13,41 +13,41 @@ int64_t control_capacity_mcu(const struct controller *c, uint32_t node, enum adm
     return l->has_report ? l->capacity_mcu[kind] : node_capacity_mcu(c->config, kind);
 }
 
-/* Promises `more_mcu` more for one partition. False: a node's capacity is too small. */
-static bool promise_more(struct controller *c, const struct partition_info *p, enum admit_kind kind,
+/* Reserves `more_mcu` more for one partition. False: a node's capacity is too small. */
+static bool reserve_more(struct controller *c, const struct partition_info *p, enum admit_kind kind,
                          int64_t more_mcu)
 {
     bool fits = true;
     for (uint32_t m = 0; m < control_carriers(p, kind); m++) {
         uint32_t node = partition_node(p, m);
-        c->promises.loads_mcu[node][kind] += more_mcu;
+        c->reservations.loads_mcu[node][kind] += more_mcu;
         fits &= more_mcu <= 0 ||
-                c->promises.loads_mcu[node][kind] <= control_capacity_mcu(c, node, kind);
+                c->reservations.loads_mcu[node][kind] <= control_capacity_mcu(c, node, kind);
     }
     return fits;
 }
 
-bool control_promise(struct controller *c, const struct table *t, const int64_t units[ADMIT_KINDS],
+bool control_reserve(struct controller *c, const struct table *t, const int64_t units[ADMIT_KINDS],
                      const struct partition_info *without)
 {
-    const struct promises before = c->promises;
+    const struct reservations before = c->reservations;
     uint32_t count = t->partition_count - (without != NULL), index = 0;
     must_in_tests(count > 0 && units[ADMIT_READ] >= 0 && units[ADMIT_WRITE] >= 0);
     bool fits = true;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && without != NULL; kind++)
-        promise_more(c, without, kind, -without->rate_mcu[kind]);
+        reserve_more(c, without, kind, -without->rate_mcu[kind]);
     for (uint32_t i = 0; i < t->partition_count; i++) {
         const struct partition_info *p = &t->partitions[i];
         if (p == without)
             continue;
         for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
-            fits &= promise_more(c, p, kind,
+            fits &= reserve_more(c, p, kind,
                                  share_equal_mcu(units[kind], count, index) - p->rate_mcu[kind]);
         index++;
     }
     must_in_tests(index == count); /* `without` is the table's, or NULL */
     if (!fits)
-        c->promises = before;
+        c->reservations = before;
     return fits;
 }
 
@@ -80,12 +80,12 @@ void control_move(struct controller *c, const struct table *t, const struct part
     d->to_node = to;
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t more = kind == ADMIT_READ && !leads ? 0 : p->rate_mcu[kind];
-        c->promises.loads_mcu[to][kind] += more;
-        c->promises.loads_mcu[from][kind] -= more;
+        c->reservations.loads_mcu[to][kind] += more;
+        c->reservations.loads_mcu[from][kind] -= more;
     }
     control_note_moved(c, p->id);
-    c->promises.work[to] += leads ? 2 : 1;
-    c->promises.work[from] -= leads ? 2 : 1;
+    c->reservations.work[to] += leads ? 2 : 1;
+    c->reservations.work[from] -= leads ? 2 : 1;
     control_decide(c, CATALOG_MOVE, d);
 }
 

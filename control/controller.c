@@ -134,11 +134,11 @@ static void control_begin(struct controller *c, const struct control_view *view)
 }
 
 /* What was decided was within what nodes have, or was there before: no sum falls below zero. */
-static bool promises_are_valid(const struct controller *c)
+static bool reservations_are_valid(const struct controller *c)
 {
     for (uint32_t node = 1; node <= c->view->node_count; node++) {
         for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-            if (c->promises.loads_mcu[node][kind] < 0)
+            if (c->reservations.loads_mcu[node][kind] < 0)
                 return false;
         }
     }
@@ -166,7 +166,7 @@ void controller_evaluate(struct controller *c, struct instant now, const struct 
     c->unanswered = c->request_count = c->request_next = c->moved_count = 0;
     c->forget_at = instant_add_ms(now, config_control(c->config)->control_answer_ms);
     arena_reset(&c->arena);
-    catalog_count_promises(view->catalog, CATALOG_TABLE_ID, &c->promises);
+    catalog_count_reservations(view->catalog, CATALOG_TABLE_ID, &c->reservations);
     if (config_control(c->config)->control_placement)
         control_place(c);
     if (config_control(c->config)->control_adaptive)
@@ -187,5 +187,5 @@ void controller_evaluate(struct controller *c, struct instant now, const struct 
         control_balance(c);
     if (config_control(c->config)->control_leaders)
         control_lead(c);
-    must_in_tests(promises_are_valid(c));
+    must_in_tests(reservations_are_valid(c));
 }

@@ -2,7 +2,7 @@
  *
  *   controller.c       evaluations, requests and their answers
  *   load_history.c     the recent load of each partition
- *   capacity.c         promises of nodes
+ *   capacity.c         reservations on nodes
  *   relocate.c         which replica moves, and which node gets it, as a policy says
  *   placement.c        missing replicas, silent nodes, drained nodes
  *   decision_points.c  policies by name
@@ -80,7 +80,7 @@ struct partition_history {
     uint64_t epoch;                    /* of the load; another epoch drops all samples */
     struct instant born_at;            /* start of the watch with this range */
     uint64_t seen;                     /* samples taken */
-    uint64_t heard_in;                 /* the number of the last evaluation that had a load */
+    uint64_t reported_in;              /* the number of the last evaluation that had a load */
     uint64_t rated_in;                 /* the last one that changed its allocation */
     struct instant sampled_at;
     struct sample *samples; /* owns; a ring, see load_history.c */
@@ -153,11 +153,11 @@ struct controller {
     const struct control_view *view; /* lends for the evaluation */
     struct id_map histories; /* owns struct partition_history, by partition + 1: the catalog is 0 */
     struct node_history nodes[NODES_MAX + 1];
-    struct promises promises;   /* this evaluation's decisions included */
-    struct instant adapted_at;  /* no change of allocations before this time */
-    struct instant balanced_at; /* no move for balance before this time */
-    struct instant spread_at;   /* no move of leadership for balance before this time */
-    struct instant peaks_at;    /* no check of peaks before this time */
+    struct reservations reservations; /* this evaluation's decisions included */
+    struct instant adapted_at;        /* no change of allocations before this time */
+    struct instant balanced_at;       /* no move for balance before this time */
+    struct instant spread_at;         /* no move of leadership for balance before this time */
+    struct instant peaks_at;          /* no check of peaks before this time */
     struct instant peaks_quiet_until;
     struct split_job splits[SPLIT_JOBS_MAX];
     struct key_sharding_note key_sharding_notes[KEY_SHARDING_NOTES_MAX]; /* a ring */
@@ -229,16 +229,16 @@ static inline uint32_t control_carriers(const struct partition_info *p, enum adm
 {
     return kind == ADMIT_READ ? 1 : p->member_count;
 }
-/* Decides the move, and adds it to the promises. `d` has the event. */
+/* Decides the move, and adds it to the reservations. `d` has the event. */
 void control_move(struct controller *c, const struct table *t, const struct partition_info *p,
                   uint32_t from, uint32_t to, struct decision *d);
-/* Promises the table's partitions equal shares of `units` per second instead of their allocations.
- * `without`, if not NULL, gets no share. False: a node's capacity is too small, and nothing has
- * changed. */
-bool control_promise(struct controller *c, const struct table *t, const int64_t units[ADMIT_KINDS],
+/* Reserves for the table's partitions equal shares of `units` per second instead of their
+ * allocations. `without`, if not NULL, gets no share. False: a node's capacity is too small, and
+ * nothing has changed. */
+bool control_reserve(struct controller *c, const struct table *t, const int64_t units[ADMIT_KINDS],
                      const struct partition_info *without);
-/* Whether this evaluation has decided about the partition, so that nothing else may: what it is
- * promised is as of before. */
+/* Whether this evaluation has decided about the partition, so that nothing else may: what is
+ * reserved for it is as of before. */
 bool control_is_decided(const struct controller *c, uint32_t partition);
 void control_note_moved(struct controller *c, uint32_t partition);
 /* The count of replicas that are being moved. */
@@ -251,7 +251,7 @@ struct control_replica {
     const struct partition_info *partition;
     uint32_t from; /* 0: a new replica */
     enum weir_move_why why;
-    const int64_t *promised_mcu; /* by enum admit_kind: what the partition is promised then */
+    const int64_t *reserved_mcu; /* by enum admit_kind: what is reserved for the partition then */
 };
 /* The node that gets the replica, as the policy says; 0: none could take it, or none should. The
  * first of its group takes the reads along. */
@@ -317,19 +317,19 @@ bool control_split_is_limited(const struct controller *c);
 
 /* ---- split_policy.c ---- */
 
-/* What the policy wishes for the partition, in the job: its reason, rate and `evenly`. False: no
+/* Whether the policy triggers a split. Puts into the job: its reason, rate and `evenly`. False: no
  * split. The partition's load was reported. */
-bool control_split_wish(struct controller *c, const struct table *t, const struct partition_info *p,
-                        struct split_job *j);
-/* What the policy says to the leader's advice. SPLIT_CHOICE_INVALID: nothing that makes sense. */
-enum split_choice {
-    SPLIT_CHOICE_INVALID,
-    SPLIT_CHOICE_NONE,
-    SPLIT_CHOICE_POINTS, /* those that are left in `advice` */
-    SPLIT_CHOICE_EVENLY
+bool control_split_trigger(struct controller *c, const struct table *t,
+                           const struct partition_info *p, struct split_job *j);
+/* What the policy says to the leader's advice. SPLIT_DECISION_INVALID: nothing that makes sense. */
+enum split_decision {
+    SPLIT_DECISION_INVALID,
+    SPLIT_DECISION_NONE,
+    SPLIT_DECISION_POINTS, /* those that are left in `advice` */
+    SPLIT_DECISION_EVENLY
 };
-enum split_choice control_split_choose(struct controller *c, const struct table *t,
-                                       const struct split_job *j, struct split_advice *advice);
+enum split_decision control_split_decide(struct controller *c, const struct table *t,
+                                         const struct split_job *j, struct split_advice *advice);
 /* Into how many equal pieces; 0: the policy says nothing that makes sense. */
 uint32_t control_split_pieces(struct controller *c, const struct table *t,
                               const struct split_job *j);

@@ -57,11 +57,11 @@ static bool leaders_is_settled(const struct table *t)
     return t->status == TABLE_ACTIVE && !table_is_changing(t);
 }
 
-/* Whether the node has capacity for the promised reads, which follow leadership. */
+/* Whether the node has capacity for the reserved reads, which follow leadership. */
 static bool could_lead(const struct controller *c, const struct partition_info *p, uint32_t node)
 {
     return c->view->reachable[node] && !catalog_is_drained(c->view->catalog, node) &&
-           c->promises.loads_mcu[node][ADMIT_READ] + p->rate_mcu[ADMIT_READ] <=
+           c->reservations.loads_mcu[node][ADMIT_READ] + p->rate_mcu[ADMIT_READ] <=
                control_capacity_mcu(c, node, ADMIT_READ);
 }
 
@@ -169,8 +169,8 @@ static void leaders_shift(struct controller *c, const struct shift *s, struct le
     struct decision d = {
         .table_id = s->table->id, .partition = p->id, .epoch = p->epoch, .to_node = s->to};
     leaders_report(c, &d, s, from, all, rule);
-    c->promises.loads_mcu[from][ADMIT_READ] -= p->rate_mcu[ADMIT_READ];
-    c->promises.loads_mcu[s->to][ADMIT_READ] += p->rate_mcu[ADMIT_READ];
+    c->reservations.loads_mcu[from][ADMIT_READ] -= p->rate_mcu[ADMIT_READ];
+    c->reservations.loads_mcu[s->to][ADMIT_READ] += p->rate_mcu[ADMIT_READ];
     control_note_moved(c, p->id);
     all[from].count--;
     all[from].load_ppm -= s->cost_ppm;

@@ -188,7 +188,7 @@ static void watch_partition(struct controller *c, uint32_t partition,
     struct partition_history *w = history_find_or_add(c, partition);
     w->table_id = p->table_id;
     w->load = p;
-    w->heard_in = c->evaluations;
+    w->reported_in = c->evaluations;
     if (w->epoch != p->epoch)
         history_reset(c, w);
     history_add_sample(c, w);
@@ -223,7 +223,7 @@ static bool history_is_over(void *context, void *value)
 {
     const struct controller *c = context;
     struct partition_history *w = value;
-    const bool over = w->heard_in != c->evaluations;
+    const bool over = w->reported_in != c->evaluations;
     if (over)
         history_free(w);
     return over;

@@ -149,15 +149,15 @@ static bool are_due(const struct controller *c, const struct partition_info *low
 static bool shares_suffice(struct controller *c, const struct table *t,
                            const struct partition_info *lower, const struct asked *a)
 {
-    const struct promises before = c->promises;
+    const struct reservations before = c->reservations;
     const int64_t units[ADMIT_KINDS] = {[ADMIT_READ] = table_shared_units(t, ADMIT_READ),
                                         [ADMIT_WRITE] = table_shared_units(t, ADMIT_WRITE)};
     bool enough = true;
     for (int kind = 0; kind < ADMIT_KINDS && t->billing == BILLING_PROVISIONED; kind++)
         enough &= a->mcu[kind] <= share_equal_mcu(units[kind], t->partition_count - 1,
                                                   (uint32_t)(lower - t->partitions));
-    enough = enough && control_promise(c, t, units, lower + 1);
-    c->promises = before; /* nothing changes before the upper partition is frozen */
+    enough = enough && control_reserve(c, t, units, lower + 1);
+    c->reservations = before; /* nothing changes before the upper partition is frozen */
     return enough;
 }
 

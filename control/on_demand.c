@@ -1,7 +1,7 @@
 /* on_demand.c - prepares tables on demand for their peaks.
  *
  * Every on_demand_peak_ms a policy (setting demand_policy; weir's own: policy_peak.c) says what a
- * table's consumption has earned it: its new peak. The catalog is told (CATALOG_PEAK). Then the
+ * table's consumption has raised it to: its new peak. The catalog is told (CATALOG_PEAK). Then the
  * table's partitions are allocated the peak together, and the table's warm throughput is twice the
  * peak. control/split.c splits partitions until the table can serve that. If the nodes lack the
  * capacity, an event says so and nothing changes: the table may burst.
@@ -66,12 +66,12 @@ int64_t weir_peak_window_ns(const struct weir_peak *p)
     return config_tables(p->c->config)->on_demand_peak_ms * NS_PER_MS;
 }
 
-int64_t weir_peak_promised(const struct weir_peak *p, enum weir_policy_kind kind)
+int64_t weir_peak_allocated(const struct weir_peak *p, enum weir_policy_kind kind)
 {
-    return is_kind(kind) ? p->table->promised[kind] * MCU_PER_UNIT : 0;
+    return is_kind(kind) ? p->table->reserved[kind] * MCU_PER_UNIT : 0;
 }
 
-int64_t weir_peak_ready(const struct weir_peak *p, enum weir_policy_kind kind)
+int64_t weir_peak_warm(const struct weir_peak *p, enum weir_policy_kind kind)
 {
     return is_kind(kind) ? p->table->warm[kind] * MCU_PER_UNIT : 0;
 }
@@ -97,25 +97,25 @@ static int64_t ready_for(const struct controller *c, int64_t peak, enum admit_ki
 }
 
 /* What the policy gives for `consumed` units, in units. False: nothing changes. */
-static bool on_demand_earn(struct controller *c, const struct table *t,
-                           const int64_t consumed[ADMIT_KINDS], int64_t earned[ADMIT_KINDS])
+static bool on_demand_raise(struct controller *c, const struct table *t,
+                            const int64_t consumed[ADMIT_KINDS], int64_t allocation[ADMIT_KINDS])
 {
     const struct weir_demand_policy *policy = control_policy(c, POLICY_DEMAND);
     const struct weir_peak peak = {c, t};
     int64_t mcu[2] = {0, 0};
     const char *fault = NULL;
     int64_t begun_ns = control_call_begin(c, policy);
-    bool changes = policy->earn(&peak, mcu);
+    bool changes = policy->raise(&peak, mcu);
     control_call_end(c, policy, begun_ns);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && changes; kind++) {
         int64_t max = units_max(c, kind);
         max = (max > consumed[kind] ? max : consumed[kind]) * MCU_PER_UNIT;
         if (mcu[kind] < 0)
-            fault = "lets a table earn less than nothing";
+            fault = "raises a table's allocation to less than nothing";
         else if (mcu[kind] > max)
-            fault = "lets a table earn more than any table may have";
+            fault = "raises a table's allocation to more than any table may have";
         else
-            earned[kind] = (mcu[kind] + MCU_PER_UNIT - 1) / MCU_PER_UNIT;
+            allocation[kind] = (mcu[kind] + MCU_PER_UNIT - 1) / MCU_PER_UNIT;
     }
     if (fault != NULL)
         control_report_invalid(c, policy, fault);
@@ -128,9 +128,10 @@ static void report_full(struct controller *c, const struct table *t)
     if (instant_before(c->now, c->peaks_quiet_until))
         return;
     c->peaks_quiet_until = instant_add_ms(c->now, REPORT_AGAIN_MS);
-    control_event(c, &d, EVENT_STUCK, t, 0,
-                  "the table is at a new peak, but its nodes are promised to others: add nodes, or "
-                  "capacity");
+    control_event(
+        c, &d, EVENT_NO_CAPACITY, t, 0,
+        "the table is at a new peak, but its nodes are reserved for others: add nodes, or "
+        "capacity");
     control_decide(c, CATALOG_EVENT, &d);
 }
 
@@ -151,18 +152,18 @@ static void on_demand_report(struct controller *c, const struct table *t, enum a
 static void on_demand_follow(struct controller *c, const struct table *t)
 {
     struct decision d = {.table_id = t->id};
-    int64_t promised[ADMIT_KINDS], consumed[ADMIT_KINDS];
+    int64_t reserved[ADMIT_KINDS], consumed[ADMIT_KINDS];
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
         consumed[kind] = on_demand_units(c, t, kind, config_tables(c->config)->on_demand_peak_ms);
-    if (!on_demand_earn(c, t, consumed, d.peak))
+    if (!on_demand_raise(c, t, consumed, d.peak))
         return;
     must_in_tests(t->billing == BILLING_ON_DEMAND && t->status == TABLE_ACTIVE);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         must_in_tests(d.peak[kind] >= 0);
-        promised[kind] = d.peak[kind] > t->promised[kind] ? d.peak[kind] : t->promised[kind];
+        reserved[kind] = d.peak[kind] > t->reserved[kind] ? d.peak[kind] : t->reserved[kind];
         on_demand_report(c, t, kind, consumed[kind], &d);
     }
-    if (control_promise(c, t, promised, NULL))
+    if (control_reserve(c, t, reserved, NULL))
         control_decide(c, CATALOG_PEAK, &d);
     else
         report_full(c, t);

@@ -41,7 +41,7 @@ static void report_no_place(struct controller *c, const struct table *t,
         return;
     w->quiet_until = instant_add_ms(c->now, REPORT_AGAIN_MS);
     control_event(
-        c, &d, EVENT_STUCK, t, p->id,
+        c, &d, EVENT_NO_CAPACITY, t, p->id,
         "cannot move this replica off node %u: every other node lacks room or has a copy. Add "
         "a node",
         node);
@@ -94,10 +94,10 @@ static bool give_away(struct controller *c, const struct table *t, const struct 
 static bool fill_up(struct controller *c, const struct table *t, const struct partition_info *p,
                     uint32_t usable)
 {
-    uint32_t wished = (uint32_t)config_replication(c->config)->replicas < usable
-                          ? (uint32_t)config_replication(c->config)->replicas
-                          : usable;
-    if (p->member_count >= wished || !control_has_room(c))
+    uint32_t replicas_target = (uint32_t)config_replication(c->config)->replicas < usable
+                                   ? (uint32_t)config_replication(c->config)->replicas
+                                   : usable;
+    if (p->member_count >= replicas_target || !control_has_room(c))
         return false;
     const struct control_replica replica = {p, 0, WEIR_MOVE_FILL, p->rate_mcu};
     uint32_t to = control_find_node(c, &replica);

@@ -1,5 +1,5 @@
-/* policy_least_promised.c - a replica goes to the node with the least promises, and an overloaded
- * node gives its most expensive one away: weir's own relocate_policy.
+/* policy_least_promised.c - a replica goes to the node on which the least is reserved, and an
+ * overloaded node gives its most expensive one away: weir's own relocate_policy.
  *
  * Least: of writes, which every member carries. Of equal nodes, the one with less work: replicas,
  * and those that lead twice. */
@@ -13,10 +13,10 @@ static uint32_t least_promised_place(const struct weir_move *m)
 {
     uint32_t best = 0;
     for (uint32_t i = 1; i < weir_move_nodes(m); i++) {
-        int64_t promised = weir_move_promised(m, i, WEIR_POLICY_WRITE);
-        int64_t min = weir_move_promised(m, best, WEIR_POLICY_WRITE);
-        if (promised < min ||
-            (promised == min && weir_move_replicas(m, i) < weir_move_replicas(m, best)))
+        int64_t reserved = weir_move_reserved(m, i, WEIR_POLICY_WRITE);
+        int64_t min = weir_move_reserved(m, best, WEIR_POLICY_WRITE);
+        if (reserved < min ||
+            (reserved == min && weir_move_replicas(m, i) < weir_move_replicas(m, best)))
             best = i;
     }
     return best;

@@ -48,18 +48,18 @@ static bool consumes_much(const struct weir_split *c, enum weir_policy_kind kind
 
 /* Whether the load of this kind is a reason. */
 static bool limits_load(const struct weir_split *c, enum weir_policy_kind kind,
-                        struct weir_wish *wish)
+                        struct weir_split_trigger *trigger)
 {
     bool above = is_above(c, kind);
     if ((!above && !consumes_much(c, kind)) ||
         weir_split_table_limit(c, kind) <= weir_split_maximum(c, kind))
         return false;
     int64_t window_ns = weir_split_setting(c, above ? WEIR_SPLIT_HOLD_NS : WEIR_SPLIT_WINDOW_NS);
-    wish->why = above ? WEIR_WISH_REFUSED : WEIR_WISH_CONSUMED;
-    wish->kind = kind;
-    wish->evenly = weir_split_setting(c, WEIR_SPLIT_BY_LOAD) == 0;
-    wish->rate_mcu = weir_split_consumed(c, kind, window_ns) +
-                     (above ? weir_split_refused(c, kind, window_ns) : 0);
+    trigger->why = above ? WEIR_SPLIT_TRIGGER_REFUSED : WEIR_SPLIT_TRIGGER_CONSUMED;
+    trigger->kind = kind;
+    trigger->evenly = weir_split_setting(c, WEIR_SPLIT_BY_LOAD) == 0;
+    trigger->rate_mcu = weir_split_consumed(c, kind, window_ns) +
+                        (above ? weir_split_refused(c, kind, window_ns) : 0);
     return true;
 }
 
@@ -78,25 +78,26 @@ static bool is_delayed(struct weir_split *c)
     return now_ns < state->wanted_since_ns + delay_ns;
 }
 
-static void limits_wish(struct weir_split *c, struct weir_wish *wish)
+static void limits_trigger(struct weir_split *c, struct weir_split_trigger *trigger)
 {
-    bool loaded = weir_split_is_limited(c) && (limits_load(c, WEIR_POLICY_READ, wish) ||
-                                               limits_load(c, WEIR_POLICY_WRITE, wish));
+    bool loaded = weir_split_is_limited(c) && (limits_load(c, WEIR_POLICY_READ, trigger) ||
+                                               limits_load(c, WEIR_POLICY_WRITE, trigger));
     if (loaded && is_delayed(c))
-        *wish = (struct weir_wish){0};
+        *trigger = (struct weir_split_trigger){0};
     else if (!loaded && weir_split_bytes(c) >= weir_split_setting(c, WEIR_SPLIT_BYTES))
-        wish->why = WEIR_WISH_SIZE;
+        trigger->why = WEIR_SPLIT_TRIGGER_SIZE;
 }
 
 /* As advised. If the heat is unknown and the table needs more partitions anyway: evenly. */
-static void limits_choose(struct weir_split *c, struct weir_choice *choice)
+static void limits_decide(struct weir_split *c, struct weir_split_decision *decision)
 {
     const uint32_t points = weir_split_points(c);
     if (points > 0)
-        *choice = (struct weir_choice){WEIR_CHOICE_POINTS, (UINT32_C(1) << points) - 1};
+        *decision =
+            (struct weir_split_decision){WEIR_SPLIT_DECISION_POINTS, (UINT32_C(1) << points) - 1};
     else if (weir_split_advice(c) == WEIR_SPLIT_FEW_SAMPLES &&
              weir_split_partitions(c) < weir_split_needed(c))
-        choice->how = WEIR_CHOICE_EVENLY;
+        decision->how = WEIR_SPLIT_DECISION_EVENLY;
 }
 
 /* The pieces per partition if all partitions were split alike. */
@@ -114,6 +115,6 @@ static uint32_t limits_pieces(struct weir_split *c)
 const struct weir_split_policy weir_split_limits = {.size = sizeof weir_split_limits,
                                                     .state_bytes = sizeof(struct limits),
                                                     .name = "limits",
-                                                    .wish = limits_wish,
-                                                    .choose = limits_choose,
+                                                    .trigger = limits_trigger,
+                                                    .decide = limits_decide,
                                                     .pieces = limits_pieces};

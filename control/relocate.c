@@ -61,10 +61,10 @@ bool weir_move_leads(const struct weir_move *m)
     return replica_leads(m->replica);
 }
 
-int64_t weir_move_needs(const struct weir_move *m, enum weir_policy_kind kind)
+int64_t weir_move_required(const struct weir_move *m, enum weir_policy_kind kind)
 {
     bool needs = is_kind(kind) && (kind == WEIR_POLICY_WRITE || replica_leads(m->replica));
-    return needs ? m->replica->promised_mcu[kind] : 0;
+    return needs ? m->replica->reserved_mcu[kind] : 0;
 }
 
 int64_t weir_move_cost(const struct weir_move *m, enum weir_policy_kind kind)
@@ -92,10 +92,10 @@ int64_t weir_move_capacity(const struct weir_move *m, uint32_t index, enum weir_
                                        : control_capacity_mcu(m->c, node, (enum admit_kind)kind);
 }
 
-int64_t weir_move_promised(const struct weir_move *m, uint32_t index, enum weir_policy_kind kind)
+int64_t weir_move_reserved(const struct weir_move *m, uint32_t index, enum weir_policy_kind kind)
 {
     const uint32_t node = weir_move_node(m, index);
-    return node == 0 || !is_kind(kind) ? 0 : m->c->promises.loads_mcu[node][kind];
+    return node == 0 || !is_kind(kind) ? 0 : m->c->reservations.loads_mcu[node][kind];
 }
 
 int64_t weir_move_consumed(const struct weir_move *m, uint32_t index, enum weir_policy_kind kind)
@@ -107,7 +107,7 @@ int64_t weir_move_consumed(const struct weir_move *m, uint32_t index, enum weir_
 int64_t weir_move_replicas(const struct weir_move *m, uint32_t index)
 {
     const uint32_t node = weir_move_node(m, index);
-    return node == 0 ? 0 : m->c->promises.work[node];
+    return node == 0 ? 0 : m->c->reservations.work[node];
 }
 
 /* ---- which node ---- */
@@ -124,8 +124,8 @@ static bool has_room(const struct weir_move *m, uint32_t node)
 {
     bool fits = true;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && fits; kind++)
-        fits = m->c->promises.loads_mcu[node][kind] +
-                   weir_move_needs(m, (enum weir_policy_kind)kind) <=
+        fits = m->c->reservations.loads_mcu[node][kind] +
+                   weir_move_required(m, (enum weir_policy_kind)kind) <=
                control_capacity_mcu(m->c, node, kind);
     return fits;
 }

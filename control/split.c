@@ -57,7 +57,7 @@ static bool needs_split(struct controller *c, const struct table *t, const struc
     const struct partition_history *w = control_history(c, p->id);
     if (w == NULL || w->epoch != p->epoch || instant_before(c->now, w->split_at))
         return false;
-    return control_split_wish(c, t, p, j);
+    return control_split_trigger(c, t, p, j);
 }
 
 /* `wanted`: the count of partitions that the table should have; 0: the partition itself needs the
@@ -100,7 +100,7 @@ static struct request *control_split_ask(struct controller *c, struct split_job 
 static void ask_advice(struct controller *c, struct split_job *j)
 {
     const struct partition_load *l = cluster_loads_of(c->view->loads, j->partition);
-    must_in_tests(l != NULL); /* the wish was made of it */
+    must_in_tests(l != NULL); /* the trigger was decided by it */
     control_split_ask(c, j, raft_member_node(l->member),
                       j->for_size ? REQUEST_PARTITION_MIDDLE : REQUEST_PARTITION_HEAT);
 }
@@ -165,20 +165,20 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
     struct table_split split = {0};
     bool valid =
         j->code == REPLY_OK && split_advice_decode(buffer_slice(&j->answer), &advice) == STATUS_OK;
-    switch (valid ? control_split_choose(c, t, j, &advice) : SPLIT_CHOICE_INVALID) {
-    case SPLIT_CHOICE_INVALID:
+    switch (valid ? control_split_decide(c, t, j, &advice) : SPLIT_DECISION_INVALID) {
+    case SPLIT_DECISION_INVALID:
         control_split_end(c, j, config_split(c->config)->split_retry_ms);
         break;
-    case SPLIT_CHOICE_NONE:
+    case SPLIT_DECISION_NONE:
         split_keep(c, t, j, &advice);
         break;
-    case SPLIT_CHOICE_EVENLY:
+    case SPLIT_DECISION_EVENLY:
         if (t->partition_count < control_partitions_wanted(c, t))
             j->wanted = control_partitions_wanted(c, t);
         j->step = SPLIT_SENT;
         j->id = 0;
         break;
-    case SPLIT_CHOICE_POINTS:
+    case SPLIT_DECISION_POINTS:
         split.point_count = advice.point_count;
         memcpy(split.points, advice.points, sizeof split.points);
         memcpy(split.share_ppm, advice.share_ppm, sizeof split.share_ppm);

@@ -1,7 +1,7 @@
 /* split_policy.c - the decision point of splits: what a policy (setting split_policy) sees of a
  * partition, and what it says.
  *
- * Every answer is checked. Nonsense is no wish and no choice.
+ * Every answer is checked. An invalid answer is no trigger and no decision.
  * Not here: asking the leader, and sending the split (split.c). */
 #include "base/gac_policy.h"
 #include "base/settings/control.h"
@@ -209,47 +209,47 @@ uint32_t weir_split_key_ppm(const struct weir_split *c)
     return c->advice != NULL && c->advice->key.size > 0 ? c->advice->key_share_ppm : 0;
 }
 
-/* ---- the wish ---- */
+/* ---- the trigger ---- */
 
-static const char *wish_fault(const struct weir_wish *w)
+static const char *trigger_fault(const struct weir_split_trigger *w)
 {
-    if (w->why > WEIR_WISH_SIZE)
-        return "wishes a split for a reason that does not exist";
+    if (w->why > WEIR_SPLIT_TRIGGER_SIZE)
+        return "triggers a split for a reason that does not exist";
     if (w->kind > WEIR_POLICY_WRITE)
-        return "wishes a split for a kind that is neither read nor write";
+        return "triggers a split for a kind that is neither read nor write";
     if (w->evenly > 1)
-        return "wishes a split with evenly above 1";
-    return w->rate_mcu < 0 ? "wishes a split for a rate below zero" : NULL;
+        return "triggers a split with evenly above 1";
+    return w->rate_mcu < 0 ? "triggers a split for a rate below zero" : NULL;
 }
 
-bool control_split_wish(struct controller *c, const struct table *t, const struct partition_info *p,
-                        struct split_job *j)
+bool control_split_trigger(struct controller *c, const struct table *t,
+                           const struct partition_info *p, struct split_job *j)
 {
     const struct weir_split_policy *policy = control_policy(c, POLICY_SPLIT);
     struct weir_split view = {.c = c,
                               .table = t,
                               .history = control_history(c, p->id),
                               .needed = control_partitions_wanted(c, t)};
-    struct weir_wish wish = {0};
+    struct weir_split_trigger trigger = {0};
     must(view.history != NULL);
     int64_t begun_ns = control_call_begin(c, policy);
-    policy->wish(&view, &wish);
+    policy->trigger(&view, &trigger);
     control_call_end(c, policy, begun_ns);
-    const char *fault = wish_fault(&wish);
+    const char *fault = trigger_fault(&trigger);
     if (fault != NULL)
         control_report_invalid(c, policy, fault);
-    if (fault != NULL || wish.why == WEIR_WISH_NONE)
+    if (fault != NULL || trigger.why == WEIR_SPLIT_TRIGGER_NONE)
         return false;
-    j->kind = (enum admit_kind)wish.kind;
-    j->refused = wish.why == WEIR_WISH_REFUSED;
-    j->for_size = wish.why == WEIR_WISH_SIZE;
-    j->evenly = wish.evenly == 1;
-    j->rate_mcu = wish.rate_mcu;
+    j->kind = (enum admit_kind)trigger.kind;
+    j->refused = trigger.why == WEIR_SPLIT_TRIGGER_REFUSED;
+    j->for_size = trigger.why == WEIR_SPLIT_TRIGGER_SIZE;
+    j->evenly = trigger.evenly == 1;
+    j->rate_mcu = trigger.rate_mcu;
     j->bytes = view.history->load->bytes;
     return true;
 }
 
-/* ---- the choice ---- */
+/* ---- the decision ---- */
 
 /* Keeps the split points whose bits are set. The pieces between them become one piece with their
  * shares. */
@@ -273,26 +273,27 @@ static void split_keep_points(struct split_advice *a, uint32_t points)
     a->point_count = kept;
 }
 
-static const char *choice_fault(const struct weir_choice *choice, uint32_t points)
+static const char *decision_fault(const struct weir_split_decision *decision, uint32_t points)
 {
-    if (choice->how > WEIR_CHOICE_EVENLY)
+    if (decision->how > WEIR_SPLIT_DECISION_EVENLY)
         return "chooses a split that does not exist";
-    if (choice->how != WEIR_CHOICE_POINTS)
+    if (decision->how != WEIR_SPLIT_DECISION_POINTS)
         return NULL;
-    return choice->points == 0 || choice->points >= UINT32_C(1) << points
+    return decision->points == 0 || decision->points >= UINT32_C(1) << points
                ? "chooses split points that are not offered"
                : NULL;
 }
 
-static void choose_all(const struct weir_split *view, struct weir_choice *choice)
+static void decide_all(const struct weir_split *view, struct weir_split_decision *decision)
 {
     const uint32_t points = weir_split_points(view);
     if (points > 0)
-        *choice = (struct weir_choice){WEIR_CHOICE_POINTS, (UINT32_C(1) << points) - 1};
+        *decision =
+            (struct weir_split_decision){WEIR_SPLIT_DECISION_POINTS, (UINT32_C(1) << points) - 1};
 }
 
-enum split_choice control_split_choose(struct controller *c, const struct table *t,
-                                       const struct split_job *j, struct split_advice *advice)
+enum split_decision control_split_decide(struct controller *c, const struct table *t,
+                                         const struct split_job *j, struct split_advice *advice)
 {
     const struct weir_split_policy *policy = control_policy(c, POLICY_SPLIT);
     struct weir_split view = {.c = c,
@@ -300,24 +301,25 @@ enum split_choice control_split_choose(struct controller *c, const struct table 
                               .history = control_history(c, j->partition),
                               .needed = control_partitions_wanted(c, t),
                               .advice = advice};
-    struct weir_choice choice = {0};
+    struct weir_split_decision decision = {0};
     int64_t begun_ns = control_call_begin(c, policy);
-    if (policy->choose != NULL)
-        policy->choose(&view, &choice);
+    if (policy->decide != NULL)
+        policy->decide(&view, &decision);
     else
-        choose_all(&view, &choice);
+        decide_all(&view, &decision);
     control_call_end(c, policy, begun_ns);
-    const char *fault = choice_fault(&choice, weir_split_points(&view));
+    const char *fault = decision_fault(&decision, weir_split_points(&view));
     if (fault != NULL) {
         control_report_invalid(c, policy, fault);
-        return SPLIT_CHOICE_INVALID;
+        return SPLIT_DECISION_INVALID;
     }
-    if (choice.how == WEIR_CHOICE_POINTS)
-        split_keep_points(advice, choice.points);
-    static const enum split_choice choices[] = {[WEIR_CHOICE_WHOLE] = SPLIT_CHOICE_NONE,
-                                                [WEIR_CHOICE_POINTS] = SPLIT_CHOICE_POINTS,
-                                                [WEIR_CHOICE_EVENLY] = SPLIT_CHOICE_EVENLY};
-    return choices[choice.how];
+    if (decision.how == WEIR_SPLIT_DECISION_POINTS)
+        split_keep_points(advice, decision.points);
+    static const enum split_decision decisions[] = {
+        [WEIR_SPLIT_DECISION_WHOLE] = SPLIT_DECISION_NONE,
+        [WEIR_SPLIT_DECISION_POINTS] = SPLIT_DECISION_POINTS,
+        [WEIR_SPLIT_DECISION_EVENLY] = SPLIT_DECISION_EVENLY};
+    return decisions[decision.how];
 }
 
 uint32_t control_split_pieces(struct controller *c, const struct table *t,

@@ -139,7 +139,8 @@ static bool policy_says(const struct gac_client *c, const struct gac_limit *limi
 /* Whether the router needs tokens of a server for each request. */
 static bool spends_tokens(const struct gac_client *c, const struct gac_limit *limit)
 {
-    return policy_says(c, limit, WEIR_TABLE_ASKS) && c->policies[limit->policy]->share == NULL;
+    return policy_says(c, limit, WEIR_TABLE_REQUESTS_GRANTS) &&
+           c->policies[limit->policy]->share == NULL;
 }
 
 /* The router's own part of the rate. */
@@ -325,7 +326,7 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
 {
     must(cost >= 0);
     limit->outdated = false;
-    bool asks = policy_says(c, limit, WEIR_TABLE_ASKS);
+    bool asks = policy_says(c, limit, WEIR_TABLE_REQUESTS_GRANTS);
     if (!policy_says(c, limit, WEIR_TABLE_LIMITS) || (asks && c->options.servers == 0))
         return GAC_TAKEN;
     struct lease *l = lease_of(c, now, limit);
@@ -333,7 +334,7 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
         l->limit = *limit;
     limit->outdated = l->doubtful || limit->version < l->newest;
     l->doubtful = false;
-    lease_want(l, now, cost);
+    lease_add_demand(l, now, cost);
     const bool was_idle = is_idle(l, now);
     l->taken_at = now;
     if (!spends_tokens(c, &l->limit)) {
@@ -387,7 +388,7 @@ struct duration gac_client_place(struct gac_client *c, struct instant now, struc
 void gac_client_notify(struct gac_client *c, struct instant now, const struct gac_limit *limit,
                        bool created)
 {
-    if (!policy_says(c, limit, WEIR_TABLE_ASKS) || c->options.servers == 0)
+    if (!policy_says(c, limit, WEIR_TABLE_REQUESTS_GRANTS) || c->options.servers == 0)
         return;
     struct lease *l = lease_of(c, now, limit);
     if (limit->version >= l->limit.version)

@@ -63,9 +63,9 @@ bool table_policy_limits(const struct config *config, enum gac_policy policy)
     return (table_policy_of(config, policy)->flags & WEIR_TABLE_LIMITS) != 0;
 }
 
-bool table_policy_asks(const struct config *config, enum gac_policy policy)
+bool table_policy_requests_grants(const struct config *config, enum gac_policy policy)
 {
-    return (table_policy_of(config, policy)->flags & WEIR_TABLE_ASKS) != 0;
+    return (table_policy_of(config, policy)->flags & WEIR_TABLE_REQUESTS_GRANTS) != 0;
 }
 
 enum status table_policy_check(const struct config *config, struct buffer *error)
@@ -112,9 +112,9 @@ int64_t weir_ledger_bank_rate(const struct weir_ledger *l)
     return l->ledger->bank.rate;
 }
 
-int64_t weir_ledger_enough(const struct weir_ledger *l, int64_t cost_mcu)
+int64_t weir_ledger_grant_threshold(const struct weir_ledger *l, int64_t cost_mcu)
 {
-    return ledger_enough(l->ledger, cost_mcu);
+    return ledger_grant_threshold(l->ledger, cost_mcu);
 }
 
 int64_t weir_ledger_lifetime_ns(const struct weir_ledger *l)
@@ -122,9 +122,9 @@ int64_t weir_ledger_lifetime_ns(const struct weir_ledger *l)
     return l->terms->lifetime.ns;
 }
 
-int64_t weir_ledger_longest_ns(const struct weir_ledger *l)
+int64_t weir_ledger_lifetime_max_ns(const struct weir_ledger *l)
 {
-    return l->terms->longest.ns;
+    return l->terms->lifetime_max.ns;
 }
 
 int64_t weir_ledger_grant_ns(const struct weir_ledger *l)
@@ -157,9 +157,9 @@ struct weir_holder *weir_ledger_holder(const struct weir_ledger *l, uint32_t ind
     return index < l->ledger->count ? &l->ledger->holders[index] : NULL;
 }
 
-/* Rises from one level of demand to the next until the rate is used up. There are as many steps as
- * levels, and routers are few. */
-int64_t weir_ledger_level(const struct weir_ledger *l, int64_t rate)
+/* Water filling: rises from one level of demand to the next until the rate is used up. There are as
+ * many steps as levels, and routers are few. */
+int64_t weir_ledger_fair_share(const struct weir_ledger *l, int64_t rate)
 {
     int64_t level = 0, left = rate;
     for (;;) {
@@ -188,14 +188,14 @@ int64_t weir_holder_demand(const struct weir_holder *h)
     return h->request.demand;
 }
 
-int64_t weir_holder_owed(const struct weir_holder *h)
+int64_t weir_holder_debt(const struct weir_holder *h)
 {
     return h->held < 0 ? -h->held : 0;
 }
 
 int64_t weir_holder_need(const struct weir_holder *h)
 {
-    return h->request.need + weir_holder_owed(h);
+    return h->request.need + weir_holder_debt(h);
 }
 
 int64_t weir_holder_cost(const struct weir_holder *h)
@@ -261,12 +261,12 @@ void weir_holder_wait(struct weir_holder *h, int64_t wait_ns)
     h->answer.wait.ns = wait_ns;
 }
 
-void weir_holder_until(struct weir_holder *h, int64_t until_ns)
+void weir_holder_admit_within(struct weir_holder *h, int64_t wait_ns)
 {
-    h->answer.until.ns = until_ns;
+    h->answer.until.ns = wait_ns;
 }
 
-void weir_holder_live(struct weir_holder *h, int64_t lifetime_ns)
+void weir_holder_set_lifetime(struct weir_holder *h, int64_t lifetime_ns)
 {
     h->answer.lifetime.ns = lifetime_ns;
 }
@@ -307,12 +307,13 @@ static int64_t promise_second(const struct ledger *l, const struct weir_holder *
  * makes no further debt. */
 static bool promise_can_be_kept(const struct ledger *l, const struct weir_holder *h)
 {
-    const int64_t enough = ledger_enough(l, weir_holder_need(h)), second = promise_second(l, h);
+    const int64_t enough = ledger_grant_threshold(l, weir_holder_need(h)),
+                  second = promise_second(l, h);
     const int64_t min = enough < second ? enough : second;
     return l->bank.balance >= 0 && l->bank.balance + weir_holder_held(h) >= (min > 0 ? min : 1);
 }
 
-bool weir_holder_was_promised(const struct weir_ledger *l, const struct weir_holder *h)
+bool weir_holder_is_due(const struct weir_ledger *l, const struct weir_holder *h)
 {
     return promise_is_due(l->ledger, h, l->now);
 }
@@ -393,8 +394,9 @@ static void grant_by_policy(struct weir_ledger *view, struct policies *policies,
     if (loaded)
         policies_end(policies, policy, begun_ns);
     grant_policy_check(view, &h->answer);
-    if (h->answer.lifetime.ns > terms->longest.ns && h->answer.lifetime.ns > terms->lifetime.ns)
-        h->answer.lifetime = terms->longest;
+    if (h->answer.lifetime.ns > terms->lifetime_max.ns &&
+        h->answer.lifetime.ns > terms->lifetime.ns)
+        h->answer.lifetime = terms->lifetime_max;
     if (view->invalid == NULL)
         return;
     policies_report_invalid(policies, policy, view->invalid);
@@ -408,7 +410,7 @@ void ledger_grant_by_policy(struct ledger *l, struct instant now, const struct l
                             struct policies *policies, const struct weir_table_policy *policy,
                             struct weir_holder *h)
 {
-    if (!(policy->flags & WEIR_TABLE_ASKS))
+    if (!(policy->flags & WEIR_TABLE_REQUESTS_GRANTS))
         policy = &weir_table_lease;
     grant_policy_begin(l, policy);
     struct weir_ledger view = {.ledger = l, .terms = terms, .now = now, .asking = h};

@@ -32,7 +32,7 @@ const struct weir_table_policy *table_policy_of(const struct config *config,
                                                 enum gac_policy policy);
 /* Whether routers limit tables under the policy; whether they ask servers. */
 bool table_policy_limits(const struct config *config, enum gac_policy policy);
-bool table_policy_asks(const struct config *config, enum gac_policy policy);
+bool table_policy_requests_grants(const struct config *config, enum gac_policy policy);
 /* weir's own policy with that name; NULL: none. */
 const struct weir_table_policy *table_policy_find(struct slice name);
 /* Whether gac_policy names a policy. STATUS_MALFORMED: `error` has the policies that exist. */

@@ -74,7 +74,7 @@ static int64_t wanted_by(const struct weir_ledger *l, const struct weir_holder *
     const int64_t ns_min = weir_ledger_lifetime_ns(l);
     if (weir_holder_demand(h) == 0)
         return 0;
-    int64_t spent_ns = max_of((weir_ledger_longest_ns(l) - ns_min) / 2, ns_min);
+    int64_t spent_ns = max_of((weir_ledger_lifetime_max_ns(l) - ns_min) / 2, ns_min);
     int64_t max = in_span(weir_holder_demand(h), spent_ns);
     __int128 tokens = (__int128)scale * s->root / MILLION;
     max = tokens < max ? (int64_t)tokens : max;
@@ -96,7 +96,7 @@ static int64_t wanted_by_all(const struct weir_ledger *l, int64_t scale)
  * that is less. Otherwise: its demand, and an even part of the rest. */
 static int64_t share_of(const struct weir_ledger *l, const struct weir_holder *h)
 {
-    int64_t level = weir_ledger_level(l, weir_ledger_bank_rate(l));
+    int64_t level = weir_ledger_fair_share(l, weir_ledger_bank_rate(l));
     if (level != INT64_MAX)
         return level;
     int64_t left = weir_ledger_bank_rate(l), live = 0;
@@ -132,7 +132,7 @@ static int64_t worth_granting(const struct weir_ledger *l, const struct weir_hol
                               int64_t want)
 {
     int64_t need = weir_holder_need(h), held = weir_holder_held(h);
-    int64_t enough = weir_ledger_enough(l, need);
+    int64_t enough = weir_ledger_grant_threshold(l, need);
     if (enough < need)
         return max_of(enough - held, 0);
     int64_t min = min_of(min_of(want, max_of(ONE_UNIT, want / 2)), weir_ledger_bank_capacity(l));
@@ -162,7 +162,7 @@ static int64_t time_until(const struct weir_ledger *l, const struct lease_holder
 /* Twice the time to spend the tokens, and a while more. */
 static int64_t lifetime_of(const struct weir_ledger *l, const struct weir_holder *h)
 {
-    const int64_t longest_ns = weir_ledger_longest_ns(l);
+    const int64_t longest_ns = weir_ledger_lifetime_max_ns(l);
     int64_t span_ns = time_for(weir_holder_held(h), weir_holder_demand(h), longest_ns);
     return min_of(2 * span_ns + weir_ledger_lifetime_ns(l), longest_ns);
 }
@@ -187,7 +187,7 @@ static int64_t lease_until(const struct weir_ledger *l, const struct weir_holder
                            const struct lease_holder *s, int64_t target, int64_t share, int64_t all)
 {
     const int64_t bank = weir_ledger_bank(l), rate = weir_ledger_bank_rate(l);
-    const int64_t need = weir_holder_need(h), enough = weir_ledger_enough(l, need);
+    const int64_t need = weir_holder_need(h), enough = weir_ledger_grant_threshold(l, need);
     if (all <= target)
         return 0;
     const __int128 ahead = all > 0 ? (__int128)bank * target / all : 0;
@@ -216,8 +216,8 @@ static void lease_grant(struct weir_ledger *l, struct weir_holder *h)
     int64_t ahead = enough ? want : (int64_t)((__int128)(want + held) * bank / all);
     int64_t tokens = min_of(min_of(want, s->credit + ahead), bank);
     int64_t min = worth_granting(l, h, want);
-    if (weir_holder_was_promised(l, h)) {
-        min = max_of(weir_ledger_enough(l, weir_holder_need(h)) - held, 0);
+    if (weir_holder_is_due(l, h)) {
+        min = max_of(weir_ledger_grant_threshold(l, weir_holder_need(h)) - held, 0);
         tokens = max_of(tokens, min_of(weir_holder_need(h) - held, bank));
     }
     tokens = with_debt(l, h, tokens, min);
@@ -226,17 +226,18 @@ static void lease_grant(struct weir_ledger *l, struct weir_holder *h)
         s->credit -= tokens;
     }
     const int64_t until_ns = lease_until(l, h, s, want + held, share, all);
-    weir_holder_until(h, until_ns);
+    weir_holder_admit_within(h, until_ns);
     /* Not for what is hardly worth a message, but for the dearest request. */
     const int64_t soon_ns = max_of(until_ns, weir_ledger_grant_ns(l));
     if (want > 0 && !enough)
         weir_holder_wait(h, min_of(time_until(l, s, min, ahead, share), soon_ns));
-    weir_holder_live(h, lifetime_of(l, h));
+    weir_holder_set_lifetime(h, lifetime_of(l, h));
 }
 
 const struct weir_table_policy weir_table_lease = {
     .size = sizeof weir_table_lease,
     .holder_bytes = sizeof(struct lease_holder),
     .name = "lease",
-    .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_TAKES_REPORTS,
+    .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_REQUESTS_GRANTS | WEIR_TABLE_WHOLE_COST |
+             WEIR_TABLE_TAKES_REPORTS,
     .grant = lease_grant};

@@ -16,15 +16,15 @@ static void periodic_grant(struct weir_ledger *l, struct weir_holder *h)
     int64_t rate = weir_ledger_rate(l);
     if (bank_rate <= rate)
         rate = bank_rate > 0 ? (int64_t)bank_rate : 0;
-    int64_t level = weir_ledger_level(l, rate);
+    int64_t level = weir_ledger_fair_share(l, rate);
     int64_t share = weir_holder_demand(h) < level ? weir_holder_demand(h) : level;
-    int64_t missing = weir_holder_owed(h) - weir_holder_held(h);
+    int64_t missing = weir_holder_debt(h) - weir_holder_held(h);
     int64_t tokens = (int64_t)((__int128)share * period_ns / NS_PER_S) + missing;
     if (tokens > bank)
         tokens = bank;
     /* The dearest request is let in once the bank has enough for it. */
     const int64_t need = weir_holder_need(h), held = weir_holder_held(h);
-    if (bank > 0 && bank >= weir_ledger_enough(l, need) - held && tokens < need - held)
+    if (bank > 0 && bank >= weir_ledger_grant_threshold(l, need) - held && tokens < need - held)
         tokens = need - held;
     if (tokens > 0)
         weir_ledger_grant(l, h, tokens);
@@ -33,5 +33,6 @@ static void periodic_grant(struct weir_ledger *l, struct weir_holder *h)
 const struct weir_table_policy weir_table_periodic = {
     .size = sizeof weir_table_periodic,
     .name = "periodic",
-    .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS,
+    .flags =
+        WEIR_TABLE_LIMITS | WEIR_TABLE_REQUESTS_GRANTS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS,
     .grant = periodic_grant};

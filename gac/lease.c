@@ -55,7 +55,7 @@ static void lease_roll(struct lease *l, struct instant now)
         end_slot(l, now, ns);
 }
 
-void lease_want(struct lease *l, struct instant now, int64_t cost)
+void lease_add_demand(struct lease *l, struct instant now, int64_t cost)
 {
     must_in_tests(cost >= 0);
     lease_roll(l, now);

@@ -58,5 +58,5 @@ struct lease {
 };
 
 /* Counts a request's cost as demand. lease_demand returns the demand, mcu a second. */
-void lease_want(struct lease *l, struct instant now, int64_t cost);
+void lease_add_demand(struct lease *l, struct instant now, int64_t cost);
 int64_t lease_demand(struct lease *l, struct instant now);

@@ -64,7 +64,7 @@ void ledger_start_table(struct ledger *l, const struct ledger_terms *terms)
     ledger_check(l);
 }
 
-int64_t ledger_enough(const struct ledger *l, int64_t cost)
+int64_t ledger_grant_threshold(const struct ledger *l, int64_t cost)
 {
     must_in_tests(cost >= 0);
     int64_t second = ledger_scaled(l->rate, NS_PER_S, NS_PER_S);
@@ -146,9 +146,9 @@ static void drop_stale(struct ledger *l, struct instant now, const struct ledger
 {
     for (uint32_t i = l->count; i > 0; i--) {
         struct weir_holder *h = &l->holders[i - 1];
-        if (!has_passed(now, h->asked_at, terms->forget))
+        if (!has_passed(now, h->asked_at, terms->router_timeout))
             continue;
-        if (h->promised == 0 || has_passed(now, h->promised_at, terms->forget))
+        if (h->promised == 0 || has_passed(now, h->promised_at, terms->router_timeout))
             *h = l->holders[--l->count];
         else
             *h = (struct weir_holder){.router = h->router,

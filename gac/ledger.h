@@ -65,17 +65,17 @@ struct ledger {
 };
 
 struct ledger_terms {
-    struct duration bank;      /* capacity of the bank, as time at the rate */
-    struct duration lifetime;  /* the least lifetime of tokens */
-    struct duration longest;   /* the longest lifetime of tokens */
-    struct duration forget;    /* a router silent for this long holds nothing */
-    struct duration grant;     /* a grant, as time of a router's even part of the rate */
-    int64_t requests;          /* requests that a grant covers if the bank is rich */
-    struct duration start;     /* initial bank, as time of the refill */
-    struct duration start_new; /* initial bank of a new table, as time of the refill */
-    int64_t start_tokens;      /* its least initial bank, in tokens */
-    uint32_t routers;          /* routers that may be active anywhere */
-    uint32_t here;             /* those of them that ask here */
+    struct duration bank;           /* capacity of the bank, as time at the rate */
+    struct duration lifetime;       /* the least lifetime of tokens */
+    struct duration lifetime_max;   /* the longest lifetime of tokens */
+    struct duration router_timeout; /* a router silent for this long holds nothing */
+    struct duration grant;          /* a grant, as time of a router's even part of the rate */
+    int64_t requests;               /* requests that a grant covers if the bank is rich */
+    struct duration start;          /* initial bank, as time of the refill */
+    struct duration start_new;      /* initial bank of a new table, as time of the refill */
+    int64_t start_tokens;           /* its least initial bank, in tokens */
+    uint32_t routers;               /* routers that may be active anywhere */
+    uint32_t here;                  /* those of them that ask here */
 };
 
 /* Starts a ledger with the limit in its first grant request. */
@@ -98,7 +98,7 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
 
 /* The tokens that a request of this cost needs, in the bank and in its router's hands together,
  * before it is admitted. */
-int64_t ledger_enough(const struct ledger *l, int64_t cost);
+int64_t ledger_grant_threshold(const struct ledger *l, int64_t cost);
 /* Whether the bank may grant so much >= 0: no more than it has, or as much as the holder's dearest
  * request needs, where the bank owes nothing. */
 bool ledger_may_grant(const struct ledger *l, const struct weir_holder *h, int64_t tokens);

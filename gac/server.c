@@ -62,7 +62,7 @@ void gac_server_destroy(struct gac_server *s)
 
 /* ---- routers ---- */
 
-static void forget_router(struct gac_server *s, uint32_t at)
+static void drop_router(struct gac_server *s, uint32_t at)
 {
     must(at < s->router_count);
     for (uint32_t i = 0; i < s->ledger_count; i++)
@@ -114,12 +114,13 @@ static void notice_silence(struct gac_server *s, struct instant now)
     }
 }
 
-static void forget_silent(struct gac_server *s, struct instant now)
+static void drop_silent(struct gac_server *s, struct instant now)
 {
-    const struct duration forget = duration_ms(config_gac(s->options.config)->gac_forget_ms);
+    const struct duration timeout =
+        duration_ms(config_gac(s->options.config)->gac_router_timeout_ms);
     for (uint32_t i = s->router_count; i > 0; i--) {
-        if (instant_before(instant_add(s->routers[i - 1].received_at, forget), now))
-            forget_router(s, i - 1);
+        if (instant_before(instant_add(s->routers[i - 1].received_at, timeout), now))
+            drop_router(s, i - 1);
     }
 }
 
@@ -148,7 +149,7 @@ void gac_server_link_closed(struct gac_server *s, uint64_t link)
 {
     for (uint32_t i = s->router_count; i > 0; i--) {
         if (s->routers[i - 1].link == link)
-            forget_router(s, i - 1);
+            drop_router(s, i - 1);
     }
 }
 
@@ -211,18 +212,19 @@ static struct ledger *ledger_of(struct gac_server *s, struct instant now,
 }
 
 /* At most the time for which a silent router and its tokens are remembered. */
-static struct duration longest_of(const struct config *config)
+static struct duration lifetime_max_of(const struct config *config)
 {
     int64_t ms = config_gac(config)->gac_lifetime_max_ms;
-    ms = ms < config_gac(config)->gac_forget_ms ? ms : config_gac(config)->gac_forget_ms;
+    ms = ms < config_gac(config)->gac_router_timeout_ms ? ms
+                                                        : config_gac(config)->gac_router_timeout_ms;
     return duration_ms(
         ms > config_gac(config)->gac_lifetime_ms ? ms : config_gac(config)->gac_lifetime_ms);
 }
 
 /* At least as long as tokens can be spent, whatever is set. */
-static struct duration forget_of(const struct config *config)
+static struct duration router_timeout_of(const struct config *config)
 {
-    int64_t ms = config_gac(config)->gac_forget_ms;
+    int64_t ms = config_gac(config)->gac_router_timeout_ms;
     ms = ms > config_gac(config)->gac_lifetime_ms ? ms : config_gac(config)->gac_lifetime_ms;
     return duration_ms(ms > config_gac(config)->gac_period_ms ? ms
                                                               : config_gac(config)->gac_period_ms);
@@ -240,8 +242,8 @@ static void gac_server_answer(struct gac_server *s, struct instant now, uint64_t
     const struct ledger_terms terms = {
         .bank = duration_ms(config_gac(config)->gac_bank_ms),
         .lifetime = periodic ? period : duration_ms(config_gac(config)->gac_lifetime_ms),
-        .longest = longest_of(config),
-        .forget = forget_of(config),
+        .lifetime_max = lifetime_max_of(config),
+        .router_timeout = router_timeout_of(config),
         .grant = grant,
         .requests = config_gac(config)->gac_grant_requests,
         .start = periodic ? period : grant,
@@ -289,7 +291,7 @@ enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_
             return gac_server_refuse(error, "a grant request with a value out of range");
     }
     notice_silence(s, now);
-    forget_silent(s, now);
+    drop_silent(s, now);
     if (gac_server_note_router(s, now, link, &requests) == NULL)
         return gac_server_refuse(error, "more routers than gac_routers_max");
     struct buffer answers = {0};

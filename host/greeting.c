@@ -40,7 +40,7 @@ static const char *const refusals[REFUSALS] = {
 };
 
 void greeting_init(struct greeting *g, const struct greeting_self *self,
-                   const struct greeting_wanted *wanted, const uint8_t nonce[GREETING_NONCE_SIZE])
+                   const struct greeting_expected *wanted, const uint8_t nonce[GREETING_NONCE_SIZE])
 {
     must(self->cluster.size <= CLUSTER_ID_SIZE_MAX);
     must(self->secret.size == 0 || self->mac != NULL);

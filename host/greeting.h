@@ -47,7 +47,7 @@ struct greeting_self {
 };
 
 /* The process that a connecting side expects at the other end. */
-struct greeting_wanted {
+struct greeting_expected {
     enum peer_kind kind;
     uint32_t id;
 };
@@ -62,7 +62,7 @@ enum greeting_state {
 struct greeting {
     const struct greeting_self *self; /* borrows */
     bool connects;
-    struct greeting_wanted wanted; /* if it connects */
+    struct greeting_expected wanted; /* if it connects */
     enum greeting_state state;
     uint8_t nonce[GREETING_NONCE_SIZE];
     /* The other side, once its well-formed hello has come. */
@@ -75,7 +75,8 @@ struct greeting {
 
 /* `wanted`: NULL on the side that accepts. */
 void greeting_init(struct greeting *g, const struct greeting_self *self,
-                   const struct greeting_wanted *wanted, const uint8_t nonce[GREETING_NONCE_SIZE]);
+                   const struct greeting_expected *wanted,
+                   const uint8_t nonce[GREETING_NONCE_SIZE]);
 
 /* Appends this side's hello: the side that connects sends it first. */
 void greeting_hello(const struct greeting *g, struct buffer *out);

@@ -243,11 +243,11 @@ static void begin_greeting(struct link *link)
     link->deadline =
         instant_add(loop_now(link->transport->options.loop), duration_ms(GREETING_WAIT_MS));
     const struct peer *peer = link->peer;
-    struct greeting_wanted wanted = {0};
+    struct greeting_expected wanted = {0};
     uint8_t nonce[GREETING_NONCE_SIZE];
     must(getrandom(nonce, sizeof nonce, 0) == sizeof nonce);
     if (peer != NULL)
-        wanted = (struct greeting_wanted){peer->kind, peer->id};
+        wanted = (struct greeting_expected){peer->kind, peer->id};
     greeting_init(&link->greeting, &link->transport->options.self, peer != NULL ? &wanted : NULL,
                   nonce);
     link->reader.size_max = GREETING_FRAME_MAX;

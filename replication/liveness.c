@@ -86,7 +86,7 @@ struct liveness_beat liveness_beat(struct liveness *l, struct instant now, uint3
     struct liveness_beat beat = {
         .incarnation = l->options.incarnation,
         .ack_incarnation = p->incarnation,
-        .ack_round = p->heard_round,
+        .ack_round = p->received_round,
         .ack_epoch = liveness_given(l, now, node),
         .ack_support = l->options.support,
         .ack_drift_ppm = (uint32_t)l->options.drift_ppm,
@@ -114,7 +114,7 @@ static bool liveness_believe(struct liveness *l, struct instant now, struct live
     change->restarted = p->incarnation != 0;
     p->incarnation = beat->incarnation;
     p->since_round = l->round;
-    p->heard_round = 0;
+    p->received_round = 0;
     p->given_epoch = 0;
     return true;
 }
@@ -122,9 +122,9 @@ static bool liveness_believe(struct liveness *l, struct instant now, struct live
 static void liveness_give(struct liveness *l, struct instant now, struct liveness_peer *p,
                           const struct liveness_beat *beat, struct liveness_change *change)
 {
-    if (beat->round <= p->heard_round)
+    if (beat->round <= p->received_round)
         return; /* LIVENESS-3; round 0 is no heartbeat */
-    p->heard_round = beat->round;
+    p->received_round = beat->round;
     if (p->given_epoch == 0 || !instant_before(now, p->given_until)) { /* LIVENESS-1 */
         p->given_epoch = l->next_epoch == 0 ? 1 : l->next_epoch;
         l->next_epoch = p->given_epoch + 1;
@@ -163,8 +163,8 @@ static void liveness_get(struct liveness *l, struct instant now, struct liveness
     change->got = instant_before(now, until) && before != beat->ack_epoch;
 }
 
-struct liveness_change liveness_heard(struct liveness *l, struct instant now, uint32_t node,
-                                      const struct liveness_beat *beat)
+struct liveness_change liveness_received(struct liveness *l, struct instant now, uint32_t node,
+                                         const struct liveness_beat *beat)
 {
     struct liveness_change change = {0};
     if (!is_peer(l, node) || beat->incarnation == 0)

@@ -45,7 +45,7 @@ struct liveness_peer {
     /* support given to the peer */
     uint64_t given_epoch; /* 0: none */
     struct instant given_until;
-    uint64_t heard_round; /* highest round heard, to be acknowledged */
+    uint64_t received_round; /* highest round heard, to be acknowledged */
     /* support got from the peer */
     uint64_t got_epoch; /* 0: none yet */
     struct instant got_until;
@@ -95,8 +95,8 @@ struct liveness_change {
     bool restarted; /* the peer is another incarnation than before */
     bool believed;  /* the beat is of the peer's present incarnation */
 };
-struct liveness_change liveness_heard(struct liveness *l, struct instant now, uint32_t node,
-                                      const struct liveness_beat *beat);
+struct liveness_change liveness_received(struct liveness *l, struct instant now, uint32_t node,
+                                         const struct liveness_beat *beat);
 
 /* Epoch of the support given to `node` now; 0: none. */
 uint64_t liveness_given(const struct liveness *l, struct instant now, uint32_t node);

@@ -268,7 +268,7 @@ void raft_tick(struct raft *r, struct instant now)
     raft_leave(r, now);
 }
 
-void raft_see_lapse(struct raft *r, struct instant now)
+void raft_check_lapse(struct raft *r, struct instant now)
 {
     must(r->started);
     raft_check_promise(r, now);
@@ -282,7 +282,7 @@ void raft_campaign(struct raft *r, struct instant now)
     if (r->role == RAFT_FOLLOWER && raft_may_run(r) && !raft_is_bound(r, now))
         raft_pre_run(r, now);
     else if (r->role == RAFT_PRE_CANDIDATE || (r->role == RAFT_CANDIDATE && r->asked))
-        raft_ask_votes(r);
+        raft_request_votes(r);
     raft_leave(r, now);
 }
 

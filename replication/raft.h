@@ -223,9 +223,9 @@ void raft_persisted(struct raft *r, struct instant now, uint64_t lsn);
  * when the support given has another epoch. */
 void raft_tick(struct raft *r, struct instant now);
 /* Call instead of raft_tick while nothing can be written: what has lapsed is told only once. */
-void raft_see_lapse(struct raft *r, struct instant now);
+void raft_check_lapse(struct raft *r, struct instant now);
 /* The support got from a node has a new epoch. */
-void raft_node_heard(struct raft *r, struct instant now, uint32_t node);
+void raft_support_changed(struct raft *r, struct instant now, uint32_t node);
 /* Runs for leader now, with a pre-vote: for the intended leader of a new group. A repeated call
  * asks the members again that have not answered. */
 void raft_campaign(struct raft *r, struct instant now);

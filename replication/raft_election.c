@@ -251,7 +251,7 @@ static void ask_vote(struct raft *r, const struct raft_peer *p)
 }
 
 /* Asks the voters that have not granted their vote. */
-void raft_ask_votes(struct raft *r)
+void raft_request_votes(struct raft *r)
 {
     for (uint32_t i = 0; i < r->peer_count; i++) {
         if (r->peers[i].voter && !r->peers[i].granted)
@@ -270,7 +270,7 @@ void raft_pre_run(struct raft *r, struct instant now)
     forget_term(r);
     r->role = RAFT_PRE_CANDIDATE;
     begin_attempt(r, now);
-    raft_ask_votes(r);
+    raft_request_votes(r);
 }
 
 void raft_run(struct raft *r, struct instant now, bool transfer)
@@ -468,7 +468,7 @@ void raft_election_persisted(struct raft *r, struct instant now)
     if (has_won(r))
         raft_lead(r, now);
     else
-        raft_ask_votes(r);
+        raft_request_votes(r);
 }
 
 void raft_election_tick(struct raft *r, struct instant now)
@@ -493,7 +493,7 @@ void raft_election_tick(struct raft *r, struct instant now)
         return;
     repeat_later(r, now);
     if (!waits_for_disk)
-        raft_ask_votes(r);
+        raft_request_votes(r);
 }
 
 struct instant raft_election_deadline(const struct raft *r)

@@ -218,7 +218,7 @@ bool raft_may_run(const struct raft *r);
 bool raft_is_only_voter(const struct raft *r);
 void raft_run(struct raft *r, struct instant now, bool transfer);
 void raft_pre_run(struct raft *r, struct instant now);
-void raft_ask_votes(struct raft *r);
+void raft_request_votes(struct raft *r);
 /* Tells member `to`, which still supports this replica, that this replica leads no more. */
 void raft_lead_no_more(struct raft *r, uint64_t to);
 void raft_on_vote(struct raft *r, struct instant now, const struct raft_message *m);

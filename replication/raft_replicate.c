@@ -9,7 +9,7 @@
  *
  * A peer is settled once it has all entries, knows the commit index and supports the leader. Only
  * an unsettled peer with a reachable node has a deadline. If the node is unreachable,
- * raft_node_heard wakes the leader (RAFT-6). */
+ * raft_support_changed wakes the leader (RAFT-6). */
 #include "replication/raft_internal.h"
 
 enum {
@@ -355,7 +355,7 @@ void raft_on_append_reply(struct raft *r, struct instant now, const struct raft_
         wait_for_answer(p, now);
 }
 
-void raft_node_heard(struct raft *r, struct instant now, uint32_t node)
+void raft_support_changed(struct raft *r, struct instant now, uint32_t node)
 {
     must(r->started);
     raft_check_promise(r, now);
@@ -368,7 +368,7 @@ void raft_node_heard(struct raft *r, struct instant now, uint32_t node)
         if (r->role == RAFT_LEADER && !raft_replicate_is_settled(r, now, p))
             raft_peer_resume(p);
         else if (r->role == RAFT_PRE_CANDIDATE || (r->role == RAFT_CANDIDATE && r->asked))
-            raft_ask_votes(r);
+            raft_request_votes(r);
     }
     r->deadline = r->role == RAFT_LEADER ? raft_lead_deadline(r, now) : raft_election_deadline(r);
 }

@@ -198,7 +198,7 @@ static void router_expire_requests(struct router *r)
 void router_reply(struct router *r, struct instant now, uint32_t node, const struct reply *reply)
 {
     router_event_begin(r, now);
-    silence_heard(r, node);
+    silence_received(r, node);
     router_expire_requests(r); /* a router that stood still meets answers before its timers */
     subrequest_reply(r, node, reply);
     router_event_end(r);
@@ -301,7 +301,7 @@ void router_tick(struct router *r, struct instant now)
     while ((t = timer_queue_expire(&r->unread, now)) != NULL)
         client_unread(r, TIMER_OWNER(t, struct client, unread));
     while ((t = timer_queue_expire(&r->looks, now)) != NULL)
-        silence_look(r, TIMER_OWNER(t, struct node_watch, look));
+        silence_poll(r, TIMER_OWNER(t, struct node_watch, look));
     router_expire_requests(r);
     while ((t = timer_queue_expire(&r->patience, now)) != NULL)
         subrequest_patience_over(r, TIMER_OWNER(t, struct subrequest, patience));

@@ -23,7 +23,7 @@
       "Policy lease: a grant is this time of the router's even share of the rate.")                \
     X(gac_grant_requests, 200, 1, 1000000,                                                         \
       "Policy lease: a grant covers this many average requests if enough tokens are saved up.")    \
-    X(gac_forget_ms, 60000, 100, 86400000,                                                         \
+    X(gac_router_timeout_ms, 60000, 100, 86400000,                                                 \
       "A router that is silent for this time loses its share of every rate.")                      \
     X(gac_timeout_ms, 50, 1, 60000,                                                                \
       "A router asks again if a GAC server does not answer within this time.")                     \

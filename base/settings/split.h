@@ -25,9 +25,9 @@
       "times as long before a split. 1: no longer.")                                               \
     X(split_delay_ms, 0, 0, 86400000,                                                              \
       "A split for a load waits until the load has been a reason for it for this time.")           \
-    X(split_lull_ms, 100, 1, 60000,                                                                \
+    X(split_hold_reset_ms, 100, 1, 60000,                                                          \
       "A load above a partition's maximum has ended after about this time below the maximum.")     \
-    X(split_gap_ms, 1000, 0, 60000,                                                                \
+    X(split_gap_tolerance_ms, 1000, 0, 60000,                                                      \
       "A gap of this time does not end a load above the maximum if the load makes up for it.")     \
     X(split_gain_percent, 5, 1, 100,                                                               \
       "A split for a load above the maximum must let this percentage of the maximum more be "      \

@@ -16,7 +16,7 @@
       "A new on-demand table serves this many write units per second.")                            \
     X(on_demand_rcu, 12000, 1, 100000000,                                                          \
       "A new on-demand table serves this many read units per second.")                             \
-    X(on_demand_promise_percent, 1, 0, 100,                                                        \
+    X(on_demand_reserved_percent, 1, 0, 100,                                                       \
       "Nodes reserve this percentage of an on-demand table's initial throughput for the table.")   \
     X(on_demand_peak_ms, 10000, 1000, 15000,                                                       \
       "An on-demand table's peak is its highest average consumption over this time.")              \

@@ -139,15 +139,16 @@ void admission_change(struct admission *a, struct admission_policies policies,
     admission_set_rates(a, config, rates);
 }
 
-/* ---- the promise to a table ---- */
+/* ---- what is reserved for a table ---- */
 
 static inline bool meter_shares(const struct admission_meter *m)
 {
     return (m->policy->flags & WEIR_PARTITION_SHARES) != 0;
 }
 
-/* NULL: the kind counts on no promise to the table. */
-static inline struct token_bucket *promise_of(const struct admission *a, enum admit_kind kind)
+/* NULL: the kind has no reserved bucket of the table. */
+static inline struct token_bucket *reserved_bucket_of(const struct admission *a,
+                                                      enum admit_kind kind)
 {
     return a->table != NULL && meter_shares(&a->meters[kind]) ? &a->table->buckets[kind] : NULL;
 }
@@ -161,7 +162,7 @@ void admission_join(struct admission *a, struct table_share *share, struct insta
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         if (share->partitions == 0)
             token_bucket_init(&share->buckets[kind], 0, 0, INT64_MAX / 4, 0, now);
-        struct token_bucket *b = promise_of(a, kind);
+        struct token_bucket *b = reserved_bucket_of(a, kind);
         const struct token_bucket *own = &a->meters[kind].allocation;
         if (b == NULL)
             continue;
@@ -172,15 +173,15 @@ void admission_join(struct admission *a, struct table_share *share, struct insta
     share->partitions++;
 }
 
-/* Takes the partition's allocation, and its balance, out of the table's promise. A debt goes too:
- * admission_join brings it back. */
+/* Takes the partition's allocation, and its balance, out of the table's reserved bucket. A debt
+ * goes too: admission_join brings it back. */
 void admission_leave(struct admission *a, struct instant now)
 {
     struct table_share *share = a->table;
     if (share == NULL)
         return;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-        struct token_bucket *b = promise_of(a, kind);
+        struct token_bucket *b = reserved_bucket_of(a, kind);
         const struct token_bucket *own = &a->meters[kind].allocation;
         if (b == NULL)
             continue;
@@ -206,13 +207,13 @@ static inline int64_t balance_of(const struct token_bucket *b)
     return balance;
 }
 
-static inline struct admit_levels admission_levels_of(const struct admission_meter *m,
-                                                      const struct token_bucket *node)
+static inline struct admit_balances admission_balances_of(const struct admission_meter *m,
+                                                          const struct token_bucket *node)
 {
-    return (struct admit_levels){.cap_mcu = balance_of(&m->cap),
-                                 .allocation_mcu = balance_of(&m->allocation),
-                                 .burst_mcu = balance_of(&m->burst),
-                                 .node_mcu = balance_of(node)};
+    return (struct admit_balances){.cap_mcu = balance_of(&m->cap),
+                                   .allocation_mcu = balance_of(&m->allocation),
+                                   .burst_mcu = balance_of(&m->burst),
+                                   .node_mcu = balance_of(node)};
 }
 
 /* A case with all buckets refilled up to now. */
@@ -222,7 +223,7 @@ static struct weir_case case_of(struct admission *a, struct node_admission *node
 {
     struct weir_case c = {.policy = a->meters[kind].policy,
                           .meter = &a->meters[kind],
-                          .promise = promise_of(a, kind),
+                          .reserved = reserved_bucket_of(a, kind),
                           .node = node,
                           .weight = a->weight,
                           .kind = kind,
@@ -230,21 +231,21 @@ static struct weir_case case_of(struct admission *a, struct node_admission *node
                           .group = group};
     meter_refill(c.meter, now);
     token_bucket_refill(&node->buckets[kind], now);
-    if (c.promise != NULL)
-        token_bucket_refill(c.promise, now);
+    if (c.reserved != NULL)
+        token_bucket_refill(c.reserved, now);
     return c;
 }
 
 /* Takes back what a policy has debited in a case that makes no sense. The tokens of other members
  * that it spent are lost: they expire. */
-static void case_undo(struct weir_case *c, const struct admit_levels *before)
+static void case_undo(struct weir_case *c, const struct admit_balances *before)
 {
     c->meter->cap.balance = before->cap_mcu;
     c->meter->allocation.balance = before->allocation_mcu;
     c->meter->burst.balance = before->burst_mcu;
     c->node->buckets[c->kind].balance = before->node_mcu;
-    if (c->promise != NULL)
-        token_bucket_add(c->promise, c->promise_mcu);
+    if (c->reserved != NULL)
+        token_bucket_add(c->reserved, c->reserved_debited_mcu);
 }
 
 static bool is_member(const struct weir_case *c, uint32_t node)
@@ -265,7 +266,7 @@ static const char *verdict_fault(const struct weir_case *c, const struct weir_ve
         return "returns a reason that does not exist";
     if (v->wait_ns < 0)
         return "returns a time below zero";
-    if (v->flags & ~(uint32_t)(WEIR_VERDICT_BURST | WEIR_VERDICT_PROMISED))
+    if (v->flags & ~(uint32_t)(WEIR_VERDICT_BURST | WEIR_VERDICT_RESERVED))
         return "returns flags that do not exist";
     if (v->reason == WEIR_POLICY_MEMBER && !is_member(c, v->member))
         return "refuses for a member that is not of the group";
@@ -293,19 +294,19 @@ static __attribute__((noinline)) void refuse_invalid(struct weir_case *c, const 
                                                      struct admit_verdict *verdict)
 {
     policies_report_invalid(c->node->policies, c->policy, fault);
-    case_undo(c, &verdict->levels);
+    case_undo(c, &verdict->balances);
     *verdict =
-        (struct admit_verdict){.reason = ADMIT_REFUSED_ALLOCATION, .levels = verdict->levels};
+        (struct admit_verdict){.reason = ADMIT_REFUSED_ALLOCATION, .balances = verdict->balances};
 }
 
 _Static_assert((int)WEIR_POLICY_MEMBER == (int)ADMIT_REFUSED_MEMBER, "the reasons are the same");
-_Static_assert((WEIR_VERDICT_BURST | WEIR_VERDICT_PROMISED) == 3, "verdict_is_rare says so");
+_Static_assert((WEIR_VERDICT_BURST | WEIR_VERDICT_RESERVED) == 3, "verdict_is_rare says so");
 _Static_assert(sizeof(enum admit_reason) == sizeof(uint32_t) &&
                    offsetof(struct admit_verdict, flags) == offsetof(struct weir_verdict, flags) &&
                    offsetof(struct admit_verdict, member) ==
                        offsetof(struct weir_verdict, member) &&
                    offsetof(struct admit_verdict, wait) == offsetof(struct weir_verdict, wait_ns) &&
-                   offsetof(struct admit_verdict, levels) == sizeof(struct weir_verdict),
+                   offsetof(struct admit_verdict, balances) == sizeof(struct weir_verdict),
                "a verdict begins like that of a policy");
 
 struct admit_verdict admission_try(struct admission *a, struct node_admission *node,
@@ -315,7 +316,8 @@ struct admit_verdict admission_try(struct admission *a, struct node_admission *n
     must((unsigned)kind < ADMIT_KINDS);
     must(cost_mcu >= 0);
     struct weir_case c = case_of(a, node, kind, now, group);
-    struct admit_verdict verdict = {.levels = admission_levels_of(c.meter, &node->buckets[kind])};
+    struct admit_verdict verdict = {.balances =
+                                        admission_balances_of(c.meter, &node->buckets[kind])};
     struct weir_verdict *v = (struct weir_verdict *)(void *)&verdict;
     if (__builtin_expect((c.policy->flags & POLICY_LOADED) != 0, 0))
         decide_loaded(&c, cost_mcu, v);
@@ -329,20 +331,20 @@ struct admit_verdict admission_try(struct admission *a, struct node_admission *n
     return verdict;
 }
 
-bool admission_promises(struct admission *a, enum admit_kind kind, struct instant now,
-                        int64_t cost_mcu)
+bool admission_is_within_limit(struct admission *a, enum admit_kind kind, struct instant now,
+                               int64_t cost_mcu)
 {
     struct admission_meter *m = &a->meters[kind];
-    struct token_bucket *promise = promise_of(a, kind);
+    struct token_bucket *reserved = reserved_bucket_of(a, kind);
     if (m->policy->flags & WEIR_PARTITION_UNLIMITED)
         return false; /* its buckets are never debited */
     meter_refill(m, now);
     if (token_bucket_has(&m->allocation, cost_mcu))
         return true;
-    if (promise == NULL)
+    if (reserved == NULL)
         return false;
-    token_bucket_refill(promise, now);
-    return token_bucket_has(promise, cost_mcu);
+    token_bucket_refill(reserved, now);
+    return token_bucket_has(reserved, cost_mcu);
 }
 
 static void case_settle(struct weir_case *c, uint32_t flags, int64_t extra_mcu)
@@ -378,7 +380,7 @@ void admission_give_back(struct admission *a, struct node_admission *node, enum 
     must(cost_mcu >= 0);
     struct weir_case c = case_of(a, node, kind, now, group);
     struct token_bucket *const buckets[] = {&c.meter->cap, &c.meter->allocation, &c.meter->burst,
-                                            &node->buckets[kind], c.promise};
+                                            &node->buckets[kind], c.reserved};
     int64_t before[COUNT_OF(buckets)];
     for (size_t i = 0; i < COUNT_OF(buckets); i++)
         before[i] = buckets[i] != NULL ? buckets[i]->balance : 0;
@@ -422,16 +424,17 @@ void admission_follow(struct admission *a, struct node_admission *node, enum adm
     const int64_t node_mcu = bucket->balance;
     const struct admission_balances before = balances_of(c.meter);
     bool burst = follow & FOLLOW_BURST;
-    bool promised = burst && weir_case_has(&c, WEIR_BUCKET_PROMISE, cost_mcu);
-    if (burst && !promised)
+    bool reserved = burst && weir_case_has(&c, WEIR_BUCKET_RESERVED, cost_mcu);
+    if (burst && !reserved)
         weir_case_burst_enter(&c); /* the burst takes its part of the residual here too */
-    case_settle(&c, (burst ? WEIR_VERDICT_BURST : 0U) | (promised ? WEIR_VERDICT_PROMISED : 0U),
+    case_settle(&c, (burst ? WEIR_VERDICT_BURST : 0U) | (reserved ? WEIR_VERDICT_RESERVED : 0U),
                 cost_mcu);
     if (follow & FOLLOW_PAID)
         bucket->balance = node_mcu;
     if ((follow & (FOLLOW_PAID | FOLLOW_LATE)) == FOLLOW_LATE)
         spare_late(bucket, node_mcu, cost_mcu);
-    if (follow & (FOLLOW_LATE | FOLLOW_COUNTED)) /* the leader's levels count the write, or will */
+    if (follow &
+        (FOLLOW_LATE | FOLLOW_COUNTED)) /* the leader's balances count the write, or will */
         set_balances(c.meter, &before);
 }
 
@@ -510,9 +513,9 @@ void admission_spend(struct admission *a, struct node_admission *node, enum admi
     int64_t saved = c.policy->flags & WEIR_PARTITION_SAVES
                         ? admission_lesser(rest, c.meter->burst.balance)
                         : rest;
-    c.promise = NULL;
+    c.reserved = NULL;
     case_settle(&c, 0, cost_mcu - saved);
-    case_settle(&c, WEIR_VERDICT_BURST | WEIR_VERDICT_PROMISED, saved);
+    case_settle(&c, WEIR_VERDICT_BURST | WEIR_VERDICT_RESERVED, saved);
     node->buckets[kind].balance = node_mcu;
 }
 
@@ -521,12 +524,13 @@ void admission_spare_cap(struct admission *a, enum admit_kind kind, int64_t mcu)
     token_bucket_add(&a->meters[kind].cap, mcu);
 }
 
-struct admit_levels admission_levels(const struct admission *a, const struct node_admission *node,
-                                     enum admit_kind kind, struct instant now)
+struct admit_balances admission_balances_with_node(const struct admission *a,
+                                                   const struct node_admission *node,
+                                                   enum admit_kind kind, struct instant now)
 {
     struct admission_meter m = a->meters[kind];
     struct token_bucket bucket = node->buckets[kind];
     meter_refill(&m, now);
     token_bucket_refill(&bucket, now);
-    return admission_levels_of(&m, &bucket);
+    return admission_balances_of(&m, &bucket);
 }

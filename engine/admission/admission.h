@@ -22,9 +22,9 @@ struct policies;
 struct weir_node_policy;
 struct weir_partition_policy;
 
-/* The node's promise to a table whose limit routers keep: the sum of the allocations of the table's
- * partitions here. What some of them leave unused, the others may use before they count as bursting
- * (policy_fair.c). */
+/* What the node reserves for a table whose limit routers keep: the sum of the allocations of the
+ * table's partitions here. What some of them leave unused, the others may use before they count as
+ * bursting (policy_fair.c). */
 struct table_share {
     uint32_t table_id;
     uint32_t partitions; /* that count on it */
@@ -58,7 +58,7 @@ struct admission_meter {
 
 struct admission {
     const struct weir_node_policy *sharing; /* borrows; the node's */
-    struct table_share *table;              /* borrows; NULL: counts on no table's promise */
+    struct table_share *table;              /* borrows; NULL: has no reserved bucket of a table */
     uint32_t weight;                        /* of the table, from 1 on */
     struct admission_meter meters[ADMIT_KINDS];
 };
@@ -101,31 +101,31 @@ void admission_init(struct admission *a, struct admission_policies policies,
                     struct instant now);
 
 /* Sets a new allocation, perhaps under other policies. Keeps the balances, cut to the new
- * capacities. Afterwards the partition counts on no table's promise. */
+ * capacities. Afterwards the partition has no reserved bucket of a table. */
 void admission_change(struct admission *a, struct admission_policies policies,
                       const struct config *config, const struct admission_rates *rates,
                       struct instant now);
 
-/* From now on the partition counts on the promise to its table, which grows by the partition's
+/* From now on the partition has the reserved bucket of its table, which grows by the partition's
  * allocation; from now on it does not. A kind whose policy does not share is left out. */
 void admission_join(struct admission *a, struct table_share *share, struct instant now);
 void admission_leave(struct admission *a, struct instant now);
 
-/* The partition was split. `pieces[0]` is what is left of it, and counts on no table's promise. The
- * others are new, and need not be initialized. Each piece gets its rates and its share of every
- * balance and debt. What does not fit into one piece goes to another. The sums stay the same, to
- * the mcu, while the pieces together have room. `share_ppm` of each kind adds
- * up to one million. count <= 16. */
+/* The partition was split. `pieces[0]` is what is left of it, and has no reserved bucket of a
+ * table. The others are new, and need not be initialized. Each piece gets its rates and its share
+ * of every balance and debt. What does not fit into one piece goes to another. The sums stay the
+ * same, to the mcu, while the pieces together have room. `share_ppm` of each kind adds up to one
+ * million. count <= 16. */
 void admission_split(struct admission *const pieces[], uint32_t count, const struct config *config,
                      const struct admission_rates rates[],
                      const uint32_t *const share_ppm[ADMIT_KINDS], struct instant now);
 
-/* Two partitions have become one. `into` counts on no table's promise. It gets the new rates, and
- * takes over the balances and debts of `from`. A balance is the sum of both, or the new capacity if
- * that is less. A debt is kept to the mcu: if necessary, the debt limit of its bucket rises. What
- * both took by bursts lately counts as taken by `into`. `from` stays as it is: the caller that
- * closes it calls admission_leave. This is the inverse of admission_split, except for the fraction
- * of a token. */
+/* Two partitions have become one. `into` has no reserved bucket of a table. It gets the new rates,
+ * and takes over the balances and debts of `from`. A balance is the sum of both, or the new
+ * capacity if that is less. A debt is kept to the mcu: if necessary, the debt limit of its bucket
+ * rises. What both took by bursts lately counts as taken by `into`. `from` stays as it is: the
+ * caller that closes it calls admission_leave. This is the inverse of admission_split, except for
+ * the fraction of a token. */
 void admission_merge(struct admission *into, const struct admission *from,
                      const struct config *config, const struct admission_rates *rates,
                      struct instant now);
@@ -136,10 +136,10 @@ struct admit_verdict admission_try(struct admission *a, struct node_admission *n
                                    enum admit_kind kind, struct instant now, int64_t cost_mcu,
                                    const struct admit_group *group);
 
-/* Whether the work is within what the partition, or its table on this node, was promised: it needs
+/* Whether the work is within what the partition, or its table on this node, has reserved: it needs
  * no burst. Charges nothing. */
-bool admission_promises(struct admission *a, enum admit_kind kind, struct instant now,
-                        int64_t cost_mcu);
+bool admission_is_within_limit(struct admission *a, enum admit_kind kind, struct instant now,
+                               int64_t cost_mcu);
 
 /* The work cost `extra_mcu` >= 0 more than was charged with the admitted `verdict`. Debits the same
  * buckets, if necessary into debt, at most to their debt limit. */
@@ -158,7 +158,7 @@ enum follow {
     FOLLOW_BURST = 1,   /* it was a burst */
     FOLLOW_PAID = 2,    /* it was paid with tokens that this node had set aside */
     FOLLOW_LATE = 4,    /* it was committed before it came here: it adds little debt to the node */
-    FOLLOW_COUNTED = 8, /* the leader's last levels count it */
+    FOLLOW_COUNTED = 8, /* the leader's last balances count it */
 };
 
 /* This node does a write that the partition's leader on another node admitted. Debits the same
@@ -192,6 +192,7 @@ void admission_spend(struct admission *a, struct node_admission *node, enum admi
  * maximum. */
 void admission_spare_cap(struct admission *a, enum admit_kind kind, int64_t mcu);
 
-/* Levels now, for status pages. */
-struct admit_levels admission_levels(const struct admission *a, const struct node_admission *node,
-                                     enum admit_kind kind, struct instant now);
+/* The balances now, with that of the node: for status pages. */
+struct admit_balances admission_balances_with_node(const struct admission *a,
+                                                   const struct node_admission *node,
+                                                   enum admit_kind kind, struct instant now);

@@ -9,14 +9,14 @@
 struct weir_case {
     const struct weir_partition_policy *policy;
     struct admission_meter *meter;
-    struct token_bucket *promise; /* to the table on this node; NULL: counts on none */
+    struct token_bucket *reserved; /* for the table on this node; NULL: none */
     struct node_admission *node;
     enum admit_kind kind;
     uint32_t weight; /* of the table */
     struct instant now;
     const struct admit_group *group; /* NULL: no other node is asked */
     const char *invalid;             /* the first that the policy passed; NULL: nothing */
-    int64_t promise_mcu;             /* debited from the promise in this case */
+    int64_t reserved_debited_mcu;    /* debited from `reserved` in this case */
 };
 
 extern const struct weir_partition_policy weir_partition_allocation;

@@ -109,7 +109,7 @@ int64_t weir_member_lease_ns(const struct weir_member *m)
     return m->members->lease.ns;
 }
 
-void weir_member_lacked(struct weir_member *m, int64_t cost_mcu)
+void weir_member_add_demand(struct weir_member *m, int64_t cost_mcu)
 {
     int64_t *lacked = &m->member->lacked_mcu;
     if (cost_mcu > 0 && __builtin_add_overflow(*lacked, cost_mcu, lacked))
@@ -192,8 +192,8 @@ void member_spend(struct members *m, uint32_t node, struct instant now, int64_t 
 
 /* ---- leases ---- */
 
-bool member_asks(struct members *m, uint32_t node, struct instant now, uint64_t *number,
-                 int64_t *wanted_mcu)
+bool member_is_request_due(struct members *m, uint32_t node, struct instant now, uint64_t *number,
+                           int64_t *demand_mcu)
 {
     struct member *member = member_of(m, node);
     if (!members_lease(m))
@@ -216,7 +216,7 @@ bool member_asks(struct members *m, uint32_t node, struct instant now, uint64_t 
         wanted -= member->held_mcu;
         min = LEASE_MIN_MCU / 4;
     }
-    *wanted_mcu = wanted > min ? wanted : min;
+    *demand_mcu = wanted > min ? wanted : min;
     *number = ++member->number;
     member->asking = true;
     member->asked_at = now;
@@ -241,11 +241,11 @@ void member_granted(struct members *m, uint32_t node, struct instant now, uint64
     member->back = false;
 }
 
-int64_t member_grant(struct token_bucket *node, struct instant now, int64_t wanted_mcu)
+int64_t member_grant(struct token_bucket *node, struct instant now, int64_t demand_mcu)
 {
     token_bucket_refill(node, now);
     int64_t max = node->balance > 0 ? node->balance / 2 : 0;
-    int64_t granted = wanted_mcu < max ? wanted_mcu : max;
+    int64_t granted = demand_mcu < max ? demand_mcu : max;
     if (granted > 0)
         token_bucket_debit(node, granted);
     return granted > 0 ? granted : 0;

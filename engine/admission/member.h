@@ -81,8 +81,8 @@ void member_spend(struct members *m, uint32_t node, struct instant now, int64_t 
 /* ---- leases, on the holder's side ---- */
 
 /* Whether to ask the node now, and for how much. */
-bool member_asks(struct members *m, uint32_t node, struct instant now, uint64_t *number,
-                 int64_t *wanted_mcu);
+bool member_is_request_due(struct members *m, uint32_t node, struct instant now, uint64_t *number,
+                           int64_t *demand_mcu);
 void member_granted(struct members *m, uint32_t node, struct instant now, uint64_t number,
                     int64_t granted_mcu);
 
@@ -90,4 +90,4 @@ void member_granted(struct members *m, uint32_t node, struct instant now, uint64
 
 /* Sets tokens aside: debits the node's bucket, and returns the amount. A holder gets at most half
  * of the balance. */
-int64_t member_grant(struct token_bucket *node, struct instant now, int64_t wanted_mcu);
+int64_t member_grant(struct token_bucket *node, struct instant now, int64_t demand_mcu);

@@ -21,9 +21,9 @@ int64_t weir_arrival_wait_ns(const struct weir_arrival *a)
     return a->arrival->waited.ns;
 }
 
-bool weir_arrival_is_promised(const struct weir_arrival *a)
+bool weir_arrival_is_within_limit(const struct weir_arrival *a)
 {
-    return a->arrival->promised;
+    return a->arrival->within_limit;
 }
 
 uint32_t weir_arrival_priority(const struct weir_arrival *a)

@@ -22,7 +22,8 @@ struct weir_overload_policy;
 struct overload {
     const struct weir_overload_policy *policy;
     struct policies *policies; /* borrows; may be NULL */
-    int64_t target_ns; /* a request that waited at most so long is promised; -1: by limits alone */
+    int64_t target_ns; /* a request that waited at most so long is within a limit; -1: by limits
+                          alone */
     int64_t aim_ns;    /* the wait that is aimed at */
     int64_t interval_ns;
     int64_t limit_ns;
@@ -37,7 +38,7 @@ struct overload_peer {
 struct overload_arrival {
     struct instant now;     /* when the work begins */
     struct duration waited; /* for the processor, until then */
-    bool promised;          /* it is within a limit, or has waited at most target_ns */
+    bool within_limit;      /* it is within a limit, or has waited at most target_ns */
     uint64_t sender;        /* any number; the same for the same link */
     uint64_t key_hash;      /* of the partition key */
 };

@@ -24,7 +24,7 @@ static inline void burst_debit(struct weir_case *c, int64_t cost_mcu, uint32_t f
     else if (saves)
         weir_case_debit(c, WEIR_BUCKET_BURST, cost_mcu);
     weir_case_debit(c, WEIR_BUCKET_CAP, cost_mcu);
-    weir_case_node_debit(c, cost_mcu, burst, flags & WEIR_VERDICT_PROMISED);
+    weir_case_node_debit(c, cost_mcu, burst, flags & WEIR_VERDICT_RESERVED);
 }
 
 /* The time until the cap has the cost, and the allocation has it or both burst and node have it.
@@ -47,11 +47,11 @@ static inline void burst_beyond(struct weir_case *c, int64_t cost_mcu, struct we
     bool burst = !saves || weir_case_has(c, WEIR_BUCKET_BURST, cost_mcu);
     bool node = false;
     if (cap && burst) {
-        bool promised = weir_case_has(c, WEIR_BUCKET_PROMISE, cost_mcu);
-        verdict->flags = promised ? WEIR_VERDICT_PROMISED : 0;
-        if (!promised)
+        bool reserved = weir_case_has(c, WEIR_BUCKET_RESERVED, cost_mcu);
+        verdict->flags = reserved ? WEIR_VERDICT_RESERVED : 0;
+        if (!reserved)
             weir_case_burst_enter(c);
-        node = weir_case_burst_has(c, cost_mcu, promised);
+        node = weir_case_burst_has(c, cost_mcu, reserved);
         if (node && weir_case_members_have(c, cost_mcu, verdict)) {
             verdict->flags |= WEIR_VERDICT_BURST;
             burst_debit(c, cost_mcu, verdict->flags, saves);

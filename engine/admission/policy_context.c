@@ -18,8 +18,8 @@ static struct token_bucket *case_bucket(const struct weir_case *c, enum weir_buc
         return &c->meter->burst;
     case WEIR_BUCKET_NODE:
         return &c->node->buckets[c->kind];
-    case WEIR_BUCKET_PROMISE:
-        return c->promise;
+    case WEIR_BUCKET_RESERVED:
+        return c->reserved;
     case WEIR_BUCKETS:
         break;
     }
@@ -89,8 +89,8 @@ void weir_case_debit(struct weir_case *c, enum weir_bucket b, int64_t cost_mcu)
         return;
     const int64_t before = bucket->balance;
     token_bucket_debit(bucket, cost_mcu);
-    if (b == WEIR_BUCKET_PROMISE)
-        c->promise_mcu += before - bucket->balance;
+    if (b == WEIR_BUCKET_RESERVED)
+        c->reserved_debited_mcu += before - bucket->balance;
 }
 
 void *weir_case_state(const struct weir_case *c)
@@ -126,13 +126,13 @@ void weir_case_burst_enter(struct weir_case *c)
         c->node->sharing->enter(c);
 }
 
-/* A burst within the promise to the table takes nothing from other tables: it needs only its
+/* A burst within what is reserved for the table takes nothing from other tables: it needs only its
  * cost. */
-bool weir_case_burst_has(struct weir_case *c, int64_t cost_mcu, bool promised)
+bool weir_case_burst_has(struct weir_case *c, int64_t cost_mcu, bool reserved)
 {
     if (!case_fits(c, cost_mcu))
         return false;
-    return promised ? token_bucket_has(&c->node->buckets[c->kind], cost_mcu)
+    return reserved ? token_bucket_has(&c->node->buckets[c->kind], cost_mcu)
                     : c->node->sharing->has(c, cost_mcu);
 }
 
@@ -147,14 +147,14 @@ int64_t weir_case_burst_wait_ns(struct weir_case *c, int64_t cost_mcu)
     return NS_PER_S;
 }
 
-void weir_case_node_debit(struct weir_case *c, int64_t cost_mcu, bool burst, bool promised)
+void weir_case_node_debit(struct weir_case *c, int64_t cost_mcu, bool burst, bool reserved)
 {
     if (!case_fits(c, cost_mcu))
         return;
     token_bucket_debit(&c->node->buckets[c->kind], cost_mcu);
-    if (c->promise != NULL && (!burst || promised))
-        weir_case_debit(c, WEIR_BUCKET_PROMISE, cost_mcu);
-    if (burst && !promised && c->node->sharing->took != NULL)
+    if (c->reserved != NULL && (!burst || reserved))
+        weir_case_debit(c, WEIR_BUCKET_RESERVED, cost_mcu);
+    if (burst && !reserved && c->node->sharing->took != NULL)
         c->node->sharing->took(c, cost_mcu);
 }
 
@@ -176,7 +176,7 @@ bool weir_case_members_have(struct weir_case *c, int64_t cost_mcu, struct weir_v
         return false;
     if (c->group == NULL || c->group->count == 0)
         return true;
-    int64_t taken_mcu = verdict->flags & WEIR_VERDICT_PROMISED ? 0 : case_taken_mcu(c);
+    int64_t taken_mcu = verdict->flags & WEIR_VERDICT_RESERVED ? 0 : case_taken_mcu(c);
     bool all = true;
     for (uint32_t i = 0; i < c->group->count; i++) {
         struct duration wait;

@@ -41,7 +41,8 @@ static bool delay_arrive(struct weir_arrival *a)
     if (s->above_ns == 0 || pause_ns >= interval_ns)
         s->above_ns = now_ns;
     s->overloaded = s->overloaded || now_ns - s->above_ns >= interval_ns;
-    return !s->overloaded || (weir_arrival_is_promised(a) && wait_ns <= weir_arrival_limit_ns(a));
+    return !s->overloaded ||
+           (weir_arrival_is_within_limit(a) && wait_ns <= weir_arrival_limit_ns(a));
 }
 
 static bool off_arrive(struct weir_arrival *a)

@@ -21,15 +21,16 @@
  * applies the same rule to the other members' nodes, if more than one partition bursts there
  * (policy_headroom.c).
  *
- * The allocations of a table's partitions here are the node's promise to the table. If routers keep
- * the table's limit, a hot partition may use what the others leave of the promise. This takes
+ * The allocations of a table's partitions here are reserved for the table. If routers keep
+ * the table's limit, a hot partition may use what the others leave of it. This takes
  * nothing from other tables. So such a burst needs only its cost, and does not count as taken.
  *
  * Invariants
  *   RESIDUAL-1  The burst of a partition that took nothing lately needs only its cost.
  *   RESIDUAL-2  If only one partition bursts, its burst needs only its cost.
  *   RESIDUAL-3  A full node admits every cost.
- *   RESIDUAL-4  A burst within the promise to the table needs only its cost (policy_context.c). */
+ *   RESIDUAL-4  A burst within what is reserved for the table needs only its cost
+ *               (policy_context.c). */
 #include "include/weir/policy_partition.h"
 
 extern const struct weir_node_policy weir_node_fair;
@@ -160,9 +161,9 @@ HOT static int64_t fair_wait_ns(struct weir_case *c, int64_t cost_mcu)
     int64_t alone_ns = weir_case_wait_ns(c, WEIR_BUCKET_NODE, cost_mcu);
     int64_t reserved_ns = weir_case_wait_ns(c, WEIR_BUCKET_NODE, cost_with_reserve(c, cost_mcu));
     int64_t ns = (round_now(c) + 2) * weir_case_depth_ns(c) - weir_case_now_ns(c);
-    int64_t promise_ns = weir_case_wait_ns(c, WEIR_BUCKET_PROMISE, cost_mcu);
-    if (promise_ns < ns)
-        ns = promise_ns;
+    int64_t table_ns = weir_case_wait_ns(c, WEIR_BUCKET_RESERVED, cost_mcu);
+    if (table_ns < ns)
+        ns = table_ns;
     if (ns < alone_ns)
         ns = alone_ns;
     return ns < reserved_ns ? ns : reserved_ns;

@@ -56,7 +56,7 @@ static bool lease_has(struct weir_member *m, int64_t cost_mcu, int64_t taken_mcu
         return false;
     if (weir_member_held(m) >= cost_mcu)
         return true;
-    weir_member_lacked(m, cost_mcu);
+    weir_member_add_demand(m, cost_mcu);
     *wait_ns = WEIR_POLICY_NEVER; /* the member grants more when it likes */
     return false;
 }

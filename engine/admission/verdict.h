@@ -34,7 +34,7 @@ enum admit_reason {
 const char *admit_reason_name(enum admit_reason reason); /* "ok", "key-range", ... static */
 
 /* The balances at the decision, before any debit. */
-struct admit_levels {
+struct admit_balances {
     int64_t cap_mcu;
     int64_t allocation_mcu;
     int64_t burst_mcu;
@@ -48,7 +48,7 @@ struct admit_verdict {
         uint32_t flags; /* enum weir_verdict_flag */
         struct {
             uint32_t burst : 1;    /* admitted beyond the allocation */
-            uint32_t promised : 1; /* a burst within the node's promise to the table */
+            uint32_t reserved : 1; /* a burst within what the node reserves for the table */
         };
     };
     uint32_t member;      /* ADMIT_REFUSED_MEMBER: the node that is short for longest.
@@ -57,7 +57,7 @@ struct admit_verdict {
     uint32_t index;       /* ADMIT_REFUSED_INDEX: the table id of the index */
     struct duration wait; /* until the same request passes if no other comes: exact to the ns, or an
                              upper bound if several partitions burst on the node. 0: not known */
-    struct admit_levels levels;
+    struct admit_balances balances;
     enum admit_reason cause; /* ADMIT_REFUSED_INDEX: why the index's partition refused; ADMIT_OK: it
                                 did not, it only lags */
 };

@@ -1,8 +1,8 @@
 /* allocate.c - allocations of a table's partitions, and the nodes that carry them.
  *
  * The partitions of a provisioned table share its throughput. The partitions of a table on demand
- * share what the table has shown to need (table.promised; docs/decisions/0009), and burst beyond
- * that. The promise of a node is the sum of the allocations of its replicas' partitions. The
+ * share what the table has shown to need (table.reserved; docs/decisions/0009), and burst beyond
+ * that. What a node reserves is the sum of the allocations of its replicas' partitions. The
  * maximum of a table on demand bounds each partition, unless routers keep the maximum. Routers keep
  * no limit of an index's writes.
  *
@@ -11,7 +11,8 @@
 #include "engine/admission/share.h"
 #include "engine/catalog/catalog_internal.h"
 
-static void promise_replica(const struct partition_info *p, uint32_t member, struct promises *out)
+static void reserve_replica(const struct partition_info *p, uint32_t member,
+                            struct reservations *out)
 {
     uint32_t node = partition_node(p, member);
     must(node >= 1 && node <= NODES_MAX);
@@ -21,47 +22,48 @@ static void promise_replica(const struct partition_info *p, uint32_t member, str
         out->loads_mcu[node][ADMIT_READ] += p->rate_mcu[ADMIT_READ];
 }
 
-void catalog_count_promises(const struct catalog *c, uint32_t except, struct promises *out)
+void catalog_count_reservations(const struct catalog *c, uint32_t except, struct reservations *out)
 {
-    *out = (struct promises){0};
+    *out = (struct reservations){0};
     for (size_t i = 0; i < c->count; i++) {
         const struct table *t = &c->entries[i]->table;
         for (uint32_t p = 0; t->id != except && p < t->partition_count; p++) {
             for (uint32_t m = 0; m < t->partitions[p].member_count; m++)
-                promise_replica(&t->partitions[p], m, out);
+                reserve_replica(&t->partitions[p], m, out);
         }
     }
 }
 
-/* Whether node `a` is promised less of the kind than node `b`, or the same with less work. */
-static bool carries_less(const struct promises *p, enum admit_kind kind, uint32_t a, uint32_t b)
+/* Whether node `a` has reserved less of the kind than node `b`, or the same with less work. */
+static bool carries_less(const struct reservations *p, enum admit_kind kind, uint32_t a, uint32_t b)
 {
     int64_t of_a = p->loads_mcu[a][kind], of_b = p->loads_mcu[b][kind];
     return of_a < of_b || (of_a == of_b && p->work[a] < p->work[b]);
 }
 
-/* Among the known nodes that are not drained and not `taken`: the node with the fewest promised
+/* Among the known nodes that are not drained and not `taken`: the node with the fewest reserved
  * writes, then the node with the least work. 0: there is no such node. */
 static uint32_t least_loaded(const struct catalog *c, uint32_t node_count,
-                             const struct promises *promises, const struct partition_info *taken)
+                             const struct reservations *reservations,
+                             const struct partition_info *taken)
 {
     uint32_t best = 0;
     for (uint32_t node = 1; node <= node_count; node++) {
         bool free =
             c->generations[node] != 0 && !c->drained[node] && partition_member_on(taken, node) == 0;
-        if (free && (best == 0 || carries_less(promises, ADMIT_WRITE, node, best)))
+        if (free && (best == 0 || carries_less(reservations, ADMIT_WRITE, node, best)))
             best = node;
     }
     return best;
 }
 
-/* Puts the replica first that should lead: the one whose node is promised the fewest reads, then
- * the one whose node has the least work. Only leaders serve the promised reads. */
-static void choose_leader(struct partition_info *p, const struct promises *promises)
+/* Puts the replica first that should lead: the one whose node has reserved the fewest reads, then
+ * the one whose node has the least work. Only leaders serve the reserved reads. */
+static void choose_leader(struct partition_info *p, const struct reservations *reservations)
 {
     uint32_t best = 0;
     for (uint32_t i = 1; i < p->member_count; i++) {
-        if (carries_less(promises, ADMIT_READ, partition_node(p, i), partition_node(p, best)))
+        if (carries_less(reservations, ADMIT_READ, partition_node(p, i), partition_node(p, best)))
             best = i;
     }
     must(p->member_count >= 1);
@@ -72,11 +74,11 @@ static void choose_leader(struct partition_info *p, const struct promises *promi
 
 /* Finds nodes for the replicas. The replica that should lead comes first. */
 static bool allocate_place(struct catalog *c, const struct catalog_command *command,
-                           struct partition_info *p, const struct promises *promises)
+                           struct partition_info *p, const struct reservations *reservations)
 {
     p->member_count = p->joined = 0;
     while (p->member_count < command->replicas) {
-        uint32_t node = least_loaded(c, command->node_count, promises, p);
+        uint32_t node = least_loaded(c, command->node_count, reservations, p);
         if (node == 0) {
             buffer_append_format(&c->text, "Only %u of the nodes needed for %u replicas are known",
                                  p->member_count, command->replicas);
@@ -84,25 +86,26 @@ static bool allocate_place(struct catalog *c, const struct catalog_command *comm
         }
         p->members[p->member_count++] = raft_member_id(node, c->generations[node], 0);
     }
-    choose_leader(p, promises);
+    choose_leader(p, reservations);
     return true;
 }
 
-/* Adds the table to the promises of its nodes; `placing`: finds the nodes first. */
+/* Adds the table to the reservations on its nodes; `placing`: finds the nodes first. */
 static bool allocate_carry(struct catalog *c, const struct catalog_command *command,
                            struct table *t, bool placing)
 {
-    struct promises promises;
-    catalog_count_promises(c, t->id, &promises);
+    struct reservations reservations;
+    catalog_count_reservations(c, t->id, &reservations);
     bool fits = true;
     for (uint32_t i = 0; i < t->partition_count; i++) {
         struct partition_info *p = &t->partitions[i];
-        if (placing && !allocate_place(c, command, p, &promises))
+        if (placing && !allocate_place(c, command, p, &reservations))
             break;
         for (uint32_t m = 0; m < p->member_count; m++) {
-            promise_replica(p, m, &promises);
+            reserve_replica(p, m, &reservations);
             for (int kind = 0; kind < ADMIT_KINDS; kind++)
-                fits &= promises.loads_mcu[partition_node(p, m)][kind] <= command->node_mcu[kind];
+                fits &=
+                    reservations.loads_mcu[partition_node(p, m)][kind] <= command->node_mcu[kind];
         }
     }
     if (!fits && c->text.size == 0)
@@ -134,7 +137,7 @@ void catalog_share(const struct catalog_command *command, struct table *t)
     }
 }
 
-/* Halves all shares until the nodes can carry them: after a split they may be promised more than
+/* Halves all shares until the nodes can carry them: after a split they may have reserved more than
  * before. The table must burst for what is missing. */
 static void catalog_share_what_fits(struct catalog *c, const struct catalog_command *command,
                                     struct table *t)

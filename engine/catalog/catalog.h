@@ -80,7 +80,7 @@ struct catalog_command {
     int64_t partition_max_mcu[ADMIT_KINDS]; /* per second */
     int64_t table_max[ADMIT_KINDS];         /* units */
     int64_t on_demand[ADMIT_KINDS];         /* units */
-    int64_t on_demand_promise_percent;
+    int64_t on_demand_reserved_percent;
     int64_t on_demand_switches_max;
     int64_t decreases_max;
     int64_t decrease_wait_s;
@@ -173,13 +173,13 @@ uint64_t catalog_last_event(const struct catalog *c);
 /* An encoded event. Lends until the next catalog_apply. Empty: the event is not kept. */
 struct slice catalog_event(const struct catalog *c, uint64_t number);
 
-/* What each node is promised to carry, by node. */
-struct promises {
+/* What each node has reserved, by node. */
+struct reservations {
     int64_t loads_mcu[NODES_MAX + 1][ADMIT_KINDS]; /* per second */
     uint32_t work[NODES_MAX + 1];                  /* replicas; one that should lead counts twice */
 };
-/* Counts the promises to all tables but `except`; CATALOG_TABLE_ID: to all tables. */
-void catalog_count_promises(const struct catalog *c, uint32_t except, struct promises *out);
+/* Counts the reservations for all tables but `except`; CATALOG_TABLE_ID: to all tables. */
+void catalog_count_reservations(const struct catalog *c, uint32_t except, struct reservations *out);
 
 /* A node's report of a partition's items and bytes, on the catalog's leader. The sums are not part
  * of the replicated state. A table's row holds the sums that its replica knew when it wrote the

@@ -110,7 +110,7 @@ void catalog_reach_peak(const struct catalog_command *command, struct table *t,
 
 /* Sets the allocation of each partition: its equal share. */
 void catalog_share(const struct catalog_command *command, struct table *t);
-/* catalog_share. `placing`: also chooses the nodes. False: a node would be promised more than it
+/* catalog_share. `placing`: also chooses the nodes. False: a node would reserve more than it
  * has, or too few nodes are known; `c->text` says so. */
 bool catalog_allocate(struct catalog *c, const struct catalog_command *command, struct table *t,
                       bool placing);
@@ -120,7 +120,7 @@ bool catalog_nodes_fit(struct catalog *c, const struct catalog_command *command,
 
 /* Call it after a partition of `before` was split or merged, which made `t`: shares the throughput.
  * `split`: how partition `at` was split; NULL: partition at + 1 was merged into it. A table on
- * demand never gets more than its nodes can be promised, and is never refused. In a provisioned
+ * demand never gets more than its nodes can reserve, and is never refused. In a provisioned
  * table the boosts are kept, or all of them go if the nodes cannot carry them. False: the nodes
  * cannot carry the equal shares; `c->text` says so. */
 bool catalog_share_anew(struct catalog *c, const struct catalog_command *command, struct table *t,

@@ -29,7 +29,7 @@ void catalog_command_init(struct catalog_command *c, enum catalog_op op,
                       [ADMIT_WRITE] = config_tables(config)->table_max_wcu},
         .on_demand = {[ADMIT_READ] = config_tables(config)->on_demand_rcu,
                       [ADMIT_WRITE] = config_tables(config)->on_demand_wcu},
-        .on_demand_promise_percent = config_tables(config)->on_demand_promise_percent,
+        .on_demand_reserved_percent = config_tables(config)->on_demand_reserved_percent,
         .on_demand_switches_max = config_tables(config)->on_demand_switches_max,
         .gac = (uint8_t)gac_policy_of(config, GAC_AS_CONFIGURED),
         .decreases_max = config_tables(config)->decreases_max,
@@ -70,7 +70,7 @@ static void command_walk(struct codec *c, struct catalog_command *m)
         codec_i64(c, &m->table_max[kind], 0, command_rate_max);
         codec_i64(c, &m->on_demand[kind], 0, command_rate_max);
     }
-    codec_i64(c, &m->on_demand_promise_percent, 0, 100);
+    codec_i64(c, &m->on_demand_reserved_percent, 0, 100);
     codec_i64(c, &m->on_demand_switches_max, 0, ON_DEMAND_SWITCHES_MAX);
     m->gac = codec_choice(c, m->gac, 0, GAC_POLICIES - 1);
     codec_i64(c, &m->decreases_max, 1, UINT32_MAX);

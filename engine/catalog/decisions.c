@@ -4,7 +4,7 @@
  *   DECISIONS-1  A partition has at most one replica that was moved away and not erased
  *                (`leaving`). Until that is erased, no other replica of the partition moves. So no
  *                node gets a replica back on which its group still counts.
- *   DECISIONS-2  No decision promises more of a node than it has.
+ *   DECISIONS-2  No decision reserves more of a node than it has.
  *   DECISIONS-3  A refused decision changes nothing and records no event. */
 #include <stdlib.h>
 
@@ -86,9 +86,9 @@ struct partition_info *catalog_find_partition(const struct table *t, uint32_t pa
     return p != NULL && p->epoch == epoch ? p : NULL;
 }
 
-/* DECISIONS-2. A node that is promised no more than before may be over its capacity. */
-static bool within_capacity(const struct catalog_command *command, const struct promises *before,
-                            const struct promises *after)
+/* DECISIONS-2. A node that reserves no more than before may be over its capacity. */
+static bool within_capacity(const struct catalog_command *command,
+                            const struct reservations *before, const struct reservations *after)
 {
     for (uint32_t node = 1; node <= command->node_count; node++) {
         for (int kind = 0; kind < ADMIT_KINDS; kind++) {
@@ -102,16 +102,16 @@ static bool within_capacity(const struct catalog_command *command, const struct 
 
 /* Records the changed table. False: the decision is refused, take the change back. */
 static bool record_within_capacity(struct catalog *c, const struct catalog_command *command,
-                                   struct entry *e, const struct promises *before,
+                                   struct entry *e, const struct reservations *before,
                                    const struct decision *d, struct catalog_result *out)
 {
-    struct promises after;
-    catalog_count_promises(c, CATALOG_TABLE_ID, &after);
+    struct reservations after;
+    catalog_count_reservations(c, CATALOG_TABLE_ID, &after);
     if (within_capacity(command, before, &after)) {
         catalog_record(c, command, e, &e->table, d, out);
         return true;
     }
-    buffer_append_text(&c->text, "a node would be promised to more than it has");
+    buffer_append_text(&c->text, "a node would reserve more than it has");
     catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
     return false;
 }
@@ -163,9 +163,9 @@ static void decisions_move(struct catalog *c, const struct catalog_command *comm
         catalog_refuse_stale(c, out, why);
         return;
     }
-    struct promises before;
+    struct reservations before;
     struct partition_info was = *p;
-    catalog_count_promises(c, CATALOG_TABLE_ID, &before);
+    catalog_count_reservations(c, CATALOG_TABLE_ID, &before);
     uint32_t i = d->from_node == 0 ? p->member_count++ : member_index(p, d->from_node);
     p->leaving = d->from_node == 0 ? 0 : p->members[i];
     catalog_join(p, i, d->to_node, catalog_generation(c, d->to_node));
@@ -204,9 +204,9 @@ static void decisions_lead(struct catalog *c, const struct catalog_command *comm
         catalog_refuse_stale(c, out, "the partition is not as the decision saw it, or is changing");
         return;
     }
-    struct promises before;
+    struct reservations before;
     struct partition_info was = *p;
-    catalog_count_promises(c, CATALOG_TABLE_ID, &before);
+    catalog_count_reservations(c, CATALOG_TABLE_ID, &before);
     p->members[0] = was.members[i];
     p->members[i] = was.members[0];
     p->joined &= ~(1U << i | 1U);
@@ -260,9 +260,9 @@ static void set_rates(struct catalog *c, const struct catalog_command *command,
             return;
         }
     }
-    struct promises before;
+    struct reservations before;
     struct decision rates = *d; /* holds the other rates after each swap */
-    catalog_count_promises(c, CATALOG_TABLE_ID, &before);
+    catalog_count_reservations(c, CATALOG_TABLE_ID, &before);
     swap_rates(e, &rates);
     if (!record_within_capacity(c, command, e, &before, d, out))
         swap_rates(e, &rates);

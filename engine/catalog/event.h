@@ -20,7 +20,7 @@ enum {
     X(EVENT_NODE_DRAINED, 4, "node-drain")               \
     X(EVENT_ALLOCATION_RAISED, 5, "allocation-raised")   \
     X(EVENT_ALLOCATION_LOWERED, 6, "allocation-lowered") \
-    X(EVENT_STUCK, 8, "no-place")                        \
+    X(EVENT_NO_CAPACITY, 8, "no-capacity")               \
     X(EVENT_SPLIT, 9, "split")                           \
     X(EVENT_SPLIT_REFUSED, 10, "split-refused")          \
     X(EVENT_PEAK, 11, "peak")                            \

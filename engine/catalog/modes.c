@@ -4,16 +4,16 @@
  *   MODES-1  warm never falls. It is at least all that was ever provisioned or asked for as warm
  *            throughput, and twice the highest peak (up to the limit of a table). Once the table
  *            was on demand, it is at least what such tables start with.
- *   MODES-2  promised never falls. For a table on demand it is at least the highest peak, half of
+ *   MODES-2  reserved never falls. For a table on demand it is at least the highest peak, half of
  *            warm at each switch to on demand, half of the warm throughput asked for while on
- *            demand, and on_demand_promise_percent of warm at the last change.
+ *            demand, and on_demand_reserved_percent of warm at the last change.
  *
  * The controller makes enough partitions for warm (control/split.c).
  *
  * Documented of DynamoDB: what a new table starts with; twice the previous peak at once; after a
  * switch half of the most ever provisioned counts as the previous peak; four switches to on demand
  * in 24 hours, any number back; warm throughput only grows; four decreases of a table's throughput
- * in a UTC day, then one an hour. Ours: what counts as a peak, and what is promised
+ * in a UTC day, then one an hour. Ours: what counts as a peak, and what is reserved
  * (docs/decisions/0009). */
 #include <time.h>
 
@@ -125,13 +125,13 @@ static void change_on_demand(const struct catalog_command *command, struct table
                              enum admit_kind kind, bool begins)
 {
     const struct table_spec *spec = &command->spec;
-    int64_t percent = command->on_demand_promise_percent;
+    int64_t percent = command->on_demand_reserved_percent;
     if (begins)
-        raise_to(&t->promised[kind], t->warm[kind] / 2);
+        raise_to(&t->reserved[kind], t->warm[kind] / 2);
     raise_to(&t->warm[kind], command->on_demand[kind]);
     raise_to(&t->warm[kind], spec->warm[kind]);
-    raise_to(&t->promised[kind], spec->warm[kind] / 2);
-    raise_to(&t->promised[kind], (t->warm[kind] * percent + 99) / 100);
+    raise_to(&t->reserved[kind], spec->warm[kind] / 2);
+    raise_to(&t->reserved[kind], (t->warm[kind] * percent + 99) / 100);
     if (spec->maximum[kind] != 0)
         t->maximum[kind] = spec->maximum[kind] == MAXIMUM_NONE ? 0 : spec->maximum[kind];
 }
@@ -198,7 +198,7 @@ void catalog_reach_peak(const struct catalog_command *command, struct table *t,
 {
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t max = command->table_max[kind];
-        raise_to(&t->promised[kind], peak[kind]);
+        raise_to(&t->reserved[kind], peak[kind]);
         raise_to(&t->warm[kind], peak[kind] * 2 < max ? peak[kind] * 2 : max);
     }
 }

@@ -229,7 +229,7 @@ static void table_walk(struct codec *c, struct table *t)
     codec_amount(c, &t->rcu);
     codec_amount(c, &t->wcu);
     pair_walk(c, 0, TABLE_UNITS_MAX, t->warm);
-    pair_walk(c, 0, TABLE_UNITS_MAX, t->promised);
+    pair_walk(c, 0, TABLE_UNITS_MAX, t->reserved);
     pair_walk(c, 0, TABLE_UNITS_MAX, t->maximum);
     for (int i = 0; i < ON_DEMAND_SWITCHES_MAX; i++)
         codec_amount(c, &t->on_demand_ms[i]);
@@ -328,7 +328,7 @@ enum status table_decode_indexes(struct slice records, struct arena *arena, cons
 int64_t table_shared_units(const struct table *t, int kind)
 {
     if (t->billing == BILLING_ON_DEMAND)
-        return t->promised[kind];
+        return t->reserved[kind];
     return kind == ADMIT_READ ? t->rcu : t->wcu;
 }
 

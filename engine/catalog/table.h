@@ -174,7 +174,7 @@ struct table {
     int64_t wcu;
     /* Units per second, by enum admit_kind; engine/catalog/modes.c has the rules. */
     int64_t warm[2];                              /* to serve at once */
-    int64_t promised[2];                          /* on demand: reserved on its nodes */
+    int64_t reserved[2];                          /* on demand: reserved on its nodes */
     int64_t maximum[2];                           /* on demand; 0: none */
     int64_t on_demand_ms[ON_DEMAND_SWITCHES_MAX]; /* switches to on demand, the latest first */
     int64_t on_demand_since_ms;                   /* the last of them, creation included; 0: none */

@@ -18,10 +18,10 @@ static inline void excess_check(const struct excess *e, struct instant now)
 }
 
 /* Whether the present gap is still short enough to be made up for. */
-static bool may_be_bridged(const struct excess *e, struct instant now, int64_t gap_ms)
+static bool may_be_bridged(const struct excess *e, struct instant now, int64_t gap_tolerance_ms)
 {
-    int64_t lasted_ns = e->gap.ns - e->since.ns, most_ns = gap_ms * NS_PER_MS;
-    return now.ns - e->gap.ns <= (lasted_ns < most_ns ? lasted_ns : most_ns);
+    int64_t lasted_ns = e->gap.ns - e->since.ns, max_ns = gap_tolerance_ms * NS_PER_MS;
+    return now.ns - e->gap.ns <= (lasted_ns < max_ns ? lasted_ns : max_ns);
 }
 
 void excess_add(struct excess *e, struct instant now, int64_t cost_mcu,
@@ -29,14 +29,14 @@ void excess_add(struct excess *e, struct instant now, int64_t cost_mcu,
 {
     must(cost_mcu >= 0);
     must(rule->max_mcu > 0);
-    must(rule->lull_ms >= 0);
+    must(rule->reset_ms >= 0);
     excess_check(e, now);
     if (!is_over(e, now) && e->gap.ns == 0)
         e->gap = e->until;
-    if (!is_over(e, now) && !may_be_bridged(e, now, rule->gap_ms))
+    if (!is_over(e, now) && !may_be_bridged(e, now, rule->gap_tolerance_ms))
         *e = (struct excess){.since = now, .until = now};
     int64_t takes_ns = (int64_t)((__int128)cost_mcu * NS_PER_S / rule->max_mcu);
-    int64_t latest_ns = now.ns + rule->lull_ms * NS_PER_MS;
+    int64_t latest_ns = now.ns + rule->reset_ms * NS_PER_MS;
     e->until.ns += takes_ns < latest_ns - e->until.ns ? takes_ns : latest_ns - e->until.ns;
     if (is_over(e, now))
         e->gap = (struct instant){0};

@@ -263,7 +263,7 @@ int64_t heat_key_rate(struct heat *h, struct instant now, enum admit_kind kind, 
     if (took_ns < stretch_ns)
         return 0;
     int64_t part = (int64_t)((__int128)mcu * took_ns / NS_PER_S);
-    const int64_t least = recent_least(r, hash), most = recent_most(r, hash);
+    const int64_t least = recent_min(r, hash), most = recent_max(r, hash);
     if (least - part > chance_mcu(least))
         part = least;
     else if (part - most > chance_mcu(part))

@@ -116,12 +116,12 @@ int64_t recent_sum(const struct recent *r)
     return r->now.sum_mcu + r->last.sum_mcu;
 }
 
-int64_t recent_least(const struct recent *r, uint64_t hash)
+int64_t recent_min(const struct recent *r, uint64_t hash)
 {
     return recent_counted(&r->now, hash) + recent_counted(&r->last, hash);
 }
 
-int64_t recent_most(const struct recent *r, uint64_t hash)
+int64_t recent_max(const struct recent *r, uint64_t hash)
 {
-    return recent_least(r, hash) + r->now.lost_mcu + r->last.lost_mcu;
+    return recent_min(r, hash) + r->now.lost_mcu + r->last.lost_mcu;
 }

@@ -45,5 +45,5 @@ void recent_add(struct recent *r, struct instant now, int64_t stretch_ns, uint64
 int64_t recent_took_ns(struct recent *r, struct instant now, int64_t stretch_ns);
 /* What was asked for in that time: of all keys; of a key at least, and at most. */
 int64_t recent_sum(const struct recent *r);
-int64_t recent_least(const struct recent *r, uint64_t hash);
-int64_t recent_most(const struct recent *r, uint64_t hash);
+int64_t recent_min(const struct recent *r, uint64_t hash);
+int64_t recent_max(const struct recent *r, uint64_t hash);

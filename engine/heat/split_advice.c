@@ -33,7 +33,8 @@ static bool is_key(struct slice key)
 }
 
 void split_points_walk(struct codec *c, uint32_t count, struct slice points[SPLIT_POINTS_MAX],
-                       uint32_t share_ppm[SPLIT_KINDS][SPLIT_POINTS_MAX + 1], uint64_t least_ppm)
+                       uint32_t share_ppm[SPLIT_KINDS][SPLIT_POINTS_MAX + 1],
+                       uint64_t total_ppm_min)
 {
     for (uint32_t i = 0; i < count && !codec_failed(c); i++) {
         codec_sized(c, &points[i], STORAGE_KEY_SIZE_MAX);
@@ -46,7 +47,7 @@ void split_points_walk(struct codec *c, uint32_t count, struct slice points[SPLI
             codec_u32(c, &share_ppm[kind][i]);
             sum += share_ppm[kind][i];
         }
-        codec_check(c, sum >= least_ppm && sum <= SPLIT_WHOLE_PPM);
+        codec_check(c, sum >= total_ppm_min && sum <= SPLIT_WHOLE_PPM);
     }
 }
 

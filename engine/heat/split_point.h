@@ -75,9 +75,10 @@ void split_advise(struct heat *h, struct instant now, const struct split_questio
                   struct arena *arena, struct split_advice *out);
 
 /* The bytes of `count` ascending points, u32 size and bytes each, then of the pieces' shares of
- * reads and of writes, u32 each. The shares of a kind add up to at least `least_ppm`. */
+ * reads and of writes, u32 each. The shares of a kind add up to at least `total_ppm_min`. */
 void split_points_walk(struct codec *c, uint32_t count, struct slice points[SPLIT_POINTS_MAX],
-                       uint32_t share_ppm[SPLIT_KINDS][SPLIT_POINTS_MAX + 1], uint64_t least_ppm);
+                       uint32_t share_ppm[SPLIT_KINDS][SPLIT_POINTS_MAX + 1],
+                       uint64_t total_ppm_min);
 void split_advice_encode(struct buffer *out, const struct split_advice *a);
 /* Borrows from the bytes. STATUS_MALFORMED: also points out of order, and shares that do not add up
  * to the whole. */

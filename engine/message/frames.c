@@ -159,7 +159,8 @@ enum status request_decode(struct slice frame, struct request *out)
     return fields_take(&r, traits_of(out)->fields, out) ? STATUS_OK : STATUS_MALFORMED;
 }
 
-_Static_assert(sizeof(struct admit_levels) == 4 * sizeof(int64_t), "four numbers, as in the frame");
+_Static_assert(sizeof(struct admit_balances) == 4 * sizeof(int64_t),
+               "four numbers, as in the frame");
 
 size_t reply_size(const struct reply *r)
 {
@@ -186,7 +187,7 @@ void reply_encode(struct buffer *out, const struct reply *r)
     at = put_u32(at, r->verdict.member);
     at = put_u32(at, r->verdict.index);
     at = put_u64(at, (uint64_t)r->verdict.wait.ns);
-    at = put_bytes(at, slice_make(&r->verdict.levels, sizeof r->verdict.levels));
+    at = put_bytes(at, slice_make(&r->verdict.balances, sizeof r->verdict.balances));
     at = put_u64(at, (uint64_t)r->consumed_mcu);
     at = put_u64(at, r->applied);
     at = put_sized(at, r->text);
@@ -213,8 +214,8 @@ enum status reply_decode(struct slice frame, struct reply *out)
     out->verdict.member = get_u32(&at);
     out->verdict.index = get_u32(&at);
     out->verdict.wait.ns = (int64_t)get_u64(&at);
-    memcpy(&out->verdict.levels, at, sizeof out->verdict.levels);
-    at += sizeof out->verdict.levels;
+    memcpy(&out->verdict.balances, at, sizeof out->verdict.balances);
+    at += sizeof out->verdict.balances;
     out->consumed_mcu = (int64_t)get_u64(&at);
     out->applied = get_u64(&at);
     out->text = reader_sized(&r);

@@ -49,7 +49,7 @@ static void partition_stats_walk(struct codec *c, struct partition_stats *s)
     stats_walk_number(c, &s->streams.lag_ms);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct partition_counts *counts = &s->kinds[kind].counts;
-        struct admit_levels *levels = &s->kinds[kind].levels;
+        struct admit_balances *balances = &s->kinds[kind].balances;
         stats_walk_number(c, &s->kinds[kind].allocated_mcu);
         stats_walk_number(c, &counts->load.consumed_mcu);
         stats_walk_number(c, &counts->load.refused_mcu);
@@ -57,10 +57,10 @@ static void partition_stats_walk(struct codec *c, struct partition_stats *s)
         stats_walk_number(c, &counts->burst);
         for (int reason = 0; reason < ADMIT_REASONS; reason++)
             stats_walk_number(c, &counts->load.refused[reason]);
-        stats_walk_number(c, &levels->cap_mcu);
-        stats_walk_number(c, &levels->allocation_mcu);
-        stats_walk_number(c, &levels->burst_mcu);
-        stats_walk_number(c, &levels->node_mcu);
+        stats_walk_number(c, &balances->cap_mcu);
+        stats_walk_number(c, &balances->allocation_mcu);
+        stats_walk_number(c, &balances->burst_mcu);
+        stats_walk_number(c, &balances->node_mcu);
     }
 }
 

@@ -68,7 +68,7 @@ struct partition_stats {
     struct {
         int64_t allocated_mcu; /* per second */
         struct partition_counts counts;
-        struct admit_levels levels;
+        struct admit_balances balances;
     } kinds[ADMIT_KINDS];
 };
 

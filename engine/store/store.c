@@ -494,7 +494,7 @@ uint64_t store_space_cost(const struct store *s)
     return s->cost;
 }
 
-bool store_wants_checkpoint(struct store *s)
+bool store_needs_checkpoint(struct store *s)
 {
     store_follow_disk(s);
     return s->cost >= s->checkpoint_cost;

@@ -103,7 +103,7 @@ uint64_t store_space_cost(const struct store *s);
  * space was used. */
 uint64_t store_shared_cost(const struct store *s, struct slice key);
 /* Whether a checkpoint should be written soon, lest it not fit. */
-bool store_wants_checkpoint(struct store *s);
+bool store_needs_checkpoint(struct store *s);
 
 /* ---- snapshots: the backing as it was when the snapshot was opened ---- */
 

@@ -11,7 +11,8 @@
  *   state of the controller.
  * - in-two, of splits: a partition near its maximum is split once, at the offered point that
  *   divides its load best; evenly, if no point is offered.
- * - half-way, of demand: a peak earns only half of what it adds, so a short one changes little.
+ * - half-way, of demand: a peak raises the allocation by half of what it adds, so a short peak
+ *   changes little.
  * - idlest, of relocation: a replica goes to the node with the most capacity that nobody consumes.
  * - one-in-five, of retries: a client's retries are at most a fifth of what it sends; they wait
  *   longer each time, and not for the same time. */
@@ -160,17 +161,17 @@ static void just_enough_grant(struct weir_ledger *l, struct weir_holder *h)
     if (weir_holder_demand(h) == 0 || want <= 0)
         return;
     if (bank > 0 &&
-        bank >= weir_ledger_enough(l, need) - held) /* the whole need, perhaps in debt */
+        bank >= weir_ledger_grant_threshold(l, need) - held) /* the whole need, perhaps in debt */
         weir_ledger_grant(l, h, need - held > bank ? need - held : want < bank ? want : bank);
     else
         weir_holder_wait(h, weir_ledger_lifetime_ns(l) / 10);
 }
 
-static const struct weir_table_policy just_enough = {.size = sizeof just_enough,
-                                                     .name = "just-enough",
-                                                     .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS |
-                                                              WEIR_TABLE_WHOLE_COST,
-                                                     .grant = just_enough_grant};
+static const struct weir_table_policy just_enough = {
+    .size = sizeof just_enough,
+    .name = "just-enough",
+    .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_REQUESTS_GRANTS | WEIR_TABLE_WHOLE_COST,
+    .grant = just_enough_grant};
 
 /* ---- allocations ---- */
 
@@ -216,21 +217,23 @@ static const struct weir_adaptive_policy on_call = {.size = sizeof on_call,
 
 /* ---- splits ---- */
 
-static void in_two_wish(struct weir_split *c, struct weir_wish *wish)
+static void in_two_trigger(struct weir_split *c, struct weir_split_trigger *trigger)
 {
     for (enum weir_policy_kind kind = WEIR_POLICY_READ; kind <= WEIR_POLICY_WRITE; kind++) {
         int64_t rate = weir_split_consumed(c, kind, INT64_C(5) * NS_PER_S);
         if (weir_split_is_limited(c) && rate > weir_split_maximum(c, kind) / 10 * 6)
-            *wish = (struct weir_wish){.why = WEIR_WISH_CONSUMED, .kind = kind, .rate_mcu = rate};
+            *trigger = (struct weir_split_trigger){
+                .why = WEIR_SPLIT_TRIGGER_CONSUMED, .kind = kind, .rate_mcu = rate};
     }
     if (weir_split_bytes(c) >= weir_split_setting(c, WEIR_SPLIT_BYTES))
-        *wish = (struct weir_wish){.why = WEIR_WISH_SIZE};
+        *trigger = (struct weir_split_trigger){.why = WEIR_SPLIT_TRIGGER_SIZE};
 }
 
-static void in_two_choose(struct weir_split *c, struct weir_choice *choice)
+static void in_two_decide(struct weir_split *c, struct weir_split_decision *decision)
 {
     int64_t below = 0, best = INT64_MAX;
-    choice->how = weir_split_points(c) > 0 ? WEIR_CHOICE_POINTS : WEIR_CHOICE_EVENLY;
+    decision->how =
+        weir_split_points(c) > 0 ? WEIR_SPLIT_DECISION_POINTS : WEIR_SPLIT_DECISION_EVENLY;
     for (uint32_t i = 0; i < weir_split_points(c); i++) {
         below += weir_split_share_ppm(c, WEIR_POLICY_READ, i);
         below += weir_split_share_ppm(c, WEIR_POLICY_WRITE, i);
@@ -238,32 +241,32 @@ static void in_two_choose(struct weir_split *c, struct weir_choice *choice)
         if (off >= best)
             continue;
         best = off;
-        choice->points = UINT32_C(1) << i;
+        decision->points = UINT32_C(1) << i;
     }
 }
 
 static const struct weir_split_policy in_two = {
-    .size = sizeof in_two, .name = "in-two", .wish = in_two_wish, .choose = in_two_choose};
+    .size = sizeof in_two, .name = "in-two", .trigger = in_two_trigger, .decide = in_two_decide};
 
 /* ---- peaks ---- */
 
-static bool half_way_earn(const struct weir_peak *p, int64_t earned_mcu[2])
+static bool half_way_raise(const struct weir_peak *p, int64_t allocation_mcu[2])
 {
     bool more = false;
     for (enum weir_policy_kind kind = WEIR_POLICY_READ; kind <= WEIR_POLICY_WRITE; kind++) {
-        int64_t had = weir_peak_promised(p, kind);
+        int64_t had = weir_peak_allocated(p, kind);
         int64_t new = weir_peak_consumed(p, kind, weir_peak_window_ns(p)) - had;
-        earned_mcu[kind] = new > 1000 ? had + new / 2 : had;
-        earned_mcu[kind] = earned_mcu[kind] < weir_peak_maximum(p, kind)
-                               ? earned_mcu[kind]
-                               : weir_peak_maximum(p, kind);
+        allocation_mcu[kind] = new > 1000 ? had + new / 2 : had;
+        allocation_mcu[kind] = allocation_mcu[kind] < weir_peak_maximum(p, kind)
+                                   ? allocation_mcu[kind]
+                                   : weir_peak_maximum(p, kind);
         more |= new > 1000;
     }
     return more;
 }
 
 static const struct weir_demand_policy half_way = {
-    .size = sizeof half_way, .name = "half-way", .earn = half_way_earn};
+    .size = sizeof half_way, .name = "half-way", .raise = half_way_raise};
 
 /* ---- moves ---- */
 

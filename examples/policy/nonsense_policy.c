@@ -48,23 +48,23 @@ static void nonsense_adapt(struct weir_rates *r)
 static const struct weir_adaptive_policy nonsense_adaptive = {
     .size = sizeof nonsense_adaptive, .name = "nonsense", .adapt = nonsense_adapt};
 
-static void nonsense_wish(struct weir_split *c, struct weir_wish *wish)
+static void nonsense_trigger(struct weir_split *c, struct weir_split_trigger *trigger)
 {
-    wish->why = WEIR_WISH_SIZE + 1; /* does not exist */
-    wish->rate_mcu = weir_split_bytes(c);
+    trigger->why = WEIR_SPLIT_TRIGGER_SIZE + 1; /* does not exist */
+    trigger->rate_mcu = weir_split_bytes(c);
 }
 
 static const struct weir_split_policy nonsense_split = {
-    .size = sizeof nonsense_split, .name = "nonsense", .wish = nonsense_wish};
+    .size = sizeof nonsense_split, .name = "nonsense", .trigger = nonsense_trigger};
 
-static bool nonsense_earn(const struct weir_peak *p, int64_t earned_mcu[2])
+static bool nonsense_raise(const struct weir_peak *p, int64_t allocation_mcu[2])
 {
-    earned_mcu[WEIR_POLICY_WRITE] = -weir_peak_window_ns(p);
+    allocation_mcu[WEIR_POLICY_WRITE] = -weir_peak_window_ns(p);
     return true;
 }
 
 static const struct weir_demand_policy nonsense_demand = {
-    .size = sizeof nonsense_demand, .name = "nonsense", .earn = nonsense_earn};
+    .size = sizeof nonsense_demand, .name = "nonsense", .raise = nonsense_raise};
 
 static uint32_t nonsense_place(const struct weir_move *m)
 {

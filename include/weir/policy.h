@@ -9,7 +9,7 @@
  *   overload   weir_overload_policy    work waits too long: which requests are not done?
  *   adaptive   weir_adaptive_policy    which allocation does each partition of a table get?
  *   split      weir_split_policy       is this partition split, into how many, and where?
- *   demand     weir_demand_policy      what does the peak of a table on demand earn it?
+ *   demand     weir_demand_policy      which allocation does a peak give a table on demand?
  *   relocate   weir_relocate_policy    which replica leaves a node, and which node gets it?
  *   retry      weir_retry_policy       does a client try a request again, and when?
  *

@@ -16,11 +16,11 @@ WEIR_POLICY_API int64_t weir_peak_now_ns(const struct weir_peak *p);
 WEIR_POLICY_API int64_t weir_peak_consumed(const struct weir_peak *p, enum weir_policy_kind kind,
                                            int64_t window_ns);
 WEIR_POLICY_API int64_t weir_peak_window_ns(const struct weir_peak *p); /* on_demand_peak_ms */
-/* What the table's partitions are allocated together: what was earned before. */
-WEIR_POLICY_API int64_t weir_peak_promised(const struct weir_peak *p, enum weir_policy_kind kind);
+/* What the table's partitions are allocated together: that of the highest peak so far. */
+WEIR_POLICY_API int64_t weir_peak_allocated(const struct weir_peak *p, enum weir_policy_kind kind);
 /* What the table has partitions for, or will have: its warm throughput. */
-WEIR_POLICY_API int64_t weir_peak_ready(const struct weir_peak *p, enum weir_policy_kind kind);
-/* The most that a table is made ready for. */
+WEIR_POLICY_API int64_t weir_peak_warm(const struct weir_peak *p, enum weir_policy_kind kind);
+/* The maximum warm throughput of a table. */
 WEIR_POLICY_API int64_t weir_peak_maximum(const struct weir_peak *p, enum weir_policy_kind kind);
 
 /* Chosen by the setting demand_policy. */
@@ -29,12 +29,19 @@ struct weir_demand_policy {
     uint32_t unused; /* 0 */
     const char *name;
     uint64_t flags; /* 0 */
-    /* Every on_demand_peak_ms, about each table on demand. `earned_mcu`, by kind, is zero at first.
-     * The table gets an allocation of what it has earned, and is made ready for twice as much; what
-     * it has earned before it keeps. At most the larger one of weir_peak_maximum and what was
+    /* Every on_demand_peak_ms, about each table on demand. `allocation_mcu`, by kind, is zero at
+     * first. The table's allocation is raised to it, and the table is made ready for twice as much.
+     * A lower value lowers nothing. At most the larger one of weir_peak_maximum and what was
      * consumed over weir_peak_window_ns. False: nothing changes. Required. */
-    bool (*earn)(const struct weir_peak *p, int64_t earned_mcu[2]);
+    union {
+        bool (*raise)(const struct weir_peak *p, int64_t allocation_mcu[2]);
+        bool (*earn)(const struct weir_peak *p, int64_t earned_mcu[2]); /* the former name */
+    };
 };
+
+/* The former names, for one version. */
+#define weir_peak_promised weir_peak_allocated
+#define weir_peak_ready    weir_peak_warm
 
 #ifdef __cplusplus
 }

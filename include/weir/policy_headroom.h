@@ -20,8 +20,9 @@ WEIR_POLICY_API int64_t weir_member_report_age_ns(const struct weir_member *m);
 WEIR_POLICY_API bool weir_member_is_leased(const struct weir_member *m);
 WEIR_POLICY_API int64_t weir_member_held(const struct weir_member *m); /* tokens that are alive */
 WEIR_POLICY_API int64_t weir_member_lease_ns(const struct weir_member *m);
-/* Tokens were missing: the next request for tokens asks for so much more. */
-WEIR_POLICY_API void weir_member_lacked(struct weir_member *m, int64_t cost_mcu);
+/* Tokens were missing: the demand of the next request for tokens is higher by the cost. */
+WEIR_POLICY_API void weir_member_add_demand(struct weir_member *m, int64_t cost_mcu);
+#define weir_member_lacked weir_member_add_demand /* the former name, for one version */
 /* The time in which the node's bucket gets `mcu`. */
 WEIR_POLICY_API int64_t weir_member_refill_ns(const struct weir_member *m, int64_t mcu);
 

@@ -21,12 +21,13 @@ WEIR_POLICY_API int64_t weir_arrival_wait_ns(const struct weir_arrival *a);
 /* The work is within a limit: the partition's allocation has the cost; at a router, the table has a
  * limit that routers keep. Also true if the request has waited at most the target, unless the
  * policy has the flag WEIR_OVERLOAD_CLASSES. */
-WEIR_POLICY_API bool weir_arrival_is_promised(const struct weir_arrival *a);
+WEIR_POLICY_API bool weir_arrival_is_within_limit(const struct weir_arrival *a);
+#define weir_arrival_is_promised weir_arrival_is_within_limit /* the former name, for one version */
 WEIR_POLICY_API uint32_t weir_arrival_priority(const struct weir_arrival *a);
 /* At a node: the link that the request came by. At a router: 0. */
 WEIR_POLICY_API uint32_t weir_arrival_sender(const struct weir_arrival *a);
 /* Settings: the wait that is aimed at, the time after which a queue counts as standing, and the
- * longest wait of promised work. */
+ * maximum wait of work within a limit. */
 WEIR_POLICY_API int64_t weir_arrival_target_ns(const struct weir_arrival *a);
 WEIR_POLICY_API int64_t weir_arrival_interval_ns(const struct weir_arrival *a);
 WEIR_POLICY_API int64_t weir_arrival_limit_ns(const struct weir_arrival *a);
@@ -35,7 +36,7 @@ WEIR_POLICY_API int64_t weir_arrival_limit_ns(const struct weir_arrival *a);
 WEIR_POLICY_API void *weir_arrival_state(const struct weir_arrival *a);
 
 enum weir_overload_flag {
-    WEIR_OVERLOAD_CLASSES = 1 /* `arrive` wants to know of each request whether it is promised */
+    WEIR_OVERLOAD_CLASSES = 1 /* `arrive` asks of each request whether it is within a limit */
 };
 
 /* Sheds work that has waited too long. Chosen by the setting overload_policy. */

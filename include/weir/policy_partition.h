@@ -16,9 +16,11 @@ enum weir_bucket {
     WEIR_BUCKET_ALLOCATION, /* the partition's part of the table's throughput */
     WEIR_BUCKET_BURST,      /* allocation that was not used (WEIR_PARTITION_SAVES) */
     WEIR_BUCKET_NODE,       /* the node's capacity */
-    WEIR_BUCKET_PROMISE, /* the sum of the table's allocations on this node. Has nothing if routers
-                          * do not keep the table's limit (WEIR_PARTITION_SHARES). */
-    WEIR_BUCKETS
+    /* What the node reserves for the table: the sum of the table's allocations there. Has nothing
+     * if routers do not keep the table's limit (WEIR_PARTITION_SHARES). */
+    WEIR_BUCKET_RESERVED,
+    WEIR_BUCKETS,
+    WEIR_BUCKET_PROMISE = WEIR_BUCKET_RESERVED /* the former name, for one version */
 };
 
 enum weir_policy_reason {
@@ -30,8 +32,9 @@ enum weir_policy_reason {
 };
 
 enum weir_verdict_flag {
-    WEIR_VERDICT_BURST = 1,   /* admitted beyond the allocation */
-    WEIR_VERDICT_PROMISED = 2 /* a burst within the node's promise to the table */
+    WEIR_VERDICT_BURST = 1,    /* admitted beyond the allocation */
+    WEIR_VERDICT_RESERVED = 2, /* a burst within what the node reserves for the table */
+    WEIR_VERDICT_PROMISED = WEIR_VERDICT_RESERVED /* the former name, for one version */
 };
 
 /* Zero when `decide` is called. */
@@ -62,14 +65,15 @@ WEIR_POLICY_API void weir_case_debit(struct weir_case *c, enum weir_bucket b, in
 /* For partition policies: the state of the partition for reads or for writes. */
 WEIR_POLICY_API void *weir_case_state(const struct weir_case *c);
 
-/* What the node policy says. Call weir_case_burst_enter first, unless the burst is `promised`. */
+/* What the node policy says. Call weir_case_burst_enter first, unless the burst is `reserved`:
+ * within what the node reserves for the table. */
 WEIR_POLICY_API void weir_case_burst_enter(struct weir_case *c);
-WEIR_POLICY_API bool weir_case_burst_has(struct weir_case *c, int64_t cost_mcu, bool promised);
+WEIR_POLICY_API bool weir_case_burst_has(struct weir_case *c, int64_t cost_mcu, bool reserved);
 WEIR_POLICY_API int64_t weir_case_burst_wait_ns(struct weir_case *c, int64_t cost_mcu);
-/* Debits the node, and the promise unless the work is a burst beyond the promise; then the node
+/* Debits the node, and WEIR_BUCKET_RESERVED unless the work is a burst beyond it; then the node
  * policy is told. */
 WEIR_POLICY_API void weir_case_node_debit(struct weir_case *c, int64_t cost_mcu, bool burst,
-                                          bool promised);
+                                          bool reserved);
 
 /* Whether every other member of the group that will do the write has room for it. If not, sets
  * `member` and `wait_ns` of the verdict: the member that is short for longest. */
@@ -123,7 +127,7 @@ struct weir_node_policy {
     uint32_t unused;
     const char *name;
     uint64_t flags; /* 0 */
-    /* The partition asks for a burst beyond the promise. May be NULL. */
+    /* The partition asks for a burst beyond WEIR_BUCKET_RESERVED. May be NULL. */
     void (*enter)(struct weir_case *c);
     /* Whether the burst may run now. Required. */
     bool (*has)(struct weir_case *c, int64_t cost_mcu);

@@ -23,20 +23,20 @@ WEIR_POLICY_API uint32_t weir_move_why(const struct weir_move *m);  /* enum weir
 WEIR_POLICY_API uint32_t weir_move_from(const struct weir_move *m); /* its node; 0: it has none */
 /* Whether it is the first of its group: it carries the reads, too. */
 WEIR_POLICY_API bool weir_move_leads(const struct weir_move *m);
-/* What a node must have promised to it. */
-WEIR_POLICY_API int64_t weir_move_needs(const struct weir_move *m, enum weir_policy_kind kind);
+/* What its node must reserve for it. */
+WEIR_POLICY_API int64_t weir_move_required(const struct weir_move *m, enum weir_policy_kind kind);
 /* What it consumed on its node over the last 5 s. */
 WEIR_POLICY_API int64_t weir_move_cost(const struct weir_move *m, enum weir_policy_kind kind);
 
 /* The nodes that are offered, in the order of their numbers: they are reachable, not drained, hold
  * no replica of the partition, and have the capacity that the replica needs. By index: the number,
- * the capacity, what of it is promised to replicas, what was consumed over the setting
+ * the capacity, what of it is reserved for replicas, what was consumed over the setting
  * balance_window_ms, and the replicas there (one that leads counts twice). */
 WEIR_POLICY_API uint32_t weir_move_nodes(const struct weir_move *m);
 WEIR_POLICY_API uint32_t weir_move_node(const struct weir_move *m, uint32_t index);
 WEIR_POLICY_API int64_t weir_move_capacity(const struct weir_move *m, uint32_t index,
                                            enum weir_policy_kind kind);
-WEIR_POLICY_API int64_t weir_move_promised(const struct weir_move *m, uint32_t index,
+WEIR_POLICY_API int64_t weir_move_reserved(const struct weir_move *m, uint32_t index,
                                            enum weir_policy_kind kind);
 WEIR_POLICY_API int64_t weir_move_consumed(const struct weir_move *m, uint32_t index,
                                            enum weir_policy_kind kind);
@@ -59,6 +59,10 @@ struct weir_relocate_policy {
      * first of equal ones; 0: it stays. No nodes are offered yet. NULL: weir_move_cost. */
     int64_t (*rank)(const struct weir_move *m, enum weir_policy_kind kind);
 };
+
+/* The former names, for one version. */
+#define weir_move_needs    weir_move_required
+#define weir_move_promised weir_move_reserved
 
 #ifdef __cplusplus
 }

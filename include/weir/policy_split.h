@@ -53,7 +53,7 @@ enum weir_split_setting {
 
 WEIR_POLICY_API int64_t weir_split_setting(const struct weir_split *c, enum weir_split_setting s);
 
-/* In `choose`: what the partition's leader says about its heat. */
+/* In `decide`: what the partition's leader says about its heat. */
 enum weir_split_advice {
     WEIR_SPLIT_ADVISED = 0,
     WEIR_SPLIT_FEW_SAMPLES = 1, /* too little was seen */
@@ -78,17 +78,18 @@ WEIR_POLICY_API int64_t weir_split_served_then(const struct weir_split *c,
 /* The part of the load of the heaviest key, if it is known. */
 WEIR_POLICY_API uint32_t weir_split_key_ppm(const struct weir_split *c);
 
-/* The reason for a split: an event tells it. */
-enum weir_wish_why {
-    WEIR_WISH_NONE = 0,
-    WEIR_WISH_CONSUMED = 1, /* the partition consumes `rate_mcu` */
-    WEIR_WISH_REFUSED = 2,  /* the partition is at its maximum, and asked for `rate_mcu` */
-    WEIR_WISH_SIZE = 3      /* the partition has too many bytes */
+/* What triggers a split: an event tells it. */
+enum weir_split_trigger_why {
+    WEIR_SPLIT_TRIGGER_NONE = 0,
+    WEIR_SPLIT_TRIGGER_CONSUMED = 1, /* the partition consumes `rate_mcu` */
+    WEIR_SPLIT_TRIGGER_REFUSED =
+        2,                      /* the partition is at its maximum, and the demand is `rate_mcu` */
+    WEIR_SPLIT_TRIGGER_SIZE = 3 /* the partition has too many bytes */
 };
 
-/* Zero when `wish` is called: no split. */
-struct weir_wish {
-    uint32_t why;  /* enum weir_wish_why */
+/* Zero when `trigger` is called: no split. */
+struct weir_split_trigger {
+    uint32_t why;  /* enum weir_split_trigger_why */
     uint32_t kind; /* enum weir_policy_kind, of rate_mcu */
     /* 1: split into equal parts of the hashes (`pieces`). 0: ask the leader, which offers points.
      * For the size, the leader offers the middle of its bytes. */
@@ -97,17 +98,17 @@ struct weir_wish {
     int64_t rate_mcu;
 };
 
-enum weir_choice_how {
-    WEIR_CHOICE_WHOLE = 0, /* no split. The partition rests for split_backoff_ms, and an event tells
-                             * why. After WEIR_SPLIT_FEW_SAMPLES: for split_retry_ms, without
-                             * one. */
-    WEIR_CHOICE_POINTS = 1, /* at the offered points whose bits are set in `points` */
-    WEIR_CHOICE_EVENLY = 2  /* into equal parts of the hashes (`pieces`) */
+enum weir_split_decision_how {
+    /* No split. The partition rests for split_backoff_ms, and an event tells why. After
+     * WEIR_SPLIT_FEW_SAMPLES: for split_retry_ms, without an event. */
+    WEIR_SPLIT_DECISION_WHOLE = 0,
+    WEIR_SPLIT_DECISION_POINTS = 1, /* at the offered points whose bits are set in `points` */
+    WEIR_SPLIT_DECISION_EVENLY = 2  /* into equal parts of the hashes (`pieces`) */
 };
 
-/* Zero when `choose` is called. */
-struct weir_choice {
-    uint32_t how;    /* enum weir_choice_how */
+/* Zero when `decide` is called. */
+struct weir_split_decision {
+    uint32_t how;    /* enum weir_split_decision_how */
     uint32_t points; /* bit i: point i */
 };
 
@@ -119,12 +120,18 @@ struct weir_split_policy {
     const char *name;
     uint64_t flags; /* 0 */
     /* At every look, about each partition. Required. */
-    void (*wish)(struct weir_split *c, struct weir_wish *wish);
-    /* After the wish: the leader has answered. NULL: at all offered points, if there are any. */
-    void (*choose)(struct weir_split *c, struct weir_choice *choice);
-    /* Into how many equal parts, 2 to WEIR_POLICY_PIECES_MAX: after WEIR_CHOICE_EVENLY, after a
-     * wish with `evenly`, or since the table has fewer partitions than it needs (the host has taken
-     * the partition with the most hashes). NULL: 2. */
+    union {
+        void (*trigger)(struct weir_split *c, struct weir_split_trigger *trigger);
+        void (*wish)(struct weir_split *c, struct weir_split_trigger *wish); /* the former name */
+    };
+    /* After the trigger: the leader has answered. NULL: at all offered points, if there are any. */
+    union {
+        void (*decide)(struct weir_split *c, struct weir_split_decision *decision);
+        void (*choose)(struct weir_split *c, struct weir_split_decision *choice); /* the same */
+    };
+    /* Into how many equal parts, 2 to WEIR_POLICY_PIECES_MAX: after WEIR_SPLIT_DECISION_EVENLY,
+     * after a trigger with `evenly`, or since the table has fewer partitions than it needs (the
+     * host has taken the partition with the most hashes). NULL: 2. */
     uint32_t (*pieces)(struct weir_split *c);
 };
 
@@ -162,6 +169,17 @@ struct weir_split_policy {
 #define WEIR_CUT_SEQUENTIAL  WEIR_SPLIT_SEQUENTIAL
 #define WEIR_CUT_COLLECTION  WEIR_SPLIT_COLLECTION
 #define WEIR_CUT_NO_BENEFIT  WEIR_SPLIT_NO_BENEFIT
+#define weir_wish            weir_split_trigger
+#define weir_wish_why        weir_split_trigger_why
+#define WEIR_WISH_NONE       WEIR_SPLIT_TRIGGER_NONE
+#define WEIR_WISH_CONSUMED   WEIR_SPLIT_TRIGGER_CONSUMED
+#define WEIR_WISH_REFUSED    WEIR_SPLIT_TRIGGER_REFUSED
+#define WEIR_WISH_SIZE       WEIR_SPLIT_TRIGGER_SIZE
+#define weir_choice          weir_split_decision
+#define weir_choice_how      weir_split_decision_how
+#define WEIR_CHOICE_WHOLE    WEIR_SPLIT_DECISION_WHOLE
+#define WEIR_CHOICE_POINTS   WEIR_SPLIT_DECISION_POINTS
+#define WEIR_CHOICE_EVENLY   WEIR_SPLIT_DECISION_EVENLY
 
 #ifdef __cplusplus
 }

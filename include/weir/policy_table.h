@@ -19,13 +19,13 @@ WEIR_POLICY_API int64_t weir_ledger_rate(const struct weir_ledger *l); /* the li
 WEIR_POLICY_API int64_t weir_ledger_bank(const struct weir_ledger *l);
 WEIR_POLICY_API int64_t weir_ledger_bank_capacity(const struct weir_ledger *l);
 WEIR_POLICY_API int64_t weir_ledger_bank_rate(const struct weir_ledger *l);
-/* The least balance at which a request of `cost_mcu` is granted whole: min(cost, a second of the
+/* The minimum balance at which a request of `cost_mcu` is granted whole: min(cost, a second of the
  * rate, the bank's capacity). */
-WEIR_POLICY_API int64_t weir_ledger_enough(const struct weir_ledger *l, int64_t cost_mcu);
-/* Settings: the least and the longest life of tokens, the length of a period, the length of a grant
- * as time of a router's even part, requests that a grant covers, routers anywhere. */
+WEIR_POLICY_API int64_t weir_ledger_grant_threshold(const struct weir_ledger *l, int64_t cost_mcu);
+/* Settings: the minimum and the maximum lifetime of tokens, the length of a period, the length of a
+ * grant as time of a router's even part, requests that a grant covers, routers anywhere. */
 WEIR_POLICY_API int64_t weir_ledger_lifetime_ns(const struct weir_ledger *l);
-WEIR_POLICY_API int64_t weir_ledger_longest_ns(const struct weir_ledger *l);
+WEIR_POLICY_API int64_t weir_ledger_lifetime_max_ns(const struct weir_ledger *l);
 WEIR_POLICY_API int64_t weir_ledger_grant_ns(const struct weir_ledger *l);
 WEIR_POLICY_API int64_t weir_ledger_requests(const struct weir_ledger *l);
 WEIR_POLICY_API uint32_t weir_ledger_routers(const struct weir_ledger *l);
@@ -33,22 +33,22 @@ WEIR_POLICY_API void *weir_ledger_state(const struct weir_ledger *l);
 WEIR_POLICY_API uint32_t weir_ledger_holders(const struct weir_ledger *l);
 /* NULL: no such index. */
 WEIR_POLICY_API struct weir_holder *weir_ledger_holder(const struct weir_ledger *l, uint32_t index);
-/* The max-min level of `rate`: the sum of min(demand, level) over all holders with a claim is
+/* The max-min fair share of `rate`: the sum of min(demand, share) over all holders with a claim is
  * `rate`. INT64_MAX: all demand can be met. */
-WEIR_POLICY_API int64_t weir_ledger_level(const struct weir_ledger *l, int64_t rate);
+WEIR_POLICY_API int64_t weir_ledger_fair_share(const struct weir_ledger *l, int64_t rate);
 
-/* What the router wants: mcu per second; 0: nothing. */
+/* Mcu per second; 0: none. */
 WEIR_POLICY_API int64_t weir_holder_demand(const struct weir_holder *h);
-/* What it owes, because requests cost more than they had taken. */
-WEIR_POLICY_API int64_t weir_holder_owed(const struct weir_holder *h);
-/* For its dearest request, and what it owes. */
+/* From requests that cost more than they had taken. */
+WEIR_POLICY_API int64_t weir_holder_debt(const struct weir_holder *h);
+/* For its dearest request, and its debt. */
 WEIR_POLICY_API int64_t weir_holder_need(const struct weir_holder *h);
 WEIR_POLICY_API int64_t
 weir_holder_cost(const struct weir_holder *h); /* an average one; 0: unknown */
 WEIR_POLICY_API int64_t weir_holder_held(const struct weir_holder *h); /* tokens */
 /* The router asked another server since, or this one has restarted, if the number is new. */
 WEIR_POLICY_API uint64_t weir_holder_epoch(const struct weir_holder *h);
-/* It has asked within the least life of tokens; its tokens may still be alive. */
+/* It has asked within the minimum lifetime of tokens; its tokens may still be alive. */
 WEIR_POLICY_API bool weir_holder_claims(const struct weir_ledger *l, const struct weir_holder *h);
 WEIR_POLICY_API bool weir_holder_is_live(const struct weir_ledger *l, const struct weir_holder *h);
 WEIR_POLICY_API void *weir_holder_state(const struct weir_holder *h);
@@ -57,27 +57,26 @@ WEIR_POLICY_API void *weir_holder_state(const struct weir_holder *h);
  * only if it has none, and only for the holder's dearest request. */
 WEIR_POLICY_API void weir_ledger_grant(struct weir_ledger *l, struct weir_holder *h,
                                        int64_t tokens_mcu);
-/* The router asks no sooner than that, unless it wants less. */
+/* The router asks no sooner than that, unless its demand has fallen. */
 WEIR_POLICY_API void weir_holder_wait(struct weir_holder *h, int64_t wait_ns);
-/* The router was promised that its dearest request is let in by now. The ledger grants what that
- * request needs if `grant` does not, once the bank has enough. */
-WEIR_POLICY_API bool weir_holder_was_promised(const struct weir_ledger *l,
-                                              const struct weir_holder *h);
+/* By now the router's dearest request is let in, as the router was told. The ledger grants what
+ * that request needs if `grant` does not, once the bank has enough. */
+WEIR_POLICY_API bool weir_holder_is_due(const struct weir_ledger *l, const struct weir_holder *h);
 /* The router's dearest request is let in after that time at the latest, if nobody else asks.
  * Routers tell clients this time, and the ledger keeps it. Not set, or sooner than the bank has
  * enough for the request: once the bank has enough. Not sooner than the router may ask again. */
-WEIR_POLICY_API void weir_holder_until(struct weir_holder *h, int64_t until_ns);
-/* Everything that the router holds lives so long from its ask on; at most the longest life. Not
- * set: the least life. */
-WEIR_POLICY_API void weir_holder_live(struct weir_holder *h, int64_t lifetime_ns);
+WEIR_POLICY_API void weir_holder_admit_within(struct weir_holder *h, int64_t wait_ns);
+/* The lifetime of all tokens that the router holds, from its grant request on; at most the maximum.
+ * Not set: the minimum. */
+WEIR_POLICY_API void weir_holder_set_lifetime(struct weir_holder *h, int64_t lifetime_ns);
 /* Notifies the router of the demand of the other routers together, mcu per second >= 0: for
  * `share`. */
 WEIR_POLICY_API void weir_holder_notify_demand(struct weir_holder *h, int64_t others_mcu);
 #define weir_holder_tell weir_holder_notify_demand /* the former name, for one version */
 
 enum weir_table_flag {
-    WEIR_TABLE_LIMITS = 1,     /* the limit of the table holds */
-    WEIR_TABLE_ASKS = 2,       /* routers ask servers. Otherwise each uses its reserve. */
+    WEIR_TABLE_LIMITS = 1,          /* the limit of the table holds */
+    WEIR_TABLE_REQUESTS_GRANTS = 2, /* routers ask servers. Otherwise each uses its reserve. */
     WEIR_TABLE_WHOLE_COST = 4, /* a router needs all tokens of a request before it lets it in */
     WEIR_TABLE_PERIODS =
         8, /* tokens live for gac_period_ms instead of gac_lifetime_ms, and the bank
@@ -86,7 +85,9 @@ enum weir_table_flag {
      * tokens. The answer says when the router gets more. Without the flag it says when the bank
      * has enough. */
     WEIR_TABLE_TAKES_REPORTS = 16,
-    WEIR_TABLE_TELLS = WEIR_TABLE_TAKES_REPORTS /* the former name, for one version */
+    /* The former names, for one version. */
+    WEIR_TABLE_TELLS = WEIR_TABLE_TAKES_REPORTS,
+    WEIR_TABLE_ASKS = WEIR_TABLE_REQUESTS_GRANTS
 };
 
 /* Chosen by the setting gac, or by gac = named and the setting gac_policy. */
@@ -107,11 +108,20 @@ struct weir_table_policy {
     int64_t (*reserve)(int64_t rate_mcu, uint32_t routers);
     /* At routers: the mcu per second that a router uses of its own accord, whether it reaches a
      * server or not. It saves up to gac_bank_ms of that, and uses no tokens that are granted; with
-     * WEIR_TABLE_ASKS it asks when the wait of the last answer is over. `demand_mcu`: what its
-     * clients want now. `others_mcu`: by weir_holder_notify_demand; below 0: not known yet.
+     * WEIR_TABLE_REQUESTS_GRANTS it asks when the wait of the last answer is over. `demand_mcu`:
+     * that of its clients now. `others_mcu`: by weir_holder_notify_demand; below 0: not known yet.
      * NULL: routers use the tokens that they are granted. More is cut to the rate. */
     int64_t (*share)(int64_t rate_mcu, uint32_t routers, int64_t demand_mcu, int64_t others_mcu);
 };
+
+/* The former names, for one version. */
+#define weir_ledger_enough       weir_ledger_grant_threshold
+#define weir_ledger_longest_ns   weir_ledger_lifetime_max_ns
+#define weir_ledger_level        weir_ledger_fair_share
+#define weir_holder_owed         weir_holder_debt
+#define weir_holder_until        weir_holder_admit_within
+#define weir_holder_live         weir_holder_set_lifetime
+#define weir_holder_was_promised weir_holder_is_due
 
 #ifdef __cplusplus
 }

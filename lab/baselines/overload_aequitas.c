@@ -53,15 +53,16 @@ static void aequitas_judge(struct aequitas_class *c, int64_t now_ns, bool met, i
 static bool aequitas_arrive(struct weir_arrival *a)
 {
     struct aequitas_node *n = weir_arrival_state(a);
-    const bool promised = weir_arrival_is_promised(a);
-    struct aequitas_class *c = &n->classes[weir_arrival_sender(a)][promised];
+    const bool within_limit = weir_arrival_is_within_limit(a);
+    struct aequitas_class *c = &n->classes[weir_arrival_sender(a)][within_limit];
     if (c->admit_ppm == 0)
         *c = (struct aequitas_class){.raised_ns = weir_arrival_now_ns(a), .admit_ppm = MILLION};
     c->credit_ppm += c->admit_ppm;
     if (c->credit_ppm < MILLION)
         return false;
     c->credit_ppm -= MILLION;
-    const int64_t objective_ns = promised ? weir_arrival_limit_ns(a) : weir_arrival_target_ns(a);
+    const int64_t objective_ns =
+        within_limit ? weir_arrival_limit_ns(a) : weir_arrival_target_ns(a);
     aequitas_judge(c, weir_arrival_now_ns(a), weir_arrival_wait_ns(a) <= objective_ns,
                    weir_arrival_interval_ns(a));
     return true;

@@ -63,6 +63,7 @@ static int64_t gossip_share(int64_t rate_mcu, uint32_t routers, int64_t demand_m
 const struct weir_table_policy weir_table_gossip = {.size = sizeof weir_table_gossip,
                                                     .ledger_bytes = sizeof(struct gossip_ledger),
                                                     .name = "gossip",
-                                                    .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS,
+                                                    .flags = WEIR_TABLE_LIMITS |
+                                                             WEIR_TABLE_REQUESTS_GRANTS,
                                                     .grant = gossip_grant,
                                                     .share = gossip_share};

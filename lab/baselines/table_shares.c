@@ -56,7 +56,7 @@ static bool grant_from_bank(struct weir_ledger *l, struct weir_holder *h, int64_
 {
     int64_t bank = weir_ledger_bank(l), held = weir_holder_held(h), need = weir_holder_need(h);
     int64_t tokens = min_of(want, max_of(bank, 0));
-    if (bank > 0 && bank >= weir_ledger_enough(l, need) - held)
+    if (bank > 0 && bank >= weir_ledger_grant_threshold(l, need) - held)
         tokens = max_of(tokens, need - held);
     else if (held + tokens < need)
         return false; /* it would let no request in */
@@ -129,7 +129,7 @@ static void tenant_bucket_grant(struct weir_ledger *l, struct weir_holder *h)
     __int128 shares = 0;
     if (demand == 0)
         return;
-    int64_t want = max_of(in_span(demand, weir_ledger_longest_ns(l) / 2), weir_holder_need(h));
+    int64_t want = max_of(in_span(demand, weir_ledger_lifetime_max_ns(l) / 2), weir_holder_need(h));
     if (want <= held)
         return;
     if (weir_ledger_bank(l) >= want - held) {
@@ -229,7 +229,7 @@ static void pd_group_grant(struct weir_ledger *l, struct weir_holder *h)
     if (demand == 0)
         return;
     pd_fill(l);
-    const int64_t period = in_span(demand, weir_ledger_longest_ns(l) / 2);
+    const int64_t period = in_span(demand, weir_ledger_lifetime_max_ns(l) / 2);
     const int64_t want = max_of(period, weir_holder_need(h)) - held;
     if (want <= 0)
         return;
@@ -246,23 +246,24 @@ static void pd_group_grant(struct weir_ledger *l, struct weir_holder *h)
 const struct weir_table_policy weir_table_one_bucket = {
     .size = sizeof weir_table_one_bucket,
     .name = "one-bucket",
-    .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST,
+    .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_REQUESTS_GRANTS | WEIR_TABLE_WHOLE_COST,
     .grant = one_bucket_grant};
 const struct weir_table_policy weir_table_doorman = {
     .size = sizeof weir_table_doorman,
     .holder_bytes = sizeof(struct doorman_lease),
     .name = "doorman",
-    .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS,
+    .flags =
+        WEIR_TABLE_LIMITS | WEIR_TABLE_REQUESTS_GRANTS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS,
     .grant = doorman_grant};
 const struct weir_table_policy weir_table_tenant_bucket = {
     .size = sizeof weir_table_tenant_bucket,
     .name = "tenant-bucket",
-    .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST,
+    .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_REQUESTS_GRANTS | WEIR_TABLE_WHOLE_COST,
     .grant = tenant_bucket_grant};
-const struct weir_table_policy weir_table_pd_group = {.size = sizeof weir_table_pd_group,
-                                                      .ledger_bytes = sizeof(struct pd_group),
-                                                      .holder_bytes = sizeof(struct pd_slot),
-                                                      .name = "pd-group",
-                                                      .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS |
-                                                               WEIR_TABLE_WHOLE_COST,
-                                                      .grant = pd_group_grant};
+const struct weir_table_policy weir_table_pd_group = {
+    .size = sizeof weir_table_pd_group,
+    .ledger_bytes = sizeof(struct pd_group),
+    .holder_bytes = sizeof(struct pd_slot),
+    .name = "pd-group",
+    .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_REQUESTS_GRANTS | WEIR_TABLE_WHOLE_COST,
+    .grant = pd_group_grant};

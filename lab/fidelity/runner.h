@@ -25,11 +25,11 @@ struct lab_runner {
     void *(*create)(const struct scenario *s, uint64_t seed, struct measure *measure,
                     struct buffer *error);
     void (*destroy)(void *runner);
-    /* From now on the runner keeps the series of levels that reports draw. The run stays the same.
-     * Called before the first `run`. NULL: the runner tells no levels. */
-    void (*keep_levels)(void *runner);
+    /* From now on the runner keeps the series of balances that reports draw. The run stays the
+     * same. Called before the first `run`. NULL: the runner tells no samples. */
+    void (*keep_samples)(void *runner);
     /* Appends them as one JSON object: see lab/fidelity/admission/sample.c. */
-    void (*levels)(const void *runner, struct buffer *out);
+    void (*write_samples)(const void *runner, struct buffer *out);
     /* Runs on to this time of the run. False: the run cannot go on; `error` tells why. */
     bool (*run)(void *runner, int64_t until_ns, struct buffer *error);
     /* Of all that happened; 0: the runner does not repeat its runs. */

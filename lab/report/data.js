@@ -39,6 +39,7 @@ function slug(text) {
 function readScenario(raw) {
   const { result } = raw;
   const runs = raw.runs.filter((r) => r.series);
+  for (const run of runs) run.samples ??= run.levels; // results of the version before
   const values = new Map();
   for (const v of result.values) {
     values.set([v.point, v.policy, v.tenant, v.measure].join("\u0000"), {
@@ -105,7 +106,7 @@ const sum = (values) => values.reduce((a, b) => a + b, 0);
 
 // Tables of a run that were offered anything, the busiest first.
 function busyTables(run) {
-  const tables = run.levels.tables.filter((t) => sum(t.offered) > 0);
+  const tables = run.samples.tables.filter((t) => sum(t.offered) > 0);
   return tables.sort((a, b) => sum(b.offered) - sum(a.offered));
 }
 

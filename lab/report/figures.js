@@ -85,8 +85,8 @@ function stack(layers) {
 }
 
 const runsAt = (s, point) => s.policies.map((p) => s.run(p.name, point)).filter(Boolean);
-// Not every fidelity tells levels.
-const leveledAt = (s, point) => runsAt(s, point).filter((run) => run.levels);
+// Not every fidelity has samples.
+const sampledAt = (s, point) => runsAt(s, point).filter((run) => run.samples);
 
 function loadMaximum(s, point, tenant) {
   return Math.max(1e-9, ...runsAt(s, point).map((r) => {
@@ -160,8 +160,8 @@ function admittedFigure(s, point, tenant) {
 
 // A table beside its provisioned throughput: what is above the line was saved up before, or is not served.
 function burstFigure(s, run, table, top) {
-  const seconds = run.levels.slot_ns / 1e9;
-  const times = slotTimes(table.rate.length, run.levels.slot_ns);
+  const seconds = run.samples.slot_ns / 1e9;
+  const times = slotTimes(table.rate.length, run.samples.slot_ns);
   const admitted = table.admitted.map((v) => v / seconds), offered = table.offered.map((v) => v / seconds);
   const below = admitted.map((v, i) => Math.min(v, table.rate[i]));
   const h = hatch({ hatch: [45], color: "var(--series-1)" });
@@ -185,16 +185,16 @@ function burstFigure(s, run, table, top) {
 
 // The demand of each partition beside an equal part of the table's throughput.
 function divisionFigure(s, run, name) {
-  const parts = run.levels.heat.filter((p) => p.table === name && p.ranges.length > 0);
+  const parts = run.samples.heat.filter((p) => p.table === name && p.ranges.length > 0);
   const first = parts.filter((p) => p.first === 0).sort((a, b) => a.ranges[0][1] - b.ranges[0][1]);
   if (first.length < 2) return null;
-  const seconds = (run.levels.slots * run.levels.slot_ns) / 1e9;
+  const seconds = (run.samples.slots * run.samples.slot_ns) / 1e9;
   const demand = first.map(() => 0);
   for (const p of parts) { // parts of a split partition count for the partition that was split
     const at = d3.bisector((q) => q.ranges[0][1]).right(first, p.ranges[0][1]) - 1;
     demand[Math.max(0, at)] += sum(p.offered) / seconds;
   }
-  const rates = run.levels.tables.filter((t) => t.table === name && sum(t.offered) > 0).map((t) => t.rate[0]);
+  const rates = run.samples.tables.filter((t) => t.table === name && sum(t.offered) > 0).map((t) => t.rate[0]);
   const equal = sum(rates) / first.length;
   const h = hatch({ hatch: [45], color: "var(--series-1)" });
   return chart({
@@ -283,10 +283,10 @@ function shardsFigure(s, point, table) {
   });
 }
 
-// ---- levels ----
+// ---- balances ----
 
 function limitFigure(s, run, table) {
-  const times = slotTimes(table.bank.length, run.levels.slot_ns).map((t) => t + run.levels.slot_ns / 2e9);
+  const times = slotTimes(table.bank.length, run.samples.slot_ns).map((t) => t + run.samples.slot_ns / 2e9);
   const bank = { color: "var(--series-0)", dash: "none", symbol: "circle" }, held = { color: "var(--series-1)", dash: "6 3", symbol: "square" };
   return chart({
     id: `${s.id}-limit-${slug(table.table)}-${table.kind}-${slug(run.policy)}`, title: `Limit of the table ${table.table}, ${table.kind}s`,
@@ -299,7 +299,7 @@ function limitFigure(s, run, table) {
 
 // The buckets of one partition, as parts of what they hold at most.
 function partitionFigure(s, run, p) {
-  const times = slotTimes(run.levels.slots, run.levels.slot_ns).slice(p.first).map((t) => t + run.levels.slot_ns / 2e9);
+  const times = slotTimes(run.samples.slots, run.samples.slot_ns).slice(p.first).map((t) => t + run.samples.slot_ns / 2e9);
   const buckets = [
     { name: "allocation", most: p.capacities[1], color: "var(--series-0)", dash: "none", symbol: "circle" },
     { name: "burst", most: p.capacities[2], color: "var(--series-1)", dash: "6 3", symbol: "square" },
@@ -335,7 +335,7 @@ function cellsMark(cells) {
 }
 
 function nodesFigure(s, run, kind) {
-  const nodes = run.levels.nodes, seconds = run.levels.slot_ns / 1e9;
+  const nodes = run.samples.nodes, seconds = run.samples.slot_ns / 1e9;
   const cells = nodes.flatMap((n, row) => n[kind].map((v, i) => ({
     x1: i * seconds, x2: (i + 1) * seconds, y1: row, y2: row + 1, step: Math.max(0, Math.min(8, Math.floor(9 * (1 - v / n[`${kind}_capacity`])))),
   })));
@@ -350,8 +350,8 @@ function nodesFigure(s, run, kind) {
 }
 
 function queueFigure(s, run) {
-  const nodes = run.levels.nodes;
-  const times = slotTimes(run.levels.slots, run.levels.slot_ns).map((t) => t + run.levels.slot_ns / 2e9);
+  const nodes = run.samples.nodes;
+  const times = slotTimes(run.samples.slots, run.samples.slot_ns).map((t) => t + run.samples.slot_ns / 2e9);
   const most = times.map((t, i) => Math.max(...nodes.map((n) => n.queue_ms[i])));
   const mean = times.map((t, i) => d3.mean(nodes, (n) => n.queue_ms[i]));
   const styles = [{ color: "var(--series-1)", dash: "none", symbol: "square" }, { color: "var(--series-0)", dash: "6 3", symbol: "circle" }];
@@ -379,13 +379,13 @@ function* heatCells(p, slots) {
 
 // The most that any partition of these tables was offered in a slot, a second.
 function heatMaximum(s, point, names) {
-  return Math.max(1e-9, ...leveledAt(s, point).flatMap((run) => run.levels.heat.filter((p) => names.includes(p.table))
-    .map((p) => d3.max(p.offered) / (run.levels.slot_ns / 1e9))));
+  return Math.max(1e-9, ...sampledAt(s, point).flatMap((run) => run.samples.heat.filter((p) => names.includes(p.table))
+    .map((p) => d3.max(p.offered) / (run.samples.slot_ns / 1e9))));
 }
 
 function heatFigure(s, run, name, most) {
-  const { slots } = run.levels, seconds = run.levels.slot_ns / 1e9;
-  const parts = run.levels.heat.filter((p) => p.table === name);
+  const { slots } = run.samples, seconds = run.samples.slot_ns / 1e9;
+  const parts = run.samples.heat.filter((p) => p.table === name);
   const all = parts.map((p) => [...heatCells(p, slots)]);
   const step = (rate) => Math.min(8, Math.floor(9 * Math.sqrt(rate / most)));
   const cells = all.flat().map((c) => ({ x1: c.slot * seconds, x2: (c.slot + 1) * seconds, y1: c.lo, y2: c.hi, step: step(c.offered / seconds) }));

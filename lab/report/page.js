@@ -134,19 +134,19 @@ function loadFigures(s, point, tenant) {
 
 // More was wanted in some slot than the table has a second.
 function isExceeded(table, run) {
-  return table.offered.some((v, i) => v / (run.levels.slot_ns / 1e9) > 1.1 * table.rate[i]);
+  return table.offered.some((v, i) => v / (run.samples.slot_ns / 1e9) > 1.1 * table.rate[i]);
 }
 
 function classicFigures(s, point) {
-  const runs = leveledAt(s, point);
+  const runs = sampledAt(s, point);
   if (runs.length === 0) return { burst: [], division: [] };
   const tables = busyTables(runs[0]).filter((t) => t.rate[0] > 0);
   const names = [...new Set(tables.map((t) => t.table))].slice(0, SHOWN.tables);
   const division = names.map((name) => divisionFigure(s, runs[0], name)).filter(Boolean);
   const burst = [];
   for (const t of tables.filter((u) => isExceeded(u, runs[0])).slice(0, 2)) {
-    const same = runs.map((run) => [run, run.levels.tables.find((u) => u.table === t.table && u.kind === t.kind)]);
-    const top = Math.max(...same.flatMap(([run, u]) => [...u.rate, ...u.offered.map((v) => v / (run.levels.slot_ns / 1e9))]));
+    const same = runs.map((run) => [run, run.samples.tables.find((u) => u.table === t.table && u.kind === t.kind)]);
+    const top = Math.max(...same.flatMap(([run, u]) => [...u.rate, ...u.offered.map((v) => v / (run.samples.slot_ns / 1e9))]));
     burst.push(...same.map(([run, u]) => burstFigure(s, run, u, top)));
   }
   return { burst, division };
@@ -162,7 +162,7 @@ function classicSection(s, point) {
 
 function levelFigures(s, run) {
   const limits = busyTables(run).filter((t) => t.limited).slice(0, SHOWN.tables).map((t) => limitFigure(s, run, t));
-  const hot = run.levels.partitions.slice(0, SHOWN.partitions).map((p) => partitionFigure(s, run, p));
+  const hot = run.samples.partitions.slice(0, SHOWN.partitions).map((p) => partitionFigure(s, run, p));
   return [limits, hot, [nodesFigure(s, run, "read"), nodesFigure(s, run, "write")], [queueFigure(s, run)]];
 }
 
@@ -219,12 +219,12 @@ function latencySection(s) {
 
 function levelSection(s) {
   const { point } = s;
-  const runs = leveledAt(s, point);
+  const runs = sampledAt(s, point);
   if (runs.length === 0) return [];
-  const seconds = runs[0].levels.slot_ns / 1e9;
+  const seconds = runs[0].samples.slot_ns / 1e9;
   const byPolicy = (show) => choice("Policy", runs.map((r) => r.policy), (policy) => show(runs.find((r) => r.policy === policy)));
   return [
-    h("h3", {}, "Levels over time"),
+    h("h3", {}, "Balances over time"),
     h("p", { class: "note" }, `At the end of each ${seconds === 1 ? "second" : `${formatNumber(seconds)} seconds`}. The partitions are those with most demand.`),
     ...byPolicy((run) => levelFigures(s, run).map((row) => figures(row))),
     h("h3", {}, "Key space"),
@@ -233,8 +233,8 @@ function levelSection(s) {
 }
 
 function leftOut(run) {
-  const partitions = run.levels.partitions_left_out;
-  const tables = new Set(busyTables(run).map((t) => t.table)).size + run.levels.tables_left_out;
+  const partitions = run.samples.partitions_left_out;
+  const tables = new Set(busyTables(run).map((t) => t.table)).size + run.samples.tables_left_out;
   const notes = [
     tables > SHOWN.heat ? `The busiest ${SHOWN.heat} of ${tables} tables are drawn.` : "",
     partitions > 0 ? `${plural(partitions, "partition")} made later than the others are not drawn.` : "",
@@ -325,7 +325,7 @@ function* allFigures(s) {
   const { burst, division } = classicFigures(s, s.point);
   yield* burst;
   yield* division;
-  for (const run of leveledAt(s, s.point)) {
+  for (const run of sampledAt(s, s.point)) {
     yield* levelFigures(s, run).flat();
     yield* heatFigures(s, run);
   }

@@ -401,7 +401,7 @@ static void write_limit(const struct scenario *s, uint32_t tenant, struct buffer
                             scenario_limit_rate_mcu(&s->limits[scenario_limit_of_workload(s, of)]));
 }
 
-/* Columns of mcu a slot. With the levels of lab/fidelity/admission/sample.c, a result of a run
+/* Columns of mcu a slot. With the samples of lab/fidelity/admission/sample.c, a result of a run
  * stays below 4 MiB. */
 static void write_series(const struct scenario *s, const struct measure *m, struct buffer *out)
 {
@@ -494,9 +494,9 @@ static enum status run_measured(const struct lab_job *job, const struct scenario
     const struct lab_running r = {runner, runner->create(s, job->seed, measure, error)};
     if (r.context == NULL)
         return STATUS_MALFORMED;
-    bool levels = job->series && runner->keep_levels != NULL;
-    if (levels)
-        runner->keep_levels(r.context);
+    bool samples = job->series && runner->keep_samples != NULL;
+    if (samples)
+        runner->keep_samples(r.context);
     enum status status = run_through(job, s, &r, error);
     if (status == STATUS_OK) {
         measure_end(measure, s->duration_ns);
@@ -504,9 +504,9 @@ static enum status run_measured(const struct lab_job *job, const struct scenario
         write_head(job, s, &r, json);
         write_all_measures(s, measure, json);
         status = write_expectations(job, s, measure, json, error);
-        if (levels) {
-            json_write_key(json, "levels");
-            runner->levels(r.context, json);
+        if (samples) {
+            json_write_key(json, "samples");
+            runner->write_samples(r.context, json);
         }
         if (job->series) {
             write_series(s, measure, json);

@@ -48,7 +48,7 @@ static bool gac_begin(struct call *c, const struct json_value m[])
     json_write_open(out, '{');
     json_member_text(out, "gac", gac_policy_name(gac_policy_of(r->config, GAC_AS_CONFIGURED)));
     json_member_integer(out, "servers", r->options.gac_servers);
-    json_member_integer(out, "limit_waits", r->counters.limit_waits);
+    json_member_integer(out, "limit_delayed", r->counters.limit_delayed);
     json_member_integer(out, "limit_refused", r->counters.limit_refused);
     json_member_open(out, "limits", '[');
     route_each(r, c, gac_write_table);

@@ -112,10 +112,10 @@ static bool partitions_take_table(struct call *c, struct partitions *p, const st
                                   const struct reply *r)
 {
     struct table_name *n;
-    struct table_told *told = arena_alloc(&c->arena, sizeof *told);
+    struct table_record *told = arena_alloc(&c->arena, sizeof *told);
     if (r->code == REPLY_TABLE_NOT_FOUND && p->only.data == NULL)
         return true;
-    if (!table_take_told(c, s, r, told))
+    if (!table_take_record(c, s, r, told))
         return false;
     STAILQ_FOREACH (n, &p->names, entry) {
         if (slice_equal(n->name, s->request.table.name))
@@ -200,7 +200,7 @@ static void partitions_write_throttled(struct buffer *out, const int64_t refused
     page_write_labelled(out, METRIC_THROTTLED, reasons, refused, ADMIT_REASONS);
 }
 
-static void partitions_write_balances(struct buffer *out, const struct admit_levels *l)
+static void partitions_write_balances(struct buffer *out, const struct admit_balances *l)
 {
     static const char *const buckets[] = {"cap", "allocation", "burst", "node"};
     const int64_t balances[] = {l->cap_mcu, l->allocation_mcu, l->burst_mcu, l->node_mcu};
@@ -218,7 +218,7 @@ static void partitions_write_kind(struct buffer *out, const struct partition_sta
     json_member_open(out, kind == ADMIT_READ ? "read" : "write", '{');
     page_write_metrics(out, METRICS_OF_PARTITION, &m);
     partitions_write_throttled(out, counts->load.refused);
-    partitions_write_balances(out, &s->kinds[kind].levels);
+    partitions_write_balances(out, &s->kinds[kind].balances);
     json_write_close(out, '}');
 }
 

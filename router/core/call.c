@@ -334,7 +334,7 @@ void call_look_for_table(struct call *c, struct slice name, struct route **out, 
     w->next_of_call = c->waiters;
     c->waiters = w;
     *out = NULL;
-    struct route *route = route_want(c->router, name, false, w);
+    struct route *route = route_acquire(c->router, name, false, w);
     if (route != NULL) {
         *out = call_hold_route(c, route);
         route_release(route);

@@ -122,7 +122,7 @@ static void limit_park(struct router *r, struct subrequest *s)
         LIST_INSERT_HEAD(&r->limit_queues, w, place);
         id_map_add(&r->limit_waiters, w->id, w);
     }
-    r->counters.limit_waits++;
+    r->counters.limit_delayed++;
     subrequest_queue_add(&w->queue, s);
     timer_start(&s->backoff, &r->limit_waits, r->now);
 }
@@ -226,7 +226,7 @@ void limit_keep(struct router *r, struct subrequest *s)
     limits_settle(r->gac, &s->limits, -1);
 }
 
-void limit_tell(struct router *r, const struct table *t, bool created)
+void limit_notify(struct router *r, const struct table *t, bool created)
 {
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct gac_limit limit;
@@ -291,7 +291,7 @@ bool limit_run(struct router *r)
         gac_client_holding(r->gac, r->now, s->limits.short_of, &holding);
         const struct admit_verdict verdict = {.reason = ADMIT_REFUSED_TABLE,
                                               .wait = s->limits.wait,
-                                              .levels.allocation_mcu = holding.tokens};
+                                              .balances.allocation_mcu = holding.tokens};
         subrequest_refused(r, s, &verdict);
     }
     return any;

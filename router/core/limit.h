@@ -20,7 +20,7 @@
 struct table;
 
 /* The table's limit of that kind. False: the table has no such limit. `out` is filled all the same,
- * for limit_tell; do not take tokens with it. */
+ * for limit_notify; do not take tokens with it. */
 bool limit_find(const struct router *r, const struct table *t, enum admit_kind kind,
                 struct gac_limit *out);
 
@@ -47,7 +47,7 @@ void limit_keep(struct router *r, struct subrequest *s);
 void limit_correct(struct router *r, const struct table *t, enum admit_kind kind, int64_t more_mcu);
 
 /* This router has just changed or created the table: all routers will hear of the new limits. */
-void limit_tell(struct router *r, const struct table *t, bool created);
+void limit_notify(struct router *r, const struct table *t, bool created);
 
 /* Whether the request waits for tokens, or is refused and not told yet. */
 bool limit_is_waiting(const struct router *r, const struct subrequest *s);

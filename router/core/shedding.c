@@ -29,7 +29,7 @@ bool shedding_arrive(struct router *r, struct subrequest *s, bool limited)
     struct overload_arrival a = shedding_arrival(r, s);
     a.now = instant_add(r->now, r->waited.ahead);
     a.waited = r->waited.all;
-    a.promised = limited || r->waited.all.ns <= r->overload.target_ns;
+    a.within_limit = limited || r->waited.all.ns <= r->overload.target_ns;
     if (overload_arrive(&r->overload, &a))
         return true;
     r->counters.shed++;

@@ -51,7 +51,7 @@ void silence_link_lost(struct router *r, uint32_t node)
     if (w == NULL)
         return;
     silence_drop_ping(r, w);
-    w->pinged = w->heard = false;
+    w->pinged = w->received = false;
     w->missed = 0;
 }
 
@@ -62,7 +62,7 @@ static void silence_count_missed(struct router *r, struct node_watch *w)
         silence_ping_soon(r, w);
     if (w->missed == config_replication(r->config)->silent_heartbeats) {
         PROBE("a router finds a node silent");
-        r->counters.silences++;
+        r->counters.heartbeat_timeouts++;
         subrequest_node_silent(r, w->node);
     }
     if (w->missed == r->looks_to_give_up) {
@@ -71,18 +71,18 @@ static void silence_count_missed(struct router *r, struct node_watch *w)
     }
 }
 
-void silence_look(struct router *r, struct node_watch *w)
+void silence_poll(struct router *r, struct node_watch *w)
 {
     if (!w->pinged && w->awaited == 0) {
-        w->heard = false;
+        w->received = false;
         return;
     }
     timer_start(&w->look, &r->looks, r->now);
     if (w->pinged)
         silence_count_missed(r, w);
-    else if (!w->heard)
+    else if (!w->received)
         silence_ping_soon(r, w);
-    w->heard = false;
+    w->received = false;
     silence_check(w);
 }
 

@@ -28,7 +28,7 @@ struct node_watch {
     uint32_t node;
     uint32_t awaited; /* requests that the node has to answer */
     int64_t missed;   /* looks in a row at which a ping was unanswered */
-    bool heard;       /* the node answered since the last look */
+    bool received;    /* the node answered since the last poll */
     bool pinged;      /* a ping is unanswered */
     bool ping_due;    /* the host has not taken the ping yet */
     struct timer look;
@@ -75,18 +75,18 @@ static inline void silence_withdrawn(struct router *r, uint32_t node)
 }
 
 /* A reply came from the node. */
-static inline void silence_heard(struct router *r, uint32_t node)
+static inline void silence_received(struct router *r, uint32_t node)
 {
     struct node_watch *w = silence_watch(r, node);
     if (w == NULL)
         return;
-    w->heard = true;
+    w->received = true;
     w->pinged = false;
     w->missed = 0;
 }
 
 void silence_link_lost(struct router *r, uint32_t node);
 /* It is time to look at the node. */
-void silence_look(struct router *r, struct node_watch *w);
+void silence_poll(struct router *r, struct node_watch *w);
 /* The next ping for the host to send. False: none. */
 bool silence_next_ping(struct router *r, struct router_effect *out);

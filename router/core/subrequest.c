@@ -339,7 +339,7 @@ static void subrequest_reroute(struct router *r, struct subrequest *s, bool fres
     struct slice name = s->route->table.name;
     s->state = SUBREQUEST_WAITING;
     s->waiter = (struct route_waiter){.call = s->call, .subrequest = s};
-    struct route *route = route_want(r, name, fresh, &s->waiter);
+    struct route *route = route_acquire(r, name, fresh, &s->waiter);
     if (route == NULL)
         return;
     subrequest_routed(r, s, route, NULL);

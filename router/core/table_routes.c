@@ -107,7 +107,7 @@ static void route_fetch(struct router *r, struct route_entry *e)
     subrequest_start(r, &e->fetch);
 }
 
-struct route *route_want(struct router *r, struct slice name, bool fresh, struct route_waiter *w)
+struct route *route_acquire(struct router *r, struct slice name, bool fresh, struct route_waiter *w)
 {
     struct route_entry *e = route_entry_find(r, name);
     if (e != NULL && e->route != NULL && !(fresh && e->stale)) {

@@ -41,14 +41,15 @@ struct route_waiter {
 
 /* The route. The caller must give it back with route_release. NULL: the waiter is told later.
  * `fresh`: a stale route will not do. */
-struct route *route_want(struct router *r, struct slice name, bool fresh, struct route_waiter *w);
+struct route *route_acquire(struct router *r, struct slice name, bool fresh,
+                            struct route_waiter *w);
 /* The fetch goes on: the cache keeps its table. */
 void route_cancel(struct route_waiter *w);
 void route_release(struct route *route);
 
-/* A node has refused a request because of the route, which becomes stale: the next route_want asks
- * the catalog. Until the catalog answers, other requests use the stale route, because it may be
- * wrong about one partition only, or the catalog may be out of reach. */
+/* A node has refused a request because of the route, which becomes stale: the next route_acquire
+ * asks the catalog. Until the catalog answers, other requests use the stale route, because it may
+ * be wrong about one partition only, or the catalog may be out of reach. */
 void route_drop(struct router *r, const struct route *route);
 /* The same, but the catalog is asked at once: no node is asked that would refuse the request. */
 void route_renew(struct router *r, const struct route *route);

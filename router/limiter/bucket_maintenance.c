@@ -234,7 +234,7 @@ void maintenance_report(struct router *r, const struct cached_bucket *b, bool gr
 {
     struct metrics_limiter *counts = limiter_counts(r, b->name.name_space);
     struct limiter *l = r->limiter;
-    *(grown ? &counts->doublings : &counts->merges) += 1;
+    *(grown ? &counts->splits : &counts->merges) += 1;
     if (l->last_event_at.ns != 0 &&
         instant_since(r->now, l->last_event_at).ns < duration_ms(EVENT_INTERVAL_MS).ns)
         return;

@@ -14,7 +14,7 @@ static const struct json_value NO_MAXIMA = {.type = JSON_ABSENT};
 static bool create_read_billing(struct call *c, const struct json_value m[],
                                 struct table_spec *spec)
 {
-    struct throughput_asked asked = {0};
+    struct throughput_spec asked = {0};
     spec->billing = BILLING_PROVISIONED;
     if (m[CREATE_TABLE_BILLING_MODE].type == JSON_STRING &&
         slice_is(json_string(&m[CREATE_TABLE_BILLING_MODE]), "PAY_PER_REQUEST"))

@@ -111,7 +111,7 @@ static void table_write_stream(struct buffer *out, const struct call *c, const s
  * CreationDateTime, CreateTable no date of the billing mode, and WarmThroughput only if it is more
  * than any table has. */
 static void table_description_write(struct buffer *out, const struct call *c,
-                                    const struct table_told *told, enum request_op op)
+                                    const struct table_record *told, enum request_op op)
 {
     const struct router *r = c->router;
     const struct table *t = &told->table;
@@ -122,7 +122,7 @@ static void table_description_write(struct buffer *out, const struct call *c,
     if (!brief)
         table_write_keys(out, t);
     json_member_string(out, "TableName", t->name);
-    json_member_text(out, "TableStatus", table_status_name(table_told_status(told)));
+    json_member_text(out, "TableStatus", table_status_name(table_record_status(told)));
     if (!brief)
         table_date_write(out, "CreationDateTime", t->created_ms);
     table_provisioned_write(out, r, t);
@@ -143,8 +143,8 @@ static void table_description_write(struct buffer *out, const struct call *c,
     buffer_deinit(&arn);
 }
 
-bool table_take_told(struct call *c, const struct subrequest *s, const struct reply *r,
-                     struct table_told *out)
+bool table_take_record(struct call *c, const struct subrequest *s, const struct reply *r,
+                       struct table_record *out)
 {
     if (r->code == REPLY_TABLE_NOT_FOUND)
         return fault_set(call_fault(c), FAULT_NOT_FOUND,
@@ -152,15 +152,15 @@ bool table_take_told(struct call *c, const struct subrequest *s, const struct re
                          SHOWN(request_table_name(&s->request)));
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
-    return table_told_read(&c->arena, r, out) == STATUS_OK ||
+    return table_record_read(&c->arena, r, out) == STATUS_OK ||
            fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer makes no sense");
 }
 
 bool table_take_reply(struct call *c, const struct subrequest *s, const struct reply *r,
                       struct table *out)
 {
-    struct table_told told;
-    const bool taken = table_take_told(c, s, r, &told);
+    struct table_record told;
+    const bool taken = table_take_record(c, s, r, &told);
     if (taken)
         *out = told.table;
     return taken;
@@ -181,9 +181,9 @@ static void table_change_ask(struct call *c, struct slice name, uint32_t attempt
     subrequest_start_later(c->router, s);
 }
 
-void table_change_follow(struct call *c, const struct table_told *told)
+void table_change_follow(struct call *c, const struct table_record *told)
 {
-    if (table_told_rests(told) || config_requests(c->router->config)->table_change_delay_ms > 0)
+    if (table_record_is_idle(told) || config_requests(c->router->config)->table_change_delay_ms > 0)
         return;
     c->follow_until = instant_add(c->router->now, duration_ms(TABLE_CHANGE_WAIT_MS));
     c->follow_table = told->table.id;
@@ -193,12 +193,12 @@ void table_change_follow(struct call *c, const struct table_told *told)
 /* Whether the change has happened. A reply that does not tell counts as: not yet. */
 static bool table_change_is_over(const struct call *c, const struct reply *r)
 {
-    struct table_told told;
+    struct table_record told;
     struct arena arena = {0};
     if (r->code != REPLY_OK)
         return r->code == REPLY_TABLE_NOT_FOUND;
-    bool over = table_told_read(&arena, r, &told) == STATUS_OK &&
-                (told.table.id != c->follow_table || table_told_rests(&told));
+    bool over = table_record_read(&arena, r, &told) == STATUS_OK &&
+                (told.table.id != c->follow_table || table_record_is_idle(&told));
     arena_deinit(&arena);
     return over;
 }
@@ -228,14 +228,14 @@ static void table_show_former(struct table *t, const struct table *former)
 }
 
 /* The same for each index that changes. */
-static void table_show_former_indexes(struct call *c, struct table_told *shown,
-                                      const struct table_told *former)
+static void table_show_former_indexes(struct call *c, struct table_record *shown,
+                                      const struct table_record *former)
 {
     for (uint32_t i = 0; i < index_set_global(shown->table.index_set); i++) {
         const struct table *x = shown->indexes[i];
         const struct table *before =
             x != NULL && x->status == TABLE_UPDATING
-                ? table_told_index(former, index_set_global_at(shown->table.index_set, i))
+                ? table_record_index(former, index_set_global_at(shown->table.index_set, i))
                 : NULL;
         if (before == NULL)
             continue;
@@ -256,21 +256,21 @@ static void table_forget_routes(struct call *c, const struct table *t)
 
 /* All routers will hear of the limits of the table and its indexes. An index that UpdateTable adds
  * is CREATING; any other is not, or the update would be refused. */
-static void table_tell_limits(struct call *c, const struct table_told *told, bool created)
+static void table_tell_limits(struct call *c, const struct table_record *told, bool created)
 {
-    limit_tell(c->router, &told->table, created);
+    limit_notify(c->router, &told->table, created);
     for (uint32_t i = 0; i < index_set_global(told->table.index_set); i++) {
         const struct table *x = told->indexes[i];
         if (x != NULL)
-            limit_tell(c->router, x, x->status == TABLE_CREATING);
+            limit_notify(c->router, x, x->status == TABLE_CREATING);
     }
 }
 
 bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
-                              const char *member, const struct table_told *former)
+                              const char *member, const struct table_record *former)
 {
-    struct table_told told;
-    if (!table_take_told(c, s, r, &told))
+    struct table_record told;
+    if (!table_take_record(c, s, r, &told))
         return false;
     if (s->request.op != REQUEST_TABLE_GET)
         table_forget_routes(c, &told.table);

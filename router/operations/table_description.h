@@ -12,8 +12,8 @@ bool table_take_reply(struct call *c, const struct subrequest *s, const struct r
                       struct table *out);
 
 /* The same with the table's global indexes. */
-bool table_take_told(struct call *c, const struct subrequest *s, const struct reply *r,
-                     struct table_told *out);
+bool table_take_record(struct call *c, const struct subrequest *s, const struct reply *r,
+                       struct table_record *out);
 
 /* Writes {"member": description} from a catalog's reply that holds a table. After a change the
  * cached route is forgotten. The answer about a change (CREATING, UPDATING, DELETING) is held until
@@ -21,13 +21,13 @@ bool table_take_told(struct call *c, const struct subrequest *s, const struct re
  * ready or gone. With table_change_delay_ms above 0 the answer is not held. `former` is the table
  * before an UpdateTable, whose throughput the service still shows; NULL: none. */
 bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
-                              const char *member, const struct table_told *former);
+                              const char *member, const struct table_record *former);
 enum {
     TABLE_CHANGE_WAIT_MS = 5000
 };
 
 /* Holds the call's answer as table_description_answer does. */
-void table_change_follow(struct call *c, const struct table_told *told);
+void table_change_follow(struct call *c, const struct table_record *told);
 /* True: the reply belongs to such a wait, and is done with. The wait goes on or ends. */
 bool table_change_took(struct call *c, struct subrequest *s, const struct reply *r);
 

@@ -110,7 +110,7 @@ static bool local_indexes_read(struct call *c, const struct json_value *definiti
 
 /* ---- global indexes ---- */
 
-bool table_index_take_throughput(struct call *c, const struct throughput_asked *asked,
+bool table_index_take_throughput(struct call *c, const struct throughput_spec *asked,
                                  const struct index *x, enum table_billing billing,
                                  struct buffer *out)
 {
@@ -131,13 +131,13 @@ bool table_index_take_throughput(struct call *c, const struct throughput_asked *
 }
 
 bool table_index_read(struct call *c, const struct json_value *definitions,
-                      const struct json_value *v, struct index *x, struct throughput_asked *asked)
+                      const struct json_value *v, struct index *x, struct throughput_spec *asked)
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
     shape_bind(&shape_global_secondary_index, v, m);
     *x = (struct index){
         .name = arena_copy(&c->arena, json_string(&m[GLOBAL_SECONDARY_INDEX_INDEX_NAME]))};
-    *asked = (struct throughput_asked){.index = x->name};
+    *asked = (struct throughput_spec){.index = x->name};
     return key_schema_read_global(c, definitions, &m[GLOBAL_SECONDARY_INDEX_KEY_SCHEMA], x) &&
            index_read_projection(c, &m[GLOBAL_SECONDARY_INDEX_PROJECTION], x) &&
            table_read_throughput(c, &m[GLOBAL_SECONDARY_INDEX_PROVISIONED_THROUGHPUT],
@@ -162,7 +162,7 @@ static bool global_indexes_read(struct call *c, const struct json_value *definit
                                         "%d",
                                 GLOBAL_INDEXES_MAX);
         struct index *x = &set->at[set->count];
-        struct throughput_asked asked;
+        struct throughput_spec asked;
         if (!table_index_read(c, definitions, &v, x, &asked) ||
             !table_index_take_throughput(c, &asked, x, table->billing, globals) ||
             !index_is_named_anew(c, set, x->name))
@@ -230,7 +230,7 @@ bool table_indexes_read(struct call *c, const struct json_value *definitions,
 
 /* ---- what the catalog tells ---- */
 
-enum status table_told_read(struct arena *arena, const struct reply *r, struct table_told *out)
+enum status table_record_read(struct arena *arena, const struct reply *r, struct table_record *out)
 {
     const enum status status = table_decode(arena_copy(arena, r->table.bytes), arena, &out->table);
     return status != STATUS_OK ? status
@@ -238,7 +238,7 @@ enum status table_told_read(struct arena *arena, const struct reply *r, struct t
                                                       &out->table, &out->indexes);
 }
 
-enum table_status table_told_status(const struct table_told *told)
+enum table_status table_record_status(const struct table_record *told)
 {
     const struct table *t = &told->table;
     for (uint32_t i = 0; i < index_set_global(t->index_set); i++) {
@@ -249,7 +249,7 @@ enum table_status table_told_status(const struct table_told *told)
     return t->status;
 }
 
-bool table_told_rests(const struct table_told *told)
+bool table_record_is_idle(const struct table_record *told)
 {
     const struct table *t = &told->table;
     bool rests = t->status == TABLE_ACTIVE;
@@ -259,7 +259,7 @@ bool table_told_rests(const struct table_told *told)
     return rests;
 }
 
-const struct table *table_told_index(const struct table_told *told, const struct index *x)
+const struct table *table_record_index(const struct table_record *told, const struct index *x)
 {
     for (uint32_t i = 0; i < index_set_global(told->table.index_set); i++) {
         if (told->indexes[i] != NULL && told->indexes[i]->id == x->table_id)
@@ -405,7 +405,7 @@ static void global_index_write(struct buffer *out, const struct call *c, const s
 }
 
 static void global_indexes_write(struct buffer *out, const struct call *c,
-                                 const struct table_told *told, bool is_new)
+                                 const struct table_record *told, bool is_new)
 {
     const struct table *t = &told->table;
     bool any = false;
@@ -422,7 +422,7 @@ static void global_indexes_write(struct buffer *out, const struct call *c,
     json_write_close(out, ']');
 }
 
-void table_indexes_write(struct buffer *out, const struct call *c, const struct table_told *told,
+void table_indexes_write(struct buffer *out, const struct call *c, const struct table_record *told,
                          bool is_new)
 {
     local_indexes_write(out, c, &told->table);

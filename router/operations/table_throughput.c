@@ -29,7 +29,7 @@ static bool throughput_check_bounds(struct call *c, const char *name, int64_t un
 }
 
 static bool throughput_read_provisioned(struct call *c, const struct json_value *member,
-                                        struct throughput_asked *out)
+                                        struct throughput_spec *out)
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
     out->provisioned = member->type != JSON_ABSENT;
@@ -43,7 +43,7 @@ static bool throughput_read_provisioned(struct call *c, const struct json_value 
 }
 
 /* Reads a structure of two numbers. One of them may be missing. */
-static bool throughput_read_pair(struct call *c, const struct throughput_asked *asked,
+static bool throughput_read_pair(struct call *c, const struct throughput_spec *asked,
                                  const struct shape *shape, const struct json_value *member,
                                  bool has[ADMIT_KINDS], int64_t units[ADMIT_KINDS])
 {
@@ -71,7 +71,7 @@ static bool throughput_read_pair(struct call *c, const struct throughput_asked *
 
 bool table_read_throughput(struct call *c, const struct json_value *provisioned,
                            const struct json_value *on_demand, const struct json_value *warm,
-                           struct throughput_asked *out)
+                           struct throughput_spec *out)
 {
     bool has[ADMIT_KINDS];
     return throughput_read_provisioned(c, provisioned, out) &&
@@ -83,7 +83,7 @@ bool table_read_throughput(struct call *c, const struct json_value *provisioned,
 /* ---- the request against the table ---- */
 
 /* "table", or "index : NAME". The service's texts about indexes differ in the colon. */
-static struct slice throughput_owner(struct call *c, const struct throughput_asked *asked,
+static struct slice throughput_owner(struct call *c, const struct throughput_spec *asked,
                                      const char *before)
 {
     struct buffer text = {0};
@@ -96,7 +96,7 @@ static struct slice throughput_owner(struct call *c, const struct throughput_ask
 }
 
 /* -1 (MAXIMUM_NONE) removes the maximum of an existing table. */
-static bool throughput_take_maximum(struct call *c, const struct throughput_asked *asked,
+static bool throughput_take_maximum(struct call *c, const struct throughput_spec *asked,
                                     const struct table *t, enum admit_kind kind,
                                     struct table_spec *spec)
 {
@@ -118,7 +118,7 @@ static bool throughput_take_maximum(struct call *c, const struct throughput_aske
 }
 
 /* Warm throughput can only grow. A new table has at least its initial throughput. */
-static bool throughput_take_warm(struct call *c, const struct throughput_asked *asked,
+static bool throughput_take_warm(struct call *c, const struct throughput_spec *asked,
                                  const struct table *t, enum admit_kind kind,
                                  struct table_spec *spec)
 {
@@ -143,7 +143,7 @@ static bool throughput_take_warm(struct call *c, const struct throughput_asked *
                         warm_name(kind), SHOWN(throughput_owner(c, asked, "index ")), why);
 }
 
-bool table_refuse_provisioned(struct call *c, const struct throughput_asked *asked)
+bool table_refuse_provisioned(struct call *c, const struct throughput_spec *asked)
 {
     if (asked->index.size > 0)
         return call_invalid(c,
@@ -154,7 +154,7 @@ bool table_refuse_provisioned(struct call *c, const struct throughput_asked *ask
                                    "specified when BillingMode is PAY_PER_REQUEST");
 }
 
-bool table_take_throughput(struct call *c, const struct throughput_asked *asked,
+bool table_take_throughput(struct call *c, const struct throughput_spec *asked,
                            const struct table *t, struct table_spec *spec)
 {
     if (asked->provisioned && spec->billing == BILLING_ON_DEMAND)

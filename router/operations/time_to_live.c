@@ -68,10 +68,10 @@ static bool ttl_update_begin(struct call *c, const struct json_value m[])
 static bool ttl_update_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     const struct table_spec *spec = c->state;
-    struct table_told told;
+    struct table_record told;
     if (table_change_took(c, s, r))
         return true;
-    if (!table_take_told(c, s, r, &told))
+    if (!table_take_record(c, s, r, &told))
         return false;
     table_change_follow(c, &told);
     json_write_open(&c->body, '{');

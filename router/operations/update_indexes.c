@@ -72,8 +72,8 @@ static bool index_update_read_update(struct call *c, const struct json_value *v,
     const struct slice name = json_string(&u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_INDEX_NAME]);
     if (!index_update_is_new(c, out, name))
         return false;
-    struct throughput_asked *asked = &out->asked[out->count++];
-    *asked = (struct throughput_asked){.index = arena_copy(&c->arena, name)};
+    struct throughput_spec *asked = &out->asked[out->count++];
+    *asked = (struct throughput_spec){.index = arena_copy(&c->arena, name)};
     return table_read_throughput(c, &u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_PROVISIONED_THROUGHPUT],
                                  &u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_ON_DEMAND_THROUGHPUT],
                                  &u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_WARM_THROUGHPUT], asked);
@@ -127,8 +127,8 @@ bool index_updates_read(struct call *c, const struct json_value *member,
 /* ---- with the table ---- */
 
 /* Each update must name a global index of the table that rests. */
-static bool index_update_find(struct call *c, const struct throughput_asked *asked,
-                              const struct table_told *told)
+static bool index_update_find(struct call *c, const struct throughput_spec *asked,
+                              const struct table_record *told)
 {
     const struct table *t = &told->table;
     const struct index *x = index_set_find(t->index_set, asked->index);
@@ -142,7 +142,7 @@ static bool index_update_find(struct call *c, const struct throughput_asked *ask
 }
 
 /* Whether the update gives what the billing mode takes. `switches`: the mode changes. */
-static bool index_update_check(struct call *c, const struct throughput_asked *asked,
+static bool index_update_check(struct call *c, const struct throughput_spec *asked,
                                enum table_billing billing, bool switches)
 {
     const bool maximum = asked->has_maximum[ADMIT_READ] || asked->has_maximum[ADMIT_WRITE];
@@ -162,8 +162,8 @@ static bool index_update_check(struct call *c, const struct throughput_asked *as
                         SHOWN(asked->index));
 }
 
-static const struct throughput_asked *index_updates_find(const struct index_updates *updates,
-                                                         struct slice name)
+static const struct throughput_spec *index_updates_find(const struct index_updates *updates,
+                                                        struct slice name)
 {
     for (uint32_t i = 0; i < updates->count; i++) {
         if (slice_equal(updates->asked[i].index, name))
@@ -179,7 +179,7 @@ static bool index_updates_are_all(struct call *c, const struct index_updates *up
     struct buffer names = {0};
     for (uint32_t i = 0; i < index_set_global(set); i++) {
         const struct index *x = index_set_global_at(set, i);
-        const struct throughput_asked *asked = index_updates_find(updates, x->name);
+        const struct throughput_spec *asked = index_updates_find(updates, x->name);
         if (asked != NULL && asked->provisioned)
             continue;
         buffer_append_text(&names, names.size > 0 ? "," : "");
@@ -193,7 +193,7 @@ static bool index_updates_are_all(struct call *c, const struct index_updates *up
     return all;
 }
 
-static bool index_unchanged(struct call *c, const struct throughput_asked *asked,
+static bool index_unchanged(struct call *c, const struct throughput_spec *asked,
                             const struct table *own)
 {
     return call_invalid(
@@ -207,7 +207,7 @@ static bool index_unchanged(struct call *c, const struct throughput_asked *asked
 }
 
 /* Appends the spec of one index, if it changes. `own`: its table. */
-static bool index_update_take(struct call *c, const struct throughput_asked *asked,
+static bool index_update_take(struct call *c, const struct throughput_spec *asked,
                               const struct table *t, const struct table *own,
                               enum table_billing billing, struct buffer *globals)
 {
@@ -227,14 +227,14 @@ static bool index_update_take(struct call *c, const struct throughput_asked *ask
 }
 
 static bool index_updates_append(struct call *c, const struct index_updates *updates,
-                                 const struct table_told *told, enum table_billing billing,
+                                 const struct table_record *told, enum table_billing billing,
                                  struct buffer *globals)
 {
     const struct table *t = &told->table;
     for (uint32_t i = 0; i < index_set_global(t->index_set); i++) {
         const struct index *x = index_set_global_at(t->index_set, i);
-        const struct throughput_asked none = {.index = x->name};
-        const struct throughput_asked *asked = index_updates_find(updates, x->name);
+        const struct throughput_spec none = {.index = x->name};
+        const struct throughput_spec *asked = index_updates_find(updates, x->name);
         if (asked == NULL && billing == t->billing)
             continue;
         if (!index_update_take(c, asked != NULL ? asked : &none, t, told->indexes[i], billing,
@@ -245,7 +245,7 @@ static bool index_updates_append(struct call *c, const struct index_updates *upd
 }
 
 /* An index comes or goes only while no other one does. */
-static bool index_may_change(struct call *c, const struct table_told *told)
+static bool index_may_change(struct call *c, const struct table_record *told)
 {
     for (uint32_t i = 0; i < index_set_global(told->table.index_set); i++) {
         const struct table *own = told->indexes[i];
@@ -259,7 +259,7 @@ static bool index_may_change(struct call *c, const struct table_told *told)
 }
 
 static bool index_take_added(struct call *c, const struct index_updates *updates,
-                             const struct table_told *told, enum table_billing billing,
+                             const struct table_record *told, enum table_billing billing,
                              struct table_spec *spec)
 {
     const struct table *t = &told->table;
@@ -281,9 +281,9 @@ static bool index_take_added(struct call *c, const struct index_updates *updates
 
 /* An index that is being filled may go. */
 static bool index_take_dropped(struct call *c, const struct index_updates *updates,
-                               const struct table_told *told, struct table_spec *spec)
+                               const struct table_record *told, struct table_spec *spec)
 {
-    const struct throughput_asked asked = {.index = updates->dropped};
+    const struct throughput_spec asked = {.index = updates->dropped};
     if (!index_update_find(c, &asked, told))
         return false;
     spec->drop_index = updates->dropped;
@@ -291,7 +291,7 @@ static bool index_take_dropped(struct call *c, const struct index_updates *updat
 }
 
 bool index_updates_take(struct call *c, const struct index_updates *updates,
-                        const struct table_told *told, struct table_spec *spec)
+                        const struct table_record *told, struct table_spec *spec)
 {
     const struct table *t = &told->table;
     const enum table_billing billing =

@@ -12,9 +12,9 @@
 struct update_table {
     struct table_spec spec; /* the request, without the throughput */
     bool throughput;        /* throughput or a billing mode is given */
-    struct throughput_asked asked;
+    struct throughput_spec asked;
     struct index_updates indexes;
-    struct table_told former;
+    struct table_record former;
 };
 
 /* The service takes such changes only alone, and checks them in this order. */
@@ -105,7 +105,7 @@ static bool update_begin(struct call *c, const struct json_value m[])
 }
 
 static bool update_unchanged(struct call *c, const struct table *t,
-                             const struct throughput_asked *asked)
+                             const struct throughput_spec *asked)
 {
     return call_invalid(
         c,
@@ -139,11 +139,11 @@ static bool update_check_encryption(struct call *c, const struct table *t,
     return true;
 }
 
-static bool update_is_busy(struct call *c, const struct reply *r, const struct table_told *told)
+static bool update_is_busy(struct call *c, const struct reply *r, const struct table_record *told)
 {
     if (told->table.status != TABLE_ACTIVE)
         return !call_refuse_busy(c, r, told->table.name);
-    return table_told_status(told) == TABLE_CREATING &&
+    return table_record_status(told) == TABLE_CREATING &&
            !fault_set(call_fault(c), FAULT_IN_USE,
                       "Attempt to change a resource which is still in use: Table is being created: "
                       "%.*s",
@@ -152,7 +152,7 @@ static bool update_is_busy(struct call *c, const struct reply *r, const struct t
 
 /* Completes the spec. False: refused. */
 static bool update_complete(struct call *c, const struct update_table *u,
-                            const struct table_told *told, struct table_spec *spec)
+                            const struct table_record *told, struct table_spec *spec)
 {
     const struct table *t = &told->table;
     const bool streams = table_streams_enabled(t->stream_set) != NULL;
@@ -175,9 +175,9 @@ static bool update_complete(struct call *c, const struct update_table *u,
 static bool update_found(struct call *c, struct subrequest *get, const struct reply *r)
 {
     struct update_table *u = c->state;
-    struct table_told *told = &u->former;
+    struct table_record *told = &u->former;
     struct table_spec spec = u->spec;
-    if (!table_take_told(c, get, r, told) || update_is_busy(c, r, told) ||
+    if (!table_take_record(c, get, r, told) || update_is_busy(c, r, told) ||
         !update_complete(c, u, told, &spec))
         return false;
     const bool changes = table_spec_changes_throughput(&spec, &told->table);

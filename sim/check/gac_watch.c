@@ -77,6 +77,6 @@ bool gac_watch_check(const struct gac_watch *w, const struct plan *plan, uint64_
 bool gac_watch_applies(const struct plan *p)
 {
     const enum gac_policy policy = (enum gac_policy)config_choices(&p->config)->gac;
-    return table_policy_asks(&p->config, policy) &&
+    return table_policy_requests_grants(&p->config, policy) &&
            table_policy_of(&p->config, policy)->share == NULL;
 }

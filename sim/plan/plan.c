@@ -255,7 +255,7 @@ static void plan_budgets(struct plan *plan, struct prng *p)
 }
 
 /* Limits of partitions, nodes and members that a few clients reach. Each node can serve all that
- * the tables are promised. Draws from its own stream. */
+ * nodes reserve for the tables. Draws from its own stream. */
 /* Whether the caller has chosen a policy that nodes apply. */
 static bool plan_is_limited(const struct sim_options *o)
 {
@@ -302,20 +302,20 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     plan->workload.units = (uint32_t)units;
     c->partition_max_wcu = 3 * units; /* room for bursts */
     c->on_demand_wcu = c->on_demand_rcu = DEMAND_PARTITIONS * units;
-    c->on_demand_promise_percent = 100;
+    c->on_demand_reserved_percent = 100;
     const struct workload *w = &plan->workload;
     const int64_t indexes =
         w->global_indexes ? DYNAMO_GLOBALS : 0; /* each with as much as the table */
     const int64_t lists = plan->work_transactions > 0 ? WORK_TRANSACTION_TABLES + indexes : 0;
     const int64_t others = (plan->work_ttl > 0) + (plan->work_streams > 0);
-    int64_t promised = units * (w->partitions * (1 + indexes + lists + others) +
+    int64_t reserved = units * (w->partitions * (1 + indexes + lists + others) +
                                 (w->tables - 1) * (int64_t)TABLE_PARTITIONS_MAX);
     if (plan->work_counters > 0)
-        promised += plan_counter_units(plan);
+        reserved += plan_counter_units(plan);
     const int64_t start = DEMAND_PARTITIONS * units;
-    if (plan->work_limiter > 0) /* its table is on demand, and is promised its peaks for ever */
-        promised += start > LIMITER_PEAK ? start : LIMITER_PEAK;
-    c->node_wcu = c->node_rcu = promised * percent / 100;
+    if (plan->work_limiter > 0) /* its table is on demand, and its peaks stay reserved for ever */
+        reserved += start > LIMITER_PEAK ? start : LIMITER_PEAK;
+    c->node_wcu = c->node_rcu = reserved * percent / 100;
 }
 
 /* Draws from its own stream. */

@@ -111,8 +111,8 @@ def drain_node(options, cluster, load):
     say(f"{held} replicas have left node {options.node} in {(moved[1] - moved[0]) / 1e9:.1f} s, its process ended")
     make_table(port, "after", None, ("pk",))
     _, holds = look(port, options.node)
-    if held <= 0 or holds != 0 or events(port, "no-place"):
-        raise AssertionError(f"node {options.node} held {held} replicas; events: {events(port, 'no-place')}")
+    if held <= 0 or holds != 0 or events(port, "no-capacity"):
+        raise AssertionError(f"node {options.node} held {held} replicas; events: {events(port, 'no-capacity')}")
     return before, moved
 
 

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                  .mac = mac_sha256};
     struct greeting_self stranger = self;
     stranger.secret = slice_of("another");
-    const struct greeting_wanted wanted = {PEER_NODE, 7};
+    const struct greeting_expected wanted = {PEER_NODE, 7};
     struct greeting g, s;
     struct buffer out = {0}, error = {0}, said = {0};
     greeting_init(&g, &self, how & 1 ? &wanted : NULL, nonce);

@@ -11,9 +11,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (split_advice_decode(slice_make(data, size), &a) != STATUS_OK)
         return 0;
     must(strlen(split_verdict_name(a.verdict)) > 0);
-    must((a.cut_count > 0) == (a.verdict == SPLIT_ADVISED));
-    for (uint32_t i = 1; i < a.cut_count; i++)
-        must(slice_compare(a.cuts[i - 1], a.cuts[i]) < 0);
+    must((a.point_count > 0) == (a.verdict == SPLIT_ADVISED));
+    for (uint32_t i = 1; i < a.point_count; i++)
+        must(slice_compare(a.points[i - 1], a.points[i]) < 0);
     split_advice_encode(&out, &a);
     must(slice_equal(buffer_slice(&out), slice_make(data, size)));
     buffer_deinit(&out);

@@ -1,4 +1,5 @@
-/* The series of levels and of the key space: they add up, and nobody notices that they are kept. */
+/* The series of balances and of the key space: they add up, and keeping them changes no
+ * run. */
 #include <stdlib.h>
 
 #include "lab/run/run.h"
@@ -93,7 +94,7 @@ TEST(a_run_with_series_decides_the_same_as_a_run_without) /* SAMPLE-1 */
     parse(&without, busy, false);
     struct json_value a = find(with.root, "hash"), b = find(without.root, "hash");
     assert_int_equal(slice_compare(json_text(&a), json_text(&b)), 0);
-    assert_true(json_find(&without.root, "levels").type == JSON_ABSENT);
+    assert_true(json_find(&without.root, "samples").type == JSON_ABSENT);
     parsed_end(&with);
     parsed_end(&without);
 }
@@ -104,8 +105,8 @@ TEST(tables_and_partitions_add_up_to_what_the_measures_count)
     struct json_value one;
     double offered = 0, admitted = 0, heat = 0;
     parse(&p, busy, true);
-    struct json_value levels = find(p.root, "levels");
-    struct json_value tables = find(levels, "tables"), parts = find(levels, "heat");
+    struct json_value samples = find(p.root, "samples");
+    struct json_value tables = find(samples, "tables"), parts = find(samples, "heat");
     struct json_cursor c = json_elements(&tables);
     while (json_next_element(&c, &one)) {
         offered += sum_of(find(one, "offered"));
@@ -155,7 +156,7 @@ TEST(ranges_divide_at_splits_and_always_cover_the_key_space)
     struct parsed p;
     uint32_t first, last, count;
     parse(&p, busy, true);
-    struct json_value parts = find(find(p.root, "levels"), "heat");
+    struct json_value parts = find(find(p.root, "samples"), "heat");
     for (uint32_t slot = 0; slot < 20; slot++) {
         assert_float_equal(covered(parts, "hot", slot, &count), 1, 1e-9);
         assert_float_equal(covered(parts, "calm", slot, &count), 1, 1e-9);
@@ -175,7 +176,7 @@ TEST(a_limit_is_at_the_ledger_and_at_routers_and_not_more_than_its_bank)
     struct json_value one;
     uint32_t limited = 0;
     parse(&p, busy, true);
-    struct json_value tables = find(find(p.root, "levels"), "tables");
+    struct json_value tables = find(find(p.root, "samples"), "tables");
     struct json_cursor c = json_elements(&tables);
     while (json_next_element(&c, &one)) {
         struct json_value is = find(one, "limited"), bank, held;
@@ -207,14 +208,14 @@ TEST(the_result_of_a_large_run_is_below_4_mib) /* SAMPLE-2 */
         "  - {name: b, table: many, rate: 400, keys: uniform}\n";
     struct parsed p;
     parse(&p, large, true);
-    struct json_value levels = find(p.root, "levels");
+    struct json_value samples = find(p.root, "samples");
     printf("%zu bytes\n", p.text.size);
     assert_in_range(p.text.size, 1 << 20, 4 << 20);
-    assert_float_equal(value_of(find(levels, "slots")), 300, 0);
-    assert_true(value_of(find(levels, "partitions_left_out")) > 0);
-    assert_float_equal(value_of(find(levels, "nodes_left_out")), 0, 0);
-    assert_float_equal(value_of(find(levels, "tables_left_out")), 25, 0);
-    struct json_value nodes = find(levels, "nodes");
+    assert_float_equal(value_of(find(samples, "slots")), 300, 0);
+    assert_true(value_of(find(samples, "partitions_left_out")) > 0);
+    assert_float_equal(value_of(find(samples, "nodes_left_out")), 0, 0);
+    assert_float_equal(value_of(find(samples, "tables_left_out")), 25, 0);
+    struct json_value nodes = find(samples, "nodes");
     assert_int_equal(json_count(&nodes), 64);
     parsed_end(&p);
 }
@@ -239,7 +240,7 @@ TEST(ranges_cover_the_key_space_when_partitions_are_merged)
     struct parsed p;
     uint32_t count;
     parse(&p, text, true);
-    struct json_value parts = find(find(p.root, "levels"), "heat");
+    struct json_value parts = find(find(p.root, "samples"), "heat");
     for (uint32_t slot = 0; slot < 30; slot++)
         assert_float_equal(covered(parts, "users", slot, &count), 1, 1e-9);
     assert_int_equal(count, 4);

@@ -344,7 +344,7 @@ static int greet_as(struct fixture *f, enum peer_kind kind, uint32_t id, const c
                                        .cluster = slice_of(cluster),
                                        .secret = slice_of(secret),
                                        .mac = mac_sha256};
-    const struct greeting_wanted wanted = {PEER_NODE, 7};
+    const struct greeting_expected wanted = {PEER_NODE, 7};
     static const uint8_t nonce[GREETING_NONCE_SIZE] = {1, 2, 3};
     struct greeting g;
     struct buffer in = {0}, out = {0}, error = {0};

@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -162,7 +163,7 @@ class Report(unittest.TestCase):
             self.assertAlmostEqual(tops[0], admitted, delta=admitted / 50, msg=policy)
 
     def test_06_a_split_divides_the_key_space_where_the_controller_split_it(self):
-        heat = self.run_of["weir"]["levels"]["heat"]
+        heat = self.run_of["weir"]["samples"]["heat"]
         splits = [p for p in heat if p["first"] > 0]
         self.assertGreater(len(splits), 0)
         self.assertEqual(self.run_of["weir"]["events"].count(" s split "), len(splits))
@@ -295,6 +296,20 @@ class Report(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("needs Chromium or Chrome", done.stderr)
         self.assertFalse(room("none").exists())
+
+    def test_16_results_of_the_version_before_have_the_same_figures(self):
+        shutil.copytree(room("small"), room("former"))
+        for file in room("former").glob("runs/*/*/*.json"):
+            file.write_text(file.read_text().replace('"samples":', '"levels":'))
+        weir("report", room("former"))
+        ids = "[...document.querySelectorAll('figure, svg')].map((f) => f.id)"
+        found = []
+        for name in ("small", "former"):
+            with browser.Page() as page:
+                page.open(room(f"{name}/report.html"))
+                self.assertEqual(page.console, [])
+                found.append(page.run(ids))
+        self.assertEqual(*found)
 
 
 def main():

@@ -185,7 +185,7 @@ inline send_ask(r)
 }
 
 /* Its links end with it, and what was on them: servers hear of that, before its next life. */
-inline forget_router(r, s)
+inline drop_router(r, s)
 {
     servers[s].known[r] = false;
     servers[s].epoch[r] = 0;
@@ -210,8 +210,8 @@ proctype router(byte r)
         late_asks[r].there = false;
         answers[r].there = false;
         late_answers[r].there = false;
-        forget_router(r, 0);
-        forget_router(r, 1) }
+        drop_router(r, 0);
+        drop_router(r, 1) }
     :: atomic { routers[r].number < ASKS_MAX -> send_ask(r) }
     :: atomic { routers[r].tokens > 0 ->
         routers[r].tokens--; routers[r].spent++; spent_ever++ }

@@ -98,7 +98,7 @@ static struct admit_verdict model_decide(struct model *m, int index, int64_t cos
 {
     struct model_partition *p = &m->partitions[index];
     struct admit_verdict v = {
-        .levels = {p->cap.level, p->allocation.level, p->burst.level, m->node.level}};
+        .balances = {p->cap.level, p->allocation.level, p->burst.level, m->node.level}};
     struct tokens *from = &p->allocation;
     if (!tokens_have(&p->cap, cost)) {
         v.reason = ADMIT_REFUSED_KEY_RANGE;
@@ -226,7 +226,7 @@ static struct admit_verdict try_both(int index, int64_t cost)
     struct admit_verdict expected = model_decide(&w.model, index, cost);
     assert_int_equal(v.reason, expected.reason);
     assert_int_equal(v.burst, expected.burst);
-    assert_memory_equal(&v.levels, &expected.levels, sizeof v.levels);
+    assert_memory_equal(&v.balances, &expected.balances, sizeof v.balances);
     w.reasons[v.reason]++;
     w.cost_max = cost > w.cost_max ? cost : w.cost_max;
     if (v.reason == ADMIT_OK) {
@@ -552,9 +552,9 @@ static void splitting(struct prng *p)
                    &config, &whole, now);
     live(p, &pieces[0], &node, &whole, &now);
     now.ns += prng_between(p, 0, NS_PER_S);
-    struct admit_levels before[ADMIT_KINDS];
+    struct admit_balances before[ADMIT_KINDS];
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        before[kind] = admission_levels(&pieces[0], &node, (enum admit_kind)kind, now);
+        before[kind] = admission_balances_with_node(&pieces[0], &node, (enum admit_kind)kind, now);
         shares_at_random(p, count, shares[kind]);
     }
     others[0] = pieces[0];

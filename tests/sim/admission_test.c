@@ -47,7 +47,7 @@ static struct busy make_follower_busy(const char *check, const char *report_ms)
     struct partition_stats before = lab_stats_of(&l, 1, 1);
     do
         lab_run_flows(&l, flows, 2, NS_PER_S / 100);
-    while (lab_stats_of(&l, FOLLOWER, 1).kinds[ADMIT_WRITE].levels.node_mcu > 0);
+    while (lab_stats_of(&l, FOLLOWER, 1).kinds[ADMIT_WRITE].balances.node_mcu > 0);
     struct partition_stats dry = lab_stats_of(&l, 1, 1);
     lab_run_flows(&l, flows, 2, 6 * NS_PER_S);
     struct partition_stats after = lab_stats_of(&l, 1, 1);
@@ -151,12 +151,12 @@ TEST(a_dead_member_throttles_nobody)
         assert_int_equal(node_process_start(d.lab.world.nodes[DEAD], &error), STATUS_OK);
         for (int step = 0; step < 40; step++) {
             lab_run_flows(&d.lab, &d.flow, 1, NS_PER_S / 10);
-            assert_true(lab_stats_of(&d.lab, DEAD, 1).kinds[ADMIT_WRITE].levels.cap_mcu >= 0);
+            assert_true(lab_stats_of(&d.lab, DEAD, 1).kinds[ADMIT_WRITE].balances.cap_mcu >= 0);
         }
         assert_true(d.flow.counts.ok >= 2695);
         assert_int_equal(d.flow.counts.throttled + d.flow.counts.failed, 0);
-        struct admit_levels led = lab_stats_of(&d.lab, 1, 1).kinds[ADMIT_WRITE].levels;
-        struct admit_levels back = lab_stats_of(&d.lab, DEAD, 1).kinds[ADMIT_WRITE].levels;
+        struct admit_balances led = lab_stats_of(&d.lab, 1, 1).kinds[ADMIT_WRITE].balances;
+        struct admit_balances back = lab_stats_of(&d.lab, DEAD, 1).kinds[ADMIT_WRITE].balances;
         printf("    %s: saved %lld at the leader, %lld at the one that is back\n", checks[i],
                (long long)led.burst_mcu / 1000, (long long)back.burst_mcu / 1000);
         assert_true(back.node_mcu >= 0);
@@ -213,7 +213,7 @@ TEST(a_dead_member_may_count_as_it_was_or_as_full)
 /* ---- a lost leader ---- */
 
 /* Its leader dies; what the next one says, and how many ms later. */
-static struct admit_levels fail_over(struct lab *l, int64_t *gap_ms)
+static struct admit_balances fail_over(struct lab *l, int64_t *gap_ms)
 {
     uint32_t leader = lab_leader_of(l, 1);
     int64_t before_ns = l->world.scheduler.now.ns;
@@ -222,7 +222,7 @@ static struct admit_levels fail_over(struct lab *l, int64_t *gap_ms)
         lab_pass(l, NS_PER_S / 100);
     *gap_ms = (l->world.scheduler.now.ns - before_ns) / NS_PER_MS;
     assert_true(lab_leader_of(l, 1) != leader);
-    return lab_stats_of(l, lab_leader_of(l, 1), 1).kinds[ADMIT_WRITE].levels;
+    return lab_stats_of(l, lab_leader_of(l, 1), 1).kinds[ADMIT_WRITE].balances;
 }
 
 TEST(burst_survives_a_failover)
@@ -236,10 +236,11 @@ TEST(burst_survives_a_failover)
     struct flow flow = {.table = "saver", .operation = "PutItem", .more = PUT, .per_second = 400};
     lab_run_flows(&l, &flow, 1, 5 * NS_PER_S);
     lab_pass(&l, NS_PER_S / 100);
-    struct admit_levels saved = lab_stats_of(&l, lab_leader_of(&l, 1), 1).kinds[ADMIT_WRITE].levels;
+    struct admit_balances saved =
+        lab_stats_of(&l, lab_leader_of(&l, 1), 1).kinds[ADMIT_WRITE].balances;
     assert_in_range(saved.burst_mcu, 1000 * 1000, 3000 * 1000);
     int64_t gap_ms;
-    struct admit_levels now = fail_over(&l, &gap_ms);
+    struct admit_balances now = fail_over(&l, &gap_ms);
     /* 100 units a second are 100 mcu a millisecond */
     assert_in_range(now.burst_mcu + now.allocation_mcu,
                     saved.burst_mcu + saved.allocation_mcu + 100 * gap_ms - 10000,
@@ -266,10 +267,11 @@ TEST(debt_survives_a_failover)
     lab_call(&l, &c, "PutItem", big);
     lab_pass(&l, NS_PER_S / 10);
     assert_int_equal(c.ok, 1);
-    struct admit_levels owed = lab_stats_of(&l, lab_leader_of(&l, 1), 1).kinds[ADMIT_WRITE].levels;
+    struct admit_balances owed =
+        lab_stats_of(&l, lab_leader_of(&l, 1), 1).kinds[ADMIT_WRITE].balances;
     assert_true(owed.allocation_mcu < -80 * 1000);
     int64_t gap_ms;
-    struct admit_levels now = fail_over(&l, &gap_ms);
+    struct admit_balances now = fail_over(&l, &gap_ms);
     assert_true(now.allocation_mcu <= owed.allocation_mcu + 10 * gap_ms + 1000);
     lab_deinit(&l);
 }

@@ -12,9 +12,9 @@ enum {
 #define GET    "\"Key\":{\"k\":{\"S\":\"a\"}}"
 #define STRONG GET ",\"ConsistentRead\":true"
 
-static struct admit_levels levels_of(struct lab *l, uint32_t node, enum admit_kind kind)
+static struct admit_balances balances_of(struct lab *l, uint32_t node, enum admit_kind kind)
 {
-    return lab_stats_of(l, node, TABLE).kinds[kind].levels;
+    return lab_stats_of(l, node, TABLE).kinds[kind].balances;
 }
 
 static uint32_t wait_for_leader(struct lab *l)
@@ -153,8 +153,8 @@ static void save_and_spend(struct lab *l, const char *operation, const char *mor
 
 static int64_t saved_at(struct lab *l, uint32_t node, enum admit_kind kind)
 {
-    struct admit_levels levels = levels_of(l, node, kind);
-    return levels.burst_mcu + levels.allocation_mcu;
+    struct admit_balances balances = balances_of(l, node, kind);
+    return balances.burst_mcu + balances.allocation_mcu;
 }
 
 static void every_replica_knows_what_is_saved(struct lab *l, enum admit_kind kind)
@@ -217,7 +217,7 @@ TEST(a_mirror_owes_nothing_that_nobody_spent)
     kill_and_restart(&l, follower);
     for (int i = 0; i < 50; i++) {
         lab_run_flows(&l, &flow, 1, NS_PER_S / 10);
-        assert_true(levels_of(&l, follower, ADMIT_WRITE).burst_mcu >= 0);
+        assert_true(balances_of(&l, follower, ADMIT_WRITE).burst_mcu >= 0);
     }
     lab_deinit(&l);
 }
@@ -323,7 +323,7 @@ TEST(a_new_table_on_demand_takes_nothing_that_others_were_promised)
     for (int i = 0; i < SECONDS * 10; i++) {
         lab_run_flows(&l, flows, 2, NS_PER_S / 10);
         for (uint32_t node = 1; node <= 3; node++) /* never a second in debt */
-            assert_true(levels_of(&l, node, ADMIT_WRITE).node_mcu > -1500 * 1000);
+            assert_true(balances_of(&l, node, ADMIT_WRITE).node_mcu > -1500 * 1000);
     }
     printf("    neighbour: %lld of %d refused; noisy: %lld/s served\n",
            (long long)flows[0].counts.throttled, 250 * (SECONDS + 5),

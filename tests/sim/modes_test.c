@@ -427,9 +427,9 @@ TEST(a_peak_that_nodes_cannot_be_promised_to_is_told_and_changes_nothing)
     lab_create_table(&s.lab, "other", 10, 60);
     struct flow f = flow_of(&s, 50);
     assert_int_equal(run(&s, &f, 3 * 10), 0);
-    assert_int_equal(lab_events_of(&s.lab, EVENT_STUCK), 1);
+    assert_int_equal(lab_events_of(&s.lab, EVENT_NO_CAPACITY), 1);
     assert_int_equal(lab_events_of(&s.lab, EVENT_PEAK), 0);
     assert_int_equal(orders(&s).warm[ADMIT_WRITE], 80);
-    assert_true(orders(&s).promised[ADMIT_WRITE] <= 40); /* what it began with, at most */
+    assert_true(orders(&s).reserved[ADMIT_WRITE] <= 40); /* what it began with, at most */
     fixture_end(&s);
 }

@@ -194,7 +194,7 @@ MUTATION(a_decided_part_is_refused, MUTATION_REFUSE_DECIDED, 5, TRANSACTIONS, CL
 
 /* ---- time to live: an item that is written anew must stay ---- */
 #define TTL_ITEMS THREE_NODES, CLIENTS(1), .work_ttl = 12, MS(4000)
-MUTATION(an_item_expires_unjudged, MUTATION_EXPIRE_UNJUDGED, 2, TTL_ITEMS)
+MUTATION(an_item_expires_unchecked, MUTATION_EXPIRE_UNCHECKED, 2, TTL_ITEMS)
 MUTATION(an_item_expires_in_spite_of_a_write_in_flight, MUTATION_EXPIRE_APPLIED, 49, TTL_ITEMS)
 MUTATION(an_item_expires_by_one_clock, MUTATION_OWN_CLOCK, 1, FORCED(FAULT(WALL)), TTL_ITEMS)
 

@@ -4,7 +4,7 @@
  *   SECONDS=3600 build/fast/tests/simulation --filter scale_test      # the long form
  *
  * Looked at every second of virtual time, on every node that is up: the catalog's ranges cover each
- * table exactly, no partition has two replicas on one node, no node is promised more than it has,
+ * table exactly, no partition has two replicas on one node, no node reserves more than it has,
  * replicas that exist do not overlap, and of each partition a majority exists. */
 #include "tests/check.h"
 
@@ -73,12 +73,12 @@ static void check_table(const struct table *t)
     }
 }
 
-static void check_promises(const struct catalog *c)
+static void check_reservations(const struct catalog *c)
 {
-    struct promises promises;
-    catalog_count_promises(c, CATALOG_TABLE_ID, &promises);
+    struct reservations reservations;
+    catalog_count_reservations(c, CATALOG_TABLE_ID, &reservations);
     for (uint32_t node = 1; node <= NODES; node++)
-        assert_true(promises.loads_mcu[node][ADMIT_WRITE] <= NODE_WCU * MCU_PER_UNIT);
+        assert_true(reservations.loads_mcu[node][ADMIT_WRITE] <= NODE_WCU * MCU_PER_UNIT);
 }
 
 static const struct partition_info *replica(struct scale *s, uint32_t node, uint32_t partition)
@@ -155,7 +155,7 @@ static void look(struct scale *s)
             continue;
         for (const struct table *t = NULL; (t = catalog_next(c, t)) != NULL;)
             check_table(t);
-        check_promises(c);
+        check_reservations(c);
         partitions_of(c, &highest);
         uint64_t last = catalog_last_event(c);
         assert_true(last <= EVENTS_MAX || catalog_event(c, last - EVENTS_MAX).size == 0);

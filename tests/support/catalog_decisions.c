@@ -216,7 +216,7 @@ static void run_show(void *world, struct case_words *c)
 static void run_peaks(void *world, struct case_words *c)
 {
     const struct table *t = catalog_world_table(world, case_word(c, 1));
-    case_say(c, "writes: promised %lld, warm %lld\n", (long long)t->promised[ADMIT_WRITE],
+    case_say(c, "writes: reserved %lld, warm %lld\n", (long long)t->reserved[ADMIT_WRITE],
              (long long)t->warm[ADMIT_WRITE]);
 }
 

@@ -47,7 +47,8 @@ static void played_receive(struct catalog_leader *s, uint32_t node, struct slice
     struct liveness_beat beat;
     struct reader r = {slice_behind(frame, HEAD_BEFORE_BEAT), false};
     assert_int_equal(liveness_beat_decode(&r, &beat), STATUS_OK);
-    s->nodes[node].owes_beat |= liveness_heard(&s->nodes[node].liveness, s->w.now, 1, &beat).answer;
+    s->nodes[node].owes_beat |=
+        liveness_received(&s->nodes[node].liveness, s->w.now, 1, &beat).answer;
 }
 
 static void played_beat(struct catalog_leader *s)

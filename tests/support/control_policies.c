@@ -17,11 +17,11 @@ static struct {
         enum weir_rates_why why;
     } changes[4];
     uint32_t change_count;
-    struct weir_wish wish;
-    struct weir_choice choice;
+    struct weir_split_trigger trigger;
+    struct weir_split_decision decision;
     uint32_t pieces;
-    int64_t earned_mcu;
-    bool earns;
+    int64_t allocation_mcu;
+    bool raises;
     uint32_t place;       /* from the end of the offer; UINT32_MAX: nowhere */
     char rank;            /* d: the dearest, c: the cheapest, b: below zero */
     uint32_t nodes;       /* that were offered */
@@ -86,7 +86,7 @@ static void script_adapt(struct weir_rates *r)
 
 /* ---- splits ---- */
 
-static void script_wish(struct weir_split *c, struct weir_wish *wish)
+static void script_trigger(struct weir_split *c, struct weir_split_trigger *trigger)
 {
     const int64_t consumed = weir_split_consumed(c, WEIR_POLICY_WRITE, 5 * NS_PER_S);
     struct buffer *saw = &script.saw[1];
@@ -105,10 +105,10 @@ static void script_wish(struct weir_split *c, struct weir_wish *wish)
     assert_int_equal(weir_split_setting(c, (enum weir_split_setting)99), 0);
     assert_true(weir_split_consumed(c, WEIR_POLICY_WRITE, INT64_MAX) >= 0);
     assert_true(weir_split_consumed(c, WEIR_POLICY_WRITE, INT64_MIN) >= 0);
-    *wish = script.wish;
+    *trigger = script.trigger;
 }
 
-static void script_choose(struct weir_split *c, struct weir_choice *choice)
+static void script_decide(struct weir_split *c, struct weir_split_decision *decision)
 {
     struct buffer *saw = &script.saw[1];
     buffer_clear(saw);
@@ -118,7 +118,7 @@ static void script_choose(struct weir_split *c, struct weir_choice *choice)
     for (uint32_t i = 0; i < 4; i++)
         buffer_append_format(saw, " %u", weir_split_share_ppm(c, WEIR_POLICY_WRITE, i));
     assert_int_equal(weir_split_share_ppm(c, WEIR_POLICY_WRITE, UINT32_MAX), 0);
-    *choice = script.choice;
+    *decision = script.decision;
 }
 
 static uint32_t script_pieces(struct weir_split *c)
@@ -129,21 +129,21 @@ static uint32_t script_pieces(struct weir_split *c)
 
 /* ---- peaks ---- */
 
-static bool script_earn(const struct weir_peak *p, int64_t earned_mcu[2])
+static bool script_raise(const struct weir_peak *p, int64_t allocation_mcu[2])
 {
     struct buffer *saw = &script.saw[2];
     buffer_clear(saw);
     buffer_append_format(
-        saw, "consumed %lld, promised %lld, ready %lld, maximum %lld",
+        saw, "consumed %lld, allocated %lld, warm %lld, maximum %lld",
         (long long)weir_peak_consumed(p, WEIR_POLICY_WRITE, weir_peak_window_ns(p)),
-        (long long)weir_peak_promised(p, WEIR_POLICY_WRITE),
-        (long long)weir_peak_ready(p, WEIR_POLICY_WRITE),
+        (long long)weir_peak_allocated(p, WEIR_POLICY_WRITE),
+        (long long)weir_peak_warm(p, WEIR_POLICY_WRITE),
         (long long)weir_peak_maximum(p, WEIR_POLICY_WRITE));
     assert_int_equal(weir_peak_consumed(p, (enum weir_policy_kind)5, NS_PER_S), 0);
-    assert_int_equal(weir_peak_ready(p, (enum weir_policy_kind)5), 0);
-    assert_int_equal(earned_mcu[0] | earned_mcu[1], 0);
-    earned_mcu[WEIR_POLICY_WRITE] = script.earned_mcu;
-    return script.earns;
+    assert_int_equal(weir_peak_warm(p, (enum weir_policy_kind)5), 0);
+    assert_int_equal(allocation_mcu[0] | allocation_mcu[1], 0);
+    allocation_mcu[WEIR_POLICY_WRITE] = script.allocation_mcu;
+    return script.raises;
 }
 
 /* ---- moves ---- */
@@ -159,12 +159,12 @@ static uint32_t script_place(const struct weir_move *m)
                          "replicas %lld",
                          why < COUNT_OF(WHY) && WHY[why] != NULL ? WHY[why] : "other",
                          weir_move_from(m), weir_move_leads(m) ? ", leads" : "", nodes,
-                         (long long)weir_move_needs(m, WEIR_POLICY_WRITE),
+                         (long long)weir_move_required(m, WEIR_POLICY_WRITE),
                          (long long)weir_move_capacity(m, 0, WEIR_POLICY_WRITE),
                          (long long)weir_move_replicas(m, 0));
     assert_int_equal(weir_move_node(m, nodes), 0);
     assert_int_equal(weir_move_capacity(m, UINT32_MAX, WEIR_POLICY_WRITE), 0);
-    assert_int_equal(weir_move_promised(m, 0, (enum weir_policy_kind)5), 0);
+    assert_int_equal(weir_move_reserved(m, 0, (enum weir_policy_kind)5), 0);
     assert_int_equal(weir_move_replicas(m, nodes), 0);
     return script.place == UINT32_MAX ? WEIR_MOVE_NOWHERE : nodes - 1 - script.place;
 }
@@ -182,11 +182,11 @@ static const struct weir_adaptive_policy adaptive = {
     .size = sizeof adaptive, .partition_bytes = 8, .name = "scripted", .adapt = script_adapt};
 static const struct weir_split_policy split = {.size = sizeof split,
                                                .name = "scripted",
-                                               .wish = script_wish,
-                                               .choose = script_choose,
+                                               .trigger = script_trigger,
+                                               .decide = script_decide,
                                                .pieces = script_pieces};
 static const struct weir_demand_policy demand = {
-    .size = sizeof demand, .name = "scripted", .earn = script_earn};
+    .size = sizeof demand, .name = "scripted", .raise = script_raise};
 static const struct weir_relocate_policy relocate = {
     .size = sizeof relocate, .name = "scripted", .place = script_place, .rank = script_rank};
 static const struct weir_adaptive_policy *const adaptives[] = {&adaptive};
@@ -252,39 +252,41 @@ static void run_change(void *world, struct case_words *c)
         script.changes[i].why = REASONS[case_choice(case_word(c, 4), WHY, COUNT_OF(WHY))];
 }
 
-/* `wish [why=N] [kind=N] [rate=MCU] [evenly=N] [pieces=N]` */
-static void run_wish(void *world, struct case_words *c)
+/* `trigger [why=N] [kind=N] [rate=MCU] [evenly=N] [pieces=N]` */
+static void run_trigger(void *world, struct case_words *c)
 {
     (void)world;
-    script.wish = (struct weir_wish){
-        .why = (enum weir_wish_why)case_option_number(c, "why", WEIR_WISH_CONSUMED),
+    script.trigger = (struct weir_split_trigger){
+        .why =
+            (enum weir_split_trigger_why)case_option_number(c, "why", WEIR_SPLIT_TRIGGER_CONSUMED),
         .kind = (enum weir_policy_kind)case_option_number(c, "kind", WEIR_POLICY_WRITE),
         .rate_mcu = case_option_number(c, "rate", 600000),
         .evenly = (uint32_t)case_option_number(c, "evenly", 0)};
     script.pieces = (uint32_t)case_option_number(c, "pieces", 0);
 }
 
-/* `choose HOW POINTS PIECES`: numbers; HOW: 0 the leader's whole, as enum weir_choice_how. */
-static void run_choose(void *world, struct case_words *c)
+/* `decide HOW POINTS PIECES`: numbers; HOW: 0 the leader's whole, as
+ * enum weir_split_decision_how. */
+static void run_decide(void *world, struct case_words *c)
 {
     (void)world;
-    static const char *const HOW[] = {[WEIR_CHOICE_WHOLE] = "whole",
-                                      [WEIR_CHOICE_POINTS] = "points",
-                                      [WEIR_CHOICE_EVENLY] = "evenly",
-                                      [WEIR_CHOICE_EVENLY + 1] = "oddly"};
-    script.choice =
-        (struct weir_choice){.how = (uint32_t)case_choice(case_word(c, 1), HOW, COUNT_OF(HOW)),
-                             .points = (uint32_t)case_option_number(c, "points", 0)};
+    static const char *const HOW[] = {[WEIR_SPLIT_DECISION_WHOLE] = "whole",
+                                      [WEIR_SPLIT_DECISION_POINTS] = "points",
+                                      [WEIR_SPLIT_DECISION_EVENLY] = "evenly",
+                                      [WEIR_SPLIT_DECISION_EVENLY + 1] = "oddly"};
+    script.decision = (struct weir_split_decision){
+        .how = (uint32_t)case_choice(case_word(c, 1), HOW, COUNT_OF(HOW)),
+        .points = (uint32_t)case_option_number(c, "points", 0)};
     script.pieces = (uint32_t)case_option_number(c, "pieces", 2);
 }
 
-/* `earn MCU`; of nothing: no change */
-static void run_earn(void *world, struct case_words *c)
+/* `raise MCU`; of nothing: no change */
+static void run_raise(void *world, struct case_words *c)
 {
     (void)world;
-    script.earns = c->count > 1;
-    if (script.earns)
-        script.earned_mcu = case_word_number(c, 1);
+    script.raises = c->count > 1;
+    if (script.raises)
+        script.allocation_mcu = case_word_number(c, 1);
 }
 
 /* `place N|nowhere|beside [rank=cheap|dear|below-zero]`: N from the end of the offer */
@@ -318,9 +320,9 @@ static void run_reported(void *world, struct case_words *c)
 }
 
 const struct case_verb control_policy_verbs[] = {
-    {.name = "policy", .run = run_policy}, {.name = "change", .run = run_change},
-    {.name = "wish", .run = run_wish},     {.name = "choose", .run = run_choose},
-    {.name = "earn", .run = run_earn},     {.name = "place", .run = run_place},
-    {.name = "saw", .run = run_saw},       {.name = "reported", .run = run_reported},
+    {.name = "policy", .run = run_policy},   {.name = "change", .run = run_change},
+    {.name = "trigger", .run = run_trigger}, {.name = "decide", .run = run_decide},
+    {.name = "raise", .run = run_raise},     {.name = "place", .run = run_place},
+    {.name = "saw", .run = run_saw},         {.name = "reported", .run = run_reported},
     {.more = catalog_table_verbs},
 };

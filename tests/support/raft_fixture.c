@@ -416,7 +416,7 @@ static void raft_receive_message(struct raft_fixture *w, struct raft_fixture_nod
     struct liveness_beat beat;
     must(liveness_beat_decode(&r, &beat) == STATUS_OK);
     struct instant now = raft_fixture_local(w, n);
-    struct liveness_change change = liveness_heard(&n->liveness, now, m->from, &beat);
+    struct liveness_change change = liveness_received(&n->liveness, now, m->from, &beat);
     if (change.answer)
         raft_fixture_post_beat(w, n, m->from, false);
     n->live_at = liveness_deadline(&n->liveness, now);
@@ -425,7 +425,7 @@ static void raft_receive_message(struct raft_fixture *w, struct raft_fixture_nod
     if (change.given || change.restarted)
         raft_tick(n->raft, now);
     if (change.got)
-        raft_node_heard(n->raft, now, m->from);
+        raft_support_changed(n->raft, now, m->from);
     raft_fixture_turn(w, n->id);
 }
 

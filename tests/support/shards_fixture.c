@@ -65,8 +65,8 @@ void shards_update(struct shards_fixture *s, uint32_t partition, uint64_t key_sh
     lone_update_partition(&s->w, &info);
 }
 
-void shards_tell_applied(struct shards_fixture *s, uint32_t partition,
-                         uint64_t key_sharding_version)
+void shards_notify_applied(struct shards_fixture *s, uint32_t partition,
+                           uint64_t key_sharding_version)
 {
     shards_update(s, partition, key_sharding_version);
     assert_int_equal(lone_answer(&s->w)->code, REPLY_OVERLOADED); /* it is on its way */

@@ -39,8 +39,8 @@ enum reply_code shards_ask(struct shards_fixture *s, const struct request *r);
 /* The catalog tells the partition of sharded keys, by hand: its own table has none. */
 void shards_update(struct shards_fixture *s, uint32_t partition, uint64_t key_sharding_version);
 /* The same, until it is done. */
-void shards_tell_applied(struct shards_fixture *s, uint32_t partition,
-                         uint64_t key_sharding_version);
+void shards_notify_applied(struct shards_fixture *s, uint32_t partition,
+                           uint64_t key_sharding_version);
 /* The storage key of the item in a shard. Lends until the next call. */
 struct slice shards_key(struct shards_fixture *s, uint32_t name, uint32_t shard);
 /* Its owner shard, by so many. */

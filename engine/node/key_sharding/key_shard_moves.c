@@ -57,9 +57,9 @@ static void piece_free(struct key_shard_moves *moves, struct key_shard_piece *pi
     free(piece);
 }
 
-static struct key_shard_asker *next_asker(struct key_shard_askers *askers)
+static struct key_shard_waiter *next_asker(struct key_shard_waiters *askers)
 {
-    struct key_shard_asker *asker = STAILQ_FIRST(askers);
+    struct key_shard_waiter *asker = STAILQ_FIRST(askers);
     if (asker != NULL)
         STAILQ_REMOVE_HEAD(askers, place);
     return asker;
@@ -69,7 +69,7 @@ void key_shard_moves_deinit(struct key_shard_moves *moves)
 {
     for (uint32_t i = 0; i < KEY_SHARD_MOVES_MAX; i++) {
         struct item_move *m = &moves->all[i];
-        struct key_shard_asker *asker;
+        struct key_shard_waiter *asker;
         while (m->step != KEY_SHARD_FREE && (asker = next_asker(&m->askers)) != NULL)
             free(asker);
         buffer_deinit(&m->key);
@@ -101,8 +101,8 @@ static void move_end(struct key_shard_moves *moves, struct item_move *m, enum re
                      const char *text)
 {
     const struct slice key = arena_copy(&moves->env->lent, buffer_slice(&m->key));
-    struct key_shard_askers askers = STAILQ_HEAD_INITIALIZER(askers);
-    struct key_shard_asker *asker;
+    struct key_shard_waiters askers = STAILQ_HEAD_INITIALIZER(askers);
+    struct key_shard_waiter *asker;
     STAILQ_CONCAT(&askers, &m->askers);
     must(m->step != KEY_SHARD_FREE && moves->count > 0);
     m->step = KEY_SHARD_FREE;
@@ -343,7 +343,7 @@ static struct item_move *move_of(struct key_shard_moves *moves, struct slice key
 static void move_add_asker(struct item_move *m, uint64_t from, uint64_t request_id,
                            struct key_shard_piece *piece)
 {
-    struct key_shard_asker *asker = must_calloc(1, sizeof *asker);
+    struct key_shard_waiter *asker = must_calloc(1, sizeof *asker);
     asker->from = from;
     asker->request_id = request_id;
     asker->piece = piece;

@@ -55,14 +55,14 @@ enum {
 struct key_shard_piece;
 
 /* Who waits for a move. */
-struct key_shard_asker {
-    STAILQ_ENTRY(key_shard_asker) place;
+struct key_shard_waiter {
+    STAILQ_ENTRY(key_shard_waiter) place;
     uint64_t from;
     uint64_t request_id;
     struct key_shard_piece *piece; /* NULL: a request about the item */
 };
 
-STAILQ_HEAD(key_shard_askers, key_shard_asker);
+STAILQ_HEAD(key_shard_waiters, key_shard_waiter);
 
 enum key_shard_step {
     KEY_SHARD_FREE,
@@ -82,7 +82,7 @@ struct item_move {
     struct buffer target; /* its owner shard; of a cell: cell 0 */
     bool merge_cells;     /* it is a cell */
     struct transaction_id id;
-    struct key_shard_askers askers; /* owns */
+    struct key_shard_waiters askers; /* owns */
 };
 
 struct key_shard_moves {

@@ -62,7 +62,7 @@ static bool checkpoints_free_log(const struct checkpoints *checkpoints)
 static struct instant checkpoints_next_by_space(const struct checkpoints *checkpoints)
 {
     struct store *store = checkpoints->env->store;
-    if (store_wants_checkpoint(store) || checkpoints_free_log(checkpoints))
+    if (store_needs_checkpoint(store) || checkpoints_free_log(checkpoints))
         return checkpoints->space_at;
     const bool vain = store_keeps_pages(store) && !store_space(store)->disk_bound;
     return checkpoints->log->space_refused && !vain ? checkpoints->check_at : INSTANT_NEVER;

@@ -20,9 +20,10 @@ static void node_heat_count_excess(struct node_heat *heat, struct partition *p,
                                    enum admit_kind kind, int64_t cost_mcu)
 {
     struct excess *e = &p->excess.now[kind];
-    const struct excess_rule rule = {.max_mcu = partition_max_mcu(heat->env->config, kind),
-                                     .lull_ms = config_split(heat->env->config)->split_lull_ms,
-                                     .gap_ms = config_split(heat->env->config)->split_gap_ms};
+    const struct excess_rule rule = {
+        .max_mcu = partition_max_mcu(heat->env->config, kind),
+        .reset_ms = config_split(heat->env->config)->split_hold_reset_ms,
+        .gap_tolerance_ms = config_split(heat->env->config)->split_gap_tolerance_ms};
     excess_add(e, heat->env->now, cost_mcu, &rule);
     if (excess_ms(e, heat->env->now) < config_split(heat->env->config)->split_hold_ms ||
         p->excess.reported[kind].ns == e->since.ns)

@@ -170,13 +170,13 @@ struct buffer *peers_message(struct peers *peers, uint32_t node, enum peer_messa
 static void peers_request_tokens(struct peers *peers, uint32_t node)
 {
     uint64_t number;
-    int64_t wanted_mcu;
-    if (node == peers->env->id ||
-        !member_asks(&peers->throughput->members, node, peers->env->now, &number, &wanted_mcu))
+    int64_t demand_mcu;
+    if (node == peers->env->id || !member_is_request_due(&peers->throughput->members, node,
+                                                         peers->env->now, &number, &demand_mcu))
         return;
     struct buffer *out = peers_message(peers, node, PEER_LEASE_REQUEST);
     buffer_append_u64(out, number);
-    buffer_append_u64(out, (uint64_t)wanted_mcu);
+    buffer_append_u64(out, (uint64_t)demand_mcu);
 }
 
 void peers_end_turn(struct peers *peers)
@@ -237,7 +237,7 @@ enum status peers_open_envelope(struct peers *peers, struct reader *r, struct en
     if (env->stop_error != 0)
         return STATUS_OK; /* a stopped node promises nothing */
     struct peer *peer = &peers->nodes[from];
-    struct liveness_change change = liveness_heard(&peers->liveness, env->now, from, &beat);
+    struct liveness_change change = liveness_received(&peers->liveness, env->now, from, &beat);
     if (change.believed) { /* not a late frame of the peer's earlier life */
         peer->generation = generation;
         peer->fresh = flags & PEER_FRESH;

@@ -156,7 +156,7 @@ static void raft_driver_tick_group(struct raft_driver *driver, struct partition 
     if (!node_log_has_space(driver->log, 0)) { /* a tick may write a term and a vote */
         struct instant again =
             instant_add_ms(env->now, config_replication(env->config)->append_retry_ms);
-        raft_see_lapse(p->raft, env->now); /* the end of a turn may set the timer anew */
+        raft_check_lapse(p->raft, env->now); /* the end of a turn may set the timer anew */
         raft_timers_set(&driver->timers, p, again);
         return;
     }
@@ -180,7 +180,7 @@ void raft_driver_support_changed(struct raft_driver *driver, uint32_t node)
 {
     for (uint32_t i = 0; i < driver->partitions->count; i++) {
         struct partition *p = driver->partitions->all[i];
-        raft_node_heard(p->raft, driver->env->now, node);
+        raft_support_changed(p->raft, driver->env->now, node);
         raft_driver_stepped(driver, p);
     }
 }

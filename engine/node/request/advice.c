@@ -92,8 +92,9 @@ static void advice_stats_of(const struct requests *requests, const struct partit
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         out->kinds[kind].allocated_mcu = p->info.rate_mcu[kind];
         out->kinds[kind].counts = p->counts[kind];
-        out->kinds[kind].levels = admission_levels(&p->admission, &requests->throughput->admission,
-                                                   (enum admit_kind)kind, requests->env->now);
+        out->kinds[kind].balances =
+            admission_balances_with_node(&p->admission, &requests->throughput->admission,
+                                         (enum admit_kind)kind, requests->env->now);
     }
     out->kinds[ADMIT_READ].counts.load.consumed_mcu -= p->followers_mcu; /* they say it, too */
     advice_count_replicas(p, out);

@@ -133,8 +133,9 @@ static bool items_arrive(struct requests *requests, struct partition *p, const s
     const struct overload_arrival a = {
         .now = instant_add(requests->env->now, o->waited.ahead),
         .waited = o->waited.all,
-        .promised = o->waited.all.ns <= overload->target_ns ||
-                    admission_promises(&p->admission, kind, requests->env->now, cost_mcu),
+        .within_limit =
+            o->waited.all.ns <= overload->target_ns ||
+            admission_is_within_limit(&p->admission, kind, requests->env->now, cost_mcu),
         .sender = o->from,
         .key_hash = storage_key_bound_hash(request_key(&o->request), 0)};
     if (overload_arrive(overload, &a))

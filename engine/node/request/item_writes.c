@@ -85,7 +85,7 @@ static bool write_expires(const struct requests *requests, const struct partitio
 {
     struct item_times times;
     item_times_at(env_agreed_ms(requests->env), &times);
-    return MUTATED(MUTATION_EXPIRE_UNJUDGED) || item_time_is_over(&times, old, p->info.ttl);
+    return MUTATED(MUTATION_EXPIRE_UNCHECKED) || item_time_is_over(&times, old, p->info.ttl);
 }
 
 /* Runs a limiter's command on the item. */

@@ -1,8 +1,8 @@
 /* snapshots_receive.c - puts the chunks of a snapshot in place of what the replica had there.
  *
  * A chunk is put in place in slices, as the memtable has room. The oldest snapshot comes first. A
- * chunk that waits is acknowledged again when its sender repeats it. Once the last chunk is in the backing, with a row that says so,
- * the replica goes on from the snapshot's index. */
+ * chunk that waits is acknowledged again when its sender repeats it. Once the last chunk is in the
+ * backing, with a row that says so, the replica goes on from the snapshot's index. */
 #include "engine/node/snapshot/snapshots_internal.h"
 
 #include <stdlib.h>

@@ -189,11 +189,11 @@ static void lease_ask(struct model *m, uint32_t from, uint32_t to)
 {
     struct model_node *asks = &m->nodes[from], *gives = &m->nodes[to];
     uint64_t number;
-    int64_t wanted_mcu;
-    if (!member_asks(&asks->members, to, model_now(m), &number, &wanted_mcu))
+    int64_t demand_mcu;
+    if (!member_is_request_due(&asks->members, to, model_now(m), &number, &demand_mcu))
         return;
     int64_t granted =
-        member_grant(&gives->admission.buckets[ADMIT_WRITE], model_now(m), wanted_mcu);
+        member_grant(&gives->admission.buckets[ADMIT_WRITE], model_now(m), demand_mcu);
     member_granted(&asks->members, to, model_now(m), number, granted);
 }
 

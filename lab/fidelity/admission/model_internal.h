@@ -14,7 +14,7 @@
  *   control.c   reports, the controller, the catalog
  *   faults.c    faults of the scenario
  *   observe.c   what is told to the measures
- *   sample.c    series of levels, for reports */
+ *   sample.c    series of balances, for reports */
 #pragma once
 
 #include <sys/queue.h>

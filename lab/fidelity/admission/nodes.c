@@ -184,8 +184,8 @@ static bool node_arrives(struct model *m, uint32_t node, struct admission *a, en
     out->sent = true;
     o.waited.ns = wait_ns > 0 ? wait_ns : 0;
     o.now = instant_add(o.now, o.waited);
-    o.promised =
-        o.waited.ns <= n->overload.target_ns || admission_promises(a, kind, model_now(m), cost_mcu);
+    o.within_limit = o.waited.ns <= n->overload.target_ns ||
+                     admission_is_within_limit(a, kind, model_now(m), cost_mcu);
     return overload_arrive(&n->overload, &o);
 }
 
@@ -198,8 +198,9 @@ static void node_count_heat(struct model *m, struct model_partition *p, enum adm
 {
     struct excess *e = &p->excess[kind];
     const struct excess_rule rule = {.max_mcu = partition_max_mcu(m->config, kind),
-                                     .lull_ms = config_split(m->config)->split_lull_ms,
-                                     .gap_ms = config_split(m->config)->split_gap_ms};
+                                     .reset_ms = config_split(m->config)->split_hold_reset_ms,
+                                     .gap_tolerance_ms =
+                                         config_split(m->config)->split_gap_tolerance_ms};
     if (!heat_is_init(&p->heat))
         heat_init(&p->heat, p->lo, p->hi, p->id, m->config);
     heat_add(&p->heat, model_now(m), kind, key, cost_mcu);

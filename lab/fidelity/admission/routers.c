@@ -193,7 +193,7 @@ static bool router_arrives(struct model *m, struct model_router *r, struct model
     const struct overload_arrival a = {
         .now = {m->scheduler.now.ns + (wait_ns > 0 ? wait_ns : 0)},
         .waited = {wait_ns > 0 ? wait_ns : 0},
-        .promised = limited || shorter,
+        .within_limit = limited || shorter,
         .key_hash = shorter ? 0 : storage_key_bound_hash(request_key_of(m, q), 0)};
     return overload_arrive(&r->overload, &a);
 }

@@ -1,7 +1,7 @@
-/* sample.c - series of levels and of the key space, for reports.
+/* sample.c - series of balances and of the key space, for reports.
  *
  * Time is cut into slots of whole seconds, at most SLOTS_MAX of them. What is offered and admitted
- * is summed over a slot. Levels and ranges are those at the end of a slot.
+ * is summed over a slot. Balances and ranges are those at the end of a slot.
  *
  * Invariants
  *   SAMPLE-1  Looks change nothing: a run with series decides the same as a run without.
@@ -17,7 +17,7 @@
 enum {
     SLOTS_MAX = 300,
     PARTITIONS_KEPT = 512, /* by id */
-    LEVELS_SAMPLED = 64,   /* partitions whose buckets are told: those that were offered most */
+    BALANCES_SAMPLED = 64, /* partitions whose buckets are told: those that were offered most */
     NODES_SAMPLED = 64,
     TABLES_SAMPLED = 16,
     RANGES_KEPT = 64, /* of one partition; later splits of it are not seen */
@@ -60,7 +60,7 @@ struct sample_partition {
     int64_t offered_mcu[SLOTS_MAX];
     int64_t total_mcu[ADMIT_KINDS];
     int64_t capacity_mcu[ADMIT_KINDS][SAMPLE_BUCKETS];
-    int64_t levels_mcu[ADMIT_KINDS][SAMPLE_BUCKETS][SLOTS_MAX];
+    int64_t balances_mcu[ADMIT_KINDS][SAMPLE_BUCKETS][SLOTS_MAX];
 };
 
 struct sample_table {
@@ -149,14 +149,14 @@ static void sample_partition(struct model *m, struct sample *s, const struct mod
     sample_range(sp, s->slot);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         const struct admission_meter *meter = &leader->admission.meters[kind];
-        const struct admit_levels levels = admission_levels(
+        const struct admit_balances balances = admission_balances_with_node(
             &leader->admission, &m->nodes[leader->node].admission, kind, model_now(m));
-        const int64_t now_mcu[SAMPLE_BUCKETS] = {meter->allocation.rate, levels.allocation_mcu,
-                                                 levels.burst_mcu, levels.cap_mcu};
+        const int64_t now_mcu[SAMPLE_BUCKETS] = {meter->allocation.rate, balances.allocation_mcu,
+                                                 balances.burst_mcu, balances.cap_mcu};
         const int64_t mcu_max[SAMPLE_BUCKETS] = {meter->allocation.rate, meter->allocation.capacity,
                                                  meter->burst.capacity, meter->cap.capacity};
         for (int b = 0; b < SAMPLE_BUCKETS; b++) {
-            sp->levels_mcu[kind][b][s->slot] = now_mcu[b];
+            sp->balances_mcu[kind][b][s->slot] = now_mcu[b];
             sp->capacity_mcu[kind][b] = mcu_max[b];
         }
     }
@@ -336,7 +336,7 @@ static int compare_offered(const void *a, const void *b)
 }
 
 /* The buckets of the partitions that were offered most. */
-static void write_levels(const struct sample *s, struct buffer *out)
+static void write_balances(const struct sample *s, struct buffer *out)
 {
     struct sample_partition *max[PARTITIONS_KEPT];
     uint32_t count = 0;
@@ -346,7 +346,7 @@ static void write_levels(const struct sample *s, struct buffer *out)
     }
     qsort(max, count, sizeof max[0], compare_offered);
     json_member_open(out, "partitions", '[');
-    for (uint32_t i = 0; i < min_of(count, LEVELS_SAMPLED); i++) {
+    for (uint32_t i = 0; i < min_of(count, BALANCES_SAMPLED); i++) {
         for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
             const struct sample_partition *sp = max[i];
             if (sp->total_mcu[kind] == 0)
@@ -358,7 +358,7 @@ static void write_levels(const struct sample *s, struct buffer *out)
             json_member_integer(out, "first", sp->first);
             member_units(out, "capacities", sp->capacity_mcu[kind], 0, SAMPLE_BUCKETS);
             for (int b = 0; b < SAMPLE_BUCKETS; b++)
-                member_units(out, bucket_names[b], sp->levels_mcu[kind][b], sp->first, s->slot);
+                member_units(out, bucket_names[b], sp->balances_mcu[kind][b], sp->first, s->slot);
             json_write_close(out, '}');
         }
     }
@@ -409,7 +409,7 @@ void sample_write(const void *runner, struct buffer *out)
     json_member_integer(out, "nodes_left_out", m->node_count - s->node_count);
     write_tables(m, out);
     write_nodes(m, out);
-    write_levels(s, out);
+    write_balances(s, out);
     write_heat(s, out);
     json_write_close(out, '}');
 }

@@ -56,10 +56,18 @@ TEST_WITH(names_of_this_version_and_those_before_set_the_same, fresh, NULL)
 {
     assert_int_equal(set("commit_tell_ms", "6"), STATUS_OK);
     assert_int_equal(config_replication(&c)->commit_notify_ms, 6);
+    assert_int_equal(set("gac_forget_ms", "70001"), STATUS_OK);
+    assert_int_equal(config_gac(&c)->gac_router_timeout_ms, 70001);
     assert_int_equal(set("limiter_aggregator", "0"), STATUS_OK);
     assert_int_equal(config_limiter(&c)->limiter_refresh, 0);
     assert_int_equal(set("limiter_look_ms", "77"), STATUS_OK);
     assert_int_equal(config_limiter(&c)->limiter_refresh_ms, 77);
+    assert_int_equal(set("on_demand_promise_percent", "7"), STATUS_OK);
+    assert_int_equal(config_tables(&c)->on_demand_reserved_percent, 7);
+    assert_int_equal(set("split_gap_ms", "1001"), STATUS_OK);
+    assert_int_equal(config_split(&c)->split_gap_tolerance_ms, 1001);
+    assert_int_equal(set("split_lull_ms", "101"), STATUS_OK);
+    assert_int_equal(config_split(&c)->split_hold_reset_ms, 101);
     assert_int_equal(set("split_judge", "0"), STATUS_OK);
     assert_int_equal(config_split(&c)->split_by_load, 0);
     assert_int_equal(set("split_vain_factor", "9"), STATUS_OK);
@@ -302,7 +310,8 @@ TEST(settings_that_do_not_fit_are_refused_by_both_names)
          "merge_cold_ms = 10000 must be more than 10000: split_window_ms"},
         {"merge_cold_ms", "10001", NULL},
         {"split_hold_ms", "10001", "split_window_ms = 10000 must be at least 10001: split_hold_ms"},
-        {"split_lull_ms", "2500", "split_hold_ms = 2500 must be more than 2500: split_lull_ms"},
+        {"split_hold_reset_ms", "2500",
+         "split_hold_ms = 2500 must be more than 2500: split_hold_reset_ms"},
         {"heat_recent_ms", "1251", "split_hold_ms = 2500 must be at least 2502: 2 times heat_rec"},
         {"heat_half_life_ms", "2000", "heat_half_life_ms = 2000 must be at least 2500: split_hold"},
         {"adaptive_window_ms", "1000", "adaptive_window_ms = 1000 must be more than 1000: 2 times"},

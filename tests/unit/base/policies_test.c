@@ -99,7 +99,7 @@ static void scripted_grant(struct weir_ledger *l, struct weir_holder *h)
 
 static struct weir_table_policy table = {.size = sizeof table,
                                          .name = "table",
-                                         .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS,
+                                         .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_REQUESTS_GRANTS,
                                          .grant = scripted_grant};
 
 static struct policies policies;
@@ -249,7 +249,7 @@ TEST(a_verdict_that_makes_sense_is_taken_as_it_is)
     assert_int_equal(v.wait.ns, INT64_MAX);
     script.verdict = (struct weir_verdict){.flags = WEIR_VERDICT_BURST};
     v = try(&s);
-    assert_true(v.reason == ADMIT_OK && v.burst && !v.promised);
+    assert_true(v.reason == ADMIT_OK && v.burst && !v.reserved);
     assert_int_equal(told.count, 0);
     members_deinit(&s.members);
 }
@@ -274,14 +274,16 @@ TEST(an_invalid_result_is_a_refusal_that_takes_no_tokens_and_is_reported_once)
     fixture_set(&s);
     const struct policy_entry *e = policies_find(&policies, POLICY_PARTITION, slice_of("scripted"));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const struct admit_levels before = admission_levels(&s.a, &s.node, ADMIT_WRITE, s.now);
+        const struct admit_balances before =
+            admission_balances_with_node(&s.a, &s.node, ADMIT_WRITE, s.now);
         script.verdict = cases[i].verdict;
         script.debit_mcu = cases[i].debit_mcu;
         struct admit_verdict v = try(&s);
-        const struct admit_levels after = admission_levels(&s.a, &s.node, ADMIT_WRITE, s.now);
+        const struct admit_balances after =
+            admission_balances_with_node(&s.a, &s.node, ADMIT_WRITE, s.now);
         assert_int_equal(v.reason, ADMIT_REFUSED_ALLOCATION);
         assert_int_equal(v.wait.ns, 0); /* not known */
-        assert_true(!v.burst && !v.promised);
+        assert_true(!v.burst && !v.reserved);
         assert_memory_equal(&before, &after, sizeof before);
         assert_int_equal(e->invalid_results, i + 1);
     }
@@ -385,8 +387,8 @@ TEST(a_ledger_grants_no_invalid_amount)
                  {10, 0, -1, 0}, {10, 0, 0, -2},       {10, 0, 0, INT64_MAX}};
     const struct ledger_terms terms = {.bank = {2 * NS_PER_S},
                                        .lifetime = {NS_PER_S},
-                                       .longest = {10 * NS_PER_S},
-                                       .forget = {10 * NS_PER_S},
+                                       .lifetime_max = {10 * NS_PER_S},
+                                       .router_timeout = {10 * NS_PER_S},
                                        .grant = {NS_PER_S / 10},
                                        .requests = 1,
                                        .start = {2 * NS_PER_S},

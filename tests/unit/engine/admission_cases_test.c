@@ -9,7 +9,7 @@
  *   after TIME                     move it on
  *   try NAME read|write MCU [TIMES]        TIMES: until refused, at most so often, and summed up
  *   settle NAME read|write MCU     on the last verdict
- *   levels NAME read|write
+ *   balances NAME read|write
  *   retry                          the last refused request 1 ns before its wait is over, and then
  *   read SIZE strong|eventual, write SIZE   a cost
  *   share UNITS PARTITIONS         equal division
@@ -76,7 +76,7 @@ static struct admission_rates rates_in(struct case_words *c)
 
 /* ---- output ---- */
 
-static void say_levels(struct case_words *c, const struct admit_levels *l)
+static void say_balances(struct case_words *c, const struct admit_balances *l)
 {
     case_say(c, "cap=%lld allocation=%lld burst=%lld node=%lld\n", (long long)l->cap_mcu,
              (long long)l->allocation_mcu, (long long)l->burst_mcu, (long long)l->node_mcu);
@@ -92,13 +92,13 @@ static void say_verdict(struct case_words *c, const struct admit_verdict *v)
     else if (v->reason != ADMIT_OK)
         case_say(c, " wait=%lldns", (long long)v->wait.ns);
     case_say(c, "%s", " saw ");
-    say_levels(c, &v->levels);
+    say_balances(c, &v->balances);
 }
 
 /* ---- commands ---- */
 
 enum {
-    NODE_DEPTH_MS = 1000 /* the levels in the case files are for a second */
+    NODE_DEPTH_MS = 1000 /* the balances in the case files are for a second */
 };
 
 static void run_config(void *world, struct case_words *c)
@@ -195,12 +195,12 @@ static void run_settle(void *world, struct case_words *c)
                      NULL);
 }
 
-static void run_levels(void *world, struct case_words *c)
+static void run_balances(void *world, struct case_words *c)
 {
     struct fixture *w = world;
-    struct admit_levels levels = admission_levels(&partition_in(w, case_word(c, 1))->admission,
-                                                  &w->node, kind_in(case_word(c, 2)), w->now);
-    say_levels(c, &levels);
+    struct admit_balances balances = admission_balances_with_node(
+        &partition_in(w, case_word(c, 1))->admission, &w->node, kind_in(case_word(c, 2)), w->now);
+    say_balances(c, &balances);
 }
 
 static void run_retry(void *world, struct case_words *c)
@@ -269,7 +269,7 @@ static void run_command(void *world, struct slice command, struct buffer *out)
         {.name = "after", .run = run_after},
         {.name = "try", .run = run_try},
         {.name = "settle", .run = run_settle},
-        {.name = "levels", .run = run_levels},
+        {.name = "balances", .run = run_balances},
         {.name = "retry", .run = run_retry},
         {.name = "read", .run = run_read},
         {.name = "write", .run = run_write},

@@ -51,8 +51,8 @@ TEST(levels_show_the_present_and_change_nothing)
                    &rates, start);
     admission_try(&a, &node, ADMIT_WRITE, start, 10 * MCU_PER_UNIT, NULL);
     struct admission before = a;
-    struct admit_levels levels = admission_levels(&a, &node, ADMIT_WRITE, later);
-    assert_int_equal(levels.allocation_mcu, 5 * MCU_PER_UNIT);
+    struct admit_balances balances = admission_balances_with_node(&a, &node, ADMIT_WRITE, later);
+    assert_int_equal(balances.allocation_mcu, 5 * MCU_PER_UNIT);
     assert_memory_equal(&before, &a, sizeof a);
 }
 
@@ -78,7 +78,7 @@ static uint32_t members_give(struct members *m, const struct admit_group *group,
     for (uint32_t i = 0; i < group->count; i++) {
         uint64_t number;
         int64_t wanted;
-        if (!member_asks(m, group->nodes[i], now, &number, &wanted))
+        if (!member_is_request_due(m, group->nodes[i], now, &number, &wanted))
             continue;
         member_granted(m, group->nodes[i], now, number, wanted);
         asked++;
@@ -121,7 +121,7 @@ TEST(a_write_that_is_refused_asks_every_member_for_tokens)
     members_deinit(&m);
 }
 
-TEST(a_debt_is_in_the_promise_to_the_table_once)
+TEST(a_debt_is_in_the_reserved_bucket_of_the_table_once)
 {
     struct config config;
     struct node_admission node;
@@ -149,8 +149,8 @@ TEST(a_debt_is_in_the_promise_to_the_table_once)
     }
 }
 
-/* The burst of 45 units takes more than the promise has. It would keep the next one out. */
-TEST(a_burst_within_the_promise_needs_only_its_cost) /* RESIDUAL-4 */
+/* The burst of 45 units takes more than the reserved bucket has. It would keep the next one out. */
+TEST(a_burst_within_the_reserved_bucket_needs_only_its_cost) /* RESIDUAL-4 */
 {
     struct config config;
     struct node_admission node;
@@ -176,10 +176,10 @@ TEST(a_burst_within_the_promise_needs_only_its_cost) /* RESIDUAL-4 */
     }
     admission_try(&hot, &node, ADMIT_WRITE, now, MCU_PER_UNIT, NULL);
     struct admit_verdict v = admission_try(&hot, &node, ADMIT_WRITE, now, 45 * MCU_PER_UNIT, NULL);
-    assert_true(v.reason == ADMIT_OK && v.burst && !v.promised);
+    assert_true(v.reason == ADMIT_OK && v.burst && !v.reserved);
     v = admission_try(&hot, &node, ADMIT_WRITE, now, 10 * MCU_PER_UNIT, NULL);
-    assert_true(v.reason == ADMIT_OK && v.burst && v.promised);
-    assert_int_equal(v.levels.node_mcu, 52 * MCU_PER_UNIT); /* less than 10 and 45 units */
+    assert_true(v.reason == ADMIT_OK && v.burst && v.reserved);
+    assert_int_equal(v.balances.node_mcu, 52 * MCU_PER_UNIT); /* less than 10 and 45 units */
     v = admission_try(&hot, &node, ADMIT_WRITE, now, 41 * MCU_PER_UNIT, NULL);
     assert_int_equal(v.reason, ADMIT_REFUSED_NODE);
 }

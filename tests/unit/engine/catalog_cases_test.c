@@ -26,7 +26,7 @@
  *   disk N GENERATION, replace NAME     a node has another disk; lost replicas give way
  *   count TABLE PARTITION ITEMS BYTES   a node's report
  *   describe NAME, show NAME, allocations NAME, peaks NAME, keys NAME, streams NAME, stream-shards
- *   NAME, knows PARTITION [NODE], together NAME I K, promised NODE, events               what it
+ *   NAME, knows PARTITION [NODE], together NAME I K, reserved NODE, events               what it
  *   has */
 #include "tests/check.h"
 #include "tests/support/case_file.h"
@@ -82,7 +82,7 @@ static void say_described(struct case_words *c, const struct table *t)
         case_say(c, ", on demand");
     say_pair(c, "units", (const int64_t[]){t->rcu, t->wcu});
     say_pair(c, "warm", t->warm);
-    say_pair(c, "promised", t->promised);
+    say_pair(c, "reserved", t->reserved);
     say_pair(c, "at most", t->maximum);
     case_say(c, ", version %llu, heard %u", (unsigned long long)t->version, t->indexes_version);
     say_number(c, "partitions", t->partition_count);
@@ -185,13 +185,13 @@ static void run_together(void *world, struct case_words *c)
     case_say(c, "%s\n", are ? "together" : "apart");
 }
 
-static void run_promised(void *world, struct case_words *c)
+static void run_reserved(void *world, struct case_words *c)
 {
     struct catalog_world *w = world;
-    struct promises promises;
-    catalog_count_promises(w->catalog, CATALOG_TABLE_ID, &promises);
-    case_say(c, "promised %lld writes\n",
-             (long long)promises.loads_mcu[case_word_number(c, 1)][ADMIT_WRITE] / MCU_PER_UNIT);
+    struct reservations reservations;
+    catalog_count_reservations(w->catalog, CATALOG_TABLE_ID, &reservations);
+    case_say(c, "reserved %lld writes\n",
+             (long long)reservations.loads_mcu[case_word_number(c, 1)][ADMIT_WRITE] / MCU_PER_UNIT);
 }
 
 static void run_cluster(void *world, struct case_words *c)
@@ -234,7 +234,7 @@ static void run_command(void *world, struct slice command, struct buffer *out)
         {.name = "streams", .run = run_streams},
         {.name = "stream-shards", .run = run_stream_shards},
         {.name = "together", .run = run_together},
-        {.name = "promised", .run = run_promised},
+        {.name = "reserved", .run = run_reserved},
         {.more = catalog_table_verbs},
     };
     case_words_run(VERBS, world, command, out);

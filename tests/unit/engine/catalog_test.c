@@ -168,24 +168,24 @@ static void assert_whole(const struct table *t)
     bool provisioned = t->billing == BILLING_PROVISIONED;
     int64_t units[] = {[ADMIT_READ] = t->rcu, [ADMIT_WRITE] = t->wcu};
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
-        assert_int_equal(sums[kind], 1000 * (provisioned ? units[kind] : t->promised[kind]));
+        assert_int_equal(sums[kind], 1000 * (provisioned ? units[kind] : t->reserved[kind]));
 }
 
-/* No node is promised more than it has. */
-static void assert_nodes_can_keep_their_promises(const struct world *w)
+/* No node reserves more than it has. */
+static void assert_nodes_have_what_they_reserve(const struct world *w)
 {
-    int64_t promised[NODES + 1][ADMIT_KINDS] = {0};
+    int64_t reserved[NODES + 1][ADMIT_KINDS] = {0};
     struct slice name = {NULL, 0};
     for (const struct table *t; (t = catalog_after(w->catalog, name)) != NULL; name = t->name) {
         for (uint32_t i = 0; i < t->partition_count; i++) {
             for (uint32_t kind = 0; kind < ADMIT_KINDS; kind++)
-                promised[partition_node(&t->partitions[i], 0)][kind] +=
+                reserved[partition_node(&t->partitions[i], 0)][kind] +=
                     t->partitions[i].rate_mcu[kind];
         }
     }
     for (int node = 1; node <= NODES; node++) {
-        assert_true(promised[node][ADMIT_READ] <= config_admission(&w->config)->node_rcu * 1000);
-        assert_true(promised[node][ADMIT_WRITE] <= config_admission(&w->config)->node_wcu * 1000);
+        assert_true(reserved[node][ADMIT_READ] <= config_admission(&w->config)->node_rcu * 1000);
+        assert_true(reserved[node][ADMIT_WRITE] <= config_admission(&w->config)->node_wcu * 1000);
     }
 }
 
@@ -306,7 +306,7 @@ static void commands_do_what_a_naive_model_does(struct prng *p)
             highest_table = t->id;
             highest_partition = t->partitions[t->partition_count - 1].id;
         }
-        assert_nodes_can_keep_their_promises(&w);
+        assert_nodes_have_what_they_reserve(&w);
         if (prng_below(p, 20) == 0) {
             struct catalog *again = reload(&w, p);
             catalog_destroy(w.catalog);

@@ -4,7 +4,7 @@
 
 enum {
     MAXIMUM = 1000, /* units a second */
-    LULL_MS = 100,
+    RESET_MS = 100,
     GAP_MS = 1000
 };
 
@@ -17,7 +17,7 @@ struct scene {
 static void ask(struct scene *s, int64_t units)
 {
     static const struct excess_rule rule = {
-        .max_mcu = MAXIMUM * 1000, .lull_ms = LULL_MS, .gap_ms = GAP_MS};
+        .max_mcu = MAXIMUM * 1000, .reset_ms = RESET_MS, .gap_tolerance_ms = GAP_MS};
     excess_add(&s->excess, s->now, units * 1000, &rule);
     int64_t ms = excess_ms(&s->excess, s->now);
     s->longest_ms = ms > s->longest_ms ? ms : s->longest_ms;
@@ -45,11 +45,11 @@ TEST(a_load_above_the_maximum_lasts_from_its_first_request_on)
     assert_in_range(excess_ms(&s.excess, s.now), 2900, 3000);
 }
 
-TEST(it_ends_within_the_lull_whatever_was_asked_for)
+TEST(it_ends_within_the_reset_time_whatever_was_asked_for)
 {
     struct scene s = {.now = {7 * NS_PER_S}};
     load(&s, MAXIMUM * 10, 2000, NULL);
-    s.now.ns += (LULL_MS - 10) * NS_PER_MS;
+    s.now.ns += (RESET_MS - 10) * NS_PER_MS;
     assert_true(excess_ms(&s.excess, s.now) > 0);
     s.now.ns += 20 * NS_PER_MS;
     assert_int_equal(excess_ms(&s.excess, s.now), 0);
@@ -79,10 +79,10 @@ TEST(a_gap_that_is_too_long_or_is_not_made_up_for_ends_it)
 {
     struct scene s = {.now = {7 * NS_PER_S}};
     load(&s, MAXIMUM * 3, 2000, NULL);
-    s.now.ns += (LULL_MS + GAP_MS + 1) * NS_PER_MS;
+    s.now.ns += (RESET_MS + GAP_MS + 1) * NS_PER_MS;
     load(&s, MAXIMUM * 3, 500, NULL);
     assert_in_range(excess_ms(&s.excess, s.now), 490, 500);
-    s.now.ns += (LULL_MS + 610) * NS_PER_MS; /* longer than the excess itself */
+    s.now.ns += (RESET_MS + 610) * NS_PER_MS; /* longer than the excess itself */
     load(&s, MAXIMUM * 5, 400, NULL);
     assert_in_range(excess_ms(&s.excess, s.now), 390, 400);
     load(&s, MAXIMUM * 3, 1600, NULL);
@@ -115,7 +115,7 @@ TEST(dear_requests_below_the_maximum_do_not_add_up)
         ask(&s, 400);
         s.now.ns += 500 * NS_PER_MS;
     }
-    assert_true(s.longest_ms <= LULL_MS);
+    assert_true(s.longest_ms <= RESET_MS);
 }
 
 TEST(chance_makes_no_excess_of_a_load_below_nor_breaks_one_above)

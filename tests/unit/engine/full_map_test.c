@@ -114,7 +114,7 @@ static void free_pages_apart(struct store *s, uint64_t *lsn)
     const uint32_t count = fill_map(s, 1, 3000, lsn);
     for (uint32_t at = 0; at < count; at += 2) {
         store_put(s, numbered(key, 1, at), slice_make(NULL, 0));
-        if (store_wants_checkpoint(s))
+        if (store_needs_checkpoint(s))
             write_within_map(s, ++*lsn);
     }
     write_within_map(s, ++*lsn);
@@ -204,7 +204,7 @@ TEST_WITH(many_deletions_fit_where_no_pages_lie_side_by_side, temporary_setup, t
     const uint32_t count = use_all_pages(s, &lsn);
     for (uint32_t at = 1; at < count; at += 2) {
         store_put(s, numbered(key, 1, at), slice_make(NULL, 0));
-        if (store_wants_checkpoint(s))
+        if (store_needs_checkpoint(s))
             write_within_map(s, ++lsn);
     }
     write_within_map(s, ++lsn);
@@ -324,7 +324,7 @@ static void full_map_step(struct full_map *m, struct prng *p)
         m->size[at] = size;
         store_put(m->store, key, slice_make(size > 0 ? bytes : NULL, size));
     }
-    if (store_wants_checkpoint(m->store) ||
+    if (store_needs_checkpoint(m->store) ||
         (prng_below(p, 100) == 0 && store_space_cost(m->store) > 0))
         full_map_write(m);
     if (prng_below(p, 200) > 0)

@@ -37,20 +37,20 @@ static void begin(const char *policy)
 }
 
 /* A request comes 1 ms after the last one. */
-static bool arrives(int64_t waited_ms, bool promised)
+static bool arrives(int64_t waited_ms, bool within_limit)
 {
     now = instant_add(now, duration_ms(1));
     const struct overload_arrival a = {
-        .now = now, .waited = duration_ms(waited_ms), .promised = promised};
+        .now = now, .waited = duration_ms(waited_ms), .within_limit = within_limit};
     return overload_arrive(&overload, &a);
 }
 
 /* Requests of the same wait for `ms`; returns how many were refused. */
-static int refused_in(int ms, int64_t waited_ms, bool promised)
+static int refused_in(int ms, int64_t waited_ms, bool within_limit)
 {
     int refused = 0;
     for (int i = 0; i < ms; i++)
-        refused += !arrives(waited_ms, promised);
+        refused += !arrives(waited_ms, within_limit);
     return refused;
 }
 
@@ -221,13 +221,15 @@ TEST(breakwater_credits_grow_below_the_target_and_shrink_above)
 }
 
 /* Requests of one link and class, a millisecond apart. Returns the hundredths that were done. */
-static int aequitas_done(int requests, uint64_t sender, bool promised, int64_t waited_ms)
+static int aequitas_done(int requests, uint64_t sender, bool within_limit, int64_t waited_ms)
 {
     int done = 0;
     for (int i = 0; i < requests; i++) {
         now = instant_add(now, duration_ms(1));
-        const struct overload_arrival a = {
-            .now = now, .waited = duration_ms(waited_ms), .promised = promised, .sender = sender};
+        const struct overload_arrival a = {.now = now,
+                                           .waited = duration_ms(waited_ms),
+                                           .within_limit = within_limit,
+                                           .sender = sender};
         done += overload_arrive(&overload, &a);
     }
     return done * 100 / requests;
@@ -394,7 +396,7 @@ TEST(a_node_without_limits_sheds_whatever_waits)
 TEST(what_was_shed_costs_nothing)
 {
     struct lone_node w;
-    struct admit_levels before, after;
+    struct admit_balances before, after;
     lone_init(&w, PROFILE_OFF);
     snprintf(w.config.overload_policy, sizeof w.config.overload_policy, "delay");
     lone_open_table(&w, 100, 100);
@@ -403,9 +405,9 @@ TEST(what_was_shed_costs_nothing)
     struct request r = lone_request(&w, REQUEST_GET, 1);
     lone_ask(&w, &r);
     assert_int_equal(lone_answer(&w)->code, REPLY_OVERLOADED);
-    before = lone_answer(&w)->verdict.levels;
+    before = lone_answer(&w)->verdict.balances;
     lone_ask(&w, &r);
-    after = lone_answer(&w)->verdict.levels;
+    after = lone_answer(&w)->verdict.balances;
     assert_memory_equal(&before, &after, sizeof before);
     assert_int_equal(lone_answer(&w)->consumed_mcu, 0);
     lone_deinit(&w);
@@ -463,7 +465,7 @@ TEST(the_profile_off_refuses_nothing)
     assert_string_equal(config.overload_policy, "delay");
 }
 
-TEST(promised_work_may_not_wait_less_than_other_work)
+TEST(work_within_limits_may_not_wait_less_than_other_work)
 {
     struct buffer error = {0};
     config_init(&config, PROFILE_RESEARCH);

@@ -125,8 +125,9 @@ TEST(the_last_thousand_events_are_kept)
         struct buffer b = {0}, bytes = {0};
         struct catalog_command c;
         struct catalog_result result;
-        struct decision d = {.has_event = true,
-                             .event = {.kind = EVENT_STUCK, .reason = slice_of("why"), .after = i}};
+        struct decision d = {
+            .has_event = true,
+            .event = {.kind = EVENT_NO_CAPACITY, .reason = slice_of("why"), .after = i}};
         decision_encode(&b, &d);
         catalog_command_init(&c, CATALOG_EVENT, &config, 1, 1000);
         c.spec.name = slice_of("-");

@@ -148,7 +148,7 @@ static void shared_step(struct shared_disk *d, struct prng *p)
     for (uint64_t writes = prng_below(p, 8); writes > 0; writes--)
         write_step(s, p);
     if (s->checkpoint != NONE ? prng_below(p, 4) == 0
-                              : store_wants_checkpoint(s->store) || prng_below(p, 100) == 0)
+                              : store_needs_checkpoint(s->store) || prng_below(p, 100) == 0)
         checkpoint_step(d, s);
 }
 

@@ -101,7 +101,7 @@ TEST(a_promise_is_kept_for_longer_than_a_silent_router_is_known)
 {
     struct promise_server p;
     promise_begin(&p, 1000);
-    config_edit_gac(&p.config)->gac_forget_ms = 10000;
+    config_edit_gac(&p.config)->gac_router_timeout_ms = 10000;
     assert_int_equal(promise_ask(&p, 1000, 100000, false), 100000);
     p.request.spent = 100000;
     promise_ask(&p, 1100, 100000, true);

@@ -188,7 +188,7 @@ TEST(what_is_held_since_a_higher_rate_keeps_nobody_from_what_comes_in)
 {
     const struct ledger_terms two = {.bank = {2 * NS_PER_S},
                                      .lifetime = {NS_PER_S},
-                                     .forget = {100 * NS_PER_S},
+                                     .router_timeout = {100 * NS_PER_S},
                                      .start = {2 * NS_PER_S},
                                      .grant = {100 * NS_PER_MS},
                                      .routers = 2,
@@ -215,7 +215,7 @@ TEST(what_is_held_since_a_higher_rate_keeps_nobody_from_what_comes_in)
 
 static const struct ledger_terms terms = {.bank = {10 * NS_PER_S},
                                           .lifetime = {NS_PER_S},
-                                          .forget = {100 * NS_PER_S},
+                                          .router_timeout = {100 * NS_PER_S},
                                           .start = {NS_PER_S},
                                           .grant = {100 * NS_PER_MS},
                                           .routers = 1,

@@ -19,7 +19,7 @@ static void scene_open(struct shards_fixture *s, bool split)
     if (split)
         shards_split(s);
     for (uint32_t i = 0; i < s->w.table.partition_count; i++)
-        shards_tell_applied(s, i, VERSION);
+        shards_notify_applied(s, i, VERSION);
 }
 
 /* An item with its key attributes, and what is given: "c" 5, "t" "text". NULL: not. */

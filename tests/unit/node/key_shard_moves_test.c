@@ -18,7 +18,7 @@ TEST(an_item_goes_to_its_owner_and_is_at_one_place)
         if (split == 1)
             shards_split(&s);
         for (uint32_t i = 0; i < s.w.table.partition_count; i++)
-            shards_tell_applied(&s, i, VERSION);
+            shards_notify_applied(&s, i, VERSION);
         const uint32_t name = split == 1 ? shards_mover_to(&s, true) : shards_mover(&s, SHARDS);
         assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
         shards_move_surely(&s, name, 0, SHARDS);
@@ -40,7 +40,7 @@ TEST(who_needs_the_same_item_shares_its_move)
     struct shards_fixture s;
     (void)state;
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
@@ -65,7 +65,7 @@ TEST(a_move_ends_on_a_disk_that_is_slower_than_the_time_to_decide)
     struct shards_fixture s;
     (void)state;
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
@@ -100,8 +100,8 @@ TEST(a_crash_at_any_step_leaves_the_item_at_one_place)
             struct shards_fixture s;
             shards_open(&s);
             shards_split(&s);
-            shards_tell_applied(&s, 0, VERSION);
-            shards_tell_applied(&s, 1, VERSION);
+            shards_notify_applied(&s, 0, VERSION);
+            shards_notify_applied(&s, 1, VERSION);
             const uint32_t name = shards_mover_to(&s, other);
             assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
             assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
@@ -134,7 +134,7 @@ TEST(a_move_sees_writes_from_before_the_fence)
     struct shards_fixture s;
     (void)state;
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION - 1);
+    shards_notify_applied(&s, 0, VERSION - 1);
     s.key_sharding_version = VERSION - 1;
     const uint32_t name = shards_mover(&s, SHARDS);
     assert_int_equal(shards_put(&s, name + 1, 0, OLD), REPLY_OK);
@@ -167,7 +167,7 @@ TEST(a_move_overwrites_nothing)
     struct shards_fixture s;
     (void)state;
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS), owner = shards_owner(&s, name, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
     assert_int_equal(shards_put(&s, name, owner, OLD + 1), REPLY_OK);
@@ -186,7 +186,7 @@ TEST(malformed_moves_are_refused)
     struct shards_fixture s;
     (void)state;
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     const struct request good = shards_moving(&s, 1, 0, 2);
     struct buffer end = {0};
     buffer_set(&end, request_move(&good)->key);
@@ -246,7 +246,7 @@ TEST(only_parts_of_transactions_say_that_they_move)
 static uint32_t scene_begin_move(struct shards_fixture *s)
 {
     shards_open(s);
-    shards_tell_applied(s, 0, VERSION);
+    shards_notify_applied(s, 0, VERSION);
     const uint32_t name = shards_mover(s, SHARDS);
     assert_int_equal(shards_put(s, name, 0, OLD), REPLY_OK);
     assert_int_equal(shards_move(s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
@@ -296,7 +296,7 @@ TEST(a_move_waits_for_a_write_in_flight)
 {
     struct shards_fixture s;
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
@@ -321,7 +321,7 @@ TEST(a_move_that_is_given_up_leaves_no_lock)
     struct shards_fixture s;
     struct shards_part t;
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS), owner = shards_owner(&s, name, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
     struct request r = shards_part_request(&s, &t, name, owner);
@@ -363,7 +363,7 @@ TEST(a_move_costs_nothing_and_streams_are_not_told)
     s.key_sharding_version = 0;
     const uint32_t name = shards_mover(&s, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
-    shards_tell_applied(&s, 0, s.key_sharding_version = VERSION);
+    shards_notify_applied(&s, 0, s.key_sharding_version = VERSION);
     assert_int_equal(scene_records(&s), 1);
     const int64_t consumed = scene_stats(&s).kinds[ADMIT_WRITE].counts.load.consumed_mcu;
     shards_move_surely(&s, name, 0, SHARDS);
@@ -415,7 +415,7 @@ TEST(a_new_leader_writes_a_row_again_before_its_item_leaves)
     shards_pass(&s, 500);
     lone_crash(&s.w);
     shards_pass(&s, 100);
-    shards_tell_applied(&s, 0, s.key_sharding_version = VERSION);
+    shards_notify_applied(&s, 0, s.key_sharding_version = VERSION);
     const struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
     shards_pass(&s, 10);
@@ -443,7 +443,7 @@ TEST(an_item_waits_with_its_move_until_global_indexes_have_it)
     const struct partition_info info = s.w.table.partitions[0];
     struct partition *p = partitions_find(&s.w.node->partitions, info.id);
     assert_int_equal(scene_rows(&s), 2);
-    shards_tell_applied(&s, 0, s.key_sharding_version = VERSION);
+    shards_notify_applied(&s, 0, s.key_sharding_version = VERSION);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OK); /* no item */
     const struct slice key = shards_key(&s, name, 0);
     struct request put = shards_request(&s, REQUEST_PUT, key);
@@ -474,7 +474,7 @@ static uint32_t scene_places_after(enum mutation mutation, uint32_t *moved)
 {
     struct shards_fixture s;
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
     mutation_active = mutation;
@@ -498,7 +498,7 @@ TEST(mutations_with_moves_and_the_fence_show)
     assert_int_equal(scene_places_after(MUTATION_MOVE_COPIES, &moved), 2);
     struct shards_fixture s;
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     s.key_sharding_version = VERSION - 1;
     assert_int_equal(shards_put(&s, 1, 0, OLD), REPLY_STALE_MAP);
     mutation_active = MUTATION_SKIP_FENCE;

@@ -54,8 +54,8 @@ TEST(pieces_bring_all_items_of_a_shard_to_their_owners)
     (void)state;
     shards_open(&s);
     shards_split(&s);
-    shards_tell_applied(&s, 0, VERSION);
-    shards_tell_applied(&s, 1, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 1, VERSION);
     for (uint32_t name = 0; name < ITEMS; name++) {
         assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
         away += shards_owner(&s, name, SHARDS) != 0;
@@ -81,7 +81,7 @@ TEST(cold_items_are_touched_before_they_move)
     shards_init(&s);
     s.w.resident_max = 1;
     lone_open_table(&s.w, 100, 100);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     for (uint32_t name = 0; name < ITEMS; name++) {
         assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
         away += shards_owner(&s, name, SHARDS) != 0;
@@ -106,7 +106,7 @@ TEST(a_move_in_the_place_of_another_one_has_nothing_of_it)
     struct buffer from = {0}, hi = {0}, keys[KEY_SHARD_PIECE_MOVES] = {0};
     (void)state;
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     for (uint32_t name = 0; name < ITEMS; name++)
         assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
     assert_int_equal(shards_move(&s, shards_mover(&s, SHARDS), 0, SHARDS), REPLY_OVERLOADED);
@@ -160,7 +160,7 @@ TEST(a_piece_has_no_end_while_an_item_that_must_move_is_locked)
     struct buffer hi = {0}, from = {0};
     uint32_t requests;
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS);
     uint32_t owner = 0;
     while (shards_owner(&s, owner, SHARDS) != 0)
@@ -188,7 +188,7 @@ TEST(a_piece_has_no_end_while_an_item_that_must_move_is_locked)
 static void scene_know_map(struct shards_fixture *s, uint32_t *name)
 {
     shards_open(s);
-    shards_tell_applied(s, 0, VERSION);
+    shards_notify_applied(s, 0, VERSION);
     *name = shards_mover(s, SHARDS);
     assert_int_equal(shards_put(s, *name, 0, OLD), REPLY_OK);
     assert_int_equal(shards_move(s, *name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
@@ -305,7 +305,7 @@ TEST(a_piece_ends_before_the_first_item_whose_move_has_not_begun)
     struct shards_fixture s;
     struct buffer hi = {0}, from = {0}, last = {0};
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     for (uint32_t name = 0; name < ITEMS; name++)
         assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
     assert_int_equal(shards_move(&s, shards_mover(&s, SHARDS), 0, SHARDS), REPLY_OVERLOADED);

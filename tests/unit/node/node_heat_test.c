@@ -162,7 +162,7 @@ TEST(a_partition_that_gets_smaller_begins_without_heat)
         .id = 3, .lo = slice_of("a"), .hi = slice_of("z"), .member_count = 1, .members = {1}};
     struct partition *p = partition_create(&info);
     struct instant now = {NS_PER_S};
-    const struct excess_rule rule = {.max_mcu = 1000, .lull_ms = 1000};
+    const struct excess_rule rule = {.max_mcu = 1000, .reset_ms = 1000};
     config_init(&config, PROFILE_AWS);
     config_edit_heat(&config)->heat_start_percent = 0;
     heat_init(&p->heat, p->info.lo, p->info.hi, 1, &config);

@@ -253,7 +253,7 @@ TEST(stats_count_what_was_admitted_and_refused)
     assert_int_equal(s.kinds[ADMIT_WRITE].counts.load.consumed_mcu, 2000);
     assert_int_equal(s.kinds[ADMIT_WRITE].counts.load.refused[ADMIT_REFUSED_ALLOCATION], 3);
     assert_int_equal(s.kinds[ADMIT_READ].counts.admitted, 3);
-    assert_int_equal(s.kinds[ADMIT_READ].levels.allocation_mcu, 2000);
+    assert_int_equal(s.kinds[ADMIT_READ].balances.allocation_mcu, 2000);
     lone_deinit(&w);
 }
 

@@ -41,7 +41,7 @@ TEST(who_knows_an_older_version_is_refused_and_a_newer_one_waits)
     assert_int_equal(shards_ask(&s, &r), REPLY_OK); /* the key is not sharded */
     r.sharded_key_version = VERSION;
     assert_int_equal(shards_ask(&s, &r), REPLY_OVERLOADED);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     assert_int_equal(shards_ask(&s, &r), REPLY_OK);
     r.sharded_key_version = VERSION + 1;
     r.key_sharding_version = VERSION + 1;
@@ -50,7 +50,7 @@ TEST(who_knows_an_older_version_is_refused_and_a_newer_one_waits)
     assert_fenced(&s, 1, 0, REPLY_STALE_MAP);
     s.key_sharding_version = VERSION;
     assert_int_equal(shards_get(&s, 1, 0), OLD);
-    shards_tell_applied(&s, 0, VERSION - 2); /* it never goes back */
+    shards_notify_applied(&s, 0, VERSION - 2); /* it never goes back */
     s.key_sharding_version = VERSION - 1;
     assert_fenced(&s, 1, 0, REPLY_STALE_MAP);
     shards_close(&s);
@@ -61,7 +61,7 @@ TEST(the_fence_outlives_a_crash_and_a_checkpoint)
     struct shards_fixture s;
     (void)state;
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     for (int i = 0; i < 2; i++) {
         lone_crash(&s.w);
         shards_pass(&s, 100);
@@ -79,7 +79,7 @@ TEST(both_sides_of_a_split_have_the_fence)
     struct shards_fixture s;
     (void)state;
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     shards_split(&s);
     for (uint32_t shard = 0; shard < SHARDS; shard++) {
         s.key_sharding_version = VERSION - 1;
@@ -107,7 +107,7 @@ TEST(a_merge_keeps_the_newer_version)
     (void)state;
     shards_open(&s);
     shards_split(&s);
-    shards_tell_applied(&s, 1, VERSION); /* the upper one */
+    shards_notify_applied(&s, 1, VERSION); /* the upper one */
     struct partition_info upper = s.w.table.partitions[1], lower = s.w.table.partitions[0];
     upper.merge = MERGE_FREEZE;
     upper.merge_with = lower.id;
@@ -171,7 +171,7 @@ TEST(a_range_has_the_items_of_one_shard)
     uint32_t items;
     (void)state;
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     for (uint32_t name = 0; name < 60; name++) {
         s.w.collections = 3;
         assert_int_equal(shards_put(&s, name, name % 4, OLD), REPLY_OK);
@@ -204,7 +204,7 @@ TEST(a_range_goes_on_behind_many_items_of_other_shards)
     uint32_t items;
     (void)state;
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     s.w.collections = KEYS;
     for (uint32_t name = 0; name < KEYS; name++)
         assert_int_equal(shards_put(&s, name, 3, OLD), REPLY_OK);
@@ -231,7 +231,7 @@ TEST(rows_of_a_local_index_are_in_the_shards_of_their_items)
     shards_init(&s);
     shards_index_by_version(&s, true);
     lone_open_table(&s.w, 100, 100);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     for (uint32_t name = 0; name < 40; name++)
         assert_int_equal(shards_put(&s, name, name % 2, 1 + name), REPLY_OK);
     for (int reverse = 0; reverse < 2; reverse++) {
@@ -270,7 +270,7 @@ TEST(a_range_of_cold_items_goes_on_behind_each_skip)
     shards_init(&s);
     s.w.resident_max = 1;
     lone_open_table(&s.w, 100, 100);
-    shards_tell_applied(&s, 0, VERSION);
+    shards_notify_applied(&s, 0, VERSION);
     for (uint32_t name = 0; name < KEYS; name++) {
         s.w.collections = KEYS;
         assert_int_equal(shards_put(&s, name, name % 2, OLD), REPLY_OK);
@@ -290,7 +290,7 @@ TEST(a_piece_waits_for_writes_from_before_the_fence)
     struct shards_fixture s;
     struct buffer from = {0}, hi = {0};
     shards_open(&s);
-    shards_tell_applied(&s, 0, VERSION - 1);
+    shards_notify_applied(&s, 0, VERSION - 1);
     s.key_sharding_version = VERSION - 1;
     const uint32_t name = shards_mover(&s, SHARDS);
     shards_update(&s, 0, VERSION);

@@ -46,13 +46,13 @@ static struct liveness_change beat(struct pair *p, int64_t sent, int64_t heard)
 {
     assert_true(liveness_tick(&p->a, at(sent)).beat);
     struct liveness_beat b = liveness_beat(&p->a, at(sent), B, true);
-    return liveness_heard(&p->b, at(heard), A, &b);
+    return liveness_received(&p->b, at(heard), A, &b);
 }
 
 static struct liveness_change answer(struct pair *p, int64_t sent, int64_t heard)
 {
     struct liveness_beat b = liveness_beat(&p->b, at(sent), A, false);
-    return liveness_heard(&p->a, at(heard), B, &b);
+    return liveness_received(&p->a, at(heard), B, &b);
 }
 
 static uint64_t got(struct pair *p, int64_t ms, struct instant *until)
@@ -123,17 +123,17 @@ TEST(late_and_doubled_beats_extend_nothing)
     setup(&p);
     assert_true(liveness_tick(&p.a, at(0)).beat);
     struct liveness_beat first = liveness_beat(&p.a, at(0), B, true);
-    liveness_heard(&p.b, at(1), A, &first);
+    liveness_received(&p.b, at(1), A, &first);
     struct liveness_beat first_answer = liveness_beat(&p.b, at(1), A, false);
     beat(&p, 20, 21);
     struct liveness_beat second_answer = liveness_beat(&p.b, at(21), A, false);
-    struct liveness_change c = liveness_heard(&p.b, at(90), A, &first); /* LIVENESS-3 */
+    struct liveness_change c = liveness_received(&p.b, at(90), A, &first); /* LIVENESS-3 */
     assert_true(!c.answer && !c.given);
     assert_true(liveness_given(&p.b, at(121), A) == 0);
-    liveness_heard(&p.a, at(22), B, &second_answer);
+    liveness_received(&p.a, at(22), B, &second_answer);
     got(&p, 22, &before);
-    liveness_heard(&p.a, at(23), B, &first_answer);
-    liveness_heard(&p.a, at(24), B, &second_answer);
+    liveness_received(&p.a, at(23), B, &first_answer);
+    liveness_received(&p.a, at(24), B, &second_answer);
     got(&p, 24, &until);
     assert_true(until.ns == before.ns);
     teardown(&p);
@@ -148,12 +148,12 @@ TEST(rounds_that_are_not_remembered_count_for_nothing)
     struct liveness_beat late = liveness_beat(&p.b, at(1), A, false);
     for (int i = 1; i <= LIVENESS_ROUNDS; i++)
         assert_true(liveness_tick(&p.a, at(20 * i)).beat);
-    assert_false(liveness_heard(&p.a, at(330), B, &late).got);
+    assert_false(liveness_received(&p.a, at(330), B, &late).got);
     late.ack_round = p.a.round + 1;
-    assert_false(liveness_heard(&p.a, at(330), B, &late).got);
+    assert_false(liveness_received(&p.a, at(330), B, &late).got);
     late.ack_round = p.a.round;
     late.ack_incarnation = 12; /* of an earlier life */
-    assert_false(liveness_heard(&p.a, at(330), B, &late).got);
+    assert_false(liveness_received(&p.a, at(330), B, &late).got);
     assert_true(got(&p, 330, &until) == 0);
     teardown(&p);
 }
@@ -173,9 +173,9 @@ TEST(a_restart_is_a_new_epoch_and_is_told)
     assert_true(liveness_given(&p.b, at(4), A) == first);
     assert_true(liveness_tick(&p.b, at(5)).beat);
     struct liveness_beat of_b = liveness_beat(&p.b, at(5), A, true);
-    assert_true(liveness_heard(&p.a, at(6), B, &of_b).answer);
+    assert_true(liveness_received(&p.a, at(6), B, &of_b).answer);
     struct liveness_beat known = liveness_beat(&p.a, at(6), B, false);
-    struct liveness_change c = liveness_heard(&p.b, at(7), A, &known);
+    struct liveness_change c = liveness_received(&p.b, at(7), A, &known);
     assert_true(c.restarted);
     assert_true(liveness_given(&p.b, at(7), A) == 0);
     assert_true(beat(&p, 23, 24).given);
@@ -194,10 +194,10 @@ TEST(a_beat_of_an_earlier_life_ends_no_promise)
     liveness_init(&p.a, &again, at(10));
     beat(&p, 10, 11);
     uint64_t epoch = liveness_given(&p.b, at(11), A);
-    struct liveness_change c = liveness_heard(&p.b, at(12), A, &old);
+    struct liveness_change c = liveness_received(&p.b, at(12), A, &old);
     assert_true(!c.restarted && !c.given && !c.answer);
     assert_true(liveness_given(&p.b, at(12), A) == epoch);
-    c = liveness_heard(&p.b, at(200), A, &old); /* nobody relies on anything any more */
+    c = liveness_received(&p.b, at(200), A, &old); /* nobody relies on anything any more */
     assert_true(c.restarted && c.given);
     teardown(&p);
 }
@@ -259,8 +259,8 @@ TEST(a_node_supports_itself_and_nobody_it_does_not_know)
     assert_true(liveness_got(&p.a, at(0), 99, &until) == 0);
     assert_true(liveness_given(&p.a, at(0), 0) == 0);
     struct liveness_beat b = {.incarnation = 5, .round = 1};
-    assert_false(liveness_heard(&p.a, at(0), 99, &b).answer);
-    assert_false(liveness_heard(&p.a, at(0), A, &b).answer);
+    assert_false(liveness_received(&p.a, at(0), 99, &b).answer);
+    assert_false(liveness_received(&p.a, at(0), A, &b).answer);
     teardown(&p);
 }
 
@@ -284,9 +284,9 @@ static void drifting(struct prng *p)
         if (liveness_tick(&l[0], clock[0]).beat && prng_below(p, 3) > 0)
             flying = liveness_beat(&l[0], clock[0], B, true);
         if (prng_below(p, 15) == 0 && flying.incarnation != 0 &&
-            liveness_heard(&l[1], clock[1], A, &flying).answer) {
+            liveness_received(&l[1], clock[1], A, &flying).answer) {
             struct liveness_beat b = liveness_beat(&l[1], clock[1], A, false);
-            liveness_heard(&l[0], clock[0], B, &b);
+            liveness_received(&l[0], clock[0], B, &b);
         }
         struct instant until;
         uint64_t epoch = liveness_got(&l[0], clock[0], B, &until);

@@ -346,7 +346,7 @@ static const char *acknowledgements_to_an_older_leader(void)
     raft_fixture_sync(w, 3);
     raft_fixture_cut(w, 2, 3, false);
     raft_fixture_pass(w, 1, false);
-    raft_node_heard(w->nodes[3].raft, raft_fixture_local(w, &w->nodes[3]), 2);
+    raft_support_changed(w->nodes[3].raft, raft_fixture_local(w, &w->nodes[3]), 2);
     raft_fixture_turn(w, 3);
     raft_fixture_drop_all(w, 3, 4);
     raft_fixture_drop_all(w, 3, 5);

@@ -68,7 +68,7 @@ static void persist(struct fixture *w, struct raft *r)
 static void heard_from(struct fixture *w, uint32_t node, uint64_t round)
 {
     struct liveness_beat beat = {.incarnation = 50 + node, .round = round};
-    liveness_heard(&w->liveness, w->now, node, &beat);
+    liveness_received(&w->liveness, w->now, node, &beat);
 }
 
 /* An append of the parent's leader: what follows from it is a promise. */

@@ -134,7 +134,7 @@ TEST(a_request_waits_for_its_first_tokens_and_goes_on_with_them)
     f.hold_gac = true;
     send_call(&f, 1, "PutItem", PUT);
     assert_int_equal(f.asked[REQUEST_PUT], 0);
-    assert_int_equal(f.router->counters.limit_waits, 1);
+    assert_int_equal(f.router->counters.limit_delayed, 1);
     f.hold_gac = false;
     fake_deliver_gac(&f);
     fake_pump(&f);
@@ -152,7 +152,7 @@ TEST(with_tokens_nothing_waits_and_no_message_is_sent)
     expect_call(&f, "PutItem", PUT, 200, "{}");
     assert_int_equal(f.frame_count, frames);
     assert_int_equal(tokens(&f, GAC_WRITE), before - 1000);
-    assert_int_equal(f.router->counters.limit_waits, 1);
+    assert_int_equal(f.router->counters.limit_delayed, 1);
 }
 
 TEST(above_the_rate_the_table_throttles_and_says_what_the_service_says)
@@ -273,7 +273,7 @@ TEST(a_client_that_goes_pays_for_what_was_sent_and_not_for_what_waits)
     assert_int_equal(spent(&f, GAC_WRITE, before), 1000);
     fake_answer_all(&f);              /* nobody waits for it */
     send_call(&f, 3, "GetItem", GET); /* of reads there are no tokens yet */
-    assert_int_equal(f.router->counters.limit_waits, 2);
+    assert_int_equal(f.router->counters.limit_delayed, 2);
     router_close(f.router, f.now, 3);
     f.clients[3].open = false;
     f.hold_gac = false;
@@ -286,7 +286,7 @@ TEST(a_table_may_be_deleted_and_created_anew_while_a_request_waits)
 {
     f.hold_gac = true;
     send_call(&f, 1, "PutItem", PUT);
-    assert_int_equal(f.router->counters.limit_waits, 1);
+    assert_int_equal(f.router->counters.limit_delayed, 1);
     f.tables[0].id = 99;
     fake_repartition(&f, &f.tables[0], 2);
     f.hold_gac = false;
@@ -384,7 +384,7 @@ TEST(what_is_not_limited_asks_nobody)
     as.units = 0; /* no maximum */
     start_again(GAC_LEASE);
     assert_int_equal(load(&f, 100, 3), 300);
-    assert_int_equal(f.router->counters.limit_waits, 0);
+    assert_int_equal(f.router->counters.limit_delayed, 0);
     as.billing = BILLING_PROVISIONED;
     as.units = UNITS;
     start_again(GAC_OFF);
@@ -403,7 +403,7 @@ TEST(the_tables_own_policy_goes_before_the_configured_one)
     as.gac = 1 + GAC_STATIC;
     start_again(GAC_OFF);
     assert_in_range(load(&f, 1000, 1), UNITS, 2 * UNITS);
-    assert_int_equal(f.router->counters.limit_waits, 0);
+    assert_int_equal(f.router->counters.limit_delayed, 0);
 }
 
 static int changed(struct fake_cluster *c, int64_t units)
@@ -503,7 +503,7 @@ TEST(a_page_tells_what_the_router_holds_and_what_it_refused)
     get_page(2);
     struct fake_answer a = fake_take_answer(&f, 2);
     assert_int_equal(a.status, 200);
-    assert_true(says(a, "{\"gac\":\"lease\",\"servers\":1,\"limit_waits\":1,\"limit_refused\":0,"
+    assert_true(says(a, "{\"gac\":\"lease\",\"servers\":1,\"limit_delayed\":1,\"limit_refused\":0,"
                         "\"limits\":["));
     assert_true(
         says(a, "{\"table\":\"users\",\"kind\":\"write\",\"policy\":\"lease\","
@@ -633,7 +633,7 @@ TEST(the_first_request_of_a_limit_waits_for_the_part_of_a_router_without_a_serve
     expect_answer(fake_take_answer(&f, 1), 200, "{}");
     assert_int_equal(fake_take_answer(&f, 2).status, 400);
     assert_int_equal(put_elsewhere(1).status, 400);
-    assert_int_equal(f.router->counters.limit_waits, 2);
+    assert_int_equal(f.router->counters.limit_delayed, 2);
 }
 
 TEST(a_request_that_would_wait_too_long_for_its_part_is_refused_at_once)

@@ -276,7 +276,7 @@ TEST(a_page_of_all_nodes_names_the_silent_one)
     struct fake_answer a = fake_take_answer(&f, 2);
     assert_int_equal(a.status, 200);
     assert_true(says(a, "\"silent_nodes\":[2]"));
-    assert_true(says(a, "\"silences\":0")); /* as of the question */
+    assert_true(says(a, "\"heartbeat_timeouts\":0")); /* as of the question */
 }
 
 TEST(silent_nodes_are_named_where_no_node_could_serve)

@@ -44,7 +44,7 @@ TEST(both_prove_that_they_know_the_secret)
     for (int i = 0; i < 2; i++) {
         struct greeting_self router = self_of(PEER_ROUTER, 1, secrets[i]);
         struct greeting_self node = self_of(PEER_NODE, 7, secrets[i]);
-        struct greeting_wanted wanted = {PEER_NODE, 7};
+        struct greeting_expected wanted = {PEER_NODE, 7};
         struct greeting r, n;
         struct buffer frame = {0};
         greeting_init(&r, &router, &wanted, one);
@@ -66,7 +66,7 @@ TEST(a_changed_byte_anywhere_is_noticed) /* GREETING-1 */
 {
     struct greeting_self router = self_of(PEER_ROUTER, 1, "a secret of this test");
     struct greeting_self node = self_of(PEER_NODE, 7, "a secret of this test");
-    struct greeting_wanted wanted = {PEER_NODE, 7};
+    struct greeting_expected wanted = {PEER_NODE, 7};
     for (int which = 0; which < 4; which++) {
         for (size_t at = 0;; at++) {
             struct greeting r, n;
@@ -98,7 +98,7 @@ TEST(a_proof_cannot_be_used_again)
 {
     struct greeting_self router = self_of(PEER_ROUTER, 1, "a secret of this test");
     struct greeting_self node = self_of(PEER_NODE, 7, "a secret of this test");
-    struct greeting_wanted wanted = {PEER_NODE, 7};
+    struct greeting_expected wanted = {PEER_NODE, 7};
     struct greeting r, n, later;
     struct buffer hello = {0}, frame = {0}, recorded = {0};
     greeting_init(&r, &router, &wanted, one);
