@@ -269,8 +269,7 @@ void limiter_bucket_merge_in(struct limiter_bucket *b, const struct limiter_bala
         }
         if (own->tokens > full)
             own->tokens = full;
-        if (own->tokens < -LIMITER_MTOK_MAX)
-            own->tokens = -LIMITER_MTOK_MAX;
+        must_in_tests(own->tokens >= limiter_balance_min(b)); /* LIMITER-4 */
     }
 }
 

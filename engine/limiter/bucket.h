@@ -87,8 +87,9 @@
  * says that the bucket has grown to this number again since. In step 3 the second of two senders is
  * told LIMITER_NO_CHANGE. A sealed item stays until it expires, so a late command does not create
  * the shard again. An alive shard that has expired was full; by then what has become of its
- * reserved share is full as well, and the shard is created again as full as it was. One case is
- * left: debt of two shards that is together more than LIMITER_MTOK_MAX is cut off when they merge.
+ * reserved share is full as well, and the shard is created again as full as it was. Debt is never
+ * cut off: a shard's debt is at most its share of LIMITER_MTOK_MAX, so two shards that merge have
+ * room for theirs.
  *
  * Why no token is lost. Tokens are at any time in one item: in the shard's own balance, in its
  * reserved share, or in a sealed item until the parent has them. A shard is sealed before its
@@ -201,10 +202,18 @@ struct limiter_bucket {
     bool merging; /* shards from shard_map.count on are not all sealed and merged yet */
 };
 
+/* The lowest balance of a limit in the shard: its share of the largest debt that a bucket may have.
+ * Half of it is that of either half, with nothing left over. */
+static inline int64_t limiter_balance_min(const struct limiter_bucket *b)
+{
+    _Static_assert(LIMITER_MTOK_MAX % (2 * LIMITER_SHARDS_MAX) == 0, "odd debt has room in halves");
+    return -(LIMITER_MTOK_MAX / b->shards);
+}
+
 enum limiter_verb {
     LIMITER_TAKE = 1, /* takes `amounts`, or refuses; creates shard 0 */
     /* Takes `amounts`, below 0: gives back; into debt if need be. It is never refused for want of
-     * tokens, but debt ends at LIMITER_MTOK_MAX: LIMITER_DEBT_TOO_LARGE. */
+     * tokens, but debt ends at limiter_balance_min: LIMITER_DEBT_TOO_LARGE. */
     LIMITER_ADJUST,
     LIMITER_GROW,          /* shard 0: twice as many shards, if the epoch is still the sender's */
     LIMITER_RESERVE_CHILD, /* reserves the share of `child`, unless that was done */
@@ -231,7 +240,7 @@ enum limiter_refusal {
     LIMITER_NOT_OWNER = 7, /* the token may belong to another shard (`token_has_owner`) */
     LIMITER_NO_LIMIT = 8,  /* an amount is for a limit that the bucket does not have any more */
     LIMITER_NO_BUCKET = 9, /* the item is not a bucket */
-    LIMITER_DEBT_TOO_LARGE = 10, /* a limit would have more debt than LIMITER_MTOK_MAX */
+    LIMITER_DEBT_TOO_LARGE = 10, /* a limit would be below limiter_balance_min */
     LIMITER_REFUSALS,
 };
 

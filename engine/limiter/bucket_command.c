@@ -359,11 +359,12 @@ static enum limiter_refusal run_take(struct limiter_run *run)
     return LIMITER_DONE;
 }
 
-/* Whether the bucket can hold the debt. Debt that was cut off would be tokens from nowhere. */
+/* Whether the shard can hold the debt. Debt that was cut off would be tokens from nowhere. */
 static bool run_debt_fits(const struct limiter_bucket *b, const int64_t *amounts)
 {
+    const int64_t min = limiter_balance_min(b);
     for (uint32_t i = 0; i < b->limits.count; i++) {
-        if (amounts[i] > 0 && sum_saturated(b->balances[i].tokens, -amounts[i]) < -LIMITER_MTOK_MAX)
+        if (amounts[i] > 0 && sum_saturated(b->balances[i].tokens, -amounts[i]) < min)
             return false;
     }
     return true;

@@ -241,7 +241,8 @@ static bool lease_operation_charge_ended(struct call *c)
                          "The bucket's shard is written too often: try again");
     if (g->refusal == LIMITER_DEBT_TOO_LARGE)
         return fault_set(f, FAULT_VALIDATION,
-                         "adjust: the debt of a limit would be more than %lld tokens",
+                         "adjust: the debt of a limit would be more than its shard's share of "
+                         "%lld tokens",
                          (long long)LIMITER_TOKENS_MAX);
     if (g->refusal == LIMITER_NO_BUCKET)
         return fault_set(f, FAULT_INTERNAL,
