@@ -35,10 +35,10 @@ enum metric_unit {
     X(refused_memory, COUNTER, NUMBER,                                                             \
       "Requests that were answered 503 because http_memory_max_bytes was used up.")                \
     X(unread_closed, COUNTER, NUMBER,                                                              \
-      "Client connections that were closed because the client did not take its answers.")          \
+      "Client connections that were closed because the client did not read its answers.")          \
     X(evicted, COUNTER, NUMBER,                                                                    \
-      "Client connections that were closed because others needed their place, and unfinished "     \
-      "requests whose bodies were dropped because others needed their memory.")                    \
+      "Client connections that were closed to make room for others, and unfinished requests "      \
+      "whose bodies were dropped to free memory.")                                                 \
     X(internal_retries, COUNTER, NUMBER, "Requests to nodes that the router sent again.")          \
     X(deadlines, COUNTER, NUMBER,                                                                  \
       "Requests to nodes that had no answer within request_deadline_ms.")                          \
@@ -48,15 +48,16 @@ enum metric_unit {
       "Requests that waited for tokens of the limit of their table.")                              \
     X(limit_refused, COUNTER, NUMBER, "Requests that were refused by the limit of their table.")   \
     X(own_writes_asked, COUNTER, NUMBER,                                                           \
-      "Eventual reads that had to show what the router had written (read_your_writes).")           \
+      "Eventual reads that had to return the router's latest writes (read_your_writes).")          \
     X(own_writes_late, COUNTER, NUMBER,                                                            \
-      "Those of them that were answered as they were after read_your_writes_wait_ms.")             \
-    X(transactions_committed, COUNTER, NUMBER, "Transactions that were done, reads included.")     \
+      "Such reads whose answer may lack these writes, because read_your_writes_wait_ms was over.") \
+    X(transactions_committed, COUNTER, NUMBER,                                                     \
+      "Transactions that were committed, reads included.")                                         \
     X(transactions_cancelled, COUNTER, NUMBER, "Transactions that were cancelled.")                \
     X(transactions_conflicts, COUNTER, NUMBER,                                                     \
-      "Those of them that met another transaction or a write.")                                    \
+      "Cancelled transactions that met another transaction or a write.")                           \
     X(shed, COUNTER, NUMBER,                                                                       \
-      "Requests that the router refused because it or a node has too much work.")                  \
+      "Requests that the router refused because it or a node is overloaded.")                      \
     X(connections, GAUGE, NUMBER, "Client connections that are open.")                             \
     X(held_bytes, GAUGE, BYTES, "Bytes of requests and answers that the router holds.")
 
@@ -90,19 +91,21 @@ enum metric_unit {
 /* Items of a partition that are deleted because their time to live is over, at its leader. Labels:
  * table, partition, node. */
 #define METRICS_EXPIRY(X)                                                                          \
-    X(expired_items, COUNTER, NUMBER, "Items that were deleted because their time was over.")      \
+    X(expired_items, COUNTER, NUMBER,                                                              \
+      "Items that were deleted because their time to live was over.")                              \
     X(lag_ms, GAUGE, NUMBER,                                                                       \
-      "Milliseconds since the last round over the items that has ended began: what was over "      \
-      "then is gone. Above ttl_window_ms: the rates of expiry are too low.")
+      "Milliseconds since the start of the last complete round over the items. All items that "    \
+      "had expired by then are deleted. Above ttl_window_ms: the rates of expiry are too low.")
 
 /* Items of a partition that transactions have locked, at its leader. Labels: table, partition,
  * node. */
 #define METRICS_TRANSACTIONS(X)                                                                    \
     X(locked_items, GAUGE, NUMBER, "Items that transactions have locked.")                         \
-    X(oldest_ms, GAUGE, NUMBER, "Milliseconds since the oldest of them was locked.")               \
+    X(oldest_ms, GAUGE, NUMBER, "Milliseconds since the oldest of these items was locked.")        \
     X(reserved_log_bytes, GAUGE, BYTES,                                                            \
-      "Bytes of the log that are kept for the ends of these locks.")                               \
-    X(reserved_index_bytes, GAUGE, BYTES, "Bytes of the indexes' backlog that are kept for them.")
+      "Bytes of the log that are reserved for the ends of these transactions.")                    \
+    X(reserved_index_bytes, GAUGE, BYTES,                                                          \
+      "Bytes of the indexes' backlog that are reserved for the ends of these transactions.")
 
 /* The records of streams that a partition has, at its leader. Labels: table, partition, node. */
 #define METRICS_STREAMS(X)                                                                         \
@@ -116,13 +119,14 @@ enum metric_unit {
 /* Labels: those of METRICS_PARTITION, and the reason or the bucket. */
 #define METRICS_PARTITION_BY(X)                                                                    \
     X(throttled, COUNTER, NUMBER, "Requests that were refused, by reason.")                        \
-    X(balances, GAUGE, MCU, "What the buckets hold, by bucket. Below zero is debt.")
+    X(balances, GAUGE, MCU, "The balances of the buckets, by bucket. Below zero is debt.")
 
 /* A router's share of a table's limit. Labels: table, kind. */
 #define METRICS_LIMIT(X)                                                                           \
     X(rate, GAUGE, MCU_PER_S, "The limit of the whole table.")                                     \
-    X(tokens, GAUGE, MCU, "What the router may spend without asking. Below zero is debt.")         \
-    X(demand, GAUGE, MCU_PER_S, "What the clients of the router want.")                            \
+    X(tokens, GAUGE, MCU,                                                                          \
+      "Units that the router may spend without a grant request. Below zero is debt.")              \
+    X(demand, GAUGE, MCU_PER_S, "The demand of the router's clients.")                             \
     X(grant_requests, COUNTER, NUMBER, "Messages to GAC servers about the limit.")                 \
     X(waiting, GAUGE, NUMBER, "Requests that wait for tokens.")                                    \
     X(refused, COUNTER, NUMBER, "Requests that the router refused for the limit.")
@@ -132,11 +136,11 @@ enum metric_unit {
     X(admitted, COUNTER, NUMBER, "Requests that took tokens.")                                     \
     X(refused, COUNTER, NUMBER, "Requests that a shard of their bucket refused.")                  \
     X(refused_by_cache, COUNTER, NUMBER,                                                           \
-      "Requests that the router refused because nothing could have been refilled.")                \
-    X(unavailable, COUNTER, NUMBER, "Requests for which the store could not be asked.")            \
-    X(allowed, COUNTER, NUMBER, "Those of them that were allowed all the same.")                   \
-    X(splits, COUNTER, NUMBER, "Times that a bucket got twice as many shards.")                    \
-    X(merges, COUNTER, NUMBER, "Times that a bucket got half as many shards.")
+      "Requests that the router refused because the bucket could not have been refilled.")         \
+    X(unavailable, COUNTER, NUMBER, "Requests for which the store could not be reached.")          \
+    X(allowed, COUNTER, NUMBER, "Such requests that were allowed.")                                \
+    X(splits, COUNTER, NUMBER, "Times that a bucket doubled its shards.")                          \
+    X(merges, COUNTER, NUMBER, "Times that a bucket halved its shards.")
 
 /* Faults of a policy from a file, in the router's process. Labels: point, policy, file. */
 #define METRICS_POLICY(X)                                                                          \

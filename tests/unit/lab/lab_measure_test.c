@@ -621,11 +621,10 @@ TEST(questions_that_have_no_answer_are_told)
         assert_non_null(strstr(fault, measure_definition_at(i)->name));
     struct measure_selector q = MEASURE_ALL;
     q.tenant = 1;
-    assert_string_equal(fault_of("utilisation", q),
-                        "utilisation cannot be asked for with a tenant");
+    assert_string_equal(fault_of("utilisation", q), "utilisation cannot be selected with a tenant");
     q = MEASURE_ALL;
     q.to_ns = 1;
-    assert_string_equal(fault_of("latency_p99", q), "latency_p99 cannot be asked for with times");
+    assert_string_equal(fault_of("latency_p99", q), "latency_p99 cannot be selected with times");
     assert_string_equal(fault_of("isolation_p99", MEASURE_ALL),
                         "isolation_p99 compares two runs: one run has no value of it");
     q = MEASURE_ALL;
