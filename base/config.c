@@ -407,10 +407,9 @@ void config_describe_renamed(const struct config *c, struct buffer *out)
 {
     for (size_t i = 0; i < COUNT_OF(renamed); i++) {
         if (c->renamed_used >> i & 1)
-            buffer_append_format(out,
-                                 "the setting %s is called %s now; the next version does not know "
-                                 "the old name\n",
-                                 renamed[i].old, renamed[i].name);
+            buffer_append_format(
+                out, "the setting %s is now called %s; the next version drops the old name\n",
+                renamed[i].old, renamed[i].name);
     }
 }
 

@@ -21,16 +21,14 @@ enum {
 };
 
 static const char about[] =
-    "Decides whether the histories that `weir load --history` wrote are linearizable, key by key: "
-    "whether every operation can have happened at one instant between its request and its answer. "
-    "A "
-    "failed write never happened. A write of unknown outcome may happen at any time, or never. "
-    "Reads marked \"consistent\":false may be stale, but only of values that were written. A write "
+    "Checks, key by key, that histories of `weir load --history` are linearizable: every operation "
+    "can have happened at one instant between its request and its answer. A failed write never "
+    "happened. A write of unknown outcome may happen at any time, or never. Reads marked "
+    "\"consistent\":false may be stale, but return only written values. A write "
     "with \"after\" must directly follow that value, as a compare-and-set does. A key with \"add\" "
     "is a counter. workload/history.h describes the lines.\n\n"
-    "Each FILE is a history of its own; - is standard input. Its table must have been empty at the "
-    "start, so a preload has to be in the history (`weir load --preload --history` sees to "
-    "that).\n\n"
+    "Each FILE is a separate history; - is standard input. Its table must have been empty at the "
+    "start, so the history must contain a preload (`weir load --preload --history` writes it).\n\n"
     "Exit code 0: linearizable; 1: a violation; 2: the input cannot be read; 3: undecided, the "
     "search became too large.\n";
 
@@ -51,8 +49,8 @@ static enum status read_file(struct check_run *r, struct buffer *error)
         fclose(f);
     if (r->check.torn_bytes > 0 && !r->quiet)
         fprintf(stderr,
-                "weir check-history: %s: the last line (%zu bytes) has no end: it was cut off, and "
-                "is left out\n",
+                "weir check-history: %s: the last line (%zu bytes) has no end: it is incomplete, "
+                "and is ignored\n",
                 r->path, r->check.torn_bytes);
     return status;
 }
@@ -91,12 +89,12 @@ static void show_writer(const struct check_run *r, const struct history_key *k,
     for (size_t i = k->first; i < k->first + k->count; i++) {
         const struct history_entry *e = &r->check.history.entries[i];
         if (e->op.kind == HISTORY_WRITE && e->op.value == culprit->op.value) {
-            puts("  what it read was written by");
+            puts("  the value that it read was written by");
             show_entry(e, "w");
             return;
         }
     }
-    puts("  nobody wrote what it read");
+    puts("  no write wrote the value that it read");
 }
 
 static void show_violation(const struct check_run *r, const struct history_violation *v)
@@ -210,7 +208,7 @@ struct check_options {
 
 static const struct option check_history_options[] = {
     {"json", NULL, OPTION_FLAG, OPTION_MEMBER(struct check_options, json),
-     .help = "Print the verdict as one JSON object a file."},
+     .help = "Print the verdict as one JSON object per file."},
     {"quiet", NULL, OPTION_FLAG, OPTION_MEMBER(struct check_options, quiet),
      .help = "Print no progress on standard error."},
 };

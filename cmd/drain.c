@@ -7,16 +7,14 @@
 #include "workload/client_exchange.h"
 
 static const char about[] =
-    "Has the controller move every replica away from a node, a few at a time, while everything is "
-    "served; new replicas are placed elsewhere. The node's replica of the catalog goes first. "
-    "`weir "
-    "events --follow` shows how it goes, GET /weir/partitions what the node still holds.\n\n"
+    "Has the controller move all replicas from a node to other nodes, a few at a time. Requests "
+    "are served meanwhile. The node gets no new replicas. Its replica of the catalog moves first. "
+    "`weir events --follow` shows the progress, GET /weir/partitions the remaining replicas.\n\n"
     "Every partition of the node needs another node without a copy of the partition: a cluster of "
     "3 "
     "nodes with 3 replicas needs one node more.\n\n"
-    "Exit code 0: it is begun; 1: it cannot be done, or the cluster did not take it; 2: wrong "
-    "usage. "
-    "POST /weir/drain of the admin listener answers in the same words.\n";
+    "Exit code 0: started; 1: not possible, or the cluster refused; 2: wrong usage. POST "
+    "/weir/drain of the admin listener returns the same texts.\n";
 
 struct drain {
     struct client_url url; /* of the admin listener */
@@ -69,7 +67,7 @@ static int drain_run(const struct drain *d)
     if (done && d->undo)
         printf("node %lld may hold replicas again\n", (long long)d->node);
     else if (done)
-        printf("node %lld is being emptied; `weir events --follow` shows how it goes\n",
+        printf("node %lld is being emptied; `weir events --follow` shows the progress\n",
                (long long)d->node);
     return done ? 0 : 1;
 }
@@ -108,11 +106,11 @@ static const char *take_node(void *target, const char *word, struct buffer *erro
 
 static const struct option drain_options[] = {
     {"url", "URL", OPTION_CUSTOM, .take = drain_take_url, .initial = "http://127.0.0.1:8000",
-     .help = "A router of the cluster. Its admin listener is taken to be 600 ports above."},
+     .help = "A router of the cluster. Its admin listener is expected 600 ports above."},
     {"admin", "URL", OPTION_CUSTOM, .take = take_admin,
-     .help = "The admin listener, where it is not 600 ports above --url."},
+     .help = "The admin listener, if it is not 600 ports above --url."},
     {"admin-token", "FILE", OPTION_CUSTOM, .take = take_token,
-     .help = "FILE holds the token of that listener, if the listener needs one."},
+     .help = "The file with the token of the admin listener, if it needs one."},
     {"undo", NULL, OPTION_FLAG, OPTION_MEMBER(struct drain, undo),
      .help = "The node may hold replicas again."},
 };

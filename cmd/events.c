@@ -11,10 +11,10 @@ enum {
     FOLLOW_NS = 500 * 1000 * 1000
 };
 
-static const char about[] =
-    "The decisions of the cluster's controller, oldest first: replicas moved, allocations changed, "
-    "and the reason for each, with the figures before and after. The last 1,000 are kept.\n\n"
-    "Exit code 0: done; 1: the router did not answer; 2: wrong usage.\n";
+static const char about[] = "The decisions of the cluster's controller, oldest first: moved "
+                            "replicas, changed allocations and others, each with its reason, and "
+                            "the figures before and after. The last 1,000 are kept.\n\n"
+                            "Exit code 0: done; 1: the router did not answer; 2: wrong usage.\n";
 
 struct events_run {
     struct client_url url;
@@ -172,9 +172,9 @@ static const struct option events_options[] = {
     {"url", "URL", OPTION_CUSTOM, .take = events_take_url, .initial = "http://127.0.0.1:8000",
      .help = "A router of the cluster."},
     {"follow", NULL, OPTION_FLAG, OPTION_MEMBER(struct events_run, follow),
-     .help = "Go on with what is decided from now on, until interrupted."},
+     .help = "Then print new decisions, until interrupted."},
     {"json", NULL, OPTION_FLAG, OPTION_MEMBER(struct events_run, json),
-     .help = "Print an object a line, as GET /weir/events has them."},
+     .help = "Print one JSON object per line, as in GET /weir/events."},
 };
 
 int cmd_events(int argc, char **argv)
@@ -197,7 +197,7 @@ int cmd_events(int argc, char **argv)
             nanosleep(&(struct timespec){.tv_nsec = FOLLOW_NS}, NULL);
     }
     if (code == 0 && r.last == 0 && !r.json)
-        puts("the controller has decided nothing yet");
+        puts("the controller has made no decision yet");
     json_parser_destroy(r.parser);
     return code;
 }

@@ -24,9 +24,9 @@ struct gac_process {
 
 static const struct option gac_options[] = {
     {OPTIONS_GAC,
-     .help = "Every server of global admission control, in the words of the routers' --gac."},
+     .help = "Every server of global admission control, the same list as the routers' --gac."},
     {OPTIONS_ID, .help = "The number of this server in --gac."},
-    {OPTIONS_LISTEN, .help = "Where routers reach this server. Default: as --gac says."},
+    {OPTIONS_LISTEN, .help = "The address of this server, for routers. Default: as in --gac."},
     {OPTIONS_FAULTS},
 };
 
@@ -59,8 +59,9 @@ static enum status place_self(struct options *o, struct buffer *error)
         }
         return STATUS_OK;
     }
-    return buffer_explain(error, STATUS_MALFORMED, "--id %u is none of --gac: it names 1 to %u",
-                          o->id, o->gac.count);
+    return buffer_explain(error, STATUS_MALFORMED,
+                          "--id %u is not in --gac, which names servers 1 to %u", o->id,
+                          o->gac.count);
 }
 
 static enum status gac_daemon_open(struct gac_process *p, struct buffer *error)
@@ -110,10 +111,9 @@ int cmd_gac(int argc, char **argv)
     const struct command_line line = {
         .command = "weir gac",
         .usage = "--gac 1=A:P,2=A:P,.. [--id N] [option]...",
-        .about = "A server of global admission control: it lends routers tokens of what a table "
-                 "may use. It "
-                 "keeps nothing on disk. While no server runs, each router admits its even part by "
-                 "itself."
+        .about = "A server of global admission control: it lends routers tokens of tables' limits. "
+                 "It stores no data on disk. Without a running server, each router uses an equal "
+                 "part of each limit."
                  "\n\nAll daemons of a cluster must have the same settings secret_file and "
                  "cluster_id.\n",
         .examples = "  weir gac --gac 1=127.0.0.1:7201\n"

@@ -13,15 +13,15 @@ struct lab_command {
 
 static const struct lab_command lab_commands[] = {
     {"run", lab_run_command, "run one scenario: all its policies, several seeds"},
-    {"suite", lab_suite_command, "run all scenarios that come with weir, and judge them"},
+    {"suite", lab_suite_command, "run all scenarios of weir, and check their expectations"},
     {"sweep", lab_sweep_command, "run every combination of a scenario's axes"},
     {"replay", lab_replay_command, "run a recording under other policies or capacities"},
     {"job", lab_job_command, "run one numbered run of a sweep's directory: for job engines"},
-    {"result", lab_result_command, "put the runs of a directory together, and judge them"},
+    {"result", lab_result_command, "combine the runs of a directory, and check expectations"},
     {"compare", lab_compare_command, "compare two policies of a directory, measure by measure"},
     {"report", lab_report_command, "write a page with figures of a directory's results"},
     {"list", lab_list_command, "list scenarios, measures, or the fields of scenario files"},
-    {"new", lab_new_command, "write a scenario to begin with"},
+    {"new", lab_new_command, "write a first scenario"},
 };
 
 static void lab_print_help(FILE *out)
@@ -31,7 +31,7 @@ static void lab_print_help(FILE *out)
           out);
     for (size_t i = 0; i < COUNT_OF(lab_commands); i++)
         fprintf(out, "  %-10s %s\n", lab_commands[i].name, lab_commands[i].help);
-    fputs("\n`weir lab COMMAND --help` tells more.\n\n"
+    fputs("\n`weir lab COMMAND --help` describes a command.\n\n"
           "Examples:\n"
           "  weir lab list\n"
           "  weir lab run static-skew --seeds 3\n"

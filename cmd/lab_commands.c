@@ -81,28 +81,28 @@ static const char *take_part(void *target, const char *value, struct buffer *err
 
 static const struct option common_options[] = {
     {"seeds", "N", OPTION_INTEGER, MEMBER(plan.seeds), .min = 1, .max = 1000000,
-     .initial = "as the scenario says", .help = "Runs of each policy."},
+     .initial = "as in the scenario", .help = "Runs of each policy."},
     {"seed", "S", OPTION_INTEGER, MEMBER(plan.first_seed), .max = INT64_MAX,
      .help = "The first seed."},
     {"set", "PATH=VALUE", OPTION_CUSTOM, .take = take_set, .initial = "",
-     .help = "Change a value of the scenario, before its policies do. May be given again."},
+     .help = "Change a value of the scenario, before its policies do. May be repeated."},
     {"fidelity", "NAME", OPTION_CHOICE, MEMBER(plan.fidelity), .choices = lab_fidelity_names,
-     .initial = "as the scenario says",
-     .help = "How the cluster is run. admission: storage and replication are reduced to what they "
-             "cost. full: real nodes, routers and servers of global admission control in virtual "
+     .initial = "as in the scenario",
+     .help = "The kind of cluster. admission: storage and replication are reduced to their costs. "
+             "full: real nodes, routers and servers of global admission control in virtual "
              "time. real: processes on this machine, one run at a time. docs/fidelity.md compares "
              "them."},
     {"add", "FILE", OPTION_CUSTOM, .take = take_more, .initial = "",
      .help = "Add the policies of this file, a YAML list, to those of the scenario. baselines: "
-             "the classic policies that come with weir."},
+             "weir's classic policies."},
     {"policy", "FILE", OPTION_CUSTOM, .take = take_policy, .initial = "",
      .help = "Load admission policies from this shared object (docs/guide-policies.md). The "
-             "scenario names them in its settings. May be given again."},
+             "scenario names them in its settings. May be repeated."},
     {"jobs", "J", OPTION_INTEGER, MEMBER(jobs), .min = 1, .max = LAB_JOBS_MAX,
      .initial = "the number of cores", .help = "The number of processes."},
     {"out", "DIR", OPTION_TEXT, MEMBER(out), .initial = "none; results are only printed",
-     .help = "Keep all results in this directory. Runs that it holds already are not repeated, so "
-             "an interrupted command can be given again."},
+     .help = "Keep all results in this directory. Finished runs are not repeated, so an "
+             "interrupted command can be resumed."},
     {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print the results as JSON."},
     {"quiet", NULL, OPTION_FLAG, MEMBER(quiet), .help = "No progress on standard error."},
 };
@@ -114,10 +114,10 @@ static const struct option run_options[] = {
 
 static const struct option sweep_options[] = {
     {"part", "PART/OF", OPTION_CUSTOM, .take = take_part, .initial = "",
-     .help = "Run only a part of the runs: for several machines that share DIR."},
+     .help = "Run only a part of the runs, for several machines that share DIR."},
     {"print-jobs", NULL, OPTION_FLAG, MEMBER(print_jobs),
-     .help = "Run nothing. Prints a command for each run that has no result yet, for GNU parallel "
-             "or another job engine."},
+     .help = "Only print a command for each run without a result, for GNU parallel or another job "
+             "engine."},
 };
 
 static const struct option result_options[] = {
@@ -129,7 +129,7 @@ static const char *take_word(void *target, const char *word, struct buffer *erro
     struct lab_arguments *a = target;
     (void)error;
     if (a->word_count == (int)COUNT_OF(a->words))
-        return "no further word: 64 recordings and a scenario are the most";
+        return "at most 64 recordings and a scenario";
     a->words[a->word_count++] = word;
     return NULL;
 }
@@ -202,7 +202,7 @@ static int run_plan(struct lab_arguments *a, const struct lab_plan *p, const cha
         return 1;
     int code = print_result(directory, p, a->json, a->out != NULL, end == LAB_JOBS_DONE, junit);
     if (end == LAB_JOBS_STOPPED)
-        fputs("weir lab: stopped; finished runs are kept, if there is an --out\n", stderr);
+        fputs("weir lab: stopped; with --out, finished runs are kept\n", stderr);
     return end == LAB_JOBS_STOPPED ? 1 : code;
 }
 
@@ -235,7 +235,7 @@ static bool load_scenario(struct lab_arguments *a, const char *name, struct buff
     if (!good) {
         command_line_suggest(slice_of(name), "", &lab_shipped[0].name, lab_shipped_count,
                              sizeof lab_shipped[0], &error);
-        fprintf(stderr, "weir lab: %.*s. `weir lab list` names the scenarios that come with weir\n",
+        fprintf(stderr, "weir lab: %.*s. `weir lab list` names the scenarios of weir\n",
                 (int)error.size, (const char *)error.data);
     }
     a->plan.text = buffer_slice(text);
@@ -266,8 +266,8 @@ int lab_run_command(int argc, char **argv)
     const struct command_line l = {
         .command = "weir lab run",
         .usage = "SCENARIO [OPTION]...",
-        .about = "Runs a scenario: a file, or one that comes with weir (`weir lab list`). Each "
-                 "policy is run with the same seeds, so that all policies meet the same demand.\n\n"
+        .about = "Runs a scenario: a file, or a scenario of weir (`weir lab list`). Each policy "
+                 "runs with the same seeds, so all policies get the same demand.\n\n"
                  "Exit code 1: a run failed, or an expectation does not hold.",
         .examples = "  weir lab run static-skew --only static-shares\n"
                     "  weir lab run static-skew --seeds 3 --out skew\n"
@@ -281,7 +281,7 @@ int lab_run_command(int argc, char **argv)
     if (code != USAGE_GO_ON)
         return code;
     if (a.word_count != 1)
-        return usage_wrong("weir lab run", "names one scenario, not %d", a.word_count);
+        return usage_wrong("weir lab run", "expects one scenario, not %d", a.word_count);
     return run_somewhere(&a, a.words[0]);
 }
 
@@ -433,13 +433,12 @@ int lab_replay_command(int argc, char **argv)
     const struct command_line l = {
         .command = "weir lab replay",
         .usage = "RECORDING... [SCENARIO] [OPTION]...",
-        .about =
-            "Replays a recording of `weir router --record`, `weir local --record` or `weir load "
-            "--record`, or a trace of Twitter's caches, in a scenario whose first workload it "
-            "becomes. Recordings of several routers are merged by time: each says when it began "
-            "by its machine's clock. They must have the same salt. Without a SCENARIO: on three "
-            "nodes with one router, on a table of 100 read and 100 write units. --set changes "
-            "policy, capacity and table, to see what the day would have been with them.",
+        .about = "Replays a recording of `weir router --record`, `weir local --record` or `weir "
+                 "load --record`, or a trace of Twitter's caches. The recording becomes the first "
+                 "workload of the scenario. Recordings of several routers are merged by time: each "
+                 "has its start by its machine's clock. They must have the same salt. The default "
+                 "SCENARIO has three nodes, one router and a table of 100 read and 100 write "
+                 "units. --set changes policy, capacity and table.",
         .examples = "  weir lab replay day.trace --set tables.1.wcu=500\n"
                     "  weir lab replay router-1.trace router-2.trace --set cluster.routers=2\n"
                     "  weir lab replay day.trace --set tables.1.wcu=500 "
@@ -454,7 +453,7 @@ int lab_replay_command(int argc, char **argv)
     if (code != USAGE_GO_ON)
         return code;
     if (a.word_count < 1)
-        return usage_wrong("weir lab replay", "needs a recording");
+        return usage_wrong("weir lab replay", "expects a recording");
     return replay_run(&a);
 }
 
@@ -495,9 +494,9 @@ int lab_suite_command(int argc, char **argv)
     const struct command_line l = {
         .command = "weir lab suite",
         .usage = "[OPTION]...",
-        .about = "Runs all scenarios that come with weir, with all their policies, and judges "
-                 "every expectation.\n\n"
-                 "Exit code 1: a run failed, or an expectation does not hold.",
+        .about =
+            "Runs all scenarios of weir, with all their policies, and checks every expectation.\n\n"
+            "Exit code 1: a run failed, or an expectation does not hold.",
         .examples = "  weir lab suite --seeds 10 --out suite\n",
         .groups = {OPTION_GROUP(NULL, common_options, &a)},
     };
@@ -604,7 +603,8 @@ static int use_job(const struct lab_arguments *a, const struct lab_plan *p)
 {
     struct buffer error = {0};
     if ((uint64_t)a->number >= p->runs)
-        return usage_wrong("weir lab job", "number %lld: the directory's plan has runs 0 to %llu",
+        return usage_wrong("weir lab job",
+                           "number %lld: the plan of the directory has runs 0 to %llu",
                            (long long)a->number, (unsigned long long)p->runs - 1);
     bool good = lab_jobs_run_one(p, a->words[0], (uint64_t)a->number, &error);
     if (!good)
@@ -619,7 +619,7 @@ int lab_job_command(int argc, char **argv)
     const struct command_line l = {
         .command = "weir lab job",
         .usage = "DIR NUMBER",
-        .about = "Runs one run of the directory of a sweep, and writes its result there. Job "
+        .about = "Executes one run of a sweep's directory, and writes its result there. Job "
                  "engines call it: `weir lab sweep --print-jobs` prints the commands.",
         .examples = "  weir lab job sweep 2\n",
         .word = take_word,
@@ -644,7 +644,7 @@ int lab_result_command(int argc, char **argv)
     const struct command_line l = {
         .command = "weir lab result",
         .usage = "DIR [--json]",
-        .about = "Puts the runs of a directory together, judges the expectations, and writes "
+        .about = "Combines the runs of a directory, checks the expectations, and writes "
                  "result.json, result.csv and junit.xml there.\n\n"
                  "Exit code 1: an expectation does not hold.",
         .examples = "  weir lab result sweep\n",
@@ -674,8 +674,8 @@ static int use_compare(const struct lab_arguments *a, const struct lab_plan *p)
     else if (comma == NULL || lab_result_compare(r, first, comma + 1, &text) != STATUS_OK) {
         lab_result_policies(r, &error);
         fprintf(stderr,
-                "weir lab compare: `%s` must be two policies that have runs, with a comma between "
-                "them; in %s these have: %.*s\n",
+                "weir lab compare: `%s` must be two policies with runs, separated by a comma; "
+                "policies with runs in %s: %.*s\n",
                 a->words[1], a->words[0], TEXT_OF(error));
     } else
         code = 0;
@@ -693,7 +693,7 @@ int lab_compare_command(int argc, char **argv)
         .command = "weir lab compare",
         .usage = "DIR POLICY,OTHER",
         .about = "Compares two policies of a directory, measure by measure: means, the paired "
-                 "difference over common seeds, and its 95 % interval. Of a sweep, at each point.",
+                 "difference over common seeds, and its 95 % interval. For a sweep: at each point.",
         .examples = "  weir lab compare skew weir,static-shares\n",
         .word = take_word,
         .word_target = &a,

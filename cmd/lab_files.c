@@ -53,7 +53,7 @@ bool lab_file_read(const char *path, struct buffer *out, struct buffer *error)
         out->size += got;
     bool good = !ferror(f) && out->size < LAB_FILE_SIZE_MAX;
     if (!good)
-        buffer_append_format(error, "cannot read %s: it fails, or has more than %d MiB", path,
+        buffer_append_format(error, "cannot read %s: a read error, or more than %d MiB", path,
                              LAB_FILE_SIZE_MAX >> 20);
     fclose(f);
     return good;
@@ -65,7 +65,7 @@ static bool make_directories(char *path, struct buffer *error)
         *slash = '\0';
         bool made = mkdir(path, DIRECTORY_MODE_SHARED) == 0 || errno == EEXIST;
         if (!made)
-            file_fail(error, "make the directory", path);
+            file_fail(error, "create the directory", path);
         *slash = '/';
         if (!made)
             return false;
@@ -133,7 +133,7 @@ bool lab_temporary_make(char out[LAB_NAME_SIZE])
     snprintf(out, LAB_NAME_SIZE, "%s/weir-lab.XXXXXX", where != NULL ? where : "/tmp");
     if (mkdtemp(out) != NULL)
         return true;
-    fprintf(stderr, "weir lab: cannot make the directory %s: %s\n", out, strerror(errno));
+    fprintf(stderr, "weir lab: cannot create the directory %s: %s\n", out, strerror(errno));
     return false;
 }
 
@@ -180,10 +180,10 @@ static bool must_be_same(const char *directory, const char *name, struct slice w
         return lab_file_write(directory, name, wanted, error);
     bool good = path_join(path, directory, name) && lab_file_read(path, &there, error);
     if (good && slice_compare(buffer_slice(&there), wanted) != 0) {
-        buffer_append_format(error,
-                             "%s holds other runs: its %s differs. Choose another --out, or remove "
-                             "the directory",
-                             directory, name);
+        buffer_append_format(
+            error,
+            "%s has other runs: its %s differs. Choose another --out, or remove the directory",
+            directory, name);
         good = false;
     }
     buffer_deinit(&there);
@@ -285,9 +285,9 @@ static bool plan_fits(const struct buffer *json, struct buffer *error)
     struct buffer said = {0};
     const bool fits = plan_decode(json, &o, &said);
     if (!fits)
-        buffer_append_format(error,
-                             "the plan cannot be kept in a file: what is set or the name of a "
-                             "policy's file is no UTF-8, or the policies of --add are too long");
+        buffer_append_format(
+            error, "the plan cannot be written to a file: a value of --set or the name of a "
+                   "policy's file is not UTF-8, or the policies of --add are too long");
     buffer_deinit(&said);
     return fits;
 }

@@ -20,7 +20,7 @@ static const char *take_word(void *target, const char *word, struct buffer *erro
     struct list_arguments *a = target;
     (void)error;
     if (a->count == 2)
-        return "takes two words at most";
+        return "takes at most two words";
     a->words[a->count++] = word;
     return NULL;
 }
@@ -73,8 +73,8 @@ int lab_list_command(int argc, char **argv)
     const struct command_line l = {
         .command = "weir lab list",
         .usage = "[scenarios | measures | format]",
-        .about = "scenarios: those that come with weir (the default). measures: what runs are "
-                 "judged by. format: the fields of scenario files.",
+        .about = "scenarios: the scenarios of weir (the default). measures: the measures of runs. "
+                 "format: the fields of scenario files.",
         .examples = "  weir lab list measures\n",
         .word = take_word,
         .word_target = &a,
@@ -92,9 +92,9 @@ int lab_list_command(int argc, char **argv)
 }
 
 static const char template[] =
-    "# %s: a scenario of `weir lab`. `weir lab list format` tells all fields.\n"
+    "# %s: a scenario of `weir lab`. `weir lab list format` describes all fields.\n"
     "name: %s\n"
-    "about: One sentence on what this shows.\n"
+    "about: One sentence about the finding.\n"
     "seeds: 5\n"
     "duration: 60s\n"
     "warm: 5s\n"
@@ -119,7 +119,7 @@ static const char template[] =
     "policies:\n"
     "  - {name: weir, about: the defaults}\n"
     "  - name: static\n"
-    "    about: each partition has its even share, and nothing else\n"
+    "    about: each partition has only its equal share\n"
     "    ablation: true\n"
     "    set: {cluster.settings.gac: \"off\", cluster.settings.partition_policy: "
     "allocation, cluster.settings.control_adaptive: \"0\"}\n"
@@ -139,8 +139,8 @@ int lab_new_command(int argc, char **argv)
     const struct command_line l = {
         .command = "weir lab new",
         .usage = "NAME | SCENARIO NAME",
-        .about = "Writes a scenario to standard output: a small one to begin with, or the text of "
-                 "one that comes with weir.",
+        .about = "Writes a scenario to standard output: a small first one, or the text of a "
+                 "scenario of weir.",
         .examples = "  weir lab new mine > mine.yaml\n"
                     "  weir lab new static-skew mine > mine.yaml\n",
         .word = take_word,
@@ -157,7 +157,7 @@ int lab_new_command(int argc, char **argv)
     }
     const struct lab_shipped *s = lab_shipped_find(a.words[0]);
     if (s == NULL)
-        return usage_wrong("weir lab new", "no scenario `%s` comes with weir; see `weir lab list`",
+        return usage_wrong("weir lab new", "weir has no scenario `%s`; see `weir lab list`",
                            a.words[0]);
     fwrite(s->text.data, 1, s->text.size, stdout);
     return 0;

@@ -31,10 +31,9 @@ static const struct option report_options[] = {
     {"out", "FILE", OPTION_TEXT, OPTION_MEMBER(struct report_arguments, out),
      .initial = "report.html in DIR", .help = "Write the page to this file."},
     {"svg", "DIR", OPTION_TEXT, OPTION_MEMBER(struct report_arguments, svg), .initial = "none",
-     .help =
-         "Write each figure as an SVG file into this directory. Needs Chromium or Chrome: the "
-         "environment's CHROMIUM, or chromium, chromium-browser or google-chrome on PATH. Without "
-         "--out no page is written."},
+     .help = "Write each figure as an SVG file into this directory. Needs Chromium or Chrome: the "
+             "environment's CHROMIUM, or chromium, chromium-browser or google-chrome on PATH. "
+             "Without --out, --svg writes no page."},
 };
 
 static const char *report_word(void *target, const char *word, struct buffer *error)
@@ -332,9 +331,9 @@ int lab_report_command(int argc, char **argv)
     bool good = lab_report_can_draw();
     if (!good)
         buffer_append_text(&error,
-                           "this weir was built without the chart libraries, which the build "
-                           "takes from npm. Install npm and build again where it can fetch "
-                           "packages. result.json, result.csv and `weir lab compare` need none");
+                           "this weir was built without the chart libraries, which the build takes "
+                           "from npm. Install npm and build again where npm can fetch packages. "
+                           "result.json, result.csv and `weir lab compare` do not need them");
     good = good && make_page(a.directory, &page, &error);
     if (good && (a.out != NULL || a.svg == NULL))
         good = write_page(&a, buffer_slice(&page), &error);

@@ -14,18 +14,14 @@ enum {
 };
 
 static const char about[] =
-    "Works on token buckets of the rate limiter, through a router.\n\n"
+    "Shows and changes token buckets of the rate limiter, through a router.\n\n"
     "  status   the shards of a bucket and the tokens of each limit\n"
-    "  set      sets the limits of a level: with --entity and --resource, with one of them, or "
-    "with "
-    "none\n"
+    "  set      sets the limits of a level: give --entity, --resource, both or neither\n"
     "  reset    fills all limits of a bucket\n"
-    "  top      the buckets with the most requests, as this router has seen them\n\n"
-    "A limit is NAME=CAPACITY/PERIOD[:REFILL]: the most tokens that a bucket holds, and how many "
-    "come "
-    "in each period. Without REFILL the whole capacity comes in each period. PERIOD has ms, s, m, "
-    "h or "
-    "d. The limits that are set replace those that the level had.\n\n"
+    "  top      the buckets with the most requests at this router\n\n"
+    "A limit is NAME=CAPACITY/PERIOD[:REFILL]: the maximum number of tokens in a bucket, and the "
+    "tokens refilled in each period. The default of REFILL is the capacity. PERIOD has the unit "
+    "ms, s, m, h or d. New limits replace all limits of the level.\n\n"
     "Exit code 0: done; 1: the router did not answer, or refused; 2: wrong usage.\n";
 
 enum limiter_verb_word {
@@ -217,8 +213,8 @@ static void limiter_show_status(const struct json_value *root)
     const struct slice level_name = json_text(&level);
     const long long count = limiter_count_of(root, "shards");
     struct json_value shard;
-    printf("%lld shard%s, epoch %lld%s; the limits are those of the level %.*s\n", count,
-           count == 1 ? "" : "s", limiter_count_of(root, "epoch"),
+    printf("%lld shard%s, epoch %lld%s; limits of the level %.*s\n", count, count == 1 ? "" : "s",
+           limiter_count_of(root, "epoch"),
            merging.type == JSON_BOOL && json_bool(&merging) ? ", being merged" : "",
            TEXT_OF(level_name));
     printf("%5s  %-16s  %14s  %14s\n", "shard", "limit", "available", "capacity");
@@ -236,7 +232,7 @@ static void limiter_show_top(const struct json_value *root)
     const struct json_value buckets = json_find(root, "buckets");
     struct json_value bucket;
     if (buckets.type != JSON_LIST || json_count(&buckets) == 0) {
-        puts("this router has seen no requests in the namespace");
+        puts("this router has had no requests in the namespace");
         return;
     }
     printf("%10s  %10s  %6s  %s\n", "admitted", "refused", "shards", "entity, resource");
@@ -258,8 +254,8 @@ static void limiter_show_set(const struct limiter_line *l)
         limit_text_write(&text, l->limits[i].capacity);
         buffer_append_text(&text, " tokens; ");
         limit_text_write(&text, l->limits[i].refill);
-        printf("%.*s: at most %.*s come every %lld ms\n", TEXT_OF(l->limits[i].name), TEXT_OF(text),
-               (long long)l->limits[i].period_ms);
+        printf("%.*s: at most %.*s refilled every %lld ms\n", TEXT_OF(l->limits[i].name),
+               TEXT_OF(text), (long long)l->limits[i].period_ms);
         buffer_deinit(&text);
     }
 }
@@ -362,19 +358,18 @@ static const struct option limiter_options[] = {
     {"namespace", "NAME", OPTION_TEXT, OPTION_MEMBER(struct limiter_line, name_space),
      .initial = "default", .help = "The namespace of buckets, limits and entities."},
     {"entity", "NAME", OPTION_TEXT, OPTION_MEMBER(struct limiter_line, entity),
-     .help = "Whose bucket it is, such as a user or a tenant."},
+     .help = "The owner of the bucket, such as a user or a tenant."},
     {"resource", "NAME", OPTION_TEXT, OPTION_MEMBER(struct limiter_line, resource),
-     .help = "What is used, such as an API or a model."},
+     .help = "The thing that is used, such as an API or a model."},
     {"limit", "LIMIT", OPTION_CUSTOM, .take = limiter_take_limit,
-     .help = "For set: a limit as NAME=CAPACITY/PERIOD[:REFILL]. May be given up to 8 times."},
+     .help = "For set: a limit as NAME=CAPACITY/PERIOD[:REFILL]. May be repeated up to 8 times."},
     {"on-unavailable", "WHAT", OPTION_CHOICE, OPTION_MEMBER(struct limiter_line, on_unavailable),
      .choices = without_store, .initial = "block",
-     .help = "For set: whether requests are allowed or refused (block) while the store cannot be "
-             "reached."},
+     .help = "For set: allow or block requests while the store cannot be reached."},
     {"count", "N", OPTION_INTEGER, OPTION_MEMBER(struct limiter_line, count), .min = 1, .max = 100,
-     .help = "For top: so many buckets at most."},
+     .help = "For top: the maximum number of buckets."},
     {"json", NULL, OPTION_FLAG, OPTION_MEMBER(struct limiter_line, json),
-     .help = "Print the router's answer as it is."},
+     .help = "Print the router's answer unchanged."},
 };
 
 static int limiter_check(const struct limiter_line *l, const char *command)

@@ -97,9 +97,10 @@ static void memory_check_free(void)
     const uint64_t all_bytes = (uint64_t)s.f_blocks * s.f_frsize;
     if (free_bytes < MEMORY_FREE_MIN)
         fprintf(stderr,
-                "weir local: " MEMORY " has %llu MiB free of %llu MiB. --in-memory keeps all data "
-                "there and wants %d MiB free: writes will be refused early. In a container raise "
-                "it with --shm-size, e.g. docker run --shm-size 1g, or use --data DIR\n",
+                "weir local: " MEMORY
+                " has %llu MiB free of %llu MiB. --in-memory keeps all data there and needs %d MiB "
+                "free: writes will be refused early. In a container, increase the space with "
+                "--shm-size, e.g. docker run --shm-size 1g, or use --data DIR\n",
                 (unsigned long long)(free_bytes / MIB), (unsigned long long)(all_bytes / MIB),
                 (int)(MEMORY_FREE_MIN / MIB));
 }
@@ -150,8 +151,8 @@ enum status local_data_open(struct options *o, struct local_data *out, struct bu
         o->data = "weir-data";
     if (strlen(o->data) >= sizeof out->path)
         return buffer_explain(error, STATUS_MALFORMED,
-                              "--data: the path has %zu bytes, which is more than %zu",
-                              strlen(o->data), sizeof out->path - 1);
+                              "--data: the path has %zu bytes; the maximum is %zu", strlen(o->data),
+                              sizeof out->path - 1);
     memcpy(out->path, o->data, strlen(o->data) + 1);
     out->made = mkdir(o->data, DIRECTORY_MODE_PRIVATE) == 0;
     if (!out->made && errno != EEXIST)
@@ -159,7 +160,7 @@ enum status local_data_open(struct options *o, struct local_data *out, struct bu
     if (is_node(o->data))
         return buffer_explain(error, STATUS_MALFORMED,
                               "%s is the directory of one node: it has a LOCK. Name the directory "
-                              "that holds the nodes, or an empty one, with --data",
+                              "of all nodes, or an empty one, with --data",
                               o->data);
     uint32_t held = highest_node(o->data);
     if (held <= o->nodes)

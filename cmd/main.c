@@ -32,8 +32,8 @@ static void main_print_help(FILE *out)
           out);
     for (size_t i = 0; i < COUNT_OF(commands); i++)
         fprintf(out, "  %-14s %s\n", commands[i].name, commands[i].help);
-    fputs("\n`weir COMMAND --help` tells more; `weir --version` which version this is.\n"
-          "Begin with `weir local`, and point any DynamoDB client at it.\n",
+    fputs("\n`weir COMMAND --help` describes a command; `weir --version` prints the version.\n"
+          "Begin with `weir local`, and connect any DynamoDB client to it.\n",
           out);
 }
 
@@ -42,8 +42,7 @@ static const struct command *main_find(const char *name)
     for (size_t i = 0; i < COUNT_OF(renamed); i++) {
         if (strcmp(renamed[i].old, name) == 0) {
             fprintf(stderr,
-                    "weir: the command %s is called %s now; the next version does not know the old "
-                    "name\n",
+                    "weir: the command %s is now called %s; the next version drops the old name\n",
                     name, renamed[i].name);
             return main_find(renamed[i].name);
         }

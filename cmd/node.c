@@ -32,8 +32,8 @@ struct node_process {
 
 static const struct option node_options[] = {
     {OPTIONS_ID, .help = "The number of this node in --peers."},
-    {OPTIONS_LISTEN, .help = "Where routers and nodes reach this node."},
-    {OPTIONS_DATA, .help = "The directory that keeps the partitions."},
+    {OPTIONS_LISTEN, .help = "The address of this node, for routers and nodes."},
+    {OPTIONS_DATA, .help = "The directory of the partitions."},
     {OPTIONS_PEERS, .help = "Every node of the cluster, this one included."},
     {OPTIONS_FAULTS},
     {OPTIONS_VERBOSE},
@@ -124,7 +124,7 @@ int cmd_node(int argc, char **argv)
     const struct command_line line = {
         .command = "weir node",
         .usage = "--id N --listen ADDRESS:PORT --data DIR --peers 1=A:P,2=A:P,.. [option]...",
-        .about = "A storage node: it holds replicas of partitions and takes part in electing their "
+        .about = "A storage node: it holds replicas of partitions, and votes in elections of their "
                  "leaders."
                  "\n\nAll daemons of a cluster must have the same settings secret_file and "
                  "cluster_id.\n",

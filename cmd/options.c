@@ -25,7 +25,7 @@ const char *options_profile_meaning(enum profile profile)
     case PROFILE_STRICT:
         return "allocation only: no burst";
     case PROFILE_RESEARCH:
-        return "starts like aws, every parameter is yours";
+        return "starts like aws, with every parameter free";
     }
     return "";
 }
@@ -213,13 +213,13 @@ static const char *take_policy(void *target, const char *value, struct buffer *e
 
 static const struct option settings[] = {
     {"profile", "P", OPTION_CUSTOM, .take = take_profile, .early = true, .initial = "aws",
-     .help = "What the settings start from: off, aws, aws-measured, strict or research."},
+     .help = "The profile of initial settings: off, aws, aws-measured, strict or research."},
     {"config", "FILE", OPTION_CUSTOM, .take = take_config,
      .help = "Take settings from FILE, `name = value` on each line. `--config help` lists all "
              "settings with value, limits, unit and meaning."},
     {"set", "NAME=VALUE", OPTION_CUSTOM, .take = take_set,
      .help =
-         "Change one setting. --set may be repeated: the last one given wins. k, M, G and T "
+         "Change one setting. --set may be repeated: the last value counts. k, M, G and T "
          "are powers of 1000. Sizes in bytes take KiB, MiB, GiB and TiB (powers of 1024) or kB, "
          "MB, GB and TB (powers of 1000)."},
     {"policy", "FILE", OPTION_CUSTOM, .take = take_policy,

@@ -45,29 +45,28 @@ struct options {
 #define OPTIONS_LISTEN "listen", "A:P", OPTION_CUSTOM, .take = options_take_listen
 #define OPTIONS_PEERS  "peers", "LIST", OPTION_CUSTOM, .take = options_take_peers
 #define OPTIONS_GAC    "gac", "LIST", OPTION_CUSTOM, .take = options_take_gac
-#define OPTIONS_FAULTS                                                                             \
-    "faults", "PORT", OPTION_CUSTOM,                                                               \
-        .take = options_take_faults,                                                               \
-        .help =                                                                                    \
-            "For tests: take commands on 127.0.0.1:PORT that break links, disk and clock. 0: any " \
-            "free port."
+#define OPTIONS_FAULTS                                                                            \
+    "faults", "PORT", OPTION_CUSTOM, .take = options_take_faults,                                 \
+                                     .help = "For tests: accept commands on 127.0.0.1:PORT that " \
+                                             "break links, disk and clock. 0: any free port."
 #define OPTIONS_LOG                                                                           \
     "log", "requests", OPTION_CUSTOM,                                                         \
         .take = options_take_log,                                                             \
         .help = "Print a line on standard error for each request: time, client, request id, " \
                 "operation, table/partition, key, status, units, milliseconds, error and reasons."
-#define OPTIONS_RECORD                                                                            \
-    "record", "FILE", OPTION_TEXT, OPTIONS_MEMBER(record),                                        \
-        .initial = "none",                                                                        \
-        .help = "Record what is asked for: time, table, kind, key, size and outcome, a line for " \
-                "each item. `weir lab replay FILE` replays it. A file that exists is kept: the "  \
-                "recording goes to FILE.1, FILE.2 and so on. On a full disk the recording ends."
+#define OPTIONS_RECORD                                                                          \
+    "record", "FILE", OPTION_TEXT, OPTIONS_MEMBER(record),                                      \
+        .initial = "none",                                                                      \
+        .help =                                                                                 \
+            "Record requests: time, table, kind, key, size and outcome, a line for each item. " \
+            "`weir lab replay FILE` replays the recording. An existing file is kept: the "      \
+            "recording goes to FILE.1, FILE.2 and so on. On a full disk the recording ends."
 #define OPTIONS_RECORD_SALT                                                                     \
     "record-salt", "TEXT", OPTION_TEXT, OPTIONS_MEMBER(record_salt),                            \
         .initial = "none",                                                                      \
         .help =                                                                                 \
             "Record hashes instead of keys. Equal keys have equal hashes under the same TEXT, " \
-            "so all routers need the same. Tables keep their names."
+            "so all routers need the same TEXT. Names of tables are not hashed."
 #define OPTIONS_REGION                                                                           \
     "region", "NAME", OPTION_CUSTOM,                                                             \
         .take = options_take_region,                                                             \
@@ -78,23 +77,20 @@ struct options {
     "account", "N", OPTION_CUSTOM,                               \
         .take = options_take_account, .initial = "000000000000", \
         .help = "The account in ARNs, 12 digits. Requests of all accounts are served."
-#define OPTIONS_VERBOSE                                                                          \
-    "verbose", NULL, OPTION_FLAG, OPTIONS_MEMBER(verbose),                                       \
-        .help =                                                                                  \
-            "Print what nodes do, a line each on standard error: leaders, partitions, splits, "  \
-            "snapshots, checkpoints, commands of the catalog; once a second, how many requests " \
-            "they refused."
+#define OPTIONS_VERBOSE                                                                        \
+    "verbose", NULL, OPTION_FLAG, OPTIONS_MEMBER(verbose),                                     \
+        .help = "Print the actions of nodes on standard error, one per line: leaders, "        \
+                "partitions, splits, snapshots, checkpoints, commands of the catalog. Once a " \
+                "second, print the number of refused requests."
 #define OPTIONS_ADMIN                                                                             \
     "admin", "A:P", OPTION_CUSTOM,                                                                \
         .take = options_take_admin, .initial = "127.0.0.1 and the port 600 above the endpoint's", \
-        .help =                                                                                   \
-            "Where requests are taken that change the cluster: POST /weir/drain, /weir/split, "   \
-            "/weir/unshard."
-#define OPTIONS_ADMIN_TOKEN                                                                     \
-    "admin-token", "FILE", OPTION_TEXT, OPTIONS_MEMBER(admin_token),                            \
-        .help =                                                                                 \
-            "The first line of FILE is the bearer token that admin requests must carry. It is " \
-            "needed where --admin is no loopback address."
+        .help = "The address of the admin listener, for requests that change the cluster: POST "  \
+                "/weir/drain, /weir/split, /weir/unshard."
+#define OPTIONS_ADMIN_TOKEN                                                                  \
+    "admin-token", "FILE", OPTION_TEXT, OPTIONS_MEMBER(admin_token),                         \
+        .help = "The first line of FILE is the bearer token that admin requests must have. " \
+                "Needed if --admin is not a loopback address."
 
 const char *options_take_listen(void *target, const char *value, struct buffer *error);
 const char *options_take_peers(void *target, const char *value, struct buffer *error);

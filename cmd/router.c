@@ -32,9 +32,9 @@ static const struct option router_options[] = {
     {OPTIONS_LISTEN, .help = "The endpoint for SDKs. Default: 127.0.0.1:8000."},
     {OPTIONS_PORT, .help = "The port of the endpoint. 0: any free port."},
     {OPTIONS_PEERS, .help = "Every storage node of the cluster."},
-    {OPTIONS_GAC, .help = "Every server of global admission control (`weir gac`). Without any, "
-                          "nodes and routers run with --set gac=off."},
-    {OPTIONS_ID, .help = "Which router this is. Every router has a number of its own."},
+    {OPTIONS_GAC, .help = "Every server of global admission control (`weir gac`). Without servers, "
+                          "run nodes and routers with --set gac=off."},
+    {OPTIONS_ID, .help = "The number of this router. Each router needs a number of its own."},
     {OPTIONS_REGION},
     {OPTIONS_ACCOUNT},
     {OPTIONS_LOG},
@@ -87,11 +87,11 @@ static bool options_valid(const struct options *o, struct buffer *error)
     enum gac_policy policy = (enum gac_policy)config_choices(&o->config)->gac;
     if (!table_policy_requests_grants(&o->config, policy))
         return true;
-    buffer_append_format(error,
-                         "gac = %s needs the servers of global admission control: name them with "
-                         "--gac 1=ADDRESS:PORT,.. (`weir gac --help`), or do without: --set "
-                         "gac=off, here and on every node",
-                         gac_policy_name(policy));
+    buffer_append_format(
+        error,
+        "gac = %s needs the servers of global admission control: name them with --gac "
+        "1=ADDRESS:PORT,.. (`weir gac --help`), or set --set gac=off here and on every node",
+        gac_policy_name(policy));
     return false;
 }
 

@@ -27,11 +27,11 @@ struct sim_arguments {
 
 static const char about[] =
     "Simulates clusters: routers, nodes, disks, network and clients run in virtual time while "
-    "faults are injected. The seed decides everything that happens. Each seed is run twice, and "
-    "both runs must be the same.\n\n"
-    "When the faults have ended, every key must answer. What the clients saw must be "
-    "linearizable, and the data of every node must be whole.\n\n"
-    "Exit code 1: a seed failed, or its history could not be judged in time. The output names the "
+    "faults are injected. The seed determines all events. Each seed runs twice, and both runs must "
+    "be the same.\n\n"
+    "When the faults have ended, every key must be readable and writable. The clients' histories "
+    "must be linearizable, and the data of every node must be complete.\n\n"
+    "Exit code 1: a seed failed, or its history could not be checked in time. The output names the "
     "seed. The same seed with the same options fails again.\n\n"
     "The faults:\n";
 
@@ -87,7 +87,7 @@ static const char *take_faults(void *target, const char *value, struct buffer *e
         return NULL;
     return take_names(value, fault_name, SIM_FAULTS, &o->faults)
                ? NULL
-               : "all, none, or names of faults with commas between them";
+               : "all, none, or names of faults separated by commas";
 }
 
 static const char *take_extras(void *target, const char *value, struct buffer *error)
@@ -99,7 +99,7 @@ static const char *take_extras(void *target, const char *value, struct buffer *e
     return !o->extras_forced || strcmp(value, "none") == 0 ||
                    take_names(value, extra_name, SIM_EXTRAS, &o->extras)
                ? NULL
-               : "all, none, or names of extras with commas between them";
+               : "all, none, or names of extras separated by commas";
 }
 
 /* A number where 0 means none; if not given, the seed chooses. */
@@ -235,15 +235,15 @@ static const char *take_set(void *target, const char *value, struct buffer *erro
 
 static const struct option sim_options[] = {
     {"seed", "S", OPTION_CUSTOM, .take = take_seed, .initial = "1",
-     .help = "The first seed. fresh: one that nobody has seen."},
+     .help = "The first seed. fresh: a random one."},
     {"seeds", "N", OPTION_INTEGER, MEMBER(run.seeds), .max = 1000000000,
-     .help = "How many seeds to run."},
+     .help = "The number of seeds."},
     {"faults", "LIST", OPTION_CUSTOM, .take = take_faults, .initial = "all",
-     .help = "all: the seed chooses some. none: no faults. Or names of faults, with commas between "
-             "them: all of them are injected."},
+     .help = "all: the seed chooses some. none: no faults. Or names of faults, separated by "
+             "commas: all of them are injected."},
     {"extras", "LIST", OPTION_CUSTOM, .take = take_extras, .initial = "all",
-     .help = "all: the seed chooses some of what a plan may have besides. none: nothing of it. Or "
-             "names of extras, with commas between them: every plan has these."},
+     .help = "all: the seed chooses some extras. none: no extras. Or names of extras, separated by "
+             "commas: every plan has these."},
     {"nodes", "N", OPTION_INTEGER, MEMBER(run.sim.nodes), .max = SIM_NODES_MAX, SEED_CHOOSES,
      .help = "The number of nodes."},
     {"replicas", "N", OPTION_INTEGER, MEMBER(run.sim.replicas), .max = SIM_NODES_MAX, SEED_CHOOSES,
@@ -267,24 +267,24 @@ static const struct option sim_options[] = {
      .former = "limits",
      .help = "The number of clients that take tokens of the rate limiter's buckets. 0: none."},
     {"fill", "N", OPTION_CUSTOM, .take = take_work_fill, SEED_CHOOSES, .former = "fills",
-     .help = "The number of clients that fill the stores, and delete when they are full. Where "
-             "nodes limit what clients use there are none. 0: none."},
+     .help = "The number of clients that fill the stores, and delete items when the stores are "
+             "full. They need nodes without limits. 0: none."},
     {"key-sharding", "MS", OPTION_CUSTOM, .take = take_work_key_sharding, SEED_CHOOSES,
      .former = "saltings",
-     .help = "The mean time between two changes of how many shards a partition key has. 0: none."},
+     .help = "The mean time between two changes of a key's number of shards. 0: no changes."},
     {"merges", "N", OPTION_CUSTOM, .take = take_merges, SEED_CHOOSES,
      .help = "Of 100 splits, this many are replaced by merges of two partitions. 0: no merges."},
     {"tick", "US", OPTION_CUSTOM, .take = take_tick,
      .initial = "the seed chooses; --bench has none",
-     .help = "All events happen at multiples of US microseconds, like in a loop whose turn handles "
-             "everything that has arrived. 0: events happen at any time."},
+     .help = "All events happen at multiples of US microseconds, as in a loop whose turn handles "
+             "all arrived events. 0: events happen at any time."},
     {"seconds", "V", OPTION_INTEGER, MEMBER(seconds), .max = 1000000, SEED_CHOOSES,
      .help = "The virtual seconds during which faults are injected."},
     {"jobs", "J", OPTION_INTEGER, MEMBER(jobs), .max = SIM_JOBS_MAX,
      .initial = "the number of cores",
      .help = "The number of processes. 0: this process runs one seed after the other."},
     {"wall-seconds", "W", OPTION_INTEGER, MEMBER(run.wall_s_max), .max = 1000000,
-     .initial = "no limit", .help = "Begin no seed after so many seconds."},
+     .initial = "no limit", .help = "Begin no seed after this number of seconds."},
     {"once", NULL, OPTION_FLAG, MEMBER(run.once), .help = "Do not run each seed twice."},
     {"plain", NULL, OPTION_FLAG, MEMBER(run.sim.plain),
      .help = "One table of short keys and the same settings on every node; no drains, stopped "
@@ -297,10 +297,10 @@ static const struct option sim_options[] = {
          "Load admission policies from this shared object (docs/guide-policies.md). --policy may "
          "be repeated."},
     {"set", "NAME=POLICY", OPTION_CUSTOM, .take = take_set, SEED_CHOOSES,
-     .help = "Every seed has this policy. NAME is the setting of a decision point, such as "
-             "partition_policy. gac_policy has GAC servers, the others have nodes that limit."},
+     .help = "Every seed uses this policy. NAME is the setting of a decision point, such as "
+             "partition_policy. gac_policy needs GAC servers, the others need nodes with limits."},
     {"probes", NULL, OPTION_FLAG, MEMBER(probes),
-     .help = "List the marks on rare paths, and how often each was passed."},
+     .help = "List the marks on rare paths, with their counts."},
     {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print the summary as JSON."},
 };
 
@@ -449,12 +449,12 @@ static void sim_print_text(const struct sim_arguments *a, const struct sim_summa
     for (size_t i = 0; i < s->violations && i < SIM_SEEDS_NAMED; i++)
         sim_print_again(a, s->first_violations[i]);
     if (s->undecided > 0) {
-        printf("too tangled to judge: seeds ");
+        printf("too complex to check: seeds ");
         print_seeds(s->first_undecided, s->undecided);
         putchar('\n');
     }
     printf("%llu requests: %llu ok, %llu failed, %llu unknown; %llu faults; all keys answered "
-           "%.1f s after the last fault at most\n",
+           "within %.1f s after the last fault\n",
            (unsigned long long)s->clients.calls, (unsigned long long)s->clients.ok,
            (unsigned long long)s->clients.failed, (unsigned long long)s->clients.unknown,
            (unsigned long long)s->injected, (double)s->calm_ns_max / NS_PER_S);

@@ -74,7 +74,7 @@ static void report_and_exit(int number)
     alarm(REPORT_S_MAX);
     int size = snprintf(line, sizeof line, "\nseed %llu %s\n", (unsigned long long)running_seed,
                         number == SIGPROF   ? "does not end"
-                        : number == SIGSEGV ? "touched memory it must not"
+                        : number == SIGSEGV ? "accessed invalid memory"
                                             : "aborted");
     job_report(line, (size_t)size);
     if (running != NULL)
@@ -131,7 +131,7 @@ static void run_seed(const struct sim_jobs_options *o, uint64_t seed, struct sim
             result->violated = true;
             if (o->sim.policies != NULL && o->sim.policies->count > 0)
                 buffer_append_text(report, "a policy of --policy may differ between runs: it must "
-                                           "keep nothing but the states that weir gives it\n");
+                                           "keep only the states that weir gives it\n");
             buffer_append_format(report,
                                  "seed %llu: the same seed gave two different runs: %016llx and "
                                  "%016llx, %llu and %llu events\n",
@@ -282,7 +282,7 @@ static void sim_jobs_ended(struct job *j, const struct sim_jobs_options *o, stru
     struct word w = {.seed = j->seed, .result = {.violated = true}};
     sim_jobs_count(s, &w);
     char text[80];
-    int size = snprintf(text, sizeof text, "seed %llu: the run did not come to its end\n",
+    int size = snprintf(text, sizeof text, "seed %llu: the run did not finish\n",
                         (unsigned long long)j->seed);
     print_report(o, text, (size_t)size);
     if (j->seed + o->jobs < o->sim.seed + o->seeds)

@@ -14,15 +14,14 @@ enum {
 };
 
 static const char about[] =
-    "Gives a hot key fewer shards: 1, unless --shards says another number. Then the key is an "
-    "ordinary one again. Its items move back one by one, while everything is served. GET "
+    "Gives a hot key fewer shards: 1, or the number of --shards. With 1 shard the key is an "
+    "ordinary key again. Its items move back one by one; requests are served meanwhile. GET "
     "/weir/partitions shows the key under `key_sharding` until it has one shard and all items are "
-    "in it. If the key is still hot, it gets shards again, as long as the table's tag asks for "
-    "them.\n\n"
+    "in it. If the key is still hot, it gets shards again, unless the table's tag "
+    "weir:key-sharding is off.\n\n"
     "KEY is the partition key as in GetItem. "
-    "Exit code 0: it is begun, or with --wait done; 1: it cannot be done, or the cluster did not "
-    "take it; 2: wrong usage. POST /weir/unshard of the admin listener answers in the same "
-    "words.\n";
+    "Exit code 0: started (with --wait: done); 1: not possible, or the cluster refused; 2: wrong "
+    "usage. POST /weir/unshard of the admin listener returns the same texts.\n";
 
 struct unshard {
     struct client_url url; /* of the admin listener */
@@ -68,7 +67,7 @@ static void unshard_print_refusal(const struct unshard *u, int http_status,
 static void unshard_rest(uint32_t asked)
 {
     if (asked % REPORT_EVERY == 0) {
-        printf("items are still on their way\n");
+        printf("items are still moving\n");
         fflush(stdout);
     }
     nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
@@ -238,16 +237,16 @@ static const char *unshard_take_word(void *target, const char *word, struct buff
 
 static const struct option unshard_options[] = {
     {"url", "URL", OPTION_CUSTOM, .take = unshard_take_url, .initial = "http://127.0.0.1:8000",
-     .help = "A router of the cluster. Its admin listener is taken to be 600 ports above."},
+     .help = "A router of the cluster. Its admin listener is expected 600 ports above."},
     {"admin", "URL", OPTION_CUSTOM, .take = unshard_take_admin,
-     .help = "The admin listener, where it is not 600 ports above --url."},
+     .help = "The admin listener, if it is not 600 ports above --url."},
     {"admin-token", "FILE", OPTION_CUSTOM, .take = unshard_take_token,
-     .help = "FILE holds the token of that listener, if the listener needs one."},
+     .help = "The file with the token of the admin listener, if it needs one."},
     {"shards", "N", OPTION_INTEGER, OPTION_MEMBER(struct unshard, shards), .min = 1, .max = 127,
-     .help = "So many shards are left."},
+     .help = "The number of shards afterwards."},
     {"wait", NULL, OPTION_FLAG, OPTION_MEMBER(struct unshard, wait),
-     .help = "Waits for an earlier change of the key, and returns when all items are in their "
-             "owner shards."},
+     .help = "Wait for an earlier change of the key, and return when all items are in their owner "
+             "shards."},
 };
 
 int cmd_unshard(int argc, char **argv)

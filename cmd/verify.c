@@ -10,7 +10,7 @@
 #include "server/host/node_host.h"
 
 static const struct option verify_options[] = {
-    {OPTIONS_DATA, .help = "The directory that holds the nodes."},
+    {OPTIONS_DATA, .help = "The directory of the nodes."},
     {"json", NULL, OPTION_FLAG, OPTIONS_MEMBER(json),
      .help = "Print one JSON object, with the checksum of each replica."},
 };
@@ -153,8 +153,8 @@ static void print_difference(struct verify_run *run, const struct replica *a,
 {
     run->well = false;
     fprintf(run->options.json ? stderr : stdout,
-            "partition %llu: nodes %u and %u have both applied entries up to %llu, but hold "
-            "different items (%lld and %lld of them)\n",
+            "partition %llu: nodes %u and %u have both applied entries up to %llu, but their items "
+            "differ (%lld and %lld items)\n",
             (unsigned long long)a->is.group, a->node, b->node, (unsigned long long)a->is.applied,
             (long long)a->is.items, (long long)b->is.items);
 }
@@ -211,8 +211,8 @@ static void verify_all(struct verify_run *run, struct loop *l)
     json_write_close(&run->json, ']');
     if (found == 0) {
         fprintf(stderr,
-                "weir verify: %s holds no node-1, node-2, ..; name the directory that "
-                "`weir local --data` or `tools/cluster --data` was given\n",
+                "weir verify: %s has no node-1, node-2, ..; name the directory of `weir local "
+                "--data` or `tools/cluster --data`\n",
                 data);
         run->well = false;
         return;
@@ -230,12 +230,12 @@ int cmd_verify(int argc, char **argv)
     const struct command_line line = {
         .command = "weir verify",
         .usage = "--data DIR [--json] [option]...",
-        .about = "Opens the nodes that DIR holds (node-1, node-2, ..), replays their logs and "
-                 "checks every item: "
-                 "checksum, structure, place, and the counts of the partitions. Replicas of a "
+        .about = "Opens the nodes in DIR (node-1, node-2, ..), replays their logs and checks every "
+                 "item: checksum, structure, place. It also checks the counts of the partitions. "
+                 "Replicas of a "
                  "partition that have "
                  "applied the same entries must hold the same items. The nodes must be stopped.\n\n"
-                 "Exit code 0: all is well; 1: it is not; 2: wrong usage.\n",
+                 "Exit code 0: no errors; 1: errors were found; 2: wrong usage.\n",
         .examples = "  weir verify --data weir-data\n",
         .groups = {OPTION_GROUP(NULL, verify_options, &run.options)}};
     int code = options_parse(&run.options, &line, argc, argv);

@@ -108,39 +108,38 @@ static const struct option workload_options[] = {
     {"table", "T", OPTION_NAME, MEMBER(table), .min = TABLE_NAME_SIZE_MIN,
      .help = "The table to use."},
     {"rate", "R", OPTION_CUSTOM, .take = take_rate, .initial = "100",
-     .help = "Requests that are due per second: a number, or a curve over time: "
+     .help = "Requests per second: a number, or a curve over time: "
              "ramp:FROM:TO:SPAN_S, steps:R1:R2:...:EVERY_S, spike:BASE:PEAK:FROM_S:FOR_S, "
-             "diurnal:MEAN:RATIO:PERIOD_S[:NOISE] (peak / trough; from the trough on), "
-             "on-off:RATE:ON_S:OFF_S. max: a request is due whenever an answer comes. "
+             "diurnal:MEAN:RATIO:PERIOD_S[:NOISE] (peak / trough; begins at the trough), "
+             "on-off:RATE:ON_S:OFF_S. max: each answer makes a request due. "
              "closed:CLIENTS:THINK_MS[:exponential]: each client waits for its answer and thinks "
              "before the next request."},
     {"arrival", "KIND", OPTION_CHOICE, MEMBER(traffic.arrivals), .choices = arrival_names,
-     .help = "How requests are spread over time: poisson or constant."},
+     .help = "The distribution of requests over time: poisson or constant."},
     {"concurrency", "N", OPTION_INTEGER, MEMBER(concurrency), .min = 1, .max = 1000000,
-     .initial = "connections times pipeline",
-     .help = "Requests on their way at any time, with --rate max."},
+     .initial = "connections times pipeline", .help = "Requests in flight, with --rate max."},
     {"connections", "N", OPTION_INTEGER, MEMBER(connections), .min = 1, .max = 10000,
      .help = "Connections of each workload."},
     {"pipeline", "N", OPTION_INTEGER, MEMBER(pipeline), .min = 1, .max = 64,
-     .help = "Requests on their way on one connection."},
+     .help = "Requests in flight on one connection."},
     {"outstanding", "N", OPTION_INTEGER, MEMBER(outstanding_max), .min = 1, .max = 10000000,
-     .help = "The most requests that are begun and unanswered. A request above it is not sent and "
+     .help = "The maximum number of unanswered requests. A request above it is not sent, and "
              "counts as client_overrun."},
     {"start", "TIME", OPTION_SPAN, MEMBER(traffic.start_ns),
-     .help = "The workload begins that long after the run."},
+     .help = "The time from the start of the run to that of the workload."},
     {"duration", "TIME", OPTION_SPAN, MEMBER(duration_ns), .min = 1,
-     .initial = "10s; with --replay the whole trace", .help = "How long requests are due."},
+     .initial = "10s; with --replay the whole trace", .help = "The duration of the workload."},
     {"ycsb", "LETTER", OPTION_CUSTOM, .take = take_ycsb, .early = true, .initial = "",
      .help = "The mix, distribution and item size of a YCSB core workload, A to F. In a workload "
-             "group it comes before the options that change a part of it."},
+             "group, name it before options that change a part of it."},
     {"mix", "M", OPTION_CUSTOM, .take = take_mix, .initial = "read-ratio and delete-ratio",
      .help = "Fractions of kinds of requests that add up to 1, such as "
-             "read:0.7:update:0.1:insert:0.1:scan:0.1, also read-modify-write and delete, then "
-             "eventual:FRACTION (of reads, default 0) and scan-length:MOST (default 100)."},
+             "read:0.7:update:0.1:insert:0.1:scan:0.1, also read-modify-write and delete. Then "
+             "eventual:FRACTION (of reads, default 0) and scan-length:MAX (default 100)."},
     {"keys", "N", OPTION_INTEGER, MEMBER(traffic.keys.count), .min = 1, .max = INT64_C(10000000000),
-     .help = "How many keys there are."},
+     .help = "The number of keys."},
     {"distribution", "D", OPTION_CUSTOM, .take = take_distribution, .initial = "uniform",
-     .help = "Which key a request is for: uniform, zipf:THETA, scrambled-zipf:THETA (the same, "
+     .help = "The distribution of keys: uniform, zipf:THETA, scrambled-zipf:THETA (the same, "
              "scattered "
              "over the keys), latest:THETA (the newest key most often), hotspot:FRACTION:KEYS, "
              "shifting:FRACTION:EVERY_S[:RANGES] (a hot range of keys that moves), sequential, "
@@ -151,30 +150,28 @@ static const struct option workload_options[] = {
          "The size of an item in bytes, names and values together: a number, uniform:MIN:MAX, or "
          "twitter[:MEDIAN] (a heavy tail, median 230)."},
     {"read-ratio", "R", OPTION_REAL, MEMBER(read_ratio), .min = 0, .max = 1,
-     .help = "The part of the requests that read."},
+     .help = "The fraction of requests that read."},
     {"delete-ratio", "R", OPTION_REAL, MEMBER(delete_ratio), .min = 0, .max = 1,
-     .help = "The part of the writes that delete."},
+     .help = "The fraction of writes that delete."},
     {"increments", NULL, OPTION_FLAG, MEMBER(increments),
      .help = "Writes are UpdateItems that add 1 to a counter in the item. item-bytes has no "
-             "effect. With --history they ask for the sum (ReturnValues), which sharded counters "
+             "effect. With --history they request the sum (ReturnValues), which sharded counters "
              "refuse."},
     {"retry", "MODEL", OPTION_CUSTOM, .take = take_retry, .initial = "none",
-     .help =
-         "What clients do with a throttled or failed request: none, legacy, standard or adaptive "
-         "(AWS SDKs before November 2026), standard-2026 or adaptive-2026 (after it), all with "
-         ":ATTEMPTS, or sre-throttle[:K]. A workload is one client, with one retry quota."},
+     .help = "The retries of a throttled or failed request: none, legacy, standard or adaptive "
+             "(AWS SDKs before November 2026), standard-2026 or adaptive-2026 (after it), all with "
+             ":ATTEMPTS, or sre-throttle[:K]. A workload is one client, with one retry quota."},
     {"replay", "FILE", OPTION_NAME, MEMBER(replay), .min = 1, .initial = "none",
      .help =
          "The requests of a trace, at its times: a recording of --record (of the same table) or a "
-         "Twitter cache trace. It takes the place of rate, mix, distribution and item-bytes."},
+         "Twitter cache trace. It replaces rate, mix, distribution and item-bytes."},
     {"replay-speed", "F", OPTION_REAL, MEMBER(replay_speed), .min = 0, .max = 1000000,
-     .help = "How much faster than recorded a trace is replayed."},
+     .help = "The speed of a replay, divided by that of the recording."},
     {"condition", "EXPRESSION", OPTION_CUSTOM, .take = take_condition, .initial = "none",
-     .help =
-         "The ConditionExpression of every write, such as attribute_not_exists(pk). Writes whose "
-         "condition is false count as failed, and are named by that type."},
+     .help = "The ConditionExpression of every write, such as attribute_not_exists(pk). Writes "
+             "whose condition is false count as failed, with a type of their own."},
     {"transact", "N", OPTION_INTEGER, MEMBER(transact), .min = 1, .max = 100, .initial = "none",
-     .help = "Writes are TransactWriteItems of N puts: of the chosen key and of others."},
+     .help = "Writes are TransactWriteItems of N puts: of the chosen key and of other keys."},
     {"consistent", NULL, OPTION_FLAG, MEMBER(consistent), .help = "Reads are strongly consistent."},
     {"queries", NULL, OPTION_FLAG, MEMBER(queries),
      .help = "Reads are Queries for the partition key, one page each."},
@@ -191,7 +188,7 @@ static const struct option workload_options[] = {
     {"on-demand", NULL, OPTION_FLAG, MEMBER(on_demand),
      .help = "--create-table creates a table on demand, without wcu and rcu."},
     {"path", "/PATH", OPTION_NAME, MEMBER(path),
-     .help = "Requests are plain HTTP GETs of that path, to measure another server."},
+     .help = "Requests are plain HTTP GETs of this path, to measure another server."},
 };
 
 /* ---- options of the whole run ---- */
@@ -222,20 +219,20 @@ static const char *take_policy(void *target, const char *value, struct buffer *e
 {
     const struct load_policies *p = ((struct load_options *)target)->policies;
     if (p == NULL)
-        return "left out here";
+        return "not available here";
     return p->load(p->policies, value, error) == STATUS_OK ? NULL : "";
 }
 
 static const struct option run_options[] = {
     {"url", "URL", OPTION_CUSTOM, .take = load_options_take_url, .initial = "http://127.0.0.1:8000",
-     .help = "A router, http://HOST:PORT. Given more than once, connections are spread over the "
-             "routers, and move to the next one when theirs dies."},
+     .help = "A router, http://HOST:PORT. May be repeated: connections are spread over the "
+             "routers, and move to the next one when their router dies."},
     {"create-table", NULL, OPTION_FLAG, MEMBER(create_table),
-     .help = "Create the tables that are missing, and wait until they are active."},
+     .help = "Create missing tables, and wait until they are active."},
     {"preload", NULL, OPTION_FLAG, MEMBER(preload),
-     .help = "Write every key once before the run. Refused writes are tried again."},
+     .help = "Write every key once before the run. Refused writes are retried."},
     {"timeout", "TIME", OPTION_SPAN, MEMBER(timeout_ns), .min = 1,
-     .help = "A request without an answer fails after that time."},
+     .help = "A request without an answer fails after this time."},
     {"seed", "N", OPTION_INTEGER, MEMBER(seed), .min = 0, .max = INT64_C(1) << 53,
      .help = "The seed of keys, sizes and arrivals."},
     {"history", "FILE", OPTION_TEXT, MEMBER(history_path),
@@ -248,10 +245,10 @@ static const struct option run_options[] = {
      .help = "Load retry policies from this shared object (docs/guide-policies.md). --retry names "
              "them. --policy may be repeated."},
     {"unsigned", NULL, OPTION_FLAG, MEMBER(unsigned_requests),
-     .help = "Leave out the Authorization header, which holds no valid signature anyway."},
+     .help = "Omit the Authorization header, which has no valid signature anyway."},
     {"quiet", NULL, OPTION_FLAG, MEMBER(quiet), .help = "Print no progress."},
     {"json", "[FILE]", OPTION_CUSTOM, .take = take_json, .optional = true,
-     .help = "Print the result as JSON, to FILE if it is given, else to standard output."},
+     .help = "Print the result as JSON, to FILE or to standard output."},
 };
 
 #undef MEMBER
@@ -279,7 +276,7 @@ static const char *take_workload(void *target, const char *value, struct buffer 
 static const struct option group_options[] = {
     {"workload", "NAME:...", OPTION_CUSTOM, .take = take_workload,
      .help = "One of several workloads that run at once: NAME:option=value,option=value. Options "
-             "of a workload that stand outside of a group hold for all of them."},
+             "of a workload outside of a group apply to all groups."},
 };
 
 static enum status take_assignment(struct load_workload_options *w, char *assignment,
@@ -356,21 +353,21 @@ static enum status check_workload(struct load_workload_options *w, struct buffer
     if (load_keys_share_one(&t->keys) && w->sort_name[0] == 0)
         wrong = "collection:KEY and append:KEY need a table with a sort key: --sort-key NAME";
     if (w->increments && w->delete_ratio > 0)
-        wrong = "increments: a counter is not deleted: leave out delete-ratio";
+        wrong = "increments: counters cannot be deleted: omit delete-ratio";
     if (w->transact > 0 && (w->traffic.mix.fraction[TRAFFIC_INSERT] > 0 || w->replay[0] != 0))
-        wrong = "transact: its writes are of the keys that there are: leave out inserts and traces";
+        wrong = "transact: its writes use existing keys: omit inserts and traces";
     if (w->transact > 0 && w->increments)
-        wrong = "transact: its writes are puts: leave out increments";
+        wrong = "transact: its writes are puts: omit increments";
     if ((uint64_t)w->transact > t->keys.count)
-        wrong = "transact: a transaction has different items: choose more keys";
+        wrong = "transact: the items of a transaction differ: choose more keys";
     if (w->filter[0] != 0 && !w->queries)
-        wrong = "filter: only Queries have one: add queries";
+        wrong = "filter: only Queries have a filter: add queries";
     if (w->has_mix && (w->read_ratio > 0 || w->delete_ratio > 0))
-        wrong = "mix: the mix says it all: leave out read-ratio and delete-ratio";
+        wrong = "mix: it includes read-ratio and delete-ratio: omit these";
     if (w->replay[0] != 0 && w->replay_speed == 0)
-        wrong = "replay-speed is above 0";
+        wrong = "replay-speed must be above 0";
     if (w->path[0] != 0 && w->path[0] != '/')
-        wrong = "a path begins with /";
+        wrong = "path must begin with /";
     if (wrong != NULL)
         return buffer_explain(error, STATUS_MALFORMED, "workload %s: %s", w->name, wrong);
     set_mix(w);
@@ -412,15 +409,14 @@ static bool load_reads_many(const struct load_workload_options *w)
 }
 
 static const char about[] =
-    "Puts load on a DynamoDB endpoint and measures it. Requests start when they are due, whether "
-    "or "
-    "not earlier ones were answered, and latency counts from that moment: a server that stalls "
-    "cannot hide it. Nothing is tried again without --retry. Numbers may end in k (1000) or M "
+    "Generates load for a DynamoDB endpoint and measures it. Requests start when they are due, "
+    "even if earlier ones have no answer. Latency counts from the due time, so it includes stalls "
+    "of the server. There are no retries without --retry. Numbers may end in k (1000) or M "
     "(1000000).\n\n"
-    "`unfinished` counts requests that had no answer when the run ended. `client_overrun` counts "
-    "requests that were due while --outstanding requests were unanswered: they were not sent. "
-    "`client_rejected` counts requests that the client itself gave up before an attempt.\n\n"
-    "Exit code 0: done; 1: the run failed, or no request was answered well or throttled; 2: wrong "
+    "`unfinished` counts requests without an answer at the end of the run. `client_overrun` counts "
+    "requests that were not sent because --outstanding requests were unanswered. `client_rejected` "
+    "counts requests that the client gave up before an attempt.\n\n"
+    "Exit code 0: done; 1: the run failed, or no request succeeded or was throttled; 2: wrong "
     "usage.\n";
 
 static const char examples[] =
@@ -479,8 +475,8 @@ enum command_line_result load_options_parse(struct load_options *o, int argc, ch
     for (int i = 0; i < o->workload_count; i++)
         if (o->history_path != NULL && load_reads_many(&o->workloads[i])) {
             buffer_append_format(text,
-                                 "workload %s: queries: a history holds reads of single items: "
-                                 "leave out queries, scans and traces, or --history",
+                                 "workload %s: queries: a history has reads of single items: omit "
+                                 "queries, scans and traces, or --history",
                                  o->workloads[i].name);
             return COMMAND_LINE_WRONG;
         }

@@ -10,7 +10,7 @@
 /* Code, name on the command line, help. */
 #define FAULT_LIST_SIM(X)                                                                          \
     X(SIM_CRASH, "crash", "a node's process ends; its disk keeps what was written")                \
-    X(SIM_POWER, "power", "a node's machine loses power; writes that were not synced tear")        \
+    X(SIM_POWER, "power", "a node's machine loses power; unsynced writes tear")                    \
     X(SIM_PAUSE, "pause", "one process stops for a while; its machine runs on")                    \
     X(SIM_CUT, "cut", "processes cannot reach each other")                                         \
     X(SIM_ONE_WAY, "one-way", "processes cannot reach each other in one direction")                \
@@ -26,13 +26,12 @@
     X(SIM_WIPE, "wipe", "a node loses its disk; a majority keeps theirs")                          \
     X(SIM_LYING_DISK, "lying-disk", "a disk acknowledges syncs and skips them: the run must fail") \
     X(SIM_SUSPEND, "suspend", "a whole machine stops for a while; only its clock runs on")         \
-    X(SIM_DRAIN, "drain", "a node is drained, and later takes replicas again")                     \
-    X(SIM_SETTINGS, "settings", "a node starts again with other settings")                         \
+    X(SIM_DRAIN, "drain", "a node is drained, and later gets replicas again")                      \
+    X(SIM_SETTINGS, "settings", "a node restarts with other settings")                             \
     X(SIM_READ_ERROR, "read-error", "reads of a disk fail, once or for a while")                   \
-    X(SIM_SLEEP, "sleep",                                                                          \
-      "the machine of a node, router or GAC server stops, often for longer than anything waits")   \
+    X(SIM_SLEEP, "sleep", "a machine stops, often for longer than all timeouts")                   \
     X(SIM_WALL, "wall", "a wall clock steps by -10 minutes to 2 days, and back")                   \
-    X(SIM_LATE, "late", "bytes on a way arrive late, up to 10 s, also after their link was lost")
+    X(SIM_LATE, "late", "bytes arrive up to 10 s late, also after their link broke")
 
 enum sim_fault {
 #define X(code, name, help) code,
@@ -43,22 +42,18 @@ enum sim_fault {
 
 /* What a plan may have besides: code, name on the command line, help. A row at the end changes
  * nothing of what earlier seeds do. */
-#define EXTRA_LIST_SIM(X)                                                                         \
-    X(SIM_SHORT_TIMES, "short-times",                                                             \
-      "what is usually remembered for minutes or a day is forgotten within seconds")              \
-    X(SIM_SWITCHES, "switches",                                                                   \
-      "two clients switch streams and time to live of tables, and wait for nothing")              \
-    X(SIM_MIXED, "mixed", "tables have several features at once")                                 \
-    X(SIM_SCARCE_INDEX, "scarce-index",                                                           \
-      "where nodes limit, global indexes have a fiftieth of the units of their tables")           \
-    X(SIM_SILENCE, "silence",                                                                     \
-      "after the faults nothing is written for 30 s; then indexes, shards and partitions change") \
-    X(SIM_LEAVING_TABLE, "leaving-table",                                                         \
-      "transactions begin in a table that is deleted during the run")                             \
-    X(SIM_OWN_READS, "own-reads",                                                                 \
-      "one router, whose eventual reads show what it has acknowledged (read_your_writes)")        \
-    X(SIM_LARGE_BODIES, "large-bodies",                                                           \
-      "one of 20 requests has blanks before it, so that a thread of the router parses it")
+#define EXTRA_LIST_SIM(X)                                                                      \
+    X(SIM_SHORT_TIMES, "short-times",                                                          \
+      "tokens, fences and stream records are kept only for seconds")                           \
+    X(SIM_SWITCHES, "switches", "two clients switch streams and time to live without waits")   \
+    X(SIM_MIXED, "mixed", "tables have several features at once")                              \
+    X(SIM_SCARCE_INDEX, "scarce-index",                                                        \
+      "if nodes limit, a global index has 1/50 of its table's units")                          \
+    X(SIM_SILENCE, "silence", "after the faults, 30 s without writes; indexes, shards change") \
+    X(SIM_LEAVING_TABLE, "leaving-table",                                                      \
+      "transactions begin in a table that is deleted meanwhile")                               \
+    X(SIM_OWN_READS, "own-reads", "one router, with read_your_writes")                         \
+    X(SIM_LARGE_BODIES, "large-bodies", "one of 20 requests is padded, so that a thread parses it")
 
 enum sim_extra {
 #define X(code, name, help) code,

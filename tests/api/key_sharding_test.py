@@ -477,12 +477,12 @@ class UnshardTest(Suite):
         run = subprocess.run([WEIR, "unsalt", "--admin", ADMIN, self.table, json.dumps({"p": s("nobody")})],
                              capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((run.returncode, run.stdout), (1, ""))
-        self.assertIn("the command unsalt is called unshard now", run.stderr)
+        self.assertIn("the command unsalt is now called unshard", run.stderr)
         self.assertIn("weir unshard: The key is not sharded", run.stderr)
         run = subprocess.run([WEIR, "local", "--set", "salting_moves_s=7", "--set", "split_fill_percent=80"],
                              capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(run.returncode, 2)
-        self.assertIn("the setting salting_moves_s is called key_sharding_moves_s now", run.stderr)
+        self.assertIn("the setting salting_moves_s is now called key_sharding_moves_s", run.stderr)
 
 
 class Counter:

@@ -559,7 +559,7 @@ class CommandTest(Case):
         self.assertEqual(value["on_unavailable"], "allow")
         self.acquire(consume={"rpm": decimal.Decimal("1.5"), "tpm": 250})
         text = self.run_command("status", *self.of())
-        self.assertRegex(text, r"^1 shard, epoch \d+; the limits are those of the level entity\n")
+        self.assertRegex(text, r"^1 shard, epoch \d+; limits of the level entity\n")
         self.assertRegex(text, r"(?m)^  all  rpm +1(\.0\d*)? +2\.5$")
         self.assertRegex(text, r"(?m)^  all  tpm +750(\.0\d*)? +1000$")
         value = json.loads(self.run_command("status", *self.of(), "--json"))

@@ -164,7 +164,7 @@ TEST_WITH(a_client_that_does_not_read_is_not_read_from_and_loses_nothing, set_up
     int fd = connect_to(http_server_port(s->server));
     struct buffer in = {0};
     send_text(fd, GET);
-    READ_UNTIL(s, fd, in, count_of(buffer_slice(&in), "takes it back\n") > 0);
+    READ_UNTIL(s, fd, in, count_of(buffer_slice(&in), "undoes this\n") > 0);
     const size_t answer_size = in.size; /* all are of one size */
     assert_int_equal(count_of(buffer_slice(&in), "HTTP/1.1 404"), 1);
     buffer_clear(&in);

@@ -37,9 +37,8 @@ TEST_WITH(defaults_are_the_tables, fresh, NULL)
 
 TEST_WITH(an_old_name_sets_the_setting_and_is_told, fresh, NULL)
 {
-    static const char NOTE[] =
-        "the setting salting_moves_s is called key_sharding_moves_s now; the "
-        "next version does not know the old name\n";
+    static const char NOTE[] = "the setting salting_moves_s is now called key_sharding_moves_s; "
+                               "the next version drops the old name\n";
     assert_int_equal(set("key_sharding_keep_ms", "600001"), STATUS_OK);
     config_describe_renamed(&c, &text);
     assert_int_equal(text.size, 0);

@@ -84,7 +84,7 @@ TEST(a_wrong_option_is_named_with_its_value_and_what_it_may_be)
          "ramp:100:2k:60, not `ramp:5:10`"},
         {{"--ycsb", "G"}, "`--ycsb` takes one letter, A to F, not `G`"},
         {{"--workload", "a:ycsb=A,read-ratio=1"},
-         "workload a: mix: the mix says it all: leave out read-ratio and delete-ratio"},
+         "workload a: mix: it includes read-ratio and delete-ratio: omit these"},
         {{"--workload", "a:replay=x,replay-speed=0"}, "workload a: replay-speed is above 0"},
         {{"--item-bytes", "uniform:500:100"},
          "`--item-bytes` takes bytes up to 409600, such as 900, or uniform:MIN:MAX, or "
@@ -93,7 +93,7 @@ TEST(a_wrong_option_is_named_with_its_value_and_what_it_may_be)
          "`--duration` takes a time above 0, such as 30s, 500ms, 2m or 1h, not `5 parsecs`"},
         {{"--consistent", "table"}, "unexpected argument `table`"},
         {{"--filter", "attribute_exists(a)"},
-         "workload main: filter: only Queries have one: add queries"},
+         "workload main: filter: only Queries have a filter: add queries"},
         {{"--condition", "a = \"b\""},
          "`--condition` takes an expression of up to 4096 bytes without quotes, backslashes and "
          "control characters, not `a = \"b\"`"},
@@ -213,9 +213,8 @@ TEST(writes_have_the_condition_and_queries_the_filter)
                "\"ExpressionAttributeValues\":{\":p\":{\"S\":\"acme\"}},"
                "\"FilterExpression\":\"attribute_exists(gone)\"}");
     assert_int_equal(PARSE(&error, "--queries", "--history", "h.jsonl"), COMMAND_LINE_WRONG);
-    assert_slice_is(buffer_slice(&error),
-                    "workload main: queries: a history holds reads of single "
-                    "items: leave out queries, scans and traces, or --history");
+    assert_slice_is(buffer_slice(&error), "workload main: queries: a history has reads of single "
+                                          "items: omit queries, scans and traces, or --history");
     buffer_deinit(&error);
 }
 
