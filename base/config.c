@@ -131,26 +131,28 @@ static const struct policy_setting {
     const char *help;
 } policy_settings[] = {
     {"partition_policy", offsetof(struct config, partition_policy), NULL,
-     "The profile chooses how a partition admits requests. It is free under research."},
+     "The policy of partitions for requests. The profile chooses it. It is free under research."},
     {"node_policy", offsetof(struct config, node_policy), "fair",
-     "Partitions share this way what allocations leave of a node. It is free under research."},
+     "The policy by which partitions share a node's throughput beyond allocations. It is free "
+     "under research."},
     {"headroom_policy", offsetof(struct config, headroom_policy), "gauge",
-     "With write_check = named, burst writes ask other nodes this way. It is free under research."},
+     "With write_check = named: the check of other nodes by burst writes. It is free under "
+     "research."},
     {"gac_policy", offsetof(struct config, gac_policy), "lease",
-     "With gac = named, routers share a table's limit this way. It is free under research."},
+     "With gac = named: the policy by which routers share a table's limit. It is free under "
+     "research."},
     {"overload_policy", offsetof(struct config, overload_policy), "delay",
-     "Nodes and routers whose work waits too long refuse requests this way. It is free under "
-     "research, and off under the profile off."},
+     "The policy by which overloaded nodes and routers refuse requests. It is free under research, "
+     "and off under the profile off."},
     {"adaptive_policy", offsetof(struct config, adaptive_policy), "proportional",
-     "Allocations follow demand within a table this way. It is free under research."},
+     "The policy by which allocations follow demand within a table. It is free under research."},
     {"split_policy", offsetof(struct config, split_policy), "limits",
-     "Partitions are split when and where this policy says. It is free under research."},
+     "The policy of splits: their time and their split points. It is free under research."},
     {"relocate_policy", offsetof(struct config, relocate_policy), "least-promised",
-     "Replicas leave overloaded nodes, and get nodes, as this policy says. It is free under "
-     "research."},
+     "The policy of moves: replicas that leave overloaded nodes, and their new nodes. It is free "
+     "under research."},
     {"demand_policy", offsetof(struct config, demand_policy), "peak",
-     "A peak raises the allocation of a table on demand to what this policy says. It is free under "
-     "research."},
+     "The policy of an on-demand table's allocation after a peak. It is free under research."},
 };
 
 static void profile_apply(struct config *c, enum profile profile)
@@ -257,10 +259,9 @@ static void append_shown(struct buffer *out, struct slice value)
 }
 
 static const char HOST_HELP[] =
-    "Names of this server, as clients write them in Host, without port, separated by commas. The "
-    "first * of a "
-    "name stands for any text. Addresses, names without a dot and names ending in .localhost, "
-    ".local, .internal and .svc need not be listed.";
+    "Names of this server in the header Host, without port, separated by commas. The first * of a "
+    "name matches any text. Addresses, names without a dot and names ending in .localhost, .local, "
+    ".internal and .svc need not be listed.";
 static const char CORS_HELP[] = "Web pages that may use the endpoint: none, loopback (pages of "
                                 "this machine, while the endpoint "
                                 "is on loopback), * or a list of origins separated by commas.";
@@ -335,8 +336,8 @@ static enum status set_text(char *out, size_t size, struct slice name, struct sl
         fits = value.data[i] > ' ' && value.data[i] <= '~';
     if (!fits) {
         char text[64];
-        snprintf(text, sizeof text,
-                 "must be at most %zu printable characters, none of them a space", size - 1);
+        snprintf(text, sizeof text, "must be at most %zu printable characters without spaces",
+                 size - 1);
         return config_refuse(error, name, value, text);
     }
     keep_text(out, size, value);
@@ -491,44 +492,44 @@ static const struct relation {
     {                                                                                     \
 #greater, #lesser, #factor, 0, strictly, AT(greater), AT(lesser), AT(factor), why \
     }
-    R(support_ms, true, 2, heartbeat_ms, "one lost heartbeat would cost a leader its lead"),
+    R(support_ms, true, 2, heartbeat_ms, "one lost heartbeat would depose a leader"),
     R_SETTING(support_ms, true, silent_heartbeats, heartbeat_ms,
-              "others would lead before routers ask others"),
-    R(node_silent_ms, true, 1, support_ms, "a node that is followed would be replaced"),
-    R(node_silent_ms, true, 2, load_report_ms, "a node that is well would be replaced"),
+              "other nodes would lead before routers use them"),
+    R(node_silent_ms, true, 1, support_ms, "a node with support would be replaced"),
+    R(node_silent_ms, true, 2, load_report_ms, "a healthy node would be replaced"),
     R(report_deadline_ms, true, 1, report_ms, "every member would count as silent"),
-    R(on_demand_peak_ms, true, 1, load_report_ms, "a peak would be of one report"),
+    R(on_demand_peak_ms, true, 1, load_report_ms, "a peak would come from one report"),
     R(split_percent, true, 1, split_fill_percent, "the pieces would be split again"),
     R(split_fill_percent, true, 1, merge_fill_percent, "merged partitions would be split again"),
-    R(merge_cold_ms, true, 1, split_window_ms, "partitions would be merged before they are known"),
-    R(split_window_ms, true, 2, load_report_ms, "consumption would be of one report"),
-    R(split_window_ms, true, 2, control_ms, "consumption would be of one look"),
-    R(split_window_ms, false, 1, split_hold_ms, "a short load would be judged by a longer one"),
-    R(split_hold_ms, true, 1, split_hold_reset_ms, "one request would be a load"),
-    R(split_hold_ms, false, 2, heat_recent_ms, "what was before the load would count"),
-    R(heat_half_life_ms, false, 1, split_hold_ms, "most of the load would be forgotten"),
-    R(adaptive_window_ms, true, 2, load_report_ms, "demand would be of one report"),
-    R(adaptive_window_ms, true, 2, control_ms, "demand would be of one look"),
+    R(merge_cold_ms, true, 1, split_window_ms,
+      "partitions would be merged before they are measured"),
+    R(split_window_ms, true, 2, load_report_ms, "consumption would come from one report"),
+    R(split_window_ms, true, 2, control_ms, "consumption would come from one evaluation"),
+    R(split_window_ms, false, 1, split_hold_ms, "a load would have to outlast the window"),
+    R(split_hold_ms, true, 1, split_hold_reset_ms, "one request would count as a load"),
+    R(split_hold_ms, false, 2, heat_recent_ms, "demand before the load would count"),
+    R(heat_half_life_ms, false, 1, split_hold_ms, "most of the load would have decayed"),
+    R(adaptive_window_ms, true, 2, load_report_ms, "demand would come from one report"),
+    R(adaptive_window_ms, true, 2, control_ms, "demand would come from one evaluation"),
     R(adaptive_calm_ms, true, 1, load_report_ms, "a throttled partition would seem calm"),
-    R(balance_window_ms, true, 1, load_report_ms, "consumption would be of one report"),
-    R(control_answer_ms, true, 1, control_ms, "answers would be lost before they are seen"),
+    R(balance_window_ms, true, 1, load_report_ms, "consumption would come from one report"),
+    R(control_answer_ms, true, 1, control_ms, "answers would count as lost before they are read"),
     R(snapshot_bytes_s, false, 1, snapshot_busy_bytes_s, "a busy node would send more"),
     R(log_max_bytes, false, 2, log_segment_bytes, "the log is trimmed in whole segments"),
-    R(log_segment_bytes, false, 1, follower_max_bytes, "a message must fit the log ahead"),
-    R(map_max_bytes, false, 1, map_initial_bytes, "the map begins with that"),
-    R(gac_lifetime_max_ms, false, 1, gac_lifetime_ms, "it is the longer one of both"),
-    R(gac_router_timeout_ms, false, 1, gac_lifetime_ms,
-      "tokens outlive what is remembered of them"),
-    R(gac_lifetime_ms, false, 2, gac_timeout_ms, "an ask would not be repeated in time"),
+    R(log_segment_bytes, false, 1, follower_max_bytes, "a message must fit into a log segment"),
+    R(map_max_bytes, false, 1, map_initial_bytes, "the map begins with this size"),
+    R(gac_lifetime_max_ms, false, 1, gac_lifetime_ms, "it is the maximum of both"),
+    R(gac_router_timeout_ms, false, 1, gac_lifetime_ms, "tokens would outlive their record"),
+    R(gac_lifetime_ms, false, 2, gac_timeout_ms, "a request would not be repeated in time"),
     R(overload_limit_ms, false, 1, overload_target_ms,
       "work within a limit would be refused first"),
-    R(request_deadline_ms, true, 1, gac_wait_ms, "a request would wait for tokens alone"),
+    R(request_deadline_ms, true, 1, gac_wait_ms, "a request would only wait for tokens"),
     R(transaction_token_ms, false, 1, request_deadline_ms,
-      "a decision that is asked for again would be unknown"),
+      "a repeated request for a decision would get none"),
     R(transaction_fence_ms, false, 1, request_deadline_ms,
-      "a router could go on with what was given up"),
+      "a router could continue a transaction that was given up"),
     R(key_sharding_keep_ms, false, 1, transaction_token_ms,
-      "a token would not be looked for where it is known"),
+      "a token would not be searched where it is recorded"),
 #undef R
 #undef R_SETTING
 #undef AT

@@ -13,17 +13,16 @@
     X(adaptive_every_ms, 1000, 10, 3600000,                                                        \
       "Allocations are changed at most once in this time.")                                        \
     X(adaptive_window_ms, 5000, 100, 15000,                                                        \
-      "What a partition is asked for is the mean over this time.")                                 \
+      "The demand of a partition is the mean over this time.")                                     \
     X(adaptive_calm_ms, 2000, 10, 15000,                                                           \
-      "A partition that is not refused anything for this time is not throttled any more.")         \
+      "A partition is no longer throttled after this time without refusals.")                      \
     X(adaptive_step_percent, 110, 1, 200,                                                          \
-      "A throttled partition is given this percentage of what it lacks each time.")                \
+      "Each raise gives a throttled partition this percentage of the throughput that it lacks.")   \
     X(adaptive_margin_percent, 1, 0, 50,                                                           \
-      "Allocations stay as they are while the table is within this percentage of its limit.")      \
+      "Allocations do not change while the table is within this percentage of its limit.")         \
     X(adaptive_decay_percent, 20, 1, 100,                                                          \
-      "A partition loses this percentage of a boost that it does not use, each time.")             \
-    X(adaptive_decay_ms, 10000, 100, 3600000,                                                      \
-      "A boost that is not used is lowered once in this time.")                                    \
+      "Each decay takes this percentage of an unused boost from a partition.")                     \
+    X(adaptive_decay_ms, 10000, 100, 3600000, "An unused boost decays once in this time.")         \
     X(adaptive_used_percent, 80, 0, 100,                                                           \
       "A boost is used while the partition consumes this percentage of its allocation.")
 /* clang-format on */

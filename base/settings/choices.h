@@ -37,23 +37,23 @@ enum read_cap {
 /* clang-format off */
 #define SETTINGS_CHOICES(X)                                                                        \
     X(write_check, WRITE_CHECK_GAUGE,                                                              \
-      "A burst write asks the other nodes of its partition for: nothing, headroom, leased "        \
-      "tokens, or what headroom_policy says.",                                                     \
+      "The check of the other nodes of a partition by burst writes: off: none. gauge: headroom. "  \
+      "lease: leased tokens. named: by headroom_policy.",                                          \
       "off", "gauge", "lease", "named")                                                            \
     X(dead_member, DEAD_MEMBER_EXCLUDE,                                                            \
-      "A node silent for report_deadline_ms is, to burst writes: not asked, as it was last, or "   \
-      "without headroom.",                                                                         \
+      "Burst writes and a node that is silent for report_deadline_ms: exclude: they do not check " \
+      "it. last_known: they use its last report. zero: it has no headroom.",                       \
       "exclude", "last_known", "zero")                                                             \
     X(read_cap, READ_CAP_GROUP,                                                                    \
-      "A partition's limits bound the eventual reads of: all its replicas, all by 1.5 of its "     \
-      "maximum, or each.",                                                                         \
+      "A partition's limits of eventual reads hold for: group: all its replicas together. "        \
+      "measured: the same, with 1.5 times its maximum. replica: each replica.",                    \
       "group", "measured", "replica")                                                              \
     X(read_tokens, READ_TOKENS_LOCAL,                                                              \
-      "An eventually consistent read uses the tokens of: one replica, or any replica.",            \
+      "An eventual read uses the tokens of: local: one replica. group: any replica.",              \
       "local", "group")                                                                            \
     X(gac, GAC_OFF,                                                                                \
-      "Routers share a table's limit this way, unless the table's tag weir:gac names another. "    \
-      "named: as gac_policy says.",                                                                \
+      "The policy by which routers share a table's limit, unless the table's tag weir:gac names "  \
+      "another. named: by gac_policy.",                                                            \
       "off", "static", "periodic", "lease", "named")
 /* clang-format on */
 

@@ -9,12 +9,12 @@
 /* clang-format off */
 #define SETTINGS_HEAT(X)                                                                           \
     X(heat_half_life_ms, 10000, 1000, 3600000,                                                     \
-      "A request counts half as much for the heat of its key after this time.")                    \
+      "The weight of a request in the heat of its key halves in this time.")                       \
     X(heat_start_percent, 1, 0, 100,                                                               \
-      "The keys of a partition are watched once it was asked for more than this percentage of "    \
-      "its maximum within a second.")                                                              \
+      "The heat of a partition's keys is measured once the partition's demand exceeds this "       \
+      "percentage of its maximum within a second.")                                                \
     X(heat_recent_ms, 1000, 10, 3600000,                                                           \
-      "What a partition is asked for now is the mean over one to two times this time.")
+      "The present demand of a partition is the mean over one to two times this time.")
 /* clang-format on */
 
 CONFIG_AREA(heat, HEAT)

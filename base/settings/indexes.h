@@ -12,11 +12,11 @@
     X(collection_max_bytes, 10 * GIB, KIB, TIB,                                                    \
       "An item collection of a table that keeps collections whole holds at most this many bytes.") \
     X(index_backlog_bytes, MIB, 64 * KIB, GIB,                                                     \
-      "A partition keeps at most this many bytes of changes that global indexes lack. Then its "   \
-      "writes are refused until the indexes have taken some.")                                     \
+      "A partition keeps at most this many bytes of changes that global indexes lack. Beyond "     \
+      "that, its writes are refused until the backlog shrinks.")                                   \
     X(index_backlog_ms, 5000, 10, 3600000,                                                         \
       "A partition's writes are refused while a global index lacks a change that is older than "   \
-      "this, or would take about as long for another one.")
+      "this time, or while a new change would take about this time.")
 /* clang-format on */
 
 CONFIG_AREA(indexes, INDEXES)

@@ -9,20 +9,20 @@
 /* clang-format off */
 #define SETTINGS_LIMITER(X)                                                                        \
     X(limiter_buckets_max, 100000, 1, 10000000,                                                    \
-      "A router remembers at most this many buckets of the rate limiter.")                         \
+      "A router caches at most this many buckets of the rate limiter.")                            \
     X(limiter_limits_ms, 5000, 1, 3600000,                                                         \
-      "A router asks for the limits of a bucket again after this time.")                           \
+      "A router reads the limits of a bucket again after this time.")                              \
     X(limiter_deadline_ms, 3000, 10, 60000,                                                        \
-      "A request to the rate limiter that has no answer of the store after this time is answered " \
-      "as unavailable.")                                                                           \
+      "A request to the rate limiter is answered as unavailable if the store does not answer "     \
+      "within this time.")                                                                         \
     X(limiter_refresh, 1, 0, 1,                                                                    \
       "1: the router refreshes the shards of the rate limiter\'s buckets, and merges idle ones. "  \
       "0: never.")                                                                                 \
     X(limiter_refresh_ms, 2000, 10, 3600000,                                                       \
-      "The router refreshes the rate limiter's buckets with several shards at this interval.")     \
+      "The router refreshes buckets of the rate limiter with several shards at this interval.")    \
     X(limiter_merge_ms, 900000, 1000, 86400000,                                                    \
-      "A bucket whose number of shards has not changed for this time, and which needs fewer, "     \
-      "gets half as many.")
+      "The shards of a bucket are halved if it needs fewer, and if their number has not changed "  \
+      "for this time.")
 /* clang-format on */
 
 CONFIG_AREA(limiter, LIMITER)

@@ -15,7 +15,7 @@
       "While a partition's reads use up its tokens, its replicas report to each other at this "    \
       "interval.")                                                                                 \
     X(report_deadline_ms, 1000, 1, 600000,                                                         \
-      "A node that has not reported for this time is a dead member (see dead_member).")            \
+      "A node without a report for this time is a dead member (see dead_member).")                 \
     X(member_lease_ms, 200, 1, 60000, "A lease of another node's tokens lasts for this time.")     \
     X(load_report_ms, 500, 10, 60000, "A node reports its load to the catalog at this interval.")
 /* clang-format on */

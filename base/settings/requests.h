@@ -14,15 +14,15 @@
       "ThrottlingException. 0: it is a ProvisionedThroughputExceededException.")                   \
     X(request_deadline_ms, 5000, 10, 600000, "A node must answer a router within this time.")      \
     X(read_your_writes, 0, 0, 1,                                                                   \
-      "1: eventual reads, also by global indexes, show what the same router has acknowledged "     \
-      "before. Another router's writes may still be missing. weir local has 1.")                   \
+      "1: eventual reads, also by global indexes, return all writes that the same router has "     \
+      "acknowledged. Other routers' writes may be missing. weir local has 1.")                     \
     X(read_your_writes_wait_ms, 50, 1, 10000,                                                      \
-      "An eventual read waits for the router's own writes for this time, and for half of "         \
-      "request_deadline_ms, at most.")                                                             \
+      "An eventual read waits for the router's own writes at most this time, and at most half of " \
+      "request_deadline_ms.")                                                                      \
     X(table_change_delay_ms, 0, 0, 600000,                                                         \
       "A table stays CREATING, UPDATING or DELETING for this time. 0: the request waits for the "  \
       "change instead.")                                                                           \
-    X(node_queue_max, 16384, 16, 1000000, "A node works on at most this many requests at once.")
+    X(node_queue_max, 16384, 16, 1000000, "A node processes at most this many requests at once.")
 /* clang-format on */
 
 CONFIG_AREA(requests, REQUESTS)

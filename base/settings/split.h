@@ -11,36 +11,37 @@
     X(split_percent, 80, 2, 100,                                                                   \
       "A partition above this percentage of its maximum throughput for split_window_ms is split.") \
     X(split_fill_percent, 77, 1, 99,                                                               \
-      "A split makes as few pieces as keep each one at this percentage of its maximum or below.")  \
+      "A split makes the smallest number of pieces with a load of at most this percentage of a "   \
+      "partition's maximum.")                                                                      \
     X(split_by_load, 1, 0, 1,                                                                      \
       "1: a partition that reaches a limit is split where its load divides, if that helps. 0: it " \
-      "is always split in the middle of its range of hashes. Then popular keys and sequential "    \
-      "loads cause endless splits, which is what this setting shows.")                             \
+      "is always split in the middle of its range of hashes. With 0, popular keys and sequential " \
+      "loads cause endless splits: use it only for comparison.")                                   \
     X(split_window_ms, 10000, 100, 15000,                                                          \
-      "The consumption that split_percent is compared with is the mean over this time.")           \
+      "split_percent is compared with the mean consumption over this time.")                       \
     X(split_hold_ms, 2500, 10, 3600000,                                                            \
       "A load above a partition's maximum is a reason for a split once it has lasted this time.")  \
     X(split_hold_factor, 3, 1, 10,                                                                 \
-      "After a split whose load left soon by itself, the table's next load must last this many "   \
-      "times as long before a split. 1: no longer.")                                               \
+      "After a futile split, the table's next load must last this many times as long before a "    \
+      "split. 1: no longer.")                                                                      \
     X(split_delay_ms, 0, 0, 86400000,                                                              \
-      "A split for a load waits until the load has been a reason for it for this time.")           \
+      "A split for a load waits until the reason for it has lasted this time.")                    \
     X(split_hold_reset_ms, 100, 1, 60000,                                                          \
       "A load above a partition's maximum has ended after about this time below the maximum.")     \
     X(split_gap_tolerance_ms, 1000, 0, 60000,                                                      \
       "A gap of this time does not end a load above the maximum if the load makes up for it.")     \
     X(split_gain_percent, 5, 1, 100,                                                               \
-      "A split for a load above the maximum must let this percentage of the maximum more be "      \
-      "served.")                                                                                   \
+      "A split for a load above the maximum must increase the served load by at least this "       \
+      "percentage of the maximum.")                                                                \
     X(split_largest_percent, 80, 1, 100,                                                           \
-      "A split for a load below the maximum must leave no piece with more than this percentage "   \
+      "After a split for a load below the maximum, no piece may have more than this percentage "   \
       "of the load.")                                                                              \
     X(split_samples_min, 256, 1, 1000000,                                                          \
       "A partition is split for its throughput after this many observed requests.")                \
     X(split_backoff_ms, 60000, 0, 86400000,                                                        \
-      "A partition that should not be split is examined again after this time.")                   \
+      "After advice against a split, a partition is evaluated again after this time.")             \
     X(split_retry_ms, 1000, 10, 3600000,                                                           \
-      "A partition that could not be examined or split is tried again after this time.")
+      "A failed evaluation or split of a partition is retried after this time.")
 /* clang-format on */
 
 CONFIG_AREA(split, SPLIT)

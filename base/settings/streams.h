@@ -10,10 +10,10 @@
 /* clang-format off */
 #define SETTINGS_STREAMS(X)                                                                        \
     X(stream_retention_ms, 86400000, 1000, 604800000,                                              \
-      "Records of streams are kept for this time. Then they are trimmed.")                         \
+      "Stream records are kept for this time. Then they are trimmed.")                             \
     X(stream_max_bytes, 10 * GIB, 64 * KIB, TIB,                                                   \
-      "A partition keeps at most about this many bytes of records of streams. The oldest are "     \
-      "trimmed first.")
+      "A partition keeps at most about this many bytes of stream records. The oldest are trimmed " \
+      "first.")
 /* clang-format on */
 
 CONFIG_AREA(streams, STREAMS)

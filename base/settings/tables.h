@@ -9,9 +9,9 @@
 /* clang-format off */
 #define SETTINGS_TABLES_THROUGHPUT(X)                                                              \
     X(table_max_wcu, 40000, 1, 100000000,                                                          \
-      "A table may be given at most this many write units per second.")                            \
+      "The throughput of a table is at most this many write units per second.")                    \
     X(table_max_rcu, 40000, 1, 100000000,                                                          \
-      "A table may be given at most this many read units per second.")                             \
+      "The throughput of a table is at most this many read units per second.")                     \
     X(on_demand_wcu, 4000, 1, 100000000,                                                           \
       "A new on-demand table serves this many write units per second.")                            \
     X(on_demand_rcu, 12000, 1, 100000000,                                                          \
@@ -23,8 +23,8 @@
     X(on_demand_switches_max, 4, 1, 8,                                                             \
       "A table may be switched to on-demand this many times within 24 hours.")                     \
     X(decreases_max, 4, 1, 1000,                                                                   \
-      "A provisioned table's throughput may be lowered this many times within a UTC day, and "     \
-      "then once every decrease_wait_s.")                                                          \
+      "A provisioned table's throughput may be lowered this many times within a UTC day, then "    \
+      "once every decrease_wait_s.")                                                               \
     X(decrease_wait_s, 3600, 1, 86400,                                                             \
       "After decreases_max decreases within a UTC day, the next one must wait for this time.")
 #define SETTINGS_TABLES_TTL(X)                                                                     \

@@ -10,16 +10,15 @@
 /* clang-format off */
 #define SETTINGS_TRANSACTIONS(X)                                                                   \
     X(transaction_decide_ms, 5000, 10, 60000,                                                      \
-      "A transaction that nobody has decided after this time is aborted, so that its items are "   \
-      "free again.")                                                                               \
+      "A transaction that is undecided after this time is aborted, so that its items are "         \
+      "unlocked.")                                                                                 \
     X(transaction_token_ms, 600000, 1000, 86400000,                                                \
-      "For this time a request with a token, such as a ClientRequestToken, is recognized when it " \
-      "is sent again.")                                                                            \
+      "For this time a repeated request with a token, such as a ClientRequestToken, is "           \
+      "recognized.")                                                                               \
     X(transaction_fence_ms, 600000, 1000, 86400000,                                                \
-      "For this time a transaction that was given up before it came to a partition is refused "    \
-      "there.")                                                                                    \
+      "A partition refuses a transaction for this time after the transaction was given up.")       \
     X(transaction_sweep_ms, 60000, 100, 3600000,                                                   \
-      "Each partition scans this often for tokens that nobody needs any more.")
+      "Each partition scans for obsolete tokens at this interval.")
 /* clang-format on */
 
 CONFIG_AREA(transactions, TRANSACTIONS)

@@ -278,12 +278,12 @@ TEST(settings_that_do_not_fit_are_refused_by_both_names)
     } cases[] = {
         {"heartbeat_ms", "700",
          "support_ms = 600 must be more than 1400: 2 times heartbeat_ms = 700 (one lost heartbeat "
-         "would cost a leader its lead)"},
+         "would depose a leader)"},
         {"heartbeat_ms", "300", "support_ms = 600 must be more than 600: 2 times heartbeat_ms"},
         {"heartbeat_ms", "299", NULL},
         {"silent_heartbeats", "6",
          "support_ms = 600 must be more than 600: silent_heartbeats = 6 times heartbeat_ms = 100 "
-         "(others would lead before routers ask others)"},
+         "(other nodes would lead before routers use them)"},
         {"silent_heartbeats", "5", NULL},
         {"log_segment_bytes", "512MiB", "log_max_bytes = 536870912 must be at least 1073741824: 2"},
         {"log_segment_bytes", "256MiB", NULL},
