@@ -347,8 +347,8 @@ void policies_report_invalid(struct policies *p, const void *policy, const char 
     char text[256];
     if (e == NULL || e->invalid_results++ > 0)
         return;
-    snprintf(text, sizeof text, "%s. Such decisions %s; they are counted and not told again.", what,
-             point_rules[e->point].invalid);
+    snprintf(text, sizeof text, "%s. Such decisions %s; they are counted and not reported again.",
+             what, point_rules[e->point].invalid);
     policy_report(p, e, text);
 }
 

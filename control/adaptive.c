@@ -161,7 +161,7 @@ void weir_rates_raise(struct weir_rates *r, uint32_t index, int64_t rate_mcu)
     if (index >= weir_rates_count(r))
         rates_complain(r, "raises the allocation of a partition that does not exist");
     else if (rate_mcu <= weir_rates_allocation(r, index))
-        rates_complain(r, "raises an allocation to less than it is");
+        rates_complain(r, "raises an allocation below its present value");
     else if (rate_mcu > weir_rates_maximum(r))
         rates_complain(r, "raises an allocation above the maximum of a partition");
     else
@@ -176,7 +176,7 @@ void weir_rates_lower(struct weir_rates *r, uint32_t index, int64_t rate_mcu,
     else if (rate_mcu < 0)
         rates_complain(r, "lowers an allocation below zero");
     else if (rate_mcu > weir_rates_allocation(r, index))
-        rates_complain(r, "lowers an allocation to more than it is");
+        rates_complain(r, "lowers an allocation above its present value");
     else if (why != WEIR_RATES_ABOVE_LIMIT && why != WEIR_RATES_UNUSED)
         rates_complain(r, "lowers an allocation for a reason that does not exist");
     else

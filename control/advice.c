@@ -135,8 +135,8 @@ static void advise_on_one(struct controller *c, const struct advice_view *v,
     key_text_append(&text, v->table, k->key);
     buffer_append_format(&text, " has %d %% of the writes, %lld units a second",
                          advice_percent(v, k->mcu), (long long)(k->mcu / MCU_PER_UNIT));
-    buffer_append_text(&text, k->forward ? ", and each goes behind those before: all to one place. "
-                                         : ". ");
+    buffer_append_text(&text,
+                       k->forward ? ", each behind the ones before: all in one place. " : ". ");
     buffer_append_text(&text, v->table->sort_key.name.size > 0
                                   ? "Set the table's tag " KEY_SHARDING_TAG
                                     " to auto, or spread them "
@@ -172,8 +172,8 @@ static void advise_on_units(struct controller *c, const struct advice_view *v)
     if (v->table->billing != BILLING_PROVISIONED || v->refusing == 0 || !idle)
         return;
     buffer_append_format(&text,
-                         "of %lld write units a second %lld are consumed, but partition %u refuses "
-                         "writes by its maximum: more units of the table do not help it",
+                         "of %lld write units a second, %lld are consumed, but partition %u "
+                         "refuses writes by its maximum: more units for the table do not help",
                          (long long)units, (long long)(v->consumed_mcu / MCU_PER_UNIT),
                          v->refusing);
     advice_report(c, v, ADVICE_IDLE_UNITS, buffer_slice(&text));

@@ -67,12 +67,12 @@ static void balance_relieve(struct controller *c, uint32_t node, enum admit_kind
     must_in_tests(best.to != node && partition_member_on(best.partition, node) != 0);
     struct decision d = {0};
     int64_t cost = control_replica_cost(c, best.partition, node, kind);
-    control_event(c, &d, EVENT_REPLICA_MOVED, best.table, best.partition->id,
-                  "node %u consumes %lld %s units a second of %lld, %lld of them here: to node %u",
-                  node, (long long)(c->nodes[node].rate_mcu[kind] / MCU_PER_UNIT),
-                  control_kind_name(kind),
-                  (long long)(control_capacity_mcu(c, node, kind) / MCU_PER_UNIT),
-                  (long long)(cost / MCU_PER_UNIT), best.to);
+    control_event(
+        c, &d, EVENT_REPLICA_MOVED, best.table, best.partition->id,
+        "node %u consumes %lld %s units a second of %lld, this replica %lld: move to node %u", node,
+        (long long)(c->nodes[node].rate_mcu[kind] / MCU_PER_UNIT), control_kind_name(kind),
+        (long long)(control_capacity_mcu(c, node, kind) / MCU_PER_UNIT),
+        (long long)(cost / MCU_PER_UNIT), best.to);
     control_figures(&d, "node", node, best.to);
     control_move(c, best.table, best.partition, node, best.to, &d);
     c->balanced_at = instant_add_ms(c->now, AGAIN_MS);

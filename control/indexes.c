@@ -16,7 +16,7 @@ static bool indexes_report_behind(struct controller *c, const struct table *t,
     if (x == NULL)
         return false;
     control_event(c, &d, EVENT_INDEX_BEHIND, t, w->load->partition,
-                  "writes are refused: index %.*s is behind, because its partition %u %s%s",
+                  "writes are refused: index %.*s lags, because its partition %u %s%s",
                   TEXT_OF(x->name), r->partition,
                   r->reason == ADMIT_OK ? "does not answer" : "refuses for ",
                   r->reason == ADMIT_OK ? "" : admit_reason_name((enum admit_reason)r->reason));
@@ -30,7 +30,7 @@ static void indexes_report_caught_up(struct controller *c, const struct table *t
 {
     struct decision d = {0};
     control_event(c, &d, EVENT_INDEX_CAUGHT_UP, t, w->load->partition,
-                  "indexes take rows again, and no write was refused for one for %d seconds",
+                  "indexes take rows again: for %d seconds no write was refused for an index",
                   CAUGHT_UP_S);
     control_decide(c, CATALOG_EVENT, &d);
     w->index_reported = false;

@@ -207,11 +207,11 @@ static const char *key_sharding_bound(const struct controller *c, const struct h
         KEY_SIZE = 64 /* of a key in the registry, besides its bytes; rounded up */
     };
     if (shards == KEY_SHARDS_MAX && are_too_few(c, k, shards))
-        return "it has as many shards as a key may have";
+        return "it has the maximum number of shards";
     if (is_new && k->table->key_sharding.size + k->key.size + KEY_SIZE > KEY_SHARDING_SIZE_MAX)
-        return "the table's sharded keys have their limit of bytes: give up the shards of some";
+        return "the table's list of sharded keys is full: unshard some keys";
     if (is_new && key_sharding_keys_count(c) >= config_key_sharding(c->config)->sharded_keys_max)
-        return "the cluster has its limit of sharded keys (sharded_keys_max)";
+        return "the cluster has its maximum of sharded keys (sharded_keys_max)";
     return NULL;
 }
 
@@ -223,7 +223,7 @@ static void key_sharding_tell_full(struct controller *c, const struct hot_key *k
         return;
     key_sharding_note(c, k->table->id, 0, REPORT_AGAIN_MS);
     control_event(c, &d, EVENT_KEY_SHARDING_FULL, k->table, 0,
-                  "%s is asked for %lld write units a second, and gets no more shards: %s", text,
+                  "%s has a demand of %lld write units a second, and gets no more shards: %s", text,
                   (long long)(k->mcu / MCU_PER_UNIT), bound);
     control_decide(c, CATALOG_EVENT, &d);
 }
@@ -243,10 +243,10 @@ static void key_sharding_grow(struct controller *c, const struct hot_key *k, con
                                         .shards = wanted,
                                         .counter = mode == KEY_SHARDING_COUNTER}};
     control_event(c, &d, s == NULL ? EVENT_KEY_SHARDED : EVENT_KEY_GROWN, k->table, 0,
-                  "%s is asked for %lld write units a second: %s%u shards", text,
+                  "%s has a demand of %lld write units a second: %s%u shards", text,
                   (long long)(k->mcu / MCU_PER_UNIT),
                   mode == KEY_SHARDING_COUNTER ? "its additions go to "
-                  : mode == KEY_SHARDING_FIXED ? "as the table's tag says, its items go to "
+                  : mode == KEY_SHARDING_FIXED ? "by the table's tag, its items go to "
                                                : "its items go to ",
                   wanted);
     control_figures(&d, "shards", shards, wanted);

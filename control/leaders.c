@@ -152,8 +152,8 @@ static void leaders_report(struct controller *c, struct decision *d, const struc
     if (rule != FOR_LOAD || !control_is_above(c, from))
         return;
     control_event(c, d, EVENT_LEADER_MOVED, s->table, s->partition->id,
-                  "what node %u leads takes %lld %% of its capacity, %lld %% of it here: node %u, "
-                  "which has a replica, leads it now",
+                  "the partitions led by node %u use %lld %% of its capacity, this one %lld %%: "
+                  "node %u, which has a replica, leads it now",
                   from, (long long)(all[from].load_ppm / 10000), (long long)(s->cost_ppm / 10000),
                   s->to);
     control_figures(d, "node", from, s->to);

@@ -191,8 +191,8 @@ static void control_merge_pair(struct controller *c, const struct table *t,
                          .merge_with = lower->id,
                          .merge_with_epoch = lower->epoch};
     control_event(c, &d, EVENT_MERGE, t, upper->id,
-                  "partition %u is to take over its keys: both have been cold for %lld s; together "
-                  "they are asked for %lld %% of a partition's maximum and hold %lld bytes",
+                  "partition %u is to absorb its keys: both have been cold for %lld s; together "
+                  "their demand is %lld %% of a partition's maximum, their size %lld bytes",
                   lower->id, (long long)(cold.ns / NS_PER_S), (long long)fill_percent(c, lower, a),
                   (long long)bytes_together(c, lower));
     control_figures(&d, "partitions", t->partition_count, t->partition_count - 1);

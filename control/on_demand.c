@@ -111,9 +111,9 @@ static bool on_demand_raise(struct controller *c, const struct table *t,
         int64_t max = units_max(c, kind);
         max = (max > consumed[kind] ? max : consumed[kind]) * MCU_PER_UNIT;
         if (mcu[kind] < 0)
-            fault = "raises a table's allocation to less than nothing";
+            fault = "raises a table's allocation to less than zero";
         else if (mcu[kind] > max)
-            fault = "raises a table's allocation to more than any table may have";
+            fault = "raises a table's allocation above the maximum of tables";
         else
             allocation[kind] = (mcu[kind] + MCU_PER_UNIT - 1) / MCU_PER_UNIT;
     }
@@ -128,10 +128,9 @@ static void report_full(struct controller *c, const struct table *t)
     if (instant_before(c->now, c->peaks_quiet_until))
         return;
     c->peaks_quiet_until = instant_add_ms(c->now, REPORT_AGAIN_MS);
-    control_event(
-        c, &d, EVENT_NO_CAPACITY, t, 0,
-        "the table is at a new peak, but its nodes are reserved for others: add nodes, or "
-        "capacity");
+    control_event(c, &d, EVENT_NO_CAPACITY, t, 0,
+                  "the table has a new peak, but its nodes are reserved for other tables: add "
+                  "nodes or capacity");
     control_decide(c, CATALOG_EVENT, &d);
 }
 
@@ -141,10 +140,9 @@ static void on_demand_report(struct controller *c, const struct table *t, enum a
     int64_t ready = ready_for(c, d->peak[kind], kind);
     if (d->has_event || !on_demand_exceeds(ready, t->warm[kind], REPORT_PERCENT))
         return;
-    control_event(
-        c, d, EVENT_PEAK, t, 0,
-        "the table consumed %lld %s units a second, a new peak: it is made ready for %lld",
-        (long long)consumed, control_kind_name(kind), (long long)ready);
+    control_event(c, d, EVENT_PEAK, t, 0,
+                  "the table consumed %lld %s units a second, a new peak: it is prepared for %lld",
+                  (long long)consumed, control_kind_name(kind), (long long)ready);
     control_figures(d, kind == ADMIT_READ ? "read units/s at once" : "write units/s at once",
                     t->warm[kind], ready);
 }

@@ -81,11 +81,11 @@ static bool give_away(struct controller *c, const struct table *t, const struct 
     int64_t silent_s = instant_since(c->now, c->nodes[from].silent_since).ns / NS_PER_S;
     if (gone != 0)
         control_event(c, &d, EVENT_REPLICA_REPLACED, t, p->id,
-                      "node %u has been silent for %lld s: node %u takes its place", from,
+                      "node %u has been silent for %lld s: node %u replaces it", from,
                       (long long)silent_s, to);
     else
-        control_event(c, &d, EVENT_REPLICA_MOVED, t, p->id, "node %u is drained: to node %u", from,
-                      to);
+        control_event(c, &d, EVENT_REPLICA_MOVED, t, p->id, "node %u is drained: move to node %u",
+                      from, to);
     control_figures(&d, "node", from, to);
     control_move(c, t, p, from, to, &d);
     return true;

@@ -213,8 +213,7 @@ static void split_evenly(struct controller *c, const struct table *t,
     if (pieces == 0) {
         control_split_end(c, j, config_split(c->config)->split_retry_ms);
     } else if (!send_evenly(c, p, j, pieces)) {
-        control_split_event(c, t, j, EVENT_SPLIT_REFUSED,
-                            "not split: all of it lies under one hash");
+        control_split_event(c, t, j, EVENT_SPLIT_REFUSED, "not split: all its keys have one hash");
         control_split_end(c, j, config_split(c->config)->split_backoff_ms);
     }
 }

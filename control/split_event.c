@@ -12,14 +12,14 @@ enum {
 static void split_event_describe(const struct split_job *j, char text[200])
 {
     if (j->wanted > 0)
-        snprintf(text, 200, "the table needs %u partitions for what it is to serve at once",
-                 j->wanted);
+        snprintf(text, 200, "the table needs %u partitions for its warm throughput", j->wanted);
     else if (j->for_size)
         snprintf(text, 200, "the partition holds %lld bytes", (long long)j->bytes);
     else
         snprintf(text, 200,
-                 j->refused ? "the partition is at its maximum, asked for %lld %s units a second"
-                            : "the partition consumes %lld %s units a second",
+                 j->refused
+                     ? "the partition is at its maximum, with a demand of %lld %s units a second"
+                     : "the partition consumes %lld %s units a second",
                  (long long)(j->rate_mcu / MCU_PER_UNIT), control_kind_name(j->kind));
 }
 
@@ -52,10 +52,9 @@ static struct refusal split_event_explain(bool for_size, enum split_verdict v)
     case SPLIT_REFUSED_POPULAR_KEY:
         return (struct refusal){"for one item", "Spread it over several keys (add a suffix)"};
     case SPLIT_REFUSED_SEQUENTIAL:
-        return (struct refusal){
-            "access that only moves forward",
-            "Put something that varies before the time or number in the key, or "
-            "tag the table with weir:key-sharding=auto"};
+        return (struct refusal){"access that only moves forward",
+                                "Put a varying prefix before the time or number in the key, or tag "
+                                "the table with weir:key-sharding=auto"};
     case SPLIT_REFUSED_COLLECTION:
         return (struct refusal){"in one item collection that must stay whole",
                                 for_size ? NULL : "Use more partition keys"};
@@ -180,7 +179,7 @@ static void append_gain(struct buffer *out, const struct table *t, const struct 
         return;
     buffer_append_format(out, ": %lld of ", (long long)(of_key / MCU_PER_UNIT));
     key_text_append(out, t, a->key);
-    buffer_append_format(out, " and %lld of its neighbours are served instead of %lld in all",
+    buffer_append_format(out, " and %lld of its neighbours are served instead of %lld in total",
                          (long long)((after - of_key) / MCU_PER_UNIT),
                          (long long)(a->served_before_mcu[j->kind] / MCU_PER_UNIT));
 }
@@ -191,7 +190,7 @@ void control_split_describe(const struct table *t, const struct split_job *j,
     if (j->for_size)
         return;
     if (a->point_count == 1 && a->share_ppm[j->kind][1] == SPLIT_WHOLE_PPM) {
-        buffer_append_text(out, " above the newest key, as access only moves forward");
+        buffer_append_text(out, " above the newest key, because access only moves forward");
         return;
     }
     append_shares(out, j, a);

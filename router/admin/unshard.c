@@ -80,7 +80,7 @@ static bool unshard_decide(struct call *c, const struct subrequest *asked, const
     const struct sharded_key *k = key_sharding_find(t.sharded_keys, u->key);
     if (k == NULL || (k->shards == 1 && !sharded_key_moves(k))) /* or not any more */
         return call_invalid(c, "The key is not sharded");
-    snprintf(reason, sizeof reason, "somebody asked that a key with %u shards gets %u", k->shards,
+    snprintf(reason, sizeof reason, "on request, a key with %u shards gets %u", k->shards,
              u->shards);
     const struct decision d = {.table_id = t.id,
                                .key_shards = {.word = KEY_SHARDS_SHRINK,

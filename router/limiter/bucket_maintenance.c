@@ -243,8 +243,8 @@ void maintenance_report(struct router *r, const struct cached_bucket *b, bool gr
     const uint32_t now = bucket_shard_count(b), before = grown ? now / 2 : 2 * now;
     snprintf(reason, sizeof reason, "%.*s/%.*s/%.*s: %s", SHOWN(b->name.name_space),
              SHOWN(b->name.entity), SHOWN(b->name.resource),
-             grown ? "a shard of the bucket was written too often"
-                   : "the bucket has needed half its shards for long");
+             grown ? "a shard of the bucket got too many writes"
+                   : "the bucket has needed only half its shards for long");
     const struct decision d = {.has_event = true,
                                .event = {.kind = grown ? EVENT_BUCKET_GROWN : EVENT_BUCKET_MERGED,
                                          .table = slice_of(LIMITER_TABLE),

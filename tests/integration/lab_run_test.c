@@ -153,7 +153,7 @@ TEST(cold_partitions_are_merged)
         assert_true(measure_of(&json, "", "partitions") == 1);
         assert_true(measure_of(&json, "", "throttle_fraction") == 0);
         assert_true(measure_of(&json, "", "optimum_violations") == 0);
-        assert_true(has_text(&json, "is to take over its keys"));
+        assert_true(has_text(&json, "is to absorb its keys"));
         run_json(CUT_AND_COLD(", control_merge: 1"), 0, seed, &again);
         assert_true(slice_equal(buffer_slice(&json), buffer_slice(&again)));
     }

@@ -263,7 +263,7 @@ TEST(a_key_above_the_maximum_is_split_out_and_its_neighbours_get_all_they_ask_fo
     }
     assert_true(is_told(&s, "; gains 2"));
     assert_true(is_told(&s, ": 200 of k=\"1\", s=\"0256\" and 2"));
-    assert_true(is_told(&s, " of its neighbours are served instead of 200 in all; split at "));
+    assert_true(is_told(&s, " of its neighbours are served instead of 200 in total; split at "));
     assert_true(is_told(&s, "split at k=\"1\", s=\"0256\" and behind it"));
     assert_true(s.refusals >= 1 && is_told(&s, "100 % of the load is for one item")); /* alone */
     fixture_deinit(&s);

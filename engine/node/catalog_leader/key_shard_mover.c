@@ -341,12 +341,12 @@ static void move_report(struct key_shard_mover *mover, const struct key_shard_mo
     buffer_clear(&mover->text);
     key_text_append(&mover->text, t, buffer_slice(&m->key));
     if (k->counter && sharded_key_shrinks(k))
-        buffer_append_format(&mover->text, ": %lld cells were added up, no other is left",
+        buffer_append_format(&mover->text, ": %lld cells were merged into one",
                              (long long)m->moved);
     else if (k->counter)
-        buffer_append_text(&mover->text, ": its former number of shards is forgotten");
+        buffer_append_text(&mover->text, ": its former number of shards is deleted");
     else
-        buffer_append_format(&mover->text, ": all items are in their shards, %lld were moved",
+        buffer_append_format(&mover->text, ": all items are in their shards, %lld moved",
                              (long long)m->moved);
     *out = (struct decision){.table_id = t->id,
                              .key_shards = {.word = KEY_SHARDS_MOVED,
