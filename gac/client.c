@@ -156,7 +156,7 @@ static int64_t reserve_rate(const struct gac_client *c, struct instant now, stru
         return rate / c->routers;
     if (own >= 0)
         return own < rate ? own : rate;
-    policies_report_invalid(c->options.config->policies, policy, "reserves less than nothing");
+    policies_report_invalid(c->options.config->policies, policy, "reserves less than zero");
     return rate / c->routers;
 }
 

@@ -248,7 +248,7 @@ void weir_ledger_grant(struct weir_ledger *l, struct weir_holder *h, int64_t tok
     else if (l->granted)
         ledger_complain(l, "grants twice in one answer");
     else if (tokens_mcu < 0)
-        ledger_complain(l, "grants less than nothing");
+        ledger_complain(l, "grants less than zero");
     else if (tokens_mcu > GAC_AMOUNT_MAX || !ledger_may_grant(l->ledger, h, tokens_mcu))
         ledger_complain(l, "grants more than the bank has");
     else
@@ -377,7 +377,7 @@ static void grant_policy_check(struct weir_ledger *view, const struct gac_answer
     if (answer->wait.ns < 0 || answer->lifetime.ns < 0 || answer->until.ns < GAC_UNKNOWN)
         ledger_complain(view, "answers with a time below zero");
     if (answer->others < GAC_UNKNOWN || answer->others > GAC_AMOUNT_MAX)
-        ledger_complain(view, "tells a demand that cannot be");
+        ledger_complain(view, "reports an impossible demand");
 }
 
 /* The policy's part. What makes no sense is undone. */

@@ -32,8 +32,8 @@ enum refusal {
 
 static const char *const refusals[REFUSALS] = {
     [REFUSED_CLUSTER] = "refuses this process: its cluster_id differs",
-    [REFUSED_NO_SECRET] = "refuses this process: it demands a secret, and this process has none",
-    [REFUSED_SECRET] = "refuses this process: it has no secret, and this process demands one",
+    [REFUSED_NO_SECRET] = "refuses this process: it requires a secret, and this process has none",
+    [REFUSED_SECRET] = "refuses this process: it has no secret, and this process requires one",
     [REFUSED_PROOF] = "refuses this process: its secret differs",
     [REFUSED_ROLE] = "refuses this process: processes of this kind may not connect to it",
     [REFUSED_DUPLICATE] = "refuses this process: another with this kind and id is connected",
@@ -191,11 +191,11 @@ static bool is_acceptable(const struct greeting *g, const struct hello *h, enum 
         append_cluster(error, s->cluster);
     } else if (h->secret == 0 && s->secret.size > 0) {
         *reason = REFUSED_NO_SECRET;
-        buffer_append_text(error, "has no secret, this process demands one: set its secret_file");
+        buffer_append_text(error, "has no secret, this process requires one: set its secret_file");
     } else if (h->secret == 1 && s->secret.size == 0) {
         *reason = REFUSED_SECRET;
         buffer_append_text(error,
-                           "demands a secret, this process has none: set secret_file here, too");
+                           "requires a secret, this process has none: set secret_file here, too");
     } else if (g->connects && (g->wanted.kind != kind || g->wanted.id != h->id)) {
         buffer_append_format(error, "is %s %u, not %s %u: check the list of peers",
                              peer_kind_name(kind), h->id, peer_kind_name(g->wanted.kind),
@@ -246,7 +246,7 @@ static enum greeting_state take_proof(struct greeting *g, struct slice frame, st
                                       struct buffer *error)
 {
     if (frame.size != PROOF_SIZE || frame.data[0] != PROOF) {
-        buffer_append_text(error, "sent something else than its proof");
+        buffer_append_text(error, "sent other data than its proof");
         return greeting_refuse(g, 0, out);
     }
     if (!is_valid_proof(g, slice_make(frame.data + 1, GREETING_MAC_SIZE))) {

@@ -16,8 +16,8 @@ static enum status check_mode(int fd, const char *path, struct buffer *error)
     if ((s.st_mode & 077) == 0)
         return STATUS_OK;
     return buffer_explain(error, STATUS_MALFORMED,
-                          "secret_file %s has mode %04o, others may read it: chmod 600 %s", path,
-                          (unsigned)s.st_mode & 07777, path);
+                          "secret_file %s has mode %04o, other users may read it: chmod 600 %s",
+                          path, (unsigned)s.st_mode & 07777, path);
 }
 
 static enum status read_open(int fd, const char *path, struct buffer *out, struct buffer *error)

@@ -167,7 +167,7 @@ static bool is_duplicate(struct link *link)
     struct instant until = instant_add(other->heard_at, duration_ms(LINK_HEARD_MS));
     if (instant_before(loop_now(link->transport->options.loop), until))
         return true;
-    transport_refuse_link(other, "was silent, and has connected anew");
+    transport_refuse_link(other, "was silent, and has connected again");
     return false;
 }
 
@@ -448,7 +448,7 @@ static struct link *find_link(struct transport *t, uint64_t id)
 static bool send_now(struct link *link, struct slice frame)
 {
     if (connection_unsent(link->connection) + frame.size > LINK_UNSENT_MAX) {
-        transport_refuse_link(link, "does not take what it is sent");
+        transport_refuse_link(link, "does not read the data sent to it");
         connection_abort(link->connection);
         return false;
     }

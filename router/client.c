@@ -224,7 +224,7 @@ static void client_turn_away(struct client *c)
 {
     struct router *r = c->router;
     fault_set(&r->fault, FAULT_UNAVAILABLE,
-              "The router has as many connections as it may have (connections_max); please try "
+              "The router has its maximum of connections (connections_max); please try "
               "again");
     c->feeding = true;
     endpoints_answer_fault(r, c, "application/x-amz-json-1.0");
@@ -345,7 +345,7 @@ static void client_refuse(struct client *c, size_t rest)
         break;
     case HTTP_REFUSAL_CODING:
         fault_set(&c->router->fault, FAULT_NOT_IMPLEMENTED,
-                  "Transfer-Encoding: chunked is the only transfer coding that weir knows");
+                  "The only transfer coding of weir is Transfer-Encoding: chunked");
         break;
     default:
         fault_set(&c->router->fault, FAULT_MALFORMED_HTTP, "This is not an HTTP/1.1 request%s%s",
@@ -636,7 +636,7 @@ void client_expire(struct router *r, struct client *c)
     if (!c->draining && c->http.in_request) {
         c->http.head.keep_alive = false;
         fault_set(&r->fault, FAULT_TIMEOUT,
-                  "The request did not arrive whole within %lld ms (http_request_ms)",
+                  "The request did not arrive completely within %lld ms (http_request_ms)",
                   (long long)config_http(r->config)->http_request_ms);
         endpoints_answer_fault(r, c, "application/x-amz-json-1.0");
     }

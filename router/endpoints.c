@@ -250,8 +250,8 @@ static void endpoints_dispatch(struct router *r, struct client *c)
         answer_nothing_there(r, c);
     else if (e->changes && !c->admin)
         endpoints_refuse(r, c, FAULT_FORBIDDEN,
-                         "What changes the cluster is taken by the admin listener only: by default "
-                         "the port 600 above this one, on loopback (--admin)");
+                         "Only the admin listener accepts requests that change the cluster: by "
+                         "default the port 600 above this one, on loopback (--admin)");
     else
         e->serve(r, c, e);
 }

@@ -116,7 +116,7 @@ bool router_refuse_memory(struct router *r)
 {
     r->counters.refused_memory++;
     return fault_set(&r->fault, FAULT_UNAVAILABLE,
-                     "The router holds as many requests and answers as its memory budget allows "
+                     "The router's memory budget for requests and answers is used up "
                      "(http_memory_max_bytes); please try again");
 }
 

@@ -62,9 +62,9 @@ const char *link_rights_request(const struct link_peer *from, const struct reque
     if (q->op == REQUEST_TABLE_REPORT && !names_itself(from, q->report.records, 0))
         return "sent a report in another node's name";
     if (!may_write(from, q))
-        return "sent a write that is not its own";
+        return "sent a write of another node";
     if (q->op == REQUEST_DECIDE && !is_routers(q))
-        return "sent a decision that is the controller's";
+        return "sent a decision, and is not the controller";
     return NULL;
 }
 
@@ -72,8 +72,8 @@ const char *link_rights_frame(const struct link_peer *from, enum message_kind ki
                               struct slice frame)
 {
     if (from->kind != PEER_NODE)
-        return kind == MESSAGE_PEER ? "sent a message of consensus, and is no node"
-                                    : "sent a reply, and is no node";
+        return kind == MESSAGE_PEER ? "sent a message of consensus, and is not a node"
+                                    : "sent a reply, and is not a node";
     if (kind == MESSAGE_PEER && !names_itself(from, frame, 1))
         return "sent an envelope in another node's name";
     return NULL;

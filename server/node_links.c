@@ -43,7 +43,7 @@ static const char *frame_take(struct node_server *s, const struct link_peer *fro
     struct request request;
     struct reply reply;
     if (message_kind_of(frame, &kind) != STATUS_OK)
-        return "sent a message of no known kind";
+        return "sent a message of an unknown kind";
     if (kind == MESSAGE_REQUEST) {
         if (request_decode(frame, &request) != STATUS_OK)
             return "sent a malformed request";

@@ -115,7 +115,7 @@ static enum status segments_replay(struct node_recovery *r, uint64_t first, uint
     }
     if (status == STATUS_OK && r->next_lsn < from)
         return buffer_explain(error, STATUS_CORRUPT,
-                              "the log in %s ends before what LMDB has taken over: it was "
+                              "the log in %s ends before the position of LMDB's data: it was "
                               "truncated",
                               r->place);
     return status == STATUS_OK && first <= last ? tail_clean(r, error) : status;

@@ -57,12 +57,12 @@ void router_links_frame(struct router_links *l, const struct link_peer *from, st
     const char *why = NULL;
     if (from->kind != PEER_NODE) {
         if (router_server_gac_receive(l->server, from->id, frame) != STATUS_OK)
-            why = "sent something else than answers to grant requests";
+            why = "sent other data than answers to grant requests";
     } else if (reply_decode(frame, &reply) == STATUS_OK) {
         router_server_reply(l->server, from->id, &reply);
         router_server_pump(l->server);
     } else {
-        why = "sent something else than a reply";
+        why = "sent other data than a reply";
     }
     if (why != NULL)
         l->links.refuse(l->links.context, from->link, why);

@@ -246,7 +246,7 @@ static const char *add_answer(const struct line *l, bool counter, bool ok, bool 
     else
         return NULL;
     if (wrong == NULL && ok && !is_read && value == 0)
-        wrong = "a counter that was added to is not null";
+        wrong = "a counter with additions is not null";
     if (wrong != NULL)
         return wrong;
     op->value = value;
@@ -262,7 +262,7 @@ static const char *add_return(struct history *h, const struct line *l)
 {
     size_t place = (size_t)(uintptr_t)id_map_find(&h->index->open, (uint64_t)l->op);
     if (place == 0)
-        return "a return of an `op` that is not on its way";
+        return "a return of an `op` that is not in flight";
     struct history_entry *e = &h->entries[place - 1];
     bool ok = slice_is(l->type, "ok"), fail = slice_is(l->type, "fail");
     if (!ok && !fail && !slice_is(l->type, "info"))

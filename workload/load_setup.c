@@ -165,10 +165,10 @@ static enum status find_table(const struct client_url *url, const struct load_wo
     setup_end(&c);
     if (!missing)
         return STATUS_OK;
-    return buffer_explain(
-        error, STATUS_MALFORMED,
-        "there is no table `%s`: create it with --create-table, or name another with --table",
-        w->table);
+    return buffer_explain(error, STATUS_MALFORMED,
+                          "the table `%s` does not exist: create it with --create-table, or name "
+                          "another with --table",
+                          w->table);
 }
 
 /* A history contains only the writes of its run: a checker cannot explain older values. If the Scan

@@ -182,8 +182,8 @@ static bool check_numbers(struct checker *c)
             const uint32_t number = c->orders[key].numbers[i];
             const uint32_t writer = number < c->numbers ? c->writers[number] : 0;
             if (writer == 0 || written_key(&c->h->ops[writer - 1], key) == NULL) {
-                buffer_append_format(c->why, "a number that nobody wrote: %u, key %u\n", number,
-                                     key);
+                buffer_append_format(c->why, "a number that was never written: %u, key %u\n",
+                                     number, key);
                 good = false;
             } else if (last[number] == key + 1) {
                 good = checker_complain(c, "a write was done twice", &c->h->ops[writer - 1], key);

@@ -150,7 +150,7 @@ static enum status take_record(struct trace_reader *r, struct slice line, struct
     if (count < FIELDS_MIN || line.data != NULL)
         return refuse(r, error, "expected STEP TABLE TENANT KIND KEY BYTES OUTCOME [SCAN]");
     if (!take_number(f[0], 0, TRACE_US_MAX - r->last_us, &step_us))
-        return refuse(r, error, "the step is no number of microseconds");
+        return refuse(r, error, "the step is not a number of microseconds");
     if (!take_number(f[1], 0, UINT32_MAX, &table) || !take_number(f[2], 0, UINT32_MAX, &tenant))
         return refuse(r, error, "table and tenant are numbers below 2^32");
     if (f[3].size != 1 || !trace_kind_of((char)f[3].data[0], &out->kind, &out->consistent))

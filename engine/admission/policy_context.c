@@ -166,7 +166,7 @@ static int64_t case_taken_mcu(struct weir_case *c)
     if (mcu >= 0)
         return mcu;
     policies_report_invalid(c->node->policies, c->node->sharing,
-                            "says that less than nothing was taken");
+                            "reports that less than zero was taken");
     return 0;
 }
 

@@ -109,9 +109,9 @@ static bool allocate_carry(struct catalog *c, const struct catalog_command *comm
         }
     }
     if (!fits && c->text.size == 0)
-        buffer_append_text(&c->text, "The nodes of the cluster have no capacity left for this "
-                                     "throughput: add nodes, raise node_wcu and node_rcu, or "
-                                     "ask for less");
+        buffer_append_text(&c->text,
+                           "The nodes of the cluster have no capacity left for this "
+                           "throughput: add nodes, raise node_wcu and node_rcu, or request less");
     return c->text.size == 0;
 }
 

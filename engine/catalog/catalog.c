@@ -404,7 +404,7 @@ static bool catalog_has_ids(struct catalog *c, uint32_t wanted, struct catalog_r
 {
     if (wanted <= PARTITION_ID_MAX - c->next_partition_id)
         return true;
-    buffer_append_format(&c->text, "The cluster has used up the %d partitions of its life",
+    buffer_append_format(&c->text, "The cluster has used all of its %d partition numbers",
                          PARTITION_ID_MAX);
     catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
     return false;
@@ -434,7 +434,7 @@ static bool create_table(struct catalog *c, const struct catalog_command *comman
                         .created_ms = command->wall_ms};
     memcpy(t->uuid, command->uuid, sizeof t->uuid);
     if (tables_count(c) >= command->tables_max)
-        buffer_append_format(&c->text, "The cluster has its limit of %lld tables",
+        buffer_append_format(&c->text, "The cluster has its maximum of %lld tables",
                              (long long)command->tables_max);
     return c->text.size == 0 && catalog_change_throughput(c, command, t);
 }

@@ -111,7 +111,7 @@ static bool record_within_capacity(struct catalog *c, const struct catalog_comma
         catalog_record(c, command, e, &e->table, d, out);
         return true;
     }
-    buffer_append_text(&c->text, "a node would reserve more than it has");
+    buffer_append_text(&c->text, "a node would reserve more throughput than it has");
     catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
     return false;
 }
@@ -132,23 +132,23 @@ static const char *why_not_move(const struct catalog *c, const struct catalog_co
                                 const struct partition_info *p)
 {
     if (p == NULL)
-        return "the partition is not as the decision saw it";
+        return "the partition has changed since the decision";
     if (table_partition_is_splitting(t, p))
         return "the partition is being split";
     if (table_partition_is_merging(t, p) && !p->absorbed)
         return "the partition is being merged";
     if (p->leaving != 0)
-        return "a replica of the partition is on its way already";
+        return "a replica of the partition is moving already";
     if (p->arrivals == RAFT_ARRIVAL_MAX)
-        return "the partition's replicas have been moved as often as can be counted";
+        return "the partition's count of moves is at its maximum";
     if (d->to_node == 0 || d->to_node > command->node_count ||
         catalog_generation(c, d->to_node) == 0 || catalog_is_drained(c, d->to_node))
-        return "the node it should go to takes no replicas";
+        return "the target node takes no replicas";
     if (partition_member_on(p, d->to_node) != 0)
-        return "the node it should go to has a replica";
+        return "the target node has a replica";
     if (d->from_node == 0)
         return p->member_count < command->replicas ? NULL : "the partition has all its replicas";
-    return partition_member_on(p, d->from_node) != 0 ? NULL : "there is no replica to be moved";
+    return partition_member_on(p, d->from_node) != 0 ? NULL : "the replica to move does not exist";
 }
 
 static void decisions_move(struct catalog *c, const struct catalog_command *command,
@@ -201,7 +201,8 @@ static void decisions_lead(struct catalog *c, const struct catalog_command *comm
     struct partition_info *p = catalog_find_partition(&e->table, d->partition, d->epoch);
     uint32_t i = p == NULL ? 0 : member_index(p, d->to_node);
     if (i == 0 || i == p->member_count || p->leaving != 0 || table_is_changing(&e->table)) {
-        catalog_refuse_stale(c, out, "the partition is not as the decision saw it, or is changing");
+        catalog_refuse_stale(c, out,
+                             "the partition has changed since the decision, or is changing");
         return;
     }
     struct reservations before;
@@ -235,7 +236,7 @@ static const char *why_not_rate(const struct table *t, const struct partition_in
                                 const struct decision *d, uint32_t i)
 {
     if (p == NULL)
-        return "a partition is not as the decision saw it";
+        return "a partition has changed since the decision";
     if (table_partition_is_changing(t, p))
         return "a partition is being split or merged";
     for (uint32_t before = 0; before < i; before++) {

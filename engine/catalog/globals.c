@@ -69,8 +69,8 @@ static bool index_create(struct catalog *c, const struct catalog_command *comman
     struct catalog_command own = *command;
     struct table index;
     if (table_spec_decode(throughput, &own.spec) != STATUS_OK || own.spec.billing != t->billing) {
-        buffer_append_format(&c->text, "The throughput of index %.*s makes no sense",
-                             (int)x->name.size, (const char *)x->name.data);
+        buffer_append_format(&c->text, "The throughput of index %.*s is invalid", (int)x->name.size,
+                             (const char *)x->name.data);
         catalog_refuse(c, out, REPLY_TABLE_INVALID);
         return false;
     }
@@ -123,11 +123,11 @@ static bool index_update(struct catalog *c, const struct catalog_command *comman
 {
     struct catalog_command own = *command;
     if (table_spec_decode(throughput, &own.spec) != STATUS_OK)
-        return index_invalid(c, slice_of("?"), "makes no sense", out);
+        return index_invalid(c, slice_of("?"), "is invalid", out);
     const struct index *x = index_set_find(t->index_set, own.spec.name);
     struct entry *e = x != NULL && x->number == 0 ? catalog_entry(c, x->table_id) : NULL;
     if (e == NULL || index_was_changed(out, &e->table))
-        return index_invalid(c, own.spec.name, "is given, but there is no such index", out);
+        return index_invalid(c, own.spec.name, "is given, but the index does not exist", out);
     if (e->table.status != TABLE_ACTIVE) {
         out->table = &e->table;
         catalog_refuse(c, out, REPLY_TABLE_BUSY);
@@ -279,12 +279,11 @@ static bool index_add(struct catalog *c, const struct catalog_command *command, 
     const struct table *t = &e->table;
     if (index_set_decode(command->spec.add_index, arena, &wanted) != STATUS_OK || wanted == NULL ||
         wanted->count != 1 || wanted->local_count != 0)
-        return index_change_refuse(c, out, "The new index makes no sense");
+        return index_change_refuse(c, out, "The new index is invalid");
     if (table_counts(t))
-        return index_change_refuse(
-            c, out,
-            "The table's tag weir:key-sharding makes counters of items, whose "
-            "parts an index would show");
+        return index_change_refuse(c, out,
+                                   "The table's tag weir:key-sharding is 'counter': an index would "
+                                   "show the cells of items");
     struct index *x = &wanted->at[0];
     if (index_set_find(t->index_set, x->name) != NULL)
         return index_change_refuse(c, out, "Attempting to create an index which already exists");

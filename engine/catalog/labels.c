@@ -16,7 +16,7 @@ static bool labels_cannot_shard(struct catalog *c, const struct table *t)
     else
         buffer_append_format(&c->text, "'%u'", fixed);
     buffer_append_text(&c->text, ", which spreads the items of a partition key by their sort keys, "
-                                 "and the table has no sort key. For counters there is 'counter'");
+                                 "and the table has no sort key. For counters, use 'counter'");
     return true;
 }
 
@@ -30,8 +30,7 @@ static bool labels_show_cells(struct catalog *c, const struct catalog_command *c
         return false;
     buffer_append_format(&c->text,
                          "The tag " KEY_SHARDING_TAG
-                         " is 'counter', and the table has %s: the items of "
-                         "such a table may be in parts, which %s would show",
+                         " is 'counter', and the table has %s: %s would show the cells of items",
                          streams ? "a stream" : "secondary indexes", streams ? "it" : "they");
     return true;
 }

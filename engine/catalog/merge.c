@@ -43,11 +43,11 @@ static const char *why_not_begin(const struct catalog *c, const struct catalog_c
 {
     if (upper == NULL || upper == t->partitions || upper[-1].id != d->merge_with ||
         upper[-1].epoch != d->merge_with_epoch)
-        return "the partitions are not as the decision saw them";
+        return "the partitions have changed since the decision";
     if (t->status != TABLE_ACTIVE || table_is_changing(t))
         return "the table is being updated, or partitions of it are being split or merged";
     if (catalog_keeps_streams(command, t))
-        return "the table has a stream, or had one until a short time ago";
+        return "the table has, or recently had, a stream";
     if (!catalog_stand_together(c, upper - 1, upper))
         return "the partitions are not on the same nodes";
     return NULL;
@@ -110,7 +110,7 @@ static void merge_absorb_upper(struct catalog *c, const struct catalog_command *
     const struct partition_info *lower = upper == before->partitions ? NULL : upper - 1;
     if (lower == NULL || lower->id != upper->merge_with || lower->merge != MERGE_NONE ||
         lower->parent != 0 || upper->parent != 0 || !catalog_stand_together(c, lower, upper)) {
-        catalog_refuse_stale(c, out, "the partitions are no longer as they were");
+        catalog_refuse_stale(c, out, "the partitions have changed");
         return;
     }
     struct arena arena = {0};

@@ -107,9 +107,10 @@ static bool grow_is_refused(struct catalog *c, const struct catalog_command *com
 {
     if (!key_shards_are_wanted(t, d) || k->counter != d->counter)
         return key_shards_refuse(c, out, REPLY_WRONG_PARTITION,
-                                 "the table's tag " KEY_SHARDING_TAG " does not ask for it");
+                                 "the table's tag " KEY_SHARDING_TAG " does not allow it");
     if (d->shards <= k->shards)
-        return key_shards_refuse(c, out, REPLY_WRONG_PARTITION, "the key has as many shards");
+        return key_shards_refuse(c, out, REPLY_WRONG_PARTITION,
+                                 "the key has this number of shards");
     if (sharded_key_shrinks(k))
         return key_shards_refuse(
             c, out, REPLY_TABLE_BUSY,
@@ -120,7 +121,7 @@ static bool grow_is_refused(struct catalog *c, const struct catalog_command *com
             "The key has grown often: its items must be in their owner shards before it grows "
             "again");
     if (k->version == 0 && sharded_keys_count(c) >= command->sharded_keys_max) {
-        buffer_append_format(&c->text, "The cluster has its limit of %lld sharded keys",
+        buffer_append_format(&c->text, "The cluster has its maximum of %lld sharded keys",
                              (long long)command->sharded_keys_max);
         catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
         return true;
@@ -133,9 +134,8 @@ static bool shrink_is_refused(struct catalog *c, const struct decision_key_shard
 {
     const bool ready = k->before_count == 0 || (k->counter && !sharded_key_shrinks(k));
     if (!ready)
-        return key_shards_refuse(
-            c, out, REPLY_TABLE_BUSY,
-            "Items of the key are still on their way to their shards: try again");
+        return key_shards_refuse(c, out, REPLY_TABLE_BUSY,
+                                 "Items of the key are still moving to their shards: try again");
     if (d->shards < k->shards)
         return false;
     buffer_append_format(&c->text, "The key has %u shards: %u are not fewer", k->shards, d->shards);
@@ -190,7 +190,8 @@ static void key_shards_record(struct catalog *c, const struct catalog_command *c
     t.key_sharding = arena_copy(arena, buffer_slice(&bytes));
     buffer_deinit(&bytes);
     if (t.key_sharding.size > KEY_SHARDING_SIZE_MAX) { /* KEYSHARD-6 */
-        buffer_append_format(&c->text, "The table's sharded keys have their limit of %d bytes",
+        buffer_append_format(&c->text,
+                             "The table's list of sharded keys has its maximum of %d bytes",
                              KEY_SHARDING_SIZE_MAX);
         catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
         return;
@@ -223,7 +224,7 @@ void catalog_change_key_shards(struct catalog *c, const struct catalog_command *
         return;
     registry_read(&e->table, &d.key_shards, &arena, &r);
     if (d.key_shards.version != r.key.version || (!r.has && d.key_shards.word != KEY_SHARDS_GROW)) {
-        catalog_refuse_stale(c, out, "the key is not as the decision saw it");
+        catalog_refuse_stale(c, out, "the key has changed since the decision");
     } else if (key_shards_change(c, command, &e->table, &d.key_shards, &r, out)) {
         registry_put(&r);
         key_shards_record(c, command, e, &d, &arena, &r, out);

@@ -66,24 +66,23 @@ struct partition_info *catalog_find_split(struct catalog *c, const struct catalo
         buffer_append_format(&c->text, "The table has no partition %u", split->partition);
     else if (p->epoch != split->epoch)
         buffer_append_format(&c->text,
-                             "Partition %u is at epoch %llu, not %llu: it was split since", p->id,
-                             (unsigned long long)p->epoch, (unsigned long long)split->epoch);
+                             "Partition %u is at epoch %llu, not %llu: it was split meanwhile",
+                             p->id, (unsigned long long)p->epoch, (unsigned long long)split->epoch);
     else if (p->leaving != 0)
-        buffer_append_format(&c->text, "A replica of partition %u is on its way", p->id);
+        buffer_append_format(&c->text, "A replica of partition %u is moving", p->id);
     else if (slice_compare(split->points[0], p->lo) <= 0 ||
              (p->hi.size > 0 && slice_compare(split->points[split->point_count - 1], p->hi) >= 0))
         buffer_append_format(&c->text, "A split point lies outside partition %u", p->id);
     else if (divides_item(t, split))
         buffer_append_format(
-            &c->text, "A split point of partition %u lies behind an item's key, where its rows are",
-            p->id);
+            &c->text, "A split point of partition %u lies between an item and its rows", p->id);
     else if (t->whole_collections && divides_collection(split))
         buffer_append_format(&c->text,
                              "A split point of partition %u lies inside an item collection, and "
-                             "the table's must stay whole",
+                             "the table keeps its collections whole",
                              p->id);
     else if (t->stream_set != NULL && !stream_may_split(p->lo, split->points[0]))
-        buffer_append_format(&c->text, "A split point of partition %u leaves nothing below it",
+        buffer_append_format(&c->text, "A split point of partition %u leaves no keys below it",
                              p->id);
     if (c->text.size > 0) {
         catalog_refuse(c, out, REPLY_MALFORMED);

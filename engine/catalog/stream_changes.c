@@ -107,13 +107,10 @@ static const char *why_not_change(const struct table *t, bool enable,
     if (!enable && !enabled)
         return "Table has no stream to disable: TableName: ";
     if (enable && table_counts(t))
-        return "The table's tag weir:key-sharding makes counters of items, whose parts a stream "
-               "would "
-               "show: "
-               "TableName: ";
+        return "The table's tag weir:key-sharding is 'counter': a stream would show the cells of "
+               "items: TableName: ";
     return enable && pruned->count == TABLE_STREAMS_MAX
-               ? "The streams that were enabled before must first be older than the retention of "
-                 "streams: TableName: "
+               ? "Earlier streams must first be older than stream_retention_ms: TableName: "
                : NULL;
 }
 

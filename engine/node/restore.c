@@ -61,9 +61,9 @@ enum status node_check(const struct node *n, struct buffer *error)
     uint32_t node = load_last_node_known(n);
     if (node <= n->env.node_count)
         return STATUS_OK;
-    return buffer_explain(
-        error, STATUS_MALFORMED,
-        "the data has partitions on node %u too, but only %u %s named: start with "
-        "all the nodes the data was written with",
-        node, n->env.node_count, n->env.node_count == 1 ? "node is" : "nodes are");
+    return buffer_explain(error, STATUS_MALFORMED,
+                          "the data has partitions on node %u, too, but only %u %s named: start "
+                          "with all nodes of the data",
+                          node, n->env.node_count,
+                          n->env.node_count == 1 ? "node is" : "nodes are");
 }

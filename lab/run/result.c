@@ -103,8 +103,9 @@ enum status lab_result_add(struct lab_result *r, struct slice json, struct buffe
                           policy = json_find(&root, "policy"), point = json_find(&root, "point");
         if (!json_is_text(&scenario, r->scenario->name) || seed.type != JSON_INTEGER ||
             !find_policy(r, json_text(&policy), &run.policy)) {
-            status = buffer_explain(error, STATUS_MALFORMED,
-                                    "this is no run of a policy of scenario %s", r->scenario->name);
+            status =
+                buffer_explain(error, STATUS_MALFORMED,
+                               "this is not a run of a policy of scenario %s", r->scenario->name);
         } else {
             run.seed = (uint64_t)json_integer(&seed);
             run.point = point_of(r, json_text(&point));

@@ -103,8 +103,8 @@ static const struct {
     {"false_throttle", "false",
      "part of the offered units within the limits that was refused, though a fair share had room"},
     {"over_admission_1s", "over 1 s",
-     "units admitted beyond rate and bank in the worst second, by what the rate gives in a second"},
-    {"goodput_ratio", "goodput", "units served in time, as a part of what a fair optimum admits"},
+     "units admitted beyond rate and bank in the worst second / units of the rate in a second"},
+    {"goodput_ratio", "goodput", "units served in time / units that a fair optimum admits"},
     {"latency_p99", "p99 ms", "latency that 99 of 100 admitted requests do not exceed"},
 };
 enum {
@@ -451,7 +451,7 @@ enum status lab_result_compare(const struct lab_result *r, const char *policy, c
         status = STATUS_OK;
     }
     if (status == STATUS_OK)
-        buffer_append_text(out, "* the interval of the paired differences leaves out 0\n");
+        buffer_append_text(out, "* the interval of the paired differences excludes 0\n");
     return status;
 }
 

@@ -38,15 +38,16 @@ static const struct field kind_fields[] = {
 
 const struct field autoscaling_fields[] = {
     {"reads", FIELD_MAP, AT(kinds[READS]), .fields = kind_fields,
-     .help = "Between which read units the table is scaled. Default: reads are not scaled."},
+     .help = "The range of read units for scaling. Default: reads are not scaled."},
     {"writes", FIELD_MAP, AT(kinds[WRITES]), .fields = kind_fields,
-     .help = "Between which write units the table is scaled. Default: writes are not scaled."},
+     .help = "The range of write units for scaling. Default: writes are not scaled."},
     {"period", FIELD_DURATION, AT(period_ns), .min = 10 * NS_PER_MS, .max = DAY_NS,
-     .help = "Consumption is compared with the target after each such time. Default: 1m."},
+     .help = "Consumption is compared with the target at this interval. Default: 1m."},
     {"out_after", FIELD_DURATION, AT(out_after_ns), .min = 1, .max = DAY_NS,
-     .help = "Throughput is raised after so long above the target. Default: 2m."},
+     .help = "Throughput is raised after this time above the target. Default: 2m."},
     {"in_after", FIELD_DURATION, AT(in_after_ns), .min = 1, .max = DAY_NS,
-     .help = "Throughput is lowered after so long below the target less in_margin. Default: 15m."},
+     .help =
+         "Throughput is lowered after this time below the target minus in_margin. Default: 15m."},
     {"in_margin", FIELD_NUMBER, AT(in_margin), .min = 0, .max = 1,
      .help = "How far below the target, as a part of the provisioned units. Default: 0.2."},
     {"delay", FIELD_DURATION, AT(delay_ns), .min = 0, .max = DAY_NS,

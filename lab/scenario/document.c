@@ -308,7 +308,7 @@ enum status document_set(struct document *d, struct slice path, struct slice val
         at = document_step(d, at, step);
         if (at == NULL)
             return buffer_explain(
-                error, STATUS_MALFORMED, "%s: cannot set `%.*s`: there is no `%.*s`", d->name,
+                error, STATUS_MALFORMED, "%s: cannot set `%.*s`: `%.*s` does not exist", d->name,
                 (int)path.size, (const char *)path.data, (int)step.size, (const char *)step.data);
         if (at->line == 0 && at->set_at.size == 0)
             at->set_at = set_at; /* it has just been made */
@@ -356,8 +356,8 @@ enum status document_extend(struct document *d, const char *key, struct slice te
     if (list != NULL && list->kind == DOCUMENT_MAP && list->first == NULL)
         list->kind = DOCUMENT_LIST; /* it has just been made */
     if (list == NULL || list->kind != DOCUMENT_LIST || fresh->kind != DOCUMENT_LIST)
-        return buffer_explain(error, STATUS_MALFORMED,
-                              "%s: `%s` and what is added to it must be lists", d->name, key);
+        return buffer_explain(error, STATUS_MALFORMED, "%s: `%s` and its additions must be lists",
+                              d->name, key);
     struct document_node **end = &list->first;
     while (*end != NULL)
         end = &(*end)->next;

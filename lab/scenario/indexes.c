@@ -30,7 +30,7 @@ const struct field index_fields[] = {
     {"key_count", FIELD_INTEGER, AT(keys.count), .min = 1, .max = 1000000000000,
      .help = "Number of values of the key. Default: 10000."},
     {"projection", FIELD_CHOICE, AT(projection), .choices = projections,
-     .help = "What a row has: the whole item, or the keys. Default: all."},
+     .help = "The attributes of a row: all of the item, or the keys. Default: all."},
     {"rcu", FIELD_INTEGER, AT(rcu), .min = 0, .max = UNITS_MAX,
      .help = "Provisioned read units per second; 0: as many as the table. Default: 0."},
     {"wcu", FIELD_INTEGER, AT(wcu), .min = 0, .max = UNITS_MAX,

@@ -311,7 +311,7 @@ static const struct field workload_fields[] = {
     {"trace_speed", FIELD_NUMBER, AT(scenario_workload, trace_speed), .min = 0, .max = 1000000,
      .help = "2: the trace runs twice as fast. Default: 1."},
     {"retry", FIELD_PARSED, AT(scenario_workload, retry), .parse = parse_retry,
-     .help = "What clients do after a failure: none, legacy, standard, adaptive, standard-2026, "
+     .help = "Retries of clients after a failure: none, legacy, standard, adaptive, standard-2026, "
              "adaptive-2026, sre-throttle:K, or a policy of --policy; :ATTEMPTS may follow. "
              "Default: none."},
     {"hedge", FIELD_PARSED, AT(scenario_workload, hedge), .parse = parse_hedge,
@@ -462,9 +462,9 @@ enum status scenario_choose(const struct scenario_policy *p, struct document *d,
 
 static const struct field expectation_fields[] = {
     {"measure", FIELD_TEXT, AT(scenario_expectation, measure), true,
-     .help = "Name of a measure: `weir lab list measures` tells them."},
+     .help = "Name of a measure: `weir lab list measures` lists them."},
     {"policy", FIELD_TEXT, AT(scenario_expectation, policy),
-     .help = "Policy whose runs are judged. Default: the first."},
+     .help = "Policy whose runs are checked. Default: the first."},
     {"tenant", FIELD_TEXT, AT(scenario_expectation, tenant),
      .help = "Only requests of this tenant. Default: all."},
     {"table", FIELD_TEXT, AT(scenario_expectation, table),
@@ -572,7 +572,7 @@ static const struct field scenario_fields[] = {
     {"window", FIELD_DURATION, AT(scenario, window_ns), .min = NS_PER_MS, .max = 60 * NS_PER_S,
      .help = "The optimum is computed for each window of this time. Default: 100ms."},
     {"objective", FIELD_DURATION, AT(scenario, objective_ns), .min = 0, .max = NS_MAX,
-     .help = "A request that takes longer is no goodput; 0s: any latency is. Default: 1s."},
+     .help = "A slower request does not count as goodput; 0s: every request does. Default: 1s."},
     {"fidelity", FIELD_CHOICE, AT(scenario, fidelity), .choices = lab_fidelity_names,
      .help = "How all policies are run, unless the command has --fidelity. Default: admission."},
     {"cluster", FIELD_MAP, AT(scenario, cluster), .fields = cluster_fields,
@@ -585,7 +585,7 @@ static const struct field scenario_fields[] = {
     {"faults", FIELD_NODE, 0, .read = read_faults, .help = "A list of faults."},
     {"policies", FIELD_NODE, 0, .read = read_policies,
      .help = "A list of policies to compare. Default: one, `weir`, which changes nothing."},
-    {"expect", FIELD_NODE, 0, .read = read_expectations, .help = "A list of what must hold."},
+    {"expect", FIELD_NODE, 0, .read = read_expectations, .help = "A list of expectations."},
     {"sweep", FIELD_NODE, 0, .read = read_axes,
      .help = "A list of axes; a sweep runs every combination of their values."},
     FIELDS_END};

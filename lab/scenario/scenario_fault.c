@@ -23,7 +23,8 @@ const char *scenario_fault_name(enum scenario_fault_kind kind)
 
 const struct field scenario_fault_fields[] = {
     {"kind", FIELD_CHOICE, AT(kind), true, .choices = fault_names, .help = "What happens."},
-    {"at", FIELD_DURATION, AT(at_ns), true, .max = SCENARIO_NS_MAX, .help = "When it begins."},
+    {"at", FIELD_DURATION, AT(at_ns), true, .max = SCENARIO_NS_MAX,
+     .help = "The start of the fault."},
     {"for", FIELD_DURATION, AT(for_ns), .min = 1, .max = SCENARIO_NS_MAX,
      .help = "How long it lasts. Default: to the end of the run."},
     {"which", FIELD_INTEGER, AT(which), .min = 0, .max = NODES_LIMIT,

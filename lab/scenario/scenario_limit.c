@@ -17,10 +17,11 @@ enum {
 
 const struct field scenario_limit_fields[] = {
     {"entity", FIELD_TEXT, AT(entity),
-     .help = "Entity whose bucket has the limit. Default: all entities that no other limit names."},
+     .help =
+         "Entity whose bucket has the limit. Default: all entities without limits of their own."},
     {"resource", FIELD_TEXT, AT(resource), true, .help = "Resource, as `limiter` of a workload."},
     {"capacity", FIELD_INTEGER, AT(capacity), true, .min = 1, .max = TOKENS_MAX,
-     .help = "Most tokens that a bucket holds. A new bucket is full."},
+     .help = "Maximum number of tokens in a bucket. A new bucket is full."},
     {"refill", FIELD_INTEGER, AT(refill), .min = 1, .max = TOKENS_MAX,
      .help = "Tokens that are refilled in each period. Default: the capacity."},
     {"period", FIELD_DURATION, AT(period_ns), .min = NS_PER_MS, .max = PERIOD_MAX_S * NS_PER_S,

@@ -22,8 +22,8 @@ bool body_refuse(struct fault *f, const struct config *config, enum content_codi
     if (refused == STATUS_TOO_LARGE)
         return fault_set(f, FAULT_TOO_LARGE, "%s",
                          unpacked_max < (size_t)config_http(config)->http_body_max_bytes
-                             ? "The body unpacks to more than 1 MiB and 64 times its size"
-                             : "The body unpacks to more than http_body_max_bytes");
+                             ? "The body decompresses to more than 1 MiB and 64 times its size"
+                             : "The body decompresses to more than http_body_max_bytes");
     return fault_set(f, FAULT_SERIALIZATION, "%s",
                      coding == CODING_GZIP ? "The body is not gzip"
                                            : "The body is not deflate (zlib)");

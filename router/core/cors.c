@@ -92,10 +92,11 @@ static void cors_refuse_origin(struct router *r, struct slice origin)
     for (size_t i = 0; i < origin.size && shown; i++)
         shown = origin.data[i] > ' ' && origin.data[i] < 0x7F;
     if (shown)
-        fault_set(&r->fault, FAULT_FORBIDDEN,
-                  "Pages of the origin %.*s may not use this server. To let them, start weir with "
-                  "--set cors_origins=%.*s (a list; loopback: pages of this machine)",
-                  TEXT_OF(origin), TEXT_OF(origin));
+        fault_set(
+            &r->fault, FAULT_FORBIDDEN,
+            "Pages of the origin %.*s may not use this server. To allow them, start weir with "
+            "--set cors_origins=%.*s (a list; loopback: pages of this machine)",
+            TEXT_OF(origin), TEXT_OF(origin));
     else
         fault_set(&r->fault, FAULT_FORBIDDEN,
                   "Pages of this origin may not use this server (cors_origins)");

@@ -120,15 +120,15 @@ static struct reply counter_read_sum(struct counter_read *read, const struct sub
         return read->refusal;
     if (read->stale)
         return (struct reply){.code = REPLY_OVERLOADED,
-                              .text = slice_of("the counter's cells have changed again and again")};
+                              .text = slice_of("the counter's cells have changed repeatedly")};
     if (read->found > 0 &&
         counter_sum(&item, &s->route->table, read->cells, read->found) == NUMBER_OK) {
         sum.item.found = true;
         sum.item.bytes = arena_copy(&c->arena, buffer_slice(&item));
     } else if (read->found > 0) {
-        sum = (struct reply){.code = REPLY_TABLE_INVALID,
-                             .text = slice_of("The sum of the counter's cells is no number that an "
-                                              "item can have")};
+        sum = (struct reply){
+            .code = REPLY_TABLE_INVALID,
+            .text = slice_of("The sum of the counter's cells is outside the range of numbers")};
     }
     buffer_deinit(&item);
     return sum;

@@ -15,9 +15,8 @@ const char counter_takes_only[] = "While the item's partition key is a sharded c
                                   "GetItem returns the sum. `weir unshard` "
                                   "makes an ordinary item of it";
 
-const char counter_shrinks[] =
-    "the item's partition key is a sharded counter whose cells are being "
-    "added up, which takes seconds: try again";
+const char counter_shrinks[] = "the item's partition key is a sharded counter whose cells are "
+                               "being merged, which takes seconds: try again";
 
 /* ---- writes ---- */
 

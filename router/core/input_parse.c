@@ -50,7 +50,7 @@ static bool input_parse_refuse_memory(struct router *r)
 {
     r->counters.refused_memory++;
     return fault_set(&r->fault, FAULT_UNAVAILABLE,
-                     "The unpacked and parsed body does not fit in the router's memory budget "
+                     "The decompressed and parsed body does not fit in the router's memory budget "
                      "(http_memory_max_bytes); please try again");
 }
 

@@ -197,8 +197,9 @@ struct reply placement_end(struct subrequest *s, const struct reply *reply)
     if (s->placement->locked)
         out.code = REPLY_LOCKED;
     else if (reply->code == REPLY_UNKNOWN)
-        out = (struct reply){.code = REPLY_OVERLOADED,
-                             .text = slice_of("the item is on its way to another shard of its "
-                                              "key: nothing was done, try again")};
+        out = (struct reply){
+            .code = REPLY_OVERLOADED,
+            .text = slice_of(
+                "the item is moving to another shard of its key: nothing was done, try again")};
     return out;
 }

@@ -202,14 +202,14 @@ static bool refuse_unreachable(struct call *c, const struct subrequest *s, bool 
     return false;
 }
 
-/* "It is not known whether the write was done (partition 5, asked of node 2): ..." */
+/* "It is not known whether the write was done (partition 5, sent to node 2): ..." */
 static bool refuse_unknown(struct call *c, const struct subrequest *s, bool write,
                            const struct reply *reply)
 {
     char text[120], partition[40] = "";
     if (s->route != NULL)
         snprintf(partition, sizeof partition, "partition %u, ", s->request.partition);
-    snprintf(text, sizeof text, "%s (%sasked of node %u)",
+    snprintf(text, sizeof text, "%s (%ssent to node %u)",
              write ? "It is not known whether the write was done"
                    : "The request could not be completed",
              partition, s->node);

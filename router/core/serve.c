@@ -139,8 +139,8 @@ bool serve_parse(struct router *r, struct client *c, struct json_value *root)
         break;
     }
     body_deinit(&large);
-    fault_set(&r->fault, FAULT_TOO_LARGE, "The body has %d bytes or more, packed or unpacked",
-              BODY_LARGE_MIN);
+    fault_set(&r->fault, FAULT_TOO_LARGE,
+              "The body has %d bytes or more, compressed or decompressed", BODY_LARGE_MIN);
     return serve_refuse(r, c);
 }
 

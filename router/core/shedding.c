@@ -44,7 +44,7 @@ bool shedding_may_send(struct router *r, struct subrequest *s)
     if (overload_may_send(&r->overload, &r->overload_peers[s->node], &a))
         return true;
     r->counters.shed++;
-    s->shed = "the node has told that it has too much work";
+    s->shed = "the node has reported overload";
     return false;
 }
 

@@ -365,7 +365,7 @@ void subrequest_routed(struct router *r, struct subrequest *s, struct route *fou
         /* The table was deleted and created again, perhaps with other keys. */
         subrequest_give_up(
             r, s, REPLY_OVERLOADED,
-            "the table was deleted and created anew meanwhile: nothing was done, try again");
+            "the table was deleted and created again meanwhile: nothing was done, try again");
         return;
     }
     const uint64_t key_sharding_version = table_key_sharding_version(&found->table);

@@ -166,7 +166,7 @@ static void head_take_transfer(struct http_head *head, struct slice value)
     do {
         struct slice name = head_next(&value, ',');
         if (head->chunked)
-            head_refuse(head, "its Transfer-Encoding names a coding behind chunked");
+            head_refuse(head, "its Transfer-Encoding names a coding after chunked");
         if (http_is(name, "chunked"))
             head->chunked = true;
         else
@@ -311,8 +311,9 @@ enum http_refusal http_head_check(struct http_head *head)
         head_refuse(head, "it has no Host");
     if ((head->chunked || head->other_coding) &&
         (head->http_1_0 || !head->chunked || (head->once & HTTP_ONCE_LENGTH)))
-        head_refuse(head, "its Transfer-Encoding is not chunked, or stands in HTTP/1.0 or beside "
-                          "Content-Length");
+        head_refuse(
+            head,
+            "its Transfer-Encoding is not chunked, or is in HTTP/1.0, or beside Content-Length");
     if (head->malformed)
         return HTTP_REFUSAL_MALFORMED;
     if (head->other_coding)

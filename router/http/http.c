@@ -294,17 +294,17 @@ static const char *http_fault_text(llhttp_errno_t error)
     case HPE_INVALID_VERSION:
         return "its version is not HTTP/1.1 or HTTP/1.0";
     case HPE_INVALID_METHOD:
-        return "it begins with no known method";
+        return "its method is unknown";
     case HPE_INVALID_HEADER_TOKEN:
-        return "a header line has a byte that none may have";
+        return "a header line has an invalid byte";
     case HPE_INVALID_CONTENT_LENGTH:
-        return "its Content-Length is no number below 2^64";
+        return "its Content-Length is not a number below 2^64";
     case HPE_UNEXPECTED_CONTENT_LENGTH:
-        return "its Content-Length stands twice, or beside Transfer-Encoding";
+        return "it has two Content-Length, or one beside Transfer-Encoding";
     case HPE_INVALID_TRANSFER_ENCODING:
         return "its Transfer-Encoding does not end with chunked";
     case HPE_INVALID_CHUNK_SIZE:
-        return "the size of a chunk is no hexadecimal number below 2^64";
+        return "the size of a chunk is not a hexadecimal number below 2^64";
     default:
         return NULL;
     }

@@ -102,7 +102,7 @@ static bool consume_begin(struct call *c, const struct json_value body[])
         !limiter_request_amounts(&w, "consume", NAMES, 0, &t->amounts))
         return false;
     if (!app_lease_read(&c->arena, text, &t->lease))
-        return limiter_error_invalid(c, "lease", "it is not a lease that weir has given");
+        return limiter_error_invalid(c, "lease", "it is not a valid lease");
     t->uses_lease = true;
     app_lease_token(&t->lease, g->token);
     g->has_token = true;

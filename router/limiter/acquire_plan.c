@@ -125,7 +125,7 @@ static bool acquire_plan_fits(struct call *c, const struct acquire_plan *t)
             if (limit < b->limits.count && t->amounts.at[i].mtok > b->limits.at[limit].capacity)
                 return limiter_error_invalid(
                     c, t->proxy ? "query" : "consume",
-                    "'%.*s' of entity '%.*s' can never be %.12g: its capacity is "
+                    "'%.*s' of entity '%.*s' cannot give %.12g: its capacity is "
                     "%.12g",
                     SHOWN(t->amounts.at[i].limit), SHOWN(b->name.entity),
                     (double)t->amounts.at[i].mtok / 1000,
@@ -432,7 +432,8 @@ static bool acquire_plan_make(struct call *c)
     if (acquire_plan_buckets(c) != ACQUIRE_PLAN_READY || idempotency_lookup_begin(c, false))
         return true;
     if ((t->lease_ms > 0 || t->uses_lease) && !acquire_next_lease(c, &next))
-        return limiter_error_invalid(c, "lease", "it has no room for so much: acquire another one");
+        return limiter_error_invalid(c, "lease",
+                                     "it has no room for these amounts: acquire another lease");
     t->shards_were_read = 0; /* the next plan goes by what is there then */
     limiter_call_charge(c);
     return true;
@@ -583,7 +584,7 @@ static bool acquire_charge_ended(struct call *c)
     case CHARGE_TOKEN_MISMATCH:
         return t->uses_lease
                    ? fault_set(f, FAULT_IN_USE,
-                               "The lease was used before; use the one in the last answer")
+                               "The lease was used before; use the lease of the last answer")
                    : fault_set(f, FAULT_TOKEN_MISMATCH,
                                "The Idempotency-Key was used for another request");
     case CHARGE_UNAVAILABLE:

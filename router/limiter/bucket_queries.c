@@ -73,9 +73,9 @@ static bool bucket_query_wait(struct call *c, struct cached_bucket *b)
         const struct limiter_limit *l = &b->limits.at[at];
         const int64_t missing = k->amounts.at[i].mtok - bucket_query_tokens(c->router, b, at);
         if (k->amounts.at[i].mtok > l->capacity)
-            return limiter_error_invalid(c, "query",
-                                         "'%.*s' can never be so many: its capacity is %.12g",
-                                         SHOWN(l->name), (double)l->capacity / 1000);
+            return limiter_error_invalid(
+                c, "query", "'%.*s' cannot give this many tokens: its capacity is %.12g",
+                SHOWN(l->name), (double)l->capacity / 1000);
         const int64_t wait_ms = limiter_refill_ms(missing, l->amount, l->period_ms);
         longest = wait_ms > longest ? wait_ms : longest;
     }

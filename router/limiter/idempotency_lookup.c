@@ -151,6 +151,6 @@ bool idempotency_lookup_finish(struct call *c)
     g->is_repeat = true;
     if (g->end == CHARGE_UNAVAILABLE)
         fault_set(call_fault(c), FAULT_UNAVAILABLE,
-                  "The shards that know whether the request was done before do not answer");
+                  "The shards with the record of earlier requests do not answer");
     return s->handlers->charge_ended(c);
 }

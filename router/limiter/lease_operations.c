@@ -172,7 +172,7 @@ static bool lease_operation_plan(struct call *c)
     if (!lease_operation_amounts(c, u))
         return false;
     if (!app_lease_fits(&c->arena, &u->lease))
-        return limiter_error_invalid(c, "adjust", "the lease has no room for so much");
+        return limiter_error_invalid(c, "adjust", "the lease has no room for these amounts");
     if (g->count == 0)
         return lease_operation_answer(c);
     if (u->kind == LEASE_COMMIT)
@@ -226,7 +226,7 @@ static bool lease_operation_charge_ended(struct call *c)
         return lease_operation_answer(c);
     case CHARGE_TOKEN_MISMATCH:
         return fault_set(f, FAULT_IN_USE,
-                         "The lease was used before; use the one in the last answer");
+                         "The lease was used before; use the lease of the last answer");
     case CHARGE_UNAVAILABLE:
         return false;
     case CHARGE_REFUSED:
@@ -238,7 +238,7 @@ static bool lease_operation_charge_ended(struct call *c)
         return fault_set(f, FAULT_EXPIRED_ITERATOR, "The lease is over");
     if (g->refusal == LIMITER_TOO_FEW_WRITES)
         return fault_set(f, FAULT_UNAVAILABLE,
-                         "The bucket's shard is written too often: try again");
+                         "The bucket's shard gets too many writes: try again");
     if (g->refusal == LIMITER_DEBT_TOO_LARGE)
         return fault_set(f, FAULT_VALIDATION,
                          "adjust: the debt of a limit would be more than its shard's share of "

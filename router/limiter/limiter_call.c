@@ -455,7 +455,7 @@ static bool read_shards_finish(struct call *c)
         s->charge.count = 1;
     }
     fault_set(call_fault(c), FAULT_UNAVAILABLE, "The bucket's shards cannot be read: %s",
-              s->throttled ? "the table " LIMITER_TABLE " is read too often"
+              s->throttled ? "the table " LIMITER_TABLE " gets too many reads"
                            : "the store does not answer");
     return s->handlers->charge_ended(c);
 }
@@ -635,7 +635,7 @@ static bool send_limits_finish(struct call *c)
     /* The fault of that reply may be another call's by now. */
     if (s->charge.end == CHARGE_UNAVAILABLE)
         fault_set(call_fault(c), FAULT_UNAVAILABLE,
-                  "Not all shards of the bucket could be given their limits: try again");
+                  "The limits could not be set in all shards of the bucket: try again");
     return repair_continue(c);
 }
 

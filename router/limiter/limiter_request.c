@@ -55,7 +55,7 @@ static bool limiter_request_unknown_name(struct call *c, struct slice name,
     struct buffer expected = {0};
     for (size_t i = 0; names[i] != NULL; i++)
         buffer_append_format(&expected, "%s%s", i > 0 ? ", " : "", names[i]);
-    call_invalid(c, "Unknown member '%.*s'; there are: %.*s", SHOWN(name), TEXT_OF(expected));
+    call_invalid(c, "Unknown member '%.*s'; known members: %.*s", SHOWN(name), TEXT_OF(expected));
     json_member_string(&call_fault(c)->more, "field", name);
     buffer_deinit(&expected);
     return false;

@@ -202,7 +202,7 @@ static bool records_finish(struct call *c)
             return true;
         }
         if (!write_record(c, g, reader_sized(&g->rows)))
-            return fault_set(call_fault(c), FAULT_INTERNAL, "The node's answer makes no sense");
+            return fault_set(call_fault(c), FAULT_INTERNAL, "The node's answer is invalid");
     }
     json_write_close(&c->body, ']');
     if (!g->closed)

@@ -80,7 +80,7 @@ static bool list_take_names(struct call *c, struct list_streams *l, const struct
         list_fetch(c, l, l->name);
     }
     return !names.failed ||
-           fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer makes no sense");
+           fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer is invalid");
 }
 
 static bool list_streams_reply(struct call *c, struct subrequest *s, const struct reply *r)

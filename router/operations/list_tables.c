@@ -35,7 +35,7 @@ static bool list_tables_reply(struct call *c, struct subrequest *s, const struct
         json_member_string(&c->body, "LastEvaluatedTableName", name);
     json_write_close(&c->body, '}');
     return !names.failed ||
-           fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer makes no sense");
+           fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer is invalid");
 }
 
 OPERATION(list_tables, "ListTables", .begin = list_tables_begin, .reply = list_tables_reply);

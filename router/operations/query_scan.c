@@ -114,7 +114,7 @@ static bool page_ask_for_both(struct call *c, struct page *p)
     if (p->asked_for_both) {
         route_forget(c->router, t->name);
         return fault_set(call_fault(c), FAULT_UNAVAILABLE,
-                         "The index was deleted and created anew meanwhile: nothing was done, "
+                         "The index was deleted and created again meanwhile: nothing was done, "
                          "please try again");
     }
     p->asked_for_both = true;

@@ -153,7 +153,7 @@ bool table_take_record(struct call *c, const struct subrequest *s, const struct 
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
     return table_record_read(&c->arena, r, out) == STATUS_OK ||
-           fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer makes no sense");
+           fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer is invalid");
 }
 
 bool table_take_reply(struct call *c, const struct subrequest *s, const struct reply *r,

@@ -66,10 +66,10 @@ static bool tag_check_texts(struct call *c, const struct tag *tag)
 
 static bool tag_refuse_unknown(struct call *c, struct slice key)
 {
-    return call_invalid(c,
-                        "The tag %.*s is not known: of the tags that begin with weir: there are "
-                        "weir:gac, weir:weight and weir:key-sharding",
-                        SHOWN(key));
+    return call_invalid(
+        c,
+        "The tag %.*s is unknown: the tags of weir are weir:gac, weir:weight and weir:key-sharding",
+        SHOWN(key));
 }
 
 static bool tag_read_gac_tag(struct call *c, struct slice value, struct table_spec *spec)

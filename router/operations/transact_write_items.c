@@ -686,7 +686,7 @@ static bool write_end(struct call *c, const struct transact_write *t)
     }
     if (t->stale)
         return fault_set(f, FAULT_UNAVAILABLE,
-                         "A key has got more shards meanwhile: nothing was done, try again");
+                         "A key has more shards meanwhile: nothing was done, try again");
     must(t->step == STEP_WHOLE || t->step == STEP_DECIDE);
     return write_succeed(c, t);
 }

@@ -161,7 +161,7 @@ static void ranges_keep_last(struct call *c, struct ranges_plan *p, struct slice
 static bool ranges_keep_last_key(struct call *c, struct ranges_plan *p, struct slice storage_key)
 {
     return key_of_storage(&p->route->table, p->index, storage_key, &c->arena, &p->last) ||
-           fault_set(call_fault(c), FAULT_INTERNAL, "A node's last key is none of its table");
+           fault_set(call_fault(c), FAULT_INTERNAL, "A node's last key is outside its table");
 }
 
 static bool ranges_cut_short(struct call *c)
@@ -317,7 +317,7 @@ static bool ranges_next_item(struct call *c, struct ranges_plan *p, struct plan_
     struct buffer sum = {0};
     const bool fits =
         counter_sum(&sum, &p->route->table, cells, count) == NUMBER_OK ||
-        call_invalid(c, "The sum of the counter's cells is no number that an item can have");
+        call_invalid(c, "The sum of the counter's cells is outside the range of numbers");
     *item = arena_copy(&c->arena, buffer_slice(&sum));
     buffer_deinit(&sum);
     reader_sized(&range->unread);

@@ -19,8 +19,8 @@ void admin_print_port(const char *program, uint16_t public_port, uint16_t admin_
 {
     if (public_port > UINT16_MAX - ADMIN_PORT_OFFSET && admin_port_of(public_port) != admin_port)
         fprintf(stderr,
-                "weir %s: there is no port %d, %d above %u: the admin listener has port %u. Choose "
-                "one with --admin ADDRESS:PORT\n",
+                "weir %s: port %d, %d above %u, does not exist: the admin listener has port %u. "
+                "Choose a port with --admin ADDRESS:PORT\n",
                 program, public_port + ADMIN_PORT_OFFSET, ADMIN_PORT_OFFSET, public_port,
                 admin_port);
 }
@@ -68,7 +68,7 @@ enum status admin_of(const struct admin_wanted *w, struct admin *out, struct buf
     if (address_is_loopback(out->at.address))
         return STATUS_OK;
     return buffer_explain(error, STATUS_MALFORMED,
-                          "--admin %s is no loopback address: other machines could change the "
+                          "--admin %s is not a loopback address: other machines could change the "
                           "cluster. Name a file with a token: --admin-token FILE",
                           out->at.address);
 }

@@ -32,12 +32,13 @@ enum status daemon_introduce(const struct config *config, enum peer_kind kind, u
         if (status != STATUS_OK)
             return status;
     } else if (listens != NULL && !address_is_loopback(listens)) {
-        return buffer_explain(error, STATUS_MALFORMED,
-                              "listens on %s, which other machines reach, and has no secret_file: "
-                              "whoever connects could command it. Give all daemons of the cluster "
-                              "the same: head -c 32 /dev/urandom | base64 >FILE; chmod 600 FILE; "
-                              "--set secret_file=FILE",
-                              listens);
+        return buffer_explain(
+            error, STATUS_MALFORMED,
+            "listens on %s, which other machines reach, and has no secret_file: every machine "
+            "could control it. Give all daemons of the cluster the same secret: head -c 32 "
+            "/dev/urandom | base64 >FILE; chmod 600 FILE; "
+            "--set secret_file=FILE",
+            listens);
     }
     *out = (struct greeting_self){.kind = kind,
                                   .id = id,
@@ -91,11 +92,10 @@ enum status daemon_fit_descriptors(struct config *config, uint32_t nodes, uint32
            config_http(config)->connections_max > CLIENTS_MIN)
         config_edit_http(config)->connections_max--;
     if (daemon_needed(config, nodes, links, serves) > limit)
-        return buffer_explain(error, STATUS_IO,
-                              "%lld open files are allowed, and it takes %lld: raise the limit "
-                              "(ulimit -n)",
-                              (long long)limit,
-                              (long long)daemon_needed(config, nodes, links, serves));
+        return buffer_explain(
+            error, STATUS_IO,
+            "%lld open files are allowed, but %lld are needed: raise the limit (ulimit -n)",
+            (long long)limit, (long long)daemon_needed(config, nodes, links, serves));
     if (config_http(config)->connections_max < clients)
         fprintf(
             stderr,
@@ -140,8 +140,8 @@ bool daemon_list_valid(const struct peer_list *list, const char *option, struct 
         buffer_append_format(error, "%s is needed: 1=ADDRESS:PORT,2=ADDRESS:PORT,..; see --help",
                              option);
     else
-        buffer_append_format(error, "%s must name each once, numbered 1 to %u; see --help", option,
-                             list->count);
+        buffer_append_format(error, "%s must name each process once, numbered 1 to %u; see --help",
+                             option, list->count);
     return false;
 }
 
@@ -174,8 +174,8 @@ void daemon_print_stopped(const struct node *n, uint32_t id, bool *printed)
     struct buffer text = {0};
     node_trace_describe(n, EVENTS, &text);
     fprintf(stderr,
-            "weir: node %u has stopped writing: its disk failed. Reads go on. Mend the disk, then "
-            "restart it.\nIts last events:\n%.*s",
+            "weir: node %u has stopped writing: its disk failed. Reads go on. Repair the disk, "
+            "then restart the node.\nIts last events:\n%.*s",
             id, (int)text.size, text.data);
     buffer_deinit(&text);
 }

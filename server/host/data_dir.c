@@ -52,8 +52,8 @@ static enum status refuse_foreign(const char *path, const char *name, struct buf
 {
     unlink(name);
     return buffer_explain(error, STATUS_CORRUPT,
-                          "%s holds files, but no LOCK of weir: they are another program's. Use an "
-                          "empty directory, or one that is not there yet",
+                          "%s holds files, but no LOCK of weir: they belong to another program. "
+                          "Use an empty directory, or a new name",
                           path);
 }
 
@@ -75,8 +75,8 @@ static enum status check_format(const char *path, const char *made_lock, int fd,
         return STATUS_OK;
     found[strcspn(found, "\n")] = 0;
     return buffer_explain(error, STATUS_CORRUPT,
-                          "%s was written by another version of weir: its LOCK says '%s', this one "
-                          "reads '%.*s'. Use that version, or an empty directory",
+                          "%s was written by another version of weir: its LOCK has '%s', this "
+                          "version reads '%.*s'. Use that version, or an empty directory",
                           path, found, (int)strcspn(line, "\n"), line);
 }
 
@@ -92,8 +92,8 @@ static void note_waiting(void *context, int64_t owner)
     char who[32] = "another process", text[4096 + 128];
     if (owner != 0)
         snprintf(who, sizeof who, "process %lld", (long long)owner);
-    snprintf(text, sizeof text, "%s is in use by %s; waiting up to %d ms for that to end", w->path,
-             who, DATA_DIR_WAIT_MS);
+    snprintf(text, sizeof text, "%s is in use by %s; waiting up to %d ms for its end", w->path, who,
+             DATA_DIR_WAIT_MS);
     if (w->note != NULL)
         w->note(w->context, text);
 }

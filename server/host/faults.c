@@ -188,8 +188,7 @@ static void change_link(const struct fault_command *c, struct transport *t, stru
     struct link_rule *r = link_faults_rule(transport_faults(t), c->kind, c->id);
     if (r == NULL) {
         buffer_clear(answer);
-        buffer_append_format(answer, "error: there are %d rules already: heal first",
-                             LINK_RULES_MAX);
+        buffer_append_format(answer, "error: %d rules exist already: heal first", LINK_RULES_MAX);
         return;
     }
     if (c->verb == FAULT_CUT)

@@ -140,7 +140,7 @@ static enum status listen_on(struct http_server *s, const struct http_address *a
     if (errno == EADDRINUSE)
         buffer_append_format(
             error,
-            "cannot listen on %s:%u: %s (choose another with %s, or stop what uses "
+            "cannot listen on %s:%u: %s (choose another with %s, or stop the process that uses "
             "it)",
             at->address, at->port, strerror(errno), at->option);
     else

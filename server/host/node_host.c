@@ -196,7 +196,7 @@ static uint64_t host_map_max(const struct node_host_options *options)
         return max;
     snprintf(
         text, sizeof text,
-        "node %u: map_max_bytes is taken as %llu: this process may write no larger file (ulimit "
+        "node %u: map_max_bytes is reduced to %llu: this process may write no larger file (ulimit "
         "-f)",
         options->node.id, (unsigned long long)file_max);
     if (options->note != NULL)

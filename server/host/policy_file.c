@@ -35,18 +35,17 @@ enum status policy_file_load(struct policies *p, const char *path, struct buffer
     if (file == NULL) {
         const char *why = dlerror();
         return buffer_explain(error, STATUS_IO,
-                              "cannot load the policies of %s: %s. Expected is a shared object "
-                              "that was compiled with weir/policy.h of this version",
+                              "cannot load the policies of %s: %s. A shared object compiled with "
+                              "weir/policy.h of this version is expected",
                               path, why == NULL ? "the path is too long" : why);
     }
     void *symbol = dlsym(file, "weir_policy_plugin");
     if (symbol == NULL) {
         dlclose(file);
-        return buffer_explain(
-            error, STATUS_MALFORMED,
-            "%s has no function weir_policy_plugin: expected is WEIR_POLICY_EXPORT "
-            "const struct weir_policy_plugin *weir_policy_plugin(void)",
-            path);
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "%s has no function weir_policy_plugin: expected: WEIR_POLICY_EXPORT "
+                              "const struct weir_policy_plugin *weir_policy_plugin(void)",
+                              path);
     }
     memcpy(&plugin, &symbol, sizeof plugin);
     enum status status = policies_add(p, plugin(), path, is_own, error);

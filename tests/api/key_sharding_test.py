@@ -28,7 +28,7 @@ ONLY = ("While the item's partition key is a sharded counter, the item takes onl
         "a condition, and with ReturnValues NONE; GetItem returns the sum. `weir unshard` makes an ordinary item of it")
 BAD_TAG = "The tag weir:key-sharding is '%s' and may only be 'auto', 'counter', 'off', or a whole number from 2 to 128"
 NO_SORT_KEY = ("The tag weir:key-sharding is '%s', which spreads the items of a partition key by their sort keys, and the table "
-               "has no sort key. For counters there is 'counter'")
+               "has no sort key. For counters, use 'counter'")
 LATER = ("ThrottlingException", "ProvisionedThroughputExceededException", "TransactionInProgressException",
          "ServiceUnavailable", "TransactionConflictException")
 
@@ -423,7 +423,7 @@ class ShardedTest(Twins):
         type(self).settled = False
         status, answer = unshard(ADMIN, **name, Key=key)
         self.assertEqual((status, answer["message"]), (
-            400, "Items of the key are still on their way to their shards: try again"))
+            400, "Items of the key are still moving to their shards: try again"))
         self.assertEqual(answer["__type"].split("#")[1], "ResourceInUseException")
         self.check_all(p, 6000)
         settled(self, self.table, p)
@@ -681,7 +681,7 @@ class OverflowTest(Counters):
                 "ExpressionAttributeValues": {":n": n("9E+125")}}
         done = sum(insist("UpdateItem", body)[0] == 200 for _ in range(20))
         self.assertGreaterEqual(done, 2)
-        text = "The sum of the counter's cells is no number that an item can have"
+        text = "The sum of the counter's cells is outside the range of numbers"
         self.bad("GetItem", text, Key=body["Key"], ConsistentRead=True)
         self.bad("Query", text, KeyConditionExpression="p = :p", ExpressionAttributeValues={":p": s("large")})
 

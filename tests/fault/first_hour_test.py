@@ -67,7 +67,7 @@ def check_load(options, directory, server):
     url = f"http://127.0.0.1:{server.port}"
     load = ["load", "--url", url, "--duration", "500ms", "--quiet"]
     expect(weir(options, *load, "--table", "missing"), 1,
-           "there is no table `missing`: create it with --create-table")
+           "the table `missing` does not exist: create it with --create-table")
     expect(weir(options, *load, "--create-table", "--workload", "a:table=small,wcu=7,rcu=9",
                 "--workload", "b:table=open,on-demand"), 0, "admitted")
     client = Client(server.port)

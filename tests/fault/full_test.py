@@ -119,7 +119,7 @@ def run(options, directory):
         if options.of == "memory":
             check("--shm-size" in server.log.read_text(), "no word about /dev/shm")
         if options.of == "files":
-            check(f"map_max_bytes is taken as {64 * MIB}" in server.log.read_text(), "no word about ulimit")
+            check(f"map_max_bytes is reduced to {64 * MIB}" in server.log.read_text(), "no word about ulimit")
         server.stop()
     if options.of == "disk":
         subprocess.run(["umount", str(directory / "small")], check=True)

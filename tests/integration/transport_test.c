@@ -278,7 +278,7 @@ TEST_WITH(a_link_that_takes_nothing_is_closed_before_memory_runs_out, set_up, te
         sent++;
     assert_true(sent >= 3 && sent <= 4);
     TURN_UNTIL(f, f->router.downs == 1);
-    assert_true(noted(&f->router, "does not take what it is sent"));
+    assert_true(noted(&f->router, "does not read the data sent to it"));
 }
 
 /* ---- strangers ---- */
@@ -421,7 +421,7 @@ TEST_WITH(a_process_that_does_not_belong_here_is_refused_with_the_reason, set_up
     } cases[] = {
         {PEER_TOOL, "meadow", "a secret of this test", "another cluster: it has cluster_id meadow"},
         {PEER_TOOL, "", "a secret of this test", "another cluster: it has no cluster_id"},
-        {PEER_TOOL, "orchard", "", "has no secret, this process demands one"},
+        {PEER_TOOL, "orchard", "", "has no secret, this process requires one"},
         {PEER_TOOL, "orchard", "another secret", "says it is tool 5, but has another secret"},
         {PEER_GAC, "orchard", "a secret of this test", "is gac 5: a gac may not connect to a node"},
     };

@@ -30,7 +30,7 @@ static void apply_item(struct applier *applier, struct partition *p, const struc
     out->reply.item.found = wanted == STATUS_OK;
     if (wanted != STATUS_OK && wanted != STATUS_NOT_FOUND) {
         out->reply.code = REPLY_UNKNOWN;
-        out->reply.text = slice_of("the write is done, and what it replaced cannot be read");
+        out->reply.text = slice_of("the write is done, but the replaced item cannot be read");
     }
     if (partition_has_counted(p, c->key))
         tally_add(&p->items, is - was,

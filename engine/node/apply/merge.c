@@ -126,7 +126,7 @@ void applier_run_merge(struct applier *applier, const struct operation *o)
     } else if (info.merge != MERGE_FREEZE && p->info.epoch >= info.epoch) {
         env_reply(applier->env, o, REPLY_OK);
     } else if (!merge_is_next(p, &info)) {
-        env_refuse(applier->env, o, REPLY_STALE_MAP, "partition %u is not what is to be merged",
+        env_refuse(applier->env, o, REPLY_STALE_MAP, "partition %u differs from the one to merge",
                    p->info.id);
     } else if (merge_is_proposed(p)) {
         env_refuse(applier->env, o, REPLY_OVERLOADED, "partition %u is being merged or split",

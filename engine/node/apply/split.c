@@ -80,7 +80,7 @@ void applier_run_split(struct applier *applier, const struct operation *o)
     else if (p->info.epoch >= split.parent.epoch)
         split_hand_split_on(applier, p, o);
     else if (!split_is_of(p, &split))
-        env_refuse(applier->env, o, REPLY_MALFORMED, "partition %u is not what is to be split",
+        env_refuse(applier->env, o, REPLY_MALFORMED, "partition %u differs from the one to split",
                    p->info.id);
     else if (proposals_split(p))
         env_refuse(applier->env, o, REPLY_OVERLOADED, "partition %u is being split", p->info.id);

@@ -41,7 +41,7 @@ void catalog_replica_propose(struct catalog_replica *catalog, const struct opera
     catalog_command_encode(&catalog->env->scratch, command);
     if (catalog_command_decode(buffer_slice(&catalog->env->scratch), &read) != STATUS_OK) {
         env_refuse(catalog->env, o, REPLY_MALFORMED,
-                   "not what the catalog can do: a name, an amount or a date makes no sense");
+                   "malformed catalog command: a name, an amount or a date is invalid");
         return;
     }
     raft_driver_propose(catalog->driver, partitions_find(catalog->partitions, CATALOG_GROUP), o,

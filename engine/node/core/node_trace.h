@@ -17,7 +17,7 @@ enum node_effect_kind {
 #define NODE_TRACE_LIST(X)                                                                     \
     X(NODE_TRACE_STARTED, "started", NONE, "log lsn")                                          \
     X(NODE_TRACE_THROTTLED, "throttled a request of partition", NUMBER, "cost in mcu")         \
-    X(NODE_TRACE_NO_HEADROOM, "refused a write for want of headroom at node", NUMBER, "mcu")   \
+    X(NODE_TRACE_NO_HEADROOM, "refused a write for lack of headroom at node", NUMBER, "mcu")   \
     X(NODE_TRACE_REFUSED, "refused a request:", REPLY, "its number")                           \
     X(NODE_TRACE_LOG_WRITTEN, "log written", NONE, "lsn")                                      \
     X(NODE_TRACE_PARTITION_OPENED, "opened partition", NUMBER, "log index")                    \

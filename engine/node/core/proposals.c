@@ -234,7 +234,7 @@ static const char *proposals_full_text(const struct proposals *proposals)
     return store_space(proposals->env->store)->disk_bound
                ? "its disk is full: delete items or tables, or free space on the disk"
                : "its LMDB map is full: delete items or tables, or raise map_max_bytes (and ulimit "
-                 "-f, where that is lower)";
+                 "-f, if that is lower)";
 }
 
 static bool proposals_refuse_waiting(struct proposals *proposals, const struct operation *o)
@@ -279,7 +279,7 @@ bool proposals_may_promise(struct proposals *proposals, const struct operation *
 {
     if (proposals->env->stop_error != 0) {
         env_refuse(proposals->env, o, REPLY_STOPPED,
-                   "node %u refuses writes since its disk failed (%s): mend the disk, then "
+                   "node %u refuses writes since its disk failed (%s): repair the disk, then "
                    "restart the node",
                    proposals->env->id, strerror(proposals->env->stop_error));
         return false;
@@ -308,7 +308,7 @@ bool proposals_may_promise(struct proposals *proposals, const struct operation *
         !node_log_has_space(proposals->log, payload) || (!closes && is_busy(proposals, owed));
     if (busy)
         env_refuse(proposals->env, o, REPLY_OVERLOADED,
-                   "node %u has more writes in flight than it may hold", proposals->env->id);
+                   "node %u has its maximum of writes in flight", proposals->env->id);
     return !busy;
 }
 
@@ -414,7 +414,7 @@ void proposals_drop(struct proposals *proposals, struct partition *p, const char
         proposal_release(proposals, p, e);
         const struct operation o = inflight_asker(e);
         if (e->answer)
-            env_refuse(proposals->env, &o, REPLY_UNKNOWN, "%s; the write may or may not take place",
+            env_refuse(proposals->env, &o, REPLY_UNKNOWN, "%s; the write may or may not be done",
                        why);
         proposals_free(proposals, e);
     }

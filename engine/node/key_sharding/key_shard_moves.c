@@ -114,7 +114,7 @@ static void move_end(struct key_shard_moves *moves, struct item_move *m, enum re
         else if (code == REPLY_OK)
             env_reply(moves->env, &o, REPLY_OK);
         else
-            env_refuse(moves->env, &o, code, "the item does not go to its shard now: %s", text);
+            env_refuse(moves->env, &o, code, "the item cannot move to its shard now: %s", text);
         free(asker);
     }
 }
@@ -270,9 +270,9 @@ static void move_locked(struct key_shard_moves *moves, struct item_move *m, enum
     if (code == REPLY_OK)
         move_put(moves, m);
     else if (code == REPLY_LOCKED)
-        move_end(moves, m, code, "a transaction has it");
+        move_end(moves, m, code, "a transaction has locked it");
     else if (code == REPLY_UNKNOWN)
-        move_abort(moves, m, REPLY_OVERLOADED, "it is not known whether it is locked");
+        move_abort(moves, m, REPLY_OVERLOADED, "its lock state is unknown");
     else
         move_end(moves, m, REPLY_OVERLOADED, "it cannot be locked");
 }
@@ -284,15 +284,15 @@ static void move_was_put(struct key_shard_moves *moves, struct item_move *m, enu
         move_decide(moves, m);
         return;
     case REPLY_LOCKED:
-        move_abort(moves, m, code, "a transaction has its new place");
+        move_abort(moves, m, code, "a transaction has locked its new place");
         return;
     case REPLY_CONDITION_FAILED:
-        move_abort(moves, m, REPLY_CORRUPT, "there is an item at its new place already");
+        move_abort(moves, m, REPLY_CORRUPT, "its new place has an item already");
         return;
     case REPLY_UPDATE_FAILED:
         PROBE("a cell cannot be added to another");
         move_abort(moves, m, REPLY_OVERLOADED,
-                   "the sum of the cells is not a number that an item can have");
+                   "the sum of the cells is outside the range of numbers");
         return;
     case REPLY_OVERLOADED:
     case REPLY_THROTTLED:
@@ -455,8 +455,7 @@ static void piece_end(struct key_shard_moves *moves, struct key_shard_piece *pie
     const struct partition *p = piece_partition(moves, piece);
     struct slice first;
     if (p == NULL) {
-        env_refuse(moves->env, &o, REPLY_OVERLOADED, "partition %u is not what it was",
-                   piece->partition);
+        env_refuse(moves->env, &o, REPLY_OVERLOADED, "partition %u has changed", piece->partition);
         piece_free(moves, piece);
         return;
     }

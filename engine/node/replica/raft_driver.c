@@ -380,8 +380,7 @@ static void raft_driver_refuse_proposal(struct raft_driver *driver, const struct
 {
     if (outcome == RAFT_BUSY)
         env_refuse(driver->env, o, REPLY_OVERLOADED,
-                   "partition %u has more writes on their way to its replicas than "
-                   "group_max_bytes = %lld allows",
+                   "partition %u has more uncommitted writes than group_max_bytes = %lld",
                    p->info.id, (long long)config_replication(driver->env->config)->group_max_bytes);
     else
         raft_driver_refuse(driver, o, p);

@@ -73,11 +73,11 @@ static bool items_fence_lets(struct requests *requests, const struct partition *
     if (!older && q->sharded_key_version <= p->info.key_sharding_version)
         return true;
     if (older)
-        env_refuse(requests->env, o, REPLY_STALE_MAP, "partition %u knows of newer sharded keys",
+        env_refuse(requests->env, o, REPLY_STALE_MAP, "partition %u has newer sharded keys",
                    p->info.id);
     else
         env_refuse(requests->env, o, REPLY_OVERLOADED,
-                   "partition %u was not told of the sharded key yet", p->info.id);
+                   "partition %u does not have the sharded key yet", p->info.id);
     return false;
 }
 
@@ -612,7 +612,7 @@ void requests_fill_index(struct requests *requests, struct operation *o)
         return;
     else if (transactions_move(p))
         env_refuse(requests->env, o, REPLY_OVERLOADED,
-                   "items of partition %u go to other shards just now", p->info.id);
+                   "items of partition %u are moving to other shards", p->info.id);
     else if (store_needs_touch(requests->env->store) && o->touched == 0)
         pending_touch(requests->pending, o, TOUCHED_ITEMS, INDEX_FEED_FILL_BYTES);
     else

@@ -477,7 +477,8 @@ static bool write_may_leave(struct requests *requests, const struct partition *p
          index_feeds_let_go(requests->feeds, p, q->write.key, item)))
         return true;
     PROBE("an item waits with its move for indexes");
-    env_refuse(requests->env, o, REPLY_OVERLOADED, "the item is being written, or indexes lack it");
+    env_refuse(requests->env, o, REPLY_OVERLOADED,
+               "the item is being written, or indexes lack a change of it");
     return false;
 }
 

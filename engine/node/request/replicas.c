@@ -79,8 +79,8 @@ static void replicas_change_indexes(struct requests *requests, const struct oper
 {
     if (info->indexes_version < p->info.indexes_version) {
         PROBE("an older word of a table's indexes comes after a newer one");
-        env_refuse(requests->env, o, REPLY_STALE_MAP,
-                   "partition %u knows newer indexes of its table", p->info.id);
+        env_refuse(requests->env, o, REPLY_STALE_MAP, "partition %u has newer indexes of its table",
+                   p->info.id);
         return;
     }
     if (p->led == 0) {
@@ -91,7 +91,7 @@ static void replicas_change_indexes(struct requests *requests, const struct oper
     }
     applier_propose_indexes(requests->applier, p, info);
     env_refuse(requests->env, o, REPLY_OVERLOADED,
-               "partition %u does not know the indexes of its table yet", p->info.id);
+               "partition %u does not have the indexes of its table yet", p->info.id);
 }
 
 void requests_open(struct requests *requests, struct operation *o)
@@ -116,13 +116,13 @@ void requests_open(struct requests *requests, struct operation *o)
     } else if (p == NULL && as_of < requests->identity->closed_as_of) {
         PROBE("what was closed is to be opened by an older word");
         env_refuse(requests->env, o, REPLY_STALE_MAP,
-                   "node %u has closed replicas since the catalog said so", requests->env->id);
+                   "node %u has closed replicas by a newer order", requests->env->id);
     } else if (p != NULL && p->info.indexes_version != info.indexes_version && !older &&
                info.epoch == p->info.epoch && p->frozen.index == 0) {
         replicas_change_indexes(requests, o, p, &info);
     } else if (p != NULL && p->absorbed_lsn > requests->log->writer.written_lsn) {
         env_refuse(requests->env, o, REPLY_OVERLOADED,
-                   "that partition %u was merged is not on disk yet", info.id);
+                   "the merge of partition %u is not on disk yet", info.id);
     } else if (p != NULL && slice_equal(buffer_slice(&p->bytes), word)) {
         env_reply(requests->env, o, REPLY_OK);
     } else if (p != NULL && info.epoch != p->info.epoch) {
@@ -141,7 +141,7 @@ void requests_open(struct requests *requests, struct operation *o)
                    requests->env->id, info.id);
     } else if (p == NULL && local_state_is_erasing(requests->env, info.lo, info.hi, info.indexes)) {
         env_refuse(requests->env, o, REPLY_OVERLOADED,
-                   "node %u is still erasing what it held there before", requests->env->id);
+                   "node %u is still erasing its former keys there", requests->env->id);
     } else if (proposals_may_write(requests->proposals, o, word.size)) {
         replicas_answer_later(
             proposals_append_own(requests->proposals, LOG_PARTITION, info.id, 0, word), o);
@@ -174,7 +174,7 @@ static bool replicas_owe_nothing(struct requests *requests, const struct operati
         return false; /* locks that could not be read may be owed */
     if (transactions_owe(p)) {
         env_refuse(requests->env, o, REPLY_OVERLOADED,
-                   "partition %u has transactions whose parts are to be done", p->info.id);
+                   "partition %u has transactions with pending parts", p->info.id);
         return false;
     }
     return true;
@@ -222,7 +222,7 @@ void requests_close(struct requests *requests, struct operation *o)
     if (partition_info_decode(o->request.replica.info, &info) != STATUS_OK ||
         info.id != o->request.partition) {
         env_refuse(requests->env, o, REPLY_MALFORMED,
-                   "which replica of partition %u is to be closed?", o->request.partition);
+                   "the request names no replica of partition %u to close", o->request.partition);
         return;
     }
     uint64_t member = partition_member_on(&info, requests->env->id);

@@ -30,7 +30,7 @@ void requests_change_table(struct requests *requests, struct operation *o)
     }
     if (op == CATALOG_CREATE && !catalog_replica_knows_enough_nodes(requests->catalog)) {
         env_refuse(requests->env, o, REPLY_NOT_LEADER,
-                   "fewer nodes have been heard of than the %u that a table's replicas need",
+                   "fewer nodes are known than the %u that a table's replicas need",
                    command.replicas);
         return;
     }
@@ -241,7 +241,7 @@ void requests_decide(struct requests *requests, struct operation *o)
         env_refuse(requests->env, o, REPLY_MALFORMED, "malformed controller decision");
     else if (op == CATALOG_MERGE && !reconcile_rests(requests->reconciler, decision.table_id))
         env_refuse(requests->env, o, REPLY_OVERLOADED,
-                   "not all replicas of the table are known to be where they belong");
+                   "not all replicas of the table are confirmed at their nodes");
     else if ((op != CATALOG_DRAIN || !decision.drain ||
               tables_drain_has_room(requests, o, decision.to_node)) &&
              proposals_may_write(requests->proposals, o, bytes.size + 1024))

@@ -651,7 +651,7 @@ static bool let_writes(struct transactions *transactions, struct partition *p, s
     } else if (taken) {
         PROBE("a write meets an item that a transaction has");
         struct reply *r =
-            env_refuse(transactions->env, o, REPLY_LOCKED, "a transaction has the item");
+            env_refuse(transactions->env, o, REPLY_LOCKED, "a transaction has locked the item");
         r->kind = several ? ANSWER_PARTS : ANSWER_NONE;
         if (several)
             reply_edit_parts(r)->replies =

@@ -34,8 +34,8 @@ bool faults_check(const struct scenario *s, struct buffer *error)
     if (tables > TABLES_MAX)
         return fault_cannot(error, "tables", tables, TABLES_MAX);
     if (s->cluster.memory_items > 0) {
-        buffer_append_text(error, "the fidelity full does not know which items are in memory: "
-                                  "memory_items must be 0. The fidelity admission knows");
+        buffer_append_text(error, "the fidelity full does not track items in memory: memory_items "
+                                  "must be 0. Use the fidelity admission");
         return false;
     }
     return preload_check(s, "full", error);

@@ -369,13 +369,13 @@ static bool real_can(const struct scenario *s, struct buffer *error)
         if (s->tables[i].indexes.count == 0)
             continue;
         buffer_append_format(error,
-                             "the fidelity real does not tell how far global indexes are behind: "
+                             "the fidelity real does not report the lag of global indexes: "
                              "`indexes` of table %s must be empty. The fidelity full does",
                              s->tables[i].name);
         return false;
     }
     if (s->limit_count > 0)
-        buffer_append_text(error, "the fidelity real does not look at buckets of the rate limiter: "
+        buffer_append_text(error, "the fidelity real does not read buckets of the rate limiter: "
                                   "`limits` must be empty. The fidelity full does");
     else if (s->cluster.memory_items > 0)
         buffer_append_text(error, "the fidelity real has this machine's memory: memory_items must "

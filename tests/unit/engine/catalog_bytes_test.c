@@ -199,7 +199,7 @@ TEST(the_registry_of_sharded_keys_has_a_size)
     }
     assert_int_equal(code, REPLY_LIMIT_EXCEEDED);
     assert_slice_is(buffer_slice(&w.text),
-                    "The table's sharded keys have their limit of 262144 bytes");
+                    "The table's list of sharded keys has its maximum of 262144 bytes");
     assert_null(catalog_fixture_sharded_key(&w, name));
     assert_true(catalog_fixture_table(&w)->key_sharding.size > KEY_SHARDING_SIZE_MAX - 1100);
     catalog_fixture_reloads(&w);

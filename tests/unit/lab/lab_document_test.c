@@ -87,7 +87,7 @@ TEST(a_path_that_leads_nowhere_is_named)
     parse("list: [{name: x}]\ntext: 1\n");
     assert_int_equal(document_set(&d, slice_of("list.z.v"), slice_of("1"), &error),
                      STATUS_MALFORMED);
-    assert_true(error_says("there is no `z`"));
+    assert_true(error_says("`z` does not exist"));
     buffer_clear(&error);
     assert_int_equal(document_set(&d, slice_of("text.v"), slice_of("1"), &error), STATUS_MALFORMED);
     buffer_clear(&error);

@@ -466,7 +466,7 @@ TEST(what_a_cell_knows_that_was_given_up_is_not_done_again)
 
 #define SHRINKS                                                                              \
     "{\"__type\":\"com.amazon.coral.service#ServiceUnavailable\",\"message\":\"Nothing was " \
-    "read: the item's partition key is a sharded counter whose cells are being added up, "   \
+    "read: the item's partition key is a sharded counter whose cells are being merged, "     \
     "which takes seconds: try again\"}"
 
 TEST(a_key_that_shrinks_while_it_is_read_is_not_added_up)

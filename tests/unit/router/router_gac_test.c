@@ -295,7 +295,7 @@ TEST(a_table_may_be_deleted_and_created_anew_while_a_request_waits)
     fake_advance_ms(&f, 500);
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 503); /* nothing was done; the next try sees the new table */
-    assert_true(says(a, "created anew"));
+    assert_true(says(a, "created again"));
 }
 
 TEST(those_who_wait_go_on_in_their_order) /* LIMIT-2 */

@@ -237,7 +237,7 @@ TEST(a_write_without_an_answer_has_an_unknown_outcome_and_is_not_repeated)
     fake_send_call(&f, 1, "PutItem", PUT);
     fake_answer(&f, 0); /* the table */
     char asked[32];
-    snprintf(asked, sizeof asked, "asked of node %u)", f.held[0].node);
+    snprintf(asked, sizeof asked, "sent to node %u)", f.held[0].node);
     fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 500);

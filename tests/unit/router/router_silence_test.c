@@ -180,7 +180,7 @@ TEST(a_write_that_a_silent_node_owes_is_unknown_and_never_repeated)
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 500);
     assert_true(says(a, "It is not known whether the write was done"));
-    assert_true(says(a, "asked of node 1"));
+    assert_true(says(a, "sent to node 1"));
     assert_true(says(a, "does not answer"));
     f.leader = 2;
     f.hung = 0;

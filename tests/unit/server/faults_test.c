@@ -119,7 +119,7 @@ TEST(rules_are_bounded)
         snprintf(line, sizeof line, "cut node %d both", i);
         expect(f, line, "ok");
     }
-    expect(f, "cut router 1 both", "error: there are 256 rules already: heal first");
+    expect(f, "cut router 1 both", "error: 256 rules exist already: heal first");
     expect(f, "cut node 5 in", "ok");
 }
 

@@ -45,7 +45,7 @@ TEST(what_is_no_history_is_refused_with_its_line)
     refuses(NULL, "{\"op\":7,\"type\":\"ok\",\"t\":-1}",
             "line 1: `t` is a whole number of nanoseconds");
     refuses(NULL, "{\"op\":7,\"type\":\"ok\",\"t\":1}",
-            "line 1: a return of an `op` that is not on its way");
+            "line 1: a return of an `op` that is not in flight");
     refuses(NULL, "{\"op\":7,\"type\":\"invoke\",\"t\":5,\"f\":\"cas\",\"key\":\"k\"}",
             "line 1: `f` of an invocation is read, write or add");
     refuses(NULL, "{\"op\":7,\"type\":\"invoke\",\"t\":5,\"f\":\"read\"}",

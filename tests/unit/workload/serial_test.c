@@ -122,7 +122,7 @@ TEST(what_is_lost_torn_doubled_or_made_up_is_found)
     s = (struct fixture){0};
     write_keys(&s, 1, KEYS(0));
     read_one(&s, 0, LIST(1, 7, 0));
-    expect(&s, "nobody wrote");
+    expect(&s, "was never written");
     s = (struct fixture){0};
     end(&s, begin(&s, 1, KEYS(0)), SERIAL_REFUSED);
     read_one(&s, 0, LIST(1, 0));

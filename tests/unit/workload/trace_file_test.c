@@ -246,7 +246,7 @@ TEST(wrong_lines_are_refused_with_their_number)
         {"5,k,1,1,1,get,0\n4,k,1,1,1,get,0\n", "line 2: the time is before"},
         {"weir-trace 1 keys=plain\n0 0 0 r kx 1\n", "line 2: expected STEP TABLE"},
         {"weir-trace 1 keys=plain\n0 0 0 r kx 1 a 1 1\n", "line 2: expected STEP TABLE"},
-        {"weir-trace 1 keys=plain\n-1 0 0 r kx 1 a\n", "line 2: the step is no number"},
+        {"weir-trace 1 keys=plain\n-1 0 0 r kx 1 a\n", "line 2: the step is not a number"},
         {"weir-trace 1 keys=plain\n0 4294967296 0 r kx 1 a\n", "line 2: table and tenant"},
         {"weir-trace 1 keys=plain\n0 0 0 w kx 1 a\n", "line 2: the kind is one of"},
         {"weir-trace 1 keys=plain\n0 0 0 r x 1 a\n", "line 2: a key is k and text"},
