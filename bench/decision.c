@@ -291,7 +291,7 @@ static void bench_decision_write_end(struct buffer *out, bool within)
 static const char about[] =
     "Times admission decisions in batches of 32 with the clock's own cost subtracted; percentiles "
     "are those of batch means. Fails if the p50 of a decision is over 40 ns in any scene, or if "
-    "anything was allocated.\n";
+    "memory was allocated.\n";
 
 int bench_decision(int argc, char **argv)
 {

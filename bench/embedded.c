@@ -287,13 +287,13 @@ static void bench_embedded_report(const struct bench *b, const struct figures *f
 
 static const struct option embedded_options[] = {
     {"data", "DIR", OPTION_TEXT, OPTION_MEMBER(struct bench, directory),
-     .help = "An empty directory for both. It is left for you to look at."},
+     .help = "An empty directory for both. It is not deleted."},
     {"items", "N", OPTION_INTEGER, OPTION_MEMBER(struct bench, items), .min = 1, .max = 100000000,
-     .help = "How many items there are."},
+     .help = "The number of items."},
     {"item-bytes", "N", OPTION_INTEGER, OPTION_MEMBER(struct bench, item_bytes), .min = 1,
-     .max = ITEM_BYTES_MAX, .help = "The size of the attribute that is no key, in bytes."},
+     .max = ITEM_BYTES_MAX, .help = "The size of the attribute that is not a key, in bytes."},
     {"puts", "N", OPTION_INTEGER, OPTION_MEMBER(struct bench, puts), .min = 1, .max = 1000000000,
-     .help = "How many puts a round has."},
+     .help = "The number of puts in a round."},
     {"json", NULL, OPTION_FLAG, OPTION_MEMBER(struct bench, json),
      .help = "Print one JSON object."},
 };

@@ -74,7 +74,7 @@ int bench_expressions(int argc, char **argv)
     struct bench_one_server b = {
         .name = "expressions",
         .about =
-            "What a condition, an update and a filter cost the server: processor time of plain "
+            "The server's cost of a condition, an update and a filter: processor time of plain "
             "requests over that of requests with an expression, in turn. Queries have 4 "
             "connections and items of 1,000 bytes. Exit code 1: below a budget.\n",
         .examples = "  weir-bench expressions\n"

@@ -234,7 +234,7 @@ static void bench_heat_write_end(struct buffer *out, bool within)
 
 static const char about[] =
     "Times the counting of requests as heat of their keys, in batches of 32 with the clock's own "
-    "cost subtracted. Fails if the p50 is over 30 ns in any scene. Memory is that of one kind "
+    "cost subtracted. Fails if the p50 is over 30 ns in any scene. Memory is for one kind "
     "(reads "
     "or writes) of a partition that has heat.\n";
 

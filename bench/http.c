@@ -192,13 +192,13 @@ static enum status run_alone(struct bench_http *b, struct buffer *error)
 static const struct option http_options[] = {
     {"url", "URL", OPTION_TEXT, MEMBER(url), .initial = "a `weir local` started for the bench",
      .help = "The server to measure."},
-    {"path", "/PATH", OPTION_TEXT, MEMBER(path), .help = "Measure plain GETs of that path."},
+    {"path", "/PATH", OPTION_TEXT, MEMBER(path), .help = "Measure plain GETs of this path."},
     {"duration", "TIME", OPTION_TEXT, MEMBER(load.duration),
-     .help = "How long each measurement takes."},
+     .help = "The duration of each measurement."},
     {"connections", "N", OPTION_INTEGER, MEMBER(load.connections), .min = 1, .max = 10000,
-     .help = "How many connections there are."},
+     .help = "The number of connections."},
     {"keys", "N", OPTION_INTEGER, MEMBER(load.keys), .min = 1, .max = 1000000000,
-     .help = "How many keys the table has."},
+     .help = "The number of keys in the table."},
     {"item-bytes", "N", OPTION_INTEGER, MEMBER(load.item_bytes), .min = 1, .max = ITEM_SIZE_MAX,
      .help = "The size of an item in bytes, names and values together."},
     {"data", "DIR", OPTION_TEXT, MEMBER(data),
@@ -212,7 +212,7 @@ static const struct option http_options[] = {
     {"gac", "ROUNDS", OPTION_INTEGER, MEMBER(gac_rounds), .min = 1, .max = BENCH_ROUNDS_MAX,
      .initial = "",
      .help = "Measure servers with and without global admission control, in turn, and compare the "
-             "medians of so many rounds. Fails if less than 97 % is left with it."},
+             "medians of this number of rounds. Fails if the ratio is below 97 %."},
     {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print one JSON object."},
 };
 

@@ -281,9 +281,10 @@ int bench_indexes(int argc, char **argv)
 {
     struct bench_one_server b = {
         .name = "indexes",
-        .about = "What global indexes cost durable PutItems over HTTP: tables with and without "
-                 "indexes are written in turn. A round lasts until the indexes have every row. "
-                 "Exit code 1: below a budget.\n",
+        .about =
+            "The cost of global indexes for durable PutItems over HTTP: tables with and without "
+            "indexes are written in turn. A round lasts until the indexes have every row. "
+            "Exit code 1: below a budget.\n",
         .examples = "  weir-bench indexes\n"
                     "  weir-bench indexes --rounds 15 --item-bytes 1000 --json\n",
         .run = indexes_run};

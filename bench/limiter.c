@@ -481,11 +481,11 @@ static enum status limiter_run(struct bench_one_server *b, struct buffer *error)
 
 static const struct option limiter_options[] = {
     {"duration", "TIME", OPTION_SPAN, MEMBER(duration_ns), .min = 1,
-     .help = "How long each measurement of a rate takes."},
+     .help = "The duration of each measurement of a rate."},
     {"keys", "N", OPTION_INTEGER, MEMBER(keys), .min = 1, .max = 1000000,
-     .help = "How many buckets there are, and items, and keys of Redis."},
+     .help = "The number of buckets, of items, and of keys of Redis."},
     {"flood", "RATE", OPTION_INTEGER, MEMBER(flood_per_s), .min = 1000, .max = 1000000,
-     .help = "How many requests a second ask for the flooded entity. It may have 100."},
+     .help = "The requests a second for the flooded entity. Its limit is 100."},
 };
 
 #undef MEMBER
@@ -500,7 +500,7 @@ int bench_limiter(int argc, char **argv)
             "items, and beside a token bucket as a script in a redis-server that syncs each "
             "change; refusals, beside acquires; and p99 of an entity under its limit (500 "
             "requests a second) while another entity is flooded, for four times the duration. "
-            "Without redis-server on the PATH that comparison is left out. Exit code 1: beyond a "
+            "Without redis-server on the PATH that comparison is omitted. Exit code 1: beyond a "
             "budget.\n",
         .examples = "  weir-bench limiter\n"
                     "  weir-bench limiter --rounds 15 --keys 10000 --json\n",

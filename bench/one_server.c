@@ -11,9 +11,9 @@
 
 static const struct option one_server_options[] = {
     {"rounds", "N", OPTION_INTEGER, MEMBER(rounds), .min = 1, .max = BENCH_ROUNDS_MAX,
-     .help = "How often each measurement is made. Medians count."},
+     .help = "The number of rounds of each measurement. Medians count."},
     {"connections", "N", OPTION_INTEGER, MEMBER(load.connections), .min = 1, .max = 10000,
-     .help = "How many connections there are."},
+     .help = "The number of connections."},
     {"data", "DIR", OPTION_TEXT, MEMBER(data),
      .help = "The started server keeps its data in a new directory below DIR."},
     {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print one JSON object."},
@@ -22,7 +22,7 @@ static const struct option one_server_options[] = {
 /* Of loads as `weir load` puts them. */
 static const struct option one_server_load_options[] = {
     {"duration", "TIME", OPTION_TEXT, MEMBER(load.duration),
-     .help = "How long each measurement takes."},
+     .help = "The duration of each measurement."},
     {"item-bytes", "N", OPTION_INTEGER, MEMBER(load.item_bytes), .min = 1, .max = ITEM_SIZE_MAX,
      .help = "The size of an item in bytes, names and values together."},
 };

@@ -3,8 +3,8 @@
 
     tools/cluster_health.py DAEMONS_FILE RUNNING,NAMES
 
-Asks every router that runs for GET /weir/partitions and GET /weir/gac. Each line that starts with `!` is
-something wrong. Exit code 1: at least one such line.
+Sends GET /weir/partitions and GET /weir/gac to every running router. Each line that starts with `!` is
+a problem. Exit code 1: at least one such line.
 """
 import collections
 import json

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""The classic story, live: tables that are throttled while much of what they paid for is idle.
+"""The classic story, live: tables that are throttled while many of their provisioned units are idle.
 
- 1 shared   two tables that differ in one thing: one's units are divided among its partitions, the other's are shared by
-            routers through global admission control. The same skewed writes come to both.
- 2 split    a table with 10,000 write units a second, 2,500 in use. One key grows popular, which no split can help. Then
-            one customer has many orders: the partition is split while it is written to.
- 3 sharded  one conversation takes more than a partition can serve. Its table has the tag that spreads such keys.
+ 1 shared   two tables with one difference: the units of one are divided among its partitions, those of the other are
+            shared by routers through global admission control. Both get the same skewed writes.
+ 2 split    a table with 10,000 write units a second, 2,500 in use. One key grows popular: no split can help. Then
+            one customer has many orders: the partition is split during the writes.
+ 3 sharded  one conversation needs more than a partition can serve. The tag of its table shards such keys.
 
-Runs `weir load` against a cluster that is up (tools/cluster demo starts one) and shows partitions second by second: what
-each may consume, consumes, refuses and why, and what the controller decides. Every figure is measured: the live ones by
-the cluster (GET /weir/partitions, /weir/events), those of the summaries by `weir load`. Exit code 1: something did not
-happen as told; the last lines say what.
+Runs `weir load` against a running cluster (tools/cluster demo starts one) and shows, second by second, for each
+partition: allocation, consumption, refusals with reasons, and the controller's decisions. Every figure is measured: the
+live ones by the cluster (GET /weir/partitions, /weir/events), those of the summaries by `weir load`. Exit code 1: a
+step differed from this text; the last lines name it.
 """
 import argparse
 import json
@@ -402,7 +402,7 @@ def chat(screen, weir, port, told):
     begun, ended = (mean(measured[0], "admitted", *seconds) for seconds in ((0, 2), (CHAT_S - SETTLE_S, CHAT_S)))
     print("\n" + screen.paint("What `weir load` measured:", "1") +
           f"\n  {begun:,.0f}/s admitted in the first two seconds, {ended:,.0f}/s in the last {SETTLE_S}\n"
-          "Why: weir saw that one key is hot, gave it shards in several partitions, and\n"
+          "Why: weir found that one key is hot, gave it shards in several partitions, and\n"
           "writes and reads go to all of them. Clients see one key, its items in order.\n", flush=True)
     told.more("messages admitted a second in the end", ended, 0.95 * CHAT_RATE)
     return None
@@ -416,20 +416,20 @@ class Told:
 
     def more(self, what, figure, wanted):
         if figure < wanted:
-            self.not_so.append(f"{what}: {figure:,.0f}, told {wanted:,.0f} at least")
+            self.not_so.append(f"{what}: {figure:,.0f}, expected at least {wanted:,.0f}")
 
     def less(self, what, figure, wanted):
         if figure >= wanted:
-            self.not_so.append(f"{what}: {figure:,.0f}, told less than {wanted:,.0f}")
+            self.not_so.append(f"{what}: {figure:,.0f}, expected less than {wanted:,.0f}")
 
     def failed(self, what):
-        self.not_so.append(f"{what} failed: its message stands above")
+        self.not_so.append(f"{what} failed: see its message above")
 
     def explain(self):
         busy, processors = os.getloadavg()[0], os.cpu_count()
-        print("demo: not everything happened as told:\n" + "".join(f"  {line}\n" for line in self.not_so) +
+        print("demo: some steps differed from the text:\n" + "".join(f"  {line}\n" for line in self.not_so) +
               f"This machine has {processors} processors, and {busy:.0f} threads wanted one in the last minute."
-              + (" That is why: run it again when the machine does less." if busy > 2 * processors else ""),
+              + (" That is the cause: run the demo again when the machine is less busy." if busy > 2 * processors else ""),
               file=sys.stderr)
 
 
@@ -437,7 +437,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--port", type=int, default=8000, help="of the first of two routers")
     parser.add_argument("--weir", default="build/weir", help="the executable")
-    parser.add_argument("--picture", type=pathlib.Path, help="draw the second in which most was refused: an SVG file")
+    parser.add_argument("--picture", type=pathlib.Path, help="draw the second with most refusals: an SVG file")
     options = parser.parse_args()
     told = Told()
     try:
@@ -448,9 +448,9 @@ def main():
         return 130
     print("Look next:\n"
           "  tools/cluster up                  a cluster to point your own code at\n"
-          "  build/weir events --follow        what its controller decides, and why\n"
+          "  build/weir events --follow        decisions of its controller, with reasons\n"
           "  build/weir load --help            your own workload\n"
-          "  docs/guide-write-sharding.md      keys that take more than a partition", flush=True)
+          "  docs/guide-write-sharding.md      keys that need more than a partition", flush=True)
     if told.not_so:
         told.explain()
     return 1 if told.not_so else 0

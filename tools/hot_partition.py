@@ -1,7 +1,7 @@
-"""A picture of a table's partitions at one second: what each serves, what it could serve, what it refuses.
+"""A picture of a table's partitions at one second: served, available and refused units of each.
 
-tools/demo.py --picture FILE draws what it has measured. The picture has a light and a dark form, by what the reader
-prefers.
+tools/demo.py --picture FILE draws its measurements. The picture has a light and a dark form, by the reader's
+preference.
 """
 
 WIDTH, ROW, BAR, TOP, LEFT = 840, 30, 16, 76, 124
