@@ -29,11 +29,11 @@ enum {
 
 static const struct field kind_fields[] = {
     {"min", FIELD_INTEGER, AT_KIND(min), true, .min = 1, .max = UNITS_MAX,
-     .help = "The least units per second."},
+     .help = "Minimum of units per second."},
     {"max", FIELD_INTEGER, AT_KIND(max), true, .min = 1, .max = UNITS_MAX,
-     .help = "The most units per second."},
+     .help = "Maximum of units per second."},
     {"target", FIELD_NUMBER, AT_KIND(target), .min = 0, .max = 1,
-     .help = "Consumed by provisioned units that is aimed at: 0.2 to 0.9. Default: 0.7."},
+     .help = "The target of consumed / provisioned units: 0.2 to 0.9. Default: 0.7."},
     FIELDS_END};
 
 const struct field autoscaling_fields[] = {
@@ -49,7 +49,7 @@ const struct field autoscaling_fields[] = {
      .help =
          "Throughput is lowered after this time below the target minus in_margin. Default: 15m."},
     {"in_margin", FIELD_NUMBER, AT(in_margin), .min = 0, .max = 1,
-     .help = "How far below the target, as a part of the provisioned units. Default: 0.2."},
+     .help = "The distance below the target, as a part of the provisioned units. Default: 0.2."},
     {"delay", FIELD_DURATION, AT(delay_ns), .min = 0, .max = DAY_NS,
      .help = "Time from the decision to the request to the cluster. Default: 3m."},
     FIELDS_END};

@@ -91,7 +91,7 @@ static void append_allowed(struct buffer *b, const struct field *f)
         [FIELD_CHOICE] = "one of ",
         [FIELD_PARSED] = "a text",
         [FIELD_MAP] = "a map",
-        [FIELD_NODE] = "as its own table says",
+        [FIELD_NODE] = "see its own table",
     };
     buffer_append_text(b, names[f->type]);
     if (f->type == FIELD_INTEGER || f->type == FIELD_NUMBER || f->type == FIELD_DURATION)

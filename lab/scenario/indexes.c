@@ -24,9 +24,8 @@ static const char *parse_keys(void *target, const char *text)
 const struct field index_fields[] = {
     {"name", FIELD_TEXT, AT(name), true, .help = "Name of the index."},
     {"keys", FIELD_PARSED, AT(keys), .parse = parse_keys,
-     .help =
-         "How the index's key is chosen for each item that is written, as `keys` of a workload. "
-         "Default: uniform."},
+     .help = "The distribution of the index's key over written items, like `keys` of a workload. "
+             "Default: uniform."},
     {"key_count", FIELD_INTEGER, AT(keys.count), .min = 1, .max = 1000000000000,
      .help = "Number of values of the key. Default: 10000."},
     {"projection", FIELD_CHOICE, AT(projection), .choices = projections,

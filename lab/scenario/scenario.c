@@ -60,8 +60,8 @@ static const struct field cost_fields[] = {
     {"read", FIELD_DURATION, AT(scenario_costs, read_ns), .max = NS_PER_S,
      .help = "Processor time of a node for a read of one unit. Default: 20us."},
     {"miss", FIELD_DURATION, AT(scenario_costs, miss_ns), .max = NS_PER_S,
-     .help = "Processor time of a node in addition for each item that it reads and that is not in "
-             "its memory (memory_items). Default: 0s."},
+     .help = "Additional processor time of a node for each read item that is not in its memory "
+             "(memory_items). Default: 0s."},
     {"write", FIELD_DURATION, AT(scenario_costs, write_ns), .max = NS_PER_S,
      .help = "Processor time of a leader for a write of one unit. Default: 40us."},
     {"follow", FIELD_DURATION, AT(scenario_costs, follow_ns), .max = NS_PER_S,
@@ -77,7 +77,7 @@ static const struct field cost_fields[] = {
     {"network", FIELD_DURATION, AT(scenario_costs, network_ns), .max = NS_PER_S,
      .help = "Time of a message between two processes. Default: 100us."},
     {"jitter", FIELD_DURATION, AT(scenario_costs, jitter_ns), .max = NS_PER_S,
-     .help = "Mean of the random addition to that time. Default: 20us."},
+     .help = "Mean of the random addition to `network`. Default: 20us."},
     {"cores", FIELD_INTEGER, AT(scenario_costs, cores), .min = 1, .max = 1024,
      .help = "Processors of a node. Default: 4."},
     {"move_bytes_per_s", FIELD_INTEGER, AT(scenario_costs, move_bytes_per_s), .min = 1,
@@ -97,13 +97,13 @@ static const struct field cluster_fields[] = {
          "Items that each node keeps in memory, the last used ones; 0: all. Only at the fidelity "
          "`admission`. Default: 0."},
     {"wall_skew", FIELD_DURATION, AT(scenario_cluster, wall_skew_ns), .max = 3600 * NS_PER_S,
-     .help = "Most that the wall clock of a node or router is off. Only at the fidelity `full`. "
+     .help = "Maximum error of the wall clock of a node or router. Only at the fidelity `full`. "
              "Default: 0s."},
     {"settings", FIELD_NODE, AT(scenario_cluster, config), .read = read_settings,
      .help = "Settings of the cluster by name: `weir node --config help` lists them."},
     {"costs", FIELD_MAP, AT(scenario_cluster, costs), .fields = cost_fields,
-     .help = "What work costs. The fidelity `full` has all but move_bytes_per_s and miss, "
-             "`real` has none."},
+     .help = "The costs of work. The fidelity `full` uses all except move_bytes_per_s and miss, "
+             "`real` none."},
     FIELDS_END};
 
 /* ---- tables and tenants ---- */
@@ -123,7 +123,7 @@ static const struct field tenant_fields[] = {
      .help = "Weight in the measures of fairness. Default: 1."},
     {"parent", FIELD_TEXT, AT(scenario_tenant, parent),
      .help = "The account of the tenant: a tenant that comes before it, and has no workload. The "
-             "weight is then one among the tenants of the account. Default: none."},
+             "weight then counts among the tenants of the account. Default: none."},
     FIELDS_END};
 
 static bool read_tenant(struct reading *r, const struct document_node *n, void *target)
@@ -293,15 +293,16 @@ static const struct field workload_fields[] = {
     {"key_count", FIELD_INTEGER, TRAFFIC(keys.count), .min = 1, .max = 1000000000000,
      .help = "Number of keys. Default: 10000."},
     {"mix", FIELD_PARSED, TRAFFIC(mix), .parse = parse_mix,
-     .help = "ycsb:LETTER, or fractions that add up to 1: read:0.95:update:0.05 with insert, scan, "
-             "read-modify-write and delete, and :eventual:FRACTION of the reads behind. Default: "
-             "read:0.5:update:0.5."},
+     .help =
+         "ycsb:LETTER, or fractions that add up to 1: read:0.95:update:0.05 with insert, scan, "
+         "read-modify-write and delete, and :eventual:FRACTION of the reads at the end. Default: "
+         "read:0.5:update:0.5."},
     {"item_bytes", FIELD_PARSED, TRAFFIC(sizes), .parse = parse_sizes,
      .help = "Size of an item: a number, uniform:MIN:MAX or twitter[:MEDIAN]. Default: 100."},
     {"index_key_count", FIELD_INTEGER, AT(scenario_workload, index_key_count), .min = 0,
      .max = 1000000000000,
-     .help = "Number of values of the key of each index of the table, in what this workload "
-             "writes; 0: as the index says. Default: 0."},
+     .help = "Number of values of the key of each index of the table, in writes of this workload; "
+             "0: as in the index. Default: 0."},
     {"trace", FIELD_NODE, 0, .read = read_trace,
      .help = "A file of requests instead of rate, keys, mix and item_bytes: a recording of `weir "
              "load --record` or `weir router --record`, or a trace of Twitter's caches. A list of "
@@ -315,13 +316,13 @@ static const struct field workload_fields[] = {
              "adaptive-2026, sre-throttle:K, or a policy of --policy; :ATTEMPTS may follow. "
              "Default: none."},
     {"hedge", FIELD_PARSED, AT(scenario_workload, hedge), .parse = parse_hedge,
-     .help = "When a client sends a read a second time, to another router, while the first attempt "
-             "is out: after a time, or pNN: after that percentile of its latencies. :FRACTION may "
-             "follow: at most so many hedges for each request (0.05). Default: none."},
+     .help = "The time after which a client sends a read in flight a second time, to another "
+             "router: a time, or pNN: this percentile of its latencies. :FRACTION may follow: the "
+             "maximum of hedges for each request (0.05). Default: none."},
     {"timeout", FIELD_DURATION, AT(scenario_workload, timeout_ns), .min = 1, .max = NS_MAX,
      .help = "A client gives an attempt up after this time. Default: 5s."},
     {"routers", FIELD_PARSED, AT(scenario_workload, routers), .parse = parse_spread,
-     .help = "How requests are spread over routers: even, shares:WEIGHT:WEIGHT.. or "
+     .help = "The distribution of requests over routers: even, shares:WEIGHT:WEIGHT.. or "
              "moving:FRACTION:EVERY_S. Default: even."},
     FIELDS_END};
 
@@ -424,11 +425,11 @@ static bool read_set(struct reading *r, const struct document_node *n, void *tar
 
 static const struct field policy_fields[] = {
     {"name", FIELD_TEXT, AT(scenario_policy, name), true, .min = 1, .help = "Name of the policy."},
-    {"about", FIELD_TEXT, AT(scenario_policy, about), .help = "What it is, in a sentence."},
+    {"about", FIELD_TEXT, AT(scenario_policy, about), .help = "Its description, in a sentence."},
     {"ablation", FIELD_FLAG, AT(scenario_policy, ablation),
      .help = "One mechanism is off, to show that it is needed. Default: false."},
     {"set", FIELD_NODE, 0, .read = read_set,
-     .help = "What differs: paths in this file and values, "
+     .help = "Differences: paths in this file and values, "
              "`cluster.settings.gac: static`."},
     FIELDS_END};
 
@@ -481,7 +482,7 @@ static const struct field expectation_fields[] = {
      .max = INT64_MAX / 2, .help = "The mean over the seeds must not be lower."},
     {"at_most", FIELD_NUMBER, AT(scenario_expectation, at_most), .min = INT64_MIN / 2,
      .max = INT64_MAX / 2, .help = "The mean over the seeds must not be higher."},
-    {"why", FIELD_TEXT, AT(scenario_expectation, why), .help = "What this shows, in a sentence."},
+    {"why", FIELD_TEXT, AT(scenario_expectation, why), .help = "Its meaning, in a sentence."},
     FIELDS_END};
 
 static bool read_expectation(struct reading *r, const struct document_node *n, void *target)
@@ -532,8 +533,8 @@ static bool read_path(struct reading *r, const struct document_node *n, void *ta
 
 static const struct field axis_fields[] = {
     {"path", FIELD_NODE, AT(scenario_axis, path), true, .read = read_path,
-     .help = "What is varied: a path in this file."},
-    {"values", FIELD_NODE, 0, true, .read = read_values, .help = "The values it takes."},
+     .help = "The varied value: a path in this file."},
+    {"values", FIELD_NODE, 0, true, .read = read_values, .help = "The values of the axis."},
     FIELDS_END};
 
 static bool read_axis(struct reading *r, const struct document_node *n, void *target)
@@ -562,19 +563,20 @@ static bool read_limits(struct reading *r, const struct document_node *n, void *
 
 static const struct field scenario_fields[] = {
     {"name", FIELD_TEXT, AT(scenario, name), true, .help = "Name of the scenario."},
-    {"about", FIELD_TEXT, AT(scenario, about), .help = "What it is about, in a sentence."},
+    {"about", FIELD_TEXT, AT(scenario, about), .help = "Its finding, in a sentence."},
     {"seeds", FIELD_INTEGER, AT(scenario, seeds), .min = 1, .max = 1000000,
      .help = "Runs of each policy. Default: 10."},
     {"duration", FIELD_DURATION, AT(scenario, duration_ns), true, .min = NS_PER_MS, .max = NS_MAX,
      .help = "Virtual time of a run."},
     {"warm", FIELD_DURATION, AT(scenario, warm_ns), .max = NS_MAX,
-     .help = "The first part of a run, which no measure counts. Default: 0s."},
+     .help = "The first part of a run, which measures ignore. Default: 0s."},
     {"window", FIELD_DURATION, AT(scenario, window_ns), .min = NS_PER_MS, .max = 60 * NS_PER_S,
      .help = "The optimum is computed for each window of this time. Default: 100ms."},
     {"objective", FIELD_DURATION, AT(scenario, objective_ns), .min = 0, .max = NS_MAX,
      .help = "A slower request does not count as goodput; 0s: every request does. Default: 1s."},
     {"fidelity", FIELD_CHOICE, AT(scenario, fidelity), .choices = lab_fidelity_names,
-     .help = "How all policies are run, unless the command has --fidelity. Default: admission."},
+     .help =
+         "The fidelity of all policies, unless the command has --fidelity. Default: admission."},
     {"cluster", FIELD_MAP, AT(scenario, cluster), .fields = cluster_fields,
      .help = "Processes, settings and costs."},
     {"tables", FIELD_NODE, 0, true, .read = read_tables, .help = "A list of tables."},
@@ -584,7 +586,7 @@ static const struct field scenario_fields[] = {
     {"workloads", FIELD_NODE, 0, true, .read = read_workloads, .help = "A list of workloads."},
     {"faults", FIELD_NODE, 0, .read = read_faults, .help = "A list of faults."},
     {"policies", FIELD_NODE, 0, .read = read_policies,
-     .help = "A list of policies to compare. Default: one, `weir`, which changes nothing."},
+     .help = "A list of policies to compare. Default: one, `weir`, without changes."},
     {"expect", FIELD_NODE, 0, .read = read_expectations, .help = "A list of expectations."},
     {"sweep", FIELD_NODE, 0, .read = read_axes,
      .help = "A list of axes; a sweep runs every combination of their values."},

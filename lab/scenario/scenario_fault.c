@@ -22,22 +22,22 @@ const char *scenario_fault_name(enum scenario_fault_kind kind)
 }
 
 const struct field scenario_fault_fields[] = {
-    {"kind", FIELD_CHOICE, AT(kind), true, .choices = fault_names, .help = "What happens."},
+    {"kind", FIELD_CHOICE, AT(kind), true, .choices = fault_names, .help = "The kind of fault."},
     {"at", FIELD_DURATION, AT(at_ns), true, .max = SCENARIO_NS_MAX,
      .help = "The start of the fault."},
     {"for", FIELD_DURATION, AT(for_ns), .min = 1, .max = SCENARIO_NS_MAX,
-     .help = "How long it lasts. Default: to the end of the run."},
+     .help = "The duration. Default: to the end of the run."},
     {"which", FIELD_INTEGER, AT(which), .min = 0, .max = NODES_LIMIT,
      .help = "Number of the node, router or server, from 1; 0: all of them. Default: 1."},
     {"table", FIELD_TEXT, AT(table),
      .help = "split, update: name of the table. Default: all tables."},
     {"factor", FIELD_NUMBER, AT(factor), .min = 0, .max = 1000000,
-     .help = "node-slow: work takes so many times as long. node-busy: so much of the write "
-             "capacity is used by others. Default: 1."},
+     .help = "node-slow: the factor by which work takes longer. node-busy: the part of the write "
+             "capacity that other work uses. Default: 1."},
     {"offset", FIELD_DURATION, AT(offset_ns), .max = SCENARIO_NS_MAX,
      .help = "router-clock: the clock jumps ahead by this time. Default: 0s."},
     {"drift", FIELD_NUMBER, AT(drift), .min = -1, .max = 1,
-     .help = "router-clock: the clock gains so many seconds a second. Default: 0."},
+     .help = "router-clock: the seconds that the clock gains per second. Default: 0."},
     {"rcu", FIELD_INTEGER, AT(rcu), .min = 1, .max = 100000000,
      .help = "update: new read units per second."},
     {"wcu", FIELD_INTEGER, AT(wcu), .min = 1, .max = 100000000,

@@ -25,9 +25,10 @@ const struct field scenario_limit_fields[] = {
     {"refill", FIELD_INTEGER, AT(refill), .min = 1, .max = TOKENS_MAX,
      .help = "Tokens that are refilled in each period. Default: the capacity."},
     {"period", FIELD_DURATION, AT(period_ns), .min = NS_PER_MS, .max = PERIOD_MAX_S * NS_PER_S,
-     .help = "Time in which `refill` tokens come back. Default: 60s."},
+     .help = "Time in which `refill` tokens are refilled. Default: 60s."},
     {"smallest_request", FIELD_INTEGER, AT(smallest), .min = 1, .max = TOKENS_MAX,
-     .help = "No shard's share is smaller: the capacity keeps a bucket in one item. Default: 1."},
+     .help =
+         "The minimum of a shard's share: the capacity keeps a bucket in one item. Default: 1."},
     FIELDS_END};
 
 bool scenario_limit_read(struct reading *r, const struct document_node *n, void *target)

@@ -31,18 +31,17 @@ const struct field scenario_table_fields[] = {
     {"partitions", FIELD_INTEGER, AT(partitions), .min = 0, .max = 100000,
      .help = "Partitions at the start, at least as many as its throughput needs. Default: 0."},
     {"max_rcu", FIELD_INTEGER, AT(max_rcu), .min = 0, .max = 100000000,
-     .help = "On demand: the most read units per second; 0: no maximum. Default: 0."},
+     .help = "On demand: the maximum of read units per second; 0: no maximum. Default: 0."},
     {"max_wcu", FIELD_INTEGER, AT(max_wcu), .min = 0, .max = 100000000,
-     .help = "On demand: the most write units per second; 0: no maximum. Default: 0."},
+     .help = "On demand: the maximum of write units per second; 0: no maximum. Default: 0."},
     {"gac", FIELD_CHOICE, AT(gac), .choices = gac_choices,
      .help = "Policy of global admission control of this table. Default: as-configured."},
     {"bytes", FIELD_INTEGER, AT(bytes), .min = 0, .max = INT64_MAX / 4,
      .help = "Bytes stored at the start. `full` and `real` store at most 64 MiB in all tables. "
              "Default: 0."},
     {"weight", FIELD_INTEGER, AT(weight), .min = 1, .max = TABLE_WEIGHT_MAX,
-     .help =
-         "The tag weir:weight: nodes share what allocations leave in proportion to it. Default: "
-         "1."},
+     .help = "The tag weir:weight: nodes share throughput beyond allocations in proportion to it. "
+             "Default: 1."},
     {"whole_collections", FIELD_FLAG, AT(whole_collections),
      .help = "No split divides an item collection, as with a local index. Default: false."},
     {"key_sharding", FIELD_TEXT, AT(key_sharding),
