@@ -68,11 +68,9 @@ void final_check_unanswered(struct limiter_client *c, const char *what, struct s
  * none. */
 static bool mtok_after(struct slice *rest, const char *text, int64_t *out)
 {
-    const uint8_t *at = memmem(rest->data, rest->size, text, strlen(text));
-    const uint8_t *end = rest->data + rest->size;
+    const uint8_t *at = dynamo_behind(*rest, text).data, *end = rest->data + rest->size;
     if (at == NULL)
         return false;
-    at += strlen(text);
     const bool negative = at < end && *at == '-';
     int64_t value = 0, decimals = -1;
     for (at += negative; at < end && ((*at >= '0' && *at <= '9') || *at == '.'); at++) {

@@ -103,17 +103,10 @@ static const char *client_write_read(struct counter_client *c)
 
 /* ---- answers ---- */
 
-static uint64_t number_in(struct slice body)
-{
-    static const char begin[] = "\"n\":{\"N\":\"";
-    const uint8_t *at = memmem(body.data, body.size, begin, sizeof begin - 1);
-    return at == NULL ? 0 : strtoull((const char *)at + sizeof begin - 1, NULL, 10);
-}
-
 static void client_end_read(struct counter_client *c, struct slice body)
 {
     struct work_counters *t = c->all;
-    const uint64_t n = number_in(body), max = t->keys[c->key].begun;
+    const uint64_t n = dynamo_number(body, "\"n\":{\"N\":\""), max = t->keys[c->key].begun;
     if (n < c->min || n > max)
         buffer_append_format(&t->wrong, "%s of counter %u finds %llu, and must find %llu to %llu\n",
                              c->queries ? "a Query" : "a GetItem", c->key, (unsigned long long)n,

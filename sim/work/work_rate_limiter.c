@@ -323,15 +323,9 @@ static bool answer_is_unknown(int status)
 
 static void lease_keep(struct limiter_client *c, struct slice body)
 {
-    static const char begin[] = "\"lease\":\"";
-    const uint8_t *at = memmem(body.data, body.size, begin, sizeof begin - 1);
-    buffer_clear(&c->lease);
-    if (at == NULL)
+    buffer_set(&c->lease, dynamo_text(body, "\"lease\":\""));
+    if (c->lease.size == 0)
         return;
-    at += sizeof begin - 1;
-    const uint8_t *end = memchr(at, '"', (size_t)(body.data + body.size - at));
-    must(end != NULL);
-    buffer_append(&c->lease, at, (size_t)(end - at));
     c->lease_bucket = c->bucket;
     if (c->use == LIMITER_USE_ACQUIRE)
         memset(c->held, 0, sizeof c->held);
@@ -411,14 +405,11 @@ static void set_answered(struct limiter_client *c, int status)
 /* `shards` of a status. */
 static void status_answered(struct limiter_client *c, int status, struct slice body)
 {
-    static const char begin[] = "\"shards\":";
+    static const char name[] = "\"shards\":";
     c->work = LIMITER_WORK_IDLE;
-    if (status != 200)
+    if (status != 200 || !dynamo_says(body, name))
         return;
-    const uint8_t *at = memmem(body.data, body.size, begin, sizeof begin - 1);
-    if (at == NULL)
-        return;
-    const uint64_t shards = strtoull((const char *)at + sizeof begin - 1, NULL, 10);
+    const uint64_t shards = dynamo_number(body, name);
     if (shards < 1 || shards > 128 || (shards & (shards - 1)) != 0)
         work_rate_limiter_wrong(c->all, "a status has a number of shards that cannot be", body);
     else

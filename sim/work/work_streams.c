@@ -126,27 +126,6 @@ static struct instant work_streams_now(const struct work_streams *f)
 
 /* ---- reading answers ---- */
 
-static const uint8_t *text_find(struct slice in, const char *text)
-{
-    return in.size == 0 ? NULL : memmem(in.data, in.size, text, strlen(text));
-}
-
-static struct slice from_place(struct slice in, const uint8_t *at)
-{
-    return slice_make(at, in.size - (size_t)(at - in.data));
-}
-
-/* The text behind `name`, up to the next quotation mark. Empty: there is none. */
-static struct slice text_of(struct slice in, const char *name)
-{
-    const uint8_t *at = text_find(in, name);
-    if (at == NULL)
-        return slice_make(NULL, 0);
-    const struct slice rest = from_place(in, at + strlen(name));
-    const uint8_t *end = memchr(rest.data, '"', rest.size);
-    return end == NULL ? slice_make(NULL, 0) : slice_make(rest.data, (size_t)(end - rest.data));
-}
-
 static void text_keep(char *out, size_t size, struct slice text)
 {
     const size_t kept = text.size < size - 1 ? text.size : size - 1;
@@ -155,25 +134,16 @@ static void text_keep(char *out, size_t size, struct slice text)
         memcpy(out, text.data, kept);
 }
 
-/* The number behind `name`. 0: there is none. */
-static uint64_t number_of(struct slice in, const char *name)
-{
-    char digits[NUMBER_SIZE];
-    text_keep(digits, sizeof digits, text_of(in, name));
-    return strtoull(digits, NULL, 10);
-}
-
 /* The part of `rest` from `begin` to the next `begin`. False: there is none. */
 static bool next_part(struct slice *rest, const char *begin, struct slice *out)
 {
-    const uint8_t *at = text_find(*rest, begin);
-    if (at == NULL)
+    const size_t size = strlen(begin);
+    const struct slice part = dynamo_behind(*rest, begin), next = dynamo_behind(part, begin);
+    if (part.data == NULL)
         return false;
-    const struct slice part = from_place(*rest, at);
-    const struct slice behind = from_place(part, part.data + strlen(begin));
-    const uint8_t *next = text_find(behind, begin);
-    *out = next == NULL ? part : slice_make(part.data, (size_t)(next - part.data));
-    *rest = from_place(part, part.data + out->size);
+    *rest = next.data == NULL ? slice_make(part.data + part.size, 0)
+                              : slice_make(next.data - size, next.size + size);
+    *out = slice_make(part.data - size, (size_t)(rest->data - part.data) + size);
     return true;
 }
 
@@ -190,12 +160,9 @@ static void work_streams_wrong(struct work_streams *f, const char *why, struct s
 /* What is between the names, or empty. */
 static struct slice image_of(struct slice record, const char *name, const char *next)
 {
-    const uint8_t *at = text_find(record, name);
-    if (at == NULL)
-        return slice_make(NULL, 0);
-    const struct slice rest = from_place(record, at);
-    const uint8_t *end = text_find(rest, next);
-    return end == NULL ? rest : slice_make(rest.data, (size_t)(end - rest.data));
+    const struct slice rest = dynamo_behind(record, name), end = dynamo_behind(rest, next);
+    return end.data == NULL ? rest
+                            : slice_make(rest.data, (size_t)(end.data - rest.data) - strlen(next));
 }
 
 /* Whether the record of the write with this number may have been trimmed. Deletions have no number.
@@ -218,21 +185,21 @@ static void take_edge(struct work_streams *f, struct stream_edge edge)
 static void take_record(struct work_streams *f, struct slice record)
 {
     char number[NUMBER_SIZE];
-    const uint64_t key = number_of(record, "\"Keys\":{\"k\":{\"S\":\"");
-    const uint8_t *has_old = text_find(record, "\"OldImage\"");
+    const uint64_t key = dynamo_number(record, "\"Keys\":{\"k\":{\"S\":\"");
+    const bool has_old = dynamo_says(record, "\"OldImage\"");
     const struct slice old = image_of(record, "\"OldImage\"", "\"SequenceNumber\"");
     const struct slice now =
-        image_of(record, "\"NewImage\"", has_old != NULL ? "\"OldImage\"" : "\"SequenceNumber\"");
-    const uint64_t was = number_of(old, "\"v\":{\"N\":\""), is = number_of(now, "\"v\":{\"N\":\"");
+        image_of(record, "\"NewImage\"", has_old ? "\"OldImage\"" : "\"SequenceNumber\"");
+    const uint64_t was = dynamo_value(old), is = dynamo_value(now);
     struct consumed_shard *shard = &f->shards[f->shard];
     struct consumed_stream *stream = &f->streams[shard->stream];
-    text_keep(number, sizeof number, text_of(record, "\"SequenceNumber\":\""));
+    text_keep(number, sizeof number, dynamo_text(record, "\"SequenceNumber\":\""));
     if (f->options.table != NULL) {
-        const struct slice list = text_of(record, "\"s\":{\"S\":\"");
+        const struct slice list = dynamo_text(record, "\"s\":{\"S\":\"");
         if (list.size > 0 &&
             list.data[0] != 'm') /* a mark is put and deleted: its values say nothing */
-            take_edge(
-                f, (struct stream_edge){(uint32_t)number_of(record, "\"s\":{\"S\":\""), was, is});
+            take_edge(f, (struct stream_edge){(uint32_t)dynamo_number(record, "\"s\":{\"S\":\""),
+                                              was, is});
         memcpy(shard->last, number, sizeof number);
         return;
     }
@@ -260,7 +227,7 @@ static void take_records(struct work_streams *f, struct slice body)
 {
     struct slice rest = body, record;
     struct consumed_shard *shard = &f->shards[f->shard];
-    const struct slice next = text_of(body, "\"NextShardIterator\":\"");
+    const struct slice next = dynamo_text(body, "\"NextShardIterator\":\"");
     while (f->wrong.size == 0 && next_part(&rest, "{\"eventID\":", &record)) {
         take_record(f, record);
         f->found = true;
@@ -290,7 +257,7 @@ static void take_streams(struct work_streams *f, struct slice body)
     struct slice rest = body, part;
     const bool all = f->stream_count == 0 && f->options.kept_ms == INT64_MAX;
     while (next_part(&rest, "\"StreamArn\":\"", &part)) {
-        const struct slice arn = text_of(part, "\"StreamArn\":\"");
+        const struct slice arn = dynamo_text(part, "\"StreamArn\":\"");
         uint32_t i = 0;
         while (i < f->stream_count && !slice_equal(arn, buffer_slice(&f->streams[i].arn)))
             i++;
@@ -308,16 +275,16 @@ static void take_shards(struct work_streams *f, struct slice body)
     struct slice rest = body, part;
     char id[ID_SIZE];
     while (next_part(&rest, "{\"ShardId\":\"", &part)) {
-        text_keep(id, sizeof id, text_of(part, "{\"ShardId\":\""));
+        text_keep(id, sizeof id, dynamo_text(part, "{\"ShardId\":\""));
         if (shard_find(f, f->stream, id) != NULL)
             continue;
         f->shards = must_grow(f->shards, f->shard_count, &f->shard_capacity, sizeof f->shards[0]);
         struct consumed_shard *shard = &f->shards[f->shard_count++];
         *shard = (struct consumed_shard){.stream = f->stream};
         memcpy(shard->id, id, sizeof id);
-        text_keep(shard->parent, sizeof shard->parent, text_of(part, "\"ParentShardId\":\""));
+        text_keep(shard->parent, sizeof shard->parent, dynamo_text(part, "\"ParentShardId\":\""));
     }
-    text_keep(f->after, sizeof f->after, text_of(body, "\"LastEvaluatedShardId\":\""));
+    text_keep(f->after, sizeof f->after, dynamo_text(body, "\"LastEvaluatedShardId\":\""));
 }
 
 static bool shard_may_be_read(struct work_streams *f, const struct consumed_shard *shard)
@@ -514,7 +481,7 @@ static void take_item(struct stream_client *c, struct slice body)
 {
     struct work_streams *f = c->all;
     f->reads++;
-    f->read[f->next] = number_of(body, "\"v\":{\"N\":\"");
+    f->read[f->next] = dynamo_value(body);
     if (++f->next < WORK_STREAMS_KEYS)
         return;
     f->next = 0;
@@ -566,7 +533,7 @@ static void client_take(struct stream_client *c, struct slice body)
         client_end_shards(c);
         break;
     case STREAM_WORK_ITERATOR:
-        buffer_set(&f->shards[f->shard].iterator, text_of(body, "\"ShardIterator\":\""));
+        buffer_set(&f->shards[f->shard].iterator, dynamo_text(body, "\"ShardIterator\":\""));
         c->work = STREAM_WORK_RECORDS;
         break;
     case STREAM_WORK_RECORDS:

@@ -131,7 +131,7 @@ static struct list_found take_item(struct transaction_client *c, struct slice pa
                                    bool mark)
 {
     struct list_found found = {.key = key, .mark = mark};
-    struct slice item = list_behind(part, "\"Item\":");
+    struct slice item = dynamo_behind(part, "\"Item\":");
     if (item.size == 0)
         return found;
     if (!list_find(item, &found) || found.key != key || found.mark != mark) {
@@ -144,7 +144,7 @@ static struct list_found take_item(struct transaction_client *c, struct slice pa
 
 static void take_lists(struct transaction_client *c, struct slice body)
 {
-    struct slice rest = list_behind(body, "\"Responses\":["), part = body;
+    struct slice rest = dynamo_behind(body, "\"Responses\":["), part = body;
     for (uint32_t i = 0; i < c->part_count; i++) {
         const uint32_t key = c->parts[i].key;
         if (!c->single && !list_next(&rest, &part))
@@ -163,7 +163,7 @@ static void take_lists(struct transaction_client *c, struct slice body)
 /* The items of a page. */
 static void take_page(struct transaction_client *c, struct slice body)
 {
-    struct slice rest = list_behind(body, "\"Items\":["), item;
+    struct slice rest = dynamo_behind(body, "\"Items\":["), item;
     struct list_found found;
     while (list_next(&rest, &item)) {
         const bool whole = list_find(item, &found);
@@ -292,7 +292,7 @@ static bool client_end_read(struct transaction_client *c, int status, struct sli
         return true;
     }
     take_page(c, body);
-    struct slice behind = list_behind(body, "\"LastEvaluatedKey\":"), after = {NULL, 0};
+    struct slice behind = dynamo_behind(body, "\"LastEvaluatedKey\":"), after = {NULL, 0};
     list_next(&behind, &after);
     buffer_set(&c->after, after);
     if (after.size > 0 && list_is_by_index(&c->read)) {

@@ -132,14 +132,6 @@ static const char *client_write_switch(struct ttl_client *c)
 
 /* ---- answers ---- */
 
-/* 0: no item. */
-static uint32_t number_in(struct slice body)
-{
-    static const char begin[] = "\"v\":{\"N\":\"";
-    const uint8_t *at = memmem(body.data, body.size, begin, sizeof begin - 1);
-    return at == NULL ? 0 : (uint32_t)strtoul((const char *)at + sizeof begin - 1, NULL, 10);
-}
-
 static void candidates_append(const struct ttl_key *k, struct buffer *out)
 {
     for (uint32_t i = 0; i < k->count; i++)
@@ -222,8 +214,8 @@ static void client_end_read(struct ttl_client *c, int status, struct slice body)
     if (status != 200)
         return;
     const bool last = k->last_put;
-    client_saw_while_off(c, number_in(body) != 0);
-    client_saw(c, number_in(body));
+    client_saw_while_off(c, dynamo_value(body) != 0);
+    client_saw(c, (uint32_t)dynamo_value(body));
     if (last)
         client_end_last(c);
 }
