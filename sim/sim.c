@@ -77,7 +77,7 @@ struct sim {
     struct work_key_sharding *work_key_sharding; /* owns */
     struct work_transactions *work_transactions; /* owns */
     struct work_ttl *work_ttl;                   /* owns */
-    struct work_counters *work_counters;         /* owns */
+    struct work_clients *work_counters;          /* owns */
     struct work_streams *work_streams;           /* owns */
     struct work_streams *list_streams; /* owns; of the table of transactions that has a stream */
     struct work_rate_limiter *work_rate_limiter; /* owns */
@@ -277,18 +277,22 @@ static void create_work_ttl(struct sim *s)
     s->work_ttl = work_ttl_create(&options);
 }
 
+/* What all kinds have in common. */
+static struct work_clients_options group_options(struct sim *s, int group)
+{
+    const struct client_group *g = &s->groups[group];
+    return (struct work_clients_options){.world = &s->run.world,
+                                         .first = g->first,
+                                         .count = g->count,
+                                         .stream = g->stream,
+                                         .think_ns = s->run.plan.workload.think_ns,
+                                         .seed = world_seed(&s->run.world, g->stream, 0)};
+}
+
 static void create_work_counters(struct sim *s)
 {
-    const struct plan *p = &s->run.plan;
-    const struct work_counters_options options = {
-        .scheduler = &s->run.world.scheduler,
-        .http = group_http,
-        .context = &s->groups[GROUP_WORK_COUNTERS],
-        .clients = p->work_counters,
-        .units = plan_counter_units(p),
-        .think_ns = p->workload.think_ns,
-        .seed = world_seed(&s->run.world, WORLD_WORK_COUNTERS, 0)};
-    s->work_counters = work_counters_create(&options);
+    const struct work_clients_options options = group_options(s, GROUP_WORK_COUNTERS);
+    s->work_counters = work_counters_create(&options, plan_counter_units(&s->run.plan));
 }
 
 /* How long a record is there after its write was begun, whoever judges that by which clock. */
@@ -436,7 +440,7 @@ void sim_destroy(struct sim *s)
     work_key_sharding_destroy(s->work_key_sharding);
     work_transactions_destroy(s->work_transactions);
     work_ttl_destroy(s->work_ttl);
-    work_counters_destroy(s->work_counters);
+    work_clients_destroy(s->work_counters);
     work_streams_destroy(s->work_streams);
     work_streams_destroy(s->list_streams);
     work_switches_destroy(s->work_switches);
@@ -521,7 +525,7 @@ static void waited_in_vain(struct sim *s, const char *what)
         work_tables_describe(s->work_tables, &s->run.violation);
     work_transactions_describe(s->work_transactions, &s->run.violation);
     work_ttl_describe(s->work_ttl, &s->run.violation);
-    work_counters_describe(s->work_counters, &s->run.violation);
+    work_clients_describe(s->work_counters, &s->run.violation);
     work_streams_describe(s->work_streams, &s->run.violation);
     work_streams_describe(s->list_streams, &s->run.violation);
     work_rate_limiter_describe(s->work_rate_limiter, &s->run.violation);
@@ -609,7 +613,7 @@ static bool is_settled(const struct sim *s)
     return work_tables_are_settled(s->work_tables) && fault_drains_are_over(s->fault_drains) &&
            work_key_sharding_are_over(s->work_key_sharding) &&
            work_transactions_are_done(s->work_transactions) && work_ttl_are_done(s->work_ttl) &&
-           work_counters_are_done(s->work_counters) && work_streams_are_done(s->work_streams) &&
+           work_clients_are_done(s->work_counters) && work_streams_are_done(s->work_streams) &&
            work_streams_are_done(s->list_streams) && work_switches_are_over(s->work_switches) &&
            work_rate_limiter_are_quiet(s->work_rate_limiter) && clients_done(s);
 }
@@ -661,7 +665,7 @@ static void sim_calm(struct sim *s)
     work_key_sharding_end(s->work_key_sharding);
     work_transactions_end(s->work_transactions);
     work_ttl_end(s->work_ttl);
-    work_counters_end(s->work_counters);
+    work_clients_end(s->work_counters);
     work_streams_end(s->work_streams);
     work_streams_end(s->list_streams);
     work_rate_limiter_end(s->work_rate_limiter);
@@ -726,7 +730,7 @@ static void sim_judge(struct sim *s)
     if (why->size > 0 || !check_nodes(s->run.world.nodes, s->run.plan.nodes, why) ||
         !catalog_check_run(&s->check, &s->run, why) ||
         !work_transactions_check(s->work_transactions, why) || !work_ttl_check(s->work_ttl, why) ||
-        !work_counters_check(s->work_counters, why) || !work_streams_check(s->work_streams, why) ||
+        !work_clients_check(s->work_counters, why) || !work_streams_check(s->work_streams, why) ||
         !work_streams_check(s->list_streams, why) ||
         !work_rate_limiter_check(s->work_rate_limiter, why))
         return;
@@ -750,7 +754,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         work_tables_begin(s->work_tables);
         work_transactions_begin(s->work_transactions);
         work_ttl_begin(s->work_ttl);
-        work_counters_begin(s->work_counters);
+        work_clients_begin(s->work_counters);
         work_streams_begin(s->work_streams);
         work_streams_begin(s->list_streams);
         work_rate_limiter_begin(s->work_rate_limiter);

@@ -1,0 +1,141 @@
+/* work_clients.h - all simulated clients of one kind: each sends one request after the other.
+ *
+ * A kind is a table of functions. The struct of a client begins with a struct work_client, and the
+ * struct of what the clients of a kind share begins with a struct work_clients.
+ *
+ *     struct work_clients *all = work_clients_create(&counter_kind, &options);
+ *     work_clients_begin(all);    (.. and later, when no fault is injected any more)
+ *     work_clients_end(all);      (.. until work_clients_are_done, then work_clients_check)
+ *
+ * Steps of a client:
+ *     IDLE -> MAKE_TABLE -> AWAIT_TABLE -> IDLE    work_client_has_tables; the first client's
+ *     IDLE -> steps of the kind -> IDLE            choose, answered
+ *     IDLE -> DONE                                 choose, after work_clients_end
+ * While a step lasts, its request is written anew and sent again after each pause.
+ *
+ * Promises: each client has one request under way at most, and draws from a stream of its own. The
+ * same seed gives the same requests.
+ *
+ * Not here: what is asked and what answers may say (the kinds: work_*.c); the connection
+ * (sim/world/http_client.h); clients of items (sim/plan/sim_client.h), and the one whose tables
+ * come and go (sim/plan/work_tables.h). */
+#pragma once
+
+#include "base/prng.h"
+#include "sim/world/dynamo.h"
+#include "sim/world/world.h"
+
+enum {
+    WORK_RETRY_MS = 100,
+    WORK_POLL_MS = 200,
+    WORK_QUIET_MS = 12000 /* then no request that a client gave up is on its way any more */
+};
+
+/* The steps of a kind begin with WORK_STEPS. */
+enum work_step {
+    WORK_STEP_DONE = -1,
+    WORK_STEP_IDLE,
+    WORK_STEP_MAKE_TABLE,
+    WORK_STEP_AWAIT_TABLE, /* until it is active */
+    WORK_STEPS
+};
+
+struct work_client {
+    struct work_clients *all; /* borrows */
+    struct http_client http;
+    struct prng prng;
+    uint32_t number;
+    int step;        /* enum work_step, or one of the kind */
+    int64_t idle_ms; /* until a client without a request chooses again */
+    int last_status;
+    struct buffer body;       /* of the request */
+    struct buffer last_error; /* body of the last answer, if that was not 200 */
+};
+
+/* `client` and `all` are the structs of the kind. Functions behind `answered` may be NULL. */
+struct work_client_kind {
+    const char *name; /* as in "client 2 NAME is at step 3" */
+    size_t size;      /* of the struct that the clients share, and of a client */
+    size_t client_size;
+    int64_t idle_ms;
+    int64_t retry_ms; /* after an answer other than 200 */
+
+    /* An idle client sets its step, or stays idle. */
+    void (*choose)(void *client);
+    /* Writes the request of a step of the kind to the body, which has the former request. Returns
+     * the operation; NULL: the client waits for idle_ms. */
+    const char *(*write)(void *client);
+    /* The answer to that request. `status` as in http_client.h. */
+    void (*answered)(void *client, int status, struct slice body);
+
+    /* Before anything else, each time a client may send a request. */
+    void (*wake)(void *client);
+    /* The pause after an answer. NULL: work_client_think, or retry_ms. */
+    int64_t (*pause)(void *client, int status);
+    /* What the next table is like. Returns its name. */
+    const char *(*table)(const void *client, struct dynamo_spec *spec);
+    void (*describe)(const void *client, struct buffer *out);
+    void (*client_deinit)(void *client);
+
+    /* Of all clients: more than work_clients_* do for every kind. */
+    void (*begin)(void *all);
+    void (*end)(void *all);
+    void (*describe_all)(const void *all, struct buffer *out);
+    bool (*check)(const void *all, struct buffer *why);
+    void (*deinit)(void *all);
+};
+
+struct work_clients_options {
+    struct world *world; /* borrows */
+    uint32_t first;      /* the clients of the world are first .. first + count - 1 */
+    uint32_t count;
+    enum world_stream stream; /* of the connections' seeds */
+    int64_t think_ns;         /* between two requests: 0 .. this */
+    uint64_t seed;
+};
+
+struct work_clients {
+    const struct work_client_kind *kind; /* borrows */
+    struct work_clients_options options;
+    void *clients;   /* owns; count times kind->client_size */
+    uint32_t tables; /* that the first client makes; set before the begin */
+    uint32_t made;
+    bool others_make; /* the table: the first client only awaits it */
+    bool ending;
+    struct instant quiet_from; /* 0: not known yet */
+    struct buffer wrong;       /* what an answer must not say; empty: nothing */
+};
+
+/* Returns the struct of the kind, whose other members are zero. Borrows `kind`. */
+void *work_clients_create(const struct work_client_kind *kind,
+                          const struct work_clients_options *options);
+void work_clients_destroy(struct work_clients *all);
+
+void work_clients_begin(struct work_clients *all);
+/* From now on `choose` leads every client to its end. */
+void work_clients_end(struct work_clients *all);
+bool work_clients_are_done(const struct work_clients *all);
+/* Tells people what clients that are not done wait for. */
+void work_clients_describe(const struct work_clients *all, struct buffer *out);
+/* False: `why` tells what was wrong. */
+bool work_clients_check(const struct work_clients *all, struct buffer *why);
+
+/* ---- for the kinds ---- */
+
+static inline struct instant work_clients_now(const struct work_clients *all)
+{
+    return all->options.world->scheduler.now;
+}
+
+/* The struct of the kind. */
+void *work_clients_at(const struct work_clients *all, uint32_t number);
+int work_clients_step(const struct work_clients *all, uint32_t number);
+/* Whether all clients but the first are done. */
+bool work_clients_others_are_done(const struct work_clients *all);
+/* The same, and no request that they gave up is on its way any more. */
+bool work_clients_are_quiet(struct work_clients *all);
+
+/* In `choose`. False: the first client begins to make the next table, others stay idle. */
+bool work_client_has_tables(struct work_client *c);
+/* Draws the pause between two requests. */
+int64_t work_client_think(struct work_client *c);
