@@ -81,7 +81,7 @@ struct sim {
     struct work_streams *work_streams;           /* owns */
     struct work_streams *list_streams; /* owns; of the table of transactions that has a stream */
     struct work_rate_limiter *work_rate_limiter; /* owns */
-    struct work_switches *work_switches;         /* owns */
+    struct work_clients *work_switches;          /* owns */
     struct work_fill *work_fill;                 /* owns */
     struct silence silence;
     const struct buffer *answer; /* to the last question about a table */
@@ -206,6 +206,18 @@ static void create_world(struct sim *s)
         s->run.world.nodes[id]->store_disk.hides_errors = p->mutation == SIM_MUTATION_READ_ERRORS;
 }
 
+/* What all kinds have in common. */
+static struct work_clients_options group_options(struct sim *s, int group)
+{
+    const struct client_group *g = &s->groups[group];
+    return (struct work_clients_options){.world = &s->run.world,
+                                         .first = g->first,
+                                         .count = g->count,
+                                         .stream = g->stream,
+                                         .think_ns = s->run.plan.workload.think_ns,
+                                         .seed = world_seed(&s->run.world, g->stream, 0)};
+}
+
 static void create_work_transactions(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
@@ -244,19 +256,14 @@ static void create_work_switches(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
     const bool items = p->work_ttl > 0, stream = p->work_streams > 0;
-    const struct work_switches_options options = {
-        .scheduler = &s->run.world.scheduler,
-        .http = group_http,
-        .context = &s->groups[GROUP_WORK_SWITCHES],
-        .may_switch = may_switch,
-        .sim = s,
-        .clients = s->groups[GROUP_WORK_SWITCHES].count,
-        .has = {[SWITCH_TTL] = items,
-                [SWITCH_STREAM] = stream,
-                [SWITCH_TTL_OF_STREAM] = stream,
-                [SWITCH_STREAM_OF_TTL] = items},
-        .pause_ns = SWITCH_PAUSE_MS * NS_PER_MS,
-        .seed = world_seed(&s->run.world, WORLD_WORK_SWITCHES, 0)};
+    struct work_switches_options options = {.clients = group_options(s, GROUP_WORK_SWITCHES),
+                                            .may_switch = may_switch,
+                                            .sim = s,
+                                            .has = {[SWITCH_TTL] = items,
+                                                    [SWITCH_STREAM] = stream,
+                                                    [SWITCH_TTL_OF_STREAM] = stream,
+                                                    [SWITCH_STREAM_OF_TTL] = items}};
+    options.clients.think_ns = SWITCH_PAUSE_MS * NS_PER_MS;
     s->work_switches = work_switches_create(&options);
 }
 
@@ -275,18 +282,6 @@ static void create_work_ttl(struct sim *s)
                                              .think_ns = p->workload.think_ns,
                                              .seed = world_seed(&s->run.world, WORLD_WORK_TTL, 0)};
     s->work_ttl = work_ttl_create(&options);
-}
-
-/* What all kinds have in common. */
-static struct work_clients_options group_options(struct sim *s, int group)
-{
-    const struct client_group *g = &s->groups[group];
-    return (struct work_clients_options){.world = &s->run.world,
-                                         .first = g->first,
-                                         .count = g->count,
-                                         .stream = g->stream,
-                                         .think_ns = s->run.plan.workload.think_ns,
-                                         .seed = world_seed(&s->run.world, g->stream, 0)};
 }
 
 static void create_work_counters(struct sim *s)
@@ -443,7 +438,7 @@ void sim_destroy(struct sim *s)
     work_clients_destroy(s->work_counters);
     work_streams_destroy(s->work_streams);
     work_streams_destroy(s->list_streams);
-    work_switches_destroy(s->work_switches);
+    work_clients_destroy(s->work_switches);
     work_rate_limiter_destroy(s->work_rate_limiter);
     work_fill_destroy(s->work_fill);
     catalog_check_deinit(&s->check);
@@ -529,7 +524,7 @@ static void waited_in_vain(struct sim *s, const char *what)
     work_streams_describe(s->work_streams, &s->run.violation);
     work_streams_describe(s->list_streams, &s->run.violation);
     work_rate_limiter_describe(s->work_rate_limiter, &s->run.violation);
-    work_switches_describe(s->work_switches, &s->run.violation);
+    work_clients_describe(s->work_switches, &s->run.violation);
     work_fill_describe(s->work_fill, &s->run.violation);
 }
 
@@ -614,7 +609,7 @@ static bool is_settled(const struct sim *s)
            work_key_sharding_are_over(s->work_key_sharding) &&
            work_transactions_are_done(s->work_transactions) && work_ttl_are_done(s->work_ttl) &&
            work_clients_are_done(s->work_counters) && work_streams_are_done(s->work_streams) &&
-           work_streams_are_done(s->list_streams) && work_switches_are_over(s->work_switches) &&
+           work_streams_are_done(s->list_streams) && work_clients_are_done(s->work_switches) &&
            work_rate_limiter_are_quiet(s->work_rate_limiter) && clients_done(s);
 }
 
@@ -669,7 +664,7 @@ static void sim_calm(struct sim *s)
     work_streams_end(s->work_streams);
     work_streams_end(s->list_streams);
     work_rate_limiter_end(s->work_rate_limiter);
-    work_switches_end(s->work_switches);
+    work_clients_end(s->work_switches);
     if (s->run.plan.work_fill > 0)
         leave_stores(s);
     if (s->run.plan.workload.tables > 1 || s->run.plan.workload.index_churn ||
@@ -758,7 +753,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         work_streams_begin(s->work_streams);
         work_streams_begin(s->list_streams);
         work_rate_limiter_begin(s->work_rate_limiter);
-        work_switches_begin(s->work_switches);
+        work_clients_begin(s->work_switches);
         work_fill_begin(s->work_fill);
         fault_drains_begin(s->fault_drains);
         work_key_sharding_begin(s->work_key_sharding);

@@ -501,7 +501,7 @@ static bool writes_are_over(struct work_streams *f)
         return false;
     if (f->quiet_from.ns == 0)
         f->quiet_from = instant_add_ms(work_streams_now(f), QUIET_MS);
-    return f->ending && work_switches_are_over(f->options.work_switches) &&
+    return f->ending && work_clients_are_done(f->options.work_switches) &&
            !instant_before(work_streams_now(f), f->quiet_from);
 }
 

@@ -33,7 +33,7 @@ struct work_streams_options {
     const void *writers; /* borrows */
     uint32_t units;      /* of the table; 0: on demand */
     int64_t kept_ms;     /* a record is surely there for so long; INT64_MAX: for the whole run */
-    const struct work_switches *work_switches; /* borrows */
+    const struct work_clients *work_switches; /* borrows */
     int64_t think_ns;
     uint64_t seed;
 };

@@ -334,7 +334,7 @@ static void client_choose(struct ttl_client *c)
         return;
     if (!e->made)
         c->work = c->number == 0 ? TTL_WORK_MAKE : TTL_WORK_IDLE;
-    else if (e->ending && work_switches_are_over(e->options.work_switches))
+    else if (e->ending && work_clients_are_done(e->options.work_switches))
         client_choose_last(c);
     else if (e->ending)
         return;

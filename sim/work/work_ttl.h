@@ -26,7 +26,7 @@ struct work_ttl_options {
     const struct world *world; /* borrows; its nodes' wall clocks */
     int64_t window_ms;         /* ttl_window_ms */
     bool mixed; /* the table has global indexes, and some items are put by transactions */
-    const struct work_switches *work_switches; /* borrows */
+    const struct work_clients *work_switches; /* borrows */
     int64_t think_ns;
     uint64_t seed;
 };
