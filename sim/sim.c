@@ -76,7 +76,7 @@ struct sim {
     struct fault_drains *fault_drains;           /* owns */
     struct work_key_sharding *work_key_sharding; /* owns */
     struct work_transactions *work_transactions; /* owns */
-    struct work_ttl *work_ttl;                   /* owns */
+    struct work_clients *work_ttl;               /* owns */
     struct work_clients *work_counters;          /* owns */
     struct work_streams *work_streams;           /* owns */
     struct work_streams *list_streams; /* owns; of the table of transactions that has a stream */
@@ -270,17 +270,11 @@ static void create_work_switches(struct sim *s)
 static void create_work_ttl(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const struct work_ttl_options options = {.scheduler = &s->run.world.scheduler,
-                                             .http = group_http,
-                                             .context = &s->groups[GROUP_WORK_TTL],
-                                             .clients = p->work_ttl,
+    const struct work_ttl_options options = {.clients = group_options(s, GROUP_WORK_TTL),
                                              .units = plan_side_units(p),
-                                             .world = &s->run.world,
                                              .window_ms = config_expiry(&p->config)->ttl_window_ms,
                                              .mixed = plan_has(p, SIM_MIXED),
-                                             .work_switches = s->work_switches,
-                                             .think_ns = p->workload.think_ns,
-                                             .seed = world_seed(&s->run.world, WORLD_WORK_TTL, 0)};
+                                             .work_switches = s->work_switches};
     s->work_ttl = work_ttl_create(&options);
 }
 
@@ -434,7 +428,7 @@ void sim_destroy(struct sim *s)
     fault_drains_destroy(s->fault_drains);
     work_key_sharding_destroy(s->work_key_sharding);
     work_transactions_destroy(s->work_transactions);
-    work_ttl_destroy(s->work_ttl);
+    work_clients_destroy(s->work_ttl);
     work_clients_destroy(s->work_counters);
     work_streams_destroy(s->work_streams);
     work_streams_destroy(s->list_streams);
@@ -519,7 +513,7 @@ static void waited_in_vain(struct sim *s, const char *what)
     if (!work_tables_are_settled(s->work_tables))
         work_tables_describe(s->work_tables, &s->run.violation);
     work_transactions_describe(s->work_transactions, &s->run.violation);
-    work_ttl_describe(s->work_ttl, &s->run.violation);
+    work_clients_describe(s->work_ttl, &s->run.violation);
     work_clients_describe(s->work_counters, &s->run.violation);
     work_streams_describe(s->work_streams, &s->run.violation);
     work_streams_describe(s->list_streams, &s->run.violation);
@@ -607,7 +601,7 @@ static bool is_settled(const struct sim *s)
 {
     return work_tables_are_settled(s->work_tables) && fault_drains_are_over(s->fault_drains) &&
            work_key_sharding_are_over(s->work_key_sharding) &&
-           work_transactions_are_done(s->work_transactions) && work_ttl_are_done(s->work_ttl) &&
+           work_transactions_are_done(s->work_transactions) && work_clients_are_done(s->work_ttl) &&
            work_clients_are_done(s->work_counters) && work_streams_are_done(s->work_streams) &&
            work_streams_are_done(s->list_streams) && work_clients_are_done(s->work_switches) &&
            work_rate_limiter_are_quiet(s->work_rate_limiter) && clients_done(s);
@@ -659,7 +653,7 @@ static void sim_calm(struct sim *s)
     fault_drains_end(s->fault_drains);
     work_key_sharding_end(s->work_key_sharding);
     work_transactions_end(s->work_transactions);
-    work_ttl_end(s->work_ttl);
+    work_clients_end(s->work_ttl);
     work_clients_end(s->work_counters);
     work_streams_end(s->work_streams);
     work_streams_end(s->list_streams);
@@ -724,9 +718,9 @@ static void sim_judge(struct sim *s)
     struct buffer *why = &s->run.violation;
     if (why->size > 0 || !check_nodes(s->run.world.nodes, s->run.plan.nodes, why) ||
         !catalog_check_run(&s->check, &s->run, why) ||
-        !work_transactions_check(s->work_transactions, why) || !work_ttl_check(s->work_ttl, why) ||
-        !work_clients_check(s->work_counters, why) || !work_streams_check(s->work_streams, why) ||
-        !work_streams_check(s->list_streams, why) ||
+        !work_transactions_check(s->work_transactions, why) ||
+        !work_clients_check(s->work_ttl, why) || !work_clients_check(s->work_counters, why) ||
+        !work_streams_check(s->work_streams, why) || !work_streams_check(s->list_streams, why) ||
         !work_rate_limiter_check(s->work_rate_limiter, why))
         return;
     const uint64_t injected = faults_injected(s->faults);
@@ -748,7 +742,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         work_splits_begin(s->work_splits);
         work_tables_begin(s->work_tables);
         work_transactions_begin(s->work_transactions);
-        work_ttl_begin(s->work_ttl);
+        work_clients_begin(s->work_ttl);
         work_clients_begin(s->work_counters);
         work_streams_begin(s->work_streams);
         work_streams_begin(s->list_streams);
