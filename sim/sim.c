@@ -75,11 +75,11 @@ struct sim {
     struct work_tables *work_tables;             /* owns */
     struct fault_drains *fault_drains;           /* owns */
     struct work_key_sharding *work_key_sharding; /* owns */
-    struct work_transactions *work_transactions; /* owns */
+    struct work_clients *work_transactions;      /* owns */
     struct work_clients *work_ttl;               /* owns */
     struct work_clients *work_counters;          /* owns */
-    struct work_streams *work_streams;           /* owns */
-    struct work_streams *list_streams; /* owns; of the table of transactions that has a stream */
+    struct work_clients *work_streams;           /* owns */
+    struct work_clients *list_streams; /* owns; of the table of transactions that has a stream */
     struct work_rate_limiter *work_rate_limiter; /* owns */
     struct work_clients *work_switches;          /* owns */
     struct work_fill *work_fill;                 /* owns */
@@ -221,26 +221,20 @@ static struct work_clients_options group_options(struct sim *s, int group)
 static void create_work_transactions(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const uint64_t seed = world_seed(&s->run.world, WORLD_WORK_TRANSACTIONS, 0);
     const struct work_transactions_options options = {
-        .scheduler = &s->run.world.scheduler,
-        .http = group_http,
-        .context = &s->groups[GROUP_WORK_TRANSACTIONS],
+        .clients = group_options(s, GROUP_WORK_TRANSACTIONS),
         .failed = report_incomplete,
         .failed_context = &s->run,
-        .clients = p->work_transactions,
         .keys = p->work_lists,
         .pad = lists_are_streamed(p) ? 0 : p->work_list_pad,
         .units = plan_side_units(p),
-        .think_ns = p->workload.think_ns,
         .indexed = p->workload.indexed,
         .sharded = p->workload.sharded,
         .global_indexes = p->workload.global_indexes,
         .index_units = p->workload.index_units,
         .streams = lists_are_streamed(p),
         .tokens_last = plan_keeps_tokens(p),
-        .leaves_ns = plan_has(p, SIM_LEAVING_TABLE) ? p->length_ns * 2 / 3 : 0,
-        .seed = seed};
+        .leaves_ns = plan_has(p, SIM_LEAVING_TABLE) ? p->length_ns * 2 / 3 : 0};
     s->work_transactions = work_transactions_create(&options);
 }
 
@@ -294,39 +288,25 @@ static int64_t stream_kept_ms(const struct plan *p)
 static void create_work_streams(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const struct work_streams_options options = {
-        .scheduler = &s->run.world.scheduler,
-        .http = group_http,
-        .context = &s->groups[GROUP_WORK_STREAMS],
-        .clients = p->work_streams,
-        .units = p->workload.partitions * p->workload.units,
-        .kept_ms = stream_kept_ms(p),
-        .work_switches = s->work_switches,
-        .think_ns = p->workload.think_ns,
-        .seed = world_seed(&s->run.world, WORLD_WORK_STREAMS, 0)};
+    const struct work_streams_options options = {.clients = group_options(s, GROUP_WORK_STREAMS),
+                                                 .units =
+                                                     p->workload.partitions * p->workload.units,
+                                                 .kept_ms = stream_kept_ms(p),
+                                                 .work_switches = s->work_switches};
     s->work_streams = work_streams_create(&options);
 }
 
-static bool lists_are_written(const void *work_transactions)
-{
-    return work_transactions_are_done(work_transactions);
-}
-
+/* The stream of the lists. */
 static void create_list_streams(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const struct work_streams_options options = {
-        .scheduler = &s->run.world.scheduler,
-        .http = group_http,
-        .context = &s->groups[GROUP_LIST_FOLLOWER],
-        .table =
-            lists_are_streamed(p) ? work_transactions_tables[WORK_TRANSACTION_TABLES - 1] : NULL,
-        .writes_are_over = lists_are_written,
+    struct work_streams_options options = {
+        .clients = group_options(s, GROUP_LIST_FOLLOWER),
+        .table = work_transactions_tables[WORK_TRANSACTION_TABLES - 1],
         .writers = s->work_transactions,
         .kept_ms = stream_kept_ms(p),
-        .work_switches = s->work_switches,
-        .think_ns = p->workload.think_ns,
-        .seed = world_seed(&s->run.world, WORLD_WORK_STREAMS, 50)};
+        .work_switches = s->work_switches};
+    options.clients.seed = world_seed(&s->run.world, WORLD_WORK_STREAMS, 50);
     s->list_streams = work_streams_create(&options);
 }
 
@@ -427,11 +407,11 @@ void sim_destroy(struct sim *s)
     work_tables_destroy(s->work_tables);
     fault_drains_destroy(s->fault_drains);
     work_key_sharding_destroy(s->work_key_sharding);
-    work_transactions_destroy(s->work_transactions);
+    work_clients_destroy(s->work_transactions);
     work_clients_destroy(s->work_ttl);
     work_clients_destroy(s->work_counters);
-    work_streams_destroy(s->work_streams);
-    work_streams_destroy(s->list_streams);
+    work_clients_destroy(s->work_streams);
+    work_clients_destroy(s->list_streams);
     work_clients_destroy(s->work_switches);
     work_rate_limiter_destroy(s->work_rate_limiter);
     work_fill_destroy(s->work_fill);
@@ -512,11 +492,11 @@ static void waited_in_vain(struct sim *s, const char *what)
     }
     if (!work_tables_are_settled(s->work_tables))
         work_tables_describe(s->work_tables, &s->run.violation);
-    work_transactions_describe(s->work_transactions, &s->run.violation);
+    work_clients_describe(s->work_transactions, &s->run.violation);
     work_clients_describe(s->work_ttl, &s->run.violation);
     work_clients_describe(s->work_counters, &s->run.violation);
-    work_streams_describe(s->work_streams, &s->run.violation);
-    work_streams_describe(s->list_streams, &s->run.violation);
+    work_clients_describe(s->work_streams, &s->run.violation);
+    work_clients_describe(s->list_streams, &s->run.violation);
     work_rate_limiter_describe(s->work_rate_limiter, &s->run.violation);
     work_clients_describe(s->work_switches, &s->run.violation);
     work_fill_describe(s->work_fill, &s->run.violation);
@@ -601,9 +581,9 @@ static bool is_settled(const struct sim *s)
 {
     return work_tables_are_settled(s->work_tables) && fault_drains_are_over(s->fault_drains) &&
            work_key_sharding_are_over(s->work_key_sharding) &&
-           work_transactions_are_done(s->work_transactions) && work_clients_are_done(s->work_ttl) &&
-           work_clients_are_done(s->work_counters) && work_streams_are_done(s->work_streams) &&
-           work_streams_are_done(s->list_streams) && work_clients_are_done(s->work_switches) &&
+           work_clients_are_done(s->work_transactions) && work_clients_are_done(s->work_ttl) &&
+           work_clients_are_done(s->work_counters) && work_clients_are_done(s->work_streams) &&
+           work_clients_are_done(s->list_streams) && work_clients_are_done(s->work_switches) &&
            work_rate_limiter_are_quiet(s->work_rate_limiter) && clients_done(s);
 }
 
@@ -652,11 +632,11 @@ static void sim_calm(struct sim *s)
     work_splits_end(s->work_splits);
     fault_drains_end(s->fault_drains);
     work_key_sharding_end(s->work_key_sharding);
-    work_transactions_end(s->work_transactions);
+    work_clients_end(s->work_transactions);
     work_clients_end(s->work_ttl);
     work_clients_end(s->work_counters);
-    work_streams_end(s->work_streams);
-    work_streams_end(s->list_streams);
+    work_clients_end(s->work_streams);
+    work_clients_end(s->list_streams);
     work_rate_limiter_end(s->work_rate_limiter);
     work_clients_end(s->work_switches);
     if (s->run.plan.work_fill > 0)
@@ -718,9 +698,9 @@ static void sim_judge(struct sim *s)
     struct buffer *why = &s->run.violation;
     if (why->size > 0 || !check_nodes(s->run.world.nodes, s->run.plan.nodes, why) ||
         !catalog_check_run(&s->check, &s->run, why) ||
-        !work_transactions_check(s->work_transactions, why) ||
-        !work_clients_check(s->work_ttl, why) || !work_clients_check(s->work_counters, why) ||
-        !work_streams_check(s->work_streams, why) || !work_streams_check(s->list_streams, why) ||
+        !work_clients_check(s->work_transactions, why) || !work_clients_check(s->work_ttl, why) ||
+        !work_clients_check(s->work_counters, why) || !work_clients_check(s->work_streams, why) ||
+        !work_clients_check(s->list_streams, why) ||
         !work_rate_limiter_check(s->work_rate_limiter, why))
         return;
     const uint64_t injected = faults_injected(s->faults);
@@ -741,11 +721,11 @@ void sim_run(struct sim *s, struct sim_result *out)
         faults_begin(s->faults);
         work_splits_begin(s->work_splits);
         work_tables_begin(s->work_tables);
-        work_transactions_begin(s->work_transactions);
+        work_clients_begin(s->work_transactions);
         work_clients_begin(s->work_ttl);
         work_clients_begin(s->work_counters);
-        work_streams_begin(s->work_streams);
-        work_streams_begin(s->list_streams);
+        work_clients_begin(s->work_streams);
+        work_clients_begin(s->list_streams);
         work_rate_limiter_begin(s->work_rate_limiter);
         work_clients_begin(s->work_switches);
         work_fill_begin(s->work_fill);

@@ -23,38 +23,20 @@ enum {
 };
 
 struct work_streams_options {
-    struct scheduler *scheduler; /* borrows */
-    struct http_client_options (*http)(void *context, uint32_t client);
-    void *context;
-    uint32_t clients; /* that write, and one that reads; 0: none */
-    /* Borrows; NULL: work_streams_table. Others write this one, and nobody switches its stream. */
+    struct work_clients_options clients; /* the first one reads, the others write */
+    /* Borrows; NULL: work_streams_table. `writers` write this one, and nobody switches its
+     * stream. */
     const char *table;
-    bool (*writes_are_over)(const void *writers);
-    const void *writers; /* borrows */
-    uint32_t units;      /* of the table; 0: on demand */
-    int64_t kept_ms;     /* a record is surely there for so long; INT64_MAX: for the whole run */
+    const struct work_clients *writers; /* borrows */
+    uint32_t units;                     /* of the table; 0: on demand */
+    int64_t kept_ms; /* a record is surely there for so long; INT64_MAX: for the whole run */
     const struct work_clients *work_switches; /* borrows */
-    int64_t think_ns;
-    uint64_t seed;
 };
 
-struct work_streams;
-
-struct work_streams *work_streams_create(const struct work_streams_options *options);
-void work_streams_destroy(struct work_streams *f);
+/* At last the reader compares what it has with the table. */
+struct work_clients *work_streams_create(const struct work_streams_options *options);
 
 /* The table's name. */
 extern const char work_streams_table[];
 
-/* Makes the table, and then works until work_streams_end. */
-void work_streams_begin(struct work_streams *f);
-/* Ends the writes: at last the reader compares what it has with the table. */
-void work_streams_end(struct work_streams *f);
-/* Whether both are equal, or a record did not fit. */
-bool work_streams_are_done(const struct work_streams *f);
-bool work_streams_are_made(const struct work_streams *f);
-void work_streams_describe(const struct work_streams *f, struct buffer *out);
-/* False: `why` names the record that does not fit. */
-bool work_streams_check(const struct work_streams *f, struct buffer *why);
-/* Records that were read. */
-uint32_t work_streams_records(const struct work_streams *f);
+bool work_streams_are_made(const struct work_clients *all);

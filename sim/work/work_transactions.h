@@ -13,17 +13,13 @@
 #pragma once
 
 #include "sim/check/list_append.h"
-#include "sim/world/http_client.h"
+#include "sim/work/work_clients.h"
 
 struct work_transactions_options {
-    struct scheduler *scheduler; /* borrows */
-    /* `http` of client i is that of the simulated client `first` + i. */
-    struct http_client_options (*http)(void *context, uint32_t client);
-    void *context;
+    struct work_clients_options clients;
     /* A strong read is not answered in time. */
     void (*failed)(void *context, struct slice why);
     void *failed_context;
-    uint32_t clients;
     uint32_t keys;
     uint32_t units;       /* of a table; 0: on demand */
     uint32_t pad;         /* bytes in an item besides, at most */
@@ -34,24 +30,11 @@ struct work_transactions_options {
     bool streams;         /* it has a stream */
     bool tokens_last;     /* a token is known for as long as a client may send it again */
     int64_t leaves_ns;    /* the third table is deleted so long after the begin; 0: there is none */
-    int64_t think_ns;
-    uint64_t seed;
 };
 
-struct work_transactions;
+/* At last all lists are read. */
+struct work_clients *work_transactions_create(const struct work_transactions_options *options);
 
-struct work_transactions *work_transactions_create(const struct work_transactions_options *options);
-void work_transactions_destroy(struct work_transactions *t);
-
-/* Makes the tables, and then works until work_transactions_end. */
-void work_transactions_begin(struct work_transactions *t);
 /* From now on no fault is injected: a strong read that fails is sent again, and must
  * be answered within seconds. */
-void work_transactions_expect_answers(struct work_transactions *t);
-/* Ends the work: at last all lists are read. */
-void work_transactions_end(struct work_transactions *t);
-bool work_transactions_are_done(const struct work_transactions *t);
-void work_transactions_describe(const struct work_transactions *t, struct buffer *out);
-/* False: `why` names the anomaly. */
-bool work_transactions_check(const struct work_transactions *t, struct buffer *why);
-uint32_t work_transactions_committed(const struct work_transactions *t);
+void work_transactions_expect_answers(struct work_clients *all);
