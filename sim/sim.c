@@ -80,9 +80,9 @@ struct sim {
     struct work_clients *work_counters;          /* owns */
     struct work_clients *work_streams;           /* owns */
     struct work_clients *list_streams; /* owns; of the table of transactions that has a stream */
-    struct work_rate_limiter *work_rate_limiter; /* owns */
-    struct work_clients *work_switches;          /* owns */
-    struct work_fill *work_fill;                 /* owns */
+    struct work_clients *work_rate_limiter; /* owns */
+    struct work_clients *work_switches;     /* owns */
+    struct work_fill *work_fill;            /* owns */
     struct silence silence;
     const struct buffer *answer; /* to the last question about a table */
     struct leader_kill leader_kill;
@@ -312,17 +312,11 @@ static void create_list_streams(struct sim *s)
 
 static void create_work_rate_limiter(struct sim *s)
 {
-    const struct plan *p = &s->run.plan;
     const struct work_rate_limiter_options options = {
-        .scheduler = &s->run.world.scheduler,
-        .http = group_http,
-        .context = &s->groups[GROUP_WORK_RATE_LIMITER],
-        .clients = p->work_limiter,
+        .clients = group_options(s, GROUP_WORK_RATE_LIMITER),
         .nodes_spread_ms = world_wall_spread_ms(&s->run.world, false),
         .spread_ms = world_wall_spread_ms(&s->run.world, true),
-        .merge_ms = config_limiter(&p->config)->limiter_merge_ms,
-        .think_ns = p->workload.think_ns,
-        .seed = world_seed(&s->run.world, WORLD_WORK_RATE_LIMITER, 0)};
+        .merge_ms = config_limiter(&s->run.plan.config)->limiter_merge_ms};
     s->work_rate_limiter = work_rate_limiter_create(&options);
 }
 
@@ -413,7 +407,7 @@ void sim_destroy(struct sim *s)
     work_clients_destroy(s->work_streams);
     work_clients_destroy(s->list_streams);
     work_clients_destroy(s->work_switches);
-    work_rate_limiter_destroy(s->work_rate_limiter);
+    work_clients_destroy(s->work_rate_limiter);
     work_fill_destroy(s->work_fill);
     catalog_check_deinit(&s->check);
     recording_deinit(&s->history);
@@ -497,7 +491,7 @@ static void waited_in_vain(struct sim *s, const char *what)
     work_clients_describe(s->work_counters, &s->run.violation);
     work_clients_describe(s->work_streams, &s->run.violation);
     work_clients_describe(s->list_streams, &s->run.violation);
-    work_rate_limiter_describe(s->work_rate_limiter, &s->run.violation);
+    work_clients_describe(s->work_rate_limiter, &s->run.violation);
     work_clients_describe(s->work_switches, &s->run.violation);
     work_fill_describe(s->work_fill, &s->run.violation);
 }
@@ -589,7 +583,7 @@ static bool is_settled(const struct sim *s)
 
 static bool limiter_is_checked(const struct sim *s)
 {
-    return work_rate_limiter_are_done(s->work_rate_limiter);
+    return work_clients_are_done(s->work_rate_limiter);
 }
 
 static bool stores_are_left(const struct sim *s)
@@ -637,7 +631,7 @@ static void sim_calm(struct sim *s)
     work_clients_end(s->work_counters);
     work_clients_end(s->work_streams);
     work_clients_end(s->list_streams);
-    work_rate_limiter_end(s->work_rate_limiter);
+    work_clients_end(s->work_rate_limiter);
     work_clients_end(s->work_switches);
     if (s->run.plan.work_fill > 0)
         leave_stores(s);
@@ -700,8 +694,7 @@ static void sim_judge(struct sim *s)
         !catalog_check_run(&s->check, &s->run, why) ||
         !work_clients_check(s->work_transactions, why) || !work_clients_check(s->work_ttl, why) ||
         !work_clients_check(s->work_counters, why) || !work_clients_check(s->work_streams, why) ||
-        !work_clients_check(s->list_streams, why) ||
-        !work_rate_limiter_check(s->work_rate_limiter, why))
+        !work_clients_check(s->list_streams, why) || !work_clients_check(s->work_rate_limiter, why))
         return;
     const uint64_t injected = faults_injected(s->faults);
     for (uint32_t i = 0; gac_watch_applies(&s->run.plan) && i < s->watch_count; i++) {
@@ -726,7 +719,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         work_clients_begin(s->work_counters);
         work_clients_begin(s->work_streams);
         work_clients_begin(s->list_streams);
-        work_rate_limiter_begin(s->work_rate_limiter);
+        work_clients_begin(s->work_rate_limiter);
         work_clients_begin(s->work_switches);
         work_fill_begin(s->work_fill);
         fault_drains_begin(s->fault_drains);

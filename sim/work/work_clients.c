@@ -6,7 +6,8 @@
 #include "base/must.h"
 
 enum {
-    CALL_TIMEOUT_MS = 6000
+    CALL_TIMEOUT_MS = 6000,
+    SHORT_PAUSES = 8
 };
 
 static void work_client_next(struct work_client *c, int64_t ns);
@@ -66,6 +67,13 @@ static void work_client_end_table(struct work_client *c, int status, struct slic
 int64_t work_client_think(struct work_client *c)
 {
     return prng_between(&c->prng, 0, c->all->options.think_ns);
+}
+
+int64_t work_client_pause_ns(uint32_t nth, int64_t ms, uint32_t doublings)
+{
+    const uint32_t rounds = nth / SHORT_PAUSES;
+    const uint32_t doubles = rounds < doublings ? rounds : doublings;
+    return (ms * NS_PER_MS) << (nth % SHORT_PAUSES != 0 ? 0 : doubles);
 }
 
 static int64_t work_client_pause(struct work_client *c, int status)

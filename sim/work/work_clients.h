@@ -139,3 +139,8 @@ bool work_clients_are_quiet(struct work_clients *all);
 bool work_client_has_tables(struct work_client *c);
 /* Draws the pause between two requests. */
 int64_t work_client_think(struct work_client *c);
+/* The pause after the nth refusal in a row: `ms`. Every eighth pause is long, and twice as long as
+ * the last long one, up to `ms` << `doublings`. While it lasts, a table saves units, so that
+ * refusals do not spend them all. The others stay short: what was asked for because of a request
+ * must be used soon. */
+int64_t work_client_pause_ns(uint32_t nth, int64_t ms, uint32_t doublings);

@@ -6,8 +6,7 @@
 const char work_counters_table[] = "tallies";
 
 enum {
-    REFUSALS_MAX = 5, /* then pauses do not double any more */
-    SHORT_PAUSES = 8, /* one after the other */
+    PAUSE_DOUBLINGS = 5,
     READ_PERCENT = 25,
     QUERY_PERCENT = 40 /* of reads */
 };
@@ -128,20 +127,16 @@ static void counter_answered(void *client, int status, struct slice body)
     c->client.step = WORK_STEP_IDLE;
 }
 
-/* After a refusal. Now and then it is long, and longer each time, so that units for all cells are
- * saved meanwhile. Between, pauses are short: tokens that a router has asked for must be used
- * soon, and the policy `periodic` gives it as many as it was asked for in a period, which must be
- * a whole one. */
+/* Long pauses save units for all cells. Tokens that a router has asked for must be used soon, and
+ * the policy `periodic` gives it as many as it was asked for in a period, which must be a whole
+ * one. */
 static int64_t counter_pause(void *client, int status)
 {
     struct counter_client *c = client;
     const int64_t think_ns = work_client_think(&c->client);
     c->refusals = status == 200 ? 0 : c->refusals + 1;
-    const uint32_t rounds = c->refusals / SHORT_PAUSES;
-    const uint32_t doubles = rounds < REFUSALS_MAX ? rounds : REFUSALS_MAX;
-    const int64_t refused_ns = (WORK_RETRY_MS * NS_PER_MS)
-                               << (c->refusals % SHORT_PAUSES != 0 ? 0 : doubles);
-    return status == 200 ? think_ns : refused_ns;
+    return status == 200 ? think_ns
+                         : work_client_pause_ns(c->refusals, WORK_RETRY_MS, PAUSE_DOUBLINGS);
 }
 
 /* ---- what to do ---- */
