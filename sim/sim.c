@@ -82,7 +82,7 @@ struct sim {
     struct work_clients *list_streams; /* owns; of the table of transactions that has a stream */
     struct work_clients *work_rate_limiter; /* owns */
     struct work_clients *work_switches;     /* owns */
-    struct work_fill *work_fill;            /* owns */
+    struct work_clients *work_fill;         /* owns */
     struct silence silence;
     const struct buffer *answer; /* to the last question about a table */
     struct leader_kill leader_kill;
@@ -174,12 +174,6 @@ static uint32_t set_groups(struct sim *s)
         first += counts[i];
     }
     return first - p->clients - 1;
-}
-
-static struct http_client_options group_http(void *context, uint32_t client)
-{
-    const struct client_group *g = context;
-    return world_http(g->world, g->first + client, world_seed(g->world, g->stream, 1 + client));
 }
 
 static void create_world(struct sim *s)
@@ -383,7 +377,8 @@ struct sim *sim_create(const struct sim_options *options)
     create_work_streams(s);
     create_list_streams(s);
     create_work_rate_limiter(s);
-    s->work_fill = work_fill_create(&s->run, group_http, &s->groups[GROUP_WORK_FILL]);
+    const struct work_clients_options fill = group_options(s, GROUP_WORK_FILL);
+    s->work_fill = work_fill_create(&fill, &s->run);
     s->faults = faults_create(&s->run);
     s->work_splits = work_splits_create(&s->run);
     s->fault_drains = fault_drains_create(&s->run);
@@ -408,7 +403,7 @@ void sim_destroy(struct sim *s)
     work_clients_destroy(s->list_streams);
     work_clients_destroy(s->work_switches);
     work_clients_destroy(s->work_rate_limiter);
-    work_fill_destroy(s->work_fill);
+    work_clients_destroy(s->work_fill);
     catalog_check_deinit(&s->check);
     recording_deinit(&s->history);
     leaders_deinit(&s->leaders);
@@ -493,7 +488,7 @@ static void waited_in_vain(struct sim *s, const char *what)
     work_clients_describe(s->list_streams, &s->run.violation);
     work_clients_describe(s->work_rate_limiter, &s->run.violation);
     work_clients_describe(s->work_switches, &s->run.violation);
-    work_fill_describe(s->work_fill, &s->run.violation);
+    work_clients_describe(s->work_fill, &s->run.violation);
 }
 
 static void sim_set_up(struct sim *s)
@@ -588,13 +583,13 @@ static bool limiter_is_checked(const struct sim *s)
 
 static bool stores_are_left(const struct sim *s)
 {
-    return work_fill_are_done(s->work_fill);
+    return work_clients_are_done(s->work_fill);
 }
 
 /* Before anything else is expected: the other clients need space, too. */
 static void leave_stores(struct sim *s)
 {
-    work_fill_end(s->work_fill);
+    work_clients_end(s->work_fill);
     if (!sim_pass(s, sim_after(s, WORK_FILL_ENDS_S * NS_PER_S), stores_are_left))
         waited_in_vain(s, "the clients that fill stores do not come to their end");
 }
@@ -721,7 +716,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         work_clients_begin(s->list_streams);
         work_clients_begin(s->work_rate_limiter);
         work_clients_begin(s->work_switches);
-        work_fill_begin(s->work_fill);
+        work_clients_begin(s->work_fill);
         fault_drains_begin(s->fault_drains);
         work_key_sharding_begin(s->work_key_sharding);
         sim_pass(s, sim_after(s, s->run.plan.length_ns), NULL);
