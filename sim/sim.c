@@ -47,21 +47,20 @@ enum {
     TRIM_NEVER_MS = 3600000, /* in a run, if records are kept for longer */
 };
 
-/* Clients of one kind, behind those of the workload and the one of tables. */
+/* Kinds of clients, in the order in which they begin. */
 enum {
-    GROUP_WORK_TRANSACTIONS,
-    GROUP_WORK_TTL,
-    GROUP_WORK_COUNTERS,
-    GROUP_WORK_STREAMS,
-    GROUP_WORK_RATE_LIMITER,
-    GROUP_WORK_SWITCHES,
-    GROUP_LIST_FOLLOWER,
-    GROUP_WORK_FILL,
-    GROUPS
+    WORK_TRANSACTIONS,
+    WORK_TTL,
+    WORK_COUNTERS,
+    WORK_STREAMS,
+    WORK_LIST_STREAM, /* of the table of transactions that has a stream */
+    WORK_RATE_LIMITER,
+    WORK_SWITCHES,
+    WORK_FILL,
+    WORK_KINDS
 };
 
 struct client_group {
-    struct world *world; /* borrows */
     uint32_t first;
     uint32_t count;
     enum world_stream stream;
@@ -69,20 +68,13 @@ struct client_group {
 
 struct sim {
     struct run run;
-    struct client_group groups[GROUPS];
+    struct client_group groups[WORK_KINDS];
+    struct work_clients *work[WORK_KINDS];       /* owns */
     struct faults *faults;                       /* owns */
     struct work_splits *work_splits;             /* owns */
     struct work_tables *work_tables;             /* owns */
     struct fault_drains *fault_drains;           /* owns */
     struct work_key_sharding *work_key_sharding; /* owns */
-    struct work_clients *work_transactions;      /* owns */
-    struct work_clients *work_ttl;               /* owns */
-    struct work_clients *work_counters;          /* owns */
-    struct work_clients *work_streams;           /* owns */
-    struct work_clients *list_streams; /* owns; of the table of transactions that has a stream */
-    struct work_clients *work_rate_limiter; /* owns */
-    struct work_clients *work_switches;     /* owns */
-    struct work_clients *work_fill;         /* owns */
     struct silence silence;
     const struct buffer *answer; /* to the last question about a table */
     struct leader_kill leader_kill;
@@ -156,22 +148,24 @@ static bool lists_are_streamed(const struct plan *p)
 static uint32_t set_groups(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const uint32_t counts[GROUPS] = {
-        [GROUP_WORK_TRANSACTIONS] = p->work_transactions,
-        [GROUP_WORK_TTL] = p->work_ttl,
-        [GROUP_WORK_COUNTERS] = p->work_counters,
-        [GROUP_WORK_STREAMS] = p->work_streams > 0 ? p->work_streams + 1 : 0,
-        [GROUP_WORK_RATE_LIMITER] = p->work_limiter,
-        [GROUP_WORK_SWITCHES] = plan_has(p, SIM_SWITCHES) ? WORK_SWITCHES_CLIENTS : 0,
-        [GROUP_LIST_FOLLOWER] = lists_are_streamed(p),
-        [GROUP_WORK_FILL] = p->work_fill};
-    static const enum world_stream streams[GROUPS] = {
-        WORLD_WORK_TRANSACTIONS, WORLD_WORK_TTL,      WORLD_WORK_COUNTERS, WORLD_WORK_STREAMS,
-        WORLD_WORK_RATE_LIMITER, WORLD_WORK_SWITCHES, WORLD_LISTS,         WORLD_WORK_FILL};
+    const uint32_t readers = p->work_streams > 0;
+    const struct {
+        int kind;
+        uint32_t count;
+        enum world_stream stream;
+    } groups[WORK_KINDS] = {
+        {WORK_TRANSACTIONS, p->work_transactions, WORLD_WORK_TRANSACTIONS},
+        {WORK_TTL, p->work_ttl, WORLD_WORK_TTL},
+        {WORK_COUNTERS, p->work_counters, WORLD_WORK_COUNTERS},
+        {WORK_STREAMS, p->work_streams + readers, WORLD_WORK_STREAMS},
+        {WORK_RATE_LIMITER, p->work_limiter, WORLD_WORK_RATE_LIMITER},
+        {WORK_SWITCHES, plan_has(p, SIM_SWITCHES) ? WORK_SWITCHES_CLIENTS : 0, WORLD_WORK_SWITCHES},
+        {WORK_LIST_STREAM, lists_are_streamed(p), WORLD_LISTS},
+        {WORK_FILL, p->work_fill, WORLD_WORK_FILL}};
     uint32_t first = p->clients + 1;
-    for (int i = 0; i < GROUPS; i++) {
-        s->groups[i] = (struct client_group){&s->run.world, first, counts[i], streams[i]};
-        first += counts[i];
+    for (int i = 0; i < WORK_KINDS; i++) {
+        s->groups[groups[i].kind] = (struct client_group){first, groups[i].count, groups[i].stream};
+        first += groups[i].count;
     }
     return first - p->clients - 1;
 }
@@ -201,9 +195,9 @@ static void create_world(struct sim *s)
 }
 
 /* What all kinds have in common. */
-static struct work_clients_options group_options(struct sim *s, int group)
+static struct work_clients_options group_options(struct sim *s, int kind)
 {
-    const struct client_group *g = &s->groups[group];
+    const struct client_group *g = &s->groups[kind];
     return (struct work_clients_options){.world = &s->run.world,
                                          .first = g->first,
                                          .count = g->count,
@@ -216,7 +210,7 @@ static void create_work_transactions(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
     const struct work_transactions_options options = {
-        .clients = group_options(s, GROUP_WORK_TRANSACTIONS),
+        .clients = group_options(s, WORK_TRANSACTIONS),
         .failed = report_incomplete,
         .failed_context = &s->run,
         .keys = p->work_lists,
@@ -229,22 +223,22 @@ static void create_work_transactions(struct sim *s)
         .streams = lists_are_streamed(p),
         .tokens_last = plan_keeps_tokens(p),
         .leaves_ns = plan_has(p, SIM_LEAVING_TABLE) ? p->length_ns * 2 / 3 : 0};
-    s->work_transactions = work_transactions_create(&options);
+    s->work[WORK_TRANSACTIONS] = work_transactions_create(&options);
 }
 
 static bool may_switch(void *sim, enum switch_of which)
 {
     const struct sim *s = sim;
     return which == SWITCH_TTL || which == SWITCH_STREAM_OF_TTL
-               ? work_ttl_are_made(s->work_ttl)
-               : work_streams_are_made(s->work_streams);
+               ? work_ttl_are_made(s->work[WORK_TTL])
+               : work_streams_are_made(s->work[WORK_STREAMS]);
 }
 
 static void create_work_switches(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
     const bool items = p->work_ttl > 0, stream = p->work_streams > 0;
-    struct work_switches_options options = {.clients = group_options(s, GROUP_WORK_SWITCHES),
+    struct work_switches_options options = {.clients = group_options(s, WORK_SWITCHES),
                                             .may_switch = may_switch,
                                             .sim = s,
                                             .has = {[SWITCH_TTL] = items,
@@ -252,24 +246,24 @@ static void create_work_switches(struct sim *s)
                                                     [SWITCH_TTL_OF_STREAM] = stream,
                                                     [SWITCH_STREAM_OF_TTL] = items}};
     options.clients.think_ns = SWITCH_PAUSE_MS * NS_PER_MS;
-    s->work_switches = work_switches_create(&options);
+    s->work[WORK_SWITCHES] = work_switches_create(&options);
 }
 
 static void create_work_ttl(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const struct work_ttl_options options = {.clients = group_options(s, GROUP_WORK_TTL),
+    const struct work_ttl_options options = {.clients = group_options(s, WORK_TTL),
                                              .units = plan_side_units(p),
                                              .window_ms = config_expiry(&p->config)->ttl_window_ms,
                                              .mixed = plan_has(p, SIM_MIXED),
-                                             .work_switches = s->work_switches};
-    s->work_ttl = work_ttl_create(&options);
+                                             .work_switches = s->work[WORK_SWITCHES]};
+    s->work[WORK_TTL] = work_ttl_create(&options);
 }
 
 static void create_work_counters(struct sim *s)
 {
-    const struct work_clients_options options = group_options(s, GROUP_WORK_COUNTERS);
-    s->work_counters = work_counters_create(&options, plan_counter_units(&s->run.plan));
+    const struct work_clients_options options = group_options(s, WORK_COUNTERS);
+    s->work[WORK_COUNTERS] = work_counters_create(&options, plan_counter_units(&s->run.plan));
 }
 
 /* How long a record is there after its write was begun, whoever judges that by which clock. */
@@ -282,12 +276,12 @@ static int64_t stream_kept_ms(const struct plan *p)
 static void create_work_streams(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const struct work_streams_options options = {.clients = group_options(s, GROUP_WORK_STREAMS),
+    const struct work_streams_options options = {.clients = group_options(s, WORK_STREAMS),
                                                  .units =
                                                      p->workload.partitions * p->workload.units,
                                                  .kept_ms = stream_kept_ms(p),
-                                                 .work_switches = s->work_switches};
-    s->work_streams = work_streams_create(&options);
+                                                 .work_switches = s->work[WORK_SWITCHES]};
+    s->work[WORK_STREAMS] = work_streams_create(&options);
 }
 
 /* The stream of the lists. */
@@ -295,23 +289,23 @@ static void create_list_streams(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
     struct work_streams_options options = {
-        .clients = group_options(s, GROUP_LIST_FOLLOWER),
+        .clients = group_options(s, WORK_LIST_STREAM),
         .table = work_transactions_tables[WORK_TRANSACTION_TABLES - 1],
-        .writers = s->work_transactions,
+        .writers = s->work[WORK_TRANSACTIONS],
         .kept_ms = stream_kept_ms(p),
-        .work_switches = s->work_switches};
+        .work_switches = s->work[WORK_SWITCHES]};
     options.clients.seed = world_seed(&s->run.world, WORLD_WORK_STREAMS, 50);
-    s->list_streams = work_streams_create(&options);
+    s->work[WORK_LIST_STREAM] = work_streams_create(&options);
 }
 
 static void create_work_rate_limiter(struct sim *s)
 {
     const struct work_rate_limiter_options options = {
-        .clients = group_options(s, GROUP_WORK_RATE_LIMITER),
+        .clients = group_options(s, WORK_RATE_LIMITER),
         .nodes_spread_ms = world_wall_spread_ms(&s->run.world, false),
         .spread_ms = world_wall_spread_ms(&s->run.world, true),
         .merge_ms = config_limiter(&s->run.plan.config)->limiter_merge_ms};
-    s->work_rate_limiter = work_rate_limiter_create(&options);
+    s->work[WORK_RATE_LIMITER] = work_rate_limiter_create(&options);
 }
 
 static void create_clients(struct sim *s)
@@ -377,8 +371,8 @@ struct sim *sim_create(const struct sim_options *options)
     create_work_streams(s);
     create_list_streams(s);
     create_work_rate_limiter(s);
-    const struct work_clients_options fill = group_options(s, GROUP_WORK_FILL);
-    s->work_fill = work_fill_create(&fill, &s->run);
+    const struct work_clients_options fill = group_options(s, WORK_FILL);
+    s->work[WORK_FILL] = work_fill_create(&fill, &s->run);
     s->faults = faults_create(&s->run);
     s->work_splits = work_splits_create(&s->run);
     s->fault_drains = fault_drains_create(&s->run);
@@ -396,14 +390,8 @@ void sim_destroy(struct sim *s)
     work_tables_destroy(s->work_tables);
     fault_drains_destroy(s->fault_drains);
     work_key_sharding_destroy(s->work_key_sharding);
-    work_clients_destroy(s->work_transactions);
-    work_clients_destroy(s->work_ttl);
-    work_clients_destroy(s->work_counters);
-    work_clients_destroy(s->work_streams);
-    work_clients_destroy(s->list_streams);
-    work_clients_destroy(s->work_switches);
-    work_clients_destroy(s->work_rate_limiter);
-    work_clients_destroy(s->work_fill);
+    for (int i = 0; i < WORK_KINDS; i++)
+        work_clients_destroy(s->work[i]);
     catalog_check_deinit(&s->check);
     recording_deinit(&s->history);
     leaders_deinit(&s->leaders);
@@ -481,14 +469,8 @@ static void waited_in_vain(struct sim *s, const char *what)
     }
     if (!work_tables_are_settled(s->work_tables))
         work_tables_describe(s->work_tables, &s->run.violation);
-    work_clients_describe(s->work_transactions, &s->run.violation);
-    work_clients_describe(s->work_ttl, &s->run.violation);
-    work_clients_describe(s->work_counters, &s->run.violation);
-    work_clients_describe(s->work_streams, &s->run.violation);
-    work_clients_describe(s->list_streams, &s->run.violation);
-    work_clients_describe(s->work_rate_limiter, &s->run.violation);
-    work_clients_describe(s->work_switches, &s->run.violation);
-    work_clients_describe(s->work_fill, &s->run.violation);
+    for (int i = 0; i < WORK_KINDS; i++)
+        work_clients_describe(s->work[i], &s->run.violation);
 }
 
 static void sim_set_up(struct sim *s)
@@ -566,30 +548,35 @@ static void check_filled(struct sim *s)
     buffer_deinit(&why);
 }
 
+/* Of the rate limiter's clients the first goes on alone. */
+static bool work_is_settled(const struct sim *s)
+{
+    bool settled = work_rate_limiter_are_quiet(s->work[WORK_RATE_LIMITER]);
+    for (int i = 0; i < WORK_KINDS; i++)
+        settled = settled && (i == WORK_RATE_LIMITER || work_clients_are_done(s->work[i]));
+    return settled;
+}
+
 static bool is_settled(const struct sim *s)
 {
     return work_tables_are_settled(s->work_tables) && fault_drains_are_over(s->fault_drains) &&
-           work_key_sharding_are_over(s->work_key_sharding) &&
-           work_clients_are_done(s->work_transactions) && work_clients_are_done(s->work_ttl) &&
-           work_clients_are_done(s->work_counters) && work_clients_are_done(s->work_streams) &&
-           work_clients_are_done(s->list_streams) && work_clients_are_done(s->work_switches) &&
-           work_rate_limiter_are_quiet(s->work_rate_limiter) && clients_done(s);
+           work_key_sharding_are_over(s->work_key_sharding) && work_is_settled(s) &&
+           clients_done(s);
 }
 
 static bool limiter_is_checked(const struct sim *s)
 {
-    return work_clients_are_done(s->work_rate_limiter);
+    return work_clients_are_done(s->work[WORK_RATE_LIMITER]);
 }
 
 static bool stores_are_left(const struct sim *s)
 {
-    return work_clients_are_done(s->work_fill);
+    return work_clients_are_done(s->work[WORK_FILL]);
 }
 
 /* Before anything else is expected: the other clients need space, too. */
 static void leave_stores(struct sim *s)
 {
-    work_clients_end(s->work_fill);
     if (!sim_pass(s, sim_after(s, WORK_FILL_ENDS_S * NS_PER_S), stores_are_left))
         waited_in_vain(s, "the clients that fill stores do not come to their end");
 }
@@ -621,13 +608,8 @@ static void sim_calm(struct sim *s)
     work_splits_end(s->work_splits);
     fault_drains_end(s->fault_drains);
     work_key_sharding_end(s->work_key_sharding);
-    work_clients_end(s->work_transactions);
-    work_clients_end(s->work_ttl);
-    work_clients_end(s->work_counters);
-    work_clients_end(s->work_streams);
-    work_clients_end(s->list_streams);
-    work_clients_end(s->work_rate_limiter);
-    work_clients_end(s->work_switches);
+    for (int i = 0; i < WORK_KINDS; i++)
+        work_clients_end(s->work[i]);
     if (s->run.plan.work_fill > 0)
         leave_stores(s);
     if (s->run.plan.workload.tables > 1 || s->run.plan.workload.index_churn ||
@@ -642,7 +624,7 @@ static void sim_calm(struct sim *s)
             s->run.plan.work_limiter > 0 ? world_wall_spread_ms(&s->run.world, false) : 0;
         if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S + behind_ms * NS_PER_MS), is_settled))
             waited_in_vain(s, "not every table is there after the faults have ended");
-        if (!sim_pass(s, sim_after(s, work_rate_limiter_time(s->work_rate_limiter).ns),
+        if (!sim_pass(s, sim_after(s, work_rate_limiter_time(s->work[WORK_RATE_LIMITER]).ns),
                       limiter_is_checked))
             waited_in_vain(s, "the buckets of the rate limiter do not come to rest");
         check_filled(s);
@@ -668,7 +650,7 @@ static void go_on_without_faults(struct sim *s)
         return;
     faults_end(s->faults);
     sim_pass(s, sim_after(s, RECOVER_S * NS_PER_S), NULL);
-    work_transactions_expect_answers(s->work_transactions);
+    work_transactions_expect_answers(s->work[WORK_TRANSACTIONS]);
     sim_pass(s, sim_after(s, s->run.plan.steady_ns), NULL);
 }
 
@@ -686,11 +668,12 @@ static void sim_judge(struct sim *s)
 {
     struct buffer *why = &s->run.violation;
     if (why->size > 0 || !check_nodes(s->run.world.nodes, s->run.plan.nodes, why) ||
-        !catalog_check_run(&s->check, &s->run, why) ||
-        !work_clients_check(s->work_transactions, why) || !work_clients_check(s->work_ttl, why) ||
-        !work_clients_check(s->work_counters, why) || !work_clients_check(s->work_streams, why) ||
-        !work_clients_check(s->list_streams, why) || !work_clients_check(s->work_rate_limiter, why))
+        !catalog_check_run(&s->check, &s->run, why))
         return;
+    for (int i = 0; i < WORK_KINDS; i++) {
+        if (!work_clients_check(s->work[i], why))
+            return;
+    }
     const uint64_t injected = faults_injected(s->faults);
     for (uint32_t i = 0; gac_watch_applies(&s->run.plan) && i < s->watch_count; i++) {
         if (!gac_watch_check(&s->watches[i], &s->run.plan, injected, why))
@@ -709,14 +692,8 @@ void sim_run(struct sim *s, struct sim_result *out)
         faults_begin(s->faults);
         work_splits_begin(s->work_splits);
         work_tables_begin(s->work_tables);
-        work_clients_begin(s->work_transactions);
-        work_clients_begin(s->work_ttl);
-        work_clients_begin(s->work_counters);
-        work_clients_begin(s->work_streams);
-        work_clients_begin(s->list_streams);
-        work_clients_begin(s->work_rate_limiter);
-        work_clients_begin(s->work_switches);
-        work_clients_begin(s->work_fill);
+        for (int i = 0; i < WORK_KINDS; i++)
+            work_clients_begin(s->work[i]);
         fault_drains_begin(s->fault_drains);
         work_key_sharding_begin(s->work_key_sharding);
         sim_pass(s, sim_after(s, s->run.plan.length_ns), NULL);
