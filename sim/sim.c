@@ -5,10 +5,7 @@
 
 #include "base/must.h"
 #include "base/settings/choices.h"
-#include "base/settings/expiry.h"
 #include "base/settings/gac.h"
-#include "base/settings/limiter.h"
-#include "base/settings/streams.h"
 #include "gac/grant_policy.h"
 #include "include/weir/policy_table.h"
 #include "sim/check/admission_watch.h"
@@ -36,7 +33,6 @@ enum {
     SETUP_S = 60,  /* bounds, in virtual time: until the table is active */
     TABLES_S = 90, /* until every table exists again, and no node is drained */
     RECOVER_S = 5, /* until a cluster without faults serves as usual */
-    SWITCH_PAUSE_MS = 300,
     REST_S = 10,   /* until acknowledged writes are everywhere, and nothing is kept for them */
     MOVES_S = 120, /* until moving replicas are where they belong */
     REST_POLL_MS = 500,
@@ -44,31 +40,11 @@ enum {
     STEPS_BETWEEN_CHECKS = 4,
     EVENTS_BETWEEN_DEBTS = 64,
     WATCHES_MAX = 2 + DYNAMO_GLOBALS,
-    TRIM_NEVER_MS = 3600000, /* in a run, if records are kept for longer */
-};
-
-/* Kinds of clients, in the order in which they begin. */
-enum {
-    WORK_TRANSACTIONS,
-    WORK_TTL,
-    WORK_COUNTERS,
-    WORK_STREAMS,
-    WORK_LIST_STREAM, /* of the table of transactions that has a stream */
-    WORK_RATE_LIMITER,
-    WORK_SWITCHES,
-    WORK_FILL,
-    WORK_KINDS
-};
-
-struct client_group {
-    uint32_t first;
-    uint32_t count;
-    enum world_stream stream;
 };
 
 struct sim {
     struct run run;
-    struct client_group groups[WORK_KINDS];
+    struct work_clients_options options[WORK_KINDS];
     struct work_clients *work[WORK_KINDS];       /* owns */
     struct faults *faults;                       /* owns */
     struct work_splits *work_splits;             /* owns */
@@ -139,35 +115,42 @@ static void lessen_skews(struct sim *s)
     }
 }
 
-static bool lists_are_streamed(const struct plan *p)
-{
-    return p->work_transactions > 0 && plan_has(p, SIM_MIXED) && p->work_lists <= WORK_STREAMS_KEYS;
-}
+static const struct {
+    enum world_stream stream;
+    struct work_clients *(*create)(const struct work_clients_options *options);
+} kinds[WORK_KINDS] = {[WORK_TRANSACTIONS] = {WORLD_WORK_TRANSACTIONS, work_transactions_create},
+                       [WORK_TTL] = {WORLD_WORK_TTL, work_ttl_create},
+                       [WORK_COUNTERS] = {WORLD_WORK_COUNTERS, work_counters_create},
+                       [WORK_STREAMS] = {WORLD_WORK_STREAMS, work_streams_create},
+                       [WORK_LIST_STREAM] = {WORLD_LISTS, work_list_stream_create},
+                       [WORK_RATE_LIMITER] = {WORLD_WORK_RATE_LIMITER, work_rate_limiter_create},
+                       [WORK_SWITCHES] = {WORLD_WORK_SWITCHES, work_switches_create},
+                       [WORK_FILL] = {WORLD_WORK_FILL, work_fill_create}};
 
-/* Numbers the clients that come behind the workload's and the one of tables. Returns how many. */
-static uint32_t set_groups(struct sim *s)
+/* Numbers the clients that come behind those of items and the one of tables. Returns how many. */
+static uint32_t number_work(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const uint32_t readers = p->work_streams > 0;
-    const struct {
-        int kind;
-        uint32_t count;
-        enum world_stream stream;
-    } groups[WORK_KINDS] = {
-        {WORK_TRANSACTIONS, p->work_transactions, WORLD_WORK_TRANSACTIONS},
-        {WORK_TTL, p->work_ttl, WORLD_WORK_TTL},
-        {WORK_COUNTERS, p->work_counters, WORLD_WORK_COUNTERS},
-        {WORK_STREAMS, p->work_streams + readers, WORLD_WORK_STREAMS},
-        {WORK_RATE_LIMITER, p->work_limiter, WORLD_WORK_RATE_LIMITER},
-        {WORK_SWITCHES, plan_has(p, SIM_SWITCHES) ? WORK_SWITCHES_CLIENTS : 0, WORLD_WORK_SWITCHES},
-        {WORK_LIST_STREAM, lists_are_streamed(p), WORLD_LISTS},
-        {WORK_FILL, p->work_fill, WORLD_WORK_FILL}};
-    uint32_t first = p->clients + 1;
+    static const int order[WORK_KINDS] = {WORK_TRANSACTIONS, WORK_TTL,          WORK_COUNTERS,
+                                          WORK_STREAMS,      WORK_RATE_LIMITER, WORK_SWITCHES,
+                                          WORK_LIST_STREAM,  WORK_FILL};
+    const uint32_t counts[WORK_KINDS] = {
+        [WORK_TRANSACTIONS] = p->work_transactions,
+        [WORK_TTL] = p->work_ttl,
+        [WORK_COUNTERS] = p->work_counters,
+        [WORK_STREAMS] = p->work_streams > 0 ? p->work_streams + 1 : 0,
+        [WORK_LIST_STREAM] = work_streams_has_lists(p),
+        [WORK_RATE_LIMITER] = p->work_limiter,
+        [WORK_SWITCHES] = plan_has(p, SIM_SWITCHES) ? WORK_SWITCHES_CLIENTS : 0,
+        [WORK_FILL] = p->work_fill};
+    uint32_t next = p->clients + 1;
     for (int i = 0; i < WORK_KINDS; i++) {
-        s->groups[groups[i].kind] = (struct client_group){first, groups[i].count, groups[i].stream};
-        first += groups[i].count;
+        const int kind = order[i];
+        s->options[kind] =
+            (struct work_clients_options){&s->run, s->work, next, counts[kind], kinds[kind].stream};
+        next += counts[kind];
     }
-    return first - p->clients - 1;
+    return next - p->clients - 1;
 }
 
 static void create_world(struct sim *s)
@@ -178,7 +161,7 @@ static void create_world(struct sim *s)
         .nodes = p->nodes,
         .routers = p->routers,
         .gac = p->gac,
-        .clients = p->clients + 1 + set_groups(s), /* the one makes and deletes tables */
+        .clients = p->clients + 1 + number_work(s), /* the one makes and deletes tables */
         .tick_ns = p->tick_ns,
         .config = &p->config,
         .configs = p->configs,
@@ -192,120 +175,6 @@ static void create_world(struct sim *s)
     lessen_skews(s);
     for (uint32_t id = 1; id <= p->nodes; id++)
         s->run.world.nodes[id]->store_disk.hides_errors = p->mutation == SIM_MUTATION_READ_ERRORS;
-}
-
-/* What all kinds have in common. */
-static struct work_clients_options group_options(struct sim *s, int kind)
-{
-    const struct client_group *g = &s->groups[kind];
-    return (struct work_clients_options){.world = &s->run.world,
-                                         .first = g->first,
-                                         .count = g->count,
-                                         .stream = g->stream,
-                                         .think_ns = s->run.plan.workload.think_ns,
-                                         .seed = world_seed(&s->run.world, g->stream, 0)};
-}
-
-static void create_work_transactions(struct sim *s)
-{
-    const struct plan *p = &s->run.plan;
-    const struct work_transactions_options options = {
-        .clients = group_options(s, WORK_TRANSACTIONS),
-        .failed = report_incomplete,
-        .failed_context = &s->run,
-        .keys = p->work_lists,
-        .pad = lists_are_streamed(p) ? 0 : p->work_list_pad,
-        .units = plan_side_units(p),
-        .indexed = p->workload.indexed,
-        .sharded = p->workload.sharded,
-        .global_indexes = p->workload.global_indexes,
-        .index_units = p->workload.index_units,
-        .streams = lists_are_streamed(p),
-        .tokens_last = plan_keeps_tokens(p),
-        .leaves_ns = plan_has(p, SIM_LEAVING_TABLE) ? p->length_ns * 2 / 3 : 0};
-    s->work[WORK_TRANSACTIONS] = work_transactions_create(&options);
-}
-
-static bool may_switch(void *sim, enum switch_of which)
-{
-    const struct sim *s = sim;
-    return which == SWITCH_TTL || which == SWITCH_STREAM_OF_TTL
-               ? work_ttl_are_made(s->work[WORK_TTL])
-               : work_streams_are_made(s->work[WORK_STREAMS]);
-}
-
-static void create_work_switches(struct sim *s)
-{
-    const struct plan *p = &s->run.plan;
-    const bool items = p->work_ttl > 0, stream = p->work_streams > 0;
-    struct work_switches_options options = {.clients = group_options(s, WORK_SWITCHES),
-                                            .may_switch = may_switch,
-                                            .sim = s,
-                                            .has = {[SWITCH_TTL] = items,
-                                                    [SWITCH_STREAM] = stream,
-                                                    [SWITCH_TTL_OF_STREAM] = stream,
-                                                    [SWITCH_STREAM_OF_TTL] = items}};
-    options.clients.think_ns = SWITCH_PAUSE_MS * NS_PER_MS;
-    s->work[WORK_SWITCHES] = work_switches_create(&options);
-}
-
-static void create_work_ttl(struct sim *s)
-{
-    const struct plan *p = &s->run.plan;
-    const struct work_ttl_options options = {.clients = group_options(s, WORK_TTL),
-                                             .units = plan_side_units(p),
-                                             .window_ms = config_expiry(&p->config)->ttl_window_ms,
-                                             .mixed = plan_has(p, SIM_MIXED),
-                                             .work_switches = s->work[WORK_SWITCHES]};
-    s->work[WORK_TTL] = work_ttl_create(&options);
-}
-
-static void create_work_counters(struct sim *s)
-{
-    const struct work_clients_options options = group_options(s, WORK_COUNTERS);
-    s->work[WORK_COUNTERS] = work_counters_create(&options, plan_counter_units(&s->run.plan));
-}
-
-/* How long a record is there after its write was begun, whoever judges that by which clock. */
-static int64_t stream_kept_ms(const struct plan *p)
-{
-    const int64_t ms = config_streams(&p->config)->stream_retention_ms;
-    return ms > TRIM_NEVER_MS ? INT64_MAX : ms - 2 * SIM_SHORT_SKEW_MS;
-}
-
-static void create_work_streams(struct sim *s)
-{
-    const struct plan *p = &s->run.plan;
-    const struct work_streams_options options = {.clients = group_options(s, WORK_STREAMS),
-                                                 .units =
-                                                     p->workload.partitions * p->workload.units,
-                                                 .kept_ms = stream_kept_ms(p),
-                                                 .work_switches = s->work[WORK_SWITCHES]};
-    s->work[WORK_STREAMS] = work_streams_create(&options);
-}
-
-/* The stream of the lists. */
-static void create_list_streams(struct sim *s)
-{
-    const struct plan *p = &s->run.plan;
-    struct work_streams_options options = {
-        .clients = group_options(s, WORK_LIST_STREAM),
-        .table = work_transactions_tables[WORK_TRANSACTION_TABLES - 1],
-        .writers = s->work[WORK_TRANSACTIONS],
-        .kept_ms = stream_kept_ms(p),
-        .work_switches = s->work[WORK_SWITCHES]};
-    options.clients.seed = world_seed(&s->run.world, WORLD_WORK_STREAMS, 50);
-    s->work[WORK_LIST_STREAM] = work_streams_create(&options);
-}
-
-static void create_work_rate_limiter(struct sim *s)
-{
-    const struct work_rate_limiter_options options = {
-        .clients = group_options(s, WORK_RATE_LIMITER),
-        .nodes_spread_ms = world_wall_spread_ms(&s->run.world, false),
-        .spread_ms = world_wall_spread_ms(&s->run.world, true),
-        .merge_ms = config_limiter(&s->run.plan.config)->limiter_merge_ms};
-    s->work[WORK_RATE_LIMITER] = work_rate_limiter_create(&options);
 }
 
 static void create_clients(struct sim *s)
@@ -364,15 +233,8 @@ struct sim *sim_create(const struct sim_options *options)
     list_tables(s);
     create_world(s);
     create_clients(s);
-    create_work_switches(s);
-    create_work_transactions(s);
-    create_work_ttl(s);
-    create_work_counters(s);
-    create_work_streams(s);
-    create_list_streams(s);
-    create_work_rate_limiter(s);
-    const struct work_clients_options fill = group_options(s, WORK_FILL);
-    s->work[WORK_FILL] = work_fill_create(&fill, &s->run);
+    for (int i = 0; i < WORK_KINDS; i++)
+        s->work[i] = kinds[i].create(&s->options[i]);
     s->faults = faults_create(&s->run);
     s->work_splits = work_splits_create(&s->run);
     s->fault_drains = fault_drains_create(&s->run);

@@ -1,4 +1,5 @@
 /* limiter_final_check.c - the first client's final check, when nobody takes tokens any more. */
+#include "base/settings/limiter.h"
 #include "sim/check/limiter_page.h"
 #include "sim/work/work_rate_limiter_internal.h"
 
@@ -12,9 +13,11 @@ enum {
 static struct duration final_check_time(const struct work_rate_limiter *l,
                                         enum limiter_final_step step)
 {
-    const int64_t halving_ms = HALVING_S * 1000 + l->options.merge_ms;
-    const int64_t ms = l->options.spread_ms + STEP_S * 1000 +
-                       (step == FINAL_SHAPE ? HALVINGS_MAX * halving_ms : 0);
+    const int64_t halving_ms =
+        HALVING_S * 1000 +
+        config_limiter(&work_clients_plan(&l->clients)->config)->limiter_merge_ms;
+    const int64_t ms =
+        l->spread_ms + STEP_S * 1000 + (step == FINAL_SHAPE ? HALVINGS_MAX * halving_ms : 0);
     return duration_ms(ms);
 }
 

@@ -26,7 +26,7 @@ static bool flood_is_short(const struct work_rate_limiter *l,
     enum {
         FLOOD_MS = 10 * 60000
     };
-    const int64_t ms = FLOOD_MS + l->options.spread_ms;
+    const int64_t ms = FLOOD_MS + l->spread_ms;
     const int64_t refill = (int64_t)((__int128)rule->amount * ms / rule->period_ms);
     return l->items[0].items > 0 && l->items[0].tokens[LIMIT_SLOW] + refill < rule->capacity;
 }

@@ -66,7 +66,7 @@ static void work_client_end_table(struct work_client *c, int status, struct slic
 
 int64_t work_client_think(struct work_client *c)
 {
-    return prng_between(&c->prng, 0, c->all->options.think_ns);
+    return prng_between(&c->prng, 0, c->all->think_ns);
 }
 
 int64_t work_client_pause_ns(uint32_t nth, int64_t ms, uint32_t doublings)
@@ -122,7 +122,8 @@ static void work_client_run(void *context, uint64_t argument)
 
 static void work_client_next(struct work_client *c, int64_t ns)
 {
-    scheduler_in(&c->all->options.world->scheduler, (struct duration){ns}, work_client_run, c, 0);
+    scheduler_in(&c->all->options.run->world.scheduler, (struct duration){ns}, work_client_run, c,
+                 0);
 }
 
 /* ---- all clients ---- */
@@ -181,15 +182,16 @@ void *work_clients_create(const struct work_client_kind *kind,
     all->kind = kind;
     all->options = *options;
     all->clients = must_calloc(options->count, kind->client_size);
+    all->think_ns = options->run->plan.workload.think_ns;
+    const struct world *world = &options->run->world;
     for (uint32_t i = 0; i < options->count; i++) {
         struct work_client *c = work_clients_at(all, i);
-        const uint64_t seed = world_seed(options->world, options->stream, 1 + i);
         const struct http_client_options http =
-            world_http(options->world, options->first + i, seed);
+            world_http(world, options->first + i, world_seed(world, options->stream, 1 + i));
         c->all = all;
         c->number = i;
         c->idle_ms = kind->idle_ms;
-        c->prng = prng_seeded(options->seed + i);
+        c->prng = prng_seeded(world_seed(world, options->stream, 0) + i);
         http_client_init(&c->http, &http);
     }
     return all;

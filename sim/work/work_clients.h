@@ -21,14 +21,26 @@
  * come and go (sim/plan/work_tables.h). */
 #pragma once
 
-#include "base/prng.h"
+#include "sim/plan/run.h"
 #include "sim/world/dynamo.h"
-#include "sim/world/world.h"
 
 enum {
     WORK_RETRY_MS = 100,
     WORK_POLL_MS = 200,
     WORK_QUIET_MS = 12000 /* then no request that a client gave up is on its way any more */
+};
+
+/* The kinds of a run, in the order in which they begin. */
+enum {
+    WORK_TRANSACTIONS,
+    WORK_TTL,
+    WORK_COUNTERS,
+    WORK_STREAMS,
+    WORK_LIST_STREAM, /* of the table of transactions that has a stream */
+    WORK_RATE_LIMITER,
+    WORK_SWITCHES,
+    WORK_FILL,
+    WORK_KINDS
 };
 
 /* The steps of a kind begin with WORK_STEPS. */
@@ -86,19 +98,19 @@ struct work_client_kind {
 };
 
 struct work_clients_options {
-    struct world *world; /* borrows */
-    uint32_t first;      /* the clients of the world are first .. first + count - 1 */
+    struct run *run;                   /* borrows */
+    struct work_clients *const *kinds; /* borrows; all kinds of the run, complete at the begin */
+    uint32_t first;                    /* the clients of the world are first .. first + count - 1 */
     uint32_t count;
-    enum world_stream stream; /* of the connections' seeds */
-    int64_t think_ns;         /* between two requests: 0 .. this */
-    uint64_t seed;
+    enum world_stream stream; /* from which the clients draw */
 };
 
 struct work_clients {
     const struct work_client_kind *kind; /* borrows */
     struct work_clients_options options;
-    void *clients;   /* owns; count times kind->client_size */
-    uint32_t tables; /* that the first client makes; set before the begin */
+    void *clients;    /* owns; count times kind->client_size */
+    int64_t think_ns; /* between two requests: 0 .. this; the plan's, if the kind sets no other */
+    uint32_t tables;  /* that the first client makes; set before the begin */
     uint32_t made;
     bool others_make; /* the table: the first client only awaits it */
     bool ending;
@@ -124,7 +136,19 @@ bool work_clients_check(const struct work_clients *all, struct buffer *why);
 
 static inline struct instant work_clients_now(const struct work_clients *all)
 {
-    return all->options.world->scheduler.now;
+    return all->options.run->world.scheduler.now;
+}
+
+static inline const struct plan *work_clients_plan(const struct work_clients *all)
+{
+    return &all->options.run->plan;
+}
+
+/* The clients of another kind of the run. */
+static inline const struct work_clients *work_clients_others(const struct work_clients *all,
+                                                             int kind)
+{
+    return all->options.kinds[kind];
 }
 
 /* The struct of the kind. */

@@ -29,7 +29,6 @@ struct counter_client {
 
 struct work_counters {
     struct work_clients clients;
-    uint32_t units;
     struct {
         uint64_t begun;
         uint64_t acknowledged;
@@ -54,7 +53,9 @@ static const char *counter_table(const void *client, struct dynamo_spec *spec)
 {
     static const struct dynamo_keys keys = {.partition = ATTR_STRING, .sort = ATTR_STRING};
     *spec = (struct dynamo_spec){
-        .keys = &keys, .units = counters_of(client)->units, .key_sharding = DYNAMO_COUNTERS};
+        .keys = &keys,
+        .units = plan_counter_units(work_clients_plan(&counters_of(client)->clients)),
+        .key_sharding = DYNAMO_COUNTERS};
     return work_counters_table;
 }
 
@@ -201,11 +202,9 @@ static const struct work_client_kind counter_kind = {.name = "of counters",
                                                      .pause = counter_pause,
                                                      .table = counter_table};
 
-struct work_clients *work_counters_create(const struct work_clients_options *options,
-                                          uint32_t units)
+struct work_clients *work_counters_create(const struct work_clients_options *options)
 {
     struct work_counters *t = work_clients_create(&counter_kind, options);
     t->clients.tables = 1;
-    t->units = units;
     return &t->clients;
 }

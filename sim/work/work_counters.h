@@ -13,9 +13,7 @@ enum {
     WORK_COUNTERS_KEYS = 3 /* counters */
 };
 
-/* `units`: of the table; 0: on demand. */
-struct work_clients *work_counters_create(const struct work_clients_options *options,
-                                          uint32_t units);
+struct work_clients *work_counters_create(const struct work_clients_options *options);
 
 /* The table's name, and the partition key of a counter. */
 extern const char work_counters_table[];

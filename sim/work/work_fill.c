@@ -49,7 +49,6 @@ struct fill_client {
 
 struct work_fill {
     struct work_clients clients;
-    struct run *run; /* borrows */
     enum fill_phase phase;
     int64_t calm_ns; /* from then on no fault is injected */
     int64_t ending_ns;
@@ -116,7 +115,7 @@ static bool is_for_space(const struct fill_client *c)
  * leave behind may take some. */
 static int64_t work_fill_enough_bytes(const struct work_fill *f)
 {
-    return config_storage(&f->run->plan.config)->map_max_bytes / ENOUGH_PART;
+    return config_storage(&work_clients_plan(&f->clients)->config)->map_max_bytes / ENOUGH_PART;
 }
 
 static void client_refused(struct fill_client *c)
@@ -139,7 +138,7 @@ static void client_refused(struct fill_client *c)
         return;
     }
     /* FILLS-1, FILLS-2 */
-    run_violate(f->run,
+    run_violate(f->clients.options.run,
                 "%s of %u bytes in table %s finds no space for %lld ms, and %lld bytes of items "
                 "were deleted: %.*s\n",
                 c->client.step == FILL_PUT ? "a put" : "a deletion", c->size, c->table,
@@ -301,7 +300,7 @@ static const char *fill_write(void *client)
     static const struct dynamo_keys keys = {.partition = ATTR_STRING};
     struct fill_client *c = client;
     const struct dynamo_spec spec = {.keys = &keys,
-                                     .units = plan_side_units(&fill_of(c)->run->plan)};
+                                     .units = plan_side_units(work_clients_plan(c->client.all))};
     struct buffer *out = &c->client.body;
     buffer_clear(out);
     switch ((enum fill_step)c->client.step) {
@@ -337,7 +336,7 @@ static void fill_describe(const void *client, struct buffer *out)
 static void fill_begin(void *all)
 {
     struct work_fill *f = all;
-    const struct plan *plan = &f->run->plan;
+    const struct plan *plan = work_clients_plan(&f->clients);
     if (plan->faults == 0 && plan->kill_leader_at == SPLIT_STAGE_NONE)
         f->calm_ns = work_fill_now(f);
 }
@@ -363,11 +362,10 @@ static const struct work_client_kind fill_kind = {.name = "that fills stores",
                                                   .begin = fill_begin,
                                                   .end = fill_end};
 
-struct work_clients *work_fill_create(const struct work_clients_options *options, struct run *run)
+struct work_clients *work_fill_create(const struct work_clients_options *options)
 {
     struct work_fill *f = work_clients_create(&fill_kind, options);
-    const uint32_t max = run->plan.fill_bytes_max;
-    f->run = run;
+    const uint32_t max = options->run->plan.fill_bytes_max;
     f->calm_ns = INT64_MAX;
     for (uint32_t i = 0; i < options->count; i++) {
         struct fill_client *c = work_clients_at(&f->clients, i);

@@ -13,7 +13,6 @@
  * small change writes the record anew: in a store of a few MiB there may be no space for that. */
 #pragma once
 
-#include "sim/plan/run.h"
 #include "sim/work/work_clients.h"
 
 enum {
@@ -21,6 +20,6 @@ enum {
     WORK_FILL_ENDS_S = 300  /* the last round */
 };
 
-/* Borrows the run. What does not hold is a violation. They end when the faults are over: after one
+/* What does not hold is a violation. They end when the faults are over: after one
  * more round the tables go. */
-struct work_clients *work_fill_create(const struct work_clients_options *options, struct run *run);
+struct work_clients *work_fill_create(const struct work_clients_options *options);

@@ -153,7 +153,7 @@ static void take_end(struct limiter_client *c, enum limiter_ledger_outcome outco
  * count. */
 static void take_doubt(struct limiter_client *c)
 {
-    if (limiter_of(c)->options.nodes_spread_ms < TOKEN_SPREAD_MS)
+    if (limiter_of(c)->nodes_spread_ms < TOKEN_SPREAD_MS)
         return;
     const size_t entries[2] = {c->entries[0], c->entries[1]};
     take_note(c, c->use == LIMITER_USE_ADJUST);
@@ -344,7 +344,7 @@ static void take_allowed(struct limiter_client *c, struct slice body)
 /* A refusal. An earlier attempt that nobody has answered may be done all the same. */
 static void take_refused(struct limiter_client *c, struct slice body)
 {
-    const bool loose = limiter_of(c)->options.nodes_spread_ms >= TOKEN_SPREAD_MS;
+    const bool loose = limiter_of(c)->nodes_spread_ms >= TOKEN_SPREAD_MS;
     if (c->counted && !loose)
         work_rate_limiter_wrong(limiter_of(c),
                                 "a request that was done is refused when it is sent again", body);
@@ -566,14 +566,16 @@ static const struct work_client_kind limiter_kind = {.name = "of the rate limite
                                                      .check = limiter_check,
                                                      .deinit = limiter_deinit};
 
-struct work_clients *work_rate_limiter_create(const struct work_rate_limiter_options *options)
+struct work_clients *work_rate_limiter_create(const struct work_clients_options *options)
 {
-    struct work_rate_limiter *l = work_clients_create(&limiter_kind, &options->clients);
-    struct prng p = prng_seeded(options->clients.seed ^ UINT64_C(0x72756c6573));
-    l->options = *options;
+    struct work_rate_limiter *l = work_clients_create(&limiter_kind, options);
+    const struct world *world = &options->run->world;
+    struct prng p = prng_seeded(world_seed(world, options->stream, 0) ^ UINT64_C(0x72756c6573));
+    l->nodes_spread_ms = world_wall_spread_ms(world, false);
+    l->spread_ms = world_wall_spread_ms(world, true);
     l->shards_max = 2U << prng_below(&p, 4);
     for (uint32_t i = 0; i < WORK_LIMITER_BUCKETS; i++) {
-        l->ledger[i].spread_ms = options->nodes_spread_ms;
+        l->ledger[i].spread_ms = l->nodes_spread_ms;
         l->shards[i] = 1;
         l->capacity[i][LIMIT_FAST] = prng_between(&p, 100, 400) * 1000;
         l->capacity[i][LIMIT_SLOW] = prng_between(&p, 40, 80) * 1000;

@@ -14,15 +14,8 @@
 
 #include "sim/work/work_clients.h"
 
-struct work_rate_limiter_options {
-    struct work_clients_options clients;
-    int64_t nodes_spread_ms; /* between the wall clocks of two nodes, at most */
-    int64_t spread_ms;       /* between those of any two processes */
-    int64_t merge_ms;        /* limiter_merge_ms */
-};
-
 /* They set the limits first. At last the buckets are looked at. */
-struct work_clients *work_rate_limiter_create(const struct work_rate_limiter_options *options);
+struct work_clients *work_rate_limiter_create(const struct work_clients_options *options);
 
 /* The name of the limiter's table. */
 extern const char work_rate_limiter_table[];

@@ -92,7 +92,8 @@ struct limiter_client {
 
 struct work_rate_limiter {
     struct work_clients clients;
-    struct work_rate_limiter_options options;
+    int64_t nodes_spread_ms; /* between the wall clocks of two nodes, at most */
+    int64_t spread_ms;       /* between those of any two processes */
     struct limiter_ledger ledger[WORK_LIMITER_BUCKETS];
     int64_t capacity[WORK_LIMITER_BUCKETS][LIMITER_LEDGER_LIMITS]; /* of the first limits */
     uint32_t shards_max;                                           /* that the limits allow */

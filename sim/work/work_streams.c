@@ -6,14 +6,17 @@
 
 #include "base/must.h"
 #include "base/probe.h"
+#include "base/settings/streams.h"
 #include "sim/check/list_append.h"
+#include "sim/plan/plan_extras.h"
 
 #define STREAMS "DynamoDBStreams_20120810."
 
 const char work_streams_table[] = "followed";
 
 enum {
-    POLL_MS = 300, /* between two looks at the shards */
+    POLL_MS = 300,           /* between two looks at the shards */
+    TRIM_NEVER_MS = 3600000, /* in a run, if records are kept for longer */
     ID_SIZE = 64,
     NUMBER_SIZE = 48,
     STREAMS_MAX = 256
@@ -70,7 +73,9 @@ struct stream_client {
 
 struct work_streams {
     struct work_clients clients;
-    struct work_streams_options options;
+    const char *table; /* borrows */
+    bool of_lists;     /* the clients of transactions write */
+    int64_t kept_ms;   /* a record is surely there for so long; INT64_MAX: for the whole run */
     struct consumed_stream streams[STREAMS_MAX];
     uint32_t stream_count;
     uint32_t stream;               /* that is being described */
@@ -96,11 +101,6 @@ struct work_streams {
 static struct work_streams *streams_of(const struct stream_client *c)
 {
     return (struct work_streams *)c->client.all;
-}
-
-static const char *table_name(const struct work_streams *f)
-{
-    return f->options.table != NULL ? f->options.table : work_streams_table;
 }
 
 /* ---- reading answers ---- */
@@ -149,7 +149,7 @@ static struct slice image_of(struct slice record, const char *name, const char *
  * */
 static bool may_be_trimmed(const struct work_streams *f, uint64_t number)
 {
-    const int64_t kept_ms = f->options.kept_ms;
+    const int64_t kept_ms = f->kept_ms;
     return kept_ms != INT64_MAX &&
            (number == 0 || number > f->numbers ||
             !instant_before(work_clients_now(&f->clients),
@@ -175,7 +175,7 @@ static void take_record(struct work_streams *f, struct slice record)
     struct consumed_shard *shard = &f->shards[f->shard];
     struct consumed_stream *stream = &f->streams[shard->stream];
     text_keep(number, sizeof number, dynamo_text(record, "\"SequenceNumber\":\""));
-    if (f->options.table != NULL) {
+    if (f->of_lists) {
         const struct slice list = dynamo_text(record, "\"s\":{\"S\":\"");
         if (list.size > 0 &&
             list.data[0] != 'm') /* a mark is put and deleted: its values say nothing */
@@ -236,7 +236,7 @@ static struct consumed_shard *shard_find(struct work_streams *f, uint32_t stream
 static void take_streams(struct work_streams *f, struct slice body)
 {
     struct slice rest = body, part;
-    const bool all = f->stream_count == 0 && f->options.kept_ms == INT64_MAX;
+    const bool all = f->stream_count == 0 && f->kept_ms == INT64_MAX;
     while (next_part(&rest, "\"StreamArn\":\"", &part)) {
         const struct slice arn = dynamo_text(part, "\"StreamArn\":\"");
         uint32_t i = 0;
@@ -293,7 +293,7 @@ static uint64_t client_begin_write(struct stream_client *c)
     f->writes = must_grow(f->writes, number, &f->write_capacity, sizeof f->writes[0]);
     struct stream_write *w = &f->writes[number];
     *w = (struct stream_write){.begun = work_clients_now(&f->clients)};
-    w->mark = work_switches_mark(f->options.work_switches, SWITCH_STREAM, &w->on);
+    w->mark = work_switches_mark(&f->clients, SWITCH_STREAM, &w->on);
     c->write = number;
     return number;
 }
@@ -304,7 +304,7 @@ static void client_end_write(struct stream_client *c, int status)
     struct stream_write *w = &f->writes[c->write];
     bool on;
     w->acknowledged = c->write != 0 && status == 200 && w->mark != 0 &&
-                      w->mark == work_switches_mark(f->options.work_switches, SWITCH_STREAM, &on);
+                      w->mark == work_switches_mark(&f->clients, SWITCH_STREAM, &on);
 }
 
 static const char *write_item(struct stream_client *c)
@@ -360,8 +360,9 @@ static const char *stream_table(const void *client, struct dynamo_spec *spec)
 {
     static const struct dynamo_keys keys = {.partition = ATTR_STRING};
     const struct work_streams *f = streams_of(client);
-    *spec = (struct dynamo_spec){.keys = &keys, .units = f->options.units, .streams = true};
-    return table_name(f);
+    const struct workload *w = &work_clients_plan(&f->clients)->workload;
+    *spec = (struct dynamo_spec){.keys = &keys, .units = w->partitions * w->units, .streams = true};
+    return f->table;
 }
 
 static void write_shards(struct stream_client *c)
@@ -377,11 +378,11 @@ static void write_read(struct stream_client *c)
 {
     const struct work_streams *f = streams_of(c);
     buffer_append_text(&c->client.body, "{\"ConsistentRead\":true,");
-    if (f->options.table != NULL)
+    if (f->of_lists)
         list_append_key(&c->client.body, f->next, false);
     else
         buffer_append_format(&c->client.body, "\"TableName\":\"%s\",\"Key\":{\"k\":{\"S\":\"%u\"}}",
-                             table_name(f), f->next);
+                             f->table, f->next);
     buffer_append_text(&c->client.body, "}");
 }
 
@@ -409,7 +410,7 @@ static const char *stream_write(void *client)
     case STREAM_WRITE:
         return write_item(c);
     case STREAM_STREAMS:
-        dynamo_table(&c->client.body, table_name(streams_of(c)));
+        dynamo_table(&c->client.body, streams_of(c)->table);
         return STREAMS "ListStreams";
     case STREAM_SHARDS:
         write_shards(c);
@@ -453,11 +454,11 @@ static bool edges_agree(const struct work_streams *f)
 static bool work_streams_agree(const struct work_streams *f)
 {
     bool on;
-    const bool sure = work_switches_mark(f->options.work_switches, SWITCH_STREAM, &on) != 0;
+    const bool sure = work_switches_mark(&f->clients, SWITCH_STREAM, &on) != 0;
     if (f->stream_count == 0 || (sure && !on))
         return true; /* there is no stream any more */
-    if (f->options.table != NULL)
-        return f->options.kept_ms != INT64_MAX || edges_agree(f);
+    if (f->of_lists)
+        return f->kept_ms != INT64_MAX || edges_agree(f);
     const struct consumed_stream *s = &f->streams[f->stream_count - 1];
     for (uint32_t key = 0; key < WORK_STREAMS_KEYS; key++) {
         if (s->known[key] && f->read[key] != s->values[key] && !may_be_trimmed(f, f->read[key]))
@@ -497,10 +498,10 @@ static void take_item(struct stream_client *c, struct slice body)
 /* Whether nothing is written any more, not even by a call whose outcome is unknown. */
 static bool writes_are_over(struct work_streams *f)
 {
-    const struct work_streams_options *o = &f->options;
-    const bool others = o->writers == NULL || work_clients_are_done(o->writers);
+    const bool others =
+        !f->of_lists || work_clients_are_done(work_clients_others(&f->clients, WORK_TRANSACTIONS));
     return others && work_clients_are_quiet(&f->clients) && f->clients.ending &&
-           work_clients_are_done(o->work_switches);
+           work_clients_are_done(work_clients_others(&f->clients, WORK_SWITCHES));
 }
 
 /* Goes on to the next stream, or to the records. */
@@ -549,7 +550,7 @@ static void client_refused(struct stream_client *c, int status, struct slice bod
 {
     struct work_streams *f = streams_of(c);
     const bool reads_shard = c->client.step == STREAM_ITERATOR || c->client.step == STREAM_RECORDS;
-    const bool trims = f->options.kept_ms != INT64_MAX;
+    const bool trims = f->kept_ms != INT64_MAX;
     struct consumed_shard *shard = reads_shard ? &f->shards[f->shard] : NULL;
     if (c->client.step == STREAM_RECORDS && dynamo_says(body, "ExpiredIterator")) {
         buffer_clear(&shard->iterator);
@@ -639,15 +640,39 @@ static const struct work_client_kind stream_kind = {.name = "of the stream",
                                                     .describe_all = stream_describe_all,
                                                     .deinit = stream_deinit};
 
-struct work_clients *work_streams_create(const struct work_streams_options *options)
+static struct work_streams *streams_create(const struct work_clients_options *options)
 {
-    struct work_streams *f = work_clients_create(&stream_kind, &options->clients);
-    f->options = *options;
+    struct work_streams *f = work_clients_create(&stream_kind, options);
+    const int64_t ms = config_streams(&options->run->plan.config)->stream_retention_ms;
     f->clients.tables = 1;
-    f->clients.others_make = options->table != NULL;
-    if (options->clients.count > 0) {
+    f->table = work_streams_table;
+    f->kept_ms = ms > TRIM_NEVER_MS ? INT64_MAX : ms - 2 * SIM_SHORT_SKEW_MS;
+    if (options->count > 0) {
         struct work_client *reader = work_clients_at(&f->clients, 0);
         reader->idle_ms = POLL_MS;
+    }
+    return f;
+}
+
+struct work_clients *work_streams_create(const struct work_clients_options *options)
+{
+    return &streams_create(options)->clients;
+}
+
+bool work_streams_has_lists(const struct plan *p)
+{
+    return p->work_transactions > 0 && plan_has(p, SIM_MIXED) && p->work_lists <= WORK_STREAMS_KEYS;
+}
+
+struct work_clients *work_list_stream_create(const struct work_clients_options *options)
+{
+    struct work_streams *f = streams_create(options);
+    f->clients.others_make = true;
+    f->table = work_transactions_tables[WORK_TRANSACTION_TABLES - 1];
+    f->of_lists = true;
+    if (options->count > 0) { /* earlier seeds have its draws from the stream of the others */
+        struct work_client *reader = work_clients_at(&f->clients, 0);
+        reader->prng = prng_seeded(world_seed(&options->run->world, WORLD_WORK_STREAMS, 50));
     }
     return &f->clients;
 }

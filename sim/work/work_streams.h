@@ -22,19 +22,13 @@ enum {
     WORK_STREAMS_KEYS = 12
 };
 
-struct work_streams_options {
-    struct work_clients_options clients; /* the first one reads, the others write */
-    /* Borrows; NULL: work_streams_table. `writers` write this one, and nobody switches its
-     * stream. */
-    const char *table;
-    const struct work_clients *writers; /* borrows */
-    uint32_t units;                     /* of the table; 0: on demand */
-    int64_t kept_ms; /* a record is surely there for so long; INT64_MAX: for the whole run */
-    const struct work_clients *work_switches; /* borrows */
-};
-
-/* At last the reader compares what it has with the table. */
-struct work_clients *work_streams_create(const struct work_streams_options *options);
+/* The first client reads, the others write. At last the reader compares what it has with the
+ * table. */
+struct work_clients *work_streams_create(const struct work_clients_options *options);
+/* A reader alone: of the second table of transactions, whose stream nobody switches. */
+struct work_clients *work_list_stream_create(const struct work_clients_options *options);
+/* Whether a run has that reader. */
+bool work_streams_has_lists(const struct plan *p);
 
 /* The table's name. */
 extern const char work_streams_table[];

@@ -7,6 +7,10 @@
 #include "sim/work/work_streams.h"
 #include "sim/work/work_ttl.h"
 
+enum {
+    PAUSE_MS = 300 /* between two requests: 0 .. this */
+};
+
 enum switch_step {
     SWITCH_CHANGE = WORK_STEPS,
     SWITCH_DESCRIBE,
@@ -32,7 +36,6 @@ struct switch_client {
 
 struct work_switches {
     struct work_clients clients;
-    struct work_switches_options options;
     struct switched all[SWITCHES];
     uint64_t marks;
 };
@@ -51,6 +54,21 @@ static const char *table_of(enum switch_of which)
 {
     return which == SWITCH_TTL || which == SWITCH_STREAM_OF_TTL ? work_ttl_table
                                                                 : work_streams_table;
+}
+
+/* Whether the plan has the table. */
+static bool table_is_used(const struct work_switches *s, enum switch_of which)
+{
+    const struct plan *p = work_clients_plan(&s->clients);
+    return table_of(which) == work_ttl_table ? p->work_ttl > 0 : p->work_streams > 0;
+}
+
+/* Whether the table is there, and nothing but these clients changes it. */
+static bool table_is_ready(const struct work_switches *s, enum switch_of which)
+{
+    return table_of(which) == work_ttl_table
+               ? work_ttl_are_made(work_clients_others(&s->clients, WORK_TTL))
+               : work_streams_are_made(work_clients_others(&s->clients, WORK_STREAMS));
 }
 
 /* ---- requests ---- */
@@ -138,7 +156,7 @@ static bool client_choose_last(struct switch_client *c)
     struct work_switches *s = switches_of(c);
     for (uint32_t i = 0; i < SWITCHES && c->client.number == 0; i++) {
         const struct switched *w = &s->all[i];
-        if (!s->options.has[i] || (w->mark != 0 && (w->on || w->full)))
+        if (!table_is_used(s, (enum switch_of)i) || (w->mark != 0 && (w->on || w->full)))
             continue;
         c->which = (enum switch_of)i;
         c->changes = w->mark != 0; /* surely off */
@@ -154,7 +172,7 @@ static bool client_choose_load(struct switch_client *c)
     c->which = (enum switch_of)prng_below(&c->client.prng, SWITCHES);
     c->changes = prng_below(&c->client.prng, 2) == 0;
     c->on = prng_below(&c->client.prng, 2) == 0;
-    return switches_of(c)->options.has[c->which];
+    return table_is_used(switches_of(c), c->which);
 }
 
 static void switch_choose(void *client)
@@ -162,7 +180,7 @@ static void switch_choose(void *client)
     struct switch_client *c = client;
     const struct work_switches *s = switches_of(c);
     const bool chosen = s->clients.ending ? client_choose_last(c) : client_choose_load(c);
-    if (chosen && s->options.may_switch(s->options.sim, c->which))
+    if (chosen && table_is_ready(s, c->which))
         c->client.step = c->changes ? SWITCH_CHANGE : SWITCH_DESCRIBE;
 }
 
@@ -201,15 +219,16 @@ static const struct work_client_kind switch_kind = {.name = "that switches",
                                                     .pause = switch_pause,
                                                     .describe = switch_describe};
 
-struct work_clients *work_switches_create(const struct work_switches_options *options)
+struct work_clients *work_switches_create(const struct work_clients_options *options)
 {
-    struct work_switches *s = work_clients_create(&switch_kind, &options->clients);
-    s->options = *options;
+    struct work_switches *s = work_clients_create(&switch_kind, options);
+    s->clients.think_ns = PAUSE_MS * NS_PER_MS;
     return &s->clients;
 }
 
-uint64_t work_switches_mark(const struct work_clients *all, enum switch_of which, bool *on)
+uint64_t work_switches_mark(const struct work_clients *of, enum switch_of which, bool *on)
 {
+    const struct work_clients *all = work_clients_others(of, WORK_SWITCHES);
     const struct work_switches *s = (const struct work_switches *)all;
     must(all->kind == &switch_kind);
     *on = s->all[which].on;

@@ -20,16 +20,9 @@ enum switch_of {
     SWITCHES
 };
 
-struct work_switches_options {
-    struct work_clients_options clients; /* the pause after a request is think_ns */
-    /* Whether the table is there, and nothing but these clients changes it. */
-    bool (*may_switch)(void *sim, enum switch_of which);
-    void *sim;
-    bool has[SWITCHES];
-};
-
 /* At last all is switched on that can be. */
-struct work_clients *work_switches_create(const struct work_switches_options *options);
+struct work_clients *work_switches_create(const struct work_clients_options *options);
 
-/* 0: not sure. Otherwise a number of the time since when it is sure that this is on, or off. */
-uint64_t work_switches_mark(const struct work_clients *all, enum switch_of which, bool *on);
+/* In the run of these clients. 0: not sure. Otherwise a number of the time since when it is sure
+ * that this is on, or off. */
+uint64_t work_switches_mark(const struct work_clients *of, enum switch_of which, bool *on);

@@ -5,6 +5,7 @@
 
 #include "base/must.h"
 #include "base/probe.h"
+#include "sim/work/work_streams.h"
 #include "sim/work/work_transactions_internal.h"
 
 enum {
@@ -26,7 +27,7 @@ static void write_parts(struct transaction_client *c)
 
 static const char *write_write(struct transaction_client *c)
 {
-    const bool shares = transactions_of(c)->options.tokens_last && transaction_often(c, 10);
+    const bool shares = plan_keeps_tokens(transactions_of(c)->plan) && transaction_often(c, 10);
     struct transaction_client *other = shares ? transaction_find(c) : NULL;
     if (c->again) {
         write_parts(c);
@@ -159,7 +160,7 @@ static void take_page(struct transaction_client *c, struct slice body)
     while (list_next(&rest, &item)) {
         const bool whole = list_find(item, &found);
         struct known_list *k =
-            found.key < transactions_of(c)->options.keys && list_is_in(&c->read, found.key)
+            found.key < transactions_of(c)->plan->work_lists && list_is_in(&c->read, found.key)
                 ? &c->known[found.key]
                 : NULL;
         if (!whole || k == NULL || (!found.mark && k->named)) {
@@ -177,7 +178,7 @@ static void end_read_many(struct transaction_client *c)
 {
     struct work_transactions *t = transactions_of(c);
     uint32_t place = c->place;
-    for (uint32_t key = 0; key < t->options.keys; key++) {
+    for (uint32_t key = 0; key < t->plan->work_lists; key++) {
         struct known_list *k = &c->known[key];
         if (!list_is_in(&c->read, key))
             continue;
@@ -225,7 +226,7 @@ static void client_end_write(struct transaction_client *c, int status)
     const enum serial_outcome outcome = outcome_of(status);
     const bool second = c->again;
     c->again = !c->single && !second && outcome == SERIAL_UNKNOWN && transaction_often(c, 50) &&
-               transactions_of(c)->options.tokens_last;
+               plan_keeps_tokens(transactions_of(c)->plan);
     end_write_call(c, outcome);
 }
 
@@ -236,14 +237,11 @@ static void judge_patience(struct transaction_client *c, int status)
     const struct instant from = instant_before(c->asked, t->calm_from) ? t->calm_from : c->asked;
     if (instant_since(transactions_now(t), from).ns < ANSWER_MS * NS_PER_MS)
         return;
-    struct buffer why = {0};
-    buffer_append_format(&why, "a strong read of list %u was not answered for %lld ms: %d %.*s",
-                         c->client.step == TRANSACTION_READ ? c->parts[0].key : c->read.first,
-                         (long long)(instant_since(transactions_now(t), from).ns / NS_PER_MS),
-                         status, (int)c->client.last_error.size,
-                         (const char *)c->client.last_error.data);
-    t->options.failed(t->options.failed_context, buffer_slice(&why));
-    buffer_deinit(&why);
+    run_violate(t->clients.options.run,
+                "a strong read of list %u was not answered for %lld ms: %d %.*s\n",
+                c->client.step == TRANSACTION_READ ? c->parts[0].key : c->read.first,
+                (long long)(instant_since(transactions_now(t), from).ns / NS_PER_MS), status,
+                TEXT_OF(c->client.last_error));
 }
 
 /* The list, or its mark. Whatever is not answered is asked for again. */
@@ -258,7 +256,7 @@ static void client_end_read_all(struct transaction_client *c, int status, struct
     } else {
         take_lists(c, body);
     }
-    if (++t->read == 2 * t->options.keys)
+    if (++t->read == 2 * t->plan->work_lists)
         c->client.step = WORK_STEP_DONE;
 }
 
@@ -372,16 +370,16 @@ static const char *transaction_table(const void *client, struct dynamo_spec *spe
     static const struct dynamo_keys one = {.partition = ATTR_STRING},
                                     two = {.partition = ATTR_STRING, .sort = ATTR_STRING};
     const struct work_transactions *t = transactions_of(client);
-    const struct work_transactions_options *o = &t->options;
+    const struct workload *w = &t->plan->workload;
     const bool second = t->clients.made == 1;
     *spec = (struct dynamo_spec){.keys = second ? &two : &one,
-                                 .units = o->units,
-                                 .indexed = second && o->indexed,
-                                 .global_indexes = second && o->global_indexes,
-                                 .index_units = o->index_units,
-                                 .streams = second && o->streams,
+                                 .units = plan_side_units(t->plan),
+                                 .indexed = second && w->indexed,
+                                 .global_indexes = second && w->global_indexes,
+                                 .index_units = w->index_units,
+                                 .streams = second && work_streams_has_lists(t->plan),
                                  .key_sharding =
-                                     second && o->sharded ? DYNAMO_SHARDED : DYNAMO_UNSHARDED};
+                                     second && w->sharded ? DYNAMO_SHARDED : DYNAMO_UNSHARDED};
     return work_transactions_tables[t->clients.made];
 }
 
@@ -415,8 +413,8 @@ static const char *transaction_write(void *client)
 static void transactions_begin(void *all)
 {
     struct work_transactions *t = all;
-    t->anchors = t->options.leaves_ns > 0;
-    t->leaves_at = instant_add(transactions_now(t), (struct duration){t->options.leaves_ns});
+    t->anchors = plan_has(t->plan, SIM_LEAVING_TABLE);
+    t->leaves_at = instant_add(transactions_now(t), (struct duration){t->plan->length_ns * 2 / 3});
 }
 
 static bool transactions_check(const void *all, struct buffer *why)
@@ -455,12 +453,13 @@ static const struct work_client_kind transaction_kind = {.name = "of transaction
                                                          .check = transactions_check,
                                                          .deinit = transactions_deinit};
 
-struct work_clients *work_transactions_create(const struct work_transactions_options *options)
+struct work_clients *work_transactions_create(const struct work_clients_options *options)
 {
-    struct work_transactions *t = work_clients_create(&transaction_kind, &options->clients);
-    must(options->keys >= WORK_TRANSACTION_TABLES && options->keys <= WORK_LISTS_MAX);
-    t->options = *options;
-    t->clients.tables = WORK_TRANSACTION_TABLES + (options->leaves_ns > 0);
+    struct work_transactions *t = work_clients_create(&transaction_kind, options);
+    t->plan = work_clients_plan(&t->clients);
+    must(t->plan->work_lists >= WORK_TRANSACTION_TABLES);
+    must(t->plan->work_lists <= WORK_LISTS_MAX);
+    t->clients.tables = WORK_TRANSACTION_TABLES + plan_has(t->plan, SIM_LEAVING_TABLE);
     return &t->clients;
 }
 

@@ -15,25 +15,8 @@
 #include "sim/check/list_append.h"
 #include "sim/work/work_clients.h"
 
-struct work_transactions_options {
-    struct work_clients_options clients;
-    /* A strong read is not answered in time. */
-    void (*failed)(void *context, struct slice why);
-    void *failed_context;
-    uint32_t keys;
-    uint32_t units;       /* of a table; 0: on demand */
-    uint32_t pad;         /* bytes in an item besides, at most */
-    bool indexed;         /* the second table has local indexes */
-    bool sharded;         /* partition keys of the sorted lists have shards */
-    bool global_indexes;  /* it has global ones */
-    uint32_t index_units; /* as in dynamo_spec */
-    bool streams;         /* it has a stream */
-    bool tokens_last;     /* a token is known for as long as a client may send it again */
-    int64_t leaves_ns;    /* the third table is deleted so long after the begin; 0: there is none */
-};
-
 /* At last all lists are read. */
-struct work_clients *work_transactions_create(const struct work_transactions_options *options);
+struct work_clients *work_transactions_create(const struct work_clients_options *options);
 
 /* From now on no fault is injected: a strong read that fails is sent again, and must
  * be answered within seconds. */

@@ -54,7 +54,7 @@ struct transaction_client {
 
 struct work_transactions {
     struct work_clients clients;
-    struct work_transactions_options options;
+    const struct plan *plan; /* borrows */
     struct serial_history history;
     uint32_t numbers;         /* used so far */
     uint32_t read;            /* at last: lists and marks that have been read */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/probe.h"
+#include "sim/work/work_streams.h"
 #include "sim/work/work_transactions_internal.h"
 
 enum {
@@ -25,7 +26,7 @@ static bool has_key(const struct transaction_client *c, uint32_t key)
 static void choose_keys(struct transaction_client *c, uint32_t max)
 {
     const uint32_t keys =
-        transactions_of(c)->options.keys < max ? transactions_of(c)->options.keys : max;
+        transactions_of(c)->plan->work_lists < max ? transactions_of(c)->plan->work_lists : max;
     const uint32_t few = keys < PARTS_FEW ? keys : PARTS_FEW;
     uint32_t count = 1 + transaction_below(c, few);
     if (transaction_often(c, 10))
@@ -34,7 +35,7 @@ static void choose_keys(struct transaction_client *c, uint32_t max)
         count = 1;
     c->part_count = 0;
     while (c->part_count < count) {
-        const uint32_t key = transaction_below(c, transactions_of(c)->options.keys);
+        const uint32_t key = transaction_below(c, transactions_of(c)->plan->work_lists);
         if (!has_key(c, key))
             c->parts[c->part_count++] = (struct list_part){.key = key};
     }
@@ -63,15 +64,15 @@ void transaction_begin_read(struct transaction_client *c)
 
 static void choose_many(struct transaction_client *c)
 {
-    const struct work_transactions_options *o = &transactions_of(c)->options;
+    const struct plan *p = transactions_of(c)->plan;
     c->read = (struct list_read){
         .limit = transaction_often(c, 40) ? 1 + transaction_below(c, PAGE_MAX) : 0};
     if (transaction_often(c, 40)) {
         c->read.first = transaction_below(c, WORK_TRANSACTION_TABLES);
         return;
     }
-    const uint32_t sorted = o->keys / WORK_TRANSACTION_TABLES;
-    c->read.range = o->indexed ? LIST_QUERY + transaction_below(c, 3) : LIST_QUERY;
+    const uint32_t sorted = p->work_lists / WORK_TRANSACTION_TABLES;
+    c->read.range = p->workload.indexed ? LIST_QUERY + transaction_below(c, 3) : LIST_QUERY;
     c->read.first = WORK_TRANSACTION_TABLES * transaction_below(c, sorted) + 1;
     if (list_is_by_index(&c->read))
         c->read.limit = 0;
@@ -85,7 +86,7 @@ void transaction_begin_read_many(struct transaction_client *c)
         choose_many(c);
     buffer_clear(&c->after);
     c->place = t->history.count;
-    for (uint32_t key = 0; key < t->options.keys; key++) {
+    for (uint32_t key = 0; key < t->plan->work_lists; key++) {
         c->known[key].named = false;
         if (list_is_in(&c->read, key))
             serial_begin(&t->history, transactions_now(t), 0, &key, 1);
@@ -182,7 +183,8 @@ static void note_marks(struct transaction_client *c, uint32_t key, uint32_t inde
 /* Bytes in each of the items besides. */
 static uint32_t choose_pad(struct transaction_client *c)
 {
-    const uint32_t max = transactions_of(c)->options.pad;
+    const struct plan *p = transactions_of(c)->plan;
+    const uint32_t max = work_streams_has_lists(p) ? 0 : p->work_list_pad;
     return max == 0 || !transaction_often(c, 15)
                ? 0
                : 1 + transaction_below(c, transaction_often(c, 50) ? max : max / 16 + 1);
@@ -248,7 +250,7 @@ bool transaction_begin_rival(struct transaction_client *c, const struct transact
     c->single = c->fails = false;
     c->part_count = 1;
     c->parts[0] = (struct list_part){.act = LIST_APPEND, .key = other->parts[0].key};
-    const uint32_t more = transaction_below(c, transactions_of(c)->options.keys);
+    const uint32_t more = transaction_below(c, transactions_of(c)->plan->work_lists);
     if (more != c->parts[0].key)
         c->parts[c->part_count++] = (struct list_part){.act = LIST_APPEND, .key = more};
     record_write(c);

@@ -2,6 +2,7 @@
 #include "sim/work/work_ttl.h"
 
 #include "base/must.h"
+#include "base/settings/expiry.h"
 #include "sim/world/clock.h"
 
 const char work_ttl_table[] = "sessions";
@@ -47,7 +48,6 @@ struct ttl_client {
 
 struct work_ttl {
     struct work_clients clients;
-    struct work_ttl_options options;
     uint32_t numbers;           /* of items, so far */
     int64_t at_last_ms;         /* world_most_ahead_ms before and after the faults */
     bool made;                  /* the table is there, and its items expire */
@@ -57,6 +57,11 @@ struct work_ttl {
 static struct work_ttl *ttl_of(const struct ttl_client *c)
 {
     return (struct work_ttl *)c->client.all;
+}
+
+static const struct plan *ttl_plan(const struct ttl_client *c)
+{
+    return work_clients_plan(c->client.all);
 }
 
 static struct instant ttl_now(const struct ttl_client *c)
@@ -75,8 +80,9 @@ static int64_t ttl_wall_ms(const struct ttl_client *c)
 static const char *ttl_table(const void *client, struct dynamo_spec *spec)
 {
     static const struct dynamo_keys keys = {.partition = ATTR_STRING};
-    const struct work_ttl_options *o = &ttl_of(client)->options;
-    *spec = (struct dynamo_spec){.keys = &keys, .units = o->units, .global_indexes = o->mixed};
+    const struct plan *p = ttl_plan(client);
+    *spec = (struct dynamo_spec){
+        .keys = &keys, .units = plan_side_units(p), .global_indexes = plan_has(p, SIM_MIXED)};
     return work_ttl_table;
 }
 
@@ -84,7 +90,7 @@ static const char *ttl_table(const void *client, struct dynamo_spec *spec)
 static const char *client_write_put(struct ttl_client *c)
 {
     struct buffer *out = &c->client.body;
-    const bool parts = ttl_of(c)->options.mixed && prng_below(&c->client.prng, 2) == 0;
+    const bool parts = plan_has(ttl_plan(c), SIM_MIXED) && prng_below(&c->client.prng, 2) == 0;
     if (parts)
         buffer_append_format(
             out,
@@ -133,7 +139,7 @@ static void candidates_append(const struct ttl_key *k, struct buffer *out)
 static uint64_t work_ttl_off(const struct work_ttl *e)
 {
     bool on;
-    const uint64_t mark = work_switches_mark(e->options.work_switches, SWITCH_TTL, &on);
+    const uint64_t mark = work_switches_mark(&e->clients, SWITCH_TTL, &on);
     return on ? 0 : mark;
 }
 
@@ -154,7 +160,7 @@ static void client_saw(struct ttl_client *c, uint32_t number)
     struct work_ttl *e = ttl_of(c);
     struct ttl_key *k = &c->keys[c->key];
     const int64_t ahead_ms =
-        k->last_put ? e->at_last_ms : world_max_ahead_ms(e->clients.options.world);
+        k->last_put ? e->at_last_ms : world_max_ahead_ms(&e->clients.options.run->world);
     const int64_t over_ms = ttl_wall_ms(c) + ahead_ms + MARGIN_MS;
     for (uint32_t i = 0; i < k->count; i++) {
         const struct candidate was = k->all[i];
@@ -178,7 +184,8 @@ static void client_end_put(struct ttl_client *c, int status)
         k->all[0] = c->put;
         client_saw_while_off(c, true);
         k->last_put = c->puts_last;
-        k->gone_by = instant_add_ms(ttl_now(c), ttl_of(c)->options.window_ms + SLACK_MS);
+        k->gone_by = instant_add_ms(ttl_now(c),
+                                    config_expiry(&ttl_plan(c)->config)->ttl_window_ms + SLACK_MS);
     } else if (http_client_is_unknown(status)) {
         must(k->count < CANDIDATES_MAX);
         k->off_mark = 0;
@@ -315,7 +322,7 @@ static void ttl_choose(void *client)
         c->client.step = c->client.number == 0 ? TTL_SWITCH : WORK_STEP_IDLE;
     else if (!e->clients.ending)
         client_choose_load(c);
-    else if (work_clients_are_done(e->options.work_switches))
+    else if (work_clients_are_done(work_clients_others(&e->clients, WORK_SWITCHES)))
         client_choose_last(c);
 }
 
@@ -347,13 +354,12 @@ static const struct work_client_kind ttl_kind = {.name = "of items that expire",
                                                  .answered = ttl_answered,
                                                  .table = ttl_table};
 
-struct work_clients *work_ttl_create(const struct work_ttl_options *options)
+struct work_clients *work_ttl_create(const struct work_clients_options *options)
 {
-    struct work_ttl *e = work_clients_create(&ttl_kind, &options->clients);
+    struct work_ttl *e = work_clients_create(&ttl_kind, options);
     e->clients.tables = 1;
-    e->options = *options;
-    e->at_last_ms = world_max_ahead_ms(options->clients.world);
-    for (uint32_t i = 0; i < options->clients.count; i++) {
+    e->at_last_ms = world_max_ahead_ms(&options->run->world);
+    for (uint32_t i = 0; i < options->count; i++) {
         struct ttl_client *c = work_clients_at(&e->clients, i);
         for (uint32_t k = 0; k < WORK_TTL_KEYS; k++)
             c->keys[k] = (struct ttl_key){.count = 1, .all = {{0, INT64_MAX}}};

@@ -15,15 +15,7 @@ enum {
     WORK_TTL_KEYS = 4 /* of each client */
 };
 
-struct work_ttl_options {
-    struct work_clients_options clients;
-    uint32_t units;    /* of the table; 0: on demand */
-    int64_t window_ms; /* ttl_window_ms */
-    bool mixed;        /* the table has global indexes, and some items are put by transactions */
-    const struct work_clients *work_switches; /* borrows */
-};
-
-struct work_clients *work_ttl_create(const struct work_ttl_options *options);
+struct work_clients *work_ttl_create(const struct work_clients_options *options);
 
 /* The table's name. */
 extern const char work_ttl_table[];
