@@ -17,6 +17,15 @@ enum {
     SMALL_MTOK = 1
 };
 
+/* Takes as little as there can be. `lease_ms`: 0: without a lease. */
+static void take_small(struct limiter_client *c, uint32_t bucket, int64_t lease_ms)
+{
+    c->bucket = bucket;
+    c->amounts[LIMIT_FAST] = SMALL_MTOK;
+    c->amounts[LIMIT_SLOW] = 0;
+    work_rate_limiter_write_acquire(c, false, lease_ms);
+}
+
 /* ---- a flood ---- */
 
 /* Whether the slow limit of the bucket that stands alone lacks tokens for long. */
@@ -104,10 +113,7 @@ static void grow_choose(struct limiter_client *c)
     } else if (at + 1 == ROUND_REQUESTS) {
         work_rate_limiter_write_query(c, "status", grows);
     } else {
-        c->bucket = l->checked == 0 ? 1 : 0;
-        c->amounts[LIMIT_FAST] = SMALL_MTOK;
-        c->amounts[LIMIT_SLOW] = 0;
-        work_rate_limiter_write_acquire(c, false, 0);
+        take_small(c, l->checked == 0 ? 1 : 0, 0);
     }
 }
 
@@ -164,10 +170,7 @@ static void open_choose(struct limiter_client *c)
         final_check_choose(c);
         return;
     }
-    c->bucket = 0;
-    c->amounts[LIMIT_FAST] = SMALL_MTOK;
-    c->amounts[LIMIT_SLOW] = 0;
-    work_rate_limiter_write_acquire(c, false, 0);
+    take_small(c, 0, 0);
 }
 
 /* ---- a lease ---- */
@@ -183,10 +186,7 @@ static void lease_choose(struct limiter_client *c)
 {
     switch (limiter_of(c)->tried) {
     case LEASE_TAKE:
-        c->bucket = 0;
-        c->amounts[LIMIT_FAST] = SMALL_MTOK;
-        c->amounts[LIMIT_SLOW] = 0;
-        work_rate_limiter_write_acquire(c, false, LEASE_MS);
+        take_small(c, 0, LEASE_MS);
         break;
     case LEASE_BACK:
         work_rate_limiter_write_use(c, LIMITER_USE_ROLLBACK);

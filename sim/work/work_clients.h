@@ -1,17 +1,17 @@
 /* work_clients.h - all simulated clients of one kind: each sends one request after the other.
  *
- * A kind is a table of functions. The struct of a client begins with a struct work_client, and the
- * struct of what the clients of a kind share begins with a struct work_clients.
+ * A kind is a table of functions (struct work_client_kind). The struct of one of its clients begins
+ * with a struct work_client. The struct that its clients share begins with a struct work_clients.
  *
- *     struct work_clients *all = work_clients_create(&counter_kind, &options);
- *     work_clients_begin(all);    (.. and later, when no fault is injected any more)
- *     work_clients_end(all);      (.. until work_clients_are_done, then work_clients_check)
+ *     struct work_clients *all = work_counters_create(&options);
+ *     work_clients_begin(all);     the load; work_clients_end(all) when the faults are over
+ *     work_clients_check(all, why) once work_clients_are_done(all)
  *
  * Steps of a client:
- *     IDLE -> MAKE_TABLE -> AWAIT_TABLE -> IDLE    work_client_has_tables; the first client's
+ *     IDLE -> MAKE_TABLE -> AWAIT_TABLE -> IDLE    work_client_has_tables: the first client's
  *     IDLE -> steps of the kind -> IDLE            choose, answered
  *     IDLE -> DONE                                 choose, after work_clients_end
- * While a step lasts, its request is written anew and sent again after each pause.
+ * While a step lasts, its request is written and sent again after each pause.
  *
  * Promises: each client has one request under way at most, and draws from a stream of its own. The
  * same seed gives the same requests.
@@ -64,7 +64,8 @@ struct work_client {
     struct buffer last_error; /* body of the last answer, if that was not 200 */
 };
 
-/* `client` and `all` are the structs of the kind. Functions behind `answered` may be NULL. */
+/* `client` and `all` are the structs of the kind. Functions behind `answered` may be NULL; `table`
+ * only if the kind has no tables. */
 struct work_client_kind {
     const char *name; /* as in "client 2 NAME is at step 3" */
     size_t size;      /* of the struct that the clients share, and of a client */
@@ -145,7 +146,7 @@ static inline const struct plan *work_clients_plan(const struct work_clients *al
 }
 
 /* The clients of another kind of the run. */
-static inline const struct work_clients *work_clients_others(const struct work_clients *all,
+static inline const struct work_clients *work_clients_of_run(const struct work_clients *all,
                                                              int kind)
 {
     return all->options.kinds[kind];

@@ -6,10 +6,9 @@
  * again, at any router, until they are answered; so each counts once. Some clients write to the
  * items, as any client may, so that the shards are short of write units and the buckets grow.
  *   What was taken never exceeds what there was (sim/check/limiter_ledger_check.h). At last, when
- *   nobody
- *   takes any more: each bucket has one shard. Its items have counted exactly what the clients
- *   know. A parent has counted what its entities have. Each bucket gets full, and can be emptied
- *   at once. */
+ *   nobody takes any more: each bucket has one shard. Its items have counted exactly what the
+ *   clients know. A parent has counted what its entities have. Each bucket gets full, and can be
+ *   emptied at once. */
 #pragma once
 
 #include "sim/work/work_clients.h"

@@ -499,9 +499,9 @@ static void take_item(struct stream_client *c, struct slice body)
 static bool writes_are_over(struct work_streams *f)
 {
     const bool others =
-        !f->of_lists || work_clients_are_done(work_clients_others(&f->clients, WORK_TRANSACTIONS));
+        !f->of_lists || work_clients_are_done(work_clients_of_run(&f->clients, WORK_TRANSACTIONS));
     return others && work_clients_are_quiet(&f->clients) && f->clients.ending &&
-           work_clients_are_done(work_clients_others(&f->clients, WORK_SWITCHES));
+           work_clients_are_done(work_clients_of_run(&f->clients, WORK_SWITCHES));
 }
 
 /* Goes on to the next stream, or to the records. */

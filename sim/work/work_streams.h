@@ -10,9 +10,8 @@
  * If records are kept for seconds only, the reader may come too late for some. Then a record may
  * be missing only if its write was begun that long ago.
  *
- * The stream may be switched off and on (sim/work/work_switches.h). Then each of the table's
- * streams is
- * read by itself. A write while there surely was a stream has a record. A write while there
+ * The stream may be switched off and on (sim/work/work_switches.h). Then each stream of the table
+ * is read by itself. A write while there surely was a stream has a record. A write while there
  * surely was none has none. */
 #pragma once
 

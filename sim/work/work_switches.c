@@ -67,8 +67,8 @@ static bool table_is_used(const struct work_switches *s, enum switch_of which)
 static bool table_is_ready(const struct work_switches *s, enum switch_of which)
 {
     return table_of(which) == work_ttl_table
-               ? work_ttl_are_made(work_clients_others(&s->clients, WORK_TTL))
-               : work_streams_are_made(work_clients_others(&s->clients, WORK_STREAMS));
+               ? work_ttl_are_made(work_clients_of_run(&s->clients, WORK_TTL))
+               : work_streams_are_made(work_clients_of_run(&s->clients, WORK_STREAMS));
 }
 
 /* ---- requests ---- */
@@ -228,7 +228,7 @@ struct work_clients *work_switches_create(const struct work_clients_options *opt
 
 uint64_t work_switches_mark(const struct work_clients *of, enum switch_of which, bool *on)
 {
-    const struct work_clients *all = work_clients_others(of, WORK_SWITCHES);
+    const struct work_clients *all = work_clients_of_run(of, WORK_SWITCHES);
     const struct work_switches *s = (const struct work_switches *)all;
     must(all->kind == &switch_kind);
     *on = s->all[which].on;

@@ -322,7 +322,7 @@ static void ttl_choose(void *client)
         c->client.step = c->client.number == 0 ? TTL_SWITCH : WORK_STEP_IDLE;
     else if (!e->clients.ending)
         client_choose_load(c);
-    else if (work_clients_are_done(work_clients_others(&e->clients, WORK_SWITCHES)))
+    else if (work_clients_are_done(work_clients_of_run(&e->clients, WORK_SWITCHES)))
         client_choose_last(c);
 }
 
