@@ -88,10 +88,6 @@ static int64_t work_client_pause(struct work_client *c, int status)
 static void work_client_done(void *context, int status, struct slice body)
 {
     struct work_client *c = context;
-    c->last_status = status;
-    buffer_clear(&c->last_error);
-    if (status != 200)
-        buffer_append_slice(&c->last_error, body);
     if (c->step < WORK_STEPS)
         work_client_end_table(c, status, body);
     else
@@ -160,8 +156,7 @@ void work_clients_describe(const struct work_clients *all, struct buffer *out)
         buffer_append_format(out, "client %u %s is at step %d", i, all->kind->name, c->step);
         if (all->kind->describe != NULL)
             all->kind->describe(c, out);
-        buffer_append_format(out, "; the last answer was %d %.*s\n", c->last_status,
-                             TEXT_OF(c->last_error));
+        http_client_describe(&c->http, out);
     }
     if (all->kind->describe_all != NULL)
         all->kind->describe_all(all, out);
@@ -205,7 +200,6 @@ void work_clients_destroy(struct work_clients *all)
             all->kind->client_deinit(c);
         http_client_deinit(&c->http);
         buffer_deinit(&c->body);
-        buffer_deinit(&c->last_error);
     }
     if (all->kind->deinit != NULL)
         all->kind->deinit(all);

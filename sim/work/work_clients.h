@@ -57,11 +57,9 @@ struct work_client {
     struct http_client http;
     struct prng prng;
     uint32_t number;
-    int step;        /* enum work_step, or one of the kind */
-    int64_t idle_ms; /* until a client without a request chooses again */
-    int last_status;
-    struct buffer body;       /* of the request */
-    struct buffer last_error; /* body of the last answer, if that was not 200 */
+    int step;           /* enum work_step, or one of the kind */
+    int64_t idle_ms;    /* until a client without a request chooses again */
+    struct buffer body; /* of the request */
 };
 
 /* `client` and `all` are the structs of the kind. Functions behind `answered` may be NULL; `table`

@@ -106,8 +106,8 @@ static void work_fill_go_on(struct work_fill *f)
 
 static bool is_for_space(const struct fill_client *c)
 {
-    const struct slice error = buffer_slice(&c->client.last_error);
-    return c->client.last_status == 503 &&
+    const struct slice error = buffer_slice(&c->client.http.last_error);
+    return c->client.http.last_status == 503 &&
            (dynamo_says(error, "no space left") || dynamo_says(error, "short of space"));
 }
 
@@ -122,7 +122,7 @@ static void client_refused(struct fill_client *c)
 {
     struct work_fill *f = fill_of(c);
     const int64_t since = c->wanted_ns > f->calm_ns ? c->wanted_ns : f->calm_ns;
-    const bool full = dynamo_says(buffer_slice(&c->client.last_error), "that add data");
+    const bool full = dynamo_says(buffer_slice(&c->client.http.last_error), "that add data");
     const bool little = f->freed_bytes < work_fill_enough_bytes(f);
     if (c->client.step == FILL_PUT && full && f->phase == FILL_UP) {
         c->refused = true;
@@ -143,7 +143,7 @@ static void client_refused(struct fill_client *c)
                 "were deleted: %.*s\n",
                 c->client.step == FILL_PUT ? "a put" : "a deletion", c->size, c->table,
                 (long long)((work_fill_now(f) - c->wanted_ns) / NS_PER_MS),
-                (long long)f->freed_bytes, TEXT_OF(c->client.last_error));
+                (long long)f->freed_bytes, TEXT_OF(c->client.http.last_error));
 }
 
 static void client_forget_items(struct fill_client *c)

@@ -241,7 +241,7 @@ static void judge_patience(struct transaction_client *c, int status)
                 "a strong read of list %u was not answered for %lld ms: %d %.*s\n",
                 c->client.step == TRANSACTION_READ ? c->parts[0].key : c->read.first,
                 (long long)(instant_since(transactions_now(t), from).ns / NS_PER_MS), status,
-                TEXT_OF(c->client.last_error));
+                TEXT_OF(c->client.http.last_error));
 }
 
 /* The list, or its mark. Whatever is not answered is asked for again. */
