@@ -243,7 +243,7 @@ static bool json_scan_word(struct json_scan *s, const char *word)
     return true;
 }
 
-bool json_scan_truth(struct json_scan *s)
+static bool json_scan_truth(struct json_scan *s)
 {
     if (json_scan_word(s, "true"))
         return true;

@@ -34,7 +34,6 @@ const char *json_scan_text(struct json_scan *s);
  * decimals are cut off: an answer must not become unreadable by a number that is only shown. */
 int64_t json_scan_thousandths(struct json_scan *s);
 int64_t json_scan_whole(struct json_scan *s);
-bool json_scan_truth(struct json_scan *s);
 /* Any value. */
 void json_scan_skip(struct json_scan *s);
 /* Nothing but blanks may follow. */

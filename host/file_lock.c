@@ -18,7 +18,7 @@ enum {
 };
 
 /* A line of /proc/locks: "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF". */
-int64_t file_lock_owner(int fd)
+static int64_t file_lock_owner(int fd)
 {
     struct stat file;
     char line[256];

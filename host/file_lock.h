@@ -9,9 +9,6 @@
 
 #include "base/status.h"
 
-/* The process that has the file locked. 0: no process, or the process is unknown. */
-int64_t file_lock_owner(int fd);
-
 /* Locks the file for as long as it is open. If another process has the lock, `note` (may be NULL)
  * is called once with that process, 0 if unknown. Then the lock is tried again for up to `wait_ms`.
  * A lock of this process itself is not waited for. STATUS_IO, errno EWOULDBLOCK: the file is

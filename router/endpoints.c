@@ -12,8 +12,9 @@ static const char AMZ_JSON[] = "application/x-amz-json-1.0";
 
 /* ---- answers ---- */
 
-void endpoints_answer(struct router *r, struct client *c, int status, const char *type,
-                      struct slice body)
+/* Answers with a new request id. */
+static void endpoints_answer(struct router *r, struct client *c, int status, const char *type,
+                             struct slice body)
 {
     char id[HTTP_REQUEST_ID_SIZE];
     router_make_id(r, id);

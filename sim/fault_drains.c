@@ -20,22 +20,16 @@ struct fault_drains {
     bool drained[SIM_NODES_MAX + 1]; /* asked for; the catalog may have missed it */
     uint32_t count;
     uint32_t undo_tries; /* left */
-    struct buffer body;
-    struct buffer answer; /* ignored */
 };
 
 static void fault_drains_ask(struct fault_drains *d, uint32_t node, bool drain)
 {
-    struct decision decision = {
+    const struct decision decision = {
         .to_node = node,
         .drain = drain,
         .has_event = true,
         .event = {.kind = EVENT_NODE_DRAINED, .reason = slice_of("the simulator asked for it")}};
-    buffer_clear(&d->body);
-    decision_encode(&d->body, &decision);
-    const struct request r = {.op = REQUEST_DECIDE,
-                              .decide = {buffer_slice(&d->body), CATALOG_DRAIN}};
-    world_ask(&d->run->world, &r, &d->answer);
+    run_decide(d->run, &decision, CATALOG_DRAIN);
 }
 
 static void fault_drains_turn(void *context, uint64_t argument)
@@ -105,7 +99,5 @@ struct fault_drains *fault_drains_create(struct run *run)
 
 void fault_drains_destroy(struct fault_drains *d)
 {
-    buffer_deinit(&d->body);
-    buffer_deinit(&d->answer);
     free(d);
 }

@@ -5,10 +5,7 @@
 
 #include "base/must.h"
 #include "base/settings/choices.h"
-#include "base/settings/expiry.h"
 #include "base/settings/gac.h"
-#include "base/settings/limiter.h"
-#include "base/settings/streams.h"
 #include "gac/grant_policy.h"
 #include "include/weir/policy_table.h"
 #include "sim/check/admission_watch.h"
@@ -36,7 +33,6 @@ enum {
     SETUP_S = 60,  /* bounds, in virtual time: until the table is active */
     TABLES_S = 90, /* until every table exists again, and no node is drained */
     RECOVER_S = 5, /* until a cluster without faults serves as usual */
-    SWITCH_PAUSE_MS = 300,
     REST_S = 10,   /* until acknowledged writes are everywhere, and nothing is kept for them */
     MOVES_S = 120, /* until moving replicas are where they belong */
     REST_POLL_MS = 500,
@@ -44,45 +40,17 @@ enum {
     STEPS_BETWEEN_CHECKS = 4,
     EVENTS_BETWEEN_DEBTS = 64,
     WATCHES_MAX = 2 + DYNAMO_GLOBALS,
-    TRIM_NEVER_MS = 3600000, /* in a run, if records are kept for longer */
-};
-
-/* Clients of one kind, behind those of the workload and the one of tables. */
-enum {
-    GROUP_WORK_TRANSACTIONS,
-    GROUP_WORK_TTL,
-    GROUP_WORK_COUNTERS,
-    GROUP_WORK_STREAMS,
-    GROUP_WORK_RATE_LIMITER,
-    GROUP_WORK_SWITCHES,
-    GROUP_LIST_FOLLOWER,
-    GROUP_WORK_FILL,
-    GROUPS
-};
-
-struct client_group {
-    struct world *world; /* borrows */
-    uint32_t first;
-    uint32_t count;
-    enum world_stream stream;
 };
 
 struct sim {
     struct run run;
-    struct client_group groups[GROUPS];
+    struct work_clients_options options[WORK_KINDS];
+    struct work_clients *work[WORK_KINDS];       /* owns */
     struct faults *faults;                       /* owns */
     struct work_splits *work_splits;             /* owns */
     struct work_tables *work_tables;             /* owns */
     struct fault_drains *fault_drains;           /* owns */
     struct work_key_sharding *work_key_sharding; /* owns */
-    struct work_transactions *work_transactions; /* owns */
-    struct work_ttl *work_ttl;                   /* owns */
-    struct work_counters *work_counters;         /* owns */
-    struct work_streams *work_streams;           /* owns */
-    struct work_streams *list_streams; /* owns; of the table of transactions that has a stream */
-    struct work_rate_limiter *work_rate_limiter; /* owns */
-    struct work_switches *work_switches;         /* owns */
-    struct work_fill *work_fill;                 /* owns */
     struct silence silence;
     const struct buffer *answer; /* to the last question about a table */
     struct leader_kill leader_kill;
@@ -147,39 +115,42 @@ static void lessen_skews(struct sim *s)
     }
 }
 
-static bool lists_are_streamed(const struct plan *p)
-{
-    return p->work_transactions > 0 && plan_has(p, SIM_MIXED) && p->work_lists <= WORK_STREAMS_KEYS;
-}
+static const struct {
+    enum world_stream stream;
+    struct work_clients *(*create)(const struct work_clients_options *options);
+} kinds[WORK_KINDS] = {[WORK_TRANSACTIONS] = {WORLD_WORK_TRANSACTIONS, work_transactions_create},
+                       [WORK_TTL] = {WORLD_WORK_TTL, work_ttl_create},
+                       [WORK_COUNTERS] = {WORLD_WORK_COUNTERS, work_counters_create},
+                       [WORK_STREAMS] = {WORLD_WORK_STREAMS, work_streams_create},
+                       [WORK_LIST_STREAM] = {WORLD_LISTS, work_list_stream_create},
+                       [WORK_RATE_LIMITER] = {WORLD_WORK_RATE_LIMITER, work_rate_limiter_create},
+                       [WORK_SWITCHES] = {WORLD_WORK_SWITCHES, work_switches_create},
+                       [WORK_FILL] = {WORLD_WORK_FILL, work_fill_create}};
 
-/* Numbers the clients that come behind the workload's and the one of tables. Returns how many. */
-static uint32_t set_groups(struct sim *s)
+/* Numbers the clients that come behind those of items and the one of tables. Returns how many. */
+static uint32_t number_work(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    const uint32_t counts[GROUPS] = {
-        [GROUP_WORK_TRANSACTIONS] = p->work_transactions,
-        [GROUP_WORK_TTL] = p->work_ttl,
-        [GROUP_WORK_COUNTERS] = p->work_counters,
-        [GROUP_WORK_STREAMS] = p->work_streams > 0 ? p->work_streams + 1 : 0,
-        [GROUP_WORK_RATE_LIMITER] = p->work_limiter,
-        [GROUP_WORK_SWITCHES] = plan_has(p, SIM_SWITCHES) ? WORK_SWITCHES_CLIENTS : 0,
-        [GROUP_LIST_FOLLOWER] = lists_are_streamed(p),
-        [GROUP_WORK_FILL] = p->work_fill};
-    static const enum world_stream streams[GROUPS] = {
-        WORLD_WORK_TRANSACTIONS, WORLD_WORK_TTL,      WORLD_WORK_COUNTERS, WORLD_WORK_STREAMS,
-        WORLD_WORK_RATE_LIMITER, WORLD_WORK_SWITCHES, WORLD_LISTS,         WORLD_WORK_FILL};
-    uint32_t first = p->clients + 1;
-    for (int i = 0; i < GROUPS; i++) {
-        s->groups[i] = (struct client_group){&s->run.world, first, counts[i], streams[i]};
-        first += counts[i];
+    static const int order[WORK_KINDS] = {WORK_TRANSACTIONS, WORK_TTL,          WORK_COUNTERS,
+                                          WORK_STREAMS,      WORK_RATE_LIMITER, WORK_SWITCHES,
+                                          WORK_LIST_STREAM,  WORK_FILL};
+    const uint32_t counts[WORK_KINDS] = {
+        [WORK_TRANSACTIONS] = p->work_transactions,
+        [WORK_TTL] = p->work_ttl,
+        [WORK_COUNTERS] = p->work_counters,
+        [WORK_STREAMS] = p->work_streams > 0 ? p->work_streams + 1 : 0,
+        [WORK_LIST_STREAM] = work_streams_has_lists(p),
+        [WORK_RATE_LIMITER] = p->work_limiter,
+        [WORK_SWITCHES] = plan_has(p, SIM_SWITCHES) ? WORK_SWITCHES_CLIENTS : 0,
+        [WORK_FILL] = p->work_fill};
+    uint32_t next = p->clients + 1;
+    for (int i = 0; i < WORK_KINDS; i++) {
+        const int kind = order[i];
+        s->options[kind] =
+            (struct work_clients_options){&s->run, s->work, next, counts[kind], kinds[kind].stream};
+        next += counts[kind];
     }
-    return first - p->clients - 1;
-}
-
-static struct http_client_options group_http(void *context, uint32_t client)
-{
-    const struct client_group *g = context;
-    return world_http(g->world, g->first + client, world_seed(g->world, g->stream, 1 + client));
+    return next - p->clients - 1;
 }
 
 static void create_world(struct sim *s)
@@ -190,7 +161,7 @@ static void create_world(struct sim *s)
         .nodes = p->nodes,
         .routers = p->routers,
         .gac = p->gac,
-        .clients = p->clients + 1 + set_groups(s), /* the one makes and deletes tables */
+        .clients = p->clients + 1 + number_work(s), /* the one makes and deletes tables */
         .tick_ns = p->tick_ns,
         .config = &p->config,
         .configs = p->configs,
@@ -204,153 +175,6 @@ static void create_world(struct sim *s)
     lessen_skews(s);
     for (uint32_t id = 1; id <= p->nodes; id++)
         s->run.world.nodes[id]->store_disk.hides_errors = p->mutation == SIM_MUTATION_READ_ERRORS;
-}
-
-static void create_work_transactions(struct sim *s)
-{
-    const struct plan *p = &s->run.plan;
-    const uint64_t seed = world_seed(&s->run.world, WORLD_WORK_TRANSACTIONS, 0);
-    const struct work_transactions_options options = {
-        .scheduler = &s->run.world.scheduler,
-        .http = group_http,
-        .context = &s->groups[GROUP_WORK_TRANSACTIONS],
-        .failed = report_incomplete,
-        .failed_context = &s->run,
-        .clients = p->work_transactions,
-        .keys = p->work_lists,
-        .pad = lists_are_streamed(p) ? 0 : p->work_list_pad,
-        .units = plan_side_units(p),
-        .think_ns = p->workload.think_ns,
-        .indexed = p->workload.indexed,
-        .sharded = p->workload.sharded,
-        .global_indexes = p->workload.global_indexes,
-        .index_units = p->workload.index_units,
-        .streams = lists_are_streamed(p),
-        .tokens_last = plan_keeps_tokens(p),
-        .leaves_ns = plan_has(p, SIM_LEAVING_TABLE) ? p->length_ns * 2 / 3 : 0,
-        .seed = seed};
-    s->work_transactions = work_transactions_create(&options);
-}
-
-static bool may_switch(void *sim, enum switch_of which)
-{
-    const struct sim *s = sim;
-    return which == SWITCH_TTL || which == SWITCH_STREAM_OF_TTL
-               ? work_ttl_are_made(s->work_ttl)
-               : work_streams_are_made(s->work_streams);
-}
-
-static void create_work_switches(struct sim *s)
-{
-    const struct plan *p = &s->run.plan;
-    const bool items = p->work_ttl > 0, stream = p->work_streams > 0;
-    const struct work_switches_options options = {
-        .scheduler = &s->run.world.scheduler,
-        .http = group_http,
-        .context = &s->groups[GROUP_WORK_SWITCHES],
-        .may_switch = may_switch,
-        .sim = s,
-        .clients = s->groups[GROUP_WORK_SWITCHES].count,
-        .has = {[SWITCH_TTL] = items,
-                [SWITCH_STREAM] = stream,
-                [SWITCH_TTL_OF_STREAM] = stream,
-                [SWITCH_STREAM_OF_TTL] = items},
-        .pause_ns = SWITCH_PAUSE_MS * NS_PER_MS,
-        .seed = world_seed(&s->run.world, WORLD_WORK_SWITCHES, 0)};
-    s->work_switches = work_switches_create(&options);
-}
-
-static void create_work_ttl(struct sim *s)
-{
-    const struct plan *p = &s->run.plan;
-    const struct work_ttl_options options = {.scheduler = &s->run.world.scheduler,
-                                             .http = group_http,
-                                             .context = &s->groups[GROUP_WORK_TTL],
-                                             .clients = p->work_ttl,
-                                             .units = plan_side_units(p),
-                                             .world = &s->run.world,
-                                             .window_ms = config_expiry(&p->config)->ttl_window_ms,
-                                             .mixed = plan_has(p, SIM_MIXED),
-                                             .work_switches = s->work_switches,
-                                             .think_ns = p->workload.think_ns,
-                                             .seed = world_seed(&s->run.world, WORLD_WORK_TTL, 0)};
-    s->work_ttl = work_ttl_create(&options);
-}
-
-static void create_work_counters(struct sim *s)
-{
-    const struct plan *p = &s->run.plan;
-    const struct work_counters_options options = {
-        .scheduler = &s->run.world.scheduler,
-        .http = group_http,
-        .context = &s->groups[GROUP_WORK_COUNTERS],
-        .clients = p->work_counters,
-        .units = plan_counter_units(p),
-        .think_ns = p->workload.think_ns,
-        .seed = world_seed(&s->run.world, WORLD_WORK_COUNTERS, 0)};
-    s->work_counters = work_counters_create(&options);
-}
-
-/* How long a record is there after its write was begun, whoever judges that by which clock. */
-static int64_t stream_kept_ms(const struct plan *p)
-{
-    const int64_t ms = config_streams(&p->config)->stream_retention_ms;
-    return ms > TRIM_NEVER_MS ? INT64_MAX : ms - 2 * SIM_SHORT_SKEW_MS;
-}
-
-static void create_work_streams(struct sim *s)
-{
-    const struct plan *p = &s->run.plan;
-    const struct work_streams_options options = {
-        .scheduler = &s->run.world.scheduler,
-        .http = group_http,
-        .context = &s->groups[GROUP_WORK_STREAMS],
-        .clients = p->work_streams,
-        .units = p->workload.partitions * p->workload.units,
-        .kept_ms = stream_kept_ms(p),
-        .work_switches = s->work_switches,
-        .think_ns = p->workload.think_ns,
-        .seed = world_seed(&s->run.world, WORLD_WORK_STREAMS, 0)};
-    s->work_streams = work_streams_create(&options);
-}
-
-static bool lists_are_written(const void *work_transactions)
-{
-    return work_transactions_are_done(work_transactions);
-}
-
-static void create_list_streams(struct sim *s)
-{
-    const struct plan *p = &s->run.plan;
-    const struct work_streams_options options = {
-        .scheduler = &s->run.world.scheduler,
-        .http = group_http,
-        .context = &s->groups[GROUP_LIST_FOLLOWER],
-        .table =
-            lists_are_streamed(p) ? work_transactions_tables[WORK_TRANSACTION_TABLES - 1] : NULL,
-        .writes_are_over = lists_are_written,
-        .writers = s->work_transactions,
-        .kept_ms = stream_kept_ms(p),
-        .work_switches = s->work_switches,
-        .think_ns = p->workload.think_ns,
-        .seed = world_seed(&s->run.world, WORLD_WORK_STREAMS, 50)};
-    s->list_streams = work_streams_create(&options);
-}
-
-static void create_work_rate_limiter(struct sim *s)
-{
-    const struct plan *p = &s->run.plan;
-    const struct work_rate_limiter_options options = {
-        .scheduler = &s->run.world.scheduler,
-        .http = group_http,
-        .context = &s->groups[GROUP_WORK_RATE_LIMITER],
-        .clients = p->work_limiter,
-        .nodes_spread_ms = world_wall_spread_ms(&s->run.world, false),
-        .spread_ms = world_wall_spread_ms(&s->run.world, true),
-        .merge_ms = config_limiter(&p->config)->limiter_merge_ms,
-        .think_ns = p->workload.think_ns,
-        .seed = world_seed(&s->run.world, WORLD_WORK_RATE_LIMITER, 0)};
-    s->work_rate_limiter = work_rate_limiter_create(&options);
 }
 
 static void create_clients(struct sim *s)
@@ -409,14 +233,8 @@ struct sim *sim_create(const struct sim_options *options)
     list_tables(s);
     create_world(s);
     create_clients(s);
-    create_work_switches(s);
-    create_work_transactions(s);
-    create_work_ttl(s);
-    create_work_counters(s);
-    create_work_streams(s);
-    create_list_streams(s);
-    create_work_rate_limiter(s);
-    s->work_fill = work_fill_create(&s->run, group_http, &s->groups[GROUP_WORK_FILL]);
+    for (int i = 0; i < WORK_KINDS; i++)
+        s->work[i] = kinds[i].create(&s->options[i]);
     s->faults = faults_create(&s->run);
     s->work_splits = work_splits_create(&s->run);
     s->fault_drains = fault_drains_create(&s->run);
@@ -434,14 +252,8 @@ void sim_destroy(struct sim *s)
     work_tables_destroy(s->work_tables);
     fault_drains_destroy(s->fault_drains);
     work_key_sharding_destroy(s->work_key_sharding);
-    work_transactions_destroy(s->work_transactions);
-    work_ttl_destroy(s->work_ttl);
-    work_counters_destroy(s->work_counters);
-    work_streams_destroy(s->work_streams);
-    work_streams_destroy(s->list_streams);
-    work_switches_destroy(s->work_switches);
-    work_rate_limiter_destroy(s->work_rate_limiter);
-    work_fill_destroy(s->work_fill);
+    for (int i = 0; i < WORK_KINDS; i++)
+        work_clients_destroy(s->work[i]);
     catalog_check_deinit(&s->check);
     recording_deinit(&s->history);
     leaders_deinit(&s->leaders);
@@ -519,14 +331,8 @@ static void waited_in_vain(struct sim *s, const char *what)
     }
     if (!work_tables_are_settled(s->work_tables))
         work_tables_describe(s->work_tables, &s->run.violation);
-    work_transactions_describe(s->work_transactions, &s->run.violation);
-    work_ttl_describe(s->work_ttl, &s->run.violation);
-    work_counters_describe(s->work_counters, &s->run.violation);
-    work_streams_describe(s->work_streams, &s->run.violation);
-    work_streams_describe(s->list_streams, &s->run.violation);
-    work_rate_limiter_describe(s->work_rate_limiter, &s->run.violation);
-    work_switches_describe(s->work_switches, &s->run.violation);
-    work_fill_describe(s->work_fill, &s->run.violation);
+    for (int i = 0; i < WORK_KINDS; i++)
+        work_clients_describe(s->work[i], &s->run.violation);
 }
 
 static void sim_set_up(struct sim *s)
@@ -604,30 +410,35 @@ static void check_filled(struct sim *s)
     buffer_deinit(&why);
 }
 
+/* Of the rate limiter's clients the first goes on alone. */
+static bool work_is_settled(const struct sim *s)
+{
+    bool settled = work_rate_limiter_are_quiet(s->work[WORK_RATE_LIMITER]);
+    for (int i = 0; i < WORK_KINDS; i++)
+        settled = settled && (i == WORK_RATE_LIMITER || work_clients_are_done(s->work[i]));
+    return settled;
+}
+
 static bool is_settled(const struct sim *s)
 {
     return work_tables_are_settled(s->work_tables) && fault_drains_are_over(s->fault_drains) &&
-           work_key_sharding_are_over(s->work_key_sharding) &&
-           work_transactions_are_done(s->work_transactions) && work_ttl_are_done(s->work_ttl) &&
-           work_counters_are_done(s->work_counters) && work_streams_are_done(s->work_streams) &&
-           work_streams_are_done(s->list_streams) && work_switches_are_over(s->work_switches) &&
-           work_rate_limiter_are_quiet(s->work_rate_limiter) && clients_done(s);
+           work_key_sharding_are_over(s->work_key_sharding) && work_is_settled(s) &&
+           clients_done(s);
 }
 
 static bool limiter_is_checked(const struct sim *s)
 {
-    return work_rate_limiter_are_done(s->work_rate_limiter);
+    return work_clients_are_done(s->work[WORK_RATE_LIMITER]);
 }
 
 static bool stores_are_left(const struct sim *s)
 {
-    return work_fill_are_done(s->work_fill);
+    return work_clients_are_done(s->work[WORK_FILL]);
 }
 
 /* Before anything else is expected: the other clients need space, too. */
 static void leave_stores(struct sim *s)
 {
-    work_fill_end(s->work_fill);
     if (!sim_pass(s, sim_after(s, WORK_FILL_ENDS_S * NS_PER_S), stores_are_left))
         waited_in_vain(s, "the clients that fill stores do not come to their end");
 }
@@ -659,13 +470,8 @@ static void sim_calm(struct sim *s)
     work_splits_end(s->work_splits);
     fault_drains_end(s->fault_drains);
     work_key_sharding_end(s->work_key_sharding);
-    work_transactions_end(s->work_transactions);
-    work_ttl_end(s->work_ttl);
-    work_counters_end(s->work_counters);
-    work_streams_end(s->work_streams);
-    work_streams_end(s->list_streams);
-    work_rate_limiter_end(s->work_rate_limiter);
-    work_switches_end(s->work_switches);
+    for (int i = 0; i < WORK_KINDS; i++)
+        work_clients_end(s->work[i]);
     if (s->run.plan.work_fill > 0)
         leave_stores(s);
     if (s->run.plan.workload.tables > 1 || s->run.plan.workload.index_churn ||
@@ -680,7 +486,7 @@ static void sim_calm(struct sim *s)
             s->run.plan.work_limiter > 0 ? world_wall_spread_ms(&s->run.world, false) : 0;
         if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S + behind_ms * NS_PER_MS), is_settled))
             waited_in_vain(s, "not every table is there after the faults have ended");
-        if (!sim_pass(s, sim_after(s, work_rate_limiter_time(s->work_rate_limiter).ns),
+        if (!sim_pass(s, sim_after(s, work_rate_limiter_time(s->work[WORK_RATE_LIMITER]).ns),
                       limiter_is_checked))
             waited_in_vain(s, "the buckets of the rate limiter do not come to rest");
         check_filled(s);
@@ -706,7 +512,7 @@ static void go_on_without_faults(struct sim *s)
         return;
     faults_end(s->faults);
     sim_pass(s, sim_after(s, RECOVER_S * NS_PER_S), NULL);
-    work_transactions_expect_answers(s->work_transactions);
+    work_transactions_expect_answers(s->work[WORK_TRANSACTIONS]);
     sim_pass(s, sim_after(s, s->run.plan.steady_ns), NULL);
 }
 
@@ -724,12 +530,12 @@ static void sim_judge(struct sim *s)
 {
     struct buffer *why = &s->run.violation;
     if (why->size > 0 || !check_nodes(s->run.world.nodes, s->run.plan.nodes, why) ||
-        !catalog_check_run(&s->check, &s->run, why) ||
-        !work_transactions_check(s->work_transactions, why) || !work_ttl_check(s->work_ttl, why) ||
-        !work_counters_check(s->work_counters, why) || !work_streams_check(s->work_streams, why) ||
-        !work_streams_check(s->list_streams, why) ||
-        !work_rate_limiter_check(s->work_rate_limiter, why))
+        !catalog_check_run(&s->check, &s->run, why))
         return;
+    for (int i = 0; i < WORK_KINDS; i++) {
+        if (!work_clients_check(s->work[i], why))
+            return;
+    }
     const uint64_t injected = faults_injected(s->faults);
     for (uint32_t i = 0; gac_watch_applies(&s->run.plan) && i < s->watch_count; i++) {
         if (!gac_watch_check(&s->watches[i], &s->run.plan, injected, why))
@@ -748,14 +554,8 @@ void sim_run(struct sim *s, struct sim_result *out)
         faults_begin(s->faults);
         work_splits_begin(s->work_splits);
         work_tables_begin(s->work_tables);
-        work_transactions_begin(s->work_transactions);
-        work_ttl_begin(s->work_ttl);
-        work_counters_begin(s->work_counters);
-        work_streams_begin(s->work_streams);
-        work_streams_begin(s->list_streams);
-        work_rate_limiter_begin(s->work_rate_limiter);
-        work_switches_begin(s->work_switches);
-        work_fill_begin(s->work_fill);
+        for (int i = 0; i < WORK_KINDS; i++)
+            work_clients_begin(s->work[i]);
         fault_drains_begin(s->fault_drains);
         work_key_sharding_begin(s->work_key_sharding);
         sim_pass(s, sim_after(s, s->run.plan.length_ns), NULL);

@@ -182,7 +182,7 @@ def refused_files(i, work):
     """Each error names the file, and what is expected."""
     text = work / "text.so"
     text.write_text("no shared object\n" * 1000)
-    expect(run(i.weir, "sim", "--policy", text, code=2), str(text), "invalid ELF header", "Expected is")
+    expect(run(i.weir, "sim", "--policy", text, code=2), str(text), "invalid ELF header", "A shared object compiled with")
     expect(run(i.weir, "sim", "--policy", "absent.so", code=2), "absent.so", "No such file")
     for name, (what, parts) in BROKEN.items():
         source, file = work / f"{name}.c", work / f"{name}.so"

@@ -53,7 +53,8 @@ struct trace_salt trace_salt_of(struct slice text)
     return (struct trace_salt){{trace_hash(&first, text), trace_hash(&second, text)}};
 }
 
-uint16_t trace_salt_check(struct slice text)
+/* The digits of `salt XXXX` as a number. */
+static uint16_t trace_salt_check(struct slice text)
 {
     const struct trace_salt third = {{2, 2}};
     return (uint16_t)trace_hash(&third, text);
@@ -83,7 +84,8 @@ static const struct {
                      {'S', true, TRAFFIC_SCAN},   {'s', false, TRAFFIC_SCAN},
                      {'d', true, TRAFFIC_DELETE}, {'m', true, TRAFFIC_READ_MODIFY_WRITE}};
 
-char trace_kind_letter(enum traffic_kind kind, bool consistent)
+/* The letters of the recording. */
+static char trace_kind_letter(enum traffic_kind kind, bool consistent)
 {
     for (size_t i = 0; i < COUNT_OF(trace_letters); i++)
         if (trace_letters[i].kind == kind &&

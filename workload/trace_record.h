@@ -68,15 +68,11 @@ struct trace_salt {
 };
 
 struct trace_salt trace_salt_of(struct slice text);
-/* The digits of `salt XXXX` as a number. */
-uint16_t trace_salt_check(struct slice text);
 uint64_t trace_hash(const struct trace_salt *salt, struct slice key);
 
 /* The key's number in a record: see above. */
 uint64_t trace_key_number(struct slice key);
 
-/* The letters of the recording. */
-char trace_kind_letter(enum traffic_kind kind, bool consistent);
 bool trace_kind_of(char letter, enum traffic_kind *kind, bool *consistent);
 extern const char trace_outcome_letters[TRACE_OUTCOMES + 1];
 

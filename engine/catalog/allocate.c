@@ -122,7 +122,8 @@ static bool routers_keep_maximum(const struct catalog_command *command, const st
     return gac == GAC_AS_CONFIGURED ? command->gac != GAC_OFF : gac != 1 + GAC_OFF;
 }
 
-void catalog_share(const struct catalog_command *command, struct table *t)
+/* Sets the allocation of each partition: its equal share. */
+static void catalog_share(const struct catalog_command *command, struct table *t)
 {
     bool on_demand = t->billing == BILLING_ON_DEMAND;
     for (uint32_t i = 0; i < t->partition_count; i++) {

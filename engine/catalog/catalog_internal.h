@@ -108,8 +108,6 @@ void catalog_reach_peak(const struct catalog_command *command, struct table *t,
 
 /* ---- allocate.c ---- */
 
-/* Sets the allocation of each partition: its equal share. */
-void catalog_share(const struct catalog_command *command, struct table *t);
 /* catalog_share. `placing`: also chooses the nodes. False: a node would reserve more than it
  * has, or too few nodes are known; `c->text` says so. */
 bool catalog_allocate(struct catalog *c, const struct catalog_command *command, struct table *t,

@@ -94,15 +94,6 @@ const struct table_stream *table_streams_enabled(const struct table_streams *s)
     return last != NULL && last->disabled_ms == 0 ? last : NULL;
 }
 
-const struct table_stream *table_streams_find(const struct table_streams *s, uint32_t id)
-{
-    for (uint32_t i = 0; s != NULL && i < s->count; i++) {
-        if (s->at[i].id == id)
-            return &s->at[i];
-    }
-    return NULL;
-}
-
 const struct table_shard *table_stream_shard(const struct table_stream *s, uint32_t partition,
                                              uint64_t epoch)
 {

@@ -53,8 +53,6 @@ enum status table_streams_decode(struct slice bytes, struct arena *arena,
 struct stream_word table_streams_word(const struct table_streams *s);
 /* The enabled stream. NULL: there is none. */
 const struct table_stream *table_streams_enabled(const struct table_streams *s);
-/* NULL: the table does not have it. */
-const struct table_stream *table_streams_find(const struct table_streams *s, uint32_t id);
 const struct table_shard *table_stream_shard(const struct table_stream *s, uint32_t partition,
                                              uint64_t epoch);
 /* Whether what ended then need not be kept any more. 0: it has not ended. */

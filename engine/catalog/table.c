@@ -386,7 +386,8 @@ const struct partition_info *table_partition_of(const struct table *t, struct sl
     return &t->partitions[low];
 }
 
-const struct partition_info *table_partition_before(const struct table *t, struct slice key)
+/* The partition that holds the keys just before `key`. */
+static const struct partition_info *table_partition_before(const struct table *t, struct slice key)
 {
     const struct partition_info *p = table_partition_of(t, key);
     return p > t->partitions && slice_equal(p->lo, key) ? p - 1 : p;

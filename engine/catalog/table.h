@@ -293,8 +293,6 @@ bool table_tag_is_key_sharding(struct slice key);
 struct partition_info *table_find_partition(const struct table *t, uint32_t id);
 /* The partition that holds a storage key. */
 const struct partition_info *table_partition_of(const struct table *t, struct slice key);
-/* The partition that holds the keys just before `key`. */
-const struct partition_info *table_partition_before(const struct table *t, struct slice key);
 /* For a data request: the partition of its key, or the partition in which its range begins. */
 const struct partition_info *table_partition_for(const struct table *t, const struct request *q);
 /* What is left of the keys [lo, hi) after a partition of the table was read to its end, in key

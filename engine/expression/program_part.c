@@ -87,8 +87,9 @@ static bool program_seek(struct attr_cursor c, const struct path_part *step, str
     return found;
 }
 
-bool program_take_step(const struct attr *from, const struct path_part *step, struct attr *out,
-                       struct steps *steps)
+/* Takes one step from a list or map. False: the step leads to nothing. */
+static bool program_take_step(const struct attr *from, const struct path_part *step,
+                              struct attr *out, struct steps *steps)
 {
     if (from->type != (step->indexed ? ATTR_LIST : ATTR_MAP))
         return false;

@@ -49,9 +49,6 @@ bool program_find_path(struct reader *r, struct slice item, struct attr *out, st
 struct attr program_read_value(struct reader *r);
 /* Reads one step of a path. False: the bytes are at their end. */
 bool program_read_step(struct reader *r, struct path_part *out);
-/* Takes one step from a list or map. False: the step leads to nothing. */
-bool program_take_step(const struct attr *from, const struct path_part *step, struct attr *out,
-                       struct steps *steps);
 
 /* The values of an update. PATH and VALUE are as in conditions. */
 enum update_op {

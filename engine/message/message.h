@@ -275,6 +275,7 @@ struct reply {
         struct {
             struct slice bytes;   /* struct table */
             struct slice indexes; /* its global indexes: each u32 size, struct table */
+            int64_t agreed_ms;    /* env_agreed_ms of the node; INT64_MIN / 2 or so: not known */
         } table; /* TABLE_CREATE, TABLE_UPDATE, TABLE_DELETE, TABLE_GET, TABLE_SPLIT */
         struct {
             struct slice records; /* each u32 size + bytes: names, or events */

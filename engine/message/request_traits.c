@@ -173,7 +173,7 @@ const uint16_t answer_fields[ANSWER_KINDS][MESSAGE_FIELDS_MAX + 1] = {
                      U64(item.stamp.epoch), U64(item.stamp.index), U64(item.wall_ms)},
     [ANSWER_RANGE] = {SLICE(range.items), U32(range.count), U32(range.scanned),
                       U64(range.read_bytes), BOOL(range.more), SLICE(range.last)},
-    [ANSWER_TABLE] = {SLICE(table.bytes), SLICE(table.indexes)},
+    [ANSWER_TABLE] = {SLICE(table.bytes), SLICE(table.indexes), U64(table.agreed_ms)},
     [ANSWER_PAGE] = {SLICE(page.records), U32(page.count), BOOL(page.more)},
     [ANSWER_STATS] = {SLICE(stats.records), U64(stats.used_bytes), U64(stats.total_bytes),
                       U64(stats.growth_left_bytes), U64(stats.refused_full),

@@ -8,13 +8,14 @@
 
 /* ---- values ---- */
 
-void transaction_id_walk(struct codec *c, struct transaction_id *id)
+static void transaction_id_walk(struct codec *c, struct transaction_id *id)
 {
     codec_u64(c, &id->high);
     codec_u64(c, &id->low);
 }
 
-bool transaction_keys_are_valid(struct slice keys)
+/* Whether the bytes are a list of keys of items. */
+static bool transaction_keys_are_valid(struct slice keys)
 {
     struct reader r = {keys, false};
     uint32_t count = 0;

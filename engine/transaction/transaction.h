@@ -94,14 +94,10 @@ struct transaction_token {
 };
 
 /* Each walks the fields in their order; a reader fails on what cannot be. */
-void transaction_id_walk(struct codec *c, struct transaction_id *id);
 void transaction_part_walk(struct codec *c, struct transaction_part *p);
 void transaction_lock_walk(struct codec *c, struct transaction_lock *l);
 void transaction_record_walk(struct codec *c, struct transaction_record *r);
 void transaction_token_walk(struct codec *c, struct transaction_token *t);
-
-/* Whether the bytes are a list of keys of items. */
-bool transaction_keys_are_valid(struct slice keys);
 
 /* Appends the key of a row about the item or the anchor. `name`: 16 bytes; NULL: zeros. */
 void transaction_key_append(struct buffer *out, enum transaction_row row, struct slice key,

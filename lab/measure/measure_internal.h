@@ -174,7 +174,6 @@ struct measure {
 
 /* The current slot of a stream. */
 struct stream_slot *stream_slot_now(struct measure *m, struct stream *s);
-struct complete_slot *complete_slot_now(struct measure *m);
 void limit_advance(struct limit *l, int64_t now_ns);
 /* Of measure_series.c. */
 bool stream_is_selected(const struct stream *s, const struct measure_selector *q);

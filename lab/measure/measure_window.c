@@ -16,7 +16,7 @@
 #include "lab/measure/measure_internal.h"
 #include "lab/measure/statistics.h"
 
-struct complete_slot *complete_slot_now(struct measure *m)
+static struct complete_slot *complete_slot_now(struct measure *m)
 {
     while (m->slot >= m->whole_capacity) {
         size_t before = m->whole_capacity;

@@ -26,7 +26,9 @@ static bool action_adds_number(const struct update_action *a)
            a->value->value.type == ATTR_NUMBER;
 }
 
-bool counter_takes(const struct item_request *q)
+/* Whether one cell can take the write: an update of ADD with numbers, without condition and without
+ * returned values. */
+static bool counter_takes(const struct item_request *q)
 {
     if (q->op != REQUEST_UPDATE || q->updated == NULL || q->updated->count == 0 ||
         q->condition.size > 0 || q->want != WANT_NOTHING)

@@ -16,9 +16,6 @@
 #include "engine/transaction/transaction.h"
 #include "router/core/items.h"
 
-/* Whether one cell can take the write: an update of ADD with numbers, without condition and without
- * returned values. */
-bool counter_takes(const struct item_request *q);
 /* What is said of all other writes. */
 extern const char counter_takes_only[];
 

@@ -28,9 +28,6 @@ struct endpoint {
 /* A whole request of the client has come. */
 void endpoints_serve(struct router *r, struct client *c);
 
-/* Answers with a new request id. */
-void endpoints_answer(struct router *r, struct client *c, int status, const char *type,
-                      struct slice body);
 /* Answers with r->fault. */
 void endpoints_answer_fault(struct router *r, struct client *c, const char *type);
 /* Sets r->fault and answers with it. Always false. */

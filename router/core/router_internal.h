@@ -41,6 +41,8 @@ struct router {
     struct waiting waited; /* the bytes that are being received, for the processor */
     int64_t wall_ms;       /* at wall_at */
     struct instant wall_at;
+    int64_t agreed_ms; /* at agreed_at: router_agreed_ms */
+    struct instant agreed_at;
     char date[HTTP_DATE_SIZE]; /* the text of date_s */
     int64_t date_s;
     struct instant date_until;
@@ -110,6 +112,21 @@ bool router_over_budget(const struct router *r, uint64_t more);
 static inline int64_t router_wall_ms(const struct router *r)
 {
     return r->wall_ms + instant_since(r->now, r->wall_at).ns / NS_PER_MS;
+}
+
+/* What the catalog's answer says. A time that cannot be is no time. */
+static inline void router_set_agreed(struct router *r, int64_t agreed_ms)
+{
+    const bool known = agreed_ms > 0 && agreed_ms < INT64_C(1) << 52;
+    r->agreed_ms = known ? agreed_ms : 0;
+    r->agreed_at = r->now;
+}
+
+/* What the clocks of most nodes have reached, as the catalog's answers tell. Streams and shards are
+ * hidden by it, as the catalog forgets them by it: this router's clock may be ahead. */
+static inline int64_t router_agreed_ms(const struct router *r)
+{
+    return r->agreed_ms + instant_since(r->now, r->agreed_at).ns / NS_PER_MS;
 }
 
 /* Sets the fault of a request or an answer that exceeds the memory budget. Always false. */

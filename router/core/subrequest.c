@@ -611,6 +611,8 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
     }
     if (s->guessed && reply->code == REPLY_OK) /* this node leads, not the silent node */
         replica_choice_note_leader(s, node);
+    if (reply->kind == ANSWER_TABLE)
+        router_set_agreed(r, reply->table.agreed_ms);
     own_writes_note(r, s, reply);
     replica_choice_note_reply(s, reply);
     if ((s->request.sharded_key_version != 0 && subrequest_take_shards(r, s, reply)) ||

@@ -224,7 +224,8 @@ void bucket_configure(struct router *r, struct cached_bucket *b,
         instant_add(r->now, duration_ms(config_limiter(r->config)->limiter_limits_ms));
 }
 
-void bucket_expire_limits(struct cached_bucket *b)
+/* The limits are asked for before they are used again. */
+static void bucket_expire_limits(struct cached_bucket *b)
 {
     b->limits_valid_until = (struct instant){0};
 }

@@ -132,8 +132,6 @@ void bucket_release(struct router *r, struct cached_bucket *b);
 /* Sets what the scopes say. `items` by enum limit_scope; empty: no such item. */
 void bucket_configure(struct router *r, struct cached_bucket *b,
                       const struct slice items[LIMIT_SCOPES]);
-/* The limits are asked for before they are used again. */
-void bucket_expire_limits(struct cached_bucket *b);
 /* The same for all buckets of the namespace; entity and resource count if they are not empty. */
 void limiter_expire_limits(struct router *r, const struct bucket_name *of);
 

@@ -3,13 +3,17 @@
 
 #include "router/json/json_writer.h"
 
-int64_t rate_limit_remaining(const struct router *r, const struct cached_bucket *b, uint32_t limit)
+/* Tokens that all shards have, as far as the router knows: at least 0. */
+static int64_t rate_limit_remaining(const struct router *r, const struct cached_bucket *b,
+                                    uint32_t limit)
 {
     const int64_t mtok = bucket_tokens_max_total(r, b, limit);
     return mtok > 0 ? mtok : 0;
 }
 
-int64_t rate_limit_reset_ms(const struct router *r, const struct cached_bucket *b, uint32_t limit)
+/* Until the limit is full. */
+static int64_t rate_limit_reset_ms(const struct router *r, const struct cached_bucket *b,
+                                   uint32_t limit)
 {
     must(limit < b->limits.count);
     return bucket_wait_ms(r, b, limit, b->limits.at[limit].capacity);

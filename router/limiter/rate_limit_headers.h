@@ -11,7 +11,3 @@
 void rate_limit_body_begin(struct call *c, bool allowed);
 /* Sets the header lines of the call. `retry_ms` < 0: no Retry-After. */
 void rate_limit_headers_set(struct call *c, int64_t retry_ms);
-/* Tokens that all shards have, as far as the router knows: at least 0. */
-int64_t rate_limit_remaining(const struct router *r, const struct cached_bucket *b, uint32_t limit);
-/* Until the limit is full. */
-int64_t rate_limit_reset_ms(const struct router *r, const struct cached_bucket *b, uint32_t limit);

@@ -34,13 +34,13 @@ void stream_arn_append(struct buffer *out, const struct call *c, struct slice ta
 bool stream_is_shown(const struct router *r, const struct table_stream *s)
 {
     return !table_stream_is_over(s->disabled_ms, config_streams(r->config)->stream_retention_ms,
-                                 router_wall_ms(r));
+                                 router_agreed_ms(r));
 }
 
 bool stream_shard_is_shown(const struct router *r, const struct table_shard *shard)
 {
     return !table_stream_is_over(shard->closed_ms, config_streams(r->config)->stream_retention_ms,
-                                 router_wall_ms(r));
+                                 router_agreed_ms(r));
 }
 
 bool stream_arn_read(struct slice arn, struct slice *table, struct slice *label)

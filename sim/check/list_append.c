@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "sim/world/dynamo.h"
 
 const char *const work_transactions_tables[WORK_TRANSACTION_TABLES + 1] = {"lists", "sorted-lists",
                                                                            "anchors"};
@@ -173,15 +174,6 @@ const char *list_append_read(struct buffer *out, const struct list_read *r, stru
 
 /* ---- answers ---- */
 
-struct slice list_behind(struct slice body, const char *text)
-{
-    const size_t size = strlen(text);
-    const uint8_t *at = memmem(body.data, body.size, text, size);
-    if (at == NULL)
-        return slice_make(NULL, 0);
-    return slice_make(at + size, body.size - (size_t)(at + size - body.data));
-}
-
 /* No text of these items has a brace. */
 bool list_next(struct slice *rest, struct slice *object)
 {
@@ -201,37 +193,29 @@ bool list_next(struct slice *rest, struct slice *object)
     return true;
 }
 
-static uint32_t number_at(struct slice text)
-{
-    uint32_t value = 0;
-    for (size_t i = 0; i < text.size && text.data[i] >= '0' && text.data[i] <= '9'; i++)
-        value = value * 10 + (uint32_t)(text.data[i] - '0');
-    return value;
-}
-
 static struct serial_list read_list(struct slice item)
 {
     struct serial_list list = {0};
     size_t capacity = 0;
-    struct slice rest = list_behind(item, "\"l\":{\"L\":["), number;
+    struct slice rest = dynamo_behind(item, "\"l\":{\"L\":["), number;
     while (list_next(&rest, &number)) {
         list.numbers = must_grow(list.numbers, list.count, &capacity, sizeof list.numbers[0]);
-        list.numbers[list.count++] = number_at(list_behind(number, "\"N\":\""));
+        list.numbers[list.count++] = (uint32_t)dynamo_number(number, "\"N\":\"");
     }
     return list;
 }
 
 bool list_find(struct slice item, struct list_found *out)
 {
-    struct slice key = list_behind(item, "\"s\":{\"S\":\"");
+    struct slice key = dynamo_behind(item, "\"s\":{\"S\":\"");
     if (key.size == 0)
-        key = list_behind(item, "\"k\":{\"S\":\"");
+        key = dynamo_behind(item, "\"k\":{\"S\":\"");
     *out = (struct list_found){.mark = key.size > 0 && key.data[0] == 'm',
-                               .value = number_at(list_behind(item, "\"v\":{\"N\":\"")),
+                               .value = (uint32_t)dynamo_value(item),
                                .list = read_list(item)};
-    out->key = number_at(slice_make(key.data + out->mark, key.size - out->mark));
+    out->key = (uint32_t)dynamo_number_at(slice_make(key.data + out->mark, key.size - out->mark));
     const uint32_t last = out->list.count > 0 ? out->list.numbers[out->list.count - 1] : 0;
-    const struct slice pad = list_behind(item, "\"p\":{\"S\":\"");
+    const struct slice pad = dynamo_behind(item, "\"p\":{\"S\":\"");
     const bool whole = pad.size == 0 || pad.data[0] == 'a' + out->value % 26;
     return key.size > 0 && out->value > 0 && whole && (out->mark || out->value == last);
 }

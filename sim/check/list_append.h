@@ -79,8 +79,6 @@ void list_append_key(struct buffer *out, uint32_t key, bool mark);
 /* `after`: where the last page ended, or nothing. Returns the operation. */
 const char *list_append_read(struct buffer *out, const struct list_read *r, struct slice after);
 
-/* What follows the text in the answer; nothing, if the text does not occur. */
-struct slice list_behind(struct slice body, const char *text);
 /* The next object of an array. `rest` begins in the array. False: the array ends. */
 bool list_next(struct slice *rest, struct slice *object);
 /* Reads an item. False: it is not as somebody wrote it. */

@@ -555,13 +555,15 @@ static void plan_work_streams(struct plan *plan, const struct sim_options *o)
     plan->work_streams = o->work_streams > 0 ? (uint32_t)o->work_streams : some ? clients : 0;
 }
 
-/* An entry has the keys of index rows, which are long; a real segment has at least 8 MiB. */
-static void plan_log_of_indexes(struct plan *plan)
+/* An entry has the keys of many index rows or of trimmed records, which may be long; a real segment
+ * has at least 8 MiB. */
+static void plan_log_of_long_entries(struct plan *plan)
 {
     struct settings *c = config_edit_all(&plan->config);
     const int64_t min = 256 * KIB;
     const struct workload *w = &plan->workload;
-    const bool any = w->indexed || w->global_indexes || w->tables > 1; /* table_churn.c */
+    const bool any = w->indexed || w->global_indexes || w->tables > 1 || /* work_tables.c */
+                     plan->work_streams > 0 || plan_has(plan, SIM_MIXED);
     if (!any || c->log_segment_bytes >= min)
         return;
     c->log_max_bytes = c->log_max_bytes / c->log_segment_bytes * min;
@@ -605,7 +607,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     plan_merges(plan, o);
     plan_extras(plan, o);
     plan_policies(plan, o);
-    plan_log_of_indexes(plan);
+    plan_log_of_long_entries(plan);
     plan_capacity(plan);
     plan->moves = !o->plain || (plan->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0;
     bool vary = plan_odds(&p, 40) && !o->plain;

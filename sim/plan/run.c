@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "engine/catalog/catalog.h"
+#include "engine/catalog/decision.h"
 #include "engine/node/control_port.h"
 #include "sim/plan/faults.h"
 
@@ -17,6 +18,15 @@ const struct table *run_find_table(const struct run *r, const char *name)
             return catalog_find(node_catalog(n), slice_of(name));
     }
     return NULL;
+}
+
+void run_decide(struct run *r, const struct decision *d, uint8_t op)
+{
+    struct buffer body = {0};
+    decision_encode(&body, d);
+    const struct request request = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), op}};
+    world_ask(&r->world, &request, NULL);
+    buffer_deinit(&body);
 }
 
 void run_violate(struct run *r, const char *format, ...)

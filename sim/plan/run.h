@@ -5,6 +5,8 @@
 #include "sim/plan/plan.h"
 #include "sim/world/world.h"
 
+struct decision;
+
 struct run {
     struct plan plan;
     struct world world;
@@ -13,6 +15,8 @@ struct run {
 
 /* As a node that leads the catalog has it. NULL: none leads it, or has the table. */
 const struct table *run_find_table(const struct run *r, const char *name);
+/* Asks the node that leads the catalog to decide this. It may refuse. `op`: enum catalog_op. */
+void run_decide(struct run *r, const struct decision *d, uint8_t op);
 /* The plan, the last events of the world, and those of its nodes. */
 void run_describe(struct run *r, uint64_t events, struct buffer *out);
 /* Only the first violation counts: later ones may follow from it. */

@@ -54,8 +54,6 @@ struct sim_client {
     bool writes;
     struct dynamo_write write; /* the present write of one key */
     uint64_t *seen;            /* owns; by key of all tables: the value seen last */
-    int last_status;
-    struct buffer last_error; /* body of the last answer, if that was not 200 */
     struct client_counters counters;
     struct buffer body;
 };
@@ -98,10 +96,6 @@ static enum history_outcome take_outcome(struct sim_client *c, int status, struc
     if (status == 200)
         work_tables_answered(c->options.work_tables, c->table, c->mark);
     c->calling = false;
-    c->last_status = status;
-    buffer_clear(&c->last_error);
-    if (status != 200)
-        buffer_append_slice(&c->last_error, body);
     c->counters.ok += outcome == HISTORY_OK;
     c->counters.failed += outcome == HISTORY_FAIL;
     c->counters.unknown += outcome == HISTORY_INFO;
@@ -628,10 +622,6 @@ static void setup_done(void *context, int status, struct slice body)
 {
     struct sim_client *c = context;
     c->calling = false;
-    c->last_status = status;
-    buffer_clear(&c->last_error);
-    if (status != 200)
-        buffer_append_slice(&c->last_error, body);
     if (c->step == STEP_CREATE && (status == 200 || dynamo_says(body, "ResourceInUse")))
         c->step = STEP_DESCRIBE;
     else if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\""))
@@ -716,9 +706,7 @@ void sim_client_describe(const struct sim_client *c, struct buffer *out)
     buffer_append_format(out, "client %u waits for %s", c->options.number, steps[c->step]);
     if (c->step >= STEP_WRITE && c->step < STEP_DONE)
         buffer_append_format(out, " %u", c->probe_key);
-    buffer_append_format(out, "; the last answer was %d ", c->last_status);
-    buffer_append_slice(out, buffer_slice(&c->last_error));
-    buffer_append_u8(out, '\n');
+    http_client_describe(&c->http, out);
 }
 
 /* ---- life ---- */
@@ -737,7 +725,6 @@ void sim_client_destroy(struct sim_client *c)
 {
     http_client_deinit(&c->http);
     free(c->seen);
-    buffer_deinit(&c->last_error);
     buffer_deinit(&c->body);
     free(c);
 }

@@ -61,8 +61,6 @@ struct work_tables {
     bool scheduled;
     bool calling;
     struct instant quiet_until;
-    int last_status;
-    struct buffer last_error;
     struct buffer body;
 };
 
@@ -329,10 +327,6 @@ static void work_tables_done(void *context, int status, struct slice body)
     struct work_tables *t = context;
     enum work before = t->work;
     t->calling = false;
-    t->last_status = status;
-    buffer_clear(&t->last_error);
-    if (status != 200)
-        buffer_append_slice(&t->last_error, body);
     switch (t->work) {
     case WORK_IDLE:
         break;
@@ -434,10 +428,9 @@ void work_tables_describe(const struct work_tables *t, struct buffer *out)
                                         "an index to be asked for",
                                         "an index to be dropped",
                                         "an index"};
-    buffer_append_format(out,
-                         "the client of tables waits for %s: %s; the last answer was %d %.*s\n",
-                         works[t->work], work_tables_name(t->at), t->last_status,
-                         (int)t->last_error.size, (const char *)t->last_error.data);
+    buffer_append_format(out, "the client of tables waits for %s: %s", works[t->work],
+                         work_tables_name(t->at));
+    http_client_describe(&t->http, out);
 }
 
 struct work_tables *work_tables_create(const struct work_tables_options *options)
@@ -459,7 +452,6 @@ void work_tables_destroy(struct work_tables *t)
     for (uint32_t i = 0; i < TABLES_MAX; i++)
         free(t->slots[i].clears);
     http_client_deinit(&t->http);
-    buffer_deinit(&t->last_error);
     buffer_deinit(&t->body);
     free(t);
 }

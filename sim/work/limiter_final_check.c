@@ -1,10 +1,7 @@
 /* limiter_final_check.c - the first client's final check, when nobody takes tokens any more. */
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "base/settings/limiter.h"
 #include "sim/check/limiter_page.h"
 #include "sim/work/work_rate_limiter_internal.h"
-#include "sim/world/dynamo.h"
 
 enum {
     STEP_S = 60,      /* for what needs no merging */
@@ -16,13 +13,15 @@ enum {
 static struct duration final_check_time(const struct work_rate_limiter *l,
                                         enum limiter_final_step step)
 {
-    const int64_t halving_ms = HALVING_S * 1000 + l->options.merge_ms;
-    const int64_t ms = l->options.spread_ms + STEP_S * 1000 +
-                       (step == FINAL_SHAPE ? HALVINGS_MAX * halving_ms : 0);
+    const int64_t halving_ms =
+        HALVING_S * 1000 +
+        config_limiter(&work_clients_plan(&l->clients)->config)->limiter_merge_ms;
+    const int64_t ms =
+        l->spread_ms + STEP_S * 1000 + (step == FINAL_SHAPE ? HALVINGS_MAX * halving_ms : 0);
     return duration_ms(ms);
 }
 
-struct duration work_rate_limiter_time(const struct work_rate_limiter *l)
+struct duration final_check_time_all(const struct work_rate_limiter *l)
 {
     const int64_t steps_ns =
         final_check_time(l, FINAL_SHAPE).ns + 4 * final_check_time(l, FINAL_FULL).ns;
@@ -31,7 +30,7 @@ struct duration work_rate_limiter_time(const struct work_rate_limiter *l)
 
 void final_check_step(struct limiter_client *c, enum limiter_final_step step, uint32_t checked)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     c->final = step;
     l->checked = checked;
     l->pause_ns = 0;
@@ -39,26 +38,26 @@ void final_check_step(struct limiter_client *c, enum limiter_final_step step, ui
     l->tried = 0;
     l->fair = true;
     l->fair_rounds = 0;
-    l->until = instant_add(work_rate_limiter_now(l), final_check_time(l, step));
+    l->until = instant_add(limiter_now(l), final_check_time(l, step));
     l->unanswered = 0;
-    c->work = LIMITER_WORK_IDLE;
+    c->client.step = WORK_STEP_IDLE;
 }
 
 void final_check_late(struct limiter_client *c, const char *what, struct slice body)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     l->pause_ns = work_rate_limiter_pause(&l->tries);
-    if (!instant_before(work_rate_limiter_now(l), l->until))
+    if (!instant_before(limiter_now(l), l->until))
         work_rate_limiter_wrong(l, what, body);
 }
 
 void final_check_unanswered(struct limiter_client *c, const char *what, struct slice body)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     if (l->unanswered++ == 0)
-        l->answer_until = instant_add(work_rate_limiter_now(l), final_check_time(l, c->final));
+        l->answer_until = instant_add(limiter_now(l), final_check_time(l, c->final));
     l->pause_ns = work_rate_limiter_pause(&l->tries);
-    if (!instant_before(work_rate_limiter_now(l), l->answer_until))
+    if (!instant_before(limiter_now(l), l->answer_until))
         work_rate_limiter_wrong(l, what, body);
 }
 
@@ -68,11 +67,9 @@ void final_check_unanswered(struct limiter_client *c, const char *what, struct s
  * none. */
 static bool mtok_after(struct slice *rest, const char *text, int64_t *out)
 {
-    const uint8_t *at = memmem(rest->data, rest->size, text, strlen(text));
-    const uint8_t *end = rest->data + rest->size;
+    const uint8_t *at = dynamo_behind(*rest, text).data, *end = rest->data + rest->size;
     if (at == NULL)
         return false;
-    at += strlen(text);
     const bool negative = at < end && *at == '-';
     int64_t value = 0, decimals = -1;
     for (at += negative; at < end && ((*at >= '0' && *at <= '9') || *at == '.'); at++) {
@@ -91,7 +88,7 @@ static bool mtok_after(struct slice *rest, const char *text, int64_t *out)
 
 static void shape_answered(struct limiter_client *c, int status, struct slice body)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     const bool single = status == 200 && dynamo_says(body, "\"shards\":1,") &&
                         dynamo_says(body, "\"merging\":false");
     const bool none = status == 404; /* nobody took anything */
@@ -107,11 +104,11 @@ static void shape_answered(struct limiter_client *c, int status, struct slice bo
  * (SIMLEDGER-3). */
 static void count_check(struct limiter_client *c, uint32_t bucket, uint32_t limit)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     const struct limiter_ledger *b = &l->ledger[bucket];
     const struct limiter_bucket_items *i = &l->items[bucket];
     const int64_t min = limiter_ledger_min(b, limit), max = limiter_ledger_max(b, limit);
-    const int64_t had = limiter_ledger_had_max(b, limit, work_rate_limiter_now(l));
+    const int64_t had = limiter_ledger_had_max(b, limit, limiter_now(l));
     struct buffer text = {0};
     if (i->taken[limit] < min || i->taken[limit] > max)
         buffer_append_format(&text,
@@ -132,7 +129,7 @@ static void count_check(struct limiter_client *c, uint32_t bucket, uint32_t limi
 
 static void counts_check(struct limiter_client *c)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     struct buffer text = {0};
     for (uint32_t limit = 0; limit < LIMITER_LEDGER_LIMITS; limit++) {
         const struct limiter_bucket_items *i = l->items;
@@ -189,7 +186,7 @@ static void item_add(void *context, const struct limiter_item *item)
 
 bool final_check_counted(struct limiter_client *c, int status, struct slice body)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     if (status != 200) {
         final_check_unanswered(c, "the items cannot be read", body);
         return false;
@@ -204,7 +201,7 @@ bool final_check_counted(struct limiter_client *c, int status, struct slice body
 
 static void count_answered(struct limiter_client *c, int status, struct slice body)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     if (!final_check_counted(c, status, body))
         return;
     counts_check(c);
@@ -214,26 +211,26 @@ static void count_answered(struct limiter_client *c, int status, struct slice bo
     if (c->final == FINAL_COUNT)
         final_check_step(c, FINAL_FLOOD, 0);
     else
-        c->work = LIMITER_WORK_DONE;
+        c->client.step = WORK_STEP_DONE;
 }
 
 void final_check_write_count(struct limiter_client *c)
 {
-    struct work_rate_limiter *l = c->all;
-    c->work = LIMITER_WORK_SCAN;
+    struct work_rate_limiter *l = limiter_of(c);
+    c->client.step = LIMITER_STEP_SCAN;
     c->operation = "Scan";
     if (l->next.size == 0) {
         memset(l->items, 0, sizeof l->items);
         limiter_page_first(&l->next);
     }
-    buffer_append_slice(&c->body, buffer_slice(&l->next));
+    buffer_append_slice(&c->client.body, buffer_slice(&l->next));
 }
 
 /* ---- full, and empty at once ---- */
 
 static void full_answered(struct limiter_client *c, int status, struct slice body)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     struct limiter_ledger_rule rules[LIMITER_LEDGER_LIMITS];
     struct slice rest = body;
     bool full = status == 200;
@@ -255,7 +252,7 @@ static void full_answered(struct limiter_client *c, int status, struct slice bod
 
 static void take_all_write(struct limiter_client *c)
 {
-    const struct work_rate_limiter *l = c->all;
+    const struct work_rate_limiter *l = limiter_of(c);
     struct limiter_ledger_rule rules[LIMITER_LEDGER_LIMITS], top[LIMITER_LEDGER_LIMITS];
     c->bucket = l->checked;
     work_rate_limiter_rules(l, c->bucket, WORK_LIMITER_VERSION_LAST, rules);
@@ -270,8 +267,8 @@ static void take_all_write(struct limiter_client *c)
 
 static void all_answered(struct limiter_client *c, int status, struct slice body)
 {
-    if (status == 200 && c->work != LIMITER_WORK_TAKE) /* otherwise it is sent again */
-        final_check_step(c, FINAL_FULL, c->all->checked + 1);
+    if (status == 200 && c->client.step != LIMITER_STEP_TAKE) /* otherwise it is sent again */
+        final_check_step(c, FINAL_FULL, limiter_of(c)->checked + 1);
     else
         final_check_late(c, "a bucket that is full cannot be emptied at once", body);
 }
@@ -280,7 +277,7 @@ static void all_answered(struct limiter_client *c, int status, struct slice body
 
 void final_check_answered(struct limiter_client *c, int status, struct slice body)
 {
-    if (c->all->wrong.size > 0 || c->final == FINAL_WAIT)
+    if (c->client.all->wrong.size > 0 || c->final == FINAL_WAIT)
         return;
     switch (c->final) {
     case FINAL_SHAPE:
@@ -288,13 +285,13 @@ void final_check_answered(struct limiter_client *c, int status, struct slice bod
         break;
     case FINAL_COUNT:
     case FINAL_RECOUNT:
-        c->work = LIMITER_WORK_IDLE;
+        c->client.step = WORK_STEP_IDLE;
         count_answered(c, status, body);
         return;
     case FINAL_SET:
-        if (c->work == LIMITER_WORK_IDLE)
-            final_check_step(c, c->all->checked == 0 ? FINAL_LIMITS_KNOWN : FINAL_SET,
-                             c->all->checked + 1);
+        if (c->client.step == WORK_STEP_IDLE)
+            final_check_step(c, limiter_of(c)->checked == 0 ? FINAL_LIMITS_KNOWN : FINAL_SET,
+                             limiter_of(c)->checked + 1);
         else
             final_check_late(c, "limits cannot be set", body);
         return;
@@ -315,7 +312,7 @@ void final_check_answered(struct limiter_client *c, int status, struct slice bod
     case FINAL_NONE:
         break;
     }
-    c->work = LIMITER_WORK_IDLE;
+    c->client.step = WORK_STEP_IDLE;
 }
 
 /* Whether the step is over. */
@@ -326,21 +323,19 @@ static bool final_check_goes_on(const struct work_rate_limiter *l, uint32_t coun
 
 static void final_check_begin(struct limiter_client *c)
 {
-    struct work_rate_limiter *l = c->all;
-    for (uint32_t i = 1; i < l->options.clients; i++) {
-        if (l->clients[i].work != LIMITER_WORK_DONE)
-            return;
-    }
+    struct work_rate_limiter *l = limiter_of(c);
+    if (!work_clients_others_are_done(&l->clients))
+        return;
     final_check_step(c, FINAL_WAIT, 0);
-    l->until = instant_add_ms(work_rate_limiter_now(l), WORK_LIMITER_QUIET_MS);
+    l->until = instant_add_ms(limiter_now(l), WORK_QUIET_MS);
 }
 
 void final_check_choose(struct limiter_client *c)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     if (c->final == FINAL_NONE)
         final_check_begin(c);
-    if (c->final == FINAL_WAIT && !instant_before(work_rate_limiter_now(l), l->until))
+    if (c->final == FINAL_WAIT && !instant_before(limiter_now(l), l->until))
         final_check_step(c, FINAL_SHAPE, 0);
     if (c->final == FINAL_SHAPE && final_check_goes_on(l, WORK_LIMITER_BUCKETS))
         final_check_step(c, FINAL_COUNT, 0);

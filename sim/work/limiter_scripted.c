@@ -1,8 +1,5 @@
 /* limiter_scripted.c - what the first client tries on purpose, while nobody else takes tokens. */
-#include <stdlib.h>
-
 #include "sim/work/work_rate_limiter_internal.h"
-#include "sim/world/dynamo.h"
 
 enum {
     FLOOD_REQUESTS = 20,
@@ -20,6 +17,15 @@ enum {
     SMALL_MTOK = 1
 };
 
+/* Takes as little as there can be. `lease_ms`: 0: without a lease. */
+static void take_small(struct limiter_client *c, uint32_t bucket, int64_t lease_ms)
+{
+    c->bucket = bucket;
+    c->amounts[LIMIT_FAST] = SMALL_MTOK;
+    c->amounts[LIMIT_SLOW] = 0;
+    work_rate_limiter_write_acquire(c, false, lease_ms);
+}
+
 /* ---- a flood ---- */
 
 /* Whether the slow limit of the bucket that stands alone lacks tokens for long. */
@@ -29,7 +35,7 @@ static bool flood_is_short(const struct work_rate_limiter *l,
     enum {
         FLOOD_MS = 10 * 60000
     };
-    const int64_t ms = FLOOD_MS + l->options.spread_ms;
+    const int64_t ms = FLOOD_MS + l->spread_ms;
     const int64_t refill = (int64_t)((__int128)rule->amount * ms / rule->period_ms);
     return l->items[0].items > 0 && l->items[0].tokens[LIMIT_SLOW] + refill < rule->capacity;
 }
@@ -37,7 +43,7 @@ static bool flood_is_short(const struct work_rate_limiter *l,
 /* Requests that are refused, then a small one: it tells the shard of the others. */
 static void flood_choose(struct limiter_client *c)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     struct limiter_ledger_rule rules[LIMITER_LEDGER_LIMITS];
     work_rate_limiter_rules(l, 0, l->versions[0], rules);
     if (l->tried == 0 && !flood_is_short(l, &rules[LIMIT_SLOW])) {
@@ -58,11 +64,11 @@ static void flood_choose(struct limiter_client *c)
 /* The small request is sent until it is allowed: the shard may be short of write units. */
 static void flood_says(struct limiter_client *c, int status)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     if (status == 200) {
         l->pause_ns = 0;
         l->tried++;
-    } else if (instant_before(work_rate_limiter_now(l), l->until)) {
+    } else if (instant_before(limiter_now(l), l->until)) {
         l->pause_ns = work_rate_limiter_pause(&l->tries);
     } else {
         final_check_step(c, FINAL_GROW, 0);
@@ -71,7 +77,7 @@ static void flood_says(struct limiter_client *c, int status)
 
 static void flood_answered(struct limiter_client *c, int status, struct slice body)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     if (l->tried < FLOOD_REQUESTS) {
         if (status == 200)
             work_rate_limiter_wrong(l, "more is allowed than there can be", body);
@@ -99,7 +105,7 @@ static void flood_answered(struct limiter_client *c, int status, struct slice bo
  * takes tokens, writes to the shard, takes more, and looks. */
 static void grow_choose(struct limiter_client *c)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     const uint32_t grows = l->checked == 0 ? WORK_LIMITER_TOP : 0, at = l->tried % ROUND_REQUESTS;
     if (at ==
         ROUND_PRESS) { /* after others: what is written counts from the shard's last write on */
@@ -107,17 +113,14 @@ static void grow_choose(struct limiter_client *c)
     } else if (at + 1 == ROUND_REQUESTS) {
         work_rate_limiter_write_query(c, "status", grows);
     } else {
-        c->bucket = l->checked == 0 ? 1 : 0;
-        c->amounts[LIMIT_FAST] = SMALL_MTOK;
-        c->amounts[LIMIT_SLOW] = 0;
-        work_rate_limiter_write_acquire(c, false, 0);
+        take_small(c, l->checked == 0 ? 1 : 0, 0);
     }
 }
 
 /* The parent and the bucket that stands alone have been tried: shards are made. */
 static void grow_over(struct limiter_client *c)
 {
-    const uint32_t checked = c->all->checked;
+    const uint32_t checked = limiter_of(c)->checked;
     final_check_step(c, checked == 0 ? FINAL_GROW : FINAL_OPEN, checked + 1);
 }
 
@@ -125,10 +128,10 @@ static void grow_over(struct limiter_client *c)
  * rounds it saves some. Where it never has enough, nothing can be said. */
 static void grow_round_over(struct limiter_client *c, int status, struct slice body)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     const uint32_t rounds = l->tried / ROUND_REQUESTS;
     l->fair_rounds += l->fair && status == 200;
-    const bool late = !instant_before(work_rate_limiter_now(l), l->until) ||
+    const bool late = !instant_before(limiter_now(l), l->until) ||
                       (l->fair_rounds == 0 && rounds == UNFAIR_ROUNDS);
     l->pause_ns = (ROUND_PAUSE_MS * NS_PER_MS)
                   << (rounds < ROUNDS_DOUBLING ? rounds : ROUNDS_DOUBLING);
@@ -145,7 +148,7 @@ static void grow_round_over(struct limiter_client *c, int status, struct slice b
  * for units of the table must use them soon. */
 static void grow_answered(struct limiter_client *c, int status, struct slice body)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     if (status == HTTP_CLIENT_CUT || status == HTTP_CLIENT_NOT_SENT) {
         final_check_unanswered(c, "a router cannot be asked whether a bucket has grown", body);
         return; /* the same again */
@@ -161,16 +164,13 @@ static void grow_answered(struct limiter_client *c, int status, struct slice bod
 
 static void open_choose(struct limiter_client *c)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     if (l->tried++ == OPENING_REQUESTS) {
         final_check_step(c, FINAL_LEASE, 0);
         final_check_choose(c);
         return;
     }
-    c->bucket = 0;
-    c->amounts[LIMIT_FAST] = SMALL_MTOK;
-    c->amounts[LIMIT_SLOW] = 0;
-    work_rate_limiter_write_acquire(c, false, 0);
+    take_small(c, 0, 0);
 }
 
 /* ---- a lease ---- */
@@ -184,12 +184,9 @@ enum lease_step {
 
 static void lease_choose(struct limiter_client *c)
 {
-    switch (c->all->tried) {
+    switch (limiter_of(c)->tried) {
     case LEASE_TAKE:
-        c->bucket = 0;
-        c->amounts[LIMIT_FAST] = SMALL_MTOK;
-        c->amounts[LIMIT_SLOW] = 0;
-        work_rate_limiter_write_acquire(c, false, LEASE_MS);
+        take_small(c, 0, LEASE_MS);
         break;
     case LEASE_BACK:
         work_rate_limiter_write_use(c, LIMITER_USE_ROLLBACK);
@@ -204,16 +201,16 @@ static void lease_choose(struct limiter_client *c)
  * time. */
 static void lease_again(struct limiter_client *c)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     l->pause_ns = work_rate_limiter_pause(&l->tries);
     l->tried = LEASE_BEFORE;
-    if (!instant_before(work_rate_limiter_now(l), l->until))
+    if (!instant_before(limiter_now(l), l->until))
         final_check_step(c, FINAL_SET, 0);
 }
 
 static void lease_check(struct limiter_client *c, struct slice body)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     const struct limiter_bucket_items *now = &l->items[0];
     if (now->epoch != l->epoch || now->merging) {
         lease_again(c);
@@ -226,7 +223,7 @@ static void lease_check(struct limiter_client *c, struct slice body)
 
 static void lease_answered(struct limiter_client *c, int status, struct slice body)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     const bool counts = l->tried == LEASE_BEFORE || l->tried == LEASE_AFTER;
     if (counts && !final_check_counted(c, status, body))
         return;
@@ -250,7 +247,7 @@ static void lease_answered(struct limiter_client *c, int status, struct slice bo
 
 static void limits_known_answered(struct limiter_client *c, int status, struct slice body)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     struct limiter_ledger_rule rules[LIMITER_LEDGER_LIMITS];
     if (!final_check_counted(c, status, body))
         return;
@@ -288,11 +285,11 @@ void trial_choose(struct limiter_client *c)
 
 void trial_answered(struct limiter_client *c, int status, struct slice body)
 {
-    struct work_rate_limiter *l = c->all;
-    if (c->work == LIMITER_WORK_TAKE)
+    struct work_rate_limiter *l = limiter_of(c);
+    if (c->client.step == LIMITER_STEP_TAKE)
         return; /* it is sent again as it is */
     l->trial_is_open |= status != 200 && status != 429;
-    c->work = LIMITER_WORK_IDLE;
+    c->client.step = WORK_STEP_IDLE;
     switch (c->final) {
     case FINAL_FLOOD:
         flood_answered(c, status, body);

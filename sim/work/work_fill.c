@@ -2,18 +2,12 @@
 #include "sim/work/work_fill.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/must.h"
-#include "base/prng.h"
 #include "base/probe.h"
 #include "base/settings/storage.h"
-#include "sim/world/dynamo.h"
 
 enum {
-    CALL_TIMEOUT_MS = 6000,
     RETRY_MS = 200,
-    POLL_MS = 200,
     ENOUGH_PART = 6,    /* of the map */
     KEYS = 4096,        /* of a client, one after the other */
     FAULTS_OVER_S = 20, /* until what a fault has begun is over */
@@ -28,22 +22,17 @@ enum fill_phase {
     FILL_LEAVE, /* all tables go */
 };
 
-enum fill_work {
-    FILL_IDLE,
-    FILL_MAKE_TABLE,
+enum fill_step {
+    FILL_MAKE_TABLE = WORK_STEPS,
     FILL_AWAIT_TABLE,
     FILL_PUT,
     FILL_DELETE,
     FILL_DELETE_TABLE,
     FILL_AWAIT_GONE,
-    FILL_DONE,
 };
 
 struct fill_client {
-    struct work_fill *all; /* borrows */
-    struct http_client http;
-    struct prng prng;
-    enum fill_work work;
+    struct work_client client;
     char table[16];
     uint32_t size;  /* of its items */
     bool made;      /* its table is there */
@@ -56,33 +45,31 @@ struct fill_client {
     uint32_t to_delete;   /* of them, in this round */
     uint8_t stored[KEYS]; /* whether the item may be there */
     int64_t wanted_ns;    /* since when the call is to succeed */
-    int last_status;
-    struct buffer body;
-    struct buffer last_error;
 };
 
 struct work_fill {
-    struct run *run;             /* borrows */
-    struct fill_client *clients; /* owns */
+    struct work_clients clients;
     enum fill_phase phase;
     int64_t calm_ns; /* from then on no fault is injected */
     int64_t ending_ns;
     int64_t freed_bytes; /* in this round */
-    bool ending;
 };
 
-static void client_next(struct fill_client *c, int64_t ns);
+static struct work_fill *fill_of(const struct fill_client *c)
+{
+    return (struct work_fill *)c->client.all;
+}
 
 static int64_t work_fill_now(const struct work_fill *f)
 {
-    return f->run->world.scheduler.now.ns;
+    return work_clients_now(&f->clients).ns;
 }
 
 /* ---- rounds ---- */
 
 static bool is_in_calm(const struct fill_client *c)
 {
-    return c->all->phase == FILL_AGAIN || c->all->phase == FILL_MAKE_ROOM;
+    return fill_of(c)->phase == FILL_AGAIN || fill_of(c)->phase == FILL_MAKE_ROOM;
 }
 
 static void work_fill_begin_round(struct work_fill *f)
@@ -90,10 +77,10 @@ static void work_fill_begin_round(struct work_fill *f)
     PROBE("a store is full, and its clients make room");
     f->phase = FILL_MAKE_ROOM;
     f->freed_bytes = 0;
-    for (uint32_t i = 0; i < f->run->plan.work_fill; i++) {
-        struct fill_client *c = &f->clients[i];
+    for (uint32_t i = 0; i < f->clients.options.count; i++) {
+        struct fill_client *c = work_clients_at(&f->clients, i);
         c->made_room = !c->made;
-        c->table_goes = prng_below(&c->prng, 100) < TABLE_GOES_PERCENT;
+        c->table_goes = prng_below(&c->client.prng, 100) < TABLE_GOES_PERCENT;
         c->to_delete = (c->there + 1) / 2;
     }
 }
@@ -101,16 +88,17 @@ static void work_fill_begin_round(struct work_fill *f)
 static void work_fill_go_on(struct work_fill *f)
 {
     bool made_room = true, refused = false;
-    for (uint32_t i = 0; i < f->run->plan.work_fill; i++) {
-        made_room &= f->clients[i].made_room;
-        refused |= f->clients[i].refused;
+    for (uint32_t i = 0; i < f->clients.options.count; i++) {
+        const struct fill_client *c = work_clients_at(&f->clients, i);
+        made_room &= c->made_room;
+        refused |= c->refused;
     }
     if (f->phase == FILL_MAKE_ROOM && made_room)
         f->phase = FILL_AGAIN;
     if (f->phase == FILL_AGAIN && !refused)
-        f->phase = f->ending ? FILL_LEAVE : FILL_UP;
+        f->phase = f->clients.ending ? FILL_LEAVE : FILL_UP;
     const int64_t filled_ns = f->ending_ns + ENDING_FILL_S * NS_PER_S;
-    if (f->phase == FILL_UP && f->ending && work_fill_now(f) >= filled_ns)
+    if (f->phase == FILL_UP && f->clients.ending && work_fill_now(f) >= filled_ns)
         f->phase = FILL_LEAVE;
 }
 
@@ -118,8 +106,8 @@ static void work_fill_go_on(struct work_fill *f)
 
 static bool is_for_space(const struct fill_client *c)
 {
-    const struct slice error = buffer_slice(&c->last_error);
-    return c->last_status == 503 &&
+    const struct slice error = buffer_slice(&c->client.http.last_error);
+    return c->client.http.last_status == 503 &&
            (dynamo_says(error, "no space left") || dynamo_says(error, "short of space"));
 }
 
@@ -127,35 +115,35 @@ static bool is_for_space(const struct fill_client *c)
  * leave behind may take some. */
 static int64_t work_fill_enough_bytes(const struct work_fill *f)
 {
-    return config_storage(&f->run->plan.config)->map_max_bytes / ENOUGH_PART;
+    return config_storage(&work_clients_plan(&f->clients)->config)->map_max_bytes / ENOUGH_PART;
 }
 
 static void client_refused(struct fill_client *c)
 {
-    struct work_fill *f = c->all;
+    struct work_fill *f = fill_of(c);
     const int64_t since = c->wanted_ns > f->calm_ns ? c->wanted_ns : f->calm_ns;
-    const bool full = dynamo_says(buffer_slice(&c->last_error), "that add data");
+    const bool full = dynamo_says(buffer_slice(&c->client.http.last_error), "that add data");
     const bool little = f->freed_bytes < work_fill_enough_bytes(f);
-    if (c->work == FILL_PUT && full && f->phase == FILL_UP) {
+    if (c->client.step == FILL_PUT && full && f->phase == FILL_UP) {
         c->refused = true;
         work_fill_begin_round(f);
-        c->work = FILL_IDLE;
+        c->client.step = WORK_STEP_IDLE;
         return;
     }
     if (!is_in_calm(c) || work_fill_now(f) - since < WORK_FILL_BOUND_S * NS_PER_S)
         return;
-    if (c->work == FILL_PUT && little) { /* others may have taken it (FILLS-2) */
+    if (c->client.step == FILL_PUT && little) { /* others may have taken it (FILLS-2) */
         c->refused = false;
-        c->work = FILL_IDLE;
+        c->client.step = WORK_STEP_IDLE;
         return;
     }
     /* FILLS-1, FILLS-2 */
-    run_violate(f->run,
+    run_violate(f->clients.options.run,
                 "%s of %u bytes in table %s finds no space for %lld ms, and %lld bytes of items "
                 "were deleted: %.*s\n",
-                c->work == FILL_PUT ? "a put" : "a deletion", c->size, c->table,
+                c->client.step == FILL_PUT ? "a put" : "a deletion", c->size, c->table,
                 (long long)((work_fill_now(f) - c->wanted_ns) / NS_PER_MS),
-                (long long)f->freed_bytes, TEXT_OF(c->last_error));
+                (long long)f->freed_bytes, TEXT_OF(c->client.http.last_error));
 }
 
 static void client_forget_items(struct fill_client *c)
@@ -176,55 +164,58 @@ static void client_end_put(struct fill_client *c, int status)
     if (status == 200 || http_client_is_unknown(status))
         client_store(c, true);
     c->refused &= status != 200;
-    c->work = status == 200 ? FILL_IDLE : FILL_PUT;
+    c->client.step = status == 200 ? WORK_STEP_IDLE : FILL_PUT;
 }
 
 static void client_end_delete(struct fill_client *c)
 {
-    c->all->freed_bytes += c->size;
+    fill_of(c)->freed_bytes += c->size;
     client_store(c, false);
     c->to_delete--;
-    c->work = FILL_IDLE;
+    c->client.step = WORK_STEP_IDLE;
 }
 
 static void client_end_table(struct fill_client *c, int status, struct slice body)
 {
     const bool exists = status == 200 || dynamo_says(body, "ResourceInUse");
     const bool absent = status == 400 && dynamo_says(body, "ResourceNotFound");
-    if (c->work == FILL_MAKE_TABLE && exists) {
-        c->work = FILL_AWAIT_TABLE;
-    } else if (c->work == FILL_AWAIT_TABLE && absent) {
-        c->work = FILL_MAKE_TABLE;
-    } else if (c->work == FILL_AWAIT_TABLE && dynamo_says(body, "\"TableStatus\":\"ACTIVE\"")) {
+    if (c->client.step == FILL_MAKE_TABLE && exists) {
+        c->client.step = FILL_AWAIT_TABLE;
+    } else if (c->client.step == FILL_AWAIT_TABLE && absent) {
+        c->client.step = FILL_MAKE_TABLE;
+    } else if (c->client.step == FILL_AWAIT_TABLE &&
+               dynamo_says(body, "\"TableStatus\":\"ACTIVE\"")) {
         c->made = true;
-        c->work = FILL_IDLE;
-    } else if ((c->work == FILL_DELETE_TABLE || c->work == FILL_AWAIT_GONE) && absent) {
-        c->all->freed_bytes += (int64_t)c->there * c->size;
+        c->client.step = WORK_STEP_IDLE;
+    } else if ((c->client.step == FILL_DELETE_TABLE || c->client.step == FILL_AWAIT_GONE) &&
+               absent) {
+        fill_of(c)->freed_bytes += (int64_t)c->there * c->size;
         client_forget_items(c);
         c->made = c->table_goes = false;
         c->made_room = true;
-        c->work = FILL_IDLE;
-    } else if (c->work == FILL_DELETE_TABLE && status == 200) {
-        c->work = FILL_AWAIT_GONE;
+        c->client.step = WORK_STEP_IDLE;
+    } else if (c->client.step == FILL_DELETE_TABLE && status == 200) {
+        c->client.step = FILL_AWAIT_GONE;
     }
 }
 
-static void client_done(void *context, int status, struct slice body)
+static void fill_answered(void *client, int status, struct slice body)
 {
-    struct fill_client *c = context;
-    c->last_status = status;
-    buffer_clear(&c->last_error);
-    if (status != 200)
-        buffer_append_slice(&c->last_error, body);
-    if (c->work == FILL_PUT)
+    struct fill_client *c = client;
+    if (c->client.step == FILL_PUT)
         client_end_put(c, status);
-    else if (c->work == FILL_DELETE && status == 200)
+    else if (c->client.step == FILL_DELETE && status == 200)
         client_end_delete(c);
-    else if (c->work != FILL_DELETE)
+    else if (c->client.step != FILL_DELETE)
         client_end_table(c, status, body);
     if (is_for_space(c))
         client_refused(c);
-    client_next(c, status == 200 ? 0 : RETRY_MS * NS_PER_MS);
+}
+
+static int64_t fill_pause(void *client, int status)
+{
+    (void)client;
+    return status == 200 ? 0 : RETRY_MS * NS_PER_MS;
 }
 
 /* ---- what to do ---- */
@@ -232,16 +223,16 @@ static void client_done(void *context, int status, struct slice body)
 /* Some item that may be there. */
 static uint32_t client_some_item(struct fill_client *c)
 {
-    uint32_t key = (uint32_t)prng_below(&c->prng, c->next);
+    uint32_t key = (uint32_t)prng_below(&c->client.prng, c->next);
     while (c->stored[key] == 0)
         key = (key + 1) % c->next;
     return key;
 }
 
-static void client_begin(struct fill_client *c, enum fill_work work)
+static void client_begin(struct fill_client *c, enum fill_step step)
 {
-    c->work = work;
-    c->wanted_ns = work_fill_now(c->all);
+    c->client.step = step;
+    c->wanted_ns = work_fill_now(fill_of(c));
 }
 
 static void client_make_room(struct fill_client *c)
@@ -268,15 +259,23 @@ static void client_put(struct fill_client *c)
     client_begin(c, FILL_PUT);
 }
 
-static void client_choose(struct fill_client *c)
+static void fill_wake(void *client)
 {
-    const struct work_fill *f = c->all;
-    if (c->work == FILL_PUT && (f->phase == FILL_MAKE_ROOM || f->phase == FILL_LEAVE))
-        c->work = FILL_IDLE; /* another client's put found no space, or all is over */
-    if (c->work != FILL_IDLE)
-        return;
-    if (f->phase == FILL_LEAVE)
-        client_begin(c, c->made ? FILL_DELETE_TABLE : FILL_DONE);
+    struct fill_client *c = client;
+    const struct work_fill *f = fill_of(c);
+    work_fill_go_on(fill_of(c));
+    if (c->client.step == FILL_PUT && (f->phase == FILL_MAKE_ROOM || f->phase == FILL_LEAVE))
+        c->client.step = WORK_STEP_IDLE; /* another client's put found no space, or all is over */
+}
+
+static void fill_choose(void *client)
+{
+    struct fill_client *c = client;
+    const struct work_fill *f = fill_of(c);
+    if (f->phase == FILL_LEAVE && !c->made)
+        c->client.step = WORK_STEP_DONE;
+    else if (f->phase == FILL_LEAVE)
+        client_begin(c, FILL_DELETE_TABLE);
     else if (f->phase == FILL_MAKE_ROOM)
         client_make_room(c);
     else if (!c->made)
@@ -287,127 +286,91 @@ static void client_choose(struct fill_client *c)
 
 static const char *client_write_put(struct fill_client *c)
 {
-    buffer_append_format(&c->body,
+    buffer_append_format(&c->client.body,
                          "{\"TableName\":\"%s\",\"Item\":{\"k\":{\"S\":\"%u\"},\"p\":{\"S\":\"",
                          c->table, c->key);
-    memset(buffer_reserve(&c->body, c->size), 'x', c->size);
-    c->body.size += c->size;
-    buffer_append_text(&c->body, "\"}}}");
+    memset(buffer_reserve(&c->client.body, c->size), 'x', c->size);
+    c->client.body.size += c->size;
+    buffer_append_text(&c->client.body, "\"}}}");
     return "PutItem";
 }
 
-static const char *client_write(struct fill_client *c)
+static const char *fill_write(void *client)
 {
-    const struct dynamo_keys keys = {.partition = ATTR_STRING};
-    const struct dynamo_spec spec = {.keys = &keys, .units = plan_side_units(&c->all->run->plan)};
-    if (c->work == FILL_PUT)
+    static const struct dynamo_keys keys = {.partition = ATTR_STRING};
+    struct fill_client *c = client;
+    const struct dynamo_spec spec = {.keys = &keys,
+                                     .units = plan_side_units(work_clients_plan(c->client.all))};
+    struct buffer *out = &c->client.body;
+    buffer_clear(out);
+    switch ((enum fill_step)c->client.step) {
+    case FILL_PUT:
         return client_write_put(c);
-    if (c->work == FILL_DELETE) {
-        buffer_append_format(&c->body, "{\"TableName\":\"%s\",\"Key\":{\"k\":{\"S\":\"%u\"}}}",
-                             c->table, c->key);
+    case FILL_DELETE:
+        buffer_append_format(out, "{\"TableName\":\"%s\",\"Key\":{\"k\":{\"S\":\"%u\"}}}", c->table,
+                             c->key);
         return "DeleteItem";
-    }
-    if (c->work == FILL_MAKE_TABLE) {
-        dynamo_create_table(&c->body, c->table, &spec);
+    case FILL_MAKE_TABLE:
+        dynamo_create_table(out, c->table, &spec);
         return "CreateTable";
+    case FILL_DELETE_TABLE:
+        dynamo_table(out, c->table);
+        return "DeleteTable";
+    case FILL_AWAIT_TABLE:
+    case FILL_AWAIT_GONE:
+        dynamo_table(out, c->table);
+        return "DescribeTable";
     }
-    dynamo_table(&c->body, c->table);
-    return c->work == FILL_DELETE_TABLE ? "DeleteTable" : "DescribeTable";
+    return NULL;
 }
 
-static void client_run(void *context, uint64_t argument)
+static void fill_describe(const void *client, struct buffer *out)
 {
-    struct fill_client *c = context;
-    (void)argument;
-    work_fill_go_on(c->all);
-    client_choose(c);
-    if (c->work == FILL_DONE)
-        return;
-    if (c->work == FILL_IDLE) {
-        client_next(c, POLL_MS * NS_PER_MS);
-        return;
-    }
-    buffer_clear(&c->body);
-    const char *operation = client_write(c);
-    http_client_call(&c->http, operation, buffer_slice(&c->body), duration_ms(CALL_TIMEOUT_MS),
-                     client_done, c);
-}
-
-static void client_next(struct fill_client *c, int64_t ns)
-{
-    scheduler_in(&c->all->run->world.scheduler, (struct duration){ns}, client_run, c, 0);
+    const struct fill_client *c = client;
+    buffer_append_format(out, " of phase %d, with %u items of %u bytes", (int)fill_of(c)->phase,
+                         c->there, c->size);
 }
 
 /* ---- all of them ---- */
 
-struct work_fill *
-work_fill_create(struct run *run,
-                 struct http_client_options (*http)(void *context, uint32_t client), void *context)
+static void fill_begin(void *all)
 {
-    struct work_fill *f = must_calloc(1, sizeof *f);
-    const struct plan *plan = &run->plan;
-    const uint64_t seed = world_seed(&run->world, WORLD_WORK_FILL, 0);
-    f->run = run;
-    f->calm_ns = INT64_MAX;
-    f->clients = must_calloc(plan->work_fill, sizeof f->clients[0]);
-    for (uint32_t i = 0; i < plan->work_fill; i++) {
-        const struct http_client_options options = http(context, i);
-        struct fill_client *c = &f->clients[i];
-        c->all = f;
-        c->prng = prng_seeded(seed + i);
-        c->size = (uint32_t)prng_between(&c->prng, plan->fill_bytes_max / 2, plan->fill_bytes_max);
-        snprintf(c->table, sizeof c->table, "fills%u", i);
-        http_client_init(&c->http, &options);
-    }
-    return f;
-}
-
-void work_fill_destroy(struct work_fill *f)
-{
-    for (uint32_t i = 0; i < f->run->plan.work_fill; i++) {
-        http_client_deinit(&f->clients[i].http);
-        buffer_deinit(&f->clients[i].body);
-        buffer_deinit(&f->clients[i].last_error);
-    }
-    free(f->clients);
-    free(f);
-}
-
-void work_fill_begin(struct work_fill *f)
-{
-    const struct plan *plan = &f->run->plan;
+    struct work_fill *f = all;
+    const struct plan *plan = work_clients_plan(&f->clients);
     if (plan->faults == 0 && plan->kill_leader_at == SPLIT_STAGE_NONE)
         f->calm_ns = work_fill_now(f);
-    for (uint32_t i = 0; i < plan->work_fill; i++)
-        client_next(&f->clients[i], 0);
 }
 
-void work_fill_end(struct work_fill *f)
+static void fill_end(void *all)
 {
+    struct work_fill *f = all;
     const int64_t over_ns = work_fill_now(f) + FAULTS_OVER_S * NS_PER_S;
     f->calm_ns = over_ns < f->calm_ns ? over_ns : f->calm_ns;
-    f->ending = true;
     f->ending_ns = work_fill_now(f);
 }
 
-bool work_fill_are_done(const struct work_fill *f)
-{
-    for (uint32_t i = 0; i < f->run->plan.work_fill; i++) {
-        if (f->clients[i].work != FILL_DONE)
-            return false;
-    }
-    return true;
-}
+static const struct work_client_kind fill_kind = {.name = "that fills stores",
+                                                  .size = sizeof(struct work_fill),
+                                                  .client_size = sizeof(struct fill_client),
+                                                  .idle_ms = WORK_POLL_MS,
+                                                  .choose = fill_choose,
+                                                  .write = fill_write,
+                                                  .answered = fill_answered,
+                                                  .wake = fill_wake,
+                                                  .pause = fill_pause,
+                                                  .describe = fill_describe,
+                                                  .begin = fill_begin,
+                                                  .end = fill_end};
 
-void work_fill_describe(const struct work_fill *f, struct buffer *out)
+struct work_clients *work_fill_create(const struct work_clients_options *options)
 {
-    for (uint32_t i = 0; i < f->run->plan.work_fill; i++) {
-        const struct fill_client *c = &f->clients[i];
-        if (c->work != FILL_DONE)
-            buffer_append_format(out,
-                                 "client %u that fills stores is at step %d of phase %d, with %u "
-                                 "items of %u bytes; the last answer was %d %.*s\n",
-                                 i, (int)c->work, (int)f->phase, c->there, c->size, c->last_status,
-                                 TEXT_OF(c->last_error));
+    struct work_fill *f = work_clients_create(&fill_kind, options);
+    const uint32_t max = options->run->plan.fill_bytes_max;
+    f->calm_ns = INT64_MAX;
+    for (uint32_t i = 0; i < options->count; i++) {
+        struct fill_client *c = work_clients_at(&f->clients, i);
+        c->size = (uint32_t)prng_between(&c->client.prng, max / 2, max);
+        snprintf(c->table, sizeof c->table, "fills%u", i);
     }
+    return &f->clients;
 }

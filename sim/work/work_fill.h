@@ -13,25 +13,13 @@
  * small change writes the record anew: in a store of a few MiB there may be no space for that. */
 #pragma once
 
-#include "sim/plan/run.h"
-#include "sim/world/http_client.h"
+#include "sim/work/work_clients.h"
 
 enum {
     WORK_FILL_BOUND_S = 20, /* a few checkpoints, and the pauses of a client */
     WORK_FILL_ENDS_S = 300  /* the last round */
 };
 
-struct work_fill;
-
-/* Borrows the run. What does not hold is a violation. */
-struct work_fill *
-work_fill_create(struct run *run,
-                 struct http_client_options (*http)(void *context, uint32_t client), void *context);
-void work_fill_destroy(struct work_fill *f);
-
-/* Works until work_fill_end. */
-void work_fill_begin(struct work_fill *f);
-/* The faults are over. After one more round the tables go. */
-void work_fill_end(struct work_fill *f);
-bool work_fill_are_done(const struct work_fill *f);
-void work_fill_describe(const struct work_fill *f, struct buffer *out);
+/* What does not hold is a violation. They end when the faults are over: after one
+ * more round the tables go. */
+struct work_clients *work_fill_create(const struct work_clients_options *options);

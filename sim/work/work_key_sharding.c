@@ -24,11 +24,9 @@ struct work_key_sharding {
     struct prng prng;
     bool on;
     bool ending;
-    bool leaving;         /* all keys get one shard */
-    uint64_t turn;        /* earlier turns are forgotten */
-    uint32_t at;          /* the table: the workload's, then OTHER_TABLES */
-    struct buffer answer; /* ignored */
-    struct buffer body;
+    bool leaving;  /* all keys get one shard */
+    uint64_t turn; /* earlier turns are forgotten */
+    uint32_t at;   /* the table: the workload's, then OTHER_TABLES */
     struct buffer key;
 };
 
@@ -98,12 +96,7 @@ static void ask_shards(struct work_key_sharding *s, const struct table *t,
                        .shards = shards,
                        .counter = is_of(s, COUNTERS)}};
     PROBE("the shards of a key change");
-    buffer_clear(&s->body);
-    decision_encode(&s->body, &d);
-    const struct request r = {.op = REQUEST_DECIDE,
-                              .decide = {buffer_slice(&s->body), CATALOG_KEY_SHARDS}};
-    buffer_clear(&s->answer);
-    world_ask(&s->run->world, &r, &s->answer);
+    run_decide(s->run, &d, CATALOG_KEY_SHARDS);
 }
 
 /* A key that is not sharded, or whose items are on their way, gets more shards. */
@@ -222,8 +215,6 @@ struct work_key_sharding *work_key_sharding_create(struct run *run)
 
 void work_key_sharding_destroy(struct work_key_sharding *s)
 {
-    buffer_deinit(&s->answer);
-    buffer_deinit(&s->body);
     buffer_deinit(&s->key);
     free(s);
 }

@@ -2,20 +2,14 @@
 #include "sim/work/work_rate_limiter_internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-
-#include "sim/world/dynamo.h"
 
 const char work_rate_limiter_table[] = "weir-limiter";
 const char *const work_rate_limiter_entities[WORK_LIMITER_BUCKETS] = {"solo", "kid0", "kid1",
                                                                       "top"};
 
 enum {
-    CALL_TIMEOUT_MS = 6000,
     RETRY_MS = 50,
-    SHORT_PAUSES = 8, /* one after the other */
-    ROUNDS_MAX = 6,   /* then long pauses do not double any more */
-    POLL_MS = 200,
+    PAUSE_DOUBLINGS = 6,
     KEYED_PERCENT = 50,
     LEASE_PERCENT = 40,
     LEASE_MS_MAX = 20000,
@@ -34,20 +28,15 @@ void work_rate_limiter_key(uint64_t draw, char out[64])
              (unsigned)(draw / WORK_LIMITER_BUCKETS % 8));
 }
 
-struct instant work_rate_limiter_now(const struct work_rate_limiter *l)
-{
-    return l->options.scheduler->now;
-}
-
 void work_rate_limiter_wrong(struct work_rate_limiter *l, const char *what, struct slice body)
 {
-    if (l->wrong.size == 0)
-        buffer_append_format(&l->wrong, "%s: %.*s\n", what, TEXT_OF(body));
+    if (l->clients.wrong.size == 0)
+        buffer_append_format(&l->clients.wrong, "%s: %.*s\n", what, TEXT_OF(body));
 }
 
 bool work_rate_limiter_often(struct limiter_client *c, uint32_t percent)
 {
-    return prng_below(&c->prng, 100) < percent;
+    return prng_below(&c->client.prng, 100) < percent;
 }
 
 /* ---- rules ---- */
@@ -92,36 +81,37 @@ void work_rate_limiter_write_set(struct limiter_client *c, uint32_t group, uint3
         "\"entity\":\"solo\",\"resource\":\"api\"", "\"resource\":\"api\"", "\"entity\":\"top\""};
     static const char *const names[LIMITER_LEDGER_LIMITS] = {"fast", "slow"};
     struct limiter_ledger_rule rules[LIMITER_LEDGER_LIMITS];
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     work_rate_limiter_rules(l, group == 2 ? WORK_LIMITER_TOP : group, version, rules);
     c->operation = "PUT /limiter/v1/limits";
-    buffer_append_format(&c->body, "{\"namespace\":\"sim\",%s,\"limits\":[", levels[group]);
+    buffer_append_format(&c->client.body, "{\"namespace\":\"sim\",%s,\"limits\":[", levels[group]);
     for (uint32_t i = 0; i < LIMITER_LEDGER_LIMITS; i++) {
-        buffer_append_format(&c->body, "%s{\"name\":\"%s\",\"capacity\":", i > 0 ? "," : "",
+        buffer_append_format(&c->client.body, "%s{\"name\":\"%s\",\"capacity\":", i > 0 ? "," : "",
                              names[i]);
-        append_tokens(&c->body, rules[i].capacity);
-        buffer_append_text(&c->body, ",\"refill_amount\":");
-        append_tokens(&c->body, rules[i].amount);
-        buffer_append_format(&c->body, ",\"refill_period_ms\":%lld,\"smallest_request\":",
+        append_tokens(&c->client.body, rules[i].capacity);
+        buffer_append_text(&c->client.body, ",\"refill_amount\":");
+        append_tokens(&c->client.body, rules[i].amount);
+        buffer_append_format(&c->client.body, ",\"refill_period_ms\":%lld,\"smallest_request\":",
                              (long long)rules[i].period_ms);
-        append_tokens(&c->body, rules[i].capacity / (int64_t)l->shards_max);
-        buffer_append_text(&c->body, "}");
+        append_tokens(&c->client.body, rules[i].capacity / (int64_t)l->shards_max);
+        buffer_append_text(&c->client.body, "}");
     }
-    buffer_append_text(&c->body, "]}");
-    c->work = LIMITER_WORK_SET;
+    buffer_append_text(&c->client.body, "]}");
+    c->client.step = LIMITER_STEP_SET;
     for (uint32_t i = 0; i < WORK_LIMITER_BUCKETS; i++) {
         work_rate_limiter_rules(l, i, version, rules);
         if (work_rate_limiter_group(i) == group)
-            limiter_ledger_change(&l->ledger[i], work_rate_limiter_now(l), rules);
+            limiter_ledger_change(&l->ledger[i], limiter_now(l), rules);
     }
 }
 
 static void write_parent(struct limiter_client *c, uint32_t bucket)
 {
     c->operation = "PUT /limiter/v1/entities";
-    buffer_append_format(&c->body, "{\"namespace\":\"sim\",\"entity\":\"%s\",\"parent\":\"top\"}",
+    buffer_append_format(&c->client.body,
+                         "{\"namespace\":\"sim\",\"entity\":\"%s\",\"parent\":\"top\"}",
                          work_rate_limiter_entities[bucket]);
-    c->work = LIMITER_WORK_SET;
+    c->client.step = LIMITER_STEP_SET;
 }
 
 /* ---- requests ---- */
@@ -143,8 +133,8 @@ static void append_amounts(struct buffer *out, const char *name, const int64_t *
 /* Entries of the bucket, and of its parent. */
 static void take_note(struct limiter_client *c, bool owes)
 {
-    struct work_rate_limiter *l = c->all;
-    const struct instant now = work_rate_limiter_now(l);
+    struct work_rate_limiter *l = limiter_of(c);
+    const struct instant now = limiter_now(l);
     c->entries[0] = limiter_ledger_begin(&l->ledger[c->bucket], now, c->amounts, owes);
     if (work_rate_limiter_group(c->bucket) == 1)
         c->entries[1] = limiter_ledger_begin(&l->ledger[WORK_LIMITER_TOP], now, c->amounts, owes);
@@ -152,8 +142,8 @@ static void take_note(struct limiter_client *c, bool owes)
 
 static void take_end(struct limiter_client *c, enum limiter_ledger_outcome outcome)
 {
-    struct work_rate_limiter *l = c->all;
-    const struct instant now = work_rate_limiter_now(l);
+    struct work_rate_limiter *l = limiter_of(c);
+    const struct instant now = limiter_now(l);
     limiter_ledger_end(&l->ledger[c->bucket], c->entries[0], now, outcome);
     if (work_rate_limiter_group(c->bucket) == 1)
         limiter_ledger_end(&l->ledger[WORK_LIMITER_TOP], c->entries[1], now, outcome);
@@ -163,7 +153,7 @@ static void take_end(struct limiter_client *c, enum limiter_ledger_outcome outco
  * count. */
 static void take_doubt(struct limiter_client *c)
 {
-    if (c->all->options.nodes_spread_ms < TOKEN_SPREAD_MS)
+    if (limiter_of(c)->nodes_spread_ms < TOKEN_SPREAD_MS)
         return;
     const size_t entries[2] = {c->entries[0], c->entries[1]};
     take_note(c, c->use == LIMITER_USE_ADJUST);
@@ -173,15 +163,15 @@ static void take_doubt(struct limiter_client *c)
 
 static int64_t some_amount(struct limiter_client *c, int64_t max, int64_t usual)
 {
-    const uint64_t draw = prng_below(&c->prng, 100);
+    const uint64_t draw = prng_below(&c->client.prng, 100);
     const int64_t top = draw < 5 ? max : draw < 25 ? max / 4 : usual < max ? usual : max;
-    return prng_between(&c->prng, 1, top < 1 ? 1 : top);
+    return prng_between(&c->client.prng, 1, top < 1 ? 1 : top);
 }
 
 static void choose_amounts(struct limiter_client *c)
 {
-    const struct work_rate_limiter *l = c->all;
-    const uint64_t draw = prng_below(&c->prng, 10);
+    const struct work_rate_limiter *l = limiter_of(c);
+    const uint64_t draw = prng_below(&c->client.prng, 10);
     for (uint32_t i = 0; i < LIMITER_LEDGER_LIMITS; i++) {
         int64_t max = capacity_min(l, c->bucket, i);
         const int64_t top = capacity_min(l, WORK_LIMITER_TOP, i);
@@ -195,29 +185,31 @@ static void choose_amounts(struct limiter_client *c)
 
 void work_rate_limiter_write_acquire(struct limiter_client *c, bool keyed, int64_t lease_ms)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     c->use = LIMITER_USE_ACQUIRE;
     c->keyed = keyed;
     c->leases = lease_ms > 0;
-    c->work = LIMITER_WORK_TAKE;
+    c->client.step = LIMITER_STEP_TAKE;
     c->operation = "POST /limiter/v1/acquire";
     if (c->keyed)
-        snprintf(c->http.lines, sizeof c->http.lines, "Idempotency-Key: key-%llu\r\n",
+        snprintf(c->client.http.lines, sizeof c->client.http.lines, "Idempotency-Key: key-%llu\r\n",
                  (unsigned long long)++l->keys);
-    buffer_append_format(&c->body, "{\"namespace\":\"sim\",\"entity\":\"%s\",\"resource\":\"api\",",
+    buffer_append_format(&c->client.body,
+                         "{\"namespace\":\"sim\",\"entity\":\"%s\",\"resource\":\"api\",",
                          work_rate_limiter_entities[c->bucket]);
     if (c->leases)
-        buffer_append_format(&c->body, "\"lease_ms\":%lld,", (long long)lease_ms);
-    append_amounts(&c->body, "consume", c->amounts);
-    buffer_append_text(&c->body, "}");
+        buffer_append_format(&c->client.body, "\"lease_ms\":%lld,", (long long)lease_ms);
+    append_amounts(&c->client.body, "consume", c->amounts);
+    buffer_append_text(&c->client.body, "}");
     take_note(c, false);
 }
 
 static void begin_acquire(struct limiter_client *c)
 {
-    const int64_t lease_ms =
-        work_rate_limiter_often(c, LEASE_PERCENT) ? prng_between(&c->prng, 100, LEASE_MS_MAX) : 0;
-    c->bucket = (uint32_t)prng_below(&c->prng, WORK_LIMITER_TOP);
+    const int64_t lease_ms = work_rate_limiter_often(c, LEASE_PERCENT)
+                                 ? prng_between(&c->client.prng, 100, LEASE_MS_MAX)
+                                 : 0;
+    c->bucket = (uint32_t)prng_below(&c->client.prng, WORK_LIMITER_TOP);
     choose_amounts(c);
     work_rate_limiter_write_acquire(c, work_rate_limiter_often(c, KEYED_PERCENT), lease_ms);
 }
@@ -231,9 +223,9 @@ static void choose_use_amounts(struct limiter_client *c)
         if (c->use == LIMITER_USE_ROLLBACK)
             amount = -held;
         else if (c->use == LIMITER_USE_RELEASE)
-            amount = -prng_between(&c->prng, 0, held);
+            amount = -prng_between(&c->client.prng, 0, held);
         else if (c->use == LIMITER_USE_ADJUST)
-            amount = prng_between(&c->prng, -held, 3000);
+            amount = prng_between(&c->client.prng, -held, 3000);
         c->amounts[i] = amount;
     }
 }
@@ -250,7 +242,7 @@ void work_rate_limiter_write_use(struct limiter_client *c, enum limiter_use use)
                             [LIMITER_USE_ROLLBACK] = {"POST /limiter/v1/rollback", NULL}};
     int64_t shown[LIMITER_LEDGER_LIMITS];
     c->use = use;
-    c->work = LIMITER_WORK_TAKE;
+    c->client.step = LIMITER_STEP_TAKE;
     c->bucket = c->lease_bucket;
     c->operation = uses[c->use].operation;
     c->keyed = true; /* a lease has the token of its next use */
@@ -258,14 +250,14 @@ void work_rate_limiter_write_use(struct limiter_client *c, enum limiter_use use)
         choose_amounts(c);
     else
         choose_use_amounts(c);
-    buffer_append_format(&c->body, "{\"lease\":\"%.*s\"", TEXT_OF(c->lease));
+    buffer_append_format(&c->client.body, "{\"lease\":\"%.*s\"", TEXT_OF(c->lease));
     for (uint32_t i = 0; i < LIMITER_LEDGER_LIMITS; i++)
         shown[i] = c->use == LIMITER_USE_RELEASE ? -c->amounts[i] : c->amounts[i];
     if (uses[c->use].amounts != NULL) {
-        buffer_append_text(&c->body, ",");
-        append_amounts(&c->body, uses[c->use].amounts, shown);
+        buffer_append_text(&c->client.body, ",");
+        append_amounts(&c->client.body, uses[c->use].amounts, shown);
     }
-    buffer_append_text(&c->body, "}");
+    buffer_append_text(&c->client.body, "}");
     take_note(c, c->use == LIMITER_USE_ADJUST);
 }
 
@@ -273,17 +265,17 @@ static void begin_use(struct limiter_client *c)
 {
     work_rate_limiter_write_use(
         c, LIMITER_USE_CONSUME +
-               (enum limiter_use)prng_below(&c->prng, LIMITER_USES - LIMITER_USE_CONSUME));
+               (enum limiter_use)prng_below(&c->client.prng, LIMITER_USES - LIMITER_USE_CONSUME));
 }
 
 /* Writes to a shard's item as if it had been written too often. */
 void work_rate_limiter_write_press(struct limiter_client *c, uint32_t bucket, uint32_t shard,
                                    int64_t units)
 {
-    c->work = LIMITER_WORK_PRESS;
+    c->client.step = LIMITER_STEP_PRESS;
     c->operation = "UpdateItem";
     buffer_append_format(
-        &c->body,
+        &c->client.body,
         "{\"TableName\":\"%s\",\"Key\":{\"PK\":{\"S\":\"sim/BUCKET#%s#api#%u\"},\"SK\":{\"S\":"
         "\"#STATE\"}},\"UpdateExpression\":\"SET lm.wcu.tk = :n\",\"ConditionExpression\":"
         "\"attribute_exists(lm.wcu)\",\"ExpressionAttributeValues\":{\":n\":{\"N\":\"%lld\"}}}",
@@ -293,10 +285,10 @@ void work_rate_limiter_write_press(struct limiter_client *c, uint32_t bucket, ui
 
 static void begin_press(struct limiter_client *c)
 {
-    const struct work_rate_limiter *l = c->all;
-    const uint32_t bucket = (uint32_t)prng_below(&c->prng, WORK_LIMITER_BUCKETS);
-    const uint32_t shard = (uint32_t)prng_below(&c->prng, l->shards[bucket]);
-    work_rate_limiter_write_press(c, bucket, shard, prng_between(&c->prng, -1000, 100));
+    const struct work_rate_limiter *l = limiter_of(c);
+    const uint32_t bucket = (uint32_t)prng_below(&c->client.prng, WORK_LIMITER_BUCKETS);
+    const uint32_t shard = (uint32_t)prng_below(&c->client.prng, l->shards[bucket]);
+    work_rate_limiter_write_press(c, bucket, shard, prng_between(&c->client.prng, -1000, 100));
 }
 
 void work_rate_limiter_write_query(struct limiter_client *c, const char *page, uint32_t bucket)
@@ -305,7 +297,7 @@ void work_rate_limiter_write_query(struct limiter_client *c, const char *page, u
              page, work_rate_limiter_entities[bucket]);
     c->operation = c->path;
     c->bucket = bucket;
-    c->work = LIMITER_WORK_QUERY;
+    c->client.step = LIMITER_STEP_QUERY;
 }
 
 /* ---- answers ---- */
@@ -323,15 +315,9 @@ static bool answer_is_unknown(int status)
 
 static void lease_keep(struct limiter_client *c, struct slice body)
 {
-    static const char begin[] = "\"lease\":\"";
-    const uint8_t *at = memmem(body.data, body.size, begin, sizeof begin - 1);
-    buffer_clear(&c->lease);
-    if (at == NULL)
+    buffer_set(&c->lease, dynamo_text(body, "\"lease\":\""));
+    if (c->lease.size == 0)
         return;
-    at += sizeof begin - 1;
-    const uint8_t *end = memchr(at, '"', (size_t)(body.data + body.size - at));
-    must(end != NULL);
-    buffer_append(&c->lease, at, (size_t)(end - at));
     c->lease_bucket = c->bucket;
     if (c->use == LIMITER_USE_ACQUIRE)
         memset(c->held, 0, sizeof c->held);
@@ -352,22 +338,22 @@ static void take_allowed(struct limiter_client *c, struct slice body)
         buffer_clear(&c->lease);
     else if (c->use != LIMITER_USE_ACQUIRE || c->leases)
         lease_keep(c, body);
-    c->work = LIMITER_WORK_IDLE;
+    c->client.step = WORK_STEP_IDLE;
 }
 
 /* A refusal. An earlier attempt that nobody has answered may be done all the same. */
 static void take_refused(struct limiter_client *c, struct slice body)
 {
-    const bool loose = c->all->options.nodes_spread_ms >= TOKEN_SPREAD_MS;
+    const bool loose = limiter_of(c)->nodes_spread_ms >= TOKEN_SPREAD_MS;
     if (c->counted && !loose)
-        work_rate_limiter_wrong(c->all, "a request that was done is refused when it is sent again",
-                                body);
+        work_rate_limiter_wrong(limiter_of(c),
+                                "a request that was done is refused when it is sent again", body);
     if (!c->counted)
         take_end(c, c->doubtful ? LIMITER_LEDGER_UNKNOWN : LIMITER_LEDGER_NOT_DONE);
     if (c->use != LIMITER_USE_ACQUIRE &&
         (c->doubtful || c->use != LIMITER_USE_CONSUME || c->counted))
         buffer_clear(&c->lease);
-    c->work = LIMITER_WORK_IDLE;
+    c->client.step = WORK_STEP_IDLE;
 }
 
 static void take_answered(struct limiter_client *c, int status, struct slice body)
@@ -385,92 +371,86 @@ static void take_answered(struct limiter_client *c, int status, struct slice bod
         c->doubtful = true;
     } else if (answer_is_unknown(status)) {
         take_end(c, LIMITER_LEDGER_UNKNOWN);
-        c->work = LIMITER_WORK_IDLE;
+        c->client.step = WORK_STEP_IDLE;
     } else if (!answer_is_none(status)) {
-        work_rate_limiter_wrong(c->all, "a request is answered wrongly", body);
-        c->work = LIMITER_WORK_IDLE;
+        work_rate_limiter_wrong(limiter_of(c), "a request is answered wrongly", body);
+        c->client.step = WORK_STEP_IDLE;
     }
 }
 
 static void set_answered(struct limiter_client *c, int status)
 {
-    struct work_rate_limiter *l = c->all;
+    struct work_rate_limiter *l = limiter_of(c);
     if (status != 200) {
         if (!answer_is_none(status))
-            l->change_from = instant_add_ms(work_rate_limiter_now(l), WORK_LIMITER_QUIET_MS);
+            l->change_from = instant_add_ms(limiter_now(l), WORK_QUIET_MS);
         return;
     }
     for (uint32_t i = 0; i < WORK_LIMITER_BUCKETS && c->sets < WORK_LIMITER_GROUPS; i++) {
         if (work_rate_limiter_group(i) == c->sets)
-            limiter_ledger_changed(&l->ledger[i], work_rate_limiter_now(l));
+            limiter_ledger_changed(&l->ledger[i], limiter_now(l));
     }
     l->made += l->made < WORK_LIMITER_SETTINGS;
-    c->work = LIMITER_WORK_IDLE;
+    c->client.step = WORK_STEP_IDLE;
 }
 
 /* `shards` of a status. */
 static void status_answered(struct limiter_client *c, int status, struct slice body)
 {
-    static const char begin[] = "\"shards\":";
-    c->work = LIMITER_WORK_IDLE;
-    if (status != 200)
+    static const char name[] = "\"shards\":";
+    c->client.step = WORK_STEP_IDLE;
+    if (status != 200 || !dynamo_says(body, name))
         return;
-    const uint8_t *at = memmem(body.data, body.size, begin, sizeof begin - 1);
-    if (at == NULL)
-        return;
-    const uint64_t shards = strtoull((const char *)at + sizeof begin - 1, NULL, 10);
+    const uint64_t shards = dynamo_number(body, name);
     if (shards < 1 || shards > 128 || (shards & (shards - 1)) != 0)
-        work_rate_limiter_wrong(c->all, "a status has a number of shards that cannot be", body);
+        work_rate_limiter_wrong(limiter_of(c), "a status has a number of shards that cannot be",
+                                body);
     else
-        c->all->shards[c->bucket] = (uint32_t)shards;
-    if (shards > c->all->shards_seen)
-        c->all->shards_seen = (uint32_t)shards;
+        limiter_of(c)->shards[c->bucket] = (uint32_t)shards;
+    if (shards > limiter_of(c)->shards_seen)
+        limiter_of(c)->shards_seen = (uint32_t)shards;
 }
 
-/* Before a request is sent again. Now and then a pause is long, and longer each time, so that
- * refusals do not spend all units of the table. Between, pauses are short: what a router or a node
- * has asked for because of the request must be used soon. */
+/* What a router or a node has asked for because of the request must be used soon. */
 int64_t work_rate_limiter_pause(uint32_t *tries)
 {
-    const uint32_t rounds = ++*tries / SHORT_PAUSES;
-    const uint32_t doubles = rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX;
-    return (RETRY_MS * NS_PER_MS) << (*tries % SHORT_PAUSES != 0 ? 0 : doubles);
+    return work_client_pause_ns(++*tries, RETRY_MS, PAUSE_DOUBLINGS);
 }
 
-static void client_done(void *context, int status, struct slice body)
+static void limiter_answered(void *client, int status, struct slice body)
 {
-    struct limiter_client *c = context;
-    c->last_status = status;
-    buffer_clear(&c->last_error);
-    if (status != 200)
-        buffer_append_slice(&c->last_error, body);
-    switch (c->work) {
-    case LIMITER_WORK_SET:
+    struct limiter_client *c = client;
+    switch ((enum limiter_step)c->client.step) {
+    case LIMITER_STEP_SET:
         set_answered(c, status);
         break;
-    case LIMITER_WORK_TAKE:
+    case LIMITER_STEP_TAKE:
         take_answered(c, status, body);
         break;
-    case LIMITER_WORK_PRESS:
-        c->work = LIMITER_WORK_IDLE;
+    case LIMITER_STEP_PRESS:
+        c->client.step = WORK_STEP_IDLE;
         break;
-    case LIMITER_WORK_QUERY:
+    case LIMITER_STEP_QUERY:
         if (c->final == FINAL_NONE)
             status_answered(c, status, body);
         break;
-    case LIMITER_WORK_SCAN:
-    case LIMITER_WORK_IDLE:
-    case LIMITER_WORK_DONE:
+    case LIMITER_STEP_SCAN:
         break;
     }
     if (c->final != FINAL_NONE)
         final_check_answered(c, status, body);
-    if (c->work != LIMITER_WORK_IDLE && work_rate_limiter_often(c, MOVE_PERCENT))
-        http_client_move(&c->http);
-    const int64_t think = prng_between(&c->prng, 0, c->all->options.think_ns);
-    work_rate_limiter_next(c, c->work != LIMITER_WORK_IDLE ? work_rate_limiter_pause(&c->tries)
-                              : c->final != FINAL_NONE     ? c->all->pause_ns
-                                                           : think);
+    if (c->client.step != WORK_STEP_IDLE && work_rate_limiter_often(c, MOVE_PERCENT))
+        http_client_move(&c->client.http);
+}
+
+static int64_t limiter_pause(void *client, int status)
+{
+    struct limiter_client *c = client;
+    const int64_t think_ns = work_client_think(&c->client);
+    (void)status;
+    return c->client.step != WORK_STEP_IDLE ? work_rate_limiter_pause(&c->tries)
+           : c->final != FINAL_NONE         ? limiter_of(c)->pause_ns
+                                            : think_ns;
 }
 
 /* ---- what to do ---- */
@@ -478,7 +458,7 @@ static void client_done(void *context, int status, struct slice body)
 /* The first client sets all limits, one after the other. */
 static void choose_setting(struct limiter_client *c)
 {
-    const uint32_t next = c->all->made;
+    const uint32_t next = limiter_of(c)->made;
     c->sets = next;
     if (next < WORK_LIMITER_GROUPS)
         work_rate_limiter_write_set(c, next, 0);
@@ -488,22 +468,22 @@ static void choose_setting(struct limiter_client *c)
 
 static void choose_change(struct limiter_client *c)
 {
-    struct work_rate_limiter *l = c->all;
-    c->sets = (uint32_t)prng_below(&c->prng, WORK_LIMITER_GROUPS);
+    struct work_rate_limiter *l = limiter_of(c);
+    c->sets = (uint32_t)prng_below(&c->client.prng, WORK_LIMITER_GROUPS);
     work_rate_limiter_write_set(c, c->sets, ++l->versions[c->sets]);
 }
 
 static void choose_load(struct limiter_client *c)
 {
-    struct work_rate_limiter *l = c->all;
-    const uint64_t draw = prng_below(&c->prng, 100);
+    struct work_rate_limiter *l = limiter_of(c);
+    const uint64_t draw = prng_below(&c->client.prng, 100);
     const bool may_change =
-        c->number == 0 && !instant_before(work_rate_limiter_now(l), l->change_from);
+        c->client.number == 0 && !instant_before(limiter_now(l), l->change_from);
     if (draw < PRESS_PERCENT)
         begin_press(c);
     else if (draw < PRESS_PERCENT + STATUS_PERCENT)
         work_rate_limiter_write_query(c, "status",
-                                      (uint32_t)prng_below(&c->prng, WORK_LIMITER_BUCKETS));
+                                      (uint32_t)prng_below(&c->client.prng, WORK_LIMITER_BUCKETS));
     else if (may_change && work_rate_limiter_often(c, CHANGE_PERCENT))
         choose_change(c);
     else if (c->lease.size > 0 && work_rate_limiter_often(c, USE_PERCENT))
@@ -512,138 +492,108 @@ static void choose_load(struct limiter_client *c)
         begin_acquire(c);
 }
 
-static void client_choose(struct limiter_client *c)
+static void limiter_choose(void *client)
 {
-    struct work_rate_limiter *l = c->all;
-    if (c->work != LIMITER_WORK_IDLE)
-        return;
-    buffer_clear(&c->body);
-    c->http.lines[0] = '\0';
+    struct limiter_client *c = client;
+    struct work_rate_limiter *l = limiter_of(c);
+    buffer_clear(&c->client.body);
+    c->client.http.lines[0] = '\0';
     c->doubtful = c->counted = false;
     c->tries = 0;
-    if (l->wrong.size > 0)
-        c->work = LIMITER_WORK_DONE;
-    else if (l->made < WORK_LIMITER_SETTINGS && c->number == 0)
+    if (l->clients.wrong.size > 0)
+        c->client.step = WORK_STEP_DONE;
+    else if (l->made < WORK_LIMITER_SETTINGS && c->client.number == 0)
         choose_setting(c);
     else if (l->made < WORK_LIMITER_SETTINGS)
-        c->work = LIMITER_WORK_IDLE;
-    else if (l->ending && c->number > 0)
-        c->work = LIMITER_WORK_DONE;
-    else if (l->ending)
-        final_check_choose(c);
-    else if (l->on)
+        c->client.step = WORK_STEP_IDLE;
+    else if (!l->clients.ending)
         choose_load(c);
+    else if (c->client.number > 0)
+        c->client.step = WORK_STEP_DONE;
+    else
+        final_check_choose(c);
 }
 
-static void client_run(void *context, uint64_t argument)
+/* What was chosen has written the request. */
+static const char *limiter_write(void *client)
 {
-    struct limiter_client *c = context;
-    (void)argument;
-    client_choose(c);
-    if (c->work == LIMITER_WORK_IDLE)
-        work_rate_limiter_next(c, POLL_MS * NS_PER_MS);
-    else if (c->work != LIMITER_WORK_DONE)
-        http_client_call(&c->http, c->operation, buffer_slice(&c->body),
-                         duration_ms(CALL_TIMEOUT_MS), client_done, c);
+    const struct limiter_client *c = client;
+    return c->operation;
 }
 
-void work_rate_limiter_next(struct limiter_client *c, int64_t ns)
+static void limiter_describe(const void *client, struct buffer *out)
 {
-    scheduler_in(c->all->options.scheduler, (struct duration){ns}, client_run, c, 0);
+    const struct limiter_client *c = client;
+    buffer_append_format(out, ", %s %.*s", c->operation != NULL ? c->operation : "",
+                         TEXT_OF(c->client.body));
 }
 
 /* ---- life ---- */
 
-struct work_rate_limiter *work_rate_limiter_create(const struct work_rate_limiter_options *options)
+static void limiter_client_deinit(void *client)
 {
-    struct work_rate_limiter *l = must_calloc(1, sizeof *l);
-    struct prng p = prng_seeded(options->seed ^ UINT64_C(0x72756c6573));
-    l->options = *options;
-    l->clients = must_calloc(options->clients, sizeof l->clients[0]);
+    struct limiter_client *c = client;
+    buffer_deinit(&c->lease);
+}
+
+static void limiter_deinit(void *all)
+{
+    struct work_rate_limiter *l = all;
+    for (uint32_t i = 0; i < WORK_LIMITER_BUCKETS; i++)
+        limiter_ledger_deinit(&l->ledger[i]);
+    buffer_deinit(&l->next);
+}
+
+static bool limiter_check(const void *all, struct buffer *why)
+{
+    const struct work_rate_limiter *l = all;
+    bool good = true;
+    for (uint32_t i = 0; i < WORK_LIMITER_BUCKETS && good && l->clients.options.count > 0; i++)
+        good = limiter_ledger_check_times(&l->ledger[i], work_rate_limiter_entities[i], why);
+    return good;
+}
+
+static const struct work_client_kind limiter_kind = {.name = "of the rate limiter",
+                                                     .size = sizeof(struct work_rate_limiter),
+                                                     .client_size = sizeof(struct limiter_client),
+                                                     .idle_ms = WORK_POLL_MS,
+                                                     .choose = limiter_choose,
+                                                     .write = limiter_write,
+                                                     .answered = limiter_answered,
+                                                     .pause = limiter_pause,
+                                                     .describe = limiter_describe,
+                                                     .client_deinit = limiter_client_deinit,
+                                                     .check = limiter_check,
+                                                     .deinit = limiter_deinit};
+
+struct work_clients *work_rate_limiter_create(const struct work_clients_options *options)
+{
+    struct work_rate_limiter *l = work_clients_create(&limiter_kind, options);
+    const struct world *world = &options->run->world;
+    struct prng p = prng_seeded(world_seed(world, options->stream, 0) ^ UINT64_C(0x72756c6573));
+    l->nodes_spread_ms = world_wall_spread_ms(world, false);
+    l->spread_ms = world_wall_spread_ms(world, true);
     l->shards_max = 2U << prng_below(&p, 4);
     for (uint32_t i = 0; i < WORK_LIMITER_BUCKETS; i++) {
-        l->ledger[i].spread_ms = options->nodes_spread_ms;
+        l->ledger[i].spread_ms = l->nodes_spread_ms;
         l->shards[i] = 1;
         l->capacity[i][LIMIT_FAST] = prng_between(&p, 100, 400) * 1000;
         l->capacity[i][LIMIT_SLOW] = prng_between(&p, 40, 80) * 1000;
     }
     memcpy(l->capacity[2], l->capacity[1], sizeof l->capacity[2]); /* of one resource */
-    for (uint32_t i = 0; i < options->clients; i++) {
-        const struct http_client_options http = options->http(options->context, i);
-        struct limiter_client *c = &l->clients[i];
-        c->all = l;
-        c->number = i;
-        c->prng = prng_seeded(options->seed + i);
-        http_client_init(&c->http, &http);
-    }
-    return l;
+    return &l->clients;
 }
 
-void work_rate_limiter_destroy(struct work_rate_limiter *l)
+bool work_rate_limiter_are_quiet(const struct work_clients *all)
 {
-    for (uint32_t i = 0; i < l->options.clients; i++) {
-        struct limiter_client *c = &l->clients[i];
-        http_client_deinit(&c->http);
-        buffer_deinit(&c->body);
-        buffer_deinit(&c->lease);
-        buffer_deinit(&c->last_error);
-    }
-    for (uint32_t i = 0; i < WORK_LIMITER_BUCKETS; i++)
-        limiter_ledger_deinit(&l->ledger[i]);
-    buffer_deinit(&l->wrong);
-    buffer_deinit(&l->next);
-    free(l->clients);
-    free(l);
+    const struct limiter_client *first = all->options.count > 0 ? work_clients_at(all, 0) : NULL;
+    must(all->kind == &limiter_kind);
+    return work_clients_others_are_done(all) &&
+           (first == NULL || all->wrong.size > 0 || first->final != FINAL_NONE);
 }
 
-void work_rate_limiter_begin(struct work_rate_limiter *l)
+struct duration work_rate_limiter_time(const struct work_clients *all)
 {
-    l->on = true;
-    for (uint32_t i = 0; i < l->options.clients; i++)
-        work_rate_limiter_next(&l->clients[i], 0);
-}
-
-void work_rate_limiter_end(struct work_rate_limiter *l)
-{
-    l->ending = true;
-}
-
-bool work_rate_limiter_are_quiet(const struct work_rate_limiter *l)
-{
-    for (uint32_t i = 1; i < l->options.clients; i++) {
-        if (l->clients[i].work != LIMITER_WORK_DONE)
-            return false;
-    }
-    return l->options.clients == 0 || l->wrong.size > 0 || l->clients[0].final != FINAL_NONE;
-}
-
-bool work_rate_limiter_are_done(const struct work_rate_limiter *l)
-{
-    for (uint32_t i = 0; i < l->options.clients; i++) {
-        if (l->clients[i].work != LIMITER_WORK_DONE)
-            return false;
-    }
-    return true;
-}
-
-void work_rate_limiter_describe(const struct work_rate_limiter *l, struct buffer *out)
-{
-    for (uint32_t i = 0; i < l->options.clients; i++) {
-        const struct limiter_client *c = &l->clients[i];
-        if (c->work != LIMITER_WORK_DONE)
-            buffer_append_format(out,
-                                 "client %u of the rate limiter is at step %d, %s %.*s; the last "
-                                 "answer was %d %.*s\n",
-                                 i, (int)c->work, c->operation != NULL ? c->operation : "",
-                                 TEXT_OF(c->body), c->last_status, TEXT_OF(c->last_error));
-    }
-}
-
-bool work_rate_limiter_check(const struct work_rate_limiter *l, struct buffer *why)
-{
-    bool good = l->wrong.size == 0;
-    buffer_append_slice(why, buffer_slice(&l->wrong));
-    for (uint32_t i = 0; i < WORK_LIMITER_BUCKETS && good && l->options.clients > 0; i++)
-        good = limiter_ledger_check_times(&l->ledger[i], work_rate_limiter_entities[i], why);
-    return good;
+    must(all->kind == &limiter_kind);
+    return final_check_time_all((const struct work_rate_limiter *)all);
 }

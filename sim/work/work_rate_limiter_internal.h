@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/must.h"
-#include "base/prng.h"
 #include "sim/check/limiter_ledger_check.h"
 #include "sim/work/work_rate_limiter.h"
 
@@ -11,8 +10,7 @@ enum {
     WORK_LIMITER_BUCKETS = 4,
     WORK_LIMITER_TOP = 3,    /* the parent of buckets 1 and 2; nobody asks it for tokens itself */
     WORK_LIMITER_GROUPS = 3, /* levels with limits: of bucket 0, of buckets 1 and 2, of bucket 3 */
-    WORK_LIMITER_SETTINGS = 5,     /* at the start: the levels, and two parents */
-    WORK_LIMITER_QUIET_MS = 12000, /* then no abandoned call is on its way any more */
+    WORK_LIMITER_SETTINGS = 5, /* at the start: the levels, and two parents */
     WORK_LIMITER_VERSION_LAST =
         1 << 20, /* the version of the last limits, by which all is full soon */
     TOKEN_SPREAD_MS = 5 * 60000,
@@ -35,14 +33,12 @@ struct limiter_bucket_items {
     int64_t refused;                         /* requests that all items have counted */
 };
 
-enum limiter_work {
-    LIMITER_WORK_IDLE,
-    LIMITER_WORK_SET,   /* limits, or a parent */
-    LIMITER_WORK_TAKE,  /* acquire, or a use of a lease */
-    LIMITER_WORK_PRESS, /* a write to an item */
-    LIMITER_WORK_QUERY, /* status, or what is available */
-    LIMITER_WORK_SCAN,
-    LIMITER_WORK_DONE,
+enum limiter_step {
+    LIMITER_STEP_SET = WORK_STEPS, /* limits, or a parent */
+    LIMITER_STEP_TAKE,             /* acquire, or a use of a lease */
+    LIMITER_STEP_PRESS,            /* a write to an item */
+    LIMITER_STEP_QUERY,            /* status, or what is available */
+    LIMITER_STEP_SCAN,
 };
 
 enum limiter_use {
@@ -73,16 +69,11 @@ enum limiter_final_step {
 };
 
 struct limiter_client {
-    struct work_rate_limiter *all; /* borrows */
-    struct http_client http;
-    struct prng prng;
-    uint32_t number; /* of the client */
-    enum limiter_work work;
-    const char *operation; /* borrows */
+    struct work_client client; /* the body is sent again as it is */
+    const char *operation;     /* borrows */
     char path[128];
-    struct buffer body; /* of the request: sent again as it is */
-    uint32_t sets;      /* LIMITER_WORK_SET: the group; from WORK_LIMITER_GROUPS on a parent */
-    /* LIMITER_WORK_TAKE */
+    uint32_t sets; /* LIMITER_STEP_SET: the group; from WORK_LIMITER_GROUPS on a parent */
+    /* LIMITER_STEP_TAKE */
     enum limiter_use use;
     uint32_t bucket;
     int64_t amounts[LIMITER_LEDGER_LIMITS];
@@ -97,13 +88,12 @@ struct limiter_client {
     uint32_t lease_bucket;
     int64_t held[LIMITER_LEDGER_LIMITS];
     enum limiter_final_step final;
-    int last_status;
-    struct buffer last_error;
 };
 
 struct work_rate_limiter {
-    struct work_rate_limiter_options options;
-    struct limiter_client *clients; /* owns */
+    struct work_clients clients;
+    int64_t nodes_spread_ms; /* between the wall clocks of two nodes, at most */
+    int64_t spread_ms;       /* between those of any two processes */
     struct limiter_ledger ledger[WORK_LIMITER_BUCKETS];
     int64_t capacity[WORK_LIMITER_BUCKETS][LIMITER_LEDGER_LIMITS]; /* of the first limits */
     uint32_t shards_max;                                           /* that the limits allow */
@@ -113,9 +103,6 @@ struct work_rate_limiter {
     struct instant change_from; /* until then a former change may still come late */
     uint64_t keys;
     uint32_t made; /* settings at the start that are done */
-    bool on;
-    bool ending;
-    struct buffer wrong; /* empty: nothing */
     /* of the last look */
     struct instant until; /* the step must be over */
     uint32_t unanswered;  /* requests without an answer, one after the other */
@@ -139,7 +126,16 @@ struct work_rate_limiter {
 
 extern const char *const work_rate_limiter_entities[WORK_LIMITER_BUCKETS];
 
-struct instant work_rate_limiter_now(const struct work_rate_limiter *l);
+static inline struct work_rate_limiter *limiter_of(const struct limiter_client *c)
+{
+    return (struct work_rate_limiter *)c->client.all;
+}
+
+static inline struct instant limiter_now(const struct work_rate_limiter *l)
+{
+    return work_clients_now(&l->clients);
+}
+
 /* Only the first thing that is wrong counts. */
 void work_rate_limiter_wrong(struct work_rate_limiter *l, const char *what, struct slice body);
 bool work_rate_limiter_often(struct limiter_client *c, uint32_t percent);
@@ -148,8 +144,6 @@ void work_rate_limiter_rules(const struct work_rate_limiter *l, uint32_t bucket,
 uint32_t work_rate_limiter_group(uint32_t bucket);
 /* The pause after a request that was in vain; `tries` counts them. */
 int64_t work_rate_limiter_pause(uint32_t *tries);
-/* The client goes on after this time. */
-void work_rate_limiter_next(struct limiter_client *c, int64_t ns);
 
 /* These write a request. */
 void work_rate_limiter_write_set(struct limiter_client *c, uint32_t group, uint32_t version);
@@ -160,6 +154,8 @@ void work_rate_limiter_write_query(struct limiter_client *c, const char *page, u
 void work_rate_limiter_write_press(struct limiter_client *c, uint32_t bucket, uint32_t shard,
                                    int64_t units);
 
+/* How long all steps take at most. */
+struct duration final_check_time_all(const struct work_rate_limiter *l);
 /* The next request of the last look. */
 void final_check_choose(struct limiter_client *c);
 void final_check_answered(struct limiter_client *c, int status, struct slice body);

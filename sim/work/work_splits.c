@@ -29,22 +29,14 @@ struct work_splits {
     struct run *run; /* borrows */
     struct prng prng;
     bool on;
-    uint32_t at;          /* the table of the last question */
-    bool limiter;         /* it was about the rate limiter's table */
-    struct buffer table;  /* the catalog's last answer */
-    struct buffer answer; /* to a split or merge: ignored */
+    uint32_t at;         /* the table of the last question */
+    bool limiter;        /* it was about the rate limiter's table */
+    struct buffer table; /* the catalog's last answer */
     struct buffer points[POINTS_MAX];
     struct buffer body;
 };
 
 static void work_splits_later(struct work_splits *s);
-
-/* Asks all nodes: the leader of the catalog answers. */
-static void ask_all(struct work_splits *s, const struct request *r, struct buffer *answer)
-{
-    buffer_clear(answer);
-    world_ask(&s->run->world, r, answer);
-}
 
 /* A key of the clients, or a random place in the table. */
 static void make_point(struct work_splits *s, uint32_t table_id, struct buffer *out)
@@ -104,7 +96,7 @@ static void ask_split(struct work_splits *s, const struct table *t)
     table_split_encode(&s->body, &split);
     const struct request r = {.op = REQUEST_TABLE_SPLIT,
                               .table_split.split = buffer_slice(&s->body)};
-    ask_all(s, &r, &s->answer);
+    world_ask(&s->run->world, &r, NULL);
 }
 
 /* They may be on different nodes, or change meanwhile. */
@@ -120,11 +112,7 @@ void work_splits_ask_merge(struct work_splits *s, const struct table *t)
                                .merge = MERGE_BEGIN,
                                .merge_with = p[-1].id,
                                .merge_with_epoch = p[-1].epoch};
-    buffer_clear(&s->body);
-    decision_encode(&s->body, &d);
-    const struct request r = {.op = REQUEST_DECIDE,
-                              .decide = {buffer_slice(&s->body), CATALOG_MERGE}};
-    ask_all(s, &r, &s->answer);
+    run_decide(s->run, &d, CATALOG_MERGE);
 }
 
 static void work_splits_read_table(void *context, uint64_t argument)
@@ -178,7 +166,8 @@ static void work_splits_ask(void *context, uint64_t argument)
     s->limiter = s->run->plan.work_limiter > 0 && prng_below(&s->prng, 3) == 0;
     if (s->limiter)
         r.table.name = slice_of(work_rate_limiter_table);
-    ask_all(s, &r, &s->table);
+    buffer_clear(&s->table);
+    world_ask(&s->run->world, &r, &s->table);
     scheduler_in(&s->run->world.scheduler, duration_ms(ANSWER_MS), work_splits_read_table, s, 0);
 }
 
@@ -213,7 +202,6 @@ void work_splits_destroy(struct work_splits *s)
     for (int i = 0; i < POINTS_MAX; i++)
         buffer_deinit(&s->points[i]);
     buffer_deinit(&s->table);
-    buffer_deinit(&s->answer);
     buffer_deinit(&s->body);
     free(s);
 }

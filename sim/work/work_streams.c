@@ -4,36 +4,31 @@
 
 #include <stdlib.h>
 
-#include "base/prng.h"
+#include "base/must.h"
 #include "base/probe.h"
+#include "base/settings/streams.h"
 #include "sim/check/list_append.h"
-#include "sim/world/dynamo.h"
+#include "sim/plan/plan_extras.h"
 
 #define STREAMS "DynamoDBStreams_20120810."
 
 const char work_streams_table[] = "followed";
 
 enum {
-    CALL_TIMEOUT_MS = 6000,
-    RETRY_MS = 100,
-    QUIET_MS = 12000, /* then no abandoned write is on its way any more */
-    POLL_MS = 300,    /* between two looks at the shards */
+    POLL_MS = 300,           /* between two looks at the shards */
+    TRIM_NEVER_MS = 3600000, /* in a run, if records are kept for longer */
     ID_SIZE = 64,
     NUMBER_SIZE = 48,
     STREAMS_MAX = 256
 };
 
-enum stream_work {
-    STREAM_WORK_IDLE,
-    STREAM_WORK_MAKE,     /* the table */
-    STREAM_WORK_AWAIT,    /* it is active */
-    STREAM_WORK_WRITE,    /* a writer's */
-    STREAM_WORK_STREAMS,  /* the reader's, as the next ones: ListStreams */
-    STREAM_WORK_SHARDS,   /* DescribeStream */
-    STREAM_WORK_ITERATOR, /* GetShardIterator */
-    STREAM_WORK_RECORDS,  /* GetRecords */
-    STREAM_WORK_READ,
-    STREAM_WORK_DONE,
+enum stream_step {
+    STREAM_WRITE = WORK_STEPS, /* a writer's */
+    STREAM_STREAMS,            /* the reader's, as the next ones: ListStreams */
+    STREAM_SHARDS,             /* DescribeStream */
+    STREAM_ITERATOR,           /* GetShardIterator */
+    STREAM_RECORDS,            /* GetRecords */
+    STREAM_READ,
 };
 
 /* A record of a table that others write. */
@@ -70,21 +65,17 @@ struct consumed_shard {
     struct buffer iterator; /* owns; empty: none */
 };
 
+/* Client 0 is the reader. */
 struct stream_client {
-    struct work_streams *all; /* borrows */
-    struct http_client http;
-    struct prng prng;
-    enum stream_work work;
-    uint32_t number; /* 0: the reader */
-    uint64_t write;  /* the number of the call's; 0: a deletion */
-    int last_status;
-    struct buffer body;
-    struct buffer last_error;
+    struct work_client client;
+    uint64_t write; /* the number of the call's; 0: a deletion */
 };
 
 struct work_streams {
-    struct work_streams_options options;
-    struct stream_client *clients; /* owns; one more than write */
+    struct work_clients clients;
+    const char *table; /* borrows */
+    bool of_lists;     /* the clients of transactions write */
+    int64_t kept_ms;   /* a record is surely there for so long; INT64_MAX: for the whole run */
     struct consumed_stream streams[STREAMS_MAX];
     uint32_t stream_count;
     uint32_t stream;               /* that is being described */
@@ -105,47 +96,14 @@ struct work_streams {
     size_t edge_capacity;
     bool last_round; /* nothing was written any more when the present look at the streams began */
     uint32_t records;
-    struct instant quiet_from; /* 0: not known yet */
-    struct buffer wrong;       /* the first record that did not fit */
-    bool made;
-    bool on;
-    bool ending;
 };
 
-static void client_next(struct stream_client *c, int64_t ns);
-
-static const char *table_name(const struct work_streams *f)
+static struct work_streams *streams_of(const struct stream_client *c)
 {
-    return f->options.table != NULL ? f->options.table : work_streams_table;
-}
-
-static struct instant work_streams_now(const struct work_streams *f)
-{
-    return f->options.scheduler->now;
+    return (struct work_streams *)c->client.all;
 }
 
 /* ---- reading answers ---- */
-
-static const uint8_t *text_find(struct slice in, const char *text)
-{
-    return in.size == 0 ? NULL : memmem(in.data, in.size, text, strlen(text));
-}
-
-static struct slice from_place(struct slice in, const uint8_t *at)
-{
-    return slice_make(at, in.size - (size_t)(at - in.data));
-}
-
-/* The text behind `name`, up to the next quotation mark. Empty: there is none. */
-static struct slice text_of(struct slice in, const char *name)
-{
-    const uint8_t *at = text_find(in, name);
-    if (at == NULL)
-        return slice_make(NULL, 0);
-    const struct slice rest = from_place(in, at + strlen(name));
-    const uint8_t *end = memchr(rest.data, '"', rest.size);
-    return end == NULL ? slice_make(NULL, 0) : slice_make(rest.data, (size_t)(end - rest.data));
-}
 
 static void text_keep(char *out, size_t size, struct slice text)
 {
@@ -155,25 +113,16 @@ static void text_keep(char *out, size_t size, struct slice text)
         memcpy(out, text.data, kept);
 }
 
-/* The number behind `name`. 0: there is none. */
-static uint64_t number_of(struct slice in, const char *name)
-{
-    char digits[NUMBER_SIZE];
-    text_keep(digits, sizeof digits, text_of(in, name));
-    return strtoull(digits, NULL, 10);
-}
-
 /* The part of `rest` from `begin` to the next `begin`. False: there is none. */
 static bool next_part(struct slice *rest, const char *begin, struct slice *out)
 {
-    const uint8_t *at = text_find(*rest, begin);
-    if (at == NULL)
+    const size_t size = strlen(begin);
+    const struct slice part = dynamo_behind(*rest, begin), next = dynamo_behind(part, begin);
+    if (part.data == NULL)
         return false;
-    const struct slice part = from_place(*rest, at);
-    const struct slice behind = from_place(part, part.data + strlen(begin));
-    const uint8_t *next = text_find(behind, begin);
-    *out = next == NULL ? part : slice_make(part.data, (size_t)(next - part.data));
-    *rest = from_place(part, part.data + out->size);
+    *rest = next.data == NULL ? slice_make(part.data + part.size, 0)
+                              : slice_make(next.data - size, next.size + size);
+    *out = slice_make(part.data - size, (size_t)(rest->data - part.data) + size);
     return true;
 }
 
@@ -181,31 +130,30 @@ static bool next_part(struct slice *rest, const char *begin, struct slice *out)
 
 static void work_streams_wrong(struct work_streams *f, const char *why, struct slice record)
 {
-    if (f->wrong.size > 0)
+    if (f->clients.wrong.size > 0)
         return;
-    buffer_append_format(&f->wrong, "%s, after %u records, in shard %s: %.*s\n", why, f->records,
-                         f->shards[f->shard].id, (int)record.size, (const char *)record.data);
+    buffer_append_format(&f->clients.wrong, "%s, after %u records, in shard %s: %.*s\n", why,
+                         f->records, f->shards[f->shard].id, (int)record.size,
+                         (const char *)record.data);
 }
 
 /* What is between the names, or empty. */
 static struct slice image_of(struct slice record, const char *name, const char *next)
 {
-    const uint8_t *at = text_find(record, name);
-    if (at == NULL)
-        return slice_make(NULL, 0);
-    const struct slice rest = from_place(record, at);
-    const uint8_t *end = text_find(rest, next);
-    return end == NULL ? rest : slice_make(rest.data, (size_t)(end - rest.data));
+    const struct slice rest = dynamo_behind(record, name), end = dynamo_behind(rest, next);
+    return end.data == NULL ? rest
+                            : slice_make(rest.data, (size_t)(end.data - rest.data) - strlen(next));
 }
 
 /* Whether the record of the write with this number may have been trimmed. Deletions have no number.
  * */
 static bool may_be_trimmed(const struct work_streams *f, uint64_t number)
 {
-    const int64_t kept_ms = f->options.kept_ms;
+    const int64_t kept_ms = f->kept_ms;
     return kept_ms != INT64_MAX &&
            (number == 0 || number > f->numbers ||
-            !instant_before(work_streams_now(f), instant_add_ms(f->writes[number].begun, kept_ms)));
+            !instant_before(work_clients_now(&f->clients),
+                            instant_add_ms(f->writes[number].begun, kept_ms)));
 }
 
 static void take_edge(struct work_streams *f, struct stream_edge edge)
@@ -218,21 +166,21 @@ static void take_edge(struct work_streams *f, struct stream_edge edge)
 static void take_record(struct work_streams *f, struct slice record)
 {
     char number[NUMBER_SIZE];
-    const uint64_t key = number_of(record, "\"Keys\":{\"k\":{\"S\":\"");
-    const uint8_t *has_old = text_find(record, "\"OldImage\"");
+    const uint64_t key = dynamo_number(record, "\"Keys\":{\"k\":{\"S\":\"");
+    const bool has_old = dynamo_says(record, "\"OldImage\"");
     const struct slice old = image_of(record, "\"OldImage\"", "\"SequenceNumber\"");
     const struct slice now =
-        image_of(record, "\"NewImage\"", has_old != NULL ? "\"OldImage\"" : "\"SequenceNumber\"");
-    const uint64_t was = number_of(old, "\"v\":{\"N\":\""), is = number_of(now, "\"v\":{\"N\":\"");
+        image_of(record, "\"NewImage\"", has_old ? "\"OldImage\"" : "\"SequenceNumber\"");
+    const uint64_t was = dynamo_value(old), is = dynamo_value(now);
     struct consumed_shard *shard = &f->shards[f->shard];
     struct consumed_stream *stream = &f->streams[shard->stream];
-    text_keep(number, sizeof number, text_of(record, "\"SequenceNumber\":\""));
-    if (f->options.table != NULL) {
-        const struct slice list = text_of(record, "\"s\":{\"S\":\"");
+    text_keep(number, sizeof number, dynamo_text(record, "\"SequenceNumber\":\""));
+    if (f->of_lists) {
+        const struct slice list = dynamo_text(record, "\"s\":{\"S\":\"");
         if (list.size > 0 &&
             list.data[0] != 'm') /* a mark is put and deleted: its values say nothing */
-            take_edge(
-                f, (struct stream_edge){(uint32_t)number_of(record, "\"s\":{\"S\":\""), was, is});
+            take_edge(f, (struct stream_edge){(uint32_t)dynamo_number(record, "\"s\":{\"S\":\""),
+                                              was, is});
         memcpy(shard->last, number, sizeof number);
         return;
     }
@@ -246,7 +194,7 @@ static void take_record(struct work_streams *f, struct slice record)
         work_streams_wrong(f, "a record of no change", record);
     else if (is != 0 && f->writes[is].seen)
         work_streams_wrong(f, "a write has two records", record);
-    if (f->wrong.size > 0)
+    if (f->clients.wrong.size > 0)
         return;
     f->writes[is].seen = true;
     stream->values[key] = is;
@@ -260,8 +208,8 @@ static void take_records(struct work_streams *f, struct slice body)
 {
     struct slice rest = body, record;
     struct consumed_shard *shard = &f->shards[f->shard];
-    const struct slice next = text_of(body, "\"NextShardIterator\":\"");
-    while (f->wrong.size == 0 && next_part(&rest, "{\"eventID\":", &record)) {
+    const struct slice next = dynamo_text(body, "\"NextShardIterator\":\"");
+    while (f->clients.wrong.size == 0 && next_part(&rest, "{\"eventID\":", &record)) {
         take_record(f, record);
         f->found = true;
     }
@@ -288,9 +236,9 @@ static struct consumed_shard *shard_find(struct work_streams *f, uint32_t stream
 static void take_streams(struct work_streams *f, struct slice body)
 {
     struct slice rest = body, part;
-    const bool all = f->stream_count == 0 && f->options.kept_ms == INT64_MAX;
+    const bool all = f->stream_count == 0 && f->kept_ms == INT64_MAX;
     while (next_part(&rest, "\"StreamArn\":\"", &part)) {
-        const struct slice arn = text_of(part, "\"StreamArn\":\"");
+        const struct slice arn = dynamo_text(part, "\"StreamArn\":\"");
         uint32_t i = 0;
         while (i < f->stream_count && !slice_equal(arn, buffer_slice(&f->streams[i].arn)))
             i++;
@@ -308,16 +256,16 @@ static void take_shards(struct work_streams *f, struct slice body)
     struct slice rest = body, part;
     char id[ID_SIZE];
     while (next_part(&rest, "{\"ShardId\":\"", &part)) {
-        text_keep(id, sizeof id, text_of(part, "{\"ShardId\":\""));
+        text_keep(id, sizeof id, dynamo_text(part, "{\"ShardId\":\""));
         if (shard_find(f, f->stream, id) != NULL)
             continue;
         f->shards = must_grow(f->shards, f->shard_count, &f->shard_capacity, sizeof f->shards[0]);
         struct consumed_shard *shard = &f->shards[f->shard_count++];
         *shard = (struct consumed_shard){.stream = f->stream};
         memcpy(shard->id, id, sizeof id);
-        text_keep(shard->parent, sizeof shard->parent, text_of(part, "\"ParentShardId\":\""));
+        text_keep(shard->parent, sizeof shard->parent, dynamo_text(part, "\"ParentShardId\":\""));
     }
-    text_keep(f->after, sizeof f->after, text_of(body, "\"LastEvaluatedShardId\":\""));
+    text_keep(f->after, sizeof f->after, dynamo_text(body, "\"LastEvaluatedShardId\":\""));
 }
 
 static bool shard_may_be_read(struct work_streams *f, const struct consumed_shard *shard)
@@ -340,30 +288,30 @@ static bool shard_choose(struct work_streams *f)
 /* Returns the number of the write. */
 static uint64_t client_begin_write(struct stream_client *c)
 {
-    struct work_streams *f = c->all;
+    struct work_streams *f = streams_of(c);
     const uint64_t number = ++f->numbers;
     f->writes = must_grow(f->writes, number, &f->write_capacity, sizeof f->writes[0]);
     struct stream_write *w = &f->writes[number];
-    *w = (struct stream_write){.begun = work_streams_now(f)};
-    w->mark = work_switches_mark(f->options.work_switches, SWITCH_STREAM, &w->on);
+    *w = (struct stream_write){.begun = work_clients_now(&f->clients)};
+    w->mark = work_switches_mark(&f->clients, SWITCH_STREAM, &w->on);
     c->write = number;
     return number;
 }
 
 static void client_end_write(struct stream_client *c, int status)
 {
-    struct work_streams *f = c->all;
+    struct work_streams *f = streams_of(c);
     struct stream_write *w = &f->writes[c->write];
     bool on;
     w->acknowledged = c->write != 0 && status == 200 && w->mark != 0 &&
-                      w->mark == work_switches_mark(f->options.work_switches, SWITCH_STREAM, &on);
+                      w->mark == work_switches_mark(&f->clients, SWITCH_STREAM, &on);
 }
 
 static const char *write_item(struct stream_client *c)
 {
-    struct buffer *out = &c->body;
-    const uint32_t key = (uint32_t)prng_below(&c->prng, WORK_STREAMS_KEYS);
-    const uint64_t number = client_begin_write(c), what = prng_below(&c->prng, 10);
+    struct buffer *out = &c->client.body;
+    const uint32_t key = (uint32_t)prng_below(&c->client.prng, WORK_STREAMS_KEYS);
+    const uint64_t number = client_begin_write(c), what = prng_below(&c->client.prng, 10);
     buffer_append_format(out, "{\"TableName\":\"%s\",", work_streams_table);
     if (what < 5) {
         buffer_append_format(out, "\"Item\":{\"k\":{\"S\":\"%u\"},\"v\":{\"N\":\"%llu\"}}}", key,
@@ -391,69 +339,91 @@ static void append_arn(struct buffer *out, const struct work_streams *f, uint32_
 /* From the first record that is there, or behind the last one that was read. */
 static void write_iterator(struct stream_client *c)
 {
-    const struct consumed_shard *shard = &c->all->shards[c->all->shard];
+    const struct consumed_shard *shard = &streams_of(c)->shards[streams_of(c)->shard];
     const bool goes_on = shard->last[0] != 0 && !shard->trimmed;
-    append_arn(&c->body, c->all, shard->stream);
-    buffer_append_format(&c->body, ",\"ShardId\":\"%s\",\"ShardIteratorType\":\"%s\"", shard->id,
-                         goes_on ? "AFTER_SEQUENCE_NUMBER" : "TRIM_HORIZON");
+    append_arn(&c->client.body, streams_of(c), shard->stream);
+    buffer_append_format(&c->client.body, ",\"ShardId\":\"%s\",\"ShardIteratorType\":\"%s\"",
+                         shard->id, goes_on ? "AFTER_SEQUENCE_NUMBER" : "TRIM_HORIZON");
     if (goes_on)
-        buffer_append_format(&c->body, ",\"SequenceNumber\":\"%s\"", shard->last);
-    buffer_append_text(&c->body, "}");
+        buffer_append_format(&c->client.body, ",\"SequenceNumber\":\"%s\"", shard->last);
+    buffer_append_text(&c->client.body, "}");
 }
 
 static void write_get_records(struct stream_client *c)
 {
-    const struct consumed_shard *shard = &c->all->shards[c->all->shard];
-    buffer_append_format(&c->body, "{\"ShardIterator\":\"%.*s\",\"Limit\":%u}",
-                         TEXT_OF(shard->iterator), (uint32_t)prng_between(&c->prng, 1, 20));
+    const struct consumed_shard *shard = &streams_of(c)->shards[streams_of(c)->shard];
+    buffer_append_format(&c->client.body, "{\"ShardIterator\":\"%.*s\",\"Limit\":%u}",
+                         TEXT_OF(shard->iterator), (uint32_t)prng_between(&c->client.prng, 1, 20));
 }
 
-static void write_table(struct stream_client *c)
+static const char *stream_table(const void *client, struct dynamo_spec *spec)
 {
-    const struct dynamo_keys keys = {.partition = ATTR_STRING};
-    const struct dynamo_spec spec = {
-        .keys = &keys, .units = c->all->options.units, .streams = true};
-    dynamo_create_table(&c->body, work_streams_table, &spec);
+    static const struct dynamo_keys keys = {.partition = ATTR_STRING};
+    const struct work_streams *f = streams_of(client);
+    const struct workload *w = &work_clients_plan(&f->clients)->workload;
+    *spec = (struct dynamo_spec){.keys = &keys, .units = w->partitions * w->units, .streams = true};
+    return f->table;
 }
 
-static const char *client_write(struct stream_client *c)
+static void write_shards(struct stream_client *c)
 {
-    switch (c->work) {
-    case STREAM_WORK_MAKE:
-        write_table(c);
-        return "CreateTable";
-    case STREAM_WORK_AWAIT:
-        dynamo_table(&c->body, table_name(c->all));
-        return "DescribeTable";
-    case STREAM_WORK_WRITE:
+    const struct work_streams *f = streams_of(c);
+    append_arn(&c->client.body, f, f->stream);
+    if (f->after[0] != 0)
+        buffer_append_format(&c->client.body, ",\"ExclusiveStartShardId\":\"%s\"", f->after);
+    buffer_append_text(&c->client.body, ",\"Limit\":5}");
+}
+
+static void write_read(struct stream_client *c)
+{
+    const struct work_streams *f = streams_of(c);
+    buffer_append_text(&c->client.body, "{\"ConsistentRead\":true,");
+    if (f->of_lists)
+        list_append_key(&c->client.body, f->next, false);
+    else
+        buffer_append_format(&c->client.body, "\"TableName\":\"%s\",\"Key\":{\"k\":{\"S\":\"%u\"}}",
+                             f->table, f->next);
+    buffer_append_text(&c->client.body, "}");
+}
+
+/* The next shard to read, or what to do when there is none. False: the reader rests before its next
+ * look at the shards. */
+static bool reader_choose(struct stream_client *c)
+{
+    struct work_streams *f = streams_of(c);
+    if (shard_choose(f)) {
+        if (f->shards[f->shard].iterator.size == 0)
+            c->client.step = STREAM_ITERATOR;
+        return true;
+    }
+    c->client.step = !f->found && f->last_round ? STREAM_READ : STREAM_STREAMS;
+    return f->found || c->client.step == STREAM_READ;
+}
+
+static const char *stream_write(void *client)
+{
+    struct stream_client *c = client;
+    buffer_clear(&c->client.body);
+    if (c->client.step == STREAM_RECORDS && !reader_choose(c))
+        return NULL;
+    switch ((enum stream_step)c->client.step) {
+    case STREAM_WRITE:
         return write_item(c);
-    case STREAM_WORK_STREAMS:
-        dynamo_table(&c->body, table_name(c->all));
+    case STREAM_STREAMS:
+        dynamo_table(&c->client.body, streams_of(c)->table);
         return STREAMS "ListStreams";
-    case STREAM_WORK_SHARDS:
-        append_arn(&c->body, c->all, c->all->stream);
-        if (c->all->after[0] != 0)
-            buffer_append_format(&c->body, ",\"ExclusiveStartShardId\":\"%s\"", c->all->after);
-        buffer_append_text(&c->body, ",\"Limit\":5}");
+    case STREAM_SHARDS:
+        write_shards(c);
         return STREAMS "DescribeStream";
-    case STREAM_WORK_ITERATOR:
+    case STREAM_ITERATOR:
         write_iterator(c);
         return STREAMS "GetShardIterator";
-    case STREAM_WORK_RECORDS:
+    case STREAM_RECORDS:
         write_get_records(c);
         return STREAMS "GetRecords";
-    case STREAM_WORK_READ:
-        buffer_append_text(&c->body, "{\"ConsistentRead\":true,");
-        if (c->all->options.table != NULL)
-            list_append_key(&c->body, c->all->next, false);
-        else
-            buffer_append_format(&c->body, "\"TableName\":\"%s\",\"Key\":{\"k\":{\"S\":\"%u\"}}",
-                                 table_name(c->all), c->all->next);
-        buffer_append_text(&c->body, "}");
+    case STREAM_READ:
+        write_read(c);
         return "GetItem";
-    case STREAM_WORK_IDLE:
-    case STREAM_WORK_DONE:
-        break;
     }
     return NULL;
 }
@@ -484,11 +454,11 @@ static bool edges_agree(const struct work_streams *f)
 static bool work_streams_agree(const struct work_streams *f)
 {
     bool on;
-    const bool sure = work_switches_mark(f->options.work_switches, SWITCH_STREAM, &on) != 0;
+    const bool sure = work_switches_mark(&f->clients, SWITCH_STREAM, &on) != 0;
     if (f->stream_count == 0 || (sure && !on))
         return true; /* there is no stream any more */
-    if (f->options.table != NULL)
-        return f->options.kept_ms != INT64_MAX || edges_agree(f);
+    if (f->of_lists)
+        return f->kept_ms != INT64_MAX || edges_agree(f);
     const struct consumed_stream *s = &f->streams[f->stream_count - 1];
     for (uint32_t key = 0; key < WORK_STREAMS_KEYS; key++) {
         if (s->known[key] && f->read[key] != s->values[key] && !may_be_trimmed(f, f->read[key]))
@@ -501,10 +471,11 @@ static bool work_streams_agree(const struct work_streams *f)
  * stream. */
 static void work_streams_judge(struct work_streams *f)
 {
-    for (uint64_t i = 1; i <= f->numbers && f->wrong.size == 0; i++) {
+    for (uint64_t i = 1; i <= f->numbers && f->clients.wrong.size == 0; i++) {
         const struct stream_write *w = &f->writes[i];
         if (w->acknowledged && w->on != w->seen && !(w->on && may_be_trimmed(f, i)))
-            buffer_append_format(&f->wrong, "write %llu has %s record, and there was %s stream\n",
+            buffer_append_format(&f->clients.wrong,
+                                 "write %llu has %s record, and there was %s stream\n",
                                  (unsigned long long)i, w->seen ? "a" : "no", w->on ? "a" : "no");
     }
 }
@@ -512,102 +483,76 @@ static void work_streams_judge(struct work_streams *f)
 /* An item. After the last one they are compared. */
 static void take_item(struct stream_client *c, struct slice body)
 {
-    struct work_streams *f = c->all;
+    struct work_streams *f = streams_of(c);
     f->reads++;
-    f->read[f->next] = number_of(body, "\"v\":{\"N\":\"");
+    f->read[f->next] = dynamo_value(body);
     if (++f->next < WORK_STREAMS_KEYS)
         return;
     f->next = 0;
-    c->work = work_streams_agree(f) ? STREAM_WORK_DONE : STREAM_WORK_STREAMS;
-    if (c->work == STREAM_WORK_DONE)
+    const bool agree = work_streams_agree(f);
+    c->client.step = agree ? WORK_STEP_DONE : STREAM_STREAMS;
+    if (agree)
         work_streams_judge(f);
 }
 
 /* Whether nothing is written any more, not even by a call whose outcome is unknown. */
 static bool writes_are_over(struct work_streams *f)
 {
-    for (uint32_t i = 1; i <= f->options.clients; i++) {
-        if (f->clients[i].work != STREAM_WORK_DONE)
-            return false;
-    }
-    if (f->options.table != NULL && !f->options.writes_are_over(f->options.writers))
-        return false;
-    if (f->quiet_from.ns == 0)
-        f->quiet_from = instant_add_ms(work_streams_now(f), QUIET_MS);
-    return f->ending && work_switches_are_over(f->options.work_switches) &&
-           !instant_before(work_streams_now(f), f->quiet_from);
+    const bool others =
+        !f->of_lists || work_clients_are_done(work_clients_of_run(&f->clients, WORK_TRANSACTIONS));
+    return others && work_clients_are_quiet(&f->clients) && f->clients.ending &&
+           work_clients_are_done(work_clients_of_run(&f->clients, WORK_SWITCHES));
 }
 
 /* Goes on to the next stream, or to the records. */
 static void client_end_shards(struct stream_client *c)
 {
-    struct work_streams *f = c->all;
+    struct work_streams *f = streams_of(c);
     if (f->after[0] != 0 || ++f->stream < f->stream_count)
         return;
     f->shard = 0;
-    c->work = STREAM_WORK_RECORDS;
+    c->client.step = STREAM_RECORDS;
 }
 
-/* The reader's. */
 static void client_take(struct stream_client *c, struct slice body)
 {
-    struct work_streams *f = c->all;
-    switch (c->work) {
-    case STREAM_WORK_STREAMS:
+    struct work_streams *f = streams_of(c);
+    switch ((enum stream_step)c->client.step) {
+    case STREAM_STREAMS:
         take_streams(f, body);
         f->stream = 0;
         f->found = false;
         f->shard = 0;
         f->last_round = writes_are_over(f);
-        c->work = f->stream_count > 0 ? STREAM_WORK_SHARDS : STREAM_WORK_RECORDS;
+        c->client.step = f->stream_count > 0 ? STREAM_SHARDS : STREAM_RECORDS;
         break;
-    case STREAM_WORK_SHARDS:
+    case STREAM_SHARDS:
         take_shards(f, body);
         client_end_shards(c);
         break;
-    case STREAM_WORK_ITERATOR:
-        buffer_set(&f->shards[f->shard].iterator, text_of(body, "\"ShardIterator\":\""));
-        c->work = STREAM_WORK_RECORDS;
+    case STREAM_ITERATOR:
+        buffer_set(&f->shards[f->shard].iterator, dynamo_text(body, "\"ShardIterator\":\""));
+        c->client.step = STREAM_RECORDS;
         break;
-    case STREAM_WORK_RECORDS:
+    case STREAM_RECORDS:
         take_records(f, body);
         f->shard++;
         break;
-    case STREAM_WORK_READ:
+    case STREAM_READ:
         take_item(c, body);
         break;
-    case STREAM_WORK_IDLE:
-    case STREAM_WORK_MAKE:
-    case STREAM_WORK_AWAIT:
-    case STREAM_WORK_WRITE:
-    case STREAM_WORK_DONE:
+    case STREAM_WRITE:
         break;
-    }
-    if (f->wrong.size > 0)
-        c->work = STREAM_WORK_DONE;
-}
-
-static void client_made(struct stream_client *c, int status, struct slice body)
-{
-    struct work_streams *f = c->all;
-    if (c->work == STREAM_WORK_MAKE) {
-        if (status == 200 || dynamo_says(body, "ResourceInUse"))
-            c->work = STREAM_WORK_AWAIT;
-    } else if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\"")) {
-        f->made = true;
-        c->work = STREAM_WORK_STREAMS;
-    } else if (dynamo_says(body, "ResourceNotFound")) {
-        c->work = f->options.table != NULL ? STREAM_WORK_AWAIT : STREAM_WORK_MAKE;
     }
 }
 
 static void client_refused(struct stream_client *c, int status, struct slice body)
 {
-    struct work_streams *f = c->all;
-    const bool reads_shard = c->work == STREAM_WORK_ITERATOR || c->work == STREAM_WORK_RECORDS;
-    const bool trims = f->options.kept_ms != INT64_MAX;
+    struct work_streams *f = streams_of(c);
+    const bool reads_shard = c->client.step == STREAM_ITERATOR || c->client.step == STREAM_RECORDS;
+    const bool trims = f->kept_ms != INT64_MAX;
     struct consumed_shard *shard = reads_shard ? &f->shards[f->shard] : NULL;
-    if (c->work == STREAM_WORK_RECORDS && dynamo_says(body, "ExpiredIterator")) {
+    if (c->client.step == STREAM_RECORDS && dynamo_says(body, "ExpiredIterator")) {
         buffer_clear(&shard->iterator);
     } else if (trims && reads_shard && dynamo_says(body, "TrimmedDataAccess")) {
         PROBE("who reads a stream comes too late for its records");
@@ -615,160 +560,50 @@ static void client_refused(struct stream_client *c, int status, struct slice bod
         shard->ended = shard->trimmed || shard->last[0] == 0; /* all of it */
         shard->trimmed = true;
         f->found = true;
-        c->work = STREAM_WORK_RECORDS;
+        c->client.step = STREAM_RECORDS;
     } else if (trims && reads_shard && dynamo_says(body, "ResourceNotFound")) {
         PROBE("a shard is forgotten before it was read to its end");
         shard->ended = f->found = true;
-        c->work = STREAM_WORK_RECORDS;
-    } else if (trims && c->work == STREAM_WORK_SHARDS && dynamo_says(body, "ResourceNotFound")) {
+        c->client.step = STREAM_RECORDS;
+    } else if (trims && c->client.step == STREAM_SHARDS && dynamo_says(body, "ResourceNotFound")) {
         f->after[0] = 0; /* the stream is forgotten, or the shard after which the page goes on */
         client_end_shards(c);
-    } else if (c->work >= STREAM_WORK_STREAMS && status == 400 && !dynamo_says(body, "Throttl") &&
-               !dynamo_says(body, "ThroughputExceeded") && c->work != STREAM_WORK_READ)
+    } else if (status == 400 && !dynamo_says(body, "Throttl") &&
+               !dynamo_says(body, "ThroughputExceeded") && c->client.step != STREAM_READ)
         work_streams_wrong(f, "a read of the stream is refused", body);
-    if (f->wrong.size > 0)
-        c->work = STREAM_WORK_DONE;
 }
 
-static void client_done(void *context, int status, struct slice body)
+static void stream_answered(void *client, int status, struct slice body)
 {
-    struct stream_client *c = context;
-    c->last_status = status;
-    buffer_clear(&c->last_error);
-    if (status != 200)
-        buffer_append_slice(&c->last_error, body);
-    if (c->work == STREAM_WORK_WRITE) {
+    struct stream_client *c = client;
+    if (c->client.step == STREAM_WRITE) {
         client_end_write(c, status);
-        c->work = STREAM_WORK_IDLE;
-    } else if (c->work == STREAM_WORK_MAKE || c->work == STREAM_WORK_AWAIT)
-        client_made(c, status, body);
-    else if (status == 200)
+        c->client.step = WORK_STEP_IDLE;
+        return;
+    }
+    if (status == 200)
         client_take(c, body);
     else
         client_refused(c, status, body);
-    const int64_t think = prng_between(&c->prng, 0, c->all->options.think_ns);
-    client_next(c, status == 200 ? think : RETRY_MS * NS_PER_MS);
+    if (c->client.all->wrong.size > 0)
+        c->client.step = WORK_STEP_DONE;
 }
 
 /* ---- what to do ---- */
 
-static void writer_choose(struct stream_client *c)
+static void stream_choose(void *client)
 {
-    const struct work_streams *f = c->all;
-    if (c->work != STREAM_WORK_IDLE)
-        return;
-    if (f->ending)
-        c->work = STREAM_WORK_DONE;
-    else if (f->made && f->on)
-        c->work = STREAM_WORK_WRITE;
+    struct stream_client *c = client;
+    const struct work_clients *all = c->client.all;
+    if (c->client.number > 0 && all->ending)
+        c->client.step = WORK_STEP_DONE;
+    else if (work_client_has_tables(&c->client))
+        c->client.step = c->client.number == 0 ? STREAM_STREAMS : STREAM_WRITE;
 }
 
-/* False: the reader rests before its next look at the shards. */
-static bool reader_choose(struct stream_client *c)
+static void stream_describe_all(const void *all, struct buffer *out)
 {
-    struct work_streams *f = c->all;
-    if (c->work == STREAM_WORK_IDLE)
-        c->work = f->options.table != NULL ? STREAM_WORK_AWAIT : STREAM_WORK_MAKE;
-    if (c->work != STREAM_WORK_RECORDS)
-        return true;
-    if (shard_choose(f)) {
-        if (f->shards[f->shard].iterator.size == 0)
-            c->work = STREAM_WORK_ITERATOR;
-        return true;
-    }
-    c->work = !f->found && f->last_round ? STREAM_WORK_READ : STREAM_WORK_STREAMS;
-    return f->found || c->work == STREAM_WORK_READ;
-}
-
-static void client_run(void *context, uint64_t argument)
-{
-    struct stream_client *c = context;
-    bool now = true;
-    (void)argument;
-    if (c->number == 0)
-        now = reader_choose(c);
-    else
-        writer_choose(c);
-    if (c->work == STREAM_WORK_DONE)
-        return;
-    if (c->work == STREAM_WORK_IDLE || !now) {
-        client_next(c, (now ? RETRY_MS : POLL_MS) * NS_PER_MS);
-        return;
-    }
-    buffer_clear(&c->body);
-    const char *operation = client_write(c);
-    http_client_call(&c->http, operation, buffer_slice(&c->body), duration_ms(CALL_TIMEOUT_MS),
-                     client_done, c);
-}
-
-static void client_next(struct stream_client *c, int64_t ns)
-{
-    scheduler_in(c->all->options.scheduler, (struct duration){ns}, client_run, c, 0);
-}
-
-/* ---- life ---- */
-
-struct work_streams *work_streams_create(const struct work_streams_options *options)
-{
-    struct work_streams *f = must_calloc(1, sizeof *f);
-    f->options = *options;
-    if (options->clients == 0 && options->table == NULL)
-        return f;
-    f->clients = must_calloc(options->clients + 1, sizeof f->clients[0]);
-    for (uint32_t i = 0; i <= options->clients; i++) {
-        const struct http_client_options http = options->http(options->context, i);
-        f->clients[i].all = f;
-        f->clients[i].number = i;
-        f->clients[i].prng = prng_seeded(options->seed + i);
-        http_client_init(&f->clients[i].http, &http);
-    }
-    return f;
-}
-
-void work_streams_destroy(struct work_streams *f)
-{
-    for (uint32_t i = 0; f->clients != NULL && i <= f->options.clients; i++) {
-        http_client_deinit(&f->clients[i].http);
-        buffer_deinit(&f->clients[i].body);
-        buffer_deinit(&f->clients[i].last_error);
-    }
-    for (uint32_t i = 0; i < f->shard_count; i++)
-        buffer_deinit(&f->shards[i].iterator);
-    free(f->clients);
-    free(f->shards);
-    free(f->writes);
-    free(f->edges);
-    for (uint32_t i = 0; i < f->stream_count; i++)
-        buffer_deinit(&f->streams[i].arn);
-    buffer_deinit(&f->wrong);
-    free(f);
-}
-
-void work_streams_begin(struct work_streams *f)
-{
-    f->on = true;
-    for (uint32_t i = 0; f->clients != NULL && i <= f->options.clients; i++)
-        client_next(&f->clients[i], 0);
-}
-
-void work_streams_end(struct work_streams *f)
-{
-    f->ending = true;
-}
-
-bool work_streams_are_done(const struct work_streams *f)
-{
-    return f->clients == NULL || f->clients[0].work == STREAM_WORK_DONE;
-}
-
-void work_streams_describe(const struct work_streams *f, struct buffer *out)
-{
-    for (uint32_t i = 0; f->clients != NULL && i <= f->options.clients; i++) {
-        const struct stream_client *c = &f->clients[i];
-        if (c->work != STREAM_WORK_DONE)
-            buffer_append_format(out, "client %u of the stream: work %d, last status %d: %.*s\n", i,
-                                 (int)c->work, c->last_status, TEXT_OF(c->last_error));
-    }
+    const struct work_streams *f = all;
     for (uint32_t i = 0; i < f->shard_count; i++)
         buffer_append_format(out, "shard %s, parent %s%s, last record %s\n", f->shards[i].id,
                              f->shards[i].parent, f->shards[i].ended ? ", ended" : "",
@@ -779,18 +614,71 @@ void work_streams_describe(const struct work_streams *f, struct buffer *out)
                              f->reads, (unsigned long long)f->read[i]);
 }
 
-bool work_streams_are_made(const struct work_streams *f)
+/* ---- life ---- */
+
+static void stream_deinit(void *all)
 {
-    return f->made;
+    struct work_streams *f = all;
+    for (uint32_t i = 0; i < f->shard_count; i++)
+        buffer_deinit(&f->shards[i].iterator);
+    for (uint32_t i = 0; i < f->stream_count; i++)
+        buffer_deinit(&f->streams[i].arn);
+    free(f->shards);
+    free(f->writes);
+    free(f->edges);
 }
 
-bool work_streams_check(const struct work_streams *f, struct buffer *why)
+static const struct work_client_kind stream_kind = {.name = "of the stream",
+                                                    .size = sizeof(struct work_streams),
+                                                    .client_size = sizeof(struct stream_client),
+                                                    .idle_ms = WORK_RETRY_MS,
+                                                    .retry_ms = WORK_RETRY_MS,
+                                                    .choose = stream_choose,
+                                                    .write = stream_write,
+                                                    .answered = stream_answered,
+                                                    .table = stream_table,
+                                                    .describe_all = stream_describe_all,
+                                                    .deinit = stream_deinit};
+
+static struct work_streams *streams_create(const struct work_clients_options *options)
 {
-    buffer_append_slice(why, buffer_slice(&f->wrong));
-    return f->wrong.size == 0;
+    struct work_streams *f = work_clients_create(&stream_kind, options);
+    const int64_t ms = config_streams(&options->run->plan.config)->stream_retention_ms;
+    f->clients.tables = 1;
+    f->table = work_streams_table;
+    f->kept_ms = ms > TRIM_NEVER_MS ? INT64_MAX : ms - 2 * SIM_SHORT_SKEW_MS;
+    if (options->count > 0) {
+        struct work_client *reader = work_clients_at(&f->clients, 0);
+        reader->idle_ms = POLL_MS;
+    }
+    return f;
 }
 
-uint32_t work_streams_records(const struct work_streams *f)
+struct work_clients *work_streams_create(const struct work_clients_options *options)
 {
-    return f->records;
+    return &streams_create(options)->clients;
+}
+
+bool work_streams_has_lists(const struct plan *p)
+{
+    return p->work_transactions > 0 && plan_has(p, SIM_MIXED) && p->work_lists <= WORK_STREAMS_KEYS;
+}
+
+struct work_clients *work_list_stream_create(const struct work_clients_options *options)
+{
+    struct work_streams *f = streams_create(options);
+    f->clients.others_make = true;
+    f->table = work_transactions_tables[WORK_TRANSACTION_TABLES - 1];
+    f->of_lists = true;
+    if (options->count > 0) { /* earlier seeds have its draws from the stream of the others */
+        struct work_client *reader = work_clients_at(&f->clients, 0);
+        reader->prng = prng_seeded(world_seed(&options->run->world, WORLD_WORK_STREAMS, 50));
+    }
+    return &f->clients;
+}
+
+bool work_streams_are_made(const struct work_clients *all)
+{
+    must(all->kind == &stream_kind);
+    return all->made == all->tables;
 }

@@ -2,18 +2,18 @@
  * off. */
 #include "sim/work/work_switches.h"
 
-#include <stdlib.h>
-
-#include "base/prng.h"
+#include "base/must.h"
 #include "base/probe.h"
 #include "sim/work/work_streams.h"
 #include "sim/work/work_ttl.h"
-#include "sim/world/dynamo.h"
 
 enum {
-    CALL_TIMEOUT_MS = 6000,
-    RETRY_MS = 100,
-    QUIET_MS = 12000 /* then no abandoned call is on its way any more */
+    PAUSE_MS = 300 /* between two requests: 0 .. this */
+};
+
+enum switch_step {
+    SWITCH_CHANGE = WORK_STEPS,
+    SWITCH_DESCRIBE,
 };
 
 struct switched {
@@ -26,35 +26,23 @@ struct switched {
 };
 
 struct switch_client {
-    struct work_switches *all; /* borrows */
-    struct http_client http;
-    struct prng prng;
-    uint32_t number;
+    struct work_client client;
     enum switch_of which;
     bool changes;   /* the call is a change */
     bool on;        /* to this */
     bool quiet;     /* no change was on its way when the call began */
     uint32_t begun; /* changes, when the call began */
-    bool done;
-    int last_status;
-    struct buffer body;
-    struct buffer last_error;
 };
 
 struct work_switches {
-    struct work_switches_options options;
+    struct work_clients clients;
     struct switched all[SWITCHES];
-    struct switch_client clients[WORK_SWITCHES_CLIENTS];
     uint64_t marks;
-    bool on;
-    bool ending;
 };
 
-static void client_next(struct switch_client *c, int64_t ns);
-
-static struct instant work_switches_now(const struct work_switches *s)
+static struct work_switches *switches_of(const struct switch_client *c)
 {
-    return s->options.scheduler->now;
+    return (struct work_switches *)c->client.all;
 }
 
 static bool is_ttl(enum switch_of which)
@@ -68,25 +56,35 @@ static const char *table_of(enum switch_of which)
                                                                 : work_streams_table;
 }
 
-uint64_t work_switches_mark(const struct work_switches *s, enum switch_of which, bool *on)
+/* Whether the plan has the table. */
+static bool table_is_used(const struct work_switches *s, enum switch_of which)
 {
-    *on = s->all[which].on;
-    return s->all[which].mark;
+    const struct plan *p = work_clients_plan(&s->clients);
+    return table_of(which) == work_ttl_table ? p->work_ttl > 0 : p->work_streams > 0;
+}
+
+/* Whether the table is there, and nothing but these clients changes it. */
+static bool table_is_ready(const struct work_switches *s, enum switch_of which)
+{
+    return table_of(which) == work_ttl_table
+               ? work_ttl_are_made(work_clients_of_run(&s->clients, WORK_TTL))
+               : work_streams_are_made(work_clients_of_run(&s->clients, WORK_STREAMS));
 }
 
 /* ---- requests ---- */
 
 static const char *client_write_change(struct switch_client *c)
 {
+    struct buffer *out = &c->client.body;
     const char *table = table_of(c->which), *word = c->on ? "true" : "false";
     if (is_ttl(c->which)) {
-        buffer_append_format(&c->body,
+        buffer_append_format(out,
                              "{\"TableName\":\"%s\",\"TimeToLiveSpecification\":{\"Enabled\":%s,"
                              "\"AttributeName\":\"t\"}}",
                              table, word);
         return "UpdateTimeToLive";
     }
-    buffer_append_format(&c->body,
+    buffer_append_format(out,
                          "{\"TableName\":\"%s\",\"StreamSpecification\":{\"StreamEnabled\":%s%s}}",
                          table, word, c->on ? ",\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"" : "");
     return "UpdateTable";
@@ -94,7 +92,7 @@ static const char *client_write_change(struct switch_client *c)
 
 static const char *client_write_describe(struct switch_client *c)
 {
-    dynamo_table(&c->body, table_of(c->which));
+    dynamo_table(&c->client.body, table_of(c->which));
     return is_ttl(c->which) ? "DescribeTimeToLive" : "DescribeTable";
 }
 
@@ -113,7 +111,7 @@ static bool answer_tells(enum switch_of which, struct slice body, bool *on)
 
 static void client_end_describe(struct switch_client *c, int status, struct slice body)
 {
-    struct work_switches *s = c->all;
+    struct work_switches *s = switches_of(c);
     struct switched *w = &s->all[c->which];
     bool on;
     if (status != 200 || !c->quiet || w->begun != c->begun || !answer_tells(c->which, body, &on) ||
@@ -127,25 +125,27 @@ static void client_end_describe(struct switch_client *c, int status, struct slic
         PROBE("a stream is surely off under load");
 }
 
-static void client_done(void *context, int status, struct slice body)
+static void switch_answered(void *client, int status, struct slice body)
 {
-    struct switch_client *c = context;
-    struct work_switches *s = c->all;
+    struct switch_client *c = client;
+    struct work_switches *s = switches_of(c);
     struct switched *w = &s->all[c->which];
-    c->last_status = status;
-    buffer_clear(&c->last_error);
-    if (status != 200)
-        buffer_append_slice(&c->last_error, body);
     if (c->changes) {
         w->under_way--;
-        w->full = dynamo_says(body, "must first be older than the retention");
+        w->full = dynamo_says(body, "must first be older than");
         if (http_client_is_unknown(status))
-            w->quiet_from = instant_add_ms(work_switches_now(s), QUIET_MS);
+            w->quiet_from = instant_add_ms(work_clients_now(&s->clients), WORK_QUIET_MS);
     } else {
         client_end_describe(c, status, body);
     }
-    client_next(c,
-                s->ending ? RETRY_MS * NS_PER_MS : prng_between(&c->prng, 0, s->options.pause_ns));
+    c->client.step = WORK_STEP_IDLE;
+}
+
+static int64_t switch_pause(void *client, int status)
+{
+    struct switch_client *c = client;
+    (void)status;
+    return c->client.all->ending ? WORK_RETRY_MS * NS_PER_MS : work_client_think(&c->client);
 }
 
 /* ---- what to do ---- */
@@ -153,118 +153,84 @@ static void client_done(void *context, int status, struct slice body)
 /* The first client switches all on that is not surely on. False: there is nothing to do. */
 static bool client_choose_last(struct switch_client *c)
 {
-    struct work_switches *s = c->all;
-    for (uint32_t i = 0; i < SWITCHES && c->number == 0; i++) {
+    struct work_switches *s = switches_of(c);
+    for (uint32_t i = 0; i < SWITCHES && c->client.number == 0; i++) {
         const struct switched *w = &s->all[i];
-        if (!s->options.has[i] || (w->mark != 0 && (w->on || w->full)))
+        if (!table_is_used(s, (enum switch_of)i) || (w->mark != 0 && (w->on || w->full)))
             continue;
         c->which = (enum switch_of)i;
         c->changes = w->mark != 0; /* surely off */
         c->on = true;
         return true;
     }
-    c->done = true;
+    c->client.step = WORK_STEP_DONE;
     return false;
 }
 
-static bool client_choose(struct switch_client *c)
+static bool client_choose_load(struct switch_client *c)
 {
-    struct work_switches *s = c->all;
-    if (s->ending)
-        return client_choose_last(c);
-    c->which = (enum switch_of)prng_below(&c->prng, SWITCHES);
-    c->changes = prng_below(&c->prng, 2) == 0;
-    c->on = prng_below(&c->prng, 2) == 0;
-    return s->on && s->options.has[c->which];
+    c->which = (enum switch_of)prng_below(&c->client.prng, SWITCHES);
+    c->changes = prng_below(&c->client.prng, 2) == 0;
+    c->on = prng_below(&c->client.prng, 2) == 0;
+    return table_is_used(switches_of(c), c->which);
 }
 
-static void client_run(void *context, uint64_t argument)
+static void switch_choose(void *client)
 {
-    struct switch_client *c = context;
-    struct work_switches *s = c->all;
-    (void)argument;
-    const bool chosen = client_choose(c);
-    if (c->done)
-        return;
-    if (!chosen || !s->options.may_switch(s->options.sim, c->which)) {
-        client_next(c, RETRY_MS * NS_PER_MS);
-        return;
-    }
+    struct switch_client *c = client;
+    const struct work_switches *s = switches_of(c);
+    const bool chosen = s->clients.ending ? client_choose_last(c) : client_choose_load(c);
+    if (chosen && table_is_ready(s, c->which))
+        c->client.step = c->changes ? SWITCH_CHANGE : SWITCH_DESCRIBE;
+}
+
+static const char *switch_write(void *client)
+{
+    struct switch_client *c = client;
+    struct work_switches *s = switches_of(c);
     struct switched *w = &s->all[c->which];
-    buffer_clear(&c->body);
-    c->quiet = w->under_way == 0 && !instant_before(work_switches_now(s), w->quiet_from);
-    const char *operation = c->changes ? client_write_change(c) : client_write_describe(c);
+    buffer_clear(&c->client.body);
+    c->quiet = w->under_way == 0 && !instant_before(work_clients_now(&s->clients), w->quiet_from);
     if (c->changes) {
         w->mark = 0;
         w->begun++;
         w->under_way++;
     }
     c->begun = w->begun;
-    http_client_call(&c->http, operation, buffer_slice(&c->body), duration_ms(CALL_TIMEOUT_MS),
-                     client_done, c);
+    return c->changes ? client_write_change(c) : client_write_describe(c);
 }
 
-static void client_next(struct switch_client *c, int64_t ns)
+static void switch_describe(const void *client, struct buffer *out)
 {
-    scheduler_in(c->all->options.scheduler, (struct duration){ns}, client_run, c, 0);
+    const struct switch_client *c = client;
+    buffer_append_format(out, ": %s of %s", is_ttl(c->which) ? "time to live" : "stream",
+                         table_of(c->which));
 }
 
 /* ---- life ---- */
 
-struct work_switches *work_switches_create(const struct work_switches_options *options)
+static const struct work_client_kind switch_kind = {.name = "that switches",
+                                                    .size = sizeof(struct work_switches),
+                                                    .client_size = sizeof(struct switch_client),
+                                                    .idle_ms = WORK_RETRY_MS,
+                                                    .choose = switch_choose,
+                                                    .write = switch_write,
+                                                    .answered = switch_answered,
+                                                    .pause = switch_pause,
+                                                    .describe = switch_describe};
+
+struct work_clients *work_switches_create(const struct work_clients_options *options)
 {
-    struct work_switches *s = must_calloc(1, sizeof *s);
-    s->options = *options;
-    for (uint32_t i = 0; i < options->clients; i++) {
-        const struct http_client_options http = options->http(options->context, i);
-        s->clients[i].all = s;
-        s->clients[i].number = i;
-        s->clients[i].prng = prng_seeded(options->seed + i);
-        http_client_init(&s->clients[i].http, &http);
-    }
-    return s;
+    struct work_switches *s = work_clients_create(&switch_kind, options);
+    s->clients.think_ns = PAUSE_MS * NS_PER_MS;
+    return &s->clients;
 }
 
-void work_switches_destroy(struct work_switches *s)
+uint64_t work_switches_mark(const struct work_clients *of, enum switch_of which, bool *on)
 {
-    for (uint32_t i = 0; i < s->options.clients; i++) {
-        http_client_deinit(&s->clients[i].http);
-        buffer_deinit(&s->clients[i].body);
-        buffer_deinit(&s->clients[i].last_error);
-    }
-    free(s);
-}
-
-void work_switches_begin(struct work_switches *s)
-{
-    s->on = true;
-    for (uint32_t i = 0; i < s->options.clients; i++)
-        client_next(&s->clients[i], 0);
-}
-
-void work_switches_end(struct work_switches *s)
-{
-    s->ending = true;
-}
-
-bool work_switches_are_over(const struct work_switches *s)
-{
-    bool over = true;
-    for (uint32_t i = 0; i < s->options.clients; i++)
-        over &= s->clients[i].done;
-    return over;
-}
-
-void work_switches_describe(const struct work_switches *s, struct buffer *out)
-{
-    for (uint32_t i = 0; i < s->options.clients; i++) {
-        const struct switch_client *c = &s->clients[i];
-        if (!c->done)
-            buffer_append_format(out,
-                                 "client %u that switches: %s of %s, %s; the last answer was %d "
-                                 "%.*s\n",
-                                 i, is_ttl(c->which) ? "time to live" : "stream",
-                                 table_of(c->which), c->changes ? "changes" : "looks",
-                                 c->last_status, TEXT_OF(c->last_error));
-    }
+    const struct work_clients *all = work_clients_of_run(of, WORK_SWITCHES);
+    const struct work_switches *s = (const struct work_switches *)all;
+    must(all->kind == &switch_kind);
+    *on = s->all[which].on;
+    return s->all[which].mark;
 }

@@ -6,7 +6,7 @@
  * so meanwhile. */
 #pragma once
 
-#include "sim/world/http_client.h"
+#include "sim/work/work_clients.h"
 
 enum {
     WORK_SWITCHES_CLIENTS = 2
@@ -20,28 +20,9 @@ enum switch_of {
     SWITCHES
 };
 
-struct work_switches_options {
-    struct scheduler *scheduler; /* borrows */
-    struct http_client_options (*http)(void *context, uint32_t client);
-    void *context;
-    /* Whether the table is there, and nothing but these clients changes it. */
-    bool (*may_switch)(void *sim, enum switch_of which);
-    void *sim;
-    uint32_t clients; /* WORK_SWITCHES_CLIENTS, or 0 */
-    bool has[SWITCHES];
-    int64_t pause_ns; /* between two requests: 0 .. this */
-    uint64_t seed;
-};
-
-struct work_switches;
-
-struct work_switches *work_switches_create(const struct work_switches_options *options);
-void work_switches_destroy(struct work_switches *s);
-void work_switches_begin(struct work_switches *s);
 /* At last all is switched on that can be. */
-void work_switches_end(struct work_switches *s);
-bool work_switches_are_over(const struct work_switches *s);
-void work_switches_describe(const struct work_switches *s, struct buffer *out);
+struct work_clients *work_switches_create(const struct work_clients_options *options);
 
-/* 0: not sure. Otherwise a number of the time since when it is sure that this is on, or off. */
-uint64_t work_switches_mark(const struct work_switches *s, enum switch_of which, bool *on);
+/* In the run of these clients. 0: not sure. Otherwise a number of the time since when it is sure
+ * that this is on, or off. */
+uint64_t work_switches_mark(const struct work_clients *of, enum switch_of which, bool *on);

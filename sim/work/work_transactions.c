@@ -3,29 +3,20 @@
 
 #include <stdlib.h>
 
+#include "base/must.h"
 #include "base/probe.h"
+#include "sim/work/work_streams.h"
 #include "sim/work/work_transactions_internal.h"
-#include "sim/world/dynamo.h"
 
 enum {
-    CALL_TIMEOUT_MS = 6000,
-    RETRY_MS = 100,
-    ANSWER_MS = 4000, /* a strong read that fails is repeated, and answered within this */
-    QUIET_MS = 12000  /* then no abandoned call is on its way any more */
+    ANSWER_MS = 4000 /* a strong read that fails is repeated, and answered within this */
 };
-
-static void client_next(struct transaction_client *c, int64_t ns);
-
-static uint32_t tables_of(const struct work_transactions *t)
-{
-    return t->options.leaves_ns > 0 ? WORK_TRANSACTION_TABLES + 1 : WORK_TRANSACTION_TABLES;
-}
 
 /* ---- requests ---- */
 
 static void write_parts(struct transaction_client *c)
 {
-    struct buffer *out = &c->body;
+    struct buffer *out = &c->client.body;
     buffer_append_format(out, "{\"ClientRequestToken\":\"n%u\",\"TransactItems\":[", c->token);
     for (uint32_t i = 0; i < c->part_count; i++) {
         buffer_append_text(out, i > 0 ? "," : "");
@@ -36,16 +27,16 @@ static void write_parts(struct transaction_client *c)
 
 static const char *write_write(struct transaction_client *c)
 {
-    const bool shares = c->all->options.tokens_last && transaction_often(c, 10);
+    const bool shares = plan_keeps_tokens(transactions_of(c)->plan) && transaction_often(c, 10);
     struct transaction_client *other = shares ? transaction_find(c) : NULL;
     if (c->again) {
         write_parts(c);
     } else if (other != NULL && transaction_often(c, 50)) {
         PROBE("two clients send one transaction");
-        c->work = TRANSACTION_WORK_JOIN;
+        c->client.step = TRANSACTION_JOIN;
         c->joined = other;
         other->calls++;
-        buffer_set(&c->body, buffer_slice(&other->body));
+        buffer_set(&c->client.body, buffer_slice(&other->client.body));
         return "TransactWriteItems";
     } else if (other != NULL && transaction_begin_rival(c, other)) {
         write_parts(c);
@@ -57,15 +48,15 @@ static const char *write_write(struct transaction_client *c)
     c->calls++;
     if (!c->single)
         return "TransactWriteItems";
-    buffer_append_text(&c->body, "{");
-    list_append_update(&c->body, c->parts[0].key, c->op_number, c->pad);
-    buffer_append_text(&c->body, "}");
+    buffer_append_text(&c->client.body, "{");
+    list_append_update(&c->client.body, c->parts[0].key, c->op_number, c->pad);
+    buffer_append_text(&c->client.body, "}");
     return "UpdateItem";
 }
 
 static const char *write_read(struct transaction_client *c)
 {
-    struct buffer *out = &c->body;
+    struct buffer *out = &c->client.body;
     transaction_begin_read(c);
     if (c->single) {
         buffer_append_text(out, "{\"ConsistentRead\":true,");
@@ -88,7 +79,7 @@ static const char *write_read(struct transaction_client *c)
 /* The next list, and then its mark: nobody writes any more. */
 static const char *write_read_all(struct transaction_client *c)
 {
-    struct work_transactions *t = c->all;
+    struct work_transactions *t = transactions_of(c);
     const uint32_t key = t->read / 2;
     const bool mark = t->read % 2 != 0;
     c->single = true;
@@ -96,10 +87,10 @@ static const char *write_read_all(struct transaction_client *c)
     c->part_count = 1;
     c->parts[0].key = key;
     if (!mark)
-        c->place = serial_begin(&t->history, work_transactions_now(t), 0, &key, 1);
-    buffer_append_text(&c->body, "{\"ConsistentRead\":true,");
-    list_append_key(&c->body, key, mark);
-    buffer_append_text(&c->body, "}");
+        c->place = serial_begin(&t->history, transactions_now(t), 0, &key, 1);
+    buffer_append_text(&c->client.body, "{\"ConsistentRead\":true,");
+    list_append_key(&c->client.body, key, mark);
+    buffer_append_text(&c->client.body, "}");
     return "GetItem";
 }
 
@@ -107,14 +98,14 @@ static const char *write_read_many(struct transaction_client *c)
 {
     if (c->after.size == 0)
         transaction_begin_read_many(c);
-    return list_append_read(&c->body, &c->read, buffer_slice(&c->after));
+    return list_append_read(&c->client.body, &c->read, buffer_slice(&c->after));
 }
 
 /* ---- answers ---- */
 
 static void client_wrong(struct transaction_client *c, const char *what, struct slice answer)
 {
-    buffer_append_format(&c->all->wrong, "%s: %.*s\n", what,
+    buffer_append_format(&c->client.all->wrong, "%s: %.*s\n", what,
                          (int)(answer.size < 1000 ? answer.size : 1000), (const char *)answer.data);
 }
 
@@ -131,7 +122,7 @@ static struct list_found take_item(struct transaction_client *c, struct slice pa
                                    bool mark)
 {
     struct list_found found = {.key = key, .mark = mark};
-    struct slice item = list_behind(part, "\"Item\":");
+    struct slice item = dynamo_behind(part, "\"Item\":");
     if (item.size == 0)
         return found;
     if (!list_find(item, &found) || found.key != key || found.mark != mark) {
@@ -144,32 +135,34 @@ static struct list_found take_item(struct transaction_client *c, struct slice pa
 
 static void take_lists(struct transaction_client *c, struct slice body)
 {
-    struct slice rest = list_behind(body, "\"Responses\":["), part = body;
+    struct slice rest = dynamo_behind(body, "\"Responses\":["), part = body;
     for (uint32_t i = 0; i < c->part_count; i++) {
         const uint32_t key = c->parts[i].key;
         if (!c->single && !list_next(&rest, &part))
             client_wrong(c, "an answer lacks an item", body);
         const struct list_found list = take_item(c, part, key, false);
-        serial_saw(&c->all->history, c->place, i, serial_list_copy(&list.list));
+        serial_saw(&transactions_of(c)->history, c->place, i, serial_list_copy(&list.list));
         client_learn(c, key, list.list);
         if (!c->marks || c->single)
             continue;
         if (!list_next(&rest, &part))
             client_wrong(c, "an answer lacks an item", body);
-        serial_saw_mark(&c->all->history, c->place, i, take_item(c, part, key, true).value);
+        serial_saw_mark(&transactions_of(c)->history, c->place, i,
+                        take_item(c, part, key, true).value);
     }
 }
 
 /* The items of a page. */
 static void take_page(struct transaction_client *c, struct slice body)
 {
-    struct slice rest = list_behind(body, "\"Items\":["), item;
+    struct slice rest = dynamo_behind(body, "\"Items\":["), item;
     struct list_found found;
     while (list_next(&rest, &item)) {
         const bool whole = list_find(item, &found);
-        struct known_list *k = found.key < c->all->options.keys && list_is_in(&c->read, found.key)
-                                   ? &c->known[found.key]
-                                   : NULL;
+        struct known_list *k =
+            found.key < transactions_of(c)->plan->work_lists && list_is_in(&c->read, found.key)
+                ? &c->known[found.key]
+                : NULL;
         if (!whole || k == NULL || (!found.mark && k->named)) {
             client_wrong(c, "an item is not whole, not asked for or there twice", body);
             free(found.list.numbers);
@@ -183,16 +176,16 @@ static void take_page(struct transaction_client *c, struct slice body)
 /* All pages are there: lists that were not named are empty. */
 static void end_read_many(struct transaction_client *c)
 {
-    struct work_transactions *t = c->all;
+    struct work_transactions *t = transactions_of(c);
     uint32_t place = c->place;
-    for (uint32_t key = 0; key < t->options.keys; key++) {
+    for (uint32_t key = 0; key < t->plan->work_lists; key++) {
         struct known_list *k = &c->known[key];
         if (!list_is_in(&c->read, key))
             continue;
         if (!k->named)
             client_learn(c, key, (struct serial_list){0});
         serial_saw(&t->history, place, 0, serial_list_copy(&k->list));
-        serial_end(&t->history, place++, work_transactions_now(t), SERIAL_DONE);
+        serial_end(&t->history, place++, transactions_now(t), SERIAL_DONE);
     }
 }
 
@@ -206,13 +199,12 @@ static enum serial_outcome outcome_of(int status)
 /* A call of the operation has ended, of whichever client. */
 static void end_write_call(struct transaction_client *c, enum serial_outcome outcome)
 {
-    struct work_transactions *t = c->all;
+    struct work_transactions *t = transactions_of(c);
     c->calls--;
     c->unknown |= outcome == SERIAL_UNKNOWN;
     if (outcome == SERIAL_DONE && !c->done && !c->fails) {
         c->done = true;
-        serial_end(&t->history, c->place, work_transactions_now(t), SERIAL_DONE);
-        t->committed += !c->single;
+        serial_end(&t->history, c->place, transactions_now(t), SERIAL_DONE);
     }
 }
 
@@ -220,11 +212,11 @@ static void end_write_call(struct transaction_client *c, enum serial_outcome out
  * outcome is unknown; a check that never holds, and was answered, tells all. */
 static bool write_is_over(struct transaction_client *c)
 {
-    struct work_transactions *t = c->all;
+    struct work_transactions *t = transactions_of(c);
     if (c->calls > 0 || c->again)
         return false;
     if (c->fails || !c->done)
-        serial_end(&t->history, c->place, work_transactions_now(t),
+        serial_end(&t->history, c->place, transactions_now(t),
                    c->unknown && !c->fails ? SERIAL_UNKNOWN : SERIAL_REFUSED);
     return true;
 }
@@ -234,46 +226,44 @@ static void client_end_write(struct transaction_client *c, int status)
     const enum serial_outcome outcome = outcome_of(status);
     const bool second = c->again;
     c->again = !c->single && !second && outcome == SERIAL_UNKNOWN && transaction_often(c, 50) &&
-               c->all->options.tokens_last;
+               plan_keeps_tokens(transactions_of(c)->plan);
     end_write_call(c, outcome);
 }
 
 /* A strong read goes on failing though nothing is in its way. */
 static void judge_patience(struct transaction_client *c, int status)
 {
-    struct work_transactions *t = c->all;
+    struct work_transactions *t = transactions_of(c);
     const struct instant from = instant_before(c->asked, t->calm_from) ? t->calm_from : c->asked;
-    if (instant_since(work_transactions_now(t), from).ns < ANSWER_MS * NS_PER_MS)
+    if (instant_since(transactions_now(t), from).ns < ANSWER_MS * NS_PER_MS)
         return;
-    struct buffer why = {0};
-    buffer_append_format(&why, "a strong read of list %u was not answered for %lld ms: %d %.*s",
-                         c->work == TRANSACTION_WORK_READ ? c->parts[0].key : c->read.first,
-                         (long long)(instant_since(work_transactions_now(t), from).ns / NS_PER_MS),
-                         status, (int)c->last_error.size, (const char *)c->last_error.data);
-    t->options.failed(t->options.failed_context, buffer_slice(&why));
-    buffer_deinit(&why);
+    run_violate(t->clients.options.run,
+                "a strong read of list %u was not answered for %lld ms: %d %.*s\n",
+                c->client.step == TRANSACTION_READ ? c->parts[0].key : c->read.first,
+                (long long)(instant_since(transactions_now(t), from).ns / NS_PER_MS), status,
+                TEXT_OF(c->client.http.last_error));
 }
 
 /* The list, or its mark. Whatever is not answered is asked for again. */
 static void client_end_read_all(struct transaction_client *c, int status, struct slice body)
 {
-    struct work_transactions *t = c->all;
+    struct work_transactions *t = transactions_of(c);
     if (status != 200)
         return;
     if (c->marks) {
         serial_saw_mark(&t->history, c->place, 0, take_item(c, body, c->parts[0].key, true).value);
-        serial_end(&t->history, c->place, work_transactions_now(t), SERIAL_DONE);
+        serial_end(&t->history, c->place, transactions_now(t), SERIAL_DONE);
     } else {
         take_lists(c, body);
     }
-    if (++t->read == 2 * t->options.keys)
-        c->work = TRANSACTION_WORK_DONE;
+    if (++t->read == 2 * t->plan->work_lists)
+        c->client.step = WORK_STEP_DONE;
 }
 
 /* False: the read goes on, or is sent again. */
 static bool client_end_read(struct transaction_client *c, int status, struct slice body)
 {
-    struct work_transactions *t = c->all;
+    struct work_transactions *t = transactions_of(c);
     const enum serial_outcome outcome = outcome_of(status);
     c->insists = t->expects_answers && outcome == SERIAL_UNKNOWN;
     if (c->insists)
@@ -283,16 +273,15 @@ static bool client_end_read(struct transaction_client *c, int status, struct sli
             buffer_clear(&c->after);
         return !c->insists;
     }
-    c->asked = work_transactions_now(t);
-    if (c->work == TRANSACTION_WORK_READ) {
+    c->asked = transactions_now(t);
+    if (c->client.step == TRANSACTION_READ) {
         take_lists(c, body);
         c->fresh = !c->single;
-        serial_end(&t->history, c->place, work_transactions_now(t), SERIAL_DONE);
-        t->committed += !c->single;
+        serial_end(&t->history, c->place, transactions_now(t), SERIAL_DONE);
         return true;
     }
     take_page(c, body);
-    struct slice behind = list_behind(body, "\"LastEvaluatedKey\":"), after = {NULL, 0};
+    struct slice behind = dynamo_behind(body, "\"LastEvaluatedKey\":"), after = {NULL, 0};
     list_next(&behind, &after);
     buffer_set(&c->after, after);
     if (after.size > 0 && list_is_by_index(&c->read)) {
@@ -305,262 +294,179 @@ static bool client_end_read(struct transaction_client *c, int status, struct sli
     return true;
 }
 
-static void client_end_operation(struct transaction_client *c, int status, struct slice body)
+static void transaction_answered(void *client, int status, struct slice body)
 {
-    if (c->work == TRANSACTION_WORK_APPEND) {
+    struct transaction_client *c = client;
+    switch ((enum transaction_step)c->client.step) {
+    case TRANSACTION_APPEND:
         client_end_write(c, status);
         if (write_is_over(c))
-            c->work = TRANSACTION_WORK_IDLE;
-    } else if (c->work == TRANSACTION_WORK_JOIN) {
+            c->client.step = WORK_STEP_IDLE;
+        break;
+    case TRANSACTION_JOIN:
         end_write_call(c->joined, outcome_of(status));
         c->joined = NULL;
-        c->work = TRANSACTION_WORK_IDLE;
-    } else if (c->work == TRANSACTION_WORK_READ_ALL) {
+        c->client.step = WORK_STEP_IDLE;
+        break;
+    case TRANSACTION_READ:
+    case TRANSACTION_READ_MANY:
+        if (client_end_read(c, status, body))
+            c->client.step = WORK_STEP_IDLE;
+        break;
+    case TRANSACTION_READ_ALL:
         client_end_read_all(c, status, body);
-    } else if (client_end_read(c, status, body)) {
-        c->work = TRANSACTION_WORK_IDLE;
-    }
-}
-
-static void client_done(void *context, int status, struct slice body)
-{
-    struct transaction_client *c = context;
-    c->last_status = status;
-    buffer_clear(&c->last_error);
-    if (status != 200)
-        buffer_append_slice(&c->last_error, body);
-    switch (c->work) {
-    case TRANSACTION_WORK_MAKE:
-        if (status == 200 || dynamo_says(body, "ResourceInUse"))
-            c->work = TRANSACTION_WORK_AWAIT;
         break;
-    case TRANSACTION_WORK_AWAIT:
-        if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\"")) {
-            c->work =
-                ++c->all->made < tables_of(c->all) ? TRANSACTION_WORK_MAKE : TRANSACTION_WORK_IDLE;
-        } else if (dynamo_says(body, "ResourceNotFound")) {
-            c->work = TRANSACTION_WORK_MAKE;
-        }
-        break;
-    case TRANSACTION_WORK_APPEND:
-    case TRANSACTION_WORK_READ:
-    case TRANSACTION_WORK_READ_MANY:
-    case TRANSACTION_WORK_JOIN:
-    case TRANSACTION_WORK_READ_ALL:
-        client_end_operation(c, status, body);
-        break;
-    case TRANSACTION_WORK_LEAVE:
+    case TRANSACTION_LEAVE:
         if (status == 200 || dynamo_says(body, "ResourceNotFound")) {
-            c->all->anchors = false;
-            c->work = TRANSACTION_WORK_IDLE;
+            transactions_of(c)->anchors = false;
+            c->client.step = WORK_STEP_IDLE;
         }
         break;
-    case TRANSACTION_WORK_IDLE:
-    case TRANSACTION_WORK_DONE:
-        break;
     }
-    const int64_t think = prng_between(&c->prng, 0, c->all->options.think_ns);
-    client_next(c, status == 200 ? think : RETRY_MS * NS_PER_MS);
 }
 
 /* ---- what to do ---- */
 
-/* Whether nothing is written any more, not even by a call whose outcome is unknown. */
-static bool writes_are_over(struct work_transactions *t)
-{
-    for (uint32_t i = 1; i < t->options.clients; i++) {
-        if (t->clients[i].work != TRANSACTION_WORK_DONE)
-            return false;
-    }
-    if (t->quiet_from.ns == 0)
-        t->quiet_from = instant_add_ms(work_transactions_now(t), QUIET_MS);
-    return !instant_before(work_transactions_now(t), t->quiet_from);
-}
-
-static enum transaction_work choose_operation(struct transaction_client *c)
+static enum transaction_step choose_operation(struct transaction_client *c)
 {
     const uint32_t draw = transaction_below(c, 100);
-    return draw < 60   ? TRANSACTION_WORK_APPEND
-           : draw < 85 ? TRANSACTION_WORK_READ
-                       : TRANSACTION_WORK_READ_MANY;
+    return draw < 60 ? TRANSACTION_APPEND : draw < 85 ? TRANSACTION_READ : TRANSACTION_READ_MANY;
 }
 
-static void client_choose(struct transaction_client *c)
+static bool third_table_leaves(const struct work_transactions *t)
 {
-    struct work_transactions *t = c->all;
-    if (c->work != TRANSACTION_WORK_IDLE)
+    return t->anchors && (t->clients.ending || !instant_before(transactions_now(t), t->leaves_at));
+}
+
+/* After another client's call the operation may be over. */
+static void transaction_wake(void *client)
+{
+    struct transaction_client *c = client;
+    if (c->client.step == TRANSACTION_APPEND && write_is_over(c))
+        c->client.step = WORK_STEP_IDLE;
+}
+
+static void transaction_choose(void *client)
+{
+    struct transaction_client *c = client;
+    struct work_transactions *t = transactions_of(c);
+    const bool first = c->client.number == 0;
+    if (!work_client_has_tables(&c->client))
         return;
-    if (t->made < tables_of(t))
-        c->work = c->number == 0 ? TRANSACTION_WORK_MAKE : TRANSACTION_WORK_IDLE;
-    else if (c->number == 0 && t->anchors &&
-             (t->ending || !instant_before(work_transactions_now(t), t->leaves_at)))
-        c->work = TRANSACTION_WORK_LEAVE;
-    else if (t->ending && c->number > 0)
-        c->work = TRANSACTION_WORK_DONE;
-    else if (t->ending)
-        c->work = writes_are_over(t) ? TRANSACTION_WORK_READ_ALL : TRANSACTION_WORK_IDLE;
-    else if (t->on)
-        c->work = choose_operation(c);
+    if (first && third_table_leaves(t))
+        c->client.step = TRANSACTION_LEAVE;
+    else if (!t->clients.ending)
+        c->client.step = choose_operation(c);
+    else if (!first)
+        c->client.step = WORK_STEP_DONE;
+    else if (work_clients_are_quiet(&t->clients))
+        c->client.step = TRANSACTION_READ_ALL;
     if (!c->insists)
-        c->asked = work_transactions_now(t);
+        c->asked = transactions_now(t);
 }
 
-static const char *client_make(struct transaction_client *c)
+static const char *transaction_table(const void *client, struct dynamo_spec *spec)
 {
-    const struct work_transactions *t = c->all;
-    const bool second = t->made == 1;
-    const struct dynamo_keys keys = {.partition = ATTR_STRING, .sort = second ? ATTR_STRING : 0};
-    const struct dynamo_spec spec = {
-        .keys = &keys,
-        .units = t->options.units,
-        .indexed = second && t->options.indexed,
-        .global_indexes = second && t->options.global_indexes,
-        .index_units = t->options.index_units,
-        .streams = second && t->options.streams,
-        .key_sharding = second && t->options.sharded ? DYNAMO_SHARDED : DYNAMO_UNSHARDED};
-    dynamo_create_table(&c->body, work_transactions_tables[t->made], &spec);
-    return "CreateTable";
+    static const struct dynamo_keys one = {.partition = ATTR_STRING},
+                                    two = {.partition = ATTR_STRING, .sort = ATTR_STRING};
+    const struct work_transactions *t = transactions_of(client);
+    const struct workload *w = &t->plan->workload;
+    const bool second = t->clients.made == 1;
+    *spec = (struct dynamo_spec){.keys = second ? &two : &one,
+                                 .units = plan_side_units(t->plan),
+                                 .indexed = second && w->indexed,
+                                 .global_indexes = second && w->global_indexes,
+                                 .index_units = w->index_units,
+                                 .streams = second && work_streams_has_lists(t->plan),
+                                 .key_sharding =
+                                     second && w->sharded ? DYNAMO_SHARDED : DYNAMO_UNSHARDED};
+    return work_transactions_tables[t->clients.made];
 }
 
-/* The request of the present work. NULL: there is none. */
-static const char *client_write(struct transaction_client *c)
+/* While a call of another client is under way the body stays: a third one may send it. */
+static const char *transaction_write(void *client)
 {
-    switch (c->work) {
-    case TRANSACTION_WORK_MAKE:
-        return client_make(c);
-    case TRANSACTION_WORK_AWAIT:
-        dynamo_table(&c->body, work_transactions_tables[c->all->made]);
-        return "DescribeTable";
-    case TRANSACTION_WORK_LEAVE:
-        dynamo_table(&c->body, work_transactions_tables[WORK_TRANSACTION_TABLES]);
+    struct transaction_client *c = client;
+    if (c->client.step == TRANSACTION_APPEND && c->calls > 0 && !c->again)
+        return NULL;
+    buffer_clear(&c->client.body);
+    switch ((enum transaction_step)c->client.step) {
+    case TRANSACTION_LEAVE:
+        dynamo_table(&c->client.body, work_transactions_tables[WORK_TRANSACTION_TABLES]);
         return "DeleteTable";
-    case TRANSACTION_WORK_APPEND:
+    case TRANSACTION_APPEND:
         return write_write(c);
-    case TRANSACTION_WORK_READ:
+    case TRANSACTION_READ:
         return write_read(c);
-    case TRANSACTION_WORK_READ_MANY:
+    case TRANSACTION_READ_MANY:
         return write_read_many(c);
-    case TRANSACTION_WORK_READ_ALL:
+    case TRANSACTION_READ_ALL:
         return write_read_all(c);
-    case TRANSACTION_WORK_IDLE:
-    case TRANSACTION_WORK_JOIN:
-    case TRANSACTION_WORK_DONE:
+    case TRANSACTION_JOIN:
         break;
     }
     return NULL;
 }
 
-static void client_run(void *context, uint64_t argument)
-{
-    struct transaction_client *c = context;
-    (void)argument;
-    if (c->work == TRANSACTION_WORK_APPEND && write_is_over(c)) /* after another client's call */
-        c->work = TRANSACTION_WORK_IDLE;
-    client_choose(c);
-    if (c->work == TRANSACTION_WORK_DONE)
-        return;
-    const bool waits = c->work == TRANSACTION_WORK_APPEND && c->calls > 0 && !c->again;
-    const char *operation = NULL;
-    if (!waits) {
-        buffer_clear(&c->body);
-        operation = client_write(c);
-    }
-    if (operation == NULL)
-        client_next(c, RETRY_MS * NS_PER_MS);
-    else
-        http_client_call(&c->http, operation, buffer_slice(&c->body), duration_ms(CALL_TIMEOUT_MS),
-                         client_done, c);
-}
-
-static void client_next(struct transaction_client *c, int64_t ns)
-{
-    scheduler_in(c->all->options.scheduler, (struct duration){ns}, client_run, c, 0);
-}
-
 /* ---- life ---- */
 
-struct work_transactions *work_transactions_create(const struct work_transactions_options *options)
+static void transactions_begin(void *all)
 {
-    struct work_transactions *t = must_calloc(1, sizeof *t);
-    must(options->keys >= WORK_TRANSACTION_TABLES && options->keys <= WORK_LISTS_MAX);
-    t->options = *options;
-    t->clients = must_calloc(options->clients, sizeof t->clients[0]);
-    for (uint32_t i = 0; i < options->clients; i++) {
-        const struct http_client_options http = options->http(options->context, i);
-        t->clients[i].all = t;
-        t->clients[i].number = i;
-        t->clients[i].prng = prng_seeded(options->seed + i);
-        http_client_init(&t->clients[i].http, &http);
-    }
-    return t;
+    struct work_transactions *t = all;
+    t->anchors = plan_has(t->plan, SIM_LEAVING_TABLE);
+    t->leaves_at = instant_add(transactions_now(t), (struct duration){t->plan->length_ns * 2 / 3});
 }
 
-void work_transactions_destroy(struct work_transactions *t)
+static bool transactions_check(const void *all, struct buffer *why)
 {
-    for (uint32_t i = 0; i < t->options.clients; i++) {
-        http_client_deinit(&t->clients[i].http);
-        buffer_deinit(&t->clients[i].body);
-        buffer_deinit(&t->clients[i].after);
-        buffer_deinit(&t->clients[i].last_error);
-        for (uint32_t key = 0; key < WORK_LISTS_MAX; key++)
-            free(t->clients[i].known[key].list.numbers);
-    }
-    free(t->clients);
-    buffer_deinit(&t->wrong);
+    const struct work_transactions *t = all;
+    return serial_check(&t->history, why);
+}
+
+static void transaction_client_deinit(void *client)
+{
+    struct transaction_client *c = client;
+    buffer_deinit(&c->after);
+    for (uint32_t key = 0; key < WORK_LISTS_MAX; key++)
+        free(c->known[key].list.numbers);
+}
+
+static void transactions_deinit(void *all)
+{
+    struct work_transactions *t = all;
     serial_deinit(&t->history);
-    free(t);
 }
 
-void work_transactions_begin(struct work_transactions *t)
+static const struct work_client_kind transaction_kind = {.name = "of transactions",
+                                                         .size = sizeof(struct work_transactions),
+                                                         .client_size =
+                                                             sizeof(struct transaction_client),
+                                                         .idle_ms = WORK_RETRY_MS,
+                                                         .retry_ms = WORK_RETRY_MS,
+                                                         .choose = transaction_choose,
+                                                         .write = transaction_write,
+                                                         .answered = transaction_answered,
+                                                         .wake = transaction_wake,
+                                                         .table = transaction_table,
+                                                         .client_deinit = transaction_client_deinit,
+                                                         .begin = transactions_begin,
+                                                         .check = transactions_check,
+                                                         .deinit = transactions_deinit};
+
+struct work_clients *work_transactions_create(const struct work_clients_options *options)
 {
-    t->on = true;
-    t->anchors = t->options.leaves_ns > 0;
-    t->leaves_at = instant_add(work_transactions_now(t), (struct duration){t->options.leaves_ns});
-    for (uint32_t i = 0; i < t->options.clients; i++)
-        client_next(&t->clients[i], 0);
+    struct work_transactions *t = work_clients_create(&transaction_kind, options);
+    t->plan = work_clients_plan(&t->clients);
+    must(t->plan->work_lists >= WORK_TRANSACTION_TABLES);
+    must(t->plan->work_lists <= WORK_LISTS_MAX);
+    t->clients.tables = WORK_TRANSACTION_TABLES + plan_has(t->plan, SIM_LEAVING_TABLE);
+    return &t->clients;
 }
 
-void work_transactions_expect_answers(struct work_transactions *t)
+void work_transactions_expect_answers(struct work_clients *all)
 {
+    struct work_transactions *t = (struct work_transactions *)all;
+    must(all->kind == &transaction_kind);
     t->expects_answers = true;
-    t->calm_from = work_transactions_now(t);
-}
-
-void work_transactions_end(struct work_transactions *t)
-{
-    t->ending = true;
-}
-
-bool work_transactions_are_done(const struct work_transactions *t)
-{
-    for (uint32_t i = 0; i < t->options.clients; i++) {
-        if (t->clients[i].work != TRANSACTION_WORK_DONE)
-            return false;
-    }
-    return true;
-}
-
-void work_transactions_describe(const struct work_transactions *t, struct buffer *out)
-{
-    for (uint32_t i = 0; i < t->options.clients; i++) {
-        const struct transaction_client *c = &t->clients[i];
-        if (c->work != TRANSACTION_WORK_DONE)
-            buffer_append_format(out,
-                                 "client %u of transactions is at step %d; the last answer was %d "
-                                 "%.*s\n",
-                                 i, (int)c->work, c->last_status, (int)c->last_error.size,
-                                 (const char *)c->last_error.data);
-    }
-}
-
-bool work_transactions_check(const struct work_transactions *t, struct buffer *why)
-{
-    if (t->wrong.size > 0)
-        buffer_append_slice(why, buffer_slice(&t->wrong));
-    return t->wrong.size == 0 && serial_check(&t->history, why);
-}
-
-uint32_t work_transactions_committed(const struct work_transactions *t)
-{
-    return t->committed;
+    t->calm_from = work_clients_now(all);
 }

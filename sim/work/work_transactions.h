@@ -1,57 +1,22 @@
 /* work_transactions.h - clients whose transactions append numbers to lists, and read them.
  *
  * The lists are items of two tables of their own, which stay (sim/check/list_append.h); the second
- * may
- * have indexes. A transaction appends its number to some lists, or reads some. It may also replace
- * a list by a put, put or delete marks, and have checks: that a list is as the client has read it,
- * or one that never holds. Single operations append to one list or read one. Scans and queries
- * read many lists, each for itself. Clients send a transaction of another client too, at the same
- * time with the same token, or another one with that token. Transactions may begin with a part in
- * a third table, which is deleted during the run: what was committed must be done in the other
- * tables. Afterwards all lists are read, and the whole must be strictly serializable
+ * may have indexes. A transaction appends its number to some lists, or reads some. It may also
+ * replace a list by a put, put or delete marks, and have checks: that a list is as the client has
+ * read it, or one that never holds. Single operations append to one list or read one. Scans and
+ * queries read many lists, each for itself. Clients send a transaction of another client too, at
+ * the same time with the same token, or another one with that token. Transactions may begin with a
+ * part in a third table, which is deleted during the run: what was committed must be done in the
+ * other tables. Afterwards all lists are read, and the whole must be strictly serializable
  * (workload/serial.h). */
 #pragma once
 
 #include "sim/check/list_append.h"
-#include "sim/world/http_client.h"
+#include "sim/work/work_clients.h"
 
-struct work_transactions_options {
-    struct scheduler *scheduler; /* borrows */
-    /* `http` of client i is that of the simulated client `first` + i. */
-    struct http_client_options (*http)(void *context, uint32_t client);
-    void *context;
-    /* A strong read is not answered in time. */
-    void (*failed)(void *context, struct slice why);
-    void *failed_context;
-    uint32_t clients;
-    uint32_t keys;
-    uint32_t units;       /* of a table; 0: on demand */
-    uint32_t pad;         /* bytes in an item besides, at most */
-    bool indexed;         /* the second table has local indexes */
-    bool sharded;         /* partition keys of the sorted lists have shards */
-    bool global_indexes;  /* it has global ones */
-    uint32_t index_units; /* as in dynamo_spec */
-    bool streams;         /* it has a stream */
-    bool tokens_last;     /* a token is known for as long as a client may send it again */
-    int64_t leaves_ns;    /* the third table is deleted so long after the begin; 0: there is none */
-    int64_t think_ns;
-    uint64_t seed;
-};
+/* At last all lists are read. */
+struct work_clients *work_transactions_create(const struct work_clients_options *options);
 
-struct work_transactions;
-
-struct work_transactions *work_transactions_create(const struct work_transactions_options *options);
-void work_transactions_destroy(struct work_transactions *t);
-
-/* Makes the tables, and then works until work_transactions_end. */
-void work_transactions_begin(struct work_transactions *t);
-/* From now on no fault is injected: a strong read that fails is sent again, and must
- * be answered within seconds. */
-void work_transactions_expect_answers(struct work_transactions *t);
-/* Ends the work: at last all lists are read. */
-void work_transactions_end(struct work_transactions *t);
-bool work_transactions_are_done(const struct work_transactions *t);
-void work_transactions_describe(const struct work_transactions *t, struct buffer *out);
-/* False: `why` names the anomaly. */
-bool work_transactions_check(const struct work_transactions *t, struct buffer *why);
-uint32_t work_transactions_committed(const struct work_transactions *t);
+/* From now on no fault is injected: a strong read that fails is sent again, and must be answered
+ * within seconds. */
+void work_transactions_expect_answers(struct work_clients *all);

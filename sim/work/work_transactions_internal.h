@@ -2,24 +2,19 @@
  * recorded. */
 #pragma once
 
-#include "base/prng.h"
 #include "sim/work/work_transactions.h"
 
 enum {
     WORK_TRANSACTION_PARTS_MAX = 100
 };
 
-enum transaction_work {
-    TRANSACTION_WORK_IDLE,
-    TRANSACTION_WORK_MAKE,   /* the next table */
-    TRANSACTION_WORK_AWAIT,  /* it is active */
-    TRANSACTION_WORK_APPEND, /* an operation, as the next four */
-    TRANSACTION_WORK_READ,
-    TRANSACTION_WORK_READ_MANY, /* a scan or a query */
-    TRANSACTION_WORK_JOIN,      /* sends the transaction of another client */
-    TRANSACTION_WORK_READ_ALL,
-    TRANSACTION_WORK_LEAVE, /* the third table is deleted */
-    TRANSACTION_WORK_DONE,
+enum transaction_step {
+    TRANSACTION_APPEND = WORK_STEPS, /* an operation, as the next four */
+    TRANSACTION_READ,
+    TRANSACTION_READ_MANY, /* a scan or a query */
+    TRANSACTION_JOIN,      /* sends the transaction of another client */
+    TRANSACTION_READ_ALL,
+    TRANSACTION_LEAVE, /* the third table is deleted */
 };
 
 /* A list that was read. */
@@ -30,11 +25,7 @@ struct known_list {
 };
 
 struct transaction_client {
-    struct work_transactions *all; /* borrows */
-    struct http_client http;
-    struct prng prng;
-    enum transaction_work work;
-    uint32_t number; /* of the client */
+    struct work_client client;
 
     /* its operation */
     uint32_t place; /* in the history, of the first one if each list is read for itself */
@@ -54,42 +45,38 @@ struct transaction_client {
     struct transaction_client *joined; /* JOIN: whose operation it sends; borrows */
     struct list_read read;             /* READ_MANY */
     struct buffer after;               /* where its last page ended */
-    struct buffer body;
 
     bool fresh; /* the last operation was a transaction that read c->parts */
     struct known_list known[WORK_LISTS_MAX];
     bool insists;         /* the read failed, and is repeated */
     struct instant asked; /* when it began for the first time */
-    int last_status;
-    struct buffer last_error;
 };
 
 struct work_transactions {
-    struct work_transactions_options options;
+    struct work_clients clients;
+    const struct plan *plan; /* borrows */
     struct serial_history history;
-    struct transaction_client *clients; /* owns */
-    uint32_t numbers;                   /* used so far */
-    uint32_t committed;
-    struct instant quiet_from; /* 0: not known yet */
-    uint32_t read;             /* at last: lists and marks that have been read */
-    uint32_t made;             /* tables that were made */
-    bool anchors;              /* transactions begin in the third table */
-    struct instant leaves_at;  /* when it is deleted */
-    struct buffer wrong;       /* an answer that is wrong in itself */
-    bool on;
-    bool ending;
+    uint32_t numbers;         /* used so far */
+    uint32_t read;            /* at last: lists and marks that have been read */
+    bool anchors;             /* transactions begin in the third table */
+    struct instant leaves_at; /* when it is deleted */
     bool expects_answers;
     struct instant calm_from;
 };
 
-static inline struct instant work_transactions_now(const struct work_transactions *t)
+static inline struct work_transactions *transactions_of(const struct transaction_client *c)
 {
-    return t->options.scheduler->now;
+    return (struct work_transactions *)c->client.all;
+}
+
+static inline struct instant transactions_now(const struct work_transactions *t)
+{
+    return work_clients_now(&t->clients);
 }
 
 static inline uint32_t transaction_below(struct transaction_client *c, uint32_t end)
 {
-    return (uint32_t)prng_below(&c->prng, end);
+    return (uint32_t)prng_below(&c->client.prng, end);
 }
 
 static inline bool transaction_often(struct transaction_client *c, uint32_t percent)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/probe.h"
+#include "sim/work/work_streams.h"
 #include "sim/work/work_transactions_internal.h"
 
 enum {
@@ -24,7 +25,8 @@ static bool has_key(const struct transaction_client *c, uint32_t key)
 /* Different keys, in c->parts. Few, now and then many. */
 static void choose_keys(struct transaction_client *c, uint32_t max)
 {
-    const uint32_t keys = c->all->options.keys < max ? c->all->options.keys : max;
+    const uint32_t keys =
+        transactions_of(c)->plan->work_lists < max ? transactions_of(c)->plan->work_lists : max;
     const uint32_t few = keys < PARTS_FEW ? keys : PARTS_FEW;
     uint32_t count = 1 + transaction_below(c, few);
     if (transaction_often(c, 10))
@@ -33,7 +35,7 @@ static void choose_keys(struct transaction_client *c, uint32_t max)
         count = 1;
     c->part_count = 0;
     while (c->part_count < count) {
-        const uint32_t key = transaction_below(c, c->all->options.keys);
+        const uint32_t key = transaction_below(c, transactions_of(c)->plan->work_lists);
         if (!has_key(c, key))
             c->parts[c->part_count++] = (struct list_part){.key = key};
     }
@@ -49,7 +51,7 @@ static uint32_t part_keys(const struct transaction_client *c,
 
 void transaction_begin_read(struct transaction_client *c)
 {
-    struct work_transactions *t = c->all;
+    struct work_transactions *t = transactions_of(c);
     uint32_t keys[WORK_TRANSACTION_PARTS_MAX];
     if (!c->insists) {
         c->single = transaction_often(c, 40);
@@ -57,20 +59,20 @@ void transaction_begin_read(struct transaction_client *c)
         choose_keys(c, c->marks ? WORK_TRANSACTION_PARTS_MAX / 2 : WORK_TRANSACTION_PARTS_MAX);
     }
     const uint32_t count = part_keys(c, keys);
-    c->place = serial_begin(&t->history, work_transactions_now(t), 0, keys, count);
+    c->place = serial_begin(&t->history, transactions_now(t), 0, keys, count);
 }
 
 static void choose_many(struct transaction_client *c)
 {
-    const struct work_transactions_options *o = &c->all->options;
+    const struct plan *p = transactions_of(c)->plan;
     c->read = (struct list_read){
         .limit = transaction_often(c, 40) ? 1 + transaction_below(c, PAGE_MAX) : 0};
     if (transaction_often(c, 40)) {
         c->read.first = transaction_below(c, WORK_TRANSACTION_TABLES);
         return;
     }
-    const uint32_t sorted = o->keys / WORK_TRANSACTION_TABLES;
-    c->read.range = o->indexed ? LIST_QUERY + transaction_below(c, 3) : LIST_QUERY;
+    const uint32_t sorted = p->work_lists / WORK_TRANSACTION_TABLES;
+    c->read.range = p->workload.indexed ? LIST_QUERY + transaction_below(c, 3) : LIST_QUERY;
     c->read.first = WORK_TRANSACTION_TABLES * transaction_below(c, sorted) + 1;
     if (list_is_by_index(&c->read))
         c->read.limit = 0;
@@ -79,15 +81,15 @@ static void choose_many(struct transaction_client *c)
 /* Each list is an operation of the history. */
 void transaction_begin_read_many(struct transaction_client *c)
 {
-    struct work_transactions *t = c->all;
+    struct work_transactions *t = transactions_of(c);
     if (!c->insists)
         choose_many(c);
     buffer_clear(&c->after);
     c->place = t->history.count;
-    for (uint32_t key = 0; key < t->options.keys; key++) {
+    for (uint32_t key = 0; key < t->plan->work_lists; key++) {
         c->known[key].named = false;
         if (list_is_in(&c->read, key))
-            serial_begin(&t->history, work_transactions_now(t), 0, &key, 1);
+            serial_begin(&t->history, transactions_now(t), 0, &key, 1);
     }
 }
 
@@ -138,11 +140,11 @@ static void shuffle_parts(struct transaction_client *c)
 /* The transaction is decided at this part's partition, if it is the first part. */
 static void add_anchor(struct transaction_client *c)
 {
-    if (!c->all->anchors || c->part_count == WORK_TRANSACTION_PARTS_MAX ||
+    if (!transactions_of(c)->anchors || c->part_count == WORK_TRANSACTION_PARTS_MAX ||
         !transaction_often(c, 80))
         return;
     memmove(&c->parts[1], &c->parts[0], c->part_count * sizeof c->parts[0]);
-    c->parts[0] = (struct list_part){.act = LIST_ANCHOR, .key = c->all->numbers};
+    c->parts[0] = (struct list_part){.act = LIST_ANCHOR, .key = transactions_of(c)->numbers};
     c->part_count++;
 }
 
@@ -173,7 +175,7 @@ static void note_marks(struct transaction_client *c, uint32_t key, uint32_t inde
     for (uint32_t i = 0; i < c->part_count; i++) {
         const enum list_act act = c->parts[i].act;
         if (c->parts[i].key == key && (act == LIST_PUT_MARK || act == LIST_DELETE_MARK))
-            serial_marks(&c->all->history, c->place, index,
+            serial_marks(&transactions_of(c)->history, c->place, index,
                          act == LIST_PUT_MARK ? SERIAL_MARK_PUT : SERIAL_MARK_DELETED);
     }
 }
@@ -181,7 +183,8 @@ static void note_marks(struct transaction_client *c, uint32_t key, uint32_t inde
 /* Bytes in each of the items besides. */
 static uint32_t choose_pad(struct transaction_client *c)
 {
-    const uint32_t max = c->all->options.pad;
+    const struct plan *p = transactions_of(c)->plan;
+    const uint32_t max = work_streams_has_lists(p) ? 0 : p->work_list_pad;
     return max == 0 || !transaction_often(c, 15)
                ? 0
                : 1 + transaction_below(c, transaction_often(c, 50) ? max : max / 16 + 1);
@@ -190,14 +193,14 @@ static uint32_t choose_pad(struct transaction_client *c)
 /* The operation of c->parts, in the history. */
 static void record_write(struct transaction_client *c)
 {
-    struct work_transactions *t = c->all;
+    struct work_transactions *t = transactions_of(c);
     uint32_t keys[WORK_TRANSACTION_PARTS_MAX], count = 0;
     for (uint32_t i = 0; i < c->part_count; i++) {
         if (part_writes(&c->parts[i]))
             keys[count++] = c->parts[i].key;
     }
     c->op_number = c->token = ++t->numbers;
-    c->place = serial_begin(&t->history, work_transactions_now(t), c->op_number, keys, count);
+    c->place = serial_begin(&t->history, transactions_now(t), c->op_number, keys, count);
     c->unknown = c->done = false;
     c->pad = choose_pad(c);
     for (uint32_t i = 0; i < c->part_count; i++) {
@@ -219,11 +222,12 @@ void transaction_begin_write(struct transaction_client *c)
 
 struct transaction_client *transaction_find(struct transaction_client *c)
 {
-    struct work_transactions *t = c->all;
-    const uint32_t first = transaction_below(c, t->options.clients);
-    for (uint32_t i = 0; i < t->options.clients; i++) {
-        struct transaction_client *other = &t->clients[(first + i) % t->options.clients];
-        if (other != c && other->work == TRANSACTION_WORK_APPEND && !other->single &&
+    struct work_transactions *t = transactions_of(c);
+    const uint32_t count = t->clients.options.count;
+    const uint32_t first = transaction_below(c, count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct transaction_client *other = work_clients_at(&t->clients, (first + i) % count);
+        if (other != c && other->client.step == TRANSACTION_APPEND && !other->single &&
             other->calls == 1)
             return other;
     }
@@ -246,11 +250,11 @@ bool transaction_begin_rival(struct transaction_client *c, const struct transact
     c->single = c->fails = false;
     c->part_count = 1;
     c->parts[0] = (struct list_part){.act = LIST_APPEND, .key = other->parts[0].key};
-    const uint32_t more = transaction_below(c, c->all->options.keys);
+    const uint32_t more = transaction_below(c, transactions_of(c)->plan->work_lists);
     if (more != c->parts[0].key)
         c->parts[c->part_count++] = (struct list_part){.act = LIST_APPEND, .key = more};
     record_write(c);
     c->token = other->token;
-    serial_rivals(&c->all->history, c->place, other->place);
+    serial_rivals(&transactions_of(c)->history, c->place, other->place);
     return true;
 }

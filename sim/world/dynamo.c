@@ -612,7 +612,7 @@ void dynamo_query(struct buffer *out, const struct dynamo_table *t, const struct
 
 /* The bytes after the text. NULL data: the text does not occur. The search goes by the text's
  * second character: the first is mostly a quote, which is frequent. */
-static struct slice dynamo_behind(struct slice in, const char *text, size_t size)
+static struct slice dynamo_search(struct slice in, const char *text, size_t size)
 {
     const uint8_t *at = in.data, *end = in.data + in.size;
     while (at < end && (at = memchr(at + 1, text[1], (size_t)(end - at - 1))) != NULL) {
@@ -623,9 +623,9 @@ static struct slice dynamo_behind(struct slice in, const char *text, size_t size
     return slice_make(NULL, 0);
 }
 
-#define BEHIND(in, text) dynamo_behind(in, text, sizeof text - 1)
+#define BEHIND(in, text) dynamo_search(in, text, sizeof text - 1)
 
-static uint64_t dynamo_number_at(struct slice s)
+uint64_t dynamo_number_at(struct slice s)
 {
     uint64_t value = 0;
     for (size_t i = 0; i < s.size && s.data[i] >= '0' && s.data[i] <= '9'; i++)
@@ -711,7 +711,24 @@ void dynamo_split(struct slice body, struct slice *done, struct slice *left)
     *left = slice_make(at, body.size - done->size);
 }
 
+struct slice dynamo_behind(struct slice body, const char *text)
+{
+    return dynamo_search(body, text, strlen(text));
+}
+
 bool dynamo_says(struct slice body, const char *text)
 {
-    return dynamo_behind(body, text, strlen(text)).data != NULL;
+    return dynamo_behind(body, text).data != NULL;
+}
+
+struct slice dynamo_text(struct slice body, const char *text)
+{
+    const struct slice rest = dynamo_behind(body, text);
+    const uint8_t *end = rest.size == 0 ? NULL : memchr(rest.data, '"', rest.size);
+    return end == NULL ? slice_make(NULL, 0) : slice_make(rest.data, (size_t)(end - rest.data));
+}
+
+uint64_t dynamo_number(struct slice body, const char *text)
+{
+    return dynamo_number_at(dynamo_behind(body, text));
 }

@@ -156,5 +156,13 @@ struct dynamo_found {
 bool dynamo_next(const struct dynamo_table *t, struct slice *rest, struct dynamo_found *out);
 /* Divides an answer: `left` begins with the unprocessed keys or items, `done` comes before. */
 void dynamo_split(struct slice body, struct slice *done, struct slice *left);
-/* Whether the body contains the text. */
+/* Whether the body contains the text, of two bytes or more. */
 bool dynamo_says(struct slice body, const char *text);
+/* What follows the text. NULL data: the text does not occur. */
+struct slice dynamo_behind(struct slice body, const char *text);
+/* What follows the text, up to the next quotation mark. Empty: there is none. */
+struct slice dynamo_text(struct slice body, const char *text);
+/* The number that follows the text. 0: there is none. */
+uint64_t dynamo_number(struct slice body, const char *text);
+/* The number at the beginning of the slice. 0: there is none. */
+uint64_t dynamo_number_at(struct slice s);

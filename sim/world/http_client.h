@@ -65,11 +65,16 @@ struct http_client {
     void *context;
     char lines[128]; /* further lines of the next requests' heads, each with its end */
     struct buffer out;
-    struct buffer in; /* the bytes of an answer that is not complete */
+    struct buffer in;         /* the bytes of an answer that is not complete */
+    int last_status;          /* of the last call */
+    struct buffer last_error; /* the body of its answer, if that was not 200 */
 };
 
 void http_client_init(struct http_client *c, const struct http_client_options *options);
 void http_client_deinit(struct http_client *c);
+
+/* Tells people what the last answer was. */
+void http_client_describe(const struct http_client *c, struct buffer *out);
 
 /* The next call goes to a router chosen at random, over a new connection. */
 void http_client_move(struct http_client *c);

@@ -431,7 +431,7 @@ static bool node_link_send(void *context, uint64_t link, struct slice frame)
     must(reply_decode(frame, &r) == STATUS_OK);
     if (link == VISITOR && w->answered != NULL) {
         w->answered(w->context, p->process.number, &r);
-    } else if (link == ASKER && r.code == REPLY_OK && r.id == p->asked) {
+    } else if (link == ASKER && r.code == REPLY_OK && r.id == p->asked && p->answer != NULL) {
         buffer_clear(p->answer);
         buffer_append_slice(p->answer, reply_bytes(&r));
     }

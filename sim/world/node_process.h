@@ -129,7 +129,7 @@ void node_process_arm(struct node_process *p, enum node_point point, scheduler_r
 /* NULL while the node is down. */
 struct node *node_process_node(struct node_process *p);
 /* Gives the node a request, without the network. A suspended machine does not get the request. The
- * body of an OK answer goes into `answer`, which must live as long as the node. */
+ * body of an OK answer goes into `answer`, which must live as long as the node; NULL: nowhere. */
 void node_process_ask(struct node_process *p, const struct request *r, struct buffer *answer);
 /* Gives the node a frame as if it came from that peer. The node must be up. The answer goes to the
  * watch. If the peer is a node with a link, the answer goes over that link. False: the node has

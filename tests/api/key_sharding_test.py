@@ -462,7 +462,7 @@ class UnshardTest(Suite):
             self.assertIn(text, answer.get("message", answer.get("Message")))
         status, answer = unshard(URL, **name, Key=key)
         self.assertEqual(status, 403, answer)
-        self.assertIn("admin listener only", answer.get("message", answer.get("Message")))
+        self.assertIn("Only the admin listener", answer.get("message", answer.get("Message")))
 
     def test_the_command(self):
         def run(*words):

@@ -81,12 +81,12 @@ def a_directory_has_all_results(lab):
     lab.run("run", scenario, "--seeds", "3", "--out", str(out))
     expect(before == {p: p.stat().st_mtime_ns for p in before}, "runs with a result were repeated")
     text = lab.run("run", scenario, "--seeds", "4", "--out", str(out), code=1)
-    expect("holds other runs" in text and "plan.json" in text, text)
+    expect("has other runs" in text and "plan.json" in text, text)
     text = lab.run("compare", str(out), "weir,free <&>")
     expect("throttle_fraction" in text, text)
     expect("nan" not in text, text)
     text = lab.run("compare", str(out), "weir,nobody", code=1)
-    expect("these have: weir, free <&>" in text, text)
+    expect("policies with runs in" in text and ": weir, free <&>" in text, text)
     sweep = lab.directory / "compared"
     lab.run("sweep", scenario, "--seeds", "2", "--out", str(sweep))
     text = lab.run("compare", str(sweep), "weir,free <&>")
@@ -149,7 +149,7 @@ def errors_tell_what_is_wrong(lab):
     scenario = lab.scenario("errors.yaml", most=0)
     for arguments, code, part in (
             (["run", "nothing.yaml"], 2, "cannot read nothing.yaml"),
-            (["run"], 2, "names one scenario"),
+            (["run"], 2, "expects one scenario"),
             (["run", scenario, "--set", "cluster.routes=2"], 2, "unknown field `routes`; known are nodes, routers"),
             (["run", scenario, "--set", "rate"], 2, "PATH=VALUE"),
             (["run", scenario, "--only", "nobody"], 2, "there is no policy `nobody`"),

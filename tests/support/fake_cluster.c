@@ -260,6 +260,7 @@ static void show_table(const struct fake_cluster *f, const struct table *t, stru
     if (t->index_of == 0)
         append_indexes(f, t, body);
     r->table.bytes = slice_make(body->data, size);
+    r->table.agreed_ms = f->agreed_ms;
     r->table.indexes = slice_make(body->data + size, body->size - size);
 }
 

@@ -76,6 +76,7 @@ struct fake_cluster {
     uint32_t leader;   /* leads partitions and catalog; 0: each node does, node 1 the catalog */
     bool no_leader;    /* no node leads a partition; refusals name `leader` all the same */
     bool hold_changes; /* tables stay CREATING or DELETING */
+    int64_t agreed_ms; /* what the clocks of most nodes have reached */
     bool hold_indexes; /* tables of global indexes stay CREATING or UPDATING */
     bool hold;         /* requests to nodes are held, except pings */
     struct fake_request *held;

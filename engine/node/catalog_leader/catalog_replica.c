@@ -25,7 +25,7 @@ struct catalog_command catalog_replica_command(const struct catalog_replica *cat
 {
     struct catalog_command command;
     catalog_command_init(&command, op, catalog->env->config, catalog->env->node_count,
-                         env_wall_ms(catalog->env));
+                         env_stamp_ms(catalog->env));
     const int64_t agreed_ms = env_agreed_ms(catalog->env);
     command.agreed_ms = agreed_ms > 0 ? agreed_ms : 0;
     return command;
@@ -65,6 +65,7 @@ void catalog_replica_answer(struct catalog_replica *catalog, const struct table 
         buffer_append_sized(b, buffer_slice(&index));
     }
     out->table.indexes = env_lend_scratch(catalog->env);
+    out->table.agreed_ms = env_agreed_ms(catalog->env);
     buffer_deinit(&index);
 }
 

@@ -54,21 +54,34 @@ void env_deinit(struct node_env *env);
 /* An event begins: memory that the last event lent is reused. */
 void env_begin_event(struct node_env *env, struct instant now);
 
-/* Milliseconds since 1970, by this node's clock. For dates that people read, and for stamps: no
- * promise between nodes rests on it, and nothing is deleted or forgotten by it. */
+/* Milliseconds since 1970, by this node's clock. No promise between nodes rests on it, and nothing
+ * is deleted or forgotten by it. */
 static inline int64_t env_wall_ms(const struct node_env *env)
 {
     return env->wall_ms + instant_since(env->now, env->wall_at).ns / NS_PER_MS;
 }
 
+/* What the clocks of most nodes have reached (CLOCKS-1). While most nodes have not been heard since
+ * the start, this time is long ago. */
+static inline int64_t env_majority_ms(const struct node_env *env)
+{
+    return env->agreed_ms + instant_since(env->now, env->agreed_at).ns / NS_PER_MS;
+}
+
 /* The time by which data is deleted and forgotten: what both this node's clock and those of most
- * nodes have reached (CLOCKS-1). A clock that is ahead deletes nothing early. While most nodes
- * have not been heard since the start, this time is long ago. */
+ * nodes have reached. A clock that is ahead deletes nothing early. */
 static inline int64_t env_agreed_ms(const struct node_env *env)
 {
-    const int64_t own = env_wall_ms(env);
-    const int64_t agreed = env->agreed_ms + instant_since(env->now, env->agreed_at).ns / NS_PER_MS;
-    return agreed < own && !MUTATED(MUTATION_OWN_CLOCK) ? agreed : own;
+    const int64_t own = env_wall_ms(env), majority = env_majority_ms(env);
+    return majority < own && !MUTATED(MUTATION_OWN_CLOCK) ? majority : own;
+}
+
+/* The time that is noted with data, for people, and for deleting it when it is old: no earlier than
+ * what most clocks have reached. What a clock that is behind notes is not deleted early. */
+static inline int64_t env_stamp_ms(const struct node_env *env)
+{
+    const int64_t own = env_wall_ms(env), majority = env_majority_ms(env);
+    return majority > own ? majority : own;
 }
 
 static inline void env_note(struct node_env *env, enum node_trace kind, uint32_t subject,

@@ -148,7 +148,7 @@ void partition_count_anew(struct partition *p)
     buffer_set(&p->count.to, p->info.lo);
 }
 
-void split_history_push(struct split_history *h, uint64_t index, uint64_t term)
+static void split_history_push(struct split_history *h, uint64_t index, uint64_t term)
 {
     if (h->count == SPLITS_KEPT)
         memmove(&h->at[0], &h->at[1], --h->count * sizeof h->at[0]);

@@ -255,7 +255,6 @@ void partition_count_item(struct partition *p, struct slice item);
 /* Drops all counts and starts counting again at the first key. */
 void partition_count_anew(struct partition *p);
 
-void split_history_push(struct split_history *h, uint64_t index, uint64_t term);
 /* The replica's history; an empty history if it has none. */
 const struct split_history *partition_splits(const struct partition *p);
 void partition_set_splits(struct partition *p, const struct split_history *splits);

@@ -162,7 +162,7 @@ struct index_feed_note *index_feed_note(struct index_feed *f, struct instant sin
 /* A change is as old as it says, whoever led then (FEED-4). A time in the future is now. */
 static struct instant index_feed_since(const struct index_feeds *feeds, struct slice value)
 {
-    const int64_t age_ms = env_wall_ms(feeds->env) - index_feed_change_open(&value);
+    const int64_t age_ms = env_stamp_ms(feeds->env) - index_feed_change_open(&value);
     return age_ms <= 0 ? feeds->env->now
                        : (struct instant){feeds->env->now.ns -
                                           (age_ms < AGE_MS_MAX ? age_ms : AGE_MS_MAX) * NS_PER_MS};

@@ -269,7 +269,7 @@ static void write_propose(struct requests *requests, struct partition *p, const 
             head, q->write.key, q->write.token.id,
             &(struct transaction_token){.state = TRANSACTION_COMMITTED,
                                         .digest = q->write.token.digest,
-                                        .wall_ms = env_wall_ms(requests->env)});
+                                        .wall_ms = env_stamp_ms(requests->env)});
     change_set_append_last(head, &change);
     struct inflight *e =
         raft_driver_propose(requests->driver, p, o, LOG_WRITE, buffer_slice(head), w->item);

@@ -204,7 +204,7 @@ static void transact_refuse(struct requests *requests, struct partition *p, stru
 static bool transact_fits(struct requests *requests, struct partition *p, const struct operation *o,
                           struct transact *w)
 {
-    const int64_t wall_ms = env_wall_ms(requests->env);
+    const int64_t wall_ms = env_stamp_ms(requests->env);
     struct transaction_token token = {.id = w->part.id,
                                       .state = TRANSACTION_COMMITTED,
                                       .digest = w->part.digest,

@@ -55,7 +55,7 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
     transaction_rows_append_lock(set, q->write.key, &lock);
     if (prepared->anchors) {
         struct transaction_record record = {.state = TRANSACTION_PENDING,
-                                            .wall_ms = env_wall_ms(requests->env),
+                                            .wall_ms = env_stamp_ms(requests->env),
                                             .token = part->token,
                                             .digest = part->digest,
                                             .keys = part->keys};
@@ -250,7 +250,7 @@ static void ending_append_record(struct requests *requests, const struct ending 
     must(r->row.state == TRANSACTION_PENDING); /* what is decided stays decided */
     const struct slice anchor = buffer_slice(&r->anchor);
     struct transaction_record record = r->row;
-    record.wall_ms = env_wall_ms(requests->env);
+    record.wall_ms = env_stamp_ms(requests->env);
     record.state = e->commits ? TRANSACTION_COMMITTED : TRANSACTION_ABORTED;
     transaction_rows_append_record(set, anchor, r->id, &record, row);
     struct transaction_token token = {.id = r->id,
@@ -408,7 +408,7 @@ void requests_query_transaction(struct requests *requests, struct operation *o)
         PROBE("a transaction is refused before it comes");
         struct buffer set = {0}, row = {0};
         struct transaction_record fence = {.state = TRANSACTION_ABORTED,
-                                           .wall_ms = env_wall_ms(requests->env)};
+                                           .wall_ms = env_stamp_ms(requests->env)};
         change_set_begin(&set, 0, 0);
         transaction_rows_append_record(&set, request_transaction(q)->key, id_of(q), &fence, &row);
         if (proposals_may_write(requests->proposals, o, set.size) &&

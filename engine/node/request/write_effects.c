@@ -104,7 +104,7 @@ static void plan_index_feed(struct effect *e, struct write *w)
         return;
     buffer_clear(&requests->index_feed_value);
     index_feed_change_append(&requests->index_feed_value, e->p->indexes, e->q->write.key, e->old,
-                             w->item, env_wall_ms(requests->env), &e->steps);
+                             w->item, env_stamp_ms(requests->env), &e->steps);
     w->feed = buffer_slice(&requests->index_feed_value);
 }
 
@@ -121,7 +121,7 @@ static void plan_stream(struct effect *e, struct write *w)
     buffer_clear(&requests->stream_value);
     stream_rows_plan(e->p, e->old, w->item,
                      e->q->op == REQUEST_DELETE && e->q->write.origin == WRITE_BY_EXPIRY,
-                     env_wall_ms(requests->env), &e->steps, &requests->stream_value);
+                     env_stamp_ms(requests->env), &e->steps, &requests->stream_value);
     w->stream = buffer_slice(&requests->stream_value);
 }
 

@@ -428,6 +428,13 @@ void snapshots_offer_held(struct snapshots *snapshots)
 
 /* ---- turns ---- */
 
+/* A receiver that has the chunk may wait for room for long. But the pages that a snapshot keeps are
+ * not kept for it while this node refuses writes for want of them. */
+static uint32_t snapshot_tries_max(const struct snapshots *snapshots, const struct snapshot_out *s)
+{
+    return s->received && !snapshots_hurry(snapshots) ? TRIES_RECEIVED_MAX : TRIES_MAX;
+}
+
 void snapshots_end_turn(struct snapshots *snapshots)
 {
     snapshots_go_on_receiving(snapshots);
@@ -438,7 +445,7 @@ void snapshots_end_turn(struct snapshots *snapshots)
         next = LIST_NEXT(s, place);
         struct partition *p = partitions_find(snapshots->partitions, s->group);
         bool valid = p != NULL && partition_led_term(p) == s->term &&
-                     s->tries < (s->received ? TRIES_RECEIVED_MAX : TRIES_MAX) &&
+                     s->tries < snapshot_tries_max(snapshots, s) &&
                      !snapshot_is_gone(snapshots, s->to) &&
                      raft_members_find(raft_members(p->raft), s->to) != NULL;
         bool due = !instant_before(snapshots->env->now, s->again_at) &&

@@ -368,7 +368,6 @@ struct model_partition *model_partitions_find(const struct model *m, uint32_t id
 struct model_partition *model_partitions_route(const struct model_table *t, struct slice key);
 /* The catalog has changed the table. */
 void model_partitions_sync(struct model *m, const struct table *t);
-struct model_table *model_partitions_table(struct model *m, uint32_t id);
 enum admit_kind model_kind(const struct traffic_request *t);
 /* A node of the partition went down or came back. */
 void model_partitions_elect(struct model *m, struct model_partition *p);

@@ -23,7 +23,7 @@ struct model_partition *model_partitions_find(const struct model *m, uint32_t id
     return id < m->partition_room ? m->partitions[id] : NULL;
 }
 
-struct model_table *model_partitions_table(struct model *m, uint32_t id)
+static struct model_table *model_partitions_table(struct model *m, uint32_t id)
 {
     for (uint32_t i = 0; i < m->table_count; i++) {
         if (m->tables[i].id == id)

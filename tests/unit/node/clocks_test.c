@@ -53,6 +53,7 @@ TEST(one_clock_that_is_behind_holds_back_only_its_own_node)
     frame_cluster_step_wall(w, 1, -DAY_MS);
     frame_cluster_pass(w, PASS_MS);
     assert_true(agreed_ms(w, 1) < before[1]);
+    assert_true(env_stamp_ms(&frame_cluster_node(w, 1)->env) > before[1]); /* deleted in time */
     for (uint32_t node = 2; node <= FRAME_CLUSTER_NODES; node++)
         assert_in_range(agreed_ms(w, node) - before[node], 1, 3 * PASS_MS);
     frame_cluster_destroy(w);

@@ -10,6 +10,11 @@
     "\"StreamArn\":\"arn:aws:dynamodb:us-east-1:000000000000:table/t/stream/" \
     "2023-11-14T22:13:20.001\""
 
+enum {
+    DAY_MS = 24 * 3600 * 1000
+};
+#define CREATED_MS INT64_C(1700000000001)
+
 static struct fake_cluster f;
 static struct table *table;
 static struct buffer streams;
@@ -23,7 +28,7 @@ static void set_shard(int64_t closed_ms)
                                       .count = 1,
                                       .at = {{.id = 1,
                                               .view = STREAM_BOTH_IMAGES,
-                                              .created_ms = INT64_C(1700000000001),
+                                              .created_ms = CREATED_MS,
                                               .shard_count = 1,
                                               .shards = &shard}}};
     buffer_clear(&streams);
@@ -103,8 +108,17 @@ TEST(no_record_is_trimmed_by_the_routers_clock)
 
 TEST(a_shard_that_was_closed_long_ago_is_not_listed)
 {
-    set_shard(1);
+    set_shard(CREATED_MS);
+    f.agreed_ms = CREATED_MS + DAY_MS;
     assert_false(says(describe_stream(), SHARD_ID));
+}
+
+/* A shard that is not listed is not read: its records would be missing. */
+TEST(a_shard_is_listed_by_the_clocks_of_most_nodes)
+{
+    set_shard(CREATED_MS - 2 * DAY_MS); /* long ago by the router's clock */
+    f.agreed_ms = CREATED_MS - DAY_MS - 1;
+    assert_true(says(describe_stream(), SHARD_ID));
 }
 
 TEST(an_open_shard_is_listed)

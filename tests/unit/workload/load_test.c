@@ -85,7 +85,7 @@ TEST(a_wrong_option_is_named_with_its_value_and_what_it_may_be)
         {{"--ycsb", "G"}, "`--ycsb` takes one letter, A to F, not `G`"},
         {{"--workload", "a:ycsb=A,read-ratio=1"},
          "workload a: mix: it includes read-ratio and delete-ratio: omit these"},
-        {{"--workload", "a:replay=x,replay-speed=0"}, "workload a: replay-speed is above 0"},
+        {{"--workload", "a:replay=x,replay-speed=0"}, "workload a: replay-speed must be above 0"},
         {{"--item-bytes", "uniform:500:100"},
          "`--item-bytes` takes bytes up to 409600, such as 900, or uniform:MIN:MAX, or "
          "twitter[:MEDIAN] (a heavy tail), not `uniform:500:100`"},
