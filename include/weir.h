@@ -23,8 +23,8 @@ extern "C" {
 enum weir_status {
     WEIR_OK = 0,
     WEIR_NOT_FOUND = 1, /* no such item or table */
-    WEIR_THROTTLED = 2, /* result.reason says by what, result.wait_ns until when */
-    WEIR_INVALID = 3,   /* the request makes no sense; weir_error names field, value and limit */
+    WEIR_THROTTLED = 2, /* result.reason: which limit; result.wait_ns: the wait */
+    WEIR_INVALID = 3,   /* the request is invalid; weir_error names field, value and limit */
     WEIR_EXISTS = 4,    /* a table of that name is there */
     WEIR_LIMIT = 5,     /* a limit of the database is reached */
     WEIR_BUSY = 6,      /* too much in flight: complete some, try again */

@@ -27,10 +27,10 @@ extern "C" {
 
 enum weir_limiter_status {
     WEIR_LIMITER_OK = 0,
-    WEIR_LIMITER_REFUSED = 1,   /* nothing was taken: too few tokens. answer.retry_after_ms */
-    WEIR_LIMITER_NO_LIMITS = 2, /* no scope has limits for the entity and the resource */
-    WEIR_LIMITER_LEASE = 3,     /* the lease has ended or expired, or was used otherwise */
-    WEIR_LIMITER_INVALID = 4,   /* the request makes no sense; weir_limiter_error names the field */
+    WEIR_LIMITER_REFUSED = 1,     /* nothing was taken: too few tokens. answer.retry_after_ms */
+    WEIR_LIMITER_NO_LIMITS = 2,   /* no scope has limits for the entity and the resource */
+    WEIR_LIMITER_LEASE = 3,       /* the lease has ended or expired, or was used otherwise */
+    WEIR_LIMITER_INVALID = 4,     /* the request is invalid; weir_limiter_error names the field */
     WEIR_LIMITER_UNAVAILABLE = 5, /* no answer within the time-out */
 };
 

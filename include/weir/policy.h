@@ -38,11 +38,12 @@
  *   - Handles and pointers are valid during the call only.
  *   - Units: mcu = 1/1000 of a read or write capacity unit; mcu per second; ns of monotonic time.
  *
- * The host checks what a policy returns, and what it passes to functions. What makes no sense
- * changes nothing, is counted, and is told once for each policy. A decision with an invalid result
- * about a request is a refusal, and costs nothing. One of the controller changes nothing. One of a
- * client ends the request. A policy is native code: the host does not protect its memory from a
- * policy that writes through wild pointers, and it cannot stop a policy that never returns.
+ * The host checks the results of policies, and the arguments that they pass to functions. Invalid
+ * values change nothing, are counted, and are logged once for each policy. If the decision is about
+ * a request, an invalid result is a refusal, and costs nothing. If it is the controller's, nothing
+ * changes; if it is a client's, the request ends. A policy is native code: the host does not
+ * protect its memory from a policy that writes through wild pointers, and it cannot stop a policy
+ * that never returns.
  *
  * Versions. WEIR_POLICY_ABI rises when a plug-in must be compiled anew. Without that, structs only
  * grow at their ends: the host reads `size` bytes, and takes the rest as zero. Functions are only
