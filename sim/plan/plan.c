@@ -555,8 +555,7 @@ static void plan_work_streams(struct plan *plan, const struct sim_options *o)
     plan->work_streams = o->work_streams > 0 ? (uint32_t)o->work_streams : some ? clients : 0;
 }
 
-/* An entry has the keys of many index rows or of trimmed records, which may be long; a real segment
- * has at least 8 MiB. */
+/* An entry may have many long keys, of index rows or trims; a real segment has at least 8 MiB. */
 static void plan_log_of_long_entries(struct plan *plan)
 {
     struct settings *c = config_edit_all(&plan->config);
