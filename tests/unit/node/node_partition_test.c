@@ -315,7 +315,7 @@ TEST(a_replica_of_a_group_with_more_nodes_than_are_named_is_not_started)
     assert_int_equal(node_check(w.node, &error), STATUS_MALFORMED);
     assert_true(slice_starts_with(
         buffer_slice(&error),
-        slice_of("the data has partitions on node 3 too, but only 1 node is named")));
+        slice_of("the data has partitions on node 3, too, but only 1 node is named")));
     buffer_deinit(&error);
     lone_deinit(&w);
 }
