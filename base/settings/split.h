@@ -18,7 +18,7 @@
       "is always split in the middle of its range of hashes. With 0, popular keys and sequential " \
       "loads cause endless splits: use it only for comparison.")                                   \
     X(split_window_ms, 10000, 100, 15000,                                                          \
-      "split_percent is compared with the mean consumption over this time.")                       \
+      "The mean consumption over this time is compared with split_percent.")                       \
     X(split_hold_ms, 2500, 10, 3600000,                                                            \
       "A load above a partition's maximum is a reason for a split once it has lasted this time.")  \
     X(split_hold_factor, 3, 1, 10,                                                                 \

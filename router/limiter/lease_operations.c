@@ -136,7 +136,7 @@ static bool lease_operation_place(struct call *c, struct lease_operation *u)
         struct cached_bucket *b = lease_operation_bucket(c, u->lease.parts[i].entity);
         uint32_t at = 0;
         if (b == NULL)
-            return limiter_error_invalid(c, "lease", "it is not a lease that weir has given");
+            return limiter_error_invalid(c, "lease", "it is not a valid lease");
         if (u->expired[i])
             continue;
         const uint32_t shard = u->lease.parts[i].shard & (bucket_shard_count(b) - 1);
@@ -273,7 +273,7 @@ static bool lease_operation_begin(struct call *c, const struct json_value *body,
                                   &u->amounts)))
         return false;
     if (!app_lease_read(&c->arena, text, &u->given))
-        return limiter_error_invalid(c, "lease", "it is not a lease that weir has given");
+        return limiter_error_invalid(c, "lease", "it is not a valid lease");
     app_lease_token(&u->given, g->token);
     g->has_token = true;
     g->digest = amounts_digest(&u->amounts, (uint64_t)use + 2);
@@ -291,7 +291,7 @@ static bool lease_operation_begin(struct call *c, const struct json_value *body,
         if (lease_operation_bucket(c, name.entity) != NULL)
             continue;
         if (u->limiter_call.chain_count == LIMITER_CHAIN_MAX)
-            return limiter_error_invalid(c, "lease", "it is not a lease that weir has given");
+            return limiter_error_invalid(c, "lease", "it is not a valid lease");
         limiter_call_add_bucket(c, &name);
     }
     return true;

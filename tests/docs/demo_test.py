@@ -63,7 +63,7 @@ class ToldTest(unittest.TestCase):
         told = demo.Told()
         told.more("splits", 0, 1)
         told.less("writes", 5, 7)
-        self.assertEqual(told.not_so, ["splits: 0, told 1 at least"])
+        self.assertEqual(told.not_so, ["splits: 0, expected at least 1"])
 
 
 if __name__ == "__main__":
