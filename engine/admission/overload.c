@@ -71,9 +71,11 @@ void overload_init(struct overload *o, const struct config *config)
 bool overload_arrive(struct overload *o, const struct overload_arrival *arrival)
 {
     struct weir_arrival a = {o, arrival, o->state};
-    const int64_t begun_ns = policies_begin(o->policies, o->policy);
+    const bool loaded = o->policy->flags & POLICY_LOADED;
+    const int64_t begun_ns = loaded ? policies_begin(o->policies, o->policy) : -1;
     const bool goes_on = o->policy->arrive(&a);
-    policies_end(o->policies, o->policy, begun_ns);
+    if (loaded)
+        policies_end(o->policies, o->policy, begun_ns);
     return goes_on;
 }
 
