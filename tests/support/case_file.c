@@ -1,7 +1,9 @@
 /* case_file.c - reads, runs and rewrites case files. */
 #include "tests/support/case_file.h"
 
+#include <ctype.h>
 #include <glob.h>
+#include <stdlib.h>
 
 #include "tests/check.h"
 
@@ -203,5 +205,61 @@ void case_append_text(struct buffer *out, struct slice text, bool indented)
         while (size < text.size && text.data[size] == ' ')
             size++;
         text = slice_make(text.data + size, text.size - size);
+    }
+}
+
+/* The byte that an escape stands for; returns what follows. NULL: it is none. */
+static const char *case_append_escaped(struct buffer *out, const char *text)
+{
+    const char *kind = strchr("t\tr\rn\n", *text);
+    char digits[3] = {0};
+    if (*text == 'x') {
+        memcpy(digits, text + 1, 2);
+        buffer_append_u8(out, (uint8_t)strtoul(digits, NULL, 16));
+        return text + 3;
+    }
+    if (*text == '\0' || kind == NULL)
+        return NULL;
+    buffer_append_u8(out, (uint8_t)kind[1]);
+    return text + 1;
+}
+
+const char *case_append_repeated(struct buffer *out, const char *text)
+{
+    char *at;
+    long first = 0, last = strtol(text, &at, 10) - 1;
+    if (*at == '-') {
+        first = last + 1;
+        last = strtol(at + 1, &at, 10);
+    }
+    const char *end = strchr(at, '>');
+    if (!isdigit((unsigned char)text[0]) || (*at != '*' && *at != ',') || end == NULL)
+        return NULL;
+    const long step = first <= last ? 1 : -1;
+    for (long i = first; i != last + step && last >= 0; i += step) {
+        if (i != first && *at == ',')
+            buffer_append_u8(out, ',');
+        for (const char *c = at + 1; c < end; c++) {
+            const char *next = *c == '\\' ? case_append_escaped(out, c + 1) : NULL;
+            if (next != NULL)
+                c = next - 1;
+            else if (*c == '#' && *at == ',')
+                buffer_append_format(out, "%ld", i);
+            else
+                buffer_append_u8(out, (uint8_t)*c);
+        }
+    }
+    return end + 1;
+}
+
+void case_append_expanded(struct buffer *out, const char *text)
+{
+    while (*text != '\0') {
+        const char *next = *text == '<'    ? case_append_repeated(out, text + 1)
+                           : *text == '\\' ? case_append_escaped(out, text + 1)
+                                           : NULL;
+        if (next == NULL)
+            buffer_append_u8(out, (uint8_t)*text);
+        text = next == NULL ? text + 1 : next;
     }
 }

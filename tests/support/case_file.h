@@ -33,3 +33,11 @@ void case_append_wrapped(struct buffer *out, struct slice text);
 /* Appends a text for people, cut at spaces; each line, or each but the first, begins with two
  * spaces. */
 void case_append_text(struct buffer *out, struct slice text, bool indented);
+
+/* Appends what `N*TEXT>` stands for, so many times TEXT; `N,TEXT>`: a list of them, in which `#` is
+ * the number of each, from 0; `A-B,TEXT>`: from A to B, or
+ * down to B. Returns what follows; NULL: it is none. */
+const char *case_append_repeated(struct buffer *out, const char *text);
+/* Appends the text with what each `<` before such a repetition stands for, and with the bytes that
+ * \t, \r, \n and \xNN stand for. */
+void case_append_expanded(struct buffer *out, const char *text);

@@ -46,31 +46,10 @@ static void let_add(struct router_world *w, const char *text)
     buffer_deinit(&b);
 }
 
-/* `N*TEXT>` or `N,TEXT>`; returns what follows. NULL: it is none. */
-static const char *request_repeat(const char *text, struct buffer *out)
-{
-    char *at;
-    const long times = strtol(text, &at, 10);
-    const char *end = strchr(at, '>');
-    if (!isdigit((unsigned char)text[0]) || (*at != '*' && *at != ',') || end == NULL)
-        return NULL;
-    for (long i = 0; i < times; i++) {
-        if (i > 0 && *at == ',')
-            buffer_append_u8(out, ',');
-        for (const char *c = at + 1; c < end; c++) {
-            if (*c == '#' && *at == ',')
-                buffer_append_format(out, "%ld", i);
-            else
-                buffer_append_u8(out, (uint8_t)*c);
-        }
-    }
-    return end + 1;
-}
-
 static void request_expand(const struct router_world *w, const char *text, struct buffer *out)
 {
     while (*text != '\0') {
-        const char *next = *text == '<' ? request_repeat(text + 1, out) : NULL;
+        const char *next = *text == '<' ? case_append_repeated(out, text + 1) : NULL;
         if (next == NULL && text[0] == '$' && islower((unsigned char)text[1])) {
             size_t size = 1;
             while (islower((unsigned char)text[size]) || text[size] == '-')
