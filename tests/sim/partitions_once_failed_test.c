@@ -215,3 +215,16 @@ TEST(a_deletion_that_once_found_no_space_passes)
     assert_passes((struct sim_options){
         .seed = 97211351, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .length_ms = 1000});
 }
+
+/* 97303457: two snapshots that waited for room in one memtable were given up in turn for ever, and
+ * the node refused all writes. 97422288: a sender kept pages for a receiver without room. */
+TEST(snapshots_that_once_waited_for_room_for_good_pass)
+{
+    static const uint64_t seeds[] = {97303457, 97422288};
+    (void)state;
+    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++)
+        assert_passes((struct sim_options){.seed = seeds[i],
+                                           .faults = SIM_FAULTS_ALL,
+                                           .extras = SIM_EXTRAS_ALL,
+                                           .length_ms = 1000});
+}
