@@ -15,7 +15,10 @@
  *
  * Policies, each with a switch of its own (base/settings/control.h): placement (placement.c),
  * adaptive capacity (adaptive.c), peaks of tables on demand (on_demand.c), splits (split.c), merges
- * (merge.c), balance (balance.c), leadership (leaders.c), shards of hot keys (key_sharding.c). */
+ * (merge.c), balance (balance.c), leadership (leaders.c), shards of hot keys (key_sharding.c).
+ *
+ * Not here: disk space. No report has it, and the room of a node is throughput (capacity.c). A node
+ * refuses growth by itself (engine/store/space.h). */
 #pragma once
 
 #include "engine/message/message.h"

@@ -1,5 +1,7 @@
 /* lease.h - the tokens of one key that a router holds, and the demand of its clients. Internal to
- * client.c. */
+ * client.c.
+ *
+ * Not here: the size of a grant. The server decides it by the table's policy (grant_policy.h). */
 #pragma once
 
 #include "base/token_bucket.h"

@@ -33,7 +33,8 @@
  * an entry of its term first), 3.10 (transfer), 6.4 (ReadIndex, leases), 9.6 (pre-vote), 10.2
  * (pipelining, writing in parallel).
  * Not here: payloads (engine/node), log bytes (log_record.h), who is alive (liveness.h), snapshots'
- * contents and streams (engine/node). */
+ * contents and streams (engine/node), when a leader hands leadership over
+ * (engine/node/replica/raft_driver.h), and to which replica (control/leaders.c). */
 #pragma once
 
 #include "base/arena.h"

@@ -2,7 +2,10 @@
  * (engine/node/transaction/transactions.h).
  *
  * A row: name, default, least, most, and a help text of full sentences. The unit is the end of
- * the name. base/settings.h puts the lists in order. */
+ * the name. base/settings.h puts the lists in order.
+ *
+ * Not here: how often a leader asks again. These times are no settings, but constants
+ * (engine/node/transaction/transactions_turn.c). */
 #pragma once
 
 #include "base/config.h"

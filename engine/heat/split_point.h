@@ -8,7 +8,9 @@
  *
  * Shares are of the heat (cost-weighted, decayed) that `heat.h` has seen, in parts per million.
  * Source: DynamoDB, USENIX ATC 2022, section 3.2 (split for consumption, and when not to). The test
- * for benefit and the refusals beyond the popular key are ours. */
+ * for benefit and the refusals beyond the popular key are ours.
+ * Not here: the middle of a partition's bytes (engine/node/background/size_split.h); which of the
+ * two a leader is asked for (control/split.c). */
 #pragma once
 
 #include "base/codec.h"

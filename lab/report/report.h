@@ -1,10 +1,11 @@
 /* report.h - results of scenarios as one HTML page that needs nothing else: data, style, scripts
  * and chart libraries are in it.
  *
- * The page draws its figures itself when it is opened (the scripts beside this file). Opened with
- * #svg, it holds each figure as a file instead: see lab_report_next_file.
+ * The page draws its figures itself when it is opened: figures.js draws each figure, chart.js has
+ * what all figures share, page.js puts texts, tables and figures together. Opened with #svg, the
+ * page holds each figure as a file instead: see lab_report_next_file.
  *
- * Not here: files and browsers (cmd/lab_report.c). */
+ * Not here: what a figure shows (figures.js), files and browsers (cmd/lab_report.c). */
 #pragma once
 
 #include "base/buffer.h"

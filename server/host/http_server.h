@@ -1,7 +1,10 @@
 /* http_server.h - the layer between sockets and a router: listeners, connections, back-pressure.
  *
- * HTTP-SERVER-1  every byte passes this layer in two places, one a direction: a filter between
- *                socket and router, such as TLS, stands there. */
+ * HTTP-SERVER-1  every byte between a client and the router passes this layer in two places, one a
+ *                direction.
+ *
+ * Not here: TLS. Links between processes do not pass this layer, so TLS for both belongs to
+ * host/connection.h. */
 #pragma once
 
 #include "host/loop.h"

@@ -13,7 +13,8 @@
  *           more or less: once few enough wait, and after the split of a partition or for a new
  *           leader from the first moment on.
  *
- * Time is an argument and must not move back. */
+ * Time is an argument and must not move back.
+ * Not here: how long a change may wait: a part of index_backlog_ms (index_feed.c). */
 #pragma once
 
 #include <stdbool.h>
