@@ -1,7 +1,7 @@
 /* heat.c - what it costs to count a request as heat of its key, and what memory that takes.
  *
- * Method: that of bench_decision.c. Requests are drawn outside the timed parts; the median cost of
- * an empty batch is subtracted from each batch of BATCH additions. The mean tells what is left when
+ * Method: that of decision.c. Requests are drawn outside the timed parts; the median cost of an
+ * empty batch is subtracted from each batch of BATCH additions. The mean tells what is left when
  * the rare work (a level is sorted, everything decays) is spread over all of them; it includes what
  * other processes took. Time in which the requests fall is virtual. */
 #include <math.h>

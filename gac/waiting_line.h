@@ -15,7 +15,7 @@
  *   LINE-1  who is told a place while no other place is ahead is told the least time.
  *   LINE-2  the same request that comes too soon keeps its place.
  *   LINE-3  no place is later than WAITING_LINE_MAX_S from now, unless the least time is.
- * Not here: the least time (client.h), who the same request is (router/admission). */
+ * Not here: the least time (client.h), which requests are the same (router/core/limit.c). */
 #pragma once
 
 #include "base/instant.h"

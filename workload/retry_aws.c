@@ -1,14 +1,15 @@
 /* retry_aws.c - the retry modes of AWS SDKs, for DynamoDB clients, before and after November 2026.
  *
- * legacy         Read from botocore 1.43 (data/_retry.json, retryhandler.py): 10 attempts, 50 ms x
- *                2^(n-1) after attempt n, without jitter, cap and quota. The mode differs by SDK:
- *                the .NET and C++ clients made 11 attempts.
+ * legacy         Read from botocore 1.43 (botocore/data/_retry.json, botocore/retryhandler.py): 10
+ *                attempts, 50 ms x 2^(n-1) after attempt n, without jitter, cap and quota. The mode
+ *                differs by SDK: the .NET and C++ clients made 11 attempts.
  * standard       Documented ("Retry behavior", AWS SDKs and Tools Reference Guide): 3 attempts,
  *                full jitter on min(20 s, 2^(n-1) s), a quota of 500 tokens. Read from botocore: a
  *                retry costs 5 tokens, after a timeout 10; a success gives back what its last
  *                retry cost, or 1.
  * adaptive       standard, and a rate limiter of the client. Documented: that it exists. Read from
- *                botocore (retries/adaptive.py, throttling.py, bucket.py): all of its numbers.
+ *                botocore (botocore/retries/adaptive.py, botocore/retries/throttling.py,
+ *                botocore/retries/bucket.py): all of its numbers.
  * standard-2026  Documented (the same guide, as of 2026, and the announcement in the AWS Developer
  *                Tools Blog): 4 attempts for DynamoDB, 25 ms as the base of DynamoDB's transient
  *                errors, 1 s of throttling, doubled each time, at most 20 s, full jitter; 14

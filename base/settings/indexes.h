@@ -1,5 +1,5 @@
 /* indexes.h - settings: item collections, and the changes that global indexes lack
- * (engine/node/request/item_writes.c, feed.h).
+ * (engine/node/request/item_writes.c, engine/node/index/index_feed.h).
  *
  * A row: name, default, least, most, and a help text of full sentences. The unit is the end of
  * the name. base/settings.h puts the lists in order. */

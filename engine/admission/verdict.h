@@ -27,7 +27,7 @@ enum admit_reason {
     ADMIT_REFUSED_TABLE = 5,    /* the limit of the whole table, at routers (router/core/limit.h) */
     ADMIT_REFUSED_OVERLOAD = 6, /* it has waited too long for a processor (overload.h) */
     ADMIT_REFUSED_INDEX =
-        7, /* a global index does not keep up with the writes (node/index_feed.h) */
+        7, /* a global index does not keep up with the writes (node/index/index_feed.h) */
     ADMIT_REASONS,
 };
 

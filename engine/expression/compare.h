@@ -1,8 +1,8 @@
 /* compare.h - compares attribute values, as conditions do.
  *
  * item_check or attr_is_sound must have accepted the values.
- * Promises: the time is linear in the operands, and counted (steps.h). Nothing is allocated, except
- * as equal.h says. */
+ * Promises: the time is linear in the operands, and counted (step_budget.h). Nothing is allocated,
+ * except as equal.h says. */
 #pragma once
 
 #include "engine/item/equal.h"

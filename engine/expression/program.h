@@ -14,8 +14,8 @@
  * A word in capitals is one byte; numbers are little-endian.
  *
  * Promises: program_check accepts a program exactly if it can be evaluated. program_check bounds
- * the depth of an evaluation; steps.h bounds the work. Evaluation allocates nothing except as
- * compare.h says. */
+ * the depth of an evaluation; step_budget.h bounds the work. Evaluation allocates nothing except
+ * as compare.h says. */
 #pragma once
 
 #include "engine/expression/condition.h"

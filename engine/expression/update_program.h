@@ -13,8 +13,8 @@
  * actions.
  *
  * Promises: update_program_check accepts a program exactly if it can be applied. It bounds the
- * depth of update_apply; steps.h bounds the work. update_program_check does not refuse paths that
- * overlap, as update_parse does: such an update makes some item. */
+ * depth of update_apply; step_budget.h bounds the work. update_program_check does not refuse paths
+ * that overlap, as update_parse does: such an update makes some item. */
 #pragma once
 
 #include "engine/expression/update.h"
@@ -35,7 +35,8 @@ enum update_fault {
     UPDATE_INDEX_KEY_TYPE = 8,
     UPDATE_INDEX_KEY_EMPTY = 9,
     UPDATE_INDEX_KEY_SIZE = 10,
-    UPDATE_TOO_COSTLY = 11, /* it, or a condition, needs more than STEPS_ITEM_MAX steps (steps.h) */
+    UPDATE_TOO_COSTLY = 11, /* it, or a condition, needs more steps (step_budget.h) than
+                               STEPS_ITEM_MAX */
     UPDATE_FAULTS,
 };
 

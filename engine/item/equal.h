@@ -2,9 +2,9 @@
  * maps and items.
  *
  * item_check or attr_is_sound must have accepted the values.
- * Promises: the time is linear in the operands, and counted (steps.h). Nothing is allocated, with
- * one exception: for two sets or maps of more than ELEMENTS_FEW elements, of the same size but of
- * different bytes, a table is made (element_table.h).
+ * Promises: the time is linear in the operands, and counted (step_budget.h). Nothing is allocated,
+ * with one exception: for two sets or maps of more than ELEMENTS_FEW elements, of the same size but
+ * of different bytes, a table is made (element_table.h).
  * Invariant:
  *   EQUAL-1  equal values have the same digest. */
 #pragma once

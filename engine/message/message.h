@@ -46,12 +46,13 @@ enum request_op {
     REQUEST_PARTITION_MERGE,  /* to the group's leader; OK once the leader has done what
                                  `info.merge` says. FREEZE: to each replica; OK once it is frozen */
     REQUEST_INDEX_SESSION,    /* to the leader of a global index's partition, from a leader of the
-                                 base table: node/index_sessions.h */
+                                 base table: node/core/index_sessions.h */
     REQUEST_INDEX_FILL,       /* to the leader of a base partition: OK once an index has the rows of
                                  the next items */
     REQUEST_RECORDS,          /* to the leader of a partition: records of a shard of a stream */
     REQUEST_KEY_SHARD_MOVE, /* to the leader of a partition: items of a sharded key's shard that are
-                                 not at home there go home: node/shard_moves.h */
+                                 not at home there go home:
+                                 node/key_sharding/key_shard_moves.h */
     /* To the leader of a partition: OK if global indexes have its changes up to an entry of its
      * log. OVERLOADED: not yet, and `applied` is the entry. */
     REQUEST_INDEX_SHOWS,

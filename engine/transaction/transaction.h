@@ -33,7 +33,8 @@ enum transaction_row {
     ROW_TOKEN,
 };
 
-/* Chosen by a router, or by a node that moves an item (node/shard_moves.h), never twice. */
+/* Chosen by a router, or by a node that moves an item (node/key_sharding/key_shard_moves.h), never
+ * twice. */
 struct transaction_id {
     uint64_t high;
     uint64_t low;

@@ -1,5 +1,5 @@
 /* clients.h - a scenario's clients, which send real HTTP requests: in the simulated world
- * (lab/full/), or to processes.
+ * (lab/fidelity/full/), or to processes (lab/fidelity/real/).
  *
  * Each workload has a pool of connections to each router. A connection carries one request at a
  * time. A request that finds no free connection opens one. If the pool is at its bound, the request

@@ -7,7 +7,7 @@
  * setting of the cluster, the rate of a workload, a fault.
  *
  * A scenario says at which fidelity it is run, and nothing else about how: the runners
- * (lab/admission/, and others) read it. */
+ * (lab/fidelity/) read it. */
 #pragma once
 
 #include "base/config.h"

@@ -1,7 +1,7 @@
 /* scenario_fault.h - reads faults: which process or table, what becomes of it, and when.
  *
  * Not here: what a fault does (lab/fidelity/admission/faults.c, lab/fidelity/full/faults.c,
- * cmd/lab_real.c). */
+ * lab/fidelity/real/real.c). */
 #pragma once
 
 #include "lab/scenario/fields.h"

@@ -3,7 +3,7 @@
  * A workload with `limiter` acquires tokens: its key is the entity, the field names the resource.
  * Every bucket has one limit, SCENARIO_LIMIT_NAME, and every request takes one token. For the
  * measures a token is a write unit.
- * Not here: requests (lab/clients/acquires.h), what buckets hold
+ * Not here: requests (lab/clients/acquires.c), what buckets hold
  * (lab/fidelity/full/bucket_audit.c). */
 #pragma once
 

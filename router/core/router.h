@@ -5,8 +5,8 @@
  * arguments. Every HTTP request gets exactly one HTTP response or a closed connection.
  * Bounds: connections, header and body bytes, bytes held at once. What exceeds a bound is refused
  * with an error that names the setting.
- * A request is admitted twice: here by the table's limit (router/admission), at the nodes by the
- * partition's buckets (engine/admission).
+ * A request is admitted twice: here by the table's limit (limit.h), at the nodes by the partition's
+ * buckets (engine/admission).
  * Not here: sockets (host). */
 #pragma once
 

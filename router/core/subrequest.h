@@ -57,7 +57,7 @@ struct subrequest {
     bool rows;                  /* it reads rows that follow from own writes (own_writes.h) */
     bool own_over;              /* it has waited for own writes long enough */
     bool rested;                /* has paused since a node refused its map */
-    struct limits_taken limits; /* the tokens that it holds (admission/limit.h) */
+    struct limits_taken limits; /* the tokens that it holds (limit.h) */
     const char *shed;       /* the router refuses it for overload: the text; NULL: it does not */
     uint32_t overload_hint; /* by the answer to what was sent last (shedding.h) */
     struct timer deadline;

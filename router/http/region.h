@@ -6,7 +6,7 @@
  * Promises: what is found is valid, so that it can stand in an ARN and in JSON as it is. No form of
  * the header is an error: a request without a readable scope has no region.
  * Source: Signature Version 4, the credential scope. The signature is not checked.
- * Not here: the region of a request without one (operations/operation.h, call_region). */
+ * Not here: the region of a request without one (router/core/operation.h, call_region). */
 #pragma once
 
 #include "base/slice.h"

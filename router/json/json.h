@@ -1,6 +1,6 @@
 /* json.h - reads the JSON of requests: steps through the tape that simdjson makes of a text.
  *
- * The tape is simdjson's documented format (doc/tape.md in its source): a word of 64 bits for each
+ * The tape is simdjson's documented format (simdjson/doc/tape.md): a word of 64 bits for each
  * value and brace. Its highest byte is a tag, the rest tells where a string lies, or where a list
  * or an object ends. A number has a second word.
  *

@@ -25,7 +25,7 @@ enum {
 
 struct page {
     struct ranges_plan plan;
-    struct plan_range range;  /* what the plan has not got yet: key_sharding/subranges.h */
+    struct plan_range range;  /* what the plan has not got yet: plan/subranges.h */
     struct plan_range *later; /* those that are read after it, in order */
     uint32_t later_count;
     struct expressions expressions;

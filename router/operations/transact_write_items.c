@@ -1,6 +1,6 @@
 /* transact_write_items.c - TransactWriteItems: many writes and checks, all or none.
  *
- * Items of sharded keys first leave their previous owners (key_sharding/transact_owners.h).
+ * Items of sharded keys first leave their previous owners (router/plan/transact_owners.h).
  * If one partition has all items, it does all at once. Otherwise each item's partition is asked for
  * the units of its part. If one refuses, the others get theirs back. Then each prepares its part.
  * Once all have, the partition of the first item, the anchor, decides. It sees to it that the

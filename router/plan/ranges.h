@@ -11,8 +11,7 @@
  * The items may be rows of an index. Their storage keys are as key_append_row makes them. Rows of a
  * global index lie in another table, whose map is `rows`.
  *
- * The ranges may be those of a sharded key's shards (key_sharding/pieces.h). While the key's items
- * move,
+ * The ranges may be those of a sharded key's shards (subranges.h). While the key's items move,
  *
  *   RANGES-1  a range is read only as far as all ranges of lower rank have been read;
  *   RANGES-2  an item is taken only if it lies before all that is still to be read;
@@ -21,7 +20,7 @@
  *             at the first one.
  *
  * Items of a counter's shards with the same key are its cells: their sum is taken
- * (key_sharding/counters.h).
+ * (router/core/counters.h).
  *
  * If the registry of sharded keys changes, the ranges are not those to read any more: `stale`. */
 #pragma once

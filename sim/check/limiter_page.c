@@ -1,4 +1,4 @@
-/* limiter_page.c - see limit_page.h. */
+/* limiter_page.c - see limiter_page.h. */
 #include "sim/check/limiter_page.h"
 
 #include <stdlib.h>

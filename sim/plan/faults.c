@@ -486,7 +486,7 @@ static void (*const INJECTORS[SIM_FAULTS])(struct faults *f) = {
     [SIM_WALL] = inject_wall,
     [SIM_LATE] = inject_late,
     /* NULL: SIM_DRAIN is in sim/fault_drains; SIM_DROP, SIM_DUPLICATE and SIM_REORDER are in
-     * sim/network, all the time. */
+     * sim/world/network, all the time. */
 };
 
 /* Draws one of the faults from `first` to before `end`. If the plan has the

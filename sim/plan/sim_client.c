@@ -518,7 +518,8 @@ static void sim_client_query(struct sim_client *c, uint32_t key, bool consistent
     }
 }
 
-/* Rows lag behind the items: what the index holds is compared at the end of the run (check.h). */
+/* Rows lag behind the items: what the index holds is compared at the end of the run
+ * (sim/check/check.h). */
 static void index_done(void *context, int status, struct slice body)
 {
     struct sim_client *c = context;

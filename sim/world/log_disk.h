@@ -11,8 +11,8 @@
  *           bring trimmed segments back.
  *   DISK-5  A disk that lies reports writes as durable, and loses them all in a loss of power. It
  *           breaks DISK-1 on purpose: the checks must find the loss.
- * Not here: how long a write takes, and when the disk is full or fails (sim/node_process,
- * sim/faults). */
+ * Not here: how long a write takes, and when the disk is full or fails (node_process.h,
+ * sim/plan/faults.h). */
 #pragma once
 
 #include "base/buffer.h"

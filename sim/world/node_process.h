@@ -6,7 +6,7 @@
  * it comes, and its answer leaves when the work is done; a write's also when a majority would have
  * done its work. A queue of work delays no log and no other message. After a crash the node has
  * what its disk and its backing hold, and nothing else. Not here: which faults happen when
- * (sim/faults). */
+ * (sim/plan/faults.h). */
 #pragma once
 
 #include "base/id_map.h"

@@ -2,9 +2,9 @@
  * that fail.
  *
  * Each commit of LMDB is synchronous: what is committed outlives the process and the machine. A
- * checkpoint waits for some virtual time (sim/node_process), but its commit takes none. So no crash
+ * checkpoint waits for some virtual time (node_process.h), but its commit takes none. So no crash
  * and no loss of power falls into a commit; tests/fault tests that.
- * Not here: how long a write takes (sim/node_process), and the log (sim/log_disk). */
+ * Not here: how long a write takes (node_process.h), and the log (log_disk.h). */
 #pragma once
 
 #include "engine/store/backing.h"

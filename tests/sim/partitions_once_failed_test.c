@@ -28,8 +28,8 @@ TEST(seeds_that_once_failed_pass)
  * been compacted yet took itself, in the middle of a snapshot, for one without a past. 4011706: as
  * 20267, for a replica that has been there since the beginning. 4003515, 4012876 and 4014657:
  * groups asked for votes so often that these came too late. 6008291, 6011800,
- * 9001557, 12012011, 12013574, 12015072 and 14013908: tests/unit/gac_test.c. 9001835: as 6008291,
- * of a router that was slow to connect. 16012533: tests/unit/raft_split_test.c. */
+ * 9001557, 12012011, 12013574, 12015072 and 14013908: tests/unit/gac/. 9001835: as 6008291,
+ * of a router that was slow to connect. 16012533: tests/unit/replication/raft_split_test.c. */
 TEST(work_splits_that_once_failed_pass)
 {
     static const struct sim_options runs[] = {

@@ -1,4 +1,5 @@
-/* expiry_scan.h - finds items whose time is over, a slice at a time. expiry.h has them deleted. */
+/* expiry_scan.h - finds items whose time is over, a slice at a time. engine/node/ttl/expiry.h has
+ * them deleted. */
 #pragma once
 
 #include "engine/node/core/env.h"

@@ -1,5 +1,5 @@
 /* token_sweep.h - finds clients' tokens that nobody needs any more, a slice at a time.
- * transactions.h deletes them.
+ * engine/node/transaction/transactions.h deletes them.
  *
  * A token is known for transaction_token_ms after its transaction was committed. */
 #pragma once

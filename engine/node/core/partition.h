@@ -60,7 +60,7 @@ struct middle {
     struct instant found_at;
 };
 
-/* While a partition of items that expire is led here: the round over its items (expiry.h). */
+/* While a partition of items that expire is led here: the round over its items (ttl/expiry.h). */
 struct expiry_round {
     uint32_t number; /* of the round's owner: another term, range or attribute has another number */
     uint64_t term;
@@ -176,7 +176,7 @@ struct partition {
     STAILQ_HEAD(, parked_request) reads;  /* parked until leadership is confirmed */
     STAILQ_HEAD(, parked_request) locked; /* parked until a transaction is decided */
     struct index_sessions sessions;       /* of leaders of the base table, while it is led here */
-    struct lock_table *locks;             /* while it is led here (transactions.h); or NULL */
+    struct lock_table *locks;             /* while led here (transaction/transactions.h); or NULL */
     struct token_sweep token_sweep;       /* while it is led here */
     struct expiry_round *expiry; /* owns; NULL: its items do not expire, or it is not led here */
     int64_t expired_items;       /* since the node started */

@@ -1,7 +1,8 @@
 /* key_shard_moves.h - items of sharded keys go to their owner shards: driven by the leader of the
  * partition where they were (engine/key_sharding/key_sharding.h).
  *
- * A move is a transaction of two parts (transactions.h), which this node drives by requests:
+ * A move is a transaction of two parts (engine/node/transaction/transactions.h), which this node
+ * drives by requests:
  *
  *   1. It deletes the item here: the anchor's part. From then on the item is locked, and can be
  *   read. 2. It puts the item in its owner shard, at the leader there. 3. It decides. Then the

@@ -1,5 +1,6 @@
 /* transaction_writes.c - the parts of transactions: prepared, decided and resolved
- * (transactions.h), or done at once, where one partition has all of them. */
+ * (engine/node/transaction/transactions.h), or done at once, where one partition has all of
+ * them. */
 #include "base/mutation.h"
 #include "base/probe.h"
 #include "engine/message/message.h"

@@ -2,9 +2,8 @@
  *
  * The controller decides (control/merge.c), and the catalog has the steps (engine/catalog/merge.c):
  * both are the product's. The model takes the part of the nodes
- * (engine/node/catalog_leader/reconcile.c, merge.c):
- * it tells the catalog that a step is done, MERGE_STEP_MS after it was recorded, if the nodes that
- * must do it are up.
+ * (engine/node/catalog_leader/reconcile.c, engine/node/apply/merge.c): it tells the catalog that a
+ * step is done, MERGE_STEP_MS after it was recorded, if the nodes that must do it are up.
  *
  * A frozen partition serves nothing. Here a request for it is decided on when it comes, by the
  * buckets of the frozen partition, and the answer waits until the next step is done. */

@@ -1,4 +1,4 @@
-/* model_internal.h - the parts of the model, for lab/admission/ only.
+/* model_internal.h - the parts of the model, for lab/fidelity/admission/ only.
  *
  *   model.c     life, the order of events
  *   sources.c   clients: arrivals, retries, think time

@@ -1,4 +1,4 @@
-/* full_internal.h - the parts of the fidelity `full`, for lab/full/ only.
+/* full_internal.h - the parts of the fidelity `full`, for lab/fidelity/full/ only.
  *
  *   full.c     life, time, what the measures are told
  *   admin.c    tables are made, filled, changed and split
