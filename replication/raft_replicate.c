@@ -90,7 +90,7 @@ static uint64_t raft_replicate_round_of(const struct raft_peer *p)
 
 static void raft_confirm_rounds(struct raft *r)
 {
-    if (r->role != RAFT_LEADER || r->commit < r->term_start)
+    if (r->role != RAFT_LEADER || r->commit < r->term_start || r->round_confirmed == r->round_sent)
         return;
     uint64_t confirmed = raft_quorum(r, r->round_sent, raft_replicate_round_of);
     if (confirmed > r->round_confirmed)
@@ -99,7 +99,7 @@ static void raft_confirm_rounds(struct raft *r)
 
 void raft_advance_commit(struct raft *r)
 {
-    if (r->role != RAFT_LEADER)
+    if (r->role != RAFT_LEADER || r->commit == raft_last(r))
         return;
     uint64_t own = MUTATED(MUTATION_COUNT_UNPERSISTED) ? raft_last(r) : r->durable;
     uint64_t index = raft_quorum(r, own, raft_replicate_match_of);

@@ -26,8 +26,29 @@ const char *attr_type_name(enum attr_type type)
     return TYPE_NAMES[type];
 }
 
+/* Every value of every request comes by here, and most types have one letter. */
+static enum attr_type type_of_letter(uint8_t letter)
+{
+    switch (letter) {
+    case 'S':
+        return ATTR_STRING;
+    case 'N':
+        return ATTR_NUMBER;
+    case 'B':
+        return ATTR_BINARY;
+    case 'L':
+        return ATTR_LIST;
+    case 'M':
+        return ATTR_MAP;
+    default:
+        return 0;
+    }
+}
+
 enum attr_type attr_type_of(struct slice name)
 {
+    if (name.size == 1)
+        return type_of_letter(name.data[0]);
     for (enum attr_type type = ATTR_STRING; type <= ATTR_MAP; type++) {
         if (slice_is(name, TYPE_NAMES[type]))
             return type;

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/limits.h"
+#include "engine/item/item.h"
 #include "router/json/base64.h"
 #include "router/json/shown.h"
 
@@ -15,9 +16,10 @@ static const char MODEL[] = "com.amazonaws.dynamodb.v20120810.";
 /* The path of a value in the input; printed only in errors. */
 struct path {
     const struct path *parent;
-    struct slice name;
-    size_t index; /* of a list's element, from 1; 0: use the name */
-    bool member;  /* an element of a list or map: ".member" follows */
+    const char *field; /* of a structure; NULL: use the name */
+    struct slice name; /* of a map's member */
+    size_t index;      /* of a list's element, from 1; 0: use the name */
+    bool member;       /* an element of a list or map: ".member" follows */
 };
 
 struct check {
@@ -42,7 +44,8 @@ static void shape_path_append(struct buffer *out, const struct path *p, bool as_
         return;
     }
     size_t start = out->size;
-    buffer_append(out, p->name.data, (size_t)slice_shown_size(p->name));
+    const struct slice name = p->field != NULL ? slice_of(p->field) : p->name;
+    buffer_append(out, name.data, (size_t)slice_shown_size(name));
     if (p->member)
         buffer_append_text(out, ".member");
     else if (out->size > start && !as_sent)
@@ -344,23 +347,27 @@ static bool shape_check_attribute_map(struct check *c, const struct json_value *
 static bool shape_check_attribute_member(struct check *c, struct slice type,
                                          const struct json_value *v)
 {
-    if (v->type == JSON_NULL)
-        return true;
-    if (slice_is(type, "S") || slice_is(type, "N"))
+    switch (v->type == JSON_NULL ? (enum attr_type)0 : attr_type_of(type)) {
+    case ATTR_STRING:
+    case ATTR_NUMBER:
         return shape_check_text(c, v);
-    if (slice_is(type, "B"))
+    case ATTR_BINARY:
         return shape_check_blob(c, v);
-    if (slice_is(type, "BOOL") || slice_is(type, "NULL"))
+    case ATTR_BOOL:
+    case ATTR_NULL:
         return shape_check_boolean(c, v);
-    if (slice_is(type, "SS") || slice_is(type, "NS"))
+    case ATTR_STRING_SET:
+    case ATTR_NUMBER_SET:
         return shape_check_elements(c, v, shape_check_text);
-    if (slice_is(type, "BS"))
+    case ATTR_BINARY_SET:
         return shape_check_elements(c, v, shape_check_blob);
-    if (slice_is(type, "L"))
+    case ATTR_LIST:
         return shape_check_elements(c, v, shape_check_attribute);
-    if (slice_is(type, "M"))
+    case ATTR_MAP:
         return shape_check_attribute_map(c, v);
-    return true;
+    default:
+        return true;
+    }
 }
 
 /* Recursion is bounded: the parser refuses more than JSON_DEPTH_MAX levels. */
@@ -395,7 +402,7 @@ static bool shape_check_list(struct check *c, const struct shape *shape, const s
     shape_check_bounds(c, shape, v, path, (int64_t)json_count(v), true);
     struct json_cursor cursor = json_elements(v);
     struct json_value element;
-    struct path at = {path, {NULL, 0}, 0, true};
+    struct path at = {.parent = path, .member = true};
     while (json_next_element(&cursor, &element)) {
         at.index++;
         if (element.type == JSON_NULL)
@@ -478,7 +485,7 @@ static bool shape_check_map(struct check *c, const struct shape *shape, const st
         return false;
     struct json_cursor cursor = json_members(v);
     struct json_value element;
-    struct path at = {path, {NULL, 0}, 0, true};
+    struct path at = {.parent = path, .member = true};
     /* shape_check_map_keys has checked the lengths of lists; only their elements are left. */
     struct shape inner = *shape->element;
     if (inner.kind == SHAPE_LIST)
@@ -504,7 +511,7 @@ static bool shape_check_members(struct check *c, const struct shape *shape,
         const bool absent = members[turn].type == JSON_ABSENT;
         if (absent && m->use != MEMBER_REQUIRED)
             continue;
-        struct path at = {path, slice_of(m->name), 0, false};
+        struct path at = {.parent = path, .field = m->name};
         if (absent) {
             shape_constraint_null(c, &at);
         } else if (!shape_check_value(c, m->shape, &members[turn], &at, false)) {

@@ -212,10 +212,13 @@ static void fill_answered(void *client, int status, struct slice body)
         client_refused(c);
 }
 
+/* Drawn, as the pauses of SDKs are. A store that lacks space takes writes in a part of each 100 ms
+ * (SPACE_MS of checkpoints.c): a pause of 200 ms could meet the other part each time. */
 static int64_t fill_pause(void *client, int status)
 {
-    (void)client;
-    return status == 200 ? 0 : RETRY_MS * NS_PER_MS;
+    struct fill_client *c = client;
+    return status == 200 ? 0
+                         : prng_between(&c->client.prng, RETRY_MS / 2, 2 * RETRY_MS) * NS_PER_MS;
 }
 
 /* ---- what to do ---- */

@@ -33,6 +33,8 @@ STAILQ_HEAD(messages, message);
 
 /* The messages on their way to one end. */
 struct direction {
+    uint64_t handle;          /* by which this end knows the link; 0: the link is not in use */
+    struct way *way;          /* borrows; that the messages take */
     struct messages messages; /* owns */
     int64_t last_at_ns;       /* arrival of the last message; later messages are not earlier */
     size_t bytes;
@@ -44,7 +46,6 @@ struct link {
     struct network *network; /* borrows */
     uint32_t slot;
     uint32_t generation;
-    bool used;
     bool open[2];
     uint32_t process[2];
     struct direction toward[2];
@@ -167,14 +168,14 @@ static int64_t speed_toward(const struct network *n, uint32_t to)
 }
 
 /* When a message that is sent now leaves: after all that was sent before. */
-static int64_t sent_at(struct network *n, uint32_t from, uint32_t to, size_t size)
+static int64_t sent_at(struct network *n, struct way *way, uint32_t to, size_t size)
 {
     const int64_t now = n->options.scheduler->now.ns, speed = speed_toward(n, to);
-    int64_t *free_at_ns = &way_at(n, from, to)->free_at_ns;
     if (speed == 0)
         return now;
-    *free_at_ns = (*free_at_ns > now ? *free_at_ns : now) + (int64_t)size * NS_PER_MS / speed;
-    return *free_at_ns;
+    const int64_t from_ns = way->free_at_ns > now ? way->free_at_ns : now;
+    way->free_at_ns = from_ns + (int64_t)size * NS_PER_MS / speed;
+    return way->free_at_ns;
 }
 
 /* A process handles one event after the other. False: the process is busy, and takes the message at
@@ -201,17 +202,18 @@ static void network_note(struct network *n, enum network_trace kind, uint32_t fr
     trace_add(n->options.trace, n->options.scheduler->now, kind, from << 16 | to, (int64_t)value);
 }
 
-static bool link_blocked(const struct network *n, uint32_t from, uint32_t to)
+static bool link_exists(const struct link *l)
 {
-    return n->processes[to].paused || network_is_cut(n, from, to);
+    return l->toward[0].handle != 0;
+}
+
+/* Nothing arrives at this end now. */
+static bool link_blocked(const struct link *l, int end)
+{
+    return l->network->processes[l->process[end]].paused || l->toward[end].way->cuts > 0;
 }
 
 /* ---- links ---- */
-
-static uint64_t handle_of(const struct link *l, int end)
-{
-    return ((uint64_t)l->generation << SLOT_BITS | l->slot) << 1 | (unsigned)end;
-}
 
 /* NULL: the link does not exist any more, or this end is closed. */
 static struct link *link_at(struct network *n, uint64_t handle, int *end)
@@ -221,10 +223,10 @@ static struct link *link_at(struct network *n, uint64_t handle, int *end)
     if (handle == 0 || slot >= n->link_count)
         return NULL;
     struct link *l = n->links[slot];
-    return l->used && l->generation == handle >> (SLOT_BITS + 1) && l->open[*end] ? l : NULL;
+    return l->toward[*end].handle == handle && l->open[*end] ? l : NULL;
 }
 
-static struct link *link_take(struct network *n)
+static struct link *link_take(struct network *n, uint32_t from, uint32_t to)
 {
     struct link *l;
     if (n->link_free > 0) {
@@ -238,13 +240,18 @@ static struct link *link_take(struct network *n)
         l->slot = n->link_count;
         n->links[n->link_count++] = l;
     }
-    for (int end = 0; end < 2; end++) {
-        l->toward[end] = (struct direction){0};
-        STAILQ_INIT(&l->toward[end].messages);
-    }
     l->generation++;
     must(l->generation > 0); /* NET-3 */
-    l->used = true;
+    l->process[0] = from;
+    l->process[1] = to;
+    for (unsigned end = 0; end < 2; end++) {
+        struct direction *d = &l->toward[end];
+        *d = (struct direction){
+            .handle = ((uint64_t)l->generation << SLOT_BITS | l->slot) << 1 | end,
+            .way = way_at(n, l->process[1 - end], l->process[end]),
+        };
+        STAILQ_INIT(&d->messages);
+    }
     return l;
 }
 
@@ -255,16 +262,16 @@ static void drop_messages(struct link *l, int end)
     while ((m = messages_take(&d->messages)) != NULL)
         message_release(l->network, m);
     d->bytes = 0;
-    way_at(l->network, l->process[1 - end], l->process[end])->free_at_ns = 0;
+    d->way->free_at_ns = 0;
 }
 
 /* Frees the link once both ends are closed and no message is on its way. */
 static void link_tidy(struct link *l)
 {
-    if (!l->used || l->open[0] || l->open[1] || !STAILQ_EMPTY(&l->toward[0].messages) ||
+    if (!link_exists(l) || l->open[0] || l->open[1] || !STAILQ_EMPTY(&l->toward[0].messages) ||
         !STAILQ_EMPTY(&l->toward[1].messages))
         return;
-    l->used = false;
+    l->toward[0].handle = l->toward[1].handle = 0;
     l->next_free = l->network->link_free;
     l->network->link_free = l->slot + 1;
 }
@@ -275,27 +282,31 @@ static void schedule_pump(struct link *l, int end, int64_t at_ns)
 {
     l->toward[end].scheduled = true;
     scheduler_at(l->network->options.scheduler, (struct instant){at_ns}, network_pump, l,
-                 handle_of(l, end));
+                 l->toward[end].handle);
+}
+
+/* When a message that is sent now arrives. */
+static int64_t arrives_at(struct link *l, int end, struct message *m)
+{
+    struct network *n = l->network;
+    struct direction *d = &l->toward[end];
+    if (STAILQ_EMPTY(&d->messages))
+        d->late = false;
+    struct way *way = d->way;
+    d->late |= way->late_ns > 0;
+    if (m->kind == MESSAGE_TIMEOUT)
+        return n->options.scheduler->now.ns;
+    return sent_at(n, way, l->process[end], m->size) + network_draw_delay(n) + way->late_ns;
 }
 
 static void link_enqueue(struct link *l, int end, struct message *m)
 {
-    struct network *n = l->network;
     struct direction *d = &l->toward[end];
-    m->at_ns =
-        m->kind == MESSAGE_TIMEOUT
-            ? n->options.scheduler->now.ns
-            : sent_at(n, l->process[1 - end], l->process[end], m->size) + network_draw_delay(n);
-    const int64_t late_ns = way_at(n, l->process[1 - end], l->process[end])->late_ns;
-    if (m->kind != MESSAGE_TIMEOUT)
-        m->at_ns += late_ns;
-    if (STAILQ_EMPTY(&d->messages))
-        d->late = false;
-    d->late |= late_ns > 0;
+    const int64_t at_ns = arrives_at(l, end, m);
     d->bytes += m->size;
-    if (m->at_ns < d->last_at_ns)
-        m->at_ns = d->last_at_ns;
-    d->last_at_ns = m->at_ns;
+    if (at_ns > d->last_at_ns)
+        d->last_at_ns = at_ns;
+    m->at_ns = d->last_at_ns;
     STAILQ_INSERT_TAIL(&d->messages, m, entry);
     if (!d->scheduled)
         schedule_pump(l, end, m->at_ns);
@@ -324,7 +335,7 @@ static void end_closed(struct link *l, int end, bool gone)
     if (l->open[1 - end])
         enqueue_kind(l, 1 - end, MESSAGE_TIMEOUT);
     network_note(n, NETWORK_TRACE_LINK_DOWN, l->process[end], l->process[1 - end], 0);
-    p->handler.closed(p->context, handle_of(l, end), gone);
+    p->handler.closed(p->context, l->toward[end].handle, gone);
 }
 
 static void network_deliver(struct link *l, int end, const struct message *m)
@@ -338,22 +349,22 @@ static void network_deliver(struct link *l, int end, const struct message *m)
             break;
         }
         l->open[end] = true;
-        p->handler.accepted(p->context, handle_of(l, end), l->process[1 - end]);
+        p->handler.accepted(p->context, l->toward[end].handle, l->process[1 - end]);
         break;
     case MESSAGE_DATA:
         if (!l->open[end])
             break;
-        must(p->alive && !link_blocked(n, l->process[1 - end], l->process[end])); /* NET-1 */
+        must(p->alive && !link_blocked(l, end)); /* NET-1 */
         network_note(n, NETWORK_TRACE_LINK, l->process[1 - end], l->process[end],
                      XXH3_64bits(m->bytes, m->size));
         p->busy_ns = m->cost_ns > 0 ? m->cost_ns : 0;
         p->waited_ns = m->cost_ns >= 0 ? n->options.scheduler->now.ns - m->came_ns : 0;
-        p->handler.received(p->context, handle_of(l, end), slice_make(m->bytes, m->size));
+        p->handler.received(p->context, l->toward[end].handle, slice_make(m->bytes, m->size));
         p->busy_ns = p->waited_ns = 0;
         break;
     case MESSAGE_END:
         if (l->open[end] && p->streams.ended != NULL)
-            p->streams.ended(p->context, handle_of(l, end));
+            p->streams.ended(p->context, l->toward[end].handle);
         break;
     case MESSAGE_CLOSE:
     case MESSAGE_TIMEOUT:
@@ -368,7 +379,7 @@ static void notify_waiting(struct link *l, int end)
     const struct process *p = &l->network->processes[l->process[1 - end]];
     if (l->open[1 - end] && p->streams.waiting != NULL &&
         speed_toward(l->network, l->process[end]) > 0)
-        p->streams.waiting(p->context, handle_of(l, 1 - end), l->toward[end].bytes);
+        p->streams.waiting(p->context, l->toward[1 - end].handle, l->toward[end].bytes);
 }
 
 static void network_pump(void *context, uint64_t argument)
@@ -377,12 +388,12 @@ static void network_pump(void *context, uint64_t argument)
     struct network *n = l->network;
     int end = (int)(argument & 1);
     struct direction *d = &l->toward[end];
-    if (!l->used || handle_of(l, end) != argument)
+    if (d->handle != argument)
         return;
     d->scheduled = false;
     struct message *m;
     while ((m = STAILQ_FIRST(&d->messages)) != NULL && !d->scheduled) {
-        if (m->kind != MESSAGE_TIMEOUT && link_blocked(n, l->process[1 - end], l->process[end]))
+        if (m->kind != MESSAGE_TIMEOUT && link_blocked(l, end))
             return;
         if (m->at_ns > n->options.scheduler->now.ns) {
             schedule_pump(l, end, m->at_ns);
@@ -397,11 +408,11 @@ static void network_pump(void *context, uint64_t argument)
         network_deliver(l, end, m);
         const bool data = m->kind == MESSAGE_DATA;
         message_release(n, m);
-        if (!l->used || handle_of(l, end) != argument)
+        if (d->handle != argument)
             return;
         if (data)
             notify_waiting(l, end);
-        if (!l->used || handle_of(l, end) != argument)
+        if (d->handle != argument)
             return;
     }
     link_tidy(l);
@@ -411,12 +422,10 @@ uint64_t network_connect(struct network *n, uint32_t from, uint32_t to)
 {
     if (!n->processes[to].alive || network_is_cut(n, from, to) || network_is_cut(n, to, from))
         return 0;
-    struct link *l = link_take(n);
-    l->process[0] = from;
-    l->process[1] = to;
+    struct link *l = link_take(n, from, to);
     l->open[0] = true;
     enqueue_kind(l, 1, MESSAGE_OPEN);
-    return handle_of(l, 0);
+    return l->toward[0].handle;
 }
 
 uint32_t network_peer(struct network *n, uint64_t link)
@@ -500,7 +509,7 @@ void network_reset(struct network *n, uint32_t a, uint32_t b)
         struct link *l = n->links[i];
         bool between = (l->process[0] == a && l->process[1] == b) ||
                        (l->process[0] == b && l->process[1] == a);
-        if (!l->used || !between)
+        if (!link_exists(l) || !between)
             continue;
         for (int end = 0; end < 2; end++) {
             drop_undelivered(l, end);
@@ -516,7 +525,7 @@ static void resume_links(struct network *n, bool at_once)
 {
     for (uint32_t i = 0; i < n->link_count; i++) {
         struct link *l = n->links[i];
-        for (int end = 0; l->used && end < 2; end++) {
+        for (int end = 0; link_exists(l) && end < 2; end++) {
             struct direction *d = &l->toward[end];
             if (!STAILQ_EMPTY(&d->messages) && !d->scheduled)
                 schedule_pump(l, end,
@@ -555,13 +564,13 @@ static void network_arrive(void *context, uint64_t argument)
 static void message_launch(struct network *n, uint32_t from, uint32_t to, struct slice frame)
 {
     struct message *m = message_create(n, MESSAGE_DATA, frame);
-    int64_t *last = &way_at(n, from, to)->datagram_at_ns;
+    struct way *way = way_at(n, from, to);
     m->from = from;
     m->to = to;
-    m->at_ns = sent_at(n, from, to, frame.size) + network_draw_delay(n);
-    if (!n->faults.reorder && m->at_ns < *last)
-        m->at_ns = *last;
-    *last = m->at_ns;
+    m->at_ns = sent_at(n, way, to, frame.size) + network_draw_delay(n);
+    if (!n->faults.reorder && m->at_ns < way->datagram_at_ns)
+        m->at_ns = way->datagram_at_ns;
+    way->datagram_at_ns = m->at_ns;
     scheduler_at(n->options.scheduler, (struct instant){m->at_ns}, network_arrive, n, (uintptr_t)m);
 }
 
@@ -619,7 +628,7 @@ void network_kill(struct network *n, uint32_t process)
     network_pause(n, process, false);
     for (uint32_t i = 0; i < n->link_count; i++) {
         struct link *l = n->links[i];
-        for (int end = 0; l->used && end < 2; end++) {
+        for (int end = 0; link_exists(l) && end < 2; end++) {
             const struct message *first = STAILQ_FIRST(&l->toward[end].messages);
             bool connecting = first != NULL && first->kind == MESSAGE_OPEN;
             if (l->process[end] != process || (!l->open[end] && !connecting))

@@ -181,27 +181,29 @@ static void peers_request_tokens(struct peers *peers, uint32_t node)
 
 void peers_end_turn(struct peers *peers)
 {
-    for (uint32_t node = 1; peers_may_speak(peers) && node <= peers->env->node_count; node++)
-        peers_request_tokens(peers, node);
-    for (uint32_t node = 1; node <= peers->env->node_count; node++) {
+    const bool leases = members_lease(&peers->throughput->members);
+    for (uint32_t node = 1; peers_may_speak(peers) && node <= peers->env->node_count; node++) {
         struct peer *peer = &peers->nodes[node];
-        if (!peers_may_speak(peers) || (peer->envelope.size == 0 && !peer->beat_due))
+        if (leases)
+            peers_request_tokens(peers, node);
+        if (peer->envelope.size == 0 && !peer->beat_due)
             continue;
         peers_begin_envelope(peers, node);
         peers_close_envelope(peers, node);
-        peer->sent = true;
+        peer->sent = peers->lent = true;
     }
     peers->liveness_at = liveness_deadline(&peers->liveness, peers->env->now);
 }
 
 void peers_reclaim(struct peers *peers)
 {
-    for (uint32_t node = 1; node <= peers->env->node_count; node++) {
+    for (uint32_t node = 1; peers->lent && node <= peers->env->node_count; node++) {
         if (!peers->nodes[node].sent)
             continue;
         buffer_clear(&peers->nodes[node].envelope);
         peers->nodes[node].sent = false;
     }
+    peers->lent = false;
 }
 
 bool peers_tick(struct peers *peers)

@@ -53,6 +53,7 @@ struct peers {
     struct identity *identity;
     struct throughput *throughput;
     struct peer *nodes; /* owns; by node, from 1 on */
+    bool lent;          /* the envelope of some node is */
     struct liveness liveness;
     struct instant liveness_at; /* liveness_deadline, as of the last turn */
 };
