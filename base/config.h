@@ -117,10 +117,9 @@ enum status config_check(const struct config *c, struct buffer *error);
 
 /* Every setting, in groups: a line with value, unit and bounds, and a line with the meaning. */
 void config_describe(const struct config *c, struct buffer *out);
-/* The numbers and choices in which `c` differs from `from`: " name=value" for each. */
+/* The numbers, choices and policies in which `c` differs from `from`: " name=value" for each. */
 void config_describe_changes(const struct config *c, const struct config *from, struct buffer *out);
 
-bool profile_parse(struct slice name, enum profile *out);
 const char *profile_name(enum profile profile);
 
 /* Makes struct settings_AREA of the list SETTINGS_AREA, and its accessors config_AREA() and

@@ -285,17 +285,16 @@ static void bench_embedded_report(const struct bench *b, const struct figures *f
            f->put_ns[0], f->put_ns[1], put_ratio);
 }
 
-static const struct option embedded_options[] = {
-    {"data", "DIR", OPTION_TEXT, OPTION_MEMBER(struct bench, directory),
+static const struct field embedded_options[] = {
+    {"data", FIELD_TEXT, FIELD_MEMBER(struct bench, directory), "DIR",
      .help = "An empty directory for both. It is not deleted."},
-    {"items", "N", OPTION_INTEGER, OPTION_MEMBER(struct bench, items), .min = 1, .max = 100000000,
+    {"items", FIELD_INTEGER, FIELD_MEMBER(struct bench, items), "N", .min = 1, .max = 100000000,
      .help = "The number of items."},
-    {"item-bytes", "N", OPTION_INTEGER, OPTION_MEMBER(struct bench, item_bytes), .min = 1,
+    {"item-bytes", FIELD_INTEGER, FIELD_MEMBER(struct bench, item_bytes), "N", .min = 1,
      .max = ITEM_BYTES_MAX, .help = "The size of the attribute that is not a key, in bytes."},
-    {"puts", "N", OPTION_INTEGER, OPTION_MEMBER(struct bench, puts), .min = 1, .max = 1000000000,
+    {"puts", FIELD_INTEGER, FIELD_MEMBER(struct bench, puts), "N", .min = 1, .max = 1000000000,
      .help = "The number of puts in a round."},
-    {"json", NULL, OPTION_FLAG, OPTION_MEMBER(struct bench, json),
-     .help = "Print one JSON object."},
+    {"json", FIELD_FLAG, FIELD_MEMBER(struct bench, json), .help = "Print one JSON object."},
 };
 
 int bench_embedded(int argc, char **argv)

@@ -187,33 +187,32 @@ static enum status run_alone(struct bench_http *b, struct buffer *error)
     return status;
 }
 
-#define MEMBER(member) OPTION_MEMBER(struct bench_http, member)
+#define MEMBER(member) FIELD_MEMBER(struct bench_http, member)
 
-static const struct option http_options[] = {
-    {"url", "URL", OPTION_TEXT, MEMBER(url), .initial = "a `weir local` started for the bench",
+static const struct field http_options[] = {
+    {"url", FIELD_TEXT, MEMBER(url), "URL", .initial = "a `weir local` started for the bench",
      .help = "The server to measure."},
-    {"path", "/PATH", OPTION_TEXT, MEMBER(path), .help = "Measure plain GETs of this path."},
-    {"duration", "TIME", OPTION_TEXT, MEMBER(load.duration),
+    {"path", FIELD_TEXT, MEMBER(path), "/PATH", .help = "Measure plain GETs of this path."},
+    {"duration", FIELD_TEXT, MEMBER(load.duration), "TIME",
      .help = "The duration of each measurement."},
-    {"connections", "N", OPTION_INTEGER, MEMBER(load.connections), .min = 1, .max = 10000,
+    {"connections", FIELD_INTEGER, MEMBER(load.connections), "N", .min = 1, .max = 10000,
      .help = "The number of connections."},
-    {"keys", "N", OPTION_INTEGER, MEMBER(load.keys), .min = 1, .max = 1000000000,
+    {"keys", FIELD_INTEGER, MEMBER(load.keys), "N", .min = 1, .max = 1000000000,
      .help = "The number of keys in the table."},
-    {"item-bytes", "N", OPTION_INTEGER, MEMBER(load.item_bytes), .min = 1, .max = ITEM_SIZE_MAX,
+    {"item-bytes", FIELD_INTEGER, MEMBER(load.item_bytes), "N", .min = 1, .max = ITEM_SIZE_MAX,
      .help = "The size of an item in bytes, names and values together."},
-    {"data", "DIR", OPTION_TEXT, MEMBER(data),
+    {"data", FIELD_TEXT, MEMBER(data), "DIR",
      .help = "The started server keeps its data in a new directory below DIR."},
-    {"unsigned", NULL, OPTION_FLAG, MEMBER(load.is_unsigned),
-     .help = "Requests have no signature."},
-    {"server-cpu", "N", OPTION_INTEGER, MEMBER(server_cpu), .min = -1, .max = CPU_SETSIZE - 1,
+    {"unsigned", FIELD_FLAG, MEMBER(load.is_unsigned), .help = "Requests have no signature."},
+    {"server-cpu", FIELD_INTEGER, MEMBER(server_cpu), "N", .min = -1, .max = CPU_SETSIZE - 1,
      .help = "The core of the started server. -1: any."},
-    {"load-cpu", "N", OPTION_INTEGER, MEMBER(load_cpu), .min = -1, .max = CPU_SETSIZE - 1,
+    {"load-cpu", FIELD_INTEGER, MEMBER(load_cpu), "N", .min = -1, .max = CPU_SETSIZE - 1,
      .help = "The core of the load. -1: any."},
-    {"gac", "ROUNDS", OPTION_INTEGER, MEMBER(gac_rounds), .min = 1, .max = BENCH_ROUNDS_MAX,
+    {"gac", FIELD_INTEGER, MEMBER(gac_rounds), "ROUNDS", .min = 1, .max = BENCH_ROUNDS_MAX,
      .initial = "",
      .help = "Measure servers with and without global admission control, in turn, and compare the "
              "medians of this number of rounds. Fails if the ratio is below 97 %."},
-    {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print one JSON object."},
+    {"json", FIELD_FLAG, MEMBER(json), .help = "Print one JSON object."},
 };
 
 #undef MEMBER

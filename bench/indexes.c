@@ -180,7 +180,7 @@ static enum status indexes_prepare(struct bench_one_server *b, int number, struc
     const struct index_scene *s = &scenes[number];
     t->bench = b;
     t->parser = json_parser_create();
-    must(client_url_parse(b->url, &t->url));
+    must(client_url_parse(&t->url, b->url) == NULL);
     snprintf(t->name, sizeof t->name, "scene-%d", number);
     *side = (struct bench_side){.server = &b->server,
                                 .settings = t->settings,

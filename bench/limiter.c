@@ -462,7 +462,7 @@ static enum status limiter_start_redis(struct limiter_bench *l, struct buffer *e
 static enum status limiter_run(struct bench_one_server *b, struct buffer *error)
 {
     struct limiter_bench *l = b->context;
-    must(client_url_parse(b->url, &l->url));
+    must(client_url_parse(&l->url, b->url) == NULL);
     enum status status = limiter_start_redis(l, error);
     if (status == STATUS_OK)
         status = limiter_create_table(l, error);
@@ -477,14 +477,14 @@ static enum status limiter_run(struct bench_one_server *b, struct buffer *error)
     return status;
 }
 
-#define MEMBER(member) OPTION_MEMBER(struct limiter_bench, member)
+#define MEMBER(member) FIELD_MEMBER(struct limiter_bench, member)
 
-static const struct option limiter_options[] = {
-    {"duration", "TIME", OPTION_SPAN, MEMBER(duration_ns), .min = 1,
+static const struct field limiter_options[] = {
+    {"duration", FIELD_SPAN, MEMBER(duration_ns), "TIME", .min = 1,
      .help = "The duration of each measurement of a rate."},
-    {"keys", "N", OPTION_INTEGER, MEMBER(keys), .min = 1, .max = 1000000,
+    {"keys", FIELD_INTEGER, MEMBER(keys), "N", .min = 1, .max = 1000000,
      .help = "The number of buckets, of items, and of keys of Redis."},
-    {"flood", "RATE", OPTION_INTEGER, MEMBER(flood_per_s), .min = 1000, .max = 1000000,
+    {"flood", FIELD_INTEGER, MEMBER(flood_per_s), "RATE", .min = 1000, .max = 1000000,
      .help = "The requests a second for the flooded entity. Its limit is 100."},
 };
 

@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     }
     struct buffer text = {0};
     buffer_append_format(&text, "there is no bench `%s`", argv[1]);
-    command_line_suggest(slice_of(argv[1]), "", &benches[0].name, BENCHES, sizeof benches[0],
+    nearest_name_suggest(slice_of(argv[1]), "", &benches[0].name, BENCHES, sizeof benches[0],
                          &text);
     int code = usage_wrong("weir-bench", "%.*s", (int)text.size, (const char *)text.data);
     buffer_deinit(&text);

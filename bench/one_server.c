@@ -7,23 +7,23 @@
 #include "cmd/usage.h"
 #include "router/json/json_writer.h"
 
-#define MEMBER(member) OPTION_MEMBER(struct bench_one_server, member)
+#define MEMBER(member) FIELD_MEMBER(struct bench_one_server, member)
 
-static const struct option one_server_options[] = {
-    {"rounds", "N", OPTION_INTEGER, MEMBER(rounds), .min = 1, .max = BENCH_ROUNDS_MAX,
+static const struct field one_server_options[] = {
+    {"rounds", FIELD_INTEGER, MEMBER(rounds), "N", .min = 1, .max = BENCH_ROUNDS_MAX,
      .help = "The number of rounds of each measurement. Medians count."},
-    {"connections", "N", OPTION_INTEGER, MEMBER(load.connections), .min = 1, .max = 10000,
+    {"connections", FIELD_INTEGER, MEMBER(load.connections), "N", .min = 1, .max = 10000,
      .help = "The number of connections."},
-    {"data", "DIR", OPTION_TEXT, MEMBER(data),
+    {"data", FIELD_TEXT, MEMBER(data), "DIR",
      .help = "The started server keeps its data in a new directory below DIR."},
-    {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print one JSON object."},
+    {"json", FIELD_FLAG, MEMBER(json), .help = "Print one JSON object."},
 };
 
 /* Of loads as `weir load` puts them. */
-static const struct option one_server_load_options[] = {
-    {"duration", "TIME", OPTION_TEXT, MEMBER(load.duration),
+static const struct field one_server_load_options[] = {
+    {"duration", FIELD_TEXT, MEMBER(load.duration), "TIME",
      .help = "The duration of each measurement."},
-    {"item-bytes", "N", OPTION_INTEGER, MEMBER(load.item_bytes), .min = 1, .max = ITEM_SIZE_MAX,
+    {"item-bytes", FIELD_INTEGER, MEMBER(load.item_bytes), "N", .min = 1, .max = ITEM_SIZE_MAX,
      .help = "The size of an item in bytes, names and values together."},
 };
 

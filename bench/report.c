@@ -11,8 +11,8 @@
 
 int bench_parse(const char *command, const char *about, bool *json, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", NULL, OPTION_FLAG, .size = sizeof(bool), .help = "Print one JSON object."}};
+    static const struct field options[] = {
+        {"json", FIELD_FLAG, .size = sizeof(bool), .help = "Print one JSON object."}};
     char example[64];
     snprintf(example, sizeof example, "  %s --json\n", command);
     const struct command_line line = {.command = command,

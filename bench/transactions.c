@@ -40,7 +40,7 @@ static enum status transactions_create(const char *url, const char *table, int p
 {
     struct client_url to;
     struct buffer body = {0}, request = {0};
-    must(client_url_parse(url, &to));
+    must(client_url_parse(&to, url) == NULL);
     buffer_append_format(
         &body,
         "{\"TableName\":\"%s\",\"ProvisionedThroughput\":{\"ReadCapacityUnits\":1,"

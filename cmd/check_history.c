@@ -206,17 +206,16 @@ struct check_options {
     int file_count;
 };
 
-static const struct option check_history_options[] = {
-    {"json", NULL, OPTION_FLAG, OPTION_MEMBER(struct check_options, json),
+static const struct field check_history_options[] = {
+    {"json", FIELD_FLAG, FIELD_MEMBER(struct check_options, json),
      .help = "Print the verdict as one JSON object per file."},
-    {"quiet", NULL, OPTION_FLAG, OPTION_MEMBER(struct check_options, quiet),
+    {"quiet", FIELD_FLAG, FIELD_MEMBER(struct check_options, quiet),
      .help = "Print no progress on standard error."},
 };
 
-static const char *take_file(void *target, const char *word, struct buffer *error)
+static const char *take_file(void *target, const char *word)
 {
     struct check_options *o = target;
-    (void)error;
     o->files[o->file_count++] = word;
     return NULL;
 }

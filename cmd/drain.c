@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "cmd/usage.h"
-#include "server/host/admin.h"
 #include "workload/client_exchange.h"
 
 static const char about[] =
@@ -72,46 +72,17 @@ static int drain_run(const struct drain *d)
     return done ? 0 : 1;
 }
 
-static const char *drain_take_url(void *target, const char *value, struct buffer *error)
-{
-    struct drain *d = target;
-    (void)error;
-    if (!client_url_parse(value, &d->url))
-        return client_url_expected;
-    d->url.port = admin_port_of(d->url.port);
-    return NULL;
-}
-
-static const char *take_admin(void *target, const char *value, struct buffer *error)
-{
-    struct drain *d = target;
-    (void)error;
-    return client_url_parse(value, &d->url) ? NULL : client_url_expected;
-}
-
-static const char *take_token(void *target, const char *value, struct buffer *error)
-{
-    struct drain *d = target;
-    return admin_read_token(value, d->token, error) == STATUS_OK ? NULL : "";
-}
-
-static const char *take_node(void *target, const char *word, struct buffer *error)
+static const char *take_node(void *target, const char *word)
 {
     struct drain *d = target;
     bool first = d->node == 0;
-    (void)error;
-    bool ok = option_parse_integer(word, 1, UINT32_MAX, &d->node);
+    bool ok = field_parse_integer(word, 1, UINT32_MAX, &d->node);
     return first && ok ? NULL : "the number of one node is expected";
 }
 
-static const struct option drain_options[] = {
-    {"url", "URL", OPTION_CUSTOM, .take = drain_take_url, .initial = "http://127.0.0.1:8000",
-     .help = "A router of the cluster. Its admin listener is expected 600 ports above."},
-    {"admin", "URL", OPTION_CUSTOM, .take = take_admin,
-     .help = "The admin listener, if it is not 600 ports above --url."},
-    {"admin-token", "FILE", OPTION_CUSTOM, .take = take_token,
-     .help = "The file with the token of the admin listener, if it needs one."},
-    {"undo", NULL, OPTION_FLAG, OPTION_MEMBER(struct drain, undo),
+static const struct field drain_options[] = {
+    OPTIONS_ADMIN_CLIENT(struct drain),
+    {"undo", FIELD_FLAG, FIELD_MEMBER(struct drain, undo),
      .help = "The node may hold replicas again."},
 };
 

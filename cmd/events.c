@@ -161,19 +161,12 @@ static int events_ask(struct events_run *r)
     return code;
 }
 
-static const char *events_take_url(void *target, const char *value, struct buffer *error)
-{
-    (void)error;
-    return client_url_parse(value, &((struct events_run *)target)->url) ? NULL
-                                                                        : client_url_expected;
-}
-
-static const struct option events_options[] = {
-    {"url", "URL", OPTION_CUSTOM, .take = events_take_url, .initial = "http://127.0.0.1:8000",
-     .help = "A router of the cluster."},
-    {"follow", NULL, OPTION_FLAG, OPTION_MEMBER(struct events_run, follow),
+static const struct field events_options[] = {
+    {"url", FIELD_PARSED, FIELD_MEMBER(struct events_run, url), "URL", .parse = client_url_parse,
+     .initial = "http://127.0.0.1:8000", .help = "A router of the cluster."},
+    {"follow", FIELD_FLAG, FIELD_MEMBER(struct events_run, follow),
      .help = "Then print new decisions, until interrupted."},
-    {"json", NULL, OPTION_FLAG, OPTION_MEMBER(struct events_run, json),
+    {"json", FIELD_FLAG, FIELD_MEMBER(struct events_run, json),
      .help = "Print one JSON object per line, as in GET /weir/events."},
 };
 

@@ -22,7 +22,7 @@ struct gac_process {
     bool stopping;
 };
 
-static const struct option gac_options[] = {
+static const struct field gac_options[] = {
     {OPTIONS_GAC,
      .help = "Every server of global admission control, the same list as the routers' --gac."},
     {OPTIONS_ID, .help = "The number of this server in --gac."},

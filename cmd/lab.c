@@ -50,7 +50,7 @@ int cmd_lab(int argc, char **argv)
             return lab_commands[i].run(argc - 1, argv + 1);
     }
     struct buffer text = {0};
-    command_line_suggest(slice_of(argv[1]), "weir lab ", &lab_commands[0].name,
+    nearest_name_suggest(slice_of(argv[1]), "weir lab ", &lab_commands[0].name,
                          COUNT_OF(lab_commands), sizeof lab_commands[0], &text);
     fprintf(stderr, "weir lab: unknown command `%s`%.*s; see `weir lab --help`\n", argv[1],
             (int)text.size, text.size > 0 ? (const char *)text.data : "");

@@ -25,11 +25,10 @@ struct lab_arguments {
 
 /* ---- options ---- */
 
-static const char *take_set(void *target, const char *value, struct buffer *error)
+static const char *take_set(void *target, const char *value)
 {
     struct lab_arguments *a = target;
     const char *equals = strchr(value, '=');
-    (void)error;
     if (equals == NULL || equals == value)
         return "PATH=VALUE, such as cluster.settings.gac=static";
     if (a->plan.set_count == SCENARIO_SETTINGS_MAX)
@@ -63,12 +62,11 @@ static const char *take_more(void *target, const char *value, struct buffer *err
     return NULL;
 }
 
-static const char *take_part(void *target, const char *value, struct buffer *error)
+static const char *take_part(void *target, const char *value)
 {
     struct lab_arguments *a = target;
     char rest;
     long long part, of;
-    (void)error;
     if (sscanf(value, "%lld/%lld%c", &part, &of, &rest) != 2 || part < 1 || of < part ||
         of > 1000000)
         return "PART/OF, such as 1/4";
@@ -77,57 +75,56 @@ static const char *take_part(void *target, const char *value, struct buffer *err
     return NULL;
 }
 
-#define MEMBER(member) OPTION_MEMBER(struct lab_arguments, member)
+#define MEMBER(member) FIELD_MEMBER(struct lab_arguments, member)
 
-static const struct option common_options[] = {
-    {"seeds", "N", OPTION_INTEGER, MEMBER(plan.seeds), .min = 1, .max = 1000000,
+static const struct field common_options[] = {
+    {"seeds", FIELD_INTEGER, MEMBER(plan.seeds), "N", .min = 1, .max = 1000000,
      .initial = "as in the scenario", .help = "Runs of each policy."},
-    {"seed", "S", OPTION_INTEGER, MEMBER(plan.first_seed), .max = INT64_MAX,
+    {"seed", FIELD_INTEGER, MEMBER(plan.first_seed), "S", .max = INT64_MAX,
      .help = "The first seed."},
-    {"set", "PATH=VALUE", OPTION_CUSTOM, .take = take_set, .initial = "",
+    {"set", FIELD_PARSED, .form = "PATH=VALUE", .parse = take_set, .initial = "",
      .help = "Change a value of the scenario, before its policies do. May be repeated."},
-    {"fidelity", "NAME", OPTION_CHOICE, MEMBER(plan.fidelity), .choices = lab_fidelity_names,
+    {"fidelity", FIELD_CHOICE, MEMBER(plan.fidelity), "NAME", .choices = lab_fidelity_names,
      .initial = "as in the scenario",
      .help = "The kind of cluster. admission: storage and replication are reduced to their costs. "
              "full: real nodes, routers and servers of global admission control in virtual "
              "time. real: processes on this machine, one run at a time. docs/fidelity.md compares "
              "them."},
-    {"add", "FILE", OPTION_CUSTOM, .take = take_more, .initial = "",
+    {"add", FIELD_CUSTOM, .form = "FILE", .take = take_more, .initial = "",
      .help = "Add the policies of this file, a YAML list, to those of the scenario. baselines: "
              "weir's classic policies."},
-    {"policy", "FILE", OPTION_CUSTOM, .take = take_policy, .initial = "",
+    {"policy", FIELD_CUSTOM, .form = "FILE", .take = take_policy, .initial = "",
      .help = "Load admission policies from this shared object (docs/guide-policies.md). The "
              "scenario names them in its settings. May be repeated."},
-    {"jobs", "J", OPTION_INTEGER, MEMBER(jobs), .min = 1, .max = LAB_JOBS_MAX,
+    {"jobs", FIELD_INTEGER, MEMBER(jobs), "J", .min = 1, .max = LAB_JOBS_MAX,
      .initial = "the number of cores", .help = "The number of processes."},
-    {"out", "DIR", OPTION_TEXT, MEMBER(out), .initial = "none; results are only printed",
+    {"out", FIELD_TEXT, MEMBER(out), "DIR", .initial = "none; results are only printed",
      .help = "Keep all results in this directory. Finished runs are not repeated, so an "
              "interrupted command can be resumed."},
-    {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print the results as JSON."},
-    {"quiet", NULL, OPTION_FLAG, MEMBER(quiet), .help = "No progress on standard error."},
+    {"json", FIELD_FLAG, MEMBER(json), .help = "Print the results as JSON."},
+    {"quiet", FIELD_FLAG, MEMBER(quiet), .help = "No progress on standard error."},
 };
 
-static const struct option run_options[] = {
-    {"only", "NAME", OPTION_TEXT, MEMBER(plan.only), .initial = "all policies",
+static const struct field run_options[] = {
+    {"only", FIELD_TEXT, MEMBER(plan.only), "NAME", .initial = "all policies",
      .help = "Run only this policy of the scenario."},
 };
 
-static const struct option sweep_options[] = {
-    {"part", "PART/OF", OPTION_CUSTOM, .take = take_part, .initial = "",
+static const struct field sweep_options[] = {
+    {"part", FIELD_PARSED, .form = "PART/OF", .parse = take_part, .initial = "",
      .help = "Run only a part of the runs, for several machines that share DIR."},
-    {"print-jobs", NULL, OPTION_FLAG, MEMBER(print_jobs),
+    {"print-jobs", FIELD_FLAG, MEMBER(print_jobs),
      .help = "Only print a command for each run without a result, for GNU parallel or another job "
              "engine."},
 };
 
-static const struct option result_options[] = {
-    {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print the results as JSON."},
+static const struct field result_options[] = {
+    {"json", FIELD_FLAG, MEMBER(json), .help = "Print the results as JSON."},
 };
 
-static const char *take_word(void *target, const char *word, struct buffer *error)
+static const char *take_word(void *target, const char *word)
 {
     struct lab_arguments *a = target;
-    (void)error;
     if (a->word_count == (int)COUNT_OF(a->words))
         return "at most 64 recordings and a scenario";
     a->words[a->word_count++] = word;
@@ -233,7 +230,7 @@ static bool load_scenario(struct lab_arguments *a, const char *name, struct buff
     }
     bool good = lab_file_read(name, text, &error);
     if (!good) {
-        command_line_suggest(slice_of(name), "", &lab_shipped[0].name, lab_shipped_count,
+        nearest_name_suggest(slice_of(name), "", &lab_shipped[0].name, lab_shipped_count,
                              sizeof lab_shipped[0], &error);
         fprintf(stderr, "weir lab: %.*s. `weir lab list` names the scenarios of weir\n",
                 (int)error.size, (const char *)error.data);
@@ -628,7 +625,7 @@ int lab_job_command(int argc, char **argv)
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
-    if (a.word_count != 2 || !option_parse_integer(a.words[1], 0, LAB_RUNS_MAX, &a.number))
+    if (a.word_count != 2 || !field_parse_integer(a.words[1], 0, LAB_RUNS_MAX, &a.number))
         return usage_wrong("weir lab job", "needs a directory and the number of a run");
     return with_plan(&a, use_job);
 }

@@ -15,10 +15,9 @@ struct list_arguments {
     int count;
 };
 
-static const char *take_word(void *target, const char *word, struct buffer *error)
+static const char *take_word(void *target, const char *word)
 {
     struct list_arguments *a = target;
-    (void)error;
     if (a->count == 2)
         return "takes at most two words";
     a->words[a->count++] = word;

@@ -27,19 +27,18 @@ struct report_arguments {
     int word_count;
 };
 
-static const struct option report_options[] = {
-    {"out", "FILE", OPTION_TEXT, OPTION_MEMBER(struct report_arguments, out),
+static const struct field report_options[] = {
+    {"out", FIELD_TEXT, FIELD_MEMBER(struct report_arguments, out), "FILE",
      .initial = "report.html in DIR", .help = "Write the page to this file."},
-    {"svg", "DIR", OPTION_TEXT, OPTION_MEMBER(struct report_arguments, svg), .initial = "none",
+    {"svg", FIELD_TEXT, FIELD_MEMBER(struct report_arguments, svg), "DIR", .initial = "none",
      .help = "Write each figure as an SVG file into this directory. Needs Chromium or Chrome: the "
              "environment's CHROMIUM, or chromium, chromium-browser or google-chrome on PATH. "
              "Without --out, --svg writes no page."},
 };
 
-static const char *report_word(void *target, const char *word, struct buffer *error)
+static const char *report_word(void *target, const char *word)
 {
     struct report_arguments *a = target;
-    (void)error;
     a->directory = word;
     return a->word_count++ == 0 ? NULL : "takes one directory";
 }

@@ -320,17 +320,9 @@ static int limiter_run(struct limiter_line *l)
 
 /* ---- the command line ---- */
 
-static const char *limiter_take_url(void *target, const char *value, struct buffer *error)
+static const char *limiter_take_limit(void *target, const char *value)
 {
     struct limiter_line *l = target;
-    (void)error;
-    return client_url_parse(value, &l->url) ? NULL : client_url_expected;
-}
-
-static const char *limiter_take_limit(void *target, const char *value, struct buffer *error)
-{
-    struct limiter_line *l = target;
-    (void)error;
     if (l->limit_count == LIMITS_MAX)
         return "given at most 8 times";
     if (!limit_text_read(value, &l->limits[l->limit_count]))
@@ -339,10 +331,9 @@ static const char *limiter_take_limit(void *target, const char *value, struct bu
     return NULL;
 }
 
-static const char *limiter_take_verb(void *target, const char *word, struct buffer *error)
+static const char *limiter_take_verb(void *target, const char *word)
 {
     struct limiter_line *l = target;
-    (void)error;
     for (int i = VERB_STATUS; verbs[i] != NULL && l->verb == VERB_NONE; i++) {
         if (strcmp(word, verbs[i]) == 0) {
             l->verb = (enum limiter_verb_word)i;
@@ -352,23 +343,23 @@ static const char *limiter_take_verb(void *target, const char *word, struct buff
     return "one of status, set, reset and top is expected";
 }
 
-static const struct option limiter_options[] = {
-    {"url", "URL", OPTION_CUSTOM, .take = limiter_take_url, .initial = "http://127.0.0.1:8000",
-     .help = "A router of the cluster."},
-    {"namespace", "NAME", OPTION_TEXT, OPTION_MEMBER(struct limiter_line, name_space),
+static const struct field limiter_options[] = {
+    {"url", FIELD_PARSED, FIELD_MEMBER(struct limiter_line, url), "URL", .parse = client_url_parse,
+     .initial = "http://127.0.0.1:8000", .help = "A router of the cluster."},
+    {"namespace", FIELD_TEXT, FIELD_MEMBER(struct limiter_line, name_space), "NAME",
      .initial = "default", .help = "The namespace of buckets, limits and entities."},
-    {"entity", "NAME", OPTION_TEXT, OPTION_MEMBER(struct limiter_line, entity),
+    {"entity", FIELD_TEXT, FIELD_MEMBER(struct limiter_line, entity), "NAME",
      .help = "The owner of the bucket, such as a user or a tenant."},
-    {"resource", "NAME", OPTION_TEXT, OPTION_MEMBER(struct limiter_line, resource),
+    {"resource", FIELD_TEXT, FIELD_MEMBER(struct limiter_line, resource), "NAME",
      .help = "The thing that is used, such as an API or a model."},
-    {"limit", "LIMIT", OPTION_CUSTOM, .take = limiter_take_limit,
+    {"limit", FIELD_PARSED, .form = "LIMIT", .parse = limiter_take_limit,
      .help = "For set: a limit as NAME=CAPACITY/PERIOD[:REFILL]. May be repeated up to 8 times."},
-    {"on-unavailable", "WHAT", OPTION_CHOICE, OPTION_MEMBER(struct limiter_line, on_unavailable),
+    {"on-unavailable", FIELD_CHOICE, FIELD_MEMBER(struct limiter_line, on_unavailable), "WHAT",
      .choices = without_store, .initial = "block",
      .help = "For set: allow or block requests while the store cannot be reached."},
-    {"count", "N", OPTION_INTEGER, OPTION_MEMBER(struct limiter_line, count), .min = 1, .max = 100,
+    {"count", FIELD_INTEGER, FIELD_MEMBER(struct limiter_line, count), "N", .min = 1, .max = 100,
      .help = "For top: the maximum number of buckets."},
-    {"json", NULL, OPTION_FLAG, OPTION_MEMBER(struct limiter_line, json),
+    {"json", FIELD_FLAG, FIELD_MEMBER(struct limiter_line, json),
      .help = "Print the router's answer unchanged."},
 };
 

@@ -60,16 +60,16 @@ struct local {
     bool stopping;
 };
 
-static const struct option local_options[] = {
+static const struct field local_options[] = {
     {OPTIONS_PORT, .help = "The port on 127.0.0.1. 0: any free port."},
     {OPTIONS_LISTEN, .help = "Another address and port for the endpoint."},
-    {"data", "DIR", OPTION_TEXT, OPTIONS_MEMBER(data), .initial = "weir-data",
+    {"data", FIELD_TEXT, OPTIONS_MEMBER(data), "DIR", .initial = "weir-data",
      .help = "The directory of the items."},
-    {"in-memory", NULL, OPTION_FLAG, OPTIONS_MEMBER(in_memory),
+    {"in-memory", FIELD_FLAG, OPTIONS_MEMBER(in_memory),
      .help = "Keep the items in a new directory under /dev/shm, and remove it at the end."},
-    {"nodes", "N", OPTION_INTEGER, OPTIONS_MEMBER(nodes), .min = 1, .max = NODES_LIMIT,
+    {"nodes", FIELD_INTEGER, OPTIONS_MEMBER(nodes), "N", .min = 1, .max = NODES_LIMIT,
      .help = "The number of storage nodes."},
-    {"replicas", "N", OPTION_CUSTOM, .take = options_take_replicas,
+    {"replicas", FIELD_CUSTOM, .form = "N", .take = options_take_replicas,
      .initial = "3, or --nodes if fewer",
      .help = "The number of replicas of each new partition, 1 to 7."},
     {OPTIONS_REGION},

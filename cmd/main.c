@@ -56,7 +56,7 @@ static const struct command *main_find(const char *name)
 static void main_suggest(const char *wrong)
 {
     struct buffer text = {0};
-    command_line_suggest(slice_of(wrong), "weir ", &commands[0].name, COUNT_OF(commands),
+    nearest_name_suggest(slice_of(wrong), "weir ", &commands[0].name, COUNT_OF(commands),
                          sizeof commands[0], &text);
     fprintf(stderr, "weir: unknown command `%s`%.*s; see `weir --help`\n", wrong, (int)text.size,
             text.size > 0 ? (const char *)text.data : "");

@@ -30,7 +30,7 @@ struct node_process {
     bool stopping;
 };
 
-static const struct option node_options[] = {
+static const struct field node_options[] = {
     {OPTIONS_ID, .help = "The number of this node in --peers."},
     {OPTIONS_LISTEN, .help = "The address of this node, for routers and nodes."},
     {OPTIONS_DATA, .help = "The directory of the partitions."},

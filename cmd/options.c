@@ -10,7 +10,6 @@
 #include "engine/admission/policy_choice.h"
 #include "gac/grant_policy.h"
 #include "lab/baselines/baselines.h"
-#include "router/http/region.h"
 
 const char *options_profile_meaning(enum profile profile)
 {
@@ -40,7 +39,7 @@ static bool parse_endpoint(const char *text, char address[64], uint16_t *port)
         return false;
     snprintf(address, 64, "%.*s", colon == NULL ? 9 : (int)size,
              colon == NULL ? "127.0.0.1" : text);
-    if (!option_parse_integer(colon == NULL ? text : colon + 1, 0, UINT16_MAX, &number))
+    if (!field_parse_integer(colon == NULL ? text : colon + 1, 0, UINT16_MAX, &number))
         return false;
     *port = (uint16_t)number;
     return true;
@@ -54,16 +53,17 @@ static bool parse_entry(char *entry, struct peer_list *list)
     if (equals == NULL || i == NODES_LIMIT)
         return false;
     *equals = '\0';
-    if (!option_parse_integer(entry, 1, NODES_LIMIT, &id) ||
+    if (!field_parse_integer(entry, 1, NODES_LIMIT, &id) ||
         !parse_endpoint(equals + 1, list->at[i].address, &list->at[i].port))
         return false;
     list->at[list->count++].id = (uint32_t)id;
     return true;
 }
 
-static const char *parse_list(struct peer_list *list, const char *text)
+const char *options_parse_peers(void *target, const char *text)
 {
     static const char *const expected = "a list 1=ADDRESS:PORT,2=ADDRESS:PORT,..";
+    struct peer_list *list = target;
     list->count = 0;
     while (*text != '\0') {
         char entry[128];
@@ -79,89 +79,65 @@ static const char *parse_list(struct peer_list *list, const char *text)
     return list->count > 0 ? NULL : expected;
 }
 
-const char *options_take_listen(void *target, const char *value, struct buffer *error)
+const char *options_parse_admin_url(void *url, const char *text)
+{
+    struct client_url *u = url;
+    const char *allowed = client_url_parse(u, text);
+    if (allowed == NULL)
+        u->port = admin_port_of(u->port);
+    return allowed;
+}
+
+const char *options_parse_listen(void *target, const char *value)
 {
     struct options *o = target;
-    (void)error;
     o->address = o->listen;
     return parse_endpoint(value, o->listen, &o->port) ? NULL : "ADDRESS:PORT";
 }
 
-const char *options_take_admin(void *target, const char *value, struct buffer *error)
+const char *options_parse_admin(void *target, const char *value)
 {
     struct options *o = target;
-    (void)error;
     return parse_endpoint(value, o->admin, &o->admin_port) ? NULL : "ADDRESS:PORT";
 }
 
-const char *options_take_peers(void *target, const char *value, struct buffer *error)
-{
-    (void)error;
-    return parse_list(&((struct options *)target)->peers, value);
-}
-
-const char *options_take_gac(void *target, const char *value, struct buffer *error)
-{
-    (void)error;
-    return parse_list(&((struct options *)target)->gac, value);
-}
-
-const char *options_take_faults(void *target, const char *value, struct buffer *error)
+const char *options_parse_faults(void *target, const char *value)
 {
     struct options *o = target;
     int64_t port;
-    (void)error;
-    if (!option_parse_integer(value, 0, UINT16_MAX, &port))
+    if (!field_parse_integer(value, 0, UINT16_MAX, &port))
         return "a port from 0 to 65535";
     o->faults = true;
     o->faults_port = (uint16_t)port;
     return NULL;
 }
 
-const char *options_take_region(void *target, const char *value, struct buffer *error)
+bool options_account_is_valid(struct slice account)
 {
-    (void)error;
-    ((struct options *)target)->region = value;
-    return region_is_valid(slice_of(value)) ? NULL : "1 to 32 characters of a-z, 0-9 and -";
+    return account.size == 12 && slice_number(account) >= 0;
 }
 
-const char *options_take_account(void *target, const char *value, struct buffer *error)
+const char *options_parse_log(void *target, const char *value)
 {
-    const struct slice account = slice_of(value);
-    (void)error;
-    ((struct options *)target)->account = value;
-    return account.size == 12 && slice_number(account) >= 0 ? NULL : "12 digits";
-}
-
-const char *options_take_log(void *target, const char *value, struct buffer *error)
-{
-    (void)error;
     ((struct options *)target)->log_requests = true;
     return strcmp(value, "requests") == 0 ? NULL : "requests";
 }
 
 /* ---- settings ---- */
 
-static void options_begin_config(struct options *o, enum profile profile)
-{
-    config_init(&o->config, profile);
-    config_edit_requests(&o->config)->read_your_writes = o->reads_own_writes;
-}
-
-static const char *take_profile(void *target, const char *value, struct buffer *error)
-{
-    enum profile profile;
-    (void)error;
-    if (!profile_parse(slice_of(value), &profile))
-        return "off, aws, aws-measured, strict or research";
-    options_begin_config(target, profile);
-    return NULL;
-}
-
 static const char *take_setting(struct options *o, struct slice name, const char *value,
                                 struct buffer *error)
 {
     return config_set(&o->config, name, slice_of(value), error) == STATUS_OK ? NULL : "";
+}
+
+static const char *take_profile(void *target, const char *value)
+{
+    struct options *o = target;
+    struct buffer error = {0};
+    enum status status = config_set(&o->config, slice_of("profile"), slice_of(value), &error);
+    buffer_deinit(&error);
+    return status == STATUS_OK ? NULL : "off, aws, aws-measured, strict or research";
 }
 
 static const char *take_set(void *target, const char *value, struct buffer *error)
@@ -205,24 +181,18 @@ static const char *take_config(void *target, const char *path, struct buffer *er
     return status == STATUS_OK ? NULL : "";
 }
 
-static const char *take_policy(void *target, const char *value, struct buffer *error)
-{
-    struct options *o = target;
-    return policy_file_load(&o->policies, value, error) == STATUS_OK ? NULL : "";
-}
-
-static const struct option settings[] = {
-    {"profile", "P", OPTION_CUSTOM, .take = take_profile, .early = true, .initial = "aws",
+static const struct field settings[] = {
+    {"profile", FIELD_PARSED, .form = "P", .parse = take_profile, .early = true, .initial = "aws",
      .help = "The profile of initial settings: off, aws, aws-measured, strict or research."},
-    {"config", "FILE", OPTION_CUSTOM, .take = take_config,
+    {"config", FIELD_CUSTOM, .form = "FILE", .take = take_config,
      .help = "Take settings from FILE, `name = value` on each line. `--config help` lists all "
              "settings with value, limits, unit and meaning."},
-    {"set", "NAME=VALUE", OPTION_CUSTOM, .take = take_set,
+    {"set", FIELD_CUSTOM, .form = "NAME=VALUE", .take = take_set,
      .help =
          "Change one setting. --set may be repeated: the last value counts. k, M, G and T "
          "are powers of 1000. Sizes in bytes take KiB, MiB, GiB and TiB (powers of 1024) or kB, "
          "MB, GB and TB (powers of 1000)."},
-    {"policy", "FILE", OPTION_CUSTOM, .take = take_policy,
+    {"policy", FIELD_CUSTOM, OPTIONS_MEMBER(policies), "FILE", .take = policy_file_take,
      .help =
          "Load policies from this shared object (docs/guide-policies.md). The settings that end in "
          "_policy choose them by name. --policy may be repeated."},
@@ -256,7 +226,8 @@ int options_parse(struct options *o, const struct command_line *l, int argc, cha
 {
     struct command_line line = *l;
     line.groups[1] = (struct option_group)OPTION_GROUP("settings", settings, o);
-    options_begin_config(o, PROFILE_AWS);
+    config_init(&o->config, PROFILE_AWS);
+    config_edit_requests(&o->config)->read_your_writes = o->reads_own_writes;
     policy_file_begin(&o->policies);
     baselines_add(&o->policies);
     int code = usage_parse(&line, argc, argv);

@@ -28,7 +28,7 @@ struct router_process {
     bool stopping;
 };
 
-static const struct option router_options[] = {
+static const struct field router_options[] = {
     {OPTIONS_LISTEN, .help = "The endpoint for SDKs. Default: 127.0.0.1:8000."},
     {OPTIONS_PORT, .help = "The port of the endpoint. 0: any free port."},
     {OPTIONS_PEERS, .help = "Every storage node of the cluster."},

@@ -37,14 +37,13 @@ static const char about[] =
 
 /* ---- arguments ---- */
 
-static const char *take_seed(void *target, const char *value, struct buffer *error)
+static const char *take_seed(void *target, const char *value)
 {
     struct sim_arguments *a = target;
     int64_t seed;
-    (void)error;
     if (strcmp(value, "fresh") == 0)
         seed = (int64_t)(daemon_seed() % 1000000000 + 1);
-    else if (!option_parse_integer(value, 0, INT64_MAX, &seed))
+    else if (!field_parse_integer(value, 0, INT64_MAX, &seed))
         return "a whole number, or `fresh`";
     a->run.sim.seed = (uint64_t)seed;
     return NULL;
@@ -77,10 +76,9 @@ static bool take_names(const char *text, const char *(*name)(unsigned), unsigned
     return true;
 }
 
-static const char *take_faults(void *target, const char *value, struct buffer *error)
+static const char *take_faults(void *target, const char *value)
 {
     struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
-    (void)error;
     o->faults_forced = strcmp(value, "all") != 0;
     o->faults = o->faults_forced ? 0 : SIM_FAULTS_ALL;
     if (!o->faults_forced || strcmp(value, "none") == 0)
@@ -90,114 +88,15 @@ static const char *take_faults(void *target, const char *value, struct buffer *e
                : "all, none, or names of faults separated by commas";
 }
 
-static const char *take_extras(void *target, const char *value, struct buffer *error)
+static const char *take_extras(void *target, const char *value)
 {
     struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
-    (void)error;
     o->extras_forced = strcmp(value, "all") != 0;
     o->extras = o->extras_forced ? 0 : SIM_EXTRAS_ALL;
     return !o->extras_forced || strcmp(value, "none") == 0 ||
                    take_names(value, extra_name, SIM_EXTRAS, &o->extras)
                ? NULL
                : "all, none, or names of extras separated by commas";
-}
-
-/* A number where 0 means none; if not given, the seed chooses. */
-static bool take_or_none(const char *value, int64_t max, int none, int *out)
-{
-    int64_t number;
-    if (!option_parse_integer(value, 0, max, &number))
-        return false;
-    *out = number > 0 ? (int)number : none;
-    return true;
-}
-
-static const char *take_gac(void *target, const char *value, struct buffer *error)
-{
-    struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
-    (void)error;
-    _Static_assert(SIM_GAC_MAX == 3, "the text says so");
-    return take_or_none(value, SIM_GAC_MAX, SIM_GAC_NONE, &o->gac) ? NULL : "0 to 3";
-}
-
-static const char *take_work_transactions(void *target, const char *value, struct buffer *error)
-{
-    struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
-    (void)error;
-    return take_or_none(value, 16, SIM_WORK_TRANSACTIONS_NONE, &o->work_transactions)
-               ? NULL
-               : "0 to 16 clients";
-}
-
-static const char *take_work_ttl(void *target, const char *value, struct buffer *error)
-{
-    struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
-    (void)error;
-    return take_or_none(value, 16, SIM_WORK_TTL_NONE, &o->work_ttl) ? NULL : "0 to 16 clients";
-}
-
-static const char *take_work_streams(void *target, const char *value, struct buffer *error)
-{
-    struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
-    (void)error;
-    return take_or_none(value, 16, SIM_WORK_STREAMS_NONE, &o->work_streams) ? NULL
-                                                                            : "0 to 16 clients";
-}
-
-static const char *take_work_counters(void *target, const char *value, struct buffer *error)
-{
-    struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
-    (void)error;
-    return take_or_none(value, 16, SIM_WORK_COUNTERS_NONE, &o->work_counters) ? NULL
-                                                                              : "0 to 16 clients";
-}
-
-static const char *take_work_rate_limiter(void *target, const char *value, struct buffer *error)
-{
-    struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
-    (void)error;
-    return take_or_none(value, 16, SIM_WORK_RATE_LIMITER_NONE, &o->work_limiter)
-               ? NULL
-               : "0 to 16 clients";
-}
-
-static const char *take_work_fill(void *target, const char *value, struct buffer *error)
-{
-    struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
-    (void)error;
-    return take_or_none(value, 16, SIM_WORK_FILL_NONE, &o->work_fill) ? NULL : "0 to 16 clients";
-}
-
-static const char *take_work_key_sharding(void *target, const char *value, struct buffer *error)
-{
-    struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
-    (void)error;
-    return take_or_none(value, 100000, SIM_WORK_KEY_SHARDING_NONE, &o->key_sharding_ms)
-               ? NULL
-               : "0 to 100000 ms";
-}
-
-static const char *take_merges(void *target, const char *value, struct buffer *error)
-{
-    struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
-    (void)error;
-    return take_or_none(value, 100, SIM_MERGES_NONE, &o->merges) ? NULL : "0 to 100 percent";
-}
-
-static const char *take_tick(void *target, const char *value, struct buffer *error)
-{
-    struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
-    (void)error;
-    _Static_assert(SIM_TICK_US_MAX == 1000, "the text says so");
-    return take_or_none(value, SIM_TICK_US_MAX, SIM_TICK_NONE, &o->tick_us)
-               ? NULL
-               : "0 to 1000 microseconds";
-}
-
-static const char *take_policy(void *target, const char *value, struct buffer *error)
-{
-    struct sim_arguments *a = target;
-    return policy_file_load(&a->policies, value, error) == STATUS_OK ? NULL : "";
 }
 
 static const char *take_set(void *target, const char *value, struct buffer *error)
@@ -230,78 +129,84 @@ static const char *take_set(void *target, const char *value, struct buffer *erro
            "adaptive, split, demand, relocate";
 }
 
-#define MEMBER(member) OPTION_MEMBER(struct sim_arguments, member)
+#define MEMBER(member) FIELD_MEMBER(struct sim_arguments, member)
 #define SEED_CHOOSES   .initial = "the seed chooses"
 
-static const struct option sim_options[] = {
-    {"seed", "S", OPTION_CUSTOM, .take = take_seed, .initial = "1",
+static const struct field sim_options[] = {
+    {"seed", FIELD_PARSED, .form = "S", .parse = take_seed, .initial = "1",
      .help = "The first seed. fresh: a random one."},
-    {"seeds", "N", OPTION_INTEGER, MEMBER(run.seeds), .max = 1000000000,
+    {"seeds", FIELD_INTEGER, MEMBER(run.seeds), "N", .max = 1000000000,
      .help = "The number of seeds."},
-    {"faults", "LIST", OPTION_CUSTOM, .take = take_faults, .initial = "all",
+    {"faults", FIELD_PARSED, .form = "LIST", .parse = take_faults, .initial = "all",
      .help = "all: the seed chooses some. none: no faults. Or names of faults, separated by "
              "commas: all of them are injected."},
-    {"extras", "LIST", OPTION_CUSTOM, .take = take_extras, .initial = "all",
+    {"extras", FIELD_PARSED, .form = "LIST", .parse = take_extras, .initial = "all",
      .help = "all: the seed chooses some extras. none: no extras. Or names of extras, separated by "
              "commas: every plan has these."},
-    {"nodes", "N", OPTION_INTEGER, MEMBER(run.sim.nodes), .max = SIM_NODES_MAX, SEED_CHOOSES,
+    {"nodes", FIELD_INTEGER, MEMBER(run.sim.nodes), "N", .max = SIM_NODES_MAX, SEED_CHOOSES,
      .help = "The number of nodes."},
-    {"replicas", "N", OPTION_INTEGER, MEMBER(run.sim.replicas), .max = SIM_NODES_MAX, SEED_CHOOSES,
+    {"replicas", FIELD_INTEGER, MEMBER(run.sim.replicas), "N", .max = SIM_NODES_MAX, SEED_CHOOSES,
      .help = "The number of replicas of each partition."},
-    {"routers", "N", OPTION_INTEGER, MEMBER(run.sim.routers), .max = SIM_ROUTERS_MAX, SEED_CHOOSES,
+    {"routers", FIELD_INTEGER, MEMBER(run.sim.routers), "N", .max = SIM_ROUTERS_MAX, SEED_CHOOSES,
      .help = "The number of routers."},
-    {"gac", "N", OPTION_CUSTOM, .take = take_gac, SEED_CHOOSES,
-     .help = "The number of servers of global admission control."},
-    {"clients", "N", OPTION_INTEGER, MEMBER(run.sim.clients), .max = SIM_CLIENTS_MAX, SEED_CHOOSES,
+    {"gac", FIELD_INTEGER, MEMBER(run.sim.gac), "N", .max = SIM_GAC_MAX, .zero = SIM_GAC_NONE,
+     SEED_CHOOSES, .help = "The number of servers of global admission control."},
+    {"clients", FIELD_INTEGER, MEMBER(run.sim.clients), "N", .max = SIM_CLIENTS_MAX, SEED_CHOOSES,
      .help = "The number of clients."},
-    {"transactions", "N", OPTION_CUSTOM, .take = take_work_transactions, SEED_CHOOSES,
-     .former = "transacts", .help = "The number of clients of transactions. 0: none."},
-    {"ttl", "N", OPTION_CUSTOM, .take = take_work_ttl, SEED_CHOOSES, .former = "expiries",
+    {"transactions", FIELD_INTEGER, MEMBER(run.sim.work_transactions), "N", .max = 16,
+     .zero = SIM_WORK_TRANSACTIONS_NONE, SEED_CHOOSES, .former = "transacts",
+     .help = "The number of clients of transactions. 0: none."},
+    {"ttl", FIELD_INTEGER, MEMBER(run.sim.work_ttl), "N", .max = 16, .zero = SIM_WORK_TTL_NONE,
+     SEED_CHOOSES, .former = "expiries",
      .help = "The number of clients whose items have a time to live. 0: none."},
-    {"streams", "N", OPTION_CUSTOM, .take = take_work_streams, SEED_CHOOSES, .former = "follows",
+    {"streams", FIELD_INTEGER, MEMBER(run.sim.work_streams), "N", .max = 16,
+     .zero = SIM_WORK_STREAMS_NONE, SEED_CHOOSES, .former = "follows",
      .help = "The number of clients that write to a table whose stream another client follows. 0: "
              "none."},
-    {"counters", "N", OPTION_CUSTOM, .take = take_work_counters, SEED_CHOOSES, .former = "tallies",
+    {"counters", FIELD_INTEGER, MEMBER(run.sim.work_counters), "N", .max = 16,
+     .zero = SIM_WORK_COUNTERS_NONE, SEED_CHOOSES, .former = "tallies",
      .help = "The number of clients that add to counters. 0: none."},
-    {"rate-limiter", "N", OPTION_CUSTOM, .take = take_work_rate_limiter, SEED_CHOOSES,
-     .former = "limits",
+    {"rate-limiter", FIELD_INTEGER, MEMBER(run.sim.work_limiter), "N", .max = 16,
+     .zero = SIM_WORK_RATE_LIMITER_NONE, SEED_CHOOSES, .former = "limits",
      .help = "The number of clients that take tokens of the rate limiter's buckets. 0: none."},
-    {"fill", "N", OPTION_CUSTOM, .take = take_work_fill, SEED_CHOOSES, .former = "fills",
+    {"fill", FIELD_INTEGER, MEMBER(run.sim.work_fill), "N", .max = 16, .zero = SIM_WORK_FILL_NONE,
+     SEED_CHOOSES, .former = "fills",
      .help = "The number of clients that fill the stores, and delete items when the stores are "
              "full. They need nodes without limits. 0: none."},
-    {"key-sharding", "MS", OPTION_CUSTOM, .take = take_work_key_sharding, SEED_CHOOSES,
-     .former = "saltings",
+    {"key-sharding", FIELD_INTEGER, MEMBER(run.sim.key_sharding_ms), "MS", .max = 100000,
+     .zero = SIM_WORK_KEY_SHARDING_NONE, SEED_CHOOSES, .former = "saltings",
      .help = "The mean time between two changes of a key's number of shards. 0: no changes."},
-    {"merges", "N", OPTION_CUSTOM, .take = take_merges, SEED_CHOOSES,
+    {"merges", FIELD_INTEGER, MEMBER(run.sim.merges), "N", .max = 100, .zero = SIM_MERGES_NONE,
+     SEED_CHOOSES,
      .help = "Of 100 splits, this many are replaced by merges of two partitions. 0: no merges."},
-    {"tick", "US", OPTION_CUSTOM, .take = take_tick,
-     .initial = "the seed chooses; --bench has none",
+    {"tick", FIELD_INTEGER, MEMBER(run.sim.tick_us), "US", .max = SIM_TICK_US_MAX,
+     .zero = SIM_TICK_NONE, .initial = "the seed chooses; --bench has none",
      .help = "All events happen at multiples of US microseconds, as in a loop whose turn handles "
              "all arrived events. 0: events happen at any time."},
-    {"seconds", "V", OPTION_INTEGER, MEMBER(seconds), .max = 1000000, SEED_CHOOSES,
+    {"seconds", FIELD_INTEGER, MEMBER(seconds), "V", .max = 1000000, SEED_CHOOSES,
      .help = "The virtual seconds during which faults are injected."},
-    {"jobs", "J", OPTION_INTEGER, MEMBER(jobs), .max = SIM_JOBS_MAX,
+    {"jobs", FIELD_INTEGER, MEMBER(jobs), "J", .max = SIM_JOBS_MAX,
      .initial = "the number of cores",
      .help = "The number of processes. 0: this process runs one seed after the other."},
-    {"wall-seconds", "W", OPTION_INTEGER, MEMBER(run.wall_s_max), .max = 1000000,
+    {"wall-seconds", FIELD_INTEGER, MEMBER(run.wall_s_max), "W", .max = 1000000,
      .initial = "no limit", .help = "Begin no seed after this number of seconds."},
-    {"once", NULL, OPTION_FLAG, MEMBER(run.once), .help = "Do not run each seed twice."},
-    {"plain", NULL, OPTION_FLAG, MEMBER(run.sim.plain),
+    {"once", FIELD_FLAG, MEMBER(run.once), .help = "Do not run each seed twice."},
+    {"plain", FIELD_FLAG, MEMBER(run.sim.plain),
      .help = "One table of short keys and the same settings on every node; no drains, stopped "
              "machines, changed settings, read errors, wrong wall clocks or late bytes, unless "
              "--faults names them."},
-    {"bench", NULL, OPTION_FLAG, MEMBER(run.sim.bench),
+    {"bench", FIELD_FLAG, MEMBER(run.sim.bench),
      .help = "Measure the speed: a quiet network, no history, and the requests per second."},
-    {"policy", "FILE", OPTION_CUSTOM, .take = take_policy,
+    {"policy", FIELD_CUSTOM, MEMBER(policies), "FILE", .take = policy_file_take,
      .help =
          "Load admission policies from this shared object (docs/guide-policies.md). --policy may "
          "be repeated."},
-    {"set", "NAME=POLICY", OPTION_CUSTOM, .take = take_set, SEED_CHOOSES,
+    {"set", FIELD_CUSTOM, .form = "NAME=POLICY", .take = take_set, SEED_CHOOSES,
      .help = "Every seed uses this policy. NAME is the setting of a decision point, such as "
              "partition_policy. gac_policy needs GAC servers, the others need nodes with limits."},
-    {"probes", NULL, OPTION_FLAG, MEMBER(probes),
+    {"probes", FIELD_FLAG, MEMBER(probes),
      .help = "List the marks on rare paths, with their counts."},
-    {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print the summary as JSON."},
+    {"json", FIELD_FLAG, MEMBER(json), .help = "Print the summary as JSON."},
 };
 
 #undef MEMBER

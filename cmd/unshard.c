@@ -3,9 +3,9 @@
 #include <time.h>
 
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "cmd/usage.h"
 #include "router/json/json_writer.h"
-#include "server/host/admin.h"
 #include "workload/client_exchange.h"
 
 enum {
@@ -202,49 +202,20 @@ static int unshard_run(struct unshard *u)
 
 /* ---- the command line ---- */
 
-static const char *unshard_take_url(void *target, const char *value, struct buffer *error)
+static const char *unshard_take_word(void *target, const char *word)
 {
     struct unshard *u = target;
-    (void)error;
-    if (!client_url_parse(value, &u->url))
-        return client_url_expected;
-    u->url.port = admin_port_of(u->url.port);
-    return NULL;
-}
-
-static const char *unshard_take_admin(void *target, const char *value, struct buffer *error)
-{
-    struct unshard *u = target;
-    (void)error;
-    return client_url_parse(value, &u->url) ? NULL : client_url_expected;
-}
-
-static const char *unshard_take_token(void *target, const char *value, struct buffer *error)
-{
-    struct unshard *u = target;
-    return admin_read_token(value, u->token, error) == STATUS_OK ? NULL : "";
-}
-
-static const char *unshard_take_word(void *target, const char *word, struct buffer *error)
-{
-    struct unshard *u = target;
-    (void)error;
     if (u->key != NULL)
         return "one TABLE and one KEY are expected";
     *(u->table == NULL ? &u->table : &u->key) = word;
     return NULL;
 }
 
-static const struct option unshard_options[] = {
-    {"url", "URL", OPTION_CUSTOM, .take = unshard_take_url, .initial = "http://127.0.0.1:8000",
-     .help = "A router of the cluster. Its admin listener is expected 600 ports above."},
-    {"admin", "URL", OPTION_CUSTOM, .take = unshard_take_admin,
-     .help = "The admin listener, if it is not 600 ports above --url."},
-    {"admin-token", "FILE", OPTION_CUSTOM, .take = unshard_take_token,
-     .help = "The file with the token of the admin listener, if it needs one."},
-    {"shards", "N", OPTION_INTEGER, OPTION_MEMBER(struct unshard, shards), .min = 1, .max = 127,
+static const struct field unshard_options[] = {
+    OPTIONS_ADMIN_CLIENT(struct unshard),
+    {"shards", FIELD_INTEGER, FIELD_MEMBER(struct unshard, shards), "N", .min = 1, .max = 127,
      .help = "The number of shards afterwards."},
-    {"wait", NULL, OPTION_FLAG, OPTION_MEMBER(struct unshard, wait),
+    {"wait", FIELD_FLAG, FIELD_MEMBER(struct unshard, wait),
      .help = "Wait for an earlier change of the key, and return when all items are in their owner "
              "shards."},
 };

@@ -28,7 +28,7 @@ static void usage_note_former(const struct command_line *l, const char *word)
 {
     const struct slice name = slice_make(word + 2, strcspn(word + 2, "="));
     for (const struct option_group *g = l->groups; g < l->groups + OPTION_GROUPS_MAX; g++) {
-        const struct option *o = option_find(g->options, g->count, name);
+        const struct field *o = field_find(g->options, g->count, name);
         if (o != NULL && !slice_is(name, o->name))
             fprintf(stderr, "%s: `--%.*s` is now called `--%s`\n", l->command, TEXT_OF(name),
                     o->name);

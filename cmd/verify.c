@@ -9,9 +9,9 @@
 #include "router/json/json_writer.h"
 #include "server/host/node_host.h"
 
-static const struct option verify_options[] = {
+static const struct field verify_options[] = {
     {OPTIONS_DATA, .help = "The directory of the nodes."},
-    {"json", NULL, OPTION_FLAG, OPTIONS_MEMBER(json),
+    {"json", FIELD_FLAG, OPTIONS_MEMBER(json),
      .help = "Print one JSON object, with the checksum of each replica."},
 };
 

@@ -4,21 +4,20 @@
 
 #include "host/address.h"
 
-const char client_url_expected[] = "http://HOST:PORT";
-
 static const char authorization[] =
     "Authorization: AWS4-HMAC-SHA256 Credential=weir/20250101/us-east-1/dynamodb/aws4_request, "
     "SignedHeaders=host;x-amz-date;x-amz-target, "
     "Signature=0000000000000000000000000000000000000000000000000000000000000000\r\n"
     "X-Amz-Date: 20250101T000000Z\r\n";
 
-bool client_url_parse(const char *text, struct client_url *out)
+const char *client_url_parse(void *url, const char *text)
 {
-    static const char scheme[] = "http://";
+    static const char scheme[] = "http://", expected[] = "http://HOST:PORT";
     const size_t scheme_size = sizeof scheme - 1;
+    struct client_url *out = url;
     struct buffer host = {0};
     if (strncmp(text, scheme, scheme_size) != 0)
-        return false;
+        return expected;
     struct slice rest = slice_of(text + scheme_size);
     if (rest.size > 0 && rest.data[rest.size - 1] == '/')
         rest.size--;
@@ -26,7 +25,7 @@ bool client_url_parse(const char *text, struct client_url *out)
     if (ok)
         memcpy(out->host, host.data, host.size + 1);
     buffer_deinit(&host);
-    return ok;
+    return ok ? NULL : expected;
 }
 
 static void write_host(struct buffer *out, const char *host, uint16_t port)

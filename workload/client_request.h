@@ -14,11 +14,8 @@ struct client_url {
     uint16_t port;
 };
 
-/* http://HOST:PORT, with or without a final /. */
-bool client_url_parse(const char *text, struct client_url *out);
-
-/* For command lines: describes the form that client_url_parse reads. */
-extern const char client_url_expected[];
+/* http://HOST:PORT, with or without a final /. Returns NULL, or this form. */
+const char *client_url_parse(void *url, const char *text); /* struct client_url */
 
 /* The head of a DynamoDB operation, up to the digits of Content-Length. `host` and `port` form the
  * Host header; port 0 is left out. The signature is well-formed but wrong: some servers require

@@ -1,7 +1,6 @@
 /* hedge.c - budgets and running percentiles of clients that hedge. */
 #include "workload/hedge.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/instant.h"
@@ -21,39 +20,21 @@ static const char hedge_expected[] =
 
 /* ---- texts ---- */
 
-static bool parse_time(const char *text, int64_t *out)
-{
-    static const struct {
-        const char *unit;
-        double ns;
-    } units[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-    char *end;
-    double number = strtod(text, &end);
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (end == text || strcmp(end, units[i].unit) != 0)
-            continue;
-        double ns = number * units[i].ns;
-        if (!(ns >= 1e3 && ns <= 60e9))
-            return false;
-        *out = (int64_t)(ns + 0.5);
-        return true;
-    }
-    return false;
-}
-
 static bool parse_after(struct hedge_options *o, const char *field)
 {
     int64_t percent;
     if (field[0] != 'p')
-        return parse_time(field, &o->after_ns);
-    if (!option_parse_integer(field + 1, 1, 99, &percent))
+        return field_parse_duration(field, &o->after_ns) && o->after_ns >= NS_PER_US &&
+               o->after_ns <= 60 * NS_PER_S;
+    if (!field_parse_integer(field + 1, 1, 99, &percent))
         return false;
     o->percent = (int32_t)percent;
     return true;
 }
 
-const char *hedge_parse(struct hedge_options *o, const char *text)
+const char *hedge_parse(void *member, const char *text)
 {
+    struct hedge_options *o = member;
     char field[TEXT_FIELD_SIZE_MAX];
     double fraction = 0.05;
     *o = (struct hedge_options){0};
@@ -61,8 +42,7 @@ const char *hedge_parse(struct hedge_options *o, const char *text)
         return NULL;
     if (!text_field(&text, field) || !parse_after(o, field))
         return hedge_expected;
-    if (text != NULL &&
-        (!option_parse_real(text, &fraction) || !(fraction >= 1e-6) || fraction > 1))
+    if (text != NULL && (!field_parse_real(text, &fraction) || !(fraction >= 1e-6) || fraction > 1))
         return hedge_expected;
     o->budget_ppm = (int64_t)(fraction * PPM + 0.5);
     o->on = true;

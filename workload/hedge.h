@@ -37,7 +37,7 @@ struct hedge_options {
 };
 
 /* "none", "TIME[:FRACTION]" or "pNN[:FRACTION]". Returns NULL, or the fault as a static text. */
-const char *hedge_parse(struct hedge_options *o, const char *text);
+const char *hedge_parse(void *options, const char *text); /* struct hedge_options */
 
 /* A client. Starts zeroed. */
 struct hedge {

@@ -67,8 +67,9 @@ static const char *parse_key(struct load_keys *k, enum load_keys_kind kind, cons
     return NULL;
 }
 
-const char *load_keys_parse(struct load_keys *k, const char *text)
+const char *load_keys_parse(void *member, const char *text)
 {
+    struct load_keys *k = member;
     static const struct {
         const char *name;
         enum load_keys_kind kind;

@@ -50,7 +50,7 @@ struct load_keys {
 /* "uniform", "zipf:THETA", "scrambled-zipf:THETA", "latest:THETA", "hotspot:FRACTION:KEYS",
  * "shifting:FRACTION:EVERY_S[:RANGES]" (64 ranges by default), "sequential", "single:KEY",
  * "collection:KEY", "append:KEY". Returns NULL, or the fault as a static text. */
-const char *load_keys_parse(struct load_keys *k, const char *text);
+const char *load_keys_parse(void *keys, const char *text); /* struct load_keys */
 
 /* Whether keys are sort keys under one partition key. */
 static inline bool load_keys_share_one(const struct load_keys *k)

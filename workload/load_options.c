@@ -10,11 +10,10 @@
 
 /* ---- options of a workload ---- */
 
-static const char *take_rate(void *target, const char *value, struct buffer *error)
+static const char *take_rate(void *target, const char *value)
 {
     struct load_workload_options *w = target;
     const char *rest, *wrong;
-    (void)error;
     w->traffic.clients = (struct traffic_clients){0};
     w->as_fast_as_possible = strcmp(value, "max") == 0;
     if (w->as_fast_as_possible)
@@ -30,19 +29,17 @@ static const char *take_rate(void *target, const char *value, struct buffer *err
     return wrong;
 }
 
-static const char *take_mix(void *target, const char *value, struct buffer *error)
+static const char *take_mix(void *target, const char *value)
 {
     struct load_workload_options *w = target;
-    (void)error;
     w->has_mix = true;
     return traffic_mix_parse(&w->traffic.mix, value);
 }
 
-static const char *take_ycsb(void *target, const char *value, struct buffer *error)
+static const char *take_ycsb(void *target, const char *value)
 {
     struct load_workload_options *w = target;
     struct traffic_options *t = &w->traffic;
-    (void)error;
     if (strlen(value) != 1 || !ycsb_workload(value[0], &t->mix, &t->keys, &t->sizes))
         return "one letter, A to F";
     t->mix.eventual = 1; /* as YCSB's binding of DynamoDB */
@@ -50,170 +47,132 @@ static const char *take_ycsb(void *target, const char *value, struct buffer *err
     return NULL;
 }
 
-static const char *take_retry(void *target, const char *value, struct buffer *error)
-{
-    struct load_workload_options *w = target;
-    (void)error;
-    const char *wrong = retry_parse(&w->retry, value);
-    if (wrong == NULL && strcmp(w->retry.policy->name, "none") == 0)
-        w->retry.policy = NULL;
-    return wrong;
-}
-
-static const char *take_distribution(void *target, const char *value, struct buffer *error)
-{
-    struct load_workload_options *w = target;
-    (void)error;
-    return load_keys_parse(&w->traffic.keys, value);
-}
-
-static const char *take_item_bytes(void *target, const char *value, struct buffer *error)
-{
-    struct load_workload_options *w = target;
-    (void)error;
-    return item_sizes_parse(&w->traffic.sizes, value);
-}
-
 /* An expression goes into a request's JSON as it is. */
-static const char *take_expression(char *out, size_t size, const char *value)
+static bool is_expression(struct slice value)
 {
-    size_t length = strlen(value);
-    for (const char *c = value; *c != 0; c++)
-        if (*c == '"' || *c == '\\' || iscntrl((unsigned char)*c))
-            length = size;
-    if (length == 0 || length >= size)
-        return "an expression of up to 4096 bytes without quotes, backslashes and control "
-               "characters";
-    memcpy(out, value, length + 1);
-    return NULL;
+    for (size_t i = 0; i < value.size; i++)
+        if (value.data[i] == '"' || value.data[i] == '\\' || iscntrl(value.data[i]))
+            return false;
+    return value.size > 0;
 }
 
-static const char *take_condition(void *target, const char *value, struct buffer *error)
-{
-    struct load_workload_options *w = target;
-    (void)error;
-    return take_expression(w->condition, sizeof w->condition, value);
-}
+#define EXPRESSION                                                                           \
+    .valid = is_expression, .expected = "an expression of up to 4096 bytes without quotes, " \
+                                        "backslashes and control characters"
 
-static const char *take_filter(void *target, const char *value, struct buffer *error)
-{
-    struct load_workload_options *w = target;
-    (void)error;
-    return take_expression(w->filter, sizeof w->filter, value);
-}
+#define MEMBER(member) FIELD_MEMBER(struct load_workload_options, member)
 
-#define MEMBER(member) OPTION_MEMBER(struct load_workload_options, member)
-
-static const struct option workload_options[] = {
-    {"table", "T", OPTION_NAME, MEMBER(table), .min = TABLE_NAME_SIZE_MIN,
+static const struct field workload_options[] = {
+    {"table", FIELD_NAME, MEMBER(table), "T", .min = TABLE_NAME_SIZE_MIN,
      .help = "The table to use."},
-    {"rate", "R", OPTION_CUSTOM, .take = take_rate, .initial = "100",
+    {"rate", FIELD_PARSED, .form = "R", .parse = take_rate, .initial = "100",
      .help = "Requests per second: a number, or a curve over time: "
              "ramp:FROM:TO:SPAN_S, steps:R1:R2:...:EVERY_S, spike:BASE:PEAK:FROM_S:FOR_S, "
              "diurnal:MEAN:RATIO:PERIOD_S[:NOISE] (peak / trough; begins at the trough), "
              "on-off:RATE:ON_S:OFF_S. max: each answer makes a request due. "
              "closed:CLIENTS:THINK_MS[:exponential]: each client waits for its answer and thinks "
              "before the next request."},
-    {"arrival", "KIND", OPTION_CHOICE, MEMBER(traffic.arrivals), .choices = arrival_names,
+    {"arrival", FIELD_CHOICE, MEMBER(traffic.arrivals), "KIND", .choices = arrival_names,
      .help = "The distribution of requests over time: poisson or constant."},
-    {"concurrency", "N", OPTION_INTEGER, MEMBER(concurrency), .min = 1, .max = 1000000,
+    {"concurrency", FIELD_INTEGER, MEMBER(concurrency), "N", .min = 1, .max = 1000000,
      .initial = "connections times pipeline", .help = "Requests in flight, with --rate max."},
-    {"connections", "N", OPTION_INTEGER, MEMBER(connections), .min = 1, .max = 10000,
+    {"connections", FIELD_INTEGER, MEMBER(connections), "N", .min = 1, .max = 10000,
      .help = "Connections of each workload."},
-    {"pipeline", "N", OPTION_INTEGER, MEMBER(pipeline), .min = 1, .max = 64,
+    {"pipeline", FIELD_INTEGER, MEMBER(pipeline), "N", .min = 1, .max = 64,
      .help = "Requests in flight on one connection."},
-    {"outstanding", "N", OPTION_INTEGER, MEMBER(outstanding_max), .min = 1, .max = 10000000,
+    {"outstanding", FIELD_INTEGER, MEMBER(outstanding_max), "N", .min = 1, .max = 10000000,
      .help = "The maximum number of unanswered requests. A request above it is not sent, and "
              "counts as client_overrun."},
-    {"start", "TIME", OPTION_SPAN, MEMBER(traffic.start_ns),
+    {"start", FIELD_SPAN, MEMBER(traffic.start_ns), "TIME",
      .help = "The time from the start of the run to that of the workload."},
-    {"duration", "TIME", OPTION_SPAN, MEMBER(duration_ns), .min = 1,
+    {"duration", FIELD_SPAN, MEMBER(duration_ns), "TIME", .min = 1,
      .initial = "10s; with --replay the whole trace", .help = "The duration of the workload."},
-    {"ycsb", "LETTER", OPTION_CUSTOM, .take = take_ycsb, .early = true, .initial = "",
+    {"ycsb", FIELD_PARSED, .form = "LETTER", .parse = take_ycsb, .early = true, .initial = "",
      .help = "The mix, distribution and item size of a YCSB core workload, A to F. In a workload "
              "group, name it before options that change a part of it."},
-    {"mix", "M", OPTION_CUSTOM, .take = take_mix, .initial = "read-ratio and delete-ratio",
+    {"mix", FIELD_PARSED, .form = "M", .parse = take_mix, .initial = "read-ratio and delete-ratio",
      .help = "Fractions of kinds of requests that add up to 1, such as "
              "read:0.7:update:0.1:insert:0.1:scan:0.1, also read-modify-write and delete. Then "
              "eventual:FRACTION (of reads, default 0) and scan-length:MAX (default 100)."},
-    {"keys", "N", OPTION_INTEGER, MEMBER(traffic.keys.count), .min = 1, .max = INT64_C(10000000000),
+    {"keys", FIELD_INTEGER, MEMBER(traffic.keys.count), "N", .min = 1, .max = INT64_C(10000000000),
      .help = "The number of keys."},
-    {"distribution", "D", OPTION_CUSTOM, .take = take_distribution, .initial = "uniform",
+    {"distribution", FIELD_PARSED, MEMBER(traffic.keys), "D", .parse = load_keys_parse,
+     .initial = "uniform",
      .help = "The distribution of keys: uniform, zipf:THETA, scrambled-zipf:THETA (the same, "
              "scattered "
              "over the keys), latest:THETA (the newest key most often), hotspot:FRACTION:KEYS, "
              "shifting:FRACTION:EVERY_S[:RANGES] (a hot range of keys that moves), sequential, "
              "single:KEY, collection:KEY (evenly over the sort keys of one partition key), "
              "append:KEY (one sort key after the other)."},
-    {"item-bytes", "N", OPTION_CUSTOM, .take = take_item_bytes, .initial = "100",
+    {"item-bytes", FIELD_PARSED, MEMBER(traffic.sizes), "N", .parse = item_sizes_parse,
+     .initial = "100",
      .help =
          "The size of an item in bytes, names and values together: a number, uniform:MIN:MAX, or "
          "twitter[:MEDIAN] (a heavy tail, median 230)."},
-    {"read-ratio", "R", OPTION_REAL, MEMBER(read_ratio), .min = 0, .max = 1,
+    {"read-ratio", FIELD_REAL, MEMBER(read_ratio), "R", .min = 0, .max = 1,
      .help = "The fraction of requests that read."},
-    {"delete-ratio", "R", OPTION_REAL, MEMBER(delete_ratio), .min = 0, .max = 1,
+    {"delete-ratio", FIELD_REAL, MEMBER(delete_ratio), "R", .min = 0, .max = 1,
      .help = "The fraction of writes that delete."},
-    {"increments", NULL, OPTION_FLAG, MEMBER(increments),
+    {"increments", FIELD_FLAG, MEMBER(increments),
      .help = "Writes are UpdateItems that add 1 to a counter in the item. item-bytes has no "
              "effect. With --history they request the sum (ReturnValues), which sharded counters "
              "refuse."},
-    {"retry", "MODEL", OPTION_CUSTOM, .take = take_retry, .initial = "none",
+    {"retry", FIELD_PARSED, MEMBER(retry), "MODEL", .parse = retry_parse, .initial = "none",
      .help = "The retries of a throttled or failed request: none, legacy, standard or adaptive "
              "(AWS SDKs before November 2026), standard-2026 or adaptive-2026 (after it), all with "
              ":ATTEMPTS, or sre-throttle[:K]. A workload is one client, with one retry quota."},
-    {"replay", "FILE", OPTION_NAME, MEMBER(replay), .min = 1, .initial = "none",
+    {"replay", FIELD_NAME, MEMBER(replay), "FILE", .min = 1, .initial = "none",
      .help =
          "The requests of a trace, at its times: a recording of --record (of the same table) or a "
          "Twitter cache trace. It replaces rate, mix, distribution and item-bytes."},
-    {"replay-speed", "F", OPTION_REAL, MEMBER(replay_speed), .min = 0, .max = 1000000,
+    {"replay-speed", FIELD_REAL, MEMBER(replay_speed), "F", .min = 0, .max = 1000000,
      .help = "The speed of a replay, divided by that of the recording."},
-    {"condition", "EXPRESSION", OPTION_CUSTOM, .take = take_condition, .initial = "none",
+    {"condition", FIELD_NAME, MEMBER(condition), "EXPRESSION", EXPRESSION, .initial = "none",
      .help = "The ConditionExpression of every write, such as attribute_not_exists(pk). Writes "
              "whose condition is false count as failed, with a type of their own."},
-    {"transact", "N", OPTION_INTEGER, MEMBER(transact), .min = 1, .max = 100, .initial = "none",
+    {"transact", FIELD_INTEGER, MEMBER(transact), "N", .min = 1, .max = 100, .initial = "none",
      .help = "Writes are TransactWriteItems of N puts: of the chosen key and of other keys."},
-    {"consistent", NULL, OPTION_FLAG, MEMBER(consistent), .help = "Reads are strongly consistent."},
-    {"queries", NULL, OPTION_FLAG, MEMBER(queries),
+    {"consistent", FIELD_FLAG, MEMBER(consistent), .help = "Reads are strongly consistent."},
+    {"queries", FIELD_FLAG, MEMBER(queries),
      .help = "Reads are Queries for the partition key, one page each."},
-    {"filter", "EXPRESSION", OPTION_CUSTOM, .take = take_filter, .initial = "none",
+    {"filter", FIELD_NAME, MEMBER(filter), "EXPRESSION", EXPRESSION, .initial = "none",
      .help = "The FilterExpression of every Query."},
-    {"key-name", "NAME", OPTION_NAME, MEMBER(key_name),
+    {"key-name", FIELD_NAME, MEMBER(key_name), "NAME",
      .help = "The attribute of the partition key."},
-    {"sort-key", "NAME", OPTION_NAME, MEMBER(sort_name), .initial = "none",
+    {"sort-key", FIELD_NAME, MEMBER(sort_name), "NAME", .initial = "none",
      .help = "The attribute of the sort key."},
-    {"wcu", "N", OPTION_INTEGER, MEMBER(wcu), .min = 1, .max = 1000000,
+    {"wcu", FIELD_INTEGER, MEMBER(wcu), "N", .min = 1, .max = 1000000,
      .help = "Write capacity units per second of a table that --create-table creates."},
-    {"rcu", "N", OPTION_INTEGER, MEMBER(rcu), .min = 1, .max = 1000000,
+    {"rcu", FIELD_INTEGER, MEMBER(rcu), "N", .min = 1, .max = 1000000,
      .help = "Read capacity units per second of a table that --create-table creates."},
-    {"on-demand", NULL, OPTION_FLAG, MEMBER(on_demand),
+    {"on-demand", FIELD_FLAG, MEMBER(on_demand),
      .help = "--create-table creates a table on demand, without wcu and rcu."},
-    {"path", "/PATH", OPTION_NAME, MEMBER(path),
+    {"path", FIELD_NAME, MEMBER(path), "/PATH",
      .help = "Requests are plain HTTP GETs of this path, to measure another server."},
 };
 
 /* ---- options of the whole run ---- */
 
-static const char *load_options_take_url(void *target, const char *value, struct buffer *error)
+static const char *load_options_take_url(void *target, const char *value)
 {
     struct load_options *o = target;
-    (void)error;
-    if (o->url_count == LOAD_URLS_MAX || !client_url_parse(value, &o->urls[o->url_count]))
-        return client_url_expected;
-    o->url_count++;
-    return NULL;
+    if (o->url_count == LOAD_URLS_MAX)
+        return "at most 16 URLs";
+    const char *allowed = client_url_parse(&o->urls[o->url_count], value);
+    o->url_count += allowed == NULL;
+    return allowed;
 }
 
-static const char *take_json(void *target, const char *value, struct buffer *error)
+static const char *take_json(void *target, const char *value)
 {
     struct load_options *o = target;
-    (void)error;
     o->json = true;
     o->json_path = value != NULL && strcmp(value, "-") != 0 ? value : NULL;
     return NULL;
 }
 
 #undef MEMBER
-#define MEMBER(member) OPTION_MEMBER(struct load_options, member)
+#define MEMBER(member) FIELD_MEMBER(struct load_options, member)
 
 static const char *take_policy(void *target, const char *value, struct buffer *error)
 {
@@ -223,31 +182,32 @@ static const char *take_policy(void *target, const char *value, struct buffer *e
     return p->load(p->policies, value, error) == STATUS_OK ? NULL : "";
 }
 
-static const struct option run_options[] = {
-    {"url", "URL", OPTION_CUSTOM, .take = load_options_take_url, .initial = "http://127.0.0.1:8000",
+static const struct field run_options[] = {
+    {"url", FIELD_PARSED, .form = "URL", .parse = load_options_take_url,
+     .initial = "http://127.0.0.1:8000",
      .help = "A router, http://HOST:PORT. May be repeated: connections are spread over the "
              "routers, and move to the next one when their router dies."},
-    {"create-table", NULL, OPTION_FLAG, MEMBER(create_table),
+    {"create-table", FIELD_FLAG, MEMBER(create_table),
      .help = "Create missing tables, and wait until they are active."},
-    {"preload", NULL, OPTION_FLAG, MEMBER(preload),
+    {"preload", FIELD_FLAG, MEMBER(preload),
      .help = "Write every key once before the run. Refused writes are retried."},
-    {"timeout", "TIME", OPTION_SPAN, MEMBER(timeout_ns), .min = 1,
+    {"timeout", FIELD_SPAN, MEMBER(timeout_ns), "TIME", .min = 1,
      .help = "A request without an answer fails after this time."},
-    {"seed", "N", OPTION_INTEGER, MEMBER(seed), .min = 0, .max = INT64_C(1) << 53,
+    {"seed", FIELD_INTEGER, MEMBER(seed), "N", .min = 0, .max = INT64_C(1) << 53,
      .help = "The seed of keys, sizes and arrivals."},
-    {"history", "FILE", OPTION_TEXT, MEMBER(history_path),
+    {"history", FIELD_TEXT, MEMBER(history_path), "FILE",
      .help = "Write every request and its outcome to FILE, as JSON lines."},
-    {"record", "FILE", OPTION_TEXT, MEMBER(record_path),
+    {"record", FIELD_TEXT, MEMBER(record_path), "FILE",
      .help = "Write every request with its time, key, size and outcome to FILE, for --replay."},
-    {"record-salt", "TEXT", OPTION_TEXT, MEMBER(record_salt),
+    {"record-salt", FIELD_TEXT, MEMBER(record_salt), "TEXT",
      .help = "Record hashes of keys under this salt in place of the keys."},
-    {"policy", "FILE", OPTION_CUSTOM, .take = take_policy, .early = true, .initial = "none",
+    {"policy", FIELD_CUSTOM, .form = "FILE", .take = take_policy, .early = true, .initial = "none",
      .help = "Load retry policies from this shared object (docs/guide-policies.md). --retry names "
              "them. --policy may be repeated."},
-    {"unsigned", NULL, OPTION_FLAG, MEMBER(unsigned_requests),
+    {"unsigned", FIELD_FLAG, MEMBER(unsigned_requests),
      .help = "Omit the Authorization header, which has no valid signature anyway."},
-    {"quiet", NULL, OPTION_FLAG, MEMBER(quiet), .help = "Print no progress."},
-    {"json", "[FILE]", OPTION_CUSTOM, .take = take_json, .optional = true,
+    {"quiet", FIELD_FLAG, MEMBER(quiet), .help = "Print no progress."},
+    {"json", FIELD_PARSED, .form = "[FILE]", .parse = take_json, .optional = true,
      .help = "Print the result as JSON, to FILE or to standard output."},
 };
 
@@ -273,8 +233,8 @@ static const char *take_workload(void *target, const char *value, struct buffer 
     return NULL;
 }
 
-static const struct option group_options[] = {
-    {"workload", "NAME:...", OPTION_CUSTOM, .take = take_workload,
+static const struct field group_options[] = {
+    {"workload", FIELD_CUSTOM, .form = "NAME:...", .take = take_workload,
      .help = "One of several workloads that run at once: NAME:option=value,option=value. Options "
              "of a workload outside of a group apply to all groups."},
 };
@@ -284,8 +244,8 @@ static enum status take_assignment(struct load_workload_options *w, char *assign
 {
     char *value = strchr(assignment, '=');
     size_t name_size = value ? (size_t)(value - assignment) : strlen(assignment);
-    const struct option *o = option_find(workload_options, COUNT_OF(workload_options),
-                                         slice_make(assignment, name_size));
+    const struct field *o =
+        field_find(workload_options, COUNT_OF(workload_options), slice_make(assignment, name_size));
     buffer_append_format(error, "workload %s: ", w->name);
     if (o == NULL)
         return buffer_explain(error, STATUS_MALFORMED, "there is no option `%.*s`", (int)name_size,
@@ -397,6 +357,8 @@ static enum status add_workloads(struct load_parse *p, struct buffer *error)
                 return buffer_explain(error, STATUS_MALFORMED, "two workloads are called %s",
                                       w->name);
         w->returns_sum = o->history_path != NULL;
+        if (w->retry.policy != NULL && strcmp(w->retry.policy->name, "none") == 0)
+            w->retry.policy = NULL;
         if (check_workload(w, error) != STATUS_OK)
             return STATUS_MALFORMED;
     }

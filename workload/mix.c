@@ -79,8 +79,9 @@ static bool set_field(struct traffic_mix *m, const char *name, double value)
     return value == floor(value);
 }
 
-const char *traffic_mix_parse(struct traffic_mix *m, const char *text)
+const char *traffic_mix_parse(void *member, const char *text)
 {
+    struct traffic_mix *m = member;
     char name[TEXT_FIELD_SIZE_MAX], number[TEXT_FIELD_SIZE_MAX];
     struct load_keys keys;
     struct item_sizes sizes;
@@ -94,7 +95,7 @@ const char *traffic_mix_parse(struct traffic_mix *m, const char *text)
     *m = (struct traffic_mix){.scan_length_max = SCAN_LENGTH};
     for (rest = text; rest != NULL;)
         if (!text_field(&rest, name) || !text_field(&rest, number) ||
-            !option_parse_real(number, &value) || !set_field(m, name, value))
+            !field_parse_real(number, &value) || !set_field(m, name, value))
             return mix_expected;
     for (int kind = 0; kind < TRAFFIC_KINDS; kind++)
         sum += m->fraction[kind];
@@ -118,8 +119,9 @@ enum traffic_kind traffic_mix_kind(const struct traffic_mix *m, struct prng *ran
 
 /* ---- sizes ---- */
 
-const char *item_sizes_parse(struct item_sizes *s, const char *text)
+const char *item_sizes_parse(void *member, const char *text)
 {
+    struct item_sizes *s = member;
     static const char expected[] =
         "bytes up to 409600, such as 900, or uniform:MIN:MAX, or twitter[:MEDIAN] (a heavy tail)";
     double n[2];

@@ -36,7 +36,7 @@ struct traffic_mix {
 /* "ycsb:LETTER" (A to F), or fractions of kinds that add up to 1, "read:0.95:update:0.05", with
  * ":eventual:FRACTION" (default 0) and ":scan-length:MOST" (default 100) behind them. Returns
  * NULL, or the fault as a static text. */
-const char *traffic_mix_parse(struct traffic_mix *m, const char *text);
+const char *traffic_mix_parse(void *mix, const char *text); /* struct traffic_mix */
 
 /* Draws take the same count of random numbers for every mix, so that two mixes see the same
  * stream. */
@@ -55,7 +55,7 @@ struct item_sizes {
 
 /* "900", "uniform:MIN:MAX", "twitter[:MEDIAN]" (default 230). Returns NULL, or the fault as a
  * static text. */
-const char *item_sizes_parse(struct item_sizes *s, const char *text);
+const char *item_sizes_parse(void *sizes, const char *text); /* struct item_sizes */
 int32_t item_sizes_next(const struct item_sizes *s, struct prng *random);
 
 /* The mix, the keys' distribution (not their count) and the item size (1000 bytes) of a YCSB core

@@ -96,8 +96,9 @@ const char rate_curve_expected[] =
     "steps:R1:R2:...:EVERY_S, spike:BASE:PEAK:FROM_S:FOR_S, "
     "diurnal:MEAN:RATIO:PERIOD_S[:NOISE], on-off:RATE:ON_S:OFF_S";
 
-const char *rate_curve_parse(struct rate_curve *c, const char *text)
+const char *rate_curve_parse(void *member, const char *text)
 {
+    struct rate_curve *c = member;
     double n[RATE_STEPS_MAX + 1];
     const char *rest;
     *c = (struct rate_curve){.kind = RATE_CONSTANT, .count = 1};
@@ -111,7 +112,7 @@ const char *rate_curve_parse(struct rate_curve *c, const char *text)
             memcpy(c->rates, n, (size_t)c->count * sizeof n[0]);
         return wrong;
     }
-    if (option_parse_real(text, &c->rates[0]) && are_rates(c->rates, 1))
+    if (field_parse_real(text, &c->rates[0]) && are_rates(c->rates, 1))
         return NULL;
     return rate_curve_expected;
 }
@@ -267,16 +268,6 @@ double rate_curve_peak(const struct rate_curve *c)
 
 const char *const arrival_names[] = {
     [ARRIVAL_POISSON] = "poisson", [ARRIVAL_CONSTANT] = "constant", NULL};
-
-const char *arrival_parse(enum arrival_kind *a, const char *text)
-{
-    for (int i = 0; arrival_names[i] != NULL; i++)
-        if (strcmp(text, arrival_names[i]) == 0) {
-            *a = (enum arrival_kind)i;
-            return NULL;
-        }
-    return "poisson or constant";
-}
 
 void arrivals_init(struct arrivals *a, enum arrival_kind kind)
 {

@@ -39,7 +39,7 @@ struct rate_curve {
 /* "1000", "ramp:FROM:TO:SPAN_S", "steps:R1:R2:...:EVERY_S", "spike:BASE:PEAK:FROM_S:FOR_S",
  * "diurnal:MEAN:RATIO:PERIOD_S[:NOISE]" (begins at the trough), "on-off:RATE:ON_S:OFF_S". Rates up
  * to 10M, also 2.5k. Returns NULL, or the fault as a static text. */
-const char *rate_curve_parse(struct rate_curve *c, const char *text);
+const char *rate_curve_parse(void *curve, const char *text); /* struct rate_curve */
 /* The fault of a text that begins as no curve does. */
 extern const char rate_curve_expected[];
 
@@ -55,9 +55,7 @@ enum arrival_kind {
     ARRIVAL_CONSTANT
 };
 
-/* "poisson" or "constant". */
-const char *arrival_parse(enum arrival_kind *a, const char *text);
-extern const char *const arrival_names[]; /* ended by NULL, for tables of options */
+extern const char *const arrival_names[]; /* "poisson", "constant"; ended by NULL */
 
 /* A straight piece: `from_rate` at from_ns changes evenly to `to_rate` at to_ns. */
 struct rate_piece {

@@ -70,8 +70,9 @@ static const struct weir_retry_policy *retry_find(const struct policies *policie
     return NULL;
 }
 
-const char *retry_parse(struct retry_options *o, const char *text)
+const char *retry_parse(void *member, const char *text)
 {
+    struct retry_options *o = member;
     const char *rest = NULL;
     int64_t attempts;
     *o = (struct retry_options){.policies = o->policies};
@@ -83,11 +84,10 @@ const char *retry_parse(struct retry_options *o, const char *text)
     if (rest == NULL)
         return NULL;
     if (o->policy->flags & WEIR_RETRY_TAKES_NUMBER) {
-        bool ok =
-            option_parse_real(rest, &o->parameter) && o->parameter >= 1 && o->parameter <= 100;
+        bool ok = field_parse_real(rest, &o->parameter) && o->parameter >= 1 && o->parameter <= 100;
         return ok ? NULL : retry_expected;
     }
-    if (o->policy == &retry_none || !option_parse_integer(rest, 1, RETRY_ATTEMPTS_MAX, &attempts))
+    if (o->policy == &retry_none || !field_parse_integer(rest, 1, RETRY_ATTEMPTS_MAX, &attempts))
         return retry_expected;
     o->attempts_max = (int32_t)attempts;
     return NULL;

@@ -88,7 +88,7 @@ extern const struct retry_model *const retry_models[];
 
 /* "NAME", "NAME:ATTEMPTS" or "sre-throttle:K". NAME may be a policy of o->policies, which the
  * caller has set. Returns NULL, or the fault as a static text. */
-const char *retry_parse(struct retry_options *o, const char *text);
+const char *retry_parse(void *options, const char *text); /* struct retry_options */
 /* Whether no policy from a file has a name of weir's own. STATUS_MALFORMED: `error` names it. */
 enum status retry_policies_check(const struct policies *policies, struct buffer *error);
 /* A line for each model: form, evidence, about. */

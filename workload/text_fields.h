@@ -4,7 +4,7 @@
  * Parsers of such texts return NULL, or the fault: a static text that tells what is allowed. */
 #pragma once
 
-#include "base/command_line.h"
+#include "base/fields.h"
 
 enum {
     TEXT_FIELD_SIZE_MAX = 64
@@ -43,7 +43,7 @@ static inline int text_numbers(const char *text, double *out, int max)
     char field[TEXT_FIELD_SIZE_MAX];
     int count = 0;
     while (text != NULL) {
-        if (count == max || !text_field(&text, field) || !option_parse_real(field, &out[count]))
+        if (count == max || !text_field(&text, field) || !field_parse_real(field, &out[count]))
             return -1;
         count++;
     }

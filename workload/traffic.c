@@ -10,8 +10,9 @@ enum {
     THINK_MS_MAX = 86400000,
 };
 
-const char *traffic_clients_parse(struct traffic_clients *c, const char *text)
+const char *traffic_clients_parse(void *member, const char *text)
 {
+    struct traffic_clients *c = member;
     static const char expected[] =
         "closed:CLIENTS:THINK_MS[:exponential] with 1 to 10M clients and up to 86400000 ms, such "
         "as closed:100:50:exponential";
@@ -20,8 +21,8 @@ const char *traffic_clients_parse(struct traffic_clients *c, const char *text)
     double think_ms;
     *c = (struct traffic_clients){0};
     if (!text_begins(text, "closed", &rest) || !text_field(&rest, clients) ||
-        !text_field(&rest, think) || !option_parse_integer(clients, 1, CLIENTS_MAX, &c->count) ||
-        !option_parse_real(think, &think_ms) || !(think_ms >= 0 && think_ms <= THINK_MS_MAX))
+        !text_field(&rest, think) || !field_parse_integer(clients, 1, CLIENTS_MAX, &c->count) ||
+        !field_parse_real(think, &think_ms) || !(think_ms >= 0 && think_ms <= THINK_MS_MAX))
         return expected;
     c->think_ns = (int64_t)(think_ms * 1e6);
     c->exponential = rest != NULL;

@@ -1,7 +1,7 @@
 /* traffic.h - the demand of one tenant on one table: which request is due when.
  *
  * One description for `weir load`, the simulator's runners and real runs. The texts of its parts
- * are the same in scenario files and on the command line: rate_curve_parse, arrival_parse,
+ * are the same in scenario files and on the command line: rate_curve_parse, arrival_names,
  * traffic_clients_parse, load_keys_parse, traffic_mix_parse, item_sizes_parse.
  *
  * Promises:
@@ -47,7 +47,7 @@ struct traffic_clients {
 };
 
 /* "closed:CLIENTS:THINK_MS[:exponential]". Returns NULL, or the fault as a static text. */
-const char *traffic_clients_parse(struct traffic_clients *c, const char *text);
+const char *traffic_clients_parse(void *clients, const char *text); /* struct traffic_clients */
 
 /* A plain value. Time in it is the runner's clock. */
 struct traffic_options {

@@ -17,22 +17,18 @@ enum {
 #define DAY_NS     (86400 * NS_PER_S)
 #define TARGET_MIN 0.2
 #define TARGET_MAX 0.9
-#define FIELDS_END   \
-    {                \
-        .name = NULL \
-    }
 
 /* ---- the fields ---- */
 
-#define AT_KIND(member) offsetof(struct autoscaling_kind_options, member)
-#define AT(member)      offsetof(struct autoscaling_options, member)
+#define AT_KIND(member) FIELD_MEMBER(struct autoscaling_kind_options, member)
+#define AT(member)      FIELD_MEMBER(struct autoscaling_options, member)
 
 static const struct field kind_fields[] = {
-    {"min", FIELD_INTEGER, AT_KIND(min), true, .min = 1, .max = UNITS_MAX,
+    {"min", FIELD_INTEGER, AT_KIND(min), .required = true, .min = 1, .max = UNITS_MAX,
      .help = "Minimum of units per second."},
-    {"max", FIELD_INTEGER, AT_KIND(max), true, .min = 1, .max = UNITS_MAX,
+    {"max", FIELD_INTEGER, AT_KIND(max), .required = true, .min = 1, .max = UNITS_MAX,
      .help = "Maximum of units per second."},
-    {"target", FIELD_NUMBER, AT_KIND(target), .min = 0, .max = 1,
+    {"target", FIELD_REAL, AT_KIND(target), .min = 0, .max = 1,
      .help = "The target of consumed / provisioned units: 0.2 to 0.9. Default: 0.7."},
     FIELDS_END};
 
@@ -48,7 +44,7 @@ const struct field autoscaling_fields[] = {
     {"in_after", FIELD_DURATION, AT(in_after_ns), .min = 1, .max = DAY_NS,
      .help =
          "Throughput is lowered after this time below the target minus in_margin. Default: 15m."},
-    {"in_margin", FIELD_NUMBER, AT(in_margin), .min = 0, .max = 1,
+    {"in_margin", FIELD_REAL, AT(in_margin), .min = 0, .max = 1,
      .help = "The distance below the target, as a part of the provisioned units. Default: 0.2."},
     {"delay", FIELD_DURATION, AT(delay_ns), .min = 0, .max = DAY_NS,
      .help = "Time from the decision to the request to the cluster. Default: 3m."},

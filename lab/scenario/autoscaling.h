@@ -23,7 +23,7 @@
  * Units: mcu a second; provisioned units a second. */
 #pragma once
 
-#include "lab/scenario/fields.h"
+#include "lab/scenario/reading.h"
 
 enum {
     AUTOSCALING_KINDS = 2 /* as enum admit_kind */

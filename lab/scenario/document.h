@@ -1,7 +1,7 @@
 /* document.h - a YAML document as a tree of texts, lists and maps, each with its line.
  *
  * libyaml reads the text. Every scalar is a text: what it means is decided by the reader of the
- * tree (fields.h). Anchors, aliases and tags are refused, and so is a map with the same key twice.
+ * tree (reading.h). Anchors, aliases and tags are refused, and so is a map with the same key twice.
  *
  * document_set replaces one value: policies, axes of sweeps and `--set` change a scenario this way.
  * A path has steps with dots between them. A step is the key of a map, or, in a list, the `name` of

@@ -2,12 +2,9 @@
 #include "lab/scenario/indexes.h"
 
 #include "base/limits.h"
+#include "engine/catalog/table_name.h"
 
-#define AT(member) offsetof(struct index_options, member)
-#define FIELDS_END   \
-    {                \
-        .name = NULL \
-    }
+#define AT(member) FIELD_MEMBER(struct index_options, member)
 
 enum {
     UNITS_MAX = 100000000,
@@ -16,14 +13,9 @@ enum {
 
 static const char *const projections[] = {[INDEX_ALL] = "all", [INDEX_KEYS] = "keys", NULL};
 
-static const char *parse_keys(void *target, const char *text)
-{
-    return load_keys_parse(target, text);
-}
-
 const struct field index_fields[] = {
-    {"name", FIELD_TEXT, AT(name), true, .help = "Name of the index."},
-    {"keys", FIELD_PARSED, AT(keys), .parse = parse_keys,
+    {"name", FIELD_ANY_TEXT, AT(name), .required = true, .help = "Name of the index."},
+    {"keys", FIELD_PARSED, AT(keys), .parse = load_keys_parse,
      .help = "The distribution of the index's key over written items, like `keys` of a workload. "
              "Default: uniform."},
     {"key_count", FIELD_INTEGER, AT(keys.count), .min = 1, .max = 1000000000000,
@@ -38,36 +30,20 @@ const struct field index_fields[] = {
      .help = "Partitions at the start, at least as many as its throughput needs. Default: 0."},
     FIELDS_END};
 
-static bool read_index(struct reading *r, const struct document_node *n, void *target)
+bool index_read(struct reading *r, const struct document_node *n, void *target)
 {
-    static const char letters[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
     struct index_options *x = target;
     *x = (struct index_options){.keys.count = 10000};
     if (!fields_read(r, n, index_fields, x))
         return false;
     const size_t size = strlen(x->name);
-    if (size < INDEX_NAME_SIZE_MIN || size > NAME_SIZE_MAX || strspn(x->name, letters) < size)
+    if (size < INDEX_NAME_SIZE_MIN || size > NAME_SIZE_MAX ||
+        !table_name_is_valid(slice_of(x->name)))
         return reading_fail(
             r, n, "the name of an index has %d to %d letters, digits, _, - and ., not `%s`",
             INDEX_NAME_SIZE_MIN, NAME_SIZE_MAX, x->name);
     const char *fault = load_keys_check(&x->keys);
     return fault == NULL || reading_fail(r, n, "keys of index %s: %s", x->name, fault);
-}
-
-bool indexes_read(struct reading *r, const struct document_node *n, void *target)
-{
-    struct indexes_options *o = target;
-    if (!fields_read_list(r, n, "indexes of a table", read_index, o->at, sizeof o->at[0],
-                          INDEXES_MAX, &o->count))
-        return false;
-    for (uint32_t i = 0; i < o->count; i++) {
-        for (uint32_t k = 0; k < i; k++) {
-            if (strcmp(o->at[i].name, o->at[k].name) == 0)
-                return reading_fail(r, n, "two indexes are named `%s`", o->at[i].name);
-        }
-    }
-    return true;
 }
 
 bool indexes_check(struct reading *r, const struct document_node *n,

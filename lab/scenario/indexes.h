@@ -5,7 +5,7 @@
  * Not here: requests that make the indexes (lab/clients/tables.c), the drawing (lab/clients/). */
 #pragma once
 
-#include "lab/scenario/fields.h"
+#include "lab/scenario/reading.h"
 #include "workload/load_keys.h"
 
 enum {
@@ -32,8 +32,8 @@ struct indexes_options {
 
 /* For the fields of scenario files. */
 extern const struct field index_fields[];
-/* Reads a list of them. As `read` of struct field. */
-bool indexes_read(struct reading *r, const struct document_node *n, void *target);
+/* Reads an index. As `read` of struct field. */
+bool index_read(struct reading *r, const struct document_node *n, void *target);
 /* The indexes of a table on demand are on demand. False: reading_fail was called. */
 bool indexes_check(struct reading *r, const struct document_node *n,
                    const struct indexes_options *o, bool on_demand);

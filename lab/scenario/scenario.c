@@ -14,26 +14,21 @@
 #include "gac/grant_policy.h"
 #include "lab/scenario/scenario_fault.h"
 #include "lab/scenario/scenario_limit.h"
+#include "workload/text_fields.h"
 
-#define AT(type, member) offsetof(struct type, member)
-#define FIELDS_END   \
-    {                \
-        .name = NULL \
-    }
+#define AT(type, member) FIELD_MEMBER(struct type, member)
+#define LIST(member, count)                                                   \
+    AT(scenario, member), .max = COUNT_OF(((struct scenario *)NULL)->member), \
+                          .count_at = offsetof(struct scenario, count)
 
 enum {
     UNITS_MAX = 100000000 /* a second; the quotas of an account do not bind a scenario */
 };
 #define NS_MAX SCENARIO_NS_MAX
 
-/* What a reader of lists needs besides the place. */
-struct scenario_reading {
-    struct scenario *s;
-};
-
 static struct scenario *scenario_of(const struct reading *r)
 {
-    return ((struct scenario_reading *)r->context)->s;
+    return r->context;
 }
 
 /* ---- the cluster ---- */
@@ -47,10 +42,9 @@ static bool read_settings(struct reading *r, const struct document_node *n, void
         return reading_fail(r, n, "settings must be a map of names of settings and values");
     for (const struct document_node *m = n->first; m != NULL && good; m = m->next) {
         if (m->kind != DOCUMENT_TEXT)
-            good = reading_fail(r, m, "%.*s must be a single value", (int)m->key.size,
-                                (const char *)m->key.data);
+            good = reading_fail(r, m, "%.*s must be a single value", TEXT_OF(m->key));
         else if (config_set(c, m->key, m->text, &error) != STATUS_OK)
-            good = reading_fail(r, m, "%.*s", (int)error.size, (const char *)error.data);
+            good = reading_fail(r, m, "%.*s", TEXT_OF(error));
     }
     buffer_deinit(&error);
     return good;
@@ -106,22 +100,14 @@ static const struct field cluster_fields[] = {
              "`real` none."},
     FIELDS_END};
 
-/* ---- tables and tenants ---- */
-
-static bool read_tables(struct reading *r, const struct document_node *n, void *target)
-{
-    struct scenario *s = scenario_of(r);
-    (void)target;
-    return fields_read_list(r, n, "tables", scenario_table_read, s->tables, sizeof s->tables[0],
-                            SCENARIO_TABLES_MAX, &s->table_count);
-}
+/* ---- tenants ---- */
 
 static const struct field tenant_fields[] = {
-    {"name", FIELD_TEXT, AT(scenario_tenant, name), true, .min = 1,
+    {"name", FIELD_TEXT, AT(scenario_tenant, name), .required = true,
      .help = "Name of the tenant, as workloads have it."},
-    {"weight", FIELD_NUMBER, AT(scenario_tenant, weight), .min = 0, .max = 1000000,
+    {"weight", FIELD_REAL, AT(scenario_tenant, weight), .min = 0, .max = 1000000,
      .help = "Weight in the measures of fairness. Default: 1."},
-    {"parent", FIELD_TEXT, AT(scenario_tenant, parent),
+    {"parent", FIELD_ANY_TEXT, AT(scenario_tenant, parent),
      .help = "The account of the tenant: a tenant that comes before it, and has no workload. The "
              "weight then counts among the tenants of the account. Default: none."},
     FIELDS_END};
@@ -141,94 +127,36 @@ static bool read_tenant(struct reading *r, const struct document_node *n, void *
            reading_fail(r, n, "tenant %s: there is no tenant `%s` before it", t->name, t->parent);
 }
 
-static bool read_tenants(struct reading *r, const struct document_node *n, void *target)
-{
-    struct scenario *s = scenario_of(r);
-    (void)target;
-    return fields_read_list(r, n, "tenants", read_tenant, s->tenants, sizeof s->tenants[0],
-                            SCENARIO_TENANTS_MAX, &s->tenant_count);
-}
-
 /* ---- workloads ---- */
 
-static const char *parse_rate(void *target, const char *text)
-{
-    return rate_curve_parse(target, text);
-}
-
-static const char *parse_arrivals(void *target, const char *text)
-{
-    return arrival_parse(target, text);
-}
-
-static const char *parse_clients(void *target, const char *text)
-{
-    return traffic_clients_parse(target, text);
-}
-
-static const char *parse_keys(void *target, const char *text)
-{
-    return load_keys_parse(target, text);
-}
-
-static const char *parse_mix(void *target, const char *text)
-{
-    return traffic_mix_parse(target, text);
-}
-
-static const char *parse_sizes(void *target, const char *text)
-{
-    return item_sizes_parse(target, text);
-}
-
-static const char *parse_retry(void *target, const char *text)
-{
-    return retry_parse(target, text);
-}
-
-/* "shares:99:1:0": weights of any scale, in order. */
-static const char *parse_shares(struct scenario_spread *s, const char *text)
-{
-    double sum = 0;
-    while (*text != '\0') {
-        char *end;
-        double weight = strtod(text, &end);
-        if (end == text || !(weight >= 0) || (*end != ':' && *end != '\0') ||
-            s->count == SCENARIO_ROUTERS_MAX)
-            return "must be shares:WEIGHT:WEIGHT and so on, a weight for each router";
-        s->shares[s->count++] = weight;
-        sum += weight;
-        text = *end == ':' ? end + 1 : end;
-    }
-    for (uint32_t i = 0; i < s->count; i++)
-        s->shares[i] /= sum;
-    return sum > 0 ? NULL : "must have a weight above 0";
-}
-
+/* "even", "shares:99:1:0": weights of any scale, in order; "moving:0.5:10" */
 static const char *parse_spread(void *target, const char *text)
 {
     struct scenario_spread *s = target;
-    double every_s;
-    char rest;
+    const char *rest;
+    double n[2], sum = 0;
+    int count;
     *s = (struct scenario_spread){.kind = SPREAD_EVEN};
     if (strcmp(text, "even") == 0)
         return NULL;
-    if (strncmp(text, "shares:", 7) == 0) {
+    if (text_begins(text, "shares", &rest)) {
         s->kind = SPREAD_SHARES;
-        return parse_shares(s, text + 7);
+        count = text_numbers(rest, s->shares, SCENARIO_ROUTERS_MAX);
+        for (int i = 0; i < count; i++)
+            sum += s->shares[i] >= 0 ? s->shares[i] : -HUGE_VAL;
+        if (count < 1 || sum < 0)
+            return "must be shares:WEIGHT:WEIGHT and so on, a weight for each router";
+        for (s->count = 0; s->count < (uint32_t)count; s->count++)
+            s->shares[s->count] /= sum;
+        return sum > 0 ? NULL : "must have a weight above 0";
     }
     s->kind = SPREAD_MOVING;
-    if (sscanf(text, "moving:%lf:%lf%c", &s->fraction, &every_s, &rest) != 2 ||
-        !(s->fraction >= 0) || s->fraction > 1 || !(every_s >= 0.001) || every_s > 86400)
+    if (!text_begins(text, "moving", &rest) || text_numbers(rest, n, 2) != 2 || !(n[0] >= 0) ||
+        n[0] > 1 || n[1] > 86400 || !text_seconds(n[1], &s->every_ns))
         return "must be even, shares:WEIGHT:WEIGHT.., or moving:FRACTION:EVERY_S with a fraction "
                "from 0 to 1 and 0.001 to 86400 seconds";
-    s->every_ns = (int64_t)(every_s * (double)NS_PER_S);
+    s->fraction = n[0];
     return NULL;
-}
-
-static const char *parse_hedge(void *target, const char *text)
-{
-    return hedge_parse(target, text);
 }
 
 static const char *parse_ycsb(void *target, const char *text)
@@ -260,14 +188,15 @@ static bool read_trace(struct reading *r, const struct document_node *n, void *t
 #define TRAFFIC(member) AT(scenario_workload, traffic.member)
 
 static const struct field workload_fields[] = {
-    {"name", FIELD_TEXT, AT(scenario_workload, name), true, .min = 1,
+    {"name", FIELD_TEXT, AT(scenario_workload, name), .required = true,
      .help = "Name of the workload."},
-    {"tenant", FIELD_TEXT, AT(scenario_workload, tenant), .min = 1,
+    {"tenant", FIELD_TEXT, AT(scenario_workload, tenant),
      .help = "Tenant to which its requests count. Default: the name of the workload."},
-    {"limiter", FIELD_TEXT, AT(scenario_workload, limiter),
+    {"limiter", FIELD_ANY_TEXT, AT(scenario_workload, limiter),
      .help = "Each request acquires a token of the rate limiter instead of using an item: this is "
              "the resource, the key is the entity. Only at the fidelity `full`. Default: none."},
-    {"table", FIELD_TEXT, AT(scenario_workload, table), true, .help = "Name of a table."},
+    {"table", FIELD_ANY_TEXT, AT(scenario_workload, table), .required = true,
+     .help = "Name of a table."},
     {"each", FIELD_FLAG, AT(scenario_workload, each),
      .help = "The rate is of each copy of the table, not of all together. Default: false."},
     {"idempotency_keys", FIELD_FLAG, AT(scenario_workload, idempotency_keys),
@@ -278,44 +207,44 @@ static const struct field workload_fields[] = {
      .help = "No request is due at this time or later. Default: the end of the run."},
     {"ycsb", FIELD_PARSED, AT(scenario_workload, traffic), .parse = parse_ycsb,
      .help = "Mix, keys and item size of a YCSB core workload, A to F. Later fields override."},
-    {"rate", FIELD_PARSED, TRAFFIC(rate), .parse = parse_rate,
+    {"rate", FIELD_PARSED, TRAFFIC(rate), .parse = rate_curve_parse,
      .help = "Requests per second of an open loop: a number, ramp:FROM:TO:SPAN_S, "
              "steps:R1:R2:..:EVERY_S, spike:BASE:PEAK:FROM_S:FOR_S, "
              "diurnal:MEAN:RATIO:PERIOD_S[:NOISE] or on-off:RATE:ON_S:OFF_S. Default: 100."},
-    {"arrivals", FIELD_PARSED, TRAFFIC(arrivals), .parse = parse_arrivals,
-     .help = "poisson or constant. Default: poisson."},
-    {"clients", FIELD_PARSED, TRAFFIC(clients), .parse = parse_clients,
+    {"arrivals", FIELD_CHOICE, TRAFFIC(arrivals), .choices = arrival_names,
+     .help = "The distribution of requests over time. Default: poisson."},
+    {"clients", FIELD_PARSED, TRAFFIC(clients), .parse = traffic_clients_parse,
      .help = "A closed loop instead of a rate: closed:CLIENTS:THINK_MS[:exponential]."},
-    {"keys", FIELD_PARSED, TRAFFIC(keys), .parse = parse_keys,
+    {"keys", FIELD_PARSED, TRAFFIC(keys), .parse = load_keys_parse,
      .help = "uniform, zipf:THETA, scrambled-zipf:THETA, latest:THETA, hotspot:FRACTION:KEYS, "
              "shifting:FRACTION:EVERY_S[:RANGES], sequential, single:KEY, collection:KEY or "
              "append:KEY. Default: uniform."},
     {"key_count", FIELD_INTEGER, TRAFFIC(keys.count), .min = 1, .max = 1000000000000,
      .help = "Number of keys. Default: 10000."},
-    {"mix", FIELD_PARSED, TRAFFIC(mix), .parse = parse_mix,
+    {"mix", FIELD_PARSED, TRAFFIC(mix), .parse = traffic_mix_parse,
      .help =
          "ycsb:LETTER, or fractions that add up to 1: read:0.95:update:0.05 with insert, scan, "
          "read-modify-write and delete, and :eventual:FRACTION of the reads at the end. Default: "
          "read:0.5:update:0.5."},
-    {"item_bytes", FIELD_PARSED, TRAFFIC(sizes), .parse = parse_sizes,
+    {"item_bytes", FIELD_PARSED, TRAFFIC(sizes), .parse = item_sizes_parse,
      .help = "Size of an item: a number, uniform:MIN:MAX or twitter[:MEDIAN]. Default: 100."},
     {"index_key_count", FIELD_INTEGER, AT(scenario_workload, index_key_count), .min = 0,
      .max = 1000000000000,
      .help = "Number of values of the key of each index of the table, in writes of this workload; "
              "0: as in the index. Default: 0."},
-    {"trace", FIELD_NODE, 0, .read = read_trace,
+    {"trace", FIELD_NODE, .read = read_trace,
      .help = "A file of requests instead of rate, keys, mix and item_bytes: a recording of `weir "
              "load --record` or `weir router --record`, or a trace of Twitter's caches. A list of "
              "recordings, one for each router, is merged by the times of the requests."},
-    {"trace_table", FIELD_TEXT, AT(scenario_workload, trace_table),
+    {"trace_table", FIELD_ANY_TEXT, AT(scenario_workload, trace_table),
      .help = "Only requests to this table of the trace. Default: all."},
-    {"trace_speed", FIELD_NUMBER, AT(scenario_workload, trace_speed), .min = 0, .max = 1000000,
+    {"trace_speed", FIELD_REAL, AT(scenario_workload, trace_speed), .min = 0, .max = 1000000,
      .help = "2: the trace runs twice as fast. Default: 1."},
-    {"retry", FIELD_PARSED, AT(scenario_workload, retry), .parse = parse_retry,
+    {"retry", FIELD_PARSED, AT(scenario_workload, retry), .parse = retry_parse,
      .help = "Retries of clients after a failure: none, legacy, standard, adaptive, standard-2026, "
              "adaptive-2026, sre-throttle:K, or a policy of --policy; :ATTEMPTS may follow. "
              "Default: none."},
-    {"hedge", FIELD_PARSED, AT(scenario_workload, hedge), .parse = parse_hedge,
+    {"hedge", FIELD_PARSED, AT(scenario_workload, hedge), .parse = hedge_parse,
      .help = "The time after which a client sends a read in flight a second time, to another "
              "router: a time, or pNN: this percentile of its latencies. :FRACTION may follow: the "
              "maximum of hedges for each request (0.05). Default: none."},
@@ -387,24 +316,6 @@ static bool read_workload(struct reading *r, const struct document_node *n, void
     return check_index_keys(r, n, w) && scenario_limit_check_workload(r, n, scenario_of(r), w);
 }
 
-static bool read_workloads(struct reading *r, const struct document_node *n, void *target)
-{
-    struct scenario *s = scenario_of(r);
-    (void)target;
-    return fields_read_list(r, n, "workloads", read_workload, s->workloads, sizeof s->workloads[0],
-                            SCENARIO_WORKLOADS_MAX, &s->workload_count);
-}
-
-/* ---- faults ---- */
-
-static bool read_faults(struct reading *r, const struct document_node *n, void *target)
-{
-    struct scenario *s = scenario_of(r);
-    (void)target;
-    return fields_read_list(r, n, "faults", scenario_fault_read, s->faults, sizeof s->faults[0],
-                            SCENARIO_FAULTS_MAX, &s->fault_count);
-}
-
 /* ---- policies ---- */
 
 static bool read_set(struct reading *r, const struct document_node *n, void *target)
@@ -424,11 +335,13 @@ static bool read_set(struct reading *r, const struct document_node *n, void *tar
 }
 
 static const struct field policy_fields[] = {
-    {"name", FIELD_TEXT, AT(scenario_policy, name), true, .min = 1, .help = "Name of the policy."},
-    {"about", FIELD_TEXT, AT(scenario_policy, about), .help = "Its description, in a sentence."},
+    {"name", FIELD_TEXT, AT(scenario_policy, name), .required = true,
+     .help = "Name of the policy."},
+    {"about", FIELD_ANY_TEXT, AT(scenario_policy, about),
+     .help = "Its description, in a sentence."},
     {"ablation", FIELD_FLAG, AT(scenario_policy, ablation),
      .help = "One mechanism is off, to show that it is needed. Default: false."},
-    {"set", FIELD_NODE, 0, .read = read_set,
+    {"set", FIELD_NODE, .read = read_set,
      .help = "Differences: paths in this file and values, "
              "`cluster.settings.gac: static`."},
     FIELDS_END};
@@ -438,14 +351,6 @@ static bool read_policy(struct reading *r, const struct document_node *n, void *
     struct scenario_policy *p = target;
     *p = (struct scenario_policy){.about = ""};
     return fields_read(r, n, policy_fields, p);
-}
-
-static bool read_policies(struct reading *r, const struct document_node *n, void *target)
-{
-    struct scenario *s = scenario_of(r);
-    (void)target;
-    return fields_read_list(r, n, "policies", read_policy, s->policies, sizeof s->policies[0],
-                            SCENARIO_POLICIES_MAX, &s->policy_count);
 }
 
 enum status scenario_choose(const struct scenario_policy *p, struct document *d,
@@ -462,27 +367,27 @@ enum status scenario_choose(const struct scenario_policy *p, struct document *d,
 /* ---- expectations and axes ---- */
 
 static const struct field expectation_fields[] = {
-    {"measure", FIELD_TEXT, AT(scenario_expectation, measure), true,
+    {"measure", FIELD_ANY_TEXT, AT(scenario_expectation, measure), .required = true,
      .help = "Name of a measure: `weir lab list measures` lists them."},
-    {"policy", FIELD_TEXT, AT(scenario_expectation, policy),
+    {"policy", FIELD_ANY_TEXT, AT(scenario_expectation, policy),
      .help = "Policy whose runs are checked. Default: the first."},
-    {"tenant", FIELD_TEXT, AT(scenario_expectation, tenant),
+    {"tenant", FIELD_ANY_TEXT, AT(scenario_expectation, tenant),
      .help = "Only requests of this tenant. Default: all."},
-    {"table", FIELD_TEXT, AT(scenario_expectation, table),
+    {"table", FIELD_ANY_TEXT, AT(scenario_expectation, table),
      .help = "Only requests to this table. Default: all."},
-    {"reason", FIELD_TEXT, AT(scenario_expectation, reason),
+    {"reason", FIELD_ANY_TEXT, AT(scenario_expectation, reason),
      .help = "Only refusals for this reason, or by the global index TABLE/INDEX. Default: all."},
     {"from", FIELD_DURATION, AT(scenario_expectation, from_ns), .max = NS_MAX,
      .help = "Only from this time on. Default: the end of `warm`."},
     {"to", FIELD_DURATION, AT(scenario_expectation, to_ns), .max = NS_MAX,
      .help = "Only up to this time. Default: the end of the run."},
-    {"versus", FIELD_TEXT, AT(scenario_expectation, versus),
+    {"versus", FIELD_ANY_TEXT, AT(scenario_expectation, versus),
      .help = "The value is divided by that of this policy, seed by seed."},
-    {"at_least", FIELD_NUMBER, AT(scenario_expectation, at_least), .min = INT64_MIN / 2,
+    {"at_least", FIELD_REAL, AT(scenario_expectation, at_least), .min = INT64_MIN / 2,
      .max = INT64_MAX / 2, .help = "The mean over the seeds must not be lower."},
-    {"at_most", FIELD_NUMBER, AT(scenario_expectation, at_most), .min = INT64_MIN / 2,
+    {"at_most", FIELD_REAL, AT(scenario_expectation, at_most), .min = INT64_MIN / 2,
      .max = INT64_MAX / 2, .help = "The mean over the seeds must not be higher."},
-    {"why", FIELD_TEXT, AT(scenario_expectation, why), .help = "Its meaning, in a sentence."},
+    {"why", FIELD_ANY_TEXT, AT(scenario_expectation, why), .help = "Its meaning, in a sentence."},
     FIELDS_END};
 
 static bool read_expectation(struct reading *r, const struct document_node *n, void *target)
@@ -499,15 +404,6 @@ static bool read_expectation(struct reading *r, const struct document_node *n, v
     if (e->at_least == -HUGE_VAL && e->at_most == HUGE_VAL)
         return reading_fail(r, n, "an expectation needs at_least or at_most");
     return true;
-}
-
-static bool read_expectations(struct reading *r, const struct document_node *n, void *target)
-{
-    struct scenario *s = scenario_of(r);
-    (void)target;
-    return fields_read_list(r, n, "expectations", read_expectation, s->expectations,
-                            sizeof s->expectations[0], SCENARIO_EXPECTATIONS_MAX,
-                            &s->expectation_count);
 }
 
 static bool read_values(struct reading *r, const struct document_node *n, void *target)
@@ -532,10 +428,12 @@ static bool read_path(struct reading *r, const struct document_node *n, void *ta
 }
 
 static const struct field axis_fields[] = {
-    {"path", FIELD_NODE, AT(scenario_axis, path), true, .read = read_path,
+    {"path", FIELD_NODE, AT(scenario_axis, path), .required = true, .read = read_path,
      .help = "The varied value: a path in this file."},
-    {"values", FIELD_NODE, 0, true, .read = read_values, .help = "The values of the axis."},
-    FIELDS_END};
+    {"values", FIELD_NODE, .required = true, .read = read_values,
+     .help = "The values of the axis."},
+    FIELDS_END,
+};
 
 static bool read_axis(struct reading *r, const struct document_node *n, void *target)
 {
@@ -543,31 +441,15 @@ static bool read_axis(struct reading *r, const struct document_node *n, void *ta
     return fields_read(r, n, axis_fields, target);
 }
 
-static bool read_axes(struct reading *r, const struct document_node *n, void *target)
-{
-    struct scenario *s = scenario_of(r);
-    (void)target;
-    return fields_read_list(r, n, "axes", read_axis, s->axes, sizeof s->axes[0], SCENARIO_AXES_MAX,
-                            &s->axis_count);
-}
-
-static bool read_limits(struct reading *r, const struct document_node *n, void *target)
-{
-    struct scenario *s = scenario_of(r);
-    (void)target;
-    return fields_read_list(r, n, "limits", scenario_limit_read, s->limits, sizeof s->limits[0],
-                            SCENARIO_LIMITS_MAX, &s->limit_count);
-}
-
 /* ---- the whole ---- */
 
 static const struct field scenario_fields[] = {
-    {"name", FIELD_TEXT, AT(scenario, name), true, .help = "Name of the scenario."},
-    {"about", FIELD_TEXT, AT(scenario, about), .help = "Its finding, in a sentence."},
+    {"name", FIELD_ANY_TEXT, AT(scenario, name), .required = true, .help = "Name of the scenario."},
+    {"about", FIELD_ANY_TEXT, AT(scenario, about), .help = "Its finding, in a sentence."},
     {"seeds", FIELD_INTEGER, AT(scenario, seeds), .min = 1, .max = 1000000,
      .help = "Runs of each policy. Default: 10."},
-    {"duration", FIELD_DURATION, AT(scenario, duration_ns), true, .min = NS_PER_MS, .max = NS_MAX,
-     .help = "Virtual time of a run."},
+    {"duration", FIELD_DURATION, AT(scenario, duration_ns), .required = true, .min = NS_PER_MS,
+     .max = NS_MAX, .help = "Virtual time of a run."},
     {"warm", FIELD_DURATION, AT(scenario, warm_ns), .max = NS_MAX,
      .help = "The first part of a run, which measures ignore. Default: 0s."},
     {"window", FIELD_DURATION, AT(scenario, window_ns), .min = NS_PER_MS, .max = 60 * NS_PER_S,
@@ -579,16 +461,23 @@ static const struct field scenario_fields[] = {
          "The fidelity of all policies, unless the command has --fidelity. Default: admission."},
     {"cluster", FIELD_MAP, AT(scenario, cluster), .fields = cluster_fields,
      .help = "Processes, settings and costs."},
-    {"tables", FIELD_NODE, 0, true, .read = read_tables, .help = "A list of tables."},
-    {"tenants", FIELD_NODE, 0, .read = read_tenants, .help = "A list of tenants with weights."},
-    {"limits", FIELD_NODE, 0, .read = read_limits,
+    {"tables", FIELD_LIST, LIST(tables, table_count), .required = true, .read = scenario_table_read,
+     .fields = scenario_table_fields, .help = "A list of tables."},
+    {"tenants", FIELD_LIST, LIST(tenants, tenant_count), .distinct = true, .read = read_tenant,
+     .fields = tenant_fields, .help = "A list of tenants with weights."},
+    {"limits", FIELD_LIST, LIST(limits, limit_count), .read = scenario_limit_read,
+     .fields = scenario_limit_fields,
      .help = "A list of limits of the rate limiter, before the workloads that use them."},
-    {"workloads", FIELD_NODE, 0, true, .read = read_workloads, .help = "A list of workloads."},
-    {"faults", FIELD_NODE, 0, .read = read_faults, .help = "A list of faults."},
-    {"policies", FIELD_NODE, 0, .read = read_policies,
+    {"workloads", FIELD_LIST, LIST(workloads, workload_count), .required = true,
+     .read = read_workload, .fields = workload_fields, .help = "A list of workloads."},
+    {"faults", FIELD_LIST, LIST(faults, fault_count), .read = scenario_fault_read,
+     .fields = scenario_fault_fields, .help = "A list of faults."},
+    {"policies", FIELD_LIST, LIST(policies, policy_count), .distinct = true, .read = read_policy,
+     .fields = policy_fields,
      .help = "A list of policies to compare. Default: one, `weir`, without changes."},
-    {"expect", FIELD_NODE, 0, .read = read_expectations, .help = "A list of expectations."},
-    {"sweep", FIELD_NODE, 0, .read = read_axes,
+    {"expect", FIELD_LIST, LIST(expectations, expectation_count), .read = read_expectation,
+     .fields = expectation_fields, .help = "A list of expectations."},
+    {"sweep", FIELD_LIST, LIST(axes, axis_count), .read = read_axis, .fields = axis_fields,
      .help = "A list of axes; a sweep runs every combination of their values."},
     FIELDS_END};
 
@@ -632,25 +521,6 @@ static bool check_limits(struct reading *r, const struct document_node *root,
     return used || reading_fail(r, root, "there are limits, but no workload has `limiter`");
 }
 
-/* Results tell tenants and policies apart by their names. */
-static bool check_names(struct reading *r, const struct document_node *root,
-                        const struct scenario *s)
-{
-    for (uint32_t i = 1; i < s->tenant_count; i++) {
-        for (uint32_t k = 0; k < i; k++) {
-            if (strcmp(s->tenants[i].name, s->tenants[k].name) == 0)
-                return reading_fail(r, root, "two tenants are named `%s`", s->tenants[i].name);
-        }
-    }
-    for (uint32_t i = 1; i < s->policy_count; i++) {
-        for (uint32_t k = 0; k < i; k++) {
-            if (strcmp(s->policies[i].name, s->policies[k].name) == 0)
-                return reading_fail(r, root, "two policies are named `%s`", s->policies[i].name);
-        }
-    }
-    return true;
-}
-
 /* What only the whole shows. */
 static bool check_complete(struct reading *r, const struct scenario *s)
 {
@@ -660,7 +530,7 @@ static bool check_complete(struct reading *r, const struct scenario *s)
         admission_policies_check(&s->cluster.config, &error) != STATUS_OK ||
         control_policies_check(&s->cluster.config, &error) != STATUS_OK ||
         table_policy_check(&s->cluster.config, &error) != STATUS_OK) {
-        reading_fail(r, root, "settings: %.*s", (int)error.size, (const char *)error.data);
+        reading_fail(r, root, "settings: %.*s", TEXT_OF(error));
         buffer_deinit(&error);
         return false;
     }
@@ -676,7 +546,7 @@ static bool check_complete(struct reading *r, const struct scenario *s)
                                 "no workload of its own",
                                 own->name, own->tenant);
     }
-    if (!check_limits(r, root, s) || !check_names(r, root, s))
+    if (!check_limits(r, root, s))
         return false;
     for (uint32_t i = 0; i < s->workload_count; i++) {
         if (s->workloads[i].hedge.on && s->cluster.routers < 2)
@@ -704,8 +574,7 @@ static bool check_complete(struct reading *r, const struct scenario *s)
 enum status scenario_read(struct document *d, struct policies *policies, struct scenario *out,
                           struct buffer *error)
 {
-    struct scenario_reading context = {out};
-    struct reading r = {.document = d, .error = error, .context = &context};
+    struct reading r = {.document = d, .error = error, .context = out};
     *out = (struct scenario){.about = "",
                              .seeds = 10,
                              .window_ns = 100 * NS_PER_MS,
@@ -726,22 +595,5 @@ enum status scenario_read(struct document *d, struct policies *policies, struct 
 
 void scenario_describe_format(struct buffer *out)
 {
-    static const struct {
-        const char *title;
-        const struct field *fields;
-    } parts[] = {{"a scenario", scenario_fields},
-                 {"tables", scenario_table_fields},
-                 {"autoscaling", autoscaling_fields},
-                 {"indexes", index_fields},
-                 {"tenants", tenant_fields},
-                 {"limits", scenario_limit_fields},
-                 {"workloads", workload_fields},
-                 {"faults", scenario_fault_fields},
-                 {"policies", policy_fields},
-                 {"expect", expectation_fields},
-                 {"sweep", axis_fields}};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        buffer_append_format(out, "%s%s:\n", i == 0 ? "" : "\n", parts[i].title);
-        fields_describe(parts[i].fields, 2, out);
-    }
+    fields_describe("a scenario", scenario_fields, out);
 }

@@ -4,11 +4,7 @@
 #include "base/instant.h"
 #include "base/limits.h"
 
-#define AT(member) offsetof(struct scenario_fault, member)
-#define FIELDS_END   \
-    {                \
-        .name = NULL \
-    }
+#define AT(member) FIELD_MEMBER(struct scenario_fault, member)
 
 static const char *const fault_names[] = {
 #define X(code, name, help) [code] = name,
@@ -22,21 +18,22 @@ const char *scenario_fault_name(enum scenario_fault_kind kind)
 }
 
 const struct field scenario_fault_fields[] = {
-    {"kind", FIELD_CHOICE, AT(kind), true, .choices = fault_names, .help = "The kind of fault."},
-    {"at", FIELD_DURATION, AT(at_ns), true, .max = SCENARIO_NS_MAX,
+    {"kind", FIELD_CHOICE, AT(kind), .required = true, .choices = fault_names,
+     .help = "The kind of fault."},
+    {"at", FIELD_DURATION, AT(at_ns), .required = true, .max = SCENARIO_NS_MAX,
      .help = "The start of the fault."},
     {"for", FIELD_DURATION, AT(for_ns), .min = 1, .max = SCENARIO_NS_MAX,
      .help = "The duration. Default: to the end of the run."},
     {"which", FIELD_INTEGER, AT(which), .min = 0, .max = NODES_LIMIT,
      .help = "Number of the node, router or server, from 1; 0: all of them. Default: 1."},
-    {"table", FIELD_TEXT, AT(table),
+    {"table", FIELD_ANY_TEXT, AT(table),
      .help = "split, update: name of the table. Default: all tables."},
-    {"factor", FIELD_NUMBER, AT(factor), .min = 0, .max = 1000000,
+    {"factor", FIELD_REAL, AT(factor), .min = 0, .max = 1000000,
      .help = "node-slow: the factor by which work takes longer. node-busy: the part of the write "
              "capacity that other work uses. Default: 1."},
     {"offset", FIELD_DURATION, AT(offset_ns), .max = SCENARIO_NS_MAX,
      .help = "router-clock: the clock jumps ahead by this time. Default: 0s."},
-    {"drift", FIELD_NUMBER, AT(drift), .min = -1, .max = 1,
+    {"drift", FIELD_REAL, AT(drift), .min = -1, .max = 1,
      .help = "router-clock: the seconds that the clock gains per second. Default: 0."},
     {"rcu", FIELD_INTEGER, AT(rcu), .min = 1, .max = 100000000,
      .help = "update: new read units per second."},

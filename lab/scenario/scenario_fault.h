@@ -4,7 +4,7 @@
  * lab/fidelity/real/real.c). */
 #pragma once
 
-#include "lab/scenario/fields.h"
+#include "lab/scenario/reading.h"
 #include "lab/scenario/scenario.h"
 
 /* For the fields of scenario files. */

@@ -4,11 +4,7 @@
 #include "base/instant.h"
 #include "router/limiter/limit_scope.h"
 
-#define AT(member) offsetof(struct scenario_limit, member)
-#define FIELDS_END   \
-    {                \
-        .name = NULL \
-    }
+#define AT(member) FIELD_MEMBER(struct scenario_limit, member)
 
 enum {
     TOKENS_MAX = 100000000, /* as units of a table */
@@ -16,11 +12,12 @@ enum {
 };
 
 const struct field scenario_limit_fields[] = {
-    {"entity", FIELD_TEXT, AT(entity),
+    {"entity", FIELD_ANY_TEXT, AT(entity),
      .help =
          "Entity whose bucket has the limit. Default: all entities without limits of their own."},
-    {"resource", FIELD_TEXT, AT(resource), true, .help = "Resource, as `limiter` of a workload."},
-    {"capacity", FIELD_INTEGER, AT(capacity), true, .min = 1, .max = TOKENS_MAX,
+    {"resource", FIELD_ANY_TEXT, AT(resource), .required = true,
+     .help = "Resource, as `limiter` of a workload."},
+    {"capacity", FIELD_INTEGER, AT(capacity), .required = true, .min = 1, .max = TOKENS_MAX,
      .help = "Maximum number of tokens in a bucket. A new bucket is full."},
     {"refill", FIELD_INTEGER, AT(refill), .min = 1, .max = TOKENS_MAX,
      .help = "Tokens that are refilled in each period. Default: the capacity."},

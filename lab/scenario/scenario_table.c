@@ -2,21 +2,15 @@
 #include "lab/scenario/scenario_table.h"
 
 #include "engine/catalog/table.h"
+#include "engine/catalog/table_name.h"
 
-#define AT(member) offsetof(struct scenario_table, member)
-#define FIELDS_END   \
-    {                \
-        .name = NULL \
-    }
-
-/* Of a table's name, as in the service. */
-#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
+#define AT(member) FIELD_MEMBER(struct scenario_table, member)
 
 static const char *const gac_choices[] = {"as-configured", "off",   "static",
                                           "periodic",      "lease", NULL};
 
 const struct field scenario_table_fields[] = {
-    {"name", FIELD_TEXT, AT(name), true,
+    {"name", FIELD_ANY_TEXT, AT(name), .required = true,
      .help = "Name of the table, or the beginning of the names of its copies."},
     {"copies", FIELD_INTEGER, AT(copies), .min = 1, .max = SCENARIO_COPIES_MAX,
      .help = "Number of these tables: NAME-1, NAME-2 and so on. Default: 1."},
@@ -44,15 +38,16 @@ const struct field scenario_table_fields[] = {
              "Default: 1."},
     {"whole_collections", FIELD_FLAG, AT(whole_collections),
      .help = "No split divides an item collection, as with a local index. Default: false."},
-    {"key_sharding", FIELD_TEXT, AT(key_sharding),
+    {"key_sharding", FIELD_ANY_TEXT, AT(key_sharding), .former = "salting",
      .help =
          "The tag weir:key-sharding: auto, counter, or a number of shards for hot keys. Not at the "
          "fidelity `admission`. Default: none."},
-    {"salting", FIELD_TEXT, AT(key_sharding),
-     .help = "The former name of key_sharding. The next version drops it."},
     {"autoscaling", FIELD_NODE, AT(autoscaling), .read = autoscaling_read,
+     .fields = autoscaling_fields,
      .help = "A client changes the throughput by consumption. Default: none."},
-    {"indexes", FIELD_NODE, AT(indexes), .read = indexes_read,
+    {"indexes", FIELD_LIST, AT(indexes.at), .max = INDEXES_MAX,
+     .count_at = offsetof(struct scenario_table, indexes.count), .distinct = true,
+     .read = index_read, .fields = index_fields,
      .help = "A list of global indexes. Only at the fidelity `full`. Default: none."},
     FIELDS_END};
 
@@ -64,7 +59,7 @@ bool scenario_table_read(struct reading *r, const struct document_node *n, void 
         return false;
     size_t size = strlen(t->name);
     if (size > SCENARIO_NAME_SIZE_MAX || size < TABLE_NAME_SIZE_MIN ||
-        strspn(t->name, NAME_LETTERS) < size)
+        !table_name_is_valid(slice_of(t->name)))
         return reading_fail(
             r, n, "the name of a table has %d to %d letters, digits, _, - and ., not `%s`",
             TABLE_NAME_SIZE_MIN, SCENARIO_NAME_SIZE_MAX, t->name);

@@ -35,24 +35,26 @@ static bool token_valid(const char *token)
     return size >= TOKEN_MIN;
 }
 
-enum status admin_read_token(const char *path, char out[HTTP_BEARER_MAX], struct buffer *error)
+const char *admin_take_token(void *token, const char *path, struct buffer *error)
 {
     char line[HTTP_BEARER_MAX + 2] = "";
     FILE *f = fopen(path, "r");
-    if (f == NULL)
-        return buffer_explain(error, STATUS_MALFORMED, "cannot open --admin-token %s: %s", path,
-                              strerror(errno));
+    if (f == NULL) {
+        buffer_append_format(error, "cannot open --admin-token %s: %s", path, strerror(errno));
+        return "";
+    }
     bool read = fgets(line, sizeof line, f) != NULL;
     fclose(f);
     line[strcspn(line, "\r\n")] = '\0';
-    if (!read || strlen(line) >= HTTP_BEARER_MAX || !token_valid(line))
-        return buffer_explain(
-            error, STATUS_MALFORMED,
-            "--admin-token %s: the first line must be a token of %d to %d printable "
-            "characters without blanks",
-            path, TOKEN_MIN, HTTP_BEARER_MAX - 1);
-    memcpy(out, line, strlen(line) + 1);
-    return STATUS_OK;
+    if (!read || strlen(line) >= HTTP_BEARER_MAX || !token_valid(line)) {
+        buffer_append_format(error,
+                             "--admin-token %s: the first line must be a token of %d to %d "
+                             "printable characters without blanks",
+                             path, TOKEN_MIN, HTTP_BEARER_MAX - 1);
+        return "";
+    }
+    memcpy(token, line, strlen(line) + 1);
+    return NULL;
 }
 
 enum status admin_of(const struct admin_wanted *w, struct admin *out, struct buffer *error)
@@ -64,7 +66,8 @@ enum status admin_of(const struct admin_wanted *w, struct admin *out, struct buf
         out->at.port = w->port;
     }
     if (w->token_file != NULL)
-        return admin_read_token(w->token_file, out->token, error);
+        return admin_take_token(out->token, w->token_file, error) == NULL ? STATUS_OK
+                                                                          : STATUS_MALFORMED;
     if (address_is_loopback(out->at.address))
         return STATUS_OK;
     return buffer_explain(error, STATUS_MALFORMED,

@@ -27,8 +27,9 @@ uint16_t admin_port_of(uint16_t public_port);
  * its subcommand. */
 void admin_print_port(const char *program, uint16_t public_port, uint16_t admin_port);
 
-/* A token from a file: a line of 16 to 127 printable characters. */
-enum status admin_read_token(const char *path, char out[HTTP_BEARER_MAX], struct buffer *error);
+/* For options of commands: a token from a file, a line of 16 to 127 printable characters. NULL: it
+ * is in `token`, of HTTP_BEARER_MAX bytes. "": `error` gets the fault. */
+const char *admin_take_token(void *token, const char *path, struct buffer *error);
 
 /* The options of the admin listener; borrows. */
 struct admin_wanted {

@@ -72,3 +72,8 @@ void policy_file_begin(struct policies *p)
     p->report = policy_file_report;
     p->clock_ns = policy_file_clock_ns;
 }
+
+const char *policy_file_take(void *policies, const char *path, struct buffer *error)
+{
+    return policy_file_load(policies, path, error) == STATUS_OK ? NULL : "";
+}

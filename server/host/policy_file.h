@@ -8,5 +8,8 @@
  * and what is expected. */
 enum status policy_file_load(struct policies *p, const char *path, struct buffer *error);
 
+/* policy_file_load for an option of a command: NULL, or "", and `error` has the fault. */
+const char *policy_file_take(void *policies, const char *path, struct buffer *error);
+
 /* For a process: its policies are timed, and what they do wrong is a line on standard error. */
 void policy_file_begin(struct policies *p);

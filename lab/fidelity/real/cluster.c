@@ -102,12 +102,6 @@ static bool make_directory(struct lab_cluster *c, struct buffer *error)
     return false;
 }
 
-static void policy_line(struct buffer *out, const char *name, const char *value, const char *usual)
-{
-    if (strcmp(value, usual) != 0)
-        buffer_append_format(out, "%s = %s\n", name, value);
-}
-
 /* The settings of the scenario in which its cluster differs from the profile. */
 static bool write_settings(const struct lab_cluster *c, struct buffer *error)
 {
@@ -124,15 +118,6 @@ static bool write_settings(const struct lab_cluster *c, struct buffer *error)
     }
     buffer_append_slice(&text, buffer_slice(&changes));
     buffer_append_u8(&text, '\n');
-    policy_line(&text, "partition_policy", config->partition_policy, usual.partition_policy);
-    policy_line(&text, "node_policy", config->node_policy, usual.node_policy);
-    policy_line(&text, "headroom_policy", config->headroom_policy, usual.headroom_policy);
-    policy_line(&text, "overload_policy", config->overload_policy, usual.overload_policy);
-    policy_line(&text, "gac_policy", config->gac_policy, usual.gac_policy);
-    policy_line(&text, "adaptive_policy", config->adaptive_policy, usual.adaptive_policy);
-    policy_line(&text, "split_policy", config->split_policy, usual.split_policy);
-    policy_line(&text, "demand_policy", config->demand_policy, usual.demand_policy);
-    policy_line(&text, "relocate_policy", config->relocate_policy, usual.relocate_policy);
     bool good = write_file(c, "settings", buffer_slice(&text), error);
     buffer_deinit(&text);
     buffer_deinit(&changes);

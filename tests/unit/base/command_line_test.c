@@ -26,25 +26,23 @@ struct values {
     char words[32];
 };
 
-static const char *take_result(void *target, const char *value, struct buffer *error)
+static const char *take_result(void *target, const char *value)
 {
     struct values *v = target;
-    (void)error;
     snprintf(v->result, sizeof v->result, "%s", value == NULL ? "none" : value);
     return NULL;
 }
 
-static const char *take_base(void *target, const char *value, struct buffer *error)
+static const char *take_base(void *target, const char *value)
 {
     struct values *v = target;
-    (void)error;
-    return option_parse_integer(value, 0, 9, &v->base) ? NULL : "0 to 9";
+    return field_parse_integer(value, 0, 9, &v->base) ? NULL : "0 to 9";
 }
 
 static const char *take_derived(void *target, const char *value, struct buffer *error)
 {
     struct values *v = target;
-    if (!option_parse_integer(value, 0, 9, &v->derived)) {
+    if (!field_parse_integer(value, 0, 9, &v->derived)) {
         buffer_append_format(error, "%s is no digit", value);
         return "";
     }
@@ -52,34 +50,35 @@ static const char *take_derived(void *target, const char *value, struct buffer *
     return NULL;
 }
 
-static const char *take_word(void *target, const char *word, struct buffer *error)
+static const char *take_word(void *target, const char *word)
 {
     struct values *v = target;
     size_t size = strlen(v->words);
-    (void)error;
     snprintf(v->words + size, sizeof v->words - size, "%s,", word);
     return strcmp(word, "bad") == 0 ? "a good one is expected" : NULL;
 }
 
 static const char *const colors[] = {"red", "green", NULL};
 
-#define MEMBER(member) OPTION_MEMBER(struct values, member)
+#define MEMBER(member) FIELD_MEMBER(struct values, member)
 
-static const struct option options[] = {
-    {"port", "N", OPTION_INTEGER, MEMBER(port), .max = 65535, .former = "door", .help = "A port."},
-    {"cpu", "N", OPTION_INTEGER, MEMBER(cpu), .min = -1, .max = 7, .help = "A core."},
-    {"count", "N", OPTION_INTEGER, MEMBER(count), .max = INT64_C(10000000000), .help = "Many."},
-    {"ratio", "R", OPTION_REAL, MEMBER(ratio), .max = 1, .help = "A part."},
-    {"wait", "TIME", OPTION_SPAN, MEMBER(wait_ns), .min = 1, .help = "A time."},
-    {"file", "FILE", OPTION_TEXT, MEMBER(file), .help = "A file."},
-    {"name", "NAME", OPTION_NAME, MEMBER(name), .min = 3, .help = "A name."},
-    {"color", "C", OPTION_CHOICE, MEMBER(color), .choices = colors, .help = "A color."},
-    {"quiet", NULL, OPTION_FLAG, MEMBER(quiet), .help = "Say nothing."},
-    {"result", "[FILE]", OPTION_CUSTOM, .take = take_result, .optional = true, .help = "Print."},
+static const struct field options[] = {
+    {"port", FIELD_INTEGER, MEMBER(port), "N", .max = 65535, .former = "door", .help = "A port."},
+    {"cpu", FIELD_INTEGER, MEMBER(cpu), "N", .min = -1, .max = 7, .help = "A core."},
+    {"count", FIELD_INTEGER, MEMBER(count), "N", .max = INT64_C(10000000000), .help = "Many."},
+    {"ratio", FIELD_REAL, MEMBER(ratio), "R", .max = 1, .help = "A part."},
+    {"wait", FIELD_SPAN, MEMBER(wait_ns), "TIME", .min = 1, .help = "A time."},
+    {"file", FIELD_TEXT, MEMBER(file), "FILE", .help = "A file."},
+    {"name", FIELD_NAME, MEMBER(name), "NAME", .min = 3, .help = "A name."},
+    {"color", FIELD_CHOICE, MEMBER(color), "C", .choices = colors, .help = "A color."},
+    {"quiet", FIELD_FLAG, MEMBER(quiet), .help = "Say nothing."},
+    {"result", FIELD_PARSED, .form = "[FILE]", .parse = take_result, .optional = true,
+     .help = "Print."},
 };
-static const struct option more_options[] = {
-    {"derived", "D", OPTION_CUSTOM, .take = take_derived, .help = "A digit."},
-    {"base", "D", OPTION_CUSTOM, .take = take_base, .early = true, .help = "A digit before."},
+static const struct field more_options[] = {
+    {"derived", FIELD_CUSTOM, .form = "D", .take = take_derived, .help = "A digit."},
+    {"base", FIELD_PARSED, .form = "D", .parse = take_base, .early = true,
+     .help = "A digit before."},
 };
 
 static struct values values;
@@ -235,8 +234,8 @@ TEST(the_help_lists_all_options_with_their_defaults)
 static int options_of(const char *name, const char *value)
 {
     static struct options o;
-    static const struct option known[] = {{OPTIONS_ID, .help = "A node."},
-                                          {OPTIONS_PEERS, .help = "Nodes."}};
+    static const struct field known[] = {{OPTIONS_ID, .help = "A node."},
+                                         {OPTIONS_PEERS, .help = "Nodes."}};
     const struct command_line line = {.command = "weir node",
                                       .usage = "",
                                       .about = "",

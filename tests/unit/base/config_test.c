@@ -78,16 +78,14 @@ TEST_WITH(every_profile_chooses_its_policy, fresh, NULL)
     static const char *const expected[][2] = {
         {"off", "none"}, {"aws", "burst"}, {"strict", "allocation"}, {"research", "burst"}};
     for (size_t i = 0; i < 4; i++) {
-        enum profile profile;
-        assert_true(profile_parse(slice_of(expected[i][0]), &profile));
-        assert_string_equal(profile_name(profile), expected[i][0]);
-        config_init(&c, profile);
+        assert_int_equal(set("profile", expected[i][0]), STATUS_OK);
+        assert_string_equal(profile_name(c.profile), expected[i][0]);
         assert_string_equal(c.partition_policy, expected[i][1]);
-        bool shares = profile == PROFILE_AWS || profile == PROFILE_RESEARCH;
+        bool shares = c.profile == PROFILE_AWS || c.profile == PROFILE_RESEARCH;
         assert_int_equal(config_choices(&c)->gac, shares ? GAC_LEASE : GAC_OFF);
     }
-    enum profile profile;
-    assert_false(profile_parse(slice_of("AWS"), &profile));
+    assert_int_equal(set("profile", "AWS"), STATUS_MALFORMED);
+    assert_int_equal(c.profile, PROFILE_RESEARCH);
 }
 
 TEST_WITH(whole_numbers_with_suffixes_are_read, fresh, NULL)
@@ -215,14 +213,17 @@ TEST_WITH(the_description_has_every_setting, fresh, NULL)
 
 TEST_WITH(what_differs_is_told_as_it_can_be_set, fresh, NULL)
 {
+    assert_int_equal(set("profile", "research"), STATUS_OK);
     struct config other = c;
     config_describe_changes(&c, &other, &text);
     assert_int_equal(text.size, 0);
     config_edit_storage(&c)->log_segment_bytes = 3 * MIB;
     config_edit_replication(&c)->election_ms = 77;
     config_edit_choices(&c)->dead_member = DEAD_MEMBER_ZERO;
+    assert_int_equal(set("node_policy", "none"), STATUS_OK);
     config_describe_changes(&c, &other, &text);
-    assert_slice_is(buffer_slice(&text), " election_ms=77 log_segment_bytes=3MiB dead_member=zero");
+    assert_slice_is(buffer_slice(&text), " election_ms=77 log_segment_bytes=3MiB dead_member=zero "
+                                         "node_policy=none");
 }
 
 TEST_WITH(every_help_text_is_made_of_whole_sentences, fresh, NULL)

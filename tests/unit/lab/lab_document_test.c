@@ -1,6 +1,5 @@
 /* Trees of YAML documents: what is read, what is refused, what is set. */
 #include "lab/scenario/document.h"
-#include "lab/scenario/fields.h"
 #include "tests/check.h"
 
 static struct document d;
@@ -93,29 +92,6 @@ TEST(a_path_that_leads_nowhere_is_named)
     buffer_clear(&error);
     assert_int_equal(document_set(&d, slice_of("list"), slice_of("[1"), &error), STATUS_MALFORMED);
     assert_true(error_says("cannot set `list` to `[1`"));
-}
-
-TEST(durations_have_units)
-{
-    int64_t ns;
-    static const struct {
-        const char *text;
-        int64_t ns;
-    } good[] = {{"90s", 90000000000},
-                {"250ms", 250000000},
-                {"1.5m", 90000000000},
-                {"0", 0},
-                {"2h", 7200000000000},
-                {"10us", 10000},
-                {"3ns", 3},
-                {"1d", 86400000000000}};
-    static const char *const bad[] = {"1", "s", "-1s", "1 s", "1e300s", "", "nans"};
-    for (size_t i = 0; i < COUNT_OF(good); i++) {
-        assert_true(duration_parse(good[i].text, &ns));
-        assert_int_equal(ns, good[i].ns);
-    }
-    for (size_t i = 0; i < COUNT_OF(bad); i++)
-        assert_false(duration_parse(bad[i], &ns));
 }
 
 static int finish(void **state)

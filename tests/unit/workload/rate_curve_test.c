@@ -208,11 +208,7 @@ TEST(malformed_curves_are_refused)
                                         "on-off:5:1",
                                         "on-off:5:1:1e-9"};
     struct rate_curve c;
-    enum arrival_kind a;
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
         if (rate_curve_parse(&c, wrong[i]) == NULL)
             fail_msg("`%s` was taken", wrong[i]);
-    assert_null(arrival_parse(&a, "constant"));
-    assert_int_equal(a, ARRIVAL_CONSTANT);
-    assert_string_equal(arrival_parse(&a, "sometimes"), "poisson or constant");
 }
