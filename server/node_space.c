@@ -47,5 +47,5 @@ void node_space_made(struct node_space *s, struct instant now, int error)
 
 struct instant node_space_deadline(const struct node_space *s)
 {
-    return s->error != 0 ? s->retry_at : INSTANT_NEVER;
+    return s->error != 0 && !s->making ? s->retry_at : INSTANT_NEVER;
 }

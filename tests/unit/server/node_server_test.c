@@ -22,6 +22,7 @@ struct fixture {
     uint32_t caller;
     struct buffer error;
     int refused;
+    int spins;
     int closed; /* links of the caller */
     int replies;
 };
@@ -32,6 +33,13 @@ static void fixture_refused(void *context, uint32_t node, const char *why)
     (void)node;
     assert_non_null(why);
     s->refused++;
+}
+
+static void fixture_spins(void *context, uint32_t process)
+{
+    struct fixture *s = context;
+    (void)process;
+    s->spins++;
 }
 
 static void caller_accepted(void *context, uint64_t link, uint32_t from)
@@ -73,7 +81,7 @@ static int fixture_setup(void **state)
                    .clients = 1,
                    .configs = s->configs,
                    .timings = {.write_min_ns = NS_PER_MS, .checkpoint_spread_ns = NS_PER_MS},
-                   .watch = {.refused = fixture_refused, .context = s}});
+                   .watch = {.refused = fixture_refused, .spins = fixture_spins, .context = s}});
     s->network = s->world.network;
     s->node = s->world.nodes[NODE];
     s->caller = world_client(&s->world, 0);
@@ -160,6 +168,23 @@ TEST(segments_are_made_ahead_while_there_is_space)
     fixture_pass(s, 100);
     assert_true(log_disk_has(d, 1));
     assert_false(log_disk_has(d, 2)); /* not before the middle of segment 0 */
+}
+
+/* The time of the next attempt is past, and the attempt is under way. */
+TEST(a_node_waits_for_the_segment_of_a_slow_disk)
+{
+    struct fixture *s = *state;
+    struct log_disk *d = &s->node->log_disk;
+    assert_int_equal(fixture_start(s), STATUS_OK);
+    d->full = true;
+    fixture_pass(s, 400);
+    d->full = false;
+    s->node->slow_times = 1000;
+    fixture_pass(s, 600);
+    assert_false(log_disk_has(d, 1));
+    fixture_pass(s, 1000);
+    assert_true(log_disk_has(d, 1));
+    assert_int_equal(s->spins, 0);
 }
 
 TEST(a_log_disk_without_files_stops_the_start_with_its_reason)
