@@ -273,3 +273,25 @@ TEST(a_key_that_needs_shards_is_reported_once_that_is_known)
     assert_int_equal(cluster_loads_of(w.node->catalog.loads, p->id)->heavy_count, 0);
     lone_deinit(&w);
 }
+
+/* The catalog's leader forgets the loads of partitions that are gone, and of no others: the node
+ * reports again after a minute. */
+TEST(a_load_ends_with_its_partition)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    config_edit_reports(&w.config)->load_report_ms = 60000;
+    lone_open_table(&w, 10, 10);
+    lone_pass(&w, 60000);
+    struct cluster_loads *loads = w.node->catalog.loads;
+    const uint32_t there = w.table.partitions[0].id;
+    assert_non_null(cluster_loads_of(loads, there));
+    for (uint32_t i = 1; i <= 2; i++)
+        cluster_loads_take_partition(loads, w.now,
+                                     &(struct partition_report){.partition = there + i});
+    lone_pass(&w, 20000);
+    assert_null(cluster_loads_of(loads, there + 1));
+    assert_null(cluster_loads_of(loads, there + 2));
+    assert_non_null(cluster_loads_of(loads, there));
+    lone_deinit(&w);
+}
