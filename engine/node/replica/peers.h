@@ -53,7 +53,7 @@ struct peers {
     struct identity *identity;
     struct throughput *throughput;
     struct peer *nodes; /* owns; by node, from 1 on */
-    bool lent;          /* the envelope of some node is */
+    bool lent;          /* the envelope of at least one node is lent out */
     struct liveness liveness;
     struct instant liveness_at; /* liveness_deadline, as of the last turn */
 };
