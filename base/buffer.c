@@ -16,10 +16,10 @@ void buffer_deinit(struct buffer *b)
 
 void buffer_grow(struct buffer *b, size_t extra)
 {
-    size_t wanted = b->size + extra;
-    must(wanted >= extra);
+    size_t needed = b->size + extra;
+    must(needed >= extra);
     size_t capacity = b->capacity < 64 ? 64 : b->capacity;
-    while (capacity < wanted)
+    while (capacity < needed)
         capacity *= 2;
     uint8_t *data = realloc(b->data, capacity);
     must(data != NULL);

@@ -103,7 +103,7 @@ static const struct field settings[] = {
            "research."),
     POLICY(split_policy, "limits",
            "The policy of splits: their time and their split points. It is free under research."),
-    POLICY(relocate_policy, "least-promised",
+    POLICY(relocate_policy, "least-reserved",
            "The policy of moves: replicas that leave overloaded nodes, and their new nodes. It is "
            "free under research."),
     POLICY(demand_policy, "peak",
@@ -167,18 +167,30 @@ static const struct {
     {"gac_forget_ms", "gac_router_timeout_ms"},
     {"limiter_aggregator", "limiter_refresh"},
     {"limiter_look_ms", "limiter_refresh_ms"},
+    {"node_silent_ms", "node_unresponsive_ms"},
     {"on_demand_promise_percent", "on_demand_reserved_percent"},
     {"salted_keys_max", "sharded_keys_max"},
     {"salting_counter_shards", "key_sharding_counter_shards"},
     {"salting_keep_ms", "key_sharding_keep_ms"},
     {"salting_moves_s", "key_sharding_moves_s"},
     {"salting_shard_units", "key_sharding_shard_units"},
+    {"silent_heartbeats", "unresponsive_heartbeats"},
     {"split_gap_ms", "split_gap_tolerance_ms"},
     {"split_judge", "split_by_load"},
     {"split_lull_ms", "split_hold_reset_ms"},
     {"split_vain_factor", "split_hold_factor"},
 };
-_Static_assert(COUNT_OF(renamed) <= 64, "a bit of renamed_used for each row");
+
+/* The same for names of policies. */
+static const struct {
+    const char *setting;
+    const char *old;
+    const char *name;
+} renamed_policies[] = {
+    {"relocate_policy", "least-promised", "least-reserved"},
+};
+_Static_assert(COUNT_OF(renamed) + COUNT_OF(renamed_policies) <= 64,
+               "a bit of renamed_used for each row");
 
 /* The setting at that offset. */
 static int64_t *value_at(const struct config *c, size_t at)
@@ -214,11 +226,12 @@ static void profile_apply(struct config *c, enum profile profile)
     config_edit_split(c)->split_delay_ms = profiles[profile].split_delay_ms;
 }
 
-enum gac_policy gac_policy_of(const struct config *config, uint8_t said)
+enum gac_policy gac_policy_of(const struct config *config, uint8_t setting)
 {
     if (config->profile == PROFILE_OFF)
         return GAC_OFF;
-    return (enum gac_policy)(said == GAC_AS_CONFIGURED ? config_choices(config)->gac : said - 1);
+    return (enum gac_policy)(setting == GAC_AS_CONFIGURED ? config_choices(config)->gac
+                                                          : setting - 1);
 }
 
 void config_init(struct config *c, enum profile profile)
@@ -269,6 +282,19 @@ static struct slice config_new_name(struct config *c, struct slice name)
     return name;
 }
 
+/* The name that the policy has now. */
+static struct slice config_new_policy(struct config *c, struct slice setting, struct slice policy)
+{
+    for (size_t i = 0; i < COUNT_OF(renamed_policies); i++) {
+        if (slice_is(setting, renamed_policies[i].setting) &&
+            slice_is(policy, renamed_policies[i].old)) {
+            c->renamed_used |= UINT64_C(1) << (COUNT_OF(renamed) + i);
+            return slice_of(renamed_policies[i].name);
+        }
+    }
+    return policy;
+}
+
 void config_describe_renamed(const struct config *c, struct buffer *out)
 {
     for (size_t i = 0; i < COUNT_OF(renamed); i++) {
@@ -276,6 +302,12 @@ void config_describe_renamed(const struct config *c, struct buffer *out)
             buffer_append_format(
                 out, "the setting %s is now called %s; the next version drops the old name\n",
                 renamed[i].old, renamed[i].name);
+    }
+    for (size_t i = 0; i < COUNT_OF(renamed_policies); i++) {
+        if (c->renamed_used >> (COUNT_OF(renamed) + i) & 1)
+            buffer_append_format(
+                out, "the policy %s is now called %s; the next version drops the old name\n",
+                renamed_policies[i].old, renamed_policies[i].name);
     }
 }
 
@@ -297,6 +329,8 @@ enum status config_set(struct config *c, struct slice name, struct slice value,
                       "the profile chooses it: only profile research may, not ");
         return buffer_explain(error, STATUS_MALFORMED, "%s", profile_name(c->profile));
     }
+    if (f->valid == is_policy_name)
+        value = config_new_policy(c, name, value);
     bool taken =
         value.size < sizeof text && (value.size == 0 || memchr(value.data, 0, value.size) == NULL);
     if (taken) {
@@ -360,11 +394,11 @@ static const struct relation {
 #greater, #lesser, #factor, 0, strictly, AT(greater), AT(lesser), AT(factor), why \
     }
     R(support_ms, true, 2, heartbeat_ms, "one lost heartbeat would depose a leader"),
-    R_SETTING(support_ms, true, silent_heartbeats, heartbeat_ms,
+    R_SETTING(support_ms, true, unresponsive_heartbeats, heartbeat_ms,
               "other nodes would lead before routers use them"),
-    R(node_silent_ms, true, 1, support_ms, "a node with support would be replaced"),
-    R(node_silent_ms, true, 2, load_report_ms, "a healthy node would be replaced"),
-    R(report_deadline_ms, true, 1, report_ms, "every member would count as silent"),
+    R(node_unresponsive_ms, true, 1, support_ms, "a node with support would be replaced"),
+    R(node_unresponsive_ms, true, 2, load_report_ms, "a healthy node would be replaced"),
+    R(report_deadline_ms, true, 1, report_ms, "every member would count as unresponsive"),
     R(on_demand_peak_ms, true, 1, load_report_ms, "a peak would come from one report"),
     R(split_percent, true, 1, split_fill_percent, "the pieces would be split again"),
     R(split_fill_percent, true, 1, merge_fill_percent, "merged partitions would be split again"),

@@ -92,7 +92,7 @@ struct config {
     char secret_file[256];     /* file with the secret of the cluster's daemons */
     char cors_origins[512];    /* none, loopback, * or a list: router/core/cors.c */
     char host_names[512];      /* a list of patterns: router/http/host.c */
-    uint64_t renamed_used;     /* bit i: row i of `renamed` (config.c) was set by its old name */
+    uint64_t renamed_used; /* bit i: row i of `renamed`, then of `renamed_policies` (config.c) */
 };
 
 /* Defaults under the profile. */

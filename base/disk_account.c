@@ -12,7 +12,7 @@ struct disk_share {
     LIST_ENTRY(disk_share) place;
     struct disk_account *account; /* borrows */
     _Atomic uint64_t need;
-    _Atomic uint64_t promise;
+    _Atomic uint64_t quota;
     uint64_t needed; /* `need`, as the division has read it */
 };
 
@@ -61,9 +61,9 @@ static void account_divide(struct disk_account *a)
     const uint64_t left = account_free(a), needs = account_read_needs(a);
     struct disk_share *s;
     LIST_FOREACH (s, &a->shares, place) {
-        const uint64_t promise = needs <= left ? s->needed + (left - needs) / a->count
-                                               : (uint64_t)((__uint128_t)left * s->needed / needs);
-        atomic_store_explicit(&s->promise, promise, memory_order_relaxed);
+        const uint64_t quota = needs <= left ? s->needed + (left - needs) / a->count
+                                             : (uint64_t)((__uint128_t)left * s->needed / needs);
+        atomic_store_explicit(&s->quota, quota, memory_order_relaxed);
     }
 }
 
@@ -126,9 +126,9 @@ void disk_share_leave(struct disk_share *s)
     free(s);
 }
 
-uint64_t disk_share_promise(const struct disk_share *s)
+uint64_t disk_share_quota(const struct disk_share *s)
 {
-    return atomic_load_explicit(&s->promise, memory_order_relaxed);
+    return atomic_load_explicit(&s->quota, memory_order_relaxed);
 }
 
 void disk_share_set_need(struct disk_share *s, uint64_t bytes)

@@ -1,22 +1,22 @@
 /* disk_account.h - what the stores of one process may still take of a disk that they share.
  *
  * Each store has a share. The share has the store's need: the bytes that accepted writes will take.
- * The free bytes of the disk are divided: each store is promised its need, and an equal part of
+ * The free bytes of the disk are divided: the quota of a store is its need, and an equal part of
  * the rest.
  *
- *   free 100, and three stores need 10, 0 and 30: 60 are left, and the promises are 30, 20 and 50
+ *   free 100, and three stores need 10, 0 and 30: 60 are left, and the quotas are 30, 20 and 50
  *
- * Each measurement divides anew for all stores. So a promise that is not used up shrinks when
+ * Each measurement divides anew for all stores. So a quota that is not used up shrinks when
  * others use the disk, and grows when they free it.
  *
  * Invariants
- *   SHARE-1  After each measurement, promises and segments that are being made are together at
- *            most what is free. What a store writes reduces its promise and the disk alike.
- *   SHARE-2  A promise is at least the need and an equal part of what nobody needs. If the needs
- *            exceed what is free, the promises are in the proportion of the needs.
+ *   SHARE-1  After each measurement, quotas and segments that are being made are together at
+ *            most what is free. What a store writes reduces its quota and the disk alike.
+ *   SHARE-2  A quota is at least the need and an equal part of what nobody needs. If the needs
+ *            exceed what is free, the quotas are in the proportion of the needs.
  *   SHARE-3  A store reduces its need only after a measurement that follows its write.
  * Threads: all functions may be called by any thread. A lock is held while the disk is asked.
- * disk_share_set_need and disk_share_promise take no lock.
+ * disk_share_set_need and disk_share_quota take no lock.
  * Not here: processes that do not share the account. The next measurement sees what they took. */
 #pragma once
 
@@ -36,7 +36,7 @@ struct disk_share *disk_account_join(struct disk_account *a);
 void disk_share_leave(struct disk_share *s);
 
 /* Bytes by which the store may grow. */
-uint64_t disk_share_promise(const struct disk_share *s);
+uint64_t disk_share_quota(const struct disk_share *s);
 /* Bytes by which accepted writes may make the store grow. After a reduction (SHARE-3) call
  * disk_share_settle. */
 void disk_share_set_need(struct disk_share *s, uint64_t bytes);
@@ -45,7 +45,7 @@ void disk_share_measure(struct disk_share *s);
 /* Divides what the disk had when it was last asked. */
 void disk_share_settle(struct disk_share *s);
 
-/* Takes the bytes for a file that is about to be made. They are not promised to stores any more. */
+/* Takes the bytes for a file that is about to be made. They are in no store's quota any more. */
 void disk_account_take(struct disk_account *a, uint64_t bytes);
 /* Takes the bytes if `kept_each` bytes are left for each store beside its need. False: takes
  * nothing. */

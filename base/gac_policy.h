@@ -20,5 +20,5 @@ enum {
     GAC_AS_CONFIGURED = 0
 };
 
-/* The policy of a table with the choice `said`. The profile off has no limits. */
-enum gac_policy gac_policy_of(const struct config *config, uint8_t said);
+/* The policy of a table with the choice `setting`. The profile off has no limits. */
+enum gac_policy gac_policy_of(const struct config *config, uint8_t setting);

@@ -43,11 +43,11 @@ enum metric_unit {
     X(deadlines, COUNTER, NUMBER,                                                                  \
       "Requests to nodes that had no answer within request_deadline_ms.")                          \
     X(heartbeat_timeouts, COUNTER, NUMBER,                                                         \
-      "Times that a node left a ping unanswered for silent_heartbeats times heartbeat_ms.")        \
+      "Times that a node left a ping unanswered for unresponsive_heartbeats times heartbeat_ms.")  \
     X(limit_delayed, COUNTER, NUMBER,                                                              \
       "Requests that waited for tokens of the limit of their table.")                              \
     X(limit_refused, COUNTER, NUMBER, "Requests that were refused by the limit of their table.")   \
-    X(own_writes_asked, COUNTER, NUMBER,                                                           \
+    X(own_writes_required, COUNTER, NUMBER,                                                        \
       "Eventual reads that had to return the router's latest writes (read_your_writes).")          \
     X(own_writes_late, COUNTER, NUMBER,                                                            \
       "Such reads whose answer may lack these writes, because read_your_writes_wait_ms was over.") \

@@ -278,13 +278,13 @@ enum status policies_add(struct policies *p, const struct weir_policy_plugin *th
     enum status status = plugin_read(theirs, file, plugin, error);
     if (status != STATUS_OK)
         return status;
-    uint64_t wanted = plugin_count(plugin);
-    if (wanted == 0)
+    uint64_t offered = plugin_count(plugin);
+    if (offered == 0)
         return buffer_explain(error, STATUS_MALFORMED, "%s: offers no policy", file);
-    if (wanted > POLICIES_MAX - p->count)
+    if (offered > POLICIES_MAX - p->count)
         return buffer_explain(error, STATUS_MALFORMED,
                               "%s: offers %llu policies; all files together may offer %d", file,
-                              (unsigned long long)wanted, POLICIES_MAX);
+                              (unsigned long long)offered, POLICIES_MAX);
     ADD_ALL(POLICY_PARTITION, partition)
     ADD_ALL(POLICY_NODE, node)
     ADD_ALL(POLICY_HEADROOM, headroom)

@@ -12,8 +12,8 @@
 #include "host/loop.h"
 #include "workload/client_response.h"
 
-#define FLOW_PATIENCE_NS (10 * NS_PER_S) /* for connections, and for answers after the end */
-#define FLOW_CHECK_NS    (20 * NS_PER_MS)
+#define FLOW_TIMEOUT_NS (10 * NS_PER_S) /* for connections, and for answers after the end */
+#define FLOW_CHECK_NS   (20 * NS_PER_MS)
 
 struct flow_connection {
     TAILQ_ENTRY(flow_connection) entry; /* in the list of idle ones */
@@ -206,7 +206,7 @@ static void flows_turn(struct flow_run *run, int64_t deadline_ns)
 /* Until all connections are open, or all requests are answered. */
 static void flows_await(struct flow_run *run, const char *fault)
 {
-    const int64_t until_ns = loop_now(run->loop).ns + FLOW_PATIENCE_NS;
+    const int64_t until_ns = loop_now(run->loop).ns + FLOW_TIMEOUT_NS;
     while (run->missing > 0 && !run->failed) {
         flows_turn(run, loop_now(run->loop).ns + FLOW_CHECK_NS);
         if (loop_now(run->loop).ns > until_ns)

@@ -107,8 +107,8 @@ enum status bench_load_compare(const struct bench_load *l, struct bench_side *a,
     return status;
 }
 
-enum status bench_ask(const struct client_url *url, const char *what, struct slice request,
-                      struct buffer *error)
+enum status bench_request(const struct client_url *url, const char *what, struct slice request,
+                          struct buffer *error)
 {
     struct buffer answer = {0};
     int http_status = 0;

@@ -52,5 +52,5 @@ enum status bench_load_compare(const struct bench_load *l, struct bench_side *a,
 
 /* A request before the load, which must be answered with 200. `what`: its name in errors.
  * STATUS_IO: `error` gets one line. */
-enum status bench_ask(const struct client_url *url, const char *what, struct slice request,
-                      struct buffer *error);
+enum status bench_request(const struct client_url *url, const char *what, struct slice request,
+                          struct buffer *error);

@@ -102,7 +102,7 @@ static enum status indexes_create(struct index_table *t, const char *indexes, st
 static enum status backlog_of(const struct json_value *page, struct backlog *out)
 {
     struct json_value partition, partitions = json_find(page, "partitions"),
-                                 silent = json_find(page, "silent_nodes");
+                                 missing = json_find(page, "silent_nodes");
     bool any = false;
     *out = (struct backlog){0};
     struct json_cursor c = json_elements(&partitions);
@@ -119,10 +119,10 @@ static enum status backlog_of(const struct json_value *page, struct backlog *out
         out->items += json_integer(&items);
         out->bytes += json_integer(&bytes);
     }
-    return any && json_count(&silent) == 0 ? STATUS_OK : STATUS_PENDING;
+    return any && json_count(&missing) == 0 ? STATUS_OK : STATUS_PENDING;
 }
 
-static enum status backlog_ask(struct index_table *t, struct backlog *out, struct buffer *error)
+static enum status backlog_request(struct index_table *t, struct backlog *out, struct buffer *error)
 {
     char path[96];
     struct buffer request = {0}, answer = {0};
@@ -150,7 +150,7 @@ static enum status indexes_follow(struct bench_side *side, int round, struct buf
     const int64_t start_ns = bench_clock_ns();
     bool first = true;
     for (int i = 0; i < FOLLOW_POLLS_MAX; i++) {
-        const enum status status = backlog_ask(t, &now, error);
+        const enum status status = backlog_request(t, &now, error);
         if (status != STATUS_OK && status != STATUS_PENDING)
             return status;
         if (status == STATUS_OK && first)

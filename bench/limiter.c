@@ -154,7 +154,7 @@ enum load {
 struct limiter_load {
     const char *name;
     void (*write)(void *context, int64_t number, struct buffer *out);
-    enum flow_end wanted; /* of all requests */
+    enum flow_end expected; /* of all requests */
 };
 
 static const struct limiter_load loads[LOADS] = {
@@ -183,9 +183,9 @@ struct limiter_side {
 };
 
 /* All requests must have ended as wanted. */
-static enum status limiter_check(const struct flow *f, enum flow_end wanted, struct buffer *error)
+static enum status limiter_check(const struct flow *f, enum flow_end expected, struct buffer *error)
 {
-    if (f->ends[wanted] > 0 && f->ends[wanted] == f->sent)
+    if (f->ends[expected] > 0 && f->ends[expected] == f->sent)
         return STATUS_OK;
     return buffer_explain(
         error, STATUS_IO,
@@ -214,7 +214,7 @@ static enum status limiter_round(struct limiter_side *s, enum load load, int rou
     int64_t cpu_ns = bench_server_cpu_ns(s->server);
     enum status status = flows_run(&f, 1, duration_ns, error);
     if (status == STATUS_OK)
-        status = limiter_check(f, loads[load].wanted, error);
+        status = limiter_check(f, loads[load].expected, error);
     if (status != STATUS_OK)
         return status;
     cpu_ns = bench_server_cpu_ns(s->server) - cpu_ns;
@@ -317,7 +317,7 @@ enum scene {
 static const struct {
     const char *name;
     void (*write)(void *context, int64_t number, struct buffer *out); /* NULL: nobody else */
-    enum flow_end wanted;                                             /* of most requests */
+    enum flow_end expected;                                           /* of most requests */
 } scenes[SCENES] = {
     [SCENE_ALONE] = {"an entity under its limit, alone", NULL, FLOW_ENDS},
     [SCENE_FLOOD] = {"beside another that is flooded", limiter_write_flood, FLOW_REFUSED},
@@ -341,8 +341,8 @@ static enum status limiter_flood_round(struct limiter_flood *t, enum scene scene
     enum status status = flows_run(flows, alone ? 1 : 2, duration_ns, error);
     if (status == STATUS_OK)
         status = limiter_check(&t->calm, FLOW_ADMITTED, error);
-    if (status == STATUS_OK && !alone && t->flood.ends[scenes[scene].wanted] < t->flood.sent / 2)
-        status = limiter_check(&t->flood, scenes[scene].wanted, error);
+    if (status == STATUS_OK && !alone && t->flood.ends[scenes[scene].expected] < t->flood.sent / 2)
+        status = limiter_check(&t->flood, scenes[scene].expected, error);
     t->p99_us[scene][round] = (double)histogram_percentile(&t->calm.latency, 99000) / 1e3;
     t->p50_us[scene][round] = (double)histogram_percentile(&t->calm.latency, 50000) / 1e3;
     return status;
@@ -425,7 +425,7 @@ static enum status limiter_set_limits(struct limiter_bench *l, struct buffer *er
                              limits[i].resource, limits[i].tokens, limits[i].tokens,
                              limits[i].period_ms);
         client_write_json(&request, &l->url, "PUT /limiter/v1/limits", NULL, buffer_slice(&body));
-        status = bench_ask(&l->url, limits[i].resource, buffer_slice(&request), error);
+        status = bench_request(&l->url, limits[i].resource, buffer_slice(&request), error);
     }
     buffer_deinit(&body);
     buffer_deinit(&request);
@@ -440,7 +440,7 @@ static enum status limiter_create_table(struct limiter_bench *l, struct buffer *
         "\"AttributeName\":\"pk\",\"AttributeType\":\"S\"}]}";
     struct buffer request = {0};
     client_write_operation(&request, &l->url, "CreateTable", slice_of(body));
-    const enum status status = bench_ask(&l->url, "CreateTable", buffer_slice(&request), error);
+    const enum status status = bench_request(&l->url, "CreateTable", buffer_slice(&request), error);
     buffer_deinit(&request);
     return status;
 }

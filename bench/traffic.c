@@ -84,8 +84,8 @@ static void bench_traffic_requests(int scene, struct histogram *ps)
     bench_traffic_sink += sum;
 }
 
-static bool bench_traffic_tell(const char *name, int budget_ns, const struct histogram *ps,
-                               bool json, struct buffer *out)
+static bool bench_traffic_report(const char *name, int budget_ns, const struct histogram *ps,
+                                 bool json, struct buffer *out)
 {
     double p50 = (double)histogram_percentile(ps, 50000) / PS_PER_NS,
            p99 = (double)histogram_percentile(ps, 99000) / PS_PER_NS;
@@ -121,12 +121,12 @@ int bench_traffic(int argc, char **argv)
     for (size_t i = 0; i < COUNT_OF(key_scenes); i++) {
         histogram_init(&ps);
         bench_traffic_keys(key_scenes[i], &ps);
-        within &= bench_traffic_tell(key_scenes[i], KEY_BUDGET_NS, &ps, json, &out);
+        within &= bench_traffic_report(key_scenes[i], KEY_BUDGET_NS, &ps, json, &out);
     }
     for (int i = 0; i < (int)COUNT_OF(request_scenes); i++) {
         histogram_init(&ps);
         bench_traffic_requests(i, &ps);
-        within &= bench_traffic_tell(request_scenes[i].name, REQUEST_BUDGET_NS, &ps, json, &out);
+        within &= bench_traffic_report(request_scenes[i].name, REQUEST_BUDGET_NS, &ps, json, &out);
     }
     if (json) {
         json_write_close(&out, ']');

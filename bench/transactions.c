@@ -49,7 +49,7 @@ static enum status transactions_create(const char *url, const char *table, int p
         "\"AttributeDefinitions\":[{\"AttributeName\":\"pk\",\"AttributeType\":\"S\"}]}",
         table, partitions * UNITS);
     client_write_operation(&request, &to, "CreateTable", buffer_slice(&body));
-    const enum status status = bench_ask(&to, table, buffer_slice(&request), error);
+    const enum status status = bench_request(&to, table, buffer_slice(&request), error);
     buffer_deinit(&body);
     buffer_deinit(&request);
     return status;

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 enum {
-    LENGTH_UNSAID = -1,
+    LENGTH_UNKNOWN = -1,
     STATUS_PLACE = 9, /* in "HTTP/1.1 200" */
     STATUS_SIZE = 3
 };
@@ -55,7 +55,7 @@ static bool http_reply_take_header(struct http_reply_head *head, struct slice li
     value = slice_trimmed(value);
     if (http_reply_is(name, "content-length")) {
         const int64_t length = slice_number(value);
-        const bool again = head->length != LENGTH_UNSAID && head->length != length;
+        const bool again = head->length != LENGTH_UNKNOWN && head->length != length;
         head->length = length;
         return length >= 0 && !again;
     }
@@ -71,7 +71,7 @@ static bool http_reply_take_header(struct http_reply_head *head, struct slice li
 static enum http_reply_state http_reply_read_head(struct slice raw, struct http_reply_head *head)
 {
     struct slice rest = raw, line;
-    *head = (struct http_reply_head){.length = LENGTH_UNSAID};
+    *head = (struct http_reply_head){.length = LENGTH_UNKNOWN};
     if (!http_reply_line(&rest, &line))
         return raw.size > HTTP_REPLY_HEAD_MAX ? HTTP_REPLY_BROKEN : HTTP_REPLY_MORE;
     if (line.size < STATUS_PLACE + STATUS_SIZE || memcmp(line.data, "HTTP/1.", 7) != 0)
@@ -139,8 +139,8 @@ http_reply_read_body(struct http_reply *r, const struct http_reply_head *head, s
     if (head->status == 204 || head->status == 304)
         return HTTP_REPLY_WHOLE;
     if (head->chunked)
-        return head->length != LENGTH_UNSAID ? HTTP_REPLY_BROKEN : http_reply_read_chunks(r, rest);
-    if (head->length == LENGTH_UNSAID || head->length > HTTP_REPLY_BODY_MAX)
+        return head->length != LENGTH_UNKNOWN ? HTTP_REPLY_BROKEN : http_reply_read_chunks(r, rest);
+    if (head->length == LENGTH_UNKNOWN || head->length > HTTP_REPLY_BODY_MAX)
         return HTTP_REPLY_BROKEN;
     if (rest->size < (size_t)head->length)
         return HTTP_REPLY_MORE;

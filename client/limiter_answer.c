@@ -1,9 +1,9 @@
 /* limiter_answer.c - see limiter_answer.h. */
 #include "client/limiter_answer.h"
 
-static bool limiter_answer_is_name(const char *name, const char *wanted)
+static bool limiter_answer_is_name(const char *name, const char *expected)
 {
-    return strcmp(name, wanted) == 0;
+    return strcmp(name, expected) == 0;
 }
 
 static void limiter_answer_read_balance(struct json_scan *s, struct weir_limiter_balance *balance)

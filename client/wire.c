@@ -42,11 +42,11 @@ void wire_close(struct wire *w)
 /* False with errno: the deadline has come (ETIMEDOUT), or poll failed. */
 static bool wire_wait(int fd, short events, int64_t deadline_ms)
 {
-    struct pollfd wanted = {.fd = fd, .events = events};
+    struct pollfd polled = {.fd = fd, .events = events};
     for (;;) {
         const int64_t left = deadline_ms - wire_now_ms();
         const int ready =
-            left <= 0 ? 0 : poll(&wanted, 1, left > INT32_MAX ? INT32_MAX : (int)left);
+            left <= 0 ? 0 : poll(&polled, 1, left > INT32_MAX ? INT32_MAX : (int)left);
         if (ready > 0)
             return true;
         if (ready == 0)

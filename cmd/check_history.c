@@ -177,7 +177,7 @@ static int check_file(const char *path, bool json, bool quiet)
     history_check_init(&r.check);
     int code = EXIT_BAD_INPUT;
     if (read_file(&r, &error) == STATUS_OK) {
-        history_check_judge(&r.check, check_print_progress, &r);
+        history_check_evaluate(&r.check, check_print_progress, &r);
         if (json)
             check_show_json(&r);
         else

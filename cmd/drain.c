@@ -41,7 +41,7 @@ static void print_refusal(int http_status, const struct buffer *answer)
 }
 
 /* False: the fault has been printed. */
-static bool drain_ask(const struct drain *d, const char *method_and_path)
+static bool drain_request(const struct drain *d, const char *method_and_path)
 {
     struct buffer request = {0}, answer = {0}, error = {0};
     int http_status = 0;
@@ -63,7 +63,7 @@ static int drain_run(const struct drain *d)
     char path[64];
     snprintf(path, sizeof path, "POST /weir/drain?node=%lld%s", (long long)d->node,
              d->undo ? "&undo=1" : "");
-    bool done = drain_ask(d, path);
+    bool done = drain_request(d, path);
     if (done && d->undo)
         printf("node %lld may hold replicas again\n", (long long)d->node);
     else if (done)

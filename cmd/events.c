@@ -137,7 +137,7 @@ static bool events_take_answer(struct events_run *r, const struct buffer *answer
     return true;
 }
 
-static int events_ask(struct events_run *r)
+static int events_request(struct events_run *r)
 {
     struct buffer request = {0}, answer = {0}, error = {0};
     int http_status = 0, code = 0;
@@ -185,7 +185,7 @@ int cmd_events(int argc, char **argv)
     if (code != USAGE_GO_ON)
         return code;
     r.parser = json_parser_create();
-    while ((code = events_ask(&r)) == 0 && (r.more || r.follow)) {
+    while ((code = events_request(&r)) == 0 && (r.more || r.follow)) {
         if (!r.more)
             nanosleep(&(struct timespec){.tv_nsec = FOLLOW_NS}, NULL);
     }

@@ -74,7 +74,8 @@ static enum status gac_daemon_open(struct gac_process *p, struct buffer *error)
         return status;
     descriptors_raise();
     struct greeting_self self;
-    status = daemon_introduce(&o->config, PEER_GAC, o->id, o->address, &p->secret, error, &self);
+    status =
+        daemon_prepare_greeting(&o->config, PEER_GAC, o->id, o->address, &p->secret, error, &self);
     if (status != STATUS_OK)
         return status;
     p->server = gac_server_create(&(struct gac_server_options){.config = &o->config,

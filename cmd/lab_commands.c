@@ -150,7 +150,7 @@ static int print_result(const char *directory, const struct lab_plan *p, bool js
     struct lab_result *r = lab_result_create(p->scenario, p->options.fidelity);
     struct buffer text = {0}, error = {0};
     bool good = lab_files_gather(directory, p, r, &error);
-    bool holds = good && lab_result_judge(r);
+    bool holds = good && lab_result_evaluate(r);
     if (good && keep)
         good = lab_files_finish(directory, r, &error);
     if (!good) {
@@ -583,15 +583,15 @@ static int with_plan(const struct lab_arguments *a,
                      int (*use)(const struct lab_arguments *a, const struct lab_plan *p))
 {
     struct lab_plan p;
-    struct buffer text = {0}, said = {0}, error = {0};
+    struct buffer text = {0}, storage = {0}, error = {0};
     int code = 1;
-    if (lab_files_plan(a->words[0], &p, &text, &said, &error))
+    if (lab_files_plan(a->words[0], &p, &text, &storage, &error))
         code = use(a, &p);
     else
         fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
     lab_plan_deinit(&p);
     buffer_deinit(&text);
-    buffer_deinit(&said);
+    buffer_deinit(&storage);
     buffer_deinit(&error);
     return code;
 }

@@ -171,15 +171,15 @@ static void write_plan(const struct lab_plan *p, struct buffer *out)
     buffer_append_text(out, "\n");
 }
 
-static bool must_be_same(const char *directory, const char *name, struct slice wanted,
+static bool must_be_same(const char *directory, const char *name, struct slice expected,
                          struct buffer *error)
 {
     char path[PATH_SIZE];
     struct buffer there = {0};
     if (!lab_file_exists(directory, name))
-        return lab_file_write(directory, name, wanted, error);
+        return lab_file_write(directory, name, expected, error);
     bool good = path_join(path, directory, name) && lab_file_read(path, &there, error);
-    if (good && slice_compare(buffer_slice(&there), wanted) != 0) {
+    if (good && slice_compare(buffer_slice(&there), expected) != 0) {
         buffer_append_format(
             error,
             "%s has other runs: its %s differs. Choose another --out, or remove the directory",
@@ -191,16 +191,17 @@ static bool must_be_same(const char *directory, const char *name, struct slice w
 }
 
 /* A copy of the text, with a NUL behind it. */
-static struct slice keep_text(struct buffer *said, struct slice text)
+static struct slice keep_text(struct buffer *storage, struct slice text)
 {
-    uint8_t *at = buffer_reserve(said, text.size + 1);
+    uint8_t *at = buffer_reserve(storage, text.size + 1);
     memcpy(at, text.data, text.size);
     at[text.size] = 0;
-    said->size += text.size + 1;
+    storage->size += text.size + 1;
     return slice_make(at, text.size);
 }
 
-static bool read_set(const struct json_value *set, struct lab_plan_options *o, struct buffer *said)
+static bool read_set(const struct json_value *set, struct lab_plan_options *o,
+                     struct buffer *storage)
 {
     struct json_value pair, part;
     if (set->type != JSON_LIST || json_count(set) > SCENARIO_SETTINGS_MAX)
@@ -212,14 +213,14 @@ static bool read_set(const struct json_value *set, struct lab_plan_options *o, s
             return false;
         struct json_cursor inner = json_elements(&pair);
         for (int n = 0; n < 2 && json_next_element(&inner, &part); n++)
-            texts[n] = keep_text(said, json_text(&part));
+            texts[n] = keep_text(storage, json_text(&part));
         o->set[o->set_count++] = (struct scenario_setting){texts[0], texts[1]};
     }
     return true;
 }
 
 static bool read_policy_files(const struct json_value *files, struct lab_plan_options *o,
-                              struct buffer *said)
+                              struct buffer *storage)
 {
     struct json_value file;
     if (files->type != JSON_LIST || json_count(files) > LAB_POLICY_FILES_MAX)
@@ -227,7 +228,7 @@ static bool read_policy_files(const struct json_value *files, struct lab_plan_op
     struct json_cursor c = json_elements(files);
     while (json_next_element(&c, &file))
         o->policy_files[o->policy_file_count++] =
-            (const char *)keep_text(said, json_text(&file)).data;
+            (const char *)keep_text(storage, json_text(&file)).data;
     return true;
 }
 
@@ -242,7 +243,7 @@ static bool read_fidelity(const struct json_value *v, enum lab_fidelity *out)
 }
 
 static bool read_plan(const struct json_value *root, struct lab_plan_options *o,
-                      struct buffer *said)
+                      struct buffer *storage)
 {
     struct json_value format = json_find(root, "format"), seeds = json_find(root, "seeds"),
                       first = json_find(root, "first_seed"), sweep = json_find(root, "sweep"),
@@ -256,22 +257,24 @@ static bool read_plan(const struct json_value *root, struct lab_plan_options *o,
     o->seeds = json_integer(&seeds);
     o->first_seed = (uint64_t)json_integer(&first);
     o->sweep = json_bool(&sweep);
-    o->more = keep_text(said, json_text(&more));
-    return read_set(&set, o, said) && read_policy_files(&files, o, said);
+    o->more = keep_text(storage, json_text(&more));
+    return read_set(&set, o, storage) && read_policy_files(&files, o, storage);
 }
 
-/* The texts lend from `said`. False: the bytes are no plan. */
-static bool plan_decode(const struct buffer *json, struct lab_plan_options *o, struct buffer *said)
+/* The texts lend from `storage`. False: the bytes are no plan. */
+static bool plan_decode(const struct buffer *json, struct lab_plan_options *o,
+                        struct buffer *storage)
 {
     struct buffer padded = {0};
     struct json_parser *parser = json_parser_create();
     struct json_value root;
-    buffer_reserve(said, json->size + 1); /* texts are shorter than their JSON, and must not move */
+    /* Texts are shorter than their JSON, and must not move. */
+    buffer_reserve(storage, json->size + 1);
     buffer_append_slice(&padded, buffer_slice(json));
     buffer_reserve(&padded, JSON_PADDING);
     const bool good = json->size < LAB_FILE_SIZE_MAX &&
                       json_parse(parser, buffer_slice(&padded), &root) == STATUS_OK &&
-                      read_plan(&root, o, said);
+                      read_plan(&root, o, storage);
     json_parser_destroy(parser);
     buffer_deinit(&padded);
     return good;
@@ -282,13 +285,13 @@ static bool plan_decode(const struct buffer *json, struct lab_plan_options *o, s
 static bool plan_fits(const struct buffer *json, struct buffer *error)
 {
     struct lab_plan_options o = {0};
-    struct buffer said = {0};
-    const bool fits = plan_decode(json, &o, &said);
+    struct buffer storage = {0};
+    const bool fits = plan_decode(json, &o, &storage);
     if (!fits)
         buffer_append_format(
             error, "the plan cannot be written to a file: a value of --set or the name of a "
                    "policy's file is not UTF-8, or the policies of --add are too long");
-    buffer_deinit(&said);
+    buffer_deinit(&storage);
     return fits;
 }
 
@@ -314,14 +317,14 @@ static bool load_policies(struct lab_plan_options *o, struct buffer *error)
 }
 
 bool lab_files_plan(const char *directory, struct lab_plan *p, struct buffer *text,
-                    struct buffer *said, struct buffer *error)
+                    struct buffer *storage, struct buffer *error)
 {
     char path[PATH_SIZE];
     struct buffer json = {0};
     struct lab_plan_options o = {.file = "scenario.yaml"};
     *p = (struct lab_plan){0};
     bool good = path_join(path, directory, "plan.json") && lab_file_read(path, &json, error);
-    if (good && !plan_decode(&json, &o, said)) {
+    if (good && !plan_decode(&json, &o, storage)) {
         buffer_append_format(error, "%s is not a plan of `weir lab`", path);
         good = false;
     }

@@ -36,9 +36,9 @@ bool lab_file_exists(const char *directory, const char *name);
 
 /* Makes the directory the plan's, or finds that it is. */
 bool lab_files_open(const char *directory, const struct lab_plan *p, struct buffer *error);
-/* The plan of a directory. The texts lend from `text` and `said`, which the caller frees. */
+/* The plan of a directory. The texts lend from `text` and `storage`, which the caller frees. */
 bool lab_files_plan(const char *directory, struct lab_plan *p, struct buffer *text,
-                    struct buffer *said, struct buffer *error);
+                    struct buffer *storage, struct buffer *error);
 
 /* Reads the runs that are there. */
 bool lab_files_gather(const char *directory, const struct lab_plan *p, struct lab_result *r,

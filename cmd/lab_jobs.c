@@ -32,7 +32,7 @@ struct running {
     struct worker workers[LAB_JOBS_MAX];
     struct run_progress *run_progress; /* owns */
     uint64_t next;                     /* run that may begin next */
-    uint64_t wanted;                   /* runs of this process's part that had no result */
+    uint64_t selected;                 /* runs of this process's part that had no result */
     uint64_t done;
     int64_t begun_ns;
     pid_t pid; /* this process */
@@ -81,17 +81,17 @@ bool lab_jobs_run_one(const struct lab_plan *p, const char *directory, uint64_t 
 
 /* ---- workers ---- */
 
-static bool is_wanted(const struct lab_jobs_options *o, uint64_t number)
+static bool is_selected(const struct lab_jobs_options *o, uint64_t number)
 {
     struct lab_planned *run = must_calloc(1, sizeof *run);
     bool mine = o->of == 0 || number % (uint64_t)o->of == (uint64_t)(o->part - 1);
-    bool wanted = false;
+    bool selected = false;
     if (mine) {
         lab_plan_run(o->plan, number, run);
-        wanted = !lab_file_exists(o->directory, run->path);
+        selected = !lab_file_exists(o->directory, run->path);
     }
     free(run);
-    return wanted;
+    return selected;
 }
 
 _Noreturn static void worker_main(struct running *r, uint32_t slot, uint64_t number)
@@ -115,7 +115,7 @@ _Noreturn static void worker_main(struct running *r, uint32_t slot, uint64_t num
 /* Starts the next run in a free slot. False: nothing is left to start. */
 static bool start_next(struct running *r, uint32_t slot)
 {
-    while (r->next < r->options->plan->runs && !is_wanted(r->options, r->next))
+    while (r->next < r->options->plan->runs && !is_selected(r->options, r->next))
         r->next++;
     if (r->next == r->options->plan->runs)
         return false;
@@ -184,9 +184,9 @@ static void print_progress(const struct running *r)
     double took_s = (double)(lab_wall_ns() - r->begun_ns) / 1e9;
     fprintf(stderr, "\r%s: %llu of %llu runs, %u at work (%.0f virtual s)",
             r->options->plan->scenario->name, (unsigned long long)r->done,
-            (unsigned long long)r->wanted, r->active, virtual_s);
+            (unsigned long long)r->selected, r->active, virtual_s);
     if (done > 0.05)
-        fprintf(stderr, ", about %.0f s left  ", took_s / done * ((double)r->wanted - done));
+        fprintf(stderr, ", about %.0f s left  ", took_s / done * ((double)r->selected - done));
     fflush(stderr);
 }
 
@@ -229,10 +229,10 @@ enum lab_jobs_end lab_jobs_run(const struct lab_jobs_options *o)
     r->run_progress = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(r->run_progress != MAP_FAILED);
     for (uint64_t i = 0; i < o->plan->runs; i++)
-        r->wanted += is_wanted(o, i);
+        r->selected += is_selected(o, i);
     fflush(NULL);
     run_workers(r);
-    if (o->progress && r->wanted > 0)
+    if (o->progress && r->selected > 0)
         fputc('\n', stderr);
     enum lab_jobs_end end = r->stopped  ? LAB_JOBS_STOPPED
                             : r->failed ? LAB_JOBS_FAILED

@@ -84,7 +84,7 @@ static bool add_results(struct lab_report *r, const char *directory, const struc
         good = false;
     }
     if (good) {
-        lab_result_judge(result);
+        lab_result_evaluate(result);
         lab_result_json(result, &json);
         lab_report_begin_scenario(r, buffer_slice(&json));
         good = add_series(r, directory, p, error);
@@ -98,12 +98,12 @@ static bool add_results(struct lab_report *r, const char *directory, const struc
 static bool add_scenario(struct lab_report *r, const char *directory, struct buffer *error)
 {
     struct lab_plan p;
-    struct buffer text = {0}, said = {0};
-    bool good =
-        lab_files_plan(directory, &p, &text, &said, error) && add_results(r, directory, &p, error);
+    struct buffer text = {0}, storage = {0};
+    bool good = lab_files_plan(directory, &p, &text, &storage, error) &&
+                add_results(r, directory, &p, error);
     lab_plan_deinit(&p);
     buffer_deinit(&text);
-    buffer_deinit(&said);
+    buffer_deinit(&storage);
     return good;
 }
 

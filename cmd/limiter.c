@@ -35,7 +35,7 @@ static const char *const verbs[] = {"", "status", "set", "reset", "top", NULL};
 
 static const char *const without_store[] = {"allow", "block", NULL};
 enum {
-    WITHOUT_STORE_UNSAID = COUNT_OF(without_store) - 1
+    WITHOUT_STORE_UNSET = COUNT_OF(without_store) - 1
 };
 
 struct limiter_line {
@@ -138,7 +138,7 @@ static bool limiter_send(const struct limiter_line *l, const char *method_and_pa
     }
     if (l->verb == VERB_SET)
         json_write_close(&body, ']');
-    if (l->on_unavailable != WITHOUT_STORE_UNSAID)
+    if (l->on_unavailable != WITHOUT_STORE_UNSET)
         json_member_text(&body, "on_unavailable", without_store[l->on_unavailable]);
     json_write_close(&body, '}');
     client_write_json(&request, &l->url, method_and_path, NULL, buffer_slice(&body));
@@ -387,7 +387,7 @@ static int limiter_check(const struct limiter_line *l, const char *command)
 int cmd_limiter(int argc, char **argv)
 {
     struct limiter_line l = {.url = {.host = "127.0.0.1", .port = 8000},
-                             .on_unavailable = WITHOUT_STORE_UNSAID,
+                             .on_unavailable = WITHOUT_STORE_UNSET,
                              .count = 10};
     const struct command_line line = {
         .command = "weir limiter",

@@ -142,14 +142,14 @@ static void local_request(void *context, uint32_t node, const struct request *r)
     n->mail.request(n->mail.context, node, r);
 }
 
-static bool ask_node(void *context, uint32_t node, const struct request *r)
+static bool local_peer_request(void *context, uint32_t node, const struct request *r)
 {
     struct local *l = context;
     node_server_request(l->nodes[node].server, link_of(ROUTER), r);
     return true;
 }
 
-static void local_gac_ask(void *context, uint32_t server, struct slice frame)
+static void local_gac_request(void *context, uint32_t server, struct slice frame)
 {
     struct local *l = context;
     struct buffer error = {0};
@@ -260,7 +260,7 @@ static enum status local_open(struct local *l, struct buffer *error)
     l->router = router_server_create(&(struct router_server_options){
         .router = options,
         .clock = loop_clock(l->loop),
-        .peers = {.context = l, .request = ask_node, .gac = local_gac_ask},
+        .peers = {.context = l, .request = local_peer_request, .gac = local_gac_request},
         .clients = http_server_clients(l->server),
         .work = work});
     l->gac = gac_server_create(&(struct gac_server_options){.config = &l->options.config,

@@ -60,7 +60,8 @@ static enum status node_daemon_open(struct node_process *p, struct buffer *error
     if (status != STATUS_OK)
         return status;
     struct greeting_self self;
-    status = daemon_introduce(&o->config, PEER_NODE, o->id, o->address, &p->secret, error, &self);
+    status =
+        daemon_prepare_greeting(&o->config, PEER_NODE, o->id, o->address, &p->secret, error, &self);
     if (status != STATUS_OK)
         return status;
     const struct transport_handler handler = {.frame = node_daemon_frame, .note = daemon_note};

@@ -237,11 +237,11 @@ int options_parse(struct options *o, const struct command_line *l, int argc, cha
 
 enum status options_admin(const struct options *o, struct admin *out, struct buffer *error)
 {
-    const struct admin_wanted wanted = {.address = o->admin,
-                                        .port = o->admin_port,
-                                        .public_port = o->port,
-                                        .token_file = o->admin_token};
-    return admin_of(&wanted, out, error);
+    const struct admin_options options = {.address = o->admin,
+                                          .port = o->admin_port,
+                                          .public_port = o->port,
+                                          .token_file = o->admin_token};
+    return admin_of(&options, out, error);
 }
 
 void options_stop(void *stopping)

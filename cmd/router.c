@@ -106,7 +106,8 @@ static enum status router_daemon_open(struct router_process *p, struct buffer *e
     if (status != STATUS_OK)
         return status;
     struct greeting_self self;
-    status = daemon_introduce(&o->config, PEER_ROUTER, o->id, NULL, &p->secret, error, &self);
+    status =
+        daemon_prepare_greeting(&o->config, PEER_ROUTER, o->id, NULL, &p->secret, error, &self);
     if (status == STATUS_OK)
         status = daemon_fit_descriptors(&p->options.config, 0, o->peers.count + o->gac.count, true,
                                         error);

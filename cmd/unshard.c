@@ -64,9 +64,9 @@ static void unshard_print_refusal(const struct unshard *u, int http_status,
 }
 
 /* Says at the first time, and at some later ones, what is waited for. */
-static void unshard_rest(uint32_t asked)
+static void unshard_rest(uint32_t polls)
 {
-    if (asked % REPORT_EVERY == 0) {
+    if (polls % REPORT_EVERY == 0) {
         printf("items are still moving\n");
         fflush(stdout);
     }
@@ -80,12 +80,12 @@ static bool unshard_exchange(const struct unshard *u, const struct buffer *reque
     struct buffer error = {0};
     int http_status = 0;
     enum status status;
-    for (uint32_t asked = 0;; asked++) {
+    for (uint32_t polls = 0;; polls++) {
         buffer_clear(answer);
         status = client_exchange(&u->url, buffer_slice(request), &http_status, answer, &error);
         if (!u->wait || status != STATUS_OK || !unshard_is_early(u, http_status, answer))
             break;
-        unshard_rest(asked);
+        unshard_rest(polls);
     }
     if (status != STATUS_OK)
         fprintf(stderr, "weir unshard: %.*s\n", TEXT_OF(error));
@@ -95,7 +95,7 @@ static bool unshard_exchange(const struct unshard *u, const struct buffer *reque
     return status == STATUS_OK && http_status == 200;
 }
 
-static bool unshard_ask(const struct unshard *u, struct buffer *answer)
+static bool unshard_request(const struct unshard *u, struct buffer *answer)
 {
     struct buffer request = {0}, body = {0};
     json_write_open(&body, '{');
@@ -152,7 +152,7 @@ static bool unshard_wait(const struct unshard *u, struct slice hash)
 {
     struct buffer request = {0}, answer = {0}, path = {0};
     bool done = true, moves = true;
-    uint32_t asked = 0;
+    uint32_t polls = 0;
     buffer_append_format(&path, "GET /weir/partitions?table=%s", u->table);
     buffer_append_u8(&path, 0);
     while (done && moves) {
@@ -167,7 +167,7 @@ static bool unshard_wait(const struct unshard *u, struct slice hash)
             moves = moving.type == JSON_BOOL && json_bool(&moving);
         }
         if (moves)
-            unshard_rest(asked++);
+            unshard_rest(polls++);
     }
     buffer_deinit(&request);
     buffer_deinit(&answer);
@@ -179,7 +179,7 @@ static int unshard_run(struct unshard *u)
 {
     struct buffer answer = {0}, kept = {0};
     u->parser = json_parser_create();
-    bool done = unshard_ask(u, &answer);
+    bool done = unshard_request(u, &answer);
     struct json_value root = {0};
     if (done && json_parse(u->parser, buffer_slice(&answer), &root) == STATUS_OK) {
         const struct json_value hash = json_find(&root, "hash");

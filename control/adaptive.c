@@ -139,7 +139,7 @@ int64_t weir_rates_setting(const struct weir_rates *r, enum weir_rates_setting s
 
 /* ---- what policies do ---- */
 
-static void rates_complain(struct weir_rates *r, const char *what)
+static void rates_report_invalid(struct weir_rates *r, const char *what)
 {
     if (r->invalid == NULL)
         r->invalid = what;
@@ -148,7 +148,7 @@ static void rates_complain(struct weir_rates *r, const char *what)
 static void rates_change(struct weir_rates *r, const struct rates_change *change)
 {
     if (r->rows[change->index].changed) {
-        rates_complain(r, "changes the allocation of a partition twice");
+        rates_report_invalid(r, "changes the allocation of a partition twice");
         return;
     }
     must(r->change_count < weir_rates_count(r)); /* one a partition */
@@ -159,11 +159,11 @@ static void rates_change(struct weir_rates *r, const struct rates_change *change
 void weir_rates_raise(struct weir_rates *r, uint32_t index, int64_t rate_mcu)
 {
     if (index >= weir_rates_count(r))
-        rates_complain(r, "raises the allocation of a partition that does not exist");
+        rates_report_invalid(r, "raises the allocation of a partition that does not exist");
     else if (rate_mcu <= weir_rates_allocation(r, index))
-        rates_complain(r, "raises an allocation below its present value");
+        rates_report_invalid(r, "raises an allocation below its present value");
     else if (rate_mcu > weir_rates_maximum(r))
-        rates_complain(r, "raises an allocation above the maximum of a partition");
+        rates_report_invalid(r, "raises an allocation above the maximum of a partition");
     else
         rates_change(r, &(struct rates_change){index, true, 0, rate_mcu});
 }
@@ -172,13 +172,13 @@ void weir_rates_lower(struct weir_rates *r, uint32_t index, int64_t rate_mcu,
                       enum weir_rates_why why)
 {
     if (index >= weir_rates_count(r))
-        rates_complain(r, "lowers the allocation of a partition that does not exist");
+        rates_report_invalid(r, "lowers the allocation of a partition that does not exist");
     else if (rate_mcu < 0)
-        rates_complain(r, "lowers an allocation below zero");
+        rates_report_invalid(r, "lowers an allocation below zero");
     else if (rate_mcu > weir_rates_allocation(r, index))
-        rates_complain(r, "lowers an allocation above its present value");
+        rates_report_invalid(r, "lowers an allocation above its present value");
     else if (why != WEIR_RATES_ABOVE_LIMIT && why != WEIR_RATES_UNUSED)
-        rates_complain(r, "lowers an allocation for a reason that does not exist");
+        rates_report_invalid(r, "lowers an allocation for a reason that does not exist");
     else
         rates_change(r, &(struct rates_change){index, false, why, rate_mcu});
 }
@@ -311,8 +311,8 @@ static void adaptive_measure(struct weir_rates *r)
     }
 }
 
-static void adaptive_ask(struct controller *c, const struct weir_adaptive_policy *policy,
-                         struct weir_rates *r)
+static void adaptive_decide(struct controller *c, const struct weir_adaptive_policy *policy,
+                            struct weir_rates *r)
 {
     const size_t count = r->table->partition_count;
     r->rows = arena_zalloc(&c->arena, count * sizeof *r->rows);
@@ -337,7 +337,7 @@ static void adapt_table(struct controller *c, const struct weir_adaptive_policy 
                                .kind = kind,
                                .limit_mcu = (kind == ADMIT_READ ? t->rcu : t->wcu) * MCU_PER_UNIT,
                                .decision = &decision};
-        adaptive_ask(c, policy, &r);
+        adaptive_decide(c, policy, &r);
     }
     if (decision.rate_count > 0 && control_has_room(c))
         control_decide(c, CATALOG_RATES, &decision);

@@ -219,7 +219,7 @@ void control_advise(struct controller *c)
     }
 }
 
-void control_advice_forget(struct controller *c)
+void control_advice_reset(struct controller *c)
 {
     size_t at = 0;
     for (struct advised *a; (a = id_map_next(&c->advised, &at)) != NULL;)

@@ -25,8 +25,8 @@ void controller_destroy(struct controller *c)
     if (c == NULL)
         return;
     control_history_deinit(c);
-    control_split_forget(c);
-    control_advice_forget(c);
+    control_split_reset(c);
+    control_advice_reset(c);
     control_split_hold_deinit(c);
     arena_deinit(&c->arena);
     free(c);
@@ -73,7 +73,7 @@ const char *control_kind_name(enum admit_kind kind)
     return kind == ADMIT_READ ? "read" : "write";
 }
 
-struct request *control_ask(struct controller *c, uint32_t node, enum request_op op)
+struct request *control_add_request(struct controller *c, uint32_t node, enum request_op op)
 {
     must(control_has_room(c));
     struct control_request *r = &c->requests[c->request_count++];
@@ -88,7 +88,7 @@ void control_decide(struct controller *c, enum catalog_op op, struct decision *d
     must(!c->kept_waiting); /* CONTROL-1 */
     struct buffer body = {0};
     decision_encode(&body, d);
-    struct request *r = control_ask(c, c->view->self, REQUEST_DECIDE);
+    struct request *r = control_add_request(c, c->view->self, REQUEST_DECIDE);
     r->decide.op = (uint8_t)op;
     r->decide.decision = arena_copy(&c->arena, buffer_slice(&body));
     buffer_deinit(&body);
@@ -120,17 +120,17 @@ static void control_begin(struct controller *c, const struct control_view *view)
 {
     control_history_deinit(c);
     c->term = view->term;
-    control_split_forget(c);
+    control_split_reset(c);
     c->unanswered = 0;
     c->adapted_at = c->balanced_at = c->peaks_at = c->peaks_quiet_until = c->now;
     c->spread_at = instant_add_ms(c->now, SPREAD_AFTER_MS);
     memset(c->key_sharding_notes, 0, sizeof c->key_sharding_notes);
-    control_advice_forget(c);
+    control_advice_reset(c);
     control_split_hold_deinit(c);
     c->advised_at = c->now;
     for (uint32_t node = 0; node <= NODES_MAX; node++)
         c->nodes[node] = (struct node_history){
-            .silent_since = INSTANT_NEVER, .quiet_until = c->now, .sampled_at = c->now};
+            .unresponsive_since = INSTANT_NEVER, .quiet_until = c->now, .sampled_at = c->now};
 }
 
 /* What was decided was within what nodes have, or was there before: no sum falls below zero. */
@@ -160,11 +160,11 @@ void controller_evaluate(struct controller *c, struct instant now, const struct 
     control_split_hold_update(c);
     if (config_control(c->config)->control_merge)
         control_note_cold(c);
-    c->kept_waiting = c->unanswered > 0 && instant_before(now, c->forget_at);
+    c->kept_waiting = c->unanswered > 0 && instant_before(now, c->timeout_at);
     if (c->kept_waiting)
         return;
     c->unanswered = c->request_count = c->request_next = c->moved_count = 0;
-    c->forget_at = instant_add_ms(now, config_control(c->config)->control_answer_ms);
+    c->timeout_at = instant_add_ms(now, config_control(c->config)->control_answer_ms);
     arena_reset(&c->arena);
     catalog_count_reservations(view->catalog, CATALOG_TABLE_ID, &c->reservations);
     if (config_control(c->config)->control_placement)

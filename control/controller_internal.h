@@ -4,7 +4,7 @@
  *   load_history.c     the recent load of each partition
  *   capacity.c         reservations on nodes
  *   relocate.c         which replica moves, and which node gets it, as a policy says
- *   placement.c        missing replicas, silent nodes, drained nodes
+ *   placement.c        missing replicas, unresponsive nodes, drained nodes
  *   decision_points.c  policies by name
  *   adaptive.c         allocations follow demand within a table, as a policy says
  *   policy_*.c         weir's own policies; each includes include/weir/policy.h alone
@@ -78,7 +78,7 @@ struct partition_history {
     uint32_t table_id;
     const struct partition_load *load; /* lends for the evaluation */
     uint64_t epoch;                    /* of the load; another epoch drops all samples */
-    struct instant born_at;            /* start of the watch with this range */
+    struct instant created_at;         /* start of the watch with this range */
     uint64_t seen;                     /* samples taken */
     uint64_t reported_in;              /* the number of the last evaluation that had a load */
     uint64_t rated_in;                 /* the last one that changed its allocation */
@@ -123,7 +123,7 @@ struct split_job {
     bool for_size;
     bool evenly; /* the leader is not asked */
     int64_t bytes;
-    uint32_t wanted; /* partitions, for the table's warm throughput; 0: not the reason */
+    uint32_t required; /* partitions, for the table's warm throughput; 0: not the reason */
     /* the request, and its answer */
     uint64_t id; /* 0: nothing yet */
     struct instant lost_at;
@@ -135,7 +135,7 @@ struct split_job {
 };
 
 struct node_history {
-    struct instant silent_since; /* INSTANT_NEVER: no */
+    struct instant unresponsive_since; /* INSTANT_NEVER: no */
     struct instant quiet_until;
     struct instant sampled_at;
     int64_t sampled_mcu[ADMIT_KINDS];
@@ -167,7 +167,7 @@ struct controller {
     struct instant advised_at;    /* no check for advice before this time */
     uint32_t unanswered;          /* decisions */
     bool kept_waiting;            /* the last evaluation waited for unanswered decisions */
-    struct instant forget_at;
+    struct instant timeout_at;
     uint64_t next_id;
     struct control_request requests[DECISIONS_MAX];
     uint32_t request_count;
@@ -183,7 +183,7 @@ static inline bool control_has_room(const struct controller *c)
     return c->request_count < DECISIONS_MAX;
 }
 /* A request that is not a decision. Its body lends until the next evaluation. */
-struct request *control_ask(struct controller *c, uint32_t node, enum request_op op);
+struct request *control_add_request(struct controller *c, uint32_t node, enum request_op op);
 void control_decide(struct controller *c, enum catalog_op op, struct decision *d);
 /* Adds an event to the decision, with a formatted reason. */
 void control_event(struct controller *c, struct decision *d, enum event_kind kind,
@@ -285,7 +285,7 @@ uint32_t control_shards_for(int64_t mcu, int64_t shard_units);
 
 /* ---- advice.c ---- */
 void control_advise(struct controller *c);
-void control_advice_forget(struct controller *c);
+void control_advice_reset(struct controller *c);
 
 /* ---- split_hold.c ---- */
 
@@ -303,11 +303,11 @@ void control_lead(struct controller *c);
 void control_split(struct controller *c);
 /* Whether the answer belongs to a request of a split. */
 bool control_split_reply(struct controller *c, const struct reply *reply);
-void control_split_forget(struct controller *c);
+void control_split_reset(struct controller *c);
 /* Whether a partition of the table is about to be split. */
 bool control_split_has_job(const struct controller *c, const struct table *t);
 /* Partitions that the table needs to serve its warm throughput. */
-uint32_t control_partitions_wanted(const struct controller *c, const struct table *t);
+uint32_t control_partitions_required(const struct controller *c, const struct table *t);
 void control_merge(struct controller *c);
 /* Notes which partitions are cold: at every evaluation, also at evaluations without decisions. */
 void control_note_cold(struct controller *c);

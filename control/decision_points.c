@@ -16,7 +16,7 @@ struct point {
 extern const struct weir_adaptive_policy weir_adaptive_proportional;
 extern const struct weir_split_policy weir_split_limits;
 extern const struct weir_demand_policy weir_demand_peak;
-extern const struct weir_relocate_policy weir_relocate_least_promised;
+extern const struct weir_relocate_policy weir_relocate_least_reserved;
 
 static const struct point points[] = {
     {POLICY_ADAPTIVE, "adaptive_policy", offsetof(struct config, adaptive_policy), "proportional",
@@ -25,8 +25,8 @@ static const struct point points[] = {
      &weir_split_limits},
     {POLICY_DEMAND, "demand_policy", offsetof(struct config, demand_policy), "peak",
      &weir_demand_peak},
-    {POLICY_RELOCATE, "relocate_policy", offsetof(struct config, relocate_policy), "least-promised",
-     &weir_relocate_least_promised},
+    {POLICY_RELOCATE, "relocate_policy", offsetof(struct config, relocate_policy), "least-reserved",
+     &weir_relocate_least_reserved},
 };
 
 enum {

@@ -151,7 +151,7 @@ static uint32_t counter_shards(const struct controller *c, const struct hot_key 
 }
 
 /* The number of shards that the key should have; `shards`: it has. */
-static uint32_t key_sharding_wanted(const struct controller *c, const struct hot_key *k,
+static uint32_t key_sharding_target(const struct controller *c, const struct hot_key *k,
                                     uint32_t shards)
 {
     uint32_t fixed;
@@ -164,9 +164,9 @@ static uint32_t key_sharding_wanted(const struct controller *c, const struct hot
     if (mode == KEY_SHARDING_FIXED)
         return fixed > shards ? fixed : shards;
     const int64_t surely = k->mcu / (100 + GROW_PERCENT) * 100;
-    const uint32_t wanted =
+    const uint32_t target =
         control_shards_for(surely, config_key_sharding(c->config)->key_sharding_shard_units);
-    return wanted < max ? wanted : max;
+    return target < max ? target : max;
 }
 
 /* ---- what was done lately ---- */
@@ -215,8 +215,8 @@ static const char *key_sharding_bound(const struct controller *c, const struct h
     return NULL;
 }
 
-static void key_sharding_tell_full(struct controller *c, const struct hot_key *k, const char *text,
-                                   const char *bound)
+static void key_sharding_report_full(struct controller *c, const struct hot_key *k,
+                                     const char *text, const char *bound)
 {
     struct decision d = {0};
     if (key_sharding_noted(c, k->table->id, 0) != NULL)
@@ -229,18 +229,18 @@ static void key_sharding_tell_full(struct controller *c, const struct hot_key *k
 }
 
 static void key_sharding_grow(struct controller *c, const struct hot_key *k, const char *text,
-                              const struct sharded_key *s, uint32_t wanted)
+                              const struct sharded_key *s, uint32_t target)
 {
     uint32_t fixed;
     const enum key_sharding_mode mode = table_key_sharding_mode(k->table, &fixed);
     const uint32_t shards = s != NULL ? s->shards : 1;
-    must_in_tests(wanted > shards && wanted <= KEY_SHARDS_MAX);
+    must_in_tests(target > shards && target <= KEY_SHARDS_MAX);
     must_in_tests(k->table->status == TABLE_ACTIVE && !table_is_merging(k->table));
     struct decision d = {.table_id = k->table->id,
-                         .key_shards = {.word = KEY_SHARDS_GROW,
+                         .key_shards = {.change = KEY_SHARDS_GROW,
                                         .key = k->key,
                                         .version = s != NULL ? s->version : 0,
-                                        .shards = wanted,
+                                        .shards = target,
                                         .counter = mode == KEY_SHARDING_COUNTER}};
     control_event(c, &d, s == NULL ? EVENT_KEY_SHARDED : EVENT_KEY_GROWN, k->table, 0,
                   "%s has a demand of %lld write units a second: %s%u shards", text,
@@ -248,8 +248,8 @@ static void key_sharding_grow(struct controller *c, const struct hot_key *k, con
                   mode == KEY_SHARDING_COUNTER ? "its additions go to "
                   : mode == KEY_SHARDING_FIXED ? "by the table's tag, its items go to "
                                                : "its items go to ",
-                  wanted);
-    control_figures(&d, "shards", shards, wanted);
+                  target);
+    control_figures(&d, "shards", shards, target);
     control_decide(c, CATALOG_KEY_SHARDS, &d);
     if (mode == KEY_SHARDING_COUNTER)
         key_sharding_note(c, k->table->id, k->hash, CALM_MS);
@@ -274,17 +274,17 @@ static void key_sharding_check(struct controller *c, const struct hot_key *k)
 {
     const struct sharded_key *s = key_sharding_find(k->table->sharded_keys, k->key);
     const uint32_t shards = s != NULL ? s->shards : 1;
-    const uint32_t wanted = key_sharding_wanted(c, k, shards);
+    const uint32_t target = key_sharding_target(c, k, shards);
     struct buffer text = {0};
-    if (!are_too_few(c, k, shards) && wanted <= shards)
+    if (!are_too_few(c, k, shards) && target <= shards)
         return;
     const char *bound = key_sharding_bound(c, k, s == NULL, shards);
     key_text_append(&text, k->table, k->key);
     buffer_append_u8(&text, 0);
     if (bound != NULL)
-        key_sharding_tell_full(c, k, (const char *)text.data, bound);
-    else if (wanted > shards && key_sharding_may_grow(c, k, s))
-        key_sharding_grow(c, k, (const char *)text.data, s, wanted);
+        key_sharding_report_full(c, k, (const char *)text.data, bound);
+    else if (target > shards && key_sharding_may_grow(c, k, s))
+        key_sharding_grow(c, k, (const char *)text.data, s, target);
     buffer_deinit(&text);
 }
 

@@ -3,7 +3,7 @@
  * The first of a partition's replicas should lead. It is handed leadership as soon as it can take
  * it (engine/node/replica/raft_driver.c). This file decides which replica is first. Nothing is
  * copied. The rules, in this order:
- *   - a first replica on a node that has been silent for SILENT_MS is replaced;
+ *   - a first replica on a node that has been unresponsive for UNRESPONSIVE_MS is replaced;
  *   - a node that leads much more load than another gives that node some load;
  *   - a node that leads more partitions than another gives that node one.
  *
@@ -12,7 +12,7 @@
 #include "control/controller_internal.h"
 
 enum {
-    SILENT_MS = 3000, /* by then another replica leads */
+    UNRESPONSIVE_MS = 3000, /* by then another replica leads */
     WINDOW_MS = 5000,
     AGAIN_MS = 10000, /* after a move for load: until the rates show it */
     MOVES_MAX = 4,    /* in one evaluation */
@@ -33,9 +33,9 @@ struct shift {
     int64_t score; /* the lower the better */
 };
 
-static bool leaders_is_silent(const struct controller *c, uint32_t node, int64_t ms)
+static bool leaders_is_unresponsive(const struct controller *c, uint32_t node, int64_t ms)
 {
-    struct instant since = c->nodes[node].silent_since;
+    struct instant since = c->nodes[node].unresponsive_since;
     return instant_before(since, INSTANT_NEVER) &&
            !instant_before(c->now, instant_add_ms(since, ms));
 }
@@ -66,7 +66,7 @@ static bool could_lead(const struct controller *c, const struct partition_info *
 }
 
 enum rule {
-    FOR_SILENCE,
+    FOR_UNRESPONSIVE,
     FOR_LOAD,
     FOR_COUNT
 };
@@ -76,7 +76,7 @@ static bool leaders_differ(const struct leading *from, const struct leading *to,
 {
     if (rule == FOR_LOAD)
         return from->load_ppm - to->load_ppm > GAP_PPM;
-    return rule == FOR_SILENCE || from->count > to->count + 1;
+    return rule == FOR_UNRESPONSIVE || from->count > to->count + 1;
 }
 
 /* The score of a move of leadership from `from` to `to`; INT64_MAX: no gain. */
@@ -85,7 +85,7 @@ static int64_t leaders_score(const struct leading *from, const struct leading *t
 {
     int64_t after_from = from->load_ppm - cost, after_to = to->load_ppm + cost;
     int64_t larger = after_from > after_to ? after_from : after_to;
-    if (rule == FOR_SILENCE)
+    if (rule == FOR_UNRESPONSIVE)
         return to->load_ppm * NODES_MAX + to->count;
     if (rule == FOR_LOAD)
         return larger <= from->load_ppm - GAIN_PPM ? larger : INT64_MAX;
@@ -98,8 +98,9 @@ static void leaders_consider(const struct controller *c, const struct table *t,
                              enum rule rule, struct shift *best)
 {
     uint32_t from = partition_node(p, 0);
-    bool silent = leaders_is_silent(c, from, SILENT_MS);
-    if (p->leaving != 0 || control_is_decided(c, p->id) || silent != (rule == FOR_SILENCE))
+    bool unresponsive = leaders_is_unresponsive(c, from, UNRESPONSIVE_MS);
+    if (p->leaving != 0 || control_is_decided(c, p->id) ||
+        unresponsive != (rule == FOR_UNRESPONSIVE))
         return;
     for (uint32_t i = 1; i < p->member_count; i++) {
         uint32_t to = partition_node(p, i);
@@ -185,8 +186,8 @@ void control_lead(struct controller *c)
     struct shift chosen[MOVES_MAX];
     uint32_t count = 0;
     count_leaders(c, all);
-    for (int rule = FOR_SILENCE; rule <= FOR_COUNT; rule++) {
-        if (rule != FOR_SILENCE && instant_before(c->now, c->spread_at))
+    for (int rule = FOR_UNRESPONSIVE; rule <= FOR_COUNT; rule++) {
+        if (rule != FOR_UNRESPONSIVE && instant_before(c->now, c->spread_at))
             return;
         while (count < MOVES_MAX && control_has_room(c)) {
             struct shift s = find_shift(c, all, (enum rule)rule, chosen, count);

@@ -46,7 +46,7 @@ static struct partition_history *history_find_or_add(struct controller *c, uint3
     if (w == NULL) {
         w = must_calloc(1, sizeof *w);
         w->throttled_since[ADMIT_READ] = w->throttled_since[ADMIT_WRITE] = INSTANT_NEVER;
-        w->born_at = c->now;
+        w->created_at = c->now;
         id_map_add(&c->histories, partition + UINT64_C(1), w);
     }
     return w;
@@ -171,8 +171,8 @@ static void history_reset(const struct controller *c, struct partition_history *
     w->room = 0;
     w->seen = 0;
     w->epoch = w->load->epoch;
-    must_in_tests(!instant_before(c->now, w->born_at)); /* PIECE-1 */
-    w->born_at = c->now;
+    must_in_tests(!instant_before(c->now, w->created_at)); /* PIECE-1 */
+    w->created_at = c->now;
     w->above_epoch = 0;
     w->throttled_since[ADMIT_READ] = w->throttled_since[ADMIT_WRITE] = INSTANT_NEVER;
 }
@@ -204,8 +204,8 @@ static void watch_partition(struct controller *c, uint32_t partition,
 static void watch_node(struct controller *c, uint32_t node)
 {
     struct node_history *w = &c->nodes[node];
-    w->silent_since =
-        c->view->reachable[node] ? INSTANT_NEVER : instant_earlier(w->silent_since, c->now);
+    w->unresponsive_since =
+        c->view->reachable[node] ? INSTANT_NEVER : instant_earlier(w->unresponsive_since, c->now);
     int64_t took_ms = instant_since(c->now, w->sampled_at).ns / NS_PER_MS;
     if (took_ms < config_control(c->config)->balance_window_ms)
         return;

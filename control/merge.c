@@ -26,13 +26,14 @@
 #include "engine/admission/share.h"
 
 /* The demand on a partition. */
-struct asked {
+struct merge_demand {
     bool known;
     bool refused; /* the maximum refused a request */
     int64_t mcu[ADMIT_KINDS];
 };
 
-/* Whether silence means no demand: a leader reports only changes, so it must be able to report. */
+/* Whether no report means no demand: a leader reports only changes, so it must be able to
+ * report. */
 static bool is_reported(const struct controller *c, const struct partition_info *p,
                         const struct partition_history *w)
 {
@@ -41,11 +42,11 @@ static bool is_reported(const struct controller *c, const struct partition_info 
            partition_member_on(p, raft_member_node(w->load->member)) == w->load->member;
 }
 
-static struct asked control_merge_asked_of(const struct controller *c,
+static struct merge_demand merge_demand_of(const struct controller *c,
                                            const struct partition_info *p)
 {
     const struct partition_history *w = control_history(c, p->id);
-    struct asked a = {.known = is_reported(c, p, w)};
+    struct merge_demand a = {.known = is_reported(c, p, w)};
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && a.known; kind++) {
         struct rates r = control_rates(c, w, kind, config_split(c->config)->split_window_ms);
         a.known = r.known || w->room < SAMPLES; /* or the partition was idle until now */
@@ -55,9 +56,10 @@ static struct asked control_merge_asked_of(const struct controller *c,
     return a;
 }
 
-static struct asked asked_together(const struct controller *c, const struct partition_info *lower)
+static struct merge_demand merge_demand_together(const struct controller *c,
+                                                 const struct partition_info *lower)
 {
-    struct asked a = control_merge_asked_of(c, lower), b = control_merge_asked_of(c, lower + 1);
+    struct merge_demand a = merge_demand_of(c, lower), b = merge_demand_of(c, lower + 1);
     a.known &= b.known;
     a.refused |= b.refused;
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
@@ -69,7 +71,7 @@ static struct asked asked_together(const struct controller *c, const struct part
 
 static bool are_cold(const struct controller *c, const struct partition_info *lower)
 {
-    struct asked a = asked_together(c, lower);
+    struct merge_demand a = merge_demand_together(c, lower);
     bool cold = a.known && !a.refused;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
         cold &= a.mcu[kind] <= partition_cap_mcu(c->config, kind, lower->maximum_mcu[kind]) / 100 *
@@ -107,7 +109,7 @@ static bool has_one_to_spare(const struct controller *c, const struct table *t)
     uint32_t left = t->partition_count - 1;
     bool spare = t->status == TABLE_ACTIVE && !table_is_changing(t) &&
                  table_streams_enabled(t->stream_set) == NULL && !control_split_has_job(c, t) &&
-                 t->partition_count >= 2 && left >= control_partitions_wanted(c, t);
+                 t->partition_count >= 2 && left >= control_partitions_required(c, t);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && spare; kind++)
         spare = share_equal_mcu(table_shared_units(t, (int)kind), left, 0) <=
                 partition_max_mcu(c->config, kind);
@@ -147,7 +149,7 @@ static bool are_due(const struct controller *c, const struct partition_info *low
 /* Whether the shares of one partition fewer suffice for the demand on the two (unless bursts are
  * always allowed), and fit the nodes. */
 static bool shares_suffice(struct controller *c, const struct table *t,
-                           const struct partition_info *lower, const struct asked *a)
+                           const struct partition_info *lower, const struct merge_demand *a)
 {
     const struct reservations before = c->reservations;
     const int64_t units[ADMIT_KINDS] = {[ADMIT_READ] = table_shared_units(t, ADMIT_READ),
@@ -165,7 +167,7 @@ static bool shares_suffice(struct controller *c, const struct table *t,
 
 /* The higher fill of both kinds, rounded up. */
 static int64_t fill_percent(const struct controller *c, const struct partition_info *lower,
-                            const struct asked *a)
+                            const struct merge_demand *a)
 {
     int64_t max = 0;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
@@ -178,7 +180,7 @@ static int64_t fill_percent(const struct controller *c, const struct partition_i
 }
 
 static void control_merge_pair(struct controller *c, const struct table *t,
-                               const struct partition_info *lower, const struct asked *a)
+                               const struct partition_info *lower, const struct merge_demand *a)
 {
     const struct partition_info *upper = lower + 1;
     struct duration cold = instant_since(c->now, control_history(c, lower->id)->cold_since);
@@ -206,7 +208,7 @@ static bool merge_one(struct controller *c, const struct table *t)
         const struct partition_info *lower = &t->partitions[i];
         if (!are_due(c, lower))
             continue;
-        const struct asked a = asked_together(c, lower);
+        const struct merge_demand a = merge_demand_together(c, lower);
         bool suffices = shares_suffice(c, t, lower, &a);
         control_history(c, lower->id)->merge_at =
             instant_add_ms(c->now, config_merge(c->config)->merge_backoff_ms);

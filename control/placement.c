@@ -1,7 +1,7 @@
 /* placement.c - gives every partition its replicas, on nodes that stay.
  *
  * In this order:
- *   - a replica on a node that has been silent for node_silent_ms gets another node;
+ *   - a replica on a node that has been unresponsive for node_unresponsive_ms gets another node;
  *   - a replica on a node that is being drained gets another node;
  *   - a partition with too few replicas gets one more.
  * The catalog's own group comes first. */
@@ -18,8 +18,9 @@ static bool is_gone(const struct controller *c, uint32_t node)
 {
     const struct node_history *w = &c->nodes[node];
     struct instant long_ago =
-        instant_add_ms(w->silent_since, config_control(c->config)->node_silent_ms);
-    return instant_before(w->silent_since, INSTANT_NEVER) && !instant_before(c->now, long_ago);
+        instant_add_ms(w->unresponsive_since, config_control(c->config)->node_unresponsive_ms);
+    return instant_before(w->unresponsive_since, INSTANT_NEVER) &&
+           !instant_before(c->now, long_ago);
 }
 
 /* Nodes that may hold replicas. */
@@ -50,10 +51,10 @@ static void report_no_place(struct controller *c, const struct table *t,
 
 /* The node of a replica that must move; 0: none. */
 static uint32_t find_member(const struct controller *c, const struct partition_info *p,
-                            bool (*wanted)(const struct controller *c, uint32_t node))
+                            bool (*matches)(const struct controller *c, uint32_t node))
 {
     for (uint32_t i = 0; i < p->member_count; i++) {
-        if (wanted(c, partition_node(p, i)))
+        if (matches(c, partition_node(p, i)))
             return partition_node(p, i);
     }
     return 0;
@@ -78,11 +79,11 @@ static bool give_away(struct controller *c, const struct table *t, const struct 
         return false;
     }
     struct decision d = {0};
-    int64_t silent_s = instant_since(c->now, c->nodes[from].silent_since).ns / NS_PER_S;
+    int64_t unresponsive_s = instant_since(c->now, c->nodes[from].unresponsive_since).ns / NS_PER_S;
     if (gone != 0)
         control_event(c, &d, EVENT_REPLICA_REPLACED, t, p->id,
-                      "node %u has been silent for %lld s: node %u replaces it", from,
-                      (long long)silent_s, to);
+                      "node %u has been unresponsive for %lld s: node %u replaces it", from,
+                      (long long)unresponsive_s, to);
     else
         control_event(c, &d, EVENT_REPLICA_MOVED, t, p->id, "node %u is drained: move to node %u",
                       from, to);

@@ -19,8 +19,8 @@ extern const struct weir_split_policy weir_split_limits;
 
 /* Of a partition. */
 struct limits {
-    int64_t wanted_since_ns; /* since when the load is a reason for a split */
-    int64_t wanted_at_ns;    /* when that reason was last seen */
+    int64_t reason_since_ns; /* since when the load is a reason for a split */
+    int64_t reason_at_ns;    /* when that reason was last seen */
 };
 
 static bool is_near(const struct weir_split *c, enum weir_policy_kind kind, int64_t rate_mcu)
@@ -72,10 +72,10 @@ static bool is_delayed(struct weir_split *c)
     struct limits *state = weir_split_state(c);
     if (delay_ns == 0 || state == NULL)
         return false;
-    if (now_ns - state->wanted_at_ns > weir_split_setting(c, WEIR_SPLIT_WINDOW_NS))
-        state->wanted_since_ns = now_ns;
-    state->wanted_at_ns = now_ns;
-    return now_ns < state->wanted_since_ns + delay_ns;
+    if (now_ns - state->reason_at_ns > weir_split_setting(c, WEIR_SPLIT_WINDOW_NS))
+        state->reason_since_ns = now_ns;
+    state->reason_at_ns = now_ns;
+    return now_ns < state->reason_since_ns + delay_ns;
 }
 
 static void limits_trigger(struct weir_split *c, struct weir_split_trigger *trigger)

@@ -1,5 +1,5 @@
 /* relocate.c - the decision point of moves: which replica leaves an overloaded node, and which node
- * gets a replica. A policy (setting relocate_policy; weir's own: policy_least_promised.c) says so.
+ * gets a replica. A policy (setting relocate_policy; weir's own: policy_least_reserved.c) says so.
  *
  * RELOCATE-1  A policy chooses only among nodes that could take the replica.
  *

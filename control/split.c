@@ -60,14 +60,14 @@ static bool needs_split(struct controller *c, const struct table *t, const struc
     return control_split_trigger(c, t, p, j);
 }
 
-/* `wanted`: the count of partitions that the table should have; 0: the partition itself needs the
+/* `required`: the count of partitions that the table should have; 0: the partition itself needs the
  * split. */
 static void control_split_begin(struct controller *c, const struct table *t,
-                                const struct partition_info *p, uint32_t wanted)
+                                const struct partition_info *p, uint32_t required)
 {
     struct split_job job = {
-        .table_id = t->id, .partition = p->id, .epoch = p->epoch, .wanted = wanted};
-    if (find_job(c, p->id) != NULL || (wanted == 0 && !needs_split(c, t, p, &job)))
+        .table_id = t->id, .partition = p->id, .epoch = p->epoch, .required = required};
+    if (find_job(c, p->id) != NULL || (required == 0 && !needs_split(c, t, p, &job)))
         return;
     for (int i = 0; i < SPLIT_JOBS_MAX; i++) {
         struct split_job *j = &c->splits[i];
@@ -78,17 +78,17 @@ static void control_split_begin(struct controller *c, const struct table *t,
         job.what = j->what;
         buffer_clear(&job.what);
         *j = job;
-        j->step = j->wanted == 0 && !j->evenly ? SPLIT_ADVICE : SPLIT_SENT;
+        j->step = j->required == 0 && !j->evenly ? SPLIT_ADVICE : SPLIT_SENT;
         return;
     }
 }
 
 /* ---- steps ---- */
 
-static struct request *control_split_ask(struct controller *c, struct split_job *j, uint32_t node,
-                                         enum request_op op)
+static struct request *control_split_request(struct controller *c, struct split_job *j,
+                                             uint32_t node, enum request_op op)
 {
-    struct request *r = control_ask(c, node, op);
+    struct request *r = control_add_request(c, node, op);
     r->partition = j->partition;
     r->epoch = j->epoch;
     j->id = r->id;
@@ -97,12 +97,12 @@ static struct request *control_split_ask(struct controller *c, struct split_job 
     return r;
 }
 
-static void ask_advice(struct controller *c, struct split_job *j)
+static void request_advice(struct controller *c, struct split_job *j)
 {
     const struct partition_load *l = cluster_loads_of(c->view->loads, j->partition);
     must_in_tests(l != NULL); /* the trigger was decided by it */
-    control_split_ask(c, j, raft_member_node(l->member),
-                      j->for_size ? REQUEST_PARTITION_MIDDLE : REQUEST_PARTITION_HEAT);
+    control_split_request(c, j, raft_member_node(l->member),
+                          j->for_size ? REQUEST_PARTITION_MIDDLE : REQUEST_PARTITION_HEAT);
 }
 
 static void split_send(struct controller *c, struct split_job *j, struct table_split *split)
@@ -115,7 +115,7 @@ static void split_send(struct controller *c, struct split_job *j, struct table_s
     j->point_count = split->point_count;
     j->step = SPLIT_SENT;
     table_split_encode(&body, split);
-    control_split_ask(c, j, c->view->self, REQUEST_TABLE_SPLIT)->table_split.split =
+    control_split_request(c, j, c->view->self, REQUEST_TABLE_SPLIT)->table_split.split =
         arena_copy(&c->arena, buffer_slice(&body));
     buffer_deinit(&body);
 }
@@ -138,7 +138,7 @@ static bool send_evenly(struct controller *c, const struct partition_info *p, st
     return true;
 }
 
-uint32_t control_partitions_wanted(const struct controller *c, const struct table *t)
+uint32_t control_partitions_required(const struct controller *c, const struct table *t)
 {
     return share_partitions_initial(c->config, t->warm[ADMIT_READ], t->warm[ADMIT_WRITE]);
 }
@@ -173,8 +173,8 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
         split_keep(c, t, j, &advice);
         break;
     case SPLIT_DECISION_EVENLY:
-        if (t->partition_count < control_partitions_wanted(c, t))
-            j->wanted = control_partitions_wanted(c, t);
+        if (t->partition_count < control_partitions_required(c, t))
+            j->required = control_partitions_required(c, t);
         j->step = SPLIT_SENT;
         j->id = 0;
         break;
@@ -225,7 +225,7 @@ static void control_split_advance(struct controller *c, struct split_job *j)
     if (p == NULL || (j->id != 0 && !j->answered && !instant_before(c->now, j->lost_at))) {
         control_split_end(c, j, config_split(c->config)->split_retry_ms);
     } else if (j->id == 0 && j->step == SPLIT_ADVICE) {
-        ask_advice(c, j);
+        request_advice(c, j);
     } else if (j->id == 0) {
         split_evenly(c, t, p, j);
     } else if (j->answered && j->step == SPLIT_ADVICE) {
@@ -253,7 +253,7 @@ bool control_split_reply(struct controller *c, const struct reply *reply)
     return false;
 }
 
-void control_split_forget(struct controller *c)
+void control_split_reset(struct controller *c)
 {
     for (int i = 0; i < SPLIT_JOBS_MAX; i++) {
         buffer_deinit(&c->splits[i].answer);
@@ -294,11 +294,11 @@ bool control_split_has_job(const struct controller *c, const struct table *t)
 
 static void make_ready(struct controller *c, const struct table *t)
 {
-    if (t->partition_count >= control_partitions_wanted(c, t) || control_split_has_job(c, t))
+    if (t->partition_count >= control_partitions_required(c, t) || control_split_has_job(c, t))
         return;
     const struct partition_info *p = control_split_widest(c, t);
     if (p != NULL)
-        control_split_begin(c, t, p, control_partitions_wanted(c, t));
+        control_split_begin(c, t, p, control_partitions_required(c, t));
 }
 
 void control_split(struct controller *c)

@@ -11,8 +11,8 @@ enum {
 
 static void split_event_describe(const struct split_job *j, char text[200])
 {
-    if (j->wanted > 0)
-        snprintf(text, 200, "the table needs %u partitions for its warm throughput", j->wanted);
+    if (j->required > 0)
+        snprintf(text, 200, "the table needs %u partitions for its warm throughput", j->required);
     else if (j->for_size)
         snprintf(text, 200, "the partition holds %lld bytes", (long long)j->bytes);
     else

@@ -4,7 +4,7 @@
  * load within three times split_hold_ms, the load has left by itself: the split was futile. The
  * pieces stay. From then on the table's loads must last split_hold_factor times as long. After
  * another futile split they must last that much longer again. The controller forgets this after a
- * split that was of use, or after FORGET_MS without a futile split.
+ * split that was of use, or after LEVEL_TIMEOUT_MS without a futile split.
  *
  * Why not longer from the start: a load that stays is to be relieved within 3 s. After 2.5 s only
  * the table's past can tell such a load from a spike of 4 s. */
@@ -15,10 +15,10 @@
 #include "engine/admission/capacity.h"
 
 enum {
-    FORGET_MS = 300000,
+    LEVEL_TIMEOUT_MS = 300000,
     LEVELS_MAX = 3,
-    JUDGED_HOLDS = 3, /* a split is judged for so many times split_hold_ms */
-    EARLY_MS = 2000,  /* the pieces are seen so long before the answer to the split, at most */
+    OUTCOME_HOLDS = 3, /* a split is judged for so many times split_hold_ms */
+    EARLY_MS = 2000,   /* the pieces are seen so long before the answer to the split, at most */
     LITTLE_PERCENT = 50,
 };
 
@@ -68,7 +68,7 @@ static struct rates split_outcome_load(const struct controller *c, const struct 
     struct rates sum = {0};
     for (uint32_t i = 0; i < t->partition_count; i++) {
         const struct partition_history *w = control_history(c, t->partitions[i].id);
-        if (w == NULL || instant_before(instant_add_ms(w->born_at, EARLY_MS), v->split_at))
+        if (w == NULL || instant_before(instant_add_ms(w->created_at, EARLY_MS), v->split_at))
             continue;
         const struct rates r = control_rates(c, w, v->kind, hold_ms);
         sum.known |= r.known;
@@ -77,8 +77,8 @@ static struct rates split_outcome_load(const struct controller *c, const struct 
     return sum;
 }
 
-static void split_outcome_judge(const struct controller *c, const struct table *t,
-                                struct split_outcome *v)
+static void split_outcome_evaluate(const struct controller *c, const struct table *t,
+                                   struct split_outcome *v)
 {
     const int64_t hold_ms = config_split(c->config)->split_hold_ms;
     const struct rates load = split_outcome_load(c, t, v);
@@ -87,7 +87,7 @@ static void split_outcome_judge(const struct controller *c, const struct table *
         v->judging = false;
         v->level += v->level < LEVELS_MAX;
         v->level_at = c->now;
-    } else if (!instant_before(c->now, instant_add_ms(v->split_at, JUDGED_HOLDS * hold_ms))) {
+    } else if (!instant_before(c->now, instant_add_ms(v->split_at, OUTCOME_HOLDS * hold_ms))) {
         v->judging = false;
         v->level = 0;
     }
@@ -98,11 +98,11 @@ static bool split_outcome_is_over(void *context, void *value)
 {
     const struct controller *c = context;
     struct split_outcome *v = value;
-    const int64_t judged_ms = JUDGED_HOLDS * config_split(c->config)->split_hold_ms;
-    v->judging &= instant_before(c->now, instant_add_ms(v->split_at, judged_ms + EARLY_MS));
+    const int64_t outcome_ms = OUTCOME_HOLDS * config_split(c->config)->split_hold_ms;
+    v->judging &= instant_before(c->now, instant_add_ms(v->split_at, outcome_ms + EARLY_MS));
     const bool over =
         !v->judging &&
-        (v->level == 0 || !instant_before(c->now, instant_add_ms(v->level_at, FORGET_MS)));
+        (v->level == 0 || !instant_before(c->now, instant_add_ms(v->level_at, LEVEL_TIMEOUT_MS)));
     if (over)
         free(v);
     return over;
@@ -114,7 +114,7 @@ void control_split_hold_update(struct controller *c)
     for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
         struct split_outcome *v = id_map_find(&c->split_outcomes, t->id);
         if (v != NULL && v->judging)
-            split_outcome_judge(c, t, v);
+            split_outcome_evaluate(c, t, v);
     }
 }
 

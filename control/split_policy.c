@@ -59,7 +59,7 @@ int64_t weir_split_now_ns(const struct weir_split *c)
 
 int64_t weir_split_age_ns(const struct weir_split *c)
 {
-    return c->history == NULL ? 0 : instant_since(c->c->now, c->history->born_at).ns;
+    return c->history == NULL ? 0 : instant_since(c->c->now, c->history->created_at).ns;
 }
 
 bool weir_split_is_limited(const struct weir_split *c)
@@ -79,11 +79,11 @@ int64_t weir_split_maximum(const struct weir_split *c, enum weir_policy_kind kin
 static bool split_has_limit(const struct weir_split *c, enum admit_kind kind)
 {
     const struct table *t = c->table;
-    const uint8_t said = table_gac_setting(t->gac, t->index_of != 0, (int)kind);
+    const uint8_t setting = table_gac_setting(t->gac, t->index_of != 0, (int)kind);
     const bool on_demand = t->billing == BILLING_ON_DEMAND;
-    if (gac_policy_of(c->c->config, said) != GAC_OFF)
+    if (gac_policy_of(c->c->config, setting) != GAC_OFF)
         return true;
-    return !on_demand && (admission_policy_of(c->c->config, said, false)->flags &
+    return !on_demand && (admission_policy_of(c->c->config, setting, false)->flags &
                           (WEIR_PARTITION_SHARES | WEIR_PARTITION_UNLIMITED)) == 0;
 }
 
@@ -229,7 +229,7 @@ bool control_split_trigger(struct controller *c, const struct table *t,
     struct weir_split view = {.c = c,
                               .table = t,
                               .history = control_history(c, p->id),
-                              .needed = control_partitions_wanted(c, t)};
+                              .needed = control_partitions_required(c, t)};
     struct weir_split_trigger trigger = {0};
     must(view.history != NULL);
     int64_t begun_ns = control_call_begin(c, policy);
@@ -299,7 +299,7 @@ enum split_decision control_split_decide(struct controller *c, const struct tabl
     struct weir_split view = {.c = c,
                               .table = t,
                               .history = control_history(c, j->partition),
-                              .needed = control_partitions_wanted(c, t),
+                              .needed = control_partitions_required(c, t),
                               .advice = advice};
     struct weir_split_decision decision = {0};
     int64_t begun_ns = control_call_begin(c, policy);
@@ -327,7 +327,7 @@ uint32_t control_split_pieces(struct controller *c, const struct table *t,
 {
     const struct weir_split_policy *policy = control_policy(c, POLICY_SPLIT);
     struct weir_split view = {
-        .c = c, .table = t, .history = control_history(c, j->partition), .needed = j->wanted};
+        .c = c, .table = t, .history = control_history(c, j->partition), .needed = j->required};
     if (policy->pieces == NULL)
         return 2;
     int64_t begun_ns = control_call_begin(c, policy);

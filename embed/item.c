@@ -44,8 +44,8 @@ static void mistake_of(struct weir_item *item, const char *name, const char *tex
     if (item->mistake != NULL)
         return;
     if (name != NULL)
-        snprintf(item->said, sizeof item->said, "attribute %.80s: %s", name, text);
-    item->mistake = name != NULL ? item->said : text;
+        snprintf(item->text, sizeof item->text, "attribute %.80s: %s", name, text);
+    item->mistake = name != NULL ? item->text : text;
 }
 
 /* Whether a value may come next, under this name. */

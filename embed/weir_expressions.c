@@ -8,7 +8,7 @@
 #include "engine/expression/update_program.h"
 #include "engine/expression/wording.h"
 
-_Static_assert(WEIR_RETURN_OLD == (int)WANT_OLD && WEIR_RETURN_NEW == (int)WANT_NEW,
+_Static_assert(WEIR_RETURN_OLD == (int)RETURN_OLD && WEIR_RETURN_NEW == (int)RETURN_NEW,
                "the same numbers");
 
 /* ---- placeholders ---- */
@@ -232,8 +232,8 @@ enum status weir_compile_write(struct weir_table *t, const char *update,
                               (int)options->returned);
     r->write.condition = slice_make(program->data, condition_size);
     r->write.update = slice_make(program->data + condition_size, program->size - condition_size);
-    r->write.want = (uint8_t)options->returned;
-    r->write.want_failed = options->return_if_failed;
+    r->write.return_values = (uint8_t)options->returned;
+    r->write.return_failed = options->return_if_failed;
     return STATUS_OK;
 }
 

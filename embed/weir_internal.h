@@ -10,11 +10,11 @@
 
 struct weir_item {
     struct buffer bytes; /* owns */
-    const char *mistake; /* the first mistake; a static text, or `said` */
+    const char *mistake; /* the first mistake; a static text, or `text` */
     bool finished;
     bool checked;
     struct item_writer writer; /* large, and unused once finished */
-    char said[160];
+    char text[160];
 };
 
 /* The senders of requests to the node. */

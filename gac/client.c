@@ -17,24 +17,24 @@ enum {
     LEASES_MIN = 64,
     SIGNS_OF_LIFE = 4, /* in the lifetime of tokens */
     REACH_MS = 1000,   /* longest time to reach a running server */
-    FORGET_S = 600     /* unused leases may be forgotten, as of deleted tables */
+    LEASE_IDLE_S = 600 /* unused leases may be forgotten, as of deleted tables */
 };
 
 enum server_state {
-    SERVER_UNKNOWN, /* not reached yet: may grant to others */
-    SERVER_GONE,    /* grants nothing to anyone */
-    SERVER_SILENT,  /* may grant to others */
+    SERVER_UNKNOWN,      /* not reached yet: may grant to others */
+    SERVER_GONE,         /* grants nothing to anyone */
+    SERVER_UNRESPONSIVE, /* may grant to others */
     SERVER_UP
 };
 
 struct server {
     enum server_state state;
     bool linked;
-    bool owed_frame;  /* a sign of life */
-    uint32_t routers; /* as the server last reported */
+    bool keepalive_due; /* a sign of life */
+    uint32_t routers;   /* as the server last reported */
     struct instant received_at;
     struct instant sent_at;
-    struct instant silent_at;
+    struct instant unresponsive_at;
 };
 
 struct gac_client {
@@ -47,7 +47,7 @@ struct gac_client {
     uint64_t changes;
     uint64_t epochs; /* of all leases: a forgotten lease never repeats an epoch */
     uint32_t routers;
-    uint32_t asking;      /* leases with a grant request to send */
+    uint32_t requesting;  /* leases with a grant request to send */
     struct id_map leases; /* owns them; by gac_key_number */
     size_t lease_capacity;
     struct lease **active; /* owns; leases that hold, wait or will ask; room for lease_capacity */
@@ -105,16 +105,16 @@ static struct lease *find_lease(const struct gac_client *c, struct gac_key key)
     return id_map_find(&c->leases, gac_key_number(key));
 }
 
-static bool may_be_forgotten(const struct lease *l, struct instant now)
+static bool lease_is_evictable(const struct lease *l, struct instant now)
 {
-    struct instant until = instant_add(l->taken_at, (struct duration){FORGET_S * NS_PER_S});
+    struct instant until = instant_add(l->taken_at, (struct duration){LEASE_IDLE_S * NS_PER_S});
     return !l->active && l->pending == 0 && l->tokens >= 0 && !instant_before(now, until);
 }
 
-static bool forget_lease(void *context, void *value)
+static bool evict_lease(void *context, void *value)
 {
     const struct instant *now = context;
-    if (!may_be_forgotten(value, *now))
+    if (!lease_is_evictable(value, *now))
         return false;
     gac_client_free(value);
     return true;
@@ -123,15 +123,15 @@ static bool forget_lease(void *context, void *value)
 /* Makes room for one more lease at least; if few can be forgotten, for twice as many. */
 static void gac_client_make_room(struct gac_client *c, struct instant now)
 {
-    id_map_remove_if(&c->leases, forget_lease, &now);
+    id_map_remove_if(&c->leases, evict_lease, &now);
     if (c->leases.count < c->lease_capacity / 2)
         return;
     c->lease_capacity *= 2;
     c->active = must_have(realloc(c->active, c->lease_capacity * sizeof c->active[0]));
 }
 
-static bool policy_says(const struct gac_client *c, const struct gac_limit *limit,
-                        enum weir_table_flag flag)
+static bool policy_has(const struct gac_client *c, const struct gac_limit *limit,
+                       enum weir_table_flag flag)
 {
     return (c->policies[limit->policy]->flags & flag) != 0;
 }
@@ -139,7 +139,7 @@ static bool policy_says(const struct gac_client *c, const struct gac_limit *limi
 /* Whether the router needs tokens of a server for each request. */
 static bool spends_tokens(const struct gac_client *c, const struct gac_limit *limit)
 {
-    return policy_says(c, limit, WEIR_TABLE_REQUESTS_GRANTS) &&
+    return policy_has(c, limit, WEIR_TABLE_REQUESTS_GRANTS) &&
            c->policies[limit->policy]->share == NULL;
 }
 
@@ -207,8 +207,8 @@ static void gac_client_begin_epoch(struct gac_client *c, struct instant now, str
     l->awaiting = false;
     l->unanswered = 0;
     l->created = false;
-    l->ask_at = (struct instant){0};
-    l->promised = 0;
+    l->request_at = (struct instant){0};
+    l->retry_cost = 0;
 }
 
 static struct lease *lease_of(struct gac_client *c, struct instant now,
@@ -240,22 +240,22 @@ static bool is_idle(const struct lease *l, struct instant now)
     return !instant_before(now, instant_add(l->taken_at, (struct duration){l->lifetime.ns / 2}));
 }
 
-static void ask_now(struct gac_client *c, struct lease *l, bool reports)
+static void request_now(struct gac_client *c, struct lease *l, bool reports)
 {
     if (l->awaiting || l->owner == 0)
         return;
-    l->reports = reports && (l->reports || !l->asking);
-    if (l->asking)
+    l->reports = reports && (l->reports || !l->requesting);
+    if (l->requesting)
         return;
-    l->asking = true;
-    c->asking++;
+    l->requesting = true;
+    c->requesting++;
     gac_client_activate(c, l);
 }
 
-static void ask_soon(struct gac_client *c, struct instant now, struct lease *l)
+static void request_soon(struct gac_client *c, struct instant now, struct lease *l)
 {
-    if (!instant_before(now, l->ask_at))
-        ask_now(c, l, false);
+    if (!instant_before(now, l->request_at))
+        request_now(c, l, false);
 }
 
 /* Takes from the router's own even part of the rate. */
@@ -290,11 +290,11 @@ static enum gac_verdict take_alone(struct gac_client *c, struct instant now, str
     return GAC_WAIT;
 }
 
-/* When the request is let in at the latest, if no other comes. What it costs above the promise
+/* When the request is let in at the latest, if no other comes. What it costs above `retry_cost`
  * comes at the rate of the limit. */
-static struct instant promised_at(const struct lease *l, int64_t cost)
+static struct instant retry_at(const struct lease *l, int64_t cost)
 {
-    return instant_add(l->promised_at, gac_promise_more(cost - l->promised, l->limit.rate));
+    return instant_add(l->retry_at, gac_refill_time(cost - l->retry_cost, l->limit.rate));
 }
 
 /* Too few tokens are in hand. A refusal tells a time that a server has told since tokens were spent
@@ -305,19 +305,19 @@ static enum gac_verdict take_short(struct gac_client *c, struct instant now, str
 {
     if (l->owner == 0)
         return take_alone(c, now, l, cost, wait);
-    const bool early = instant_before(now, l->ask_at);
-    const bool due = l->promised > 0 && !instant_before(now, promised_at(l, cost));
+    const bool early = instant_before(now, l->request_at);
+    const bool due = l->retry_cost > 0 && !instant_before(now, retry_at(l, cost));
     const bool less = early && (cost < l->denied || due);
     if (cost > l->need || less)
         l->need = cost;
-    if (early && !less && !was_idle && l->promised > 0 && l->tokens == l->left) {
+    if (early && !less && !was_idle && l->retry_cost > 0 && l->tokens == l->left) {
         l->refused++;
-        *wait = instant_since(promised_at(l, cost), now);
+        *wait = instant_since(retry_at(l, cost), now);
         return GAC_REFUSED;
     }
     if (less)
-        l->ask_at = now;
-    ask_now(c, l, early && !less);
+        l->request_at = now;
+    request_now(c, l, early && !less);
     return GAC_WAIT;
 }
 
@@ -326,8 +326,8 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
 {
     must(cost >= 0);
     limit->outdated = false;
-    bool asks = policy_says(c, limit, WEIR_TABLE_REQUESTS_GRANTS);
-    if (!policy_says(c, limit, WEIR_TABLE_LIMITS) || (asks && c->options.servers == 0))
+    bool by_grants = policy_has(c, limit, WEIR_TABLE_REQUESTS_GRANTS);
+    if (!policy_has(c, limit, WEIR_TABLE_LIMITS) || (by_grants && c->options.servers == 0))
         return GAC_TAKEN;
     struct lease *l = lease_of(c, now, limit);
     if (limit->version >= l->limit.version)
@@ -338,16 +338,16 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
     const bool was_idle = is_idle(l, now);
     l->taken_at = now;
     if (!spends_tokens(c, &l->limit)) {
-        if (asks)
-            ask_soon(c, now, l); /* to hear of other routers */
+        if (by_grants)
+            request_soon(c, now, l); /* to hear of other routers */
         return take_reserve(c, now, l, cost, wait);
     }
     bool lives = instant_before(now, l->expires_at);
-    /* Where the whole cost is needed, the server grants what the dearest request needs, and owes
+    /* Where the whole cost is needed, the server grants what the costliest request needs, and owes
      * the rest. */
     int64_t enough = cost;
     int64_t max = bank_of(c, l->limit.rate); /* the most tokens that can ever be held */
-    if (!policy_says(c, &l->limit, WEIR_TABLE_WHOLE_COST) && cost > l->tokens && cost > max)
+    if (!policy_has(c, &l->limit, WEIR_TABLE_WHOLE_COST) && cost > l->tokens && cost > max)
         enough = max;
     if (!lives || l->tokens < enough || l->tokens <= 0)
         return take_short(c, now, l, cost, was_idle, wait);
@@ -356,7 +356,7 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
     l->pending += cost;
     l->taken += cost;
     if (l->tokens < l->watermark && l->tokens <= l->left / 2)
-        ask_soon(c, now, l);
+        request_soon(c, now, l);
     return GAC_TAKEN;
 }
 
@@ -382,13 +382,13 @@ struct duration gac_client_place(struct gac_client *c, struct instant now, struc
     if (l->waiting_line == NULL)
         l->waiting_line = must_calloc(1, sizeof *l->waiting_line);
     return waiting_line_wait(l->waiting_line, now, request, wait,
-                             gac_promise_more(cost, gac_client_gets(c, now, l)));
+                             gac_refill_time(cost, gac_client_gets(c, now, l)));
 }
 
 void gac_client_notify(struct gac_client *c, struct instant now, const struct gac_limit *limit,
                        bool created)
 {
-    if (!policy_says(c, limit, WEIR_TABLE_REQUESTS_GRANTS) || c->options.servers == 0)
+    if (!policy_has(c, limit, WEIR_TABLE_REQUESTS_GRANTS) || c->options.servers == 0)
         return;
     struct lease *l = lease_of(c, now, limit);
     if (limit->version >= l->limit.version)
@@ -396,7 +396,7 @@ void gac_client_notify(struct gac_client *c, struct instant now, const struct ga
     l->created = created;
     l->unsent = true;
     gac_client_activate(c, l);
-    ask_soon(c, now, l);
+    request_soon(c, now, l);
 }
 
 void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t taken, int64_t used)
@@ -433,15 +433,15 @@ uint64_t gac_client_changes(const struct gac_client *c)
 
 /* ---- servers ---- */
 
-/* Whether the server can be asked. A silent server counts while it may count this router. A server
- * never reached counts for as long as reaching it may take. */
+/* Whether the server can be asked. An unresponsive server counts while it may count this router. A
+ * server never reached counts for as long as reaching it may take. */
 static bool gac_client_counts(const struct gac_client *c, struct instant now,
                               const struct server *v)
 {
     if (v->state == SERVER_UNKNOWN)
         return instant_before(now, instant_add_ms(c->begun_at, REACH_MS));
-    if (v->state == SERVER_SILENT)
-        return instant_before(now, instant_add(v->silent_at, gac_client_lifetime(c)));
+    if (v->state == SERVER_UNRESPONSIVE)
+        return instant_before(now, instant_add(v->unresponsive_at, gac_client_lifetime(c)));
     return v->state == SERVER_UP;
 }
 
@@ -481,26 +481,26 @@ void gac_client_up(struct gac_client *c, struct instant now, uint32_t server)
     must(server >= 1 && server <= c->options.servers);
     (void)now;
     c->servers[server].linked = true;
-    c->servers[server].owed_frame = true; /* the server is up once it has answered */
+    c->servers[server].keepalive_due = true; /* the server is up once it has answered */
 }
 
-static void fall_silent(struct server *v, struct instant now)
+static void become_unresponsive(struct server *v, struct instant now)
 {
     if (v->state != SERVER_UP)
         return;
-    v->state = SERVER_SILENT;
-    v->silent_at = now;
+    v->state = SERVER_UNRESPONSIVE;
+    v->unresponsive_at = now;
 }
 
 void gac_client_down(struct gac_client *c, struct instant now, uint32_t server, bool gone)
 {
     must(server >= 1 && server <= c->options.servers);
     struct server *v = &c->servers[server];
-    v->linked = v->owed_frame = false;
+    v->linked = v->keepalive_due = false;
     if (gone)
         v->state = SERVER_GONE;
     else
-        fall_silent(v, now);
+        become_unresponsive(v, now);
     client_check_servers(c, now);
 }
 
@@ -508,11 +508,11 @@ static void gac_client_take_times(struct lease *l, struct instant now, const str
 {
     l->lifetime = a->lifetime;
     l->expires_at = instant_add(l->sent_at, a->lifetime);
-    l->ask_at = instant_add(now, a->wait);
-    if (l->asked_need == 0)
+    l->request_at = instant_add(now, a->wait);
+    if (l->requested_need == 0)
         return;
-    l->promised = l->tokens < l->asked_need ? l->asked_need : 0;
-    l->promised_at = instant_add(now, a->until);
+    l->retry_cost = l->tokens < l->requested_need ? l->requested_need : 0;
+    l->retry_at = instant_add(now, a->until);
 }
 
 static void gac_client_take_answer(struct gac_client *c, struct instant now,
@@ -532,7 +532,7 @@ static void gac_client_take_answer(struct gac_client *c, struct instant now,
     l->left = l->tokens;
     l->counted += a->granted;
     gac_client_take_times(l, now, a);
-    l->denied = a->granted == 0 ? l->asked_need : 0;
+    l->denied = a->granted == 0 ? l->requested_need : 0;
     if (a->others != GAC_UNKNOWN)
         l->others = a->others;
     must_in_tests(l->round_trip.ns >= 0 && a->granted >= 0);
@@ -572,13 +572,13 @@ static void server_check(struct gac_client *c, struct instant now, struct server
     const struct duration half = {gac_client_lifetime(c).ns / 2};
     const struct duration sign = {gac_client_lifetime(c).ns / SIGNS_OF_LIFE};
     if (!instant_before(now, instant_add(v->received_at, half)))
-        fall_silent(v, now);
+        become_unresponsive(v, now);
     if (v->linked && !instant_before(now, instant_add(v->sent_at, sign)))
-        v->owed_frame = true;
+        v->keepalive_due = true;
 }
 
 /* Each unanswered grant request doubles the wait: a slow server is heard in the end. */
-static struct duration gac_client_patience(const struct gac_client *c, const struct lease *l)
+static struct duration gac_client_answer_timeout(const struct gac_client *c, const struct lease *l)
 {
     const struct duration half = {gac_client_lifetime(c).ns / 2};
     int64_t ns = config_gac(c->options.config)->gac_timeout_ms * NS_PER_MS;
@@ -590,29 +590,30 @@ static struct duration gac_client_patience(const struct gac_client *c, const str
 /* Returns unwanted tokens at once, and drops expired ones. */
 static void lease_check(struct gac_client *c, struct instant now, struct lease *l)
 {
-    if (l->awaiting && !instant_before(now, instant_add(l->sent_at, gac_client_patience(c, l)))) {
+    if (l->awaiting &&
+        !instant_before(now, instant_add(l->sent_at, gac_client_answer_timeout(c, l)))) {
         l->awaiting = false;
         l->unanswered++;
-        ask_now(c, l, l->reports);
+        request_now(c, l, l->reports);
     }
     if (l->unsent)
-        ask_soon(c, now, l);
+        request_soon(c, now, l);
     bool expired = !instant_before(now, l->expires_at);
     if (!expired && !is_idle(l, now))
         return;
     bool holds = l->tokens > 0;
     l->tokens = holds ? 0 : l->tokens;
     if (holds || l->counted > l->pending)
-        ask_now(c, l, instant_before(now, l->ask_at));
+        request_now(c, l, instant_before(now, l->request_at));
 }
 
 /* The leases with a grant request to send are active ones. */
-static bool asking_are_counted(const struct gac_client *c)
+static bool requests_are_counted(const struct gac_client *c)
 {
-    uint32_t asking = 0;
+    uint32_t requesting = 0;
     for (uint32_t i = 0; i < c->active_count; i++)
-        asking += c->active[i]->asking;
-    return asking == c->asking;
+        requesting += c->active[i]->requesting;
+    return requesting == c->requesting;
 }
 
 void gac_client_tick(struct gac_client *c, struct instant now)
@@ -629,7 +630,7 @@ void gac_client_tick(struct gac_client *c, struct instant now)
     for (uint32_t i = c->active_count; i > 0; i--) {
         struct lease *l = c->active[i - 1];
         lease_check(c, now, l);
-        if (l->tokens > 0 || l->counted > 0 || l->asking || l->awaiting || l->unsent)
+        if (l->tokens > 0 || l->counted > 0 || l->requesting || l->awaiting || l->unsent)
             continue;
         l->active = false;
         c->active[i - 1] = c->active[--c->active_count];
@@ -637,7 +638,7 @@ void gac_client_tick(struct gac_client *c, struct instant now)
     int64_t span = c->active_count > 0
                        ? config_gac(c->options.config)->gac_timeout_ms * NS_PER_MS / 2
                        : gac_client_lifetime(c).ns / SIGNS_OF_LIFE;
-    must_in_tests(asking_are_counted(c));
+    must_in_tests(requests_are_counted(c));
     c->check_at = instant_add(now, (struct duration){span});
 }
 
@@ -648,13 +649,13 @@ struct instant gac_client_deadline(const struct gac_client *c)
 
 /* ---- asking ---- */
 
-static void append_ask(struct gac_client *c, struct instant now, struct lease *l)
+static void append_request(struct gac_client *c, struct instant now, struct lease *l)
 {
-    must_in_tests(l->active && l->asking && !l->awaiting && l->owner != 0);
+    must_in_tests(l->active && l->requesting && !l->awaiting && l->owner != 0);
     l->number++;
-    l->asks++;
+    l->grant_requests++;
     l->notified |= UINT64_C(1) << (l->owner - 1);
-    l->asking = false;
+    l->requesting = false;
     l->awaiting = true;
     l->sent_at = now;
     struct gac_request request = {.key = l->limit.key,
@@ -671,19 +672,19 @@ static void append_ask(struct gac_client *c, struct instant now, struct lease *l
                                   .demand = is_idle(l, now) ? 0 : lease_demand(l, now),
                                   .need = is_idle(l, now) ? 0 : l->need,
                                   .cost = l->cost};
-    l->asked_need = request.need;
+    l->requested_need = request.need;
     l->counted = l->tokens + l->pending;
     l->need = 0;
     gac_request_encode(&c->frame, &request);
 }
 
-static bool asks_of(struct gac_client *c, struct instant now, uint32_t server)
+static bool encode_requests(struct gac_client *c, struct instant now, uint32_t server)
 {
     struct server *v = &c->servers[server];
     uint32_t count = 0;
-    for (uint32_t i = 0; i < c->active_count && c->asking > 0; i++)
-        count += c->active[i]->asking && c->active[i]->owner == server;
-    if (!v->linked || (count == 0 && !v->owed_frame))
+    for (uint32_t i = 0; i < c->active_count && c->requesting > 0; i++)
+        count += c->active[i]->requesting && c->active[i]->owner == server;
+    if (!v->linked || (count == 0 && !v->keepalive_due))
         return false;
     if (count > GAC_BATCH_MAX)
         count = GAC_BATCH_MAX;
@@ -692,13 +693,13 @@ static bool asks_of(struct gac_client *c, struct instant now, uint32_t server)
     for (uint32_t i = 0; count > 0; i++) {
         must(i < c->active_count);
         struct lease *l = c->active[i];
-        if (!l->asking || l->owner != server)
+        if (!l->requesting || l->owner != server)
             continue;
-        append_ask(c, now, l);
-        c->asking--;
+        append_request(c, now, l);
+        c->requesting--;
         count--;
     }
-    v->owed_frame = false;
+    v->keepalive_due = false;
     v->sent_at = now;
     return true;
 }
@@ -707,7 +708,7 @@ bool gac_client_next_frame(struct gac_client *c, struct instant now, uint32_t *s
                            struct slice *frame)
 {
     for (uint32_t s = 1; s <= c->options.servers; s++) {
-        if (!asks_of(c, now, s))
+        if (!encode_requests(c, now, s))
             continue;
         *server = s;
         *frame = buffer_slice(&c->frame);
@@ -732,7 +733,7 @@ bool gac_client_holding(const struct gac_client *c, struct instant now, struct g
                                 .tokens = lives ? l->tokens : 0,
                                 .demand = lease_demand(l, now),
                                 .owner = l->owner,
-                                .asks = l->asks,
+                                .grant_requests = l->grant_requests,
                                 .refused = l->refused,
                                 .taken = l->taken};
     return true;

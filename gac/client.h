@@ -10,11 +10,11 @@
  * last answer, and may not ask yet, sends a report: the server answers it with a time.
  *
  * A router that reaches no server uses its even part of the rate. A server that closed its link is
- * gone and grants nothing to other routers. A silent server may still grant: the router begins to
- * use its even part once that server must count the router as silent too. A router that has just
- * started tries to reach a server for a second, because it does not know how many routers there
- * are. The even part begins with no tokens: the first requests wait for them, for gac_wait_ms at
- * most.
+ * gone and grants nothing to other routers. An unresponsive server may still grant: the router
+ * begins to use its even part once that server must count the router as timed out too. A router
+ * that has just started tries to reach a server for a second, because it does not know how many
+ * routers there are. The even part begins with no tokens: the first requests wait for them, for
+ * gac_wait_ms at most.
  *
  * Under a policy with `share` (include/weir/policy.h) the router spends no tokens of servers. It
  * asks to hear what other routers want, and keeps its own part of the rate by that.
@@ -24,7 +24,7 @@
  *             more than was known when they were let in (which is debt).
  *   LEDGER-7  one grant request of a key is on its way at a time. None leaves before the time that
  *             the last answer told, but for something cheaper than what was denied, for what is
- *             promised by now (LEDGER-8), or as a report.
+ *             due by now (LEDGER-8), or as a report.
  * Promises: no I/O, no clock; taking allocates nothing once the key is known. The first refusal of
  * a key does. Not here: links (host), requests that wait (router). */
 #pragma once
@@ -103,10 +103,10 @@ uint32_t gac_client_leases(const struct gac_client *c);
 
 struct gac_holding {
     struct gac_key key;
-    int64_t tokens; /* below zero: debt */
-    int64_t demand; /* mcu a second */
-    uint32_t owner; /* 0: none can be reached */
-    uint64_t asks;  /* sent */
+    int64_t tokens;          /* below zero: debt */
+    int64_t demand;          /* mcu a second */
+    uint32_t owner;          /* 0: none can be reached */
+    uint64_t grant_requests; /* sent */
     uint64_t refused;
     int64_t taken; /* since it is known, less what was given back; mcu */
 };

@@ -5,10 +5,10 @@
 #include "base/gac_policy.h"
 
 enum {
-    ASKS = 1,
+    REQUESTS = 1,
     ANSWERS = 2,
     KEY_SIZE = 9,
-    ASK_SIZE = KEY_SIZE + 3 + 10 * 8,
+    REQUEST_SIZE = KEY_SIZE + 3 + 10 * 8,
     ANSWER_SIZE = KEY_SIZE + 8 * 8
 };
 
@@ -38,7 +38,7 @@ bool gac_policy_find(struct slice name, enum gac_policy *out)
     return false;
 }
 
-struct duration gac_promise_more(int64_t more, int64_t rate)
+struct duration gac_refill_time(int64_t more, int64_t rate)
 {
     const int64_t ns_max = INT64_MAX / 4;
     if (more <= 0 || rate <= 0)
@@ -108,7 +108,7 @@ CODEC_DECODE(gac_answer)
 static void gac_requests_walk(struct codec *c, struct gac_requests *a)
 {
     must(codec_reads(c) || a->count <= GAC_BATCH_MAX);
-    head_walk(c, ASKS, ASK_SIZE, &a->router, &a->view, &a->count);
+    head_walk(c, REQUESTS, REQUEST_SIZE, &a->router, &a->view, &a->count);
 }
 
 static void gac_answers_walk(struct codec *c, struct gac_answers *a)

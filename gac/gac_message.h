@@ -66,7 +66,7 @@ struct gac_request {
     int64_t pending;  /* taken by requests that are not: they may give it back */
     int64_t held;     /* tokens; below zero: spent, but not had */
     int64_t demand;   /* what its clients want; 0: it gives back what it had */
-    int64_t need;     /* the cost of the dearest request that waits */
+    int64_t need;     /* the cost of the costliest request that waits */
     int64_t cost;     /* of a request on average; 0: not known */
 };
 
@@ -83,9 +83,9 @@ struct gac_answer {
     int64_t others;        /* what other routers want, mcu a second; or GAC_UNKNOWN */
 };
 
-/* The time in which `more` tokens come. Routers add it to a promise for a cheaper request, and
+/* The time in which `more` tokens come. Routers add it to a retry time for a cheaper request, and
  * servers keep that: LEDGER-8. */
-struct duration gac_promise_more(int64_t more, int64_t rate);
+struct duration gac_refill_time(int64_t more, int64_t rate);
 
 struct gac_requests {
     uint64_t router; /* random, of this life of it; not 0 */

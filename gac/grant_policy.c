@@ -17,7 +17,7 @@ struct weir_ledger {
     struct ledger *ledger;
     const struct ledger_terms *terms;
     struct instant now;
-    struct weir_holder *asking;
+    struct weir_holder *requester;
     bool granted;
     const char *invalid; /* the first; NULL: none */
 };
@@ -235,7 +235,7 @@ int64_t weir_policy_root(int64_t value)
 
 /* ---- what they may do ---- */
 
-static void ledger_complain(struct weir_ledger *l, const char *what)
+static void ledger_report_invalid(struct weir_ledger *l, const char *what)
 {
     if (l->invalid == NULL)
         l->invalid = what;
@@ -243,14 +243,14 @@ static void ledger_complain(struct weir_ledger *l, const char *what)
 
 void weir_ledger_grant(struct weir_ledger *l, struct weir_holder *h, int64_t tokens_mcu)
 {
-    if (h != l->asking)
-        ledger_complain(l, "grants tokens to a router that did not ask");
+    if (h != l->requester)
+        ledger_report_invalid(l, "grants tokens to a router that did not ask");
     else if (l->granted)
-        ledger_complain(l, "grants twice in one answer");
+        ledger_report_invalid(l, "grants twice in one answer");
     else if (tokens_mcu < 0)
-        ledger_complain(l, "grants less than zero");
+        ledger_report_invalid(l, "grants less than zero");
     else if (tokens_mcu > GAC_AMOUNT_MAX || !ledger_may_grant(l->ledger, h, tokens_mcu))
-        ledger_complain(l, "grants more than the bank has");
+        ledger_report_invalid(l, "grants more than the bank has");
     else
         ledger_grant(l->ledger, h, tokens_mcu);
     l->granted = true;
@@ -287,51 +287,51 @@ static void grant_policy_begin(struct ledger *l, const struct weir_table_policy 
     l->policy = policy;
 }
 
-/* ---- promises: LEDGER-8 ---- */
+/* ---- retry times: LEDGER-8 ---- */
 
-static bool promise_is_due(const struct ledger *l, const struct weir_holder *h, struct instant now)
+static bool retry_is_due(const struct ledger *l, const struct weir_holder *h, struct instant now)
 {
-    const struct duration more = gac_promise_more(h->request.need - h->promised, l->rate);
-    return h->promised > 0 && h->request.need > 0 &&
-           !instant_before(now, instant_add(h->promised_at, more));
+    const struct duration more = gac_refill_time(h->request.need - h->retry_cost, l->rate);
+    return h->retry_cost > 0 && h->request.need > 0 &&
+           !instant_before(now, instant_add(h->retry_at, more));
 }
 
-/* One second of the limit, which lets any request in. A request that was promised at a lower rate
- * needs no more than it needed then. */
-static int64_t promise_second(const struct ledger *l, const struct weir_holder *h)
+/* One second of the limit, which lets any request in. A request whose retry time was given at a
+ * lower rate needs no more than it needed then. */
+static int64_t retry_second(const struct ledger *l, const struct weir_holder *h)
 {
-    return h->promised > 0 && h->promised_rate < l->rate ? h->promised_rate : l->rate;
+    return h->retry_cost > 0 && h->retry_rate < l->rate ? h->retry_rate : l->rate;
 }
 
-/* Whether bank and router together have enough to let the dearest request in. A bank that owes
+/* Whether bank and router together have enough to let the costliest request in. A bank that owes
  * makes no further debt. */
-static bool promise_can_be_kept(const struct ledger *l, const struct weir_holder *h)
+static bool retry_can_be_granted(const struct ledger *l, const struct weir_holder *h)
 {
     const int64_t enough = ledger_grant_threshold(l, weir_holder_need(h)),
-                  second = promise_second(l, h);
+                  second = retry_second(l, h);
     const int64_t min = enough < second ? enough : second;
     return l->bank.balance >= 0 && l->bank.balance + weir_holder_held(h) >= (min > 0 ? min : 1);
 }
 
 bool weir_holder_is_due(const struct weir_ledger *l, const struct weir_holder *h)
 {
-    return promise_is_due(l->ledger, h, l->now);
+    return retry_is_due(l->ledger, h, l->now);
 }
 
-static void promise_keep(struct ledger *l, struct instant now, struct weir_holder *h)
+static void retry_grant(struct ledger *l, struct instant now, struct weir_holder *h)
 {
     const int64_t missing = weir_holder_need(h) - weir_holder_held(h);
-    if (missing <= 0 || !promise_is_due(l, h, now) || !promise_can_be_kept(l, h))
+    if (missing <= 0 || !retry_is_due(l, h, now) || !retry_can_be_granted(l, h))
         return;
     if (missing <= GAC_AMOUNT_MAX && ledger_may_grant(l, h, missing))
         ledger_grant(l, h, missing);
 }
 
-/* When promise_can_be_kept, if nobody else asks. The bank's capacity is left out: it may grow until
- * then. */
-static struct duration promise_of_bank(const struct ledger *l, const struct weir_holder *h)
+/* When retry_can_be_granted, if nobody else asks. The bank's capacity is left out: it may grow
+ * until then. */
+static struct duration retry_wait_of_bank(const struct ledger *l, const struct weir_holder *h)
 {
-    const int64_t need = weir_holder_need(h), second = promise_second(l, h);
+    const int64_t need = weir_holder_need(h), second = retry_second(l, h);
     const int64_t enough = need < second ? need : second;
     const int64_t missing = (enough > 0 ? enough : 1) - weir_holder_held(h);
     struct token_bucket bank = l->bank;
@@ -339,35 +339,36 @@ static struct duration promise_of_bank(const struct ledger *l, const struct weir
     return token_bucket_wait(&bank, missing > 0 ? missing : 0);
 }
 
-/* When the dearest request is let in: none before the next grant request, unless it can be let in
- * now. An earlier promise is not put off, unless what was there for it has been spent. */
-static int64_t promise_ns(const struct ledger *l, struct instant now, const struct weir_holder *h)
+/* When the costliest request is let in: none before the next grant request, unless it can be let in
+ * now. An earlier retry time is not put off, unless what was there for it has been spent. */
+static int64_t retry_wait_ns(const struct ledger *l, struct instant now,
+                             const struct weir_holder *h)
 {
-    const int64_t bank_ns = promise_of_bank(l, h).ns, wait_ns = h->answer.wait.ns;
-    const int64_t left_ns = instant_since(h->promised_at, now).ns;
+    const int64_t bank_ns = retry_wait_of_bank(l, h).ns, wait_ns = h->answer.wait.ns;
+    const int64_t left_ns = instant_since(h->retry_at, now).ns;
     int64_t ns = h->answer.until.ns > bank_ns ? h->answer.until.ns : bank_ns;
     if ((ns > 0 || h->request.reports) && ns < wait_ns)
         ns = wait_ns;
-    const bool holds = h->request.need <= h->promised && left_ns > 0 && left_ns >= bank_ns;
+    const bool holds = h->request.need <= h->retry_cost && left_ns > 0 && left_ns >= bank_ns;
     must_in_tests(bank_ns >= 0 && wait_ns >= 0);
     return holds && left_ns < ns ? left_ns : ns;
 }
 
-/* What can be promised for now is kept now. Tokens that were granted stay promised until some are
+/* A request that can be let in now gets its tokens now. Granted tokens stay due until some are
  * spent (ledger_take): a router that gives them back gets them again. */
-static void grant_policy_promise(struct ledger *l, struct instant now, struct weir_holder *h)
+static void grant_policy_set_retry_time(struct ledger *l, struct instant now, struct weir_holder *h)
 {
-    promise_keep(l, now, h);
+    retry_grant(l, now, h);
     const bool missing = weir_holder_held(h) < weir_holder_need(h);
     if (missing)
-        h->answer.until.ns = promise_ns(l, now, h);
+        h->answer.until.ns = retry_wait_ns(l, now, h);
     else if (h->request.need == 0)
         return;
-    h->promised_rate = promise_second(l, h);
-    h->promised_at = missing ? instant_add(now, h->answer.until) : now;
-    h->promised = h->request.need;
+    h->retry_rate = retry_second(l, h);
+    h->retry_at = missing ? instant_add(now, h->answer.until) : now;
+    h->retry_cost = h->request.need;
     if (missing)
-        promise_keep(l, now, h);
+        retry_grant(l, now, h);
 }
 
 /* ---- an answer ---- */
@@ -375,9 +376,9 @@ static void grant_policy_promise(struct ledger *l, struct instant now, struct we
 static void grant_policy_check(struct weir_ledger *view, const struct gac_answer *answer)
 {
     if (answer->wait.ns < 0 || answer->lifetime.ns < 0 || answer->until.ns < GAC_UNKNOWN)
-        ledger_complain(view, "answers with a time below zero");
+        ledger_report_invalid(view, "answers with a time below zero");
     if (answer->others < GAC_UNKNOWN || answer->others > GAC_AMOUNT_MAX)
-        ledger_complain(view, "reports an impossible demand");
+        ledger_report_invalid(view, "reports an impossible demand");
 }
 
 /* The policy's part. What makes no sense is undone. */
@@ -413,11 +414,11 @@ void ledger_grant_by_policy(struct ledger *l, struct instant now, const struct l
     if (!(policy->flags & WEIR_TABLE_REQUESTS_GRANTS))
         policy = &weir_table_lease;
     grant_policy_begin(l, policy);
-    struct weir_ledger view = {.ledger = l, .terms = terms, .now = now, .asking = h};
+    struct weir_ledger view = {.ledger = l, .terms = terms, .now = now, .requester = h};
     if (!h->request.reports || policy->flags & WEIR_TABLE_TAKES_REPORTS)
         grant_by_policy(&view, policies, policy, h);
     if (policy->share == NULL)
-        grant_policy_promise(l, now, h);
+        grant_policy_set_retry_time(l, now, h);
     if (h->answer.until.ns < 0)
         h->answer.until.ns = 0;
     must_in_tests(h->answer.wait.ns >= 0 && h->answer.lifetime.ns >= 0);

@@ -68,7 +68,7 @@ static int64_t scale_of(const struct weir_ledger *l, int64_t cost)
 }
 
 /* What this holder would get if the bank had enough for all. */
-static int64_t wanted_by(const struct weir_ledger *l, const struct weir_holder *h, int64_t scale)
+static int64_t tokens_for(const struct weir_ledger *l, const struct weir_holder *h, int64_t scale)
 {
     const struct lease_holder *s = weir_holder_state(h);
     const int64_t ns_min = weir_ledger_lifetime_ns(l);
@@ -81,13 +81,13 @@ static int64_t wanted_by(const struct weir_ledger *l, const struct weir_holder *
     return max_of(max_of(max, ONE_UNIT), weir_holder_need(h));
 }
 
-static int64_t wanted_by_all(const struct weir_ledger *l, int64_t scale)
+static int64_t tokens_for_all(const struct weir_ledger *l, int64_t scale)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < weir_ledger_holders(l); i++) {
         const struct weir_holder *h = weir_ledger_holder(l, i);
         if (weir_holder_claims(l, h))
-            sum = min_of(sum + wanted_by(l, h, scale), INT64_MAX / 4);
+            sum = min_of(sum + tokens_for(l, h, scale), INT64_MAX / 4);
     }
     return sum;
 }
@@ -126,20 +126,21 @@ static void add_credit(int64_t now_ns, struct lease_holder *s, int64_t share, in
     s->credited_ns = now_ns;
 }
 
-/* The least grant worth a message if more can come. If the dearest request needs more, that need is
- * enough. */
+/* The least grant worth a message if more can come. If the costliest request needs more, that need
+ * is enough. */
 static int64_t worth_granting(const struct weir_ledger *l, const struct weir_holder *h,
-                              int64_t want)
+                              int64_t missing)
 {
     int64_t need = weir_holder_need(h), held = weir_holder_held(h);
     int64_t enough = weir_ledger_grant_threshold(l, need);
     if (enough < need)
         return max_of(enough - held, 0);
-    int64_t min = min_of(min_of(want, max_of(ONE_UNIT, want / 2)), weir_ledger_bank_capacity(l));
+    int64_t min =
+        min_of(min_of(missing, max_of(ONE_UNIT, missing / 2)), weir_ledger_bank_capacity(l));
     return max_of(min, enough - held);
 }
 
-/* The grant from `tokens` available: the whole need of the dearest request once `tokens` admit
+/* The grant from `tokens` available: the whole need of the costliest request once `tokens` admit
  * it. */
 static int64_t with_debt(const struct weir_ledger *l, const struct weir_holder *h, int64_t tokens,
                          int64_t min)
@@ -180,7 +181,7 @@ static struct lease_holder *lease_holder_of(const struct weir_ledger *l, struct 
     return s;
 }
 
-/* When the dearest request is let in: as lease_grant will, when bank and credit have grown for so
+/* When the costliest request is let in: as lease_grant will, when bank and credit have grown for so
  * long. A holder without rivals gets it when the bank has it: 0. `target`: what the holder is to
  * hold; `all`: what all are to hold. */
 static int64_t lease_until(const struct weir_ledger *l, const struct weir_holder *h,
@@ -192,11 +193,11 @@ static int64_t lease_until(const struct weir_ledger *l, const struct weir_holder
         return 0;
     const __int128 ahead = all > 0 ? (__int128)bank * target / all : 0;
     const __int128 ahead_rate = all > 0 ? (__int128)rate * target / all : 0;
-    const int64_t owes_ns = time_for(-bank, rate, INT64_MAX);
+    const int64_t debt_ns = time_for(-bank, rate, INT64_MAX);
     const int64_t both_ns = time_for(enough - s->credit - (int64_t)ahead + ROUNDED,
                                      share + (int64_t)ahead_rate, INT64_MAX);
     const int64_t alone_ns = time_for(enough - s->credit, share, INT64_MAX);
-    return min_of(alone_ns, max_of(both_ns, owes_ns));
+    return min_of(alone_ns, max_of(both_ns, debt_ns));
 }
 
 static void lease_grant(struct weir_ledger *l, struct weir_holder *h)
@@ -206,30 +207,30 @@ static void lease_grant(struct weir_ledger *l, struct weir_holder *h)
     if (weir_holder_demand(h) == 0)
         return;
     int64_t scale = scale_of(l, weir_holder_cost(h) > 0 ? weir_holder_cost(h) : ONE_UNIT);
-    int64_t held = weir_holder_held(h), want = wanted_by(l, h, scale) - held;
+    int64_t held = weir_holder_held(h), missing = tokens_for(l, h, scale) - held;
     int64_t share = share_of(l, h);
-    add_credit(weir_ledger_now_ns(l), s, share, max_of(want, 0));
-    int64_t all = wanted_by_all(l, scale), bank = max_of(weir_ledger_bank(l), 0);
+    add_credit(weir_ledger_now_ns(l), s, share, max_of(missing, 0));
+    int64_t all = tokens_for_all(l, scale), bank = max_of(weir_ledger_bank(l), 0);
     bool enough = bank >= all;
     if (enough)
         s->credit = max_of(s->credit, 0);
-    int64_t ahead = enough ? want : (int64_t)((__int128)(want + held) * bank / all);
-    int64_t tokens = min_of(min_of(want, s->credit + ahead), bank);
-    int64_t min = worth_granting(l, h, want);
+    int64_t ahead = enough ? missing : (int64_t)((__int128)(missing + held) * bank / all);
+    int64_t tokens = min_of(min_of(missing, s->credit + ahead), bank);
+    int64_t min = worth_granting(l, h, missing);
     if (weir_holder_is_due(l, h)) {
         min = max_of(weir_ledger_grant_threshold(l, weir_holder_need(h)) - held, 0);
         tokens = max_of(tokens, min_of(weir_holder_need(h) - held, bank));
     }
     tokens = with_debt(l, h, tokens, min);
-    if (want > 0 && tokens > 0 && tokens >= min) {
+    if (missing > 0 && tokens > 0 && tokens >= min) {
         weir_ledger_grant(l, h, tokens);
         s->credit -= tokens;
     }
-    const int64_t until_ns = lease_until(l, h, s, want + held, share, all);
+    const int64_t until_ns = lease_until(l, h, s, missing + held, share, all);
     weir_holder_admit_within(h, until_ns);
-    /* Not for what is hardly worth a message, but for the dearest request. */
+    /* Not for what is hardly worth a message, but for the costliest request. */
     const int64_t soon_ns = max_of(until_ns, weir_ledger_grant_ns(l));
-    if (want > 0 && !enough)
+    if (missing > 0 && !enough)
         weir_holder_wait(h, min_of(time_until(l, s, min, ahead, share), soon_ns));
     weir_holder_set_lifetime(h, lifetime_of(l, h));
 }

@@ -22,7 +22,7 @@ static void periodic_grant(struct weir_ledger *l, struct weir_holder *h)
     int64_t tokens = (int64_t)((__int128)share * period_ns / NS_PER_S) + missing;
     if (tokens > bank)
         tokens = bank;
-    /* The dearest request is let in once the bank has enough for it. */
+    /* The costliest request is let in once the bank has enough for it. */
     const int64_t need = weir_holder_need(h), held = weir_holder_held(h);
     if (bank > 0 && bank >= weir_ledger_grant_threshold(l, need) - held && tokens < need - held)
         tokens = need - held;

@@ -10,13 +10,13 @@ enum {
     ONE_UNIT = 1000     /* mcu */
 };
 
-static const int64_t wanted_max = GAC_AMOUNT_MAX;
+static const int64_t demand_max = GAC_AMOUNT_MAX;
 
 /* What the router spends while a grant request and its answer are on their way, plus two standard
  * deviations. */
 static int64_t watermark_of(const struct lease *l)
 {
-    must_in_tests(l->round_trip.ns >= 0 && l->demand >= 0 && l->demand <= wanted_max);
+    must_in_tests(l->round_trip.ns >= 0 && l->demand >= 0 && l->demand <= demand_max);
     int64_t ns = l->round_trip.ns + NS_PER_MS;
     int64_t meanwhile = (int64_t)((__int128)l->demand * ns / NS_PER_S);
     return meanwhile + 2 * (int64_t)square_root((uint64_t)(meanwhile * ONE_UNIT)) + ONE_UNIT;
@@ -28,10 +28,10 @@ static int64_t lease_rate_of(const struct lease *l, int64_t ns)
     if (ns < SLOT_MS * NS_PER_MS)
         ns = SLOT_MS * NS_PER_MS;
     __int128 rate = (__int128)l->slot_sum * NS_PER_S / ns;
-    return rate < 0 ? 0 : rate < wanted_max ? (int64_t)rate : wanted_max;
+    return rate < 0 ? 0 : rate < demand_max ? (int64_t)rate : demand_max;
 }
 
-/* The slot counts for half; after a long silence demand is 0. */
+/* The slot counts for half; after a long idle time demand is 0. */
 static void end_slot(struct lease *l, struct instant now, int64_t ns)
 {
     int64_t rate = lease_rate_of(l, ns);

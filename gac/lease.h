@@ -15,7 +15,7 @@ struct lease {
     struct duration lifetime; /* as last answered */
     int64_t watermark;        /* below it, the router asks */
     int64_t left;   /* tokens after the last answer: no grant request before half is spent */
-    int64_t need;   /* cost of the dearest request refused since the last grant request */
+    int64_t need;   /* cost of the costliest request refused since the last grant request */
     uint32_t owner; /* server; 0: none */
     uint64_t epoch;
     uint64_t number;   /* of the last grant request in this epoch */
@@ -23,16 +23,16 @@ struct lease {
     int64_t pending;   /* taken by requests that are not done */
     int64_t counted;   /* upper bound of what the server counts as held and pending */
     uint64_t notified; /* bit server - 1: asked before, so the server may remember a holding */
-    bool asking;       /* a grant request leaves at the end of the turn */
+    bool requesting;   /* a grant request leaves at the end of the turn */
     bool awaiting;
     struct instant sent_at;
-    uint32_t unanswered;   /* consecutive unanswered grant requests */
-    struct instant ask_at; /* no grant request before, except for less than was denied */
-    int64_t asked_need;    /* in the last grant request */
-    bool reports;          /* the grant request comes before `ask_at`, to be told a time */
-    int64_t denied;        /* need that the answer denied; 0: nothing denied */
-    int64_t promised;      /* a request of this cost is let in from `promised_at` on */
-    struct instant promised_at;
+    uint32_t unanswered;       /* consecutive unanswered grant requests */
+    struct instant request_at; /* no grant request before, except for less than was denied */
+    int64_t requested_need;    /* in the last grant request */
+    bool reports;              /* the grant request comes before `request_at`, to be told a time */
+    int64_t denied;            /* need that the answer denied; 0: nothing denied */
+    int64_t retry_cost;        /* a request of this cost is let in from `retry_at` on */
+    struct instant retry_at;
     struct waiting_line *waiting_line; /* owns; NULL: nothing was refused yet */
     struct instant
         measured_at;  /* the begin of a stretch in which it is measured what clients get */
@@ -49,7 +49,7 @@ struct lease {
     int64_t demand;
     int64_t cost; /* of a request, on average */
     struct duration round_trip;
-    uint64_t asks;
+    uint64_t grant_requests;
     int64_t taken; /* in all, less tokens given back */
     uint64_t refused;
     bool active;     /* in the client's list */

@@ -18,7 +18,7 @@ static bool holders_are_valid(const struct ledger *l)
     for (uint32_t i = 0; i < l->count; i++) {
         const struct weir_holder *h = &l->holders[i];
         bool valid = h->router != 0 && h->pending >= 0 && h->pending <= GAC_AMOUNT_MAX &&
-                     h->promised >= 0 && h->answer.granted >= 0;
+                     h->retry_cost >= 0 && h->answer.granted >= 0;
         for (uint32_t k = 0; k < i; k++)
             valid = valid && l->holders[k].router != h->router;
         if (!valid)
@@ -140,21 +140,21 @@ static bool has_passed(struct instant now, struct instant at, struct duration mo
     return !instant_before(now, instant_add(at, more));
 }
 
-/* Drops holders whose tokens are too old, wherever they got them. A promise that is not due yet, or
- * was not long ago, stays. */
+/* Drops holders whose tokens are too old, wherever they got them. A retry time that has not come
+ * yet, or was not long ago, stays. */
 static void drop_stale(struct ledger *l, struct instant now, const struct ledger_terms *terms)
 {
     for (uint32_t i = l->count; i > 0; i--) {
         struct weir_holder *h = &l->holders[i - 1];
-        if (!has_passed(now, h->asked_at, terms->router_timeout))
+        if (!has_passed(now, h->requested_at, terms->router_timeout))
             continue;
-        if (h->promised == 0 || has_passed(now, h->promised_at, terms->router_timeout))
+        if (h->retry_cost == 0 || has_passed(now, h->retry_at, terms->router_timeout))
             *h = l->holders[--l->count];
         else
             *h = (struct weir_holder){.router = h->router,
-                                      .promised = h->promised,
-                                      .promised_at = h->promised_at,
-                                      .promised_rate = h->promised_rate};
+                                      .retry_cost = h->retry_cost,
+                                      .retry_at = h->retry_at,
+                                      .retry_rate = h->retry_rate};
     }
 }
 
@@ -209,8 +209,8 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
     int64_t spent = request->spent - h->request.spent;
     if (!l->started)
         note_spent(l, spent);
-    if (h->held >= h->promised && spent + request->pending > h->pending)
-        h->promised = 0; /* it was kept */
+    if (h->held >= h->retry_cost && spent + request->pending > h->pending)
+        h->retry_cost = 0; /* the tokens were granted, and spent */
     int64_t unspent =
         h->held + h->pending - spent; /* includes a grant that never arrived: LEDGER-3 */
     int64_t back = unspent - request->held - request->pending;
@@ -221,10 +221,10 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
         token_bucket_add(&l->bank, back);
     else
         token_bucket_debit(&l->bank, -back);
-    const struct duration wait = instant_since(instant_add(h->asked_at, h->answer.wait), now);
+    const struct duration wait = instant_since(instant_add(h->requested_at, h->answer.wait), now);
     const struct duration lifetime = h->answer.lifetime;
     h->request = *request;
-    h->asked_at = l->used_at = now;
+    h->requested_at = l->used_at = now;
     h->answer = (struct gac_answer){.key = request->key,
                                     .epoch = request->epoch,
                                     .number = request->number,
@@ -260,7 +260,7 @@ void ledger_grant(struct ledger *l, struct weir_holder *h, int64_t tokens)
     ledger_check(l);
 }
 
-void ledger_forget(struct ledger *l, uint64_t router)
+void ledger_remove_router(struct ledger *l, uint64_t router)
 {
     struct weir_holder *h = ledger_find(l, router);
     if (h != NULL)

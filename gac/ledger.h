@@ -5,8 +5,8 @@
  * tokens that routers hold: a token counts as the bank's until it is spent, even while an
  * unfinished request holds it. Granting takes tokens from the bank. Unspent tokens come back when
  * their holder reports them; tokens spent without being held are taken from the bank when they are
- * reported. A silent holder may use its tokens elsewhere: they count until the holder is known to
- * be gone, or the tokens are too old.
+ * reported. A holder that sends nothing may use its tokens elsewhere: they count until the holder
+ * is known to be gone, or the tokens are too old.
  *
  * Invariants
  *   LEDGER-1  bank + held + pending <= capacity: no window W ever sees more than rate * W +
@@ -22,11 +22,11 @@
  *   LEDGER-4  the bank refills only with the parts of the rate of the routers that ask here. If two
  *             servers both act as the owner, both together grant one rate. Their savings together
  *             are one bank, plus two grants: so the refill is useful whatever other routers hold.
- *   LEDGER-8  a router that was told when its dearest request is let in, and that asks again then,
- *             gets what the request needs if the bank has enough for it, whatever the policy says.
- *             A promise is not put off while the router asks for no more. It holds until tokens
- *             were spent: a router that gives them back unspent, or never got them, gets them
- *             again.
+ *   LEDGER-8  a router that was told when its costliest request is let in, and that asks again
+ *             then, gets what the request needs if the bank has enough for it, whatever the policy
+ *             says. That retry time is not put off while the router asks for no more. It holds
+ *             until tokens were spent: a router that gives them back unspent, or never got them,
+ *             gets them again.
  * Not here: the size of grants (grant_policy.h), who is alive (server.h). */
 #pragma once
 
@@ -41,10 +41,10 @@ struct weir_holder {
     struct gac_answer answer;   /* to it */
     int64_t held;               /* granted, and not reported as spent or pending */
     int64_t pending;            /* tokens of unfinished requests at the last grant request */
-    struct instant asked_at;
-    struct instant promised_at; /* from then on a request of this cost is let in: LEDGER-8 */
-    int64_t promised;           /* 0: nothing is promised; or it was spent */
-    int64_t promised_rate;      /* the limit's lowest since then */
+    struct instant requested_at;
+    struct instant retry_at; /* from then on a request of this cost is let in: LEDGER-8 */
+    int64_t retry_cost;      /* 0: there is no retry time; or the tokens were spent */
+    int64_t retry_rate;      /* the limit's lowest since then */
     _Alignas(int64_t) uint8_t state[WEIR_POLICY_STATE_MAX]; /* of the ledger's policy */
 };
 
@@ -68,7 +68,7 @@ struct ledger_terms {
     struct duration bank;           /* capacity of the bank, as time at the rate */
     struct duration lifetime;       /* the least lifetime of tokens */
     struct duration lifetime_max;   /* the longest lifetime of tokens */
-    struct duration router_timeout; /* a router silent for this long holds nothing */
+    struct duration router_timeout; /* a router that sends nothing for this long holds nothing */
     struct duration grant;          /* a grant, as time of a router's even part of the rate */
     int64_t requests;               /* requests that a grant covers if the bank is rich */
     struct duration start;          /* initial bank, as time of the refill */
@@ -99,25 +99,25 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
 /* The tokens that a request of this cost needs, in the bank and in its router's hands together,
  * before it is admitted. */
 int64_t ledger_grant_threshold(const struct ledger *l, int64_t cost);
-/* Whether the bank may grant so much >= 0: no more than it has, or as much as the holder's dearest
- * request needs, where the bank owes nothing. */
+/* Whether the bank may grant so much >= 0: no more than it has, or as much as the holder's
+ * costliest request needs, where the bank owes nothing. */
 bool ledger_may_grant(const struct ledger *l, const struct weir_holder *h, int64_t tokens);
 /* Moves tokens that ledger_may_grant from the bank to the holder. */
 void ledger_grant(struct ledger *l, struct weir_holder *h, int64_t tokens);
 
 /* The router is known to be gone, and its tokens with it. */
-void ledger_forget(struct ledger *l, uint64_t router);
+void ledger_remove_router(struct ledger *l, uint64_t router);
 
 /* Whether the holder has a claim on the refill. A holder that has not asked for a lifetime lives on
  * the tokens it has. */
 static inline bool holder_claims(const struct weir_holder *h, struct instant now,
                                  const struct ledger_terms *terms)
 {
-    return instant_before(now, instant_add(h->asked_at, terms->lifetime));
+    return instant_before(now, instant_add(h->requested_at, terms->lifetime));
 }
 
 /* Whether the holder's tokens may still be alive. */
 static inline bool holder_is_live(const struct weir_holder *h, struct instant now)
 {
-    return instant_before(now, instant_add(h->asked_at, h->answer.lifetime));
+    return instant_before(now, instant_add(h->requested_at, h->answer.lifetime));
 }

@@ -17,7 +17,7 @@ struct known_router {
     uint64_t link;
     uint64_t view;
     struct instant received_at;
-    bool silent; /* silent for longer than tokens live */
+    bool timed_out; /* has sent nothing for longer than tokens live */
 };
 
 struct gac_server {
@@ -66,11 +66,12 @@ static void drop_router(struct gac_server *s, uint32_t at)
 {
     must(at < s->router_count);
     for (uint32_t i = 0; i < s->ledger_count; i++)
-        ledger_forget(s->ledgers[i], s->routers[at].id);
+        ledger_remove_router(s->ledgers[i], s->routers[at].id);
     s->routers[at] = s->routers[--s->router_count];
 }
 
-/* Routers that ask here about this key: not silent, and their view has this server as the owner. */
+/* Routers that ask here about this key: not timed out, and their view has this server as the
+ * owner. */
 static uint32_t routers_here(const struct gac_server *s, struct gac_key key)
 {
     uint32_t here = 0, owner = 0;
@@ -79,7 +80,7 @@ static uint32_t routers_here(const struct gac_server *s, struct gac_key key)
         const struct known_router *r = &s->routers[i];
         if (i == 0 || r->view != view)
             owner = ring_owner(&s->ring, key, view = r->view);
-        here += owner == s->options.number && !r->silent;
+        here += owner == s->options.number && !r->timed_out;
     }
     must(here <= s->router_count);
     return here;
@@ -96,25 +97,26 @@ static void divide_anew(struct gac_server *s, struct instant at)
     }
 }
 
-/* Routers fell silent one after the other: each one's part of the rate ends at its time. */
-static void notice_silence(struct gac_server *s, struct instant now)
+/* Routers timed out one after the other: each one's part of the rate ends at its time. */
+static void check_timeouts(struct gac_server *s, struct instant now)
 {
     const struct duration lifetime = duration_ms(config_gac(s->options.config)->gac_lifetime_ms);
     for (;;) {
         struct known_router *first = NULL;
         for (uint32_t i = 0; i < s->router_count; i++) {
             struct known_router *r = &s->routers[i];
-            if (!r->silent && (first == NULL || instant_before(r->received_at, first->received_at)))
+            if (!r->timed_out &&
+                (first == NULL || instant_before(r->received_at, first->received_at)))
                 first = r;
         }
         if (first == NULL || instant_before(now, instant_add(first->received_at, lifetime)))
             return;
-        first->silent = true;
+        first->timed_out = true;
         divide_anew(s, instant_add(first->received_at, lifetime));
     }
 }
 
-static void drop_silent(struct gac_server *s, struct instant now)
+static void drop_timed_out(struct gac_server *s, struct instant now)
 {
     const struct duration timeout =
         duration_ms(config_gac(s->options.config)->gac_router_timeout_ms);
@@ -138,7 +140,7 @@ static struct known_router *gac_server_note_router(struct gac_server *s, struct 
         s->routers[s->router_count++] = (struct known_router){0};
     }
     struct known_router *r = &s->routers[i];
-    bool changed = r->silent || r->view != requests->view;
+    bool changed = r->timed_out || r->view != requests->view;
     *r = (struct known_router){requests->router, link, requests->view, now, false};
     if (changed)
         divide_anew(s, now);
@@ -211,7 +213,7 @@ static struct ledger *ledger_of(struct gac_server *s, struct instant now,
     return l;
 }
 
-/* At most the time for which a silent router and its tokens are remembered. */
+/* At most the time for which a router that sends nothing and its tokens are remembered. */
 static struct duration lifetime_max_of(const struct config *config)
 {
     int64_t ms = config_gac(config)->gac_lifetime_max_ms;
@@ -290,8 +292,8 @@ enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_
         if (gac_request_decode(&one, &request) != STATUS_OK)
             return gac_server_refuse(error, "a grant request with a value out of range");
     }
-    notice_silence(s, now);
-    drop_silent(s, now);
+    check_timeouts(s, now);
+    drop_timed_out(s, now);
     if (gac_server_note_router(s, now, link, &requests) == NULL)
         return gac_server_refuse(error, "more routers than gac_routers_max");
     struct buffer answers = {0};
@@ -326,7 +328,7 @@ bool gac_server_inspect(const struct gac_server *s, struct instant now, struct g
 
 void gac_server_report(struct gac_server *s, struct instant now, struct buffer *out)
 {
-    notice_silence(s, now);
+    check_timeouts(s, now);
     for (uint32_t i = 0; i < s->ledger_count; i++) {
         struct ledger *l = s->ledgers[i];
         int64_t held = 0, demand = 0;

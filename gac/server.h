@@ -40,8 +40,8 @@ struct gac_bank {
     int64_t held; /* granted to live routers, and not reported as spent */
 };
 
-/* Changes nothing: after a look the server goes on as if nobody had looked. The part of the rate of
- * routers that just fell silent may still count. False: the server has no such ledger. */
+/* Changes nothing: after a read the server goes on as if nobody had read. The part of the rate of
+ * routers that have just timed out may still count. False: the server has no such ledger. */
 bool gac_server_inspect(const struct gac_server *s, struct instant now, struct gac_key key,
                         struct gac_bank *out);
 

@@ -63,9 +63,9 @@ struct connection {
     bool receive_cancelled; /* the receive in flight was told to stop */
     bool paused;
     bool peer_ended;
-    bool peer_end_told;
+    bool peer_end_reported;
     bool aborted;
-    bool closed_told;
+    bool closed_reported;
     struct connection_handler handler;
     void *context;       /* borrows */
     void *user;          /* borrows */
@@ -197,7 +197,7 @@ void *connection_user(const struct connection *c)
 
 /* ---- receiving ---- */
 
-static bool wants_bytes(const struct connection *c)
+static bool can_receive(const struct connection *c)
 {
     if (c->peer_ended || c->receiving)
         return false;
@@ -250,11 +250,11 @@ static void connection_deliver(struct connection *c, struct slice bytes)
 }
 
 /* The peer has sent its last byte; it may still read. */
-static void tell_peer_end(struct connection *c)
+static void report_peer_end(struct connection *c)
 {
-    if (c->state != CONNECTION_OPEN || c->peer_end_told || c->paused || c->held.size > 0)
+    if (c->state != CONNECTION_OPEN || c->peer_end_reported || c->paused || c->held.size > 0)
         return;
-    c->peer_end_told = true;
+    c->peer_end_reported = true;
     if (c->handler.ended != NULL)
         c->handler.ended(c->context, c);
     else
@@ -272,7 +272,7 @@ static void deliver_held(struct connection *c)
         buffer_deinit(&held);
     }
     if (c->peer_ended)
-        tell_peer_end(c);
+        report_peer_end(c);
 }
 
 void connection_pause(struct connection *c, bool paused)
@@ -286,7 +286,7 @@ void connection_pause(struct connection *c, bool paused)
 
 /* ---- the end ---- */
 
-static void become_gone(struct connection *c)
+static void become_closed(struct connection *c)
 {
     if (c->state == CONNECTION_LINGERING)
         TAILQ_REMOVE(&c->loop->connections.lingering, c, link);
@@ -298,20 +298,20 @@ static void become_gone(struct connection *c)
     connection_queue(c);
 }
 
-static void tell_closed(struct connection *c, int error)
+static void report_closed(struct connection *c, int error)
 {
-    must(!c->closed_told); /* CONNECTION-3 */
-    c->closed_told = true;
+    must(!c->closed_reported); /* CONNECTION-3 */
+    c->closed_reported = true;
     if (c->handler.closed != NULL)
         c->handler.closed(c->context, c, error);
 }
 
 static void connection_fail(struct connection *c, int error)
 {
-    bool told = !is_live(c);
-    become_gone(c);
-    if (!told)
-        tell_closed(c, error);
+    bool reported = !is_live(c);
+    become_closed(c);
+    if (!reported)
+        report_closed(c, error);
 }
 
 static void begin_lingering(struct connection *c)
@@ -321,7 +321,7 @@ static void begin_lingering(struct connection *c)
     c->state = CONNECTION_LINGERING;
     c->linger_until = instant_add(l->now, duration_ms(LINGER_MS));
     TAILQ_INSERT_TAIL(&l->connections.lingering, c, link);
-    if (wants_bytes(c))
+    if (can_receive(c))
         arm_receive(c);
 }
 
@@ -331,8 +331,8 @@ static void finish_closing(struct connection *c)
     if (connected && !c->peer_ended)
         begin_lingering(c);
     else
-        become_gone(c);
-    tell_closed(c, 0);
+        become_closed(c);
+    report_closed(c, 0);
 }
 
 void connection_close(struct connection *c)
@@ -363,7 +363,7 @@ void connections_expire(struct loop *l)
     struct connection *c;
     while ((c = TAILQ_FIRST(&l->connections.lingering)) != NULL &&
            !instant_before(l->now, c->linger_until))
-        become_gone(c);
+        become_closed(c);
 }
 
 bool connections_end_lingering(struct loop *l, const int64_t *clients)
@@ -374,7 +374,7 @@ bool connections_end_lingering(struct loop *l, const int64_t *clients)
             break;
     }
     if (c != NULL)
-        become_gone(c);
+        become_closed(c);
     return c != NULL;
 }
 
@@ -389,10 +389,10 @@ struct instant connections_deadline(const struct loop *l)
 static void connection_release(struct connection *c)
 {
     struct connection_table *table = &c->loop->connections;
-    must(!c->connecting); /* CONNECTION-2 */
-    must(!c->receiving);  /* CONNECTION-2 */
-    must(!c->sending);    /* CONNECTION-2 */
-    must(c->closed_told); /* CONNECTION-3 */
+    must(!c->connecting);     /* CONNECTION-2 */
+    must(!c->receiving);      /* CONNECTION-2 */
+    must(!c->sending);        /* CONNECTION-2 */
+    must(c->closed_reported); /* CONNECTION-3 */
     close(c->fd);
     buffer_deinit(&c->out);
     buffer_deinit(&c->taken);
@@ -470,12 +470,12 @@ static void connection_service(struct connection *c)
         return;
     }
     if (c->aborted) {
-        become_gone(c);
-        tell_closed(c, 0);
+        become_closed(c);
+        report_closed(c, 0);
         return;
     }
     deliver_held(c);
-    if (wants_bytes(c))
+    if (can_receive(c))
         arm_receive(c);
     if (c->connecting) {
         if (c->state == CONNECTION_CLOSING && connection_unsent(c) == 0)
@@ -535,9 +535,9 @@ static void end_of_stream(struct connection *c)
 {
     c->peer_ended = true;
     if (c->state == CONNECTION_LINGERING)
-        become_gone(c);
+        become_closed(c);
     else
-        tell_peer_end(c);
+        report_peer_end(c);
 }
 
 static void complete_receive(struct connection *c, const struct io_uring_cqe *cqe)
@@ -561,7 +561,7 @@ static void complete_receive(struct connection *c, const struct io_uring_cqe *cq
     }
     if (!c->receiving && c->state == CONNECTION_GONE)
         connection_queue(c);
-    else if (wants_bytes(c))
+    else if (can_receive(c))
         arm_receive(c);
 }
 

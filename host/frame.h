@@ -4,7 +4,7 @@
  *
  * A frame that arrives in one piece is lent out of that piece, uncopied. A frame that arrives in
  * several pieces is collected in a buffer. The buffer grows with the bytes that have arrived, never
- * with the length that a header promises.
+ * with the length that a header names.
  * Not here: what a frame means. */
 #pragma once
 

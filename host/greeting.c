@@ -40,13 +40,14 @@ static const char *const refusals[REFUSALS] = {
 };
 
 void greeting_init(struct greeting *g, const struct greeting_self *self,
-                   const struct greeting_expected *wanted, const uint8_t nonce[GREETING_NONCE_SIZE])
+                   const struct greeting_expected *expected,
+                   const uint8_t nonce[GREETING_NONCE_SIZE])
 {
     must(self->cluster.size <= CLUSTER_ID_SIZE_MAX);
     must(self->secret.size == 0 || self->mac != NULL);
-    *g = (struct greeting){.self = self, .connects = wanted != NULL};
-    if (wanted != NULL)
-        g->wanted = *wanted;
+    *g = (struct greeting){.self = self, .connects = expected != NULL};
+    if (expected != NULL)
+        g->expected = *expected;
     memcpy(g->nonce, nonce, GREETING_NONCE_SIZE);
 }
 
@@ -70,23 +71,24 @@ void greeting_hello(const struct greeting *g, struct buffer *out)
 static void make_proof(const struct greeting *g, bool by_connecting_side,
                        uint8_t out[GREETING_MAC_SIZE])
 {
-    struct buffer said = {0};
+    struct buffer covered = {0};
     memset(out, 0, GREETING_MAC_SIZE);
     if (g->self->secret.size == 0)
         return;
-    buffer_append_text(&said, by_connecting_side ? "weir link: connected" : "weir link: accepted ");
+    buffer_append_text(&covered,
+                       by_connecting_side ? "weir link: connected" : "weir link: accepted ");
     struct slice theirs = slice_make(g->hello, g->hello_size);
     if (!g->connects)
-        buffer_append_sized(&said, theirs);
-    size_t at = said.size;
-    buffer_append_u32(&said, 0);
-    greeting_hello(g, &said);
-    uint32_t size = (uint32_t)(said.size - at - sizeof size);
-    memcpy(said.data + at, &size, sizeof size);
+        buffer_append_sized(&covered, theirs);
+    size_t at = covered.size;
+    buffer_append_u32(&covered, 0);
+    greeting_hello(g, &covered);
+    uint32_t size = (uint32_t)(covered.size - at - sizeof size);
+    memcpy(covered.data + at, &size, sizeof size);
     if (g->connects)
-        buffer_append_sized(&said, theirs);
-    g->self->mac(g->self->secret, buffer_slice(&said), out);
-    buffer_deinit(&said);
+        buffer_append_sized(&covered, theirs);
+    g->self->mac(g->self->secret, buffer_slice(&covered), out);
+    buffer_deinit(&covered);
 }
 
 static void append_proof(const struct greeting *g, struct buffer *out)
@@ -196,10 +198,10 @@ static bool is_acceptable(const struct greeting *g, const struct hello *h, enum 
         *reason = REFUSED_SECRET;
         buffer_append_text(error,
                            "requires a secret, this process has none: set secret_file here, too");
-    } else if (g->connects && (g->wanted.kind != kind || g->wanted.id != h->id)) {
+    } else if (g->connects && (g->expected.kind != kind || g->expected.id != h->id)) {
         buffer_append_format(error, "is %s %u, not %s %u: check the list of peers",
-                             peer_kind_name(kind), h->id, peer_kind_name(g->wanted.kind),
-                             g->wanted.id);
+                             peer_kind_name(kind), h->id, peer_kind_name(g->expected.kind),
+                             g->expected.id);
     } else if (!g->connects && (s->accepts & 1U << kind) == 0) {
         *reason = REFUSED_ROLE;
         buffer_append_format(error, "is %s %u: a %s may not connect to a %s", peer_kind_name(kind),

@@ -62,7 +62,7 @@ enum greeting_state {
 struct greeting {
     const struct greeting_self *self; /* borrows */
     bool connects;
-    struct greeting_expected wanted; /* if it connects */
+    struct greeting_expected expected; /* if it connects */
     enum greeting_state state;
     uint8_t nonce[GREETING_NONCE_SIZE];
     /* The other side, once its well-formed hello has come. */
@@ -73,9 +73,9 @@ struct greeting {
     size_t hello_size;
 };
 
-/* `wanted`: NULL on the side that accepts. */
+/* `expected`: NULL on the side that accepts. */
 void greeting_init(struct greeting *g, const struct greeting_self *self,
-                   const struct greeting_expected *wanted,
+                   const struct greeting_expected *expected,
                    const uint8_t nonce[GREETING_NONCE_SIZE]);
 
 /* Appends this side's hello: the side that connects sends it first. */

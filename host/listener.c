@@ -172,10 +172,10 @@ enum status loop_listen(struct loop *l, const char *address, uint16_t port, int6
                         struct listener **out)
 {
     must(handler->received != NULL);
-    union address wanted, actual;
-    if (address_resolve(address, port, &wanted) != STATUS_OK)
+    union address requested, actual;
+    if (address_resolve(address, port, &requested) != STATUS_OK)
         return STATUS_IO;
-    int fd = bound_socket(&wanted, &actual);
+    int fd = bound_socket(&requested, &actual);
     if (fd < 0)
         return STATUS_IO;
     struct listener *li = must_calloc(1, sizeof *li);

@@ -46,13 +46,13 @@ struct link {
     uint64_t id; /* the connection's */
     enum link_state state;
     bool was_up;
-    bool deaf;         /* its greeting was lost: its later frames are ignored */
-    struct peer *peer; /* borrows; NULL for an accepted link */
+    bool ignores_frames; /* its greeting was lost: its later frames are ignored */
+    struct peer *peer;   /* borrows; NULL for an accepted link */
     enum peer_kind kind;
     uint32_t peer_id;
     struct greeting greeting;
-    struct instant heard_at; /* the last bytes */
-    struct instant deadline; /* of the connect or the greeting */
+    struct instant received_at; /* the last bytes */
+    struct instant deadline;    /* of the connect or the greeting */
     struct frame_reader reader;
 };
 
@@ -164,10 +164,10 @@ static bool is_duplicate(struct link *link)
     struct link *other = find_twin(link);
     if (other == NULL)
         return false;
-    struct instant until = instant_add(other->heard_at, duration_ms(LINK_HEARD_MS));
+    struct instant until = instant_add(other->received_at, duration_ms(LINK_RECENT_MS));
     if (instant_before(loop_now(link->transport->options.loop), until))
         return true;
-    transport_refuse_link(other, "was silent, and has connected again");
+    transport_refuse_link(other, "sent nothing, and has connected again");
     return false;
 }
 
@@ -198,7 +198,7 @@ static void take_greeting(struct link *link, struct slice bytes)
     link->peer_id = link->greeting.id;
     bool known = link->greeting.named;
     if (known && is_cut(link->transport, link->kind, link->peer_id, LINK_CUT_BOTH)) {
-        link->deaf = true;
+        link->ignores_frames = true;
         buffer_deinit(&answer);
     } else if (state == GREETING_DONE && is_duplicate(link)) {
         buffer_clear(&answer);
@@ -209,10 +209,10 @@ static void take_greeting(struct link *link, struct slice bytes)
         state = GREETING_REFUSED;
     }
     send_buffer(link, &answer);
-    if (state == GREETING_REFUSED && !link->deaf) {
+    if (state == GREETING_REFUSED && !link->ignores_frames) {
         buffer_append_u8(&error, 0);
         transport_refuse_link(link, (const char *)error.data);
-    } else if (state == GREETING_DONE && !link->deaf) {
+    } else if (state == GREETING_DONE && !link->ignores_frames) {
         come_up(link);
     }
     buffer_deinit(&error);
@@ -243,12 +243,12 @@ static void begin_greeting(struct link *link)
     link->deadline =
         instant_add(loop_now(link->transport->options.loop), duration_ms(GREETING_WAIT_MS));
     const struct peer *peer = link->peer;
-    struct greeting_expected wanted = {0};
+    struct greeting_expected expected = {0};
     uint8_t nonce[GREETING_NONCE_SIZE];
     must(getrandom(nonce, sizeof nonce, 0) == sizeof nonce);
     if (peer != NULL)
-        wanted = (struct greeting_expected){peer->kind, peer->id};
-    greeting_init(&link->greeting, &link->transport->options.self, peer != NULL ? &wanted : NULL,
+        expected = (struct greeting_expected){peer->kind, peer->id};
+    greeting_init(&link->greeting, &link->transport->options.self, peer != NULL ? &expected : NULL,
                   nonce);
     link->reader.size_max = GREETING_FRAME_MAX;
     /* The accepting side answers a hello: before the hello it does not know which rule applies. */
@@ -283,13 +283,13 @@ static void transport_take_frame(struct link *link, struct slice bytes)
 static bool transport_on_frame(void *context, struct slice bytes)
 {
     struct link *link = context;
-    if (link->deaf)
+    if (link->ignores_frames)
         return true;
     if (link->state == LINK_GREETING)
         take_greeting(link, bytes);
     else
         transport_take_frame(link, bytes);
-    return link->state == LINK_UP || link->deaf;
+    return link->state == LINK_UP || link->ignores_frames;
 }
 
 /* Before the greeting is done, a process of another protocol is far more likely than damage. */
@@ -313,7 +313,7 @@ static void transport_on_received(void *context, struct connection *c, struct sl
 {
     (void)context;
     struct link *link = connection_user(c);
-    link->heard_at = loop_now(link->transport->options.loop);
+    link->received_at = loop_now(link->transport->options.loop);
     enum status status = frame_reader_feed(&link->reader, bytes, transport_on_frame, link);
     if (status == STATUS_CORRUPT)
         refuse_corrupt(link);

@@ -4,7 +4,7 @@
  * same cluster (greeting.h). A process accepts links. It also keeps up links to the peers it was
  * given, and reconnects with growing pauses.
  * A process accepts one link per peer process. A second link is refused while the first has carried
- * bytes within LINK_HEARD_MS. Otherwise the first link is closed.
+ * bytes within LINK_RECENT_MS. Otherwise the first link is closed.
  * Links carry frames both ways, in order, each at most once. Frames in flight are lost when a link
  * goes down.
  * `down` reports the loss, and whether the other end closed the link: that process closed it or
@@ -26,7 +26,7 @@ enum {
     LINKS_MAX = 4096,
     LINK_UNSENT_MAX = 4 * FRAME_SIZE_MAX,
     GREETING_WAIT_MS = 5000, /* for the whole greeting */
-    LINK_HEARD_MS = 5000,
+    LINK_RECENT_MS = 5000,
     CONNECT_WAIT_MS = 5000,
     RECONNECT_MS_MIN = 20,
     RECONNECT_MS_MAX = 1000,

@@ -1,6 +1,6 @@
-/* liveness.c - promises between pairs of nodes; liveness.h has the rules LIVENESS-1 to LIVENESS-3.
+/* liveness.c - support between pairs of nodes; liveness.h has the rules LIVENESS-1 to LIVENESS-3.
  *
- * How LIVENESS-2 is kept. The supporter's promise runs for `support` on its clock from the receipt
+ * How LIVENESS-2 is kept. The supporter's support runs for `support` on its clock from the receipt
  * of a heartbeat. The supported node counts from the moment it sent the heartbeat, which is
  * earlier. It counts only support * (1 - 2 * drift). `support` is at most the time that the
  * supporter gives. `drift` is the larger of the two nodes' settings. Let both clocks differ from
@@ -8,9 +8,9 @@
  * supported node's slower clock ends before the supporter's faster clock.
  *
  * When a new incarnation is believed. A heartbeat of an earlier process may arrive after a
- * heartbeat of its successor. Taking it for a restart would end a promise that is still relied on.
- * So while a promise is open, another incarnation must acknowledge a round sent after the present
- * incarnation was first heard. A process that was dead by then cannot do that. A promise that has
+ * heartbeat of its successor. Taking it for a restart would end support that is still relied on.
+ * So while support lasts, another incarnation must acknowledge a round sent after the present
+ * incarnation was first heard. A process that was dead by then cannot do that. Support that has
  * lapsed binds no node. */
 #include "replication/liveness.h"
 
@@ -106,10 +106,10 @@ static bool liveness_believe(struct liveness *l, struct instant now, struct live
 {
     if (p->incarnation == beat->incarnation)
         return true;
-    bool promised = p->given_epoch != 0 && instant_before(now, p->given_until);
+    bool gives_support = p->given_epoch != 0 && instant_before(now, p->given_until);
     bool newer =
         beat->ack_incarnation == l->options.incarnation && beat->ack_round > p->since_round;
-    if (p->incarnation != 0 && promised && !newer)
+    if (p->incarnation != 0 && gives_support && !newer)
         return false;
     change->restarted = p->incarnation != 0;
     p->incarnation = beat->incarnation;

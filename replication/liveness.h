@@ -1,9 +1,9 @@
 /* liveness.h - which nodes support which, agreed on once per pair of nodes for all their groups.
  *
  * A node sends each peer one heartbeat an interval. A peer that hears the heartbeat supports the
- * sender for a while. Support is a promise, counted from the receipt: the peer elects no other
+ * sender for a while. Support counts from the receipt: the peer elects no other
  * leader in any group in which it has acknowledged a leader on the sender under this epoch of
- * support. The answer tells how long the promise lasts. The sender counts from the moment it sent
+ * support. The answer tells how long the support lasts. The sender counts from the moment it sent
  * the acknowledged heartbeat, for that long or for as long as it gives support itself, whichever is
  * less, and subtracts the drift that two clocks may have. So it never believes in support longer
  * than the peer gives it, whatever the settings of the two nodes. Idle groups need no message of
@@ -35,7 +35,7 @@ struct liveness_options {
     uint32_t node_count;
     uint64_t incarnation;     /* random for each process, not 0 */
     struct duration interval; /* between heartbeats */
-    struct duration support;  /* length of a promise after one heartbeat; > interval */
+    struct duration support;  /* length of support after one heartbeat; > interval */
     int64_t drift_ppm;        /* two clocks' rates differ by at most this, < LIVENESS_DRIFT_END */
 };
 

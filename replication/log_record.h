@@ -36,7 +36,7 @@ enum log_kind {
     LOG_MERGE = 14,   /* an entry: a step of a merge with the partition below or above */
     LOG_INDEXES =
         15, /* an entry: what partitions of the table know of it from here on: u32 version,
-                       * the attribute by which items expire (sized), stream_word, u64 version of
+                       * the attribute by which items expire (sized), stream_latest, u64 version of
                        * sharded keys, index_set */
     LOG_KINDS,
 };

@@ -144,15 +144,15 @@ void raft_start_child(struct raft *r, struct instant now, const struct raft *par
 {
     must(parent->started);
     raft_start(r, now, parent->quiet_until, true);
-    raft_inherit_promise(r, parent);
-    raft_check_promise(r, now);
+    raft_inherit_lease_grant(r, parent);
+    raft_check_lease_grant(r, now);
     raft_leave(r, now);
 }
 
 void raft_follow_parent(struct raft *r, struct instant now, const struct raft *parent)
 {
     must(r->started);
-    raft_follow_promise(r, now, parent);
+    raft_follow_lease_grant(r, now, parent);
     raft_leave(r, now);
 }
 
@@ -202,7 +202,7 @@ void raft_receive(struct raft *r, struct instant now, const struct raft_message 
     must(r->started);
     if (m->group != r->group || m->to != r->self || m->from == r->self || m->from == 0)
         return;
-    raft_check_promise(r, now);
+    raft_check_lease_grant(r, now);
     switch (m->kind) {
     case RAFT_APPEND:
         raft_on_append(r, now, m);
@@ -241,7 +241,7 @@ static bool is_durable(const struct raft *r, const struct raft_entry *e, uint64_
 void raft_persisted(struct raft *r, struct instant now, uint64_t lsn)
 {
     must(r->started);
-    raft_check_promise(r, now);
+    raft_check_lease_grant(r, now);
     const struct raft_entry *e;
     while ((e = raft_log_at(&r->log, r->durable + 1)) != NULL && is_durable(r, e, lsn))
         r->durable++;
@@ -260,7 +260,7 @@ void raft_persisted(struct raft *r, struct instant now, uint64_t lsn)
 void raft_tick(struct raft *r, struct instant now)
 {
     must(r->started);
-    raft_check_promise(r, now);
+    raft_check_lease_grant(r, now);
     if (r->role == RAFT_LEADER)
         raft_lead_tick(r, now);
     else
@@ -271,17 +271,17 @@ void raft_tick(struct raft *r, struct instant now)
 void raft_check_lapse(struct raft *r, struct instant now)
 {
     must(r->started);
-    raft_check_promise(r, now);
+    raft_check_lease_grant(r, now);
     raft_leave(r, now);
 }
 
 void raft_campaign(struct raft *r, struct instant now)
 {
     must(r->started);
-    raft_check_promise(r, now);
+    raft_check_lease_grant(r, now);
     if (r->role == RAFT_FOLLOWER && raft_may_run(r) && !raft_is_bound(r, now))
         raft_pre_run(r, now);
-    else if (r->role == RAFT_PRE_CANDIDATE || (r->role == RAFT_CANDIDATE && r->asked))
+    else if (r->role == RAFT_PRE_CANDIDATE || (r->role == RAFT_CANDIDATE && r->votes_requested))
         raft_request_votes(r);
     raft_leave(r, now);
 }
@@ -409,7 +409,7 @@ bool raft_install(struct raft *r, struct instant now, const struct raft_base *ba
     if (r->logged < base->index)
         r->logged = base->index;
     raft_peers_sync(r);
-    raft_check_promise(r, now);
+    raft_check_lease_grant(r, now);
     raft_leave(r, now);
     return true;
 }

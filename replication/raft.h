@@ -12,7 +12,7 @@
  *   RAFT-3  A follower acknowledges only what it has checked against this leader's log.
  *   RAFT-4  At most one vote a term, transfers included. A leader never truncates its own log.
  *   RAFT-5  A lease holder is the only one in real time, while clocks drift within liveness' bound.
- *   RAFT-6  A settled group is silent: no message, no deadline, until a proposal or a lost peer.
+ *   RAFT-6  A settled group is quiescent: no message, no deadline, until a proposal or a lost peer.
  *   RAFT-7  Bytes in flight are bounded per follower, uncommitted bytes per group.
  *   RAFT-8  A leader keeps the entries that a quorum of its present voters lacks. Else a voter that
  *           was just added needs a snapshot, and until it has that nothing is committed.
@@ -132,7 +132,7 @@ struct raft_message {
     uint64_t round;    /* APPEND: round of reads to confirm; the reply echoes it */
     uint64_t support;  /* APPEND_REPLY: epoch of support given to the leader's node; 0: none */
     bool rejected;     /* replies; PRE_VOTE: not a request, the sender leads no more */
-    bool transfer;     /* VOTE: the leader transfers; promises to it do not count */
+    bool transfer;     /* VOTE: the leader transfers; lease grants to it do not count */
     bool no_state;     /* APPEND_REPLY, rejected: only a snapshot helps */
     uint32_t entry_count;
     const struct raft_entry *const *entries; /* APPEND */
@@ -202,16 +202,16 @@ enum status raft_replay_entry(struct raft *r, const struct raft_entry *e);
  * the start. The owner must apply and then compact them. STATUS_CORRUPT: entries are missing. */
 enum status raft_replay_commit(struct raft *r, uint64_t index);
 /* Starts the replica; everything replayed is durable. Until `quiet_until` the replica neither runs
- * nor votes: promises from before a restart may hold until then. An only voter has promised
- * nothing. It runs at once if it `may_write` a term and a vote, otherwise at the next tick. */
+ * nor votes: lease grants from before a restart may hold until then. An only voter has granted no
+ * lease. It runs at once if it `may_write` a term and a vote, otherwise at the next tick. */
 void raft_start(struct raft *r, struct instant now, struct instant quiet_until, bool may_write);
 /* Starts a group that was split off by an entry of the log of `parent`, just applied here. The
  * leader of `parent` may serve the new group's keys until it applies that entry too. So this
- * replica's promise to that leader holds in the new group too. Until the promise ends, only the
+ * replica's lease grant holds in the new group too. Until the grant ends, only the
  * replica on that leader's node can be elected. */
 void raft_start_child(struct raft *r, struct instant now, const struct raft *parent);
-/* Call after events of `parent`: the end of its promise may end the inherited promise. NULL: the
- * parent's replica is closed, and no leader relies on its promise. */
+/* Call after events of `parent`: the end of its lease grant may end the inherited one. NULL: the
+ * parent's replica is closed, and no leader relies on its lease grant. */
 void raft_follow_parent(struct raft *r, struct instant now, const struct raft *parent);
 
 /* ---- events ---- */
@@ -242,13 +242,14 @@ enum raft_outcome {
 };
 
 /* The result that raft_propose would have for a payload of this size: RAFT_OK, RAFT_NOT_LEADER,
- * RAFT_BUSY, RAFT_PENDING. For callers that charge for a proposal before they make it. `owed`: the
- * limit of uncommitted bytes does not count. */
-enum raft_outcome raft_may_propose(const struct raft *r, uint64_t payload_bytes, bool owed);
-/* For a payload that raft_may_propose allows, or that is owed. Copies the payload, which comes in
- * two parts to spare another copy. raft_entry_at finds the copy. */
+ * RAFT_BUSY, RAFT_PENDING. For callers that charge for a proposal before they make it. `mandatory`:
+ * the limit of uncommitted bytes does not count. */
+enum raft_outcome raft_may_propose(const struct raft *r, uint64_t payload_bytes, bool mandatory);
+/* For a payload that raft_may_propose allows, or that is mandatory. Copies the payload, which comes
+ * in two parts to spare another copy. raft_entry_at finds the copy. */
 enum raft_outcome raft_propose(struct raft *r, struct instant now, enum log_kind kind,
-                               struct slice head, struct slice tail, bool owed, uint64_t *index);
+                               struct slice head, struct slice tail, bool mandatory,
+                               uint64_t *index);
 
 enum raft_change {
     RAFT_ADD_LEARNER,
@@ -262,11 +263,12 @@ enum raft_outcome raft_change_members(struct raft *r, struct instant now, enum r
 
 /* The leader steps down without a successor, and tells the other members. */
 void raft_resign(struct raft *r, struct instant now);
-/* Whether this replica has promised a leader to elect no other, and that leader may rely on it. */
-bool raft_is_promised(const struct raft *r);
-/* Tells the promised leader that this replica does not support it any more, and asks for an answer.
- * If that replica leads no more, it or its node says so, and the promise ends. */
-void raft_ask_leader(struct raft *r);
+/* Whether this replica grants a leader its lease: it elects no other, and that leader may rely on
+ * it. */
+bool raft_grants_lease(const struct raft *r);
+/* Tells the grant's leader that this replica does not support it any more, and requests an answer.
+ * If that replica leads no more, it or its node says so, and the grant ends. */
+void raft_query_leader(struct raft *r);
 /* Hands leadership to a voter that has caught up. No lease is used any more in this term. */
 enum raft_outcome raft_transfer(struct raft *r, struct instant now, uint64_t to);
 

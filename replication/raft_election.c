@@ -1,11 +1,11 @@
-/* raft_election.c - elections: who may run, who gets a vote, and what a promise forbids.
+/* raft_election.c - elections: who may run, who gets a vote, and what a lease grant forbids.
  *
  *   follower --timeout--> pre-candidate --would be elected--> candidate --elected--> leader
  *   raft_election_tick    raft_pre_run                        raft_run               raft_lead
  *
- * A promise (made in raft_on_append) forbids to run and to vote while its epoch of support is given
- * to the leader's node. The promise does not end with the term: the leader may still rely on it
- * when this replica is in a later term. A promise ends when
+ * A lease grant (made in raft_on_append) forbids to run and to vote while its epoch of support is
+ * given to the leader's node. The grant does not end with the term: the leader may still rely on it
+ * when this replica is in a later term. A grant ends when
  *   - the support lapses, or has another epoch;
  *   - its leader evidently leads no more in that term: it asks for a vote in a later term, it says
  *     so when asked, or a later leader was accepted;
@@ -18,26 +18,26 @@
  * so no majority grants its pre-vote. Without a majority it never raises the term.
  *
  * A leader's node may live while its replica leads no more and no member knows. So a replica that
- * must refuse a vote because of a promise asks the promised leader, by another acknowledgement. If
+ * must refuse a vote because of a grant asks the grant's leader, by another acknowledgement. If
  * that replica leads no more or is gone, it or its owner answers with a pre-vote marked `rejected`,
  * which is not a request.
  *
- * A group that is split off begins with this replica's promise in the parent (raft_start_child), if
- * the promised leader is a voter of the new group. The inherited promise ends as above, or with the
- * parent's promise (raft_follow_parent). The promised leader's replica is created when its node
- * applies the split. Before that its node would answer for an absent replica while the parent's
- * leader still serves. So the leader of an inherited promise is not asked. */
+ * A group that is split off begins with this replica's grant in the parent (raft_start_child), if
+ * the grant's leader is a voter of the new group. The inherited grant ends as above, or with the
+ * parent's grant (raft_follow_parent). That leader's replica is created when its node applies the
+ * split. Before that its node would answer for an absent replica while the parent's leader still
+ * serves. So the leader of an inherited grant is not asked. */
 #include "replication/raft_internal.h"
 
 enum {
     FAILURES_MAX = 8 /* the most doublings of the wait */
 };
-static const int64_t PATIENCE_NS_MAX = 2 * NS_PER_S; /* the wait is not doubled beyond */
-static const int64_t CALM_NS = 5 * NS_PER_S;         /* a longer lead resets all waits */
+static const int64_t BACKOFF_NS_MAX = 2 * NS_PER_S;   /* the wait is not doubled beyond */
+static const int64_t BACKOFF_RESET_NS = 5 * NS_PER_S; /* a longer lead resets all waits */
 
 /* ---- terms ---- */
 
-static void forget_term(struct raft *r)
+static void reset_term(struct raft *r)
 {
     r->verified = 0;
     r->echo_round = 0;
@@ -48,7 +48,7 @@ static void forget_term(struct raft *r)
     r->grant_due = 0;
     r->leader = 0;
     r->leading = 0;
-    r->asked = false;
+    r->votes_requested = false;
     r->by_transfer = false;
     r->transfer_to = 0;
     r->lease_off = false;
@@ -57,7 +57,7 @@ static void forget_term(struct raft *r)
 
 /* If votes take longer than the time between candidacies, the waits must spread and requests must
  * become fewer: the requests themselves delay the votes. */
-static int64_t patience_ns(const struct raft *r)
+static int64_t backoff_ns(const struct raft *r)
 {
     return r->shared->election.ns << r->failures;
 }
@@ -77,29 +77,29 @@ static bool may_win(const struct raft *r, struct instant now)
 static void raft_election_fail(struct raft *r, struct instant now)
 {
     bool ran = r->role == RAFT_CANDIDATE || (r->role == RAFT_PRE_CANDIDATE && may_win(r, now));
-    if (ran && r->failures < FAILURES_MAX && patience_ns(r) < PATIENCE_NS_MAX)
+    if (ran && r->failures < FAILURES_MAX && backoff_ns(r) < BACKOFF_NS_MAX)
         r->failures++;
 }
 
 /* A leader was found; it may not last. */
-void raft_calm_down(struct raft *r, struct instant now)
+void raft_relax_backoff(struct raft *r, struct instant now)
 {
     if (r->failures > 0)
         r->failures--;
-    r->calm_at = instant_add(now, (struct duration){CALM_NS});
+    r->backoff_reset_at = instant_add(now, (struct duration){BACKOFF_RESET_NS});
 }
 
 /* The leader is lost. */
 void raft_lose_leader(struct raft *r, struct instant now)
 {
-    if (!instant_before(now, r->calm_at))
+    if (!instant_before(now, r->backoff_reset_at))
         r->failures = 0;
 }
 
 void raft_wait_for_leader(struct raft *r, struct instant now)
 {
     int64_t election = r->shared->election.ns;
-    r->election_at = instant_add(now, raft_random(r, election, election + patience_ns(r)));
+    r->election_at = instant_add(now, raft_random(r, election, election + backoff_ns(r)));
 }
 
 /* Becomes a follower in `term`, which is not before the present term. */
@@ -110,12 +110,12 @@ void raft_follow_term(struct raft *r, struct instant now, uint64_t term, uint64_
     if (leader == 0)
         raft_election_fail(r, now);
     else if (leader != r->leader)
-        raft_calm_down(r, now);
+        raft_relax_backoff(r, now);
     if (term > r->term) {
-        forget_term(r);
+        reset_term(r);
         raft_set_hard_state(r, term, 0);
     } else if (!was_follower) {
-        forget_term(r);
+        reset_term(r);
     }
     r->role = RAFT_FOLLOWER;
     r->leader = leader;
@@ -123,73 +123,74 @@ void raft_follow_term(struct raft *r, struct instant now, uint64_t term, uint64_
         raft_wait_for_leader(r, now);
 }
 
-/* ---- promises ---- */
+/* ---- lease grants ---- */
 
-bool raft_is_promised(const struct raft *r)
+bool raft_grants_lease(const struct raft *r)
 {
-    return r->promise.leader != 0;
+    return r->lease_grant.leader != 0;
 }
 
-void raft_check_promise(struct raft *r, struct instant now)
+void raft_check_lease_grant(struct raft *r, struct instant now)
 {
-    if (!raft_is_promised(r))
+    if (!raft_grants_lease(r))
         return;
-    uint32_t node = raft_member_node(r->promise.leader);
+    uint32_t node = raft_member_node(r->lease_grant.leader);
     uint64_t given = liveness_given(r->shared->liveness, now, node);
     uint64_t known = r->commit;
-    if (r->term == r->promise.term && r->verified > known)
+    if (r->term == r->lease_grant.term && r->verified > known)
         known = r->verified;
-    if (given != r->promise.epoch) {
-        r->promise = (struct raft_promise){0};
+    if (given != r->lease_grant.epoch) {
+        r->lease_grant = (struct raft_lease_grant){0};
         raft_lose_leader(r, now);
-        r->election_at = instant_add(now, raft_random(r, 0, patience_ns(r)));
-    } else if (raft_members_find(raft_members_as_of(r, known), r->promise.leader) == NULL) {
-        r->promise = (struct raft_promise){0};
+        r->election_at = instant_add(now, raft_random(r, 0, backoff_ns(r)));
+    } else if (raft_members_find(raft_members_as_of(r, known), r->lease_grant.leader) == NULL) {
+        r->lease_grant = (struct raft_lease_grant){0};
         raft_wait_for_leader(r, now);
     }
 }
 
-static void end_promise(struct raft *r, struct instant now)
+static void end_lease_grant(struct raft *r, struct instant now)
 {
-    if (!raft_is_promised(r))
+    if (!raft_grants_lease(r))
         return;
-    r->promise = (struct raft_promise){0};
+    r->lease_grant = (struct raft_lease_grant){0};
     raft_lose_leader(r, now);
     raft_wait_for_leader(r, now);
 }
 
-/* A (pre-)vote request for `m->term` shows that its sender does not lead the promise's term. */
+/* A (pre-)vote request for `m->term` shows that its sender does not lead the grant's term. */
 static bool is_evidence(const struct raft *r, const struct raft_message *m)
 {
-    return m->from == r->promise.leader && m->term > r->promise.term &&
-           !(r->promise.inherited && m->rejected);
+    return m->from == r->lease_grant.leader && m->term > r->lease_grant.term &&
+           !(r->lease_grant.inherited && m->rejected);
 }
 
 /* A leader that is no voter here became a voter in the parent after the split. So it had applied
- * the split before it served. It could not run here, so its promise would never end. */
-void raft_inherit_promise(struct raft *r, const struct raft *parent)
+ * the split before it served. It could not run here, so its grant would never end. */
+void raft_inherit_lease_grant(struct raft *r, const struct raft *parent)
 {
     const struct raft_members *members = &r->history[r->history_count - 1].members;
-    const struct raft_member *leader = raft_members_find(members, parent->promise.leader);
-    if (!raft_is_promised(parent) || leader == NULL || !leader->voter)
+    const struct raft_member *leader = raft_members_find(members, parent->lease_grant.leader);
+    if (!raft_grants_lease(parent) || leader == NULL || !leader->voter)
         return;
-    r->promise = parent->promise;
-    r->promise.term = r->term;
-    r->promise.inherited = true;
+    r->lease_grant = parent->lease_grant;
+    r->lease_grant.term = r->term;
+    r->lease_grant.inherited = true;
 }
 
-void raft_follow_promise(struct raft *r, struct instant now, const struct raft *parent)
+void raft_follow_lease_grant(struct raft *r, struct instant now, const struct raft *parent)
 {
-    if (r->promise.inherited && (parent == NULL || parent->promise.leader != r->promise.leader ||
-                                 parent->promise.epoch != r->promise.epoch))
-        end_promise(r, now);
+    if (r->lease_grant.inherited &&
+        (parent == NULL || parent->lease_grant.leader != r->lease_grant.leader ||
+         parent->lease_grant.epoch != r->lease_grant.epoch))
+        end_lease_grant(r, now);
 }
 
 bool raft_is_bound(const struct raft *r, struct instant now)
 {
-    if (MUTATED(MUTATION_FORGET_PROMISE))
+    if (MUTATED(MUTATION_IGNORE_LEASE_GRANT))
         return false;
-    return raft_is_promised(r) || (instant_before(now, r->quiet_until) && !raft_is_only_voter(r));
+    return raft_grants_lease(r) || (instant_before(now, r->quiet_until) && !raft_is_only_voter(r));
 }
 
 /* ---- running ---- */
@@ -240,7 +241,7 @@ static void begin_attempt(struct raft *r, struct instant now)
     repeat_later(r, now);
 }
 
-static void ask_vote(struct raft *r, const struct raft_peer *p)
+static void request_vote(struct raft *r, const struct raft_peer *p)
 {
     bool pre = r->role == RAFT_PRE_CANDIDATE;
     struct raft_message *m = raft_push(r, pre ? RAFT_PRE_VOTE : RAFT_VOTE, p->id);
@@ -255,7 +256,7 @@ void raft_request_votes(struct raft *r)
 {
     for (uint32_t i = 0; i < r->peer_count; i++) {
         if (r->peers[i].voter && !r->peers[i].granted)
-            ask_vote(r, &r->peers[i]);
+            request_vote(r, &r->peers[i]);
     }
 }
 
@@ -267,7 +268,7 @@ void raft_pre_run(struct raft *r, struct instant now)
         raft_run(r, now, false);
         return;
     }
-    forget_term(r);
+    reset_term(r);
     r->role = RAFT_PRE_CANDIDATE;
     begin_attempt(r, now);
     raft_request_votes(r);
@@ -277,10 +278,10 @@ void raft_run(struct raft *r, struct instant now, bool transfer)
 {
     must(r->role != RAFT_LEADER);
     must(raft_may_run(r));
-    forget_term(r);
+    reset_term(r);
     r->role = RAFT_CANDIDATE;
     r->by_transfer = transfer;
-    r->promise = (struct raft_promise){0};
+    r->lease_grant = (struct raft_lease_grant){0};
     raft_set_hard_state(r, r->term + 1, r->self);
     begin_attempt(r, now);
     if (MUTATED(MUTATION_VOTE_AT_ONCE)) {
@@ -291,19 +292,19 @@ void raft_run(struct raft *r, struct instant now, bool transfer)
 
 /* ---- who leads no more ---- */
 
-static void ask_leader(struct raft *r)
+static void request_at_leader(struct raft *r)
 {
-    if (!raft_is_promised(r) || r->promise.inherited || r->durable_term != r->term)
+    if (!raft_grants_lease(r) || r->lease_grant.inherited || r->durable_term != r->term)
         return;
-    struct raft_message *m = raft_push(r, RAFT_APPEND_REPLY, r->promise.leader);
+    struct raft_message *m = raft_push(r, RAFT_APPEND_REPLY, r->lease_grant.leader);
     m->term = r->term;
     m->rejected = true;
     m->index = r->durable;
     m->log_term = raft_log_term(&r->log, r->durable);
     m->no_state = r->no_state;
     m->commit = r->commit;
-    m->round = r->leader == r->promise.leader ? r->echo_round : 0;
-    m->support = r->leader == r->promise.leader ? r->promise.epoch : 0;
+    m->round = r->leader == r->lease_grant.leader ? r->echo_round : 0;
+    m->support = r->leader == r->lease_grant.leader ? r->lease_grant.epoch : 0;
 }
 
 void raft_lead_no_more(struct raft *r, uint64_t to)
@@ -343,7 +344,7 @@ static bool is_up_to_date(const struct raft *r, const struct raft_message *m)
     return m->log_term > term || (m->log_term == term && m->index >= r->durable);
 }
 
-static void tell_grant(struct raft *r)
+static void send_grant(struct raft *r)
 {
     if (r->grant_due == 0 || !r->hard_durable)
         return;
@@ -359,9 +360,9 @@ void raft_on_vote(struct raft *r, struct instant now, const struct raft_message 
         return;
     }
     if (is_evidence(r, m) || (m->transfer && m->term > r->term))
-        end_promise(r, now);
+        end_lease_grant(r, now);
     if (raft_is_bound(r, now) || (r->role == RAFT_LEADER && !m->transfer)) {
-        ask_leader(r);
+        request_at_leader(r);
         return;
     }
     if (m->term > r->term)
@@ -380,7 +381,7 @@ void raft_on_vote(struct raft *r, struct instant now, const struct raft_message 
         r->hard_durable = true;
     r->grant_due = m->from;
     raft_wait_for_leader(r, now);
-    tell_grant(r);
+    send_grant(r);
 }
 
 void raft_on_vote_reply(struct raft *r, struct instant now, const struct raft_message *m)
@@ -392,7 +393,7 @@ void raft_on_vote_reply(struct raft *r, struct instant now, const struct raft_me
         raft_follow_term(r, now, m->term, 0);
         return;
     }
-    if (m->term < r->term || !r->asked)
+    if (m->term < r->term || !r->votes_requested)
         return;
     p->granted = !m->rejected;
     p->refused = m->rejected;
@@ -400,21 +401,21 @@ void raft_on_vote_reply(struct raft *r, struct instant now, const struct raft_me
         raft_lead(r, now);
     } else if (m->rejected &&
                !may_win(r, now)) { /* for example, another member ran at the same time */
-        struct instant soon = instant_add(now, raft_random(r, 0, patience_ns(r)));
+        struct instant soon = instant_add(now, raft_random(r, 0, backoff_ns(r)));
         r->election_at = instant_earlier(r->election_at, soon);
     }
 }
 
 void raft_on_pre_vote(struct raft *r, struct instant now, const struct raft_message *m)
 {
-    if (m->term <= r->term && MUTATED(MUTATION_SILENT_PRE_VOTE))
+    if (m->term <= r->term && MUTATED(MUTATION_PRE_VOTE_HIDES_TERM))
         return;
     if (m->term > r->term && is_evidence(r, m))
-        end_promise(r, now);
+        end_lease_grant(r, now);
     if (m->rejected)
         return; /* not a request: the sender leads no more */
-    if (m->term > r->term && m->from != r->promise.leader)
-        ask_leader(r);
+    if (m->term > r->term && m->from != r->lease_grant.leader)
+        request_at_leader(r);
     if (r->role == RAFT_LEADER) { /* the sender has lost contact */
         struct raft_peer *p = raft_peer_find(r, m->from);
         if (p != NULL)
@@ -437,7 +438,7 @@ void raft_on_pre_vote_reply(struct raft *r, struct instant now, const struct raf
         if (m->term <= r->term)
             return;
         raft_follow_term(r, now, m->term, 0);
-        r->election_at = instant_add(now, raft_random(r, 0, patience_ns(r)));
+        r->election_at = instant_add(now, raft_random(r, 0, backoff_ns(r)));
         return;
     }
     if (m->term != r->term + 1)
@@ -461,10 +462,10 @@ void raft_election_persisted(struct raft *r, struct instant now)
 {
     if (!r->hard_durable)
         return;
-    tell_grant(r);
-    if (r->role != RAFT_CANDIDATE || r->asked)
+    send_grant(r);
+    if (r->role != RAFT_CANDIDATE || r->votes_requested)
         return;
-    r->asked = true;
+    r->votes_requested = true;
     if (has_won(r))
         raft_lead(r, now);
     else
@@ -480,7 +481,7 @@ void raft_election_tick(struct raft *r, struct instant now)
     }
     if (raft_is_bound(r, now))
         return;
-    bool waits_for_disk = r->role == RAFT_CANDIDATE && !r->asked;
+    bool waits_for_disk = r->role == RAFT_CANDIDATE && !r->votes_requested;
     if (!instant_before(now, r->election_at)) {
         raft_election_fail(r, now);
         if (waits_for_disk)
@@ -498,7 +499,7 @@ void raft_election_tick(struct raft *r, struct instant now)
 
 struct instant raft_election_deadline(const struct raft *r)
 {
-    if (!raft_may_run(r) || raft_is_promised(r))
+    if (!raft_may_run(r) || raft_grants_lease(r))
         return INSTANT_NEVER;
     if (r->role == RAFT_FOLLOWER) {
         bool quiet = instant_before(r->election_at, r->quiet_until) && !raft_is_only_voter(r);

@@ -9,7 +9,7 @@
 
 static uint64_t support_for_leader(const struct raft *r)
 {
-    return r->promise.leader == r->leader ? r->promise.epoch : 0;
+    return r->lease_grant.leader == r->leader ? r->lease_grant.epoch : 0;
 }
 
 static uint64_t acknowledged_index(const struct raft *r)
@@ -36,12 +36,12 @@ static void raft_follow_answer(struct raft *r)
     r->ack_rejected = false;
 }
 
-void raft_ask_leader(struct raft *r)
+void raft_query_leader(struct raft *r)
 {
     must(r->started);
-    if (!raft_is_promised(r) || r->durable_term != r->term)
+    if (!raft_grants_lease(r) || r->durable_term != r->term)
         return;
-    struct raft_message *m = raft_push(r, RAFT_APPEND_REPLY, r->promise.leader);
+    struct raft_message *m = raft_push(r, RAFT_APPEND_REPLY, r->lease_grant.leader);
     m->term = r->term;
     m->commit = r->commit;
     m->no_state = r->no_state;
@@ -133,11 +133,12 @@ static void raft_follow_give(struct raft *r, struct instant now)
 {
     uint64_t epoch = liveness_given(r->shared->liveness, now, raft_member_node(r->leader));
     if (epoch == 0)
-        r->promise = (struct raft_promise){0};
+        r->lease_grant = (struct raft_lease_grant){0};
     else
-        r->promise = (struct raft_promise){.leader = r->leader, .epoch = epoch, .term = r->term};
+        r->lease_grant =
+            (struct raft_lease_grant){.leader = r->leader, .epoch = epoch, .term = r->term};
     raft_wait_for_leader(r, now);
-    raft_check_promise(r, now);
+    raft_check_lease_grant(r, now);
 }
 
 static void refuse_old_leader(struct raft *r, const struct raft_message *m)

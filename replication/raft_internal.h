@@ -3,7 +3,7 @@
  *   raft.c            life and effects
  *   raft_log.c        the entries in memory
  *   raft_members.c    lists of members
- *   raft_election.c   elections and promises
+ *   raft_election.c   elections and lease grants
  *   raft_follow.c     a follower
  *   raft_replicate.c  a leader and its peers
  *   raft_lead.c       requests to a leader
@@ -57,13 +57,13 @@ struct raft_peer {
     enum raft_flow flow;
     bool voter;
     bool granted;
-    bool refused;  /* its vote */
-    bool awaiting; /* PROBE: an answer is awaited */
-    bool waiting;  /* a message is unanswered since sent_at */
-    bool ask;      /* an append is wanted even without new entries */
-    bool heard;    /* has answered in this term */
-    bool no_state; /* takes entries, but has lost the applied state */
-    bool snapshot_wanted;
+    bool refused;    /* its vote */
+    bool awaiting;   /* PROBE: an answer is awaited */
+    bool waiting;    /* a message is unanswered since sent_at */
+    bool append_due; /* an append is wanted even without new entries */
+    bool answered;   /* has answered in this term */
+    bool no_state;   /* takes entries, but has lost the applied state */
+    bool snapshot_needed;
     bool snapshot_running;
     uint64_t match;
     uint64_t next;
@@ -75,14 +75,14 @@ struct raft_peer {
     uint64_t round;           /* the last round that the member echoed */
     uint64_t round_sent;
     uint64_t epoch; /* epoch of support that the member reported */
-    struct instant heard_at;
+    struct instant received_at;
     struct instant sent_at;
     struct instant snapshot_at; /* earliest time of the next snapshot */
 };
 
-/* A promise to elect no member except `leader` while `epoch` is given to its node. The promise
- * outlives the term; raft_election.c tells what ends it. */
-struct raft_promise {
+/* To elect no member except `leader` while `epoch` is given to its node. The grant outlives the
+ * term; raft_election.c tells what ends it. */
+struct raft_lease_grant {
     uint64_t leader; /* 0: none */
     uint64_t epoch;
     uint64_t term; /* the term that `leader` led */
@@ -126,7 +126,7 @@ struct raft {
 
     /* followers */
     uint64_t leader;
-    struct raft_promise promise;
+    struct raft_lease_grant lease_grant;
     uint64_t verified; /* last index known to equal the leader's log in this term */
     uint64_t echo_round;
     uint64_t acked;         /* last index acknowledged to this leader */
@@ -140,11 +140,11 @@ struct raft {
     struct instant quiet_until;
     struct instant election_at; /* the end of a follower's wait or a candidate's attempt */
     struct instant repeat_at;
-    uint64_t grant_due; /* a vote that is not sent yet */
-    bool asked;         /* candidate: the requests have been sent */
+    uint64_t grant_due;   /* a vote that is not sent yet */
+    bool votes_requested; /* candidate: the requests have been sent */
     bool by_transfer;
-    uint32_t failures;      /* lost candidacies less leaders since; each doubles the wait */
-    struct instant calm_at; /* a leader lost after this time has led for long */
+    uint32_t failures; /* lost candidacies less leaders since; each doubles the wait */
+    struct instant backoff_reset_at; /* a leader lost after this time has led for long */
 
     /* leaders */
     uint64_t term_start; /* index of the no-op */
@@ -206,14 +206,14 @@ uint64_t raft_replicate_match_of(const struct raft_peer *p); /* a value for raft
 
 void raft_follow_term(struct raft *r, struct instant now, uint64_t term, uint64_t leader);
 void raft_wait_for_leader(struct raft *r, struct instant now);
-void raft_calm_down(struct raft *r, struct instant now);
+void raft_relax_backoff(struct raft *r, struct instant now);
 void raft_lose_leader(struct raft *r, struct instant now);
-/* Whether a promise, or one made before a restart, forbids to run and to vote. */
+/* Whether a lease grant, or one made before a restart, forbids to run and to vote. */
 bool raft_is_bound(const struct raft *r, struct instant now);
-void raft_inherit_promise(struct raft *r, const struct raft *parent);
-void raft_follow_promise(struct raft *r, struct instant now, const struct raft *parent);
-/* Ends a promise that is over. Called on entry of every event. */
-void raft_check_promise(struct raft *r, struct instant now);
+void raft_inherit_lease_grant(struct raft *r, const struct raft *parent);
+void raft_follow_lease_grant(struct raft *r, struct instant now, const struct raft *parent);
+/* Ends a grant that is over. Called on entry of every event. */
+void raft_check_lease_grant(struct raft *r, struct instant now);
 bool raft_may_run(const struct raft *r);
 bool raft_is_only_voter(const struct raft *r);
 void raft_run(struct raft *r, struct instant now, bool transfer);

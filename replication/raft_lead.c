@@ -2,27 +2,28 @@
  * members that are behind. */
 #include "replication/raft_internal.h"
 
-enum raft_outcome raft_may_propose(const struct raft *r, uint64_t payload_bytes, bool owed)
+enum raft_outcome raft_may_propose(const struct raft *r, uint64_t payload_bytes, bool mandatory)
 {
     must(r->started);
     if (r->role != RAFT_LEADER)
         return RAFT_NOT_LEADER;
     if (r->transfer_to != 0)
         return RAFT_PENDING;
-    uint64_t flying =
+    uint64_t in_flight =
         raft_log_bytes_to(&r->log, raft_last(r)) - raft_log_bytes_to(&r->log, r->commit);
     uint64_t most = r->shared->uncommitted_max_bytes;
     uint64_t size = sizeof(struct raft_slot) + payload_bytes;
-    bool full = most < size || flying > most - size;
-    return !owed && flying > 0 && full ? RAFT_BUSY : RAFT_OK;
+    bool full = most < size || in_flight > most - size;
+    return !mandatory && in_flight > 0 && full ? RAFT_BUSY : RAFT_OK;
 }
 
 enum raft_outcome raft_propose(struct raft *r, struct instant now, enum log_kind kind,
-                               struct slice head, struct slice tail, bool owed, uint64_t *index)
+                               struct slice head, struct slice tail, bool mandatory,
+                               uint64_t *index)
 {
     (void)now;
     must(kind != LOG_MEMBERS && kind != LOG_HARD_STATE);
-    enum raft_outcome outcome = raft_may_propose(r, head.size + tail.size, owed);
+    enum raft_outcome outcome = raft_may_propose(r, head.size + tail.size, mandatory);
     if (outcome != RAFT_OK)
         return outcome;
     raft_append_own(r, kind, head, tail);
@@ -47,7 +48,7 @@ static bool is_caught_up(const struct raft *r, struct instant now, const struct 
 {
     struct instant until;
     uint64_t got = liveness_got(r->shared->liveness, now, raft_member_node(p->id), &until);
-    return p->flow != RAFT_SNAPSHOT && !p->no_state && p->heard && got != 0 && got == p->epoch &&
+    return p->flow != RAFT_SNAPSHOT && !p->no_state && p->answered && got != 0 && got == p->epoch &&
            p->match + RAFT_CATCH_UP_ENTRIES >= raft_last(r) && p->match + 1 >= raft_first(r);
 }
 
@@ -110,7 +111,7 @@ enum raft_outcome raft_change_members(struct raft *r, struct instant now, enum r
     raft_history_push(r, raft_last(r), &m);
     struct raft_peer *added = raft_peer_find(r, id);
     if (change == RAFT_ADD_LEARNER && added != NULL)
-        added->heard_at = now;
+        added->received_at = now;
     return RAFT_OK;
 }
 
@@ -160,7 +161,7 @@ uint64_t raft_next_snapshot(const struct raft *r)
     if (r->role != RAFT_LEADER)
         return 0;
     for (uint32_t i = 0; i < r->peer_count; i++) {
-        if (r->peers[i].snapshot_wanted && !r->peers[i].snapshot_running)
+        if (r->peers[i].snapshot_needed && !r->peers[i].snapshot_running)
             return r->peers[i].id;
     }
     return 0;
@@ -171,7 +172,7 @@ void raft_snapshot_started(struct raft *r, uint64_t to)
     struct raft_peer *p = raft_peer_find(r, to);
     if (r->role != RAFT_LEADER || p == NULL)
         return;
-    p->snapshot_wanted = false;
+    p->snapshot_needed = false;
     p->snapshot_running = true;
 }
 
@@ -188,14 +189,14 @@ void raft_snapshot_ended(struct raft *r, struct instant now, uint64_t to, uint64
         return;
     if (index == 0 || index > r->commit) {
         p->snapshot_at = instant_add(now, r->shared->retry);
-        p->ask = true; /* the member may have refused an outdated snapshot */
+        p->append_due = true; /* the member may have refused an outdated snapshot */
     } else {
         if (index > p->match) {
             p->match = index;
             p->bytes_to = raft_log_bytes_to(&r->log, index);
         }
         p->flow = RAFT_PROBE;
-        p->heard_at = now;
+        p->received_at = now;
         raft_peer_resume(p);
     }
     r->deadline = raft_lead_deadline(r, now);

@@ -117,7 +117,7 @@ void raft_peers_sync(struct raft *r)
             *p = (struct raft_peer){.id = m->all[i].id,
                                     .next = raft_last(r) + 1,
                                     .probe = raft_last(r) + 1,
-                                    .ask = true};
+                                    .append_due = true};
         p->voter = m->all[i].voter;
     }
     free(r->peers);

@@ -13,7 +13,7 @@
 #include "replication/raft_internal.h"
 
 enum {
-    PATIENCE = 3 /* a peer silent for this many election timeouts is unreachable */
+    UNREACHABLE_ELECTIONS = 3 /* election timeouts without an answer: a peer is unreachable */
 };
 
 static uint64_t support_of(const struct raft *r, struct instant now, const struct raft_peer *p)
@@ -24,13 +24,13 @@ static uint64_t support_of(const struct raft *r, struct instant now, const struc
 
 static bool is_reachable(const struct raft *r, struct instant now, const struct raft_peer *p)
 {
-    struct instant until = p->heard_at;
-    for (int i = 0; i < PATIENCE; i++)
+    struct instant until = p->received_at;
+    for (int i = 0; i < UNREACHABLE_ELECTIONS; i++)
         until = instant_add(until, r->shared->election);
     return support_of(r, now, p) != 0 || instant_before(now, until);
 }
 
-static bool wants_round(const struct raft *r, const struct raft_peer *p)
+static bool needs_round(const struct raft *r, const struct raft_peer *p)
 {
     return p->voter && r->round_open > r->round_confirmed && p->round < r->round_open;
 }
@@ -39,7 +39,7 @@ static bool raft_replicate_is_settled(const struct raft *r, struct instant now,
                                       const struct raft_peer *p)
 {
     uint64_t support = support_of(r, now, p);
-    if ((support != 0 && support != p->epoch) || wants_round(r, p))
+    if ((support != 0 && support != p->epoch) || needs_round(r, p))
         return false;
     if (p->flow == RAFT_SNAPSHOT)
         return true; /* the snapshot's end is an event of its own */
@@ -51,10 +51,10 @@ static bool raft_replicate_is_settled(const struct raft *r, struct instant now,
 void raft_lead(struct raft *r, struct instant now)
 {
     must(r->role == RAFT_CANDIDATE);
-    must(!raft_is_promised(r));
+    must(!raft_grants_lease(r));
     r->role = RAFT_LEADER;
     r->leader = r->self;
-    raft_calm_down(r, now);
+    raft_relax_backoff(r, now);
     r->quorum_at = instant_add(now, r->shared->election);
     for (uint32_t i = 0; i < r->peer_count; i++) {
         struct raft_peer *p = &r->peers[i];
@@ -62,8 +62,8 @@ void raft_lead(struct raft *r, struct instant now)
                                 .voter = p->voter,
                                 .next = raft_last(r) + 1,
                                 .probe = raft_last(r) + 1,
-                                .ask = true,
-                                .heard_at = now,
+                                .append_due = true,
+                                .received_at = now,
                                 .sent_at = now};
     }
     const struct slice nothing = {NULL, 0};
@@ -125,7 +125,7 @@ void raft_peer_resume(struct raft_peer *p)
     }
     p->awaiting = false;
     p->waiting = false;
-    p->ask = true;
+    p->append_due = true;
     p->commit_sent = p->commit;
     p->notify_at = (struct instant){0};
     p->round_sent = p->round;
@@ -154,7 +154,7 @@ static void raft_replicate_send(struct raft *r, struct instant now, struct raft_
     if (count > 0)
         m->entries = (const struct raft_entry *const *)&r->log
                          .slots[r->log.head + previous - r->log.base_index];
-    p->ask = false;
+    p->append_due = false;
     wait_for_answer(p, now);
     p->round_sent = r->round_open;
     p->commit_sent = r->commit < end ? r->commit : end;
@@ -165,15 +165,15 @@ static void raft_replicate_send(struct raft *r, struct instant now, struct raft_
 static uint32_t entries_that_fit(const struct raft *r, const struct raft_peer *p)
 {
     uint64_t sent = raft_log_bytes_to(&r->log, p->next - 1);
-    uint64_t flying = p->flow == RAFT_PIPELINE && sent > p->bytes_to ? sent - p->bytes_to : 0;
+    uint64_t in_flight = p->flow == RAFT_PIPELINE && sent > p->bytes_to ? sent - p->bytes_to : 0;
     uint64_t room =
-        flying < r->shared->inflight_max_bytes ? r->shared->inflight_max_bytes - flying : 0;
+        in_flight < r->shared->inflight_max_bytes ? r->shared->inflight_max_bytes - in_flight : 0;
     if (room > r->shared->message_max_bytes)
         room = r->shared->message_max_bytes;
     uint64_t first = p->next, end = p->next;
     while (end <= raft_last(r) && raft_log_bytes_to(&r->log, end) - sent <= room)
         end++;
-    if (end == first && first <= raft_last(r) && flying == 0)
+    if (end == first && first <= raft_last(r) && in_flight == 0)
         end++;
     return (uint32_t)(end - first);
 }
@@ -182,15 +182,15 @@ static uint32_t entries_that_fit(const struct raft *r, const struct raft_peer *p
  * nothing else. */
 static void flush_without_entries(struct raft *r, struct instant now, struct raft_peer *p)
 {
-    bool round = wants_round(r, p) && p->round_sent < r->round_open;
-    if (p->ask || round)
+    bool round = needs_round(r, p) && p->round_sent < r->round_open;
+    if (p->append_due || round)
         raft_replicate_send(r, now, p, r->log.base_index, 0);
 }
 
 static void need_snapshot(struct raft_peer *p)
 {
     p->flow = RAFT_SNAPSHOT;
-    p->snapshot_wanted = true;
+    p->snapshot_needed = true;
     p->awaiting = false;
 }
 
@@ -211,20 +211,20 @@ static bool may_notify(const struct raft *r, struct instant now, struct raft_pee
 static void flush_peer(struct raft *r, struct instant now, struct raft_peer *p)
 {
     bool reachable = is_reachable(r, now, p);
-    bool round = wants_round(r, p) && p->round_sent < r->round_open && reachable;
+    bool round = needs_round(r, p) && p->round_sent < r->round_open && reachable;
     if (p->flow == RAFT_PIPELINE && !reachable && p->match < raft_last(r)) {
         p->flow = RAFT_PROBE;
         p->next = p->probe = p->match + 1;
         p->awaiting = false;
     }
     if (p->flow != RAFT_SNAPSHOT && p->next < raft_first(r)) {
-        if (!p->heard) {
+        if (!p->answered) {
             p->next = p->probe = raft_first(r); /* the peer's log is unknown yet */
         } else if (!reachable) {
             return; /* the snapshot waits for its node */
         } else {
             need_snapshot(p);
-            p->ask = true;
+            p->append_due = true;
         }
     }
     if (p->flow == RAFT_SNAPSHOT) {
@@ -247,13 +247,13 @@ static void flush_peer(struct raft *r, struct instant now, struct raft_peer *p)
         sent = true;
     }
     uint64_t known = r->commit < p->next - 1 ? r->commit : p->next - 1;
-    if (!sent && (p->ask || round || may_notify(r, now, p, known))) {
+    if (!sent && (p->append_due || round || may_notify(r, now, p, known))) {
         raft_replicate_send(r, now, p, p->next - 1, 0);
         p->awaiting = p->flow == RAFT_PROBE;
     }
 }
 
-static void ask_to_campaign(struct raft *r, struct instant now)
+static void request_campaign(struct raft *r, struct instant now)
 {
     const struct raft_peer *p = raft_peer_find(r, r->transfer_to);
     if (p == NULL || p->match < raft_last(r) || instant_before(now, r->transfer_at))
@@ -272,7 +272,7 @@ void raft_flush(struct raft *r, struct instant now)
         flush_peer(r, now, &r->peers[i]);
     raft_confirm_rounds(r);
     if (r->transfer_to != 0)
-        ask_to_campaign(r, now);
+        request_campaign(r, now);
     if (r->resigning)
         raft_step_down(r, now);
     r->deadline = r->role == RAFT_LEADER ? raft_lead_deadline(r, now) : raft_election_deadline(r);
@@ -314,7 +314,7 @@ static void on_mismatch(struct raft *r, struct raft_peer *p, const struct raft_m
         return; /* late; if it were true, an immediate retry would not help */
     p->flow = RAFT_PROBE;
     p->awaiting = false;
-    p->ask = true;
+    p->append_due = true;
     p->next = p->probe = at + 1;
 }
 
@@ -333,8 +333,8 @@ void raft_on_append_reply(struct raft *r, struct instant now, const struct raft_
     }
     if (m->term < r->term && !MUTATED(MUTATION_OLD_TERM_REPLIES))
         return;
-    p->heard = true;
-    p->heard_at = now;
+    p->answered = true;
+    p->received_at = now;
     p->epoch = m->support;
     p->no_state = m->no_state;
     if (m->round > p->round && m->round <= r->round_sent)
@@ -346,7 +346,7 @@ void raft_on_append_reply(struct raft *r, struct instant now, const struct raft_
     else
         on_match(r, now, p, m->index);
     if (p->no_state && !p->snapshot_running && !instant_before(now, p->snapshot_at))
-        p->snapshot_wanted = true;
+        p->snapshot_needed = true;
     raft_confirm_rounds(r);
     raft_advance_commit(r);
     if (raft_replicate_is_settled(r, now, p))
@@ -358,16 +358,16 @@ void raft_on_append_reply(struct raft *r, struct instant now, const struct raft_
 void raft_support_changed(struct raft *r, struct instant now, uint32_t node)
 {
     must(r->started);
-    raft_check_promise(r, now);
+    raft_check_lease_grant(r, now);
     for (uint32_t i = 0; i < r->peer_count; i++) {
         struct raft_peer *p = &r->peers[i];
         if (raft_member_node(p->id) != node)
             continue;
         if (r->role == RAFT_LEADER && p->flow == RAFT_SNAPSHOT && !p->snapshot_running)
-            p->snapshot_wanted = true;
+            p->snapshot_needed = true;
         if (r->role == RAFT_LEADER && !raft_replicate_is_settled(r, now, p))
             raft_peer_resume(p);
-        else if (r->role == RAFT_PRE_CANDIDATE || (r->role == RAFT_CANDIDATE && r->asked))
+        else if (r->role == RAFT_PRE_CANDIDATE || (r->role == RAFT_CANDIDATE && r->votes_requested))
             raft_request_votes(r);
     }
     r->deadline = r->role == RAFT_LEADER ? raft_lead_deadline(r, now) : raft_election_deadline(r);
@@ -375,17 +375,18 @@ void raft_support_changed(struct raft *r, struct instant now, uint32_t node)
 
 /* ---- time ---- */
 
-/* The count of voters that support this leader. `patient`: voters that answered lately count
+/* The count of voters that support this leader. `with_recent`: voters that answered lately count
  * too. */
-static uint32_t raft_replicate_supporters(const struct raft *r, struct instant now, bool patient)
+static uint32_t raft_replicate_supporters(const struct raft *r, struct instant now,
+                                          bool with_recent)
 {
     uint32_t count = r->voter;
     for (uint32_t i = 0; i < r->peer_count; i++) {
         const struct raft_peer *p = &r->peers[i];
         uint64_t support = support_of(r, now, p);
-        bool lately = patient && p->heard &&
-                      instant_before(now, instant_add(p->heard_at, r->shared->election));
-        count += p->voter && ((support != 0 && support == p->epoch) || lately);
+        bool recent = with_recent && p->answered &&
+                      instant_before(now, instant_add(p->received_at, r->shared->election));
+        count += p->voter && ((support != 0 && support == p->epoch) || recent);
     }
     return count;
 }
@@ -403,7 +404,7 @@ bool raft_has_lease(const struct raft *r, struct instant now)
 
 static bool waits_for_snapshot(const struct raft_peer *p)
 {
-    return (p->flow == RAFT_SNAPSHOT || p->no_state) && !p->snapshot_wanted && !p->snapshot_running;
+    return (p->flow == RAFT_SNAPSHOT || p->no_state) && !p->snapshot_needed && !p->snapshot_running;
 }
 
 void raft_lead_tick(struct raft *r, struct instant now)
@@ -424,7 +425,7 @@ void raft_lead_tick(struct raft *r, struct instant now)
         if (!is_reachable(r, now, p))
             continue;
         if (waits_for_snapshot(p) && !instant_before(now, p->snapshot_at))
-            p->snapshot_wanted = true;
+            p->snapshot_needed = true;
         if (p->waiting && !raft_replicate_is_settled(r, now, p) &&
             !instant_before(now, instant_add(p->sent_at, r->shared->retry)))
             raft_peer_resume(p);

@@ -7,7 +7,7 @@
  * After them the bodies of unfinished requests are dropped, the largest first.
  *
  * A client that sends nothing holds a connection. When there are connections_max of them, the
- * client that has been silent for longest, IDLE_GRACE_MS at least, makes room for a new one.
+ * client that has been idle for longest, IDLE_GRACE_MS at least, makes room for a new one.
  *
  *   reading --(whole request)--> busy --(answer)--> reading
  *      |  \--(refused)-> draining --\      \
@@ -27,7 +27,7 @@ enum {
     REST_MIN = 2 * PIECE_SIZE, /* a smaller body is copied behind its head */
     UNREAD_GRACE_MS = 1000,
     IDLE_GRACE_MS = 1000,
-    ARRIVING_LOOKS_MAX = 256, /* unfinished requests that are looked at while memory is short */
+    ARRIVING_CHECKED_MAX = 256, /* unfinished requests that are looked at while memory is short */
 };
 
 static void client_account(struct client *c)
@@ -152,7 +152,7 @@ static void client_close_now(struct client *c, struct router_effect *out)
     client_output_remove(c);
     if (c->call != NULL)
         call_end(c->call);
-    c->close_told = true;
+    c->close_requested = true;
     if (c->unsent == 0) /* else the client stays until the host has sent all or has closed */
         client_destroy(c);
 }
@@ -188,10 +188,10 @@ static struct client *client_largest_arriving(struct router *r, uint64_t more)
 {
     struct client *largest = NULL;
     struct timer *t;
-    int looks = 0;
+    int checked = 0;
     TAILQ_FOREACH (t, &r->arriving.timers, entry) {
         struct client *c = TIMER_OWNER(t, struct client, timer);
-        if (looks++ == ARRIVING_LOOKS_MAX || client_timer_ms(r, t) < UNREAD_GRACE_MS)
+        if (checked++ == ARRIVING_CHECKED_MAX || client_timer_ms(r, t) < UNREAD_GRACE_MS)
             break;
         if (!c->feeding && !c->over_budget && c->accounted > more &&
             (largest == NULL || c->accounted > largest->accounted))
@@ -231,14 +231,14 @@ static void client_turn_away(struct client *c)
     c->feeding = false;
 }
 
-/* Closes the client that has been silent for longest, if that is long enough. */
+/* Closes the client that has been idle for longest, if that is long enough. */
 static void client_make_place(struct router *r)
 {
-    struct timer_queue *const silent[] = {&r->mute, &r->idle};
+    struct timer_queue *const queues[] = {&r->mute, &r->idle};
     struct client *longest = NULL;
     int64_t longest_ms = IDLE_GRACE_MS - 1;
-    for (size_t i = 0; i < COUNT_OF(silent); i++) {
-        struct timer *t = TAILQ_FIRST(&silent[i]->timers);
+    for (size_t i = 0; i < COUNT_OF(queues); i++) {
+        struct timer *t = TAILQ_FIRST(&queues[i]->timers);
         if (t == NULL || client_timer_ms(r, t) <= longest_ms)
             continue;
         longest = TIMER_OWNER(t, struct client, timer);
@@ -527,7 +527,7 @@ bool client_unsent(struct router *r, uint64_t id, size_t bytes)
         timer_stop(&c->unread);
     else if (taken || c->unread.queue == NULL)
         timer_start(&c->unread, &r->unread, r->now);
-    if (c->close_told && bytes == 0) {
+    if (c->close_requested && bytes == 0) {
         client_destroy(c);
         return false;
     }

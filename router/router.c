@@ -8,14 +8,14 @@
 #include "base/settings/requests.h"
 #include "router/core/input_parse.h"
 #include "router/core/limit.h"
+#include "router/core/node_watch.h"
 #include "router/core/shedding.h"
-#include "router/core/silent_nodes.h"
 #include "router/limiter/bucket_maintenance.h"
 #include "router/limiter/limiter_call.h"
 #include "router/limiter/transaction_queue.h"
 
 enum {
-    PATIENCE_MS = 1000 /* about the time of an election */
+    NODE_TIMEOUT_MS = 1000 /* about the time of an election */
 };
 static const int64_t BACKOFF_MS[BACKOFFS] = {1, 2, 10, 25, 50, 100}; /* the last repeats */
 
@@ -44,9 +44,9 @@ struct router *router_create(const struct router_options *options)
     timer_queue_init(&r->arriving, duration_ms(config_http(r->config)->http_request_ms));
     timer_queue_init(&r->mute, duration_ms(config_http(r->config)->http_request_ms));
     timer_queue_init(&r->deadlines, duration_ms(config_requests(r->config)->request_deadline_ms));
-    timer_queue_init(&r->patience, duration_ms(PATIENCE_MS));
+    timer_queue_init(&r->node_timeout, duration_ms(NODE_TIMEOUT_MS));
     timer_queue_init(&r->limit_waits, duration_ms(config_gac(r->config)->gac_wait_ms));
-    silence_init(r);
+    node_watch_init(r);
     shedding_init(r);
     limiter_init(r);
     own_writes_init(r);
@@ -79,7 +79,7 @@ void router_destroy(struct router *r)
     fault_deinit(&r->fault);
     json_parser_destroy(r->json);
     gac_client_destroy(r->gac);
-    silence_deinit(r);
+    node_watch_deinit(r);
     shedding_deinit(r);
     id_map_deinit(&r->clients);
     free(r->slots);
@@ -198,7 +198,7 @@ static void router_expire_requests(struct router *r)
 void router_reply(struct router *r, struct instant now, uint32_t node, const struct reply *reply)
 {
     router_event_begin(r, now);
-    silence_received(r, node);
+    node_watch_received(r, node);
     router_expire_requests(r); /* a router that stood still meets answers before its timers */
     subrequest_reply(r, node, reply);
     router_event_end(r);
@@ -207,7 +207,7 @@ void router_reply(struct router *r, struct instant now, uint32_t node, const str
 void router_node_lost(struct router *r, struct instant now, uint32_t node)
 {
     router_event_begin(r, now);
-    silence_link_lost(r, node);
+    node_watch_link_lost(r, node);
     subrequest_node_lost(r, node);
     router_event_end(r);
 }
@@ -271,8 +271,8 @@ struct instant router_deadline(const struct router *r)
     next = instant_earlier(next, timer_queue_next(&r->mute));
     next = instant_earlier(next, timer_queue_next(&r->unread));
     next = instant_earlier(next, timer_queue_next(&r->deadlines));
-    next = instant_earlier(next, timer_queue_next(&r->patience));
-    next = instant_earlier(next, timer_queue_next(&r->looks));
+    next = instant_earlier(next, timer_queue_next(&r->node_timeout));
+    next = instant_earlier(next, timer_queue_next(&r->node_polls));
     next = instant_earlier(next, timer_queue_next(&r->limit_waits));
     next = instant_earlier(next, timer_queue_next(&r->own.waits));
     next = instant_earlier(next, timer_queue_next(&r->limiter->retry_timers));
@@ -300,11 +300,11 @@ void router_tick(struct router *r, struct instant now)
     router_expire_clients(r, &r->arriving);
     while ((t = timer_queue_expire(&r->unread, now)) != NULL)
         client_unread(r, TIMER_OWNER(t, struct client, unread));
-    while ((t = timer_queue_expire(&r->looks, now)) != NULL)
-        silence_poll(r, TIMER_OWNER(t, struct node_watch, look));
+    while ((t = timer_queue_expire(&r->node_polls, now)) != NULL)
+        node_watch_poll(r, TIMER_OWNER(t, struct node_watch, poll));
     router_expire_requests(r);
-    while ((t = timer_queue_expire(&r->patience, now)) != NULL)
-        subrequest_patience_over(r, TIMER_OWNER(t, struct subrequest, patience));
+    while ((t = timer_queue_expire(&r->node_timeout, now)) != NULL)
+        subrequest_node_timeout(r, TIMER_OWNER(t, struct subrequest, node_timeout));
     for (int i = 0; i < BACKOFFS; i++) {
         while ((t = timer_queue_expire(&r->backoffs[i], now)) != NULL)
             subrequest_backoff_over(r, TIMER_OWNER(t, struct subrequest, backoff));
@@ -342,7 +342,7 @@ bool router_next_effect(struct router *r, struct router_effect *out)
 {
     if (subrequest_next_effect(r, out))
         return true;
-    if (silence_next_ping(r, out))
+    if (node_watch_next_ping(r, out))
         return true;
     if (client_next_effect(r, out))
         return true;

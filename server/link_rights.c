@@ -31,7 +31,7 @@ static bool is_routers(const struct request *q)
         return true;
     if (decision_decode(q->decide.decision, &d) != STATUS_OK)
         return false;
-    return (q->decide.op == CATALOG_KEY_SHARDS && d.key_shards.word == KEY_SHARDS_SHRINK) ||
+    return (q->decide.op == CATALOG_KEY_SHARDS && d.key_shards.change == KEY_SHARDS_SHRINK) ||
            (q->decide.op == CATALOG_EVENT &&
             (d.event.kind == EVENT_BUCKET_GROWN || d.event.kind == EVENT_BUCKET_MERGED));
 }

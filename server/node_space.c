@@ -24,11 +24,11 @@ static void space_make(struct node_space *s, uint64_t segment)
 
 void node_space_prepare(struct node_space *s, struct instant now)
 {
-    uint64_t wanted = (node_log_end(s->node) + s->segment_bytes / 2) / s->segment_bytes + 1;
-    while (s->last < wanted && s->log->has(s->log->context, s->last + 1))
+    uint64_t target = (node_log_end(s->node) + s->segment_bytes / 2) / s->segment_bytes + 1;
+    while (s->last < target && s->log->has(s->log->context, s->last + 1))
         s->last++;
     bool waits = s->error != 0 && instant_before(now, s->retry_at);
-    if (s->last < wanted && !s->making && !waits)
+    if (s->last < target && !s->making && !waits)
         space_make(s, s->last + 1);
     node_log_space(s->node, (s->last + 1) * s->segment_bytes, s->error);
 }

@@ -22,7 +22,7 @@ struct fault_drains {
     uint32_t undo_tries; /* left */
 };
 
-static void fault_drains_ask(struct fault_drains *d, uint32_t node, bool drain)
+static void fault_drains_request(struct fault_drains *d, uint32_t node, bool drain)
 {
     const struct decision decision = {
         .to_node = node,
@@ -44,11 +44,11 @@ static void fault_drains_turn(void *context, uint64_t argument)
         PROBE("a node is drained");
         d->drained[node] = true;
         d->count++;
-        fault_drains_ask(d, node, true);
+        fault_drains_request(d, node, true);
     } else if (d->drained[node]) {
         d->drained[node] = false;
         d->count--;
-        fault_drains_ask(d, node, false);
+        fault_drains_request(d, node, false);
     }
     scheduler_in(&d->run->world.scheduler,
                  (struct duration){prng_between(&d->prng, 0, 2 * NS_PER_S + p->fault_interval_ns)},
@@ -63,7 +63,7 @@ static void fault_drains_undo(void *context, uint64_t argument)
         return;
     d->undo_tries--;
     for (uint32_t node = 1; node <= d->run->plan.nodes; node++)
-        fault_drains_ask(d, node, false);
+        fault_drains_request(d, node, false);
     scheduler_in(&d->run->world.scheduler, duration_ms(UNDO_MS), fault_drains_undo, d, 0);
 }
 

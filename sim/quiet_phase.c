@@ -10,9 +10,9 @@ enum {
     POLL_MS = 500
 };
 
-static void silence_merge(void *context, uint64_t argument)
+static void quiet_phase_merge(void *context, uint64_t argument)
 {
-    struct silence *s = context;
+    struct quiet_phase *s = context;
     const struct table *t = run_find_table(s->run, work_tables_name(0));
     (void)argument;
     const bool rests = t != NULL && t->status == TABLE_ACTIVE && !table_is_changing(t);
@@ -20,21 +20,21 @@ static void silence_merge(void *context, uint64_t argument)
     if (s->merged)
         return;
     if (rests) {
-        work_splits_ask_merge(s->work_splits, t);
+        work_splits_request_merge(s->work_splits, t);
         s->merges++;
     }
-    scheduler_in(&s->run->world.scheduler, duration_ms(POLL_MS), silence_merge, s, 0);
+    scheduler_in(&s->run->world.scheduler, duration_ms(POLL_MS), quiet_phase_merge, s, 0);
 }
 
-void silence_break(struct silence *s)
+void quiet_phase_begin_changes(struct quiet_phase *s)
 {
     PROBE("nothing was written for a while");
     work_tables_renew_index(s->work_tables);
     work_key_sharding_leave(s->work_key_sharding);
-    silence_merge(s, 0);
+    quiet_phase_merge(s, 0);
 }
 
-bool silence_is_over(const struct silence *s)
+bool quiet_phase_is_over(const struct quiet_phase *s)
 {
     return s->merged && work_tables_are_settled(s->work_tables) &&
            work_key_sharding_are_over(s->work_key_sharding);

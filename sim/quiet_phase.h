@@ -1,7 +1,7 @@
 /* quiet_phase.h - nothing is written for a while, and then things change that need no write to end.
  *
  * Where clients write all the time, a wait for an entry that never comes ends by itself. In a
- * silent cluster the following must end too: a new index gets its rows, every sharded key goes back
+ * quiet cluster the following must end too: a new index gets its rows, every sharded key goes back
  * to one shard, and partitions of the first table are merged, or the catalog gives that up. */
 #pragma once
 
@@ -10,11 +10,11 @@
 #include "sim/work/work_splits.h"
 
 enum {
-    SILENCE_S = 30,      /* nothing is written */
-    SILENCE_ENDS_S = 120 /* then all changes must have ended, in virtual time */
+    QUIET_PHASE_S = 30,      /* nothing is written */
+    QUIET_PHASE_ENDS_S = 120 /* then all changes must have ended, in virtual time */
 };
 
-struct silence {
+struct quiet_phase {
     struct run *run; /* borrows, as the next ones */
     struct work_tables *work_tables;
     struct work_key_sharding *work_key_sharding;
@@ -24,5 +24,5 @@ struct silence {
 };
 
 /* Begins the changes. */
-void silence_break(struct silence *s);
-bool silence_is_over(const struct silence *s);
+void quiet_phase_begin_changes(struct quiet_phase *s);
+bool quiet_phase_is_over(const struct quiet_phase *s);

@@ -36,7 +36,7 @@ enum {
     REST_S = 10,   /* until acknowledged writes are everywhere, and nothing is kept for them */
     MOVES_S = 120, /* until moving replicas are where they belong */
     REST_POLL_MS = 500,
-    ASK_TRIES = 20,
+    QUERY_TRIES = 20,
     STEPS_BETWEEN_CHECKS = 4,
     EVENTS_BETWEEN_DEBTS = 64,
     WATCHES_MAX = 2 + DYNAMO_GLOBALS,
@@ -51,7 +51,7 @@ struct sim {
     struct work_tables *work_tables;             /* owns */
     struct fault_drains *fault_drains;           /* owns */
     struct work_key_sharding *work_key_sharding; /* owns */
-    struct silence silence;
+    struct quiet_phase quiet_phase;
     const struct buffer *answer; /* to the last question about a table */
     struct leader_kill leader_kill;
     struct recording history;
@@ -320,7 +320,7 @@ static struct instant sim_after(const struct sim *s, int64_t ns)
     return instant_add(s->run.world.scheduler.now, (struct duration){ns});
 }
 
-static void waited_in_vain(struct sim *s, const char *what)
+static void wait_timed_out(struct sim *s, const char *what)
 {
     if (s->run.violation.size > 0)
         return;
@@ -341,7 +341,7 @@ static void sim_set_up(struct sim *s)
     begin_watch(s);
     sim_client_set_plan(s->clients[0], CLIENT_SETUP);
     if (!sim_pass(s, sim_after(s, SETUP_S * NS_PER_S), clients_done))
-        waited_in_vain(s, "the table does not become active");
+        wait_timed_out(s, "the table does not become active");
 }
 
 static bool is_known(const struct sim *s)
@@ -350,27 +350,27 @@ static bool is_known(const struct sim *s)
 }
 
 /* The leader of the catalog answers, once it knows that it still leads. */
-static void sim_table_ask(struct sim *s, const char *name, struct buffer *answer)
+static void sim_table_query(struct sim *s, const char *name, struct buffer *answer)
 {
     const struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of(name)};
     buffer_clear(answer);
     s->answer = answer;
-    for (int tries = 0; tries < ASK_TRIES && answer->size == 0 && s->run.violation.size == 0;
+    for (int tries = 0; tries < QUERY_TRIES && answer->size == 0 && s->run.violation.size == 0;
          tries++) {
-        world_ask(&s->run.world, &r, answer);
+        world_request(&s->run.world, &r, answer);
         sim_pass(s, sim_after(s, NS_PER_S), is_known);
     }
 }
 
-static void sim_tables_ask(struct sim *s)
+static void sim_tables_query(struct sim *s)
 {
     for (uint32_t i = 0; i < s->check.count; i++)
-        sim_table_ask(s, s->check.all[i].name, &s->check.all[i].bytes);
+        sim_table_query(s, s->check.all[i].name, &s->check.all[i].bytes);
 }
 
 /* Waits until the replicas agree and nodes keep nothing for work that is done; what is wrong then,
- * `judge` tells. Replicas may still be moving, because of drained and silent nodes, and indexes may
- * lag. */
+ * sim_check reports. Replicas may still be moving, because of drained and unresponsive nodes, and
+ * indexes may lag. */
 static void await_rest(struct sim *s)
 {
     struct buffer why = {0};
@@ -382,7 +382,7 @@ static void await_rest(struct sim *s)
     bool good = false;
     do {
         sim_pass(s, sim_after(s, REST_POLL_MS * NS_PER_MS), NULL);
-        sim_tables_ask(s);
+        sim_tables_query(s);
         buffer_clear(&why);
         good = s->run.violation.size > 0 ||
                (check_nodes(s->run.world.nodes, s->run.plan.nodes, &why) &&
@@ -399,7 +399,7 @@ static void check_filled(struct sim *s)
     const struct instant until = sim_after(s, deadline_indexes_ns(&s->run.plan));
     while (!good && s->run.violation.size == 0 &&
            instant_before(s->run.world.scheduler.now, until)) {
-        sim_tables_ask(s);
+        sim_tables_query(s);
         buffer_clear(&why);
         good = catalog_check_run_first(&s->check, &s->run, &why);
         if (!good)
@@ -440,26 +440,26 @@ static bool stores_are_left(const struct sim *s)
 static void leave_stores(struct sim *s)
 {
     if (!sim_pass(s, sim_after(s, WORK_FILL_ENDS_S * NS_PER_S), stores_are_left))
-        waited_in_vain(s, "the clients that fill stores do not come to their end");
+        wait_timed_out(s, "the clients that fill stores do not come to their end");
 }
 
-static bool silence_is_broken(const struct sim *s)
+static bool quiet_phase_has_ended(const struct sim *s)
 {
-    return silence_is_over(&s->silence);
+    return quiet_phase_is_over(&s->quiet_phase);
 }
 
-static void keep_silent(struct sim *s)
+static void run_quiet_phase(struct sim *s)
 {
-    s->silence = (struct silence){.run = &s->run,
-                                  .work_tables = s->work_tables,
-                                  .work_key_sharding = s->work_key_sharding,
-                                  .work_splits = s->work_splits};
+    s->quiet_phase = (struct quiet_phase){.run = &s->run,
+                                          .work_tables = s->work_tables,
+                                          .work_key_sharding = s->work_key_sharding,
+                                          .work_splits = s->work_splits};
     set_plans(s, CLIENT_IDLE);
-    sim_pass(s, sim_after(s, SILENCE_S * NS_PER_S), NULL);
-    silence_break(&s->silence);
-    const int64_t ns = SILENCE_ENDS_S * NS_PER_S + deadline_indexes_ns(&s->run.plan);
-    if (!sim_pass(s, sim_after(s, ns), silence_is_broken))
-        waited_in_vain(s, "a change does not end while nothing is written");
+    sim_pass(s, sim_after(s, QUIET_PHASE_S * NS_PER_S), NULL);
+    quiet_phase_begin_changes(&s->quiet_phase);
+    const int64_t ns = QUIET_PHASE_ENDS_S * NS_PER_S + deadline_indexes_ns(&s->run.plan);
+    if (!sim_pass(s, sim_after(s, ns), quiet_phase_has_ended))
+        wait_timed_out(s, "a change does not end while nothing is written");
     check_filled(s);
 }
 
@@ -485,21 +485,21 @@ static void sim_calm(struct sim *s)
         const int64_t behind_ms =
             s->run.plan.work_limiter > 0 ? world_wall_spread_ms(&s->run.world, false) : 0;
         if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S + behind_ms * NS_PER_MS), is_settled))
-            waited_in_vain(s, "not every table is there after the faults have ended");
+            wait_timed_out(s, "not every table is there after the faults have ended");
         if (!sim_pass(s, sim_after(s, work_rate_limiter_time(s->work[WORK_RATE_LIMITER]).ns),
                       limiter_is_checked))
-            waited_in_vain(s, "the buckets of the rate limiter do not come to rest");
+            wait_timed_out(s, "the buckets of the rate limiter do not come to rest");
         check_filled(s);
         begun = s->run.world.scheduler.now.ns;
     }
-    if (plan_has(&s->run.plan, SIM_SILENCE)) {
-        keep_silent(s);
+    if (plan_has(&s->run.plan, SIM_QUIET_PHASE)) {
+        run_quiet_phase(s);
         begun = s->run.world.scheduler.now.ns;
     }
     s->history.calm_ns = s->run.world.scheduler.now.ns;
     set_plans(s, CLIENT_PROBE);
     if (!sim_pass(s, sim_after(s, deadline_calm_ns(&s->run.plan)), clients_done))
-        waited_in_vain(s, "not every key answers after the faults have ended");
+        wait_timed_out(s, "not every key answers after the faults have ended");
     s->calm_ns = s->run.world.scheduler.now.ns - begun;
     set_plans(s, CLIENT_IDLE);
     await_rest(s);
@@ -526,7 +526,7 @@ static bool own_writes_were_shown(const struct sim *s)
            router_process_late_reads(s->run.world.routers[0]) == 0;
 }
 
-static void sim_judge(struct sim *s)
+static void sim_check(struct sim *s)
 {
     struct buffer *why = &s->run.violation;
     if (why->size > 0 || !check_nodes(s->run.world.nodes, s->run.plan.nodes, why) ||
@@ -562,7 +562,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         go_on_without_faults(s);
         sim_calm(s);
     }
-    sim_judge(s);
+    sim_check(s);
     *out = (struct sim_result){.violated = s->run.violation.size > 0,
                                .undecided = s->history.undecided,
                                .hash = world_hash(&s->run.world) * 31 + s->events,

@@ -39,7 +39,7 @@ enum {
     FILES_MAX = 16         /* that the removal of a directory has open */
 };
 
-static volatile sig_atomic_t command_pid, told_to_end;
+static volatile sig_atomic_t command_pid, end_requested;
 static char temporary[4096]; /* TMPDIR of the command; "": none could be made */
 
 static double seconds(struct timeval t)
@@ -57,7 +57,7 @@ static double now_s(void)
 /* ctest ends a test that takes too long: its command ends, and then what the command has left. */
 static void pass_on(int signal)
 {
-    told_to_end = 1;
+    end_requested = 1;
     if (command_pid > 0)
         kill(command_pid, signal);
 }
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
         code = CODE_LEFT_BEHIND;
     if (code == 128 + SIGXCPU)
         fprintf(stderr, "measure: more than %d s of processor time\n", limit_s);
-    temporary_end(code != 0 && code != CODE_SKIPPED && !told_to_end);
+    temporary_end(code != 0 && code != CODE_SKIPPED && !end_requested);
     note(argv[1], now_s() - begun_s, code);
     return code;
 }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# measure_test.sh MEASURE PROGRAM PROPERTY: what the launcher of every test promises (tests/measure.c), and the main
+# measure_test.sh MEASURE PROGRAM PROPERTY: what the launcher of every test guarantees (tests/measure.c), and the main
 # function of every test program (tests/main.c).
 set -u
 measure=$1 program=$2 property=$3

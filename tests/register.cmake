@@ -19,7 +19,7 @@
 set(release ${CMAKE_SOURCE_DIR}/build/weir)
 set(hangs_s 1800)
 # What is freed stays poisoned until so much more is freed. The usual 256 MiB are memory that a test touches anew again
-# and again: where pages are dear (a virtual machine), a third of the suite's time.
+# and again: where pages are expensive (a virtual machine), a third of the suite's time.
 if(WEIR_SANITIZE MATCHES address)
     set(sanitizer ASAN_OPTIONS=quarantine_size_mb=4:malloc_context_size=8)
 endif()

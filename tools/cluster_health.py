@@ -49,7 +49,7 @@ def partition_lines(told, nodes):
     if behind:
         wrong.append(f"{len(behind)} partitions with replicas behind: {few(behind)}")
     if told["silent_nodes"]:
-        wrong.append(f"silent nodes: {few(told['silent_nodes'])}")
+        wrong.append(f"unresponsive nodes: {few(told['silent_nodes'])}")
     return lines, wrong
 
 

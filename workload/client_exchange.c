@@ -34,14 +34,14 @@ static void exchange_answered(void *context, int http_status, struct slice body)
 static int exchange_connect(const struct client_url *url)
 {
     union address address;
-    struct timeval patience = {.tv_sec = STEP_WAIT_S};
+    struct timeval timeout = {.tv_sec = STEP_WAIT_S};
     if (address_resolve(url->host, url->port, &address) != STATUS_OK)
         return -1;
     int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
     if (TEMP_FAILURE_RETRY(connect(fd, &address.any, address_size(&address))) != 0) {
         int error = errno;
         close(fd);

@@ -71,18 +71,18 @@ static int64_t bucket_end_ns(uint32_t bucket)
 
 static int64_t percentile_ns(const struct hedge *h, int32_t percent)
 {
-    const uint64_t wanted = ((uint64_t)h->known * (uint64_t)percent + 99) / 100;
+    const uint64_t target = ((uint64_t)h->known * (uint64_t)percent + 99) / 100;
     uint64_t sum = 0;
     uint32_t bucket = 0;
     for (; bucket < HEDGE_BUCKETS - 1; bucket++) {
         sum += h->latencies[bucket];
-        if (sum >= wanted)
+        if (sum >= target)
             break;
     }
     return bucket_end_ns(bucket);
 }
 
-static void forget_half(struct hedge *h)
+static void halve_latencies(struct hedge *h)
 {
     h->known = 0;
     for (uint32_t i = 0; i < HEDGE_BUCKETS; i++) {
@@ -95,7 +95,7 @@ void hedge_learn(struct hedge *h, int64_t latency_ns)
 {
     must(latency_ns >= 0);
     if (h->known >= KNOWN_MAX)
-        forget_half(h);
+        halve_latencies(h);
     h->latencies[bucket_of(latency_ns)]++;
     h->known++;
 }

@@ -107,7 +107,8 @@ static void check_key(struct history_check *c, uint32_t key, struct history_op *
         add_violation(c, key, wrong->op.id);
 }
 
-void history_check_judge(struct history_check *c, history_check_progress *progress, void *context)
+void history_check_evaluate(struct history_check *c, history_check_progress *progress,
+                            void *context)
 {
     size_t max = 0;
     count_outcomes(c);

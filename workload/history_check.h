@@ -33,4 +33,5 @@ enum status history_check_read(struct history_check *c, FILE *f, struct buffer *
 typedef void history_check_progress(void *context, uint32_t key);
 
 /* Counts outcomes and judges every key. `progress`, if not NULL, is called before each key. */
-void history_check_judge(struct history_check *c, history_check_progress *progress, void *context);
+void history_check_evaluate(struct history_check *c, history_check_progress *progress,
+                            void *context);

@@ -424,7 +424,7 @@ static void linear_host(const struct check *c, struct config *k, uint32_t moment
 }
 
 /* How many moments of absence help before the register takes a value. */
-static uint32_t linear_moments_wanted(const struct check *c, const struct config *k, bool to_absent,
+static uint32_t linear_moments_needed(const struct check *c, const struct config *k, bool to_absent,
                                       const struct config *blips)
 {
     uint32_t hosts = 0, blip = 0;
@@ -465,12 +465,12 @@ static void become_value_after(struct check *c, struct config k, uint32_t first,
                                uint32_t moments, const struct config *blips, int64_t now)
 {
     const bool to_absent = c->clusters[first].after == ABSENT;
-    const uint32_t wanted = linear_moments_wanted(c, &k, to_absent, blips);
+    const uint32_t needed = linear_moments_needed(c, &k, to_absent, blips);
     const uint32_t left = c->unknown_deletes - k.unknown_deletes;
     for (uint32_t unknown = 0; unknown <= left; unknown++) {
         struct config to = k;
         const uint32_t have = moments + unknown;
-        if (unknown > 0 && have > wanted)
+        if (unknown > 0 && have > needed)
             return;
         if (to_absent && have == 0)
             continue;
@@ -584,7 +584,7 @@ static void take_invocation(struct check *c, uint32_t op, int64_t now)
     }
 }
 
-static void forget_absent_read(struct check *c, int64_t invoked_at)
+static void remove_absent_read(struct check *c, int64_t invoked_at)
 {
     size_t at = 0;
     while (c->absent_reads[at] != invoked_at)
@@ -607,7 +607,7 @@ static bool take_return(struct check *c, uint32_t op, int64_t now)
     if (c->exhausted || c->now.count == 0)
         return false;
     if (cluster == ABSENT && o->kind == HISTORY_READ) {
-        forget_absent_read(c, c->invoked_at[op]);
+        remove_absent_read(c, c->invoked_at[op]);
     } else if (cluster == ABSENT) {
         remove_delete(c, c->slot_of[op]);
         free_slot(c, c->slot_of[op]);

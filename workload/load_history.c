@@ -62,16 +62,16 @@ static struct slice load_history_value_of(const struct json_value *answer, bool 
     struct json_value item = json_find(answer, is_read ? "Item" : "Attributes");
     struct json_value attribute = json_find(&item, LOAD_NUMBER_NAME);
     struct json_value text = json_find(&attribute, "S"), number = json_find(&attribute, "N");
-    const struct slice said = number.type == JSON_STRING ? json_text(&number) : json_text(&text);
+    const struct slice digits = number.type == JSON_STRING ? json_text(&number) : json_text(&text);
     const int64_t count = slice_number(json_text(&number));
     uint64_t value = 0;
     if (count > 0)
         value = (uint64_t)count;
     else if ((is_read && item.type == JSON_ABSENT) ||
-             (text.type == JSON_STRING && history_value_read(said, &value)))
-        return said;
+             (text.type == JSON_STRING && history_value_read(digits, &value)))
+        return digits;
     else
-        value = XXH3_64bits(said.data, said.size) | UINT64_C(1) << 63;
+        value = XXH3_64bits(digits.data, digits.size) | UINT64_C(1) << 63;
     snprintf(room, LOAD_NUMBER_DIGITS + 1, "%llx", (unsigned long long)value);
     return slice_of(room);
 }

@@ -33,10 +33,10 @@ static enum status load_run_turn(struct load_run *run, int64_t deadline_ns, stru
 
 static bool all_connected(const struct load_run *run)
 {
-    int64_t wanted = 0;
+    int64_t connections = 0;
     for (int i = 0; i < run->count; i++)
-        wanted += run->workloads[i].options.connections;
-    return run->shared.connections_up == wanted;
+        connections += run->workloads[i].options.connections;
+    return run->shared.connections_up == connections;
 }
 
 /* Waits for all connections; when the time is up, one is enough. */

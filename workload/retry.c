@@ -224,14 +224,14 @@ static struct retry_verdict retry_verdict_of(const struct weir_retry *r,
                                                        : (enum retry_stop)d->stop};
 }
 
-static struct retry_verdict retry_ask(struct weir_retry *r,
-                                      void (*ask)(struct weir_retry *r,
-                                                  struct weir_retry_decision *decision))
+static struct retry_verdict retry_decide(struct weir_retry *r,
+                                         void (*decide)(struct weir_retry *r,
+                                                        struct weir_retry_decision *decision))
 {
     const struct retry_options *o = &r->client->options;
     struct weir_retry_decision decision = {0};
     int64_t begun_ns = policies_begin(o->policies, o->policy);
-    ask(r, &decision);
+    decide(r, &decision);
     policies_end(o->policies, o->policy, begun_ns);
     return retry_verdict_of(r, &decision);
 }
@@ -242,7 +242,7 @@ struct retry_verdict retry_send(struct retry *r, struct retry_request *q, int64_
     struct weir_retry view = {.client = r, .request = q, .now_ns = now_ns, .random = random};
     if (r->options.policy->send == NULL)
         return (struct retry_verdict){.again = true, .at_ns = now_ns};
-    return retry_ask(&view, r->options.policy->send);
+    return retry_decide(&view, r->options.policy->send);
 }
 
 struct retry_verdict retry_after(struct retry *r, struct retry_request *q,
@@ -252,5 +252,5 @@ struct retry_verdict retry_after(struct retry *r, struct retry_request *q,
     struct weir_retry view = {
         .client = r, .request = q, .outcome = outcome, .now_ns = now_ns, .random = random};
     q->attempts++;
-    return retry_ask(&view, r->options.policy->after);
+    return retry_decide(&view, r->options.policy->after);
 }

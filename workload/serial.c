@@ -115,8 +115,8 @@ struct checker {
     uint32_t *present; /* by place: in how many of its keys' orders a write is */
 };
 
-static bool checker_complain(struct checker *c, const char *anomaly, const struct serial_op *o,
-                             uint32_t key)
+static bool checker_report(struct checker *c, const char *anomaly, const struct serial_op *o,
+                           uint32_t key)
 {
     buffer_append_format(c->why, "%s: operation %u (number %u), key %u\n", anomaly,
                          (unsigned)(o - c->h->ops), o->number, key);
@@ -156,7 +156,7 @@ static bool check_prefixes(struct checker *c)
             if (at->reads && size > 0 &&
                 (at->seen.count > order->count ||
                  memcmp(at->seen.numbers, order->numbers, size) != 0))
-                return checker_complain(c, "incompatible orders", o, at->key);
+                return checker_report(c, "incompatible orders", o, at->key);
         }
     }
     return true;
@@ -186,7 +186,7 @@ static bool check_numbers(struct checker *c)
                                      number, key);
                 good = false;
             } else if (last[number] == key + 1) {
-                good = checker_complain(c, "a write was done twice", &c->h->ops[writer - 1], key);
+                good = checker_report(c, "a write was done twice", &c->h->ops[writer - 1], key);
             } else {
                 last[number] = key + 1;
                 c->present[writer - 1]++;
@@ -206,16 +206,16 @@ static bool check_writes(struct checker *c)
         if (o->number == 0)
             continue;
         if (o->outcome == SERIAL_REFUSED && c->present[i] > 0)
-            return checker_complain(c, "G1a, a refused write was seen", o, o->keys[0].key);
+            return checker_report(c, "G1a, a refused write was seen", o, o->keys[0].key);
         if (o->outcome == SERIAL_DONE && c->present[i] < o->write_count)
-            return checker_complain(
-                c, c->present[i] > 0 ? "a transaction was torn" : "a write was lost", o,
-                o->keys[0].key);
+            return checker_report(c,
+                                  c->present[i] > 0 ? "a transaction was torn" : "a write was lost",
+                                  o, o->keys[0].key);
         if (c->present[i] > 0 && c->present[i] < o->write_count)
-            return checker_complain(c, "a transaction of unknown outcome was torn", o,
-                                    o->keys[0].key);
+            return checker_report(c, "a transaction of unknown outcome was torn", o,
+                                  o->keys[0].key);
         if (o->rival != 0 && c->present[i] > 0 && c->present[o->rival - 1] > 0)
-            return checker_complain(c, "two requests with one token were done", o, o->keys[0].key);
+            return checker_report(c, "two requests with one token were done", o, o->keys[0].key);
     }
     return true;
 }
@@ -241,7 +241,7 @@ static bool check_marks(struct checker *c)
             const struct serial_key *at = &o->keys[k];
             if (operation_saw(o, at) && at->reads_mark &&
                 at->mark_seen != mark_of_list(c, at->key, &at->seen))
-                return checker_complain(c, "a mark does not fit the list of its key", o, at->key);
+                return checker_report(c, "a mark does not fit the list of its key", o, at->key);
         }
     }
     return true;

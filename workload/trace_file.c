@@ -38,7 +38,7 @@ void trace_file_close(struct trace_file *t)
     *t = (struct trace_file){0};
 }
 
-static bool is_wanted(struct trace_file *t, enum trace_line what, const struct trace_record *r)
+static bool is_selected(struct trace_file *t, enum trace_line what, const struct trace_record *r)
 {
     if (what == TRACE_LINE_TABLE && t->table[0] != 0) {
         bool same = slice_is(t->reader.name, t->table);
@@ -68,7 +68,7 @@ static bool read_record(struct trace_file *t, struct trace_record *out)
         if (trace_reader_line(&t->reader, line, &what, out, &why) != STATUS_OK) {
             buffer_append_format(&t->error, "%s: %.*s", t->path, TEXT_OF(why));
             t->over = true;
-        } else if (is_wanted(t, what, out)) {
+        } else if (is_selected(t, what, out)) {
             break;
         }
     }

@@ -14,7 +14,8 @@ enum write_check {
     WRITE_CHECK_NAMED, /* as the policy headroom_policy says */
 };
 
-/* What counts as the headroom of a member that is silent for longer than report_deadline_ms. */
+/* What counts as the headroom of a member that is unresponsive for longer than
+ * report_deadline_ms. */
 enum dead_member {
     DEAD_MEMBER_EXCLUDE,    /* the member is left out: it does no work */
     DEAD_MEMBER_LAST_KNOWN, /* the headroom that it reported last */
@@ -41,8 +42,8 @@ enum read_cap {
       "lease: leased tokens. named: by headroom_policy.",                                          \
       "off", "gauge", "lease", "named")                                                            \
     X(dead_member, DEAD_MEMBER_EXCLUDE,                                                            \
-      "Burst writes and a node that is silent for report_deadline_ms: exclude: they do not check " \
-      "it. last_known: they use its last report. zero: it has no headroom.",                       \
+      "Burst writes and a node that is unresponsive for report_deadline_ms: exclude: they do "     \
+      "not check it. last_known: they use its last report. zero: it has no headroom.",             \
       "exclude", "last_known", "zero")                                                             \
     X(read_cap, READ_CAP_GROUP,                                                                    \
       "A partition's limits of eventual reads hold for: group: all its replicas together. "        \

@@ -17,7 +17,7 @@
 #define SETTINGS_CONTROL_POINTS(X)                                                                 \
     X(control_ms, 500, 10, 60000, "The controller evaluates the cluster at this interval.")        \
     X(control_placement, 1, 0, 1,                                                                  \
-      "1: the controller replaces missing replicas, and replicas on silent and drained "           \
+      "1: the controller replaces missing replicas, and replicas on unresponsive and drained "     \
       "nodes. 0: never.")                                                                          \
     X(control_adaptive, 1, 0, 1,                                                                   \
       "1: the controller gives throttled partitions unused throughput of their table. 0: never.")  \
@@ -37,8 +37,8 @@
       "1: the controller balances the leaders of partitions over the nodes. 0: never.")            \
     X(balance_percent, 80, 1, 100,                                                                 \
       "A node that consumes more than this percentage of its capacity gives replicas away.")       \
-    X(node_silent_ms, 300000, 1000, 86400000,                                                      \
-      "The replicas of a node that is silent for this time are replaced.")                         \
+    X(node_unresponsive_ms, 300000, 1000, 86400000,                                                \
+      "The replicas of a node that is unresponsive for this time are replaced.")                   \
     X(balance_window_ms, 5000, 100, 15000,                                                         \
       "The consumption of a node is its mean over this time.")                                     \
     X(moves_max, 4, 1, 1000, "At most this many replicas move to another node at once.")

@@ -14,8 +14,8 @@
       "A new table may use this many units at once, but at most gac_bank_ms of its rate. It may "  \
       "always use a second of its rate.")                                                          \
     X(gac_lifetime_ms, 1000, 100, 60000,                                                           \
-      "A router or GAC server that is silent for this time counts as down. Tokens live for the "   \
-      "same time.")                                                                                \
+      "A router or GAC server that sends nothing for this time counts as down. Tokens live for "   \
+      "the same time.")                                                                            \
     X(gac_lifetime_max_ms, 60000, 100, 3600000,                                                    \
       "Tokens live for at most this time. A router with little demand gets such tokens.")          \
     X(gac_period_ms, 1000, 10, 60000,                                                              \
@@ -25,7 +25,7 @@
     X(gac_grant_requests, 200, 1, 1000000,                                                         \
       "Policy lease: with enough saved tokens, a grant covers this many average requests.")        \
     X(gac_router_timeout_ms, 60000, 100, 86400000,                                                 \
-      "A router that is silent for this time loses its share of every rate.")                      \
+      "A router that sends nothing for this time loses its share of every rate.")                  \
     X(gac_timeout_ms, 50, 1, 60000,                                                                \
       "A router repeats a request that a GAC server has not answered within this time.")           \
     X(gac_wait_ms, 50, 0, 60000,                                                                   \

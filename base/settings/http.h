@@ -18,7 +18,7 @@
     X(http_memory_max_bytes, GIB, MIB, 64 * GIB,                                                   \
       "A router holds at most this many bytes of requests and answers at once.")                   \
     X(http_idle_ms, 300000, 100, 86400000,                                                         \
-      "A client connection that is silent for this time is closed.")                               \
+      "A client connection that is idle for this time is closed.")                                 \
     X(http_unread_ms, 30000, 100, 86400000,                                                        \
       "A client that reads neither all nor 64 KiB of its answers within this time is closed.")     \
     X(http_request_ms, 30000, 100, 86400000,                                                       \

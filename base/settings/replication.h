@@ -16,8 +16,8 @@
       "unanswered requests at this interval.")                                                     \
     X(support_ms, 600, 10, 600000,                                                                 \
       "Other nodes follow a node's leaders for this time after the node's last heartbeat. A "      \
-      "router gives up writes that a silent node has not answered for this time.")                 \
-    X(silent_heartbeats, 2, 1, 1000,                                                               \
+      "router gives up writes that an unresponsive node has not answered for this time.")          \
+    X(unresponsive_heartbeats, 2, 1, 1000,                                                         \
       "A router sends requests to other nodes once a node has left a ping unanswered for this "    \
       "many times heartbeat_ms.")                                                                  \
     X(election_ms, 300, 5, 600000,                                                                 \

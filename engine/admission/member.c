@@ -46,23 +46,24 @@ static struct member *member_of(struct members *m, uint32_t node)
     return &m->nodes[node];
 }
 
-static bool is_silent(const struct members *m, const struct member *member, struct instant now)
+static bool is_unresponsive(const struct members *m, const struct member *member,
+                            struct instant now)
 {
     return !member->is_known || instant_since(now, member->received_at).ns > m->deadline.ns;
 }
 
-bool member_is_silent(struct members *m, uint32_t node, struct instant now)
+bool member_is_unresponsive(struct members *m, uint32_t node, struct instant now)
 {
-    return is_silent(m, member_of(m, node), now);
+    return is_unresponsive(m, member_of(m, node), now);
 }
 
 void members_reported(struct members *m, uint32_t node, struct instant now, int64_t balance_mcu,
                       int64_t capacity_mcu, bool shared)
 {
     struct member *member = member_of(m, node);
-    if (is_silent(m, member, now)) {
+    if (is_unresponsive(m, member, now)) {
         member->back = true;
-        member->asking = false; /* a request during the silence is lost: ask again */
+        member->requesting = false; /* a request meanwhile is lost: send another */
     }
     member->is_known = true;
     member->received_at = now;
@@ -136,7 +137,7 @@ bool members_lease(const struct members *m)
 /* Whether the member's work is paid with the tokens that it has set aside. */
 static bool is_leased(const struct members *m, const struct member *member, struct instant now)
 {
-    return members_lease(m) && !member->back && !is_silent(m, member, now);
+    return members_lease(m) && !member->back && !is_unresponsive(m, member, now);
 }
 
 /* Nobody knows when the member has headroom. What is known of the leader's buckets still counts. */
@@ -167,7 +168,7 @@ bool member_has(struct members *m, uint32_t node, struct instant now, int64_t co
     if (m->policy->flags & WEIR_HEADROOM_UNCHECKED)
         return true;
     struct weir_member wm = {m, member, now, is_leased(m, member, now)};
-    if (!is_silent(m, member, now))
+    if (!is_unresponsive(m, member, now))
         return headroom_has(&wm, cost_mcu, taken_mcu, wait);
     if (m->dead == DEAD_MEMBER_EXCLUDE)
         return true;
@@ -178,7 +179,7 @@ bool member_has(struct members *m, uint32_t node, struct instant now, int64_t co
     return false;
 }
 
-/* Counts spending at a silent member too, so that the first request after its silence asks for
+/* Counts spending at an unresponsive member too, so that its first request afterwards asks for
  * enough. */
 void member_spend(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu)
 {
@@ -198,28 +199,28 @@ bool member_is_request_due(struct members *m, uint32_t node, struct instant now,
     struct member *member = member_of(m, node);
     if (!members_lease(m))
         return false;
-    int64_t age_ns = instant_since(now, member->asked_at).ns;
-    if (is_silent(m, member, now)) {
+    int64_t age_ns = instant_since(now, member->requested_at).ns;
+    if (is_unresponsive(m, member, now)) {
         if (age_ns >= m->lease.ns) { /* count spending for the length of one lease, no longer */
-            member->asked_at = now;
+            member->requested_at = now;
             member->spent_mcu = member->lacked_mcu = 0;
         }
         return false;
     }
     bool short_now = member->held_mcu < member->spent_mcu / 2 || member->lacked_mcu > 0;
     bool running_out = member->spent_mcu > 0 && age_ns > m->lease.ns / 2;
-    if ((member->asking && age_ns < m->lease.ns) || !(short_now || running_out))
+    if ((member->requesting && age_ns < m->lease.ns) || !(short_now || running_out))
         return false;
-    int64_t wanted = member->spent_mcu + member->spent_mcu / 2 + 2 * member->lacked_mcu;
+    int64_t demand = member->spent_mcu + member->spent_mcu / 2 + 2 * member->lacked_mcu;
     int64_t min = LEASE_MIN_MCU;
     if (instant_before(now, member->held_until)) { /* a grant prolongs the tokens that are left */
-        wanted -= member->held_mcu;
+        demand -= member->held_mcu;
         min = LEASE_MIN_MCU / 4;
     }
-    *demand_mcu = wanted > min ? wanted : min;
+    *demand_mcu = demand > min ? demand : min;
     *number = ++member->number;
-    member->asking = true;
-    member->asked_at = now;
+    member->requesting = true;
+    member->requested_at = now;
     member->spent_mcu = member->lacked_mcu = 0;
     return true;
 }
@@ -228,12 +229,12 @@ void member_granted(struct members *m, uint32_t node, struct instant now, uint64
                     int64_t granted_mcu)
 {
     struct member *member = member_of(m, node);
-    if (!member->asking || number != member->number || granted_mcu < 0)
+    if (!member->requesting || number != member->number || granted_mcu < 0)
         return;
-    member->asking = false;
+    member->requesting = false;
     if (!instant_before(now, member->held_until))
         member->held_mcu = 0; /* the rest of the last grant has expired */
-    struct instant until = instant_add(member->asked_at, m->lease);
+    struct instant until = instant_add(member->requested_at, m->lease);
     if (!instant_before(now, until) || granted_mcu == 0)
         return;
     member->held_mcu += granted_mcu;

@@ -4,8 +4,8 @@
  * A policy decides on what is known (policy_headroom.c). Nodes may set tokens aside for each other:
  * that is the policy's choice, too.
  *
- * A member that is silent for longer than the report deadline does no work. By default it is not
- * asked; enum dead_member has the alternatives. The member's next frame ends the silence. No
+ * A member that is unresponsive for longer than the report deadline does no work. By default it is
+ * not asked; enum dead_member has the alternatives. The member's next frame ends this state. No
  * acknowledgement of an entry comes before that frame. Until the member has set tokens aside again,
  * its reports replace the lease.
  *
@@ -28,7 +28,7 @@ struct member {
     /* the member's last report */
     bool is_known;
     bool shared; /* more than one partition bursts there */
-    bool back;   /* has set no tokens aside since its last silence */
+    bool back;   /* has set no tokens aside since it was unresponsive last */
     struct instant received_at;
     int64_t balance_mcu;
     int64_t capacity_mcu;
@@ -37,8 +37,8 @@ struct member {
     struct instant held_until;
     /* the request on its way, or the last request */
     uint64_t number;
-    bool asking;
-    struct instant asked_at;
+    bool requesting;
+    struct instant requested_at;
     int64_t spent_mcu;  /* since asked_at */
     int64_t lacked_mcu; /* since asked_at: cost of requests for which tokens were missing */
 };
@@ -70,7 +70,7 @@ bool members_lease(const struct members *m);
 /* The node's report has come. `shared`: more than one partition bursts there. */
 void members_reported(struct members *m, uint32_t node, struct instant now, int64_t balance_mcu,
                       int64_t capacity_mcu, bool shared);
-bool member_is_silent(struct members *m, uint32_t node, struct instant now);
+bool member_is_unresponsive(struct members *m, uint32_t node, struct instant now);
 
 /* Whether the node has headroom for `cost_mcu` of a partition whose bursts took `taken_mcu` lately.
  * If not, `wait` gets the time until it has headroom if nobody else comes; INT64_MAX: not known. */

@@ -32,9 +32,9 @@ static const struct weir_overload_policy *const overload_policies[] = {
     &weir_overload_off,
 };
 
-#define FIND(list, wanted)                                          \
+#define FIND(list, policy_name)                                     \
     for (size_t i = 0; i < sizeof(list) / sizeof((list)[0]); i++) { \
-        if (slice_is(wanted, (list)[i]->name))                      \
+        if (slice_is(policy_name, (list)[i]->name))                 \
             return (list)[i];                                       \
     }                                                               \
     return NULL

@@ -26,7 +26,7 @@ static struct token_bucket *case_bucket(const struct weir_case *c, enum weir_buc
     return NULL;
 }
 
-static bool case_complain(const struct weir_case *c, const char *what)
+static bool case_report_invalid(const struct weir_case *c, const char *what)
 {
     struct weir_case *own = (struct weir_case *)(uintptr_t)c;
     if (own->invalid == NULL)
@@ -36,7 +36,7 @@ static bool case_complain(const struct weir_case *c, const char *what)
 
 static bool case_fits(const struct weir_case *c, int64_t cost_mcu)
 {
-    return __builtin_expect(cost_mcu >= 0, 1) || case_complain(c, "passes a cost below zero");
+    return __builtin_expect(cost_mcu >= 0, 1) || case_report_invalid(c, "passes a cost below zero");
 }
 
 uint32_t weir_case_kind(const struct weir_case *c)

@@ -400,9 +400,9 @@ static void split_hash_space(struct catalog *c, struct table *t, struct arena *a
 }
 
 /* False: the command is refused. */
-static bool catalog_has_ids(struct catalog *c, uint32_t wanted, struct catalog_result *out)
+static bool catalog_has_ids(struct catalog *c, uint32_t count, struct catalog_result *out)
 {
-    if (wanted <= PARTITION_ID_MAX - c->next_partition_id)
+    if (count <= PARTITION_ID_MAX - c->next_partition_id)
         return true;
     buffer_append_format(&c->text, "The cluster has used all of its %d partition numbers",
                          PARTITION_ID_MAX);
@@ -707,9 +707,9 @@ static void catalog_reconciled(struct catalog *c, const struct catalog_command *
         arena_deinit(&arena);
         return;
     }
-    if (!e->table.owes_nothing && !MUTATED(MUTATION_CLOSE_UNASKED)) {
+    if (!e->table.no_pending_parts && !MUTATED(MUTATION_CLOSE_UNCONFIRMED)) {
         struct table t = e->table;
-        t.owes_nothing = true;
+        t.no_pending_parts = true;
         catalog_entry_change(c, e, &t, out);
         return;
     }

@@ -111,7 +111,7 @@ static bool parts_are_valid(const struct catalog_command *c)
     struct decision decision;
     return decision_decode(c->decision, &decision) == STATUS_OK &&
            (c->op == CATALOG_MERGE) == (decision.merge != 0) &&
-           (c->op == CATALOG_KEY_SHARDS) == (decision.key_shards.word != 0);
+           (c->op == CATALOG_KEY_SHARDS) == (decision.key_shards.change != 0);
 }
 
 enum status catalog_command_decode(struct slice bytes, struct catalog_command *out)

@@ -11,7 +11,7 @@ enum {
 
 static void decision_merge_walk(struct codec *c, struct decision *d)
 {
-    d->merge = (enum merge_word)codec_choice(c, d->merge, 0, MERGE_DONE);
+    d->merge = (enum merge_command)codec_choice(c, d->merge, 0, MERGE_DONE);
     if (d->merge == MERGE_BEGIN) {
         codec_u32(c, &d->merge_with);
         codec_u64(c, &d->merge_with_epoch);
@@ -33,15 +33,15 @@ static bool decision_key_is_valid(uint32_t table_id, struct slice key)
 static void decision_walk_key_shards(struct codec *c, uint32_t table_id,
                                      struct decision_key_shards *s)
 {
-    s->word = (enum key_shards_change)codec_choice(c, s->word, 0, KEY_SHARDS_FORGET);
-    if (s->word == 0)
+    s->change = (enum key_shards_change)codec_choice(c, s->change, 0, KEY_SHARDS_DISCARD);
+    if (s->change == 0)
         return;
     codec_sized(c, &s->key, STORAGE_KEY_SIZE_MAX);
     codec_check(c, !codec_reads(c) || codec_failed(c) || decision_key_is_valid(table_id, s->key));
     codec_u64(c, &s->version);
-    if (s->word == KEY_SHARDS_GROW || s->word == KEY_SHARDS_SHRINK)
+    if (s->change == KEY_SHARDS_GROW || s->change == KEY_SHARDS_SHRINK)
         codec_count(c, &s->shards, 1, KEY_SHARDS_MAX);
-    if (s->word == KEY_SHARDS_GROW)
+    if (s->change == KEY_SHARDS_GROW)
         codec_bool(c, &s->counter);
 }
 

@@ -16,7 +16,7 @@ enum {
 
 /* CATALOG_MERGE: the steps of a merge. BEGIN, GIVE_UP, THAWED and ABSORB_IT name the upper
  * partition, ABSORBED and DONE the lower one. */
-enum merge_word {
+enum merge_command {
     MERGE_BEGIN = 1, /* the upper partition must be frozen */
     MERGE_GIVE_UP,   /* instead of ABSORB_IT: some replicas did not freeze in time, it must thaw */
     MERGE_THAWED,    /* after GIVE_UP: the upper partition serves again */
@@ -31,11 +31,11 @@ enum key_shards_change {
     /* all its items are in their owner shards: its former numbers of shards are forgotten */
     KEY_SHARDS_MOVED,
     KEY_SHARDS_SHRINK, /* it gets fewer shards; 1: it shall not be sharded any more */
-    KEY_SHARDS_FORGET  /* no token is known any more where it had its shards before */
+    KEY_SHARDS_DISCARD /* no token is known any more where it had its shards before */
 };
 
 struct decision_key_shards {
-    enum key_shards_change word;
+    enum key_shards_change change;
     struct slice
         key; /* what the storage keys of its shard 0 begin with: sharded_key_append_prefix */
     uint64_t version; /* of the key, as the sender knows it; 0: it is not sharded */
@@ -61,9 +61,9 @@ struct decision {
     bool drain;       /* DRAIN: must hold nothing; otherwise it may hold replicas again */
     uint32_t rate_count;
     struct decision_rate rates[DECISION_RATES_MAX]; /* RATES */
-    int64_t peak[2];       /* PEAK: units per second, by enum admit_kind; 0: none */
-    enum merge_word merge; /* MERGE: of the partition at this epoch */
-    uint32_t merge_with;   /* BEGIN: the partition below, and its epoch */
+    int64_t peak[2];          /* PEAK: units per second, by enum admit_kind; 0: none */
+    enum merge_command merge; /* MERGE: of the partition at this epoch */
+    uint32_t merge_with;      /* BEGIN: the partition below, and its epoch */
     uint64_t merge_with_epoch;
     uint64_t frozen_index; /* ABSORB_IT: the entry that froze the upper one */
     uint64_t frozen_term;

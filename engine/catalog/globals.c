@@ -275,16 +275,16 @@ static void index_set_change(struct catalog *c, struct entry *e, const struct in
 static bool index_add(struct catalog *c, const struct catalog_command *command, struct entry *e,
                       struct arena *arena, struct catalog_result *out)
 {
-    const struct index_set *wanted;
+    const struct index_set *requested;
     const struct table *t = &e->table;
-    if (index_set_decode(command->spec.add_index, arena, &wanted) != STATUS_OK || wanted == NULL ||
-        wanted->count != 1 || wanted->local_count != 0)
+    if (index_set_decode(command->spec.add_index, arena, &requested) != STATUS_OK ||
+        requested == NULL || requested->count != 1 || requested->local_count != 0)
         return index_change_refuse(c, out, "The new index is invalid");
     if (table_counts(t))
         return index_change_refuse(c, out,
                                    "The table's tag weir:key-sharding is 'counter': an index would "
                                    "show the cells of items");
-    struct index *x = &wanted->at[0];
+    struct index *x = &requested->at[0];
     if (index_set_find(t->index_set, x->name) != NULL)
         return index_change_refuse(c, out, "Attempting to create an index which already exists");
     if (index_set_global(t->index_set) == GLOBAL_INDEXES_MAX)

@@ -33,15 +33,15 @@ static void raise_to(int64_t *value, int64_t min)
         *value = min;
 }
 
-static bool modes_within(struct catalog *c, const char *kind, const char *what, int64_t wanted,
+static bool modes_within(struct catalog *c, const char *kind, const char *what, int64_t requested,
                          int64_t max)
 {
-    if (wanted > max)
+    if (requested > max)
         buffer_append_format(&c->text,
                              "The requested %s %s of %lld units is above the limit of %lld for a "
                              "table",
-                             kind, what, (long long)wanted, (long long)max);
-    return wanted <= max;
+                             kind, what, (long long)requested, (long long)max);
+    return requested <= max;
 }
 
 static bool check_limits(struct catalog *c, const struct catalog_command *command)

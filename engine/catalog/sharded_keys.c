@@ -94,7 +94,7 @@ static bool key_shards_refuse(struct catalog *c, struct catalog_result *out, enu
 
 /* Whether the table asks for it. A table without a sort key may only ask for counters
  * (labels.c). */
-static bool key_shards_are_wanted(const struct table *t, const struct decision_key_shards *d)
+static bool key_shards_are_allowed(const struct table *t, const struct decision_key_shards *d)
 {
     uint32_t fixed;
     const enum key_sharding_mode mode = table_key_sharding_mode(t, &fixed);
@@ -105,7 +105,7 @@ static bool grow_is_refused(struct catalog *c, const struct catalog_command *com
                             const struct table *t, const struct decision_key_shards *d,
                             const struct sharded_key *k, struct catalog_result *out)
 {
-    if (!key_shards_are_wanted(t, d) || k->counter != d->counter)
+    if (!key_shards_are_allowed(t, d) || k->counter != d->counter)
         return key_shards_refuse(c, out, REPLY_WRONG_PARTITION,
                                  "the table's tag " KEY_SHARDING_TAG " does not allow it");
     if (d->shards <= k->shards)
@@ -151,7 +151,7 @@ static bool key_shards_change(struct catalog *c, const struct catalog_command *c
                               struct registry *r, struct catalog_result *out)
 {
     struct sharded_key *k = &r->key;
-    if (d->word == KEY_SHARDS_MOVED) {
+    if (d->change == KEY_SHARDS_MOVED) {
         const bool moved = k->before_count > 0;
         k->shrank =
             k->shrank && sharded_key_shrinks(k); /* otherwise all tokens are where it has grown */
@@ -159,16 +159,16 @@ static bool key_shards_change(struct catalog *c, const struct catalog_command *c
         k->placed_version = r->all.version + 1;
         return moved;
     }
-    if (d->word == KEY_SHARDS_FORGET) {
+    if (d->change == KEY_SHARDS_DISCARD) {
         const bool wider = sharded_key_was_wider(k);
         k->widest = wider ? k->shards : k->widest;
         k->shrank = k->shrank && !wider;
         return wider;
     }
-    if (d->word == KEY_SHARDS_GROW ? grow_is_refused(c, command, t, d, k, out)
-                                   : shrink_is_refused(c, d, k, out))
+    if (d->change == KEY_SHARDS_GROW ? grow_is_refused(c, command, t, d, k, out)
+                                     : shrink_is_refused(c, d, k, out))
         return false;
-    if (d->word == KEY_SHARDS_SHRINK) {
+    if (d->change == KEY_SHARDS_SHRINK) {
         k->shrank = true; /* so the former numbers of a counter that has grown need not be kept */
         k->before_count = 0;
     }
@@ -223,7 +223,8 @@ void catalog_change_key_shards(struct catalog *c, const struct catalog_command *
     if (e == NULL || key_shards_must_wait(c, &e->table, out))
         return;
     registry_read(&e->table, &d.key_shards, &arena, &r);
-    if (d.key_shards.version != r.key.version || (!r.has && d.key_shards.word != KEY_SHARDS_GROW)) {
+    if (d.key_shards.version != r.key.version ||
+        (!r.has && d.key_shards.change != KEY_SHARDS_GROW)) {
         catalog_refuse_stale(c, out, "the key has changed since the decision");
     } else if (key_shards_change(c, command, &e->table, &d.key_shards, &r, out)) {
         registry_put(&r);

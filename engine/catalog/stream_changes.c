@@ -33,7 +33,7 @@ static void streams_set(struct table *t, const struct table_streams *s, struct a
     t->streams = arena_copy(arena, buffer_slice(&bytes));
     must(table_streams_decode(t->streams, arena, &t->stream_set) == STATUS_OK);
     for (uint32_t i = 0; i < t->partition_count; i++)
-        t->partitions[i].stream = table_streams_word(t->stream_set);
+        t->partitions[i].stream = table_streams_latest(t->stream_set);
     buffer_deinit(&bytes);
 }
 

@@ -81,11 +81,11 @@ enum status table_streams_decode(struct slice bytes, struct arena *arena,
 
 /* ---- looking ---- */
 
-struct stream_word table_streams_word(const struct table_streams *s)
+struct stream_latest table_streams_latest(const struct table_streams *s)
 {
     const struct table_stream *enabled = table_streams_enabled(s);
-    return (struct stream_word){.id = s != NULL ? s->last_id : 0,
-                                .view = (uint8_t)(enabled != NULL ? enabled->view : STREAM_OFF)};
+    return (struct stream_latest){.id = s != NULL ? s->last_id : 0,
+                                  .view = (uint8_t)(enabled != NULL ? enabled->view : STREAM_OFF)};
 }
 
 const struct table_stream *table_streams_enabled(const struct table_streams *s)

@@ -50,7 +50,7 @@ enum status table_streams_decode(struct slice bytes, struct arena *arena,
                                  const struct table_streams **out);
 
 /* What partitions must know of the last stream. `s` may be NULL. */
-struct stream_word table_streams_word(const struct table_streams *s);
+struct stream_latest table_streams_latest(const struct table_streams *s);
 /* The enabled stream. NULL: there is none. */
 const struct table_stream *table_streams_enabled(const struct table_streams *s);
 const struct table_shard *table_stream_shard(const struct table_stream *s, uint32_t partition,

@@ -49,8 +49,8 @@ static void pair_walk(struct codec *c, int64_t min, int64_t max, int64_t pair[AD
 }
 
 /* What is only stored and returned. */
-static void told_walk(struct codec *c, enum table_class *class, enum table_encryption *encryption,
-                      struct slice *key)
+static void description_walk(struct codec *c, enum table_class *class,
+                             enum table_encryption *encryption, struct slice *key)
 {
     *class = (enum table_class)codec_choice(c, *class, 0, TABLE_CLASS_INFREQUENT_ACCESS);
     *encryption = (enum table_encryption)codec_choice(c, *encryption, 0, ENCRYPTION_WITH_KEY);
@@ -81,7 +81,7 @@ static void table_spec_walk(struct codec *c, struct table_spec *s)
     ttl_walk(c, &s->ttl, &s->ttl_attribute);
     codec_check(c, s->ttl != TTL_ENABLED);
     s->stream = codec_choice(c, s->stream, 0, 1 + STREAM_BOTH_IMAGES);
-    told_walk(c, &s->class, &s->encryption, &s->encryption_key);
+    description_walk(c, &s->class, &s->encryption, &s->encryption_key);
     codec_sized(c, &s->tags, UINT32_MAX);
     codec_check(c, tags_valid(s->tags, true));
     codec_check(c, table_name_is_valid(s->name) && key_name_is_valid(s->partition_key.name) &&
@@ -175,7 +175,7 @@ static void info_stream_walk(struct codec *c, struct partition_info *p)
                                  INFO_OF_INDEX | INFO_STREAM);
     p->of_index = flags & INFO_OF_INDEX;
     if (flags & INFO_STREAM) {
-        stream_word_walk(c, &p->stream);
+        stream_latest_walk(c, &p->stream);
         codec_check(c, p->stream.id != 0);
     }
 }
@@ -212,7 +212,7 @@ static void table_walk(struct codec *c, struct table *t)
     codec_u32(c, &t->id);
     codec_u32(c, &t->index_of);
     codec_bool(c, &t->filling);
-    codec_bool(c, &t->owes_nothing);
+    codec_bool(c, &t->no_pending_parts);
     codec_sized(c, &t->name, UINT32_MAX);
     codec_bytes(c, t->uuid, sizeof t->uuid);
     t->status = (enum table_status)codec_choice(c, t->status, TABLE_CREATING, TABLE_DELETING);
@@ -242,7 +242,7 @@ static void table_walk(struct codec *c, struct table *t)
     ttl_walk(c, &t->ttl, &t->ttl_attribute);
     codec_amount(c, &t->ttl_changed_ms);
     codec_sized(c, &t->key_sharding, KEY_SHARDING_SIZE_MAX);
-    told_walk(c, &t->class, &t->encryption, &t->encryption_key);
+    description_walk(c, &t->class, &t->encryption, &t->encryption_key);
     codec_sized(c, &t->tags, UINT32_MAX);
     codec_check(c, tags_valid(t->tags, false));
     codec_sized(c, &t->streams, UINT32_MAX);
@@ -264,7 +264,7 @@ void table_encode(struct buffer *out, const struct table *t)
         p.indexes = slice_make(NULL, 0); /* the table's, which are there already */
         p.indexes_version = 0;
         p.ttl = slice_make(NULL, 0);
-        p.stream = (struct stream_word){0};
+        p.stream = (struct stream_latest){0};
         p.key_sharding_version = 0;
         partition_info_encode(out, &p);
     }
@@ -293,7 +293,7 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
         out->partitions[i].indexes = table_kept_indexes(out);
         out->partitions[i].indexes_version = out->indexes_version;
         out->partitions[i].ttl = table_kept_ttl(out);
-        out->partitions[i].stream = table_streams_word(out->stream_set);
+        out->partitions[i].stream = table_streams_latest(out->stream_set);
         out->partitions[i].key_sharding_version = table_key_sharding_version(out);
     }
     return codec_end(&c);
@@ -416,7 +416,7 @@ uint64_t table_reconcile_hash(const struct table *t)
 {
     struct buffer b = {0};
     buffer_append_u8(&b, (uint8_t)t->status);
-    buffer_append_u8(&b, t->owes_nothing);
+    buffer_append_u8(&b, t->no_pending_parts);
     for (uint32_t i = 0; i < t->partition_count; i++) {
         const struct partition_info *p = &t->partitions[i];
         buffer_append_u32(&b, p->id);

@@ -115,7 +115,7 @@ struct partition_info {
     uint32_t indexes_version; /* as in its table: a higher version is newer; of the next two, too */
     struct slice ttl;         /* the attribute that says when an item expires; empty: none does */
     uint64_t key_sharding_version; /* the version of its table's registry of sharded keys */
-    struct stream_word stream;     /* as in its table */
+    struct stream_latest stream;   /* as in its table */
     bool whole_collections;        /* as in its table */
     bool of_index;                 /* it holds rows of a global index */
     uint8_t gac;                   /* as in its table */
@@ -148,10 +148,10 @@ _Static_assert(NODES_MAX < 1 << RAFT_NODE_BITS, "a member's id has room for its 
  * index alone, and its `partition_key` stands for the index's partition key, of however many
  * attributes. */
 struct table {
-    uint32_t id;       /* never reused */
-    uint32_t index_of; /* the id of the table whose index it is; 0: a table */
-    bool owes_nothing; /* DELETING: nothing is committed here that other tables must still do */
-    bool filling;      /* an index that does not have the items from before its creation yet */
+    uint32_t id;           /* never reused */
+    uint32_t index_of;     /* the id of the table whose index it is; 0: a table */
+    bool no_pending_parts; /* DELETING: nothing is committed here that other tables must still do */
+    bool filling;          /* an index that does not have the items from before its creation yet */
     struct slice name;
     uint8_t uuid[16];
     enum table_status status;

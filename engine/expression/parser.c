@@ -111,10 +111,10 @@ static int parser_rank(const struct parser *p, enum expression_error error)
 
 void parser_note(struct parser *p, const struct expression_fault *fault)
 {
-    const enum expression_error told = p->fault->error;
+    const enum expression_error known = p->fault->error;
     must(fault->error != EXPRESSION_OK);
     if (!p->failed &&
-        (told == EXPRESSION_OK || parser_rank(p, fault->error) < parser_rank(p, told)))
+        (known == EXPRESSION_OK || parser_rank(p, fault->error) < parser_rank(p, known)))
         *p->fault = *fault;
 }
 

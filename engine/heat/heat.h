@@ -16,7 +16,7 @@
  * no reason to split it again.
  *
  * Why heavy keys come from the sketch too: a key's weight is the weight of an interval, within
- * three times heat_error. In the same memory Space-Saving promises only a larger error (a
+ * three times heat_error. In the same memory Space-Saving guarantees only a larger error (a
  * sixty-fourth of everything with 64 counters). Only for the last seconds there are counters beside
  * it (recent.h): the sketch cannot tell when a key was asked for.
  *

@@ -1,4 +1,4 @@
-/* recent.c - a few counters; recent.h tells what they promise. */
+/* recent.c - a few counters; recent.h tells what they guarantee. */
 #include "engine/heat/recent.h"
 
 #include "base/must.h"

@@ -1,4 +1,4 @@
-/* sketch.c - a KLL sketch of fixed height; sketch.h tells what it promises.
+/* sketch.c - a KLL sketch of fixed height; sketch.h tells what it guarantees.
  *
  * Invariants
  *   LEVEL-1  No level is full between calls: each has room for one more key of SKETCH_KEY_MAX

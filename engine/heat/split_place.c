@@ -183,7 +183,7 @@ static void place_fewest(struct division *d, uint32_t from, uint32_t to, uint32_
 
 /* The range of the point's key, or of its collection, and nothing else. False: the point is not a
  * whole key. It is where a range read began, or it was cut off. */
-static bool range_of(const struct division *d, uint32_t i, struct split_lone *lone)
+static bool range_of(const struct division *d, uint32_t i, struct split_single *single)
 {
     struct slice key = split_whole_key(d, d->points[i].key);
     if (d->points[i].key.size == SKETCH_KEY_MAX || !storage_key_is_complete(key))
@@ -193,12 +193,12 @@ static bool range_of(const struct division *d, uint32_t i, struct split_lone *lo
     struct buffer end = {0};
     buffer_append_slice(&end, key);
     storage_key_successor(&end);
-    *lone = (struct split_lone){
+    *single = (struct split_single){
         .from = i, .to = i, .lo = key, .hi = arena_copy(d->arena, buffer_slice(&end))};
     buffer_deinit(&end);
-    while (lone->to < d->count &&
-           slice_compare(split_whole_key(d, d->points[lone->to].key), lone->hi) < 0)
-        lone->to++;
+    while (single->to < d->count &&
+           slice_compare(split_whole_key(d, d->points[single->to].key), single->hi) < 0)
+        single->to++;
     return true;
 }
 
@@ -208,17 +208,17 @@ static bool fills_a_child(const struct division *d, uint32_t from, uint32_t to)
            split_need(d, ADMIT_WRITE, from, to) >= d->q->fill_ppm;
 }
 
-static void find_lones(struct division *d)
+static void find_singles(struct division *d)
 {
-    d->lone_count = 0;
-    for (uint32_t i = 0, end; i < d->count && d->lone_count < SPLIT_POINTS_MAX / 2; i = end) {
-        struct split_lone *lone = &d->lones[d->lone_count];
+    d->single_count = 0;
+    for (uint32_t i = 0, end; i < d->count && d->single_count < SPLIT_POINTS_MAX / 2; i = end) {
+        struct split_single *single = &d->singles[d->single_count];
         end = run_end(d, i);
-        if (!fills_a_child(d, i, end) || !range_of(d, i, lone))
+        if (!fills_a_child(d, i, end) || !range_of(d, i, single))
             continue;
-        must(lone->to > i); /* its own point is inside */
-        end = lone->to;
-        d->lone_count++;
+        must(single->to > i); /* its own point is inside */
+        end = single->to;
+        d->single_count++;
     }
 }
 
@@ -238,24 +238,24 @@ static bool is_worth_a_child(const struct division *d, uint32_t from, uint32_t t
 }
 
 /* Neighbours that are not worth a child stay with the key. */
-static void place_around_lones(struct division *d)
+static void place_around_singles(struct division *d)
 {
-    for (uint32_t i = 0; i <= d->lone_count; i++) {
-        uint32_t from = i == 0 ? 0 : d->lones[i - 1].to;
-        uint32_t to = i == d->lone_count ? d->count : d->lones[i].from;
+    for (uint32_t i = 0; i <= d->single_count; i++) {
+        uint32_t from = i == 0 ? 0 : d->singles[i - 1].to;
+        uint32_t to = i == d->single_count ? d->count : d->singles[i].from;
         bool child = is_worth_a_child(d, from, to);
         /* two split points are kept for each key that follows */
-        must(d->bound_count + 2 * (d->lone_count - i) <= SPLIT_POINTS_MAX);
-        uint32_t room = SPLIT_POINTS_MAX - d->bound_count - 2 * (d->lone_count - i);
-        if (child && i > 0 && is_inside(d, d->lones[i - 1].hi)) {
+        must(d->bound_count + 2 * (d->single_count - i) <= SPLIT_POINTS_MAX);
+        uint32_t room = SPLIT_POINTS_MAX - d->bound_count - 2 * (d->single_count - i);
+        if (child && i > 0 && is_inside(d, d->singles[i - 1].hi)) {
             must(room > 0);
-            add_bound(d, d->lones[i - 1].hi, from);
+            add_bound(d, d->singles[i - 1].hi, from);
             room--;
         }
         if (child)
             place_fewest(d, from, to, 1, room + 1);
-        if (i < d->lone_count && (child || i > 0) && is_inside(d, d->lones[i].lo))
-            add_bound(d, d->lones[i].lo, d->lones[i].from);
+        if (i < d->single_count && (child || i > 0) && is_inside(d, d->singles[i].lo))
+            add_bound(d, d->singles[i].lo, d->singles[i].from);
     }
 }
 
@@ -266,9 +266,9 @@ void split_place(struct division *d)
         place_equally(d, 0, d->count, d->q->children);
         return;
     }
-    find_lones(d);
-    if (d->lone_count > 0)
-        place_around_lones(d);
+    find_singles(d);
+    if (d->single_count > 0)
+        place_around_singles(d);
     else
         place_fewest(d, 0, d->count, 2, SPLIT_POINTS_MAX + 1);
 }

@@ -109,8 +109,8 @@ static int64_t split_point_heaviest(const struct division *d, bool collections, 
     return most;
 }
 
-static void split_point_blame(const struct division *d, enum split_verdict verdict, uint32_t first,
-                              int64_t weight, struct split_advice *out)
+static void split_point_refuse_for(const struct division *d, enum split_verdict verdict,
+                                   uint32_t first, int64_t weight, struct split_advice *out)
 {
     must(first < d->count);
     struct slice key = split_whole_key(d, d->points[first].key);
@@ -127,12 +127,12 @@ static void split_point_explain(const struct division *d, struct split_advice *o
     int64_t half = d->below[d->count] / 2;
     int64_t key = split_point_heaviest(d, false, &first);
     if (key > half) {
-        split_point_blame(d, SPLIT_REFUSED_POPULAR_KEY, first, key, out);
+        split_point_refuse_for(d, SPLIT_REFUSED_POPULAR_KEY, first, key, out);
         return;
     }
     int64_t collection = d->collections != NULL ? split_point_heaviest(d, true, &first) : 0;
     if (collection > half)
-        split_point_blame(d, SPLIT_REFUSED_COLLECTION, first, collection, out);
+        split_point_refuse_for(d, SPLIT_REFUSED_COLLECTION, first, collection, out);
     else
         out->verdict = SPLIT_REFUSED_NO_BENEFIT;
 }
@@ -187,7 +187,7 @@ static void split_point_weigh(struct division *d)
 }
 
 /* Numbers the item collections, in order. */
-static void tell_collections(struct division *d)
+static void number_collections(struct division *d)
 {
     const size_t size_max = d->shared + SKETCH_KEY_MAX;
     uint8_t *key = arena_alloc(d->arena, size_max), *last = arena_alloc(d->arena, size_max);
@@ -213,17 +213,17 @@ static int64_t rate_of(const struct division *d, int kind, int64_t part_ppm)
 }
 
 /* Tells the heaviest key that is split out, and what is served of it. */
-static void tell_lone(const struct division *d, struct split_advice *out)
+static void advise_single(const struct division *d, struct split_advice *out)
 {
-    const struct split_lone *best = NULL;
+    const struct split_single *best = NULL;
     int64_t most = 0;
-    for (uint32_t i = 0; i < d->lone_count; i++) {
-        const struct split_lone *lone = &d->lones[i];
-        int64_t weight = d->below[lone->to] - d->below[lone->from];
+    for (uint32_t i = 0; i < d->single_count; i++) {
+        const struct split_single *single = &d->singles[i];
+        int64_t weight = d->below[single->to] - d->below[single->from];
         if (weight <= most)
             continue;
         most = weight;
-        best = lone;
+        best = single;
     }
     if (best == NULL)
         return;
@@ -262,7 +262,7 @@ static void advise_split(const struct division *d, struct split_advice *out)
         out->served_before_mcu[kind] = rate_of(d, kind, served_ppm(d->need_ppm[kind]));
         out->served_after_mcu[kind] = rate_of(d, kind, served_after_ppm(d, kind));
     }
-    tell_lone(d, out);
+    advise_single(d, out);
     advice_check(out);
 }
 
@@ -281,7 +281,7 @@ void split_advise(struct heat *h, struct instant now, const struct split_questio
     split_point_measure(h, now, &d);
     split_point_weigh(&d);
     if (q->whole_collections)
-        tell_collections(&d);
+        number_collections(&d);
     *out = (struct split_advice){.verdict = SPLIT_REFUSED_FEW_SAMPLES};
     out->samples = heat_samples(h, now, ADMIT_READ) + heat_samples(h, now, ADMIT_WRITE);
     enum sketch_direction way = direction_of(h, &d);

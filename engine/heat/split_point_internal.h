@@ -8,7 +8,7 @@ enum {
 };
 
 /* A key, or a collection that must stay whole, that fills a child by itself. */
-struct split_lone {
+struct split_single {
     uint32_t from, to; /* its points: [from, to) */
     struct slice lo;   /* the range that holds nothing else */
     struct slice hi;
@@ -31,8 +31,8 @@ struct division {
     int64_t lasting_ppm[SPLIT_KINDS]; /* mean demand over all the time with heat */
     int64_t error_ppm[SPLIT_KINDS];   /* of an interval's need, one standard deviation */
     uint32_t *collections; /* [count]: equal within a collection; NULL: splits may divide it */
-    struct split_lone lones[SPLIT_POINTS_MAX];
-    uint32_t lone_count;
+    struct split_single singles[SPLIT_POINTS_MAX];
+    uint32_t single_count;
     struct slice bounds[SPLIT_POINTS_MAX];
     uint32_t bound_points[SPLIT_POINTS_MAX]; /* the first point of each child but the lowest */
     uint32_t bound_count;

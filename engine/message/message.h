@@ -112,8 +112,8 @@ struct request {
                                        nothing, but makes an item of the key */
             struct slice limiter;   /* UPDATE without condition and update: a command that is run on
                                        the item: engine/limiter/bucket.h; empty: none */
-            uint8_t want;           /* enum write_want */
-            bool want_failed;       /* if the condition fails, the reply must have the item */
+            uint8_t return_values;  /* enum write_return */
+            bool return_failed;     /* if the condition fails, the reply must have the item */
             uint8_t origin;         /* enum write_origin */
             uint64_t session;       /* WRITE_BY_FEED: as REQUEST_INDEX_SESSION gave it; else 0 */
             struct slice transaction; /* struct transaction_part: the write is prepared, and done
@@ -141,12 +141,12 @@ struct request {
             uint64_t after;      /* as in `get` */
         } range;                 /* RANGE */
         struct {
-            struct slice info;  /* struct partition_info */
-            uint64_t as_of;     /* up to where the sender knew the catalog's log */
-            bool table_deleted; /* CLOSE: wait until no leader's lease relies on the replica */
-            bool asks_leader;   /* CLOSE: does the group owe nothing? Closes nothing: from OK on
+            struct slice info;   /* struct partition_info */
+            uint64_t as_of;      /* up to where the sender knew the catalog's log */
+            bool table_deleted;  /* CLOSE: wait until no leader's lease relies on the replica */
+            bool queries_leader; /* CLOSE: has the group pending parts? Closes nothing: from OK on
                                    the leader serves nothing */
-        } replica;              /* PARTITION_OPEN, PARTITION_CLOSE */
+        } replica;               /* PARTITION_OPEN, PARTITION_CLOSE */
         struct {
             struct slice info; /* struct partition_info */
         } group;               /* PARTITION_MEMBERS, PARTITION_MERGE */
@@ -211,11 +211,11 @@ enum write_admitted {
 };
 
 /* The item that the reply of a write must have. */
-enum write_want {
-    WANT_NOTHING,
-    WANT_OLD, /* the item before the write */
-    WANT_NEW, /* UPDATE: the item after the write */
-    WRITE_WANTS,
+enum write_return {
+    RETURN_NONE,
+    RETURN_OLD, /* the item before the write */
+    RETURN_NEW, /* UPDATE: the item after the write */
+    WRITE_RETURNS,
 };
 
 /* The member of the union that a reply uses. */

@@ -44,8 +44,8 @@ struct request_traits {
     bool changes;     /* may change something: its answer must not be thrown away */
     bool of_node;     /* asks a named node about that node */
     bool names_table; /* a refusal names the table of the request */
-    bool owed; /* ends what was begun, or does what the catalog has decided: not refused because
-                         much is under way, and has the room on the disk that was kept for it */
+    bool mandatory;   /* ends what was begun, or does what the catalog has decided: not refused
+                         because much is under way, and has the room on the disk that was kept */
 };
 
 /* By op. */

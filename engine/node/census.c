@@ -35,8 +35,8 @@ void node_census(const struct node *n, struct buffer *out)
                              cluster_loads_expected(n->catalog.state));
     for (uint32_t i = 0; i < n->partitions.count; i++)
         census_of_partition(n, n->partitions.all[i], out);
-    if (n->proposals.owed_bytes > 0)
-        buffer_append_format(out, "%zu bytes of the log kept\n", n->proposals.owed_bytes);
+    if (n->proposals.reserved_bytes > 0)
+        buffer_append_format(out, "%zu bytes of the log kept\n", n->proposals.reserved_bytes);
     if (n->proposals.shared_bytes > 0)
         buffer_append_format(out, "%zu bytes of shared records kept\n", n->proposals.shared_bytes);
 }

@@ -219,7 +219,7 @@ void node_destroy(struct node *n)
 {
     snapshots_deinit(&n->snapshots); /* uses the partitions */
     reconcile_end(&n->reconciler);   /* also destroys the loads */
-    catalog_replica_forget(&n->catalog);
+    catalog_replica_discard(&n->catalog);
     index_builder_end(&n->index_builder);
     key_shard_mover_deinit(&n->key_shard_mover);
     index_feeds_deinit(&n->feeds);
@@ -254,7 +254,7 @@ static void node_keep_support(struct node *n)
     n->identity.support_changing = true;
 }
 
-/* If an earlier life gave a longer support, logs the shorter one once that life's promises are
+/* If an earlier life gave a longer support, logs the shorter one once that life's support is
  * over. */
 static void node_shorten_support(struct node *n)
 {
@@ -292,7 +292,7 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     n->identity.quiet_until = instant_add(now, support);
     if (n->identity.support_kept.ns > support.ns)
         n->identity.quiet_until = instant_add(now, n->identity.support_kept);
-    if (!peers_may_speak(&n->peers))
+    if (!peers_may_send(&n->peers))
         node_keep_support(n);
     for (uint32_t i = 0; i < n->partitions.count; i++) {
         struct partition *p = n->partitions.all[i];
@@ -386,7 +386,7 @@ static void node_answer_call(struct node *n, const struct internal_call_answer *
 }
 
 /* An answer to a request of this node itself. If a proposal was refused, its component proposes
- * again at its next look, if the proposal is still needed. */
+ * again at its next check, if the proposal is still needed. */
 static void node_take_reply(struct node *n, const struct reply *reply)
 {
     struct internal_call_answer answer;

@@ -16,20 +16,20 @@ static void receive_open_catalog(struct node *n, const struct partition_info *in
     partition_info_encode(&n->env.scratch, info);
     proposals_append_own(&n->proposals, LOG_PARTITION, CATALOG_GROUP, 0,
                          buffer_slice(&n->env.scratch));
-    n->identity.founded = true;
+    n->identity.bootstrapped = true;
 }
 
-static void receive_found_cluster(struct node *n)
+static void receive_bootstrap_cluster(struct node *n)
 {
     static const uint8_t lo[4] = {0, 0, 0, 0}, hi[4] = {0, 0, 0, 1};
     struct partition_info info = {.id = CATALOG_GROUP,
                                   .table_id = CATALOG_TABLE_ID,
                                   .lo = slice_make(lo, sizeof lo),
                                   .hi = slice_make(hi, sizeof hi)};
-    uint32_t founders = (uint32_t)config_replication(n->env.config)->replicas;
-    if (founders > n->env.node_count)
-        founders = n->env.node_count;
-    for (uint32_t node = 1; node <= founders; node++) {
+    uint32_t initial_nodes = (uint32_t)config_replication(n->env.config)->replicas;
+    if (initial_nodes > n->env.node_count)
+        initial_nodes = n->env.node_count;
+    for (uint32_t node = 1; node <= initial_nodes; node++) {
         bool self = node == n->env.id;
         if (!self && (!n->peers.nodes[node].fresh || n->peers.nodes[node].generation == 0))
             return;
@@ -41,12 +41,12 @@ static void receive_found_cluster(struct node *n)
 
 void node_begin_cluster(struct node *n)
 {
-    if (n->identity.generation != 0 && peers_is_fresh(&n->peers) && !n->identity.founded &&
+    if (n->identity.generation != 0 && peers_is_fresh(&n->peers) && !n->identity.bootstrapped &&
         node_log_has_space(&n->log, 1024) && !proposals_are_full(&n->proposals))
-        receive_found_cluster(n);
+        receive_bootstrap_cluster(n);
 }
 
-static bool receive_founders(struct node *n, struct reader *r)
+static bool receive_initial_members(struct node *n, struct reader *r)
 {
     struct slice bytes = reader_sized(r);
     struct partition_info info;
@@ -55,18 +55,19 @@ static bool receive_founders(struct node *n, struct reader *r)
     uint64_t self = raft_member_id(n->env.id, n->identity.generation, 0);
     for (uint32_t i = 0; i < info.member_count; i++) {
         if (info.members[i] == self && (info.joined >> i & 1) == 0 && peers_is_fresh(&n->peers) &&
-            !n->identity.founded && n->identity.generation != 0 &&
+            !n->identity.bootstrapped && n->identity.generation != 0 &&
             !proposals_are_full(&n->proposals))
             receive_open_catalog(n, &info);
     }
     return true;
 }
 
-static void receive_notify_founders(struct node *n, uint32_t node)
+static void receive_send_initial_members(struct node *n, uint32_t node)
 {
     const struct partition *p = partitions_find(&n->partitions, CATALOG_GROUP);
     if (p != NULL)
-        buffer_append_sized(peers_message(&n->peers, node, PEER_FOUNDERS), buffer_slice(&p->bytes));
+        buffer_append_sized(peers_message(&n->peers, node, PEER_INITIAL_MEMBERS),
+                            buffer_slice(&p->bytes));
 }
 
 /* ---- messages ---- */
@@ -112,8 +113,8 @@ static bool receive_message(struct node *n, const struct envelope *envelope, str
         return bucket_mirrors_receive_levels(&n->buckets, r);
     case PEER_READS:
         return bucket_mirrors_receive_reads(&n->buckets, r, from, envelope->life);
-    case PEER_FOUNDERS:
-        return receive_founders(n, r);
+    case PEER_INITIAL_MEMBERS:
+        return receive_initial_members(n, r);
     default:
         return false;
     }
@@ -134,7 +135,7 @@ enum status node_receive_envelope(struct node *n, struct slice frame)
     if (envelope.got || envelope.restarted)
         bucket_mirrors_resend(&n->buckets, envelope.from);
     if (envelope.fresh)
-        receive_notify_founders(n, envelope.from);
+        receive_send_initial_members(n, envelope.from);
     for (uint32_t i = 0; i < envelope.count; i++) {
         if (!receive_message(n, &envelope, &r) || r.failed)
             return STATUS_MALFORMED;

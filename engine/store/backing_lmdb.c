@@ -433,7 +433,7 @@ static void space_add_record(struct space *s, MDB_val v, uint64_t page_bytes, ui
     const size_t *list = v.mv_data;
     const size_t count = v.mv_size < sizeof list[0] ? 0 : list[0];
     const uint64_t before = s->free_bytes / page_bytes / SPACE_LISTED;
-    if (MUTATED(MUTATION_FORGET_FREED) || v.mv_size / sizeof list[0] <= count)
+    if (MUTATED(MUTATION_OMIT_FREED_PAGES) || v.mv_size / sizeof list[0] <= count)
         return;
     s->free_bytes += count * page_bytes;
     for (size_t i = 1, run = 1; i <= count; i++, run++) {
@@ -523,15 +523,15 @@ static void lmdb_turn_over(struct lmdb *l)
 
 static void lmdb_measure_totals(struct lmdb *l, MDB_envinfo *env, uint64_t page_bytes)
 {
-    uint64_t promise = UINT64_MAX;
+    uint64_t quota = UINT64_MAX;
     if (l->backing.disk != NULL) {
         disk_share_measure(l->backing.disk);
-        promise = disk_share_promise(l->backing.disk);
+        quota = disk_share_quota(l->backing.disk);
     }
     must(mdb_env_info(l->env, env) == 0);
     l->space = (struct space){.map_bytes = l->map_max_bytes,
                               .file_bytes = (env->me_last_pgno + 1) * page_bytes};
-    space_set_promise(&l->space, promise);
+    space_set_quota(&l->space, quota);
 }
 
 /* After a write, or an attempt. */
@@ -585,15 +585,15 @@ static enum status lmdb_grow(struct backing *b)
     struct lmdb *l = lmdb_of(b);
     MDB_envinfo info;
     must(mdb_env_info(l->env, &info) == 0);
-    uint64_t wanted = info.me_mapsize * 2;
-    if (wanted > l->map_max_bytes)
-        wanted = l->map_max_bytes;
-    if (!l->map_full || wanted <= info.me_mapsize || !address_space_left(wanted))
+    uint64_t target = info.me_mapsize * 2;
+    if (target > l->map_max_bytes)
+        target = l->map_max_bytes;
+    if (!l->map_full || target <= info.me_mapsize || !address_space_left(target))
         return STATUS_FULL;
     must(LIST_EMPTY(&l->snapshots)); /* LMDB moves the map: their pages would be gone */
     mdb_txn_reset(l->now.txn);
     pthread_rwlock_wrlock(&l->lock);
-    int error = mdb_env_set_mapsize(l->env, wanted);
+    int error = mdb_env_set_mapsize(l->env, target);
     pthread_rwlock_unlock(&l->lock);
     enum status again = snapshot_renew(&l->now);
     return error != 0 ? lmdb_status_of(error) : again;

@@ -16,7 +16,7 @@ enum {
     PARTS_PART = 32,       /* of the bytes, for what their pages hold besides */
 };
 
-void space_set_promise(struct space *s, uint64_t bytes)
+void space_set_quota(struct space *s, uint64_t bytes)
 {
     s->disk_bound = s->file_bytes < s->map_bytes && bytes < s->map_bytes - s->file_bytes;
     s->total_bytes = s->disk_bound ? s->file_bytes + bytes : s->map_bytes;
@@ -83,9 +83,9 @@ static uint64_t space_listed_max(const struct space *s)
 }
 
 /* What is wanted alone has a place. */
-static bool space_is_listed(const struct space *s, uint64_t cost, uint64_t wanted)
+static bool space_is_listed(const struct space *s, uint64_t cost, uint64_t needed)
 {
-    return cost == 0 || cost + wanted <= space_listed_max(s);
+    return cost == 0 || cost + needed <= space_listed_max(s);
 }
 
 enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t bytes)
@@ -94,10 +94,10 @@ enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t
         return SPACE_THERE;
     const uint64_t left = space_growth_left_bytes(s);
     must(left <= s->total_bytes - s->total_bytes / RESERVE_PART); /* SPACE-1 */
-    const uint64_t wanted = space_cost(s, 1, bytes);
-    if (left < wanted + s->total_bytes / STEP_PART)
+    const uint64_t needed = space_cost(s, 1, bytes);
+    if (left < needed + s->total_bytes / STEP_PART)
         return SPACE_FULL;
-    return cost + wanted <= left && space_is_listed(s, cost, wanted) ? SPACE_THERE : SPACE_WAITS;
+    return cost + needed <= left && space_is_listed(s, cost, needed) ? SPACE_THERE : SPACE_WAITS;
 }
 
 /* What a checkpoint may cost that contains more than one record. */
@@ -113,10 +113,10 @@ static enum space_verdict space_beside(const struct space *s, uint64_t cost, uin
     if (s->total_bytes == 0)
         return SPACE_THERE;
     const uint64_t left = space_change_left(s);
-    const uint64_t wanted = space_cost(s, CHECKPOINT_PAGES, bytes);
-    if (cost + kept + wanted <= (cost == 0 ? left : space_checkpoint_max(s)))
+    const uint64_t needed = space_cost(s, CHECKPOINT_PAGES, bytes);
+    if (cost + kept + needed <= (cost == 0 ? left : space_checkpoint_max(s)))
         return SPACE_THERE;
-    return left < wanted && cost == 0 ? SPACE_FULL : SPACE_WAITS;
+    return left < needed && cost == 0 ? SPACE_FULL : SPACE_WAITS;
 }
 
 enum space_verdict space_for_change(const struct space *s, uint64_t cost, size_t bytes)

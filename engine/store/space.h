@@ -46,7 +46,7 @@ enum space_verdict {
 };
 
 /* So many bytes are left for the backing outside its file (base/disk_account.h). */
-void space_set_promise(struct space *s, uint64_t bytes);
+void space_set_quota(struct space *s, uint64_t bytes);
 /* Whether free pages matter, so that they must be counted. */
 bool space_is_scarce(const struct space *s);
 /* What a cost takes beyond free pages. */

@@ -35,7 +35,7 @@ struct store {
     uint64_t used_bytes;
     struct space space;
     uint32_t snapshots;       /* that are open */
-    uint64_t promise;         /* of the disk, in `space` */
+    uint64_t quota;           /* of the disk, in `space` */
     uint64_t checkpoint_cost; /* of `space` */
     uint64_t cost;            /* of both memtables: asked for in each turn */
     struct shared_records active_shared;
@@ -44,7 +44,7 @@ struct store {
     uint64_t seed;
     struct erasures erasures; /* owns; the checkpoint works on the first ones */
     struct erasures erased;   /* owns; done, to be returned by store_next_erased */
-    struct buffer told;       /* the bound that store_next_erased lends */
+    struct buffer lent_bound; /* the bound that store_next_erased lends */
     /* the flush thread's, between freeze and done */
     const struct mem_entry **flushing; /* owns */
     size_t flushed;
@@ -65,20 +65,20 @@ static inline void store_check(const struct store *s)
 static void store_set_space(struct store *s, const struct backing_info *info)
 {
     s->space = info->space;
-    s->promise = UINT64_MAX; /* unknown: store_follow_disk takes it over */
+    s->quota = UINT64_MAX; /* unknown: store_follow_disk takes it over */
     s->checkpoint_cost = space_checkpoint_cost(&s->space);
 }
 
-/* The promise changes when any store of the disk is measured. */
+/* The quota changes when any store of the disk is measured. */
 static void store_follow_disk(struct store *s)
 {
     if (s->backing->disk == NULL)
         return;
-    const uint64_t promise = disk_share_promise(s->backing->disk);
-    if (promise == s->promise)
+    const uint64_t quota = disk_share_quota(s->backing->disk);
+    if (quota == s->quota)
         return;
-    s->promise = promise;
-    space_set_promise(&s->space, promise);
+    s->quota = quota;
+    space_set_quota(&s->space, quota);
     s->checkpoint_cost = space_checkpoint_cost(&s->space);
 }
 
@@ -145,7 +145,7 @@ void store_destroy(struct store *s)
 {
     erasures_destroy(&s->erasures);
     erasures_destroy(&s->erased);
-    buffer_deinit(&s->told);
+    buffer_deinit(&s->lent_bound);
     memtable_destroy(s->active);
     memtable_destroy(s->frozen);
     shared_reset(&s->active_shared);
@@ -470,11 +470,11 @@ bool store_next_erased(struct store *s, struct slice *lo)
     if (e == NULL)
         return false;
     STAILQ_REMOVE_HEAD(&s->erased, place);
-    buffer_deinit(&s->told);
-    s->told = e->lo;
+    buffer_deinit(&s->lent_bound);
+    s->lent_bound = e->lo;
     e->lo = (struct buffer){0};
     erasure_destroy(e);
-    *lo = buffer_slice(&s->told);
+    *lo = buffer_slice(&s->lent_bound);
     return true;
 }
 

@@ -93,7 +93,7 @@ uint64_t store_erased_bytes(const struct store *s);
 
 /* ---- space ---- */
 
-/* As the last checkpoint, or the attempt at one, has found it, with what the disk promises now.
+/* As the last checkpoint, or the attempt at one, has found it, with the disk quota of now.
  * Lends until the next call, store_put or store_checkpoint_done. */
 const struct space *store_space(struct store *s);
 /* What the checkpoints cost that are not written, the running one included (space_cost). */

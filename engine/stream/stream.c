@@ -6,7 +6,7 @@
 
 /* ---- words and positions ---- */
 
-void stream_word_walk(struct codec *c, struct stream_word *w)
+void stream_latest_walk(struct codec *c, struct stream_latest *w)
 {
     codec_u32(c, &w->id);
     w->view = codec_choice(c, w->view, STREAM_OFF, STREAM_BOTH_IMAGES);

@@ -47,7 +47,7 @@ static inline bool stream_shows_old(enum stream_view view)
 }
 
 /* The last stream of a table, as its partitions know it. */
-struct stream_word {
+struct stream_latest {
     uint32_t id;  /* rises with each new stream of the table; 0: there never was one */
     uint8_t view; /* enum stream_view; STREAM_OFF: the stream is disabled */
 };
@@ -87,7 +87,7 @@ struct stream_record {
     struct slice now;
 };
 
-void stream_word_walk(struct codec *c, struct stream_word *w);
+void stream_latest_walk(struct codec *c, struct stream_latest *w);
 void stream_position_walk(struct codec *c, struct stream_position *p);
 /* < 0, 0 or > 0. */
 int stream_position_compare(const struct stream_position *a, const struct stream_position *b);

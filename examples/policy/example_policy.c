@@ -157,12 +157,12 @@ static void just_enough_grant(struct weir_ledger *l, struct weir_holder *h)
 {
     int64_t need = weir_holder_need(h), held = weir_holder_held(h), bank = weir_ledger_bank(l);
     int64_t ahead = weir_holder_demand(h) / 100; /* what is spent in 10 ms */
-    int64_t want = longer(need, ahead) - held;
-    if (weir_holder_demand(h) == 0 || want <= 0)
+    int64_t missing = longer(need, ahead) - held;
+    if (weir_holder_demand(h) == 0 || missing <= 0)
         return;
     if (bank > 0 &&
         bank >= weir_ledger_grant_threshold(l, need) - held) /* the whole need, perhaps in debt */
-        weir_ledger_grant(l, h, need - held > bank ? need - held : want < bank ? want : bank);
+        weir_ledger_grant(l, h, need - held > bank ? need - held : missing < bank ? missing : bank);
     else
         weir_holder_wait(h, weir_ledger_lifetime_ns(l) / 10);
 }

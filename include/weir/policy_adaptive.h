@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/* The allocations of one table for reads or for writes, at one look of the controller. Partitions
- * have indices from 0 on, in the order of their keys. Amounts are mcu per second. An index that
- * does not exist gives 0 or NULL. */
+/* The allocations of one table for reads or for writes, at one evaluation of the controller.
+ * Partitions have indices from 0 on, in the order of their keys. Amounts are mcu per second. An
+ * index that does not exist gives 0 or NULL. */
 struct weir_rates;
 
 WEIR_POLICY_API uint32_t weir_rates_kind(const struct weir_rates *r); /* enum weir_policy_kind */

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* A table on demand, at one look of the controller. Amounts are mcu per second. */
+/* A table on demand, at one evaluation of the controller. Amounts are mcu per second. */
 struct weir_peak;
 
 WEIR_POLICY_API int64_t weir_peak_now_ns(const struct weir_peak *p);

@@ -16,7 +16,7 @@ WEIR_POLICY_API int64_t weir_member_capacity(const struct weir_member *m);
 WEIR_POLICY_API bool weir_member_is_shared(const struct weir_member *m);
 WEIR_POLICY_API int64_t weir_member_report_age_ns(const struct weir_member *m);
 /* The node sets tokens aside for this one (WEIR_HEADROOM_LEASES). False: it has set none aside
- * since its last silence. */
+ * since it was unresponsive last. */
 WEIR_POLICY_API bool weir_member_is_leased(const struct weir_member *m);
 WEIR_POLICY_API int64_t weir_member_held(const struct weir_member *m); /* tokens that are alive */
 WEIR_POLICY_API int64_t weir_member_lease_ns(const struct weir_member *m);
@@ -28,10 +28,11 @@ WEIR_POLICY_API int64_t weir_member_refill_ns(const struct weir_member *m, int64
 
 enum weir_headroom_flag {
     WEIR_HEADROOM_LEASES = 1, /* nodes set tokens aside for each other, and the host spends them */
-    WEIR_HEADROOM_UNCHECKED = 2 /* members are not asked, not even silent ones */
+    WEIR_HEADROOM_UNCHECKED = 2 /* members are not asked, not even unresponsive ones */
 };
 
-/* Chosen by the setting write_check. A silent member is the host's matter (setting dead_member). */
+/* Chosen by the setting write_check. An unresponsive member is the host's matter (setting
+ * dead_member). */
 struct weir_headroom_policy {
     uint32_t size;
     uint32_t unused;

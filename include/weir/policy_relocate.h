@@ -7,13 +7,13 @@
 extern "C" {
 #endif
 
-/* A replica that needs a node, or that may leave its node, at one look of the controller. Amounts
- * are mcu per second. What does not exist is 0. */
+/* A replica that needs a node, or that may leave its node, at one evaluation of the controller.
+ * Amounts are mcu per second. What does not exist is 0. */
 struct weir_move;
 
 enum weir_move_why {
     WEIR_MOVE_FILL = 0,       /* its partition has too few replicas */
-    WEIR_MOVE_LEAVE = 1,      /* its node is silent or drained */
+    WEIR_MOVE_LEAVE = 1,      /* its node is unresponsive or drained */
     WEIR_MOVE_ALLOCATION = 2, /* its node cannot carry the allocation that it should get */
     WEIR_MOVE_BALANCE = 3     /* its node is overloaded */
 };

@@ -7,8 +7,8 @@
 extern "C" {
 #endif
 
-/* A partition that may be split, at one look of the controller. Amounts are mcu per second. What
- * does not exist is 0 or NULL. */
+/* A partition that may be split, at one evaluation of the controller. Amounts are mcu per second.
+ * What does not exist is 0 or NULL. */
 struct weir_split;
 
 WEIR_POLICY_API int64_t weir_split_now_ns(const struct weir_split *c);
@@ -119,7 +119,7 @@ struct weir_split_policy {
     uint32_t state_bytes;
     const char *name;
     uint64_t flags; /* 0 */
-    /* At every look, about each partition. Required. */
+    /* At every evaluation, about each partition. Required. */
     union {
         void (*trigger)(struct weir_split *c, struct weir_split_trigger *trigger);
         void (*wish)(struct weir_split *c, struct weir_split_trigger *wish); /* the former name */

@@ -41,7 +41,7 @@ WEIR_POLICY_API int64_t weir_ledger_fair_share(const struct weir_ledger *l, int6
 WEIR_POLICY_API int64_t weir_holder_demand(const struct weir_holder *h);
 /* From requests that cost more than they had taken. */
 WEIR_POLICY_API int64_t weir_holder_debt(const struct weir_holder *h);
-/* For its dearest request, and its debt. */
+/* For its costliest request, and its debt. */
 WEIR_POLICY_API int64_t weir_holder_need(const struct weir_holder *h);
 WEIR_POLICY_API int64_t
 weir_holder_cost(const struct weir_holder *h); /* an average one; 0: unknown */
@@ -54,15 +54,15 @@ WEIR_POLICY_API bool weir_holder_is_live(const struct weir_ledger *l, const stru
 WEIR_POLICY_API void *weir_holder_state(const struct weir_holder *h);
 
 /* Takes tokens from the bank for the answer; at most once in a `grant`. The bank may go into debt
- * only if it has none, and only for the holder's dearest request. */
+ * only if it has none, and only for the holder's costliest request. */
 WEIR_POLICY_API void weir_ledger_grant(struct weir_ledger *l, struct weir_holder *h,
                                        int64_t tokens_mcu);
 /* The router asks no sooner than that, unless its demand has fallen. */
 WEIR_POLICY_API void weir_holder_wait(struct weir_holder *h, int64_t wait_ns);
-/* By now the router's dearest request is let in, as the router was told. The ledger grants what
+/* By now the router's costliest request is let in, as the router was told. The ledger grants what
  * that request needs if `grant` does not, once the bank has enough. */
 WEIR_POLICY_API bool weir_holder_is_due(const struct weir_ledger *l, const struct weir_holder *h);
-/* The router's dearest request is let in after that time at the latest, if nobody else asks.
+/* The router's costliest request is let in after that time at the latest, if nobody else asks.
  * Routers tell clients this time, and the ledger keeps it. Not set, or sooner than the bank has
  * enough for the request: once the bank has enough. Not sooner than the router may ask again. */
 WEIR_POLICY_API void weir_holder_admit_within(struct weir_holder *h, int64_t wait_ns);

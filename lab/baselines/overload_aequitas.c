@@ -38,7 +38,8 @@ struct aequitas_node {
 };
 _Static_assert(sizeof(struct aequitas_node) <= WEIR_OVERLOAD_STATE_MAX, "the state fits");
 
-static void aequitas_judge(struct aequitas_class *c, int64_t now_ns, bool met, int64_t interval_ns)
+static void aequitas_evaluate(struct aequitas_class *c, int64_t now_ns, bool met,
+                              int64_t interval_ns)
 {
     if (!met) {
         const int32_t less = c->admit_ppm - LOWER_PPM;
@@ -63,8 +64,8 @@ static bool aequitas_arrive(struct weir_arrival *a)
     c->credit_ppm -= MILLION;
     const int64_t objective_ns =
         within_limit ? weir_arrival_limit_ns(a) : weir_arrival_target_ns(a);
-    aequitas_judge(c, weir_arrival_now_ns(a), weir_arrival_wait_ns(a) <= objective_ns,
-                   weir_arrival_interval_ns(a));
+    aequitas_evaluate(c, weir_arrival_now_ns(a), weir_arrival_wait_ns(a) <= objective_ns,
+                      weir_arrival_interval_ns(a));
     return true;
 }
 

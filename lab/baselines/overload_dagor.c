@@ -42,13 +42,13 @@ static void dagor_window_end(struct dagor_node *n)
 {
     uint64_t taken = n->taken;
     if (n->waited_ns > (int64_t)WAIT_LIMIT_NS * n->came) {
-        const uint64_t wanted = taken * (100 - LESS_PERCENT) / 100;
-        while (n->level > 1 && taken > wanted)
+        const uint64_t target = taken * (100 - LESS_PERCENT) / 100;
+        while (n->level > 1 && taken > target)
             taken -= n->counts[--n->level];
     } else {
-        const uint64_t wanted = (taken * (100 + MORE_PERCENT) + 99) / 100;
+        const uint64_t target = (taken * (100 + MORE_PERCENT) + 99) / 100;
         bool counted = true;
-        while (n->level < LEVELS && taken < wanted && counted) {
+        while (n->level < LEVELS && taken < target && counted) {
             counted = n->counts[n->level] > 0;
             taken += n->counts[n->level++];
         }

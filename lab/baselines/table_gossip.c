@@ -25,13 +25,13 @@ struct gossip_ledger {
 };
 _Static_assert(sizeof(struct gossip_ledger) <= WEIR_POLICY_STATE_MAX, "the state fits");
 
-/* What the other routers reported, those that are silent left out. */
-static int64_t gossip_others(const struct weir_ledger *l, const struct weir_holder *asking)
+/* What the other routers reported, those that are unresponsive left out. */
+static int64_t gossip_others(const struct weir_ledger *l, const struct weir_holder *requester)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < weir_ledger_holders(l); i++) {
         const struct weir_holder *h = weir_ledger_holder(l, i);
-        if (h == asking || !weir_holder_claims(l, h))
+        if (h == requester || !weir_holder_claims(l, h))
             continue;
         const int64_t demand = weir_holder_demand(h);
         sum = demand < demand_max - sum ? sum + demand : demand_max;

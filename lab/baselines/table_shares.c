@@ -50,12 +50,12 @@ static int64_t in_span(int64_t rate, int64_t ns)
     return tokens < INT64_MAX / 16 ? (int64_t)tokens : INT64_MAX / 16;
 }
 
-/* Grants `want`, or what the bank has; the whole need of the dearest request once the bank has
+/* Grants `missing`, or what the bank has; the whole need of the costliest request once the bank has
  * enough to let it in. False: nothing was granted. */
-static bool grant_from_bank(struct weir_ledger *l, struct weir_holder *h, int64_t want)
+static bool grant_from_bank(struct weir_ledger *l, struct weir_holder *h, int64_t missing)
 {
     int64_t bank = weir_ledger_bank(l), held = weir_holder_held(h), need = weir_holder_need(h);
-    int64_t tokens = min_of(want, max_of(bank, 0));
+    int64_t tokens = min_of(missing, max_of(bank, 0));
     if (bank > 0 && bank >= weir_ledger_grant_threshold(l, need) - held)
         tokens = max_of(tokens, need - held);
     else if (held + tokens < need)
@@ -71,8 +71,8 @@ static bool grant_from_bank(struct weir_ledger *l, struct weir_holder *h, int64_
 static void one_bucket_grant(struct weir_ledger *l, struct weir_holder *h)
 {
     int64_t ahead = in_span(weir_holder_demand(h), NS_PER_S / 100);
-    int64_t want = max_of(weir_holder_need(h), ahead) - weir_holder_held(h);
-    if (weir_holder_demand(h) > 0 && want > 0 && !grant_from_bank(l, h, want))
+    int64_t missing = max_of(weir_holder_need(h), ahead) - weir_holder_held(h);
+    if (weir_holder_demand(h) > 0 && missing > 0 && !grant_from_bank(l, h, missing))
         weir_holder_wait(h, NS_PER_S / 100);
 }
 
@@ -82,23 +82,23 @@ struct doorman_lease {
     int64_t has; /* mcu per second */
 };
 
-static int64_t doorman_share(const struct weir_ledger *l, const struct weir_holder *asking)
+static int64_t doorman_share(const struct weir_ledger *l, const struct weir_holder *requester)
 {
-    const int64_t capacity = weir_ledger_bank_rate(l), wanted = weir_holder_demand(asking);
-    __int128 wants = 0, given = 0, extra = 0, need = 0;
+    const int64_t capacity = weir_ledger_bank_rate(l), demand = weir_holder_demand(requester);
+    __int128 demands = 0, given = 0, extra = 0, need = 0;
     int64_t count = 0;
     for (uint32_t i = 0; i < weir_ledger_holders(l); i++) {
         const struct weir_holder *h = weir_ledger_holder(l, i);
         if (!weir_holder_claims(l, h))
             continue;
         count++;
-        wants += weir_holder_demand(h);
-        given += h == asking ? 0 : ((const struct doorman_lease *)weir_holder_state(h))->has;
+        demands += weir_holder_demand(h);
+        given += h == requester ? 0 : ((const struct doorman_lease *)weir_holder_state(h))->has;
     }
     int64_t even = capacity / max_of(count, 1);
     int64_t unused = given < capacity ? (int64_t)(capacity - given) : 0;
-    if (wants <= capacity || wanted <= even)
-        return min_of(wanted, unused);
+    if (demands <= capacity || demand <= even)
+        return min_of(demand, unused);
     for (uint32_t i = 0; i < weir_ledger_holders(l); i++) {
         const struct weir_holder *h = weir_ledger_holder(l, i);
         if (!weir_holder_claims(l, h))
@@ -107,7 +107,7 @@ static int64_t doorman_share(const struct weir_ledger *l, const struct weir_hold
         extra += beyond < 0 ? -beyond : 0;
         need += beyond > 0 ? beyond : 0;
     }
-    __int128 top_up = need > 0 ? (wanted - even) * extra / need : 0;
+    __int128 top_up = need > 0 ? (demand - even) * extra / need : 0;
     return min_of(even + (int64_t)top_up, unused);
 }
 
@@ -129,11 +129,12 @@ static void tenant_bucket_grant(struct weir_ledger *l, struct weir_holder *h)
     __int128 shares = 0;
     if (demand == 0)
         return;
-    int64_t want = max_of(in_span(demand, weir_ledger_lifetime_max_ns(l) / 2), weir_holder_need(h));
-    if (want <= held)
+    int64_t missing =
+        max_of(in_span(demand, weir_ledger_lifetime_max_ns(l) / 2), weir_holder_need(h));
+    if (missing <= held)
         return;
-    if (weir_ledger_bank(l) >= want - held) {
-        weir_ledger_grant(l, h, min_of(want - held, INT64_C(1) << 55));
+    if (weir_ledger_bank(l) >= missing - held) {
+        weir_ledger_grant(l, h, min_of(missing - held, INT64_C(1) << 55));
         return;
     }
     for (uint32_t i = 0; i < weir_ledger_holders(l); i++) {
@@ -150,7 +151,7 @@ static void tenant_bucket_grant(struct weir_ledger *l, struct weir_holder *h)
 /* ---- pd-group ---- */
 
 struct pd_slot {
-    int64_t asked; /* since the slots were even; mcu */
+    int64_t requested; /* since the slots were even; mcu */
     int64_t tokens;
 };
 
@@ -160,29 +161,30 @@ struct pd_group {
     uint32_t count;
 };
 
-static const int64_t pd_asked_max = INT64_C(1) << 54;
+static const int64_t pd_requested_max = INT64_C(1) << 54;
 
 /* The clients' number; adds up what they asked for. */
-static uint32_t pd_count(const struct weir_ledger *l, __int128 *asked)
+static uint32_t pd_count(const struct weir_ledger *l, __int128 *requested)
 {
     uint32_t count = 0;
-    *asked = 0;
+    *requested = 0;
     for (uint32_t i = 0; i < weir_ledger_holders(l); i++) {
         struct weir_holder *h = weir_ledger_holder(l, i);
         if (!weir_holder_claims(l, h))
             continue;
         count++;
-        *asked += ((const struct pd_slot *)weir_holder_state(h))->asked;
+        *requested += ((const struct pd_slot *)weir_holder_state(h))->requested;
     }
     return count;
 }
 
 /* The slot's part of `tokens`: (1 - a + 1/N) / N. */
-static int64_t pd_part(int64_t tokens, const struct pd_slot *s, uint32_t count, __int128 asked)
+static int64_t pd_part(int64_t tokens, const struct pd_slot *s, uint32_t count, __int128 requested)
 {
-    if (asked == 0)
+    if (requested == 0)
         return tokens / count;
-    const __int128 part = ((asked - s->asked) << 20) / asked + ((INT64_C(1) << 20) / count);
+    const __int128 part =
+        ((requested - s->requested) << 20) / requested + ((INT64_C(1) << 20) / count);
     return (int64_t)(((__int128)tokens * part / count) >> 20);
 }
 
@@ -199,11 +201,11 @@ static void pd_even(struct weir_ledger *l, struct pd_group *g, uint32_t count)
 static void pd_fill(struct weir_ledger *l)
 {
     struct pd_group *g = weir_ledger_state(l);
-    __int128 asked;
-    const uint32_t count = pd_count(l, &asked);
+    __int128 requested;
+    const uint32_t count = pd_count(l, &requested);
     if (count == 0)
         return;
-    if (g->count != count || count == 1 || asked == 0 || asked > pd_asked_max) {
+    if (g->count != count || count == 1 || requested == 0 || requested > pd_requested_max) {
         pd_even(l, g, count);
         return;
     }
@@ -215,8 +217,8 @@ static void pd_fill(struct weir_ledger *l)
         struct pd_slot *s = weir_holder_state(h);
         if (!weir_holder_claims(l, h))
             continue;
-        const int64_t max = pd_part(weir_ledger_bank_capacity(l), s, count, asked);
-        s->tokens += pd_part(came, s, count, asked);
+        const int64_t max = pd_part(weir_ledger_bank_capacity(l), s, count, requested);
+        s->tokens += pd_part(came, s, count, requested);
         g->spare += max_of(s->tokens - max, 0);
         s->tokens = min_of(s->tokens, max);
     }
@@ -230,16 +232,16 @@ static void pd_group_grant(struct weir_ledger *l, struct weir_holder *h)
         return;
     pd_fill(l);
     const int64_t period = in_span(demand, weir_ledger_lifetime_max_ns(l) / 2);
-    const int64_t want = max_of(period, weir_holder_need(h)) - held;
-    if (want <= 0)
+    const int64_t missing = max_of(period, weir_holder_need(h)) - held;
+    if (missing <= 0)
         return;
-    s->asked += min_of(want, pd_asked_max);
+    s->requested += min_of(missing, pd_requested_max);
     const int64_t bank = weir_ledger_bank(l);
     const int64_t slice_ns = max_of(weir_ledger_grant_ns(l), NS_PER_S / 100);
     if (s->tokens > 0)
-        grant_from_bank(l, h, min_of(want, s->tokens));
+        grant_from_bank(l, h, min_of(missing, s->tokens));
     s->tokens -= bank - weir_ledger_bank(l);
-    if (bank - weir_ledger_bank(l) < want)
+    if (bank - weir_ledger_bank(l) < missing)
         weir_holder_wait(h, slice_ns);
 }
 

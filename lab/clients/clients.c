@@ -86,7 +86,7 @@ static void attempt_measure(struct clients *c, const struct attempt *a, uint32_t
                                             .cost_mcu = cost_mcu,
                                             .latency_ns =
                                                 reason == 0 && received ? now_ns - a->due_ns : -1,
-                                            .unheard = !received,
+                                            .unawaited = !received,
                                             .hedge = a->hedge};
     measure_request(c->options.measure, &request);
     if (a->hedge && received && reason == 0)

@@ -35,7 +35,7 @@ struct attempt {
     uint64_t serial;       /* of an attempt that may be hedged; 0: it may not */
     struct attempt *other; /* that is out for the same request; NULL: none */
     bool hedge;            /* the second one */
-    bool unheard;          /* the client has its answer already */
+    bool unawaited;        /* the client has its answer already */
 };
 
 TAILQ_HEAD(attempts, attempt);

@@ -62,7 +62,7 @@ bool hedges_answered(struct clients *c, struct attempt *a, enum retry_result res
 {
     struct attempt *other = a->other;
     a->serial = 0; /* it is not hedged any more */
-    if (a->unheard)
+    if (a->unawaited)
         return false;
     hedges_learn(c, a, result);
     if (other == NULL)
@@ -70,7 +70,7 @@ bool hedges_answered(struct clients *c, struct attempt *a, enum retry_result res
     a->other = other->other = NULL;
     if (result != RETRY_DONE)
         return false;
-    other->unheard = true;
+    other->unawaited = true;
     other->serial = 0;
     return true;
 }

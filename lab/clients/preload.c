@@ -7,7 +7,7 @@ enum {
     BYTES_MAX =
         64 * 1024 * 1024, /* of all tables: simulated disks are memory and temporary files */
     FILL_S_MAX = 600,     /* for each copy of a table */
-    ITEMS_WANTED = 256,   /* so that each partition gets some */
+    ITEMS_TARGET = 256,   /* so that each partition gets some */
     ITEM_BYTES_MIN = 1024,
     ITEM_BYTES_MAX = 16 * 1024,
     USED_PERCENT = 90,    /* of the table's write capacity */
@@ -30,10 +30,10 @@ struct preload preload_of(const struct scenario_table *t)
     struct preload out = {0};
     if (t->bytes == 0)
         return out;
-    int64_t wanted = t->bytes / ITEMS_WANTED;
-    wanted = wanted < ITEM_BYTES_MIN ? ITEM_BYTES_MIN : wanted;
-    wanted = wanted > ITEM_BYTES_MAX ? ITEM_BYTES_MAX : wanted;
-    out.items = t->bytes > wanted ? t->bytes / wanted : 1;
+    int64_t item_bytes = t->bytes / ITEMS_TARGET;
+    item_bytes = item_bytes < ITEM_BYTES_MIN ? ITEM_BYTES_MIN : item_bytes;
+    item_bytes = item_bytes > ITEM_BYTES_MAX ? ITEM_BYTES_MAX : item_bytes;
+    out.items = t->bytes > item_bytes ? t->bytes / item_bytes : 1;
     out.item_bytes = t->bytes / out.items;
     out.pause_ns = write_cost_mcu(out.item_bytes) * (NS_PER_S / MCU_PER_UNIT) * 100 /
                    (preload_wcu(t) * USED_PERCENT);

@@ -297,7 +297,7 @@ void measure_request(struct measure *m, const struct measure_request *r)
     }
     if (r->latency_ns >= 0)
         measure_finish(m, r->flow, r->cost_mcu, r->latency_ns);
-    else if (m->options.objective_ns == 0 && !r->unheard)
+    else if (m->options.objective_ns == 0 && !r->unawaited)
         slot->good_mcu += r->cost_mcu;
 }
 

@@ -113,7 +113,7 @@ struct measure_request {
     int64_t at_ns;   /* when it was offered; not before the previous request's window */
     int64_t cost_mcu;
     int64_t latency_ns; /* of an admitted request; < 0: not known */
-    bool unheard;       /* nobody waits for the answer, or it is not known yet: no goodput so far */
+    bool unawaited;     /* nobody waits for the answer, or it is not known yet: no goodput so far */
     bool hedge;         /* a second attempt, sent while the first one is out */
 };
 

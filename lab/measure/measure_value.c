@@ -725,7 +725,7 @@ bool measure_needs_optimum(const char *name)
     return row != NULL && row_needs_optimum(row);
 }
 
-static const char *say_unknown(const char *name, char *error, size_t size)
+static const char *report_unknown(const char *name, char *error, size_t size)
 {
     int used = snprintf(error, size, "there is no measure '%s'; known are", name);
     for (size_t i = 0; i < MEASURE_COUNT && used > 0 && (size_t)used < size; i++)
@@ -760,7 +760,7 @@ const char *measure_value(const struct measure *m, const char *name,
     const struct measure_row *row = row_find(name);
     *value = NAN;
     if (row == NULL)
-        return say_unknown(name, error, error_size);
+        return report_unknown(name, error, error_size);
     const char *surplus = surplus_of(row, selector);
     if (row->value == NULL || surplus != NULL) {
         snprintf(error, error_size, "%s %s%s", name,

@@ -167,9 +167,9 @@ static int64_t rest_min(const struct tree_filling *f, const struct optimum_flow 
     return min;
 }
 
-static int64_t tree_give(struct tree_filling *f, const struct optimum_flow *flow, int64_t wanted)
+static int64_t tree_give(struct tree_filling *f, const struct optimum_flow *flow, int64_t requested)
 {
-    const int64_t rest = rest_min(f, flow), mcu = wanted < rest ? wanted : rest;
+    const int64_t rest = rest_min(f, flow), mcu = requested < rest ? requested : rest;
     for (uint32_t k = 0; k < flow->count; k++)
         f->rows[flow->resources[k]].whole -= mcu;
     return mcu;
@@ -183,10 +183,11 @@ static int64_t tree_settle(struct tree_filling *f, int64_t *amounts)
         for (uint32_t i = 0; i < f->p->flow_count; i++) {
             const struct optimum_flow *flow = &f->p->flows[i];
             const double whole = floor(f->flows[i].amount);
-            int64_t wanted = whole < (double)flow->demand_mcu ? (int64_t)whole : flow->demand_mcu;
+            int64_t requested =
+                whole < (double)flow->demand_mcu ? (int64_t)whole : flow->demand_mcu;
             if (pass > 0)
-                wanted = amounts[i] < flow->demand_mcu;
-            const int64_t mcu = tree_give(f, flow, wanted);
+                requested = amounts[i] < flow->demand_mcu;
+            const int64_t mcu = tree_give(f, flow, requested);
             amounts[i] = pass == 0 ? mcu : amounts[i] + mcu;
             total += mcu;
         }

@@ -139,7 +139,7 @@ void lab_result_destroy(struct lab_result *r)
         run_deinit(&r->runs[i]);
     free(r->runs);
     free(r->points);
-    free(r->judged);
+    free(r->evaluated);
     arena_deinit(&r->arena);
     json_parser_destroy(r->parser);
     free(r);
@@ -208,8 +208,8 @@ static uint32_t policy_named(const struct scenario *s, const char *name)
     return place;
 }
 
-static void judge_one(struct lab_result *r, uint32_t expectation, uint32_t point,
-                      struct lab_judged *out, double *a, double *b)
+static void evaluate_one(struct lab_result *r, uint32_t expectation, uint32_t point,
+                         struct lab_evaluated *out, double *a, double *b)
 {
     const struct scenario_expectation *e = &r->scenario->expectations[expectation];
     const struct lab_sample what = {.policy = policy_named(r->scenario, e->policy),
@@ -220,10 +220,10 @@ static void judge_one(struct lab_result *r, uint32_t expectation, uint32_t point
                                e->versus == NULL ? NULL : b);
     for (size_t i = 0; i < count && e->versus != NULL; i++)
         a[i] = b[i] == a[i] ? 1 : a[i] / b[i];
-    *out = (struct lab_judged){.expectation = expectation,
-                               .point = point,
-                               .policy = what.policy,
-                               .value = statistics_summarize(a, count)};
+    *out = (struct lab_evaluated){.expectation = expectation,
+                                  .point = point,
+                                  .policy = what.policy,
+                                  .value = statistics_summarize(a, count)};
     double mean = out->value.mean;
     out->holds = count > 0 && mean >= e->at_least && mean <= e->at_most;
 }
@@ -238,29 +238,30 @@ static bool has_runs(const struct lab_result *r, uint32_t policy, uint32_t point
     return false;
 }
 
-bool lab_result_judges(const struct lab_result *r, const struct scenario_expectation *e)
+bool lab_result_can_evaluate(const struct lab_result *r, const struct scenario_expectation *e)
 {
     return r->fidelity == LAB_ADMISSION || !measure_needs_optimum(e->measure);
 }
 
-bool lab_result_judge(struct lab_result *r)
+bool lab_result_evaluate(struct lab_result *r)
 {
     const struct scenario *s = r->scenario;
     double *a = must_calloc(2 * (size_t)r->run_count + 1, sizeof *a);
     bool all = true;
     if (r->run_count > 0)
         qsort(r->runs, r->run_count, sizeof r->runs[0], compare_runs);
-    free(r->judged);
-    r->judged = must_calloc((size_t)r->point_count * s->expectation_count + 1, sizeof *r->judged);
-    r->judged_count = 0;
+    free(r->evaluated);
+    r->evaluated =
+        must_calloc((size_t)r->point_count * s->expectation_count + 1, sizeof *r->evaluated);
+    r->evaluated_count = 0;
     for (uint32_t point = 0; point < r->point_count; point++) {
         for (uint32_t e = 0; e < s->expectation_count; e++) {
             const struct scenario_expectation *x = &s->expectations[e];
-            if (!lab_result_judges(r, x) || !has_runs(r, policy_named(s, x->policy), point) ||
+            if (!lab_result_can_evaluate(r, x) || !has_runs(r, policy_named(s, x->policy), point) ||
                 (x->versus != NULL && !has_runs(r, policy_named(s, x->versus), point)))
                 continue;
-            struct lab_judged *j = &r->judged[r->judged_count++];
-            judge_one(r, e, point, j, a, a + r->run_count);
+            struct lab_evaluated *j = &r->evaluated[r->evaluated_count++];
+            evaluate_one(r, e, point, j, a, a + r->run_count);
             all &= j->holds;
         }
     }
@@ -268,10 +269,10 @@ bool lab_result_judge(struct lab_result *r)
     return all;
 }
 
-uint32_t lab_result_judged(const struct lab_result *r, uint32_t *failed)
+uint32_t lab_result_evaluated(const struct lab_result *r, uint32_t *failed)
 {
     *failed = 0;
-    for (uint32_t i = 0; i < r->judged_count; i++)
-        *failed += !r->judged[i].holds;
-    return r->judged_count;
+    for (uint32_t i = 0; i < r->evaluated_count; i++)
+        *failed += !r->evaluated[i].holds;
+    return r->evaluated_count;
 }

@@ -20,12 +20,12 @@ enum status lab_result_add(struct lab_result *r, struct slice json, struct buffe
 
 /* Sorts the runs and judges the expectations. Call it after the last run was added, and before the
  * functions below. True: all expectations hold. */
-bool lab_result_judge(struct lab_result *r);
+bool lab_result_evaluate(struct lab_result *r);
 
 /* How many runs there are. */
 uint32_t lab_result_runs(const struct lab_result *r);
 /* How many expectations were judged, and how many of them failed. */
-uint32_t lab_result_judged(const struct lab_result *r, uint32_t *failed);
+uint32_t lab_result_evaluated(const struct lab_result *r, uint32_t *failed);
 
 /* For people: a table of the policies, and the expectations. */
 void lab_result_print(const struct lab_result *r, struct buffer *out);

@@ -15,7 +15,7 @@ struct lab_run_values {
     double *expected; /* owns */
 };
 
-struct lab_judged {
+struct lab_evaluated {
     uint32_t expectation, point, policy;
     struct statistics_summary value;
     bool holds;
@@ -34,12 +34,12 @@ struct lab_result {
     uint32_t point_count;
     size_t point_capacity;
     struct slice *points; /* owns; texts in the arena */
-    uint32_t judged_count;
-    struct lab_judged *judged; /* owns */
+    uint32_t evaluated_count;
+    struct lab_evaluated *evaluated; /* owns */
 };
 
 /* Whether the fidelity of the runs has what the expectation asks for. */
-bool lab_result_judges(const struct lab_result *r, const struct scenario_expectation *e);
+bool lab_result_can_evaluate(const struct lab_result *r, const struct scenario_expectation *e);
 
 /* One value of each run of a policy at a point. */
 struct lab_sample {

@@ -29,7 +29,7 @@ static void append_bounds(struct buffer *out, const struct scenario_expectation 
 
 /* "weir: throttle_fraction of victims, divided by alone" */
 static void append_subject(struct buffer *out, const struct lab_result *r,
-                           const struct lab_judged *j)
+                           const struct lab_evaluated *j)
 {
     const struct scenario_expectation *e = &r->scenario->expectations[j->expectation];
     buffer_append_format(out, "%s: %s", r->scenario->policies[j->policy].name, e->measure);
@@ -58,7 +58,7 @@ static void append_value(struct buffer *out, const struct statistics_summary *v)
 }
 
 static void append_judgement(struct buffer *out, const struct lab_result *r,
-                             const struct lab_judged *j)
+                             const struct lab_evaluated *j)
 {
     const struct scenario_expectation *e = &r->scenario->expectations[j->expectation];
     append_subject(out, r, j);
@@ -152,10 +152,10 @@ void lab_result_print(const struct lab_result *r, struct buffer *out)
         print_policies(r, point, out);
     }
     print_legend(out);
-    if (r->judged_count > 0)
+    if (r->evaluated_count > 0)
         buffer_append_text(out, "\n");
-    for (uint32_t i = 0; i < r->judged_count; i++) {
-        const struct lab_judged *j = &r->judged[i];
+    for (uint32_t i = 0; i < r->evaluated_count; i++) {
+        const struct lab_evaluated *j = &r->evaluated[i];
         buffer_append_text(out, j->holds ? "  holds  " : "  FAILS  ");
         append_judgement(out, r, j);
         const char *why = r->scenario->expectations[j->expectation].why;
@@ -163,7 +163,7 @@ void lab_result_print(const struct lab_result *r, struct buffer *out)
     }
     for (uint32_t i = 0; i < r->scenario->expectation_count; i++) {
         const struct scenario_expectation *e = &r->scenario->expectations[i];
-        if (!lab_result_judges(r, e))
+        if (!lab_result_can_evaluate(r, e))
             buffer_append_format(out,
                                  "  not judged: %s needs the optimum, which the fidelity %s "
                                  "does not compute\n",
@@ -237,11 +237,11 @@ static void write_policies(const struct lab_result *r, struct buffer *out)
     json_write_close(out, ']');
 }
 
-static void write_judged(const struct lab_result *r, struct buffer *out)
+static void write_evaluated(const struct lab_result *r, struct buffer *out)
 {
     json_member_open(out, "expectations", '[');
-    for (uint32_t i = 0; i < r->judged_count; i++) {
-        const struct lab_judged *j = &r->judged[i];
+    for (uint32_t i = 0; i < r->evaluated_count; i++) {
+        const struct lab_evaluated *j = &r->evaluated[i];
         const struct scenario_expectation *e = &r->scenario->expectations[j->expectation];
         struct buffer subject = {0};
         append_subject(&subject, r, j);
@@ -280,18 +280,18 @@ static void write_definitions(struct buffer *out)
 
 void lab_result_json(const struct lab_result *r, struct buffer *out)
 {
-    uint32_t failed, judged = lab_result_judged(r, &failed);
+    uint32_t failed, evaluated = lab_result_evaluated(r, &failed);
     json_write_open(out, '{');
     json_member_text(out, "scenario", r->scenario->name);
     json_member_text(out, "about", r->scenario->about);
     json_member_text(out, "fidelity", lab_fidelity_names[r->fidelity]);
     json_member_integer(out, "duration_ns", r->scenario->duration_ns);
     json_member_integer(out, "runs", r->run_count);
-    json_member_integer(out, "expected", judged);
+    json_member_integer(out, "expected", evaluated);
     json_member_integer(out, "failed", failed);
     write_policies(r, out);
     write_definitions(out);
-    write_judged(r, out);
+    write_evaluated(r, out);
     json_member_open(out, "values", '[');
     for (uint32_t point = 0; point < r->point_count; point++) {
         for (uint32_t p = 0; p < r->scenario->policy_count; p++) {
@@ -368,21 +368,22 @@ static void append_xml(struct buffer *out, struct slice text)
 
 void lab_result_junit(const struct lab_result *r, struct buffer *out)
 {
-    uint32_t failed, judged = lab_result_judged(r, &failed);
+    uint32_t failed, evaluated = lab_result_evaluated(r, &failed);
     buffer_append_text(out, "  <testsuite name=\"");
     append_xml(out, slice_of(r->scenario->name));
-    buffer_append_format(out, "\" tests=\"%u\" failures=\"%u\">\n", judged, failed);
-    for (uint32_t i = 0; i < r->judged_count; i++) {
+    buffer_append_format(out, "\" tests=\"%u\" failures=\"%u\">\n", evaluated, failed);
+    for (uint32_t i = 0; i < r->evaluated_count; i++) {
         struct buffer text = {0};
         buffer_append_text(out, "    <testcase classname=\"");
         append_xml(out, slice_of(r->scenario->name));
         buffer_append_text(out, "\" name=\"");
-        append_subject(&text, r, &r->judged[i]);
+        append_subject(&text, r, &r->evaluated[i]);
         append_xml(out, buffer_slice(&text));
         buffer_clear(&text);
-        append_judgement(&text, r, &r->judged[i]);
-        buffer_append_text(out, r->judged[i].holds ? "\"/>\n" : "\">\n      <failure message=\"");
-        if (!r->judged[i].holds) {
+        append_judgement(&text, r, &r->evaluated[i]);
+        buffer_append_text(out,
+                           r->evaluated[i].holds ? "\"/>\n" : "\">\n      <failure message=\"");
+        if (!r->evaluated[i].holds) {
             append_xml(out, buffer_slice(&text));
             buffer_append_text(out, "\"/>\n    </testcase>\n");
         }

@@ -157,18 +157,18 @@ static void kind_evaluate(struct autoscaling *a, int kind, int64_t mcu)
     const struct autoscaling_options *o = a->options;
     const struct autoscaling_kind_options *k = &o->kinds[kind];
     const __int128 consumed = (__int128)mcu * PPM, provisioned = (__int128)a->units[kind] * MCU;
-    a->wanted[kind] = 0;
+    a->requested[kind] = 0;
     if (k->max == 0)
         return;
     row_add(&a->above[kind], consumed > provisioned * ppm_of(k->target), mcu);
     row_add(&a->below[kind], mcu > 0 && consumed < provisioned * ppm_of(k->target - o->in_margin),
             mcu);
     if (row_lasts(a, &a->above[kind], o->out_after_ns))
-        a->wanted[kind] = units_for(k, a->above[kind].highest_mcu);
+        a->requested[kind] = units_for(k, a->above[kind].highest_mcu);
     else if (row_lasts(a, &a->below[kind], o->in_after_ns))
-        a->wanted[kind] = units_for(k, a->below[kind].highest_mcu);
-    if (a->wanted[kind] == a->units[kind])
-        a->wanted[kind] = 0;
+        a->requested[kind] = units_for(k, a->below[kind].highest_mcu);
+    if (a->requested[kind] == a->units[kind])
+        a->requested[kind] = 0;
 }
 
 bool autoscaling_evaluate(struct autoscaling *a, const int64_t consumed_mcu[AUTOSCALING_KINDS])
@@ -178,7 +178,7 @@ bool autoscaling_evaluate(struct autoscaling *a, const int64_t consumed_mcu[AUTO
     for (int kind = 0; kind < AUTOSCALING_KINDS; kind++) {
         must(consumed_mcu[kind] >= 0);
         kind_evaluate(a, kind, consumed_mcu[kind]);
-        a->changing |= a->wanted[kind] > 0;
+        a->changing |= a->requested[kind] > 0;
     }
     return a->changing;
 }

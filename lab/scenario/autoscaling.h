@@ -53,7 +53,7 @@ struct autoscaling_row {
 struct autoscaling {
     const struct autoscaling_options *options; /* borrows */
     int64_t units[AUTOSCALING_KINDS];          /* provisioned now */
-    int64_t wanted[AUTOSCALING_KINDS];         /* 0: no change */
+    int64_t requested[AUTOSCALING_KINDS];      /* 0: no change */
     struct autoscaling_row above[AUTOSCALING_KINDS], below[AUTOSCALING_KINDS];
     bool changing; /* from a decision to its end */
 };
@@ -68,7 +68,7 @@ const char *autoscaling_check(const struct autoscaling_options *o, bool on_deman
 
 void autoscaling_init(struct autoscaling *a, const struct autoscaling_options *o,
                       const int64_t units[AUTOSCALING_KINDS]);
-/* A period has ended. `consumed_mcu`: a second, its mean. True: `wanted` has another throughput.
+/* A period has ended. `consumed_mcu`: a second, its mean. True: `requested` has another throughput.
  * Then autoscaling_done must follow, before which no other throughput is wanted. */
 bool autoscaling_evaluate(struct autoscaling *a, const int64_t consumed_mcu[AUTOSCALING_KINDS]);
 /* The request is over; `units`: what the table has now. */

@@ -12,15 +12,15 @@ static void scaling_report(struct scaling *s)
 
 /* ---- autoscaling ---- */
 
-static void scaling_ask(void *context, uint64_t argument)
+static void scaling_request(void *context, uint64_t argument)
 {
     struct scaled_table *t = context;
     struct scaling_update u = t->now;
     (void)argument;
     u.is_autoscaling = true;
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        if (t->autoscaling.wanted[kind] > 0)
-            u.units[kind] = t->autoscaling.wanted[kind];
+        if (t->autoscaling.requested[kind] > 0)
+            u.units[kind] = t->autoscaling.requested[kind];
     }
     t->scaling->port.update(t->scaling->port.context, &u);
 }
@@ -39,7 +39,7 @@ static void scaling_period(void *context, uint64_t argument)
         t->consumed_mcu[kind] = total_mcu[kind];
     }
     if (autoscaling_evaluate(&t->autoscaling, rate_mcu))
-        scheduler_in(s->scheduler, (struct duration){o->delay_ns}, scaling_ask, t, 0);
+        scheduler_in(s->scheduler, (struct duration){o->delay_ns}, scaling_request, t, 0);
     scheduler_in(s->scheduler, (struct duration){o->period_ns}, scaling_period, t, 0);
 }
 

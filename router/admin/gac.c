@@ -19,7 +19,7 @@ static void gac_write_limit(struct call *c, const struct table *t, enum admit_ki
     const struct metrics_limit m = {.rate = limit.rate,
                                     .tokens = h.tokens,
                                     .demand = h.demand,
-                                    .grant_requests = (int64_t)h.asks,
+                                    .grant_requests = (int64_t)h.grant_requests,
                                     .waiting = limit_waiting(r, limit.key),
                                     .refused = (int64_t)h.refused};
     json_write_open(out, '{');

@@ -25,7 +25,7 @@ enum {
 struct partitions {
     struct slice only; /* a table's name; data NULL: all */
     STAILQ_HEAD(, table_name) names;
-    bool nodes_asked;
+    bool nodes_requested;
     struct node_store *stores; /* by number of the node */
 };
 
@@ -43,7 +43,8 @@ struct table_name {
 /* ---- requests ---- */
 
 /* Returns the name in the call's arena. */
-static struct slice partitions_ask_table(struct call *c, struct partitions *p, struct slice name)
+static struct slice partitions_request_table(struct call *c, struct partitions *p,
+                                             struct slice name)
 {
     struct table_name *n = arena_zalloc(&c->arena, sizeof *n);
     n->name = arena_copy(&c->arena, name);
@@ -52,7 +53,7 @@ static struct slice partitions_ask_table(struct call *c, struct partitions *p, s
     return n->name;
 }
 
-static void partitions_ask_names(struct call *c, struct slice after)
+static void partitions_request_names(struct call *c, struct slice after)
 {
     struct subrequest *s = call_request(c, NULL, REQUEST_TABLE_LIST);
     s->request.list.after = after;
@@ -60,7 +61,7 @@ static void partitions_ask_names(struct call *c, struct slice after)
     subrequest_start(c->router, s);
 }
 
-static void partitions_ask_nodes(struct call *c, struct partitions *p)
+static void partitions_request_nodes(struct call *c, struct partitions *p)
 {
     const uint32_t count = c->router->options.node_count;
     p->stores = arena_zalloc(&c->arena, (count + 1) * sizeof p->stores[0]);
@@ -84,9 +85,9 @@ static bool partitions_begin(struct call *c, const struct json_value m[])
         return fault_set(call_fault(c), FAULT_VALIDATION,
                          "table: the name of a table is expected, not '%.*s'", SHOWN(p->only));
     if (p->only.data == NULL) {
-        partitions_ask_names(c, slice_make(NULL, 0));
+        partitions_request_names(c, slice_make(NULL, 0));
     } else {
-        partitions_ask_table(c, p, p->only);
+        partitions_request_table(c, p, p->only);
     }
     return true;
 }
@@ -101,10 +102,10 @@ static bool partitions_take_names(struct call *c, struct partitions *p, const st
         struct slice name = reader_sized(&names);
         if (names.failed)
             break;
-        last = partitions_ask_table(c, p, name);
+        last = partitions_request_table(c, p, name);
     }
     if (r->page.more && last.data != NULL)
-        partitions_ask_names(c, last);
+        partitions_request_names(c, last);
     return true;
 }
 
@@ -112,22 +113,22 @@ static bool partitions_take_table(struct call *c, struct partitions *p, const st
                                   const struct reply *r)
 {
     struct table_name *n;
-    struct table_record *told = arena_alloc(&c->arena, sizeof *told);
+    struct table_record *record = arena_alloc(&c->arena, sizeof *record);
     if (r->code == REPLY_TABLE_NOT_FOUND && p->only.data == NULL)
         return true;
-    if (!table_take_record(c, s, r, told))
+    if (!table_take_record(c, s, r, record))
         return false;
     STAILQ_FOREACH (n, &p->names, entry) {
         if (slice_equal(n->name, s->request.table.name))
             break;
     }
-    n->table = &told->table;
-    for (uint32_t i = 0; i < index_set_global(told->table.index_set); i++) {
-        if (told->indexes[i] == NULL)
+    n->table = &record->table;
+    for (uint32_t i = 0; i < index_set_global(record->table.index_set); i++) {
+        if (record->indexes[i] == NULL)
             continue;
         struct table_name *x = arena_zalloc(&c->arena, sizeof *x);
-        x->name = told->indexes[i]->name;
-        x->table = told->indexes[i];
+        x->name = record->indexes[i]->name;
+        x->table = record->indexes[i];
         STAILQ_INSERT_AFTER(&p->names, n, x, entry);
     }
     return true;
@@ -395,8 +396,8 @@ static bool partitions_finish(struct call *c)
 {
     struct partitions *p = c->state;
     struct buffer *out = &c->body;
-    if (!p->nodes_asked) {
-        p->nodes_asked = true;
+    if (!p->nodes_requested) {
+        p->nodes_requested = true;
         json_write_open(out, '{');
         json_member_text(out, "profile", profile_name(c->router->config->profile));
         json_member_integer(out, "nodes", c->router->options.node_count);
@@ -404,7 +405,7 @@ static bool partitions_finish(struct call *c)
         partitions_write_policies(out, c->router->config->policies);
         partitions_write_tables(c, p);
         json_member_open(out, "partitions", '[');
-        partitions_ask_nodes(c, p);
+        partitions_request_nodes(c, p);
         return true;
     }
     json_write_close(out, ']');

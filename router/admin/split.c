@@ -71,11 +71,11 @@ static bool split_find_middle(struct call *c, const struct partition_info *info,
     return true;
 }
 
-static bool send_split(struct call *c, const struct subrequest *asked, const struct reply *r)
+static bool send_split(struct call *c, const struct subrequest *sent, const struct reply *r)
 {
     struct split *p = c->state;
     struct table t;
-    if (!table_take_reply(c, asked, r, &t))
+    if (!table_take_reply(c, sent, r, &t))
         return false;
     const struct partition_info *info = NULL;
     for (uint32_t i = 0; i < t.partition_count; i++) {

@@ -70,12 +70,12 @@ static bool unshard_find_key(struct call *c, struct unshard *u, const struct tab
     return true;
 }
 
-static bool unshard_decide(struct call *c, const struct subrequest *asked, const struct reply *r)
+static bool unshard_decide(struct call *c, const struct subrequest *sent, const struct reply *r)
 {
     struct unshard *u = c->state;
     struct table t;
     char reason[120];
-    if (!table_take_reply(c, asked, r, &t) || !unshard_find_key(c, u, &t))
+    if (!table_take_reply(c, sent, r, &t) || !unshard_find_key(c, u, &t))
         return false;
     const struct sharded_key *k = key_sharding_find(t.sharded_keys, u->key);
     if (k == NULL || (k->shards == 1 && !sharded_key_moves(k))) /* or not any more */
@@ -83,7 +83,7 @@ static bool unshard_decide(struct call *c, const struct subrequest *asked, const
     snprintf(reason, sizeof reason, "on request, a key with %u shards gets %u", k->shards,
              u->shards);
     const struct decision d = {.table_id = t.id,
-                               .key_shards = {.word = KEY_SHARDS_SHRINK,
+                               .key_shards = {.change = KEY_SHARDS_SHRINK,
                                               .key = u->key,
                                               .version = k->version,
                                               .shards = u->shards},
@@ -113,7 +113,7 @@ static bool unshard_reply(struct call *c, struct subrequest *s, const struct rep
             return fault_set(call_fault(c), FAULT_IN_USE, "%.*s", SHOWN(r->text));
         if (r->code != REPLY_OK)
             return call_refuse(c, s, r);
-        route_forget(c->router, u->name);
+        route_invalidate(c->router, u->name);
         call_get_table(c, u->name); /* what the key is like now */
         return true;
     }

@@ -136,7 +136,7 @@ void call_end(struct call *c)
 }
 
 /* Whether it is a request for a table's data that was started. */
-static bool call_part_was_asked(const struct subrequest *s)
+static bool call_part_was_sent(const struct subrequest *s)
 {
     return s->route != NULL && traits_of(&s->request)->data &&
            s->request.op != REQUEST_INDEX_SHOWS && (s->state != SUBREQUEST_IDLE || s->end.replied);
@@ -145,16 +145,16 @@ static bool call_part_was_asked(const struct subrequest *s)
 bool router_answer_next(struct router_answer *a, struct router_part *out)
 {
     const struct subrequest *s = a->parts;
-    while (s != NULL && !call_part_was_asked(s))
+    while (s != NULL && !call_part_was_sent(s))
         s = s->next_of_call;
     a->parts = s != NULL ? s->next_of_call : NULL;
     if (s == NULL)
         return false;
-    const struct request *asked = placement_original(s);
-    *out = (struct router_part){.op = asked->op,
+    const struct request *original = placement_original(s);
+    *out = (struct router_part){.op = original->op,
                                 .table = &s->route->table,
-                                .key = request_key(asked),
-                                .consistent = request_is_consistent(asked),
+                                .key = request_key(original),
+                                .consistent = request_is_consistent(original),
                                 .replied = s->end.replied,
                                 .code = s->end.code,
                                 .consumed_mcu = s->end.consumed_mcu,
@@ -164,7 +164,7 @@ bool router_answer_next(struct router_answer *a, struct router_part *out)
 }
 
 /* The fault is NULL if the call was done. */
-static void call_tell(const struct call *c, int status, const struct fault *f)
+static void call_report(const struct call *c, int status, const struct fault *f)
 {
     const struct router *r = c->router;
     struct router_answer a = {.connection = c->client != NULL ? c->client->id : 0,
@@ -200,7 +200,7 @@ static void call_answer(struct call *c, int status, const struct fault *f)
 {
     struct client *client = c->client;
     if (c->router->options.answered != NULL && !c->own)
-        call_tell(c, status, f);
+        call_report(c, status, f);
     call_end(c);
     if (client != NULL)
         client_answer_parts(client, status, c->content_type, &c->parts, &c->body, c->request_id,
@@ -320,12 +320,12 @@ struct route *call_hold_route(struct call *c, struct route *route)
     return route;
 }
 
-void call_want_table(struct call *c, struct slice name, struct route **out)
+void call_require_table(struct call *c, struct slice name, struct route **out)
 {
-    call_look_for_table(c, name, out, NULL);
+    call_find_table(c, name, out, NULL);
 }
 
-void call_look_for_table(struct call *c, struct slice name, struct route **out, bool *absent)
+void call_find_table(struct call *c, struct slice name, struct route **out, bool *absent)
 {
     struct route_waiter *w = arena_zalloc(&c->arena, sizeof *w);
     w->call = c;
@@ -345,11 +345,11 @@ void call_look_for_table(struct call *c, struct slice name, struct route **out, 
 
 void call_route_refused(struct call *c, const struct reply *refusal)
 {
-    static const struct subrequest ASKED = {.request = {.op = REQUEST_TABLE_GET}};
+    static const struct subrequest TABLE_GET = {.request = {.op = REQUEST_TABLE_GET}};
     if (c->operation->of_streams && refusal->code == REPLY_TABLE_NOT_FOUND)
         call_stream_missing(c);
     else
-        call_refuse(c, &ASKED, refusal);
+        call_refuse(c, &TABLE_GET, refusal);
     call_fail(c);
 }
 

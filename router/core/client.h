@@ -31,16 +31,16 @@ struct client {
     LIST_ENTRY(client) resume;  /* in router.resume */
     bool in_output;
     bool in_resume;
-    bool feeding;        /* client_feed is running */
-    bool admin;          /* a client of the admin listener */
-    bool counted;        /* in client_count */
-    bool closing;        /* closes once `out` is sent */
-    bool close_told;     /* the host closes the connection once no bytes are unsent */
-    bool aborting;       /* closes at once */
-    bool ended;          /* sends nothing more: closes once all requests are answered */
-    bool draining;       /* was refused: further bytes are dropped, then the client is closed */
-    bool over_budget;    /* the request being read will be refused for lack of memory */
-    uint64_t drain_left; /* bytes still to be dropped */
+    bool feeding;         /* client_feed is running */
+    bool admin;           /* a client of the admin listener */
+    bool counted;         /* in client_count */
+    bool closing;         /* closes once `out` is sent */
+    bool close_requested; /* the host closes the connection once no bytes are unsent */
+    bool aborting;        /* closes at once */
+    bool ended;           /* sends nothing more: closes once all requests are answered */
+    bool draining;        /* was refused: further bytes are dropped, then the client is closed */
+    bool over_budget;     /* the request being read will be refused for lack of memory */
+    uint64_t drain_left;  /* bytes still to be dropped */
     size_t accounted;
 };
 

@@ -31,7 +31,7 @@ static bool action_adds_number(const struct update_action *a)
 static bool counter_takes(const struct item_request *q)
 {
     if (q->op != REQUEST_UPDATE || q->updated == NULL || q->updated->count == 0 ||
-        q->condition.size > 0 || q->want != WANT_NOTHING)
+        q->condition.size > 0 || q->return_values != RETURN_NONE)
         return false;
     for (const struct update_action *a = q->updated->actions; a != NULL; a = a->next) {
         if (!action_adds_number(a))

@@ -19,8 +19,8 @@ void items_begin(struct call *c, struct item_plan *p)
 {
     c->plan = p;
     for (uint32_t i = 0; i < p->table_count; i++)
-        call_look_for_table(c, shape_table_of(p->tables[i].name), &p->tables[i].route,
-                            p->lenient ? &p->tables[i].absent : NULL);
+        call_find_table(c, shape_table_of(p->tables[i].name), &p->tables[i].route,
+                        p->lenient ? &p->tables[i].absent : NULL);
 }
 
 bool items_are_distinct(const struct item_plan *p)
@@ -45,9 +45,9 @@ void items_send(struct call *c, uint32_t index)
         s->request.get.consistent = q->consistent;
     } else {
         s->request.write.key = q->key;
-        s->request.write.want = (uint8_t)q->want;
+        s->request.write.return_values = (uint8_t)q->return_values;
         s->request.write.condition = span_in(&c->bytes, q->condition);
-        s->request.write.want_failed = q->want_failed;
+        s->request.write.return_failed = q->return_failed;
     }
     if (q->op == REQUEST_PUT || q->op == REQUEST_UPDATE)
         s->request.write.item = span_in(&c->bytes, q->item);

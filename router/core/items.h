@@ -25,17 +25,17 @@ struct item_request {
     struct span item;   /* in call->bytes: the item to put, or the key, encoded as an item */
     bool consistent;    /* for reads */
     /* for writes */
-    struct span condition;         /* in call->bytes: a program; size 0: no condition */
-    const struct condition *asked; /* its tree */
-    struct span update;            /* in call->bytes: a program; size 0: no change */
-    const struct update *updated;  /* its tree, to check its paths; NULL: no update */
-    enum write_want want;          /* the item that the reply must have */
-    bool want_failed;              /* if the condition fails, the reply must have the item */
-    bool inserts;                  /* PUT: the condition is that there is no such item */
-    struct slice key;              /* the storage key; set by the plan */
-    struct slice owner_key;        /* of a part of a transaction: where the item is */
-    struct slice limiter; /* UPDATE: a limiter's command; in the call's arena; empty: none */
-    struct slice limited; /* its key, encoded as an item, in place of `item` */
+    struct span condition;                  /* in call->bytes: a program; size 0: no condition */
+    const struct condition *condition_tree; /* its tree */
+    struct span update;                     /* in call->bytes: a program; size 0: no change */
+    const struct update *updated;           /* its tree, to check its paths; NULL: no update */
+    enum write_return return_values;        /* the item that the reply must have */
+    bool return_failed;     /* if the condition fails, the reply must have the item */
+    bool inserts;           /* PUT: the condition is that there is no such item */
+    struct slice key;       /* the storage key; set by the plan */
+    struct slice owner_key; /* of a part of a transaction: where the item is */
+    struct slice limiter;   /* UPDATE: a limiter's command; in the call's arena; empty: none */
+    struct slice limited;   /* its key, encoded as an item, in place of `item` */
 };
 
 struct item_plan {

@@ -60,9 +60,9 @@ static inline bool call_turn_is_over(const struct call *c, size_t begin)
 #define call_invalid(c, ...) fault_invalid(call_fault(c), __VA_ARGS__)
 
 /* `*out` gets the table, now or before `ready`. If there is no such table, the call fails. */
-void call_want_table(struct call *c, struct slice name, struct route **out);
+void call_require_table(struct call *c, struct slice name, struct route **out);
 /* The same. If there is no such table, `*absent` is set, and the call goes on. */
-void call_look_for_table(struct call *c, struct slice name, struct route **out, bool *absent);
+void call_find_table(struct call *c, struct slice name, struct route **out, bool *absent);
 
 /* The table's name in a member that is a name or an ARN. Answers repeat an ARN. */
 struct slice call_table_named(struct call *c, const struct json_value *member);

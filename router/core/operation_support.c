@@ -188,10 +188,10 @@ static bool refuse_unreachable(struct call *c, const struct subrequest *s, bool 
         buffer_append_format(&text, "No replica of partition %u (nodes", p->id);
         append_nodes(&text, p, UINT32_MAX);
         buffer_append_text(&text, ") could serve the request");
-        if (s->silent != 0) {
-            bool single = (s->silent & (s->silent - 1)) == 0;
+        if (s->unresponsive != 0) {
+            bool single = (s->unresponsive & (s->unresponsive - 1)) == 0;
             buffer_append_text(&text, single ? ": node" : ": nodes");
-            append_nodes(&text, p, s->silent);
+            append_nodes(&text, p, s->unresponsive);
             buffer_append_text(&text, single ? " does not answer" : " do not answer");
         }
     }
@@ -221,7 +221,7 @@ static bool refuse_condition(struct call *c, const struct subrequest *s, const s
 {
     struct fault *f = call_fault(c);
     fault_set(f, FAULT_CONDITION, "The conditional request failed");
-    if (s->request.write.want_failed && reply->item.found) {
+    if (s->request.write.return_failed && reply->item.found) {
         json_write_key(&f->more, "Item");
         value_write_item(&f->more, reply->item.bytes);
     }

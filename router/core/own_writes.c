@@ -12,9 +12,8 @@
 enum {
     OWN_PARTITIONS_MAX = 4096, /* OWN-2 */
     OWN_TABLES_MAX = 256,      /* OWN-2 */
-    LATE_MS =
-        10000,    /* longer than parts of transactions and rows of indexes take without a fault */
-    ASKS_MAX = 64 /* partitions that one read of an index asks */
+    LATE_MS = 10000,  /* parts of transactions and rows of indexes take less without a fault */
+    REQUESTS_MAX = 64 /* partitions that one read of an index asks */
 };
 
 /* A partition, or a table with global indexes. */
@@ -39,7 +38,7 @@ void own_writes_init(struct router *r)
     timer_queue_init(&r->own.waits, duration_ms(wait_ms < most_ms ? wait_ms : most_ms));
 }
 
-static void own_forget_first(struct id_map *map, struct own_entries *old)
+static void own_evict_first(struct id_map *map, struct own_entries *old)
 {
     struct own_entry *first = TAILQ_FIRST(old);
     TAILQ_REMOVE(old, first, place);
@@ -50,9 +49,9 @@ static void own_forget_first(struct id_map *map, struct own_entries *old)
 void own_writes_deinit(struct router *r)
 {
     while (!TAILQ_EMPTY(&r->own.old_partitions))
-        own_forget_first(&r->own.partitions, &r->own.old_partitions);
+        own_evict_first(&r->own.partitions, &r->own.old_partitions);
     while (!TAILQ_EMPTY(&r->own.old_tables))
-        own_forget_first(&r->own.tables, &r->own.old_tables);
+        own_evict_first(&r->own.tables, &r->own.old_tables);
     id_map_deinit(&r->own.partitions);
     id_map_deinit(&r->own.tables);
 }
@@ -68,7 +67,7 @@ static struct own_entry *own_entry_of(struct id_map *map, struct own_entries *ol
         TAILQ_REMOVE(old, e, place);
     } else {
         if (map->count == most)
-            own_forget_first(map, old);
+            own_evict_first(map, old);
         e = must_calloc(1, sizeof *e);
         e->id = id;
         id_map_add(map, id, e);
@@ -107,7 +106,7 @@ static void own_note_rows(struct router *r, const struct table *t, struct own_en
 void own_writes_note(struct router *r, const struct subrequest *s, const struct reply *reply)
 {
     if (reply->code != REPLY_OK || config_requests(r->config)->read_your_writes == 0 ||
-        !own_request_writes(&s->request) || MUTATED(MUTATION_FORGET_OWN))
+        !own_request_writes(&s->request) || MUTATED(MUTATION_LOSE_OWN_WRITES))
         return;
     struct own_entry *e = own_entry_of(&r->own.partitions, &r->own.old_partitions,
                                        s->request.partition, OWN_PARTITIONS_MAX);
@@ -139,8 +138,8 @@ uint64_t *own_writes_member(struct request *q)
     return NULL;
 }
 
-static void own_ask(struct call *c, struct route *table, const struct partition_info *p,
-                    uint64_t after, uint32_t changes)
+static void own_request(struct call *c, struct route *table, const struct partition_info *p,
+                        uint64_t after, uint32_t changes)
 {
     struct subrequest *s = call_request(c, table, REQUEST_INDEX_SHOWS);
     s->index = changes;
@@ -149,25 +148,26 @@ static void own_ask(struct call *c, struct route *table, const struct partition_
     subrequest_start(c->router, s);
 }
 
-uint32_t own_writes_ask_indexes(struct call *c, struct route *table, bool *surely)
+uint32_t own_writes_query_indexes(struct call *c, struct route *table, bool *surely)
 {
     const struct router *r = c->router;
     const struct table *t = &table->table;
     const struct own_entry *written = id_map_find(&r->own.tables, t->id);
-    uint32_t asks = 0;
+    uint32_t requests = 0;
     *surely = written != NULL && instant_before(r->now, written->until);
     if (!*surely)
         return 0;
     /* Changes go with their items: after a split any partition may have them. */
     const bool all = written->was_split || written->partition_count != t->partition_count;
-    for (uint32_t i = 0; i < t->partition_count && asks < ASKS_MAX; i++) {
+    for (uint32_t i = 0; i < t->partition_count && requests < REQUESTS_MAX; i++) {
         const struct own_entry *e = id_map_find(&r->own.partitions, t->partitions[i].id);
         if (!all && (e == NULL || e->rows == 0))
             continue;
-        own_ask(c, table, &t->partitions[i], all ? AFTER_ALL : e->rows, e != NULL ? e->changes : 0);
-        asks++;
+        own_request(c, table, &t->partitions[i], all ? AFTER_ALL : e->rows,
+                    e != NULL ? e->changes : 0);
+        requests++;
     }
-    return asks;
+    return requests;
 }
 
 bool own_writes_indexes_show(struct router *r, const struct subrequest *s,

@@ -50,7 +50,7 @@ uint64_t *own_writes_member(struct request *q);
 /* A global index of the table is to be read. Sends REQUEST_INDEX_SHOWS to each partition whose
  * changes the index may lack; the count is returned. `surely`: the rows must be read as AFTER_ALL.
  * */
-uint32_t own_writes_ask_indexes(struct call *c, struct route *table, bool *surely);
+uint32_t own_writes_query_indexes(struct call *c, struct route *table, bool *surely);
 /* The answer to such a request. Whether the index has the changes. */
 bool own_writes_indexes_show(struct router *r, const struct subrequest *s,
                              const struct reply *reply);

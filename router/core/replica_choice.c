@@ -3,8 +3,8 @@
 
 #include "base/settings/choices.h"
 #include "engine/message/request_traits.h"
+#include "router/core/node_watch.h"
 #include "router/core/operation.h"
-#include "router/core/silent_nodes.h"
 
 const struct partition_info *replica_choice_partition(const struct subrequest *s)
 {
@@ -21,13 +21,14 @@ static uint32_t *replica_choice_leader(const struct subrequest *s, const struct 
     return &s->route->leaders[p - s->route->table.partitions];
 }
 
-/* The first member from `turn` on that is not silent. If all are silent, the member of `turn`. */
+/* The first member from `turn` on that is not unresponsive. If all are unresponsive, the member of
+ * `turn`. */
 static uint32_t replica_choice_in_turn(const struct router *r, const struct partition_info *p,
                                        uint32_t turn)
 {
     for (uint32_t i = 0; i < p->member_count; i++) {
         uint32_t node = partition_node(p, (turn + i) % p->member_count);
-        if (!silence_is_silent(r, node))
+        if (!node_watch_is_unresponsive(r, node))
             return node;
     }
     return partition_node(p, turn % p->member_count);
@@ -41,14 +42,14 @@ uint32_t replica_choice_of(struct router *r, struct subrequest *s, const struct 
         return replica_choice_in_turn(r, p, s->turn);
     }
     uint32_t leader = *replica_choice_leader(s, p);
-    s->guessed = leader == 0 || silence_is_silent(r, leader);
+    s->guessed = leader == 0 || node_watch_is_unresponsive(r, leader);
     return s->guessed ? replica_choice_in_turn(r, p, s->turn) : leader;
 }
 
 uint32_t replica_choice_catalog_after(const struct router *r, uint32_t node)
 {
     uint32_t count = r->options.node_count, next = node % count + 1;
-    for (uint32_t i = 0; i < count && silence_is_silent(r, next); i++)
+    for (uint32_t i = 0; i < count && node_watch_is_unresponsive(r, next); i++)
         next = next % count + 1;
     return next;
 }
@@ -58,7 +59,7 @@ void replica_choice_note_leader(struct subrequest *s, uint32_t node)
     *replica_choice_leader(s, replica_choice_partition(s)) = node;
 }
 
-void replica_choice_forget_leader(struct subrequest *s)
+void replica_choice_clear_leader(struct subrequest *s)
 {
     uint32_t *known = replica_choice_leader(s, replica_choice_partition(s));
     if (*known == s->node)
@@ -96,5 +97,5 @@ bool replica_choice_may_hedge(const struct router *r, const struct subrequest *s
     uint32_t other = traits_of(&s->request)->data
                          ? replica_choice_in_turn(r, replica_choice_partition(s), s->turn)
                          : replica_choice_catalog_after(r, s->node);
-    return !silence_is_silent(r, other);
+    return !node_watch_is_unresponsive(r, other);
 }

@@ -65,9 +65,9 @@ struct router {
     struct timer_queue arriving;
     struct timer_queue deadlines;
     struct timer_queue backoffs[BACKOFFS];
-    struct timer_queue patience;
-    struct timer_queue looks;
-    int64_t looks_to_give_up;   /* at a silent node */
+    struct timer_queue node_timeout;
+    struct timer_queue node_polls;
+    int64_t polls_to_give_up;   /* at an unresponsive node */
     struct node_watch *watches; /* owns; by node */
     struct overload overload;
     struct overload_peer *overload_peers; /* owns; by node */

@@ -6,9 +6,9 @@
  * lead, or as wrongly routed. After a split the new map is fetched at once. A read is also retried
  * if its node went away. A write whose node went away has an unknown outcome and is never repeated.
  *
- * A node may be silent (silent_nodes.h): stopped, cut off, or busy for a moment. Then
- *   - a read that was sent to the node is sent to another node. A later answer of the silent node
- *     is dropped;
+ * A node may be unresponsive (node_watch.h): stopped, cut off, or busy for a moment. Then
+ *   - a read that was sent to the node is sent to another node. A later answer of the unresponsive
+ *     node is dropped;
  *   - new requests go to other nodes. The followers refuse writes until one of them leads, and the
  *     router tries again until the deadline. A false alarm costs a pause, but causes no error;
  *   - a write that was sent to the node waits. If the node answers, the client gets the answer.
@@ -22,16 +22,16 @@
 #include "router/core/counter_reads.h"
 #include "router/core/item_placement.h"
 #include "router/core/limit.h"
+#include "router/core/node_watch.h"
 #include "router/core/operation.h"
 #include "router/core/replica_choice.h"
 #include "router/core/reply_slots.h"
 #include "router/core/reply_validation.h"
 #include "router/core/shedding.h"
-#include "router/core/silent_nodes.h"
 
 enum {
-    ATTEMPTS_PER_MAP = 4,   /* then the catalog is asked for the map again */
-    ATTEMPTS_UNTIL_TOLD = 8 /* of a request that a partition refuses until it is told of a key */
+    ATTEMPTS_PER_MAP = 4,       /* then the catalog is asked for the map again */
+    ATTEMPTS_UNTIL_NOTIFIED = 8 /* while a partition does not know the registry yet */
 };
 
 /* ---- queues: subrequests that the host must take, or that wait for tokens ---- */
@@ -58,8 +58,8 @@ bool subrequest_next_effect(struct router *r, struct router_effect *out)
         return false;
     subrequest_queue_remove(s);
     s->state = SUBREQUEST_SENT;
-    silence_sent(r, s->node);
-    timer_start(&s->patience, &r->patience, r->now);
+    node_watch_sent(r, s->node);
+    timer_start(&s->node_timeout, &r->node_timeout, r->now);
     *out = (struct router_effect){
         .kind = ROUTER_SEND_REQUEST, .node = s->node, .request = &s->request};
     return true;
@@ -74,14 +74,14 @@ void subrequest_refuse_later(struct router *r, struct subrequest *s)
 
 /* ---- partition and node ---- */
 
-static bool subrequest_asks_catalog(const struct subrequest *s)
+static bool subrequest_is_for_catalog(const struct subrequest *s)
 {
     return !traits_of(&s->request)->data && !traits_of(&s->request)->of_node;
 }
 
 /* What the read must show of the router's own writes in the partition (own_writes.h). */
-static void subrequest_mind_own(struct router *r, struct subrequest *s,
-                                const struct partition_info *p)
+static void subrequest_require_own_writes(struct router *r, struct subrequest *s,
+                                          const struct partition_info *p)
 {
     uint64_t *after = own_writes_member(&s->request);
     bool waits = s->request.op == REQUEST_INDEX_SHOWS;
@@ -92,7 +92,7 @@ static void subrequest_mind_own(struct router *r, struct subrequest *s,
     }
     if (!waits || s->own_over || s->own.queue != NULL)
         return;
-    r->counters.own_writes_asked++;
+    r->counters.own_writes_required++;
     timer_start(&s->own, &r->own.waits, r->now);
 }
 
@@ -100,12 +100,12 @@ static void subrequest_mind_own(struct router *r, struct subrequest *s,
 static bool subrequest_route(struct router *r, struct subrequest *s)
 {
     const struct partition_info *p = replica_choice_partition(s);
-    subrequest_mind_own(r, s, p);
+    subrequest_require_own_writes(r, s, p);
     uint32_t node = replica_choice_of(r, s, p);
     bool same = s->attempts > 0 && s->request.partition == p->id && s->request.epoch == p->epoch &&
                 s->node == node;
     if (s->request.partition != p->id || s->request.epoch != p->epoch)
-        s->silent = 0; /* the partition may have other members */
+        s->unresponsive = 0; /* the partition may have other members */
     s->request.partition = p->id;
     s->request.epoch = p->epoch;
     s->node = node;
@@ -161,9 +161,9 @@ static void subrequest_withdraw(struct router *r, struct subrequest *s)
             shedding_answered(r, s);
     }
     if (s->state == SUBREQUEST_SENT)
-        silence_withdrawn(r, s->node);
+        node_watch_withdrawn(r, s->node);
     timer_stop(&s->backoff);
-    timer_stop(&s->patience);
+    timer_stop(&s->node_timeout);
     route_cancel(&s->waiter);
 }
 
@@ -209,8 +209,8 @@ static int64_t subrequest_item_bytes(const struct request *q, const struct reply
     bool found = reply->kind == ANSWER_ITEM && reply->item.found;
     if (q->op == REQUEST_GET)
         return found ? (int64_t)item_size(reply->item.bytes) : 0;
-    bool tells = q->write.want == (q->op == REQUEST_UPDATE ? WANT_NEW : WANT_OLD);
-    return found && tells ? (int64_t)item_size(reply->item.bytes) : -1;
+    bool has_item = q->write.return_values == (q->op == REQUEST_UPDATE ? RETURN_NEW : RETURN_OLD);
+    return found && has_item ? (int64_t)item_size(reply->item.bytes) : -1;
 }
 
 static void subrequest_note_end(struct subrequest *s, const struct reply *reply)
@@ -390,7 +390,7 @@ void subrequest_backoff_over(struct router *r, struct subrequest *s)
     s->rested = true;
     s->redirects = 0;
     if (!traits_of(&s->request)->data) {
-        if (subrequest_asks_catalog(s))
+        if (subrequest_is_for_catalog(s))
             s->node = r->catalog_node;
         subrequest_send(r, s);
         return;
@@ -409,7 +409,7 @@ static void subrequest_try_again(struct router *r, struct subrequest *s)
     s->rested = false;
     r->counters.internal_retries++;
     if (traits_of(&s->request)->data) {
-        replica_choice_forget_leader(s);
+        replica_choice_clear_leader(s);
         route_drop(r, s->route);
     }
     if (traits_of(&s->request)->data && s->attempts == 1)
@@ -445,20 +445,20 @@ static void subrequest_wait_for_shards(struct router *r, struct subrequest *s)
 /* The node does not lead, or cannot be reached: asks the named leader or the next member. */
 static void subrequest_try_elsewhere(struct router *r, struct subrequest *s, uint32_t leader)
 {
-    uint32_t asked = s->node;
-    leader = redirect_to(leader, asked, r->options.node_count);
-    bool named = leader != 0 && !silence_is_silent(r, leader);
+    uint32_t from = s->node;
+    leader = redirect_to(leader, from, r->options.node_count);
+    bool named = leader != 0 && !node_watch_is_unresponsive(r, leader);
     subrequest_withdraw(r, s);
     s->attempts++;
     s->turn++;
     r->counters.internal_retries++;
-    if (subrequest_asks_catalog(s) && r->catalog_node == asked)
-        r->catalog_node = named ? leader : replica_choice_catalog_after(r, asked);
+    if (subrequest_is_for_catalog(s) && r->catalog_node == from)
+        r->catalog_node = named ? leader : replica_choice_catalog_after(r, from);
     if (traits_of(&s->request)->data && !replica_choice_is_any(s)) {
         if (named)
             replica_choice_note_leader(s, leader);
         else
-            replica_choice_forget_leader(s);
+            replica_choice_clear_leader(s);
     }
     if (s->redirects++ >= REDIRECTS_MAX || (!named && !replica_choice_is_any(s))) {
         subrequest_back_off(r, s);
@@ -466,7 +466,7 @@ static void subrequest_try_elsewhere(struct router *r, struct subrequest *s, uin
     }
     if (traits_of(&s->request)->data)
         subrequest_route(r, s);
-    else if (subrequest_asks_catalog(s))
+    else if (subrequest_is_for_catalog(s))
         s->node = r->catalog_node;
     subrequest_send(r, s);
 }
@@ -479,23 +479,23 @@ static void subrequest_note_answered(struct subrequest *s, bool answered)
     const struct partition_info *p = replica_choice_partition(s);
     for (uint32_t i = 0; i < p->member_count; i++) {
         if (partition_node(p, i) == s->node)
-            s->silent = answered ? s->silent & ~(1U << i) : s->silent | 1U << i;
+            s->unresponsive = answered ? s->unresponsive & ~(1U << i) : s->unresponsive | 1U << i;
     }
 }
 
-/* Also notes the members that were not asked because they are silent. */
-static void subrequest_note_silent_members(const struct router *r, struct subrequest *s)
+/* Also notes the members that were not asked because they are unresponsive. */
+static void subrequest_note_unresponsive_members(const struct router *r, struct subrequest *s)
 {
     if (!traits_of(&s->request)->data)
         return;
     const struct partition_info *p = replica_choice_partition(s);
     for (uint32_t i = 0; i < p->member_count; i++) {
-        if (silence_is_silent(r, partition_node(p, i)))
-            s->silent |= 1U << i;
+        if (node_watch_is_unresponsive(r, partition_node(p, i)))
+            s->unresponsive |= 1U << i;
     }
 }
 
-static void subrequest_try_elsewhere_after_silence(struct router *r, struct subrequest *s)
+static void subrequest_try_elsewhere_after_timeout(struct router *r, struct subrequest *s)
 {
     subrequest_note_answered(s, false);
     subrequest_try_elsewhere(r, s, 0);
@@ -504,8 +504,8 @@ static void subrequest_try_elsewhere_after_silence(struct router *r, struct subr
 static void subrequest_try_refused_elsewhere(struct router *r, struct subrequest *s,
                                              const struct reply *reply)
 {
-    bool tells_more = reply->code == REPLY_NOT_LEADER || s->why.size == 0;
-    if (s->call != NULL && tells_more && !slice_equal(s->why, reply->text))
+    bool is_new_reason = reply->code == REPLY_NOT_LEADER || s->why.size == 0;
+    if (s->call != NULL && is_new_reason && !slice_equal(s->why, reply->text))
         s->why = arena_copy(&s->call->arena, reply->text);
     subrequest_note_answered(s, true);
     subrequest_try_elsewhere(r, s, reply->leader);
@@ -513,13 +513,13 @@ static void subrequest_try_refused_elsewhere(struct router *r, struct subrequest
 
 /* The node may answer pings, but be cut off from other nodes. New requests now go to other nodes,
  * and so does this request if it may be done twice. */
-void subrequest_patience_over(struct router *r, struct subrequest *s)
+void subrequest_node_timeout(struct router *r, struct subrequest *s)
 {
     if (traits_of(&s->request)->data && !replica_choice_is_any(s))
-        replica_choice_forget_leader(s);
+        replica_choice_clear_leader(s);
     if (!traits_of(&s->request)->once)
-        subrequest_try_elsewhere_after_silence(r, s);
-    else if (subrequest_asks_catalog(s) && r->catalog_node == s->node)
+        subrequest_try_elsewhere_after_timeout(r, s);
+    else if (subrequest_is_for_catalog(s) && r->catalog_node == s->node)
         r->catalog_node = replica_choice_catalog_after(r, s->node);
 }
 
@@ -585,10 +585,10 @@ static bool subrequest_take_shards(struct router *r, struct subrequest *s,
     const bool waits = moves || (s->placement != NULL && s->placement->counter);
     if (s->placement != NULL)
         s->placement->locked = waits && reply->code == REPLY_LOCKED;
-    const bool untold = reply->code == REPLY_OVERLOADED &&
-                        reply->verdict.reason != ADMIT_REFUSED_OVERLOAD &&
-                        (moves || s->attempts < ATTEMPTS_UNTIL_TOLD);
-    if (!untold && !(waits && reply->code == REPLY_LOCKED) &&
+    const bool not_notified = reply->code == REPLY_OVERLOADED &&
+                              reply->verdict.reason != ADMIT_REFUSED_OVERLOAD &&
+                              (moves || s->attempts < ATTEMPTS_UNTIL_NOTIFIED);
+    if (!not_notified && !(waits && reply->code == REPLY_LOCKED) &&
         !(moves && reply->code == REPLY_UNKNOWN))
         return false;
     subrequest_wait_for_shards(r, s);
@@ -609,7 +609,7 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
         subrequest_give_up(r, s, REPLY_UNKNOWN, "the node's answer has a damaged item");
         return;
     }
-    if (s->guessed && reply->code == REPLY_OK) /* this node leads, not the silent node */
+    if (s->guessed && reply->code == REPLY_OK) /* this node leads, not the unresponsive node */
         replica_choice_note_leader(s, node);
     if (reply->kind == ANSWER_TABLE)
         router_set_agreed(r, reply->table.agreed_ms);
@@ -638,8 +638,8 @@ void subrequest_not_sent(struct router *r, uint32_t node, uint64_t id)
     struct subrequest *s = subrequest_find_sent(r, node, id);
     if (s == NULL)
         return;
-    if (traits_of(&s->request)->data || subrequest_asks_catalog(s))
-        subrequest_try_elsewhere_after_silence(r, s);
+    if (traits_of(&s->request)->data || subrequest_is_for_catalog(s))
+        subrequest_try_elsewhere_after_timeout(r, s);
     else
         subrequest_give_up(r, s, REPLY_UNKNOWN, "the node cannot be reached");
 }
@@ -654,11 +654,11 @@ void subrequest_node_lost(struct router *r, uint32_t node)
         if (traits_of(&s->request)->once)
             subrequest_give_up(r, s, REPLY_UNKNOWN, "the connection to the node was lost");
         else
-            subrequest_try_elsewhere_after_silence(r, s);
+            subrequest_try_elsewhere_after_timeout(r, s);
     }
 }
 
-void subrequest_node_silent(struct router *r, uint32_t node)
+void subrequest_node_unresponsive(struct router *r, uint32_t node)
 {
     if (r->catalog_node == node)
         r->catalog_node = replica_choice_catalog_after(r, node);
@@ -668,7 +668,7 @@ void subrequest_node_silent(struct router *r, uint32_t node)
             !replica_choice_may_hedge(r, s))
             continue;
         s->hedged = true;
-        subrequest_try_elsewhere_after_silence(r, s);
+        subrequest_try_elsewhere_after_timeout(r, s);
     }
 }
 
@@ -694,6 +694,6 @@ void subrequest_deadline(struct router *r, struct subrequest *s)
         subrequest_give_up(r, s, REPLY_UNKNOWN, "no node answered within the deadline");
         return;
     }
-    subrequest_note_silent_members(r, s);
+    subrequest_note_unresponsive_members(r, s);
     subrequest_finish(r, s, &(struct reply){.code = REPLY_NOT_LEADER, .text = s->why});
 }

@@ -46,24 +46,24 @@ struct subrequest {
     uint32_t node;
     uint32_t slot;
     uint32_t attempts;
-    uint32_t index;             /* the operation's own */
-    uint32_t turn;              /* the next member to ask, where no leader is known */
-    uint32_t redirects;         /* resends since the last pause */
-    uint32_t silent;            /* bit i: the partition's member i is silent, or did not answer */
-    bool hedged;                /* was sent elsewhere because its node was silent */
-    bool guessed;               /* the leader is unknown or silent: `node` may not lead */
-    struct slice why;           /* the text of a refusal, in the call's arena */
-    bool surely;                /* an eventual read that the leader answers as a consistent one */
-    bool rows;                  /* it reads rows that follow from own writes (own_writes.h) */
-    bool own_over;              /* it has waited for own writes long enough */
-    bool rested;                /* has paused since a node refused its map */
+    uint32_t index;        /* the operation's own */
+    uint32_t turn;         /* the next member to ask, where no leader is known */
+    uint32_t redirects;    /* resends since the last pause */
+    uint32_t unresponsive; /* bit i: the partition's member i is unresponsive, or did not answer */
+    bool hedged;           /* was sent elsewhere because its node was unresponsive */
+    bool guessed;          /* the leader is unknown or unresponsive: `node` may not lead */
+    struct slice why;      /* the text of a refusal, in the call's arena */
+    bool surely;           /* an eventual read that the leader answers as a consistent one */
+    bool rows;             /* it reads rows that follow from own writes (own_writes.h) */
+    bool own_over;         /* it has waited for own writes long enough */
+    bool rested;           /* has paused since a node refused its map */
     struct limits_taken limits; /* the tokens that it holds (limit.h) */
     const char *shed;       /* the router refuses it for overload: the text; NULL: it does not */
     uint32_t overload_hint; /* by the answer to what was sent last (shedding.h) */
     struct timer deadline;
-    struct timer backoff;  /* the pause, or the wait for tokens */
-    struct timer own;      /* the wait for own writes */
-    struct timer patience; /* runs while it is sent: at its end other nodes are asked */
+    struct timer backoff;      /* the pause, or the wait for tokens */
+    struct timer own;          /* the wait for own writes */
+    struct timer node_timeout; /* runs while it is sent: at its end other nodes are asked */
     struct route_waiter waiter;
     struct subrequest_end end;
     struct subrequest *next_of_call;
@@ -82,13 +82,14 @@ void subrequest_shed(struct router *r, struct subrequest *s);
 void subrequest_refuse_item(struct router *r, struct subrequest *s);
 void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply);
 void subrequest_node_lost(struct router *r, uint32_t node);
-/* The node is silent: requests that may be done twice are sent to other nodes. */
-void subrequest_node_silent(struct router *r, uint32_t node);
-/* The node was silent for support_ms: other nodes may lead. The outcome of writes is unknown. */
+/* The node is unresponsive: requests that may be done twice are sent to other nodes. */
+void subrequest_node_unresponsive(struct router *r, uint32_t node);
+/* The node was unresponsive for support_ms: other nodes may lead. The outcome of writes is
+ * unknown. */
 void subrequest_node_given_up(struct router *r, uint32_t node);
 void subrequest_not_sent(struct router *r, uint32_t node, uint64_t id);
 void subrequest_deadline(struct router *r, struct subrequest *s);
-void subrequest_patience_over(struct router *r, struct subrequest *s);
+void subrequest_node_timeout(struct router *r, struct subrequest *s);
 void subrequest_backoff_over(struct router *r, struct subrequest *s);
 /* The wait for own writes: the read goes on without them. */
 void subrequest_own_over(struct router *r, struct subrequest *s);

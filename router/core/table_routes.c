@@ -151,7 +151,7 @@ void route_renew(struct router *r, const struct route *route)
         route_fetch(r, e);
 }
 
-void route_forget(struct router *r, struct slice name)
+void route_invalidate(struct router *r, struct slice name)
 {
     struct route_entry *e = route_entry_find(r, name);
     if (e == NULL)
@@ -203,8 +203,8 @@ static void route_keep_leaders(struct route *route, const struct route *before)
 }
 
 /* Gives the table to a waiter. `route` NULL: gives the refusal. */
-static void route_tell(struct router *r, struct route_waiter *w, struct route *route,
-                       const struct reply *refusal)
+static void route_notify(struct router *r, struct route_waiter *w, struct route *route,
+                         const struct reply *refusal)
 {
     route_cancel(w);
     if (w->subrequest != NULL) {
@@ -272,7 +272,7 @@ void route_fetched(struct router *r, struct route_entry *e, const struct reply *
     }
     while ((w = route_first_due(e)) != NULL) {
         w->due = false;
-        route_tell(r, w, route, refusal);
+        route_notify(r, w, route, refusal);
     }
     e->fetching = false;
     if (route != NULL)

@@ -54,7 +54,7 @@ void route_drop(struct router *r, const struct route *route);
 /* The same, but the catalog is asked at once: no node is asked that would refuse the request. */
 void route_renew(struct router *r, const struct route *route);
 /* The table has changed: the cache forgets its route at once. */
-void route_forget(struct router *r, struct slice name);
+void route_invalidate(struct router *r, struct slice name);
 
 /* Visits every table in the cache. */
 void route_each(const struct router *r, void *context,

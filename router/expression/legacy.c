@@ -253,23 +253,23 @@ static bool legacy_read_value(struct arena *arena, struct slice name, const stru
 {
     const struct json_value *value = &m[EXPECTED_ATTRIBUTE_VALUE_VALUE];
     const struct json_value *exists = &m[EXPECTED_ATTRIBUTE_VALUE_EXISTS];
-    bool wanted = shape_boolean(exists, true);
+    bool exists_expected = shape_boolean(exists, true);
     if (m[EXPECTED_ATTRIBUTE_VALUE_ATTRIBUTE_VALUE_LIST].type != JSON_ABSENT)
         return fault_invalid(fault,
                              INVALID "AttributeValueList can only be used with a "
                                      "ComparisonOperator for Attribute: %.*s",
                              SHOWN(name));
-    if (wanted && value->type == JSON_ABSENT)
+    if (exists_expected && value->type == JSON_ABSENT)
         return fault_invalid(fault,
                              INVALID "Value must be provided when Exists is %s for Attribute: %.*s",
                              exists->type == JSON_ABSENT ? "null" : "true", SHOWN(name));
-    if (!wanted && value->type != JSON_ABSENT)
+    if (!exists_expected && value->type != JSON_ABSENT)
         return fault_invalid(
             fault, INVALID "Value cannot be used when Exists is false for Attribute: %.*s",
             SHOWN(name));
-    out->op = legacy_operator_of(slice_of(wanted ? "EQ" : "NULL"));
+    out->op = legacy_operator_of(slice_of(exists_expected ? "EQ" : "NULL"));
     out->values = (struct legacy_values){0};
-    if (!wanted)
+    if (!exists_expected)
         return true;
     out->values = (struct legacy_values){arena_alloc(arena, sizeof *out->values.list), 1};
     return value_read_attr(arena, value, out->values.list, fault);

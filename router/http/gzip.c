@@ -17,12 +17,12 @@ enum {
 
 static size_t gzip_guess(enum content_coding coding, struct slice bytes)
 {
-    uint32_t told = 0;
+    uint32_t size = 0;
     if (coding == CODING_DEFLATE)
         return bytes.size * ROOM_FACTOR;
     if (bytes.size >= LENGTH_SIZE)
-        memcpy(&told, bytes.data + bytes.size - LENGTH_SIZE, LENGTH_SIZE);
-    return told;
+        memcpy(&size, bytes.data + bytes.size - LENGTH_SIZE, LENGTH_SIZE);
+    return size;
 }
 
 static enum libdeflate_result gzip_unpack_one(struct libdeflate_decompressor *d,

@@ -23,7 +23,7 @@ void http_request_begin(struct http *h)
     h->name = h->value = (struct http_span){0};
     h->fresh = false;
     h->in_request = true;
-    h->head_told = false;
+    h->head_reported = false;
     h->discarding = false;
 }
 
@@ -48,7 +48,7 @@ static bool http_refuse(struct http *h, enum http_refusal why)
 /* Bounds the head by header_max, and the lines between chunks by the size of the chunks. */
 static bool http_check_size(struct http *h)
 {
-    if (!h->head_told)
+    if (!h->head_reported)
         return ++h->header_size <= h->header_max || http_refuse(h, HTTP_REFUSAL_HEADERS);
     return ++h->chunk_lines <= h->header_max + CHUNK_LINES_FACTOR * h->body_size ||
            http_refuse(h, HTTP_REFUSAL_HEADERS);
@@ -122,7 +122,7 @@ static int http_on_url(llhttp_t *p, const char *at, size_t size)
 static int http_on_header_field(llhttp_t *p, const char *at, size_t size)
 {
     struct http *h = p->data;
-    if (h->head_told)
+    if (h->head_reported)
         h->name.size += (uint32_t)size;
     else
         http_text_add(h, &h->name, at, size);
@@ -141,7 +141,7 @@ static void http_value_begin(struct http *h)
 static int http_on_header_value(llhttp_t *p, const char *at, size_t size)
 {
     struct http *h = p->data;
-    if (h->head_told)
+    if (h->head_reported)
         return 0;
     http_value_begin(h);
     http_text_add(h, &h->value, at, size);
@@ -166,7 +166,7 @@ static int http_on_header_end(llhttp_t *p)
         http_refuse(h, HTTP_REFUSAL_MALFORMED);
         return -1;
     }
-    if (!h->head_told)
+    if (!h->head_reported)
         http_line_take(h);
     h->name = h->value = (struct http_span){0};
     return 0;
@@ -322,7 +322,7 @@ static enum http_event http_event_of(struct http *h, llhttp_errno_t error)
     }
     llhttp_resume(&h->parser);
     if (h->in_request) {
-        h->head_told = true;
+        h->head_reported = true;
         h->due = true;
         return HTTP_EVENT_HEADERS;
     }

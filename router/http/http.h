@@ -128,12 +128,12 @@ struct http {
         HTTP_IN_LINE,
         HTTP_AFTER_LINE
     } request_line;
-    bool discarding;   /* the body is read and dropped; may be set after HTTP_EVENT_HEADERS */
-    size_t plain_body; /* size of the body of a plain request whose head was told; else 0 */
-    bool fresh;        /* the next byte begins a request */
-    bool in_request;   /* between the first and the last byte of a request */
-    bool head_told;    /* HTTP_EVENT_HEADERS was returned for the request */
-    bool due;          /* the next event may need no further bytes */
+    bool discarding;    /* the body is read and dropped; may be set after HTTP_EVENT_HEADERS */
+    size_t plain_body;  /* size of the body of a plain request whose head was told; else 0 */
+    bool fresh;         /* the next byte begins a request */
+    bool in_request;    /* between the first and the last byte of a request */
+    bool head_reported; /* HTTP_EVENT_HEADERS was returned for the request */
+    bool due;           /* the next event may need no further bytes */
     enum http_refusal refusal;
     size_t header_max;
     size_t body_max;

@@ -88,7 +88,7 @@ static bool plain_head(struct http *h, struct slice bytes, size_t *taken)
     h->head.target = h->head.path = (struct http_span){sizeof "POST " - 1, 1};
     h->head.lines_at = sizeof START - 1;
     buffer_append(&h->head.text, bytes.data, *taken);
-    h->head_told = true;
+    h->head_reported = true;
     h->plain_body = length;
     return true;
 }

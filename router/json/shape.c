@@ -445,8 +445,8 @@ static void shape_check_map_keys(struct check *c, const struct shape *shape,
             values_fit = values_fit && shape_within(shape->element, (int64_t)json_count(&element));
     }
     /* BatchWriteItem tells other errors alone. */
-    const bool told = shape->element->kind != SHAPE_LIST || c->errors == 0;
-    if (!keys_fit && told && shape_constraint_begin(c, shape, v, path)) {
+    const bool reported = shape->element->kind != SHAPE_LIST || c->errors == 0;
+    if (!keys_fit && reported && shape_constraint_begin(c, shape, v, path)) {
         buffer_append_text(&c->list, "Map keys must satisfy constraint: ");
         shape_map_rule_append(&c->list, shape->key);
     }

@@ -423,7 +423,7 @@ static bool acquire_plan_make(struct call *c)
         struct cached_bucket *b = s->chain[i];
         int64_t amounts[LIMITER_LIMITS_MAX];
         if (!acquire_plan_amounts(t, b, amounts) || !cache_is_short(c->router, b, amounts) ||
-            MUTATED(MUTATION_LIMITER_ASK_IN_VAIN))
+            MUTATED(MUTATION_LIMITER_IGNORE_CACHE))
             continue;
         b->unreported_refusals++;
         limiter_counts(c->router, b->name.name_space)->refused_by_cache++;
@@ -544,9 +544,9 @@ static bool acquire_too_few_writes(struct call *c)
     struct cached_bucket *b = p->bucket;
     int64_t amounts[LIMITER_LIMITS_MAX];
     acquire_plan_amounts(t, b, amounts);
-    const bool unasked =
-        s->charge.has_token && s->charge.throttled;          /* it may have been done before */
-    if (!unasked && cache_is_short(c->router, b, amounts)) { /* more shards would not help */
+    const bool may_be_done =
+        s->charge.has_token && s->charge.throttled;              /* it may have been done before */
+    if (!may_be_done && cache_is_short(c->router, b, amounts)) { /* more shards would not help */
         limiter_counts(c->router, b->name.name_space)->refused++;
         return acquire_refuse_too_few(c, b, amounts);
     }

@@ -21,7 +21,7 @@ static uint32_t idempotency_former_owners(const struct call *c, const struct cac
     const int64_t token_ms = config_transactions(c->router->config)->transaction_token_ms;
     const bool changed = b->shard_map.epoch > b->shard_map.grown[0]; /* ever */
     if (!changed || router_wall_ms(c->router) - b->changed_ms > token_ms ||
-        MUTATED(MUTATION_LIMITER_FORGET_OWNER))
+        MUTATED(MUTATION_LIMITER_QUERY_ONE_SHARD))
         return 0;
     for (uint32_t size = 1; size <= LIMITER_SHARDS_MAX; size *= 2) {
         const uint32_t shard = (uint32_t)s->charge.owner_key & (size - 1);
@@ -87,7 +87,7 @@ bool idempotency_lookup_begin(struct call *c, bool tokens_short)
     struct cached_bucket *b = s->chain[0];
     uint32_t owners[LIMITER_SIZES];
     if (!g->token_has_owner ||
-        (g->looked_up_shards == bucket_shard_count(b) && (!all || g->looked_up_own)))
+        (g->queried_shards == bucket_shard_count(b) && (!all || g->queried_own)))
         return false;
     const uint32_t own = idempotency_owner_shard(g, b),
                    count = idempotency_former_owners(c, b, owners);
@@ -100,10 +100,10 @@ bool idempotency_lookup_begin(struct call *c, bool tokens_short)
     }
     if (count > 0 && own > 0 && !owner_is_created(b, own) && owner_create(c, b, own))
         return true;
-    g->looked_up_shards = bucket_shard_count(b);
-    g->looked_up_own = all;
+    g->queried_shards = bucket_shard_count(b);
+    g->queried_own = all;
     g->end = CHARGE_REFUSED;
-    s->step = LIMITER_CALL_LOOK_UP;
+    s->step = LIMITER_CALL_LOOKUP;
     for (uint32_t i = 0; i < count; i++)
         idempotency_lookup_send(c, b, owners[i]);
     if (all)

@@ -125,8 +125,8 @@ static bool table_continue(struct call *c)
     } else if (t->table_ready) {
         t->step = SETTING_ROUTE;
         t->limiter_call.step = LIMITER_CALL_OWN_STEP; /* `finish` comes again once it is there */
-        call_look_for_table(c, slice_of(LIMITER_TABLE), &t->limiter_call.table,
-                            &t->limiter_call.table_absent);
+        call_find_table(c, slice_of(LIMITER_TABLE), &t->limiter_call.table,
+                        &t->limiter_call.table_absent);
     } else {
         t->step = SETTING_BEGIN; /* setting_plan comes after the retry timer */
         limiter_call_retry(c);
@@ -154,7 +154,7 @@ static void setting_send(struct call *c, enum setting_step step)
         s->request.write.key = place.key;
         s->request.write.item = place.item;
         s->request.write.update = limit_scope_change(c, t->scope, &t->change);
-        s->request.write.want = WANT_NEW;
+        s->request.write.return_values = RETURN_NEW;
     }
     subrequest_start(c->router, s);
 }

@@ -25,7 +25,7 @@ void limiter_call_begin(struct call *c, struct limiter_call *s,
         timer_start(&s->deadline, &c->router->limiter->deadline_timers, c->router->now);
     if (name != NULL)
         limiter_call_add_bucket(c, name);
-    call_look_for_table(c, slice_of(LIMITER_TABLE), &s->table, &s->table_absent);
+    call_find_table(c, slice_of(LIMITER_TABLE), &s->table, &s->table_absent);
 }
 
 struct cached_bucket *limiter_call_add_bucket(struct call *c, const struct bucket_name *name)
@@ -228,7 +228,7 @@ static void charge_transact(struct call *c)
                                   .key = place.key,
                                   .limited = place.item,
                                   .limiter = arena_copy(&c->arena, buffer_slice(&bytes)),
-                                  .want_failed = true};
+                                  .return_failed = true};
         buffer_deinit(&bytes);
     }
     c->plan = plan;
@@ -704,7 +704,7 @@ bool limiter_call_reply(struct call *c, struct subrequest *sub, const struct rep
     case LIMITER_CALL_SEND_LIMITS:
         send_limits_reply(c, sub, r);
         return true;
-    case LIMITER_CALL_LOOK_UP:
+    case LIMITER_CALL_LOOKUP:
         idempotency_lookup_reply(c, r);
         return true;
     case LIMITER_CALL_OWN_STEP:
@@ -742,7 +742,7 @@ bool limiter_call_finish(struct call *c)
         return repair_continue(c);
     case LIMITER_CALL_SEND_LIMITS:
         return send_limits_finish(c);
-    case LIMITER_CALL_LOOK_UP:
+    case LIMITER_CALL_LOOKUP:
         return idempotency_lookup_finish(c);
     case LIMITER_CALL_OWN_STEP:
         return s->handlers->finish(c);

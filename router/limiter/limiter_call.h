@@ -48,11 +48,11 @@ struct charge {
     struct charge_part *parts; /* in the arena */
     uint8_t token[TRANSACTION_TOKEN_SIZE];
     bool has_token;
-    bool token_has_owner;      /* a shard owns the token: idempotency_lookup.h */
-    uint64_t owner_key;        /* chooses that shard */
-    uint32_t looked_up_shards; /* of so many shards the former owners were asked */
-    bool looked_up_own;        /* the owner, too */
-    uint64_t digest;           /* of what the client asked for */
+    bool token_has_owner;    /* a shard owns the token: idempotency_lookup.h */
+    uint64_t owner_key;      /* chooses that shard */
+    uint32_t queried_shards; /* of so many shards the former owners were asked */
+    bool queried_own;        /* the owner, too */
+    uint64_t digest;         /* of what the client asked for */
     int64_t expires_ms;
     /* the result */
     enum charge_end end;
@@ -72,7 +72,7 @@ enum limiter_call_step {
     LIMITER_CALL_CREATE_CHILD,  /* the child is created of the reserved share */
     LIMITER_CALL_GROW,
     LIMITER_CALL_SEND_LIMITS, /* shards get newer limits */
-    LIMITER_CALL_LOOK_UP,     /* shards are asked whether the charge was done before */
+    LIMITER_CALL_LOOKUP,      /* shards are asked whether the charge was done before */
     LIMITER_CALL_OWN_STEP,    /* a step of the operation itself */
     LIMITER_CALL_DONE,        /* it is answered, unless a request follows */
 };

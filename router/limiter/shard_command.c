@@ -43,8 +43,8 @@ struct subrequest *shard_command_send(struct call *c, struct cached_bucket *b,
     sub->request.write.key = place.key;
     sub->request.write.item = place.item;
     sub->request.write.limiter = shard_command_encode(c, command);
-    sub->request.write.want = WANT_NEW;
-    sub->request.write.want_failed = true;
+    sub->request.write.return_values = RETURN_NEW;
+    sub->request.write.return_failed = true;
     sub->request.write.token.id = token;
     sub->request.write.token.digest = digest;
     s->requested_at = c->router->now;

@@ -44,7 +44,7 @@ struct batch {
     bool full;           /* BatchGetItem: the answer takes no more of them */
     int64_t shown_bytes; /* BatchGetItem: size of the items in the answer so far */
     uint32_t written;    /* BatchGetItem: entries that the answer has, or leaves unprocessed */
-    bool want_collections;
+    bool return_collections;
     bool projections;          /* BatchGetItem: a table has a ProjectionExpression */
     bool attributes;           /* BatchGetItem: a table has AttributesToGet */
     struct subrequest *failed; /* the gravest failure; NULL: none */

@@ -56,8 +56,8 @@ static bool batch_write_begin(struct call *c, const struct json_value m[])
     if (c->rests)
         return true;
     struct batch *b = c->state;
-    b->want_collections =
-        write_wants_collection(&m[BATCH_WRITE_ITEM_RETURN_ITEM_COLLECTION_METRICS]);
+    b->return_collections =
+        write_returns_collection(&m[BATCH_WRITE_ITEM_RETURN_ITEM_COLLECTION_METRICS]);
     items_begin(c, b->plan);
     return true;
 }
@@ -129,7 +129,7 @@ static bool batch_write_finish(struct call *c)
         batch_write_unprocessed(out, c, b, i);
     json_write_close(out, '}');
     batch_write_capacity(out, c, b);
-    if (b->want_collections) {
+    if (b->return_collections) {
         json_member_open(out, "ItemCollectionMetrics", '{');
         for (uint32_t i = 0; i < b->plan->table_count; i++)
             batch_write_collections(out, c, b, i);

@@ -14,7 +14,7 @@ static const struct json_value NO_MAXIMA = {.type = JSON_ABSENT};
 static bool create_read_billing(struct call *c, const struct json_value m[],
                                 struct table_spec *spec)
 {
-    struct throughput_spec asked = {0};
+    struct throughput_spec requested = {0};
     spec->billing = BILLING_PROVISIONED;
     if (m[CREATE_TABLE_BILLING_MODE].type == JSON_STRING &&
         slice_is(json_string(&m[CREATE_TABLE_BILLING_MODE]), "PAY_PER_REQUEST"))
@@ -28,8 +28,8 @@ static bool create_read_billing(struct call *c, const struct json_value m[],
     if (maxima->type == JSON_OBJECT && json_count(maxima) == 0)
         maxima = &NO_MAXIMA;
     return table_read_throughput(c, &m[CREATE_TABLE_PROVISIONED_THROUGHPUT], maxima,
-                                 &m[CREATE_TABLE_WARM_THROUGHPUT], &asked) &&
-           table_take_throughput(c, &asked, NULL, spec);
+                                 &m[CREATE_TABLE_WARM_THROUGHPUT], &requested) &&
+           table_take_throughput(c, &requested, NULL, spec);
 }
 
 /* ---- keys and indexes ---- */

@@ -120,19 +120,19 @@ static enum request_op execute_op(enum statement_verb verb)
     return REQUEST_DELETE;
 }
 
-static enum write_want execute_want(enum statement_returning returning)
+static enum write_return execute_return_values(enum statement_returning returning)
 {
     switch (returning) {
     case RETURNING_NOTHING:
-        return WANT_NOTHING;
+        return RETURN_NONE;
     case RETURNING_ALL_OLD:
     case RETURNING_MODIFIED_OLD:
-        return WANT_OLD;
+        return RETURN_OLD;
     case RETURNING_ALL_NEW:
     case RETURNING_MODIFIED_NEW:
         break;
     }
-    return WANT_NEW;
+    return RETURN_NEW;
 }
 
 bool execute_lower(struct call *c, const struct statement *s, const struct table *t,
@@ -142,7 +142,7 @@ bool execute_lower(struct call *c, const struct statement *s, const struct table
     struct fault *f = call_fault(c);
     const struct key_schema schema = key_schema_of(t, NULL);
     q->op = execute_op(s->verb);
-    q->want = execute_want(s->returning);
+    q->return_values = execute_return_values(s->returning);
     q->inserts = s->verb == STATEMENT_INSERT;
     if (!q->inserts && !execute_find_key(c, s, t, place, &key))
         return false;
@@ -156,10 +156,10 @@ bool execute_lower(struct call *c, const struct statement *s, const struct table
         return key_paths_of_projection(s->columns, t, f);
     const bool updates = s->verb == STATEMENT_UPDATE;
     q->updated = updates ? &s->update : NULL;
-    q->asked = execute_condition(c, s, t, key.rest);
+    q->condition_tree = execute_condition(c, s, t, key.rest);
     return (!q->inserts || write_item_fits(s->item, f)) &&
            key_paths_of_filter(s->where, t, &schema, NULL, f) &&
-           expressions_encode(&c->bytes, q->asked, &q->condition, f) &&
+           expressions_encode(&c->bytes, q->condition_tree, &q->condition, f) &&
            expressions_encode_update(&c->bytes, q->updated, &q->update, f);
 }
 

@@ -72,7 +72,7 @@ static bool member_read(struct call *c, struct batch_member *b, const struct jso
     struct json_value m[SHAPE_MEMBERS_MAX];
     shape_bind(&shape_batch_statement_request, value, m);
     q->consistent = shape_boolean(&m[BATCH_STATEMENT_REQUEST_CONSISTENT_READ], false);
-    q->want_failed = json_is_text(
+    q->return_failed = json_is_text(
         &m[BATCH_STATEMENT_REQUEST_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE], "ALL_OLD");
     if (!execute_parse(c, &m[BATCH_STATEMENT_REQUEST_STATEMENT],
                        &m[BATCH_STATEMENT_REQUEST_PARAMETERS], &b->statement, NULL))

@@ -15,7 +15,7 @@ static bool execute_begin_write(struct call *c, const struct json_value m[],
 {
     struct item_plan *plan = item_plan_create(c, 1, 1);
     plan->tables->name = execute_table(c, s);
-    plan->items->want_failed =
+    plan->items->return_failed =
         json_is_text(&m[EXECUTE_STATEMENT_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE], "ALL_OLD");
     if (plan->tables->name.size == 0)
         return fault_set(call_fault(c), FAULT_NOT_FOUND, "Requested resource not found");

@@ -22,7 +22,7 @@ struct execute_transaction {
 };
 
 /* Says which statement the fault is about. Always false. */
-static bool transaction_blame(struct call *c, uint32_t index)
+static bool transaction_name_statement(struct call *c, uint32_t index)
 {
     struct fault *f = call_fault(c);
     struct slice text = arena_copy(&c->arena, buffer_slice(&f->text));
@@ -48,12 +48,12 @@ static bool transaction_read(struct call *c, struct execute_transaction *e, stru
     struct item_request *q = &plan->items[index];
     shape_bind(&shape_parameterized_statement, value, m);
     q->consistent = true;
-    q->want_failed = json_is_text(
+    q->return_failed = json_is_text(
         &m[PARAMETERIZED_STATEMENT_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE], "ALL_OLD");
     if (!execute_parse(c, &m[PARAMETERIZED_STATEMENT_STATEMENT],
                        &m[PARAMETERIZED_STATEMENT_PARAMETERS], s, NULL) ||
         !transaction_check(c, s))
-        return transaction_blame(c, index);
+        return transaction_name_statement(c, index);
     const struct slice table = execute_table(c, s);
     if (table.size == 0)
         return fault_set(call_fault(c), FAULT_NOT_FOUND, "Requested resource not found");
@@ -128,7 +128,7 @@ static bool transaction_lower(struct call *c, struct execute_transaction *e, uin
     const struct table *t = &in->route->table;
     if ((s->verb == STATEMENT_SELECT || s->verb == STATEMENT_EXISTS) &&
         !execute_names_item(c, s, t, EXECUTE_IN_TRANSACTION))
-        return transaction_blame(c, index);
+        return transaction_name_statement(c, index);
     return (execute_lower(c, s, t, EXECUTE_IN_TRANSACTION, q) && items_find(c, index)) ||
            transact_refuse(c, ends, index);
 }

@@ -40,7 +40,7 @@ static bool records_begin(struct call *c, const struct json_value m[])
         return call_invalid(c, "Limit %lld is more than the %d records that GetRecords may return",
                             (long long)limit, RECORDS_MAX);
     g->limit = (uint32_t)limit;
-    call_want_table(c, g->read.name, &g->read.route);
+    call_require_table(c, g->read.name, &g->read.route);
     return true;
 }
 

@@ -46,7 +46,7 @@ static bool iterator_begin(struct call *c, const struct json_value m[])
                                   "AT_SEQUENCE_NUMBER and AFTER_SEQUENCE_NUMBER"
                                 : "SequenceNumber must not be specified for ShardIteratorType "
                                   "TRIM_HORIZON and LATEST");
-    call_want_table(c, g->read.name, &g->read.route);
+    call_require_table(c, g->read.name, &g->read.route);
     return true;
 }
 

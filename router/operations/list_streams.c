@@ -55,16 +55,16 @@ static bool list_streams_begin(struct call *c, const struct json_value m[])
     l->more = !l->one;
     if (after->type == JSON_STRING && !call_stream_named(c, after, &l->name, &l->label))
         return false;
-    const struct slice wanted =
+    const struct slice requested =
         l->one ? arena_copy(&c->arena, shape_table_of(json_string(name))) : l->name;
-    if (l->one && l->label.size > 0 && !slice_equal(wanted, l->name))
+    if (l->one && l->label.size > 0 && !slice_equal(requested, l->name))
         return call_invalid(c, INVALID "ExclusiveStartStreamArn is not of the table %.*s",
-                            SHOWN(wanted));
-    l->name = wanted;
+                            SHOWN(requested));
+    l->name = requested;
     json_write_open(&c->body, '{');
     json_member_open(&c->body, "Streams", '[');
-    if (wanted.size > 0)
-        list_fetch(c, l, wanted);
+    if (requested.size > 0)
+        list_fetch(c, l, requested);
     else
         list_names(c, l);
     return true;

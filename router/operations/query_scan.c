@@ -53,7 +53,7 @@ bool page_read_expressions(struct call *c, struct page *p, const struct page_mem
            expressions_encode(&c->bytes, p->expressions.condition, &p->filter, call_fault(c));
 }
 
-bool page_blame_start_key(struct call *c)
+bool page_refuse_start_key(struct call *c)
 {
     struct fault *f = call_fault(c);
     struct slice text = arena_copy(&c->arena, buffer_slice(&f->text));
@@ -76,7 +76,7 @@ bool page_read_start_key(struct call *c, const struct json_value *member, struct
                                            "sets should"};
     for (size_t i = 0; i < COUNT_OF(PREFIXED); i++) {
         if (slice_starts_with(buffer_slice(&f->text), slice_of(PREFIXED[i])))
-            return page_blame_start_key(c);
+            return page_refuse_start_key(c);
     }
     return false;
 }
@@ -92,35 +92,35 @@ static bool page_has_no_index(struct call *c, const struct page *p)
 }
 
 /* The router may know a table without its newest index. */
-static void page_ask_again(struct call *c, struct page *p)
+static void page_retry(struct call *c, struct page *p)
 {
-    p->asked_again = true;
-    route_forget(c->router, p->plan.route->table.name);
-    call_want_table(c, p->plan.route->table.name, &p->plan.route);
+    p->retried = true;
+    route_invalidate(c->router, p->plan.route->table.name);
+    call_require_table(c, p->plan.route->table.name, &p->plan.route);
 }
 
-static void page_want_rows(struct call *c, struct page *p)
+static void page_find_rows(struct call *c, struct page *p)
 {
     const struct slice name = call_index_table(c, &p->plan.route->table, p->plan.index);
-    call_look_for_table(c, name, &p->plan.rows, &p->rows_absent);
+    call_find_table(c, name, &p->plan.rows, &p->rows_absent);
 }
 
 /* The index, or its table as a whole, was deleted and perhaps created anew: the router knows one of
  * the two as it was before. */
-static bool page_ask_for_both(struct call *c, struct page *p)
+static bool page_refresh_both(struct call *c, struct page *p)
 {
     const struct table *t = &p->plan.route->table;
-    route_forget(c->router, call_index_table(c, t, p->plan.index));
-    if (p->asked_for_both) {
-        route_forget(c->router, t->name);
+    route_invalidate(c->router, call_index_table(c, t, p->plan.index));
+    if (p->refreshed_both) {
+        route_invalidate(c->router, t->name);
         return fault_set(call_fault(c), FAULT_UNAVAILABLE,
                          "The index was deleted and created again meanwhile: nothing was done, "
                          "please try again");
     }
-    p->asked_for_both = true;
+    p->refreshed_both = true;
     p->rows_absent = false;
     p->plan.rows = NULL;
-    page_ask_again(c, p);
+    page_retry(c, p);
     return true;
 }
 
@@ -129,13 +129,13 @@ static bool page_check_rows(struct call *c, struct page *p)
 {
     const struct table *rows = &p->plan.rows->table;
     if (rows->id != p->plan.index->table_id)
-        return page_ask_for_both(c, p);
+        return page_refresh_both(c, p);
     if (rows->status == TABLE_CREATING || rows->status == TABLE_DELETING)
         return page_has_no_index(c, p);
-    if (rows->filling && !p->asked_again) {
-        p->asked_again = true;
-        route_forget(c->router, rows->name);
-        page_want_rows(c, p);
+    if (rows->filling && !p->retried) {
+        p->retried = true;
+        route_invalidate(c->router, rows->name);
+        page_find_rows(c, p);
         return true;
     }
     return !rows->filling ||
@@ -164,14 +164,14 @@ bool page_find_index(struct call *c, struct page *p)
     if (p->plan.rows != NULL)
         return page_check_rows(c, p);
     if (p->rows_absent)
-        return page_ask_for_both(c, p);
+        return page_refresh_both(c, p);
     if (!call_table_usable(c, t))
         return false;
     if (p->index_name.size == 0)
         return true;
     const struct index *x = index_set_find(t->index_set, p->index_name);
-    if (x == NULL && !p->asked_again) {
-        page_ask_again(c, p);
+    if (x == NULL && !p->retried) {
+        page_retry(c, p);
         return true;
     }
     if (x == NULL)
@@ -182,7 +182,7 @@ bool page_find_index(struct call *c, struct page *p)
     p->index_place = (uint32_t)(x - t->index_set->at);
     if (x->number != 0)
         return true;
-    page_want_rows(c, p);
+    page_find_rows(c, p);
     return p->plan.rows == NULL || page_check_rows(c, p);
 }
 

@@ -43,8 +43,8 @@ struct page {
     void (*take)(struct call *c, struct slice item);
     /* Completes the answer; NULL: as Query and Scan do. */
     void (*write_end)(struct call *c, const struct page *p);
-    bool asked_again;    /* for a table whose index was not there, or not filled */
-    bool asked_for_both; /* for a table and that of its index, which did not fit each other */
+    bool retried;        /* for a table whose index was not there, or not filled */
+    bool refreshed_both; /* for a table and that of its index, which did not fit each other */
     bool rows_absent;    /* there is no table of the index */
     /* The rows of the index lack what the answer shows, so the items are fetched. */
     bool fetches;
@@ -69,7 +69,7 @@ bool page_read_expressions(struct call *c, struct page *p, const struct page_mem
 /* Reads ExclusiveStartKey. */
 bool page_read_start_key(struct call *c, const struct json_value *member, struct span *out);
 /* Adds to the fault's text that the starting key is invalid. Always false. */
-bool page_blame_start_key(struct call *c);
+bool page_refuse_start_key(struct call *c);
 
 /* With the table: finds the index that the request names, p->plan.index, and asks for the table of
  * a global one. */

@@ -70,7 +70,7 @@ static bool scan_skip_to_start(struct call *c, struct scan *s)
     struct fault *f = call_fault(c);
     struct key key;
     if (!key_of_row_key(t, s->page.plan.index, span_in(&c->bytes, s->start_key), &key, f))
-        return page_blame_start_key(c);
+        return page_refuse_start_key(c);
     struct slice at = page_storage_key(c, &s->page, &key);
     if (slice_compare(at, s->page.range.lo) < 0 || slice_compare(at, s->page.range.hi) >= 0)
         return fault_invalid(

@@ -111,11 +111,11 @@ bool shard_read_is_known(struct call *c, struct shard_read *r)
         r->shard != NULL && table_find_partition(&r->route->table, r->shard->partition) != NULL;
     if (known) /* its leader says what is trimmed: by the router's clock it may not be yet */
         return true;
-    if (r->asked_again)
+    if (r->retried)
         return r->stream == NULL ? call_stream_missing(c) : call_shard_missing(c);
-    r->asked_again = true;
-    route_forget(c->router, r->route->table.name);
-    call_want_table(c, r->name, &r->route);
+    r->retried = true;
+    route_invalidate(c->router, r->route->table.name);
+    call_require_table(c, r->name, &r->route);
     return false;
 }
 

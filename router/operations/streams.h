@@ -35,7 +35,7 @@ struct shard_read {
     struct route *route;
     const struct table_stream *stream;
     const struct table_shard *shard;
-    bool asked_again; /* the catalog, for a map that has the shard */
+    bool retried; /* the catalog, for a map that has the shard */
 };
 
 /* The steps of `ready`, in their order. The caller sets `shard` between them.

@@ -111,10 +111,10 @@ static void table_write_stream(struct buffer *out, const struct call *c, const s
  * CreationDateTime, CreateTable no date of the billing mode, and WarmThroughput only if it is more
  * than any table has. */
 static void table_description_write(struct buffer *out, const struct call *c,
-                                    const struct table_record *told, enum request_op op)
+                                    const struct table_record *record, enum request_op op)
 {
     const struct router *r = c->router;
-    const struct table *t = &told->table;
+    const struct table *t = &record->table;
     struct buffer arn = {0};
     bool brief = op == REQUEST_TABLE_DELETE, is_new = op == REQUEST_TABLE_CREATE;
     table_arn_append(&arn, c, t->name);
@@ -122,7 +122,7 @@ static void table_description_write(struct buffer *out, const struct call *c,
     if (!brief)
         table_write_keys(out, t);
     json_member_string(out, "TableName", t->name);
-    json_member_text(out, "TableStatus", table_status_name(table_record_status(told)));
+    json_member_text(out, "TableStatus", table_status_name(table_record_status(record)));
     if (!brief)
         table_date_write(out, "CreationDateTime", t->created_ms);
     table_provisioned_write(out, r, t);
@@ -134,7 +134,7 @@ static void table_description_write(struct buffer *out, const struct call *c,
     json_write_key(out, "TableId");
     table_write_id(out, t->uuid);
     if (!brief)
-        table_indexes_write(out, c, told, is_new);
+        table_indexes_write(out, c, record, is_new);
     table_write_encryption(out, c, t);
     table_write_class(out, t);
     table_write_stream(out, c, t);
@@ -159,10 +159,10 @@ bool table_take_record(struct call *c, const struct subrequest *s, const struct 
 bool table_take_reply(struct call *c, const struct subrequest *s, const struct reply *r,
                       struct table *out)
 {
-    struct table_record told;
-    const bool taken = table_take_record(c, s, r, &told);
+    struct table_record record;
+    const bool taken = table_take_record(c, s, r, &record);
     if (taken)
-        *out = told.table;
+        *out = record.table;
     return taken;
 }
 
@@ -172,7 +172,7 @@ enum {
     FOLLOWS = 1 /* value of subrequest->index: asks whether a change has happened */
 };
 
-static void table_change_ask(struct call *c, struct slice name, uint32_t attempts)
+static void table_change_query(struct call *c, struct slice name, uint32_t attempts)
 {
     struct subrequest *s = call_request(c, NULL, REQUEST_TABLE_GET);
     s->request.table.name = name;
@@ -181,24 +181,25 @@ static void table_change_ask(struct call *c, struct slice name, uint32_t attempt
     subrequest_start_later(c->router, s);
 }
 
-void table_change_follow(struct call *c, const struct table_record *told)
+void table_change_follow(struct call *c, const struct table_record *record)
 {
-    if (table_record_is_idle(told) || config_requests(c->router->config)->table_change_delay_ms > 0)
+    if (table_record_is_idle(record) ||
+        config_requests(c->router->config)->table_change_delay_ms > 0)
         return;
     c->follow_until = instant_add(c->router->now, duration_ms(TABLE_CHANGE_WAIT_MS));
-    c->follow_table = told->table.id;
-    table_change_ask(c, told->table.name, 0);
+    c->follow_table = record->table.id;
+    table_change_query(c, record->table.name, 0);
 }
 
 /* Whether the change has happened. A reply that does not tell counts as: not yet. */
 static bool table_change_is_over(const struct call *c, const struct reply *r)
 {
-    struct table_record told;
+    struct table_record record;
     struct arena arena = {0};
     if (r->code != REPLY_OK)
         return r->code == REPLY_TABLE_NOT_FOUND;
-    bool over = table_record_read(&arena, r, &told) == STATUS_OK &&
-                (told.table.id != c->follow_table || table_record_is_idle(&told));
+    bool over = table_record_read(&arena, r, &record) == STATUS_OK &&
+                (record.table.id != c->follow_table || table_record_is_idle(&record));
     arena_deinit(&arena);
     return over;
 }
@@ -209,9 +210,9 @@ bool table_change_took(struct call *c, struct subrequest *s, const struct reply 
         return false;
     bool late = !instant_before(c->router->now, c->follow_until);
     if (table_change_is_over(c, r) || late)
-        route_forget(c->router, s->request.table.name);
+        route_invalidate(c->router, s->request.table.name);
     else
-        table_change_ask(c, s->request.table.name, s->attempts + 1);
+        table_change_query(c, s->request.table.name, s->attempts + 1);
     return true;
 }
 
@@ -247,20 +248,20 @@ static void table_show_former_indexes(struct call *c, struct table_record *shown
 }
 
 /* The cached routes of the table and of its indexes are out of date. */
-static void table_forget_routes(struct call *c, const struct table *t)
+static void table_invalidate_routes(struct call *c, const struct table *t)
 {
-    route_forget(c->router, t->name);
+    route_invalidate(c->router, t->name);
     for (uint32_t i = 0; i < index_set_global(t->index_set); i++)
-        route_forget(c->router, call_index_table(c, t, index_set_global_at(t->index_set, i)));
+        route_invalidate(c->router, call_index_table(c, t, index_set_global_at(t->index_set, i)));
 }
 
 /* All routers will hear of the limits of the table and its indexes. An index that UpdateTable adds
  * is CREATING; any other is not, or the update would be refused. */
-static void table_tell_limits(struct call *c, const struct table_record *told, bool created)
+static void table_notify_limits(struct call *c, const struct table_record *record, bool created)
 {
-    limit_notify(c->router, &told->table, created);
-    for (uint32_t i = 0; i < index_set_global(told->table.index_set); i++) {
-        const struct table *x = told->indexes[i];
+    limit_notify(c->router, &record->table, created);
+    for (uint32_t i = 0; i < index_set_global(record->table.index_set); i++) {
+        const struct table *x = record->indexes[i];
         if (x != NULL)
             limit_notify(c->router, x, x->status == TABLE_CREATING);
     }
@@ -269,22 +270,22 @@ static void table_tell_limits(struct call *c, const struct table_record *told, b
 bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
                               const char *member, const struct table_record *former)
 {
-    struct table_record told;
-    if (!table_take_record(c, s, r, &told))
+    struct table_record record;
+    if (!table_take_record(c, s, r, &record))
         return false;
     if (s->request.op != REQUEST_TABLE_GET)
-        table_forget_routes(c, &told.table);
+        table_invalidate_routes(c, &record.table);
     if (s->request.op == REQUEST_TABLE_UPDATE || s->request.op == REQUEST_TABLE_CREATE)
-        table_tell_limits(c, &told, s->request.op == REQUEST_TABLE_CREATE);
+        table_notify_limits(c, &record, s->request.op == REQUEST_TABLE_CREATE);
     if (s->request.op != REQUEST_TABLE_GET)
-        table_change_follow(c, &told);
-    if (former != NULL && told.table.status == TABLE_UPDATING)
-        table_show_former(&told.table, &former->table);
+        table_change_follow(c, &record);
+    if (former != NULL && record.table.status == TABLE_UPDATING)
+        table_show_former(&record.table, &former->table);
     if (former != NULL)
-        table_show_former_indexes(c, &told, former);
+        table_show_former_indexes(c, &record, former);
     json_write_open(&c->body, '{');
     json_write_key(&c->body, member);
-    table_description_write(&c->body, c, &told, s->request.op);
+    table_description_write(&c->body, c, &record, s->request.op);
     json_write_close(&c->body, '}');
     return true;
 }

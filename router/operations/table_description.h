@@ -27,7 +27,7 @@ enum {
 };
 
 /* Holds the call's answer as table_description_answer does. */
-void table_change_follow(struct call *c, const struct table_record *told);
+void table_change_follow(struct call *c, const struct table_record *record);
 /* True: the reply belongs to such a wait, and is done with. The wait goes on or ends. */
 bool table_change_took(struct call *c, struct subrequest *s, const struct reply *r);
 

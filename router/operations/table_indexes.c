@@ -110,39 +110,40 @@ static bool local_indexes_read(struct call *c, const struct json_value *definiti
 
 /* ---- global indexes ---- */
 
-bool table_index_take_throughput(struct call *c, const struct throughput_spec *asked,
+bool table_index_take_throughput(struct call *c, const struct throughput_spec *requested,
                                  const struct index *x, enum table_billing billing,
                                  struct buffer *out)
 {
     const bool on_demand = billing == BILLING_ON_DEMAND;
     struct table_spec spec = {.name = x->name, .partition_key = x->keys[0], .billing = billing};
-    if (on_demand && asked->provisioned)
+    if (on_demand && requested->provisioned)
         return call_invalid(c,
                             INVALID "ProvisionedThroughput should not be specified for index: %.*s "
                                     "when BillingMode is PAY_PER_REQUEST",
                             SHOWN(x->name));
-    if (!on_demand && !asked->provisioned)
+    if (!on_demand && !requested->provisioned)
         return call_invalid(c, INVALID "ProvisionedThroughput is not specified for index: %.*s",
                             SHOWN(x->name));
-    if (!table_take_throughput(c, asked, NULL, &spec))
+    if (!table_take_throughput(c, requested, NULL, &spec))
         return false;
     table_spec_append_sized(out, &spec);
     return true;
 }
 
 bool table_index_read(struct call *c, const struct json_value *definitions,
-                      const struct json_value *v, struct index *x, struct throughput_spec *asked)
+                      const struct json_value *v, struct index *x,
+                      struct throughput_spec *requested)
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
     shape_bind(&shape_global_secondary_index, v, m);
     *x = (struct index){
         .name = arena_copy(&c->arena, json_string(&m[GLOBAL_SECONDARY_INDEX_INDEX_NAME]))};
-    *asked = (struct throughput_spec){.index = x->name};
+    *requested = (struct throughput_spec){.index = x->name};
     return key_schema_read_global(c, definitions, &m[GLOBAL_SECONDARY_INDEX_KEY_SCHEMA], x) &&
            index_read_projection(c, &m[GLOBAL_SECONDARY_INDEX_PROJECTION], x) &&
            table_read_throughput(c, &m[GLOBAL_SECONDARY_INDEX_PROVISIONED_THROUGHPUT],
                                  &m[GLOBAL_SECONDARY_INDEX_ON_DEMAND_THROUGHPUT],
-                                 &m[GLOBAL_SECONDARY_INDEX_WARM_THROUGHPUT], asked);
+                                 &m[GLOBAL_SECONDARY_INDEX_WARM_THROUGHPUT], requested);
 }
 
 static bool global_indexes_read(struct call *c, const struct json_value *definitions,
@@ -162,9 +163,9 @@ static bool global_indexes_read(struct call *c, const struct json_value *definit
                                         "%d",
                                 GLOBAL_INDEXES_MAX);
         struct index *x = &set->at[set->count];
-        struct throughput_spec asked;
-        if (!table_index_read(c, definitions, &v, x, &asked) ||
-            !table_index_take_throughput(c, &asked, x, table->billing, globals) ||
+        struct throughput_spec requested;
+        if (!table_index_read(c, definitions, &v, x, &requested) ||
+            !table_index_take_throughput(c, &requested, x, table->billing, globals) ||
             !index_is_named_anew(c, set, x->name))
             return false;
         set->count++;
@@ -238,32 +239,32 @@ enum status table_record_read(struct arena *arena, const struct reply *r, struct
                                                       &out->table, &out->indexes);
 }
 
-enum table_status table_record_status(const struct table_record *told)
+enum table_status table_record_status(const struct table_record *record)
 {
-    const struct table *t = &told->table;
+    const struct table *t = &record->table;
     for (uint32_t i = 0; i < index_set_global(t->index_set); i++) {
-        const struct table *x = told->indexes[i];
+        const struct table *x = record->indexes[i];
         if (t->status == TABLE_ACTIVE && x != NULL && x->status == TABLE_CREATING && !x->filling)
             return TABLE_CREATING;
     }
     return t->status;
 }
 
-bool table_record_is_idle(const struct table_record *told)
+bool table_record_is_idle(const struct table_record *record)
 {
-    const struct table *t = &told->table;
+    const struct table *t = &record->table;
     bool rests = t->status == TABLE_ACTIVE;
     for (uint32_t i = 0; i < index_set_global(t->index_set); i++)
-        rests &= told->indexes[i] == NULL ||
-                 (told->indexes[i]->status == TABLE_ACTIVE && !told->indexes[i]->filling);
+        rests &= record->indexes[i] == NULL ||
+                 (record->indexes[i]->status == TABLE_ACTIVE && !record->indexes[i]->filling);
     return rests;
 }
 
-const struct table *table_record_index(const struct table_record *told, const struct index *x)
+const struct table *table_record_index(const struct table_record *record, const struct index *x)
 {
-    for (uint32_t i = 0; i < index_set_global(told->table.index_set); i++) {
-        if (told->indexes[i] != NULL && told->indexes[i]->id == x->table_id)
-            return told->indexes[i];
+    for (uint32_t i = 0; i < index_set_global(record->table.index_set); i++) {
+        if (record->indexes[i] != NULL && record->indexes[i]->id == x->table_id)
+            return record->indexes[i];
     }
     return NULL;
 }
@@ -405,26 +406,26 @@ static void global_index_write(struct buffer *out, const struct call *c, const s
 }
 
 static void global_indexes_write(struct buffer *out, const struct call *c,
-                                 const struct table_record *told, bool is_new)
+                                 const struct table_record *record, bool is_new)
 {
-    const struct table *t = &told->table;
+    const struct table *t = &record->table;
     bool any = false;
     for (uint32_t i = 0; i < index_set_global(t->index_set); i++)
-        any |= told->indexes[i] != NULL;
+        any |= record->indexes[i] != NULL;
     if (!any)
         return;
     json_member_open(out, "GlobalSecondaryIndexes", '[');
     for (uint32_t i = 0; i < index_set_global(t->index_set); i++) {
-        if (told->indexes[i] != NULL)
-            global_index_write(out, c, t, index_set_global_at(t->index_set, i), told->indexes[i],
+        if (record->indexes[i] != NULL)
+            global_index_write(out, c, t, index_set_global_at(t->index_set, i), record->indexes[i],
                                is_new);
     }
     json_write_close(out, ']');
 }
 
-void table_indexes_write(struct buffer *out, const struct call *c, const struct table_record *told,
-                         bool is_new)
+void table_indexes_write(struct buffer *out, const struct call *c,
+                         const struct table_record *record, bool is_new)
 {
-    local_indexes_write(out, c, &told->table);
-    global_indexes_write(out, c, told, is_new);
+    local_indexes_write(out, c, &record->table);
+    global_indexes_write(out, c, record, is_new);
 }

@@ -81,8 +81,8 @@ static bool tag_read_gac_tag(struct call *c, struct slice value, struct table_sp
             "The tag weir:gac is '%.*s' and may only be 'off', 'static', 'periodic', 'lease' or "
             "'named'",
             SHOWN(value));
-    bool asks = table_policy_requests_grants(c->router->config, policy);
-    if (asks && c->router->options.gac_servers == 0)
+    bool by_grants = table_policy_requests_grants(c->router->config, policy);
+    if (by_grants && c->router->options.gac_servers == 0)
         return call_invalid(c,
                             "The tag weir:gac is '%.*s', which needs servers of global admission "
                             "control, and the cluster has none",

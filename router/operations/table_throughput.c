@@ -43,7 +43,7 @@ static bool throughput_read_provisioned(struct call *c, const struct json_value 
 }
 
 /* Reads a structure of two numbers. One of them may be missing. */
-static bool throughput_read_pair(struct call *c, const struct throughput_spec *asked,
+static bool throughput_read_pair(struct call *c, const struct throughput_spec *requested,
                                  const struct shape *shape, const struct json_value *member,
                                  bool has[ADMIT_KINDS], int64_t units[ADMIT_KINDS])
 {
@@ -59,12 +59,12 @@ static bool throughput_read_pair(struct call *c, const struct throughput_spec *a
     }
     if (has[ADMIT_READ] || has[ADMIT_WRITE])
         return true;
-    if (asked->index.size > 0)
+    if (requested->index.size > 0)
         return call_invalid(c,
                             INVALID "%s must have at least one of %s or %s specified for index: "
                                     "%.*s",
                             shape->java, shape->members[ADMIT_READ].name,
-                            shape->members[ADMIT_WRITE].name, SHOWN(asked->index));
+                            shape->members[ADMIT_WRITE].name, SHOWN(requested->index));
     return call_invalid(c, INVALID "%s must have %s, %s or both", shape->java,
                         shape->members[ADMIT_READ].name, shape->members[ADMIT_WRITE].name);
 }
@@ -83,42 +83,42 @@ bool table_read_throughput(struct call *c, const struct json_value *provisioned,
 /* ---- the request against the table ---- */
 
 /* "table", or "index : NAME". The service's texts about indexes differ in the colon. */
-static struct slice throughput_owner(struct call *c, const struct throughput_spec *asked,
+static struct slice throughput_owner(struct call *c, const struct throughput_spec *requested,
                                      const char *before)
 {
     struct buffer text = {0};
-    if (asked->index.size == 0)
+    if (requested->index.size == 0)
         return slice_of("table");
-    buffer_append_format(&text, "%s%.*s", before, SHOWN(asked->index));
+    buffer_append_format(&text, "%s%.*s", before, SHOWN(requested->index));
     const struct slice owner = arena_copy(&c->arena, buffer_slice(&text));
     buffer_deinit(&text);
     return owner;
 }
 
 /* -1 (MAXIMUM_NONE) removes the maximum of an existing table. */
-static bool throughput_take_maximum(struct call *c, const struct throughput_spec *asked,
+static bool throughput_take_maximum(struct call *c, const struct throughput_spec *requested,
                                     const struct table *t, enum admit_kind kind,
                                     struct table_spec *spec)
 {
     const char *name = on_demand_name(kind);
-    if (!asked->has_maximum[kind])
+    if (!requested->has_maximum[kind])
         return true;
     if (spec->billing == BILLING_PROVISIONED)
         return call_invalid(c,
                             INVALID
                             "%s for OnDemandThroughput %s%.*s%scannot be specified when the "
                             "table BillingMode is PROVISIONED",
-                            name, asked->index.size > 0 ? "for index : " : "", SHOWN(asked->index),
-                            asked->index.size > 0 ? " " : "");
-    spec->maximum[kind] = asked->maximum[kind];
+                            name, requested->index.size > 0 ? "for index : " : "",
+                            SHOWN(requested->index), requested->index.size > 0 ? " " : "");
+    spec->maximum[kind] = requested->maximum[kind];
     return spec->maximum[kind] >= 1 || (t != NULL && spec->maximum[kind] == MAXIMUM_NONE) ||
            call_invalid(
                c, INVALID "Requested %s for OnDemandThroughput for %.*s is outside of valid range",
-               name, SHOWN(throughput_owner(c, asked, "index : ")));
+               name, SHOWN(throughput_owner(c, requested, "index : ")));
 }
 
 /* Warm throughput can only grow. A new table has at least its initial throughput. */
-static bool throughput_take_warm(struct call *c, const struct throughput_spec *asked,
+static bool throughput_take_warm(struct call *c, const struct throughput_spec *requested,
                                  const struct table *t, enum admit_kind kind,
                                  struct table_spec *spec)
 {
@@ -127,7 +127,7 @@ static bool throughput_take_warm(struct call *c, const struct throughput_spec *a
     const char *why =
         "lower than current WarmThroughput, decreasing WarmThroughput is not supported";
     int64_t least;
-    spec->warm[kind] = asked->warm[kind];
+    spec->warm[kind] = requested->warm[kind];
     if (t != NULL) {
         least = t->warm[kind];
     } else if (on_demand) {
@@ -138,34 +138,34 @@ static bool throughput_take_warm(struct call *c, const struct throughput_spec *a
         why = reads ? "lower than ReadCapacityUnits of ProvisionedThroughput"
                     : "lower than WriteCapacityUnits of ProvisionedThroughput";
     }
-    return asked->warm[kind] == 0 || asked->warm[kind] >= least ||
+    return requested->warm[kind] == 0 || requested->warm[kind] >= least ||
            call_invalid(c, INVALID "Requested %s for WarmThroughput for %.*s is %s",
-                        warm_name(kind), SHOWN(throughput_owner(c, asked, "index ")), why);
+                        warm_name(kind), SHOWN(throughput_owner(c, requested, "index ")), why);
 }
 
-bool table_refuse_provisioned(struct call *c, const struct throughput_spec *asked)
+bool table_refuse_provisioned(struct call *c, const struct throughput_spec *requested)
 {
-    if (asked->index.size > 0)
+    if (requested->index.size > 0)
         return call_invalid(c,
                             INVALID "Neither ReadCapacityUnits nor WriteCapacityUnits can be "
                                     "specified for index: %.*s when BillingMode is PAY_PER_REQUEST",
-                            SHOWN(asked->index));
+                            SHOWN(requested->index));
     return call_invalid(c, INVALID "Neither ReadCapacityUnits nor WriteCapacityUnits can be "
                                    "specified when BillingMode is PAY_PER_REQUEST");
 }
 
-bool table_take_throughput(struct call *c, const struct throughput_spec *asked,
+bool table_take_throughput(struct call *c, const struct throughput_spec *requested,
                            const struct table *t, struct table_spec *spec)
 {
-    if (asked->provisioned && spec->billing == BILLING_ON_DEMAND)
-        return table_refuse_provisioned(c, asked);
-    bool keeps = !asked->provisioned && t != NULL && spec->billing == t->billing;
-    spec->rcu = keeps ? t->rcu : asked->rcu;
-    spec->wcu = keeps ? t->wcu : asked->wcu;
-    return throughput_take_maximum(c, asked, t, ADMIT_READ, spec) &&
-           throughput_take_maximum(c, asked, t, ADMIT_WRITE, spec) &&
-           throughput_take_warm(c, asked, t, ADMIT_READ, spec) &&
-           throughput_take_warm(c, asked, t, ADMIT_WRITE, spec);
+    if (requested->provisioned && spec->billing == BILLING_ON_DEMAND)
+        return table_refuse_provisioned(c, requested);
+    bool keeps = !requested->provisioned && t != NULL && spec->billing == t->billing;
+    spec->rcu = keeps ? t->rcu : requested->rcu;
+    spec->wcu = keeps ? t->wcu : requested->wcu;
+    return throughput_take_maximum(c, requested, t, ADMIT_READ, spec) &&
+           throughput_take_maximum(c, requested, t, ADMIT_WRITE, spec) &&
+           throughput_take_warm(c, requested, t, ADMIT_READ, spec) &&
+           throughput_take_warm(c, requested, t, ADMIT_WRITE, spec);
 }
 
 bool table_spec_changes_throughput(const struct table_spec *spec, const struct table *t)

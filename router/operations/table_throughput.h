@@ -26,12 +26,12 @@ bool table_read_throughput(struct call *c, const struct json_value *provisioned,
 /* Checks the request against the table, or the table of the index, and puts it into the spec.
  * spec->billing must be set. `t` is the present table, which keeps what is not given. NULL: the
  * table is new. */
-bool table_take_throughput(struct call *c, const struct throughput_spec *asked,
+bool table_take_throughput(struct call *c, const struct throughput_spec *requested,
                            const struct table *t, struct table_spec *spec);
 /* Whether the spec changes the throughput or the billing mode of the table. */
 bool table_spec_changes_throughput(const struct table_spec *spec, const struct table *t);
 /* Refuses provisioned throughput together with PAY_PER_REQUEST. Always false. */
-bool table_refuse_provisioned(struct call *c, const struct throughput_spec *asked);
+bool table_refuse_provisioned(struct call *c, const struct throughput_spec *requested);
 
 /* Writes seconds since 1970. 0: the time is not known, and nothing is written. */
 void table_date_write(struct buffer *out, const char *key, int64_t wall_ms);

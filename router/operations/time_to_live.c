@@ -68,12 +68,12 @@ static bool ttl_update_begin(struct call *c, const struct json_value m[])
 static bool ttl_update_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     const struct table_spec *spec = c->state;
-    struct table_record told;
+    struct table_record record;
     if (table_change_took(c, s, r))
         return true;
-    if (!table_take_record(c, s, r, &told))
+    if (!table_take_record(c, s, r, &record))
         return false;
-    table_change_follow(c, &told);
+    table_change_follow(c, &record);
     json_write_open(&c->body, '{');
     json_member_open(&c->body, "TimeToLiveSpecification", '{');
     json_member_string(&c->body, "AttributeName", spec->ttl_attribute);

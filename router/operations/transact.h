@@ -108,7 +108,7 @@ struct transact_write {
     uint32_t digested; /* parts that the digest has, over several turns */
     bool stale;        /* a registry of sharded keys has changed: owner shards must be found anew */
     uint32_t attempts;
-    bool want_collections;
+    bool return_collections;
     struct reply failure; /* of a step as a whole; REPLY_OK: none */
     struct subrequest *failed;
 };

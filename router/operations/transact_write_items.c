@@ -115,7 +115,7 @@ static bool part_read(struct call *c, struct item_plan *plan, const struct json_
     shape_bind(kind->shape, &outer[kind->member], m);
     q->op = kind->op;
     q->table = transact_table(c, plan, call_table_named(c, &m[kind->table_name]));
-    q->want_failed = json_is_text(&m[kind->return_failed], "ALL_OLD");
+    q->return_failed = json_is_text(&m[kind->return_failed], "ALL_OLD");
     if (!expressions_check(&kind->expressions, m, &e, f) ||
         !value_read_item(&c->bytes, &c->arena, &m[kind->item_or_key], &q->item, f) ||
         (q->op == REQUEST_PUT && !write_item_fits(span_in(&c->bytes, q->item), f)) ||
@@ -123,7 +123,7 @@ static bool part_read(struct call *c, struct item_plan *plan, const struct json_
         !expressions_encode(&c->bytes, e.condition, &q->condition, f) ||
         !expressions_encode_update(&c->bytes, e.update, &q->update, f))
         return false;
-    q->asked = e.condition;
+    q->condition_tree = e.condition;
     q->updated = e.update;
     plan->count++;
     return true;
@@ -142,7 +142,7 @@ static bool parts_digest(const struct call *c, struct transact_write *t)
         if (bytes >= INPUT_PARSE_TURN_BYTES)
             return false;
         const uint64_t parts[] = {(uint64_t)q->op, item_digest(span_in(&c->bytes, q->item)),
-                                  condition_digest(q->asked), update_digest(q->updated)};
+                                  condition_digest(q->condition_tree), update_digest(q->updated)};
         t->digest = XXH3_64bits_withSeed(table.data, table.size, t->digest);
         t->digest = XXH3_64bits_withSeed(parts, sizeof parts, t->digest);
         bytes += q->item.size + q->condition.size + q->update.size;
@@ -180,8 +180,8 @@ static void transact_write_create(struct call *c, const struct json_value m[])
     t->plan->count = t->plan->table_count = 0; /* reading counts them up */
     t->left = json_elements(list);
     call_take_consumed(c, &m[TRANSACT_WRITE_ITEMS_RETURN_CONSUMED_CAPACITY]);
-    t->want_collections =
-        write_wants_collection(&m[TRANSACT_WRITE_ITEMS_RETURN_ITEM_COLLECTION_METRICS]);
+    t->return_collections =
+        write_returns_collection(&m[TRANSACT_WRITE_ITEMS_RETURN_ITEM_COLLECTION_METRICS]);
 }
 
 static bool transact_write_begin(struct call *c, const struct json_value m[])
@@ -212,7 +212,7 @@ static void part_fill(struct call *c, const struct item_request *q, struct reque
 {
     r->write.key = q->owner_key;
     r->write.condition = span_in(&c->bytes, q->condition);
-    r->write.want_failed = q->want_failed;
+    r->write.return_failed = q->return_failed;
     if (q->op == REQUEST_PUT || q->op == REQUEST_UPDATE)
         r->write.item = span_in(&c->bytes, q->item);
     if (q->op == REQUEST_UPDATE)
@@ -427,8 +427,8 @@ static bool writes_begin(struct call *c, struct transact_write *t)
     }
     parts_describe(c, t);
     const bool leave = transact_leave_previous(c),
-               ask = t->named && transact_query_tokens(c, t->token, t->digest);
-    if (!leave && !ask)
+               queries = t->named && transact_query_tokens(c, t->token, t->digest);
+    if (!leave && !queries)
         writes_go_on(c, t);
     return true;
 }
@@ -528,11 +528,11 @@ static void parts_take_alike(struct call *c, struct transact_write *t, const str
 static void whole_take(struct call *c, struct transact_write *t, struct subrequest *s,
                        const struct reply *r)
 {
-    const bool judged = r->kind == ANSWER_PARTS;
+    const bool evaluated = r->kind == ANSWER_PARTS;
     parts_take(c, t, s, r, 0);
-    if (judged && r->code == REPLY_OK)
+    if (evaluated && r->code == REPLY_OK)
         whole_take_collections(c, t, reply_parts(r)->collections);
-    if (judged)
+    if (evaluated)
         capacity_add_write(&t->ends[0].consumed, &s->route->table, r);
     else if (r->code == REPLY_THROTTLED || r->code == REPLY_STALE_MAP)
         parts_take_alike(c, t, s, r, 0);
@@ -612,16 +612,16 @@ bool transact_write_reply(struct call *c, struct subrequest *s, const struct rep
 /* ---- the answer ---- */
 
 /* Whether the part tells of an item collection that no later part changes, too. */
-static bool tells_collection(const struct call *c, const struct transact_write *t, uint32_t index)
+static bool reports_collection(const struct call *c, const struct transact_write *t, uint32_t index)
 {
     const struct item_plan *plan = c->plan;
     const struct slice key = plan->items[index].key;
     const struct slice shared = slice_make(key.data, storage_key_collection_size(key));
-    bool tells = plan->items[index].op != REQUEST_CHECK && t->ends[index].collection_bytes >= 0;
-    for (uint32_t i = index + 1; i < plan->count && tells; i++)
-        tells =
+    bool reports = plan->items[index].op != REQUEST_CHECK && t->ends[index].collection_bytes >= 0;
+    for (uint32_t i = index + 1; i < plan->count && reports; i++)
+        reports =
             plan->items[i].op == REQUEST_CHECK || !slice_starts_with(plan->items[i].key, shared);
-    return tells;
+    return reports;
 }
 
 static void write_collections_of(struct call *c, const struct transact_write *t, uint32_t table)
@@ -633,7 +633,7 @@ static void write_collections_of(struct call *c, const struct transact_write *t,
     json_write_open(&c->body, '[');
     for (uint32_t i = 0; i < c->plan->count; i++) {
         const struct item_request *q = &c->plan->items[i];
-        if (q->table == table && tells_collection(c, t, i))
+        if (q->table == table && reports_collection(c, t, i))
             write_collection(&c->body, of, span_in(&c->bytes, q->item),
                              t->ends[i].collection_bytes);
     }
@@ -645,7 +645,7 @@ static bool write_succeed(struct call *c, const struct transact_write *t)
     c->router->counters.transactions_committed++;
     json_write_open(&c->body, '{');
     transact_write_capacity(c, t->ends);
-    if (t->want_collections) {
+    if (t->return_collections) {
         json_member_open(&c->body, "ItemCollectionMetrics", '{');
         for (uint32_t i = 0; i < c->plan->table_count; i++)
             write_collections_of(c, t, i);

@@ -21,7 +21,7 @@ static bool index_update_is_new(struct call *c, const struct index_updates *upda
         (updates->added != NULL && slice_equal(updates->added->name, name)))
         return index_update_is_second(c, name);
     for (uint32_t i = 0; i < updates->count; i++) {
-        if (slice_equal(updates->asked[i].index, name))
+        if (slice_equal(updates->requested[i].index, name))
             return index_update_is_second(c, name);
     }
     return true;
@@ -45,7 +45,7 @@ static bool index_update_read_create(struct call *c, const struct json_value *v,
         return call_invalid(c, INVALID "AttributeDefinitions must be provided when creating a "
                                        "Global Secondary Index");
     if (!index_update_is_only(c, out) || !definitions_differ(c, definitions) ||
-        !table_index_read(c, definitions, v, x, &out->added_asked) ||
+        !table_index_read(c, definitions, v, x, &out->added_requested) ||
         !index_update_is_new(c, out, x->name))
         return false;
     out->added = x;
@@ -72,11 +72,12 @@ static bool index_update_read_update(struct call *c, const struct json_value *v,
     const struct slice name = json_string(&u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_INDEX_NAME]);
     if (!index_update_is_new(c, out, name))
         return false;
-    struct throughput_spec *asked = &out->asked[out->count++];
-    *asked = (struct throughput_spec){.index = arena_copy(&c->arena, name)};
+    struct throughput_spec *requested = &out->requested[out->count++];
+    *requested = (struct throughput_spec){.index = arena_copy(&c->arena, name)};
     return table_read_throughput(c, &u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_PROVISIONED_THROUGHPUT],
                                  &u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_ON_DEMAND_THROUGHPUT],
-                                 &u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_WARM_THROUGHPUT], asked);
+                                 &u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_WARM_THROUGHPUT],
+                                 requested);
 }
 
 static bool index_update_read(struct call *c, const struct json_value *v,
@@ -115,7 +116,7 @@ bool index_updates_read(struct call *c, const struct json_value *member,
                             INVALID "GlobalSecondaryIndexUpdates has %zu elements, and may have "
                                     "%d",
                             count, GLOBAL_INDEXES_MAX);
-    out->asked = arena_zalloc(&c->arena, count * sizeof *out->asked);
+    out->requested = arena_zalloc(&c->arena, count * sizeof *out->requested);
     struct json_cursor cursor = json_elements(member);
     while (json_next_element(&cursor, &v)) {
         if (!index_update_read(c, &v, definitions, out))
@@ -127,47 +128,47 @@ bool index_updates_read(struct call *c, const struct json_value *member,
 /* ---- with the table ---- */
 
 /* Each update must name a global index of the table that rests. */
-static bool index_update_find(struct call *c, const struct throughput_spec *asked,
-                              const struct table_record *told)
+static bool index_update_find(struct call *c, const struct throughput_spec *requested,
+                              const struct table_record *record)
 {
-    const struct table *t = &told->table;
-    const struct index *x = index_set_find(t->index_set, asked->index);
+    const struct table *t = &record->table;
+    const struct index *x = index_set_find(t->index_set, requested->index);
     if (x == NULL)
         return fault_set(call_fault(c), FAULT_NOT_FOUND,
                          "Requested resource not found: Index %.*s for table %.*s",
-                         SHOWN(asked->index), SHOWN(t->name));
+                         SHOWN(requested->index), SHOWN(t->name));
     return x->number == 0 ||
            call_invalid(c, "Cannot update an index that is not a GlobalSecondaryIndex: %.*s",
                         SHOWN(x->name));
 }
 
 /* Whether the update gives what the billing mode takes. `switches`: the mode changes. */
-static bool index_update_check(struct call *c, const struct throughput_spec *asked,
+static bool index_update_check(struct call *c, const struct throughput_spec *requested,
                                enum table_billing billing, bool switches)
 {
-    const bool maximum = asked->has_maximum[ADMIT_READ] || asked->has_maximum[ADMIT_WRITE];
-    const bool warm = asked->warm[ADMIT_READ] > 0 || asked->warm[ADMIT_WRITE] > 0;
+    const bool maximum = requested->has_maximum[ADMIT_READ] || requested->has_maximum[ADMIT_WRITE];
+    const bool warm = requested->warm[ADMIT_READ] > 0 || requested->warm[ADMIT_WRITE] > 0;
     if (billing == BILLING_PROVISIONED)
-        return asked->provisioned || maximum || warm ||
+        return requested->provisioned || maximum || warm ||
                call_invalid(c,
                             INVALID "Both ReadCapacityUnits and WriteCapacityUnits must be "
                                     "specified for index: %.*s",
-                            SHOWN(asked->index));
-    if (switches && asked->provisioned)
-        return table_refuse_provisioned(c, asked);
-    return (!asked->provisioned && (maximum || warm)) ||
+                            SHOWN(requested->index));
+    if (switches && requested->provisioned)
+        return table_refuse_provisioned(c, requested);
+    return (!requested->provisioned && (maximum || warm)) ||
            call_invalid(c,
                         INVALID "The only Updates for index: %.*s when TableThroughputMode is "
                                 "PAY_PER_REQUEST can be to OnDemandThroughput, WarmThroughput",
-                        SHOWN(asked->index));
+                        SHOWN(requested->index));
 }
 
 static const struct throughput_spec *index_updates_find(const struct index_updates *updates,
                                                         struct slice name)
 {
     for (uint32_t i = 0; i < updates->count; i++) {
-        if (slice_equal(updates->asked[i].index, name))
-            return &updates->asked[i];
+        if (slice_equal(updates->requested[i].index, name))
+            return &updates->requested[i];
     }
     return NULL;
 }
@@ -179,8 +180,8 @@ static bool index_updates_are_all(struct call *c, const struct index_updates *up
     struct buffer names = {0};
     for (uint32_t i = 0; i < index_set_global(set); i++) {
         const struct index *x = index_set_global_at(set, i);
-        const struct throughput_spec *asked = index_updates_find(updates, x->name);
-        if (asked != NULL && asked->provisioned)
+        const struct throughput_spec *requested = index_updates_find(updates, x->name);
+        if (requested != NULL && requested->provisioned)
             continue;
         buffer_append_text(&names, names.size > 0 ? "," : "");
         buffer_append_slice(&names, x->name);
@@ -193,7 +194,7 @@ static bool index_updates_are_all(struct call *c, const struct index_updates *up
     return all;
 }
 
-static bool index_unchanged(struct call *c, const struct throughput_spec *asked,
+static bool index_unchanged(struct call *c, const struct throughput_spec *requested,
                             const struct table *own)
 {
     return call_invalid(
@@ -202,53 +203,54 @@ static bool index_unchanged(struct call *c, const struct throughput_spec *asked,
         "the current value. Current ReadCapacityUnits provisioned for index %.*s: %lld. Requested "
         "ReadCapacityUnits: %lld. Current WriteCapacityUnits provisioned for index %.*s: %lld. "
         "Requested WriteCapacityUnits: %lld. " THROUGHPUT_GUIDE,
-        SHOWN(asked->index), SHOWN(asked->index), (long long)own->rcu, (long long)asked->rcu,
-        SHOWN(asked->index), (long long)own->wcu, (long long)asked->wcu);
+        SHOWN(requested->index), SHOWN(requested->index), (long long)own->rcu,
+        (long long)requested->rcu, SHOWN(requested->index), (long long)own->wcu,
+        (long long)requested->wcu);
 }
 
 /* Appends the spec of one index, if it changes. `own`: its table. */
-static bool index_update_take(struct call *c, const struct throughput_spec *asked,
+static bool index_update_take(struct call *c, const struct throughput_spec *requested,
                               const struct table *t, const struct table *own,
                               enum table_billing billing, struct buffer *globals)
 {
-    struct table_spec spec = {.name = asked->index, .billing = billing};
+    struct table_spec spec = {.name = requested->index, .billing = billing};
     if (own == NULL || own->status != TABLE_ACTIVE)
         return fault_set(call_fault(c), FAULT_IN_USE,
                          "Attempt to change a resource which is still in use: Index is being "
                          "updated. Table: %.*s Index: %.*s",
-                         SHOWN(t->name), SHOWN(asked->index));
-    if (!table_take_throughput(c, asked, own, &spec))
+                         SHOWN(t->name), SHOWN(requested->index));
+    if (!table_take_throughput(c, requested, own, &spec))
         return false;
     if (table_spec_changes_throughput(&spec, own))
         table_spec_append_sized(globals, &spec);
-    else if (asked->provisioned)
-        return index_unchanged(c, asked, own);
+    else if (requested->provisioned)
+        return index_unchanged(c, requested, own);
     return true;
 }
 
 static bool index_updates_append(struct call *c, const struct index_updates *updates,
-                                 const struct table_record *told, enum table_billing billing,
+                                 const struct table_record *record, enum table_billing billing,
                                  struct buffer *globals)
 {
-    const struct table *t = &told->table;
+    const struct table *t = &record->table;
     for (uint32_t i = 0; i < index_set_global(t->index_set); i++) {
         const struct index *x = index_set_global_at(t->index_set, i);
         const struct throughput_spec none = {.index = x->name};
-        const struct throughput_spec *asked = index_updates_find(updates, x->name);
-        if (asked == NULL && billing == t->billing)
+        const struct throughput_spec *requested = index_updates_find(updates, x->name);
+        if (requested == NULL && billing == t->billing)
             continue;
-        if (!index_update_take(c, asked != NULL ? asked : &none, t, told->indexes[i], billing,
-                               globals))
+        if (!index_update_take(c, requested != NULL ? requested : &none, t, record->indexes[i],
+                               billing, globals))
             return false;
     }
     return true;
 }
 
 /* An index comes or goes only while no other one does. */
-static bool index_may_change(struct call *c, const struct table_record *told)
+static bool index_may_change(struct call *c, const struct table_record *record)
 {
-    for (uint32_t i = 0; i < index_set_global(told->table.index_set); i++) {
-        const struct table *own = told->indexes[i];
+    for (uint32_t i = 0; i < index_set_global(record->table.index_set); i++) {
+        const struct table *own = record->indexes[i];
         if (own != NULL && own->filling &&
             !fault_set(call_fault(c), FAULT_LIMIT,
                        "Subscriber limit exceeded: Only 1 online index can be created or deleted "
@@ -259,19 +261,19 @@ static bool index_may_change(struct call *c, const struct table_record *told)
 }
 
 static bool index_take_added(struct call *c, const struct index_updates *updates,
-                             const struct table_record *told, enum table_billing billing,
+                             const struct table_record *record, enum table_billing billing,
                              struct table_spec *spec)
 {
-    const struct table *t = &told->table;
+    const struct table *t = &record->table;
     struct index *x = updates->added;
     const struct index_set alone = {t->partition_key, t->sort_key, 1, 0, x};
     struct buffer throughput = {0};
     if (index_set_find(t->index_set, x->name) != NULL)
         return call_invalid(c, "Attempting to create an index which already exists");
-    if (!index_may_change(c, told))
+    if (!index_may_change(c, record))
         return false;
     const bool taken =
-        table_index_take_throughput(c, &updates->added_asked, x, billing, &throughput);
+        table_index_take_throughput(c, &updates->added_requested, x, billing, &throughput);
     struct reader r = {buffer_slice(&throughput), false};
     spec->add_index = table_index_set_copy(c, &alone);
     spec->add_throughput = taken ? arena_copy(&c->arena, reader_sized(&r)) : slice_make(NULL, 0);
@@ -281,19 +283,19 @@ static bool index_take_added(struct call *c, const struct index_updates *updates
 
 /* An index that is being filled may go. */
 static bool index_take_dropped(struct call *c, const struct index_updates *updates,
-                               const struct table_record *told, struct table_spec *spec)
+                               const struct table_record *record, struct table_spec *spec)
 {
-    const struct throughput_spec asked = {.index = updates->dropped};
-    if (!index_update_find(c, &asked, told))
+    const struct throughput_spec requested = {.index = updates->dropped};
+    if (!index_update_find(c, &requested, record))
         return false;
     spec->drop_index = updates->dropped;
     return true;
 }
 
 bool index_updates_take(struct call *c, const struct index_updates *updates,
-                        const struct table_record *told, struct table_spec *spec)
+                        const struct table_record *record, struct table_spec *spec)
 {
-    const struct table *t = &told->table;
+    const struct table *t = &record->table;
     const enum table_billing billing =
         spec->billing == BILLING_AS_IT_IS ? t->billing : spec->billing;
     struct buffer globals = {0};
@@ -301,14 +303,14 @@ bool index_updates_take(struct call *c, const struct index_updates *updates,
         !index_updates_are_all(c, updates, t->index_set))
         return false;
     for (uint32_t i = 0; i < updates->count; i++) {
-        if (!index_update_find(c, &updates->asked[i], told) ||
-            !index_update_check(c, &updates->asked[i], billing, billing != t->billing))
+        if (!index_update_find(c, &updates->requested[i], record) ||
+            !index_update_check(c, &updates->requested[i], billing, billing != t->billing))
             return false;
     }
     const bool taken =
-        index_updates_append(c, updates, told, billing, &globals) &&
-        (updates->added == NULL || index_take_added(c, updates, told, billing, spec)) &&
-        (updates->dropped.size == 0 || index_take_dropped(c, updates, told, spec));
+        index_updates_append(c, updates, record, billing, &globals) &&
+        (updates->added == NULL || index_take_added(c, updates, record, billing, spec)) &&
+        (updates->dropped.size == 0 || index_take_dropped(c, updates, record, spec));
     spec->globals = arena_copy(&c->arena, buffer_slice(&globals));
     buffer_deinit(&globals);
     return taken;

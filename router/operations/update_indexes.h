@@ -7,9 +7,9 @@
 
 struct index_updates {
     uint32_t count;
-    struct throughput_spec *asked; /* in the call's arena */
-    struct index *added;           /* in the call's arena; NULL: none */
-    struct throughput_spec added_asked;
+    struct throughput_spec *requested; /* in the call's arena */
+    struct index *added;               /* in the call's arena; NULL: none */
+    struct throughput_spec added_requested;
     struct slice dropped; /* the name of an index; empty: none */
 };
 
@@ -20,4 +20,4 @@ bool index_updates_read(struct call *c, const struct json_value *member,
 /* Checks the updates against the table's indexes, and puts them into the spec, whose billing is
  * set. With a new billing mode of the table, all its indexes change. */
 bool index_updates_take(struct call *c, const struct index_updates *updates,
-                        const struct table_record *told, struct table_spec *spec);
+                        const struct table_record *record, struct table_spec *spec);

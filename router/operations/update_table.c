@@ -12,7 +12,7 @@
 struct update_table {
     struct table_spec spec; /* the request, without the throughput */
     bool throughput;        /* throughput or a billing mode is given */
-    struct throughput_spec asked;
+    struct throughput_spec requested;
     struct index_updates indexes;
     struct table_record former;
 };
@@ -73,14 +73,14 @@ static bool update_read_change(struct call *c, struct update_table *u, const str
                     m[UPDATE_TABLE_WARM_THROUGHPUT].type != JSON_ABSENT;
     if (m[UPDATE_TABLE_PROVISIONED_THROUGHPUT].type != JSON_ABSENT &&
         u->spec.billing == BILLING_ON_DEMAND)
-        return table_refuse_provisioned(c, &u->asked);
+        return table_refuse_provisioned(c, &u->requested);
     if (m[UPDATE_TABLE_PROVISIONED_THROUGHPUT].type == JSON_ABSENT &&
         u->spec.billing == BILLING_PROVISIONED)
         return fault_invalid(
             f, INVALID "ProvisionedThroughput must be specified when BillingMode is PROVISIONED");
     return table_read_throughput(c, &m[UPDATE_TABLE_PROVISIONED_THROUGHPUT],
                                  &m[UPDATE_TABLE_ON_DEMAND_THROUGHPUT],
-                                 &m[UPDATE_TABLE_WARM_THROUGHPUT], &u->asked) &&
+                                 &m[UPDATE_TABLE_WARM_THROUGHPUT], &u->requested) &&
            index_updates_read(c, &m[UPDATE_TABLE_GLOBAL_SECONDARY_INDEX_UPDATES],
                               &m[UPDATE_TABLE_ATTRIBUTE_DEFINITIONS], &u->indexes);
 }
@@ -105,7 +105,7 @@ static bool update_begin(struct call *c, const struct json_value m[])
 }
 
 static bool update_unchanged(struct call *c, const struct table *t,
-                             const struct throughput_spec *asked)
+                             const struct throughput_spec *requested)
 {
     return call_invalid(
         c,
@@ -113,7 +113,7 @@ static bool update_unchanged(struct call *c, const struct table *t,
         "current value. Current ReadCapacityUnits provisioned for the table: %lld. Requested "
         "ReadCapacityUnits: %lld. Current WriteCapacityUnits provisioned for the table: %lld. "
         "Requested WriteCapacityUnits: %lld. " THROUGHPUT_GUIDE,
-        (long long)t->rcu, (long long)asked->rcu, (long long)t->wcu, (long long)asked->wcu);
+        (long long)t->rcu, (long long)requested->rcu, (long long)t->wcu, (long long)requested->wcu);
 }
 
 /* Whether the spec changes the table's class, protection or encryption. */
@@ -139,22 +139,22 @@ static bool update_check_encryption(struct call *c, const struct table *t,
     return true;
 }
 
-static bool update_is_busy(struct call *c, const struct reply *r, const struct table_record *told)
+static bool update_is_busy(struct call *c, const struct reply *r, const struct table_record *record)
 {
-    if (told->table.status != TABLE_ACTIVE)
-        return !call_refuse_busy(c, r, told->table.name);
-    return table_record_status(told) == TABLE_CREATING &&
+    if (record->table.status != TABLE_ACTIVE)
+        return !call_refuse_busy(c, r, record->table.name);
+    return table_record_status(record) == TABLE_CREATING &&
            !fault_set(call_fault(c), FAULT_IN_USE,
                       "Attempt to change a resource which is still in use: Table is being created: "
                       "%.*s",
-                      SHOWN(told->table.name));
+                      SHOWN(record->table.name));
 }
 
 /* Completes the spec. False: refused. */
 static bool update_complete(struct call *c, const struct update_table *u,
-                            const struct table_record *told, struct table_spec *spec)
+                            const struct table_record *record, struct table_spec *spec)
 {
-    const struct table *t = &told->table;
+    const struct table *t = &record->table;
     const bool streams = table_streams_enabled(t->stream_set) != NULL;
     if (spec->stream == 1 + STREAM_OFF && !streams)
         return call_invalid(c, "Table has no stream to disable: TableName: %.*s", SHOWN(t->name));
@@ -165,23 +165,23 @@ static bool update_complete(struct call *c, const struct update_table *u,
         return false;
     if (u->throughput && spec->billing == BILLING_AS_IT_IS)
         spec->billing = t->billing;
-    if (u->throughput && !table_take_throughput(c, &u->asked, t, spec))
+    if (u->throughput && !table_take_throughput(c, &u->requested, t, spec))
         return false;
-    if (u->asked.provisioned && !table_spec_changes_throughput(spec, t))
-        return update_unchanged(c, t, &u->asked);
-    return index_updates_take(c, &u->indexes, told, spec);
+    if (u->requested.provisioned && !table_spec_changes_throughput(spec, t))
+        return update_unchanged(c, t, &u->requested);
+    return index_updates_take(c, &u->indexes, record, spec);
 }
 
 static bool update_found(struct call *c, struct subrequest *get, const struct reply *r)
 {
     struct update_table *u = c->state;
-    struct table_record *told = &u->former;
+    struct table_record *record = &u->former;
     struct table_spec spec = u->spec;
-    if (!table_take_record(c, get, r, told) || update_is_busy(c, r, told) ||
-        !update_complete(c, u, told, &spec))
+    if (!table_take_record(c, get, r, record) || update_is_busy(c, r, record) ||
+        !update_complete(c, u, record, &spec))
         return false;
-    const bool changes = table_spec_changes_throughput(&spec, &told->table);
-    if (!changes && !update_changes_labels(&told->table, &spec) && spec.globals.size == 0 &&
+    const bool changes = table_spec_changes_throughput(&spec, &record->table);
+    if (!changes && !update_changes_labels(&record->table, &spec) && spec.globals.size == 0 &&
         spec.stream == 0 && spec.add_index.size == 0 && spec.drop_index.size == 0)
         return table_description_answer(c, get, r, "TableDescription", NULL);
     if (!changes)

@@ -10,7 +10,7 @@ bool write_item_fits(struct slice item, struct fault *fault)
     return item_size(item) <= ITEM_SIZE_MAX || fault_invalid(fault, "%s", ITEM_TOO_LARGE);
 }
 
-bool write_wants_collection(const struct json_value *member)
+bool write_returns_collection(const struct json_value *member)
 {
     return json_is_text(member, "SIZE");
 }
@@ -47,16 +47,16 @@ static bool write_check_return_values(struct call *c, enum request_op op, struct
 }
 
 /* Sets which item the node must return, and what the answer shows of it. */
-static void write_want(struct call *c, struct write *w, struct slice what)
+static void write_take_return_values(struct call *c, struct write *w, struct slice what)
 {
     const struct update *u = w->expressions.update;
     const bool updated = slice_is(what, "UPDATED_OLD") || slice_is(what, "UPDATED_NEW");
     if (updated && (u == NULL || u->count == 0))
         return; /* nothing is updated */
     if (slice_is(what, "ALL_OLD") || slice_is(what, "UPDATED_OLD"))
-        w->plan->items->want = WANT_OLD;
+        w->plan->items->return_values = RETURN_OLD;
     else if (slice_is(what, "ALL_NEW") || slice_is(what, "UPDATED_NEW"))
-        w->plan->items->want = WANT_NEW;
+        w->plan->items->return_values = RETURN_NEW;
     if (updated)
         w->shown = write_updated_paths(c, w);
 }
@@ -83,16 +83,16 @@ static bool write_read(struct call *c, const struct json_value m[], const struct
     struct slice return_values = json_text(&m[of->return_values]);
     q->op = of->op;
     call_take_consumed(c, &m[of->return_consumed]);
-    w->want_collection = write_wants_collection(&m[of->return_metrics]);
+    w->return_collection = write_returns_collection(&m[of->return_metrics]);
     w->plan->tables->name = call_table_named(c, &m[of->table_name]);
-    q->want_failed = json_is_text(&m[of->return_failed], "ALL_OLD");
+    q->return_failed = json_is_text(&m[of->return_failed], "ALL_OLD");
     if (!expressions_check(&of->expressions, m, &w->expressions, f) ||
         !value_read_item(&c->bytes, &c->arena, &m[of->item_or_key], &q->item, f) ||
         !write_check_return_values(c, q->op, return_values) ||
         (q->op == REQUEST_PUT && !write_item_fits(span_in(&c->bytes, q->item), f)) ||
         !write_read_expressions(c, m, of, w))
         return false;
-    write_want(c, w, return_values);
+    write_take_return_values(c, w, return_values);
     return true;
 }
 
@@ -168,12 +168,12 @@ bool write_reply(struct call *c, struct subrequest *s, const struct reply *r)
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
     json_write_open(&c->body, '{');
-    if (s->request.write.want != WANT_NOTHING && r->item.found)
+    if (s->request.write.return_values != RETURN_NONE && r->item.found)
         write_attributes(c, w, r->item.bytes);
     struct capacity capacity = {0};
     capacity_add_write(&capacity, t, r);
     capacity_write_member(&c->body, c, t, &capacity);
-    if (w->want_collection && t->whole_collections) {
+    if (w->return_collection && t->whole_collections) {
         json_write_key(&c->body, "ItemCollectionMetrics");
         write_collection(&c->body, t, span_in(&c->bytes, w->plan->items->item),
                          r->item.collection_bytes);

@@ -16,7 +16,7 @@ struct write {
     struct item_plan *plan; /* for one item */
     struct expressions expressions;
     const struct projection *shown; /* what the answer shows of the item; NULL: all */
-    bool want_collection;
+    bool return_collection;
 };
 
 /* Reads the members and asks for the table. call->state becomes a struct write. */
@@ -28,7 +28,7 @@ bool write_reply(struct call *c, struct subrequest *s, const struct reply *r);
 bool write_item_fits(struct slice item, struct fault *fault);
 
 /* Whether ReturnItemCollectionMetrics is SIZE. */
-bool write_wants_collection(const struct json_value *member);
+bool write_returns_collection(const struct json_value *member);
 /* Writes {"ItemCollectionKey":...} for an item or its key. `bytes`: the size of the collection. The
  * estimate is a range of whole GiB. */
 void write_collection(struct buffer *out, const struct table *t, struct slice item, int64_t bytes);

@@ -1,7 +1,7 @@
 /* where.h - what a WHERE clause says about the keys of a table or an index.
  *
  * The clause is taken apart at its ANDs, and a SELECT's at the outermost OR, too. What no key tells
- * stays as a condition, so a clause that is not understood is still right, only dearer. */
+ * stays as a condition, so a clause that is not understood is still right, only costlier. */
 #pragma once
 
 #include "router/core/key_schema.h"

@@ -28,7 +28,7 @@ void plan_range_skip_past(struct call *c, struct plan_range *range, bool reverse
 
 void ranges_begin(struct call *c, struct ranges_plan *p)
 {
-    call_want_table(c, p->table, &p->route);
+    call_require_table(c, p->table, &p->route);
 }
 
 /* Of several ranges each is asked for somewhat more than its share of what is left: so most pages
@@ -124,10 +124,10 @@ static bool ranges_send_all(struct call *c, struct ranges_plan *p)
 }
 
 /* Whether partitions are asked first for what a global index lacks of own writes. */
-static bool ranges_ask_index(struct call *c, struct ranges_plan *p)
+static bool ranges_query_index(struct call *c, struct ranges_plan *p)
 {
-    p->asks = p->rows != NULL ? own_writes_ask_indexes(c, p->route, &p->surely) : 0;
-    return p->asks > 0;
+    p->queries = p->rows != NULL ? own_writes_query_indexes(c, p->route, &p->surely) : 0;
+    return p->queries > 0;
 }
 
 void ranges_start(struct call *c, struct ranges_plan *p)
@@ -138,7 +138,7 @@ void ranges_start(struct call *c, struct ranges_plan *p)
         p->ranges[i].ended = slice_compare(p->ranges[i].lo, p->ranges[i].hi) >= 0;
         p->ended &= p->ranges[i].ended;
     }
-    if (!p->ended && !ranges_ask_index(c, p))
+    if (!p->ended && !ranges_query_index(c, p))
         ranges_send_all(c, p);
 }
 
@@ -467,8 +467,8 @@ bool ranges_finish(struct call *c, struct ranges_plan *p)
     }
     if (p->ended)
         return true;
-    if (p->asks > 0) {
-        p->asks = 0;
+    if (p->queries > 0) {
+        p->queries = 0;
         ranges_send_all(c, p);
         return true;
     }

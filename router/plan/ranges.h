@@ -69,7 +69,7 @@ struct ranges_plan {
     struct slice begun;     /* where the ranges began, as if no key were sharded; set with them */
     struct slice taken_key; /* with several ranges: its storage key in its range */
     struct seen_items seen; /* of several ranges by an index: the items that were taken */
-    uint32_t asks;          /* partitions that are asked whether the index shows own writes */
+    uint32_t queries;       /* partitions that are asked whether the index shows own writes */
     bool surely;            /* the rows must be read from leaders, to show own writes */
     struct route *newer;    /* `stale`: the map with the new registry */
     bool

@@ -57,7 +57,7 @@ const char *admin_take_token(void *token, const char *path, struct buffer *error
     return NULL;
 }
 
-enum status admin_of(const struct admin_wanted *w, struct admin *out, struct buffer *error)
+enum status admin_of(const struct admin_options *w, struct admin *out, struct buffer *error)
 {
     *out = (struct admin){
         .at = {.address = "127.0.0.1", .port = admin_port_of(w->public_port), .option = "--admin"}};

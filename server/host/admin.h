@@ -32,7 +32,7 @@ void admin_print_port(const char *program, uint16_t public_port, uint16_t admin_
 const char *admin_take_token(void *token, const char *path, struct buffer *error);
 
 /* The options of the admin listener; borrows. */
-struct admin_wanted {
+struct admin_options {
     const char *address; /* empty: loopback, at the public port's admin port */
     uint16_t port;
     uint16_t public_port;
@@ -41,4 +41,4 @@ struct admin_wanted {
 
 /* Borrows the address. STATUS_MALFORMED: the listener would be open to other machines without a
  * token, or the token cannot be read. `error` says which. */
-enum status admin_of(const struct admin_wanted *w, struct admin *out, struct buffer *error);
+enum status admin_of(const struct admin_options *w, struct admin *out, struct buffer *error);

@@ -22,9 +22,9 @@ uint64_t daemon_seed(void)
     return seed;
 }
 
-enum status daemon_introduce(const struct config *config, enum peer_kind kind, uint32_t id,
-                             const char *listens, struct buffer *secret, struct buffer *error,
-                             struct greeting_self *out)
+enum status daemon_prepare_greeting(const struct config *config, enum peer_kind kind, uint32_t id,
+                                    const char *listens, struct buffer *secret,
+                                    struct buffer *error, struct greeting_self *out)
 {
     const char *path = config->secret_file;
     if (path[0] != '\0') {
@@ -133,8 +133,8 @@ bool daemon_list_valid(const struct peer_list *list, const char *option, struct 
     uint64_t seen = 0;
     for (uint32_t i = 0; i < list->count; i++)
         seen |= UINT64_C(1) << (list->at[i].id - 1);
-    uint64_t wanted = list->count == 64 ? UINT64_MAX : (UINT64_C(1) << list->count) - 1;
-    if (list->count > 0 && seen == wanted)
+    uint64_t all = list->count == 64 ? UINT64_MAX : (UINT64_C(1) << list->count) - 1;
+    if (list->count > 0 && seen == all)
         return true;
     if (list->count == 0)
         buffer_append_format(error, "%s is needed: 1=ADDRESS:PORT,2=ADDRESS:PORT,..; see --help",

@@ -21,9 +21,9 @@ uint64_t daemon_seed(void);
  * configuration. `secret` gets the secret and must outlive the transport. `listens`: the address on
  * which it accepts links, or NULL. Without a secret that address must be loopback. STATUS_IO,
  * STATUS_MALFORMED. */
-enum status daemon_introduce(const struct config *config, enum peer_kind kind, uint32_t id,
-                             const char *listens, struct buffer *secret, struct buffer *error,
-                             struct greeting_self *out);
+enum status daemon_prepare_greeting(const struct config *config, enum peer_kind kind, uint32_t id,
+                                    const char *listens, struct buffer *secret,
+                                    struct buffer *error, struct greeting_self *out);
 
 /* Raises the limit of open files and sockets. The limit must suffice for `nodes` nodes in this
  * process, for `links` links to others, and for clients if the process `serves` them. If it does

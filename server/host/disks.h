@@ -1,6 +1,6 @@
 /* disks.h - the disks on which the nodes of a process have their directories: an account for each.
  *
- * Directories of one device have one account. Not here: what is promised (base/disk_account.h). */
+ * Directories of one device have one account. Not here: the quotas (base/disk_account.h). */
 #pragma once
 
 #include "base/disk_account.h"

@@ -176,7 +176,7 @@ static void fault_describe(struct loop *l, struct transport *t, struct buffer *o
         buffer_append_text(out, " no faults");
 }
 
-static void mend_disk(struct loop_faults *f)
+static void heal_disk(struct loop_faults *f)
 {
     f->writes_until_failure = -1;
     f->write_delay_ns = 0;
@@ -209,7 +209,7 @@ void fault_command_apply(const struct fault_command *c, struct loop *l, struct t
         break;
     case FAULT_HEAL:
         transport_heal(t);
-        mend_disk(f);
+        heal_disk(f);
         f->work_delay_ns = 0;
         loop_set_clock_fault(l, duration_ms(0), 0);
         break;
@@ -228,7 +228,7 @@ void fault_command_apply(const struct fault_command *c, struct loop *l, struct t
         f->disk_full = true;
         break;
     case FAULT_DISK_OK:
-        mend_disk(f);
+        heal_disk(f);
         break;
     case FAULT_SKEW:
         loop_set_clock_fault(l, duration_ms(c->number), f->clock_drift_ppm);

@@ -1,4 +1,4 @@
-/* admission_watch.c - checks what admission promises under all faults, while the faults go on. */
+/* admission_watch.c - checks what admission guarantees under all faults, while the faults go on. */
 #include "sim/check/admission_watch.h"
 
 #include "base/settings/admission.h"
@@ -13,7 +13,7 @@ enum {
     ROWS_OF_WRITE = 4 /* of two local indexes: each may lose a row and get one */
 };
 
-static bool is_owed_to_a_dead_node(const struct run *r, uint32_t node, uint32_t member)
+static bool should_exclude_member(const struct run *r, uint32_t node, uint32_t member)
 {
     struct node_process *here = r->world.nodes[node], *there = r->world.nodes[member];
     const struct config *c = here->options.config;
@@ -29,7 +29,7 @@ static bool is_owed_to_a_dead_node(const struct run *r, uint32_t node, uint32_t 
 
 void admission_watch_saw(struct run *r, uint32_t node, const struct trace_event *e)
 {
-    if (e->kind == NODE_TRACE_NO_HEADROOM && is_owed_to_a_dead_node(r, node, e->subject))
+    if (e->kind == NODE_TRACE_NO_HEADROOM && should_exclude_member(r, node, e->subject))
         run_violate(r, "node %u refuses a write for want of headroom at node %u, which is down\n",
                     node, e->subject);
 }

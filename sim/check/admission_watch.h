@@ -1,4 +1,4 @@
-/* admission_watch.h - checks what admission promises under all faults, while the faults go on.
+/* admission_watch.h - checks what admission guarantees under all faults, while the faults go on.
  *
  *   - With dead_member = exclude, no write is refused for want of headroom at a node that has been
  *     down for longer than report_deadline_ms: such a node does no work.

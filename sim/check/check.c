@@ -277,17 +277,17 @@ bool check_index(struct node_process *const *nodes, struct slice table, struct s
 {
     struct arena arena = {0};
     struct table t, x;
-    struct contents wanted = {0}, there = {0};
+    struct contents expected = {0}, found = {0};
     bool good = table.size > 0 && table_decode(table, &arena, &t) == STATUS_OK && index.size > 0 &&
                 table_decode(index, &arena, &x) == STATUS_OK &&
-                rows_read(nodes, &t, x.index_set, &wanted) && rows_read(nodes, &x, NULL, &there);
+                rows_read(nodes, &t, x.index_set, &expected) && rows_read(nodes, &x, NULL, &found);
     if (!good) {
         buffer_append_text(why, "an index or its table cannot be read\n");
-    } else if (wanted.items != there.items || wanted.hash != there.hash) {
+    } else if (expected.items != found.items || expected.hash != found.hash) {
         buffer_append_format(why, "%.*s has %llu rows, and should have %llu%s\n", (int)x.name.size,
-                             (const char *)x.name.data, (unsigned long long)there.items,
-                             (unsigned long long)wanted.items,
-                             wanted.items == there.items ? " others" : "");
+                             (const char *)x.name.data, (unsigned long long)found.items,
+                             (unsigned long long)expected.items,
+                             expected.items == found.items ? " others" : "");
         good = false;
     }
     arena_deinit(&arena);

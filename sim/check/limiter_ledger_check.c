@@ -36,11 +36,11 @@ void limiter_ledger_changed(struct limiter_ledger *b, struct instant now)
 }
 
 size_t limiter_ledger_begin(struct limiter_ledger *b, struct instant now, const int64_t *amounts,
-                            bool owes)
+                            bool allows_debt)
 {
     b->entries = must_grow(b->entries, b->entry_count, &b->entry_capacity, sizeof b->entries[0]);
     struct limiter_ledger_entry *e = &b->entries[b->entry_count];
-    *e = (struct limiter_ledger_entry){.begun = now, .ended = NEVER, .owes = owes};
+    *e = (struct limiter_ledger_entry){.begun = now, .ended = NEVER, .allows_debt = allows_debt};
     memcpy(e->amounts, amounts, sizeof e->amounts);
     return b->entry_count++;
 }
@@ -162,7 +162,7 @@ static size_t limiter_ledger_parts(const struct limiter_ledger *b, uint32_t limi
     for (size_t i = 0; i < b->entry_count; i++) {
         const struct limiter_ledger_entry *e = &b->entries[i];
         const int64_t amount = sign * e->amounts[limit];
-        const bool taken = e->outcome == LIMITER_LEDGER_DONE && !e->owes;
+        const bool taken = e->outcome == LIMITER_LEDGER_DONE && !e->allows_debt;
         if (amount > 0 && (sign > 0 ? taken : e->outcome != LIMITER_LEDGER_NOT_DONE))
             out[count++] = (struct limiter_ledger_part){e->begun.ns, e->ended.ns, amount};
     }

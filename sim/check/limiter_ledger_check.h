@@ -41,7 +41,7 @@ struct limiter_ledger_entry {
     struct instant begun;
     struct instant ended; /* of an entry that may still be done: never */
     enum limiter_ledger_outcome outcome;
-    bool owes; /* it was an adjustment: the bucket need not have had so much */
+    bool allows_debt; /* it was an adjustment: the bucket need not have had so much */
     int64_t amounts[LIMITER_LEDGER_LIMITS];
 };
 
@@ -72,7 +72,7 @@ void limiter_ledger_changed(struct limiter_ledger *b, struct instant now);
 /* A request for these amounts, below 0 what it gives back, is sent for the first time. Returns its
  * entry. */
 size_t limiter_ledger_begin(struct limiter_ledger *b, struct instant now, const int64_t *amounts,
-                            bool owes);
+                            bool allows_debt);
 void limiter_ledger_end(struct limiter_ledger *b, size_t entry, struct instant now,
                         enum limiter_ledger_outcome outcome);
 

@@ -163,7 +163,7 @@ static void plan_gac(struct plan *plan, const struct sim_options *o)
     plan->workload.units = (uint32_t)plan_spread(&p, 20, 1000);
     c->partition_max_wcu = plan->workload.units; /* keeps the number of partitions */
     c->gac_bank_ms = plan_spread(&p, 1000, 20000);
-    /* No process may be taken for silent only because the network is slow. */
+    /* No process may be taken for unresponsive only because the network is slow. */
     const struct network_delays *d = &plan->delays;
     int64_t delay_ns = d->ns_min + d->spread_ns + d->tail_ns + plan->tick_ns;
     c->gac_lifetime_ms = plan_spread(&p, 100, 5000) + 10 * delay_ns / NS_PER_MS;
@@ -240,14 +240,14 @@ static void plan_budgets(struct plan *plan, struct prng *p)
 {
     struct settings *c = config_edit_all(&plan->config);
     int64_t memory = plan_spread(p, 1024, 4096) * KIB, resident = plan_spread(p, 1, 64) * KIB;
-    int64_t silent_ms = plan_spread(p, 1000, 8000);
+    int64_t unresponsive_ms = plan_spread(p, 1000, 8000);
     if (plan_odds(p, 30))
         c->http_memory_max_bytes =
             plan->workload.filler.big_percent > 0 ? memory + 8 * MIB : memory;
     if (plan_odds(p, 30))
         c->resident_max_bytes = resident; /* most data is cold, whatever reads it */
     if (plan_odds(p, 20))
-        c->node_silent_ms = silent_ms;
+        c->node_unresponsive_ms = unresponsive_ms;
     c->commit_notify_ms = plan_odds(p, 50) ? 5 : plan_spread(p, 0, 500);
     c->snapshot_step_bytes = plan_odds(p, 50) ? 256 * KIB : plan_spread(p, 1, 256) * KIB;
     c->control_ms = plan_spread(p, 10, 500);

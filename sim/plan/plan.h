@@ -42,17 +42,18 @@ enum sim_fault {
 
 /* What a plan may have besides: code, name on the command line, help. A row at the end changes
  * nothing of what earlier seeds do. */
-#define EXTRA_LIST_SIM(X)                                                                      \
-    X(SIM_SHORT_TIMES, "short-times",                                                          \
-      "tokens, fences and stream records are kept only for seconds")                           \
-    X(SIM_SWITCHES, "switches", "two clients switch streams and time to live without waits")   \
-    X(SIM_MIXED, "mixed", "tables have several features at once")                              \
-    X(SIM_SCARCE_INDEX, "scarce-index",                                                        \
-      "if nodes limit, a global index has 1/50 of its table's units")                          \
-    X(SIM_SILENCE, "silence", "after the faults, 30 s without writes; indexes, shards change") \
-    X(SIM_LEAVING_TABLE, "leaving-table",                                                      \
-      "transactions begin in a table that is deleted meanwhile")                               \
-    X(SIM_OWN_READS, "own-reads", "one router, with read_your_writes")                         \
+#define EXTRA_LIST_SIM(X)                                                                    \
+    X(SIM_SHORT_TIMES, "short-times",                                                        \
+      "tokens, fences and stream records are kept only for seconds")                         \
+    X(SIM_SWITCHES, "switches", "two clients switch streams and time to live without waits") \
+    X(SIM_MIXED, "mixed", "tables have several features at once")                            \
+    X(SIM_SCARCE_INDEX, "scarce-index",                                                      \
+      "if nodes limit, a global index has 1/50 of its table's units")                        \
+    X(SIM_QUIET_PHASE, "quiet-phase",                                                        \
+      "after the faults, 30 s without writes; indexes, shards change")                       \
+    X(SIM_LEAVING_TABLE, "leaving-table",                                                    \
+      "transactions begin in a table that is deleted meanwhile")                             \
+    X(SIM_OWN_READS, "own-reads", "one router, with read_your_writes")                       \
     X(SIM_LARGE_BODIES, "large-bodies", "one of 20 requests is padded, so that a thread parses it")
 
 enum sim_extra {

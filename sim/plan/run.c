@@ -25,7 +25,7 @@ void run_decide(struct run *r, const struct decision *d, uint8_t op)
     struct buffer body = {0};
     decision_encode(&body, d);
     const struct request request = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), op}};
-    world_ask(&r->world, &request, NULL);
+    world_request(&r->world, &request, NULL);
     buffer_deinit(&body);
 }
 

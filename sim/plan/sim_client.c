@@ -28,7 +28,7 @@ enum step {
 };
 
 /* An operation on one key in the present call, and its place in the history. */
-struct asked {
+struct client_operation {
     struct recording_ticket ticket;
     bool answered; /* the answer has told the outcome */
 };
@@ -49,8 +49,8 @@ struct sim_client {
     bool scheduled; /* the next operation is scheduled */
     bool calling;
     bool probing; /* the present call is a step of CLIENT_PROBE */
-    struct asked asked[MANY_MAX];
-    uint32_t asked_count;
+    struct client_operation operations[MANY_MAX];
+    uint32_t operation_count;
     bool writes;
     struct dynamo_write write; /* the present write of one key */
     uint64_t *seen;            /* owns; by key of all tables: the value seen last */
@@ -86,13 +86,14 @@ static enum history_outcome outcome_of(int status)
 static enum history_outcome take_outcome(struct sim_client *c, int status, struct slice body)
 {
     enum history_outcome outcome = outcome_of(status);
-    c->counters.shed += status == 503 && dynamo_says(body, "is overloaded and did nothing");
-    c->counters.behind += status == 400 && dynamo_says(body, "(index: index");
+    c->counters.shed += status == 503 && dynamo_contains(body, "is overloaded and did nothing");
+    c->counters.behind += status == 400 && dynamo_contains(body, "(index: index");
     bool client_error = status >= 400 && status < 500;
-    bool went = c->table > 0 && dynamo_says(body, "ResourceNotFound");
-    c->counters.rejected += client_error && !went && !dynamo_says(body, "Throughput") &&
-                            !dynamo_says(body, "Throttling") &&
-                            !dynamo_says(body, condition_failed) && !dynamo_says(body, misfit);
+    bool went = c->table > 0 && dynamo_contains(body, "ResourceNotFound");
+    c->counters.rejected += client_error && !went && !dynamo_contains(body, "Throughput") &&
+                            !dynamo_contains(body, "Throttling") &&
+                            !dynamo_contains(body, condition_failed) &&
+                            !dynamo_contains(body, misfit);
     if (status == 200)
         work_tables_answered(c->options.work_tables, c->table, c->mark);
     c->calling = false;
@@ -128,11 +129,11 @@ static void client_aim(struct sim_client *c, uint32_t table, bool eventual)
 }
 
 /* Returns the number to write; 0 for a deletion. */
-static uint64_t sim_client_ask(struct sim_client *c, uint32_t key, enum history_kind kind,
-                               bool consistent, bool deletes)
+static uint64_t sim_client_begin_operation(struct sim_client *c, uint32_t key,
+                                           enum history_kind kind, bool consistent, bool deletes)
 {
-    must(c->asked_count < MANY_MAX);
-    struct asked *a = &c->asked[c->asked_count++];
+    must(c->operation_count < MANY_MAX);
+    struct client_operation *a = &c->operations[c->operation_count++];
     a->answered = false;
     a->ticket =
         recording_invoke(c->options.history, sim_client_now(c), c->options.number,
@@ -140,8 +141,8 @@ static uint64_t sim_client_ask(struct sim_client *c, uint32_t key, enum history_
     return deletes ? 0 : a->ticket.id;
 }
 
-static void sim_client_answer(struct sim_client *c, struct asked *a, enum history_outcome outcome,
-                              uint64_t value)
+static void sim_client_answer(struct sim_client *c, struct client_operation *a,
+                              enum history_outcome outcome, uint64_t value)
 {
     if (a->answered) {
         recording_wrong(c->options.history, &a->ticket, "names it twice");
@@ -192,13 +193,13 @@ static uint64_t *seen_of(const struct sim_client *c, uint32_t key)
 static void write_is_done(struct sim_client *c, struct slice body)
 {
     const struct dynamo_write *w = &c->write;
-    const struct recording_ticket *t = &c->asked[0].ticket;
+    const struct recording_ticket *t = &c->operations[0].ticket;
     const uint64_t old = dynamo_value(body);
     if (w->misfit)
         recording_wrong(c->options.history, t, "does an update that fits no item");
-    if (w->wants_old && !dynamo_meets(w, old))
+    if (w->returns_old && !dynamo_meets(w, old))
         recording_wrong(c->options.history, t, "replaced an item that fails the condition");
-    if (w->wants_old)
+    if (w->returns_old)
         recording_replaced(c->options.history, t, old);
     *seen_of(c, w->key) = w->value;
 }
@@ -207,16 +208,16 @@ static void write_is_done(struct sim_client *c, struct slice body)
 static bool write_is_refused(struct sim_client *c, struct slice body)
 {
     const struct dynamo_write *w = &c->write;
-    const struct recording_ticket *t = &c->asked[0].ticket;
+    const struct recording_ticket *t = &c->operations[0].ticket;
     const uint64_t met = dynamo_value(body);
-    if (!w->wants_met)
+    if (!w->returns_failed)
         return false;
     if (dynamo_meets(w, met))
         recording_wrong(c->options.history, t, "refuses an item that meets the condition");
     if (!dynamo_is_complete(&c->target, body, met))
         recording_wrong(c->options.history, t, report_incomplete);
     *seen_of(c, w->key) = met;
-    c->asked[0].answered = true;
+    c->operations[0].answered = true;
     recording_refused(c->options.history, sim_client_now(c), t, met);
     return true;
 }
@@ -224,18 +225,18 @@ static bool write_is_refused(struct sim_client *c, struct slice body)
 static void one_done(void *context, int status, struct slice body)
 {
     struct sim_client *c = context;
-    const bool refused = c->writes && status == 400 && dynamo_says(body, condition_failed);
+    const bool refused = c->writes && status == 400 && dynamo_contains(body, condition_failed);
     enum history_outcome outcome = take_outcome(c, status, body);
     bool ok = outcome == HISTORY_OK;
     const uint64_t value = ok ? dynamo_value(body) : 0;
     if (ok && !is_counter(c, c->write.key) && !dynamo_is_complete(&c->target, body, value))
-        recording_wrong(c->options.history, &c->asked[0].ticket, report_incomplete);
+        recording_wrong(c->options.history, &c->operations[0].ticket, report_incomplete);
     if (ok && c->writes)
         write_is_done(c, body);
     else if (ok)
         *seen_of(c, c->write.key) = value;
     if (!refused || !write_is_refused(c, body))
-        sim_client_answer(c, &c->asked[0], outcome, c->writes ? 0 : value);
+        sim_client_answer(c, &c->operations[0], outcome, c->writes ? 0 : value);
     if (ok && c->plan == CLIENT_PROBE && c->probing)
         probe_on(c);
     go_on(c, ok);
@@ -245,7 +246,7 @@ static void read_key(struct sim_client *c, uint32_t key, bool consistent)
 {
     c->writes = false;
     c->write = (struct dynamo_write){.key = key};
-    sim_client_ask(c, key, HISTORY_READ, consistent, false);
+    sim_client_begin_operation(c, key, HISTORY_READ, consistent, false);
     dynamo_get(&c->body, &c->target, key, consistent);
     sim_client_call(c, "GetItem", one_done);
 }
@@ -260,25 +261,25 @@ static size_t some_pad(struct sim_client *c)
 static void choose_condition(struct sim_client *c, struct dynamo_write *w)
 {
     w->expected = *seen_of(c, w->key);
-    w->wants_met = client_chance(c, 90);
+    w->returns_failed = client_chance(c, 90);
     w->condition = (enum dynamo_condition)prng_between(&c->prng, DYNAMO_IF_ABSENT, DYNAMO_IF_OTHER);
     if (w->expected == 0 && w->condition >= DYNAMO_IF_VALUE)
         w->condition = DYNAMO_IF_ABSENT;
 }
 
-static void write_key(struct sim_client *c, uint32_t key, bool deletes, bool wants_old)
+static void write_key(struct sim_client *c, uint32_t key, bool deletes, bool returns_old)
 {
     const struct workload *workload = c->options.workload;
     struct dynamo_write *w = &c->write;
     c->writes = true;
-    *w = (struct dynamo_write){.key = key, .pad = some_pad(c), .wants_old = wants_old};
+    *w = (struct dynamo_write){.key = key, .pad = some_pad(c), .returns_old = returns_old};
     if (c->plan == CLIENT_LOAD && client_chance(c, workload->condition_percent))
         choose_condition(c, w);
     w->updates = !deletes && client_chance(c, workload->update_percent);
     w->misfit = w->updates && c->plan == CLIENT_LOAD && client_chance(c, 5);
-    w->value = sim_client_ask(c, key, HISTORY_WRITE, true, deletes);
+    w->value = sim_client_begin_operation(c, key, HISTORY_WRITE, true, deletes);
     if (w->condition == DYNAMO_IF_ABSENT || w->condition == DYNAMO_IF_VALUE)
-        recording_replaced(c->options.history, &c->asked[0].ticket,
+        recording_replaced(c->options.history, &c->operations[0].ticket,
                            w->condition == DYNAMO_IF_VALUE ? w->expected : 0);
     dynamo_write(&c->body, &c->target, w);
     sim_client_call(c, deletes ? "DeleteItem" : w->updates ? "UpdateItem" : "PutItem", one_done);
@@ -291,7 +292,7 @@ static void increment_done(void *context, int status, struct slice body)
     struct sim_client *c = context;
     const enum history_outcome outcome = take_outcome(c, status, body);
     const bool ok = outcome == HISTORY_OK;
-    sim_client_answer(c, &c->asked[0], outcome, ok ? dynamo_value(body) : 0);
+    sim_client_answer(c, &c->operations[0], outcome, ok ? dynamo_value(body) : 0);
     if (ok && c->plan == CLIENT_PROBE && c->probing)
         probe_on(c);
     go_on(c, ok);
@@ -300,26 +301,26 @@ static void increment_done(void *context, int status, struct slice body)
 static void increment_key(struct sim_client *c, uint32_t key)
 {
     c->writes = true;
-    sim_client_ask(c, key, HISTORY_WRITE, true, false);
+    sim_client_begin_operation(c, key, HISTORY_WRITE, true, false);
     dynamo_increment(&c->body, &c->target, key);
     sim_client_call(c, "UpdateItem", increment_done);
 }
 
-static void change_key(struct sim_client *c, uint32_t key, bool deletes, bool wants_old)
+static void change_key(struct sim_client *c, uint32_t key, bool deletes, bool returns_old)
 {
     if (is_counter(c, key))
         increment_key(c, key);
     else
-        write_key(c, key, deletes, wants_old);
+        write_key(c, key, deletes, returns_old);
 }
 
 /* ---- many keys ---- */
 
-static struct asked *asked_of(struct sim_client *c, uint32_t key)
+static struct client_operation *operation_of(struct sim_client *c, uint32_t key)
 {
-    for (uint32_t i = 0; i < c->asked_count; i++) {
-        if (c->asked[i].ticket.key == c->table * c->options.workload->keys + key)
-            return &c->asked[i];
+    for (uint32_t i = 0; i < c->operation_count; i++) {
+        if (c->operations[i].ticket.key == c->table * c->options.workload->keys + key)
+            return &c->operations[i];
     }
     return NULL;
 }
@@ -347,7 +348,7 @@ static const char *fault_of(const struct sim_client *c, const struct dynamo_foun
 
 static void client_violate(struct sim_client *c, const char *what)
 {
-    recording_wrong(c->options.history, &c->asked[0].ticket, what);
+    recording_wrong(c->options.history, &c->operations[0].ticket, what);
 }
 
 static void many_read(struct sim_client *c, struct slice items)
@@ -355,7 +356,7 @@ static void many_read(struct sim_client *c, struct slice items)
     struct dynamo_found found, last;
     uint32_t count = 0;
     while (dynamo_next(&c->target, &items, &found)) {
-        struct asked *a = asked_of(c, found.key);
+        struct client_operation *a = operation_of(c, found.key);
         if (a == NULL) {
             client_violate(c, "names another key, which was not asked for");
             continue;
@@ -373,7 +374,7 @@ static void many_read(struct sim_client *c, struct slice items)
 
 /* The answer does not name the key. If the answer reached the key, the key does not exist, or the
  * filter hides it. */
-static void answer_unnamed(struct sim_client *c, struct asked *a, bool reached)
+static void answer_unnamed(struct sim_client *c, struct client_operation *a, bool reached)
 {
     const bool hidden = c->querying && c->query.filter > 0;
     sim_client_answer(c, a, reached && !hidden ? HISTORY_OK : HISTORY_FAIL, 0);
@@ -384,17 +385,17 @@ static void page_ended(struct sim_client *c, struct slice key)
 {
     struct dynamo_found last;
     struct dynamo_query *q = &c->query;
-    if (!dynamo_next(&c->target, &key, &last) || asked_of(c, last.key) == NULL) {
+    if (!dynamo_next(&c->target, &key, &last) || operation_of(c, last.key) == NULL) {
         client_violate(c, "ends in a key that was not asked for");
         return;
     }
     q->goes_on = true;
     q->after = last.key;
     c->query_goes_on = client_chance(c, c->options.workload->range_percent);
-    for (uint32_t i = 0; i < c->asked_count; i++) {
-        struct asked *a = &c->asked[i];
+    for (uint32_t i = 0; i < c->operation_count; i++) {
+        struct client_operation *a = &c->operations[i];
         const uint32_t number = a->ticket.key - c->table * c->options.workload->keys;
-        const bool later = dynamo_asks_for(q, c->target.keys, number);
+        const bool later = dynamo_query_covers(q, c->target.keys, number);
         if (a->answered && later)
             recording_wrong(c->options.history, &a->ticket, "ends in a key before it");
         if (!a->answered && !later)
@@ -416,7 +417,7 @@ static void many_ok(struct sim_client *c, struct slice body)
     }
     dynamo_split(body, &done, &left);
     while (dynamo_next(&c->target, &left, &found)) {
-        struct asked *a = asked_of(c, found.key);
+        struct client_operation *a = operation_of(c, found.key);
         must(a != NULL);
         sim_client_answer(c, a, c->writes ? HISTORY_INFO : HISTORY_FAIL, 0);
     }
@@ -424,9 +425,9 @@ static void many_ok(struct sim_client *c, struct slice body)
         many_read(c, done);
     if (c->querying && at != NULL && c->query.index == DYNAMO_NO_INDEX)
         page_ended(c, key);
-    for (uint32_t i = 0; i < c->asked_count; i++) {
-        if (!c->asked[i].answered)
-            answer_unnamed(c, &c->asked[i], at == NULL);
+    for (uint32_t i = 0; i < c->operation_count; i++) {
+        if (!c->operations[i].answered)
+            answer_unnamed(c, &c->operations[i], at == NULL);
     }
 }
 
@@ -436,8 +437,8 @@ static void many_done(void *context, int status, struct slice body)
     enum history_outcome outcome = take_outcome(c, status, body);
     if (outcome == HISTORY_OK)
         many_ok(c, body);
-    for (uint32_t i = 0; outcome != HISTORY_OK && i < c->asked_count; i++)
-        sim_client_answer(c, &c->asked[i], outcome, 0);
+    for (uint32_t i = 0; outcome != HISTORY_OK && i < c->operation_count; i++)
+        sim_client_answer(c, &c->operations[i], outcome, 0);
     go_on(c, outcome == HISTORY_OK);
 }
 
@@ -463,10 +464,10 @@ static bool query_page(struct sim_client *c)
     const uint32_t first = q->collection * k->collection;
     c->writes = false;
     for (uint32_t i = first; i < first + k->collection && i < c->options.workload->keys; i++) {
-        if (dynamo_asks_for(q, k, i))
-            sim_client_ask(c, i, HISTORY_READ, q->consistent, false);
+        if (dynamo_query_covers(q, k, i))
+            sim_client_begin_operation(c, i, HISTORY_READ, q->consistent, false);
     }
-    if (c->asked_count == 0)
+    if (c->operation_count == 0)
         return false;
     c->querying = true;
     dynamo_query(&c->body, &c->target, q);
@@ -547,7 +548,7 @@ static void read_many(struct sim_client *c, bool consistent)
     if (scan)
         count = c->options.workload->keys;
     for (uint32_t i = 0; i < count; i++)
-        sim_client_ask(c, scan ? i : keys[i], HISTORY_READ, consistent, false);
+        sim_client_begin_operation(c, scan ? i : keys[i], HISTORY_READ, consistent, false);
     if (scan)
         dynamo_scan(&c->body, &c->target, consistent);
     else
@@ -569,7 +570,7 @@ static void write_many(struct sim_client *c)
     for (uint32_t i = 0; i < count; i++) {
         bool deletes = client_chance(c, c->options.workload->delete_percent);
         all[i] = (struct dynamo_write){.key = keys[i], .pad = some_pad(c)};
-        all[i].value = sim_client_ask(c, keys[i], HISTORY_WRITE, true, deletes);
+        all[i].value = sim_client_begin_operation(c, keys[i], HISTORY_WRITE, true, deletes);
     }
     dynamo_batch_write(&c->body, &c->target, all, count);
     sim_client_call(c, "BatchWriteItem", many_done);
@@ -623,9 +624,9 @@ static void setup_done(void *context, int status, struct slice body)
 {
     struct sim_client *c = context;
     c->calling = false;
-    if (c->step == STEP_CREATE && (status == 200 || dynamo_says(body, "ResourceInUse")))
+    if (c->step == STEP_CREATE && (status == 200 || dynamo_contains(body, "ResourceInUse")))
         c->step = STEP_DESCRIBE;
-    else if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\""))
+    else if (status == 200 && dynamo_contains(body, "\"TableStatus\":\"ACTIVE\""))
         c->step = STEP_DONE;
     client_next(c, duration_ms(prng_between(&c->prng, 1, RETRY_MS)));
 }
@@ -655,7 +656,7 @@ static void sim_client_run(void *context, uint64_t argument)
     struct sim_client *c = context;
     (void)argument;
     c->scheduled = false;
-    c->asked_count = 0;
+    c->operation_count = 0;
     buffer_clear(&c->body);
     c->probing = c->plan == CLIENT_PROBE;
     c->querying = false;

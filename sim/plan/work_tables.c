@@ -221,7 +221,7 @@ static void create_or_retry(struct work_tables *t, int status, struct slice body
         if (t->slots[t->at].incarnations > 1)
             PROBE("a table is made anew under its name");
     }
-    if (status == 200 || dynamo_says(body, "ResourceInUse"))
+    if (status == 200 || dynamo_contains(body, "ResourceInUse"))
         t->work = WORK_AWAIT_ACTIVE;
 }
 
@@ -231,24 +231,24 @@ static void delete_or_retry(struct work_tables *t, int status, struct slice body
         /* The outcome of this deletion stays unknown. The next deletion has its own tickets. */
         t->slots[t->at].clearing = false;
         t->quiet_until = instant_add(work_tables_now(t), duration_ms(QUIET_MS));
-    } else if (status == 200 || dynamo_says(body, "ResourceNotFound"))
+    } else if (status == 200 || dynamo_contains(body, "ResourceNotFound"))
         t->work = WORK_AWAIT_GONE;
 }
 
 static void await_active(struct work_tables *t, int status, struct slice body)
 {
-    if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\""))
+    if (status == 200 && dynamo_contains(body, "\"TableStatus\":\"ACTIVE\""))
         t->work = WORK_IDLE;
-    else if (dynamo_says(body, "ResourceNotFound")) /* a DeleteTable came late */
+    else if (dynamo_contains(body, "ResourceNotFound")) /* a DeleteTable came late */
         t->work = WORK_CREATE;
 }
 
 static void await_gone(struct work_tables *t, int status, struct slice body)
 {
     struct slot *s = &t->slots[t->at];
-    if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\""))
+    if (status == 200 && dynamo_contains(body, "\"TableStatus\":\"ACTIVE\""))
         t->work = WORK_DELETE; /* a CreateTable came late */
-    if (!dynamo_says(body, "ResourceNotFound"))
+    if (!dynamo_contains(body, "ResourceNotFound"))
         return;
     PROBE("a table is deleted under load");
     work_tables_clear_end(t);
@@ -263,12 +263,12 @@ static void await_index(struct work_tables *t, int status, struct slice body)
 {
     char name[32];
     snprintf(name, sizeof name, "\"IndexName\":\"%s\"", dynamo_globals[0]);
-    const bool there = dynamo_says(body, name);
-    if (status != 200 || !dynamo_says(body, "\"TableStatus\":\"ACTIVE\""))
+    const bool there = dynamo_contains(body, name);
+    if (status != 200 || !dynamo_contains(body, "\"TableStatus\":\"ACTIVE\""))
         return;
     if (there == t->without_index)
         t->work = there ? WORK_DROP_INDEX : WORK_ADD_INDEX;
-    else if (!dynamo_says(body, "\"Backfilling\""))
+    else if (!dynamo_contains(body, "\"Backfilling\""))
         t->work = WORK_IDLE;
     if (t->work == WORK_IDLE && there)
         PROBE("an index is filled under load");

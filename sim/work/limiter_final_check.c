@@ -89,8 +89,8 @@ static bool mtok_after(struct slice *rest, const char *text, int64_t *out)
 static void shape_answered(struct limiter_client *c, int status, struct slice body)
 {
     struct work_rate_limiter *l = limiter_of(c);
-    const bool single = status == 200 && dynamo_says(body, "\"shards\":1,") &&
-                        dynamo_says(body, "\"merging\":false");
+    const bool single = status == 200 && dynamo_contains(body, "\"shards\":1,") &&
+                        dynamo_contains(body, "\"merging\":false");
     const bool none = status == 404; /* nobody took anything */
     if (single || none)
         final_check_step(c, FINAL_SHAPE, l->checked + 1);

@@ -62,7 +62,7 @@ static void flood_choose(struct limiter_client *c)
 }
 
 /* The small request is sent until it is allowed: the shard may be short of write units. */
-static void flood_says(struct limiter_client *c, int status)
+static void flood_end(struct limiter_client *c, int status)
 {
     struct work_rate_limiter *l = limiter_of(c);
     if (status == 200) {
@@ -85,7 +85,7 @@ static void flood_answered(struct limiter_client *c, int status, struct slice bo
         return;
     }
     if (l->tried == FLOOD_REQUESTS) {
-        flood_says(c, status);
+        flood_end(c, status);
         return;
     }
     if (!final_check_counted(c, status, body))
@@ -135,7 +135,7 @@ static void grow_round_over(struct limiter_client *c, int status, struct slice b
                       (l->fair_rounds == 0 && rounds == UNFAIR_ROUNDS);
     l->pause_ns = (ROUND_PAUSE_MS * NS_PER_MS)
                   << (rounds < ROUNDS_DOUBLING ? rounds : ROUNDS_DOUBLING);
-    if (status == 200 && !dynamo_says(body, "\"shards\":1,"))
+    if (status == 200 && !dynamo_contains(body, "\"shards\":1,"))
         grow_over(c);
     else if (late && l->fair_rounds >= FAIR_ROUNDS)
         work_rate_limiter_wrong(l, "a bucket that is short of write units does not grow", body);

@@ -52,12 +52,12 @@ static const char *work_client_write_table(struct work_client *c)
 static void work_client_end_table(struct work_client *c, int status, struct slice body)
 {
     if (c->step == WORK_STEP_MAKE_TABLE) {
-        if (status == 200 || dynamo_says(body, "ResourceInUse"))
+        if (status == 200 || dynamo_contains(body, "ResourceInUse"))
             c->step = WORK_STEP_AWAIT_TABLE;
-    } else if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\"")) {
+    } else if (status == 200 && dynamo_contains(body, "\"TableStatus\":\"ACTIVE\"")) {
         c->all->made++;
         c->step = WORK_STEP_IDLE;
-    } else if (dynamo_says(body, "ResourceNotFound")) {
+    } else if (dynamo_contains(body, "ResourceNotFound")) {
         c->step = WORK_STEP_IDLE; /* the table is made anew */
     }
 }

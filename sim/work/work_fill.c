@@ -44,7 +44,7 @@ struct fill_client {
     uint32_t there;       /* items that may be there */
     uint32_t to_delete;   /* of them, in this round */
     uint8_t stored[KEYS]; /* whether the item may be there */
-    int64_t wanted_ns;    /* since when the call is to succeed */
+    int64_t due_ns;       /* since when the call is to succeed */
 };
 
 struct work_fill {
@@ -108,7 +108,7 @@ static bool is_for_space(const struct fill_client *c)
 {
     const struct slice error = buffer_slice(&c->client.http.last_error);
     return c->client.http.last_status == 503 &&
-           (dynamo_says(error, "no space left") || dynamo_says(error, "short of space"));
+           (dynamo_contains(error, "no space left") || dynamo_contains(error, "short of space"));
 }
 
 /* So many bytes must be deleted before a put is sure to find space: the other clients and what they
@@ -121,8 +121,8 @@ static int64_t work_fill_enough_bytes(const struct work_fill *f)
 static void client_refused(struct fill_client *c)
 {
     struct work_fill *f = fill_of(c);
-    const int64_t since = c->wanted_ns > f->calm_ns ? c->wanted_ns : f->calm_ns;
-    const bool full = dynamo_says(buffer_slice(&c->client.http.last_error), "that add data");
+    const int64_t since = c->due_ns > f->calm_ns ? c->due_ns : f->calm_ns;
+    const bool full = dynamo_contains(buffer_slice(&c->client.http.last_error), "that add data");
     const bool little = f->freed_bytes < work_fill_enough_bytes(f);
     if (c->client.step == FILL_PUT && full && f->phase == FILL_UP) {
         c->refused = true;
@@ -142,11 +142,11 @@ static void client_refused(struct fill_client *c)
                 "%s of %u bytes in table %s finds no space for %lld ms, and %lld bytes of items "
                 "were deleted: %.*s\n",
                 c->client.step == FILL_PUT ? "a put" : "a deletion", c->size, c->table,
-                (long long)((work_fill_now(f) - c->wanted_ns) / NS_PER_MS),
-                (long long)f->freed_bytes, TEXT_OF(c->client.http.last_error));
+                (long long)((work_fill_now(f) - c->due_ns) / NS_PER_MS), (long long)f->freed_bytes,
+                TEXT_OF(c->client.http.last_error));
 }
 
-static void client_forget_items(struct fill_client *c)
+static void client_clear_items(struct fill_client *c)
 {
     memset(c->stored, 0, sizeof c->stored);
     c->next = c->there = 0;
@@ -177,20 +177,20 @@ static void client_end_delete(struct fill_client *c)
 
 static void client_end_table(struct fill_client *c, int status, struct slice body)
 {
-    const bool exists = status == 200 || dynamo_says(body, "ResourceInUse");
-    const bool absent = status == 400 && dynamo_says(body, "ResourceNotFound");
+    const bool exists = status == 200 || dynamo_contains(body, "ResourceInUse");
+    const bool absent = status == 400 && dynamo_contains(body, "ResourceNotFound");
     if (c->client.step == FILL_MAKE_TABLE && exists) {
         c->client.step = FILL_AWAIT_TABLE;
     } else if (c->client.step == FILL_AWAIT_TABLE && absent) {
         c->client.step = FILL_MAKE_TABLE;
     } else if (c->client.step == FILL_AWAIT_TABLE &&
-               dynamo_says(body, "\"TableStatus\":\"ACTIVE\"")) {
+               dynamo_contains(body, "\"TableStatus\":\"ACTIVE\"")) {
         c->made = true;
         c->client.step = WORK_STEP_IDLE;
     } else if ((c->client.step == FILL_DELETE_TABLE || c->client.step == FILL_AWAIT_GONE) &&
                absent) {
         fill_of(c)->freed_bytes += (int64_t)c->there * c->size;
-        client_forget_items(c);
+        client_clear_items(c);
         c->made = c->table_goes = false;
         c->made_room = true;
         c->client.step = WORK_STEP_IDLE;
@@ -235,7 +235,7 @@ static uint32_t client_some_item(struct fill_client *c)
 static void client_begin(struct fill_client *c, enum fill_step step)
 {
     c->client.step = step;
-    c->wanted_ns = work_fill_now(fill_of(c));
+    c->due_ns = work_fill_now(fill_of(c));
 }
 
 static void client_make_room(struct fill_client *c)

@@ -84,13 +84,13 @@ static void choose_key(struct work_key_sharding *s, uint32_t table_id)
     s->key.size = storage_key_collection_size(buffer_slice(&s->key));
 }
 
-static void ask_shards(struct work_key_sharding *s, const struct table *t,
-                       const struct sharded_key *k, uint32_t shards)
+static void request_shards(struct work_key_sharding *s, const struct table *t,
+                           const struct sharded_key *k, uint32_t shards)
 {
     const uint32_t before = k != NULL ? k->shards : 1;
     const struct decision d = {
         .table_id = t->id,
-        .key_shards = {.word = shards < before ? KEY_SHARDS_SHRINK : KEY_SHARDS_GROW,
+        .key_shards = {.change = shards < before ? KEY_SHARDS_SHRINK : KEY_SHARDS_GROW,
                        .key = buffer_slice(&s->key),
                        .version = k != NULL ? k->version : 0,
                        .shards = shards,
@@ -110,7 +110,7 @@ static void work_key_sharding_change(struct work_key_sharding *s, const struct t
     const uint32_t shards = shrinks ? 1 + (uint32_t)prng_below(&s->prng, before - 1)
                                     : before + 1 + (uint32_t)prng_below(&s->prng, GROWTH_MAX);
     if (shards <= DRAWN_SHARDS_MAX)
-        ask_shards(s, t, k, shards);
+        request_shards(s, t, k, shards);
 }
 
 /* Whether a key still has more than one shard. The first one that may shrink is asked to. */
@@ -126,7 +126,7 @@ static bool work_key_sharding_leave_one(struct work_key_sharding *s, const struc
             continue;
         buffer_clear(&s->key);
         sharded_key_append_prefix(&s->key, k, t->id, 0);
-        ask_shards(s, t, k, 1);
+        request_shards(s, t, k, 1);
         break;
     }
     return any;

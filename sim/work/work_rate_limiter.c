@@ -131,13 +131,14 @@ static void append_amounts(struct buffer *out, const char *name, const int64_t *
 }
 
 /* Entries of the bucket, and of its parent. */
-static void take_note(struct limiter_client *c, bool owes)
+static void take_note(struct limiter_client *c, bool allows_debt)
 {
     struct work_rate_limiter *l = limiter_of(c);
     const struct instant now = limiter_now(l);
-    c->entries[0] = limiter_ledger_begin(&l->ledger[c->bucket], now, c->amounts, owes);
+    c->entries[0] = limiter_ledger_begin(&l->ledger[c->bucket], now, c->amounts, allows_debt);
     if (work_rate_limiter_group(c->bucket) == 1)
-        c->entries[1] = limiter_ledger_begin(&l->ledger[WORK_LIMITER_TOP], now, c->amounts, owes);
+        c->entries[1] =
+            limiter_ledger_begin(&l->ledger[WORK_LIMITER_TOP], now, c->amounts, allows_debt);
 }
 
 static void take_end(struct limiter_client *c, enum limiter_ledger_outcome outcome)
@@ -361,9 +362,9 @@ static void take_answered(struct limiter_client *c, int status, struct slice bod
     const bool again = c->doubtful || c->counted;
     if (status == 200) {
         take_allowed(c, body);
-    } else if (status == 429 && again && dynamo_says(body, "\"reason\":\"writes\"")) {
+    } else if (status == 429 && again && dynamo_contains(body, "\"reason\":\"writes\"")) {
         return; /* it says: try again */
-    } else if (status == 429 || (status == 409 && dynamo_says(body, "lease_over"))) {
+    } else if (status == 429 || (status == 409 && dynamo_contains(body, "lease_over"))) {
         take_refused(c, body);
     } else if (answer_is_unknown(status) && c->keyed) {
         if (!c->doubtful || !c->counted)
@@ -399,7 +400,7 @@ static void status_answered(struct limiter_client *c, int status, struct slice b
 {
     static const char name[] = "\"shards\":";
     c->client.step = WORK_STEP_IDLE;
-    if (status != 200 || !dynamo_says(body, name))
+    if (status != 200 || !dynamo_contains(body, name))
         return;
     const uint64_t shards = dynamo_number(body, name);
     if (shards < 1 || shards > 128 || (shards & (shards - 1)) != 0)

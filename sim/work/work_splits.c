@@ -64,8 +64,8 @@ static void make_point(struct work_splits *s, uint32_t table_id, struct buffer *
 static void choose_points(struct work_splits *s, const struct partition_info *p,
                           struct table_split *split)
 {
-    uint32_t wanted = 1 + (uint32_t)prng_below(&s->prng, POINTS_MAX);
-    for (uint32_t i = 0; i < wanted; i++) {
+    uint32_t count = 1 + (uint32_t)prng_below(&s->prng, POINTS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
         struct buffer *point = &s->points[i];
         make_point(s, p->table_id, point);
         struct slice key = buffer_slice(point);
@@ -84,7 +84,7 @@ static void choose_points(struct work_splits *s, const struct partition_info *p,
     }
 }
 
-static void ask_split(struct work_splits *s, const struct table *t)
+static void request_split(struct work_splits *s, const struct table *t)
 {
     const struct partition_info *p = &t->partitions[prng_below(&s->prng, t->partition_count)];
     struct table_split split = {.table_id = t->id, .partition = p->id, .epoch = p->epoch};
@@ -96,11 +96,11 @@ static void ask_split(struct work_splits *s, const struct table *t)
     table_split_encode(&s->body, &split);
     const struct request r = {.op = REQUEST_TABLE_SPLIT,
                               .table_split.split = buffer_slice(&s->body)};
-    world_ask(&s->run->world, &r, NULL);
+    world_request(&s->run->world, &r, NULL);
 }
 
 /* They may be on different nodes, or change meanwhile. */
-void work_splits_ask_merge(struct work_splits *s, const struct table *t)
+void work_splits_request_merge(struct work_splits *s, const struct table *t)
 {
     if (t->partition_count < 2)
         return;
@@ -128,9 +128,9 @@ static void work_splits_read_table(void *context, uint64_t argument)
         must(table_decode(buffer_slice(&s->table), &arena, &t) == STATUS_OK);
         uint32_t percent = s->run->plan.merge_percent;
         if (s->on && percent > 0 && prng_below(&s->prng, 100) < percent)
-            work_splits_ask_merge(s, &t);
+            work_splits_request_merge(s, &t);
         else if (s->on && t.partition_count < PARTITIONS_MAX)
-            ask_split(s, &t);
+            request_split(s, &t);
     }
     arena_deinit(&arena);
     buffer_deinit(&why);
@@ -138,7 +138,7 @@ static void work_splits_read_table(void *context, uint64_t argument)
         work_splits_later(s);
 }
 
-static void work_splits_ask(void *context, uint64_t argument)
+static void work_splits_query_table(void *context, uint64_t argument)
 {
     struct work_splits *s = context;
     struct request r = {.op = REQUEST_TABLE_GET};
@@ -167,14 +167,14 @@ static void work_splits_ask(void *context, uint64_t argument)
     if (s->limiter)
         r.table.name = slice_of(work_rate_limiter_table);
     buffer_clear(&s->table);
-    world_ask(&s->run->world, &r, &s->table);
+    world_request(&s->run->world, &r, &s->table);
     scheduler_in(&s->run->world.scheduler, duration_ms(ANSWER_MS), work_splits_read_table, s, 0);
 }
 
 static void work_splits_later(struct work_splits *s)
 {
     int64_t ns = prng_between(&s->prng, 0, 2 * s->run->plan.split_ns);
-    scheduler_in(&s->run->world.scheduler, (struct duration){ns}, work_splits_ask, s, 0);
+    scheduler_in(&s->run->world.scheduler, (struct duration){ns}, work_splits_query_table, s, 0);
 }
 
 void work_splits_begin(struct work_splits *s)

@@ -16,4 +16,4 @@ void work_splits_destroy(struct work_splits *s);
 void work_splits_begin(struct work_splits *s);
 void work_splits_end(struct work_splits *s);
 /* Asks for a merge of two neighbours of the table. */
-void work_splits_ask_merge(struct work_splits *s, const struct table *t);
+void work_splits_request_merge(struct work_splits *s, const struct table *t);

@@ -15,7 +15,7 @@
 const char work_streams_table[] = "followed";
 
 enum {
-    POLL_MS = 300,           /* between two looks at the shards */
+    POLL_MS = 300,           /* between two polls of the shards */
     TRIM_NEVER_MS = 3600000, /* in a run, if records are kept for longer */
     ID_SIZE = 64,
     NUMBER_SIZE = 48,
@@ -83,7 +83,7 @@ struct work_streams {
     uint32_t shard_count;
     size_t shard_capacity;
     uint32_t shard; /* that is being read */
-    bool found;     /* since the last look at the shards, a record or an end */
+    bool found;     /* since the last poll of the shards, a record or an end */
     char after[ID_SIZE];
     uint64_t read[WORK_STREAMS_KEYS]; /* the same, by the last strong reads */
     uint32_t reads;
@@ -167,7 +167,7 @@ static void take_record(struct work_streams *f, struct slice record)
 {
     char number[NUMBER_SIZE];
     const uint64_t key = dynamo_number(record, "\"Keys\":{\"k\":{\"S\":\"");
-    const bool has_old = dynamo_says(record, "\"OldImage\"");
+    const bool has_old = dynamo_contains(record, "\"OldImage\"");
     const struct slice old = image_of(record, "\"OldImage\"", "\"SequenceNumber\"");
     const struct slice now =
         image_of(record, "\"NewImage\"", has_old ? "\"OldImage\"" : "\"SequenceNumber\"");
@@ -275,7 +275,7 @@ static bool shard_may_be_read(struct work_streams *f, const struct consumed_shar
     return !shard->ended && (parent == NULL || parent->ended);
 }
 
-/* The next shard to read, from `f->shard` on. False: none is left before the next look. */
+/* The next shard to read, from `f->shard` on. False: none is left before the next poll. */
 static bool shard_choose(struct work_streams *f)
 {
     while (f->shard < f->shard_count && !shard_may_be_read(f, &f->shards[f->shard]))
@@ -469,7 +469,7 @@ static bool work_streams_agree(const struct work_streams *f)
 
 /* Each write while there was surely a stream has a record, and none while there surely was no
  * stream. */
-static void work_streams_judge(struct work_streams *f)
+static void work_streams_check(struct work_streams *f)
 {
     for (uint64_t i = 1; i <= f->numbers && f->clients.wrong.size == 0; i++) {
         const struct stream_write *w = &f->writes[i];
@@ -492,7 +492,7 @@ static void take_item(struct stream_client *c, struct slice body)
     const bool agree = work_streams_agree(f);
     c->client.step = agree ? WORK_STEP_DONE : STREAM_STREAMS;
     if (agree)
-        work_streams_judge(f);
+        work_streams_check(f);
 }
 
 /* Whether nothing is written any more, not even by a call whose outcome is unknown. */
@@ -552,24 +552,25 @@ static void client_refused(struct stream_client *c, int status, struct slice bod
     const bool reads_shard = c->client.step == STREAM_ITERATOR || c->client.step == STREAM_RECORDS;
     const bool trims = f->kept_ms != INT64_MAX;
     struct consumed_shard *shard = reads_shard ? &f->shards[f->shard] : NULL;
-    if (c->client.step == STREAM_RECORDS && dynamo_says(body, "ExpiredIterator")) {
+    if (c->client.step == STREAM_RECORDS && dynamo_contains(body, "ExpiredIterator")) {
         buffer_clear(&shard->iterator);
-    } else if (trims && reads_shard && dynamo_says(body, "TrimmedDataAccess")) {
+    } else if (trims && reads_shard && dynamo_contains(body, "TrimmedDataAccess")) {
         PROBE("who reads a stream comes too late for its records");
         buffer_clear(&shard->iterator);
         shard->ended = shard->trimmed || shard->last[0] == 0; /* all of it */
         shard->trimmed = true;
         f->found = true;
         c->client.step = STREAM_RECORDS;
-    } else if (trims && reads_shard && dynamo_says(body, "ResourceNotFound")) {
+    } else if (trims && reads_shard && dynamo_contains(body, "ResourceNotFound")) {
         PROBE("a shard is forgotten before it was read to its end");
         shard->ended = f->found = true;
         c->client.step = STREAM_RECORDS;
-    } else if (trims && c->client.step == STREAM_SHARDS && dynamo_says(body, "ResourceNotFound")) {
+    } else if (trims && c->client.step == STREAM_SHARDS &&
+               dynamo_contains(body, "ResourceNotFound")) {
         f->after[0] = 0; /* the stream is forgotten, or the shard after which the page goes on */
         client_end_shards(c);
-    } else if (status == 400 && !dynamo_says(body, "Throttl") &&
-               !dynamo_says(body, "ThroughputExceeded") && c->client.step != STREAM_READ)
+    } else if (status == 400 && !dynamo_contains(body, "Throttl") &&
+               !dynamo_contains(body, "ThroughputExceeded") && c->client.step != STREAM_READ)
         work_streams_wrong(f, "a read of the stream is refused", body);
 }
 

@@ -98,15 +98,15 @@ static const char *client_write_describe(struct switch_client *c)
 
 /* ---- answers ---- */
 
-/* What the answer to a look says. False: it is being changed. */
-static bool answer_tells(enum switch_of which, struct slice body, bool *on)
+/* The state in the answer to a description. False: it is being changed. */
+static bool answer_has_state(enum switch_of which, struct slice body, bool *on)
 {
     if (is_ttl(which)) {
-        *on = dynamo_says(body, "\"TimeToLiveStatus\":\"ENABLED\"");
-        return *on || dynamo_says(body, "\"TimeToLiveStatus\":\"DISABLED\"");
+        *on = dynamo_contains(body, "\"TimeToLiveStatus\":\"ENABLED\"");
+        return *on || dynamo_contains(body, "\"TimeToLiveStatus\":\"DISABLED\"");
     }
-    *on = dynamo_says(body, "\"StreamEnabled\":true");
-    return dynamo_says(body, "\"TableStatus\":\"ACTIVE\"");
+    *on = dynamo_contains(body, "\"StreamEnabled\":true");
+    return dynamo_contains(body, "\"TableStatus\":\"ACTIVE\"");
 }
 
 static void client_end_describe(struct switch_client *c, int status, struct slice body)
@@ -114,8 +114,8 @@ static void client_end_describe(struct switch_client *c, int status, struct slic
     struct work_switches *s = switches_of(c);
     struct switched *w = &s->all[c->which];
     bool on;
-    if (status != 200 || !c->quiet || w->begun != c->begun || !answer_tells(c->which, body, &on) ||
-        (w->mark != 0 && w->on == on))
+    if (status != 200 || !c->quiet || w->begun != c->begun ||
+        !answer_has_state(c->which, body, &on) || (w->mark != 0 && w->on == on))
         return;
     w->mark = ++s->marks;
     w->on = on;
@@ -132,7 +132,7 @@ static void switch_answered(void *client, int status, struct slice body)
     struct switched *w = &s->all[c->which];
     if (c->changes) {
         w->under_way--;
-        w->full = dynamo_says(body, "must first be older than");
+        w->full = dynamo_contains(body, "must first be older than");
         if (http_client_is_unknown(status))
             w->quiet_from = instant_add_ms(work_clients_now(&s->clients), WORK_QUIET_MS);
     } else {

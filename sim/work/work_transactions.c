@@ -231,10 +231,11 @@ static void client_end_write(struct transaction_client *c, int status)
 }
 
 /* A strong read goes on failing though nothing is in its way. */
-static void judge_patience(struct transaction_client *c, int status)
+static void check_wait(struct transaction_client *c, int status)
 {
     struct work_transactions *t = transactions_of(c);
-    const struct instant from = instant_before(c->asked, t->calm_from) ? t->calm_from : c->asked;
+    const struct instant from =
+        instant_before(c->first_begun, t->calm_from) ? t->calm_from : c->first_begun;
     if (instant_since(transactions_now(t), from).ns < ANSWER_MS * NS_PER_MS)
         return;
     run_violate(t->clients.options.run,
@@ -267,13 +268,13 @@ static bool client_end_read(struct transaction_client *c, int status, struct sli
     const enum serial_outcome outcome = outcome_of(status);
     c->insists = t->expects_answers && outcome == SERIAL_UNKNOWN;
     if (c->insists)
-        judge_patience(c, status);
+        check_wait(c, status);
     if (outcome != SERIAL_DONE) {
         if (!c->insists)
             buffer_clear(&c->after);
         return !c->insists;
     }
-    c->asked = transactions_now(t);
+    c->first_begun = transactions_now(t);
     if (c->client.step == TRANSACTION_READ) {
         take_lists(c, body);
         c->fresh = !c->single;
@@ -317,7 +318,7 @@ static void transaction_answered(void *client, int status, struct slice body)
         client_end_read_all(c, status, body);
         break;
     case TRANSACTION_LEAVE:
-        if (status == 200 || dynamo_says(body, "ResourceNotFound")) {
+        if (status == 200 || dynamo_contains(body, "ResourceNotFound")) {
             transactions_of(c)->anchors = false;
             c->client.step = WORK_STEP_IDLE;
         }
@@ -362,7 +363,7 @@ static void transaction_choose(void *client)
     else if (work_clients_are_quiet(&t->clients))
         c->client.step = TRANSACTION_READ_ALL;
     if (!c->insists)
-        c->asked = transactions_now(t);
+        c->first_begun = transactions_now(t);
 }
 
 static const char *transaction_table(const void *client, struct dynamo_spec *spec)

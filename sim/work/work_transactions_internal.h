@@ -48,8 +48,8 @@ struct transaction_client {
 
     bool fresh; /* the last operation was a transaction that read c->parts */
     struct known_list known[WORK_LISTS_MAX];
-    bool insists;         /* the read failed, and is repeated */
-    struct instant asked; /* when it began for the first time */
+    bool insists;               /* the read failed, and is repeated */
+    struct instant first_begun; /* when it began for the first time */
 };
 
 struct work_transactions {

@@ -222,7 +222,7 @@ static void client_end_read(struct ttl_client *c, int status, struct slice body)
 static void client_end_switch(struct ttl_client *c, int status, struct slice body)
 {
     struct work_ttl *e = ttl_of(c);
-    e->made = status == 200 || dynamo_says(body, "already enabled");
+    e->made = status == 200 || dynamo_contains(body, "already enabled");
     if (http_client_is_unknown(status))
         e->switched_by = instant_add_ms(ttl_now(c), WORK_QUIET_MS);
     if (e->made)

@@ -6,7 +6,7 @@
  *   An item is there, or its time was over by the clocks of most nodes. What is gone stays gone.
  *   While time to live is surely off (sim/work/work_switches.h), no item goes.
  *   Afterwards, with all nodes well, what is over is gone within the window that the configuration
- *   promises. */
+ *   guarantees. */
 #pragma once
 
 #include "sim/work/work_switches.h"

@@ -46,12 +46,12 @@ static inline struct instant sim_clock_when(const struct sim_clock *c, struct in
 {
     if (at.ns == INT64_MAX)
         return at;
-    int64_t wanted = at.ns - c->read.ns;
-    if (wanted <= 0)
+    int64_t ahead = at.ns - c->read.ns;
+    if (ahead <= 0)
         return c->base;
     int64_t product, rate_ppm = 1000000 + c->drift_ppm, passed;
-    if (__builtin_mul_overflow(wanted, 1000000, &product))
-        passed = (int64_t)((__int128)wanted * 1000000 / rate_ppm);
+    if (__builtin_mul_overflow(ahead, 1000000, &product))
+        passed = (int64_t)((__int128)ahead * 1000000 / rate_ppm);
     else
         passed = product / rate_ppm;
     struct instant t = {c->base.ns + passed - 2}; /* rounding may miss by one either way */

@@ -125,7 +125,7 @@ int dynamo_order(const struct dynamo_keys *k, uint32_t a, uint32_t b)
     return slice_compare(slice_make(texts[0], first), slice_make(texts[1], second));
 }
 
-bool dynamo_asks_for(const struct dynamo_query *q, const struct dynamo_keys *k, uint32_t key)
+bool dynamo_query_covers(const struct dynamo_query *q, const struct dynamo_keys *k, uint32_t key)
 {
     const bool low = q->range == DYNAMO_BETWEEN || q->range == DYNAMO_AT_MIN;
     const int behind = q->goes_on ? dynamo_order(k, key, q->after) : 0;
@@ -473,7 +473,7 @@ static void append_condition(struct buffer *out, const struct dynamo_table *t,
     const bool compares = w->condition == DYNAMO_IF_VALUE || w->condition == DYNAMO_IF_OTHER;
     if (w->condition != DYNAMO_ALWAYS)
         buffer_append_format(out, ",\"ConditionExpression\":\"%s\"", texts[w->condition]);
-    if (w->condition != DYNAMO_ALWAYS && w->wants_met)
+    if (w->condition != DYNAMO_ALWAYS && w->returns_failed)
         APPEND(out, ",\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\"");
     if (w->updates)
         append_update(out, t, w);
@@ -499,7 +499,7 @@ void dynamo_write(struct buffer *out, const struct dynamo_table *t, const struct
         APPEND(out, "}");
     }
     append_condition(out, t, w);
-    if (w->wants_old)
+    if (w->returns_old)
         APPEND(out, ",\"ReturnValues\":\"ALL_OLD\"");
     APPEND(out, "}");
 }
@@ -716,7 +716,7 @@ struct slice dynamo_behind(struct slice body, const char *text)
     return dynamo_search(body, text, strlen(text));
 }
 
-bool dynamo_says(struct slice body, const char *text)
+bool dynamo_contains(struct slice body, const char *text)
 {
     return dynamo_behind(body, text).data != NULL;
 }

@@ -60,12 +60,12 @@ enum dynamo_condition {
 
 struct dynamo_write {
     uint32_t key;
-    uint64_t value; /* 0: delete */
-    size_t pad;     /* bytes, if the table has no filler */
-    bool updates;   /* UpdateItem, not PutItem */
-    bool misfit;    /* an update that fits no item */
-    bool wants_old; /* ReturnValues ALL_OLD */
-    bool wants_met; /* the item that fails the condition */
+    uint64_t value;      /* 0: delete */
+    size_t pad;          /* bytes, if the table has no filler */
+    bool updates;        /* UpdateItem, not PutItem */
+    bool misfit;         /* an update that fits no item */
+    bool returns_old;    /* ReturnValues ALL_OLD */
+    bool returns_failed; /* the item that fails the condition */
     enum dynamo_condition condition;
     uint64_t expected;
 };
@@ -115,7 +115,7 @@ void dynamo_storage_key(struct buffer *out, uint32_t table_id, const struct dyna
 /* The order of two keys of a collection: negative, 0 or positive. */
 int dynamo_order(const struct dynamo_keys *k, uint32_t a, uint32_t b);
 /* Whether the answers to the query may name the key. */
-bool dynamo_asks_for(const struct dynamo_query *q, const struct dynamo_keys *k, uint32_t key);
+bool dynamo_query_covers(const struct dynamo_query *q, const struct dynamo_keys *k, uint32_t key);
 
 /* These append the body of a request. */
 void dynamo_create_table(struct buffer *out, const char *name, const struct dynamo_spec *spec);
@@ -157,7 +157,7 @@ bool dynamo_next(const struct dynamo_table *t, struct slice *rest, struct dynamo
 /* Divides an answer: `left` begins with the unprocessed keys or items, `done` comes before. */
 void dynamo_split(struct slice body, struct slice *done, struct slice *left);
 /* Whether the body contains the text, of two bytes or more. */
-bool dynamo_says(struct slice body, const char *text);
+bool dynamo_contains(struct slice body, const char *text);
 /* What follows the text. NULL data: the text does not occur. */
 struct slice dynamo_behind(struct slice body, const char *text);
 /* What follows the text, up to the next quotation mark. Empty: there is none. */

@@ -32,7 +32,7 @@ void log_disk_wipe(struct log_disk *d)
         free(d->making_from.segment.bytes);
     d->count = d->trimmed_count = 0;
     d->making = false;
-    d->flying_count = 0;
+    d->in_flight_count = 0;
     drop_undo(d);
 }
 
@@ -230,20 +230,20 @@ bool log_disk_zero(struct log_disk *d, uint64_t segment, uint64_t offset, uint64
 
 void log_disk_write_begin(struct log_disk *d, uint64_t lsn, struct slice bytes)
 {
-    must(d->flying_count < LOG_DISK_WRITES_MAX);
+    must(d->in_flight_count < LOG_DISK_WRITES_MAX);
     must(segment_find(d, lsn / d->segment_bytes) != NULL);
-    d->flying[d->flying_count++] = (struct log_disk_write){lsn, bytes};
+    d->in_flight[d->in_flight_count++] = (struct log_disk_write){lsn, bytes};
 }
 
-static struct log_disk_write take_flying(struct log_disk *d, uint64_t lsn)
+static struct log_disk_write take_in_flight(struct log_disk *d, uint64_t lsn)
 {
     uint32_t i = 0;
-    while (i < d->flying_count && d->flying[i].lsn != lsn)
+    while (i < d->in_flight_count && d->in_flight[i].lsn != lsn)
         i++;
-    must(i < d->flying_count);
-    struct log_disk_write w = d->flying[i];
-    d->flying_count--;
-    memmove(&d->flying[i], &d->flying[i + 1], (d->flying_count - i) * sizeof w);
+    must(i < d->in_flight_count);
+    struct log_disk_write w = d->in_flight[i];
+    d->in_flight_count--;
+    memmove(&d->in_flight[i], &d->in_flight[i + 1], (d->in_flight_count - i) * sizeof w);
     return w;
 }
 
@@ -259,7 +259,7 @@ static void log_disk_remember(struct log_disk *d, const struct log_disk_write *w
 
 uint64_t log_disk_write_end(struct log_disk *d, uint64_t lsn)
 {
-    struct log_disk_write w = take_flying(d, lsn);
+    struct log_disk_write w = take_in_flight(d, lsn);
     if (d->lies)
         log_disk_remember(d, &w);
     log_disk_put(d, lsn / d->segment_bytes, lsn % d->segment_bytes, w.bytes);
@@ -284,7 +284,7 @@ static void log_disk_tear(struct log_disk *d, const struct log_disk_write *w)
 
 uint64_t log_disk_write_fail(struct log_disk *d, uint64_t lsn)
 {
-    struct log_disk_write w = take_flying(d, lsn);
+    struct log_disk_write w = take_in_flight(d, lsn);
     log_disk_tear(d, &w);
     return lsn + w.bytes.size;
 }
@@ -301,13 +301,13 @@ static void cut_short(struct log_disk *d, const struct log_disk_write *w)
 
 void log_disk_crash(struct log_disk *d, bool power)
 {
-    for (uint32_t i = 0; i < d->flying_count; i++) {
+    for (uint32_t i = 0; i < d->in_flight_count; i++) {
         if (power)
-            log_disk_tear(d, &d->flying[i]);
+            log_disk_tear(d, &d->in_flight[i]);
         else
-            cut_short(d, &d->flying[i]);
+            cut_short(d, &d->in_flight[i]);
     }
-    d->flying_count = 0;
+    d->in_flight_count = 0;
     settle_names(d, power);
     if (!power)
         return;

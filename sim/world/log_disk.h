@@ -60,8 +60,8 @@ struct log_disk {
     bool making; /* making_number is being made, from making_from if that has bytes */
     uint64_t making_number;
     struct log_disk_trimmed making_from; /* owns */
-    struct log_disk_write flying[LOG_DISK_WRITES_MAX];
-    uint32_t flying_count;
+    struct log_disk_write in_flight[LOG_DISK_WRITES_MAX];
+    uint32_t in_flight_count;
     bool full;                  /* no space can be allocated */
     bool no_files;              /* no file can be opened for a new segment */
     bool unreadable;            /* a node that starts cannot read the log */

@@ -16,8 +16,8 @@ enum {
     LSN_BITS = 48,
     ZEROS_NS_PER_BYTE = 10,
     /* Handles that no link has. */
-    ASKER = 1,   /* node_process_ask */
-    VISITOR = 2, /* node_process_receive */
+    OBSERVER = 1, /* node_process_request */
+    VISITOR = 2,  /* node_process_receive */
 };
 
 /* A slow disk makes no operation longer than this. */
@@ -67,7 +67,7 @@ static void node_moment_begin(struct node_process *p, enum node_point point, int
 
 static void node_process_turn(void *context, uint64_t life);
 
-static void node_turn_want(struct node_process *p)
+static void node_turn_schedule(struct node_process *p)
 {
     if (p->turn_scheduled)
         return;
@@ -79,10 +79,10 @@ static void node_turn_want(struct node_process *p)
 
 static void node_woken(struct process *process)
 {
-    node_turn_want((struct node_process *)process);
+    node_turn_schedule((struct node_process *)process);
 }
 
-static void node_trace_look(void *context)
+static void node_trace_read(void *context)
 {
     struct node_process *p = context;
     const struct process_watch *w = &p->process.around->watch;
@@ -105,13 +105,13 @@ static bool node_has_costs(const struct node_process *p)
     return ns > 0;
 }
 
-/* What the node has done for clients between two looks. */
+/* What the node has done for clients between two readings. */
 struct node_done {
     int64_t ns; /* until it is done */
     int64_t write_mcu;
 };
 
-static struct node_done node_served_look(struct node_process *p)
+static struct node_done node_served_read(struct node_process *p)
 {
     const struct processor_costs *c = &p->options.timings.work;
     const struct instant now = node_scheduler(p)->now;
@@ -226,7 +226,7 @@ static void node_work_done(void *context, uint64_t argument)
         w.job(w.argument);
     }
     w.done(w.argument);
-    node_turn_want(p);
+    node_turn_schedule(p);
 }
 
 /* Makes the checkpoint durable. A pause stops the checkpoint's thread too. */
@@ -307,7 +307,7 @@ static void node_segment_made(void *context, uint64_t life)
     if (!process_reached(&p->process, life, node_segment_made, p, life))
         return;
     node_server_segment_made(p->server, log_disk_make_end(&p->log_disk));
-    node_turn_want(p);
+    node_turn_schedule(p);
 }
 
 /* Takes as long as a log write. If a new segment is filled with zeros, that time comes on top. */
@@ -331,14 +331,14 @@ static void node_batch_written(void *context, uint64_t argument)
         return;
     bool failed = p->fail_write;
     p->fail_write = false;
-    if (lsn != p->log_disk.flying[0].lsn)
+    if (lsn != p->log_disk.in_flight[0].lsn)
         PROBE("a log write overtook another");
     uint64_t end =
         failed ? log_disk_write_fail(&p->log_disk, lsn) : log_disk_write_end(&p->log_disk, lsn);
     process_note(&p->process, failed ? NODE_PROCESS_TRACE_LOG_FAILED : NODE_PROCESS_TRACE_LOG,
                  (int64_t)end);
     node_server_log_written(p->server, lsn, failed ? EIO : 0);
-    node_turn_want(p);
+    node_turn_schedule(p);
 }
 
 static void process_log_append(void *context, uint64_t lsn, struct slice bytes)
@@ -352,7 +352,7 @@ static void process_log_append(void *context, uint64_t lsn, struct slice bytes)
     ns = disk_ns_slowed(p, ns);
     node_moment_begin(p, NODE_POINT_LOG, ns);
     log_disk_write_begin(&p->log_disk, lsn, bytes);
-    if (p->log_disk.flying_count > 1)
+    if (p->log_disk.in_flight_count > 1)
         PROBE("several log writes at once");
     must(lsn >> LSN_BITS == 0);
     scheduler_in(node_scheduler(p), (struct duration){ns}, node_batch_written, p,
@@ -413,7 +413,7 @@ static bool node_link_answer(struct node_process *p, uint64_t link, struct slice
     int64_t ns = 0;
     if (node_has_costs(p) && message_kind_of(frame, &kind) == STATUS_OK && kind == MESSAGE_REPLY) {
         must(reply_decode(frame, &r) == STATUS_OK);
-        ns = node_served_look(p).ns + node_late_take(p, link, r.id);
+        ns = node_served_read(p).ns + node_late_take(p, link, r.id);
     }
     if (ns == 0)
         return network_send(node_network(p), link, frame);
@@ -426,12 +426,13 @@ static bool node_link_send(void *context, uint64_t link, struct slice frame)
     struct node_process *p = context;
     const struct process_watch *w = &p->process.around->watch;
     struct reply r;
-    if (link != ASKER && link != VISITOR)
+    if (link != OBSERVER && link != VISITOR)
         return node_link_answer(p, link, frame);
     must(reply_decode(frame, &r) == STATUS_OK);
     if (link == VISITOR && w->answered != NULL) {
         w->answered(w->context, p->process.number, &r);
-    } else if (link == ASKER && r.code == REPLY_OK && r.id == p->asked && p->answer != NULL) {
+    } else if (link == OBSERVER && r.code == REPLY_OK && r.id == p->last_request &&
+               p->answer != NULL) {
         buffer_clear(p->answer);
         buffer_append_slice(p->answer, reply_bytes(&r));
     }
@@ -459,16 +460,16 @@ static void node_link_refuse(void *context, uint64_t link, const char *why)
     node_link_closed(p, link, false);
 }
 
-void node_process_ask(struct node_process *p, const struct request *r, struct buffer *answer)
+void node_process_request(struct node_process *p, const struct request *r, struct buffer *answer)
 {
     must(p->server != NULL);
     if (p->suspended)
         return;
     p->answer = answer;
-    struct request asked = *r;
-    asked.id = ++p->asked;
-    node_server_request(p->server, ASKER, &asked);
-    node_turn_want(p);
+    struct request copy = *r;
+    copy.id = ++p->last_request;
+    node_server_request(p->server, OBSERVER, &copy);
+    node_turn_schedule(p);
 }
 
 static struct link_peer node_peer_of(const struct node_process *p, uint32_t process)
@@ -483,7 +484,7 @@ static void node_frame_worked(struct node_process *p, uint64_t link, struct slic
 {
     struct request r;
     enum message_kind kind;
-    struct node_done done = node_served_look(p);
+    struct node_done done = node_served_read(p);
     if (done.ns == 0 || message_kind_of(frame, &kind) != STATUS_OK || kind != MESSAGE_REQUEST ||
         request_decode(frame, &r) != STATUS_OK)
         return;
@@ -500,7 +501,7 @@ static void node_frame_take(struct node_process *p, const struct link_peer *from
         w->received(w->context, p->process.number, frame);
     node_links_frame(&p->links, p->server, from, frame);
     node_frame_worked(p, from->link, frame);
-    node_turn_want(p);
+    node_turn_schedule(p);
 }
 
 static void node_link_received(void *context, uint64_t link, struct slice frame)
@@ -570,7 +571,7 @@ static enum status node_process_open(struct node_process *p, struct buffer *erro
                                                   .trim = process_log_trim},
                                           .work = {.context = p, .submit = node_work_submit},
                                           .messages = node_links_messages(&p->links),
-                                          .stepped = node_trace_look,
+                                          .stepped = node_trace_read,
                                           .stepped_context = p};
     struct store *store = store_create(
         store_disk_open(&p->store_disk),
@@ -595,7 +596,7 @@ enum status node_process_start(struct node_process *p, struct buffer *error)
                   (int64_t)node_server_replayed(p->server));
     node_server_start(p->server);
     node_redial(&p->process);
-    node_turn_want(p);
+    node_turn_schedule(p);
     node_moment_begin(p, NODE_POINT_STARTED, 50 * NS_PER_MS);
     return STATUS_OK;
 }
@@ -611,9 +612,9 @@ void node_process_crash(struct node_process *p, bool power)
     must(p->server != NULL);
     if (p->checkpoint_running)
         PROBE("crash during a checkpoint");
-    if (p->log_disk.flying_count > 0)
+    if (p->log_disk.in_flight_count > 0)
         PROBE("crash during a log write");
-    if (p->log_disk.flying_count > 1)
+    if (p->log_disk.in_flight_count > 1)
         PROBE("crash during several log writes");
     p->since = node_scheduler(p)->now;
     log_disk_crash(&p->log_disk, power);

@@ -100,8 +100,8 @@ struct node_process {
     enum node_point armed;
     scheduler_run *ambush;
     void *ambush_context;  /* borrows */
-    struct buffer *answer; /* borrows; for node_process_ask */
-    uint64_t asked;        /* the number of that question: answers to earlier ones come too late */
+    struct buffer *answer; /* borrows; for node_process_request */
+    uint64_t last_request; /* the number of that question: answers to earlier ones come too late */
     bool refused;          /* the last frame closed its link */
 };
 
@@ -130,7 +130,7 @@ void node_process_arm(struct node_process *p, enum node_point point, scheduler_r
 struct node *node_process_node(struct node_process *p);
 /* Gives the node a request, without the network. A suspended machine does not get the request. The
  * body of an OK answer goes into `answer`, which must live as long as the node; NULL: nowhere. */
-void node_process_ask(struct node_process *p, const struct request *r, struct buffer *answer);
+void node_process_request(struct node_process *p, const struct request *r, struct buffer *answer);
 /* Gives the node a frame as if it came from that peer. The node must be up. The answer goes to the
  * watch. If the peer is a node with a link, the answer goes over that link. False: the node has
  * closed the link. */

@@ -43,8 +43,8 @@ int64_t processor_work(struct processor *p, struct instant now, int64_t ns);
  * work stays in the queue. */
 void processor_occupy(struct processor *p, struct instant now, int64_t ns);
 
-/* The work of what a node has done between two looks, of one kind. Returns the time until all of it
- * is done. */
+/* The work of what a node has done between two readings, of one kind. Returns the time until all of
+ * it is done. */
 int64_t processor_serve(struct processor *p, struct instant now, const struct processor_costs *c,
                         enum served_kind kind, const struct served_totals *before,
                         const struct served_totals *after);

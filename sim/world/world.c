@@ -237,11 +237,11 @@ void world_heal(struct world *w, uint32_t node)
     }
 }
 
-void world_ask(struct world *w, const struct request *r, struct buffer *answer)
+void world_request(struct world *w, const struct request *r, struct buffer *answer)
 {
     for (uint32_t id = 1; id <= w->plan.nodes; id++) {
         if (node_process_is_up(w->nodes[id]))
-            node_process_ask(w->nodes[id], r, answer);
+            node_process_request(w->nodes[id], r, answer);
     }
 }
 

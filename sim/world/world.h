@@ -115,7 +115,7 @@ void world_cut_off(struct world *w, uint32_t node);
 /* Ends world_cut_off. */
 void world_heal(struct world *w, uint32_t node);
 
-/* Asks every node that is up (node_process_ask): the node that leads the catalog answers. */
-void world_ask(struct world *w, const struct request *r, struct buffer *answer);
+/* Asks every node that is up (node_process_request): the node that leads the catalog answers. */
+void world_request(struct world *w, const struct request *r, struct buffer *answer);
 /* A hash of everything that has happened so far. */
 uint64_t world_hash(const struct world *w);

@@ -30,8 +30,8 @@ struct driver {
 static const char *const statuses[] = {"ok",    "refused", "no-limits",
                                        "lease", "invalid", "unavailable"};
 
-static void driver_tell(const struct driver *d, enum weir_limiter_status status,
-                        const struct weir_limiter_answer *answer)
+static void driver_print(const struct driver *d, enum weir_limiter_status status,
+                         const struct weir_limiter_answer *answer)
 {
     printf("{\"status\":\"%s\",\"uncounted\":%s,\"retry_after_ms\":%" PRId64
            ",\"reason\":\"%s\",\"limit\":\"%s\",\"lease\":%s,\"expires_ms\":%" PRId64
@@ -87,7 +87,7 @@ static void driver_run(struct driver *d, char *words[], int count)
     enum weir_limiter_status status = WEIR_LIMITER_INVALID;
     if (strcmp(words[0], "acquire") == 0) {
         status = driver_acquire(d, words, count, &answer);
-        driver_tell(d, status, &answer);
+        driver_print(d, status, &answer);
         return;
     }
     driver_take_amounts(d, words + 1, count - 1);
@@ -103,7 +103,7 @@ static void driver_run(struct driver *d, char *words[], int count)
         status = weir_limiter_rollback(d->limiter, d->lease, &answer);
     else
         exit(2);
-    driver_tell(d, status, &answer);
+    driver_print(d, status, &answer);
 }
 
 int main(int argc, char **argv)

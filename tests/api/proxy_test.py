@@ -17,7 +17,7 @@ import servers  # noqa: E402
 from servers import Client, Server, until  # noqa: E402
 
 NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
-SILENCE_S = 2  # nginx closes what is malformed at once; what it waits for, it waits for longer
+IDLE_S = 2  # nginx closes what is malformed at once; what it waits for, it waits for longer
 ANSWER_S = 60  # of a request that must be answered
 CONFIG = """
 daemon off; master_process off; pid {directory}/pid; error_log {directory}/error.log warn;
@@ -109,7 +109,7 @@ def exchange(port, text, lives=False):
     answer = b""
     with socket.create_connection(("127.0.0.1", port), 10) as s:
         s.sendall(text.encode("latin-1"))
-        s.settimeout(ANSWER_S if lives else SILENCE_S)
+        s.settimeout(ANSWER_S if lives else IDLE_S)
         try:
             while True:
                 piece = s.recv(65536)

@@ -10,7 +10,7 @@ There are so many rounds (--rounds), and more until a hit has met a write. What 
   --how stop    SIGSTOP, and SIGCONT, with what clients asked meanwhile in its sockets
   --budget 1.5  bounds in seconds, which a busy machine breaks: the longest time from a hit to writes of all writers.
                 With --how stop no read may fail or take longer, the node comes back after up to 6 s, and a stop
-                shorter than a lease costs no error at all: routers may take the leader for silent, and must lose
+                shorter than a lease costs no error at all: routers may take the leader for unresponsive, and must lose
                 nothing by it.
 
 Then the same with a table that is asked for more than it may have: what is throttled must be answered

@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void ask_anyway(struct gac_client *c, struct instant now)
+static void request_anyway(struct gac_client *c, struct instant now)
 {
     struct gac_limit limit = {
         .key = {7, 0, GAC_WRITE}, .policy = GAC_LEASE, .rate = 1000000, .version = 1};
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             gac_client_receive(c, now, 1, bytes);
         else
             gac_server_receive(s, now, how >> 1 & 1, bytes, &answer, &error);
-        ask_anyway(c, now);
+        request_anyway(c, now);
         buffer_deinit(&answer);
         buffer_deinit(&error);
     }

@@ -20,19 +20,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                  .mac = mac_sha256};
     struct greeting_self stranger = self;
     stranger.secret = slice_of("another");
-    const struct greeting_expected wanted = {PEER_NODE, 7};
+    const struct greeting_expected expected = {PEER_NODE, 7};
     struct greeting g, s;
-    struct buffer out = {0}, error = {0}, said = {0};
-    greeting_init(&g, &self, how & 1 ? &wanted : NULL, nonce);
-    greeting_init(&s, &stranger, how & 1 ? NULL : &wanted, other);
-    greeting_hello(how & 1 ? &g : &s, how & 1 ? &out : &said);
+    struct buffer out = {0}, error = {0}, reply = {0};
+    greeting_init(&g, &self, how & 1 ? &expected : NULL, nonce);
+    greeting_init(&s, &stranger, how & 1 ? NULL : &expected, other);
+    greeting_hello(how & 1 ? &g : &s, how & 1 ? &out : &reply);
     while (r.left.size > 0 && !r.failed && g.state < GREETING_DONE) {
         size_t length = reader_u8(&r);
         struct slice frame = reader_take(&r, length < r.left.size ? length : r.left.size);
         if (length == 0) {
-            if (said.size == 0 && out.size > 0 && s.state < GREETING_DONE)
-                greeting_take(&s, buffer_slice(&out), &said, &error);
-            frame = buffer_slice(&said);
+            if (reply.size == 0 && out.size > 0 && s.state < GREETING_DONE)
+                greeting_take(&s, buffer_slice(&out), &reply, &error);
+            frame = buffer_slice(&reply);
         }
         buffer_clear(&out);
         buffer_clear(&error);
@@ -40,10 +40,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(out.size <= GREETING_FRAME_MAX);
         must((g.state == GREETING_REFUSED) == (error.size > 0));
         if (length == 0)
-            buffer_clear(&said);
+            buffer_clear(&reply);
     }
     buffer_deinit(&out);
     buffer_deinit(&error);
-    buffer_deinit(&said);
+    buffer_deinit(&reply);
     return 0;
 }

@@ -73,7 +73,7 @@ static int64_t got(const struct sharer *s)
 
 static const char *const node_policies[] = {"drr", "wfq", "sfq"};
 
-TEST(bursts_of_equal_partitions_are_equal_whoever_asks_more_often)
+TEST(bursts_of_equal_partitions_are_equal_whichever_requests_more_often)
 {
     for (size_t i = 0; i < sizeof node_policies / sizeof node_policies[0]; i++) {
         struct sharer s[SHARERS] = {{100, 100, 0}, {100, 500, 0}};
@@ -86,7 +86,7 @@ TEST(bursts_of_equal_partitions_are_equal_whoever_asks_more_often)
 }
 
 /* Not with deficit round robin: node_drr.c says why. */
-TEST(a_partition_that_wants_less_than_its_share_gets_what_it_wants)
+TEST(a_partition_with_less_demand_than_its_share_gets_its_demand)
 {
     for (size_t i = 1; i < sizeof node_policies / sizeof node_policies[0]; i++) {
         struct sharer s[SHARERS] = {{100, 100, 0}, {100, 500, 0}, {100, 5000, 0}};
@@ -163,7 +163,7 @@ struct table_fixture {
     struct ledger_terms terms;
     struct instant now;
     const struct weir_table_policy *policy;
-    struct gac_request asks[ROUTERS];
+    struct gac_request requests[ROUTERS];
 };
 
 /* The bank begins with one second of the rate. In units a second. */
@@ -184,21 +184,21 @@ static void table_set(struct table_fixture *s, const char *policy, int64_t rate,
                                     baseline_policies(), POLICY_TABLE, slice_of(policy)))};
     assert_non_null(s->policy);
     for (uint32_t i = 0; i < ROUTERS; i++)
-        s->asks[i] = (struct gac_request){.key = {.table = 1},
-                                          .epoch = 1,
-                                          .version = 1,
-                                          .rate = rate * 1000,
-                                          .demand = demands[i] * 1000,
-                                          .need = 1000,
-                                          .cost = 1000};
-    ledger_init(&s->l, s->now, &s->terms, &s->asks[0]);
+        s->requests[i] = (struct gac_request){.key = {.table = 1},
+                                              .epoch = 1,
+                                              .version = 1,
+                                              .rate = rate * 1000,
+                                              .demand = demands[i] * 1000,
+                                              .need = 1000,
+                                              .cost = 1000};
+    ledger_init(&s->l, s->now, &s->terms, &s->requests[0]);
 }
 
 /* The router has spent all it held; returns the grant in units. */
-static int64_t asks(struct table_fixture *s, uint32_t router)
+static int64_t request_of(struct table_fixture *s, uint32_t router)
 {
     const struct gac_answer *again;
-    struct gac_request *request = &s->asks[router];
+    struct gac_request *request = &s->requests[router];
     request->number++;
     ledger_refill(&s->l, s->now, &s->terms);
     struct weir_holder *h = ledger_take(&s->l, s->now, &s->terms, router + 1, request, &again);
@@ -210,15 +210,15 @@ static int64_t asks(struct table_fixture *s, uint32_t router)
 
 /* 600 a second; wants 100, 400 and 700. The even share is 200. The first leaves 100, which goes to
  * the others as 200 to 500. */
-TEST(doorman_tops_up_even_shares_in_proportion_to_what_is_wanted_beyond)
+TEST(doorman_tops_up_even_shares_in_proportion_to_demand_beyond)
 {
-    const int64_t wants[ROUTERS] = {100, 400, 700};
+    const int64_t demands[ROUTERS] = {100, 400, 700};
     struct table_fixture s;
     int64_t granted[ROUTERS];
-    table_set(&s, "doorman", 600, 10, wants);
+    table_set(&s, "doorman", 600, 10, demands);
     for (int period = 0; period < 4; period++) {
         for (uint32_t i = 0; i < ROUTERS; i++)
-            granted[i] = asks(&s, i);
+            granted[i] = request_of(&s, i);
         s.now.ns += NS_PER_S - 1;
     }
     assert_int_equal(granted[0], 100);
@@ -227,13 +227,13 @@ TEST(doorman_tops_up_even_shares_in_proportion_to_what_is_wanted_beyond)
     ledger_deinit(&s.l);
 }
 
-TEST(doorman_gives_what_is_wanted_while_all_fits)
+TEST(doorman_grants_the_demand_while_all_fits)
 {
-    const int64_t wants[ROUTERS] = {100, 50, 400};
+    const int64_t demands[ROUTERS] = {100, 50, 400};
     struct table_fixture s;
-    table_set(&s, "doorman", 600, 10, wants);
+    table_set(&s, "doorman", 600, 10, demands);
     for (uint32_t i = 0; i < ROUTERS; i++)
-        assert_int_equal(asks(&s, i), wants[i]);
+        assert_int_equal(request_of(&s, i), demands[i]);
     ledger_deinit(&s.l);
 }
 
@@ -241,16 +241,16 @@ TEST(doorman_gives_what_is_wanted_while_all_fits)
  * 3. */
 TEST(a_tenant_bucket_grants_at_once_and_then_by_shares)
 {
-    const int64_t wants[ROUTERS] = {250, 750, 0};
+    const int64_t demands[ROUTERS] = {250, 750, 0};
     struct table_fixture s;
     int64_t sums[ROUTERS] = {0};
-    table_set(&s, "tenant-bucket", 1000, 1, wants);
-    assert_int_equal(asks(&s, 0), 500); /* two seconds' worth */
-    s.asks[0].demand = 500000;
-    s.asks[1].demand = 1500000;
+    table_set(&s, "tenant-bucket", 1000, 1, demands);
+    assert_int_equal(request_of(&s, 0), 500); /* two seconds' worth */
+    s.requests[0].demand = 500000;
+    s.requests[1].demand = 1500000;
     for (int slice = 0; slice < 100; slice++) {
         for (uint32_t i = 0; i < 2; i++) {
-            int64_t granted = asks(&s, i);
+            int64_t granted = request_of(&s, i);
             sums[i] += slice < 20 ? 0 : granted;
         }
         s.now.ns += NS_PER_S / 10;
@@ -262,15 +262,15 @@ TEST(a_tenant_bucket_grants_at_once_and_then_by_shares)
 
 /* 1,000 a second, two routers that want 500 and 1,500. Slots are even, 500 each. Then the parts of
  * what comes in are (1 - 1/4 + 1/2) / 2 and (1 - 3/4 + 1/2) / 2: 5 to 3. */
-TEST(a_pd_group_gives_less_to_those_who_ask_for_more)
+TEST(a_pd_group_grants_less_to_routers_that_request_more)
 {
-    const int64_t wants[ROUTERS] = {500, 1500, 0};
+    const int64_t demands[ROUTERS] = {500, 1500, 0};
     struct table_fixture s;
     int64_t sums[ROUTERS] = {0};
-    table_set(&s, "pd-group", 1000, 1, wants);
+    table_set(&s, "pd-group", 1000, 1, demands);
     for (int slice = 0; slice < 100; slice++) {
         for (uint32_t i = 0; i < 2; i++) {
-            int64_t granted = asks(&s, i);
+            int64_t granted = request_of(&s, i);
             sums[i] += slice < 20 ? 0 : granted;
         }
         s.now.ns += NS_PER_S / 10;
@@ -282,14 +282,14 @@ TEST(a_pd_group_gives_less_to_those_who_ask_for_more)
 
 TEST(a_pd_group_with_one_client_gives_it_everything)
 {
-    const int64_t wants[ROUTERS] = {2000, 0, 0};
+    const int64_t demands[ROUTERS] = {2000, 0, 0};
     struct table_fixture s;
     int64_t sum = 0;
-    table_set(&s, "pd-group", 1000, 1, wants);
-    assert_int_equal(asks(&s, 0), 1000); /* what the bank begins with */
+    table_set(&s, "pd-group", 1000, 1, demands);
+    assert_int_equal(request_of(&s, 0), 1000); /* what the bank begins with */
     for (int slice = 0; slice < 100; slice++) {
         s.now.ns += NS_PER_S / 10;
-        int64_t granted = asks(&s, 0);
+        int64_t granted = request_of(&s, 0);
         sum += slice < 20 ? 0 : granted;
     }
     assert_int_equal(sum, 8000); /* of 8 s */
@@ -298,27 +298,27 @@ TEST(a_pd_group_with_one_client_gives_it_everything)
 
 TEST(one_bucket_grants_what_is_needed_until_it_is_empty)
 {
-    const int64_t wants[ROUTERS] = {1000, 100000, 0};
+    const int64_t demands[ROUTERS] = {1000, 100000, 0};
     struct table_fixture s;
-    table_set(&s, "one-bucket", 1000, 1, wants);
-    assert_int_equal(asks(&s, 0), 10); /* 10 ms */
-    assert_int_equal(asks(&s, 1), 990);
-    assert_int_equal(asks(&s, 0), 0);
+    table_set(&s, "one-bucket", 1000, 1, demands);
+    assert_int_equal(request_of(&s, 0), 10); /* 10 ms */
+    assert_int_equal(request_of(&s, 1), 990);
+    assert_int_equal(request_of(&s, 0), 0);
     s.now.ns += NS_PER_S / 1000;
-    assert_int_equal(asks(&s, 0), 1); /* what came in 1 ms */
+    assert_int_equal(request_of(&s, 0), 1); /* what came in 1 ms */
     ledger_deinit(&s.l);
 }
 
 /* Three routers report every 100 ms. */
-TEST(gossip_tells_each_router_what_the_others_reported)
+TEST(gossip_sends_each_router_what_the_others_reported)
 {
-    const int64_t wants[ROUTERS] = {100, 400, 700};
+    const int64_t demands[ROUTERS] = {100, 400, 700};
     struct table_fixture s;
     int64_t others[ROUTERS];
-    table_set(&s, "gossip", 600, 10, wants);
+    table_set(&s, "gossip", 600, 10, demands);
     for (int interval = 0; interval < 3; interval++) {
         for (uint32_t i = 0; i < ROUTERS; i++) {
-            assert_int_equal(asks(&s, i), 0); /* no tokens */
+            assert_int_equal(request_of(&s, i), 0); /* no tokens */
             others[i] = s.l.holders[i].answer.others;
             assert_int_equal(s.l.holders[i].answer.wait.ns, NS_PER_S / 10);
             assert_true(interval == 2 || others[i] == GAC_UNKNOWN);
@@ -328,8 +328,8 @@ TEST(gossip_tells_each_router_what_the_others_reported)
     assert_int_equal(others[0], 1100000);
     assert_int_equal(others[1], 800000);
     assert_int_equal(others[2], 500000);
-    s.now.ns += NS_PER_S; /* the other two are silent for as long as tokens live */
-    asks(&s, 0);
+    s.now.ns += NS_PER_S; /* the other two send nothing for as long as tokens live */
+    request_of(&s, 0);
     assert_int_equal(s.l.holders[0].answer.others, 0);
     ledger_deinit(&s.l);
 }

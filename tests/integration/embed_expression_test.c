@@ -36,7 +36,7 @@ static void fixture_open(struct fixture *s, const char *directory, const char *s
     assert_int_equal(weir_table_open(s->db, "music", &s->t), WEIR_OK);
 }
 
-static void fixture_forget_items(struct fixture *s)
+static void fixture_free_items(struct fixture *s)
 {
     while (s->item_count > 0)
         weir_item_destroy(s->items[--s->item_count]);
@@ -44,7 +44,7 @@ static void fixture_forget_items(struct fixture *s)
 
 static void fixture_close(struct fixture *s)
 {
-    fixture_forget_items(s);
+    fixture_free_items(s);
     weir_close(s->db);
     expression_fixture_deinit(&s->json);
 }
@@ -57,7 +57,7 @@ static const char *quoted(struct fixture *s, const char *text)
     return copy;
 }
 
-/* Lends until fixture_forget_items. */
+/* Lends until fixture_free_items. */
 static struct weir_item *item(struct fixture *s, const char *json)
 {
     struct slice name, bytes = expression_fixture_item(&s->json, quoted(s, json));
@@ -161,7 +161,7 @@ TEST(a_delete_under_a_condition_deletes_only_if_the_item_fulfils_it)
     fixture_close(&s);
 }
 
-TEST(a_write_returns_the_item_that_was_asked_for)
+TEST(a_write_returns_the_requested_item)
 {
     struct fixture s;
     fixture_open(&s, *state, NULL, NULL, 100);
@@ -464,7 +464,7 @@ static void put_numbered(struct fixture *s, const char *id, int count, size_t fi
         if (filler > 0)
             weir_item_add(it, "filler", WEIR_BINARY, bytes, filler);
         assert_int_equal(weir_put(s->t, it, &s->r), WEIR_OK);
-        fixture_forget_items(s);
+        fixture_free_items(s);
     }
     free(bytes);
 }

@@ -328,7 +328,7 @@ static enum weir_status put_container(struct weir_table *t, enum weir_type type,
     return status;
 }
 
-TEST(a_value_that_is_none_is_told_with_its_attribute)
+TEST(an_invalid_value_is_reported_with_its_attribute)
 {
     struct weir *db = open_db(*state, NULL);
     struct weir_table *t = create_table(db, NULL, 100);
@@ -581,11 +581,11 @@ TEST(reads_of_cold_data_and_writes_over_it_find_what_was_written)
 
 /* Refused, and the error begins with the member and its value. */
 static void check_no_table(struct weir *db, const char *name, struct weir_table_options o,
-                           const char *told)
+                           const char *expected)
 {
     assert_int_equal(weir_table_create(db, name, &o), WEIR_INVALID);
-    if (strncmp(weir_error(db), told, strlen(told)) != 0)
-        fail_msg("\"%s\" does not begin with \"%s\"", weir_error(db), told);
+    if (strncmp(weir_error(db), expected, strlen(expected)) != 0)
+        fail_msg("\"%s\" does not begin with \"%s\"", weir_error(db), expected);
 }
 
 TEST(an_error_of_a_table_names_the_member_its_value_and_what_it_may_be)

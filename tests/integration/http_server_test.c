@@ -20,7 +20,7 @@
 #include "tests/temporary.h"
 
 enum {
-    PATIENCE = 20000, /* turns: a busy machine takes longer for each, and not more */
+    TURNS_MAX = 20000, /* turns: a busy machine takes longer for each, and not more */
     STEP_MS = 5
 };
 
@@ -116,7 +116,7 @@ static void send_text(int fd, const char *text)
     do {                                                                         \
         for (int turns = 0; !(condition); turns++) {                             \
             turn(s);                                                             \
-            assert_true(turns < PATIENCE);                                       \
+            assert_true(turns < TURNS_MAX);                                      \
             ssize_t got;                                                         \
             while ((got = recv(fd, buffer_reserve(&(in), 65536), 65536, 0)) > 0) \
                 (in).size += (size_t)got;                                        \
@@ -190,7 +190,7 @@ TEST_WITH(a_client_that_never_reads_is_closed_and_others_are_served, set_up, tea
     for (int turns = 0; !(gone.revents & (POLLRDHUP | POLLHUP | POLLERR)); turns++) {
         turn(s);
         poll(&gone, 1, 0);
-        assert_true(turns < PATIENCE);
+        assert_true(turns < TURNS_MAX);
     }
     int fd = connect_to(http_server_port(s->server));
     struct buffer in = {0};
@@ -202,7 +202,7 @@ TEST_WITH(a_client_that_never_reads_is_closed_and_others_are_served, set_up, tea
     buffer_deinit(&in);
 }
 
-TEST_WITH(one_too_many_is_told_so_and_closed, set_up, tear_down)
+TEST_WITH(one_too_many_is_answered_so_and_closed, set_up, tear_down)
 {
     struct served *s = *state;
     bool ended = false;
@@ -310,10 +310,10 @@ TEST_WITH(a_server_ends_while_its_thread_parses, set_up, tear_down)
 
 static enum status admin_given(const char *admin, const char *token, struct admin *out)
 {
-    const struct admin_wanted wanted = {
+    const struct admin_options options = {
         .address = admin == NULL ? "" : admin, .port = 9, .public_port = 8000, .token_file = token};
     struct buffer error = {0};
-    enum status status = admin_of(&wanted, out, &error);
+    enum status status = admin_of(&options, out, &error);
     assert_true((status == STATUS_OK) == (error.size == 0));
     buffer_deinit(&error);
     return status;

@@ -418,7 +418,7 @@ TEST(cold_partitions_are_merged_as_at_the_fidelity_admission)
 }
 
 static void expect_refusal(const char *cluster, const char *table, const char *fault,
-                           const char *says)
+                           const char *contains)
 {
     struct buffer text = {0}, json = {0};
     buffer_append_format(&text,
@@ -429,8 +429,8 @@ static void expect_refusal(const char *cluster, const char *table, const char *f
     buffer_append_u8(&text, 0);
     assert_int_equal(run((const char *)text.data, 1, &json), STATUS_MALFORMED);
     buffer_append_u8(&error, 0);
-    if (strstr((const char *)error.data, says) == NULL)
-        fail_msg("`%s` does not say `%s`", (const char *)error.data, says);
+    if (strstr((const char *)error.data, contains) == NULL)
+        fail_msg("`%s` does not say `%s`", (const char *)error.data, contains);
     buffer_deinit(&text);
     buffer_deinit(&json);
 }

@@ -233,9 +233,9 @@ TEST(results_are_summed_over_seeds_and_paired)
         assert_int_equal(lab_run(&run->job, &json, &error), STATUS_OK);
         assert_int_equal(lab_result_add(r, buffer_slice(&json), &error), STATUS_OK);
     }
-    assert_false(lab_result_judge(r));
+    assert_false(lab_result_evaluate(r));
     assert_int_equal(lab_result_runs(r), 6);
-    assert_int_equal(lab_result_judged(r, &failed), 3);
+    assert_int_equal(lab_result_evaluated(r, &failed), 3);
     assert_int_equal(failed, 1);
     lab_result_junit(r, &out);
     assert_non_null(memmem(out.data, out.size, "failures=\"1\"", 12));

@@ -116,14 +116,14 @@ TEST(tables_and_partitions_add_up_to_what_the_measures_count)
     while (json_next_element(&c, &one))
         heat += sum_of(find(one, "offered"));
     struct json_value all = find(find(p.root, "measures"), "");
-    double wanted = value_of(find(all, "offered_units"));
-    assert_true(wanted > 50000);
+    double expected = value_of(find(all, "offered_units"));
+    assert_true(expected > 50000);
     /* A number of the series has one digit behind the point. */
-    assert_true(offered > wanted - 20 && offered < wanted + 20);
-    assert_true(heat > wanted - 20 && heat < wanted + 20);
-    wanted = value_of(find(all, "admitted_units"));
-    assert_true(wanted < offered / 1.1);
-    assert_true(admitted > wanted - 20 && admitted < wanted + 20);
+    assert_true(offered > expected - 20 && offered < expected + 20);
+    assert_true(heat > expected - 20 && heat < expected + 20);
+    expected = value_of(find(all, "admitted_units"));
+    assert_true(expected < offered / 1.1);
+    assert_true(admitted > expected - 20 && admitted < expected + 20);
     parsed_end(&p);
 }
 

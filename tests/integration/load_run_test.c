@@ -21,7 +21,7 @@ struct server {
     pthread_barrier_t started;
     atomic_bool stopping;
     /* how it answers */
-    bool silent;
+    bool unresponsive;
     int refuse_every; /* 0: never */
     int refuse_first; /* so many, at the beginning */
     int close_every;  /* 0: never: closes instead of answering */
@@ -45,7 +45,7 @@ static const char refusal[] =
 static void answer_one(struct server *s, struct connection *c)
 {
     s->requests++;
-    if (s->silent)
+    if (s->unresponsive)
         return;
     if (s->close_every && s->requests % s->close_every == 0) {
         connection_abort(c);
@@ -174,7 +174,7 @@ static void check_sum(const struct load_result *r)
     assert_int_equal(offered, r->offered);
 }
 
-TEST(constant_arrivals_are_exactly_as_many_as_asked_for)
+TEST(constant_arrivals_are_exactly_as_many_as_requested)
 {
     struct server s = {0};
     struct load_run *run =
@@ -220,7 +220,7 @@ TEST(a_stall_of_the_server_is_seen_by_every_request_that_was_due_in_it)
 
 TEST(what_exceeds_the_outstanding_limit_is_counted_and_not_queued)
 {
-    struct server s = {.silent = true};
+    struct server s = {.unresponsive = true};
     struct load_run *run = run_against(
         &s, "a:rate=1000,arrival=constant,duration=300ms,outstanding=10,connections=4", NULL);
     const struct load_result *r = run->results[0].result;
@@ -248,7 +248,7 @@ TEST(refusals_are_counted_by_reason)
 
 TEST(a_closed_loop_has_just_as_many_on_their_way)
 {
-    struct server s = {.silent = true};
+    struct server s = {.unresponsive = true};
     struct load_run *run =
         run_against(&s, "a:rate=max,concurrency=7,connections=20,duration=100ms", NULL);
     const struct load_result *r = run->results[0].result;

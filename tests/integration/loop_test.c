@@ -20,7 +20,7 @@
 #include "tests/check.h"
 
 enum {
-    PATIENCE_S = 60,
+    TIMEOUT_S = 60,
     TRANSFER_SIZE = 24 * 1024 * 1024,
     SENT_AHEAD_MAX = 256 * 1024
 };
@@ -98,13 +98,13 @@ static int tear_down(void **state)
 
 FIXTURE(set_up, tear_down)
 
-#define TURN_UNTIL(loop, condition)                                                              \
-    do {                                                                                         \
-        struct instant give_up_at = instant_add(loop_now(loop), duration_ms(PATIENCE_S * 1000)); \
-        while (!(condition)) {                                                                   \
-            assert_int_equal(loop_turn(loop, give_up_at), STATUS_OK);                            \
-            assert_true(instant_before(loop_now(loop), give_up_at));                             \
-        }                                                                                        \
+#define TURN_UNTIL(loop, condition)                                                             \
+    do {                                                                                        \
+        struct instant give_up_at = instant_add(loop_now(loop), duration_ms(TIMEOUT_S * 1000)); \
+        while (!(condition)) {                                                                  \
+            assert_int_equal(loop_turn(loop, give_up_at), STATUS_OK);                           \
+            assert_true(instant_before(loop_now(loop), give_up_at));                            \
+        }                                                                                       \
     } while (0)
 
 static struct connection *connect_to(struct pair *p)
@@ -245,7 +245,7 @@ TEST(bytes_sent_before_the_connection_is_up_arrive)
     TURN_UNTIL(p->loop, p->server.received_bytes == 5);
 }
 
-TEST(a_failed_connect_is_told_by_closed_with_its_errno)
+TEST(a_failed_connect_is_reported_by_closed_with_its_errno)
 {
     struct pair *p = *state;
     listener_close(p->listener);
@@ -362,7 +362,7 @@ TEST(running_out_of_descriptors_delays_clients_and_loses_none)
     close(fd);
 }
 
-TEST(a_reset_is_told_with_its_errno)
+TEST(a_reset_is_reported_with_its_errno)
 {
     struct pair *p = *state;
     int fd = raw_client(p);
@@ -385,15 +385,16 @@ static void on_ended(void *context, struct connection *c)
 TEST(a_client_that_ended_its_side_still_gets_its_answer)
 {
     struct pair *p = *state;
-    struct connection_handler patient = handler;
+    struct connection_handler half_open = handler;
     struct listener *li;
-    patient.ended = on_ended;
-    assert_int_equal(loop_listen(p->loop, "127.0.0.1", 0, 9, &patient, &p->server, &li), STATUS_OK);
+    half_open.ended = on_ended;
+    assert_int_equal(loop_listen(p->loop, "127.0.0.1", 0, 9, &half_open, &p->server, &li),
+                     STATUS_OK);
     listener_close(p->listener);
     p->listener = li;
     int fd = raw_client(p);
-    struct timeval patience = {.tv_sec = PATIENCE_S};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    struct timeval timeout = {.tv_sec = TIMEOUT_S};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     must(write(fd, "question", 8) == 8);
     shutdown(fd, SHUT_WR);
     TURN_UNTIL(p->loop, p->server.closed == 1);
@@ -402,7 +403,7 @@ TEST(a_client_that_ended_its_side_still_gets_its_answer)
     assert_int_equal(recv(fd, answer, 10, MSG_WAITALL), 10);
     assert_string_equal(answer, "the answer");
     /* The end may follow in a later turn, which nothing else wakes. */
-    struct instant give_up_at = instant_add(loop_now(p->loop), duration_ms(PATIENCE_S * 1000));
+    struct instant give_up_at = instant_add(loop_now(p->loop), duration_ms(TIMEOUT_S * 1000));
     while (recv(fd, answer, 1, MSG_DONTWAIT) != 0) {
         struct instant soon = instant_add(loop_now(p->loop), duration_ms(1));
         assert_int_equal(loop_turn(p->loop, soon), STATUS_OK);
@@ -416,8 +417,8 @@ TEST(the_last_bytes_reach_a_client_that_is_still_sending)
     struct pair *p = *state;
     p->server.echo = p->server.close_after_echo = true;
     int fd = raw_client(p);
-    struct timeval patience = {.tv_sec = PATIENCE_S};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    struct timeval timeout = {.tv_sec = TIMEOUT_S};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     must(write(fd, "refuse me", 9) == 9);
     TURN_UNTIL(p->loop, p->server.closed == 1);
     /* It goes on sending to the closed connection: that must not turn into a reset that eats the

@@ -1,5 +1,5 @@
 /* What a node's disk may do to it: die with the process, tear a write, fail a sync, run full. Every
- * test checks the one promise: what was acknowledged is there, and nothing else is made of it. */
+ * test checks the one guarantee: what was acknowledged is there, and nothing else is made of it. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -500,9 +500,9 @@ TEST(a_full_map_refuses_writes_and_serves_reads_until_it_may_grow)
     assert_reopens_with(*state, written);
 }
 
-/* Puts go on being refused, reads served, until `mend`; then the node finds out by itself. */
-static void fill_mend_and_go_on(const char *directory, const char *with, void (*spoil)(void),
-                                void (*mend)(void), const char *word)
+/* Puts go on being refused, reads served, until `repair`; then the node finds out by itself. */
+static void fill_repair_and_go_on(const char *directory, const char *with, void (*spoil)(void),
+                                  void (*repair)(void), const char *word)
 {
     struct weir *db = open_db(directory, with);
     struct weir_table *t = open_table(db);
@@ -514,7 +514,7 @@ static void fill_mend_and_go_on(const char *directory, const char *with, void (*
     assert_non_null(strstr(weir_error(db), word));
     for (uint64_t id = 0; id < written; id++)
         assert_int_equal(version_of(t, id), (int64_t)id);
-    mend();
+    repair();
     struct weir_item *item = weir_item_create();
     struct weir_result r;
     fill_item(item, written, written);
@@ -556,7 +556,7 @@ static void unlimit_files(void)
 
 TEST(a_full_disk_under_lmdb_refuses_writes_until_there_is_space)
 {
-    fill_mend_and_go_on(*state, settings, limit_files, unlimit_files, "map");
+    fill_repair_and_go_on(*state, settings, limit_files, unlimit_files, "map");
 }
 
 /* The log cannot grow. A checkpoint would give it segments back, but has no space either. */
@@ -574,10 +574,10 @@ static void empty_disk(void)
 
 TEST(a_full_disk_under_the_log_refuses_writes_until_there_is_space)
 {
-    fill_mend_and_go_on(*state,
-                        "profile = off\nmemtable_max_bytes = 1GiB\nlog_segment_bytes = 8MiB\n"
-                        "checkpoint_ms = 3600000\n",
-                        fill_disk, empty_disk, "disk");
+    fill_repair_and_go_on(*state,
+                          "profile = off\nmemtable_max_bytes = 1GiB\nlog_segment_bytes = 8MiB\n"
+                          "checkpoint_ms = 3600000\n",
+                          fill_disk, empty_disk, "disk");
 }
 
 /* A user's quota (EDQUOT). LMDB still has space: the refusal is the log's. */
@@ -588,8 +588,8 @@ static void fill_quota(void)
 
 TEST(a_quota_that_is_met_under_the_log_refuses_writes_until_there_is_space)
 {
-    fill_mend_and_go_on(*state,
-                        "profile = off\nmemtable_max_bytes = 1GiB\nlog_segment_bytes = 8MiB\n"
-                        "checkpoint_ms = 3600000\n",
-                        fill_quota, empty_disk, "the log's disk");
+    fill_repair_and_go_on(*state,
+                          "profile = off\nmemtable_max_bytes = 1GiB\nlog_segment_bytes = 8MiB\n"
+                          "checkpoint_ms = 3600000\n",
+                          fill_quota, empty_disk, "the log's disk");
 }

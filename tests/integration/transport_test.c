@@ -22,7 +22,7 @@
 #include "tests/check.h"
 
 enum {
-    PATIENCE_MS = 60000
+    TIMEOUT_MS = 60000
 };
 
 /* One process, as the test sees it. */
@@ -141,13 +141,13 @@ static void turn(struct fixture *f, struct instant deadline)
             transport_tick(all[i]->transport);
 }
 
-#define TURN_UNTIL(f, condition)                                                                \
-    do {                                                                                        \
-        struct instant give_up_at = instant_add(loop_now((f)->loop), duration_ms(PATIENCE_MS)); \
-        while (!(condition)) {                                                                  \
-            turn(f, give_up_at);                                                                \
-            assert_true(instant_before(loop_now((f)->loop), give_up_at));                       \
-        }                                                                                       \
+#define TURN_UNTIL(f, condition)                                                               \
+    do {                                                                                       \
+        struct instant give_up_at = instant_add(loop_now((f)->loop), duration_ms(TIMEOUT_MS)); \
+        while (!(condition)) {                                                                 \
+            turn(f, give_up_at);                                                               \
+            assert_true(instant_before(loop_now((f)->loop), give_up_at));                      \
+        }                                                                                      \
     } while (0)
 
 static bool noted(struct process *p, const char *text)
@@ -218,7 +218,7 @@ TEST_WITH(a_peer_that_comes_later_is_reached_by_retrying, set_up, tear_down)
     TURN_UNTIL(f, f->router.ups == 1);
 }
 
-TEST_WITH(a_lost_link_is_told_to_both_and_comes_back, set_up, tear_down)
+TEST_WITH(a_lost_link_is_reported_to_both_and_comes_back, set_up, tear_down)
 {
     struct fixture *f = *state;
     join(f);
@@ -302,7 +302,7 @@ static void write_frame(int fd, struct slice content)
     must(write(fd, content.data, content.size) == (ssize_t)content.size);
 }
 
-static void say(int fd, uint32_t magic, uint32_t version, uint8_t kind, uint32_t id)
+static void send_hello(int fd, uint32_t magic, uint32_t version, uint8_t kind, uint32_t id)
 {
     struct buffer hello = {0};
     buffer_append_u32(&hello, magic);
@@ -323,7 +323,7 @@ static bool keep_frame(void *context, struct slice bytes)
 static void await_frame(struct fixture *f, int fd, struct buffer *out)
 {
     struct frame_reader r = {0};
-    struct instant give_up_at = instant_add(loop_now(f->loop), duration_ms(PATIENCE_MS));
+    struct instant give_up_at = instant_add(loop_now(f->loop), duration_ms(TIMEOUT_MS));
     buffer_clear(out);
     while (out->size == 0) {
         uint8_t bytes[1];
@@ -344,12 +344,12 @@ static int greet_as(struct fixture *f, enum peer_kind kind, uint32_t id, const c
                                        .cluster = slice_of(cluster),
                                        .secret = slice_of(secret),
                                        .mac = mac_sha256};
-    const struct greeting_expected wanted = {PEER_NODE, 7};
+    const struct greeting_expected expected = {PEER_NODE, 7};
     static const uint8_t nonce[GREETING_NONCE_SIZE] = {1, 2, 3};
     struct greeting g;
     struct buffer in = {0}, out = {0}, error = {0};
     int fd = stranger(f);
-    greeting_init(&g, &self, &wanted, nonce);
+    greeting_init(&g, &self, &expected, nonce);
     greeting_hello(&g, &out);
     write_frame(fd, buffer_slice(&out));
     await_frame(f, fd, &in);
@@ -387,7 +387,7 @@ TEST_WITH(a_stranger_is_refused_with_the_reason, set_up, tear_down)
         if (cases[i].bytes != NULL)
             must(write(fd, cases[i].bytes, strlen(cases[i].bytes)) > 0);
         else
-            say(fd, cases[i].magic, cases[i].version, cases[i].kind, 1);
+            send_hello(fd, cases[i].magic, cases[i].version, cases[i].kind, 1);
         TURN_UNTIL(f, noted(&f->node, cases[i].note));
         close(fd);
     }
@@ -435,7 +435,7 @@ TEST_WITH(a_process_that_does_not_belong_here_is_refused_with_the_reason, set_up
 }
 
 /* Both ends say why in their logs. */
-TEST_WITH(who_has_another_secret_hears_that, set_up, tear_down)
+TEST_WITH(a_process_with_another_secret_is_refused_with_the_reason, set_up, tear_down)
 {
     struct fixture *f = *state;
     transport_destroy(f->router.transport);

@@ -10,7 +10,7 @@
 
 enum {
     JOBS = 2000,
-    PATIENCE_MS = 60000
+    TIMEOUT_MS = 60000
 };
 
 struct log {
@@ -52,7 +52,7 @@ FIXTURE(set_up, tear_down)
 
 static void wait_for(struct log *log, int dones)
 {
-    struct instant give_up_at = instant_add(loop_now(log->loop), duration_ms(PATIENCE_MS));
+    struct instant give_up_at = instant_add(loop_now(log->loop), duration_ms(TIMEOUT_MS));
     while (log->dones < dones) {
         assert_int_equal(loop_turn(log->loop, give_up_at), STATUS_OK);
         assert_true(instant_before(loop_now(log->loop), give_up_at));
@@ -73,7 +73,7 @@ static void entry_done(void *context)
     e->log->dones++;
 }
 
-TEST(jobs_run_and_are_told_in_the_order_of_submission)
+TEST(jobs_run_and_are_reported_in_the_order_of_submission)
 {
     struct log *log = *state;
     struct worker *w;

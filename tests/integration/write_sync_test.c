@@ -18,7 +18,7 @@
 #include "tests/temporary.h"
 
 enum {
-    PATIENCE_MS = 60000
+    TIMEOUT_MS = 60000
 };
 
 struct fixture {
@@ -62,7 +62,7 @@ static void on_done(void *context, int error)
 
 static void wait_for(struct fixture *f, int done)
 {
-    struct instant give_up_at = instant_add(loop_now(f->loop), duration_ms(PATIENCE_MS));
+    struct instant give_up_at = instant_add(loop_now(f->loop), duration_ms(TIMEOUT_MS));
     while (f->done < done) {
         assert_int_equal(loop_turn(f->loop, give_up_at), STATUS_OK);
         assert_true(instant_before(loop_now(f->loop), give_up_at));

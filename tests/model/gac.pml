@@ -13,8 +13,8 @@
 #ifndef MINTED_MAX
 #define MINTED_MAX 2
 #endif
-#ifndef ASKS_MAX
-#define ASKS_MAX 2 /* of a router in an epoch */
+#ifndef REQUESTS_MAX
+#define REQUESTS_MAX 2 /* of a router in an epoch */
 #endif
 #ifndef EPOCHS_MAX
 #define EPOCHS_MAX 2
@@ -32,7 +32,7 @@
 #define ROUTERS 1
 #endif
 #ifndef DEBT
-#define DEBT 0 /* what the dearest request costs; 0: none costs more than there is */
+#define DEBT 0 /* what the costliest request costs; 0: none costs more than there is */
 #endif
 #define SERVERS 2
 
@@ -85,7 +85,7 @@ inline begin_epoch(s, r, f)
     servers[s].spent[r] = f.spent
 }
 
-/* Once the bank owes nothing, what the dearest request needs, if that is more than the bank has:
+/* Once the bank owes nothing, what the costliest request needs, if that is more than the bank has:
  * the bank owes the rest. */
 inline grant_some(s, r)
 {
@@ -212,7 +212,7 @@ proctype router(byte r)
         late_answers[r].there = false;
         drop_router(r, 0);
         drop_router(r, 1) }
-    :: atomic { routers[r].number < ASKS_MAX -> send_ask(r) }
+    :: atomic { routers[r].number < REQUESTS_MAX -> send_ask(r) }
     :: atomic { routers[r].tokens > 0 ->
         routers[r].tokens--; routers[r].spent++; spent_ever++ }
     :: atomic { routers[r].tokens > 0 -> routers[r].tokens = 0 } /* expired, or given back */

@@ -343,18 +343,18 @@ static void raised(struct prng *p)
         struct admit_verdict v = admission_try(&a, &w.node, ADMIT_WRITE, now, cost, NULL);
         if (v.reason == ADMIT_OK || v.wait.ns > NS_PER_S * 100000)
             continue;
-        const struct instant told = instant_add(now, v.wait);
+        const struct instant admitted_at = instant_add(now, v.wait);
         for (uint64_t changes = prng_below(p, 4); changes > 0; changes--) {
-            now.ns = prng_between(p, now.ns, told.ns);
+            now.ns = prng_between(p, now.ns, admitted_at.ns);
             raise_rates(p, &a, &rates, now);
         }
-        now = told;
+        now = admitted_at;
         v = admission_try(&a, &w.node, ADMIT_WRITE, now, cost, NULL);
         assert_int_equal(v.reason, ADMIT_OK);
     }
 }
 
-TEST(a_told_wait_holds_although_rates_rise_meanwhile) /* ADMIT-4 */
+TEST(a_retry_time_holds_although_rates_rise_meanwhile) /* ADMIT-4 */
 {
     check_seeds(300, raised);
 }
@@ -378,7 +378,7 @@ static void check_windows(int index, bool burst_only, int64_t bank, int64_t rate
     }
 }
 
-static int64_t owed(int64_t capacity)
+static int64_t debt_max(int64_t capacity)
 {
     return capacity == 0 || w.cost_max <= capacity ? 0 : w.cost_max - capacity;
 }
@@ -389,12 +389,12 @@ static void windows(struct prng *p)
     for (int i = 0; i < PARTITIONS; i++) {
         const struct admission_meter *m = &w.partitions[i].meters[ADMIT_WRITE];
         int64_t bank = m->allocation.capacity + m->burst.capacity;
-        bank += owed(m->allocation.capacity) + owed(m->burst.capacity);
+        bank += debt_max(m->allocation.capacity) + debt_max(m->burst.capacity);
         check_windows(i, false, bank, m->allocation.rate);
-        check_windows(i, false, m->cap.capacity + owed(m->cap.capacity), m->cap.rate);
+        check_windows(i, false, m->cap.capacity + debt_max(m->cap.capacity), m->cap.rate);
     }
     const struct token_bucket *node = &w.node.buckets[ADMIT_WRITE];
-    check_windows(-1, true, node->capacity + owed(node->capacity), node->rate);
+    check_windows(-1, true, node->capacity + debt_max(node->capacity), node->rate);
 }
 
 TEST(no_window_admits_more_than_rate_times_window_and_bank)
@@ -462,9 +462,9 @@ static void sharing(struct prng *p)
     for (int64_t tick = 0; now.ns < started + seconds * NS_PER_S; tick++, now.ns += 100000) {
         for (int turn = 0; turn < PARTITIONS; turn++) {
             int64_t cost = MCU_PER_UNIT * (turn == 1 ? prng_between(p, 1, 10) : 1);
-            bool asks = turn == 0 || (turn < HOGS && tick % 2 == turn % 2) ||
-                        (turn == HOGS && tick % light_every == 0);
-            if (!asks)
+            bool requests = turn == 0 || (turn < HOGS && tick % 2 == turn % 2) ||
+                            (turn == HOGS && tick % light_every == 0);
+            if (!requests)
                 continue;
             struct admit_verdict v =
                 admission_try(&partitions[turn], &node, ADMIT_WRITE, now, cost, NULL);

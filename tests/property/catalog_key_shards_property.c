@@ -62,19 +62,19 @@ static void check_all(const struct catalog_fixture *w, const struct expected *x)
 }
 
 /* The model's answer to a word that the catalog has taken. */
-static void expect(struct expected *x, int i, enum key_shards_change word, uint32_t shards,
+static void expect(struct expected *x, int i, enum key_shards_change change, uint32_t shards,
                    bool counter)
 {
     struct sharded_key *e = &x->keys[i];
     x->version++;
-    if (word == KEY_SHARDS_MOVED) {
+    if (change == KEY_SHARDS_MOVED) {
         e->shrank &= sharded_key_shrinks(e);
         e->before_count = 0;
         e->placed_version = x->version;
         reached.moved++;
         return;
     }
-    if (word == KEY_SHARDS_FORGET) {
+    if (change == KEY_SHARDS_DISCARD) {
         assert_true(e->before_count == 0 && e->widest > e->shards);
         e->widest = e->shards;
         e->shrank = false;
@@ -87,9 +87,9 @@ static void expect(struct expected *x, int i, enum key_shards_change word, uint3
         *e = (struct sharded_key){.shards = 1, .widest = 1, .counter = counter};
     assert_true(e->before_count < KEY_SHARDS_BEFORE_MAX);
     assert_true(e->before_count == 0 ||
-                ((word == KEY_SHARDS_GROW || e->counter) && e->before[0] < e->shards));
-    assert_true(word == KEY_SHARDS_GROW ? shards > e->shards : shards < e->shards);
-    if (word == KEY_SHARDS_SHRINK) {
+                ((change == KEY_SHARDS_GROW || e->counter) && e->before[0] < e->shards));
+    assert_true(change == KEY_SHARDS_GROW ? shards > e->shards : shards < e->shards);
+    if (change == KEY_SHARDS_SHRINK) {
         e->shrank = true;
         e->before_count = 0;
     }
@@ -97,35 +97,35 @@ static void expect(struct expected *x, int i, enum key_shards_change word, uint3
     e->shards = shards;
     e->widest = e->widest > shards ? e->widest : shards;
     e->version = x->version;
-    reached.grown += word == KEY_SHARDS_GROW;
-    reached.shrunk += word == KEY_SHARDS_SHRINK;
+    reached.grown += change == KEY_SHARDS_GROW;
+    reached.shrunk += change == KEY_SHARDS_SHRINK;
 }
 
 static void change_shards_at_random(struct prng *p, struct catalog_fixture *w, struct expected *x)
 {
     const int i = (int)prng_below(p, KEYS);
     const struct table *t = catalog_fixture_table(w);
-    const enum key_shards_change word =
-        KEY_SHARDS_GROW + (enum key_shards_change)prng_below(p, KEY_SHARDS_FORGET);
+    const enum key_shards_change change =
+        KEY_SHARDS_GROW + (enum key_shards_change)prng_below(p, KEY_SHARDS_DISCARD);
     const uint32_t now = x->keys[i].shards;
-    const bool tells = word == KEY_SHARDS_MOVED || word == KEY_SHARDS_FORGET;
-    const uint32_t shards = tells ? 0
-                            : word == KEY_SHARDS_GROW
+    const bool reports = change == KEY_SHARDS_MOVED || change == KEY_SHARDS_DISCARD;
+    const uint32_t shards = reports ? 0
+                            : change == KEY_SHARDS_GROW
                                 ? now + 1 + (uint32_t)prng_below(p, 3)
                                 : 1 + (uint32_t)prng_below(p, now > 1 ? now : 1);
     const bool late = prng_below(p, 8) == 0;
     uint32_t fixed;
     const bool counter = table_key_sharding_mode(t, &fixed) == KEY_SHARDING_COUNTER;
     const enum reply_code code =
-        late ? catalog_fixture_change_shards_at(w, word, names[i], shards,
+        late ? catalog_fixture_change_shards_at(w, change, names[i], shards,
                                                 prng_below(p, x->version + 1))
-             : catalog_fixture_change_shards(w, word, names[i], shards);
+             : catalog_fixture_change_shards(w, change, names[i], shards);
     const bool changed = w->result.row_count > 0;
     reached.refused += code != REPLY_OK;
     if (!changed)
         return;
     assert_int_equal(catalog_fixture_table(w)->indexes_version, x->indexes_version + 1);
-    expect(x, i, word, shards, counter);
+    expect(x, i, change, shards, counter);
 }
 
 static void update_at_random(struct prng *p, struct catalog_fixture *w)
@@ -158,12 +158,12 @@ static void step_at_random(struct prng *p, struct catalog_fixture *w, struct exp
         break;
     case 6:
         if (i > 0)
-            catalog_fixture_say(w, MERGE_BEGIN, catalog_fixture_at(w, i));
+            catalog_fixture_merge(w, MERGE_BEGIN, catalog_fixture_at(w, i));
         break;
     case 7:
         for (uint32_t j = 0; j < t->partition_count; j++) {
             if (t->partitions[j].merge != MERGE_NONE)
-                catalog_fixture_say(
+                catalog_fixture_merge(
                     w, t->partitions[j].merge == MERGE_FREEZE ? MERGE_GIVE_UP : MERGE_THAWED,
                     &t->partitions[j]);
             t = catalog_fixture_table(w);

@@ -93,7 +93,7 @@ static void lose_at_random(struct prng *p, struct catalog_fixture *w, struct see
 {
     uint32_t node = 1 + (uint32_t)prng_below(p, NODES);
     if (prng_below(p, 3) == 0)
-        catalog_fixture_introduce(w, node, 7 * node + 1000 * ++seen->generations[node]);
+        catalog_fixture_set_generation(w, node, 7 * node + 1000 * ++seen->generations[node]);
     else
         catalog_fixture_replace(w);
 }
@@ -106,16 +106,16 @@ static void update_at_random(struct prng *p, struct catalog_fixture *w)
 }
 
 /* Mostly of what is being merged, if anything is. */
-static void say_at_random(struct prng *p, struct catalog_fixture *w, uint32_t i)
+static void send_at_random(struct prng *p, struct catalog_fixture *w, uint32_t i)
 {
     const struct table *t = catalog_fixture_table(w);
     bool aim = prng_below(p, 4) > 0;
     for (uint32_t j = 0; aim && j < t->partition_count; j++)
         i = t->partitions[j].merge != MERGE_NONE ? j : i;
-    enum merge_word word = MERGE_BEGIN + (enum merge_word)prng_below(p, MERGE_DONE);
+    enum merge_command word = MERGE_BEGIN + (enum merge_command)prng_below(p, MERGE_DONE);
     if (word == MERGE_BEGIN && i == 0)
         return;
-    enum reply_code code = catalog_fixture_say(w, word, catalog_fixture_at(w, i));
+    enum reply_code code = catalog_fixture_merge(w, word, catalog_fixture_at(w, i));
     bool changed = w->result.row_count > 0;
     reached.absorbed += changed && word == MERGE_ABSORB_IT;
     reached.apart += code != REPLY_OK && word == MERGE_ABSORB_IT;
@@ -149,7 +149,7 @@ static void merge_at_random(struct prng *p)
             update_at_random(p, &w);
             break;
         default:
-            say_at_random(p, &w, i);
+            send_at_random(p, &w, i);
         }
         check_table(&w, &seen);
         catalog_fixture_reloads(&w);

@@ -58,11 +58,11 @@ static uint64_t refused, started;
 static void serve(const struct config *config)
 {
     struct frame_cluster *w = frame_cluster_begin(config);
-    int64_t patience_ms = 60000 + 20 * (config_replication(config)->support_ms +
-                                        config_replication(config)->election_ms);
-    assert_true(frame_cluster_answers(w, patience_ms));
+    int64_t timeout_ms = 60000 + 20 * (config_replication(config)->support_ms +
+                                       config_replication(config)->election_ms);
+    assert_true(frame_cluster_answers(w, timeout_ms));
     frame_cluster_restart(w);
-    assert_true(frame_cluster_answers(w, patience_ms));
+    assert_true(frame_cluster_answers(w, timeout_ms));
     frame_cluster_destroy(w);
     struct gac_server *s = gac_server_create(&(struct gac_server_options){config, 1, 1, 7});
     struct gac_client *c = gac_client_create(&(struct gac_client_options){config, 1, 42});

@@ -522,7 +522,7 @@ static void run_one(struct run *r, struct prng *p, const struct fixture *w)
     buffer_deinit(&program);
 }
 
-static void programs_say_what_the_conditions_say(struct prng *p)
+static void programs_give_the_results_of_the_conditions(struct prng *p)
 {
     enum {
         CONDITIONS = 200
@@ -548,5 +548,5 @@ static void programs_say_what_the_conditions_say(struct prng *p)
 
 TEST(expressions)
 {
-    check_seeds(300, programs_say_what_the_conditions_say);
+    check_seeds(300, programs_give_the_results_of_the_conditions);
 }

@@ -366,7 +366,7 @@ static void trace_reads_as_it_was(struct prng *p)
     const bool hashed = prng_below(p, 2);
     const struct trace_salt salt = trace_salt_of(slice_of("salt"));
     const int64_t clock_us = drawn_number(p, -1, TRACE_US_MAX + 1);
-    struct trace_record wanted[TRACE_RECORDS], read[TRACE_RECORDS];
+    struct trace_record expected[TRACE_RECORDS], read[TRACE_RECORDS];
     struct trace_reader reader = {0};
     struct buffer text = {0}, names = {0};
     int64_t at_us = 0;
@@ -381,15 +381,15 @@ static void trace_reads_as_it_was(struct prng *p)
         const struct slice bytes =
             drawn_text(p, (enum drawn_alphabet)prng_below(p, DRAWN_ALPHABETS),
                        (size_t)drawn_number(p, 0, TRACE_KEY_SIZE_MAX + 1), key);
-        wanted[i] = trace_record_of(p);
+        expected[i] = trace_record_of(p);
         at_us += step_us;
-        trace_append_line(&text, step_us, &wanted[i], bytes, hashed ? &salt : NULL);
-        wanted[i].at_ns = at_us * 1000;
-        wanted[i].key = hashed ? trace_hash(&salt, bytes) : trace_key_number(bytes);
+        trace_append_line(&text, step_us, &expected[i], bytes, hashed ? &salt : NULL);
+        expected[i].at_ns = at_us * 1000;
+        expected[i].key = hashed ? trace_hash(&salt, bytes) : trace_key_number(bytes);
     }
     assert_int_equal(trace_read(&reader, buffer_slice(&text), read, &names), TRACE_RECORDS);
     for (int i = 0; i < TRACE_RECORDS; i++) {
-        const struct trace_record *a = &read[i], *b = &wanted[i];
+        const struct trace_record *a = &read[i], *b = &expected[i];
         assert_true(a->at_ns == b->at_ns && a->key == b->key);
         assert_true(a->table == b->table && a->tenant == b->tenant && a->kind == b->kind);
         assert_true(a->size_bytes == b->size_bytes && a->scan_length == b->scan_length);
@@ -434,18 +434,18 @@ TEST(the_longest_name_of_an_index_is_whole_in_a_trace)
 /* ---- histories ---- */
 
 /* An answer's value of the load's attribute, and what a history has of it: 0 is null. */
-struct told {
+struct answer_drawn {
     struct buffer json;
     uint64_t value;
     bool foreign; /* no load has written it */
 };
 
-static void told_of(struct prng *p, bool counter, bool read, struct told *out)
+static void load_answer_of(struct prng *p, bool counter, bool read, struct answer_drawn *out)
 {
     uint8_t text[200];
     const uint64_t number = (uint64_t)drawn_number(p, 1, 999999999999999999);
     const uint64_t how = prng_below(p, 5);
-    *out = (struct told){.value = number, .foreign = how > 1};
+    *out = (struct answer_drawn){.value = number, .foreign = how > 1};
     json_write_open(&out->json, '{');
     if (how == 0 && read) { /* nothing was there */
         out->value = 0;
@@ -517,17 +517,17 @@ static void history_reads_as_it_was(struct prng *p)
     const struct slice name =
         drawn_text(p, alphabet, (size_t)drawn_number(p, 4, LOAD_KEY_SIZE_MAX - 1), key);
     char text[LOAD_KEY_SIZE_MAX];
-    struct told told;
+    struct answer_drawn answer_drawn;
     snprintf(text, sizeof text, "%.*s", TEXT_OF(name));
     const bool taken = history_options_take("h", text, &options);
     assert_true(taken ||
                 alphabet != DRAWN_LETTERS); /* what is no name of a history is refused here */
-    told_of(p, counter, reads, &told);
+    load_answer_of(p, counter, reads, &answer_drawn);
     if (taken) {
         const struct load_verdict verdict = {.outcome = LOAD_ADMITTED};
         struct json_value answer;
-        buffer_reserve(&told.json, JSON_PADDING);
-        assert_int_equal(json_parse(parser, buffer_slice(&told.json), &answer), STATUS_OK);
+        buffer_reserve(&answer_drawn.json, JSON_PADDING);
+        assert_int_equal(json_parse(parser, buffer_slice(&answer_drawn.json), &answer), STATUS_OK);
         load_history_invoke(&writer, &options.workloads[0], &r);
         load_history_return(&writer, &r, r.sent_ns + 1, &verdict, &answer);
         history_init(&h);
@@ -537,8 +537,8 @@ static void history_reads_as_it_was(struct prng *p)
         const struct history_op *op = &h.entries[0].op;
         assert_true(op->id == r.number && op->invoked_ns == r.sent_ns);
         assert_int_equal(op->outcome, HISTORY_OK);
-        const uint64_t value = kind == LOAD_PUT ? r.number : told.value;
-        if (kind != LOAD_PUT && told.foreign)
+        const uint64_t value = kind == LOAD_PUT ? r.number : answer_drawn.value;
+        if (kind != LOAD_PUT && answer_drawn.foreign)
             assert_true(op->value >> 63 == 1);
         else
             assert_true(op->value == value);
@@ -546,7 +546,7 @@ static void history_reads_as_it_was(struct prng *p)
     }
     fclose(writer.file);
     load_history_deinit(&writer);
-    buffer_deinit(&told.json);
+    buffer_deinit(&answer_drawn.json);
     json_parser_destroy(parser);
 }
 

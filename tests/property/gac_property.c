@@ -1,4 +1,4 @@
-/* gac_property.c - promises of global admission control under any load, and under single faults. */
+/* gac_property.c - guarantees of global admission control under any load, and single faults. */
 #include "tests/check.h"
 
 #include <math.h>
@@ -210,10 +210,10 @@ static void a_hotspot_that_moves_after_an_overload_is_served(struct prng *p)
 
 /* Requests that cost many seconds of the rate are let in, and owed: with all of it no more is let
  * in than an ideal bucket would, and one such request. */
-static void dear_requests_are_let_in_and_owed(struct prng *p)
+static void costly_requests_are_admitted_into_debt(struct prng *p)
 {
     struct gac_simulation w;
-    int64_t dear = 100000 + (int64_t)prng_below(p, 300000),
+    int64_t costly = 100000 + (int64_t)prng_below(p, 300000),
             every = 20 + (int64_t)prng_below(p, 100);
     int64_t units = 5 + (int64_t)prng_below(p, 50), percent = 20 + (int64_t)prng_below(p, 180);
     gac_simulation_init(
@@ -223,23 +223,23 @@ static void dear_requests_are_let_in_and_owed(struct prng *p)
                                              .units = units,
                                              .bank_ms = 1000 + (int64_t)prng_below(p, 300000),
                                              .delay_ns = NS_PER_MS / 2,
-                                             .dear_mcu = dear,
-                                             .dear_every = (uint64_t)every,
+                                             .costly_mcu = costly,
+                                             .costly_every = (uint64_t)every,
                                              .seed = prng_next(p)});
-    int64_t mean = GAC_SIMULATION_COST + dear / every;
+    int64_t mean = GAC_SIMULATION_COST + costly / every;
     for (uint32_t i = 0; i < w.options.routers; i++)
         gac_simulation_load(&w, i, units * 10 * percent * 1000 / mean / w.options.routers);
     gac_simulation_run(&w, 1000 * NS_PER_S);
-    assert_true(percent > 80 || w.dear_admitted > 0);
-    assert_in_range(w.over_mcu, 0, dear);
+    assert_true(percent > 80 || w.costly_admitted > 0);
+    assert_in_range(w.over_mcu, 0, costly);
     gac_simulation_deinit(&w);
 }
 
 /* ---- what it costs ---- */
 
 struct cost {
-    double asks_percent; /* of requests */
-    double product;      /* asks a second times tokens held, by the least there can be */
+    double requests_percent; /* of requests */
+    double product;          /* asks a second times tokens held, by the least there can be */
 };
 
 /* With n grant requests a second for lambda_i requests a second each, tokens held are lambda_i /
@@ -281,13 +281,13 @@ static struct cost cost_of(struct prng *p, const struct load *o)
         gac_simulation_run(&w, seconds * NS_PER_S / SAMPLES);
         held += (double)gac_simulation_held(&w) / 1000 / SAMPLES;
     }
-    double asks = (double)w.messages / 2; /* each is answered */
-    struct cost c = {asks * 100 / (double)w.offered,
-                     asks / (double)seconds * held / (roots * roots / 2)};
+    double requests = (double)w.messages / 2; /* each is answered */
+    struct cost c = {requests * 100 / (double)w.offered,
+                     requests / (double)seconds * held / (roots * roots / 2)};
     printf("    %lld units/s at %lld %%, zipf %.2f, %lld s to save, after %lld s: asks %.2f %% of "
            "requests, asks/s x tokens held %.2f of the least\n",
            (long long)o->units, (long long)o->percent, o->zipf, (long long)o->bank_ms / 1000,
-           (long long)o->begun_s, c.asks_percent, c.product);
+           (long long)o->begun_s, c.requests_percent, c.product);
     assert_int_equal(w.over_mcu, 0);
     gac_simulation_deinit(&w);
     return c;
@@ -305,29 +305,29 @@ static void messages_and_idle_tokens_are_few(struct prng *p)
         bool all = getenv("SEEDS") != NULL || i == 2;
         for (int k = 0; k < (all ? 3 : 2); k++) {
             struct cost c = cost_of(p, &loads[k]);
-            assert_true(c.asks_percent <= 1 && c.product <= 1.2);
+            assert_true(c.requests_percent <= 1 && c.product <= 1.2);
         }
     }
     struct cost c = cost_of(p, &(struct load){16000, 95, 0, 1000, 15});
-    assert_true(c.asks_percent <= 1 && c.product <= 1.2);
+    assert_true(c.requests_percent <= 1 && c.product <= 1.2);
 }
 
 /* Where less is saved up grants are less, and there are more of them. */
 static void grants_are_small_where_little_is_saved_up(struct prng *p)
 {
     struct cost c = cost_of(p, &(struct load){1600, 95, 0, 300000, 15});
-    assert_true(c.asks_percent <= 3);
+    assert_true(c.requests_percent <= 3);
     c = cost_of(p, &(struct load){1600, 95, 0, 1000, 15});
-    assert_true(c.asks_percent <= 5 && c.product <= 1.3);
+    assert_true(c.requests_percent <= 5 && c.product <= 1.3);
     c = cost_of(p, &(struct load){160, 95, 0, 300000, 15});
-    assert_true(c.asks_percent <= 10);
+    assert_true(c.requests_percent <= 10);
 }
 
 /* It asks when something will have come, not again and again. */
 static void who_is_denied_does_not_poll(struct prng *p)
 {
     struct cost c = cost_of(p, &(struct load){16000, 1000, 0, 1000, 15});
-    assert_true(c.asks_percent <= 0.3);
+    assert_true(c.requests_percent <= 0.3);
 }
 
 /* ---- single faults ---- */
@@ -430,7 +430,7 @@ static void assert_admits_the_limit(struct gac_simulation *w, int64_t seconds)
 }
 
 /* Routers go on with their shares when no server tells them anything, and find them again. */
-static void gossip_keeps_the_shares_that_it_heard_last(struct prng *p)
+static void gossip_keeps_the_shares_that_it_received_last(struct prng *p)
 {
     struct gac_simulation w;
     gossip_set_up(&w, p, ROUTERS);
@@ -479,7 +479,7 @@ static void gossip_saves_what_was_not_used(struct prng *p)
 }
 
 /* It bounds nothing: routers whose demand rises take more before the others hear of it. */
-static void gossip_exceeds_the_limit_while_routers_do_not_hear(struct prng *p)
+static void gossip_exceeds_the_limit_while_routers_receive_nothing(struct prng *p)
 {
     struct gac_simulation w;
     int64_t even[ROUTERS];
@@ -509,13 +509,13 @@ PROPERTY(small_demand_is_met_first, 5)
 PROPERTY(a_moving_hotspot_is_served_and_static_shares_throttle_it, 5)
 PROPERTY(a_hotspot_that_rests_before_it_moves_is_served, 1)
 PROPERTY(a_hotspot_that_moves_after_an_overload_is_served, 5)
-PROPERTY(dear_requests_are_let_in_and_owed, 10)
+PROPERTY(costly_requests_are_admitted_into_debt, 10)
 PROPERTY(messages_and_idle_tokens_are_few, 1)
 PROPERTY(grants_are_small_where_little_is_saved_up, 1)
 PROPERTY(who_is_denied_does_not_poll, 1)
 PROPERTY(a_server_may_die, 5)
 PROPERTY(a_router_may_be_cut_off_or_die, 5)
 PROPERTY(all_servers_may_die, 5)
-PROPERTY(gossip_keeps_the_shares_that_it_heard_last, 5)
+PROPERTY(gossip_keeps_the_shares_that_it_received_last, 5)
 PROPERTY(gossip_saves_what_was_not_used, 5)
-PROPERTY(gossip_exceeds_the_limit_while_routers_do_not_hear, 5)
+PROPERTY(gossip_exceeds_the_limit_while_routers_receive_nothing, 5)

@@ -39,7 +39,7 @@ struct fixture {
     struct gac_client *clients[CLIENTS];     /* NULL: down */
     struct gac_server *servers[SERVERS + 1]; /* from 1; NULL: down */
     uint64_t links[CLIENTS][SERVERS + 1];    /* 0: down */
-    struct frames asks[CLIENTS][SERVERS + 1];
+    struct frames requests[CLIENTS][SERVERS + 1];
     struct frames answers[CLIENTS][SERVERS + 1];
     int64_t seen[CLIENTS];
     int64_t pending[CLIENTS][PENDING_MAX]; /* what requests have taken that are not done */
@@ -49,8 +49,8 @@ struct fixture {
     int64_t taken;
     uint64_t lives;
     uint32_t faults;
-    bool orderly; /* no event that adds to `allowed` */
-    int64_t dear; /* what some requests cost, more than a second of the rate; 0: none do */
+    bool orderly;   /* no event that adds to `allowed` */
+    int64_t costly; /* what some requests cost, more than a second of the rate; 0: none do */
 };
 
 /* ---- frames ---- */
@@ -87,7 +87,7 @@ static void link_up(struct fixture *w, uint32_t c, uint32_t s)
 
 static void link_down(struct fixture *w, uint32_t c, uint32_t s, bool client_gone, bool server_gone)
 {
-    clear(&w->asks[c][s]);
+    clear(&w->requests[c][s]);
     clear(&w->answers[c][s]);
     if (w->links[c][s] == 0)
         return;
@@ -134,7 +134,7 @@ static void crash_server(struct fixture *w, uint32_t s)
 
 /* ---- what must hold ---- */
 
-static void look(struct fixture *w)
+static void check_bound(struct fixture *w)
 {
     for (uint32_t c = 0; c < CLIENTS; c++) {
         struct gac_holding h = {0};
@@ -160,7 +160,7 @@ static void look(struct fixture *w)
 static void fault(struct fixture *w)
 {
     w->faults++;
-    w->allowed += 2 * (int64_t)RATE * config_gac(&w->config)->gac_grant_ms / 1000 + w->dear;
+    w->allowed += 2 * (int64_t)RATE * config_gac(&w->config)->gac_grant_ms / 1000 + w->costly;
 }
 
 /* ---- events ---- */
@@ -170,12 +170,12 @@ static void send(struct fixture *w, uint32_t c)
     uint32_t server;
     struct slice bytes;
     while (w->clients[c] != NULL && gac_client_next_frame(w->clients[c], w->now, &server, &bytes))
-        put(&w->asks[c][server], bytes);
+        put(&w->requests[c][server], bytes);
 }
 
-static void deliver_ask(struct fixture *w, uint32_t c, uint32_t s, uint32_t at, bool keep)
+static void deliver_request(struct fixture *w, uint32_t c, uint32_t s, uint32_t at, bool keep)
 {
-    struct frames *f = &w->asks[c][s];
+    struct frames *f = &w->requests[c][s];
     struct buffer answer = {0}, error = {0};
     if (at >= f->count || w->servers[s] == NULL)
         return;
@@ -248,7 +248,7 @@ static void begin(struct fixture *w, bool orderly)
     for (uint32_t c = 0; c < CLIENTS; c++) {
         send(w, c);
         for (uint32_t s = 1; s <= SERVERS; s++) {
-            deliver_ask(w, c, s, 0, false);
+            deliver_request(w, c, s, 0, false);
             deliver_answer(w, c, s, 0, false);
         }
     }
@@ -274,9 +274,9 @@ enum event {
     SETTLE_MORE,
     SETTLE_LESS,
     SEND,
-    ASK_ARRIVES,
-    ASK_ARRIVES_AND_STAYS, /* it will come again */
-    LAST_ASK_ARRIVES,      /* before those sent earlier */
+    REQUEST_ARRIVES,
+    REQUEST_ARRIVES_AND_STAYS, /* it will come again */
+    LAST_REQUEST_ARRIVES,      /* before those sent earlier */
     ANSWER_ARRIVES,
     ANSWER_ARRIVES_AND_STAYS,
     LOSE,
@@ -291,7 +291,8 @@ static void each(struct fixture *w,
 {
     for (uint32_t c = 0; c < CLIENTS; c++) {
         for (uint32_t s = 1; s <= SERVERS; s++) {
-            const struct frames *f = deliver == deliver_ask ? &w->asks[c][s] : &w->answers[c][s];
+            const struct frames *f =
+                deliver == deliver_request ? &w->requests[c][s] : &w->answers[c][s];
             if (f->count > 0)
                 deliver(w, c, s, last ? f->count - 1 : 0, keep);
         }
@@ -315,12 +316,12 @@ static void happen(struct fixture *w, enum event e)
         for (uint32_t c = 0; c < CLIENTS; c++)
             send(w, c);
         break;
-    case ASK_ARRIVES:
-    case ASK_ARRIVES_AND_STAYS:
-        each(w, deliver_ask, e == ASK_ARRIVES_AND_STAYS, false);
+    case REQUEST_ARRIVES:
+    case REQUEST_ARRIVES_AND_STAYS:
+        each(w, deliver_request, e == REQUEST_ARRIVES_AND_STAYS, false);
         break;
-    case LAST_ASK_ARRIVES:
-        each(w, deliver_ask, true, true);
+    case LAST_REQUEST_ARRIVES:
+        each(w, deliver_request, true, true);
         break;
     case ANSWER_ARRIVES:
     case ANSWER_ARRIVES_AND_STAYS:
@@ -329,7 +330,7 @@ static void happen(struct fixture *w, enum event e)
     case LOSE:
         for (uint32_t c = 0; c < CLIENTS; c++) {
             for (uint32_t s = 1; s <= SERVERS; s++) {
-                clear(&w->asks[c][s]);
+                clear(&w->requests[c][s]);
                 clear(&w->answers[c][s]);
             }
         }
@@ -343,7 +344,7 @@ static void happen(struct fixture *w, enum event e)
     case EVENTS:
         must(false);
     }
-    look(w);
+    check_bound(w);
 }
 
 /* Each order is run from the start: a world is cheap, and cannot be copied. */
@@ -353,7 +354,7 @@ TEST(all_orders_of_a_few_events_are_safe)
         DEPTH = 5
     };
     static const enum event first[] = {
-        TAKE_ONE, TAKE_OTHER, SEND, ASK_ARRIVES_AND_STAYS, ANSWER_ARRIVES_AND_STAYS, TAKE_ONE};
+        TAKE_ONE, TAKE_OTHER, SEND, REQUEST_ARRIVES_AND_STAYS, ANSWER_ARRIVES_AND_STAYS, TAKE_ONE};
     (void)state;
     uint64_t orders = 1;
     int64_t most = 0;
@@ -408,7 +409,8 @@ static void random_event(struct fixture *w, struct prng *p)
     case 0:
     case 1:
     case 2:
-        take(w, c, w->dear > 0 && prng_below(p, 8) == 0 ? w->dear : 1000 * prng_between(p, 1, 5));
+        take(w, c,
+             w->costly > 0 && prng_below(p, 8) == 0 ? w->costly : 1000 * prng_between(p, 1, 5));
         break;
     case 3:
         settle(w, c, (uint32_t)prng_below(p, 1 + w->pending_count[c]),
@@ -420,8 +422,8 @@ static void random_event(struct fixture *w, struct prng *p)
         break;
     case 6:
     case 7:
-        deliver_ask(w, c, s, (uint32_t)prng_below(p, 1 + w->asks[c][s].count),
-                    prng_below(p, 4) == 0);
+        deliver_request(w, c, s, (uint32_t)prng_below(p, 1 + w->requests[c][s].count),
+                        prng_below(p, 4) == 0);
         break;
     case 8:
     case 9:
@@ -441,15 +443,15 @@ static void random_event(struct fixture *w, struct prng *p)
 
 static int64_t taken_by_all; /* of the worlds of one test */
 
-static void random_orders(struct prng *p, bool orderly, int64_t dear)
+static void random_orders(struct prng *p, bool orderly, int64_t costly)
 {
     struct fixture w;
     begin(&w, orderly);
-    w.dear = dear;
-    w.allowed += dear;
+    w.costly = costly;
+    w.allowed += costly;
     for (int i = 0; i < STEPS; i++) {
         random_event(&w, p);
-        look(&w);
+        check_bound(&w);
     }
     taken_by_all += w.taken;
     end(&w);
@@ -468,15 +470,15 @@ static void crashes_add_no_more_than_a_grant(struct prng *p)
 
 /* What is let in beyond the bank is one request's debt; one more for each server that began anew.
  */
-static void dear_requests_add_one_debt(struct prng *p)
+static void costly_requests_add_one_debt(struct prng *p)
 {
     random_orders(p, prng_below(p, 2) == 0, 300000);
 }
 
-TEST(test_dear_requests_add_one_debt)
+TEST(test_costly_requests_add_one_debt)
 {
     taken_by_all = 0;
-    check_seeds(50, dear_requests_add_one_debt);
+    check_seeds(50, costly_requests_add_one_debt);
     printf("    %lld units taken\n", (long long)(taken_by_all / 1000));
     assert_true(taken_by_all > 0);
 }

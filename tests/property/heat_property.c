@@ -18,9 +18,9 @@
 enum {
     KEYS = 4000,
     KEY_SIZE = 64,
-    TRIALS = 20, /* of each load, under tools/test */
-    JUDGED = 20, /* fewer trials say nothing about a mean */
-    JITTER = 32, /* writers that run side by side */
+    TRIALS = 20,    /* of each load, under tools/test */
+    EVALUATED = 20, /* fewer trials say nothing about a mean */
+    JITTER = 32,    /* writers that run side by side */
     TABLE_ID = 7,
 };
 
@@ -149,7 +149,7 @@ static const struct key *draw(struct fixture *w)
     return &w->keys[low];
 }
 
-static void ask(struct fixture *w, enum admit_kind kind, struct slice key, int64_t cost_mcu)
+static void add_cost(struct fixture *w, enum admit_kind kind, struct slice key, int64_t cost_mcu)
 {
     double weight = (double)cost_mcu / (double)max_mcu[kind];
     heat_add(&w->heat, w->now, kind, key, cost_mcu);
@@ -167,7 +167,7 @@ static void run_load(struct fixture *w, double seconds, double rate)
     while (w->now.ns < end.ns) {
         enum admit_kind kind =
             prng_below(w->prng, 10) < (uint64_t)reads_in_10 ? ADMIT_READ : ADMIT_WRITE;
-        ask(w, kind, key_slice(draw(w)), costs[kind]);
+        add_cost(w, kind, key_slice(draw(w)), costs[kind]);
         w->now.ns += (int64_t)((double)costs[kind] / ((double)max_mcu[kind] * rate) * 1e9);
     }
 }
@@ -248,7 +248,7 @@ TEST(splits_divide_future_load_as_well_as_a_perfect_observer_could)
             "%-10s %u trials: imbalance beyond the best split, over 0.80/sqrt(n): mean %.2f, p99 "
             "%.2f, refused %u\n",
             load_names[load], count, mean, p99, figures.refused[load]);
-        if (count + figures.refused[load] < JUDGED)
+        if (count + figures.refused[load] < EVALUATED)
             continue;
         assert_true(mean <= 1.5);
         assert_true(p99 <= 5);
@@ -291,7 +291,7 @@ static void one_popular_key(struct prng *p)
     struct instant end = {w.now.ns + prng_between(p, 3, 20) * NS_PER_S};
     for (; w.now.ns < end.ns; w.now.ns += step) {
         bool hot = prng_unit(p) < over / (over + others);
-        ask(&w, kind, key_slice(hot ? popular : draw(&w)), cost);
+        add_cost(&w, kind, key_slice(hot ? popular : draw(&w)), cost);
     }
     struct split_advice a = advise(&w, 0);
     bool named = slice_equal(a.key, key_slice(popular));
@@ -319,7 +319,7 @@ static void moving_forward(struct prng *p)
         sort += gap;
         int64_t at = sort + gap * prng_between(p, 0, JITTER);
         make_key(&k, "log", backward ? 999999999 - at : at);
-        ask(&w, ADMIT_WRITE, key_slice(&k), 1000);
+        add_cost(&w, ADMIT_WRITE, key_slice(&k), 1000);
     }
     struct split_advice a = advise(&w, 0);
     figures.sequential++;

@@ -75,7 +75,7 @@ static void plan_reads_as_it_was(struct prng *p)
 {
     static const size_t sizes[] = {0, 100, 60000, 70000, 300000};
     char room[100], file[100] = "";
-    struct buffer more = {0}, value = {0}, text = {0}, said = {0}, error = {0};
+    struct buffer more = {0}, value = {0}, text = {0}, texts = {0}, error = {0};
     struct lab_plan plan, again;
     struct lab_plan_options o = {.file = "a.yaml",
                                  .text = slice_of(scenario_text),
@@ -102,7 +102,7 @@ static void plan_reads_as_it_was(struct prng *p)
     assert_int_equal(opened, made && !odd_file);
     assert_int_equal(lab_file_exists(directory, "plan.json"), opened);
     if (opened) {
-        const bool read = lab_files_plan(directory, &again, &text, &said, &error);
+        const bool read = lab_files_plan(directory, &again, &text, &texts, &error);
         if (!read)
             fail_msg("%.*s", TEXT_OF(error));
         assert_true(again.runs == plan.runs && again.seeds == plan.seeds);
@@ -121,7 +121,7 @@ static void plan_reads_as_it_was(struct prng *p)
     buffer_deinit(&more);
     buffer_deinit(&value);
     buffer_deinit(&text);
-    buffer_deinit(&said);
+    buffer_deinit(&texts);
     buffer_deinit(&error);
 }
 
@@ -198,9 +198,9 @@ static void gather(const struct lab_plan *plan)
             fail_msg("%.*s", TEXT_OF(error));
         assert_int_equal(lab_result_runs(r), i + 1);
     }
-    lab_result_judge(r);
+    lab_result_evaluate(r);
     uint32_t failed;
-    assert_int_equal(lab_result_judged(r, &failed), plan->points);
+    assert_int_equal(lab_result_evaluated(r, &failed), plan->points);
     assert_int_equal(failed, 0);
     lab_result_destroy(r);
     free(run);
@@ -284,7 +284,7 @@ static double value_read(const struct lab_plan *plan, const char *measure, doubl
     json_write_decimal(&json, value);
     buffer_append_text(&json, "}}}");
     assert_int_equal(lab_result_add(r, buffer_slice(&json), &error), STATUS_OK);
-    lab_result_judge(r);
+    lab_result_evaluate(r);
     lab_result_csv(r, &csv);
     buffer_append_u8(&csv, 0);
     snprintf(line, sizeof line, "\"x\",\"\",\"weir\",\"\",\"%s\",1,", measure);

@@ -52,7 +52,7 @@ static void begin_world(struct fixture *w, struct prng *p)
 
 /* What the buckets have at the begin of the window, and what flows in until its
  * end. */
-static void tell_capacities(struct fixture *w, int64_t now_ns, int64_t slack)
+static void report_capacities(struct fixture *w, int64_t now_ns, int64_t slack)
 {
     for (uint32_t r = 0; r < RESOURCES; r++) {
         struct token_bucket *b = &w->buckets[r];
@@ -85,7 +85,7 @@ static double violations_of(struct prng *p, int64_t slack)
     begin_world(&w, p);
     for (int64_t window = 0; window < 60; window++) {
         int64_t times[40], count = prng_between(p, 0, 40);
-        tell_capacities(&w, window * WINDOW_NS, slack);
+        report_capacities(&w, window * WINDOW_NS, slack);
         for (int64_t i = 0; i < count; i++)
             times[i] = window * WINDOW_NS + i * (WINDOW_NS / 40);
         for (int64_t i = 0; i < count; i++) {

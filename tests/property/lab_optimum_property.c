@@ -380,16 +380,16 @@ static void draw_tree(struct prng *p, uint32_t flows, struct tree_instance *t)
 struct member {
     bool is_flow;
     uint32_t index;
-    double weight, wants, share;
+    double weight, demand, share;
 };
 
-static double wanted_by(const struct instance *in, const struct tree_instance *t, uint32_t group)
+static double demand_of(const struct instance *in, const struct tree_instance *t, uint32_t group)
 {
     double sum = 0;
     for (uint32_t i = 0; i < in->problem.flow_count; i++)
         sum += t->group_of[i] == group ? (double)in->flows[i].demand_mcu : 0;
     for (uint32_t g = 0; g < t->tree.group_count; g++)
-        sum += t->groups[g].parent == group ? wanted_by(in, t, g) : 0;
+        sum += t->groups[g].parent == group ? demand_of(in, t, g) : 0;
     return sum;
 }
 
@@ -408,13 +408,13 @@ static void share_from_top(const struct instance *in, const struct tree_instance
     for (uint32_t g = 0; g < t->tree.group_count; g++) {
         if (t->groups[g].parent == group)
             members[count++] =
-                (struct member){false, g, (double)t->groups[g].weight, wanted_by(in, t, g), 0};
+                (struct member){false, g, (double)t->groups[g].weight, demand_of(in, t, g), 0};
     }
     double low = 0, high = 1e15;
     for (int step = 0; step < 200; step++) {
         double level = (low + high) / 2, sum = 0;
         for (uint32_t k = 0; k < count; k++) {
-            members[k].share = fmin(members[k].wants, level * members[k].weight);
+            members[k].share = fmin(members[k].demand, level * members[k].weight);
             sum += members[k].share;
         }
         if (sum > amount)
@@ -571,7 +571,7 @@ TEST(whole_units_may_lose_to_halves_and_the_bound_still_holds)
     assert_true(r.total_mcu == 1 && r.bound_mcu == 1);
 }
 
-TEST(nothing_is_asked_for_and_nothing_is_there)
+TEST(without_demand_and_capacity_nothing_is_admitted)
 {
     struct optimum_problem problem = {NULL, 0, NULL, 0};
     assert_true(optimum_total(optimum, &problem, NULL).bound_mcu == 0);

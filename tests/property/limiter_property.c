@@ -91,7 +91,7 @@ TEST(a_time_that_moves_on_without_a_token_is_found)
     assert_found(MUTATION_LIMITER_SHARED_TIME);
 }
 
-TEST(a_reserved_share_that_is_forgotten_is_found)
+TEST(a_reserved_share_that_is_lost_is_found)
 {
     assert_found(MUTATION_LIMITER_LOSE_RESERVED);
 }

@@ -23,7 +23,7 @@ struct model {
     uint32_t proposed[NAMES];
     struct write writes[WRITES_MAX]; /* in flight, oldest first */
     size_t write_count;
-    size_t flying;                     /* how many of them are in the batch being written */
+    size_t in_flight;                  /* how many of them are in the batch being written */
     struct write waiting[TOUCHES_MAX]; /* by position in world.touches; id 0: a read */
     uint32_t version;
 };
@@ -58,12 +58,12 @@ static void model_request(struct lone_node *w, struct model *m, struct prng *p)
     if (touches == TOUCHES_MAX)
         return;
     if (dice < 4) {
-        lone_ask_for(w, REQUEST_GET, write.name);
+        lone_send_to(w, REQUEST_GET, write.name);
     } else if (dice < 8) {
         write.version = ++m->version;
         write.id = lone_put(w, write.name, write.version);
     } else {
-        write.id = lone_ask_for(w, REQUEST_DELETE, write.name);
+        write.id = lone_send_to(w, REQUEST_DELETE, write.name);
     }
     if (w->touch_count > touches)
         m->waiting[touches] = write;
@@ -107,30 +107,30 @@ static size_t writes_in(const struct log_batch *b)
 
 static void model_disk(struct lone_node *w, struct model *m)
 {
-    if (w->flying == NULL) {
+    if (w->in_flight == NULL) {
         if (lone_write_begin(w))
-            m->flying = writes_in(w->flying);
+            m->in_flight = writes_in(w->in_flight);
         return;
     }
     w->answer_count = 0;
     lone_write_end(w, 0);
-    assert_int_equal(w->answer_count, m->flying);
-    for (size_t i = 0; i < m->flying; i++) {
+    assert_int_equal(w->answer_count, m->in_flight);
+    for (size_t i = 0; i < m->in_flight; i++) {
         size_t at = 0; /* partitions answer in any order */
         while (at < w->answer_count && w->answers[at].id != m->writes[i].id)
             at++;
         assert_true(at < w->answer_count);
         assert_int_equal(answer_version(&w->answers[at]), m->writes[i].old);
     }
-    model_applied(m, m->flying);
+    model_applied(m, m->in_flight);
 }
 
 /* The batch in flight reached the disk or did not; what was not in it is lost. */
 static void model_crash(struct lone_node *w, struct model *m, struct prng *p)
 {
-    if (w->flying != NULL && prng_below(p, 2) == 0) {
+    if (w->in_flight != NULL && prng_below(p, 2) == 0) {
         lone_write_reaches_disk(w);
-        model_applied(m, m->flying);
+        model_applied(m, m->in_flight);
     }
     m->write_count = 0;
     memcpy(m->proposed, m->applied, sizeof m->applied);

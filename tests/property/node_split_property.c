@@ -75,7 +75,7 @@ static void write_some(struct lone_node *w, struct model *m, struct prng *p)
     if (e.version > 0)
         lone_put(w, e.name, e.version);
     else
-        lone_ask_for(w, REQUEST_DELETE, e.name);
+        lone_send_to(w, REQUEST_DELETE, e.name);
     take_answers(w, m);
 }
 
@@ -116,7 +116,7 @@ static void settle(struct lone_node *w, struct model *m)
 /* What was not answered may have been done, or not. */
 static void crash(struct lone_node *w, struct model *m, struct prng *p)
 {
-    if (w->flying != NULL && prng_below(p, 2) == 0)
+    if (w->in_flight != NULL && prng_below(p, 2) == 0)
         lone_write_reaches_disk(w);
     take_answers(w, m);
     lone_crash(w);
@@ -144,7 +144,7 @@ static void some_event(struct lone_node *w, struct model *m, struct prng *p)
         break;
     case 2:
     case 3:
-        if (w->flying != NULL || lone_write_begin(w))
+        if (w->in_flight != NULL || lone_write_begin(w))
             lone_write_end(w, 0);
         break;
     case 4:
@@ -176,7 +176,7 @@ static void split_partition(struct lone_node *w, struct model *m, struct prng *p
     table_split_encode(&body, &s);
     struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
     if (!slice_equal(at->lo, s.points[0])) {
-        lone_ask(w, &r);
+        lone_send(w, &r);
         m->splits++;
     }
     buffer_deinit(&body);
@@ -200,7 +200,7 @@ static void merge(struct lone_node *w, struct model *m, struct prng *p)
     decision_encode(&body, &d);
     struct request r = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), CATALOG_MERGE}};
     m->last_count = w->table.partition_count;
-    lone_ask(w, &r);
+    lone_send(w, &r);
     m->merges++;
     buffer_deinit(&body);
 }
@@ -221,7 +221,7 @@ static void check_all(struct lone_node *w, const struct model *m)
                             .partition = p->id,
                             .epoch = p->epoch,
                             .range = {.lo = p->lo, .bytes_max = UINT32_MAX, .consistent = true}};
-        lone_ask(w, &r);
+        lone_send(w, &r);
         lone_assert_answer(w, REPLY_OK);
         scanned += lone_answer(w)->count;
     }
@@ -288,25 +288,25 @@ static void delete_while_it_is_split_or_merged(struct prng *p)
         merge(&w, &m, p);
     }
     for (uint64_t i = prng_below(p, 12); i > 0; i--) {
-        if (w.flying != NULL || lone_write_begin(&w))
+        if (w.in_flight != NULL || lone_write_begin(&w))
             lone_write_end(&w, 0);
         lone_pass(&w, (int64_t)prng_below(p, 3));
         take_answers(&w, &m);
     }
     struct request r = {.op = REQUEST_TABLE_DELETE, .table.name = slice_of("t")};
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     if (prng_below(p, 3) == 0)
         lone_crash(&w);
     for (int i = 0; i < 100; i++) {
         lone_write_all(&w);
         lone_pass(&w, 50);
         if (i == 40) { /* in case the request was lost */
-            lone_ask(&w, &r);
+            lone_send(&w, &r);
         }
         w.answer_count = 0;
     }
     struct request stats = {.op = REQUEST_STATS};
-    lone_ask(&w, &stats);
+    lone_send(&w, &stats);
     lone_assert_answer(&w, REPLY_OK);
     assert_int_equal(lone_answer(&w)->body.size, 0); /* no replica is left */
     lone_deinit(&w);

@@ -1,14 +1,14 @@
 /* Groups of one to five voters under random schedules: lost, late, doubled and reordered messages,
  * cut links, crashes that lose what was not synced, pauses, clocks that drift, changes of members,
  * transfers, compaction and snapshots. Safety is checked after every event (raft_fixture_check.c);
- * once the faults stop, every group has to answer, then to fall silent. */
+ * once the faults stop, every group has to answer, then to become quiescent. */
 #include "tests/check.h"
 #include "tests/support/raft_fixture.h"
 
 enum {
     STEPS = 220,
     ANSWER_MS = 8000, /* within this after the faults stop */
-    SILENCE_MS = 4000
+    QUIESCENCE_MS = 4000
 };
 
 static struct raft_fixture_options any_options(struct prng *p)
@@ -203,7 +203,7 @@ static void use(struct raft_fixture *w)
     if (leader == 0)
         return;
     if (prng_below(&w->prng, 3) == 0) {
-        raft_fixture_ask(w, leader);
+        raft_fixture_request_read(w, leader);
         return;
     }
     int64_t count = prng_between(&w->prng, 1, 12);
@@ -299,14 +299,14 @@ static void expect_answers(struct raft_fixture *w)
         if (leader != 0 && w->acknowledged_count == acknowledged)
             raft_fixture_propose(w, leader, 30);
         if (leader != 0 && w->reads_done == reads)
-            raft_fixture_ask(w, leader);
+            raft_fixture_request_read(w, leader);
         if (w->acknowledged_count > acknowledged && w->reads_done > reads && is_whole(w))
             return;
     }
     raft_fixture_fail(w, "no answer within %d ms after the faults stopped", ANSWER_MS);
 }
 
-static void expect_silence(struct raft_fixture *w) /* RAFT-6 */
+static void expect_quiescence(struct raft_fixture *w) /* RAFT-6 */
 {
     w->calm = true;
     w->options.delay_ns_max = NS_PER_MS;
@@ -314,7 +314,7 @@ static void expect_silence(struct raft_fixture *w) /* RAFT-6 */
         unhost_removed(w);
     raft_fixture_run(w, 2000 * NS_PER_MS);
     uint64_t sent = w->raft_messages;
-    raft_fixture_run(w, SILENCE_MS / 4 * NS_PER_MS);
+    raft_fixture_run(w, QUIESCENCE_MS / 4 * NS_PER_MS);
     if (w->raft_messages != sent)
         raft_fixture_fail(w, "a settled group sent %llu messages",
                           (unsigned long long)(w->raft_messages - sent));
@@ -359,7 +359,7 @@ static uint64_t run(const struct raft_fixture_options *o, char *violation)
     expect_answers(w);
     raft_fixture_check_logs(w);
     if (w->violation[0] == '\0')
-        expect_silence(w);
+        expect_quiescence(w);
     memcpy(violation, w->violation, sizeof w->violation);
     if (violation[0] != '\0')
         raft_fixture_dump(w);

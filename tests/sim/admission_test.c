@@ -167,7 +167,7 @@ TEST(a_dead_member_throttles_nobody)
 }
 
 /* From its first report on it is asked as any other. */
-TEST(a_member_that_is_back_is_asked)
+TEST(a_member_that_is_back_is_checked)
 {
     static const char *const checks[] = {"gauge", "lease"};
     (void)state;
@@ -267,11 +267,11 @@ TEST(debt_survives_a_failover)
     lab_call(&l, &c, "PutItem", big);
     lab_pass(&l, NS_PER_S / 10);
     assert_int_equal(c.ok, 1);
-    struct admit_balances owed =
+    struct admit_balances debt =
         lab_stats_of(&l, lab_leader_of(&l, 1), 1).kinds[ADMIT_WRITE].balances;
-    assert_true(owed.allocation_mcu < -80 * 1000);
+    assert_true(debt.allocation_mcu < -80 * 1000);
     int64_t gap_ms;
     struct admit_balances now = fail_over(&l, &gap_ms);
-    assert_true(now.allocation_mcu <= owed.allocation_mcu + 10 * gap_ms + 1000);
+    assert_true(now.allocation_mcu <= debt.allocation_mcu + 10 * gap_ms + 1000);
     lab_deinit(&l);
 }

@@ -52,9 +52,10 @@ static void received(void *context, uint64_t link, struct slice bytes)
 {
     const struct server *s = context;
     struct buffer out = {0}, body = {0};
-    const char *items = dynamo_says(bytes, "\"ScanIndexForward\":false") ? s->backward : s->items;
-    if (dynamo_says(bytes, "ExclusiveStartKey") ||
-        (s->heeds_limits && dynamo_says(bytes, "\"Limit\"")))
+    const char *items =
+        dynamo_contains(bytes, "\"ScanIndexForward\":false") ? s->backward : s->items;
+    if (dynamo_contains(bytes, "ExclusiveStartKey") ||
+        (s->heeds_limits && dynamo_contains(bytes, "\"Limit\"")))
         items = "]";
     buffer_append_format(&body, "{\"Items\":[%s}", items);
     buffer_append_format(&out, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", body.size);
@@ -74,7 +75,7 @@ static const char beyond_limit[] = "more items than the limit";
 
 /* Queries of the table's only collection, all answered like this; `wrong`: what is found, or NULL.
  */
-static void assert_judged(const char *forward, const char *backward, const char *wrong)
+static void assert_checked(const char *forward, const char *backward, const char *wrong)
 {
     static const struct network_handler handler = {accepted, received, closed, datagram};
     struct scheduler scheduler = {.now = {NS_PER_S}};
@@ -133,39 +134,39 @@ static void assert_judged(const char *forward, const char *backward, const char 
 
 TEST(right_answers_pass)
 {
-    assert_judged("]", "]", NULL);
-    assert_judged(ITEM_OF("-11") "]", ITEM_OF("-10") "," ITEM_OF("-12") "]", NULL);
-    assert_judged(ITEM_OF("-12") "]" MORE("-12"), ITEM_OF("-9") "]" MORE("-9"), NULL);
+    assert_checked("]", "]", NULL);
+    assert_checked(ITEM_OF("-11") "]", ITEM_OF("-10") "," ITEM_OF("-12") "]", NULL);
+    assert_checked(ITEM_OF("-12") "]" MORE("-12"), ITEM_OF("-9") "]" MORE("-9"), NULL);
 }
 
 TEST(wrong_order_is_found)
 {
-    assert_judged(ITEM_OF("-11") "," ITEM_OF("-12") "]", "]", "does not keep the order");
-    assert_judged("]", ITEM_OF("-11") "," ITEM_OF("-10") "]", "does not keep the order");
-    assert_judged(ITEM_OF("-11") "," ITEM_OF("-11") "]", "]", "names it twice");
+    assert_checked(ITEM_OF("-11") "," ITEM_OF("-12") "]", "]", "does not keep the order");
+    assert_checked("]", ITEM_OF("-11") "," ITEM_OF("-10") "]", "does not keep the order");
+    assert_checked(ITEM_OF("-11") "," ITEM_OF("-11") "]", "]", "names it twice");
 }
 
-TEST(items_that_were_not_asked_for_are_found)
+TEST(items_that_were_not_requested_are_found)
 {
-    assert_judged(ITEM_OF("7") "]", "]", "not asked for");
-    assert_judged("]" MORE("7"), "]", "not asked for");
+    assert_checked(ITEM_OF("7") "]", "]", "not asked for");
+    assert_checked("]" MORE("7"), "]", "not asked for");
 }
 
 TEST(more_than_the_limit_is_found)
 {
-    assert_judged(ALL "]", "]", beyond_limit);
+    assert_checked(ALL "]", "]", beyond_limit);
 }
 
 TEST(a_page_that_ends_before_its_items_is_found)
 {
-    assert_judged(ITEM_OF("-11") "]" MORE("-12"), "]", "ends in a key before it");
+    assert_checked(ITEM_OF("-11") "]" MORE("-12"), "]", "ends in a key before it");
 }
 
 /* Nobody wrote, so a value that is read is impossible; an item of pieces is found before. */
 TEST(an_item_of_pieces_is_found)
 {
-    assert_judged(
+    assert_checked(
         "{\"k\":{\"S\":\"0\"},\"s\":{\"N\":\"-11\"},\"v\":{\"N\":\"5\"},\"p\":{\"S\":\"?\"}}]", "]",
         "nobody wrote like this");
-    assert_judged(ITEM("-11", "5") "]", "]", "key 1");
+    assert_checked(ITEM("-11", "5") "]", "]", "key 1");
 }

@@ -189,7 +189,7 @@ TEST(what_is_saved_outlives_leaders_and_restarts)
 }
 
 /* Nobody is left to tell: the disks do. Time in which all are down adds nothing. */
-TEST(what_is_saved_and_owed_outlives_a_restart_of_all)
+TEST(savings_and_debt_outlive_a_restart_of_all)
 {
     struct lab l;
     struct buffer error = {0};
@@ -208,7 +208,7 @@ TEST(what_is_saved_and_owed_outlives_a_restart_of_all)
     lab_deinit(&l);
 }
 
-TEST(a_mirror_owes_nothing_that_nobody_spent)
+TEST(a_mirror_has_no_debt_that_nobody_spent)
 {
     struct lab l;
     save_and_spend(&l, "PutItem", PUT);
@@ -227,7 +227,7 @@ TEST(a_mirror_owes_nothing_that_nobody_spent)
 /* Three tables of 100 ask for 400, 900 and 200 a second; nodes have 1,000. */
 static void share(const char *check, int64_t served[3])
 {
-    static const int64_t asked[] = {400, 900, 200};
+    static const int64_t rates[] = {400, 900, 200};
     enum {
         SECONDS = 20
     };
@@ -245,7 +245,7 @@ static void share(const char *check, int64_t served[3])
         snprintf(names[i], sizeof names[i], "tab%d", i);
         lab_create_table(&l, names[i], 10, 100);
         flows[i] = (struct flow){
-            .table = names[i], .operation = "PutItem", .more = PUT, .per_second = asked[i]};
+            .table = names[i], .operation = "PutItem", .more = PUT, .per_second = rates[i]};
     }
     lab_pass(&l, 120 * NS_PER_S); /* enough is saved */
     uint32_t leaders = 0;
@@ -279,7 +279,7 @@ TEST(leaders_on_three_nodes_share_what_is_left_of_each)
 
 /* A table of 400 over four partitions, of which one key takes 250; then a new table on demand asks
  * for twice what the nodes have, spread over all its partitions. */
-TEST(a_new_table_on_demand_takes_nothing_that_others_were_promised)
+TEST(a_new_table_on_demand_takes_nothing_that_is_reserved_for_others)
 {
     enum {
         KEYS = 64,

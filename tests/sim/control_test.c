@@ -38,7 +38,7 @@ static bool holds(struct lab *l, uint32_t node, uint32_t table)
     struct partition_stats s;
     bool found = false;
     buffer_clear(&l->body);
-    node_process_ask(l->world.nodes[node], &r, &l->body);
+    node_process_request(l->world.nodes[node], &r, &l->body);
     struct reader records = {buffer_slice(&l->body), false};
     while (records.left.size > 0 && partition_stats_decode(&records, &s) == STATUS_OK)
         found |= s.table_id == table;
@@ -57,7 +57,7 @@ static void drain(struct lab *l, uint32_t node)
     decision_encode(&body, &d);
     struct request r = {
         .id = 1, .op = REQUEST_DECIDE, .decide = {buffer_slice(&body), CATALOG_DRAIN}};
-    world_ask(&l->world, &r, &l->body);
+    world_request(&l->world, &r, &l->body);
     buffer_deinit(&body);
 }
 
@@ -151,7 +151,7 @@ static void start_lab(struct lab *l, struct writer *w, uint32_t nodes)
 {
     lab_init(l);
     l->world.plan.nodes = nodes;
-    lab_set(l, "node_silent_ms", "20000");
+    lab_set(l, "node_unresponsive_ms", "20000");
     lab_start(l);
     lab_pass(l, 2 * NS_PER_S);
     lab_create_table(l, "moved", 4000, 2500); /* three partitions */
@@ -197,7 +197,7 @@ TEST(a_drained_node_gives_all_its_replicas_away_under_load)
     arena_deinit(&arena);
 }
 
-TEST(a_silent_nodes_replicas_are_replaced)
+TEST(an_unresponsive_nodes_replicas_are_replaced)
 {
     struct lab l;
     struct writer w;

@@ -26,10 +26,10 @@ static void put_done(void *context, int status, struct slice body)
 static void get_done(void *context, int status, struct slice body)
 {
     struct read_back *b = context;
-    char wanted[32];
-    int size = snprintf(wanted, sizeof wanted, "\"N\":\"%d\"", b->round);
+    char expected[32];
+    int size = snprintf(expected, sizeof expected, "\"N\":\"%d\"", b->round);
     assert_int_equal(status, 200);
-    b->missed += body.size == 0 || memmem(body.data, body.size, wanted, (size_t)size) == NULL;
+    b->missed += body.size == 0 || memmem(body.data, body.size, expected, (size_t)size) == NULL;
     b->ended = true;
 }
 

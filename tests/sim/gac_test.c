@@ -234,7 +234,7 @@ static void the_owner_goes(struct prng *p, bool cut, int64_t seconds)
     else
         gac_process_crash(s.lab.world.gac[owner - 1]);
     struct counts away = run(&s, seconds * NS_PER_S);
-    if (!cut || seconds > 2) /* one that is merely silent is waited for */
+    if (!cut || seconds > 2) /* one that is merely unresponsive is waited for */
         assert_int_not_equal(owner_of(&s), owner);
     if (cut)
         cut_off(&s.lab, world_gac(&s.lab.world, owner - 1), false);
@@ -368,7 +368,7 @@ static void only_tables_of_a_server_that_goes_move(struct prng *p)
 
 /* ---- a maximum on demand ---- */
 
-static struct counts ask_for_twice(struct fixture *s, int64_t seconds)
+static struct counts request_twice_the_limit(struct fixture *s, int64_t seconds)
 {
     struct counts c = {0};
     for (int64_t i = 0; i < seconds * 2 * UNITS; i++) {
@@ -399,8 +399,8 @@ static void a_maximum_on_demand_is_the_tables(struct prng *p)
     struct gac_key key = {.table = 1, .kind = GAC_READ};
     gac_watch_init(&s.watch, s.lab.world.scheduler.now, key, UNITS * 1000, duration_ms(10000));
     s.lab.watch = &s.watch;
-    ask_for_twice(&s, 10); /* what was saved up goes */
-    c = ask_for_twice(&s, 5);
+    request_twice_the_limit(&s, 10); /* what was saved up goes */
+    c = request_twice_the_limit(&s, 5);
     printf("    twice a maximum on demand: served of it %.1f %%, %lld refused for it, %lld for "
            "others\n",
            (double)c.ok * 100 / (UNITS * 5), (long long)c.maximum,
@@ -440,7 +440,7 @@ static void all_servers_may_die(struct prng *p)
 }
 
 /* What all servers tell of a figure of the table's. */
-static int64_t told(struct fixture *s, const char *figure)
+static int64_t figure_of(struct fixture *s, const char *figure)
 {
     struct buffer report = {0};
     int64_t sum = 0;
@@ -465,7 +465,7 @@ static void bring_to_the_limit(struct fixture *s, struct prng *p)
     begin(s, p, "lease", false);
     s->crowd.per_second = UNITS * 2;
     run(s, 20 * NS_PER_S);
-    int64_t saved = told(s, "\"bank_mcu\":") + told(s, "\"held_mcu\":");
+    int64_t saved = figure_of(s, "\"bank_mcu\":") + figure_of(s, "\"held_mcu\":");
     assert_in_range(saved, 0, UNITS * 1000);
     token_bucket_refill(&s->watch.ideal, s->lab.world.scheduler.now);
     s->watch.ideal.balance = saved;
@@ -546,7 +546,7 @@ static void a_router_that_dies_takes_its_lease_with_it(struct prng *p)
     begin(&s, p, "lease", false);
     run(&s, WARM_UP_S * NS_PER_S);
     assert_true(router_process_holding(s.lab.world.routers[5], s.watch.key, &h));
-    int64_t saved = told(&s, "\"bank_mcu\":") + told(&s, "\"held_mcu\":");
+    int64_t saved = figure_of(&s, "\"bank_mcu\":") + figure_of(&s, "\"held_mcu\":");
     s.crowd.routers[5] = 0; /* its clients go elsewhere */
     router_process_crash(s.lab.world.routers[5]);
     struct counts c = run(&s, 5 * NS_PER_S);

@@ -137,7 +137,7 @@ TEST(no_request_waits_for_a_leader_that_stands_still)
     check_items(&s);
 }
 
-/* Shorter than a lease: routers take the leader for silent, and nothing fails for it. */
+/* Shorter than a lease: routers take the leader for unresponsive, and nothing fails for it. */
 TEST(a_short_stop_fails_no_request)
 {
     struct fixture s;

@@ -138,17 +138,17 @@ static struct counts fixture_run(struct fixture *s,
                                  int64_t per_second, int64_t seconds)
 {
     struct counts counts = {0}, gets = {0};
-    int64_t asked = 0;
+    int64_t requested = 0;
     for (int64_t i = 0; i < per_second * seconds; i++) {
         one(s, &counts);
-        if (i * 100 / per_second == asked) {
+        if (i * 100 / per_second == requested) {
             fixture_get(s, &gets);
-            asked++;
+            requested++;
         }
         lab_pass(&s->lab, NS_PER_S / per_second);
     }
     lab_pass(&s->lab, ANSWERS_MS * NS_PER_MS);
-    assert_int_equal(gets.ok, asked);
+    assert_int_equal(gets.ok, requested);
     assert_int_equal(counts.failed + counts.maximum, 0);
     return counts;
 }
@@ -210,7 +210,7 @@ static int64_t rows_of(struct fixture *s)
     for (uint32_t n = 1; n <= s->lab.world.plan.nodes; n++) {
         struct partition_stats stats;
         buffer_clear(&body);
-        node_process_ask(s->lab.world.nodes[n], &r, &body);
+        node_process_request(s->lab.world.nodes[n], &r, &body);
         struct reader records = {buffer_slice(&body), false};
         while (records.left.size > 0 && partition_stats_decode(&records, &stats) == STATUS_OK) {
             if (stats.table_id == INDEX_ID && stats.leads)

@@ -56,7 +56,7 @@ static void worker_next(void *context, uint64_t argument);
 
 /* ---- requests ---- */
 
-static void worker_ask(struct worker *w, char body[512])
+static void worker_request(struct worker *w, char body[512])
 {
     const struct fixture *s = w->fixture;
     char key[64];
@@ -173,7 +173,7 @@ static void worker_next(void *context, uint64_t argument)
     if (s->stop && w->attempt == 0)
         return;
     worker_choose(w);
-    worker_ask(w, body);
+    worker_request(w, body);
     w->busy = true;
     if (w->work == WORK_WRITE)
         w->attempt++;
@@ -222,9 +222,9 @@ static void fixture_set_shards(struct fixture *s, uint32_t shards)
     for (int tries = 0; fixture_shards(s) != shards; tries++) {
         const struct sharded_key *k = fixture_sharded_key(s);
         const struct decision d = {.table_id = fixture_table(s)->id,
-                                   .key_shards = {.word = k == NULL || k->shards < shards
-                                                              ? KEY_SHARDS_GROW
-                                                              : KEY_SHARDS_SHRINK,
+                                   .key_shards = {.change = k == NULL || k->shards < shards
+                                                                ? KEY_SHARDS_GROW
+                                                                : KEY_SHARDS_SHRINK,
                                                   .key = buffer_slice(&s->key),
                                                   .version = k != NULL ? k->version : 0,
                                                   .shards = shards,
@@ -235,7 +235,7 @@ static void fixture_set_shards(struct fixture *s, uint32_t shards)
         const struct request r = {
             .id = 1, .op = REQUEST_DECIDE, .decide = {buffer_slice(&bytes), CATALOG_KEY_SHARDS}};
         buffer_clear(&s->lab.body);
-        world_ask(&s->lab.world, &r, &s->lab.body);
+        world_request(&s->lab.world, &r, &s->lab.body);
         lab_pass(&s->lab, 20 * NS_PER_MS);
     }
     buffer_deinit(&bytes);
@@ -249,7 +249,7 @@ static uint32_t fixture_leader(struct fixture *s)
     for (uint32_t node = 1; node <= s->lab.world.plan.nodes; node++) {
         struct partition_stats found;
         buffer_clear(&s->lab.body);
-        node_process_ask(s->lab.world.nodes[node], &r, &s->lab.body);
+        node_process_request(s->lab.world.nodes[node], &r, &s->lab.body);
         struct reader records = {buffer_slice(&s->lab.body), false};
         while (records.left.size > 0 && partition_stats_decode(&records, &found) == STATUS_OK) {
             if (found.partition == partition && found.leads)

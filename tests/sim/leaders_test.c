@@ -25,7 +25,7 @@ static struct spread spread_of(struct lab *l)
         if (!node_process_is_up(l->world.nodes[node]))
             continue;
         buffer_clear(&l->body);
-        node_process_ask(l->world.nodes[node], &r, &l->body);
+        node_process_request(l->world.nodes[node], &r, &l->body);
         struct reader records = {buffer_slice(&l->body), false};
         while (records.left.size > 0 && partition_stats_decode(&records, &s) == STATUS_OK)
             out.of[node] += s.leads;

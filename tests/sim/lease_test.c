@@ -25,7 +25,7 @@ static bool serves_by_lease(struct lab *l, uint32_t node)
     r.range.lo = info->lo;
     buffer_clear(&answers[node]);
     buffer_append_text(&answers[node], "not answered");
-    node_process_ask(l->world.nodes[node], &r, &answers[node]);
+    node_process_request(l->world.nodes[node], &r, &answers[node]);
     return answers[node].size == 0;
 }
 
@@ -95,8 +95,8 @@ TEST(a_leader_counts_no_more_support_than_the_others_give)
     stop(&l);
 }
 
-/* The promise of the node's earlier life was longer than its settings are now. */
-TEST(a_restart_with_a_shorter_support_keeps_the_longer_promise)
+/* The support of the node's earlier life was longer than its settings are now. */
+TEST(a_restart_with_a_shorter_support_keeps_the_longer_one)
 {
     struct lab l;
     start(&l, "support_ms", "5000");
@@ -109,8 +109,7 @@ TEST(a_restart_with_a_shorter_support_keeps_the_longer_promise)
     restart(&l, third);
     assert_int_equal(both_served(&l, first, 12000), 0);
     assert_true(serves_by_lease(&l, other) || serves_by_lease(&l, third));
-    restart(&l,
-            other); /* the longer promises are over: this life is as quiet as the setting says */
+    restart(&l, other); /* the longer support is over: this life is as quiet as the setting says */
     lab_pass(&l, 2 * NS_PER_S);
     assert_true(serves_by_lease(&l, other) || serves_by_lease(&l, third));
     stop(&l);

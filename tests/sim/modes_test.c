@@ -198,7 +198,7 @@ static struct relief dilute(const char *adaptive)
 
 /* Halves of 50 and 81 asked for: 31 of 90 are refused, which is 344 of 1000; counted over 30 s, in
  * which the bucket may be full or empty at either end: 50 of 2,700. Adaptive capacity begins after
- * adaptive_after_ms, seen at most a report and two looks late, and gives all that is lacking.
+ * adaptive_after_ms, seen at most a report and two evaluations late, and gives all that is lacking.
  * Each of the four times is counted in whole seconds. The first write of each of the 24 large
  * items costs 49 units, which the limit has to bear: 12 s of it.
  */
@@ -304,7 +304,7 @@ static struct spike spike_at_partition(const char *adaptive)
 }
 
 /* After the burst the lack is 8, which the table leaves: it is given at once, after
- * adaptive_after_ms, seen at most a report and two looks late. */
+ * adaptive_after_ms, seen at most a report and two evaluations late. */
 TEST(after_the_burst_capacity_adapts_to_a_spike_within_the_tables_limit)
 {
     struct spike on = spike_at_partition("1"), off = spike_at_partition("0");
@@ -414,9 +414,9 @@ TEST(a_fourfold_jump_is_throttled_only_until_the_splits_are_done)
     fixture_end(&s);
 }
 
-/* A hundred writes a second of each node, of which 60 are promised to another table: a peak of 50
+/* A hundred writes a second of each node, of which 60 are reserved for another table: a peak of 50
  * is served, but the table is not made ready for more. */
-TEST(a_peak_that_nodes_cannot_be_promised_to_is_told_and_changes_nothing)
+TEST(a_peak_that_nodes_cannot_reserve_is_reported_and_changes_nothing)
 {
     struct fixture s;
     fixture_init(&s);

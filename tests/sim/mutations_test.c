@@ -102,7 +102,7 @@ LONG_MUTATION(a_clock_that_stands_still_in_a_suspended_machine, MUTATION_NONE, 1
 LONG_MUTATION(a_lease_counted_on_a_nodes_own_settings, MUTATION_OWN_SUPPORT, 104,
              FORCED(FAULT(CUT) | FAULT(SETTINGS)), THREE_NODES, .routers = 4, CLIENTS(60),
              MS(10000))
-MUTATION(a_vote_in_spite_of_support, MUTATION_FORGET_PROMISE, 21,
+MUTATION(a_vote_in_spite_of_support, MUTATION_IGNORE_LEASE_GRANT, 21,
         FORCED(FAULT(ONE_WAY)), THREE_NODES, .routers = 4, CLIENTS(24), MS(10000))
 MUTATION(a_write_refused_for_a_dead_node, MUTATION_NONE, 15,
         FORCED(FAULT(CRASH)), .nodes = 4, .replicas = 3, CLIENTS(10), MS(10000),
@@ -125,11 +125,11 @@ MUTATION(a_refusal_shows_a_write_in_flight, MUTATION_REFUSE_IN_FLIGHT, 5,
         FORCED(FAULT(CUT) | FAULT(CRASH)), THREE_NODES, CLIENTS(24), MS(5000))
 /* Busy processes and short targets: some writes are shed. One of them that is done nevertheless is
  * a value that nobody wrote. */
-MUTATION(a_request_that_was_shed_is_done, MUTATION_SHED_IN_VAIN, 6, THREE_NODES, CLIENTS(24),
+MUTATION(a_request_that_was_shed_is_done, MUTATION_SHED_IS_DONE, 6, THREE_NODES, CLIENTS(24),
         MS(3000))
 
 /* Followers apply a write after it is acknowledged. The only router must remember that. */
-MUTATION(a_router_forgets_what_it_has_acknowledged, MUTATION_FORGET_OWN, 1,
+MUTATION(a_router_loses_what_it_has_acknowledged, MUTATION_LOSE_OWN_WRITES, 1,
         EXTRA(OWN_READS), .faults_forced = true, THREE_NODES, CLIENTS(24), MS(3000))
 
 /* ---- local indexes: items change and move, and replicas start from snapshots ---- */
@@ -137,14 +137,14 @@ MUTATION(a_router_forgets_what_it_has_acknowledged, MUTATION_FORGET_OWN, 1,
     CLIENTS(24), MS(3000)
 MUTATION(an_old_index_row_stays, MUTATION_KEEP_OLD_ROW, 1, LOCAL_INDEXES)
 MUTATION(a_new_index_row_is_missing, MUTATION_SKIP_ROW, 1, LOCAL_INDEXES)
-MUTATION(a_snapshot_without_index_rows, MUTATION_FORGET_ROWS, 1, LOCAL_INDEXES)
+MUTATION(a_snapshot_without_index_rows, MUTATION_SNAPSHOT_OMITS_ROWS, 1, LOCAL_INDEXES)
 
 /* ---- global indexes: their rows are compared with the items at the end ---- */
 #define GLOBAL_INDEXES THREE_NODES, CLIENTS(24), MS(4000)
 MUTATION(a_change_reaches_no_global_index, MUTATION_SKIP_CHANGE, 1, GLOBAL_INDEXES)
 MUTATION(an_old_global_row_stays, MUTATION_KEEP_OLD_GLOBAL, 1, GLOBAL_INDEXES)
 MUTATION(a_new_index_lacks_an_older_item, MUTATION_SKIP_FILL, 1, GLOBAL_INDEXES)
-MUTATION(a_new_leader_forgets_changes, MUTATION_FORGET_FEED, 1,
+MUTATION(a_new_leader_loses_changes, MUTATION_LOSE_INDEX_CHANGES, 1,
         .faults = FAULT(CRASH) | FAULT(CUT), GLOBAL_INDEXES)
 MUTATION(a_backlog_without_bound, MUTATION_NO_BACKLOG_BOUND, 3,
         EXTRA(SCARCE_INDEX), .faults_forced = true, GLOBAL_INDEXES)
@@ -155,19 +155,19 @@ MUTATION(a_row_that_comes_late_and_twice, MUTATION_APPLY_TWICE, 7, FORCED(FAULT(
 
 /* Nothing is written for a while, and then an index is added. */
 MUTATION(a_new_index_waits_for_a_write, MUTATION_ONE_ENTRY_MORE, 1,
-        EXTRA(SILENCE), .faults_forced = true, GLOBAL_INDEXES)
+        EXTRA(QUIET_PHASE), .faults_forced = true, GLOBAL_INDEXES)
 
 /* ---- transactions: all or nothing, and in one order for all readers ---- */
 #define TRANSACTIONS THREE_NODES, .work_transactions = 6, MS(4000)
-MUTATION(a_split_forgets_locks, MUTATION_SPLIT_FORGETS, 5, TRANSACTIONS, CLIENTS(4), .merges = 30)
+MUTATION(a_split_loses_locks, MUTATION_SPLIT_LOSES_LOCKS, 5, TRANSACTIONS, CLIENTS(4), .merges = 30)
 MUTATION(a_lock_is_skipped, MUTATION_SKIP_LOCK, 1, TRANSACTIONS)
 MUTATION(a_write_in_spite_of_a_lock, MUTATION_WRITE_LOCKED, 3, TRANSACTIONS)
 MUTATION(a_read_in_spite_of_a_lock, MUTATION_READ_LOCKED, 6, TRANSACTIONS)
-MUTATION(a_new_leader_forgets_locks, MUTATION_FORGET_LOCKS, 5,
+MUTATION(a_new_leader_loses_locks, MUTATION_LOSE_LOCKS, 5,
         .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTIONS)
 MUTATION(a_decision_without_its_other_parts, MUTATION_SKIP_RECORD, 3,
         .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTIONS)
-MUTATION(a_decision_told_before_it_is_durable, MUTATION_DECIDE_EARLY, 6,
+MUTATION(a_decision_sent_before_it_is_durable, MUTATION_DECIDE_EARLY, 6,
         .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTIONS)
 MUTATION(an_aborted_transaction_is_committed, MUTATION_DECIDE_TWICE, 86,
         FORCED(FAULT(SLEEP)), TRANSACTIONS)
@@ -181,13 +181,13 @@ MUTATION(a_query_in_spite_of_a_lock, MUTATION_SCAN_LOCKED, 1, TRANSACTIONS, CLIE
 MUTATION(a_deletion_that_is_decided_does_nothing, MUTATION_KEEP_DELETED, 1,
         TRANSACTIONS, CLIENTS(1))
 MUTATION(a_token_stands_for_any_request, MUTATION_ANY_DIGEST, 1, TRANSACTIONS, CLIENTS(1))
-MUTATION(a_snapshot_without_tokens, MUTATION_FORGET_TOKENS, 1,
+MUTATION(a_snapshot_without_tokens, MUTATION_SNAPSHOT_OMITS_TOKENS, 1,
         FORCED(FAULT(WIPE)), TRANSACTIONS, CLIENTS(1))
 /* One seed in 370 finds it. transactions_test finds it every time. */
-LONG_MUTATION(what_was_given_up_is_forgotten, MUTATION_FORGET_FENCE, 369,
+LONG_MUTATION(a_fence_is_lost, MUTATION_LOSE_FENCE, 369,
              FORCED(FAULT(LATE)), .nodes = 3, .replicas = 1, .work_transactions = 6, CLIENTS(1),
              MS(4000))
-MUTATION(replicas_of_a_deleted_table_go_unasked, MUTATION_CLOSE_UNASKED, 14,
+MUTATION(replicas_of_a_deleted_table_are_closed_unconfirmed, MUTATION_CLOSE_UNCONFIRMED, 14,
         FORCED(FAULT(CRASH) | FAULT(SLOW_DISK)), EXTRA(LEAVING_TABLE), THREE_NODES,
         .work_transactions = 6, CLIENTS(1), MS(2000))
 MUTATION(a_decided_part_is_refused, MUTATION_REFUSE_DECIDED, 5, TRANSACTIONS, CLIENTS(1))
@@ -203,7 +203,8 @@ MUTATION(an_item_expires_by_one_clock, MUTATION_OWN_CLOCK, 1, FORCED(FAULT(WALL)
 MUTATION(a_change_makes_no_stream_record, MUTATION_SKIP_STREAM, 4, STREAMS)
 MUTATION(a_change_makes_two_stream_records, MUTATION_DOUBLE_STREAM, 4, STREAMS)
 MUTATION(a_write_after_its_shards_end, MUTATION_OUTLIVE_SHARD, 1, STREAMS)
-MUTATION(a_snapshot_without_stream_records, MUTATION_FORGET_STREAM, 4, FORCED(FAULT(WIPE)), STREAMS)
+MUTATION(a_snapshot_without_stream_records, MUTATION_SNAPSHOT_OMITS_STREAM, 4, FORCED(FAULT(WIPE)),
+         STREAMS)
 
 /* ---- streams and time to live, in tables that have more than one feature or change all the time
  * ---- */
@@ -225,7 +226,7 @@ MUTATION(a_router_that_knows_fewer_keys_is_served, MUTATION_SKIP_FENCE, 3,
         SHARDED_KEYS, .key_sharding_ms = 100, MS(3000))
 MUTATION(a_moved_item_stays_where_it_was, MUTATION_MOVE_COPIES, 4, SHARDED_KEYS,
         .key_sharding_ms = 100, MS(3000))
-MUTATION(an_item_said_to_be_moved_was_not, MUTATION_MOVE_BLIND, 2, SHARDED_KEYS,
+MUTATION(an_item_reported_as_moved_was_not, MUTATION_MOVE_BLIND, 2, SHARDED_KEYS,
         .key_sharding_ms = 100, MS(3000))
 MUTATION(a_request_by_an_older_registry, MUTATION_OLDER_SHARDS, 4, SHARDED_KEYS,
         .key_sharding_ms = 100, MS(3000))
@@ -236,7 +237,7 @@ MUTATION(a_sum_lacks_a_cell, MUTATION_READ_FEWER_CELLS, 1, COUNTERS)
 MUTATION(a_cell_adds_twice, MUTATION_ADD_TWICE, 3, .faults = FAULT(CRASH) | FAULT(RESET), COUNTERS)
 
 /* ---- full stores: what is deleted makes room for what is put ---- */
-MUTATION(freed_pages_do_not_count, MUTATION_FORGET_FREED, 1, THREE_NODES, CLIENTS(1),
+MUTATION(freed_pages_do_not_count, MUTATION_OMIT_FREED_PAGES, 1, THREE_NODES, CLIENTS(1),
         .work_fill = 3, MS(8000))
 
 /* ---- the rate limiter: at most what there was is taken, and nothing is stuck ---- */
@@ -247,8 +248,8 @@ MUTATION(newer_limits_reach_one_shard_only, MUTATION_LIMITER_OLD_LIMITS, 3, LIMI
 MUTATION(the_hidden_limit_is_not_refilled, MUTATION_LIMITER_DRY_WRITES, 3, LIMITER)
 MUTATION(a_lease_gives_back_elsewhere, MUTATION_LIMITER_FAR_REFUND, 3, LIMITER)
 MUTATION(a_parents_bucket_does_not_grow, MUTATION_LIMITER_LONE_PARENT, 3, LIMITER)
-MUTATION(a_router_refuses_nothing_from_memory, MUTATION_LIMITER_ASK_IN_VAIN, 3, LIMITER)
-MUTATION(a_repeated_request_is_asked_for_at_one_shard, MUTATION_LIMITER_FORGET_OWNER, 21,
+MUTATION(a_router_refuses_nothing_from_memory, MUTATION_LIMITER_IGNORE_CACHE, 3, LIMITER)
+MUTATION(a_repeated_request_is_queried_at_one_shard, MUTATION_LIMITER_QUERY_ONE_SHARD, 21,
         .faults = FAULT(CRASH) | FAULT(RESET), LIMITER)
 MUTATION(a_repeated_request_counts_twice, MUTATION_ADD_TWICE, 3,
         .faults = FAULT(CRASH) | FAULT(RESET), LIMITER)

@@ -198,7 +198,7 @@ TEST(an_end_that_sends_nothing_more_still_reads)
     world_destroy(w);
 }
 
-TEST(a_resumed_process_hears_held_datagrams_or_its_links_first)
+TEST(a_resumed_process_gets_held_datagrams_or_its_links_first)
 {
     for (int links_first = 0; links_first <= 1; links_first++) {
         struct world *w = world_create((struct network_speed){0});

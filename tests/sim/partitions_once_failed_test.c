@@ -190,7 +190,7 @@ TEST(stores_that_once_stayed_full_pass)
 }
 
 /* One evaluation of the controller decided twice about a partition: its replica left a node, and
- * then that node was to hand over its lead. What the node had promised fell below zero. */
+ * then that node was to hand over its lead. What the node had reserved fell below zero. */
 TEST(two_decisions_about_a_partition_that_once_failed_pass)
 {
     (void)state;

@@ -28,7 +28,7 @@ static void answered(void *context, int status, struct slice body)
     buffer_append_slice(&a->body, body);
 }
 
-static bool says(const struct answer *a, const char *text)
+static bool contains(const struct answer *a, const char *text)
 {
     return memmem(a->body.data, a->body.size, text, strlen(text)) != NULL;
 }
@@ -55,7 +55,7 @@ static bool writes_log(const struct lab *l)
 {
     bool any = false;
     for (uint32_t id = 1; id <= l->world.plan.nodes; id++)
-        any |= l->world.nodes[id]->log_disk.flying_count > 0;
+        any |= l->world.nodes[id]->log_disk.in_flight_count > 0;
     return any;
 }
 
@@ -107,12 +107,12 @@ TEST(reads_that_fail_are_not_answered_with_nothing)
     set_unreadable(&l, false);
     call(&l, &a, "GetItem", KEY ",\"ConsistentRead\":true}");
     assert_int_equal(a.status, 200);
-    assert_true(says(&a, "\"n\""));
+    assert_true(contains(&a, "\"n\""));
     fixture_end(&l, &a);
 }
 
 /* The item is read once before the write is proposed, and once when the write is applied. */
-TEST(a_write_whose_old_item_cannot_be_read_does_not_say_there_was_none)
+TEST(a_write_whose_old_item_cannot_be_read_does_not_report_that_there_was_none)
 {
     struct lab l;
     struct answer a = {0};
@@ -124,11 +124,11 @@ TEST(a_write_whose_old_item_cannot_be_read_does_not_say_there_was_none)
     while (!a.ended)
         lab_pass(&l, 10 * NS_PER_US);
     assert_int_equal(a.status, 500);
-    assert_true(says(&a, "the write is done"));
+    assert_true(contains(&a, "the write is done"));
     set_unreadable(&l, false);
     call(&l, &a, "GetItem", KEY ",\"ConsistentRead\":true}");
     assert_int_equal(a.status, 200);
-    assert_false(says(&a, "\"n\""));
+    assert_false(contains(&a, "\"n\""));
     fixture_end(&l, &a);
 }
 

@@ -117,7 +117,7 @@ static void read_events(struct fixture *s)
     buffer_clear(&s->reasons);
     for (uint32_t node = 1; node <= l->world.plan.nodes; node++) {
         buffer_clear(&l->body);
-        node_process_ask(l->world.nodes[node], &r, &l->body);
+        node_process_request(l->world.nodes[node], &r, &l->body);
         struct reader records = {buffer_slice(&l->body), false};
         while (records.left.size > 0) {
             struct reader record = {reader_sized(&records), false};
@@ -131,7 +131,7 @@ static void read_events(struct fixture *s)
     }
 }
 
-static bool is_told(const struct fixture *s, const char *text)
+static bool is_reported(const struct fixture *s, const char *text)
 {
     return memmem(s->reasons.data, s->reasons.size, text, strlen(text)) != NULL;
 }
@@ -245,7 +245,7 @@ TEST(spikes_of_two_seconds_are_no_reason_for_a_split)
 /* ---- hot keys ---- */
 
 /* The neighbours lie on both sides of the key, in the same collection. */
-TEST(a_key_above_the_maximum_is_split_out_and_its_neighbours_get_all_they_ask_for)
+TEST(a_key_above_the_maximum_is_split_out_and_its_neighbours_get_their_demand)
 {
     struct fixture s;
     fixture_init(&s);
@@ -261,11 +261,13 @@ TEST(a_key_above_the_maximum_is_split_out_and_its_neighbours_get_all_they_ask_fo
         assert_in_range(s.last_ms[i], 500, RELIEF_MS);
         assert_int_equal(refused_of(&s.flows[i]), 0);
     }
-    assert_true(is_told(&s, "; gains 2"));
-    assert_true(is_told(&s, ": 200 of k=\"1\", s=\"0256\" and 2"));
-    assert_true(is_told(&s, " of its neighbours are served instead of 200 in total; split at "));
-    assert_true(is_told(&s, "split at k=\"1\", s=\"0256\" and behind it"));
-    assert_true(s.refusals >= 1 && is_told(&s, "100 % of the load is for one item")); /* alone */
+    assert_true(is_reported(&s, "; gains 2"));
+    assert_true(is_reported(&s, ": 200 of k=\"1\", s=\"0256\" and 2"));
+    assert_true(
+        is_reported(&s, " of its neighbours are served instead of 200 in total; split at "));
+    assert_true(is_reported(&s, "split at k=\"1\", s=\"0256\" and behind it"));
+    assert_true(s.refusals >= 1 &&
+                is_reported(&s, "100 % of the load is for one item")); /* alone */
     fixture_deinit(&s);
 }
 
@@ -280,8 +282,8 @@ TEST(a_key_above_the_maximum_with_nothing_beside_it_stays)
     assert_int_equal(s.splits, 0);
     assert_int_equal(partitions(&s), PARTITIONS);
     assert_true(s.refusals >= 1);
-    assert_true(is_told(&s, "% of the load is for one item"));
-    assert_true(is_told(&s, "Spread it over several keys"));
+    assert_true(is_reported(&s, "% of the load is for one item"));
+    assert_true(is_reported(&s, "Spread it over several keys"));
     fixture_deinit(&s);
 }
 
@@ -293,7 +295,7 @@ enum {
 };
 
 /* Two partitions, nine tenths of the load in one; served by second. */
-static void skew(struct fixture *s, int64_t asked, int64_t served[2 * HALF_MINUTE])
+static void skew(struct fixture *s, int64_t requested, int64_t served[2 * HALF_MINUTE])
 {
     struct counts c = {0};
     *s = (struct fixture){0};
@@ -311,8 +313,8 @@ static void skew(struct fixture *s, int64_t asked, int64_t served[2 * HALF_MINUT
              "\"WarmThroughput\":{\"WriteUnitsPerSecond\":2000}}");
     lab_pass(&s->lab, 3 * NS_PER_S);
     assert_int_equal(partitions(s), 2);
-    add_writes(s, key_in(1, 0), 0, ITEMS, asked * 9 / 10);
-    add_writes(s, key_in(6, 0), 0, ITEMS, asked / 10);
+    add_writes(s, key_in(1, 0), 0, ITEMS, requested * 9 / 10);
+    add_writes(s, key_in(6, 0), 0, ITEMS, requested / 10);
     for (int second = 0; second < 2 * HALF_MINUTE; second++) {
         int64_t ok = s->flows[0].counts.ok + s->flows[1].counts.ok;
         int64_t refused = refused_of(&s->flows[0]) + refused_of(&s->flows[1]);
@@ -334,7 +336,7 @@ TEST(a_skewed_table_within_its_limit_is_relieved_within_ten_seconds)
     fixture_deinit(&s);
 }
 
-TEST(a_table_that_asks_for_twice_its_limit_gets_the_limit_every_second)
+TEST(a_table_with_a_demand_of_twice_its_limit_gets_the_limit_every_second)
 {
     struct fixture s;
     int64_t served[2 * HALF_MINUTE], min = INT64_MAX, max = 0, sum = 0;

@@ -162,13 +162,13 @@ TEST(a_catalog_leader_without_lease_names_no_replica_to_be_closed)
     partition_report_encode(&report, &p);
     struct request r = {
         .id = 1, .op = REQUEST_TABLE_REPORT, .report.records = buffer_slice(&report)};
-    node_process_ask(l.world.nodes[leader], &r, &names);
+    node_process_request(l.world.nodes[leader], &r, &names);
     assert_true(names.size > 0); /* while it leads, it is sure */
     world_cut_off(&l.world, leader);
     lab_pass(&l, 700 * NS_PER_MS);
     assert_true(node_control_term(node_process_node(l.world.nodes[leader])) != 0);
     buffer_clear(&names);
-    node_process_ask(l.world.nodes[leader], &r, &names);
+    node_process_request(l.world.nodes[leader], &r, &names);
     lab_pass(&l, 20 * NS_PER_S);
     assert_int_equal(names.size, 0);
     buffer_deinit(&names);
@@ -212,7 +212,7 @@ TEST(a_read_that_waits_twice_keeps_its_range)
         r.epoch = p->epoch;
         buffer_clear(&now);
         r.id = 1;
-        node_process_ask(l.world.nodes[node], &r, &now);
+        node_process_request(l.world.nodes[node], &r, &now);
         lab_pass(&l, NS_PER_S);
         if (now.size > 0)
             break;
@@ -223,7 +223,7 @@ TEST(a_read_that_waits_twice_keeps_its_range)
     world_cut_off(&l.world, leader);
     lab_pass(&l, 700 * NS_PER_MS); /* the lease is over */
     for (r.id = 2; r.id < 2 + SLOTS; r.id++)
-        node_process_ask(l.world.nodes[leader], &r, &late);
+        node_process_request(l.world.nodes[leader], &r, &late);
     assert_int_equal(late.size, 0);
     world_heal(&l.world, leader);
     lab_pass(&l, 2 * NS_PER_S);
@@ -256,7 +256,7 @@ TEST(reads_that_wait_are_answered_when_the_disk_fails)
     world_cut_off(&l.world, leader);
     lab_pass(&l, 700 * NS_PER_MS);
     for (r.id = 1; r.id < 4; r.id++)
-        node_process_ask(l.world.nodes[leader], &r, &late);
+        node_process_request(l.world.nodes[leader], &r, &late);
     assert_false(node_is_idle(n));
     l.world.nodes[leader]->fail_write = true;
     lab_call(&l, &c, "PutItem", put);
@@ -333,7 +333,7 @@ TEST(a_term_and_a_vote_outlive_two_restarts)
     uint32_t generation = catalog_generation(lab_catalog(&l), other);
     node_process_crash(l.world.nodes[leader], false);
     node_process_crash(l.world.nodes[other], false);
-    lab_pass(&l, 5 * NS_PER_S); /* nothing is promised any more */
+    lab_pass(&l, 5 * NS_PER_S); /* no lease grant is left */
     struct liveness_beat beat = {.incarnation = 4711, .round = 1};
     append_envelope_head(&frame, other, generation, &beat, 1);
     buffer_append_u8(&frame, PEER_RAFT);
@@ -402,7 +402,7 @@ TEST(a_deleted_table_is_served_by_nobody)
                         .partition = table,
                         .epoch = node_replica(n, table)->epoch,
                         .range = {.consistent = true, .bytes_max = 1000}};
-    node_process_ask(l.world.nodes[leader], &r, &answer);
+    node_process_request(l.world.nodes[leader], &r, &answer);
     assert_true(answer.size > 0);
     n->log.map_full = true;
     lab_call(&l, &gone, "DeleteTable", name_body);
@@ -414,7 +414,7 @@ TEST(a_deleted_table_is_served_by_nobody)
         lab_pass(&l, 100 * NS_PER_MS);
     }
     buffer_clear(&answer);
-    node_process_ask(l.world.nodes[leader], &r, &answer);
+    node_process_request(l.world.nodes[leader], &r, &answer);
     lab_pass(&l, NS_PER_S);
     assert_int_equal(answer.size, 0);
     buffer_deinit(&answer);
@@ -446,7 +446,7 @@ TEST(followers_that_doubt_support_their_leader)
                             .epoch = child.epoch,
                             .replica = {.info = buffer_slice(&body), .as_of = 1000}};
         if (node != leader)
-            node_process_ask(l.world.nodes[node], &r, &answer);
+            node_process_request(l.world.nodes[node], &r, &answer);
     }
     for (int i = 0; i < 4000; i++) {
         uint64_t round;
@@ -554,7 +554,7 @@ static void decide_split(struct lab *l, const char *table)
     table_split_encode(&body, &split);
     struct request r = {
         .id = 1, .op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
-    node_process_ask(l->world.nodes[lab_catalog_leader(l)], &r, &answer);
+    node_process_request(l->world.nodes[lab_catalog_leader(l)], &r, &answer);
     lab_pass(l, NS_PER_S);
     assert_true(table_is_splitting(catalog_find(lab_catalog(l), slice_of(table))));
     buffer_deinit(&answer);

@@ -47,7 +47,7 @@ struct scale {
     int64_t failed_late;
     uint32_t stalled; /* flows that had nothing to do with the node that died, and waited */
     uint32_t waited;  /* those that it led */
-    int64_t looks;
+    int64_t checks;
     uint32_t work_splits;
     uint64_t log_segments_max;
     uint32_t events_max;
@@ -144,10 +144,10 @@ static uint32_t partitions_of(const struct catalog *c, uint32_t *highest)
     return count;
 }
 
-static void look(struct scale *s)
+static void check(struct scale *s)
 {
     uint32_t highest = 0, leader = lab_catalog_leader(&s->lab);
-    s->looks++;
+    s->checks++;
     for (uint32_t node = 1; node <= NODES; node++) {
         const struct node *n = node_process_node(s->lab.world.nodes[node]);
         const struct catalog *c = n == NULL ? NULL : node_catalog(n);
@@ -173,12 +173,12 @@ static void look(struct scale *s)
 
 /* ---- what happens ---- */
 
-static void ask_leader(struct scale *s, struct request *r)
+static void request_at_leader(struct scale *s, struct request *r)
 {
     uint32_t leader = lab_catalog_leader(&s->lab);
     r->id = 1;
     if (leader != 0)
-        node_process_ask(s->lab.world.nodes[leader], r, &s->answer);
+        node_process_request(s->lab.world.nodes[leader], r, &s->answer);
 }
 
 static void split_one(struct scale *s)
@@ -209,7 +209,7 @@ static void split_one(struct scale *s)
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
     struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
-    ask_leader(s, &r);
+    request_at_leader(s, &r);
     s->work_splits++;
     buffer_deinit(&key);
     buffer_deinit(&body);
@@ -221,7 +221,7 @@ static void drain(struct scale *s, uint32_t node, bool on)
     struct decision d = {.to_node = node, .drain = on};
     decision_encode(&body, &d);
     struct request r = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), CATALOG_DRAIN}};
-    ask_leader(s, &r);
+    request_at_leader(s, &r);
     buffer_deinit(&body);
 }
 
@@ -237,8 +237,8 @@ static bool leads_flow(struct scale *s, uint32_t node, uint32_t flow)
     uint32_t partition = table_partition_of(t, buffer_slice(&key))->id;
     buffer_deinit(&key);
     buffer_clear(&s->answer);
-    node_process_ask(s->lab.world.nodes[node], &(struct request){.id = 1, .op = REQUEST_STATS},
-                     &s->answer);
+    node_process_request(s->lab.world.nodes[node], &(struct request){.id = 1, .op = REQUEST_STATS},
+                         &s->answer);
     struct reader r = {buffer_slice(&s->answer), false};
     while (r.left.size > 0 && partition_stats_decode(&r, &stats) == STATUS_OK) {
         if (stats.partition == partition)
@@ -249,7 +249,7 @@ static bool leads_flow(struct scale *s, uint32_t node, uint32_t flow)
 
 static void pass(struct scale *s);
 
-/* Refusals are answers: a silent member cannot vouch for bursts. */
+/* Refusals are answers: an unresponsive member cannot vouch for bursts. */
 static int64_t answered(const struct flow *f)
 {
     return f->counts.ok + f->counts.key_range + f->counts.throttled;
@@ -337,7 +337,7 @@ static void run(struct scale *s, int64_t seconds)
     for (int64_t second = 1; second <= seconds; second++) {
         for (int tenth = 0; tenth < 10; tenth++)
             pass(s);
-        look(s);
+        check(s);
         if (second % SPLIT_EVERY_S == 0)
             split_one(s);
         if (second % KILL_EVERY_S == 0)
@@ -360,14 +360,14 @@ static void run(struct scale *s, int64_t seconds)
 TEST(a_thousand_partitions_keep_their_shape)
 {
     static struct scale s;
-    const char *wanted = getenv("SECONDS");
-    int64_t seconds = wanted != NULL ? atoll(wanted) : SECONDS, ok = 0;
+    const char *setting = getenv("SECONDS");
+    int64_t seconds = setting != NULL ? atoll(setting) : SECONDS, ok = 0;
     uint32_t highest = 0;
     start(&s);
     run(&s, seconds);
     revive(&s);
     lab_pass(&s.lab, 30 * NS_PER_S);
-    look(&s);
+    check(&s);
     for (int i = 0; i < FLOWS; i++)
         ok += s.flows[i].counts.ok;
     uint32_t partitions = partitions_of(lab_catalog(&s.lab), &highest);

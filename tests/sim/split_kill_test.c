@@ -48,8 +48,8 @@ static struct sim_result run(const struct sim_options *o)
 
 TEST(a_split_survives_its_leader_at_every_stage)
 {
-    const char *wanted = getenv("ROUNDS");
-    const uint64_t rounds = wanted != NULL ? strtoull(wanted, NULL, 10) : ROUNDS;
+    const char *setting = getenv("ROUNDS");
+    const uint64_t rounds = setting != NULL ? strtoull(setting, NULL, 10) : ROUNDS;
     uint64_t seed = check_first_seed(FIRST_SEED);
     uint64_t hits[SPLIT_STAGES] = {0}, runs = 0, done = 0;
     struct client_counters sum = {0};

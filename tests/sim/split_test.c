@@ -37,7 +37,7 @@ static void count_events(struct lab *l, struct outcome *out)
     struct request r = {.id = 1, .op = REQUEST_EVENTS};
     for (uint32_t node = 1; node <= l->world.plan.nodes; node++) {
         buffer_clear(&l->body);
-        node_process_ask(l->world.nodes[node], &r, &l->body);
+        node_process_request(l->world.nodes[node], &r, &l->body);
         struct reader records = {buffer_slice(&l->body), false};
         while (records.left.size > 0) {
             struct reader record = {reader_sized(&records), false};

@@ -6,16 +6,16 @@
 
 /* Tables that come and go, drains, suspended machines, settings that differ. 1040, 5103 and 47: a
  * deletion that never ended, or ended while a leader served the table. 2779 and 20349: a replica
- * opened late took today's members for the group's first. 10 (with drains alone): a promise to a
- * leader that had gone. 188: a snapshot of items larger than a slice. 41996: a term forgotten in
- * the second restart. 51253: a leader that was opened after a split's decision. 52147: a replica
- * of the catalog without state that was moved away. 853912: a replica opened again by a late word
+ * opened late took today's members for the group's first. 10 (with drains alone): a lease grant to
+ * a leader that had gone. 188: a snapshot of items larger than a slice. 41996: a term forgotten in
+ * the second restart. 51253: a leader that was opened after a split's decision. 52147: a replica of
+ * the catalog without state that was moved away. 853912: a replica opened again by a late word
  * after its table's deletion. 854917: one opened again after its group had let go of it. 862033:
- * one that was let go of, and kept its promise to a leader that did not count on it. 872529: a
+ * one that was let go of, and kept its lease grant to a leader that did not count on it. 872529: a
  * deletion that was done because a split was. 320738628: a replica that gave up its state for a
  * snapshot of what its log had, and could not lead when another disk was lost. 1309806: a piece of
- * the first of two splits that kept its parent's promise for ever. 1600243: a router that rested
- * on what it had been granted before its table's limit fell kept others from what came in.
+ * the first of two splits that kept its parent's lease grant for ever. 1600243: a router that
+ * rested on what it had been granted before its table's limit fell kept others from what came in.
  * 2108064: a late word opened a replica with the range of another one that was being opened, and
  * its old writes came over newer items. 30031: a write that was done, answered 503. 14004662: the
  * simulator let any amount of data wait for a slow way. 4005037: the changes that an index lacked
@@ -163,7 +163,7 @@ TEST(a_stream_that_once_lacked_a_shard_passes)
 
 /* A group of a deleted table lacked a leader for ten seconds: one disk was lost, and one replica
  * was never opened. What it had committed for other tables was given up. */
-TEST(deleted_tables_that_once_forgot_what_they_owed_pass)
+TEST(deleted_tables_that_once_lost_pending_parts_pass)
 {
     static const uint64_t seeds[] = {7, 118, 169, 248};
     (void)state;

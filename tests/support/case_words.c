@@ -106,7 +106,7 @@ void case_words_run(const struct case_verb *verbs, void *world, struct slice com
     }
 }
 
-void case_say(struct case_words *w, const char *format, ...)
+void case_print(struct case_words *w, const char *format, ...)
 {
     char text[1024];
     va_list arguments;

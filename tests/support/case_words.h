@@ -35,7 +35,8 @@ void case_words_begin(void);
 void case_words_run(const struct case_verb *verbs, void *world, struct slice command,
                     struct buffer *out);
 /* Appends to the output. */
-__attribute__((format(printf, 2, 3))) void case_say(struct case_words *w, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void case_print(struct case_words *w, const char *format,
+                                                      ...);
 
 /* Word `i`; word 0 is the verb. Fails if there is none. */
 const char *case_word(struct case_words *w, int i);

@@ -17,7 +17,7 @@ static struct decision decisions_about(struct catalog_world *w, struct case_word
 static void decisions_decide(struct catalog_world *w, struct case_words *c, enum catalog_op op,
                              const struct decision *d)
 {
-    catalog_world_say(w, c, catalog_world_decide(w, op, d));
+    catalog_world_print(w, c, catalog_world_decide(w, op, d));
 }
 
 static void run_move(void *world, struct case_words *c)
@@ -44,7 +44,7 @@ static void run_merge(void *world, struct case_words *c)
                                         "absorb", "absorbed", "done"};
     const int64_t i = case_word_number(c, 2);
     struct decision d = decisions_about(world, c);
-    d.merge = (enum merge_word)case_choice(case_word(c, 3), STEPS, COUNT_OF(STEPS));
+    d.merge = (enum merge_command)case_choice(case_word(c, 3), STEPS, COUNT_OF(STEPS));
     d.has_event = true;
     d.event = (struct event){.kind = EVENT_MERGE, .reason = slice_of("why")};
     if (d.merge == MERGE_BEGIN) {
@@ -68,7 +68,7 @@ static void run_complete(void *world, struct case_words *c)
     uint32_t upper = 0;
     while (upper < t->partition_count && t->partitions[upper].merge != MERGE_FREEZE)
         upper++;
-    for (enum merge_word step = MERGE_ABSORB_IT; step <= MERGE_DONE; step++) {
+    for (enum merge_command step = MERGE_ABSORB_IT; step <= MERGE_DONE; step++) {
         const struct partition_info *p =
             catalog_world_at(w, case_word(c, 1), step == MERGE_ABSORB_IT ? upper : upper - 1);
         const struct decision d = {
@@ -136,7 +136,7 @@ static void run_leave(void *world, struct case_words *c)
 /* `shards NAME KEY STEP [N] [version=N]` */
 static void run_shards(void *world, struct case_words *c)
 {
-    static const char *const STEPS[] = {NULL, "grow", "moved", "shrink", "forget"};
+    static const char *const STEPS[] = {NULL, "grow", "moved", "shrink", "discard"};
     const struct table *t = catalog_world_table(world, case_word(c, 1));
     const struct attr key = {.type = ATTR_STRING, .body = slice_of(case_word(c, 2))};
     struct decision d = {.table_id = t->id};
@@ -145,11 +145,11 @@ static void run_shards(void *world, struct case_words *c)
     storage_key_append_collection(&b, t->id, &key);
     const struct sharded_key *k = key_sharding_find(t->sharded_keys, buffer_slice(&b));
     struct decision_key_shards *s = &d.key_shards;
-    s->word = (enum key_shards_change)case_choice(case_word(c, 3), STEPS, COUNT_OF(STEPS));
+    s->change = (enum key_shards_change)case_choice(case_word(c, 3), STEPS, COUNT_OF(STEPS));
     s->key = buffer_slice(&b);
     s->version = (uint64_t)case_option_number(c, "version", k == NULL ? 0 : (int64_t)k->version);
     s->counter =
-        s->word == KEY_SHARDS_GROW && table_key_sharding_mode(t, &fixed) == KEY_SHARDING_COUNTER;
+        s->change == KEY_SHARDS_GROW && table_key_sharding_mode(t, &fixed) == KEY_SHARDING_COUNTER;
     s->shards =
         c->count > 4 && strchr(c->words[4], '=') == NULL ? (uint32_t)case_word_number(c, 4) : 0;
     decisions_decide(world, c, CATALOG_KEY_SHARDS, &d);
@@ -162,7 +162,7 @@ static void run_disk(void *world, struct case_words *c)
     struct catalog_world *w = world;
     const uint32_t node = (uint32_t)case_word_number(c, 1);
     w->nodes = node > w->nodes ? node : w->nodes;
-    catalog_world_introduce(w, node, (uint32_t)case_word_number(c, 2));
+    catalog_world_add_node(w, node, (uint32_t)case_word_number(c, 2));
 }
 
 /* Replicas of lost disks give way to new ones. */
@@ -170,11 +170,11 @@ static void run_replace(void *world, struct case_words *c)
 {
     struct catalog_world *w = world;
     const struct table *t = catalog_world_table(w, case_word(c, 1));
-    case_say(c, "%s to replace\n",
-             catalog_needs_replacing(w->catalog, t) ? "something" : "nothing");
+    case_print(c, "%s to replace\n",
+               catalog_needs_replacing(w->catalog, t) ? "something" : "nothing");
     struct catalog_command command = catalog_world_command(w, CATALOG_REPLACE);
     command.table_id = t->id;
-    catalog_world_say(w, c, catalog_world_apply(w, &command));
+    catalog_world_print(w, c, catalog_world_apply(w, &command));
 }
 
 static void run_report(void *world, struct case_words *c)
@@ -194,40 +194,40 @@ static void run_knows(void *world, struct case_words *c)
 {
     struct catalog_world *w = world;
     const uint32_t id = (uint32_t)case_word_number(c, 1);
-    case_say(c, "/%u is %s", id, catalog_is_gone(w->catalog, id) ? "gone" : "known");
+    case_print(c, "/%u is %s", id, catalog_is_gone(w->catalog, id) ? "gone" : "known");
     if (c->count > 2) {
         const uint32_t node = (uint32_t)case_word_number(c, 2);
         const uint64_t member = raft_member_id(node, node * w->generation, 0);
         bool has = false;
         for (const struct table *t = NULL; (t = catalog_next(w->catalog, t)) != NULL;)
             has |= catalog_has(w->catalog, t->id, id, member);
-        case_say(c, ", node %u %s have it%s", node,
-                 catalog_may_have(w->catalog, id, member) ? "may" : "cannot",
-                 has ? "" : ", no table has");
+        case_print(c, ", node %u %s have it%s", node,
+                   catalog_may_have(w->catalog, id, member) ? "may" : "cannot",
+                   has ? "" : ", no table has");
     }
-    case_say(c, "\n");
+    case_print(c, "\n");
 }
 
 static void run_show(void *world, struct case_words *c)
 {
-    catalog_world_say_table(c, catalog_world_table(world, case_word(c, 1)));
+    catalog_world_print_table(c, catalog_world_table(world, case_word(c, 1)));
 }
 
 static void run_peaks(void *world, struct case_words *c)
 {
     const struct table *t = catalog_world_table(world, case_word(c, 1));
-    case_say(c, "writes: reserved %lld, warm %lld\n", (long long)t->reserved[ADMIT_WRITE],
-             (long long)t->warm[ADMIT_WRITE]);
+    case_print(c, "writes: reserved %lld, warm %lld\n", (long long)t->reserved[ADMIT_WRITE],
+               (long long)t->warm[ADMIT_WRITE]);
 }
 
 /* The allocations of writes. */
 static void run_allocations(void *world, struct case_words *c)
 {
     const struct table *t = catalog_world_table(world, case_word(c, 1));
-    case_say(c, "allocations");
+    case_print(c, "allocations");
     for (uint32_t i = 0; i < t->partition_count; i++)
-        case_say(c, " %lld", (long long)t->partitions[i].rate_mcu[ADMIT_WRITE] / MCU_PER_UNIT);
-    case_say(c, "\n");
+        case_print(c, " %lld", (long long)t->partitions[i].rate_mcu[ADMIT_WRITE] / MCU_PER_UNIT);
+    case_print(c, "\n");
 }
 
 static void run_keys(void *world, struct case_words *c)
@@ -235,22 +235,22 @@ static void run_keys(void *world, struct case_words *c)
     const struct table *t = catalog_world_table(world, case_word(c, 1));
     for (uint32_t i = 0; t->sharded_keys != NULL && i < t->sharded_keys->count; i++) {
         const struct sharded_key *k = &t->sharded_keys->keys[i];
-        case_say(c, "%s@%llu: %u %s", (const char *)k->key.data, (unsigned long long)k->version,
-                 k->shards, k->counter ? "cells" : "shards");
+        case_print(c, "%s@%llu: %u %s", (const char *)k->key.data, (unsigned long long)k->version,
+                   k->shards, k->counter ? "cells" : "shards");
         for (uint32_t b = 0; b < k->before_count; b++)
-            case_say(c, "%s %u", b == 0 ? ", before" : "", k->before[b]);
-        case_say(c, ", widest %u%s", k->widest, k->shrank ? ", shrank" : "");
+            case_print(c, "%s %u", b == 0 ? ", before" : "", k->before[b]);
+        case_print(c, ", widest %u%s", k->widest, k->shrank ? ", shrank" : "");
         if (k->placed_version != 0)
-            case_say(c, ", placed at %llu", (unsigned long long)k->placed_version);
-        case_say(c, "\n");
+            case_print(c, ", placed at %llu", (unsigned long long)k->placed_version);
+        case_print(c, "\n");
     }
-    case_say(c, "registry %llu\n", (unsigned long long)table_key_sharding_version(t));
+    case_print(c, "registry %llu\n", (unsigned long long)table_key_sharding_version(t));
 }
 
 static void run_events(void *world, struct case_words *c)
 {
     const struct catalog_world *w = world;
-    case_say(c, "%llu events\n", (unsigned long long)catalog_last_event(w->catalog));
+    case_print(c, "%llu events\n", (unsigned long long)catalog_last_event(w->catalog));
 }
 
 static void run_set(void *world, struct case_words *c)

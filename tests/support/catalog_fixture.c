@@ -69,14 +69,14 @@ enum reply_code catalog_fixture_reconcile(struct catalog_fixture *w, uint32_t pa
     catalog_command_reconciled(&c, t);
     if (t->partition_count != partition_count || t->status != status) {
         c.reconciled++;
-    } else if (status == TABLE_DELETING && !t->owes_nothing) {
+    } else if (status == TABLE_DELETING && !t->no_pending_parts) {
         catalog_fixture_apply(w, &c);
         catalog_command_reconciled(&c, catalog_fixture_table(w));
     }
     return catalog_fixture_apply(w, &c);
 }
 
-void catalog_fixture_introduce(struct catalog_fixture *w, uint32_t node, uint32_t generation)
+void catalog_fixture_set_generation(struct catalog_fixture *w, uint32_t node, uint32_t generation)
 {
     struct catalog_command c = catalog_fixture_command(w, CATALOG_NODE);
     c.node = node;
@@ -96,7 +96,7 @@ void catalog_fixture_init(struct catalog_fixture *w, uint32_t nodes)
     config_edit_replication(&w->config)->replicas = 3;
     config_edit_tables(&w->config)->table_partitions_max = CATALOG_FIXTURE_PARTITIONS_MAX;
     for (uint32_t node = 1; node <= nodes; node++)
-        catalog_fixture_introduce(w, node, 7 * node);
+        catalog_fixture_set_generation(w, node, 7 * node);
     struct catalog_command c = catalog_fixture_command(w, CATALOG_CREATE);
     assert_int_equal(catalog_fixture_apply(w, &c), REPLY_OK);
     const struct table *t = catalog_fixture_table(w);
@@ -199,16 +199,16 @@ void catalog_fixture_append_key(struct buffer *out, const struct catalog_fixture
 }
 
 enum reply_code catalog_fixture_change_shards(struct catalog_fixture *w,
-                                              enum key_shards_change word, const char *key,
+                                              enum key_shards_change change, const char *key,
                                               uint32_t shards)
 {
     const struct sharded_key *k = catalog_fixture_sharded_key(w, key);
     const uint64_t version = k != NULL ? k->version : 0;
-    return catalog_fixture_change_shards_at(w, word, key, shards, version);
+    return catalog_fixture_change_shards_at(w, change, key, shards, version);
 }
 
 enum reply_code catalog_fixture_change_shards_at(struct catalog_fixture *w,
-                                                 enum key_shards_change word, const char *key,
+                                                 enum key_shards_change change, const char *key,
                                                  uint32_t shards, uint64_t version)
 {
     uint32_t fixed;
@@ -217,11 +217,11 @@ enum reply_code catalog_fixture_change_shards_at(struct catalog_fixture *w,
     const bool counts =
         table_key_sharding_mode(catalog_fixture_table(w), &fixed) == KEY_SHARDING_COUNTER;
     const struct decision d = {.table_id = catalog_fixture_table(w)->id,
-                               .key_shards = {.word = word,
+                               .key_shards = {.change = change,
                                               .key = buffer_slice(&b),
                                               .version = version,
                                               .shards = shards,
-                                              .counter = word == KEY_SHARDS_GROW && counts}};
+                                              .counter = change == KEY_SHARDS_GROW && counts}};
     const enum reply_code code = catalog_fixture_decide(w, CATALOG_KEY_SHARDS, &d);
     buffer_deinit(&b);
     return code;
@@ -235,29 +235,30 @@ const struct partition_info *catalog_fixture_at(const struct catalog_fixture *w,
     return &catalog_fixture_table(w)->partitions[i];
 }
 
-struct decision catalog_fixture_word(enum merge_word word, const struct partition_info *p)
+struct decision catalog_fixture_merge_command(enum merge_command command,
+                                              const struct partition_info *p)
 {
     struct decision d = {.table_id = p->table_id,
                          .partition = p->id,
                          .epoch = p->epoch,
-                         .merge = word,
+                         .merge = command,
                          .has_event = true,
                          .event = {.kind = EVENT_MERGE, .reason = slice_of("why")}};
-    if (word == MERGE_BEGIN) {
+    if (command == MERGE_BEGIN) {
         d.merge_with = p[-1].id;
         d.merge_with_epoch = p[-1].epoch;
     }
-    if (word == MERGE_ABSORB_IT) {
+    if (command == MERGE_ABSORB_IT) {
         d.frozen_index = 77;
         d.frozen_term = 5;
     }
     return d;
 }
 
-enum reply_code catalog_fixture_say(struct catalog_fixture *w, enum merge_word word,
-                                    const struct partition_info *p)
+enum reply_code catalog_fixture_merge(struct catalog_fixture *w, enum merge_command command,
+                                      const struct partition_info *p)
 {
-    const struct decision d = catalog_fixture_word(word, p);
+    const struct decision d = catalog_fixture_merge_command(command, p);
     return catalog_fixture_decide(w, CATALOG_MERGE, &d);
 }
 

@@ -34,13 +34,14 @@ enum reply_code catalog_fixture_split(struct catalog_fixture *w, const struct ta
 enum reply_code catalog_fixture_reconcile(struct catalog_fixture *w, uint32_t partition_count,
                                           enum table_status status);
 /* The node has that generation from now on. */
-void catalog_fixture_introduce(struct catalog_fixture *w, uint32_t node, uint32_t generation);
+void catalog_fixture_set_generation(struct catalog_fixture *w, uint32_t node, uint32_t generation);
 
 /* A step of a merge, with an event. `p` is the partition that the step names. BEGIN: with the
  * partition below. ABSORB_IT: frozen by entry 77 of term 5. */
-struct decision catalog_fixture_word(enum merge_word word, const struct partition_info *p);
-enum reply_code catalog_fixture_say(struct catalog_fixture *w, enum merge_word word,
-                                    const struct partition_info *p);
+struct decision catalog_fixture_merge_command(enum merge_command command,
+                                              const struct partition_info *p);
+enum reply_code catalog_fixture_merge(struct catalog_fixture *w, enum merge_command command,
+                                      const struct partition_info *p);
 /* Splits the partition just above its first hash. */
 enum reply_code catalog_fixture_halve(struct catalog_fixture *w, const struct partition_info *p);
 enum reply_code catalog_fixture_move(struct catalog_fixture *w, const struct partition_info *p,
@@ -60,10 +61,10 @@ void catalog_fixture_append_key(struct buffer *out, const struct catalog_fixture
                                 const char *key);
 /* A word about a key, as the decider would say it: with the key's version, or with another one. */
 enum reply_code catalog_fixture_change_shards(struct catalog_fixture *w,
-                                              enum key_shards_change word, const char *key,
+                                              enum key_shards_change change, const char *key,
                                               uint32_t shards);
 enum reply_code catalog_fixture_change_shards_at(struct catalog_fixture *w,
-                                                 enum key_shards_change word, const char *key,
+                                                 enum key_shards_change change, const char *key,
                                                  uint32_t shards, uint64_t version);
 
 /* The table's partition `i`, in key order. */

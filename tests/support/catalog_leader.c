@@ -47,7 +47,7 @@ static void played_receive(struct catalog_leader *s, uint32_t node, struct slice
     struct liveness_beat beat;
     struct reader r = {slice_behind(frame, HEAD_BEFORE_BEAT), false};
     assert_int_equal(liveness_beat_decode(&r, &beat), STATUS_OK);
-    s->nodes[node].owes_beat |=
+    s->nodes[node].ack_due |=
         liveness_received(&s->nodes[node].liveness, s->w.now, 1, &beat).answer;
 }
 
@@ -55,16 +55,16 @@ static void played_beat(struct catalog_leader *s)
 {
     for (uint32_t node = LEADER_FIRST; node <= LEADER_NODES; node++) {
         const bool due = liveness_tick(&s->nodes[node].liveness, s->w.now).beat;
-        if (due || s->nodes[node].owes_beat)
+        if (due || s->nodes[node].ack_due)
             played_send_beat(s, node, due);
-        s->nodes[node].owes_beat = false;
+        s->nodes[node].ack_due = false;
     }
 }
 
 /* ---- requests ---- */
 
-static bool asked_fits(const struct leader_asked *a, enum request_op op, uint32_t partition,
-                       uint32_t node)
+static bool leader_request_fits(const struct leader_request *a, enum request_op op,
+                                uint32_t partition, uint32_t node)
 {
     return a->request.op == op && (partition == 0 || a->request.partition == partition) &&
            (node == 0 || a->node == node);
@@ -72,16 +72,16 @@ static bool asked_fits(const struct leader_asked *a, enum request_op op, uint32_
 
 /* A request that is repeated is there already. Nobody waits for an answer to a request without
  * id. */
-static void asked_add(struct catalog_leader *s, uint32_t node, const struct request *r)
+static void leader_request_add(struct catalog_leader *s, uint32_t node, const struct request *r)
 {
-    for (size_t i = 0; r->id != 0 && i < s->asked_count; i++) {
-        if (s->asked[i].request.id == r->id && s->asked[i].node == node)
+    for (size_t i = 0; r->id != 0 && i < s->request_count; i++) {
+        if (s->requests[i].request.id == r->id && s->requests[i].node == node)
             return;
     }
-    s->asked = realloc(s->asked, (s->asked_count + 1) * sizeof s->asked[0]);
-    assert_non_null(s->asked);
-    struct leader_asked *a = &s->asked[s->asked_count++];
-    *a = (struct leader_asked){.node = node, .answered = r->id == 0};
+    s->requests = realloc(s->requests, (s->request_count + 1) * sizeof s->requests[0]);
+    assert_non_null(s->requests);
+    struct leader_request *a = &s->requests[s->request_count++];
+    *a = (struct leader_request){.node = node, .answered = r->id == 0};
     request_encode(&a->frame, r);
     const struct slice frame = slice_behind(buffer_slice(&a->frame), LENGTH_SIZE);
     assert_int_equal(request_decode(frame, &a->request), STATUS_OK);
@@ -93,20 +93,20 @@ static void leader_take(void *context, const struct node_effect *e)
     if (e->kind == NODE_SEND)
         played_receive(s, (uint32_t)e->to, e->frame);
     else
-        asked_add(s, (uint32_t)e->to, &e->request);
+        leader_request_add(s, (uint32_t)e->to, &e->request);
 }
 
-static bool asked_is_held(const struct catalog_leader *s, const struct leader_asked *a)
+static bool leader_request_is_held(const struct catalog_leader *s, const struct leader_request *a)
 {
     for (size_t i = 0; i < s->hold_count; i++) {
-        if (asked_fits(a, s->holds[i].op, s->holds[i].partition, s->holds[i].node))
+        if (leader_request_fits(a, s->holds[i].op, s->holds[i].partition, s->holds[i].node))
             return true;
     }
     return false;
 }
 
 /* What a node says that has done it. */
-static struct reply asked_done(const struct request *r)
+static struct reply leader_request_done(const struct request *r)
 {
     struct partition_info info;
     struct reply done = {.code = REPLY_OK};
@@ -121,7 +121,8 @@ static struct reply asked_done(const struct request *r)
     return done;
 }
 
-static void asked_answer(struct catalog_leader *s, struct leader_asked *a, struct reply reply)
+static void leader_request_answer(struct catalog_leader *s, struct leader_request *a,
+                                  struct reply reply)
 {
     a->answered = true;
     reply.id = a->request.id;
@@ -132,10 +133,10 @@ static void asked_answer(struct catalog_leader *s, struct leader_asked *a, struc
 
 static void leader_answer_all(struct catalog_leader *s)
 {
-    const size_t count = s->asked_count; /* answers bring new requests */
+    const size_t count = s->request_count; /* answers bring new requests */
     for (size_t i = 0; i < count; i++) {
-        if (!s->asked[i].answered && !asked_is_held(s, &s->asked[i]))
-            asked_answer(s, &s->asked[i], asked_done(&s->asked[i].request));
+        if (!s->requests[i].answered && !leader_request_is_held(s, &s->requests[i]))
+            leader_request_answer(s, &s->requests[i], leader_request_done(&s->requests[i].request));
     }
 }
 
@@ -154,33 +155,33 @@ uint32_t leader_times(const struct catalog_leader *s, enum request_op op, uint32
                       uint32_t node)
 {
     uint32_t times = 0;
-    for (size_t i = 0; i < s->asked_count; i++)
-        times += asked_fits(&s->asked[i], op, partition, node);
+    for (size_t i = 0; i < s->request_count; i++)
+        times += leader_request_fits(&s->requests[i], op, partition, node);
     return times;
 }
 
-static struct leader_asked *asked_last(const struct catalog_leader *s, enum request_op op,
-                                       uint32_t partition, uint32_t node)
+static struct leader_request *request_last(const struct catalog_leader *s, enum request_op op,
+                                           uint32_t partition, uint32_t node)
 {
-    size_t i = s->asked_count;
-    while (i > 0 && !asked_fits(&s->asked[i - 1], op, partition, node))
+    size_t i = s->request_count;
+    while (i > 0 && !leader_request_fits(&s->requests[i - 1], op, partition, node))
         i--;
     assert_true(i > 0);
-    return &s->asked[i - 1];
+    return &s->requests[i - 1];
 }
 
-const struct leader_asked *leader_last(const struct catalog_leader *s, enum request_op op,
-                                       uint32_t partition, uint32_t node)
+const struct leader_request *leader_last(const struct catalog_leader *s, enum request_op op,
+                                         uint32_t partition, uint32_t node)
 {
-    return asked_last(s, op, partition, node);
+    return request_last(s, op, partition, node);
 }
 
 void leader_answer(struct catalog_leader *s, enum request_op op, uint32_t partition, uint32_t node,
                    struct reply reply)
 {
-    struct leader_asked *a = asked_last(s, op, partition, node);
+    struct leader_request *a = request_last(s, op, partition, node);
     assert_false(a->answered);
-    asked_answer(s, a, reply);
+    leader_request_answer(s, a, reply);
 }
 
 /* ---- life and time ---- */
@@ -249,9 +250,9 @@ void leader_close(struct catalog_leader *s)
     lone_deinit(&s->w);
     for (uint32_t node = LEADER_FIRST; node <= LEADER_NODES; node++)
         liveness_deinit(&s->nodes[node].liveness);
-    for (size_t i = 0; i < s->asked_count; i++)
-        buffer_deinit(&s->asked[i].frame);
-    free(s->asked);
+    for (size_t i = 0; i < s->request_count; i++)
+        buffer_deinit(&s->requests[i].frame);
+    free(s->requests);
 }
 
 const struct table *leader_table(struct catalog_leader *s, const char *name)
@@ -273,7 +274,7 @@ void leader_decide(struct catalog_leader *s, enum catalog_op op, const struct de
     struct buffer body = {0};
     decision_encode(&body, d);
     struct request r = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), (uint8_t)op}};
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     lone_write_all(&s->w);
     lone_assert_answer(&s->w, REPLY_OK);
     buffer_deinit(&body);

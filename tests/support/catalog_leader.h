@@ -17,7 +17,7 @@ enum {
     LEADER_FROZEN = 77 /* the index of the entry that freezes a partition */
 };
 
-struct leader_asked {
+struct leader_request {
     uint32_t node;
     bool answered;
     struct buffer frame;
@@ -34,11 +34,11 @@ struct catalog_leader {
     struct lone_node w;
     struct played_node {
         struct liveness liveness;
-        bool owes_beat; /* an acknowledgement */
-        uint32_t lost;  /* so many disks */
+        bool ack_due;  /* an acknowledgement */
+        uint32_t lost; /* so many disks */
     } nodes[LEADER_NODES + 1];
-    struct leader_asked *asked; /* owns; all requests so far, each id and node once, in order */
-    size_t asked_count;
+    struct leader_request *requests; /* owns; all so far, each id and node once, in order */
+    size_t request_count;
     struct leader_hold holds[4];
     size_t hold_count;
 };
@@ -63,8 +63,8 @@ void leader_release(struct catalog_leader *s);
 uint32_t leader_times(const struct catalog_leader *s, enum request_op op, uint32_t partition,
                       uint32_t node);
 /* The last request of this kind. */
-const struct leader_asked *leader_last(const struct catalog_leader *s, enum request_op op,
-                                       uint32_t partition, uint32_t node);
+const struct leader_request *leader_last(const struct catalog_leader *s, enum request_op op,
+                                         uint32_t partition, uint32_t node);
 /* Answers the last request of this kind, which is held. */
 void leader_answer(struct catalog_leader *s, enum request_op op, uint32_t partition, uint32_t node,
                    struct reply reply);

@@ -212,24 +212,24 @@ static void run_table(void *world, struct case_words *c)
         while ((x = catalog_next_index(w->catalog, catalog_world_table(w, name), x)) != NULL)
             tables_settle(w, x);
     }
-    catalog_world_say(w, c, code);
+    catalog_world_print(w, c, code);
 }
 
 static void run_create(void *world, struct case_words *c)
 {
-    catalog_world_say(world, c, tables_change(world, c, CATALOG_CREATE, case_word(c, 1)));
+    catalog_world_print(world, c, tables_change(world, c, CATALOG_CREATE, case_word(c, 1)));
 }
 
 static void run_update(void *world, struct case_words *c)
 {
-    catalog_world_say(world, c, tables_change(world, c, CATALOG_UPDATE, case_word(c, 1)));
+    catalog_world_print(world, c, tables_change(world, c, CATALOG_UPDATE, case_word(c, 1)));
 }
 
 static void run_delete(void *world, struct case_words *c)
 {
     struct catalog_command command = catalog_world_command(world, CATALOG_DELETE);
     command.spec.name = slice_of(case_word(c, 1));
-    catalog_world_say(world, c, catalog_world_apply(world, &command));
+    catalog_world_print(world, c, catalog_world_apply(world, &command));
 }
 
 static void run_settle(void *world, struct case_words *c)
@@ -251,7 +251,7 @@ static void run_late(void *world, struct case_words *c)
     struct catalog_command command = catalog_world_command(w, CATALOG_RECONCILED);
     command.table_id = w->late_id;
     command.reconciled = w->late;
-    catalog_world_say(w, c, catalog_world_apply(w, &command));
+    catalog_world_print(w, c, catalog_world_apply(w, &command));
 }
 
 /* ---- splits ---- */
@@ -308,7 +308,7 @@ static void run_split(void *world, struct case_words *c)
     table_split_encode(&bytes, &s);
     struct catalog_command command = catalog_world_command(w, CATALOG_SPLIT);
     command.split = buffer_slice(&bytes);
-    catalog_world_say(w, c, catalog_world_apply(w, &command));
+    catalog_world_print(w, c, catalog_world_apply(w, &command));
     buffer_deinit(&bytes);
     buffer_deinit(&key);
 }

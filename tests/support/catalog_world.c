@@ -207,7 +207,7 @@ void catalog_world_settings(struct catalog_world *w)
 
 /* ---- life ---- */
 
-void catalog_world_introduce(struct catalog_world *w, uint32_t node, uint32_t generation)
+void catalog_world_add_node(struct catalog_world *w, uint32_t node, uint32_t generation)
 {
     struct catalog_command c = catalog_world_command(w, CATALOG_NODE);
     c.node = node;
@@ -241,68 +241,68 @@ void catalog_world_end(struct catalog_world *w)
 
 /* ---- output ---- */
 
-void catalog_world_say(struct catalog_world *w, struct case_words *c, enum reply_code code)
+void catalog_world_print(struct catalog_world *w, struct case_words *c, enum reply_code code)
 {
     const size_t before = c->out->size;
     if (code == REPLY_OK) {
         if (w->text.size > 0)
-            case_say(c, "%s with%.*s\n", c->words[0], (int)w->text.size,
-                     (const char *)w->text.data);
+            case_print(c, "%s with%.*s\n", c->words[0], (int)w->text.size,
+                       (const char *)w->text.data);
         return;
     }
     for (int i = 0; i < c->count; i++)
-        case_say(c, "%s%s", i == 0 ? "" : " ", c->words[i]);
-    case_say(c, ": %s", reply_code_name(code));
+        case_print(c, "%s%s", i == 0 ? "" : " ", c->words[i]);
+    case_print(c, ": %s", reply_code_name(code));
     const bool fits = c->out->size - before + w->text.size < CASE_COLUMNS;
     if (fits && w->text.size > 0)
-        case_say(c, ", %.*s", (int)w->text.size, (const char *)w->text.data);
-    case_say(c, "\n");
+        case_print(c, ", %.*s", (int)w->text.size, (const char *)w->text.data);
+    case_print(c, "\n");
     if (!fits)
         case_append_text(c->out, buffer_slice(&w->text), true);
 }
 
-static void say_units(struct case_words *c, int64_t mcu)
+static void print_units(struct case_words *c, int64_t mcu)
 {
-    case_say(c, " %lld", (long long)mcu / MCU_PER_UNIT);
+    case_print(c, " %lld", (long long)mcu / MCU_PER_UNIT);
     if (mcu % MCU_PER_UNIT != 0)
-        case_say(c, ".%03lld", (long long)mcu % MCU_PER_UNIT);
+        case_print(c, ".%03lld", (long long)mcu % MCU_PER_UNIT);
 }
 
-static void say_partition(struct case_words *c, const struct partition_info *p)
+static void print_partition(struct case_words *c, const struct partition_info *p)
 {
     static const char *const MERGE[] = {"", "freezes with", "thaws with", "absorbs"};
-    case_say(c, "/%u@%llu:", p->id, (unsigned long long)p->epoch);
-    say_units(c, p->rate_mcu[ADMIT_READ]);
-    case_say(c, " r");
-    say_units(c, p->rate_mcu[ADMIT_WRITE]);
-    case_say(c, " w, nodes");
+    case_print(c, "/%u@%llu:", p->id, (unsigned long long)p->epoch);
+    print_units(c, p->rate_mcu[ADMIT_READ]);
+    case_print(c, " r");
+    print_units(c, p->rate_mcu[ADMIT_WRITE]);
+    case_print(c, " w, nodes");
     for (uint32_t k = 0; k < p->member_count; k++) {
-        case_say(c, " %s%u", p->joined >> k & 1 ? "+" : "", partition_node(p, k));
+        case_print(c, " %s%u", p->joined >> k & 1 ? "+" : "", partition_node(p, k));
         if (raft_member_generation(p->members[k]) > 999)
-            case_say(c, "'"); /* a new life */
+            case_print(c, "'"); /* a new life */
     }
     if (p->leaving != 0)
-        case_say(c, ", %u leaves%s", raft_member_node(p->leaving), p->let_go ? " (let go)" : "");
+        case_print(c, ", %u leaves%s", raft_member_node(p->leaving), p->let_go ? " (let go)" : "");
     if (p->parent != 0)
-        case_say(c, ", from /%u: %u r %u w ppm", p->parent, p->share_ppm[0], p->share_ppm[1]);
+        case_print(c, ", from /%u: %u r %u w ppm", p->parent, p->share_ppm[0], p->share_ppm[1]);
     if (p->merge != MERGE_NONE)
-        case_say(c, ", %s /%u%s", MERGE[p->merge], p->merge_with,
-                 p->absorbed ? ", has done so" : "");
+        case_print(c, ", %s /%u%s", MERGE[p->merge], p->merge_with,
+                   p->absorbed ? ", has done so" : "");
     if (p->frozen_index != 0 || p->frozen_term != 0)
-        case_say(c, ", frozen by %llu of term %llu", (unsigned long long)p->frozen_index,
-                 (unsigned long long)p->frozen_term);
+        case_print(c, ", frozen by %llu of term %llu", (unsigned long long)p->frozen_index,
+                   (unsigned long long)p->frozen_term);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         if (p->maximum_mcu[kind] == 0)
             continue;
-        case_say(c, ", at most");
-        say_units(c, p->maximum_mcu[kind]);
-        case_say(c, kind == ADMIT_READ ? " r" : " w");
+        case_print(c, ", at most");
+        print_units(c, p->maximum_mcu[kind]);
+        case_print(c, kind == ADMIT_READ ? " r" : " w");
     }
-    case_say(c, "\n");
+    case_print(c, "\n");
 }
 
-void catalog_world_say_table(struct case_words *c, const struct table *t)
+void catalog_world_print_table(struct case_words *c, const struct table *t)
 {
     for (uint32_t i = 0; i < t->partition_count; i++)
-        say_partition(c, &t->partitions[i]);
+        print_partition(c, &t->partitions[i]);
 }

@@ -26,7 +26,7 @@ struct catalog_world {
 
 void catalog_world_begin(struct catalog_world *w, uint32_t nodes);
 void catalog_world_end(struct catalog_world *w);
-void catalog_world_introduce(struct catalog_world *w, uint32_t node, uint32_t generation);
+void catalog_world_add_node(struct catalog_world *w, uint32_t node, uint32_t generation);
 
 struct catalog_command catalog_world_command(const struct catalog_world *w, enum catalog_op op);
 enum reply_code catalog_world_apply(struct catalog_world *w, struct catalog_command *c);
@@ -42,8 +42,8 @@ const struct partition_info *catalog_world_at(const struct catalog_world *w, con
 void catalog_world_set(struct catalog_world *w, struct case_words *c, int i);
 void catalog_world_settings(struct catalog_world *w); /* those of each cluster */
 /* Says a refusal: the command, the code and the text. */
-void catalog_world_say(struct catalog_world *w, struct case_words *c, enum reply_code code);
-void catalog_world_say_table(struct case_words *c, const struct table *t);
+void catalog_world_print(struct catalog_world *w, struct case_words *c, enum reply_code code);
+void catalog_world_print_table(struct case_words *c, const struct table *t);
 
 /* Commands; `world` begins with a struct catalog_world. */
 extern const struct case_verb catalog_table_verbs[], catalog_decision_verbs[];

@@ -143,9 +143,9 @@ static void run_accept(void *world, struct case_words *c)
 {
     struct control_world *w = world;
     struct catalog_command split = catalog_world_command(&w->c, CATALOG_SPLIT);
-    assert_int_equal(w->asked.request.op, REQUEST_TABLE_SPLIT);
-    split.split = w->asked.request.table_split.split;
-    catalog_world_say(&w->c, c, catalog_world_apply(&w->c, &split));
+    assert_int_equal(w->request.request.op, REQUEST_TABLE_SPLIT);
+    split.split = w->request.request.table_split.split;
+    catalog_world_print(&w->c, c, catalog_world_apply(&w->c, &split));
     control_world_answer(w, REPLY_OK, slice_make(NULL, 0));
 }
 

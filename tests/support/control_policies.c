@@ -23,7 +23,7 @@ static struct {
     int64_t allocation_mcu;
     bool raises;
     uint32_t place;       /* from the end of the offer; UINT32_MAX: nowhere */
-    char rank;            /* d: the dearest, c: the cheapest, b: below zero */
+    char rank;            /* e: the most expensive, c: the cheapest, b: below zero */
     uint32_t nodes;       /* that were offered */
     struct buffer saw[4]; /* by point: adaptive, split, demand, relocate */
     char reported[512];
@@ -289,7 +289,7 @@ static void run_raise(void *world, struct case_words *c)
         script.allocation_mcu = case_word_number(c, 1);
 }
 
-/* `place N|nowhere|beside [rank=cheap|dear|below-zero]`: N from the end of the offer */
+/* `place N|nowhere|beside [rank=cheap|expensive|below-zero]`: N from the end of the offer */
 static void run_place(void *world, struct case_words *c)
 {
     (void)world;
@@ -297,7 +297,7 @@ static void run_place(void *world, struct case_words *c)
     script.place = strcmp(where, "nowhere") == 0  ? UINT32_MAX
                    : strcmp(where, "beside") == 0 ? script.nodes + 1
                                                   : (uint32_t)case_number(where);
-    script.rank = rank == NULL ? 'd' : rank[0];
+    script.rank = rank == NULL ? 'e' : rank[0];
 }
 
 static void run_saw(void *world, struct case_words *c)
@@ -305,7 +305,7 @@ static void run_saw(void *world, struct case_words *c)
     (void)world;
     for (size_t i = 0; i < COUNT_OF(POINTS); i++) {
         if (script.saw[i].size > 0)
-            case_say(c, "saw %.*s\n", (int)script.saw[i].size, (const char *)script.saw[i].data);
+            case_print(c, "saw %.*s\n", (int)script.saw[i].size, (const char *)script.saw[i].data);
     }
 }
 
@@ -314,9 +314,9 @@ static void run_reported(void *world, struct case_words *c)
 {
     (void)world;
     const uint64_t invalid = policies.entries[0].invalid_results;
-    case_say(c, "%llu invalid results, reported %d times", (unsigned long long)invalid,
-             script.report_count);
-    case_say(c, script.report_count > 0 ? ": %s\n" : "\n", script.reported);
+    case_print(c, "%llu invalid results, reported %d times", (unsigned long long)invalid,
+               script.report_count);
+    case_print(c, script.report_count > 0 ? ": %s\n" : "\n", script.reported);
 }
 
 const struct case_verb control_policy_verbs[] = {

@@ -1,4 +1,4 @@
-/* control_world.c - reports of loads that go on, and looks of the controller. */
+/* control_world.c - reports of loads that go on, and evaluations of the controller. */
 #include "tests/support/control_world.h"
 
 #include "base/settings/admission.h"
@@ -39,11 +39,11 @@ void control_world_end(struct control_world *w)
     *w = (struct control_world){.c = kept, .terse = terse};
 }
 
-void control_world_introduce(struct control_world *w, uint32_t node)
+void control_world_add_node(struct control_world *w, uint32_t node)
 {
     const struct settings_admission *s = config_admission(&w->c.config);
     assert_in_range(node, 1, CONTROL_NODES);
-    catalog_world_introduce(&w->c, node, node * w->c.generation);
+    catalog_world_add_node(&w->c, node, node * w->c.generation);
     w->view.reachable[node] = true;
     w->nodes[node] = (struct node_report){
         .node = node, .capacity_mcu = {s->node_rcu * MCU_PER_UNIT, s->node_wcu * MCU_PER_UNIT}};
@@ -128,24 +128,24 @@ static void note_demand(struct control_world *w, const struct partition_info *p,
     const int64_t max = p->on_demand
                             ? config_admission(&w->c.config)->partition_max_wcu * MCU_PER_UNIT
                             : p->rate_mcu[ADMIT_WRITE];
-    const int64_t asked = units * CONTROL_LOOK_MS, most = max * CONTROL_LOOK_MS / 1000,
-                  served = asked < most ? asked : most;
+    const int64_t demand = units * CONTROL_EVALUATION_MS, most = max * CONTROL_EVALUATION_MS / 1000,
+                  served = demand < most ? demand : most;
     total->consumed_mcu += served;
-    total->refused_mcu += asked - served;
-    total->refused[ADMIT_REFUSED_ALLOCATION] += asked > served;
+    total->refused_mcu += demand - served;
+    total->refused[ADMIT_REFUSED_ALLOCATION] += demand > served;
     sums->consumed += served;
-    sums->refused += asked - served;
+    sums->refused += demand - served;
 }
 
 static void serve_table(struct control_world *w, struct control_table *loaded)
 {
     const struct table *t = catalog_world_table(&w->c, loaded->name);
-    const struct instant then = instant_add(w->now, duration_ms(CONTROL_LOOK_MS));
+    const struct instant then = instant_add(w->now, duration_ms(CONTROL_EVALUATION_MS));
     loaded->consumed = loaded->refused = 0;
     for (uint32_t i = 0; i < t->partition_count && i < CONTROL_PARTITIONS_MAX; i++) {
         const struct partition_info *p = &t->partitions[i];
         if (loaded->loads[i].set)
-            control_world_note(w, p, &loaded->loads[i], CONTROL_LOOK_MS);
+            control_world_note(w, p, &loaded->loads[i], CONTROL_EVALUATION_MS);
         else if (loaded->units[i] >= 0)
             note_demand(w, p, loaded->units[i], loaded);
         if (loaded->loads[i].set || loaded->units[i] >= 0)
@@ -160,16 +160,16 @@ void control_world_step(struct control_world *w)
     for (int i = 0; i < CONTROL_TABLES_MAX && w->tables[i].name[0] != '\0'; i++)
         serve_table(w, &w->tables[i]);
     for (uint32_t node = 1; w->nodes_report && node <= CONTROL_NODES; node++) {
-        w->nodes[node].consumed_mcu[ADMIT_WRITE] += w->busy[node] * CONTROL_LOOK_MS;
+        w->nodes[node].consumed_mcu[ADMIT_WRITE] += w->busy[node] * CONTROL_EVALUATION_MS;
         if (w->nodes[node].node != 0)
             cluster_loads_take_node(w->loads, w->now, &w->nodes[node]);
     }
-    control_world_look(w, CONTROL_LOOK_MS);
+    control_world_evaluate(w, CONTROL_EVALUATION_MS);
 }
 
 /* ---- looks ---- */
 
-static void look_decided(struct control_world *w, const struct request *r)
+static void evaluation_decided(struct control_world *w, const struct request *r)
 {
     const uint32_t i = w->decision_count++;
     struct reply reply = {.id = r->id, .code = REPLY_OK};
@@ -179,9 +179,9 @@ static void look_decided(struct control_world *w, const struct request *r)
     const struct slice body = buffer_slice(&w->bodies[i]);
     w->ops[i] = (enum catalog_op)r->decide.op;
     assert_int_equal(decision_decode(body, &w->decisions[i]), STATUS_OK);
-    if (w->silent)
+    if (w->unresponsive)
         return;
-    if (!w->deaf) {
+    if (!w->refusing) {
         struct catalog_command c = catalog_world_command(&w->c, w->ops[i]);
         c.decision = body;
         reply.code = catalog_world_apply(&w->c, &c);
@@ -189,32 +189,32 @@ static void look_decided(struct control_world *w, const struct request *r)
     controller_reply(w->controller, &reply);
 }
 
-void control_world_look(struct control_world *w, int64_t ms)
+void control_world_evaluate(struct control_world *w, int64_t ms)
 {
     const struct control_request *r;
     w->now = instant_add(w->now, duration_ms(ms));
     w->decision_count = 0;
-    w->asks = false;
+    w->has_request = false;
     controller_evaluate(w->controller, w->now, &w->view);
     while ((r = controller_next_request(w->controller)) != NULL) {
         if (r->request.op == REQUEST_DECIDE) {
             assert_int_equal(r->node, 1);
-            look_decided(w, &r->request);
+            evaluation_decided(w, &r->request);
             continue;
         }
-        w->asks = true;
-        w->asked = *r;
+        w->has_request = true;
+        w->request = *r;
     }
 }
 
 void control_world_answer(struct control_world *w, enum reply_code code, struct slice advice)
 {
-    struct reply reply = {.id = w->asked.request.id, .code = code};
-    assert_int_not_equal(w->asked.request.op, 0);
+    struct reply reply = {.id = w->request.request.id, .code = code};
+    assert_int_not_equal(w->request.request.op, 0);
     if (advice.size > 0) {
         reply.kind = ANSWER_ADVICE;
         reply.advice.bytes = advice;
     }
-    w->asked = (struct control_request){0};
+    w->request = (struct control_request){0};
     controller_reply(w->controller, &reply);
 }

@@ -65,11 +65,11 @@ const char *expression_fixture_json(struct expression_fixture *s, struct slice i
 const char *expression_fixture_text(struct expression_fixture *s, const char *parameter,
                                     const struct expression_fault *fault)
 {
-    struct fault said = {0};
-    assert_false(expression_refuse(&said, parameter, fault));
-    buffer_append_u8(&said.text, 0);
-    struct slice kept = arena_copy(&s->arena, buffer_slice(&said.text));
-    fault_deinit(&said);
+    struct fault message = {0};
+    assert_false(expression_refuse(&message, parameter, fault));
+    buffer_append_u8(&message.text, 0);
+    struct slice kept = arena_copy(&s->arena, buffer_slice(&message.text));
+    fault_deinit(&message);
     return (const char *)kept.data;
 }
 

@@ -499,10 +499,10 @@ static void request_hold(struct fake_cluster *f, uint32_t node, const struct req
 
 /* ---- global admission control ---- */
 
-static void ask_gac(struct fake_cluster *f, uint32_t server, struct slice frame)
+static void request_gac(struct fake_cluster *f, uint32_t server, struct slice frame)
 {
     struct buffer answer = {0};
-    if (fake_gac_ask(f->gac, f->now, server, f->seed, frame, &answer))
+    if (fake_gac_request(f->gac, f->now, server, f->seed, frame, &answer))
         must(router_gac_receive(f->router, f->now, server, buffer_slice(&answer)) == STATUS_OK);
     buffer_deinit(&answer);
 }
@@ -520,7 +520,7 @@ static void send_gac(struct fake_cluster *f, uint32_t server, struct slice frame
 void fake_deliver_gac(struct fake_cluster *f)
 {
     for (size_t i = 0; i < f->frame_count; i++) {
-        ask_gac(f, f->frames[i].server, buffer_slice(&f->frames[i].bytes));
+        request_gac(f, f->frames[i].server, buffer_slice(&f->frames[i].bytes));
         buffer_deinit(&f->frames[i].bytes);
     }
     f->frame_count = 0;
@@ -574,7 +574,7 @@ static void pump_effects(struct fake_cluster *f)
     struct router_effect e;
     while (router_next_effect(f->router, &e)) {
         if (e.kind == ROUTER_SEND_REQUEST) {
-            f->asked[e.request->op]++;
+            f->requests[e.request->op]++;
             if ((f->down >> e.node & 1) != 0)
                 router_not_sent(f->router, f->now, e.node, e.request->id);
             else if ((f->hung >> e.node & 1) != 0 || (f->hold && e.request->op != REQUEST_PING))

@@ -103,7 +103,7 @@ struct fake_cluster {
     uint64_t seen;             /* nodes know sharded keys only up to this version; 0: all */
     uint64_t read_max;         /* steps of a turn's values: the most so far */
     /* requests so far, by operation */
-    int64_t asked[REQUEST_OPS];
+    int64_t requests[REQUEST_OPS];
 };
 
 /* Call fake_start after changing the configuration. */

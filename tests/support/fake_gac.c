@@ -31,8 +31,8 @@ void fake_gac_start(struct fake_gac *g, uint32_t server)
         .config = g->config, .number = server, .servers = g->count, .incarnation = ++g->lives});
 }
 
-bool fake_gac_ask(struct fake_gac *g, struct instant now, uint32_t server, uint64_t link,
-                  struct slice frame, struct buffer *answer)
+bool fake_gac_request(struct fake_gac *g, struct instant now, uint32_t server, uint64_t link,
+                      struct slice frame, struct buffer *answer)
 {
     struct buffer error = {0};
     if (g->servers[server] == NULL)

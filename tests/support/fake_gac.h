@@ -24,5 +24,5 @@ void fake_gac_kill(struct fake_gac *g, uint32_t server);
 void fake_gac_start(struct fake_gac *g, uint32_t server);
 
 /* False: the server is dead. */
-bool fake_gac_ask(struct fake_gac *g, struct instant now, uint32_t server, uint64_t link,
-                  struct slice frame, struct buffer *answer);
+bool fake_gac_request(struct fake_gac *g, struct instant now, uint32_t server, uint64_t link,
+                      struct slice frame, struct buffer *answer);

@@ -212,11 +212,11 @@ static void answer_item_update(struct fake_cluster *f, const struct request *q,
     const bool made = updated_item(q, there, r, &new);
     const int64_t size = made ? item_size(buffer_slice(&new)) : 0;
     r->consumed_mcu = write_cost_mcu(size > old ? size : old);
-    if (r->code == REPLY_OK && q->write.want == WANT_OLD)
+    if (r->code == REPLY_OK && q->write.return_values == RETURN_OLD)
         show_item(r, there, body);
     if (made) {
         put_item(f, q->write.key, buffer_slice(&new));
-        if (q->write.want == WANT_NEW)
+        if (q->write.return_values == RETURN_NEW)
             show_item(r, item_at(f, q->write.key), body);
     }
     buffer_deinit(&new);
@@ -292,7 +292,7 @@ static void answer_write(struct fake_cluster *f, const struct request *q, struct
                          struct reply *r, struct buffer *body)
 {
     int64_t old = size_at(there), new = 0;
-    must(q->write.want != WANT_NEW || q->op == REQUEST_UPDATE);
+    must(q->write.return_values != RETURN_NEW || q->op == REQUEST_UPDATE);
     if (q->op == REQUEST_PUT) {
         must(item_check(q->write.item) == STATUS_OK);
         new = item_size(q->write.item);
@@ -300,7 +300,7 @@ static void answer_write(struct fake_cluster *f, const struct request *q, struct
     r->consumed_mcu = write_cost_mcu(new > old ? new : old);
     if (!condition_holds(q->write.condition, there)) {
         r->code = REPLY_CONDITION_FAILED;
-        if (q->write.want_failed)
+        if (q->write.return_failed)
             show_item(r, there, body);
         return;
     }
@@ -308,7 +308,7 @@ static void answer_write(struct fake_cluster *f, const struct request *q, struct
         answer_item_update(f, q, there, r, body);
         return;
     }
-    if (q->write.want == WANT_OLD)
+    if (q->write.return_values == RETURN_OLD)
         show_item(r, there, body);
     if (q->op == REQUEST_PUT)
         put_item(f, q->write.key, q->write.item);

@@ -165,7 +165,7 @@ static void request_answered(void *context, uint32_t node, const struct reply *r
 }
 
 /* Asks this node. False: there was no answer within a second. */
-static bool cluster_ask(struct frame_cluster *w, uint32_t node, struct request *r)
+static bool cluster_send(struct frame_cluster *w, uint32_t node, struct request *r)
 {
     struct buffer frame = {0};
     r->id = ++w->next_id;
@@ -182,12 +182,12 @@ static bool cluster_ask(struct frame_cluster *w, uint32_t node, struct request *
 }
 
 /* Asks one node after the other until a node does the request, or throttles it. */
-static bool ask_any(struct frame_cluster *w, struct request *r)
+static bool send_to_any(struct frame_cluster *w, struct request *r)
 {
     struct instant end = instant_add(w->world.scheduler.now, duration_ms(AVAILABLE_MS));
     for (uint32_t node = 1; instant_before(w->world.scheduler.now, end);
          node = node % FRAME_CLUSTER_NODES + 1) {
-        if (cluster_ask(w, node, r) &&
+        if (cluster_send(w, node, r) &&
             (w->answer.code == REPLY_OK || w->answer.code == REPLY_THROTTLED))
             return true;
         frame_cluster_pass(w, 1);
@@ -195,12 +195,12 @@ static bool ask_any(struct frame_cluster *w, struct request *r)
     return false;
 }
 
-enum reply_code frame_cluster_ask(struct frame_cluster *w, struct request *r, struct slice *body)
+enum reply_code frame_cluster_send(struct frame_cluster *w, struct request *r, struct slice *body)
 {
     struct instant end = instant_add(w->world.scheduler.now, duration_ms(AVAILABLE_MS));
     for (uint32_t node = 1; instant_before(w->world.scheduler.now, end);
          node = node % FRAME_CLUSTER_NODES + 1) {
-        if (!cluster_ask(w, node, r) || w->answer.code == REPLY_NOT_LEADER)
+        if (!cluster_send(w, node, r) || w->answer.code == REPLY_NOT_LEADER)
             continue;
         if (body != NULL)
             *body = reply_bytes(&w->answer);
@@ -209,10 +209,10 @@ enum reply_code frame_cluster_ask(struct frame_cluster *w, struct request *r, st
     return REPLY_NOT_LEADER;
 }
 
-enum reply_code frame_cluster_ask_node(struct frame_cluster *w, uint32_t node, struct request *r,
-                                       struct slice *body)
+enum reply_code frame_cluster_send_to(struct frame_cluster *w, uint32_t node, struct request *r,
+                                      struct slice *body)
 {
-    if (!cluster_ask(w, node, r))
+    if (!cluster_send(w, node, r))
         return REPLY_UNKNOWN;
     if (body != NULL)
         *body = reply_bytes(&w->answer);
@@ -224,14 +224,14 @@ void frame_cluster_decide(struct frame_cluster *w, enum catalog_op op, const str
     struct buffer body = {0};
     decision_encode(&body, d);
     const struct request r = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), (uint8_t)op}};
-    world_ask(&w->world, &r, &w->decided);
+    world_request(&w->world, &r, &w->decided);
     buffer_deinit(&body);
 }
 
 static bool fetch_table(struct frame_cluster *w)
 {
     struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of("orchard")};
-    if (!ask_any(w, &r))
+    if (!send_to_any(w, &r))
         return false;
     buffer_clear(&w->table_bytes);
     buffer_append_slice(&w->table_bytes, w->answer.table.bytes);
@@ -284,7 +284,7 @@ static bool items_request(struct frame_cluster *w, enum request_op op, uint32_t 
             r.write.key = buffer_slice(&key);
             r.write.item = op == REQUEST_PUT ? buffer_slice(&item) : slice_make(NULL, 0);
         }
-        done = ask_any(w, &r);
+        done = send_to_any(w, &r);
         if (!done && !fetch_table(w))
             break;
     }
@@ -310,7 +310,7 @@ static void request_table(struct frame_cluster *w)
     table_spec_encode(&body, &spec);
     struct request r = {.op = REQUEST_TABLE_CREATE,
                         .table = {.name = spec.name, .spec = buffer_slice(&body)}};
-    frame_cluster_ask(w, &r, NULL);
+    frame_cluster_send(w, &r, NULL);
     buffer_deinit(&body);
 }
 
@@ -319,7 +319,7 @@ static bool has_table(struct frame_cluster *w)
 {
     struct request get = {.op = REQUEST_TABLE_GET, .table.name = slice_of("orchard")};
     for (int tries = 0; tries < 100; tries++) {
-        enum reply_code code = frame_cluster_ask(w, &get, NULL);
+        enum reply_code code = frame_cluster_send(w, &get, NULL);
         if (code == REPLY_TABLE_NOT_FOUND)
             request_table(w);
         else if (code == REPLY_OK && fetch_table(w) && w->table.status == TABLE_ACTIVE)
@@ -347,7 +347,7 @@ void frame_cluster_fetch(struct frame_cluster *w, struct slice name, struct aren
 {
     struct request r = {.op = REQUEST_TABLE_GET, .table.name = name};
     struct slice body;
-    while (frame_cluster_ask(w, &r, &body) != REPLY_OK)
+    while (frame_cluster_send(w, &r, &body) != REPLY_OK)
         frame_cluster_pass(w, 20);
     arena_reset(arena);
     buffer_set(bytes, body);
@@ -361,7 +361,7 @@ void frame_cluster_create_table(struct frame_cluster *w, const struct table_spec
     table_spec_encode(&body, spec);
     struct request r = {.op = REQUEST_TABLE_CREATE,
                         .table = {.name = spec->name, .spec = buffer_slice(&body)}};
-    must(frame_cluster_ask(w, &r, NULL) == REPLY_OK);
+    must(frame_cluster_send(w, &r, NULL) == REPLY_OK);
     do {
         frame_cluster_pass(w, 50);
         frame_cluster_fetch(w, spec->name, arena, bytes, out);
@@ -450,7 +450,7 @@ static void split_table(struct frame_cluster *w)
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
     struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
-    must(ask_any(w, &r));
+    must(send_to_any(w, &r));
     frame_cluster_pass(w, 2000);
     must(fetch_table(w));
     buffer_deinit(&point);
@@ -472,7 +472,7 @@ static void merge_table(struct frame_cluster *w)
     decision_encode(&body, &d);
     struct request r = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), CATALOG_MERGE}};
     for (int tries = 0; tries < 20 && w->table.partition_count == before; tries++) {
-        world_ask(&w->world, &r, &answer); /* as the controller does */
+        world_request(&w->world, &r, &answer); /* as the controller does */
         frame_cluster_pass(w, 1000);
         must(fetch_table(w));
     }
@@ -481,12 +481,12 @@ static void merge_table(struct frame_cluster *w)
     buffer_deinit(&answer);
 }
 
-static void ask_the_rest(struct frame_cluster *w)
+static void send_the_rest(struct frame_cluster *w)
 {
     struct request events = {.op = REQUEST_EVENTS};
     struct request list = {.op = REQUEST_TABLE_LIST, .list.names_max = 100};
     struct request stats = {.op = REQUEST_STATS};
-    must(ask_any(w, &events) && ask_any(w, &list) && ask_any(w, &stats));
+    must(send_to_any(w, &events) && send_to_any(w, &list) && send_to_any(w, &stats));
     for (uint32_t name = 0; name < 12; name++) {
         must(items_request(w, REQUEST_PUT, name, 200));
         must(items_request(w, REQUEST_GET, name, 0));
@@ -524,7 +524,7 @@ bool frame_cluster_answers(struct frame_cluster *w, int64_t ms)
     struct request r = {.op = REQUEST_TABLE_LIST, .list.names_max = 1};
     for (uint32_t node = 1; instant_before(w->world.scheduler.now, end);
          node = node % FRAME_CLUSTER_NODES + 1) {
-        if (cluster_ask(w, node, &r) && w->answer.code == REPLY_OK)
+        if (cluster_send(w, node, &r) && w->answer.code == REPLY_OK)
             return true;
     }
     return false;
@@ -541,7 +541,7 @@ struct frame_cluster *frame_cluster_create(void)
     w->recording = true;
     frame_cluster_pass(w, 1000);
     create_table(w);
-    ask_the_rest(w);
+    send_the_rest(w);
     bring_one_back(w, 3);
     split_table(w);
     merge_table(w);

@@ -37,10 +37,10 @@ bool frame_cluster_inject(struct frame_cluster *w, enum peer_kind kind, uint32_t
                           struct slice frame);
 /* Sends a router's request to one node after the other, until an answer is not REPLY_NOT_LEADER.
  * `*body` (may be NULL) is the body of the answer, and lends until the next call. */
-enum reply_code frame_cluster_ask(struct frame_cluster *w, struct request *r, struct slice *body);
+enum reply_code frame_cluster_send(struct frame_cluster *w, struct request *r, struct slice *body);
 /* The same to this node only. REPLY_UNKNOWN: no answer within a second. */
-enum reply_code frame_cluster_ask_node(struct frame_cluster *w, uint32_t node, struct request *r,
-                                       struct slice *body);
+enum reply_code frame_cluster_send_to(struct frame_cluster *w, uint32_t node, struct request *r,
+                                      struct slice *body);
 /* The table as the catalog has it. Its slices lend from `bytes` and the arena. */
 void frame_cluster_fetch(struct frame_cluster *w, struct slice name, struct arena *arena,
                          struct buffer *bytes, struct table *out);

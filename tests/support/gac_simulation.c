@@ -108,7 +108,7 @@ static void count_admitted(struct gac_simulation *w, struct gac_simulation_route
 {
     r->admitted++;
     w->admitted++;
-    w->dear_admitted += cost != GAC_SIMULATION_COST;
+    w->costly_admitted += cost != GAC_SIMULATION_COST;
     token_bucket_refill(&w->ideal, w->scheduler.now);
     token_bucket_debit(&w->ideal, cost);
     if (-w->ideal.balance > w->over_mcu)
@@ -220,8 +220,8 @@ static void request_arrive(void *context, uint64_t argument)
     next_arrival(w, router);
     r->offered++;
     w->offered++;
-    bool dear = w->options.dear_every > 0 && w->offered % w->options.dear_every == 0;
-    int64_t cost = dear ? w->options.dear_mcu : GAC_SIMULATION_COST;
+    bool costly = w->options.costly_every > 0 && w->offered % w->options.costly_every == 0;
+    int64_t cost = costly ? w->options.costly_mcu : GAC_SIMULATION_COST;
     enum gac_verdict verdict = r->waiting > 0 ? GAC_WAIT : tokens_take(w, router, cost);
     if (verdict == GAC_TAKEN) {
         count_admitted(w, r, cost);

@@ -25,14 +25,14 @@ struct gac_simulation_options {
     uint32_t routers;
     uint32_t servers;
     enum gac_policy policy;
-    const char *named; /* for GAC_NAMED: the setting gac_policy */
-    int64_t units;     /* a second: what the table may use */
-    int64_t bank_ms;   /* what it may save up, as time at that rate */
-    int64_t delay_ns;  /* of a message, on average */
-    int64_t drift_ppm; /* clocks run up to this much too fast or slow */
-    int64_t skew_ns;   /* and are set apart by up to this much */
-    int64_t dear_mcu;  /* what one request in `dear_every` costs; the others GAC_SIMULATION_COST */
-    uint64_t dear_every; /* 0: none is dear */
+    const char *named;     /* for GAC_NAMED: the setting gac_policy */
+    int64_t units;         /* a second: what the table may use */
+    int64_t bank_ms;       /* what it may save up, as time at that rate */
+    int64_t delay_ns;      /* of a message, on average */
+    int64_t drift_ppm;     /* clocks run up to this much too fast or slow */
+    int64_t skew_ns;       /* and are set apart by up to this much */
+    int64_t costly_mcu;    /* one request in `costly_every`; the others cost GAC_SIMULATION_COST */
+    uint64_t costly_every; /* 0: none is costly */
     uint64_t seed;
 };
 
@@ -78,7 +78,7 @@ struct gac_simulation {
     int64_t over_mcu;  /* the most by which the ideal bucket was overdrawn */
     uint64_t messages; /* frames with grant requests, and their answers */
     uint64_t offered, admitted, refused;
-    uint64_t dear_admitted;
+    uint64_t costly_admitted;
 };
 
 void gac_simulation_init(struct gac_simulation *w, const struct gac_simulation_options *options);

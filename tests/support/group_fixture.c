@@ -12,7 +12,7 @@
 enum {
     ITEM_BYTES = 4000,
     LENGTH_SIZE = 4, /* before a frame */
-    ASKER = 77,
+    SENDER = 77,
     CAUGHT_UP_MS = 30000
 };
 
@@ -94,7 +94,7 @@ static void group_put(struct group_fixture *s, uint32_t name, uint32_t version)
     struct request r = {.op = REQUEST_PUT, .partition = p->id, .epoch = p->epoch};
     r.write.key = key;
     r.write.item = buffer_slice(&s->item);
-    assert_int_equal(frame_cluster_ask(s->w, &r, NULL), REPLY_OK);
+    assert_int_equal(frame_cluster_send(s->w, &r, NULL), REPLY_OK);
 }
 
 void group_hand_over(struct group_fixture *s, uint32_t from, uint32_t to)
@@ -148,16 +148,16 @@ void group_split(struct group_fixture *s)
     buffer_deinit(&frame);
 }
 
-enum reply_code group_ask_at_once(struct group_fixture *s, uint32_t node, struct request r)
+enum reply_code group_send(struct group_fixture *s, uint32_t node, struct request r)
 {
     struct node *n = frame_cluster_node(s->w, node);
     const struct node_effect *e;
     enum reply_code code = REPLY_UNKNOWN;
     r.id = 1;
-    node_request(n, frame_cluster_clock(s->w, node), (struct waiting){0}, ASKER, &r);
+    node_request(n, frame_cluster_clock(s->w, node), (struct waiting){0}, SENDER, &r);
     while ((e = node_next_effect(n)) != NULL) {
         assert_int_equal(e->kind, NODE_REPLY);
-        assert_int_equal(e->to, ASKER);
+        assert_int_equal(e->to, SENDER);
         code = e->reply.code;
     }
     return code;

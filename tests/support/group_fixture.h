@@ -43,6 +43,6 @@ void group_leave_behind(struct group_fixture *s);
 /* Cuts the partition in the middle. Does not wait. */
 void group_split(struct group_fixture *s);
 /* Gives the node a request by hand. The answer, if it comes at once; else REPLY_UNKNOWN. */
-enum reply_code group_ask_at_once(struct group_fixture *s, uint32_t node, struct request r);
+enum reply_code group_send(struct group_fixture *s, uint32_t node, struct request r);
 /* Passes time until the late follower has all that the leader has. Both hold the same. */
 void group_assert_caught_up(struct group_fixture *s, uint32_t leader);

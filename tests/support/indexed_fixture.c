@@ -59,7 +59,7 @@ void indexed_fetch_other(struct indexed_fixture *s, uint32_t number)
     index_name(number, name);
     snprintf(whole, sizeof whole, "t/%s", name);
     struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of(whole)};
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     lone_assert_answer(&s->w, REPLY_OK);
     buffer_set(&s->table_bytes, buffer_slice(&lone_answer(&s->w)->body));
     arena_reset(&s->arena);
@@ -98,7 +98,7 @@ uint32_t indexed_rows(struct indexed_fixture *s)
     r.range.hi = p->hi;
     r.range.bytes_max = PAGE_SIZE_MAX;
     r.range.count_only = true;
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     lone_assert_answer(&s->w, REPLY_OK);
     return lone_answer(&s->w)->count;
 }
@@ -122,7 +122,7 @@ bool indexed_has(struct indexed_fixture *s, uint32_t name, uint32_t version)
     struct request r = {.op = REQUEST_GET, .partition = p->id, .epoch = p->epoch};
     r.get.key = buffer_slice(&key);
     r.get.consistent = true;
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     lone_assert_answer(&s->w, REPLY_OK);
     buffer_deinit(&key);
     return lone_answer(&s->w)->found;
@@ -154,7 +154,7 @@ enum reply_code indexed_fill(struct indexed_fixture *s, struct slice from)
 {
     struct request r = lone_request(&s->w, REQUEST_INDEX_FILL, 0);
     *request_edit_fill(&r) = (struct request_fill){from, s->index.id};
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
 }
 
@@ -166,7 +166,7 @@ enum reply_code indexed_leave(struct indexed_fixture *s, uint32_t name)
     transaction_part_walk(&(struct codec){.out = &bytes}, &part);
     r.write.transaction = buffer_slice(&bytes);
     r.write.origin = WRITE_BY_MOVE;
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     buffer_deinit(&bytes);
     return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
 }
@@ -181,7 +181,7 @@ void indexed_merge(struct indexed_fixture *s, enum merge_step step, uint64_t epo
     partition_info_encode(&body, &p);
     struct request r = {
         .op = REQUEST_PARTITION_MERGE, .partition = p.id, .group.info = buffer_slice(&body)};
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     s->w.answer_count = 0;
     buffer_deinit(&body);
 }

@@ -160,7 +160,7 @@ struct table lab_table_of(struct lab *l, const char *name, struct arena *arena)
     struct request r = {.id = 1, .op = REQUEST_TABLE_GET, .table.name = slice_of(name)};
     struct table t = {0};
     buffer_clear(&l->body);
-    world_ask(&l->world, &r, &l->body);
+    world_request(&l->world, &r, &l->body);
     struct slice bytes = arena_copy(arena, buffer_slice(&l->body));
     if (bytes.size == 0 || table_decode(bytes, arena, &t) != STATUS_OK)
         fail_msg("nobody knows the table %s", name);
@@ -174,7 +174,7 @@ int64_t lab_events_of(struct lab *l, enum event_kind kind)
     for (uint32_t node = 1; node <= l->world.plan.nodes; node++) {
         buffer_clear(&l->body);
         if (node_process_is_up(l->world.nodes[node]))
-            node_process_ask(l->world.nodes[node], &r, &l->body);
+            node_process_request(l->world.nodes[node], &r, &l->body);
         struct reader records = {buffer_slice(&l->body), false};
         while (records.left.size > 0) {
             struct reader record = {reader_sized(&records), false};
@@ -192,7 +192,7 @@ struct partition_stats lab_stats_of(struct lab *l, uint32_t node, uint32_t table
     struct request r = {.id = 1, .op = REQUEST_STATS};
     struct partition_stats s, found = {0};
     buffer_clear(&l->body);
-    node_process_ask(l->world.nodes[node], &r, &l->body);
+    node_process_request(l->world.nodes[node], &r, &l->body);
     struct reader records = {buffer_slice(&l->body), false};
     while (records.left.size > 0 && partition_stats_decode(&records, &s) == STATUS_OK) {
         if (s.table_id == table)

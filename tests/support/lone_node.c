@@ -19,8 +19,8 @@
 static void take_answer(struct lone_node *w, const struct reply *r)
 {
     assert_true(w->answer_count < ANSWERS_MAX);
-    if (r->id < w->next_id && r->id + ASKED_MAX >= w->next_id) /* a router refuses any other */
-        assert_true(reply_fits(r, w->asked[r->id % ASKED_MAX]));
+    if (r->id < w->next_id && r->id + SENT_MAX >= w->next_id) /* a router refuses any other */
+        assert_true(reply_fits(r, w->sent[r->id % SENT_MAX]));
     struct answer *a = &w->answers[w->answer_count++];
     struct buffer body = a->body, text = a->text, last = a->last;
     *a = (struct answer){.id = r->id,
@@ -215,7 +215,7 @@ void lone_open(struct lone_node *w)
 void lone_die(struct lone_node *w)
 {
     node_destroy(w->node);
-    w->flying = NULL;
+    w->in_flight = NULL;
     w->checkpoint = false;
     w->touch_count = 0;
 }
@@ -261,14 +261,14 @@ void lone_deinit(struct lone_node *w)
 
 bool lone_write_begin(struct lone_node *w)
 {
-    if (w->flying == NULL)
-        w->flying = node_next_batch(w->node);
-    return w->flying != NULL;
+    if (w->in_flight == NULL)
+        w->in_flight = node_next_batch(w->node);
+    return w->in_flight != NULL;
 }
 
 void lone_write_reaches_disk(struct lone_node *w)
 {
-    const struct log_batch *b = w->flying;
+    const struct log_batch *b = w->in_flight;
     assert_int_equal(b->lsn, w->log.size + b->gap);
     for (uint32_t i = 0; i < b->gap; i++)
         buffer_append_u8(&w->log, 0);
@@ -279,8 +279,8 @@ void lone_write_end(struct lone_node *w, int error)
 {
     if (error == 0)
         lone_write_reaches_disk(w);
-    uint64_t lsn = w->flying->lsn;
-    w->flying = NULL;
+    uint64_t lsn = w->in_flight->lsn;
+    w->in_flight = NULL;
     node_log_written(w->node, w->now, lsn, error);
     lone_take_effects(w);
 }
@@ -315,10 +315,10 @@ void lone_checkpoint_all(struct lone_node *w)
 
 /* ---- requests ---- */
 
-uint64_t lone_ask(struct lone_node *w, struct request *r)
+uint64_t lone_send(struct lone_node *w, struct request *r)
 {
     r->id = w->next_id++;
-    w->asked[r->id % ASKED_MAX] = r->op;
+    w->sent[r->id % SENT_MAX] = r->op;
     w->answer_count = 0;
     node_request(w->node, w->now, w->waited, ROUTER, r);
     lone_take_effects(w);
@@ -380,7 +380,7 @@ struct request lone_request(struct lone_node *w, enum request_op op, uint32_t na
         r.range.consistent = true;
     } else if (traits_of(&r)->write) {
         r.write.key = buffer_slice(&w->key);
-        r.write.want = WANT_OLD;
+        r.write.return_values = RETURN_OLD;
     }
     return r;
 }
@@ -389,7 +389,7 @@ uint64_t lone_put_sized(struct lone_node *w, uint32_t name, uint32_t version, si
 {
     struct request r = lone_request(w, REQUEST_PUT, name);
     r.write.item = lone_item(w, version, filler);
-    return lone_ask(w, &r);
+    return lone_send(w, &r);
 }
 
 uint64_t lone_put(struct lone_node *w, uint32_t name, uint32_t version)
@@ -397,10 +397,10 @@ uint64_t lone_put(struct lone_node *w, uint32_t name, uint32_t version)
     return lone_put_sized(w, name, version, version * 100 % 5000);
 }
 
-uint64_t lone_ask_for(struct lone_node *w, enum request_op op, uint32_t name)
+uint64_t lone_send_to(struct lone_node *w, enum request_op op, uint32_t name)
 {
     struct request r = lone_request(w, op, name);
-    return lone_ask(w, &r);
+    return lone_send(w, &r);
 }
 
 static uint32_t version_in(struct slice item)
@@ -421,14 +421,14 @@ uint32_t answer_version(const struct answer *a)
 
 uint32_t lone_get(struct lone_node *w, uint32_t name)
 {
-    lone_ask_for(w, REQUEST_GET, name);
+    lone_send_to(w, REQUEST_GET, name);
     return answer_version(lone_answer(w));
 }
 
 void lone_fetch_table(struct lone_node *w)
 {
     struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of("t")};
-    lone_ask(w, &r);
+    lone_send(w, &r);
     lone_assert_answer(w, REPLY_OK);
     arena_reset(&w->arena);
     buffer_clear(&w->table_bytes);
@@ -455,7 +455,7 @@ void lone_table_op(struct lone_node *w, enum request_op op, int64_t rcu, int64_t
         spec.sort_key = (struct key_attr){slice_of("n"), ATTR_STRING};
     table_spec_encode(&b, &spec);
     struct request r = {.op = op, .table = {.name = slice_of("t"), .spec = buffer_slice(&b)}};
-    lone_ask(w, &r);
+    lone_send(w, &r);
     lone_write_all(w);
     lone_assert_answer(w, REPLY_OK);
     buffer_deinit(&b);
@@ -485,7 +485,7 @@ void lone_split_table(struct lone_node *w)
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
     struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
-    lone_ask(w, &r);
+    lone_send(w, &r);
     buffer_deinit(&body);
 }
 
@@ -497,7 +497,7 @@ void lone_update_partition(struct lone_node *w, const struct partition_info *inf
                         .partition = info->id,
                         .epoch = info->epoch,
                         .replica = {.info = buffer_slice(&word), .as_of = UINT64_MAX / 2}};
-    lone_ask(w, &r);
+    lone_send(w, &r);
     buffer_deinit(&word);
 }
 

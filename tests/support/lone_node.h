@@ -22,7 +22,7 @@ enum {
     SEGMENT_BYTES = 8 << 20,
     ROUTER = 77,
     ANSWERS_MAX = 64,
-    ASKED_MAX = 64,
+    SENT_MAX = 64,
     TOUCHES_MAX = 32
 };
 
@@ -76,7 +76,7 @@ struct lone_node {
     struct instant now;
     struct waiting waited; /* of the next requests, for the processor */
     struct buffer log;     /* the bytes of segment 0 on the disk */
-    const struct log_batch *flying;
+    const struct log_batch *in_flight;
     bool checkpoint;
     uint64_t trimmed;
     struct answer answers[ANSWERS_MAX]; /* since the last request, in order */
@@ -84,7 +84,7 @@ struct lone_node {
     struct touch touches[TOUCHES_MAX];
     size_t touch_count;
     uint64_t next_id;
-    enum request_op asked[ASKED_MAX]; /* the last ones, by id modulo their count */
+    enum request_op sent[SENT_MAX]; /* the last ones, by id modulo their count */
     struct arena arena;
     struct buffer table_bytes;
     struct table table;
@@ -127,10 +127,10 @@ void lone_checkpoint_end(struct lone_node *w);
 void lone_checkpoint_all(struct lone_node *w);
 void lone_pass(struct lone_node *w, int64_t ms);
 
-/* ---- requests: each empties `answers` first; lone_ask and the like return the id ---- */
+/* ---- requests: each empties `answers` first; lone_send and the like return the id ---- */
 
-uint64_t lone_ask(struct lone_node *w, struct request *r);
-uint64_t lone_ask_for(struct lone_node *w, enum request_op op, uint32_t name);
+uint64_t lone_send(struct lone_node *w, struct request *r);
+uint64_t lone_send_to(struct lone_node *w, enum request_op op, uint32_t name);
 uint64_t lone_put(struct lone_node *w, uint32_t name, uint32_t version);
 uint64_t lone_put_sized(struct lone_node *w, uint32_t name, uint32_t version, size_t filler);
 /* {v: version, f: `filler` bytes}. Lends until the next item is made. */

@@ -432,10 +432,10 @@ static void raft_receive_message(struct raft_fixture *w, struct raft_fixture_nod
 static void begin_install(struct raft_fixture *w, struct raft_fixture_node *n,
                           const struct raft_fixture_message *m)
 {
-    bool wanted = n->up && n->raft != NULL && raft_self(n->raft) == m->to_member &&
-                  !n->installing && raft_role(n->raft) != RAFT_LEADER &&
-                  (n->row.base.no_state || m->row.base.index > raft_commit(n->raft));
-    if (!wanted) {
+    bool deliverable = n->up && n->raft != NULL && raft_self(n->raft) == m->to_member &&
+                       !n->installing && raft_role(n->raft) != RAFT_LEADER &&
+                       (n->row.base.no_state || m->row.base.index > raft_commit(n->raft));
+    if (!deliverable) {
         end_snapshot(w, n, m->from, m->to_member, 0);
         return;
     }
@@ -620,7 +620,7 @@ enum raft_outcome raft_fixture_transfer(struct raft_fixture *w, uint32_t node, u
     return outcome;
 }
 
-enum raft_outcome raft_fixture_ask(struct raft_fixture *w, uint32_t node)
+enum raft_outcome raft_fixture_request_read(struct raft_fixture *w, uint32_t node)
 {
     struct raft_fixture_node *n = &w->nodes[node];
     struct raft_fixture_read read = {.floor = w->acknowledged, .term = raft_term(n->raft)};

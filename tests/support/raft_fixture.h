@@ -208,7 +208,7 @@ uint64_t raft_fixture_propose(struct raft_fixture *w, uint32_t node, uint32_t si
 enum raft_outcome raft_fixture_change(struct raft_fixture *w, uint32_t node,
                                       enum raft_change change, uint64_t member);
 enum raft_outcome raft_fixture_transfer(struct raft_fixture *w, uint32_t node, uint32_t to);
-enum raft_outcome raft_fixture_ask(struct raft_fixture *w, uint32_t node); /* a read */
+enum raft_outcome raft_fixture_request_read(struct raft_fixture *w, uint32_t node); /* a read */
 void raft_fixture_campaign(struct raft_fixture *w, uint32_t node);
 /* All written records become durable. */
 void raft_fixture_sync(struct raft_fixture *w, uint32_t node);

@@ -218,7 +218,7 @@ void router_world_headers(void *world, struct case_words *c)
     const struct router_world *w = world;
     for (const char *name; (name = case_next(c)) != NULL;) {
         const struct slice value = fake_header(w->answer, name);
-        case_say(c, value.size > 0 ? "%s: %.*s\n" : "no %s\n", name, (int)value.size,
-                 (const char *)value.data);
+        case_print(c, value.size > 0 ? "%s: %.*s\n" : "no %s\n", name, (int)value.size,
+                   (const char *)value.data);
     }
 }

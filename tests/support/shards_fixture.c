@@ -49,10 +49,10 @@ enum reply_code shards_finish(struct shards_fixture *s)
     return lone_answer(&s->w)->code;
 }
 
-enum reply_code shards_ask(struct shards_fixture *s, const struct request *r)
+enum reply_code shards_send(struct shards_fixture *s, const struct request *r)
 {
     struct request copy = *r;
-    lone_ask(&s->w, &copy);
+    lone_send(&s->w, &copy);
     return shards_finish(s);
 }
 
@@ -110,7 +110,7 @@ enum reply_code shards_put(struct shards_fixture *s, uint32_t name, uint32_t sha
     struct request r = shards_request(s, REQUEST_PUT, key);
     r.write.key = key;
     r.write.item = lone_item(&s->w, version, 10);
-    return shards_ask(s, &r);
+    return shards_send(s, &r);
 }
 
 uint32_t shards_get(struct shards_fixture *s, uint32_t name, uint32_t shard)
@@ -119,7 +119,7 @@ uint32_t shards_get(struct shards_fixture *s, uint32_t name, uint32_t shard)
     struct request r = shards_request(s, REQUEST_GET, key);
     r.get.key = key;
     r.get.consistent = true;
-    assert_int_equal(shards_ask(s, &r), REPLY_OK);
+    assert_int_equal(shards_send(s, &r), REPLY_OK);
     return answer_version(lone_answer(&s->w));
 }
 
@@ -145,7 +145,7 @@ enum reply_code shards_move(struct shards_fixture *s, uint32_t name, uint32_t sh
                             uint32_t shards)
 {
     const struct request r = shards_moving(s, name, shard, shards);
-    return shards_ask(s, &r);
+    return shards_send(s, &r);
 }
 
 void shards_move_surely(struct shards_fixture *s, uint32_t name, uint32_t shard, uint32_t shards)

@@ -33,9 +33,9 @@ void shards_open(struct shards_fixture *s);
 void shards_close(struct shards_fixture *s);
 /* Lets time pass, and writes what is to be written. */
 void shards_pass(struct shards_fixture *s, int64_t ms);
-/* The answer, after some time. shards_ask: to this request. */
+/* The answer, after some time. shards_send: to this request. */
 enum reply_code shards_finish(struct shards_fixture *s);
-enum reply_code shards_ask(struct shards_fixture *s, const struct request *r);
+enum reply_code shards_send(struct shards_fixture *s, const struct request *r);
 /* The catalog tells the partition of sharded keys, by hand: its own table has none. */
 void shards_update(struct shards_fixture *s, uint32_t partition, uint64_t key_sharding_version);
 /* The same, until it is done. */

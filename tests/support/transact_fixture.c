@@ -55,10 +55,10 @@ void transact_pass(struct transact_fixture *s, int64_t ms)
     }
 }
 
-enum reply_code transact_ask(struct transact_fixture *s, const struct request *r)
+enum reply_code transact_send(struct transact_fixture *s, const struct request *r)
 {
     struct request copy = *r;
-    lone_ask(&s->w, &copy);
+    lone_send(&s->w, &copy);
     for (int ms = 0; s->w.answer_count == 0; ms++) {
         assert_true(ms < 20000);
         lone_write_all(&s->w);
@@ -70,7 +70,7 @@ enum reply_code transact_ask(struct transact_fixture *s, const struct request *r
 
 enum reply_code transact_at_once(struct transact_fixture *s, struct request r)
 {
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
 }
 
@@ -78,7 +78,7 @@ struct request transact_prepared(struct transact_fixture *s, uint32_t name)
 {
     struct request r = lone_request(&s->w, REQUEST_PUT, name);
     r.write.item = lone_item(&s->w, NEW, 10);
-    r.write.want = WANT_NOTHING;
+    r.write.return_values = RETURN_NONE;
     r.write.transaction = buffer_slice(name == FIRST ? &s->first : &s->other);
     return r;
 }
@@ -86,7 +86,7 @@ struct request transact_prepared(struct transact_fixture *s, uint32_t name)
 enum reply_code transact_prepare(struct transact_fixture *s, uint32_t name)
 {
     const struct request r = transact_prepared(s, name);
-    return transact_ask(s, &r);
+    return transact_send(s, &r);
 }
 
 struct request transact_word(struct transact_fixture *s, enum request_op op, uint32_t name)
@@ -105,14 +105,14 @@ struct request transact_word(struct transact_fixture *s, enum request_op op, uin
 enum reply_code transact_about(struct transact_fixture *s, enum request_op op, uint32_t name)
 {
     const struct request r = transact_word(s, op, name);
-    return transact_ask(s, &r);
+    return transact_send(s, &r);
 }
 
 void transact_expect(struct transact_fixture *s, uint32_t first, uint32_t second)
 {
     for (uint32_t name = FIRST; name <= SECOND; name++) {
         const struct request r = lone_request(&s->w, REQUEST_GET, name);
-        assert_int_equal(transact_ask(s, &r), REPLY_OK);
+        assert_int_equal(transact_send(s, &r), REPLY_OK);
         assert_int_equal(answer_version(lone_answer(&s->w)), name == FIRST ? first : second);
     }
 }
@@ -121,14 +121,14 @@ enum reply_code transact_write(struct transact_fixture *s, uint32_t name)
 {
     struct request r = lone_request(&s->w, REQUEST_PUT, name);
     r.write.item = lone_item(&s->w, OLD + 1, 10);
-    return transact_ask(s, &r);
+    return transact_send(s, &r);
 }
 
 struct partition_stats transact_stats(struct transact_fixture *s)
 {
     const struct request r = {.op = REQUEST_STATS};
     struct partition_stats stats;
-    assert_int_equal(transact_ask(s, &r), REPLY_OK);
+    assert_int_equal(transact_send(s, &r), REPLY_OK);
     struct reader reader = {buffer_slice(&lone_answer(&s->w)->body), false};
     assert_int_equal(partition_stats_decode(&reader, &stats), STATUS_OK);
     return stats;

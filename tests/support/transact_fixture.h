@@ -34,7 +34,7 @@ void transact_put(struct transact_fixture *s, uint32_t name, uint32_t version);
 /* Lets time pass, and writes what is to be written. */
 void transact_pass(struct transact_fixture *s, int64_t ms);
 /* The answer, after some time. */
-enum reply_code transact_ask(struct transact_fixture *s, const struct request *r);
+enum reply_code transact_send(struct transact_fixture *s, const struct request *r);
 /* The answer, if it comes before anything is written; REPLY_UNKNOWN: it does not. */
 enum reply_code transact_at_once(struct transact_fixture *s, struct request r);
 /* The request that has the item's part prepared: it puts the version NEW. transact_prepare: asks.

@@ -6,9 +6,9 @@
 
 /* ---- apply.c ---- */
 struct applied {
-    uint8_t want;       /* enum write_want */
-    bool answers;       /* a request waits for the reply */
-    struct reply reply; /* without the fields that the proposal knows */
+    uint8_t return_values; /* enum write_return */
+    bool answers;          /* a request waits for the reply */
+    struct reply reply;    /* without the fields that the proposal knows */
     struct slice
         collections; /* the sizes of item collections now, in the order of the entry: i64 */
 };
@@ -21,8 +21,8 @@ void applier_remove_partition(struct applier *applier, struct partition *p);
 /* ---- split.c ---- */
 void split_apply(struct applier *applier, struct partition *p, const struct raft_entry *e,
                  struct applied *out);
-/* Before the replica is closed: ends its promise, and a promise that a child has taken over from
- * it. */
+/* Before the replica is closed: ends its lease grant, and the grant that a child has taken over
+ * from it. */
 void split_orphan(struct applier *applier, const struct partition *p);
 /* Before a snapshot replaces the replica: applies the splits that the snapshot contains and the
  * replica's log has. A replica that has acknowledged a split must create the children. */

@@ -19,16 +19,16 @@ static void apply_item(struct applier *applier, struct partition *p, const struc
                        struct applied *out)
 {
     const bool was = c->old_size >= 0, is = c->value.data != NULL;
-    enum status wanted = STATUS_NOT_FOUND;
+    enum status returned = STATUS_NOT_FOUND;
     out->reply.kind = ANSWER_ITEM;
-    if (out->want == WANT_OLD)
-        wanted = store_get(applier->env->store, c->key, true, &out->reply.item.bytes);
+    if (out->return_values == RETURN_OLD)
+        returned = store_get(applier->env->store, c->key, true, &out->reply.item.bytes);
     if (is || was)
         store_put(applier->env->store, c->key, c->value);
-    if (out->want == WANT_NEW)
-        wanted = store_get(applier->env->store, c->key, true, &out->reply.item.bytes);
-    out->reply.item.found = wanted == STATUS_OK;
-    if (wanted != STATUS_OK && wanted != STATUS_NOT_FOUND) {
+    if (out->return_values == RETURN_NEW)
+        returned = store_get(applier->env->store, c->key, true, &out->reply.item.bytes);
+    out->reply.item.found = returned == STATUS_OK;
+    if (returned != STATUS_OK && returned != STATUS_NOT_FOUND) {
         out->reply.code = REPLY_UNKNOWN;
         out->reply.text = slice_of("the write is done, but the replaced item cannot be read");
     }
@@ -340,12 +340,12 @@ static bool split_is_valid(uint32_t group, struct slice payload)
 static bool indexes_are_valid(uint32_t group, struct slice payload)
 {
     const struct index_set *set;
-    struct stream_word stream;
+    struct stream_latest stream;
     struct arena arena = {0};
     struct reader r = {payload, false};
     reader_u32(&r);                                 /* the version */
     const size_t attribute = reader_sized(&r).size; /* by which items expire */
-    stream_word_walk(&(struct codec){.in = &r}, &stream);
+    stream_latest_walk(&(struct codec){.in = &r}, &stream);
     reader_u64(&r); /* the version of sharded keys */
     const bool valid = group != CATALOG_GROUP && attribute <= TTL_NAME_SIZE_MAX && !r.failed &&
                        index_set_decode(r.left, &arena, &set) == STATUS_OK;
@@ -366,7 +366,7 @@ static void apply_indexes(struct applier *applier, struct partition *p, const st
     p->index_versions.proposed = 0;
     info.indexes_version = reader_u32(&r);
     info.ttl = reader_sized(&r);
-    stream_word_walk(&(struct codec){.in = &r}, &info.stream);
+    stream_latest_walk(&(struct codec){.in = &r}, &info.stream);
     const uint64_t key_sharding_version = reader_u64(&r);
     info.indexes = r.left;
     if (info.indexes_version > p->index_versions.logged)
@@ -397,7 +397,7 @@ void applier_note_key_sharding(struct partition *p)
 void applier_proposals_failed(struct applier *applier, struct partition *p, bool all)
 {
     if (all)
-        transactions_forget(applier->transactions, p);
+        transactions_discard(applier->transactions, p);
     transactions_begin(applier->transactions, p);
     index_feeds_begin(applier->feeds, p);
 }
@@ -410,7 +410,7 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
     const size_t size = sizeof info->indexes_version + sizeof(uint32_t) + info->ttl.size +
                         sizeof info->stream + sizeof info->key_sharding_version +
                         info->indexes.size;
-    struct stream_word stream = info->stream;
+    struct stream_latest stream = info->stream;
     if (p->led == 0 || p->index_versions.proposed == p->led ||
         !proposals_may_write(applier->proposals, &own, size) ||
         !raft_driver_may_propose(applier->driver, p, &own, size))
@@ -418,7 +418,7 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
     buffer_clear(head);
     buffer_append_u32(head, info->indexes_version);
     buffer_append_sized(head, info->ttl);
-    stream_word_walk(&(struct codec){.out = head}, &stream);
+    stream_latest_walk(&(struct codec){.out = head}, &stream);
     buffer_append_u64(head, info->key_sharding_version);
     if (raft_driver_propose(applier->driver, p, &own, LOG_INDEXES, buffer_slice(head),
                             info->indexes) != NULL)
@@ -491,8 +491,9 @@ bool applier_entry_is_valid(uint32_t group, enum log_kind kind, struct slice pay
 static void apply_entry(struct applier *applier, struct partition *p, const struct raft_entry *e,
                         const struct inflight *proposal, struct applied *out)
 {
-    *out = (struct applied){.want = proposal != NULL ? proposal->want : WANT_NOTHING,
-                            .answers = proposal != NULL && proposal->answer};
+    *out =
+        (struct applied){.return_values = proposal != NULL ? proposal->return_values : RETURN_NONE,
+                         .answers = proposal != NULL && proposal->answer};
     must(entry_kinds[e->kind].is_valid != NULL);
     if (entry_kinds[e->kind].apply != NULL)
         entry_kinds[e->kind].apply(applier, p, e, out);
@@ -506,15 +507,15 @@ static void apply_answer_transaction(const struct inflight *e, const struct appl
     r->kind = ANSWER_NONE;
     if (r->code != REPLY_OK)
         return;
-    if (e->says == ANSWER_PARTS) {
+    if (e->answer_kind == ANSWER_PARTS) {
         r->kind = ANSWER_PARTS;
         reply_edit_parts(r)->replies = slice_make(NULL, 0);
         reply_edit_parts(r)->index_costs = costs;
         reply_edit_parts(r)->collections = applied->collections;
-    } else if (e->says == ANSWER_ITEM) { /* a part is prepared */
+    } else if (e->answer_kind == ANSWER_ITEM) { /* a part is prepared */
         r->kind = ANSWER_ITEM;
         r->item = (typeof(r->item)){.index_costs = costs, .collection_bytes = e->collection_bytes};
-    } else if (e->says == ANSWER_STATE) {
+    } else if (e->answer_kind == ANSWER_STATE) {
         r->kind = ANSWER_STATE;
         reply_edit_state(r)->decided =
             TRANSACTION_ABORTED; /* the only state that is written for who asks */
@@ -532,7 +533,7 @@ static void apply_answer(struct applier *applier, const struct inflight *e,
     r->verdict = e->verdict;
     r->consumed_mcu = e->consumed_mcu;
     r->applied = e->index;
-    if (r->kind == ANSWER_ITEM && e->says == ANSWER_ITEM)
+    if (r->kind == ANSWER_ITEM && e->answer_kind == ANSWER_ITEM)
         r->item.collection_bytes = e->collection_bytes;
     else if (r->kind == ANSWER_ITEM || r->kind == ANSWER_NONE)
         apply_answer_transaction(e, applied, r);
@@ -636,12 +637,12 @@ void applier_remove_partition(struct applier *applier, struct partition *p)
 {
     proposals_drop(applier->proposals, p, "the partition was closed");
     pending_drop_reads(applier->pending, p, REPLY_WRONG_PARTITION, "the partition was closed");
-    snapshots_forget(applier->snapshots, p->info.id);
+    snapshots_remove_group(applier->snapshots, p->info.id);
     split_orphan(applier, p);
-    transactions_forget(applier->transactions, p);
+    transactions_discard(applier->transactions, p);
     partitions_remove(applier->partitions, p);
     bucket_mirrors_end(applier->buckets, p);
-    raft_driver_forget(applier->driver, p); /* last: the calls above may put it on a list */
+    raft_driver_remove(applier->driver, p); /* last: the calls above may put it on a list */
     local_state_remove_partition(applier->env, p->info.id);
     env_note(applier->env, NODE_TRACE_PARTITION_CLOSED, p->info.id, (int64_t)raft_applied(p->raft));
     partition_destroy(p);
@@ -650,7 +651,7 @@ void applier_remove_partition(struct applier *applier, struct partition *p)
 static void apply_leave_catalog(struct applier *applier)
 {
     reconcile_end(applier->reconciler);
-    catalog_replica_forget(applier->catalog);
+    catalog_replica_discard(applier->catalog);
     local_state_store_left_catalog(applier->env, applier->identity);
 }
 

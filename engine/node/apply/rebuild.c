@@ -67,7 +67,7 @@ static void rebuild_install(struct applier *applier, struct partition *p)
 {
     if (p->info.id == CATALOG_GROUP && catalog_replica_load(applier->catalog) != STATUS_OK) {
         PROBE("a node that cannot read its catalog stops");
-        catalog_replica_forget(applier->catalog);
+        catalog_replica_discard(applier->catalog);
         env_stop(applier->env, EIO);
         return; /* still without state: no entry is applied to an incomplete catalog */
     }

@@ -176,8 +176,8 @@ static void split_start_children(struct applier *applier, struct partition *pare
     }
 }
 
-/* The parent will tell these children of its promise (applier_stepped). Children of earlier splits
- * stay in the range of ids, because they may still lack a leader. */
+/* The parent will notify these children of its lease grant (applier_stepped). Children of earlier
+ * splits stay in the range of ids, because they may still lack a leader. */
 static void split_follow_children(struct partition *p, struct partition *const children[],
                                   uint32_t count)
 {

@@ -10,16 +10,16 @@
 /* A new job is a row here. */
 static const struct background_kind {
     /* Whether there is something to do for the partition. */
-    bool (*wants)(const struct partition *p);
+    bool (*is_needed)(const struct partition *p);
     /* The key the next slice reads from. */
     struct slice (*from)(const struct partition *p);
     void (*slice)(struct node_env *env, struct partition *p);
 } kinds[BACKGROUND_JOBS] = {
-    [BACKGROUND_COUNT] = {counting_wants, counting_from, counting_slice},
-    [BACKGROUND_MIDDLE] = {size_split_wants, size_split_from, size_split_slice},
-    [BACKGROUND_TOKENS] = {token_sweep_wants, token_sweep_from, token_sweep_slice},
-    [BACKGROUND_EXPIRY] = {expiry_scan_wants, expiry_scan_from, expiry_scan_slice},
-    [BACKGROUND_STREAMS] = {stream_sweep_wants, stream_sweep_from, stream_sweep_slice},
+    [BACKGROUND_COUNT] = {counting_is_needed, counting_from, counting_slice},
+    [BACKGROUND_MIDDLE] = {size_split_is_needed, size_split_from, size_split_slice},
+    [BACKGROUND_TOKENS] = {token_sweep_is_needed, token_sweep_from, token_sweep_slice},
+    [BACKGROUND_EXPIRY] = {expiry_scan_is_needed, expiry_scan_from, expiry_scan_slice},
+    [BACKGROUND_STREAMS] = {stream_sweep_is_needed, stream_sweep_from, stream_sweep_slice},
 };
 
 void background_init(struct background *background, struct node_env *env,
@@ -52,12 +52,12 @@ static struct partition *background_next(const struct background *background,
 {
     const struct background_state *state = &background->jobs[job];
     struct partition *p = partitions_find(background->partitions, state->last);
-    if (state->scan.state != SCAN_IDLE && p != NULL && kinds[job].wants(p))
+    if (state->scan.state != SCAN_IDLE && p != NULL && kinds[job].is_needed(p))
         return p;
     uint32_t id = state->last;
     for (uint32_t i = 0; i < background->partitions->count; i++) {
         p = partitions_after(background->partitions, id);
-        if (kinds[job].wants(p))
+        if (kinds[job].is_needed(p))
             return p;
         id = p->info.id;
     }
@@ -74,7 +74,7 @@ static void background_run(struct background *background, enum background_job jo
     state->last = p->info.id;
     state->at = instant_add_ms(background->env->now, SCAN_MS);
     struct slice from = kinds[job].from(p);
-    must_in_tests(kinds[job].wants(p));
+    must_in_tests(kinds[job].is_needed(p));
     const uint64_t subject = (uint64_t)job << 32 | p->info.id;
     if (pending_may_scan(background->pending, &state->scan, RESUME_BACKGROUND, subject, from))
         kinds[job].slice(background->env, p);

@@ -4,7 +4,7 @@
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/core/pending_requests.h"
 
-bool counting_wants(const struct partition *p)
+bool counting_is_needed(const struct partition *p)
 {
     return p->count.on && !p->no_state;
 }

@@ -14,6 +14,6 @@
 #include "engine/node/core/partition.h"
 
 /* A job of background.h. */
-bool counting_wants(const struct partition *p);
+bool counting_is_needed(const struct partition *p);
 struct slice counting_from(const struct partition *p);
 void counting_slice(struct node_env *env, struct partition *p);

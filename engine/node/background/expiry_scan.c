@@ -9,7 +9,7 @@ enum {
     SLICE_ITEMS = 64 /* fewer than SCAN_ITEMS: each item is checked whole, and requests wait */
 };
 
-bool expiry_scan_wants(const struct partition *p)
+bool expiry_scan_is_needed(const struct partition *p)
 {
     const struct expiry_round *r = p->expiry;
     return r != NULL && r->scanning && r->may_read > 0 && r->found.size < FOUND_BYTES_MAX &&

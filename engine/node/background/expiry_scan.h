@@ -10,6 +10,6 @@ enum {
 };
 
 /* A job of background.h. Takes what it reads off expiry_round.may_read. */
-bool expiry_scan_wants(const struct partition *p);
+bool expiry_scan_is_needed(const struct partition *p);
 struct slice expiry_scan_from(const struct partition *p);
 void expiry_scan_slice(struct node_env *env, struct partition *p);

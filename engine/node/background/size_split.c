@@ -77,7 +77,7 @@ static void size_split_read_slice(struct node_env *env, struct partition *p)
     }
 }
 
-bool size_split_wants(const struct partition *p)
+bool size_split_is_needed(const struct partition *p)
 {
     return p->middle != NULL && p->middle->step == MIDDLE_SOUGHT;
 }

@@ -11,6 +11,6 @@
 bool size_split_advise(const struct node_env *env, struct partition *p, struct split_advice *out);
 
 /* A job of background.h. */
-bool size_split_wants(const struct partition *p);
+bool size_split_is_needed(const struct partition *p);
 struct slice size_split_from(const struct partition *p);
 void size_split_slice(struct node_env *env, struct partition *p);

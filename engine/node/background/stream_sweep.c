@@ -11,7 +11,7 @@ enum {
     EXPIRED_BYTES_MAX = 64 * 1024 /* of keys */
 };
 
-bool stream_sweep_wants(const struct partition *p)
+bool stream_sweep_is_needed(const struct partition *p)
 {
     return p->stream.sweeping && !p->no_state;
 }

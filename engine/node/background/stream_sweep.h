@@ -9,7 +9,7 @@
 #include "engine/node/core/env.h"
 #include "engine/node/core/partition.h"
 
-bool stream_sweep_wants(const struct partition *p);
+bool stream_sweep_is_needed(const struct partition *p);
 struct slice stream_sweep_from(const struct partition *p);
 /* Appends keys of rows to p->stream.expired. */
 void stream_sweep_slice(struct node_env *env, struct partition *p);

@@ -10,7 +10,7 @@ enum {
     EXPIRED_BYTES_MAX = 64 * 1024
 };
 
-bool token_sweep_wants(const struct partition *p)
+bool token_sweep_is_needed(const struct partition *p)
 {
     return p->token_sweep.on && !p->no_state && p->token_sweep.expired.size < EXPIRED_BYTES_MAX;
 }

@@ -7,7 +7,7 @@
 #include "engine/node/core/env.h"
 #include "engine/node/core/partition.h"
 
-bool token_sweep_wants(const struct partition *p);
+bool token_sweep_is_needed(const struct partition *p);
 struct slice token_sweep_from(const struct partition *p);
 /* Appends keys of rows to p->token_sweep.expired, until there are many. */
 void token_sweep_slice(struct node_env *env, struct partition *p);

@@ -94,7 +94,7 @@ enum status catalog_replica_load(struct catalog_replica *catalog)
                             catalog->state, load_catalog_row);
 }
 
-void catalog_replica_forget(struct catalog_replica *catalog)
+void catalog_replica_discard(struct catalog_replica *catalog)
 {
     if (catalog->state != NULL) /* NULL while the replica waits for a snapshot */
         catalog_destroy(catalog->state);

@@ -32,4 +32,4 @@ void catalog_replica_answer(struct catalog_replica *catalog, const struct table 
 /* Loads the catalog from the rows in the store. STATUS_CORRUPT. */
 enum status catalog_replica_load(struct catalog_replica *catalog);
 /* The replica is gone. */
-void catalog_replica_forget(struct catalog_replica *catalog);
+void catalog_replica_discard(struct catalog_replica *catalog);

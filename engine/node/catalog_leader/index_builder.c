@@ -9,14 +9,14 @@
 
 enum {
     CHECK_MS = 50,
-    FILL_PATIENCE_MS = 60000 /* for one piece: the index may take few units a second */
+    FILL_TIMEOUT_MS = 60000 /* for one piece: the index may take few units a second */
 };
 
 struct index_build {
     LIST_ENTRY(index_build) place;
     uint32_t table_id;  /* of the index */
     struct buffer from; /* everything before this key is done */
-    bool asking;
+    bool requesting;
     bool done; /* the catalog is being told */
 };
 
@@ -63,11 +63,11 @@ static void build_send(struct index_builder *builder, struct index_build *b,
     const struct partition_info *p = table_partition_of(base, buffer_slice(&b->from));
     struct internal_call_options options = {.kind = INTERNAL_CALL_INDEX_FILL,
                                             .subject = b->table_id,
-                                            .patience = duration_ms(FILL_PATIENCE_MS)};
+                                            .timeout = duration_ms(FILL_TIMEOUT_MS)};
     internal_calls_to_leader(&options, p);
     struct request request = {.op = REQUEST_INDEX_FILL, .partition = p->id, .epoch = p->epoch};
     *request_edit_fill(&request) = (struct request_fill){buffer_slice(&b->from), b->table_id};
-    b->asking = true;
+    b->requesting = true;
     internal_calls_begin(builder->calls, &options, &request);
 }
 
@@ -109,7 +109,7 @@ void index_builder_tick(struct index_builder *builder)
         b = build_of(builder, t->id);
         if (b->done)
             build_propose_done(builder, b); /* the last proposal may be lost */
-        else if (!b->asking)
+        else if (!b->requesting)
             build_send(builder, b, catalog_find_id(catalog, t->index_of));
     }
 }
@@ -129,10 +129,10 @@ void index_builder_answered(struct index_builder *builder,
     const struct reply *r = answer->reply;
     if (base == NULL)
         return;
-    b->asking = false;
+    b->requesting = false;
     if (r->code != REPLY_OK || r->kind != ANSWER_RANGE ||
         slice_compare(r->range.last, buffer_slice(&b->from)) <= 0)
-        return; /* no step forward: asked again at the next look */
+        return; /* no step forward: asked again at the next check */
     buffer_set(&b->from, r->range.last);
     const struct slice end = base->partitions[base->partition_count - 1].hi;
     b->done = end.size > 0 && slice_compare(buffer_slice(&b->from), end) >= 0;

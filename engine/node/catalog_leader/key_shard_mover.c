@@ -12,7 +12,7 @@ enum {
     CHECK_MS = 50,
     PIECE_MAX = 64, /* items that are moved by one request */
     MOVES_MAX = 16, /* keys whose items are moved at once */
-    PATIENCE_MS = 10000
+    TIMEOUT_MS = 10000
 };
 
 struct key_shard_move {
@@ -31,9 +31,9 @@ struct key_shard_move {
     bool waits; /* it only waits until something may be forgotten */
     bool found; /* the pass has found items that are not in their owner shards */
     bool again; /* it is the pass that verifies */
-    bool asking;
+    bool requesting;
     bool done;     /* the catalog is being told */
-    bool reported; /* in this look */
+    bool reported; /* in this check */
 };
 
 static void move_free(struct key_shard_mover *mover, struct key_shard_move *m)
@@ -152,7 +152,7 @@ static void mover_scan_table(struct key_shard_mover *mover, const struct table *
     }
 }
 
-/* A number that another registry of a table changes: a look at all keys is needed then only. */
+/* A number that another registry of a table changes: a check of all keys is needed then only. */
 static uint64_t mover_hash(const struct catalog *catalog)
 {
     uint64_t hash = 1;
@@ -204,10 +204,10 @@ static void move_send(struct key_shard_mover *mover, struct key_shard_move *m,
     const struct partition_info *p = table_partition_of(t, buffer_slice(&m->from));
     struct internal_call_options options = {.kind = INTERNAL_CALL_KEY_SHARD_MOVER,
                                             .subject = m->number,
-                                            .patience = duration_ms(PATIENCE_MS)};
+                                            .timeout = duration_ms(TIMEOUT_MS)};
     internal_calls_to_leader(&options, p);
     m->requested = mover->moves.balance < PIECE_MAX ? (uint32_t)mover->moves.balance : PIECE_MAX;
-    m->asking = true;
+    m->requesting = true;
     token_bucket_debit(&mover->moves, m->requested);
     buffer_set(&m->until, until_of(m, p));
     struct request request = {.op = REQUEST_KEY_SHARD_MOVE,
@@ -229,7 +229,7 @@ static void move_go_on(struct key_shard_mover *mover, struct key_shard_move *m)
     const struct sharded_key *k = move_key(mover, m, &t);
     const struct instant over =
         instant_add_ms(m->since, config_key_sharding(mover->env->config)->key_sharding_keep_ms);
-    if (k == NULL || m->done || m->asking)
+    if (k == NULL || m->done || m->requesting)
         return;
     if (m->waits) /* MOVER-2, MOVER-4 */
         m->done = !instant_before(mover->env->now, over);
@@ -306,12 +306,12 @@ void key_shard_mover_answered(struct key_shard_mover *mover,
     const struct sharded_key *k = m != NULL ? move_key(mover, m, &t) : NULL;
     if (m == NULL)
         return;
-    m->asking = false;
+    m->requesting = false;
     const bool answered = r->code == REPLY_OK && r->kind == ANSWER_RANGE;
     const uint32_t moved = answered ? r->range.count : r->code == REPLY_UNKNOWN ? m->requested : 0;
     token_bucket_add(&mover->moves, moved < m->requested ? m->requested - moved : 0);
     if (k == NULL || !answered)
-        return; /* asked again at the next look, if at all */
+        return; /* asked again at the next check, if at all */
     m->moved += r->range.count;
     m->found |= r->range.count > 0 || r->range.scanned > 0;
     if (!move_step(m, r))
@@ -325,11 +325,11 @@ void key_shard_mover_answered(struct key_shard_mover *mover,
 /* ---- the end ---- */
 
 /* What is forgotten changes nothing that people see. */
-static void move_report_forgotten(const struct key_shard_move *m, const struct table *t,
+static void move_report_discarded(const struct key_shard_move *m, const struct table *t,
                                   struct decision *out)
 {
     *out = (struct decision){.table_id = t->id,
-                             .key_shards = {.word = KEY_SHARDS_FORGET,
+                             .key_shards = {.change = KEY_SHARDS_DISCARD,
                                             .key = buffer_slice(&m->key),
                                             .version = m->version}};
 }
@@ -349,7 +349,7 @@ static void move_report(struct key_shard_mover *mover, const struct key_shard_mo
         buffer_append_format(&mover->text, ": all items are in their shards, %lld moved",
                              (long long)m->moved);
     *out = (struct decision){.table_id = t->id,
-                             .key_shards = {.word = KEY_SHARDS_MOVED,
+                             .key_shards = {.change = KEY_SHARDS_MOVED,
                                             .key = buffer_slice(&m->key),
                                             .version = m->version},
                              .has_event = true,
@@ -374,7 +374,7 @@ bool key_shard_mover_next(struct key_shard_mover *mover, struct decision *out)
         if (sharded_key_moves(k))
             move_report(mover, m, t, k, out);
         else
-            move_report_forgotten(m, t, out);
+            move_report_discarded(m, t, out);
         return true;
     }
     return false;

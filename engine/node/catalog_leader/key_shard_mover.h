@@ -36,7 +36,7 @@ struct key_shard_mover {
     uint32_t count;                  /* of keys whose items are moved */
     uint32_t last_number;
     bool more;     /* other keys wait */
-    uint64_t seen; /* a hash of the registries at the last look */
+    uint64_t seen; /* a hash of the registries at the last check */
     struct token_bucket moves;
     struct instant at;  /* when it looks next */
     struct buffer text; /* lent by a decision */

@@ -13,10 +13,10 @@
  * is given up.
  *
  *   RECONCILE-1  A replica of a deleted table is closed once the leaders of the table's groups have
- *             said that they owe nothing to other tables, and the catalog has noted that
- *             (`owes_nothing`). A group without a leader is waited for, unless it lost most of its
- *             replicas with their disks. A merge that the catalog has decided is done
- *             first: the catalog does not list the upper group any more.
+ *             said that no parts are pending in other tables, and the catalog has noted that
+ *             (`no_pending_parts`). A group without a leader is waited for, unless it lost most of
+ *             its replicas with their disks. A merge that the catalog has decided is done first:
+ *             the catalog does not list the upper group any more.
  *
  * Not here: nodes that have lost their disks (reconcile_nodes.c). */
 #include "engine/node/catalog_leader/reconcile_internal.h"
@@ -37,7 +37,7 @@ enum {
     MERGE_MS = 10,  /* while a partition serves nothing because of a merge */
     SPLIT_MS = 10,  /* after the leader has applied a split: most followers have applied it then */
     SLOTS = 16,     /* of a partition: one per member, then one per task of the group */
-    MEMBERS_SLOT = 7, /* the group has the right members; of a deleted table: it owes nothing */
+    MEMBERS_SLOT = 7, /* the group has the right members; of a deleted table: no pending parts */
     SPLIT_SLOT = 8,   /* it has split off the partitions that name it as their parent */
     LEAVING_SLOT = 9, /* the replica that was moved away is erased; begins once it is let go */
     MERGE_SLOT = 10,  /* the group has thawed, or taken over the partition above */
@@ -204,8 +204,8 @@ static void reconcile_begin_table(struct reconciler *reconciler, uint32_t table_
     s->table_id = table_id;
     s->status = status;
     s->queries_leaders = status == TABLE_DELETING &&
-                         !catalog_find_id(reconciler->catalog->state, table_id)->owes_nothing &&
-                         !MUTATED(MUTATION_CLOSE_UNASKED);
+                         !catalog_find_id(reconciler->catalog->state, table_id)->no_pending_parts &&
+                         !MUTATED(MUTATION_CLOSE_UNCONFIRMED);
     s->count = count;
     s->send_at = reconciler->env->now;
     s->show_until =
@@ -420,7 +420,7 @@ static void reconcile_make_request(struct reconciler *reconciler, const struct r
         out->replica.info = env_lend_scratch(reconciler->env);
         out->replica.as_of = catalog_replica_as_of(reconciler->catalog);
         out->replica.table_deleted = s->status == TABLE_DELETING;
-        out->replica.asks_leader = s->queries_leaders;
+        out->replica.queries_leader = s->queries_leaders;
         break;
     }
 }
@@ -433,7 +433,7 @@ static void reconcile_send_slot(struct reconciler *reconciler, struct reconcile_
     struct internal_call_options options = {.kind = INTERNAL_CALL_RECONCILE,
                                             .subject = s->table_id,
                                             .token = index * SLOTS + slot,
-                                            .patience = duration_ms(ANSWER_MS)};
+                                            .timeout = duration_ms(ANSWER_MS)};
     reconcile_choose_nodes(reconciler, &s->at[index], p, slot, &options);
     bool alone = options.candidate_count == 1;
     if ((s->at[index].requested >> slot & 1) != 0 ||
@@ -519,7 +519,7 @@ static bool reconcile_may_erase(struct reconciler *reconciler, struct reconcile_
 /* Whether the slot must wait for another slot. A child is opened only after its parent has split:
  * otherwise a node without the parent could not open the parent with its old range. In a deleted
  * table the parent's replica is closed first: until then the parent may still create the child.
- * A group is asked what it owes once it has taken over the partition above: that partition is
+ * A group is asked for pending parts once it has taken over the partition above: that partition is
  * asked by nobody else. */
 static bool reconcile_must_wait(const struct reconcile_table *s,
                                 const struct partition_info *partitions, uint32_t index,
@@ -587,12 +587,14 @@ static void reconcile_wait_for_leader(struct reconciler *reconciler, struct reco
                                       const struct partition_info *partitions, uint32_t index)
 {
     const uint32_t slot = reconcile_is_done(s, index, MERGE_SLOT) ? MEMBERS_SLOT : MERGE_SLOT;
-    const int64_t silent_ns = instant_since(reconciler->env->now, s->at[index].leader_seen_at).ns;
-    if (!s->queries_leaders || reconcile_is_done(s, index, slot) || silent_ns < OPEN_MS * NS_PER_MS)
+    const int64_t leaderless_ns =
+        instant_since(reconciler->env->now, s->at[index].leader_seen_at).ns;
+    if (!s->queries_leaders || reconcile_is_done(s, index, slot) ||
+        leaderless_ns < OPEN_MS * NS_PER_MS)
         return;
     reconcile_open_again(reconciler, s, partitions, index);
     const bool cannot = slot == MERGE_SLOT && s->at[index].cannot_absorb;
-    if (silent_ns < NO_LEADER_MS * NS_PER_MS ||
+    if (leaderless_ns < NO_LEADER_MS * NS_PER_MS ||
         (!cannot && !reconcile_is_lost(reconciler, &partitions[index])))
         return;
     PROBE("a group of a deleted table has no leader");

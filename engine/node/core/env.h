@@ -54,8 +54,8 @@ void env_deinit(struct node_env *env);
 /* An event begins: memory that the last event lent is reused. */
 void env_begin_event(struct node_env *env, struct instant now);
 
-/* Milliseconds since 1970, by this node's clock. No promise between nodes rests on it, and nothing
- * is deleted or forgotten by it. */
+/* Milliseconds since 1970, by this node's clock. No agreement between nodes rests on it, and
+ * nothing is deleted or forgotten by it. */
 static inline int64_t env_wall_ms(const struct node_env *env)
 {
     return env->wall_ms + instant_since(env->now, env->wall_at).ns / NS_PER_MS;
@@ -105,5 +105,6 @@ struct reply *env_reply(struct node_env *env, const struct operation *o, enum re
 struct reply *env_refuse(struct node_env *env, const struct operation *o, enum reply_code code,
                          const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Stops the node: it writes and promises nothing more. node.c answers the requests in flight. */
+/* Stops the node: it writes nothing and gives no support any more. node.c answers the requests in
+ * flight. */
 void env_stop(struct node_env *env, int error);

@@ -6,7 +6,7 @@
 #include "engine/message/message.h"
 
 enum {
-    REQUEST_PATIENCE_MS = 5000,
+    REQUEST_TIMEOUT_MS = 5000,
     REQUEST_GAP_MS = 20, /* at least between two questions about an index */
     IDLE_MS = 60000      /* what nobody has asked for so long is forgotten */
 };
@@ -14,7 +14,7 @@ enum {
 struct index_map {
     LIST_ENTRY(index_map) place;
     uint32_t table_id;
-    bool asking;
+    bool requesting;
     bool gone;
     struct instant requested_at;
     struct instant used;
@@ -40,12 +40,12 @@ void index_maps_deinit(struct index_maps *maps)
 
 /* A table that is asked for again is asked about again. So the list has what was of use in a
  * minute. */
-static void maps_forget(struct index_maps *maps)
+static void maps_evict(struct index_maps *maps)
 {
     struct index_map *next;
     for (struct index_map *m = LIST_FIRST(&maps->all); m != NULL; m = next) {
         next = LIST_NEXT(m, place);
-        if (!m->asking && instant_before(instant_add_ms(m->used, IDLE_MS), maps->env->now))
+        if (!m->requesting && instant_before(instant_add_ms(m->used, IDLE_MS), maps->env->now))
             map_free(maps, m);
     }
 }
@@ -65,7 +65,7 @@ static struct index_map *map_of(struct index_maps *maps, uint32_t table_id)
         m->used = maps->env->now;
         return m;
     }
-    maps_forget(maps);
+    maps_evict(maps);
     m = must_calloc(1, sizeof *m);
     m->table_id = table_id;
     m->used = maps->env->now;
@@ -77,14 +77,14 @@ static struct index_map *map_of(struct index_maps *maps, uint32_t table_id)
 
 static void map_request(struct index_maps *maps, struct index_map *m)
 {
-    if (m->asking || m->gone ||
+    if (m->requesting || m->gone ||
         instant_before(maps->env->now, instant_add_ms(m->requested_at, REQUEST_GAP_MS)))
         return;
     const struct internal_call_options options = {.kind = INTERNAL_CALL_INDEX_MAP,
                                                   .subject = m->table_id,
-                                                  .patience = duration_ms(REQUEST_PATIENCE_MS)};
+                                                  .timeout = duration_ms(REQUEST_TIMEOUT_MS)};
     const struct request request = {.op = REQUEST_TABLE_GET, .table.id = m->table_id};
-    m->asking = true;
+    m->requesting = true;
     m->requested_at = maps->env->now;
     internal_calls_begin(maps->calls, &options, &request);
 }
@@ -121,7 +121,7 @@ void index_maps_answered(struct index_maps *maps, const struct internal_call_ans
     const struct reply *r = answer->reply;
     struct arena arena = {0};
     struct table t;
-    m->asking = false;
+    m->requesting = false;
     m->gone = r->code == REPLY_TABLE_NOT_FOUND;
     if (r->code != REPLY_OK || table_decode(r->table.bytes, &arena, &t) != STATUS_OK) {
         arena_deinit(&arena);

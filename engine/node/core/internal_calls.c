@@ -11,7 +11,7 @@
 #include "engine/node/core/node_effect.h"
 
 enum {
-    SILENCE_MS = 250,  /* without an answer: another node is asked, or the same node again */
+    TIMEOUT_MS = 250,  /* without an answer: another node is asked, or the same node again */
     PAUSE_MS = 10,     /* after a refusal; doubles with each further refusal */
     PAUSE_DOUBLES = 4, /* at most so many times */
     LENGTH_SIZE = 4    /* before a frame */
@@ -78,9 +78,9 @@ static void internal_call_try(struct internal_calls *calls, struct internal_call
     c->node = node;
     internal_call_send(calls, c);
     if (c->options.once)
-        internal_call_wait(calls, c, c->options.patience.ns / NS_PER_MS);
+        internal_call_wait(calls, c, c->options.timeout.ns / NS_PER_MS);
     else
-        internal_call_wait(calls, c, SILENCE_MS);
+        internal_call_wait(calls, c, TIMEOUT_MS);
 }
 
 static uint32_t internal_call_next_node(const struct internal_calls *calls, struct internal_call *c)
@@ -118,7 +118,7 @@ void internal_calls_begin(struct internal_calls *calls, const struct internal_ca
     c->id = named.id;
     c->op = named.op;
     c->options = *options;
-    c->deadline = instant_add(calls->env->now, options->patience);
+    c->deadline = instant_add(calls->env->now, options->timeout);
     c->size = b->size - LENGTH_SIZE;
     memcpy(c->frame, b->data + LENGTH_SIZE, c->size);
     TAILQ_INSERT_TAIL(&calls->all, c, entry);

@@ -58,7 +58,7 @@ struct internal_call_options {
     uint32_t candidates[INTERNAL_CALL_CANDIDATES_MAX];
     bool once;    /* one candidate is asked once: no answer until the deadline ends the call */
     bool insists; /* REPLY_OVERLOADED does not end the call: it is asked again until the deadline */
-    struct duration patience; /* from now to the deadline */
+    struct duration timeout; /* from now to the deadline */
 };
 
 struct internal_call;

@@ -21,7 +21,7 @@ struct key_ranges key_ranges_of(struct slice lo, struct slice hi, struct slice i
     struct key_ranges ranges = {.count = 1, .at = {{lo, hi}}};
     const struct index_set *set;
     must(index_set_decode(indexes, arena, &set) == STATUS_OK);
-    for (uint32_t i = 0; i < index_set_local(set) && !MUTATED(MUTATION_FORGET_ROWS); i++) {
+    for (uint32_t i = 0; i < index_set_local(set) && !MUTATED(MUTATION_SNAPSHOT_OMITS_ROWS); i++) {
         const uint8_t space = set->at[i].number;
         ranges.at[ranges.count++] =
             (struct key_range){key_in_space(lo, space, arena), key_in_space(hi, space, arena)};
@@ -30,9 +30,10 @@ struct key_ranges key_ranges_of(struct slice lo, struct slice hi, struct slice i
         ranges.at[ranges.count++] =
             (struct key_range){key_in_space(lo, SPACE_INDEX_FEED_KEYS, arena),
                                key_in_space(hi, SPACE_INDEX_FEED_KEYS, arena)};
-    const uint8_t last = MUTATED(MUTATION_FORGET_STREAM) ? SPACE_TOKEN_KEYS : SPACE_STREAM_KEYS;
+    const uint8_t last =
+        MUTATED(MUTATION_SNAPSHOT_OMITS_STREAM) ? SPACE_TOKEN_KEYS : SPACE_STREAM_KEYS;
     for (uint8_t space = SPACE_LOCK_KEYS; space <= last; space++) {
-        if (space == SPACE_TOKEN_KEYS && MUTATED(MUTATION_FORGET_TOKENS))
+        if (space == SPACE_TOKEN_KEYS && MUTATED(MUTATION_SNAPSHOT_OMITS_TOKENS))
             continue;
         ranges.at[ranges.count++] =
             (struct key_range){key_in_space(lo, space, arena), key_in_space(hi, space, arena)};

@@ -88,7 +88,7 @@ struct index_versions {
     uint64_t key_sharding_from; /* the same for its version of sharded keys */
 };
 
-/* A request to close the replica, answered when its promise to a leader is over
+/* A request to close the replica, answered when its lease grant is over
  * (request/replicas.c). */
 struct close_request {
     bool waits;
@@ -120,7 +120,7 @@ struct partition_counting {
 /* What a replica knows of splits that it took part in (apply/split.c). */
 struct split_lineage {
     /* The partition that this one was split off from, while this replica knows no leader: it may
-     * have taken over a promise of the parent's replica here. 0: none. */
+     * have taken over a lease grant of the parent's replica here. 0: none. */
     uint32_t parent;
     /* The ids of its own children that know no leader lie from child_first to child_last. */
     uint32_t child_first;

@@ -76,7 +76,7 @@ bool partitions_hold_range(const struct partitions *partitions, struct slice lo,
     return false;
 }
 
-void partitions_doubt_range(struct partitions *partitions, struct slice lo, struct slice hi)
+void partitions_range_is_uncertain(struct partitions *partitions, struct slice lo, struct slice hi)
 {
     for (uint32_t i = 0; i < partitions->count; i++) {
         if (partition_overlaps(partitions->all[i], lo, hi))

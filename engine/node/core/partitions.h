@@ -28,4 +28,4 @@ struct partition *partitions_after(const struct partitions *partitions, uint32_t
 bool partitions_hold_range(const struct partitions *partitions, struct slice lo, struct slice hi);
 /* Makes the replicas that hold keys of the range ask the catalog whether they are still members.
  * Their groups may have removed them while this node was away. */
-void partitions_doubt_range(struct partitions *partitions, struct slice lo, struct slice hi);
+void partitions_range_is_uncertain(struct partitions *partitions, struct slice lo, struct slice hi);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 enum {
-    OWED_MIN = 8,        /* slots that are left to what is owed when the queue is full */
+    MANDATORY_MIN = 8,   /* slots that are left to mandatory entries when the queue is full */
     OWN_MIN = 8,         /* slots that are left to own records then */
     LOG_RESERVE_PART = 4 /* of a segment: what growth leaves while no segment can be made */
 };
@@ -22,7 +22,7 @@ void proposals_init(struct proposals *proposals, struct node_env *env, struct no
     proposals->env = env;
     proposals->log = log;
     proposals->size = 16;
-    while (proposals->size < config_requests(env->config)->node_queue_max + OWED_MIN + OWN_MIN)
+    while (proposals->size < config_requests(env->config)->node_queue_max + MANDATORY_MIN + OWN_MIN)
         proposals->size *= 2;
     proposals->slots = must_calloc(proposals->size, sizeof proposals->slots[0]);
     proposals->uncommitted_buckets =
@@ -136,17 +136,18 @@ static int space_error(const struct proposals *proposals, size_t payload, size_t
 bool proposals_leave_room(const struct proposals *proposals, size_t bytes)
 {
     return node_log_has_space(proposals->log, bytes) &&
-           space_error(proposals, bytes, proposals->owed_bytes) == 0;
+           space_error(proposals, bytes, proposals->reserved_bytes) == 0;
 }
 
-/* Whether more is under way than the settings allow. What is owed has slots of its own, and its
+/* Whether more is under way than the settings allow. Mandatory entries have slots of their own, and
  * bytes are few: what began it was counted. */
-static bool is_busy(const struct proposals *proposals, bool owed)
+static bool is_busy(const struct proposals *proposals, bool mandatory)
 {
     const struct settings_storage *storage = config_storage(proposals->env->config);
     const uint32_t max = (uint32_t)config_requests(proposals->env->config)->node_queue_max;
-    return proposals_are_full(proposals) || proposals->count >= max + (owed ? OWED_MIN : 0) ||
-           (!owed &&
+    return proposals_are_full(proposals) ||
+           proposals->count >= max + (mandatory ? MANDATORY_MIN : 0) ||
+           (!mandatory &&
             (proposals->log->writer.unwritten_bytes > (size_t)storage->inflight_max_bytes ||
              proposals->log->writer.next_lsn - store_log_lsn(proposals->env->store) >
                  (uint64_t)storage->log_max_bytes ||
@@ -155,13 +156,13 @@ static bool is_busy(const struct proposals *proposals, bool owed)
 
 /* ---- space ---- */
 
-/* What no checkpoint has written, what is on its way to the log or owed there, and the records that
- * all of it will have written anew: each write alone may fit where all of them do not. */
+/* What no checkpoint has written, what is on its way to the log or reserved there, and the records
+ * that all of it will have written anew: each write alone may fit where all of them do not. */
 static uint64_t proposals_space_cost(const struct proposals *proposals)
 {
     return store_space_cost(proposals->env->store) +
            space_cost(store_space(proposals->env->store), 0,
-                      proposals->log->writer.unwritten_bytes + proposals->owed_bytes +
+                      proposals->log->writer.unwritten_bytes + proposals->reserved_bytes +
                           proposals->shared_bytes);
 }
 
@@ -201,7 +202,7 @@ static enum space_verdict proposals_growth_space(const struct proposals *proposa
 /* The log's space that growth leaves: deletions fill the log too, until a checkpoint frees it. */
 static size_t proposals_log_reserve(const struct proposals *proposals)
 {
-    return proposals->owed_bytes + proposals->log->writer.segment_bytes / LOG_RESERVE_PART;
+    return proposals->reserved_bytes + proposals->log->writer.segment_bytes / LOG_RESERVE_PART;
 }
 
 uint64_t proposals_growth_left(const struct proposals *proposals)
@@ -249,7 +250,7 @@ static bool proposals_refuse_waiting(struct proposals *proposals, const struct o
 
 bool proposals_may_grow(struct proposals *proposals, const struct operation *o, int64_t grown)
 {
-    if (grown <= 0 || operation_is_owed(o))
+    if (grown <= 0 || operation_is_mandatory(o))
         return true;
     const size_t bytes = (size_t)grown;
     if (status_is_no_space(space_error(proposals, bytes, proposals_log_reserve(proposals))))
@@ -274,8 +275,8 @@ bool proposals_leave_space(struct proposals *proposals, size_t bytes)
 
 /* ---- what may be written ---- */
 
-bool proposals_may_promise(struct proposals *proposals, const struct operation *o, size_t payload,
-                           size_t promised)
+bool proposals_may_reserve(struct proposals *proposals, const struct operation *o, size_t payload,
+                           size_t reserved)
 {
     if (proposals->env->stop_error != 0) {
         env_refuse(proposals->env, o, REPLY_STOPPED,
@@ -284,12 +285,13 @@ bool proposals_may_promise(struct proposals *proposals, const struct operation *
                    proposals->env->id, strerror(proposals->env->stop_error));
         return false;
     }
-    const bool owed = operation_is_owed(o);
-    const int error = space_error(proposals, payload, owed ? 0 : promised + proposals->owed_bytes);
+    const bool mandatory = operation_is_mandatory(o);
+    const int error =
+        space_error(proposals, payload, mandatory ? 0 : reserved + proposals->reserved_bytes);
     const enum space_verdict space =
-        owed ? SPACE_THERE
-             : proposals_write_space(proposals, o,
-                                     payload + promised + proposals_shared_cost(proposals, o));
+        mandatory ? SPACE_THERE
+                  : proposals_write_space(proposals, o,
+                                          payload + reserved + proposals_shared_cost(proposals, o));
     if (space != SPACE_FULL && error != 0 && !status_is_no_space(error)) {
         env_refuse(proposals->env, o, REPLY_OVERLOADED,
                    "node %u cannot make a segment of its log (%s); reads are served",
@@ -305,7 +307,7 @@ bool proposals_may_promise(struct proposals *proposals, const struct operation *
     /* Closing a partition ends the proposals that wait in it. Perhaps nothing else can end them. */
     const bool closes = o->request.op == REQUEST_PARTITION_CLOSE && !proposals_are_full(proposals);
     const bool busy =
-        !node_log_has_space(proposals->log, payload) || (!closes && is_busy(proposals, owed));
+        !node_log_has_space(proposals->log, payload) || (!closes && is_busy(proposals, mandatory));
     if (busy)
         env_refuse(proposals->env, o, REPLY_OVERLOADED,
                    "node %u has its maximum of writes in flight", proposals->env->id);
@@ -324,7 +326,7 @@ bool proposals_may_follow(struct proposals *proposals, size_t bytes)
 
 bool proposals_may_write(struct proposals *proposals, const struct operation *o, size_t payload)
 {
-    return proposals_may_promise(proposals, o, payload, 0);
+    return proposals_may_reserve(proposals, o, payload, 0);
 }
 
 void proposals_count_index_feed(struct partition *p, struct inflight *e, size_t bytes)
@@ -376,7 +378,7 @@ static bool uncommitted_are_held(const struct proposals *proposals, const struct
 }
 
 /* An operation with the sender and the id that the answer needs. */
-static struct operation inflight_asker(const struct inflight *e)
+static struct operation inflight_sender(const struct inflight *e)
 {
     return (struct operation){.from = e->from, .request.id = e->request_id};
 }
@@ -389,7 +391,7 @@ void proposals_void(struct proposals *proposals, struct partition *p)
             continue;
         proposal_release(proposals, p, e);
         e->kind = LOG_NOOP; /* the proposal keeps its place in the order */
-        const struct operation o = inflight_asker(e);
+        const struct operation o = inflight_sender(e);
         if (e->answer)
             env_refuse(proposals->env, &o, REPLY_STALE_MAP,
                        "partition %u was split before the write", p->info.id);
@@ -412,7 +414,7 @@ void proposals_drop(struct proposals *proposals, struct partition *p, const char
     for (struct inflight *e; (e = STAILQ_FIRST(&p->proposals)) != NULL;) {
         STAILQ_REMOVE_HEAD(&p->proposals, place);
         proposal_release(proposals, p, e);
-        const struct operation o = inflight_asker(e);
+        const struct operation o = inflight_sender(e);
         if (e->answer)
             env_refuse(proposals->env, &o, REPLY_UNKNOWN, "%s; the write may or may not be done",
                        why);
@@ -434,7 +436,7 @@ struct inflight *proposals_add(struct proposals *proposals, struct partition *p,
     e->answer = o->from != FROM_SELF || o->request.id != 0;
     e->from = o->from;
     e->request_id = o->request.id;
-    e->says = request_traits[o->request.op].answer;
+    e->answer_kind = request_traits[o->request.op].answer;
     if (kind == LOG_SPLIT || kind == LOG_INDEXES)
         p->stream.changing = index;
     STAILQ_INSERT_TAIL(&p->proposals, e, place);
@@ -460,7 +462,7 @@ void proposals_drop_own(struct proposals *proposals, const char *why)
 {
     for (struct inflight *e; (e = STAILQ_FIRST(&proposals->own)) != NULL;) {
         STAILQ_REMOVE_HEAD(&proposals->own, place);
-        const struct operation o = inflight_asker(e);
+        const struct operation o = inflight_sender(e);
         if (e->answer)
             env_refuse(proposals->env, &o, REPLY_UNKNOWN, "%s", why);
         proposals_free_own(proposals, e);

@@ -35,8 +35,8 @@ struct inflight {
     uint64_t from;
     uint64_t request_id;
     bool answer;
-    enum answer_kind says; /* how the answer of a write tells its effect */
-    uint8_t want;          /* enum write_want */
+    enum answer_kind answer_kind; /* how the answer of a write tells its effect */
+    uint8_t return_values;        /* enum write_return */
     struct admit_verdict verdict;
     int64_t consumed_mcu;
     int64_t collection_bytes; /* as in struct reply */
@@ -52,7 +52,7 @@ struct proposals {
     struct inflight *slots; /* owns `size` slots */
     uint32_t size;          /* a power of two */
     uint32_t count;
-    size_t owed_bytes;   /* of the entries that end locks, if their transactions are committed */
+    size_t reserved_bytes; /* of the entries that end locks, if their transactions are committed */
     size_t shared_bytes; /* of all proposals and locks. The store counts those of what is applied */
     STAILQ_HEAD(, inflight) free;
     STAILQ_HEAD(, inflight) own;             /* own records, in the order of the log */
@@ -70,22 +70,23 @@ static inline bool proposals_are_full(const struct proposals *proposals)
     return STAILQ_EMPTY(&proposals->free);
 }
 
-/* Whether what the operation writes is owed: it ends what was begun, or does what was decided. The
- * node's own entries are: they forget what is done. */
-static inline bool operation_is_owed(const struct operation *o)
+/* Whether the entry of the operation is mandatory: it ends what was begun, or does what was
+ * decided. The node's own entries are mandatory: they discard what is done. */
+static inline bool operation_is_mandatory(const struct operation *o)
 {
-    return o->from == FROM_SELF || traits_of(&o->request)->owed;
+    return o->from == FROM_SELF || traits_of(&o->request)->mandatory;
 }
 
-/* Whether a record of this payload size can be taken now; if not, the request was refused. What is
- * owed (operation_is_owed) is refused only if the disk has failed, or for want of slots that are
- * its own.
- * PROPOSALS-1  While no segment of the log can be made, others leave the space of `owed_bytes`. */
+/* Whether a record of this payload size can be taken now; if not, the request was refused. A
+ * mandatory entry (operation_is_mandatory) is refused only if the disk has failed, or if the slots
+ * of mandatory entries are used up.
+ * PROPOSALS-1  While no segment of the log can be made, others leave the space of
+ *              `reserved_bytes`. */
 bool proposals_may_write(struct proposals *proposals, const struct operation *o, size_t payload);
 /* Whether the stored bytes may grow by so many, beside proposals_may_write. If not, the operation
  * was refused. What frees bytes is not refused: it uses the reserve (engine/store/space.h).
- * PROPOSALS-2  What is owed, and what does not grow the stored bytes, is not refused for the
- *              reserve. */
+ * PROPOSALS-2  Mandatory entries, and what does not grow the stored bytes, are not refused for
+ *              the reserve. */
 bool proposals_may_grow(struct proposals *proposals, const struct operation *o, int64_t grown);
 /* The bytes by which the data may still grow, before writes are refused for want of space. */
 uint64_t proposals_growth_left(const struct proposals *proposals);
@@ -94,11 +95,12 @@ bool proposals_lack_space(const struct proposals *proposals);
 /* Whether there is space for bytes that come without a request: those of snapshots. They were
  * acknowledged, so they may use the reserve. */
 bool proposals_leave_space(struct proposals *proposals, size_t bytes);
-/* The same as proposals_may_write for a record that promises another one, of `promised` bytes. */
-bool proposals_may_promise(struct proposals *proposals, const struct operation *o, size_t payload,
-                           size_t promised);
-/* Whether the log has space for so many bytes beside what is owed (PROPOSALS-1). For entries that
- * come without a request: those of other leaders, and saved buckets. */
+/* The same as proposals_may_write for a record that reserves the space of another one, of
+ * `reserved` bytes. */
+bool proposals_may_reserve(struct proposals *proposals, const struct operation *o, size_t payload,
+                           size_t reserved);
+/* Whether the log has space for so many bytes beside `reserved_bytes` (PROPOSALS-1). For entries
+ * that come without a request: those of other leaders, and saved buckets. */
 bool proposals_leave_room(const struct proposals *proposals, size_t bytes);
 /* Whether entries of another leader may be logged. They must be taken some time, if need be with
  * the last space. But what is taken while a checkpoint is short of space makes the next one larger,

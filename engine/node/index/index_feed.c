@@ -274,7 +274,8 @@ static void index_feed_load(struct index_feeds *feeds, struct index_feed *f,
                key_in_space(p->info.lo, SPACE_INDEX_FEED_KEYS, &feeds->env->lent),
                key_in_space(p->info.hi, SPACE_INDEX_FEED_KEYS, &feeds->env->lent), false, &c);
     f->loading = true;
-    while (!MUTATED(MUTATION_FORGET_FEED) && (status = store_next(&c, &key, &value)) == STATUS_OK)
+    while (!MUTATED(MUTATION_LOSE_INDEX_CHANGES) &&
+           (status = store_next(&c, &key, &value)) == STATUS_OK)
         index_feed_take(feeds, f, key, value);
     f->loading = false;
     index_feed_sort_by_age(f);

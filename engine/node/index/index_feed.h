@@ -62,7 +62,7 @@
  *      ^         a session is    a read of raft   rows are sent
  *      |         asked for       asks: led still?   |
  *      +--------------------------------------------+
- *        no answer for INDEX_FEED_PATIENCE_MS, or refused other than throttled or overloaded
+ *        no answer for INDEX_FEED_TIMEOUT_MS, or refused other than throttled or overloaded
  *
  * The confirmation makes sessions safe: a leader that was replaced may still open a session, but
  * cannot confirm that it leads, and so writes nothing. A row whose answer is missing is sent again

@@ -13,8 +13,8 @@ enum {
     INDEX_FEED_COVERED_MAX = 8, /* notes that a round covers at most */
     INDEX_FEED_REQUESTS_MAX = (INDEX_FEED_COVERED_MAX + 1) *
                               GLOBAL_INDEXES_MAX, /* of a round: old rows, and the present one */
-    INDEX_FEED_RETRY_MS = 20,     /* after a failure that does not say when to try again */
-    INDEX_FEED_PATIENCE_MS = 1000 /* for an answer to a row write; then its session is given up */
+    INDEX_FEED_RETRY_MS = 20,    /* after a failure that does not say when to try again */
+    INDEX_FEED_TIMEOUT_MS = 1000 /* for an answer to a row write; then its session is given up */
 };
 
 /* The place of a change among those that indexes lack, in the order of the partition's log. The

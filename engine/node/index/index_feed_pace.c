@@ -3,7 +3,7 @@
 
 enum {
     STEP_PART = 6,    /* of what a window has done: so much the room moves in a window */
-    AWAY_PART = 8,    /* of a window; an index that is silent for longer is away */
+    AWAY_PART = 8,    /* of a window; an index that answers nothing for longer is away */
     BEYOND_PART = 2,  /* of the room at the rate: it is never larger by more */
     RATE_FIRST = 5,   /* a second until it is known, or as told: an index may be late for once */
     FEW = 3,          /* changes may wait until it is known */
@@ -27,7 +27,7 @@ static uint32_t pace_room_of(const struct index_feed_pace *p, uint32_t done, int
 
 static uint32_t pace_room_max(const struct index_feed_pace *p)
 {
-    return p->wanted + p->wanted / BEYOND_PART;
+    return p->target + p->target / BEYOND_PART;
 }
 
 /* In the first window: by what was done since its begin, or in a moment. */
@@ -42,9 +42,9 @@ static uint32_t pace_first_room(const struct index_feed_pace *p, struct instant 
 static uint32_t pace_step(const struct index_feed_pace *p)
 {
     const uint32_t step = p->done < STEP_PART ? 1 : p->done / STEP_PART;
-    if (p->wanted > p->room)
-        return p->wanted - p->room < step ? p->wanted : p->room + step;
-    const uint32_t less = p->room - p->wanted < step ? p->wanted : p->room - step;
+    if (p->target > p->room)
+        return p->target - p->room < step ? p->target : p->room + step;
+    const uint32_t less = p->room - p->target < step ? p->target : p->room - step;
     return less < pace_room_max(p) ? less : pace_room_max(p);
 }
 
@@ -58,7 +58,7 @@ static void pace_go_on(struct index_feed_pace *p, struct instant now)
     p->was_away = true;
     if (p->room >= max)
         return;
-    const uint32_t more = pace_at_rate(p->wanted, p->wait_ns, away_ns);
+    const uint32_t more = pace_at_rate(p->target, p->wait_ns, away_ns);
     p->room = more < max - p->room ? p->room + more : max;
     p->answered_at = more > 0 ? now : p->answered_at;
 }
@@ -70,8 +70,8 @@ static void pace_roll(struct index_feed_pace *p, struct instant now)
     if (windows == 0)
         return;
     if (p->done > 0 && !p->was_away) {
-        p->wanted = pace_room_of(p, p->done, windows * p->window_ns);
-        p->room = p->first ? p->wanted : pace_step(p);
+        p->target = pace_room_of(p, p->done, windows * p->window_ns);
+        p->room = p->first ? p->target : pace_step(p);
         p->first = false;
     }
     p->done = 0;
@@ -85,7 +85,7 @@ static void pace_hold(struct index_feed_pace *p, struct instant now, uint32_t ro
     p->was_away = p->first = false;
     p->begun = p->answered_at = now;
     p->done = 0;
-    p->wanted = p->room = room;
+    p->target = p->room = room;
 }
 
 bool index_feed_pace_holds(struct index_feed_pace *p, struct instant now)
@@ -119,7 +119,7 @@ void index_feed_pace_refused(struct index_feed_pace *p, struct instant now, stru
 {
     if (!index_feed_pace_holds(p, now)) {
         const bool first = !instant_before(now, p->kept_until);
-        pace_hold(p, now, first ? pace_room_by_wait(p, instant_since(until, now).ns) : p->wanted);
+        pace_hold(p, now, first ? pace_room_by_wait(p, instant_since(until, now).ns) : p->target);
         p->first = first;
     }
     pace_go_on(p, now);

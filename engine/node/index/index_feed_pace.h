@@ -3,7 +3,7 @@
  * An index that refuses rows takes as many as it can. So what was done in the last window tells its
  * rate, and as many changes may wait as are done in the time that a change may wait. Without
  * refusals nothing is known: few changes are done because few are written.
- * A feed whose neighbours are silent for a moment is served faster. If its queue grew as much at
+ * A feed whose neighbours send nothing for a moment is served faster. If its queue grew as much at
  * once, it would be too long when they are back, and take nothing until it is short again. So the
  * room for changes moves by a part of what is done. While an index is away for a moment (it has no
  * leader), its feed goes on at the rate that the index had, for half of the wait.
@@ -31,10 +31,10 @@ struct index_feed_pace {
     struct instant begun;       /* of the present window */
     struct instant until;       /* the refused row is sent again then */
     struct instant answered_at; /* of the index until then; or counted as if */
-    struct instant kept_until;  /* `wanted` counts if the index refuses rows again before */
+    struct instant kept_until;  /* `target` counts if the index refuses rows again before */
     bool was_away;              /* the index, in the present window */
     uint32_t done;              /* in the present window */
-    uint32_t wanted;            /* the room at the last window's rate */
+    uint32_t target;            /* the room at the last window's rate */
     uint32_t room;
 };
 

@@ -107,7 +107,7 @@ static void target_request_session(struct index_feeds *feeds, const struct index
     struct internal_call_options options = {.kind = INTERNAL_CALL_INDEX_SESSION,
                                             .subject = f->partition,
                                             .token = t->partition,
-                                            .patience = duration_ms(SESSION_MS)};
+                                            .timeout = duration_ms(SESSION_MS)};
     internal_calls_to_leader(&options, info);
     struct request request = {
         .op = REQUEST_INDEX_SESSION, .partition = info->id, .epoch = info->epoch};
@@ -127,8 +127,8 @@ void index_feed_confirm(struct index_feed *f, const struct partition *p)
 
 uint32_t index_feed_target_room(const struct index_feed_target *t)
 {
-    const bool asks = t->state == TARGET_REQUESTED || t->state == TARGET_CONFIRMING;
-    return asks || t->out >= t->out_max ? 0 : t->out_max - t->out;
+    const bool opens = t->state == TARGET_REQUESTED || t->state == TARGET_CONFIRMING;
+    return opens || t->out >= t->out_max ? 0 : t->out_max - t->out;
 }
 
 void index_feed_session_answered(struct index_feeds *feeds, struct index_feed *f,
@@ -263,7 +263,7 @@ static void round_send(const struct round *round, const struct row_write *w)
                                                   .candidate_count = 1,
                                                   .candidates = {w->target->node},
                                                   .once = true,
-                                                  .patience = duration_ms(INDEX_FEED_PATIENCE_MS)};
+                                                  .timeout = duration_ms(INDEX_FEED_TIMEOUT_MS)};
     const struct request request = {
         .op = w->row.data != NULL ? REQUEST_PUT : REQUEST_DELETE,
         .partition = w->info->id,

@@ -15,7 +15,7 @@
 #include "engine/node/key_sharding/cell_merge.h"
 
 enum {
-    PATIENCE_MS = 2000 /* for an answer to a step */
+    TIMEOUT_MS = 2000 /* for an answer to a step */
 };
 
 /* Items of a partition that are moved for one request. */
@@ -57,21 +57,21 @@ static void piece_free(struct key_shard_moves *moves, struct key_shard_piece *pi
     free(piece);
 }
 
-static struct key_shard_waiter *next_asker(struct key_shard_waiters *askers)
+static struct key_shard_waiter *next_waiter(struct key_shard_waiters *waiters)
 {
-    struct key_shard_waiter *asker = STAILQ_FIRST(askers);
-    if (asker != NULL)
-        STAILQ_REMOVE_HEAD(askers, place);
-    return asker;
+    struct key_shard_waiter *waiter = STAILQ_FIRST(waiters);
+    if (waiter != NULL)
+        STAILQ_REMOVE_HEAD(waiters, place);
+    return waiter;
 }
 
 void key_shard_moves_deinit(struct key_shard_moves *moves)
 {
     for (uint32_t i = 0; i < KEY_SHARD_MOVES_MAX; i++) {
         struct item_move *m = &moves->all[i];
-        struct key_shard_waiter *asker;
-        while (m->step != KEY_SHARD_FREE && (asker = next_asker(&m->askers)) != NULL)
-            free(asker);
+        struct key_shard_waiter *waiter;
+        while (m->step != KEY_SHARD_FREE && (waiter = next_waiter(&m->waiters)) != NULL)
+            free(waiter);
         buffer_deinit(&m->key);
         buffer_deinit(&m->target);
     }
@@ -101,21 +101,21 @@ static void move_end(struct key_shard_moves *moves, struct item_move *m, enum re
                      const char *text)
 {
     const struct slice key = arena_copy(&moves->env->lent, buffer_slice(&m->key));
-    struct key_shard_waiters askers = STAILQ_HEAD_INITIALIZER(askers);
-    struct key_shard_waiter *asker;
-    STAILQ_CONCAT(&askers, &m->askers);
+    struct key_shard_waiters waiters = STAILQ_HEAD_INITIALIZER(waiters);
+    struct key_shard_waiter *waiter;
+    STAILQ_CONCAT(&waiters, &m->waiters);
     must(m->step != KEY_SHARD_FREE && moves->count > 0);
     m->step = KEY_SHARD_FREE;
     moves->count--;
-    while ((asker = next_asker(&askers)) != NULL) {
-        const struct operation o = {.from = asker->from, .request.id = asker->request_id};
-        if (asker->piece != NULL)
-            piece_moved(moves, asker->piece, key, code == REPLY_OK);
+    while ((waiter = next_waiter(&waiters)) != NULL) {
+        const struct operation o = {.from = waiter->from, .request.id = waiter->request_id};
+        if (waiter->piece != NULL)
+            piece_moved(moves, waiter->piece, key, code == REPLY_OK);
         else if (code == REPLY_OK)
             env_reply(moves->env, &o, REPLY_OK);
         else
             env_refuse(moves->env, &o, code, "the item cannot move to its shard now: %s", text);
-        free(asker);
+        free(waiter);
     }
 }
 
@@ -140,7 +140,7 @@ static void move_call(struct key_shard_moves *moves, const struct item_move *m,
     options->subject = m->partition;
     options->token = (uint32_t)(m - moves->all);
     options->insists = m->step != KEY_SHARD_LOCKING; /* what was prepared is not given up at once */
-    options->patience = duration_ms(PATIENCE_MS);
+    options->timeout = duration_ms(TIMEOUT_MS);
     internal_calls_begin(moves->calls, options, request);
 }
 
@@ -210,7 +210,7 @@ static void move_hold(struct key_shard_moves *moves, const struct item_move *m)
     const struct partition *p = moves_partition(moves, m->partition, key);
     struct open_record *r = p != NULL ? transactions_record_of(p, key, m->id) : NULL;
     if (r != NULL)
-        r->held_until = instant_add_ms(moves->env->now, 2 * PATIENCE_MS);
+        r->held_until = instant_add_ms(moves->env->now, 2 * TIMEOUT_MS);
 }
 
 /* The item is locked, so it stays as it is. */
@@ -340,14 +340,14 @@ static struct item_move *move_of(struct key_shard_moves *moves, struct slice key
     return NULL;
 }
 
-static void move_add_asker(struct item_move *m, uint64_t from, uint64_t request_id,
-                           struct key_shard_piece *piece)
+static void move_add_waiter(struct item_move *m, uint64_t from, uint64_t request_id,
+                            struct key_shard_piece *piece)
 {
-    struct key_shard_waiter *asker = must_calloc(1, sizeof *asker);
-    asker->from = from;
-    asker->request_id = request_id;
-    asker->piece = piece;
-    STAILQ_INSERT_TAIL(&m->askers, asker, place);
+    struct key_shard_waiter *waiter = must_calloc(1, sizeof *waiter);
+    waiter->from = from;
+    waiter->request_id = request_id;
+    waiter->piece = piece;
+    STAILQ_INSERT_TAIL(&m->waiters, waiter, place);
 }
 
 /* NULL: the node moves too many, or does not know where the owner shard is. */
@@ -372,7 +372,7 @@ static struct item_move *move_begin(struct key_shard_moves *moves, const struct 
     m->merge_cells = merge_cells;
     m->id.high = (uint64_t)moves->identity->generation << 32 | (uint32_t)prng_next(prng);
     m->id.low = prng_next(prng);
-    STAILQ_INIT(&m->askers);
+    STAILQ_INIT(&m->waiters);
     moves->count++;
     must(move_lock(moves, m)); /* the caller knows that it leads */
     return m;
@@ -385,7 +385,7 @@ bool key_shard_moves_join(struct key_shard_moves *moves, const struct operation 
     if (m == NULL)
         return false;
     PROBE("two who need an item share its move");
-    move_add_asker(m, o->from, o->request.id, NULL);
+    move_add_waiter(m, o->from, o->request.id, NULL);
     return true;
 }
 
@@ -396,7 +396,7 @@ void key_shard_moves_item(struct key_shard_moves *moves, const struct partition 
     struct item_move *m = move_begin(moves, p, request_move(q)->key, request_move(q)->shards, false,
                                      q->sharded_key_version);
     if (m != NULL)
-        move_add_asker(m, o->from, q->id, NULL);
+        move_add_waiter(m, o->from, q->id, NULL);
     else
         env_refuse(moves->env, o, REPLY_OVERLOADED, "node %u cannot move the item yet",
                    moves->env->id);
@@ -489,7 +489,7 @@ static void piece_run(struct key_shard_moves *moves, struct key_shard_piece *pie
             piece->until = moves->env->now;
             break;
         }
-        move_add_asker(m, 0, 0, piece);
+        move_add_waiter(m, 0, 0, piece);
         piece->taken = piece->found.size - left.left.size;
         piece->out++;
     }

@@ -83,7 +83,7 @@ struct item_move {
     struct buffer target; /* its owner shard; of a cell: cell 0 */
     bool merge_cells;     /* it is a cell */
     struct transaction_id id;
-    struct key_shard_waiters askers; /* owns */
+    struct key_shard_waiters waiters; /* owns */
 };
 
 struct key_shard_moves {

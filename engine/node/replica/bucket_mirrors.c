@@ -507,7 +507,7 @@ void bucket_mirrors_tick(struct bucket_mirrors *buckets)
 {
     if (!instant_before(buckets->env->now, buckets->save_at))
         bucket_mirrors_save(buckets);
-    if (instant_before(buckets->env->now, buckets->mirror_at) || !peers_may_speak(buckets->peers))
+    if (instant_before(buckets->env->now, buckets->mirror_at) || !peers_may_send(buckets->peers))
         return;
     buckets->mirror_at = INSTANT_NEVER;
     for (struct mirror *m = LIST_FIRST(&buckets->unsent), *next; m != NULL; m = next) {

@@ -64,8 +64,8 @@ static struct instant checkpoints_next_by_space(const struct checkpoints *checkp
     struct store *store = checkpoints->env->store;
     if (store_needs_checkpoint(store) || checkpoints_free_log(checkpoints))
         return checkpoints->space_at;
-    const bool vain = store_keeps_pages(store) && !store_space(store)->disk_bound;
-    return checkpoints->log->space_refused && !vain ? checkpoints->check_at : INSTANT_NEVER;
+    const bool futile = store_keeps_pages(store) && !store_space(store)->disk_bound;
+    return checkpoints->log->space_refused && !futile ? checkpoints->check_at : INSTANT_NEVER;
 }
 
 /* Each checkpoint takes some pages for which those that it frees are of no use while a snapshot is

@@ -106,7 +106,7 @@ static void load_reports_send(struct load_reports *reports, int64_t wait_ms)
         .kind = INTERNAL_CALL_REPORT,
         .first = reports->catalog_leader,
         .once = true, /* later its figures are old */
-        .patience = duration_ms(wait_ms),
+        .timeout = duration_ms(wait_ms),
     };
     const struct request request = {.op = REQUEST_TABLE_REPORT,
                                     .report.records = env_lend_scratch(reports->env)};
@@ -175,7 +175,7 @@ bool load_reports_answered(struct load_reports *reports, const struct internal_c
     return true;
 }
 
-/* A replica that its group has let go of does not count, whatever it has promised. If the whole
+/* A replica that its group has let go of does not count, whatever is reserved for it. If the whole
  * partition is gone, its leader is closed too: the other replicas are closed. */
 struct partition *load_reports_next_named(struct load_reports *reports, struct reader *named)
 {

@@ -182,7 +182,7 @@ static void peers_request_tokens(struct peers *peers, uint32_t node)
 void peers_end_turn(struct peers *peers)
 {
     const bool leases = members_lease(&peers->throughput->members);
-    for (uint32_t node = 1; peers_may_speak(peers) && node <= peers->env->node_count; node++) {
+    for (uint32_t node = 1; peers_may_send(peers) && node <= peers->env->node_count; node++) {
         struct peer *peer = &peers->nodes[node];
         if (leases)
             peers_request_tokens(peers, node);
@@ -237,7 +237,7 @@ enum status peers_open_envelope(struct peers *peers, struct reader *r, struct en
         return STATUS_MALFORMED;
     *out = (struct envelope){.from = from};
     if (env->stop_error != 0)
-        return STATUS_OK; /* a stopped node promises nothing */
+        return STATUS_OK; /* a stopped node gives no support */
     struct peer *peer = &peers->nodes[from];
     struct liveness_change change = liveness_received(&peers->liveness, env->now, from, &beat);
     if (change.believed) { /* not a late frame of the peer's earlier life */
@@ -247,10 +247,10 @@ enum status peers_open_envelope(struct peers *peers, struct reader *r, struct en
         peer->wall_at = env->now;
     }
     struct members *members = &peers->throughput->members;
-    bool report = (flags & PEER_REPORT) || member_is_silent(members, from, env->now);
+    bool report = (flags & PEER_REPORT) || member_is_unresponsive(members, from, env->now);
     if (change.believed && report)
         members_reported(members, from, env->now, balance, capacity, flags & PEER_SHARED);
-    if (change.answer && peers_may_speak(peers))
+    if (change.answer && peers_may_send(peers))
         peers_begin_envelope(peers, from);
     if (change.got || change.restarted) /* after a start a node is quiet for as long as support */
         peer->settled_at =
@@ -282,7 +282,7 @@ bool peers_receive_lease(struct peers *peers, uint32_t from, uint8_t kind, struc
     return true;
 }
 
-bool peers_may_speak(const struct peers *peers)
+bool peers_may_send(const struct peers *peers)
 {
     return peers->identity->generation != 0 &&
            peers->identity->support_kept.ns >=

@@ -6,8 +6,8 @@
  *
  * Frame: u8 MESSAGE_PEER | u32 node | u32 generation | u8 flags | liveness_beat | headroom: i64
  * balance and i64 capacity of the write bucket, in mcu | i64 wall clock, ms | u32 messages | each:
- * u8 kind, its bytes.
- * The headroom counts as a report if the flags have PEER_REPORT, or after a silence.
+ * u8 kind, its bytes. The headroom counts as a report if the flags have PEER_REPORT, or after the
+ * node was unresponsive.
  *
  * Invariants
  *   CLOCKS-1  env->agreed_ms is a time that the clocks of more than half of the cluster's nodes had
@@ -26,11 +26,11 @@
 enum peer_message {
     PEER_RAFT = 1,
     PEER_SNAPSHOT,
-    PEER_FOUNDERS,      /* sized partition_info of group 0 */
-    PEER_LEASE_REQUEST, /* asks for tokens of the node: u64 number, u64 mcu */
-    PEER_LEASE_GRANT,   /* u64 number, u64 mcu */
-    PEER_LEVELS,        /* bucket_mirrors.c */
-    PEER_READS,         /* bucket_mirrors.c */
+    PEER_INITIAL_MEMBERS, /* sized partition_info of group 0 */
+    PEER_LEASE_REQUEST,   /* asks for tokens of the node: u64 number, u64 mcu */
+    PEER_LEASE_GRANT,     /* u64 number, u64 mcu */
+    PEER_LEVELS,          /* bucket_mirrors.c */
+    PEER_READS,           /* bucket_mirrors.c */
 };
 
 /* Another node, as this node sees it. */
@@ -66,7 +66,7 @@ void peers_deinit(struct peers *peers);
 bool peers_reach(const struct peers *peers, uint32_t node);
 /* Whether this node may send envelopes. Its generation and the length of its support must be
  * durable first: its next life must know them. */
-bool peers_may_speak(const struct peers *peers);
+bool peers_may_send(const struct peers *peers);
 
 /* Whether this node waits for a cluster to begin: it is one of the first `replicas` nodes, and has
  * no replica of the catalog. A node from which such a replica was moved away does not wait. */

@@ -126,7 +126,7 @@ void raft_driver_start(struct raft_driver *driver, struct partition *p, struct i
     raft_driver_stepped(driver, p);
 }
 
-void raft_driver_forget(struct raft_driver *driver, struct partition *p)
+void raft_driver_remove(struct raft_driver *driver, struct partition *p)
 {
     raft_timers_set(&driver->timers, p, INSTANT_NEVER);
     if (p->dirty)
@@ -195,7 +195,7 @@ void raft_driver_hand_back(struct raft_driver *driver)
     driver->hand_back_at = instant_add_ms(driver->env->now, HAND_BACK_MS);
     for (uint32_t i = 0; i < driver->partitions->count && left > 0; i++) {
         struct partition *p = driver->partitions->all[i];
-        /* RECONCILE-1: the word that a group owes nothing binds this leader alone. */
+        /* RECONCILE-1: the report of no pending parts binds this leader alone. */
         if (p->led == 0 || p->ended || driver->env->stop_error != 0)
             continue;
         uint64_t to = p->info.members[0];
@@ -389,7 +389,7 @@ static void raft_driver_refuse_proposal(struct raft_driver *driver, const struct
 bool raft_driver_may_propose(struct raft_driver *driver, const struct partition *p,
                              const struct operation *o, size_t payload)
 {
-    enum raft_outcome outcome = raft_may_propose(p->raft, payload, operation_is_owed(o));
+    enum raft_outcome outcome = raft_may_propose(p->raft, payload, operation_is_mandatory(o));
     if (outcome != RAFT_OK)
         raft_driver_refuse_proposal(driver, p, o, outcome);
     return outcome == RAFT_OK;
@@ -400,8 +400,8 @@ struct inflight *raft_driver_propose(struct raft_driver *driver, struct partitio
                                      struct slice head, struct slice tail)
 {
     uint64_t index;
-    enum raft_outcome outcome =
-        raft_propose(p->raft, driver->env->now, kind, head, tail, operation_is_owed(o), &index);
+    enum raft_outcome outcome = raft_propose(p->raft, driver->env->now, kind, head, tail,
+                                             operation_is_mandatory(o), &index);
     if (outcome != RAFT_OK) {
         raft_driver_refuse_proposal(driver, p, o, outcome);
         return NULL;

@@ -43,7 +43,7 @@ void raft_driver_start(struct raft_driver *driver, struct partition *p, struct i
 /* After every call of raft: its records go to the log, its messages to the peers. */
 void raft_driver_stepped(struct raft_driver *driver, struct partition *p);
 /* Takes the partition off all lists. */
-void raft_driver_forget(struct raft_driver *driver, struct partition *p);
+void raft_driver_remove(struct raft_driver *driver, struct partition *p);
 
 /* The durable end of the log has moved. */
 void raft_driver_persisted(struct raft_driver *driver);

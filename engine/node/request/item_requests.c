@@ -147,7 +147,7 @@ static bool items_arrive(struct requests *requests, struct partition *p, const s
                                      "the request has waited %lld ms for node %u's processor",
                                      (long long)(o->waited.all.ns / NS_PER_MS), requests->env->id);
     reply->verdict.reason = ADMIT_REFUSED_OVERLOAD;
-    return MUTATED(MUTATION_SHED_IN_VAIN);
+    return MUTATED(MUTATION_SHED_IS_DONE);
 }
 
 static enum served_kind items_served(enum admit_kind kind)

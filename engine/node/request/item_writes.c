@@ -1,4 +1,4 @@
-/* item_writes.c - writes of items: route, admit, judge, settle, then propose or refuse.
+/* item_writes.c - writes of items: route, admit, evaluate, settle, then propose or refuse.
  *
  * A write is judged by the newest item: the item after all writes proposed so far. Condition and
  * update see no other.
@@ -89,8 +89,8 @@ static bool write_expires(const struct requests *requests, const struct partitio
 }
 
 /* Runs a limiter's command on the item. */
-static enum reply_code write_judge_command(struct requests *requests, const struct request *q,
-                                           struct slice old, struct write *w)
+static enum reply_code write_compute_command(struct requests *requests, const struct request *q,
+                                             struct slice old, struct write *w)
 {
     const bool exists = old.size > 0;
     struct limiter_command command;
@@ -106,8 +106,8 @@ static enum reply_code write_judge_command(struct requests *requests, const stru
 
 /* Sets what the write makes of `old`; an empty `old` means that there is no item. REPLY_OK, or why
  * the write is refused. */
-static enum reply_code write_judge(struct requests *requests, const struct partition *p,
-                                   const struct request *q, struct slice old, struct write *w)
+static enum reply_code write_compute(struct requests *requests, const struct partition *p,
+                                     const struct request *q, struct slice old, struct write *w)
 {
     w->item = q->op == REQUEST_PUT ? q->write.item : slice_make(NULL, 0);
     w->fault = UPDATE_OK;
@@ -131,7 +131,7 @@ static enum reply_code write_judge(struct requests *requests, const struct parti
     if (q->op != REQUEST_UPDATE)
         return w->fault == UPDATE_OK ? REPLY_OK : REPLY_UPDATE_FAILED;
     if (q->write.limiter.size > 0)
-        return write_judge_command(requests, q, old, w);
+        return write_compute_command(requests, q, old, w);
     const bool exists = old.size > 0;
     buffer_clear(&requests->updated);
     w->fault = (uint8_t)update_apply(q->write.update, exists ? old : q->write.item, exists, &steps,
@@ -179,7 +179,7 @@ static void write_refuse(struct requests *requests, struct partition *p, struct 
         return;
     }
     if (w->in_flight)
-        code = write_judge(requests, p, &o->request, item, w);
+        code = write_compute(requests, p, &o->request, item, w);
     if (code == REPLY_OK) {
         PROBE("only a write in flight fails a condition");
         pending_add_read(requests->pending, p, o, 0, raft_last(p->raft));
@@ -191,7 +191,7 @@ static void write_refuse(struct requests *requests, struct partition *p, struct 
     r->consumed_mcu = w->cost_mcu - w->paid_mcu;
     r->kind = ANSWER_ITEM;
     r->item.fault = w->fault;
-    r->item.found = o->request.write.want_failed && status == STATUS_OK;
+    r->item.found = o->request.write.return_failed && status == STATUS_OK;
     r->item.wall_ms = o->request.write.limiter.size > 0 ? env_wall_ms(requests->env) : 0;
     if (r->item.found)
         r->item.bytes = item;
@@ -280,7 +280,7 @@ static void write_propose(struct requests *requests, struct partition *p, const 
     e->verdict = o->verdict;
     e->consumed_mcu = w->cost_mcu;
     e->collection_bytes = w->collection_bytes;
-    e->want = q->write.want;
+    e->return_values = q->write.return_values;
 }
 
 static size_t write_change_bytes(const struct request *q, struct slice value)
@@ -320,7 +320,7 @@ static bool write_has_space(struct requests *requests, const struct partition *p
             proposals_may_grow(requests->proposals, o, grown > 0 ? grown + (int64_t)shared : 0)) &&
            (!larger || write_has_room(requests, p, o, w->item, w)) &&
            (shared == 0 ||
-            proposals_may_promise(requests->proposals, o, write_payload(p, &o->request, w->item, w),
+            proposals_may_reserve(requests->proposals, o, write_payload(p, &o->request, w->item, w),
                                   shared));
 }
 
@@ -369,7 +369,7 @@ const char *write_fault_of(const struct request *q)
         return "a query for a token without a token";
     if (q->write.admitted >= WRITE_ADMITTEDS)
         return "unknown admission state of the write";
-    return q->write.want < WRITE_WANTS ? NULL : "unknown choice of the item to return";
+    return q->write.return_values < WRITE_RETURNS ? NULL : "unknown choice of the item to return";
 }
 
 bool write_indexes_keep_up(struct requests *requests, struct partition *p, struct operation *o,
@@ -389,7 +389,7 @@ bool write_indexes_keep_up(struct requests *requests, struct partition *p, struc
 
 /* An item and its rows in local indexes share the room of an item. One that has more, from before
  * that rule, may shrink. */
-static enum reply_code write_judge_rows(const struct request *q, struct write *w)
+static enum reply_code write_check_rows(const struct request *q, struct write *w)
 {
     const int64_t before = w->old_size > 0 ? w->old_size : 0;
     const int64_t size = w->item.size > 0 ? (int64_t)item_size(w->item) : 0;
@@ -415,16 +415,16 @@ enum status write_plan(struct requests *requests, const struct partition *p,
         w->old_size = (int64_t)item_size(old);
     if (status != STATUS_OK && status != STATUS_NOT_FOUND)
         return status;
-    *code = write_judge(requests, p, q, old, w);
+    *code = write_compute(requests, p, q, old, w);
     if (*code == REPLY_OK && q->op != REQUEST_CHECK) {
         write_effects_plan(requests, p, q, old, w);
-        *code = write_judge_rows(q, w);
+        *code = write_check_rows(q, w);
     }
     *pages = TOUCHED_COLLECTION;
     return write_change_collection(requests, p, o, w);
 }
 
-/* STATUS_OK: `code` is the judgement. Otherwise the operation was refused, or will run again. */
+/* STATUS_OK: `code` is the result. Otherwise the operation was refused, or will run again. */
 static enum status write_evaluate(struct requests *requests, struct partition *p,
                                   struct operation *o, struct write *w, enum reply_code *code)
 {
@@ -491,7 +491,7 @@ struct write_run {
     struct operation *o;
     struct prepared prepared;
     struct write w;
-    enum reply_code code; /* the judgement */
+    enum reply_code code; /* the result */
     int64_t factor;       /* of the item's units; 0: the write is free */
     int64_t paid_mcu;     /* at least so much it costs: charged before it is judged */
 };
@@ -586,7 +586,7 @@ static bool write_stage_admit(struct write_run *r)
 }
 
 /* Judges the write by the newest item, and knows its cost then. */
-static bool write_stage_judge(struct write_run *r)
+static bool write_stage_evaluate(struct write_run *r)
 {
     const struct request *q = &r->o->request;
     if (write_evaluate(r->requests, r->p, r->o, &r->w, &r->code) != STATUS_OK)
@@ -668,7 +668,7 @@ static const struct write_stage {
     {"token", write_stage_token, false},
     {"room", write_stage_room, false},
     {"admit", write_stage_admit, false},
-    {"judge", write_stage_judge, false},
+    {"evaluate", write_stage_evaluate, false},
     {"indexes", write_stage_indexes, true},
     {"space", write_stage_space, true},
     {"collection", write_stage_collection, true},

@@ -40,7 +40,7 @@ const char *write_stage_name(size_t number);
 const char *write_fault_of(const struct request *q);
 /* The least that a write costs, outside of a transaction. */
 int64_t write_cost_min(const struct request *q);
-/* Judges the write by the newest item, and computes its effect. STATUS_OK: `code` is the judgement.
+/* Evaluates the write on the newest item, and computes its effect. STATUS_OK: `code` is the result.
  * STATUS_PENDING: `pages` must be touched first. The effect lends until the next plan. */
 enum status write_plan(struct requests *requests, const struct partition *p,
                        const struct operation *o, struct write *w, enum reply_code *code,

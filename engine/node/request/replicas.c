@@ -136,7 +136,7 @@ void requests_open(struct requests *requests, struct operation *o)
                (partitions_hold_range(requests->partitions, info.lo, info.hi) ||
                 proposals_open_range(requests->proposals, info.id, info.lo, info.hi))) {
         PROBE("a child is to be opened where its parent has not split yet");
-        partitions_doubt_range(requests->partitions, info.lo, info.hi);
+        partitions_range_is_uncertain(requests->partitions, info.lo, info.hi);
         env_refuse(requests->env, o, REPLY_OVERLOADED, "node %u has not split off partition %u yet",
                    requests->env->id, info.id);
     } else if (p == NULL && local_state_is_erasing(requests->env, info.lo, info.hi, info.indexes)) {
@@ -148,12 +148,12 @@ void requests_open(struct requests *requests, struct operation *o)
     }
 }
 
-/* Closes the replica of a deleted table, unless a promise holds it: the promised leader may serve
- * by lease, and counts on this replica. The promise ends when that leader resigns, or when the
+/* Closes the replica of a deleted table, unless a lease grant holds it: that leader may serve by
+ * lease, and relies on this replica. The grant ends when that leader resigns, or when the
  * support for its node lapses. */
 void requests_close_ended(struct requests *requests, struct partition *p)
 {
-    if (!p->close_request.waits || p->closing || raft_is_promised(p->raft))
+    if (!p->close_request.waits || p->closing || raft_grants_lease(p->raft))
         return;
     const struct operation o = {
         .from = p->close_request.from,
@@ -167,12 +167,12 @@ void requests_close_ended(struct requests *requests, struct partition *p)
 
 /* Whether all that is committed here is done in other tables, too. If not, the order was
  * refused. */
-static bool replicas_owe_nothing(struct requests *requests, const struct operation *o,
-                                 const struct partition *p)
+static bool replicas_have_no_pending_parts(struct requests *requests, const struct operation *o,
+                                           const struct partition *p)
 {
     if (p->led != 0 && !transactions_are_known(requests->transactions, p, o))
-        return false; /* locks that could not be read may be owed */
-    if (transactions_owe(p)) {
+        return false; /* locks that could not be read may be of pending parts */
+    if (transactions_have_pending_parts(p)) {
         env_refuse(requests->env, o, REPLY_OVERLOADED,
                    "partition %u has transactions with pending parts", p->info.id);
         return false;
@@ -180,9 +180,10 @@ static bool replicas_owe_nothing(struct requests *requests, const struct operati
     return true;
 }
 
-/* The table is deleted. Its replicas are closed only after the leader's word that the group owes
- * nothing: without them no new leader could be elected. After its word the leader takes nothing
- * that would be owed. A leader that was replaced does not know what its successor owes. */
+/* The table is deleted. Its replicas are closed only after the leader has reported that the group
+ * has no pending parts: without them no new leader could be elected. After its report the leader
+ * takes no new part. A leader that was replaced does not know the pending parts of its
+ * successor. */
 static void replicas_agree(struct requests *requests, struct operation *o, struct partition *p)
 {
     if (p == NULL) {
@@ -193,7 +194,8 @@ static void replicas_agree(struct requests *requests, struct operation *o, struc
         raft_driver_refuse(requests->driver, o, p);
     } else if (proposals_split(p)) {
         env_refuse(requests->env, o, REPLY_OVERLOADED, "partition %u is being split", p->info.id);
-    } else if (requests_leads_read(requests, p, o) && replicas_owe_nothing(requests, o, p)) {
+    } else if (requests_leads_read(requests, p, o) &&
+               replicas_have_no_pending_parts(requests, o, p)) {
         p->ended = true;
         env_reply(requests->env, o, REPLY_OK);
     }
@@ -208,7 +210,7 @@ static void replicas_end_partition(struct requests *requests, const struct opera
     p->close_request.from = o->from;
     p->close_request.id = o->request.id;
     raft_resign(p->raft, requests->env->now);
-    raft_ask_leader(p->raft);
+    raft_query_leader(p->raft);
     raft_driver_stepped(requests->driver, p);
     requests_close_ended(requests, p);
 }
@@ -231,13 +233,14 @@ void requests_close(struct requests *requests, struct operation *o)
     struct partition *p = partitions_find(requests->partitions, info.id);
     bool absent = p == NULL || raft_self(p->raft) > member ||
                   raft_member_generation(member) != requests->identity->generation;
-    if (o->request.replica.asks_leader)
+    if (o->request.replica.queries_leader)
         replicas_agree(requests, o, p);
     else if (p == NULL && replicas_is_opening(requests, info.id, slice_make(NULL, 0)))
         replicas_refuse_opening(requests, o, info.id, "opened");
     else if (absent && (p != NULL || as_of <= requests->identity->closed_as_of))
         env_reply(requests->env, o, REPLY_OK);
-    else if (!absent && o->request.replica.table_deleted && !replicas_owe_nothing(requests, o, p))
+    else if (!absent && o->request.replica.table_deleted &&
+             !replicas_have_no_pending_parts(requests, o, p))
         return;
     else if (!absent && o->request.replica.table_deleted && !p->closing)
         replicas_end_partition(requests, o, p, as_of);

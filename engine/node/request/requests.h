@@ -48,5 +48,5 @@ void requests_run_reads(struct requests *requests, struct partition *p);
  * if there is room for the record. */
 void requests_close_orphan(struct requests *requests, struct partition *p, uint64_t as_of);
 /* At the end of a turn in which the partition was stepped: closes the replica if its table is
- * deleted and no promise holds it. */
+ * deleted and no lease grant holds it. */
 void requests_close_ended(struct requests *requests, struct partition *p);

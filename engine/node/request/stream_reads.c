@@ -17,7 +17,7 @@ struct shard_state {
 
 static struct shard_state shard_state_of(const struct partition *p, const struct request *q)
 {
-    const struct stream_word *word = &p->info.stream;
+    const struct stream_latest *word = &p->info.stream;
     const bool begun =
         word->id >= request_records(q)->stream && p->info.epoch >= request_records(q)->epoch;
     const bool open = word->id == request_records(q)->stream && word->view != STREAM_OFF &&

@@ -236,8 +236,8 @@ void requests_decide(struct requests *requests, struct operation *o)
     if (op < CATALOG_EVENT || op > CATALOG_KEY_SHARDS || op == CATALOG_LET_GO ||
         op == CATALOG_LEFT || decision_decode(bytes, &decision) != STATUS_OK ||
         (op == CATALOG_MERGE && decision.merge != MERGE_BEGIN) ||
-        (op == CATALOG_KEY_SHARDS && decision.key_shards.word != KEY_SHARDS_GROW &&
-         decision.key_shards.word != KEY_SHARDS_SHRINK))
+        (op == CATALOG_KEY_SHARDS && decision.key_shards.change != KEY_SHARDS_GROW &&
+         decision.key_shards.change != KEY_SHARDS_SHRINK))
         env_refuse(requests->env, o, REPLY_MALFORMED, "malformed controller decision");
     else if (op == CATALOG_MERGE && !reconcile_rests(requests->reconciler, decision.table_id))
         env_refuse(requests->env, o, REPLY_OVERLOADED,

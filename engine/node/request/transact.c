@@ -90,7 +90,7 @@ static void transact_note(struct transact *w, const struct write *effect, enum r
 {
     struct reply r = {.code = code, .consumed_mcu = cost_mcu, .kind = ANSWER_ITEM};
     r.item.fault = effect->fault;
-    r.item.found = code != REPLY_OK && q->write.want_failed && old.size > 0;
+    r.item.found = code != REPLY_OK && q->write.return_failed && old.size > 0;
     if (r.item.found)
         r.item.bytes = old;
     reply_encode(&w->replies, &r);
@@ -128,9 +128,9 @@ static bool transact_has_room(struct requests *requests, const struct operation 
     return true;
 }
 
-/* Judges a part, and appends what it does. STATUS_PENDING: the transaction will run again. */
-static enum status transact_judge(struct requests *requests, struct partition *p,
-                                  struct operation *o, struct transact *w, uint32_t index)
+/* Evaluates a part, and appends what it does. STATUS_PENDING: the transaction will run again. */
+static enum status transact_evaluate(struct requests *requests, struct partition *p,
+                                     struct operation *o, struct transact *w, uint32_t index)
 {
     must(index < w->count && w->count <= TRANSACTION_ITEMS_MAX);
     struct operation *part = &w->at[index];
@@ -223,7 +223,7 @@ static bool transact_fits(struct requests *requests, struct partition *p, const 
                    "the transaction needs more than one entry of the log");
         return false;
     }
-    return proposals_may_promise(requests->proposals, o, w->set.size, w->shared_bytes) &&
+    return proposals_may_reserve(requests->proposals, o, w->set.size, w->shared_bytes) &&
            proposals_may_grow(requests->proposals, o,
                               w->grown > 0 ? w->grown + (int64_t)w->shared_bytes : 0) &&
            raft_driver_may_propose(requests->driver, p, o, w->set.size);
@@ -270,7 +270,7 @@ static void transact_run(struct requests *requests, struct partition *p, struct 
         return;
     change_set_begin(&w->set, 0, 0);
     for (uint32_t i = 0; i < w->count; i++) {
-        const enum status status = transact_judge(requests, p, o, w, i);
+        const enum status status = transact_evaluate(requests, p, o, w, i);
         if (status != STATUS_OK && status != STATUS_PENDING)
             items_uncharge(requests, p, o, ADMIT_WRITE);
         if (status != STATUS_OK)

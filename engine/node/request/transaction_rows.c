@@ -90,9 +90,9 @@ enum status transaction_row_newest(struct requests *requests, struct operation *
 
 /* ---- tokens ---- */
 
-static enum reply_code token_judge(const struct requests *requests, const struct partition *p,
-                                   const struct transaction_token *t,
-                                   const struct transaction_part *part)
+static enum reply_code token_compare(const struct requests *requests, const struct partition *p,
+                                     const struct transaction_token *t,
+                                     const struct transaction_part *part)
 {
     if (t->state == TRANSACTION_PENDING) /* without a record it was dropped */
         return transactions_record_of(p, part->anchor, t->id) == NULL ? REPLY_OK : REPLY_TOKEN_RUNS;
@@ -129,7 +129,7 @@ bool token_allows(struct requests *requests, struct partition *p, struct operati
     const enum status status = token_find(requests, o, part->anchor, part->token, &t, &in_flight);
     if (status != STATUS_OK)
         return status == STATUS_NOT_FOUND;
-    const enum reply_code code = token_judge(requests, p, &t, part);
+    const enum reply_code code = token_compare(requests, p, &t, part);
     if (code == REPLY_OK)
         return true;
     if (!requests_leads_read(requests, p, o)) /* REFUSAL-1 of item_writes.c */
@@ -152,7 +152,7 @@ bool token_allows_update(struct requests *requests, struct partition *p, struct 
     if (status != STATUS_OK && status != STATUS_NOT_FOUND)
         return false;
     const enum reply_code code = status == STATUS_OK && !MUTATED(MUTATION_ADD_TWICE)
-                                     ? token_judge(requests, p, &t, &part)
+                                     ? token_compare(requests, p, &t, &part)
                                      : REPLY_OK;
     const bool known = code != REPLY_OK;
     if (!known && !q->write.token.only)

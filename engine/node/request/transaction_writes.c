@@ -74,7 +74,7 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
                                    q->op == REQUEST_CHECK ? 0 : write_shared_bytes(requests, q, w)};
     const size_t decision =
         prepared->anchors ? LOCK_END_BYTES + 2 * part->anchor.size + row.size : 0;
-    struct inflight *e = proposals_may_promise(requests->proposals, o, set->size,
+    struct inflight *e = proposals_may_reserve(requests->proposals, o, set->size,
                                                room.log_bytes + room.shared_bytes + decision) &&
                                  (q->op == REQUEST_CHECK || request_moves(q) ||
                                   proposals_may_grow(requests->proposals, o, write_grows_by(w))) &&

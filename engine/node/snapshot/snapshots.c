@@ -71,7 +71,7 @@ void snapshots_start(struct snapshots *snapshots)
 /* Whether a snapshot keeps the pages that writes are refused for. Then it is sent as fast as it can
  * be. Otherwise it may never end: the checkpoints of this node use up the map, which ends all
  * snapshots, and they begin again. */
-static bool snapshots_hurry(const struct snapshots *snapshots)
+static bool snapshots_are_urgent(const struct snapshots *snapshots)
 {
     struct store *store = snapshots->env->store;
     return store_keeps_pages(store) && (proposals_lack_space(snapshots->driver->proposals) ||
@@ -85,7 +85,7 @@ static void snapshot_pay(struct snapshots *snapshots, int64_t bytes)
                          snapshots->throughput->consumed_mcu[ADMIT_WRITE];
     bool busy = served_mcu != snapshots->served_mcu;
     snapshots->served_mcu = served_mcu;
-    if (snapshots_hurry(snapshots))
+    if (snapshots_are_urgent(snapshots))
         return;
     token_bucket_debit(&snapshots->rate, busy ? bytes * snapshot_busy_factor(snapshots) : bytes);
 }
@@ -432,7 +432,7 @@ void snapshots_offer_held(struct snapshots *snapshots)
  * not kept for it while this node refuses writes for want of them. */
 static uint32_t snapshot_tries_max(const struct snapshots *snapshots, const struct snapshot_out *s)
 {
-    return s->received && !snapshots_hurry(snapshots) ? TRIES_RECEIVED_MAX : TRIES_MAX;
+    return s->received && !snapshots_are_urgent(snapshots) ? TRIES_RECEIVED_MAX : TRIES_MAX;
 }
 
 void snapshots_end_turn(struct snapshots *snapshots)
@@ -448,8 +448,9 @@ void snapshots_end_turn(struct snapshots *snapshots)
                      s->tries < snapshot_tries_max(snapshots, s) &&
                      !snapshot_is_gone(snapshots, s->to) &&
                      raft_members_find(raft_members(p->raft), s->to) != NULL;
-        bool due = !instant_before(snapshots->env->now, s->again_at) &&
-                   (snapshots_hurry(snapshots) || token_bucket_has(&snapshots->rate, CHUNK_BYTES));
+        bool due =
+            !instant_before(snapshots->env->now, s->again_at) &&
+            (snapshots_are_urgent(snapshots) || token_bucket_has(&snapshots->rate, CHUNK_BYTES));
         if (!valid || (due && !snapshot_send_next(snapshots, p, s)))
             snapshot_drop_out(snapshots, s, 0);
     }
@@ -460,7 +461,7 @@ struct instant snapshots_deadline(const struct snapshots *snapshots)
     struct instant t = INSTANT_NEVER;
     const struct snapshot_out *s;
     LIST_FOREACH (s, &snapshots->out, place) {
-        struct instant rate = snapshots_hurry(snapshots)
+        struct instant rate = snapshots_are_urgent(snapshots)
                                   ? s->again_at
                                   : instant_add(snapshots->rate.updated_at,
                                                 token_bucket_wait(&snapshots->rate, CHUNK_BYTES));
@@ -490,7 +491,7 @@ void snapshots_deinit(struct snapshots *snapshots)
     buffer_deinit(&snapshots->outgoing);
 }
 
-void snapshots_forget(struct snapshots *snapshots, uint32_t group)
+void snapshots_remove_group(struct snapshots *snapshots, uint32_t group)
 {
     for (struct snapshot_out *s = LIST_FIRST(&snapshots->out), *next; s != NULL; s = next) {
         next = LIST_NEXT(s, place);

@@ -42,7 +42,7 @@ void snapshots_touched(struct snapshots *snapshots, enum resume resume, uint64_t
 /* Ends all outgoing snapshots. */
 void snapshots_close(struct snapshots *snapshots);
 /* Ends all snapshots of a partition that is about to be removed. */
-void snapshots_forget(struct snapshots *snapshots, uint32_t group);
+void snapshots_remove_group(struct snapshots *snapshots, uint32_t group);
 
 /* ---- receiving ---- */
 

@@ -26,7 +26,7 @@ static void room_take(struct transactions *transactions, struct lock_table *t, s
     t->room.index_feed_bytes += room.index_feed_bytes;
     t->room.log_bytes += room.log_bytes;
     t->room.shared_bytes += room.shared_bytes;
-    transactions->proposals->owed_bytes += room.log_bytes;
+    transactions->proposals->reserved_bytes += room.log_bytes;
     transactions->proposals->shared_bytes += room.shared_bytes;
 }
 
@@ -34,12 +34,12 @@ static void room_give(struct transactions *transactions, struct lock_table *t, s
 {
     must(t->room.index_feed_bytes >= l->room.index_feed_bytes &&
          t->room.log_bytes >= l->room.log_bytes && t->room.shared_bytes >= l->room.shared_bytes);
-    must(transactions->proposals->owed_bytes >= t->room.log_bytes);
+    must(transactions->proposals->reserved_bytes >= t->room.log_bytes);
     must(transactions->proposals->shared_bytes >= t->room.shared_bytes);
     t->room.index_feed_bytes -= l->room.index_feed_bytes;
     t->room.log_bytes -= l->room.log_bytes;
     t->room.shared_bytes -= l->room.shared_bytes;
-    transactions->proposals->owed_bytes -= l->room.log_bytes;
+    transactions->proposals->reserved_bytes -= l->room.log_bytes;
     transactions->proposals->shared_bytes -= l->room.shared_bytes;
     l->room = (struct lock_room){0};
 }
@@ -58,7 +58,7 @@ static void record_take_room(struct transactions *transactions, struct lock_tabl
 {
     must(t->room.log_bytes >= r->log_bytes);
     t->room.log_bytes += bytes - r->log_bytes;
-    transactions->proposals->owed_bytes += bytes - r->log_bytes;
+    transactions->proposals->reserved_bytes += bytes - r->log_bytes;
     r->log_bytes = bytes;
 }
 
@@ -256,7 +256,7 @@ struct open_record *transactions_record_of(const struct partition *p, struct sli
     return p->locks == NULL ? NULL : record_find(p->locks, anchor, id);
 }
 
-static bool record_owes_another_table(const struct open_record *r)
+static bool record_has_pending_parts(const struct open_record *r)
 {
     const uint32_t table_id = storage_key_table(buffer_slice(&r->anchor));
     struct reader keys = {r->row.keys, false};
@@ -267,7 +267,7 @@ static bool record_owes_another_table(const struct open_record *r)
     return false;
 }
 
-bool transactions_owe(const struct partition *p)
+bool transactions_have_pending_parts(const struct partition *p)
 {
     const struct open_record *r;
     if (p->locks == NULL)
@@ -275,7 +275,7 @@ bool transactions_owe(const struct partition *p)
     const bool takes = p->frozen.index == 0; /* else what is proposed changes nothing */
     TAILQ_FOREACH (r, &p->locks->records, place) {
         if ((r->row.state == TRANSACTION_COMMITTED || (r->changing && takes)) &&
-            record_owes_another_table(r))
+            record_has_pending_parts(r))
             return true;
     }
     return false;
@@ -440,7 +440,7 @@ static void lock_table_load(struct transactions *transactions, struct lock_table
     store_seek(transactions->env->store, key_in_space(p->info.lo, SPACE_LOCK_KEYS, arena),
                key_in_space(p->info.hi, SPACE_LOCK_KEYS, arena), false, &c);
     enum status status = STATUS_NOT_FOUND;
-    while (!MUTATED(MUTATION_FORGET_LOCKS) && (status = store_next(&c, &key, &value)) == STATUS_OK)
+    while (!MUTATED(MUTATION_LOSE_LOCKS) && (status = store_next(&c, &key, &value)) == STATUS_OK)
         applied_row(transactions, p, t, key, value);
     t->lost = status != STATUS_NOT_FOUND;
 }
@@ -500,7 +500,7 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
         t->sweep_at = next_sweep(transactions);
         lock_table_wake(transactions, t, t->sweep_at);
         p->locks = t;
-        if (old == NULL || old->term != p->led || !MUTATED(MUTATION_SPLIT_FORGETS))
+        if (old == NULL || old->term != p->led || !MUTATED(MUTATION_SPLIT_LOSES_LOCKS))
             lock_table_load(transactions, t, p);
         if (t->lost)
             lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RELOAD_MS));
@@ -519,7 +519,7 @@ void transactions_see(struct transactions *transactions, struct partition *p)
         transactions_begin(transactions, p);
 }
 
-void transactions_forget(struct transactions *transactions, struct partition *p)
+void transactions_discard(struct transactions *transactions, struct partition *p)
 {
     if (p->locks != NULL)
         lock_table_free(transactions, p->locks);

@@ -63,7 +63,7 @@ struct lock {
     struct lock_room room;
     struct instant since;
     struct instant query_at; /* the next time to ask for the decision unasked */
-    uint64_t asking;         /* number of the question under way; 0: none */
+    uint64_t query;          /* number of the question under way; 0: none */
     uint64_t pending_since;  /* number of the last question that was answered with "pending" */
 };
 
@@ -112,7 +112,7 @@ void transactions_begin(struct transactions *transactions, struct partition *p);
 void transactions_see(struct transactions *transactions, struct partition *p);
 
 /* The partition is removed, or nothing that it has proposed has an effect. */
-void transactions_forget(struct transactions *transactions, struct partition *p);
+void transactions_discard(struct transactions *transactions, struct partition *p);
 /* Whether the locks of the partition are known. If not, the operation was refused. */
 bool transactions_are_known(struct transactions *transactions, const struct partition *p,
                             const struct operation *o);
@@ -169,7 +169,7 @@ void transactions_record_proposed(struct transactions *transactions, struct part
                                   struct slice value);
 /* Whether a transaction is committed here, and has parts in other tables that are not all known to
  * be done. */
-bool transactions_owe(const struct partition *p);
+bool transactions_have_pending_parts(const struct partition *p);
 
 /* ---- events ---- */
 

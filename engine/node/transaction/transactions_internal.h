@@ -30,7 +30,7 @@ struct lock_table {
     struct record_list records; /* owns; without fences */
     struct record_list fences;  /* owns; in the order in which they end */
     struct instant at;          /* there is nothing to do before */
-    struct instant sweep_at;    /* the next look for tokens that are over */
+    struct instant sweep_at;    /* the next sweep for tokens that are over */
     bool lost;                  /* some locks cannot be read: it is made anew */
 };
 
@@ -41,7 +41,7 @@ static inline int64_t decide_ms(const struct transactions *transactions)
     return config_transactions(transactions->env->config)->transaction_decide_ms;
 }
 
-/* The next look for tokens that are over. */
+/* The next sweep for tokens that are over. */
 static inline struct instant next_sweep(const struct transactions *transactions)
 {
     return instant_add_ms(transactions->env->now,

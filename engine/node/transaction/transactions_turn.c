@@ -13,7 +13,7 @@
 
 enum {
     RETRY_MS = 20,
-    PATIENCE_MS = 1000,
+    TIMEOUT_MS = 1000,
     SET_BYTES_MAX = 8 * 1024 /* of an entry that forgets records or tokens, but for its last key */
 };
 
@@ -27,7 +27,7 @@ static bool transactions_call(struct transactions *transactions, struct slice ke
         return false;
     const struct partition_info *p = table_partition_of(map, key);
     internal_calls_to_leader(options, p);
-    options->patience = duration_ms(PATIENCE_MS);
+    options->timeout = duration_ms(TIMEOUT_MS);
     request->partition = p->id;
     request->epoch = p->epoch;
     internal_calls_begin(transactions->calls, options, request);
@@ -81,7 +81,7 @@ static void lock_query(struct transactions *transactions, const struct partition
     }
     if (!transactions_call(transactions, anchor, &options, &request))
         return;
-    l->asking = ++transactions->questions;
+    l->query = ++transactions->questions;
 }
 
 static void lock_answered(struct transactions *transactions, struct partition *p,
@@ -89,10 +89,10 @@ static void lock_answered(struct transactions *transactions, struct partition *p
 {
     const struct reply *r = answer->reply;
     struct lock *l = id_map_find(&t->numbered_locks, answer->token);
-    if (l == NULL || l->asking == 0)
+    if (l == NULL || l->query == 0)
         return; /* it is decided by another way */
-    const uint64_t question = l->asking;
-    l->asking = 0;
+    const uint64_t question = l->query;
+    l->query = 0;
     l->query_at = instant_add_ms(transactions->env->now, RETRY_MS);
     lock_table_wake(transactions, t, l->query_at);
     if (r->code != REPLY_OK || r->kind != ANSWER_STATE) {
@@ -101,7 +101,7 @@ static void lock_answered(struct transactions *transactions, struct partition *p
     }
     if (reply_state(r)->decided == TRANSACTION_PENDING) {
         l->pending_since = question;
-        l->query_at = instant_add_ms(transactions->env->now, PATIENCE_MS);
+        l->query_at = instant_add_ms(transactions->env->now, TIMEOUT_MS);
         transactions->freed = true;
         return;
     }
@@ -115,9 +115,9 @@ static void locks_turn(struct transactions *transactions, struct lock_table *t,
     LIST_FOREACH (l, &t->locks, place) {
         if (!l->applied || l->resolving)
             continue; /* the entry in the log wakes this table when it is applied */
-        if (l->asking == 0 && !instant_before(transactions->env->now, l->query_at))
+        if (l->query == 0 && !instant_before(transactions->env->now, l->query_at))
             lock_query(transactions, p, t, l);
-        if (l->asking == 0)
+        if (l->query == 0)
             lock_table_wake(transactions, t, l->query_at);
     }
 }
@@ -196,7 +196,7 @@ static void record_give_up(struct transactions *transactions, const struct parti
     request.partition = p->info.id;
     request.epoch = p->info.epoch;
     internal_calls_send(transactions->calls, transactions->env->id, &request);
-    r->since = instant_add_ms(transactions->env->now, PATIENCE_MS - decide_ms(transactions));
+    r->since = instant_add_ms(transactions->env->now, TIMEOUT_MS - decide_ms(transactions));
 }
 
 static struct instant record_given_up_at(const struct transactions *transactions,
@@ -256,7 +256,7 @@ static void records_notify(struct transactions *transactions, struct lock_table 
 
 static int64_t fence_ms(const struct transactions *transactions)
 {
-    return MUTATED(MUTATION_FORGET_FENCE)
+    return MUTATED(MUTATION_LOSE_FENCE)
                ? 0
                : config_transactions(transactions->env->config)->transaction_fence_ms;
 }

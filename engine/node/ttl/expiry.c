@@ -7,10 +7,10 @@
 #include "engine/node/background/expiry_scan.h"
 
 enum {
-    CHECK_MS = 10,        /* between two looks at partitions with a round under way */
+    CHECK_MS = 10,        /* between two checks of partitions with a round under way */
     RATE_MS = 40,         /* the buckets hold what may be done in this time */
     RETRY_MS = 100,       /* after a deletion was refused */
-    PATIENCE_MS = 5000,   /* a deletion without an answer is tried again */
+    TIMEOUT_MS = 5000,    /* a deletion without an answer is tried again */
     TAKEN_MAX = 16 * 1024 /* bytes of keys that were taken and are not dropped yet */
 };
 
@@ -126,7 +126,7 @@ static void round_delete(struct expiry *expiry, struct partition *p, uint32_t sl
                                                   .candidate_count = 1,
                                                   .candidates = {expiry->env->id},
                                                   .once = true,
-                                                  .patience = duration_ms(PATIENCE_MS)};
+                                                  .timeout = duration_ms(TIMEOUT_MS)};
     const struct request request = {.op = REQUEST_DELETE,
                                     .partition = p->info.id,
                                     .epoch = p->info.epoch,

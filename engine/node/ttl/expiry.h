@@ -39,7 +39,7 @@ struct expiry {
     struct background *background;
     struct token_bucket items; /* deletions */
     struct token_bucket bytes; /* to read */
-    int64_t served_mcu;        /* by the node, at the last look */
+    int64_t served_mcu;        /* by the node, at the last check */
     uint32_t numbers;          /* of owners of rounds, so far */
     uint32_t last;             /* the partition that was looked at first */
     struct instant at;

@@ -185,16 +185,16 @@ void model_control_report_now(struct model *m, struct model_partition *p)
 /* ---- headroom of members ---- */
 
 /* A request for tokens is answered in the same event: both ways are in the delay of the next. */
-static void lease_ask(struct model *m, uint32_t from, uint32_t to)
+static void lease_request(struct model *m, uint32_t from, uint32_t to)
 {
-    struct model_node *asks = &m->nodes[from], *gives = &m->nodes[to];
+    struct model_node *requester = &m->nodes[from], *gives = &m->nodes[to];
     uint64_t number;
     int64_t demand_mcu;
-    if (!member_is_request_due(&asks->members, to, model_now(m), &number, &demand_mcu))
+    if (!member_is_request_due(&requester->members, to, model_now(m), &number, &demand_mcu))
         return;
     int64_t granted =
         member_grant(&gives->admission.buckets[ADMIT_WRITE], model_now(m), demand_mcu);
-    member_granted(&asks->members, to, model_now(m), number, granted);
+    member_granted(&requester->members, to, model_now(m), number, granted);
 }
 
 static void member_report(struct model *m, uint32_t from, uint32_t to)
@@ -217,7 +217,7 @@ static void members_go(void *context, uint64_t argument)
                 continue;
             member_report(m, from, to);
             if (config_choices(m->config)->write_check == WRITE_CHECK_LEASE)
-                lease_ask(m, from, to);
+                lease_request(m, from, to);
         }
     }
     model_in(m, config_reports(m->config)->report_ms * NS_PER_MS, members_go, m, 0);

@@ -145,7 +145,7 @@ void model_links_stop(struct model *m, struct model_server *s)
     }
 }
 
-/* Nobody is told: a cut shows only by silence. */
+/* Nobody is told: a cut shows only by timeouts. */
 void model_links_cut(struct model *m, struct model_server *s, bool cut)
 {
     (void)m;

@@ -45,8 +45,8 @@ static uint32_t merges_replicas_up(const struct model *m, const struct model_par
 }
 
 /* The word that the catalog is told; 0: nothing yet. */
-static enum merge_word merges_next(const struct model *m, const struct model_partition *p,
-                                   const struct partition_info *info)
+static enum merge_command merges_next(const struct model *m, const struct model_partition *p,
+                                      const struct partition_info *info)
 {
     const uint32_t up = merges_replicas_up(m, p);
     const bool all = up == p->replica_count, group = up > p->replica_count / 2;
@@ -64,16 +64,16 @@ static enum merge_word merges_next(const struct model *m, const struct model_par
 }
 
 static void merges_report(struct model *m, const struct table *t, const struct partition_info *info,
-                          enum merge_word word)
+                          enum merge_command command)
 {
     struct catalog_command c;
     struct catalog_result out;
     struct buffer body = {0};
     struct decision d = {
-        .table_id = t->id, .partition = info->id, .epoch = info->epoch, .merge = word};
-    if (word == MERGE_ABSORB_IT)
+        .table_id = t->id, .partition = info->id, .epoch = info->epoch, .merge = command};
+    if (command == MERGE_ABSORB_IT)
         d.frozen_index = d.frozen_term = MERGE_TERM;
-    if (word == MERGE_GIVE_UP) {
+    if (command == MERGE_GIVE_UP) {
         d.has_event = true;
         d.event = (struct event){.kind = EVENT_MERGE_GIVEN_UP,
                                  .table_id = t->id,
@@ -100,8 +100,8 @@ static void merges_step(void *context, uint64_t argument)
     if (p == NULL || info == NULL)
         return;
     p->merging = false;
-    const enum merge_word word = merges_next(m, p, info);
-    if (word != 0)
-        merges_report(m, t, info, word);
+    const enum merge_command command = merges_next(m, p, info);
+    if (command != 0)
+        merges_report(m, t, info, command);
     model_merges_sync(m, catalog_find_id(m->catalog, table)); /* the step may be open still */
 }

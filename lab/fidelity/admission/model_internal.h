@@ -234,7 +234,7 @@ struct model {
     struct prng network, replicas;
     int32_t jitter[JITTER_STEPS];
     uint64_t hash;
-    int64_t dearest_mcu; /* the cost of the dearest request so far */
+    int64_t costliest_mcu; /* the cost of the costliest request so far */
     struct lab_counts counts;
 
     struct model_node *nodes; /* owns; by id, from 1 */
@@ -266,8 +266,8 @@ struct model {
     struct arena arena;                  /* of one advice */
     LIST_HEAD(, model_message) messages; /* owns; of gac_links.c */
     LIST_HEAD(, model_answer) answers;   /* owns; of control.c */
-    LIST_HEAD(, judged_split) judged;    /* owns; of observe.c */
-    struct sample *sample;               /* owns; of sample.c; NULL: no series are kept */
+    LIST_HEAD(, evaluated_split) evaluated; /* owns; of observe.c */
+    struct sample *sample;                  /* owns; of sample.c; NULL: no series are kept */
     struct scaling scaling;
 };
 
@@ -402,7 +402,7 @@ void model_tables_run(struct model *m);
 void model_control_create(struct model *m);
 /* Reports and looks begin. */
 void model_control_run(struct model *m);
-/* Sets the time of the controller's next look. */
+/* Sets the time of the controller's next evaluation. */
 void model_control_start(struct model *m);
 void model_control_destroy(struct model *m);
 /* Applies a command to the catalog, and takes over what it changed. */

@@ -406,9 +406,9 @@ void model_nodes_serve(struct model *m, struct model_partition *p, const struct 
         p->totals[kind].refused[ADMIT_REFUSED_OVERLOAD]++;
         return;
     }
-    int64_t asked_mcu =
+    int64_t requested_mcu =
         admitted || kind == ADMIT_WRITE ? out->cost_mcu : read_cost_mcu(0, r->traffic.consistent);
-    node_count_heat(m, p, kind, key, asked_mcu);
+    node_count_heat(m, p, kind, key, requested_mcu);
     if (admitted)
         p->table->consumed_mcu[kind] += out->cost_mcu;
 }

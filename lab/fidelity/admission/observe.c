@@ -3,7 +3,7 @@
  * The optimum of a window may use what ideal buckets have: those of each table, partition and node,
  * which saw exactly what was admitted until then. So the optimum starts from the state that the
  * policy left, and a policy that keeps the limits never admits more than the optimum. A request may
- * overdraw a bucket: each resource has the cost of the dearest request as its slack.
+ * overdraw a bucket: each resource has the cost of the costliest request as its slack.
  *
  * A strong read may only use its leader's node, a write uses the nodes of all members. An eventual
  * read may use any node, so its flow names none. */
@@ -17,8 +17,8 @@
 
 enum {
     WEIGHT_ONE = 1000,
-    SPLIT_JUDGED_MS = 10000, /* a split is judged by the load of this time behind it */
-    TABLES_WATCHED = 64      /* idle tokens are counted in runs of at most so many tables */
+    SPLIT_EVALUATED_MS = 10000, /* a split is judged by the load of this time behind it */
+    TABLES_WATCHED = 64         /* idle tokens are counted in runs of at most so many tables */
 };
 
 static void ideal_begin(struct model *m, struct model_ideal *i, enum measure_resource_kind kind,
@@ -39,7 +39,7 @@ static void ideal_advance(struct model *m, struct model_ideal *i, int64_t consum
     int64_t inflow = (int64_t)((__int128)i->rate_mcu * m->scenario->window_ns / NS_PER_S);
     int64_t had = i->balance_mcu + inflow;
     measure_set_capacity(m->measure, i->resource, had);
-    measure_set_slack(m->measure, i->resource, m->dearest_mcu + i->slack_mcu);
+    measure_set_slack(m->measure, i->resource, m->costliest_mcu + i->slack_mcu);
     int64_t left = had - (consumed_mcu - i->consumed_mcu);
     i->balance_mcu = left < i->capacity_mcu ? left : i->capacity_mcu;
     i->consumed_mcu = consumed_mcu;
@@ -253,14 +253,14 @@ void observe_request(struct model *m, struct model_request *r, struct model_part
                                             .at_ns = m->scheduler.now.ns,
                                             .cost_mcu = cost_mcu,
                                             .latency_ns = r->pair == NULL ? latency_ns : -1,
-                                            .unheard = r->pair != NULL,
+                                            .unawaited = r->pair != NULL,
                                             .hedge = r->hedge};
     if (r->pair != NULL && reason == ADMIT_OK) {
         r->measured_flow = request.flow;
         r->measured_mcu = cost_mcu;
     }
-    if (cost_mcu > m->dearest_mcu)
-        m->dearest_mcu = cost_mcu;
+    if (cost_mcu > m->costliest_mcu)
+        m->costliest_mcu = cost_mcu;
     measure_request(m->measure, &request);
     sample_request(m, r, p, reason, cost_mcu);
 }
@@ -293,8 +293,8 @@ static void observe_tokens(struct model *m)
 /* ---- splits ---- */
 
 /* A split that is judged by the load that follows. */
-struct judged_split {
-    LIST_ENTRY(judged_split) entry;
+struct evaluated_split {
+    LIST_ENTRY(evaluated_split) entry;
     struct model *model;
     uint64_t observations;
     uint32_t count; /* pieces */
@@ -310,7 +310,7 @@ static int64_t partition_offered(const struct model *m, uint32_t id, enum admit_
 }
 
 /* A piece may have been merged meanwhile: then the split cannot be judged. */
-static bool split_is_whole(const struct judged_split *j)
+static bool split_is_whole(const struct evaluated_split *j)
 {
     for (uint32_t i = 0; i < j->count; i++) {
         if (model_partitions_find(j->model, j->ids[i]) == NULL)
@@ -321,9 +321,9 @@ static bool split_is_whole(const struct judged_split *j)
 
 /* The most loaded piece against the least loaded one; of two pieces these are the left and the
  * right one. The best possible split is taken to be even: keys are small beside a partition. */
-static void split_judge(void *context, uint64_t argument)
+static void split_evaluate(void *context, uint64_t argument)
 {
-    struct judged_split *j = context;
+    struct evaluated_split *j = context;
     struct model *m = j->model;
     int64_t min = INT64_MAX, max = 0;
     (void)argument;
@@ -333,8 +333,8 @@ static void split_judge(void *context, uint64_t argument)
         return;
     }
     for (uint32_t i = 0; i < j->count; i++) {
-        int64_t mcu =
-            (partition_offered(m, j->ids[i], j->kind) - j->offered_mcu[i]) * 1000 / SPLIT_JUDGED_MS;
+        int64_t mcu = (partition_offered(m, j->ids[i], j->kind) - j->offered_mcu[i]) * 1000 /
+                      SPLIT_EVALUATED_MS;
         min = mcu < min ? mcu : min;
         max = mcu > max ? mcu : max;
     }
@@ -350,7 +350,7 @@ static void split_judge(void *context, uint64_t argument)
 void observe_split(struct model *m, struct model_partition *p,
                    struct model_partition *const children[], uint32_t count)
 {
-    struct judged_split *j = must_calloc(1, sizeof *j);
+    struct evaluated_split *j = must_calloc(1, sizeof *j);
     int64_t writes = heat_rate(&p->heat, model_now(m), ADMIT_WRITE);
     int64_t reads = heat_rate(&p->heat, model_now(m), ADMIT_READ);
     j->model = m;
@@ -361,13 +361,13 @@ void observe_split(struct model *m, struct model_partition *p,
         j->ids[i] = i == 0 ? p->id : children[i - 1]->id;
         j->offered_mcu[i] = partition_offered(m, j->ids[i], j->kind);
     }
-    LIST_INSERT_HEAD(&m->judged, j, entry);
-    model_in(m, SPLIT_JUDGED_MS * NS_PER_MS, split_judge, j, 0);
+    LIST_INSERT_HEAD(&m->evaluated, j, entry);
+    model_in(m, SPLIT_EVALUATED_MS * NS_PER_MS, split_evaluate, j, 0);
 }
 
 void observe_destroy(struct model *m)
 {
-    for (struct judged_split *j; (j = LIST_FIRST(&m->judged)) != NULL;) {
+    for (struct evaluated_split *j; (j = LIST_FIRST(&m->evaluated)) != NULL;) {
         LIST_REMOVE(j, entry);
         free(j);
     }

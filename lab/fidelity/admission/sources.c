@@ -149,7 +149,7 @@ static void client_receives(void *context, uint64_t argument)
         model_in(m, v.at_ns - m->scheduler.now.ns, attempt_due, r, 0);
 }
 
-static bool client_cares(const struct model_source *s)
+static bool client_waits(const struct model_source *s)
 {
     return s->traffic.options.clients.count > 0 || s->workload->retry.policy->send != NULL ||
            s->attempts_max > 1;
@@ -159,7 +159,7 @@ void model_sources_done(struct model *m, struct model_request *r,
                         const struct admit_verdict *verdict, bool failed, int64_t done_ns)
 {
     struct model_source *s = r->source;
-    if (r->pair == NULL && !client_cares(s)) {
+    if (r->pair == NULL && !client_waits(s)) {
         request_free(m, r);
         return;
     }

@@ -198,7 +198,7 @@ static void split_partition(struct full_split *j, const struct table *t,
     table_split_encode(&body, &split);
     const struct request r = {.op = REQUEST_TABLE_SPLIT,
                               .table_split.split = arena_copy(&j->arena, buffer_slice(&body))};
-    world_ask(&j->full->world, &r, &j->answer);
+    world_request(&j->full->world, &r, &j->answer);
     buffer_deinit(&body);
 }
 
@@ -222,7 +222,7 @@ void admin_split(struct full *f, uint32_t place, uint32_t copy)
     demand_table_name(&f->scenario->tables[place], copy, j->name, sizeof j->name);
     LIST_INSERT_HEAD(&f->splits, j, entry);
     r.table.name = slice_of(j->name);
-    world_ask(&f->world, &r, &j->table);
+    world_request(&f->world, &r, &j->table);
     scheduler_in(&f->world.scheduler, duration_ms(POLL_MS), split_all, j, 0);
 }
 

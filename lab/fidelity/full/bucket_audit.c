@@ -30,7 +30,7 @@ struct full_bucket_audit {
     bool scans;     /* a Scan is on its way */
     struct instant begun;
     struct bucket_sums sums[SCENARIO_LIMITS_MAX];
-    uint32_t items[SCENARIO_LIMITS_MAX]; /* in the last look */
+    uint32_t items[SCENARIO_LIMITS_MAX]; /* in the last audit */
     int64_t refill_lag_ns;
     struct buffer body;
 };

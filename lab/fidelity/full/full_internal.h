@@ -69,7 +69,7 @@ void admin_deinit(struct full *f);
 void index_lag_window(struct full *f);
 void index_lag_deinit(struct full *f);
 
-/* How many clients of the world the looks at buckets need. */
+/* How many clients of the world the audits of buckets need. */
 uint32_t bucket_audit_clients(const struct scenario *s);
 void bucket_audit_init(struct full *f, uint64_t seed);
 /* At the end of each window. */

@@ -81,14 +81,14 @@ static void shards_report(struct full *f)
 
 void index_lag_window(struct full *f)
 {
-    const struct request ask = {.op = REQUEST_STATS};
+    const struct request request = {.op = REQUEST_STATS};
     shards_report(f);
     if (!has_indexes(f->scenario))
         return;
     for (uint32_t id = 1; id <= f->world.plan.nodes; id++) {
         index_lag_take(f, full_catalog(f), &f->stats[id]);
         if (node_process_is_up(f->world.nodes[id]))
-            node_process_ask(f->world.nodes[id], &ask, &f->stats[id]);
+            node_process_request(f->world.nodes[id], &request, &f->stats[id]);
     }
 }
 

@@ -289,7 +289,8 @@ static bool is_ready(const struct lab_cluster *c, const struct lab_daemon *d, st
 }
 
 /* The last line of its log. */
-static void say_ended(const struct lab_cluster *c, const struct lab_daemon *d, struct buffer *error)
+static void append_last_line(const struct lab_cluster *c, const struct lab_daemon *d,
+                             struct buffer *error)
 {
     struct buffer log = {0};
     read_log(c, d, &log);
@@ -310,7 +311,7 @@ bool lab_cluster_check(struct lab_cluster *c, struct buffer *error)
         if (d->pid == 0 || waitpid(d->pid, NULL, WNOHANG) != d->pid)
             continue;
         d->pid = 0;
-        say_ended(c, d, error);
+        append_last_line(c, d, error);
         return false;
     }
     return true;
@@ -391,12 +392,12 @@ bool lab_daemon_fault(const struct lab_daemon *d, const char *command)
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons(d->faults_port),
                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct timeval patience = {.tv_sec = FAULT_WAIT_S};
+    struct timeval timeout = {.tv_sec = FAULT_WAIT_S};
     char line[256], answer[256];
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return false;
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     int size = snprintf(line, sizeof line, "%s\n", command);
     bool good = connect(fd, (struct sockaddr *)&a, sizeof a) == 0 &&
                 send(fd, line, (size_t)size, MSG_NOSIGNAL) == size &&

@@ -140,10 +140,10 @@ static bool table_create(struct real *r, uint32_t place, uint32_t copy, struct b
     tables_write_create(&create, r->scenario, place, copy);
     tables_write_name(&name, r->scenario, place, copy);
     while (!created && !refused && loop_now(r->loop).ns < until_ns && poll_pause(r)) {
-        bool said = table_call(r, 0, "CreateTable", buffer_slice(&create), &status, &answer);
+        bool replied = table_call(r, 0, "CreateTable", buffer_slice(&create), &status, &answer);
         bool exists = memmem(answer.data, answer.size, "ResourceInUse", 13) != NULL;
-        created = said && (status == 200 || exists);
-        refused = said && status == 400 && !exists;
+        created = replied && (status == 200 || exists);
+        refused = replied && status == 400 && !exists;
     }
     for (uint32_t i = 0; i < r->scenario->cluster.routers && created; i++)
         created = table_wait(r, i, buffer_slice(&name), until_ns);

@@ -94,8 +94,8 @@ TEST(a_square_root_is_the_greatest_number_whose_square_fits)
 
 static bool is_odd(void *context, void *value)
 {
-    int *asked = context;
-    (*asked)++;
+    int *calls = context;
+    (*calls)++;
     return *(const uint64_t *)value % 2 == 1;
 }
 
@@ -103,14 +103,14 @@ TEST(an_id_map_loses_all_values_that_are_gone_and_no_other)
 {
     static uint64_t ids[1000];
     struct id_map m = {0};
-    int asked = 0;
+    int calls = 0;
     size_t at = 0;
     for (uint64_t i = 0; i < 1000; i++) {
         ids[i] = i + 1;
         id_map_add(&m, i + 1, &ids[i]);
     }
-    id_map_remove_if(&m, is_odd, &asked);
-    assert_true(asked >= 1000);
+    id_map_remove_if(&m, is_odd, &calls);
+    assert_true(calls >= 1000);
     assert_int_equal(m.count, 500);
     for (uint64_t i = 1; i <= 1000; i++)
         assert_true((id_map_find(&m, i) != NULL) == (i % 2 == 0));

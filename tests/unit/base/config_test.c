@@ -2,6 +2,7 @@
 #include "base/settings.h"
 #include "base/settings/admission.h"
 #include "base/settings/choices.h"
+#include "base/settings/control.h"
 #include "base/settings/key_sharding.h"
 #include "base/settings/limiter.h"
 #include "base/settings/replication.h"
@@ -35,7 +36,7 @@ TEST_WITH(defaults_are_the_tables, fresh, NULL)
     assert_int_equal(config_storage(&c)->memtable_max_bytes, 64 * MIB);
 }
 
-TEST_WITH(an_old_name_sets_the_setting_and_is_told, fresh, NULL)
+TEST_WITH(an_old_name_sets_the_setting_and_is_reported, fresh, NULL)
 {
     static const char NOTE[] = "the setting salting_moves_s is now called key_sharding_moves_s; "
                                "the next version drops the old name\n";
@@ -61,8 +62,12 @@ TEST_WITH(names_of_this_version_and_those_before_set_the_same, fresh, NULL)
     assert_int_equal(config_limiter(&c)->limiter_refresh, 0);
     assert_int_equal(set("limiter_look_ms", "77"), STATUS_OK);
     assert_int_equal(config_limiter(&c)->limiter_refresh_ms, 77);
+    assert_int_equal(set("node_silent_ms", "300001"), STATUS_OK);
+    assert_int_equal(config_control(&c)->node_unresponsive_ms, 300001);
     assert_int_equal(set("on_demand_promise_percent", "7"), STATUS_OK);
     assert_int_equal(config_tables(&c)->on_demand_reserved_percent, 7);
+    assert_int_equal(set("silent_heartbeats", "3"), STATUS_OK);
+    assert_int_equal(config_replication(&c)->unresponsive_heartbeats, 3);
     assert_int_equal(set("split_gap_ms", "1001"), STATUS_OK);
     assert_int_equal(config_split(&c)->split_gap_tolerance_ms, 1001);
     assert_int_equal(set("split_lull_ms", "101"), STATUS_OK);
@@ -71,6 +76,22 @@ TEST_WITH(names_of_this_version_and_those_before_set_the_same, fresh, NULL)
     assert_int_equal(config_split(&c)->split_by_load, 0);
     assert_int_equal(set("split_vain_factor", "9"), STATUS_OK);
     assert_int_equal(config_split(&c)->split_hold_factor, 9);
+}
+
+TEST_WITH(a_policy_is_known_by_its_former_name_and_the_new_one_is_reported, fresh, NULL)
+{
+    static const char NOTE[] = "the policy least-promised is now called least-reserved; "
+                               "the next version drops the old name\n";
+    assert_string_equal(c.relocate_policy, "least-reserved");
+    assert_int_equal(set("profile", "research"), STATUS_OK);
+    assert_int_equal(set("relocate_policy", "scripted"), STATUS_OK);
+    assert_int_equal(set("relocate_policy", "least-promised"), STATUS_OK);
+    assert_string_equal(c.relocate_policy, "least-reserved");
+    config_describe_renamed(&c, &text);
+    assert_int_equal(text.size, sizeof NOTE - 1);
+    assert_memory_equal(text.data, NOTE, sizeof NOTE - 1);
+    assert_int_equal(set("demand_policy", "least-promised"), STATUS_OK);
+    assert_string_equal(c.demand_policy, "least-promised");
 }
 
 TEST_WITH(every_profile_chooses_its_policy, fresh, NULL)
@@ -211,7 +232,7 @@ TEST_WITH(the_description_has_every_setting, fresh, NULL)
     assert_non_null(strstr(all, "aws"));
 }
 
-TEST_WITH(what_differs_is_told_as_it_can_be_set, fresh, NULL)
+TEST_WITH(what_differs_is_printed_as_it_can_be_set, fresh, NULL)
 {
     assert_int_equal(set("profile", "research"), STATUS_OK);
     struct config other = c;
@@ -282,10 +303,11 @@ TEST(settings_that_do_not_fit_are_refused_by_both_names)
          "would depose a leader)"},
         {"heartbeat_ms", "300", "support_ms = 600 must be more than 600: 2 times heartbeat_ms"},
         {"heartbeat_ms", "299", NULL},
-        {"silent_heartbeats", "6",
-         "support_ms = 600 must be more than 600: silent_heartbeats = 6 times heartbeat_ms = 100 "
+        {"unresponsive_heartbeats", "6",
+         "support_ms = 600 must be more than 600: unresponsive_heartbeats = 6 times heartbeat_ms = "
+         "100 "
          "(other nodes would lead before routers use them)"},
-        {"silent_heartbeats", "5", NULL},
+        {"unresponsive_heartbeats", "5", NULL},
         {"log_segment_bytes", "512MiB", "log_max_bytes = 536870912 must be at least 1073741824: 2"},
         {"log_segment_bytes", "256MiB", NULL},
         {"log_max_bytes", "16MiB", "log_max_bytes = 16777216 must be at least 33554432: 2 times"},
@@ -316,7 +338,8 @@ TEST(settings_that_do_not_fit_are_refused_by_both_names)
         {"heat_half_life_ms", "2000", "heat_half_life_ms = 2000 must be at least 2500: split_hold"},
         {"adaptive_window_ms", "1000", "adaptive_window_ms = 1000 must be more than 1000: 2 times"},
         {"adaptive_calm_ms", "500", "adaptive_calm_ms = 500 must be more than 500: load_report_ms"},
-        {"support_ms", "600000", "node_silent_ms = 300000 must be more than 600000: support_ms"},
+        {"support_ms", "600000",
+         "node_unresponsive_ms = 300000 must be more than 600000: support_ms"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct config own;

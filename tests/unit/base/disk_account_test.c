@@ -8,7 +8,7 @@ enum {
     MIB = 1 << 20,
     STORES_MAX = 5,
     STEPS = 2000,
-    RESERVE = 64,   /* a store refuses growth while less is promised beyond its need */
+    RESERVE = 64,   /* a store refuses growth while its quota is smaller, beside its need */
     SEGMENT = 1000, /* of a log */
 };
 
@@ -24,7 +24,7 @@ static void store_needs(struct disk_share *s, uint64_t bytes)
 }
 
 /* SHARE-2 */
-TEST(a_store_is_promised_its_need_and_an_equal_part_of_the_rest)
+TEST(a_quota_is_the_need_and_an_equal_part_of_the_rest)
 {
     (void)state;
     uint64_t disk = 100;
@@ -34,31 +34,31 @@ TEST(a_store_is_promised_its_need_and_an_equal_part_of_the_rest)
         s[i] = disk_account_join(a);
     store_needs(s[0], 10);
     store_needs(s[2], 30);
-    assert_int_equal(disk_share_promise(s[0]), 30);
-    assert_int_equal(disk_share_promise(s[1]), 20);
-    assert_int_equal(disk_share_promise(s[2]), 50);
+    assert_int_equal(disk_share_quota(s[0]), 30);
+    assert_int_equal(disk_share_quota(s[1]), 20);
+    assert_int_equal(disk_share_quota(s[2]), 50);
     disk = 20; /* others have taken the rest */
     disk_share_measure(s[1]);
-    assert_int_equal(disk_share_promise(s[0]), 5);
-    assert_int_equal(disk_share_promise(s[1]), 0);
-    assert_int_equal(disk_share_promise(s[2]), 15);
+    assert_int_equal(disk_share_quota(s[0]), 5);
+    assert_int_equal(disk_share_quota(s[1]), 0);
+    assert_int_equal(disk_share_quota(s[2]), 15);
     disk = 100;
     disk_share_leave(s[2]);
     disk_share_measure(s[0]);
-    assert_int_equal(disk_share_promise(s[1]), 45);
+    assert_int_equal(disk_share_quota(s[1]), 45);
     disk_share_leave(s[0]);
     disk_share_leave(s[1]);
     disk_account_destroy(a);
 }
 
-TEST(a_disk_that_tells_nothing_bounds_nobody)
+TEST(a_disk_of_unknown_size_bounds_nobody)
 {
     (void)state;
     uint64_t disk = UINT64_MAX;
     struct disk_account *a = disk_account_create(free_now, &disk);
     struct disk_share *s = disk_account_join(a), *other = disk_account_join(a);
     disk_account_take(a, SEGMENT);
-    assert_true(disk_share_promise(s) >= UINT64_MAX / 2);
+    assert_true(disk_share_quota(s) >= UINT64_MAX / 2);
     disk_account_taken(a, SEGMENT);
     assert_true(disk_account_take_ahead(a, SEGMENT, SEGMENT));
     disk_account_taken(a, SEGMENT);
@@ -67,8 +67,8 @@ TEST(a_disk_that_tells_nothing_bounds_nobody)
     disk_account_destroy(a);
 }
 
-/* SHARE-1: from then on the segment is promised to nobody. */
-TEST(a_segment_that_is_being_made_is_not_promised)
+/* SHARE-1: from then on the segment is in nobody's quota. */
+TEST(a_segment_that_is_being_made_is_in_no_quota)
 {
     (void)state;
     uint64_t disk = 3000;
@@ -79,15 +79,15 @@ TEST(a_segment_that_is_being_made_is_not_promised)
     assert_false(disk_account_has(a, SEGMENT, 751));
     assert_false(disk_account_take_ahead(a, SEGMENT, 751));
     assert_true(disk_account_take_ahead(a, SEGMENT, 750));
-    assert_int_equal(disk_share_promise(other), 750);
+    assert_int_equal(disk_share_quota(other), 750);
     assert_false(disk_account_take_ahead(a, SEGMENT, 750)); /* though the disk has it still */
     disk -= SEGMENT;
     disk_account_taken(a, SEGMENT);
-    assert_int_equal(disk_share_promise(other), 750);
+    assert_int_equal(disk_share_quota(other), 750);
     disk_account_take(a, 2 * SEGMENT); /* a log that cannot do without */
-    assert_int_equal(disk_share_promise(other), 0);
+    assert_int_equal(disk_share_quota(other), 0);
     disk_account_taken(a, 2 * SEGMENT);
-    assert_int_equal(disk_share_promise(other), 750);
+    assert_int_equal(disk_share_quota(other), 750);
     disk_share_leave(s);
     disk_share_leave(other);
     disk_account_destroy(a);
@@ -116,12 +116,12 @@ static void model_need(struct model_store *s)
     disk_share_set_need(s->share, s->active + s->frozen);
 }
 
-/* The owner accepts writes as far as the promise goes. */
+/* The owner accepts writes as far as the quota goes. */
 static void model_accept(struct model_store *s, struct prng *p)
 {
-    const uint64_t kept = s->active + s->frozen + RESERVE, promise = disk_share_promise(s->share);
-    if (promise > kept)
-        s->active += prng_below(p, promise - kept) + 1;
+    const uint64_t kept = s->active + s->frozen + RESERVE, quota = disk_share_quota(s->share);
+    if (quota > kept)
+        s->active += prng_below(p, quota - kept) + 1;
     model_need(s);
 }
 
@@ -169,7 +169,7 @@ static uint64_t model_claims(const struct model *m)
     return claims;
 }
 
-/* Others take and give space. What is promised and not used up shrinks when that is seen. */
+/* Others take and give space. A quota that is not used up shrinks when that is seen. */
 static void model_others(struct model *m, struct prng *p)
 {
     if (prng_below(p, 2) == 0) {
@@ -187,17 +187,17 @@ static void model_others(struct model *m, struct prng *p)
 /* SHARE-1, SHARE-2: after a measurement, at any moment of the others. */
 static void model_check(const struct model *m)
 {
-    uint64_t promised = 0, needs = 0;
+    uint64_t quotas = 0, needs = 0;
     disk_share_measure(m->stores[0].share);
     for (uint32_t i = 0; i < m->count; i++) {
-        promised += disk_share_promise(m->stores[i].share);
+        quotas += disk_share_quota(m->stores[i].share);
         needs += m->stores[i].active + m->stores[i].frozen;
     }
     const uint64_t left = m->disk - m->making;
-    assert_true(promised <= left);
+    assert_true(quotas <= left);
     for (uint32_t i = 0; i < m->count && needs <= left; i++) {
         const struct model_store *s = &m->stores[i];
-        assert_true(disk_share_promise(s->share) >=
+        assert_true(disk_share_quota(s->share) >=
                     s->active + s->frozen + (left - needs) / m->count);
     }
 }

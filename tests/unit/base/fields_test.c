@@ -55,7 +55,7 @@ static const struct field fields[] = {
 };
 
 static struct values values;
-static struct buffer told;
+static struct buffer printed;
 
 static const struct field *field_of(const char *name)
 {
@@ -66,18 +66,18 @@ static const struct field *field_of(const char *name)
 
 static bool set(const char *name, const char *text)
 {
-    buffer_clear(&told);
-    return field_set(field_of(name), &values, text, &told);
+    buffer_clear(&printed);
+    return field_set(field_of(name), &values, text, &printed);
 }
 
 static void expect_written(const char *name, const char *text, const char *value)
 {
     if (!set(name, text))
         fail_msg("%s: `%s` was refused", name, text);
-    assert_int_equal(told.size, 0);
-    field_append_value(field_of(name), &values, &told);
-    if (!slice_is(buffer_slice(&told), value))
-        fail_msg("%s: `%s` became `%.*s`", name, text, TEXT_OF(told));
+    assert_int_equal(printed.size, 0);
+    field_append_value(field_of(name), &values, &printed);
+    if (!slice_is(buffer_slice(&printed), value))
+        fail_msg("%s: `%s` became `%.*s`", name, text, TEXT_OF(printed));
 }
 
 TEST(a_value_is_written_as_it_can_be_read)
@@ -116,7 +116,7 @@ TEST(a_value_is_written_as_it_can_be_read)
     assert_true(set("even", "6") && values.even == 6);
 }
 
-TEST(a_refused_value_stays_as_it_was_and_the_allowed_ones_are_told)
+TEST(a_refused_value_stays_as_it_was_and_the_allowed_ones_are_reported)
 {
     static const struct {
         const char *name, *allowed, *refused[6];
@@ -155,7 +155,7 @@ TEST(a_refused_value_stays_as_it_was_and_the_allowed_ones_are_told)
         for (size_t k = 0; k < COUNT_OF(cases[i].refused) && cases[i].refused[k] != NULL; k++) {
             if (set(cases[i].name, cases[i].refused[k]))
                 fail_msg("%s: `%s` was taken", cases[i].name, cases[i].refused[k]);
-            assert_slice_is(buffer_slice(&told), cases[i].allowed);
+            assert_slice_is(buffer_slice(&printed), cases[i].allowed);
         }
     values.even = 0; /* its parser has set it */
     assert_memory_equal(&values, &before, sizeof values);
@@ -193,9 +193,9 @@ TEST(the_end_of_a_name_is_the_unit_of_a_count)
     assert_string_equal(field_unit(field_of("count_s")), "s");
     assert_string_equal(field_unit(field_of("size_bytes")), "bytes");
     assert_string_equal(field_unit(field_of("integer")), "");
-    buffer_clear(&told);
-    field_append_bounds(field_of("size_bytes"), &told);
-    assert_slice_is(buffer_slice(&told), "64KiB to 1GiB");
+    buffer_clear(&printed);
+    field_append_bounds(field_of("size_bytes"), &printed);
+    assert_slice_is(buffer_slice(&printed), "64KiB to 1GiB");
 }
 
 TEST(a_field_is_found_by_its_name_and_its_former_name)
@@ -216,17 +216,17 @@ TEST(the_nearest_name_is_suggested)
                  {"any-txet", ""},
                  {"a-name-of-more-than-thirty-one-letters", ""}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        buffer_clear(&told);
+        buffer_clear(&printed);
         nearest_name_suggest(slice_of(cases[i].typed), "--", &fields[0].name, COUNT_OF(fields),
-                             sizeof fields[0], &told);
-        assert_slice_is(buffer_slice(&told), cases[i].text);
+                             sizeof fields[0], &printed);
+        assert_slice_is(buffer_slice(&printed), cases[i].text);
     }
 }
 
 static int done(void **state)
 {
     (void)state;
-    buffer_deinit(&told);
+    buffer_deinit(&printed);
     return 0;
 }
 

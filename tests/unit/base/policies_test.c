@@ -14,13 +14,13 @@
 static struct {
     char text[512];
     int count;
-} told;
+} reported;
 
-static void tell(void *context, const char *text)
+static void report(void *context, const char *text)
 {
     (void)context;
-    snprintf(told.text, sizeof told.text, "%s", text);
-    told.count++;
+    snprintf(reported.text, sizeof reported.text, "%s", text);
+    reported.count++;
 }
 
 static int64_t time_ns;
@@ -128,8 +128,8 @@ static int set_up(void **state)
                                               .partition = partition,
                                               .table = tables};
     struct buffer error = {0};
-    policies = (struct policies){.report = tell, .clock_ns = clock_ns};
-    memset(&told, 0, sizeof told);
+    policies = (struct policies){.report = report, .clock_ns = clock_ns};
+    memset(&reported, 0, sizeof reported);
     memset(&script, 0, sizeof script);
     memset(&granting, 0, sizeof granting);
     assert_int_equal(add(&plugin, &error), STATUS_OK);
@@ -250,7 +250,7 @@ TEST(a_verdict_that_makes_sense_is_taken_as_it_is)
     script.verdict = (struct weir_verdict){.flags = WEIR_VERDICT_BURST};
     v = try(&s);
     assert_true(v.reason == ADMIT_OK && v.burst && !v.reserved);
-    assert_int_equal(told.count, 0);
+    assert_int_equal(reported.count, 0);
     members_deinit(&s.members);
 }
 
@@ -287,8 +287,8 @@ TEST(an_invalid_result_is_a_refusal_that_takes_no_tokens_and_is_reported_once)
         assert_memory_equal(&before, &after, sizeof before);
         assert_int_equal(e->invalid_results, i + 1);
     }
-    assert_int_equal(told.count, 1);
-    assert_non_null(strstr(told.text, "partition policy 'scripted' of FILE.so"));
+    assert_int_equal(reported.count, 1);
+    assert_non_null(strstr(reported.text, "partition policy 'scripted' of FILE.so"));
     members_deinit(&s.members);
 }
 
@@ -301,7 +301,7 @@ TEST(an_invalid_result_while_settling_is_counted_and_debits_nothing)
     script.debit_mcu = -5;
     admission_settle(&s.a, &s.node, ADMIT_WRITE, s.now, &v, 100, &s.group);
     assert_int_equal(s.a.meters[ADMIT_WRITE].cap.balance, before);
-    assert_int_equal(told.count, 1);
+    assert_int_equal(reported.count, 1);
     members_deinit(&s.members);
 }
 
@@ -315,14 +315,14 @@ TEST(a_policy_is_slow_if_most_of_its_timed_calls_are)
     script.takes_ns = POLICY_SLOW_NS + 1;
     for (int i = 0; i < 8 * POLICY_SAMPLE_EVERY; i++)
         try(&s);
-    assert_int_equal(told.count, 0);
+    assert_int_equal(reported.count, 0);
     for (int i = 0; i < POLICY_SAMPLE_EVERY; i++)
         try(&s);
-    assert_int_equal(told.count, 1);
-    assert_non_null(strstr(told.text, "is slow"));
+    assert_int_equal(reported.count, 1);
+    assert_non_null(strstr(reported.text, "is slow"));
     for (int i = 0; i < 1000; i++)
         try(&s);
-    assert_int_equal(told.count, 1);
+    assert_int_equal(reported.count, 1);
     members_deinit(&s.members);
 }
 
@@ -347,7 +347,7 @@ TEST(states_begin_and_are_divided_and_absorbed)
     members_deinit(&s.members);
 }
 
-TEST(flags_say_which_policy_a_table_gets)
+TEST(flags_choose_which_policy_a_table_gets)
 {
     const struct weir_partition_policy *always = admission_policy_find(slice_of("always-burst"));
     struct policy_entry *e = policies_find(&policies, POLICY_PARTITION, slice_of("scripted"));
@@ -362,7 +362,7 @@ TEST(flags_say_which_policy_a_table_gets)
     assert_ptr_equal(admission_policy_of(&config, 1 + GAC_OFF, false), own);
 }
 
-TEST(names_that_no_policy_has_are_told_with_those_there_are)
+TEST(names_that_no_policy_has_are_refused_with_those_there_are)
 {
     struct buffer error = {0};
     assert_int_equal(admission_policies_check(&config, &error), STATUS_OK);
@@ -422,7 +422,7 @@ TEST(a_ledger_grants_no_invalid_amount)
         assert_true(h->answer.wait.ns > 0);
         assert_memory_equal(&before, &l.bank, sizeof before);
     }
-    assert_int_equal(told.count, 1);
+    assert_int_equal(reported.count, 1);
     granting.tokens = 1000;
     granting.again = granting.wait_ns = 0;
     granting.others = 5000;

@@ -89,21 +89,21 @@ TEST(a_new_rate_cuts_the_balance_but_forgives_no_debt)
     assert_int_equal(b.balance, -190);
 }
 
-TEST(a_higher_rate_makes_no_told_wait_longer)
+TEST(a_higher_rate_makes_no_retry_time_later)
 {
     struct token_bucket b = bucket(100, 10, 80);
-    const struct instant told = instant_add(b.updated_at, token_bucket_wait(&b, 150));
+    const struct instant admitted_at = instant_add(b.updated_at, token_bucket_wait(&b, 150));
     assert_false(token_bucket_has(&b, 150));
     token_bucket_change_rate(&b, 200, 20, 500);
     token_bucket_change_rate(&b, 0, 0, 500); /* no cost passes, and nothing is told */
     assert_false(token_bucket_has(&b, 1));
     b = bucket(100, 10, 80);
     token_bucket_change_rate(&b, 200, 20, 500);
-    token_bucket_refill(&b, told);
+    token_bucket_refill(&b, admitted_at);
     assert_true(b.balance < 150);
     assert_true(token_bucket_has(&b, 150));
     token_bucket_debit(&b, 150);
-    token_bucket_refill(&b, instant_add_ms(told, 7000));
+    token_bucket_refill(&b, instant_add_ms(admitted_at, 7000));
     assert_in_range(b.balance, 100, 149);
     assert_false(token_bucket_has(&b, 150)); /* what was told is over */
 }

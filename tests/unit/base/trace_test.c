@@ -15,7 +15,7 @@ TEST(the_last_events_are_kept_newest_first)
     assert_null(trace_last(&t, TRACE_EVENTS));
 }
 
-TEST(the_hash_tells_time_kind_subject_value_and_order_apart)
+TEST(the_hash_depends_on_time_kind_subject_value_and_order)
 {
     static struct trace t[6];
     trace_add(&t[0], (struct instant){1}, 1, 1, 1);

@@ -7,7 +7,7 @@
 
 static struct fake_cluster f;
 static struct request_parts parts;
-static struct buffer told; /* lines of all records so far */
+static struct buffer lines; /* lines of all records so far */
 
 static void answered(void *context, const struct router_answer *a)
 {
@@ -17,8 +17,8 @@ static void answered(void *context, const struct router_answer *a)
     struct buffer key = {0};
     (void)context;
     while (router_answer_next(&left, &part)) {
-        request_parts_take(&parts, &part, &r, &key, &told);
-        trace_append_line(&told, 0, &r, buffer_slice(&key), NULL);
+        request_parts_take(&parts, &part, &r, &key, &lines);
+        trace_append_line(&lines, 0, &r, buffer_slice(&key), NULL);
     }
     buffer_deinit(&key);
 }
@@ -29,7 +29,7 @@ static int start(void **state)
     fake_init(&f);
     f.answered = answered;
     request_parts_init(&parts);
-    buffer_clear(&told);
+    buffer_clear(&lines);
     fake_start(&f);
     fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 4);
     fake_table(&f, "events", "who", ATTR_STRING, "n", ATTR_NUMBER, 2);
@@ -42,7 +42,7 @@ static int stop(void **state)
     (void)state;
     fake_deinit(&f);
     request_parts_deinit(&parts);
-    buffer_deinit(&told);
+    buffer_deinit(&lines);
     return 0;
 }
 
@@ -55,10 +55,10 @@ static void expect_lines(const char *operation, const char *body, const char *ex
     struct trace_record r;
     enum trace_line what;
     struct buffer error = {0};
-    buffer_clear(&told);
+    buffer_clear(&lines);
     fake_call(&f, operation, body);
-    buffer_append_u8(&told, 0);
-    assert_string_equal((const char *)told.data, expected);
+    buffer_append_u8(&lines, 0);
+    assert_string_equal((const char *)lines.data, expected);
     struct slice rest = slice_of(expected);
     while (rest.size > 0)
         assert_int_equal(trace_reader_line(&reader, slice_cut(&rest, '\n'), &what, &r, &error),
@@ -85,7 +85,7 @@ TEST(items_have_their_kind_key_size_and_outcome)
                  "0 2 0 d k%00%ff 3 a\n");
 }
 
-TEST(a_write_that_does_not_tell_its_size_has_what_it_paid_for)
+TEST(a_write_of_unknown_size_has_what_it_paid_for)
 {
     expect_lines("UpdateItem", "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"u\"}}}",
                  "table 0 users\n0 0 0 u ku 1024 a\n");
@@ -147,17 +147,17 @@ TEST(a_part_that_fails_has_an_outcome_of_its_own)
 {
     fake_call(&f, "GetItem", "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}}}");
     f.hold = true;
-    buffer_clear(&told);
+    buffer_clear(&lines);
     fake_call(&f, "BatchGetItem",
               "{\"RequestItems\":{\"users\":{\"Keys\":[{\"id\":{\"S\":\"a\"}},"
               "{\"id\":{\"S\":\"b\"}}]}}}");
     assert_int_equal(f.held_count, 2);
-    assert_int_equal(told.size, 0);
+    assert_int_equal(lines.size, 0);
     fake_answer_code(&f, 0, REPLY_CORRUPT);
-    assert_int_equal(told.size, 0);
+    assert_int_equal(lines.size, 0);
     fake_answer(&f, 0);
-    buffer_append_u8(&told, 0);
-    assert_string_equal((const char *)told.data, "0 0 0 r kb 0 a\n0 0 0 r ka 0 f\n");
+    buffer_append_u8(&lines, 0);
+    assert_string_equal((const char *)lines.data, "0 0 0 r kb 0 a\n0 0 0 r ka 0 f\n");
 }
 
 TEST(ranges_have_the_items_that_were_read)

@@ -10,7 +10,7 @@ static struct policies policies;
 
 /* ---- names ---- */
 
-TEST(a_name_that_no_policy_has_is_told_with_those_there_are)
+TEST(a_name_that_no_policy_has_is_refused_with_those_there_are)
 {
     struct config config;
     struct buffer error = {0};
@@ -102,7 +102,7 @@ static void expect_refused(const struct weir_policy_plugin *plugin, const char *
     buffer_deinit(&error);
 }
 
-TEST(what_a_policy_of_the_controller_lacks_is_told)
+TEST(what_a_policy_of_the_controller_lacks_is_reported)
 {
     struct weir_adaptive_policy a = {.size = sizeof a, .name = "scripted", .adapt = no_adapt};
     struct weir_split_policy s = {.size = sizeof s, .name = "scripted", .wish = no_wish};
@@ -139,7 +139,7 @@ TEST(what_a_policy_of_the_controller_lacks_is_told)
     a.name = "proportional";
     s.name = "limits";
     d.name = "peak";
-    r.name = "least-promised";
+    r.name = "least-reserved";
     expect_refused(&of_a, "has the name of a policy of weir");
     expect_refused(&of_s, "has the name of a policy of weir");
     expect_refused(&of_d, "has the name of a policy of weir");

@@ -76,23 +76,23 @@ static struct admission_rates rates_in(struct case_words *c)
 
 /* ---- output ---- */
 
-static void say_balances(struct case_words *c, const struct admit_balances *l)
+static void print_balances(struct case_words *c, const struct admit_balances *l)
 {
-    case_say(c, "cap=%lld allocation=%lld burst=%lld node=%lld\n", (long long)l->cap_mcu,
-             (long long)l->allocation_mcu, (long long)l->burst_mcu, (long long)l->node_mcu);
+    case_print(c, "cap=%lld allocation=%lld burst=%lld node=%lld\n", (long long)l->cap_mcu,
+               (long long)l->allocation_mcu, (long long)l->burst_mcu, (long long)l->node_mcu);
 }
 
-static void say_verdict(struct case_words *c, const struct admit_verdict *v)
+static void print_verdict(struct case_words *c, const struct admit_verdict *v)
 {
-    case_say(c, "%s", admit_reason_name(v->reason));
+    case_print(c, "%s", admit_reason_name(v->reason));
     if (v->burst)
-        case_say(c, "%s", " burst");
+        case_print(c, "%s", " burst");
     if (v->reason != ADMIT_OK && v->wait.ns == INT64_MAX)
-        case_say(c, "%s", " wait=never");
+        case_print(c, "%s", " wait=never");
     else if (v->reason != ADMIT_OK)
-        case_say(c, " wait=%lldns", (long long)v->wait.ns);
-    case_say(c, "%s", " saw ");
-    say_balances(c, &v->balances);
+        case_print(c, " wait=%lldns", (long long)v->wait.ns);
+    case_print(c, "%s", " saw ");
+    print_balances(c, &v->balances);
 }
 
 /* ---- commands ---- */
@@ -111,7 +111,7 @@ static void run_config(void *world, struct case_words *c)
     }
     if (config_set(&w->config, slice_of(case_word(c, 1)), slice_of(case_word(c, 2)), c->out) !=
         STATUS_OK)
-        case_say(c, "\n");
+        case_print(c, "\n");
 }
 
 static void run_node(void *world, struct case_words *c)
@@ -171,7 +171,7 @@ static void run_try(void *world, struct case_words *c)
     w->last.cost_mcu = case_word_number(c, 3);
     if (c->count == 4) {
         try_once(w);
-        say_verdict(c, &w->last.verdict);
+        print_verdict(c, &w->last.verdict);
         return;
     }
     int64_t times = case_word_number(c, 4), admitted = 0, burst = 0;
@@ -182,9 +182,9 @@ static void run_try(void *world, struct case_words *c)
         admitted++;
         burst += w->last.verdict.burst;
     }
-    case_say(c, "admitted %lld, %lld from burst\n", (long long)admitted, (long long)burst);
+    case_print(c, "admitted %lld, %lld from burst\n", (long long)admitted, (long long)burst);
     if (w->last.verdict.reason != ADMIT_OK)
-        say_verdict(c, &w->last.verdict);
+        print_verdict(c, &w->last.verdict);
 }
 
 static void run_settle(void *world, struct case_words *c)
@@ -200,7 +200,7 @@ static void run_balances(void *world, struct case_words *c)
     struct fixture *w = world;
     struct admit_balances balances = admission_balances_with_node(
         &partition_in(w, case_word(c, 1))->admission, &w->node, kind_in(case_word(c, 2)), w->now);
-    say_balances(c, &balances);
+    print_balances(c, &balances);
 }
 
 static void run_retry(void *world, struct case_words *c)
@@ -211,10 +211,10 @@ static void run_retry(void *world, struct case_words *c)
     struct instant passes = instant_add(w->now, w->last.verdict.wait);
     w->now = (struct instant){passes.ns - 1};
     try_once(w);
-    say_verdict(c, &w->last.verdict);
+    print_verdict(c, &w->last.verdict);
     w->now = passes;
     try_once(w);
-    say_verdict(c, &w->last.verdict);
+    print_verdict(c, &w->last.verdict);
 }
 
 static void run_read(void *world, struct case_words *c)
@@ -222,13 +222,13 @@ static void run_read(void *world, struct case_words *c)
     (void)world;
     const bool strong = case_flag(c, "strong");
     assert_true(strong || case_flag(c, "eventual"));
-    case_say(c, "%lld\n", (long long)read_cost_mcu(case_word_number(c, 1), strong));
+    case_print(c, "%lld\n", (long long)read_cost_mcu(case_word_number(c, 1), strong));
 }
 
 static void run_write(void *world, struct case_words *c)
 {
     (void)world;
-    case_say(c, "%lld\n", (long long)write_cost_mcu(case_word_number(c, 1)));
+    case_print(c, "%lld\n", (long long)write_cost_mcu(case_word_number(c, 1)));
 }
 
 /* Runs of equal shares as `times x share`, then the sum. */
@@ -240,22 +240,22 @@ static void run_share(void *world, struct case_words *c)
     for (uint32_t i = 0; i < partitions; i++) {
         int64_t next = share_equal_mcu(units, partitions, i);
         if (run > 0 && next != share) {
-            case_say(c, "%lld x %lld, ", (long long)run, (long long)share);
+            case_print(c, "%lld x %lld, ", (long long)run, (long long)share);
             run = 0;
         }
         share = next;
         sum += next;
         run++;
     }
-    case_say(c, "%lld x %lld, sum %lld\n", (long long)run, (long long)share, (long long)sum);
+    case_print(c, "%lld x %lld, sum %lld\n", (long long)run, (long long)share, (long long)sum);
 }
 
 static void run_partitions(void *world, struct case_words *c)
 {
     struct fixture *w = world;
-    case_say(c, "%u\n",
-             share_partitions_initial(&w->config, case_option_number(c, "rcu", -1),
-                                      case_option_number(c, "wcu", -1)));
+    case_print(c, "%u\n",
+               share_partitions_initial(&w->config, case_option_number(c, "rcu", -1),
+                                        case_option_number(c, "wcu", -1)));
 }
 
 static void run_command(void *world, struct slice command, struct buffer *out)

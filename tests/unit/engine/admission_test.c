@@ -74,21 +74,21 @@ TEST(a_members_headroom_comes_back_at_the_rate_of_its_bucket)
 
 static uint32_t members_give(struct members *m, const struct admit_group *group, struct instant now)
 {
-    uint32_t asked = 0;
+    uint32_t requests = 0;
     for (uint32_t i = 0; i < group->count; i++) {
         uint64_t number;
-        int64_t wanted;
-        if (!member_is_request_due(m, group->nodes[i], now, &number, &wanted))
+        int64_t demand;
+        if (!member_is_request_due(m, group->nodes[i], now, &number, &demand))
             continue;
-        member_granted(m, group->nodes[i], now, number, wanted);
-        asked++;
+        member_granted(m, group->nodes[i], now, number, demand);
+        requests++;
     }
-    return asked;
+    return requests;
 }
 
 /* One refusal asks each of four members for tokens, not one member: leases last for 200 ms, and a
  * client that tries again each 60 ms would never have all four. */
-TEST(a_write_that_is_refused_asks_every_member_for_tokens)
+TEST(a_write_that_is_refused_requests_tokens_of_every_member)
 {
     struct config config;
     struct node_admission node;

@@ -13,9 +13,9 @@ TEST(bytes_that_are_no_word_are_refused)
 {
     struct catalog_fixture w;
     catalog_fixture_init(&w, 3);
-    for (enum merge_word word = MERGE_BEGIN; word <= MERGE_DONE; word++) {
+    for (enum merge_command word = MERGE_BEGIN; word <= MERGE_DONE; word++) {
         struct buffer b = {0};
-        struct decision d = catalog_fixture_word(word, catalog_fixture_at(&w, 1)), out;
+        struct decision d = catalog_fixture_merge_command(word, catalog_fixture_at(&w, 1)), out;
         decision_encode(&b, &d);
         assert_int_equal(decision_decode(buffer_slice(&b), &out), STATUS_OK);
         assert_true(out.merge == word && out.partition == d.partition && out.epoch == d.epoch);
@@ -46,8 +46,8 @@ TEST(a_merge_is_a_command_with_a_word_and_no_other_command_has_one)
     catalog_fixture_init(&w, 3);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct buffer decision = {0}, b = {0};
-        struct decision d = catalog_fixture_word(MERGE_BEGIN, catalog_fixture_at(&w, 1));
-        d.merge = (enum merge_word)cases[i].word;
+        struct decision d = catalog_fixture_merge_command(MERGE_BEGIN, catalog_fixture_at(&w, 1));
+        d.merge = (enum merge_command)cases[i].word;
         struct catalog_command c = catalog_fixture_command(&w, cases[i].op), out;
         decision_encode(&decision, &d);
         c.decision = buffer_slice(&decision);
@@ -63,9 +63,11 @@ TEST(a_partition_whose_merge_makes_no_sense_is_damage)
 {
     struct catalog_fixture w;
     catalog_fixture_init(&w, 3);
-    assert_int_equal(catalog_fixture_say(&w, MERGE_BEGIN, catalog_fixture_at(&w, 1)), REPLY_OK);
-    assert_int_equal(catalog_fixture_say(&w, MERGE_ABSORB_IT, catalog_fixture_at(&w, 1)), REPLY_OK);
-    assert_int_equal(catalog_fixture_say(&w, MERGE_ABSORBED, catalog_fixture_at(&w, 0)), REPLY_OK);
+    assert_int_equal(catalog_fixture_merge(&w, MERGE_BEGIN, catalog_fixture_at(&w, 1)), REPLY_OK);
+    assert_int_equal(catalog_fixture_merge(&w, MERGE_ABSORB_IT, catalog_fixture_at(&w, 1)),
+                     REPLY_OK);
+    assert_int_equal(catalog_fixture_merge(&w, MERGE_ABSORBED, catalog_fixture_at(&w, 0)),
+                     REPLY_OK);
     const struct partition_info good = *catalog_fixture_at(&w, 0);
     for (int i = 0; i < 5; i++) {
         struct buffer b = {0};
@@ -170,7 +172,7 @@ TEST(a_sharded_key_is_the_beginning_of_its_storage_keys)
     for (size_t i = 0; i < count; i++) {
         struct decision read;
         const struct decision d = {.table_id = CASES[i].table,
-                                   .key_shards = {.word = KEY_SHARDS_GROW,
+                                   .key_shards = {.change = KEY_SHARDS_GROW,
                                                   .key = CASES[i].key,
                                                   .shards = CASES[i].shards}};
         buffer_clear(&bytes);

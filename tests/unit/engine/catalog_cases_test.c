@@ -20,7 +20,7 @@
  *                                  key=KEY [behind]; shares=READ/WRITE in ppm, of the first piece
  *   move NAME I FROM TO, lead NAME I NODE, rates NAME I READ WRITE.. (mcu; =: as it is, +N: more),
  *   peak NAME READ WRITE, drain N, undrain N, merge NAME I STEP [with=I]           decisions
- *   shards NAME KEY grow|moved|shrink|forget [N] [version=N]     one about a sharded key
+ *   shards NAME KEY grow|moved|shrink|discard [N] [version=N]     one about a sharded key
  *   complete NAME                  the nodes do what a merge asks for
  *   let-go NAME, erase NAME        what nodes say of replicas that leave [node=N: of this node]
  *   disk N GENERATION, replace NAME     a node has another disk; lost replicas give way
@@ -34,72 +34,72 @@
 
 /* ---- tables ---- */
 
-static void say_text(struct case_words *c, const char *what, struct slice text)
+static void print_text(struct case_words *c, const char *what, struct slice text)
 {
     if (text.size > 0)
-        case_say(c, ", %s %.*s", what, (int)text.size, (const char *)text.data);
+        case_print(c, ", %s %.*s", what, (int)text.size, (const char *)text.data);
 }
 
-static void say_pair(struct case_words *c, const char *what, const int64_t pair[2])
+static void print_pair(struct case_words *c, const char *what, const int64_t pair[2])
 {
     if (pair[0] != 0 || pair[1] != 0)
-        case_say(c, ", %s %lld/%lld", what, (long long)pair[0], (long long)pair[1]);
+        case_print(c, ", %s %lld/%lld", what, (long long)pair[0], (long long)pair[1]);
 }
 
-static void say_number(struct case_words *c, const char *what, int64_t number)
+static void print_number(struct case_words *c, const char *what, int64_t number)
 {
     if (number != 0)
-        case_say(c, ", %s %lld", what, (long long)number);
+        case_print(c, ", %s %lld", what, (long long)number);
 }
 
-static void say_stored(struct case_words *c, const struct table *t)
+static void print_stored(struct case_words *c, const struct table *t)
 {
     static const char *const TTL[] = {"off", "enabling", "on", "disabling"};
     struct slice tags = t->tags;
     if (t->ttl != TTL_DISABLED || t->ttl_changed_ms != 0)
-        case_say(c, ", ttl %s", TTL[t->ttl]);
-    say_text(c, "by", t->ttl_attribute);
-    say_text(c, "partitions expire by", t->partitions[0].ttl);
+        case_print(c, ", ttl %s", TTL[t->ttl]);
+    print_text(c, "by", t->ttl_attribute);
+    print_text(c, "partitions expire by", t->partitions[0].ttl);
     if (t->class != TABLE_CLASS_UNSPECIFIED)
-        case_say(c, ", class %d", (int)t->class);
+        case_print(c, ", class %d", (int)t->class);
     if (t->encryption != ENCRYPTION_UNSPECIFIED)
-        case_say(c, ", encryption %s",
-                 t->encryption == ENCRYPTION_WITH_KEY ? "with a key" : "by default");
-    say_text(c, "key", t->encryption_key);
+        case_print(c, ", encryption %s",
+                   t->encryption == ENCRYPTION_WITH_KEY ? "with a key" : "by default");
+    print_text(c, "key", t->encryption_key);
     for (struct tag tag; tags_next(&tags, &tag);)
-        case_say(c, ", tag %.*s=%.*s", (int)tag.key.size, (const char *)tag.key.data,
-                 (int)tag.value.size, (const char *)tag.value.data);
+        case_print(c, ", tag %.*s=%.*s", (int)tag.key.size, (const char *)tag.key.data,
+                   (int)tag.value.size, (const char *)tag.value.data);
 }
 
 /* What is not as in a new table. */
-static void say_described(struct case_words *c, const struct table *t)
+static void print_described(struct case_words *c, const struct table *t)
 {
     static const char *const STATUS[] = {"", "creating", "active", "updating", "deleting"};
-    case_say(c, "%.*s: %s", (int)t->name.size, (const char *)t->name.data, STATUS[t->status]);
-    case_say(c, "%s%s%s", t->owes_nothing ? ", owes nothing" : "",
-             table_is_splitting(t) ? ", splitting" : "", table_is_merging(t) ? ", merging" : "");
+    case_print(c, "%.*s: %s", (int)t->name.size, (const char *)t->name.data, STATUS[t->status]);
+    case_print(c, "%s%s%s", t->no_pending_parts ? ", no pending parts" : "",
+               table_is_splitting(t) ? ", splitting" : "", table_is_merging(t) ? ", merging" : "");
     if (t->billing == BILLING_ON_DEMAND)
-        case_say(c, ", on demand");
-    say_pair(c, "units", (const int64_t[]){t->rcu, t->wcu});
-    say_pair(c, "warm", t->warm);
-    say_pair(c, "reserved", t->reserved);
-    say_pair(c, "at most", t->maximum);
-    case_say(c, ", version %llu, heard %u", (unsigned long long)t->version, t->indexes_version);
-    say_number(c, "partitions", t->partition_count);
-    say_number(c, "increased at", t->increased_ms);
-    say_number(c, "decreased at", t->decreased_ms);
-    say_number(c, "decreases today", t->decreases_today);
-    say_number(c, "on demand at", t->on_demand_ms[0]);
-    say_number(c, "items", t->item_count);
-    say_number(c, "bytes", t->size_bytes);
-    say_number(c, "rows", t->rows[0].count);
-    say_number(c, "bytes of rows", t->rows[0].bytes);
-    say_number(c, "weight", t->weight);
-    say_pair(c, "gac",
-             (const int64_t[]){table_gac_setting(t->gac, t->index_of != 0, ADMIT_READ),
-                               table_gac_setting(t->gac, t->index_of != 0, ADMIT_WRITE)});
-    case_say(c, "%s%s", t->protected ? ", protected" : "", table_counts(t) ? ", counts" : "");
-    say_stored(c, t);
+        case_print(c, ", on demand");
+    print_pair(c, "units", (const int64_t[]){t->rcu, t->wcu});
+    print_pair(c, "warm", t->warm);
+    print_pair(c, "reserved", t->reserved);
+    print_pair(c, "at most", t->maximum);
+    case_print(c, ", version %llu, heard %u", (unsigned long long)t->version, t->indexes_version);
+    print_number(c, "partitions", t->partition_count);
+    print_number(c, "increased at", t->increased_ms);
+    print_number(c, "decreased at", t->decreased_ms);
+    print_number(c, "decreases today", t->decreases_today);
+    print_number(c, "on demand at", t->on_demand_ms[0]);
+    print_number(c, "items", t->item_count);
+    print_number(c, "bytes", t->size_bytes);
+    print_number(c, "rows", t->rows[0].count);
+    print_number(c, "bytes of rows", t->rows[0].bytes);
+    print_number(c, "weight", t->weight);
+    print_pair(c, "gac",
+               (const int64_t[]){table_gac_setting(t->gac, t->index_of != 0, ADMIT_READ),
+                                 table_gac_setting(t->gac, t->index_of != 0, ADMIT_WRITE)});
+    case_print(c, "%s%s", t->protected ? ", protected" : "", table_counts(t) ? ", counts" : "");
+    print_stored(c, t);
 }
 
 static void run_describe(void *world, struct case_words *c)
@@ -107,7 +107,7 @@ static void run_describe(void *world, struct case_words *c)
     struct case_words line = *c;
     struct buffer text = {0};
     line.out = &text;
-    say_described(&line, catalog_world_table(world, case_word(c, 1)));
+    print_described(&line, catalog_world_table(world, case_word(c, 1)));
     case_append_text(c->out, buffer_slice(&text), false);
     buffer_deinit(&text);
 }
@@ -153,9 +153,9 @@ static void run_streams(void *world, struct case_words *c)
             check_shards(t, s);
         table_stream_append_label(&label, s);
         assert_ptr_equal(table_streams_find_label(streams, buffer_slice(&label)), s);
-        case_say(c, "stream %u of %u, %s, label %.*s, %u shards, %u open\n", s->id,
-                 streams->last_id, VIEWS[s->view], (int)label.size, (const char *)label.data,
-                 s->shard_count, open);
+        case_print(c, "stream %u of %u, %s, label %.*s, %u shards, %u open\n", s->id,
+                   streams->last_id, VIEWS[s->view], (int)label.size, (const char *)label.data,
+                   s->shard_count, open);
         buffer_deinit(&label);
     }
 }
@@ -166,11 +166,11 @@ static void run_stream_shards(void *world, struct case_words *c)
     const struct table_stream *s = &streams->at[streams->count - 1];
     for (uint32_t i = 0; i < s->shard_count; i++) {
         const struct table_shard *shard = &s->shards[i];
-        case_say(c, "/%u@%llu depth %u", shard->partition, (unsigned long long)shard->epoch,
-                 shard->depth);
-        say_number(c, "of", shard->parent);
-        say_number(c, "closed at", shard->closed_ms);
-        case_say(c, "\n");
+        case_print(c, "/%u@%llu depth %u", shard->partition, (unsigned long long)shard->epoch,
+                   shard->depth);
+        print_number(c, "of", shard->parent);
+        print_number(c, "closed at", shard->closed_ms);
+        case_print(c, "\n");
     }
 }
 
@@ -182,7 +182,7 @@ static void run_together(void *world, struct case_words *c)
     const bool are = catalog_stand_together(
         w->catalog, catalog_world_at(w, case_word(c, 1), case_word_number(c, 2)),
         catalog_world_at(w, case_word(c, 1), case_word_number(c, 3)));
-    case_say(c, "%s\n", are ? "together" : "apart");
+    case_print(c, "%s\n", are ? "together" : "apart");
 }
 
 static void run_reserved(void *world, struct case_words *c)
@@ -190,8 +190,9 @@ static void run_reserved(void *world, struct case_words *c)
     struct catalog_world *w = world;
     struct reservations reservations;
     catalog_count_reservations(w->catalog, CATALOG_TABLE_ID, &reservations);
-    case_say(c, "reserved %lld writes\n",
-             (long long)reservations.loads_mcu[case_word_number(c, 1)][ADMIT_WRITE] / MCU_PER_UNIT);
+    case_print(c, "reserved %lld writes\n",
+               (long long)reservations.loads_mcu[case_word_number(c, 1)][ADMIT_WRITE] /
+                   MCU_PER_UNIT);
 }
 
 static void run_cluster(void *world, struct case_words *c)
@@ -202,7 +203,7 @@ static void run_cluster(void *world, struct case_words *c)
     catalog_world_begin(w, nodes);
     catalog_world_set(w, c, 2);
     for (uint32_t node = 1; node <= nodes; node++)
-        catalog_world_introduce(w, node, node * w->generation);
+        catalog_world_add_node(w, node, node * w->generation);
 }
 
 static void run_at(void *world, struct case_words *c)

@@ -15,10 +15,10 @@ static const struct partition_info *at(const struct catalog_fixture *w, uint32_t
     return catalog_fixture_at(w, i);
 }
 
-static enum reply_code say(struct catalog_fixture *w, enum merge_word word,
-                           const struct partition_info *p)
+static enum reply_code send_command(struct catalog_fixture *w, enum merge_command word,
+                                    const struct partition_info *p)
 {
-    return catalog_fixture_say(w, word, p);
+    return catalog_fixture_merge(w, word, p);
 }
 
 /* Splits a partition at the hash, and settles that. */
@@ -61,17 +61,17 @@ static void reach(struct catalog_fixture *w, enum state state)
 {
     world_of_four(w, NODES);
     if (state != STATE_NONE)
-        assert_int_equal(say(w, MERGE_BEGIN, at(w, UPPER)), REPLY_OK);
+        assert_int_equal(send_command(w, MERGE_BEGIN, at(w, UPPER)), REPLY_OK);
     if (state == STATE_THAWING)
-        assert_int_equal(say(w, MERGE_GIVE_UP, at(w, UPPER)), REPLY_OK);
+        assert_int_equal(send_command(w, MERGE_GIVE_UP, at(w, UPPER)), REPLY_OK);
     if (state >= STATE_ABSORBING)
-        assert_int_equal(say(w, MERGE_ABSORB_IT, at(w, UPPER)), REPLY_OK);
+        assert_int_equal(send_command(w, MERGE_ABSORB_IT, at(w, UPPER)), REPLY_OK);
     if (state == STATE_ABSORBED)
-        assert_int_equal(say(w, MERGE_ABSORBED, at(w, LOWER)), REPLY_OK);
+        assert_int_equal(send_command(w, MERGE_ABSORBED, at(w, LOWER)), REPLY_OK);
 }
 
 /* Whether the word means something in that state; `is`: which partition it is said of. */
-static bool is_due(enum state state, enum merge_word word, uint32_t is)
+static bool is_due(enum state state, enum merge_command word, uint32_t is)
 {
     switch (word) {
     case MERGE_BEGIN:
@@ -91,7 +91,7 @@ static bool is_due(enum state state, enum merge_word word, uint32_t is)
 
 /* Says it in a world of its own. What is not due changes nothing; what is due, nothing when it is
  * said again, and nothing of another epoch. */
-static void say_in(enum state state, enum merge_word word, uint32_t is)
+static void send_command_in(enum state state, enum merge_command word, uint32_t is)
 {
     struct catalog_fixture w;
     struct buffer before = {0}, after = {0};
@@ -100,7 +100,7 @@ static void say_in(enum state state, enum merge_word word, uint32_t is)
         catalog_fixture_deinit(&w);
         return;
     }
-    const struct decision due = catalog_fixture_word(word, at(&w, is));
+    const struct decision due = catalog_fixture_merge_command(word, at(&w, is));
     struct decision late = due, early = due;
     late.epoch--;
     early.epoch++;
@@ -128,9 +128,9 @@ static void say_in(enum state state, enum merge_word word, uint32_t is)
 TEST(a_word_counts_once_and_in_its_turn)
 {
     for (enum state s = STATE_NONE; s < STATES; s++) {
-        for (enum merge_word word = MERGE_BEGIN; word <= MERGE_DONE; word++) {
+        for (enum merge_command word = MERGE_BEGIN; word <= MERGE_DONE; word++) {
             for (uint32_t is = 0; is < 4; is++)
-                say_in(s, word, is);
+                send_command_in(s, word, is);
         }
     }
 }

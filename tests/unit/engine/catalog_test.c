@@ -29,14 +29,14 @@ struct world {
     struct catalog_result result;
 };
 
-static void introduce_nodes(struct world *w);
+static void add_nodes(struct world *w);
 
 static void world_init(struct world *w)
 {
     *w = (struct world){.catalog = catalog_create(), .wall_ms = 1000};
     config_init(&w->config, PROFILE_AWS);
     config_edit_replication(&w->config)->replicas = 1;
-    introduce_nodes(w);
+    add_nodes(w);
 }
 
 static void world_deinit(struct world *w)
@@ -97,7 +97,7 @@ static struct catalog_command command_of(struct world *w, enum catalog_op op, co
 }
 
 /* All nodes have been heard of, so that tables may be placed on them. */
-static void introduce_nodes(struct world *w)
+static void add_nodes(struct world *w)
 {
     for (uint32_t node = 1; node <= NODES; node++) {
         struct catalog_command c = command_of(w, CATALOG_NODE, "any", 0, 0);
@@ -132,7 +132,7 @@ static enum reply_code reconcile(struct world *w, uint32_t id)
     c.table_id = id;
     if (t != NULL)
         catalog_command_reconciled(&c, t);
-    if (t != NULL && t->status == TABLE_DELETING && !t->owes_nothing) {
+    if (t != NULL && t->status == TABLE_DELETING && !t->no_pending_parts) {
         apply(w, &c);
         catalog_command_reconciled(&c, catalog_find_id(w->catalog, id));
     }

@@ -14,7 +14,7 @@ struct scene {
     int64_t longest_ms;
 };
 
-static void ask(struct scene *s, int64_t units)
+static void add_demand(struct scene *s, int64_t units)
 {
     static const struct excess_rule rule = {
         .max_mcu = MAXIMUM * 1000, .reset_ms = RESET_MS, .gap_tolerance_ms = GAP_MS};
@@ -28,7 +28,7 @@ static void load(struct scene *s, int64_t rate, int64_t ms, struct prng *chance)
 {
     struct instant end = {s->now.ns + ms * NS_PER_MS};
     while (s->now.ns < end.ns) {
-        ask(s, 1);
+        add_demand(s, 1);
         int64_t step = NS_PER_S / rate;
         s->now.ns += chance == NULL ? step : (int64_t)prng_below(chance, (uint64_t)(2 * step));
     }
@@ -45,7 +45,7 @@ TEST(a_load_above_the_maximum_lasts_from_its_first_request_on)
     assert_in_range(excess_ms(&s.excess, s.now), 2900, 3000);
 }
 
-TEST(it_ends_within_the_reset_time_whatever_was_asked_for)
+TEST(it_ends_within_the_reset_time_whatever_the_demand)
 {
     struct scene s = {.now = {7 * NS_PER_S}};
     load(&s, MAXIMUM * 10, 2000, NULL);
@@ -67,7 +67,7 @@ TEST(a_gap_that_is_made_up_for_is_none)
     load(&s, MAXIMUM * 3 / 2, 1500, NULL);
     s.now.ns += 700 * NS_PER_MS;
     for (int i = 0; i < MAXIMUM * 3 / 2 * 7 / 10; i++)
-        ask(&s, 1);
+        add_demand(&s, 1);
     load(&s, MAXIMUM * 3 / 2, 300, NULL);
     assert_in_range(excess_ms(&s.excess, s.now), 2490, 2500);
     s.now.ns += 700 * NS_PER_MS;
@@ -108,11 +108,11 @@ TEST(a_spike_above_another_load_lasts_hardly_longer_than_it_is)
     }
 }
 
-TEST(dear_requests_below_the_maximum_do_not_add_up)
+TEST(costly_requests_below_the_maximum_do_not_add_up)
 {
     struct scene s = {.now = {7 * NS_PER_S}};
     for (int i = 0; i < 100; i++) {
-        ask(&s, 400);
+        add_demand(&s, 400);
         s.now.ns += 500 * NS_PER_MS;
     }
     assert_true(s.longest_ms <= RESET_MS);

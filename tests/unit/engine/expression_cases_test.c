@@ -34,7 +34,7 @@ struct scene {
 
 /* ---- output ---- */
 
-static void say_sizes(struct slice item, struct buffer *out)
+static void print_sizes(struct slice item, struct buffer *out)
 {
     struct attr_cursor c = item_attrs(item);
     struct slice name;
@@ -52,7 +52,7 @@ static void say_sizes(struct slice item, struct buffer *out)
     buffer_append_u8(out, '\n');
 }
 
-static void say_item(struct scene *s, struct slice item, struct buffer *out)
+static void print_item(struct scene *s, struct slice item, struct buffer *out)
 {
     const size_t before = out->size;
     assert_int_equal(item_check(item), STATUS_OK);
@@ -68,12 +68,12 @@ static void say_item(struct scene *s, struct slice item, struct buffer *out)
     }
     if (line < out->size || item.size >= SHOWN_MAX) {
         out->size = before;
-        say_sizes(item, out);
+        print_sizes(item, out);
     }
 }
 
-static void say_refused(struct scene *s, const char *parameter,
-                        const struct expression_fault *fault, struct buffer *out)
+static void print_refused(struct scene *s, const char *parameter,
+                          const struct expression_fault *fault, struct buffer *out)
 {
     buffer_append_format(out, "%s\n", expression_fixture_text(&s->e, parameter, fault));
 }
@@ -100,7 +100,7 @@ static void run_update(struct scene *s, struct slice text, struct buffer *out)
     struct buffer program = {0}, made = {0};
     const struct update *u = update_parse(text, &s->e.names, &s->e.arena, &fault);
     if (u == NULL) {
-        say_refused(s, "UpdateExpression", &fault, out);
+        print_refused(s, "UpdateExpression", &fault, out);
         return;
     }
     assert_true(update_program_encode(&program, u));
@@ -108,7 +108,7 @@ static void run_update(struct scene *s, struct slice text, struct buffer *out)
     const enum update_fault why =
         update_apply(buffer_slice(&program), s->old, s->exists, &(struct steps){0}, &made);
     if (why == UPDATE_OK)
-        say_item(s, buffer_slice(&made), out);
+        print_item(s, buffer_slice(&made), out);
     else
         buffer_append_format(out, "%s\n", update_fault_text(why));
     assert_true(why == UPDATE_OK || made.size == 0);
@@ -117,7 +117,7 @@ static void run_update(struct scene *s, struct slice text, struct buffer *out)
     buffer_deinit(&made);
 }
 
-static void say_shown(struct scene *s, const struct projection *paths, struct buffer *out)
+static void print_shown(struct scene *s, const struct projection *paths, struct buffer *out)
 {
     static const char BEFORE[] = "before";
     struct buffer shown = {0};
@@ -125,7 +125,7 @@ static void say_shown(struct scene *s, const struct projection *paths, struct bu
     buffer_append_text(&shown, BEFORE);
     projection_append(&shown, paths, s->old);
     assert_memory_equal(shown.data, BEFORE, size);
-    say_item(s, slice_make(shown.data + size, shown.size - size), out);
+    print_item(s, slice_make(shown.data + size, shown.size - size), out);
     buffer_deinit(&shown);
 }
 
@@ -136,7 +136,7 @@ static void run_paths(struct scene *s, struct slice text, struct buffer *out)
     assert_non_null(u);
     const struct projection *paths = update_paths(u, &s->e.arena);
     buffer_append_format(out, "%u paths: ", paths->count);
-    say_shown(s, paths, out);
+    print_shown(s, paths, out);
 }
 
 static bool condition_holds(struct scene *s, const struct condition *c)
@@ -156,7 +156,7 @@ static void run_if(struct scene *s, struct slice text, struct buffer *out)
     struct buffer opposite = {0};
     const struct condition *c = condition_parse(text, &s->e.names, &s->e.arena, &fault);
     if (c == NULL) {
-        say_refused(s, "ConditionExpression", &fault, out);
+        print_refused(s, "ConditionExpression", &fault, out);
         return;
     }
     const bool holds = condition_holds(s, c);
@@ -172,9 +172,9 @@ static void run_project(struct scene *s, struct slice text, struct buffer *out)
     struct expression_fault fault;
     const struct projection *p = projection_parse(text, &s->e.names, &s->e.arena, &fault);
     if (p == NULL)
-        say_refused(s, "ProjectionExpression", &fault, out);
+        print_refused(s, "ProjectionExpression", &fault, out);
     else
-        say_shown(s, p, out);
+        print_shown(s, p, out);
 }
 
 static void run_used(struct scene *s, struct slice text, struct buffer *out)
@@ -182,7 +182,7 @@ static void run_used(struct scene *s, struct slice text, struct buffer *out)
     struct expression_fault fault;
     const struct projection *p = projection_parse(text, &s->e.names, &s->e.arena, &fault);
     if (p == NULL) {
-        say_refused(s, "ProjectionExpression", &fault, out);
+        print_refused(s, "ProjectionExpression", &fault, out);
         return;
     }
     assert_int_equal(fault.error, EXPRESSION_OK);

@@ -260,7 +260,7 @@ TEST_WITH(a_value_that_shrinks_leaves_no_part_behind, temporary_setup, temporary
     map_max = 1 << 24;
 }
 
-TEST_WITH(a_value_may_look_like_the_head_of_parts, temporary_setup, temporary_teardown)
+TEST_WITH(a_value_may_resemble_the_head_of_parts, temporary_setup, temporary_teardown)
 {
     static const uint8_t bytes[10000] = {7};
     struct slice value;

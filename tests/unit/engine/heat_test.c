@@ -62,7 +62,7 @@ static void add_many(struct scene *s, enum admit_kind kind, int count, int64_t c
     }
 }
 
-TEST(a_steady_rate_is_told_as_it_is)
+TEST(a_steady_rate_is_reported_as_it_is)
 {
     struct scene s;
     scene_init(&s);
@@ -325,7 +325,7 @@ TEST(a_load_that_begins_is_seen_in_full_and_a_steady_one_without_noise)
 }
 
 /* One write unit of a thousand in a second is a thousandth of the maximum; reads count apart. */
-TEST(a_partition_that_is_asked_for_little_has_no_heat)
+TEST(a_partition_with_little_demand_has_no_heat)
 {
     struct scene s;
     scene_init(&s);

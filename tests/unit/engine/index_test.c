@@ -117,7 +117,7 @@ TEST(a_row_has_the_key_of_its_item_and_back)
     buffer_deinit(&item);
 }
 
-TEST(a_row_shows_what_its_projection_says)
+TEST(a_row_shows_the_attributes_of_its_projection)
 {
     static const uint32_t SHOWN[] = {5, 3, 4};
     struct buffer item = {0}, row = {0};

@@ -84,7 +84,7 @@ static const struct sharded_key *scene_a(const struct scene *s)
 
 /* ---- the tag ---- */
 
-TEST(a_tag_asks_for_a_number_or_names_a_way)
+TEST(a_tag_has_a_number_or_names_a_mode)
 {
     enum key_sharding_mode mode;
     uint32_t fixed;
@@ -185,7 +185,7 @@ TEST(what_cannot_be_a_registry_is_refused)
 
 /* ---- places ---- */
 
-TEST(a_storage_key_tells_its_shard)
+TEST(a_storage_key_has_its_shard)
 {
     struct buffer key = {0};
     static const struct {

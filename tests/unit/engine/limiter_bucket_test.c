@@ -123,7 +123,7 @@ TEST(a_wait_ends_at_the_first_millisecond_with_enough)
     }
 }
 
-TEST(what_exceeds_the_share_is_waited_for_in_vain)
+TEST(what_exceeds_the_share_is_never_admitted)
 {
     const struct limiter_limit slow = limit_of(LIMITER_MTOK_MAX, 1000, LIMITER_PERIOD_MAX);
     const struct limiter_balance balance = {.tokens = -LIMITER_MTOK_MAX};

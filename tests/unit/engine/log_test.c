@@ -97,11 +97,11 @@ static uint64_t assert_batch(const struct log_batch *b, uint64_t index)
 }
 
 /* WRITER-1: together in one segment, and none in a block of another. */
-static void assert_may_fly(const struct log_batch *const *flying, size_t count)
+static void assert_may_be_in_flight(const struct log_batch *const *in_flight, size_t count)
 {
     assert_in_range(count, 1, LOG_WRITES_MAX);
     for (size_t i = 1; i < count; i++) {
-        const struct log_batch *before = flying[i - 1], *b = flying[i];
+        const struct log_batch *before = in_flight[i - 1], *b = in_flight[i];
         assert_int_equal(b->lsn / SEGMENT_BYTES, before->lsn / SEGMENT_BYTES);
         assert_int_equal(b->lsn % LOG_BLOCK_SIZE, 0);
         assert_true(b->lsn >= before->lsn + before->bytes.size);
@@ -115,22 +115,22 @@ static uint64_t fill(struct disk *d, struct log_writer *w, struct prng *p, uint6
 {
     uint64_t index = first, written = first;
     const uint64_t enough = (segments - 1) * SEGMENT_BYTES + SEGMENT_BYTES / 2;
-    const struct log_batch *flying[LOG_WRITES_MAX + 1];
+    const struct log_batch *in_flight[LOG_WRITES_MAX + 1];
     size_t count = 0;
     while (w->next_lsn < enough || !TAILQ_EMPTY(&w->batches)) {
         if (w->next_lsn < enough && prng_below(p, 3) > 0) {
             append(w, index++);
-        } else if (prng_below(p, 2) == 0 && (flying[count] = log_writer_next(w)) != NULL) {
-            disk_write(d, w, flying[count++]);
-            assert_may_fly(flying, count);
-            written = assert_batch(flying[count - 1], written);
+        } else if (prng_below(p, 2) == 0 && (in_flight[count] = log_writer_next(w)) != NULL) {
+            disk_write(d, w, in_flight[count++]);
+            assert_may_be_in_flight(in_flight, count);
+            written = assert_batch(in_flight[count - 1], written);
         } else if (count > 0) {
             size_t i = prng_below(p, count);
-            uint64_t lsn = flying[i]->lsn, durable = i == 0 ? lsn : w->written_lsn;
+            uint64_t lsn = in_flight[i]->lsn, durable = i == 0 ? lsn : w->written_lsn;
             log_writer_written(w, lsn);
             assert_true(i == 0 ? w->written_lsn > durable : w->written_lsn == durable);
             count--;
-            memmove(&flying[i], &flying[i + 1], (count - i) * sizeof flying[0]);
+            memmove(&in_flight[i], &in_flight[i + 1], (count - i) * sizeof in_flight[0]);
         }
     }
     assert_int_equal(written, index);
@@ -369,5 +369,5 @@ TEST(a_writer_goes_on_where_recovery_ended)
 
 PROPERTY(whatever_is_written_is_read_back, what_is_written_is_read_back)
 PROPERTY(torn_last_batches_lose_only_themselves, torn_last_batches_give_their_first_records_or_none)
-PROPERTY(damage_is_told_from_the_end_of_the_log, damage_before_the_last_batches_is_found)
+PROPERTY(damage_is_distinguished_from_the_end_of_the_log, damage_before_the_last_batches_is_found)
 PROPERTY(a_recycled_segment_gives_nothing_of_its_past, what_a_recycled_file_held_is_never_read)

@@ -101,7 +101,7 @@ TEST(shedding_ends_after_an_interval_of_short_waits)
     assert_true(arrives(TARGET_MS + 1, false)); /* over: this one begins a new interval */
 }
 
-TEST(a_wait_after_silence_is_no_standing_queue)
+TEST(a_wait_after_idle_time_is_no_standing_queue)
 {
     begin("delay");
     assert_true(arrives(0, false));
@@ -109,7 +109,7 @@ TEST(a_wait_after_silence_is_no_standing_queue)
     assert_true(arrives(10 * LIMIT_MS, false));
 }
 
-TEST(a_turn_longer_than_the_interval_is_no_silence)
+TEST(a_turn_longer_than_the_interval_is_no_idle_time)
 {
     begin("delay");
     assert_true(arrives(0, false));
@@ -328,7 +328,7 @@ static int node_refused(struct lone_node *w, int count)
         struct request r = lone_request(w, REQUEST_GET, 1);
         r.get.consistent = true;
         w->now = instant_add(w->now, duration_ms(1));
-        lone_ask(w, &r);
+        lone_send(w, &r);
         const struct answer *a = lone_answer(w);
         if (a->code == REPLY_OVERLOADED) {
             refused++;
@@ -358,7 +358,7 @@ TEST(a_node_sheds_what_is_beyond_the_allocation_first)
 }
 
 /* Requests that did not wait have a class, too: 100 of 1,000 a second are within the allocation. */
-TEST(a_node_tells_the_class_of_each_request_to_a_policy_of_classes)
+TEST(a_node_passes_the_class_of_each_request_to_a_policy_of_classes)
 {
     struct lone_node w;
     int refused = 0;
@@ -375,7 +375,7 @@ TEST(a_node_tells_the_class_of_each_request_to_a_policy_of_classes)
         struct request r = lone_request(&w, REQUEST_GET, 1);
         r.get.consistent = true;
         w.now = instant_add(w.now, duration_ms(1));
-        lone_ask(&w, &r);
+        lone_send(&w, &r);
         refused += lone_answer(&w)->code == REPLY_OVERLOADED;
     }
     assert_in_range(refused, 80, 92);
@@ -403,10 +403,10 @@ TEST(what_was_shed_costs_nothing)
     w.waited.all = duration_ms(LONG_MS);
     node_refused(&w, 2 * INTERVAL_MS);
     struct request r = lone_request(&w, REQUEST_GET, 1);
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     assert_int_equal(lone_answer(&w)->code, REPLY_OVERLOADED);
     before = lone_answer(&w)->verdict.balances;
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     after = lone_answer(&w)->verdict.balances;
     assert_memory_equal(&before, &after, sizeof before);
     assert_int_equal(lone_answer(&w)->consumed_mcu, 0);
@@ -415,7 +415,7 @@ TEST(what_was_shed_costs_nothing)
 
 /* ---- a router ---- */
 
-TEST(a_router_sheds_before_it_asks_a_node)
+TEST(a_router_sheds_before_it_sends_to_a_node)
 {
     static struct fake_cluster f;
     static const char GET[] = "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}}}";

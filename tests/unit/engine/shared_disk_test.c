@@ -1,4 +1,4 @@
-/* Stores of one process on one small disk: each counts on its promise (base/disk_account.h). */
+/* Stores of one process on one small disk: each counts on its quota (base/disk_account.h). */
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -184,7 +184,7 @@ static uint32_t fill(struct shared_disk *d, struct shared_store *s)
 }
 
 /* SHARE-2: others fill the disk before the store writes its checkpoint. */
-TEST_WITH(what_a_store_has_accepted_is_not_promised_to_others, temporary_setup, temporary_teardown)
+TEST_WITH(what_a_store_has_accepted_is_in_no_quota_of_others, temporary_setup, temporary_teardown)
 {
     struct shared_disk d;
     disk_open(&d, *state);
@@ -255,7 +255,7 @@ TEST_WITH(a_checkpoint_without_space_gives_back_what_it_has_taken, temporary_set
 }
 
 /* What others take is seen by the measurement of any store. */
-TEST_WITH(a_promise_shrinks_when_others_fill_the_disk, temporary_setup, temporary_teardown)
+TEST_WITH(a_quota_shrinks_when_others_fill_the_disk, temporary_setup, temporary_teardown)
 {
     struct shared_disk d;
     disk_open(&d, *state);

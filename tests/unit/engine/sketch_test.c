@@ -33,11 +33,11 @@ static void turns(struct sketch *s, struct prng *p, int64_t cost_mcu, int count,
     }
 }
 
-static void assert_error_is_told(int64_t cost_mcu, int count)
+static void assert_error_is_reported(int64_t cost_mcu, int count)
 {
     static struct sketch s;
     static const char bound[] = "aaaaaaaaaaaa500000";
-    double made = 0, told = 0;
+    double made = 0, reported = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct prng p = prng_seeded(seed);
         int64_t truth = 0;
@@ -45,20 +45,20 @@ static void assert_error_is_told(int64_t cost_mcu, int count)
         turns(&s, &p, cost_mcu, count, &truth, bound);
         double wrong = (double)(weight_below(&s, bound) - truth);
         made += wrong * wrong;
-        told += (double)sketch_error(&s) * (double)sketch_error(&s);
+        reported += (double)sketch_error(&s) * (double)sketch_error(&s);
     }
     printf("%d of %lld mcu: error made over error told, squared: %.3f\n", count,
-           (long long)cost_mcu, made / told);
-    assert_true(made <= told);
-    assert_true(told > 0);
+           (long long)cost_mcu, made / reported);
+    assert_true(made <= reported);
+    assert_true(reported > 0);
 }
 
-TEST(the_error_told_is_no_less_than_the_error_made) /* SKETCH-2 */
+TEST(the_reported_error_is_no_less_than_the_error_made) /* SKETCH-2 */
 {
-    assert_error_is_told(1000, 10000);  /* counted */
-    assert_error_is_told(1000, 100000); /* the unit has grown */
-    assert_error_is_told(100, 3000);    /* sampled, and little forgotten */
-    assert_error_is_told(37000, 3000);  /* many units at once */
+    assert_error_is_reported(1000, 10000);  /* counted */
+    assert_error_is_reported(1000, 100000); /* the unit has grown */
+    assert_error_is_reported(100, 3000);    /* sampled, and little forgotten */
+    assert_error_is_reported(37000, 3000);  /* many units at once */
 }
 
 TEST(a_few_keys_are_known_exactly) /* SKETCH-4 */

@@ -154,40 +154,40 @@ static void check_advice(const struct scene *s)
     }
 }
 
-static void say_key(struct case_words *c, struct slice key)
+static void print_key(struct case_words *c, struct slice key)
 {
     if (key.size <= STORAGE_KEY_BOUND_SIZE)
-        case_say(c, "hash");
+        case_print(c, "hash");
     for (size_t i = STORAGE_KEY_BOUND_SIZE; i < key.size; i++)
-        case_say(c, "%c", isgraph(key.data[i]) ? key.data[i] : '.');
+        case_print(c, "%c", isgraph(key.data[i]) ? key.data[i] : '.');
 }
 
-static void say_pair(struct case_words *c, const char *what, const int64_t mcu[SPLIT_KINDS])
+static void print_pair(struct case_words *c, const char *what, const int64_t mcu[SPLIT_KINDS])
 {
-    case_say(c, "%s %lld/%lld", what, (long long)mcu[ADMIT_READ], (long long)mcu[ADMIT_WRITE]);
+    case_print(c, "%s %lld/%lld", what, (long long)mcu[ADMIT_READ], (long long)mcu[ADMIT_WRITE]);
 }
 
-static void say_advised(struct case_words *c, const struct split_advice *a)
+static void print_advised(struct case_words *c, const struct split_advice *a)
 {
     for (int kind = 0; kind < SPLIT_KINDS; kind++) {
-        case_say(c, kind == ADMIT_READ ? "  reads" : "  writes");
+        case_print(c, kind == ADMIT_READ ? "  reads" : "  writes");
         for (uint32_t i = 0; i <= a->point_count; i++)
-            case_say(c, " %u", a->share_ppm[kind][i]);
-        case_say(c, "\n");
+            case_print(c, " %u", a->share_ppm[kind][i]);
+        case_print(c, "\n");
     }
-    case_say(c, "  points");
+    case_print(c, "  points");
     for (uint32_t i = 0; i < a->point_count; i++) {
-        case_say(c, " ");
-        say_key(c, a->points[i]);
+        case_print(c, " ");
+        print_key(c, a->points[i]);
     }
-    say_pair(c, ", serves", a->served_before_mcu);
-    say_pair(c, ", then", a->served_after_mcu);
+    print_pair(c, ", serves", a->served_before_mcu);
+    print_pair(c, ", then", a->served_after_mcu);
     if (a->key.size > 0)
-        say_pair(c, ", of the key", a->key_served_mcu);
-    case_say(c, "\n");
+        print_pair(c, ", of the key", a->key_served_mcu);
+    case_print(c, "\n");
 }
 
-static void run_ask(void *world, struct case_words *c)
+static void run_advise(void *world, struct case_words *c)
 {
     struct scene *s = world;
     const struct split_advice *a = &s->advice;
@@ -197,17 +197,17 @@ static void run_ask(void *world, struct case_words *c)
     q.whole_collections = case_flag(c, "whole");
     split_advise(&s->heat, s->now, &q, &s->arena, &s->advice);
     check_advice(s);
-    case_say(c, "%s, %lld samples", split_verdict_name(a->verdict), (long long)a->samples);
+    case_print(c, "%s, %lld samples", split_verdict_name(a->verdict), (long long)a->samples);
     if (a->verdict == SPLIT_ADVISED)
-        case_say(c, ", %u pieces", a->point_count + 1);
+        case_print(c, ", %u pieces", a->point_count + 1);
     if (a->key.size > 0) {
-        case_say(c, ", key ");
-        say_key(c, a->key);
-        case_say(c, " has %u", a->key_share_ppm);
+        case_print(c, ", key ");
+        print_key(c, a->key);
+        case_print(c, " has %u", a->key_share_ppm);
     }
-    case_say(c, "\n");
+    case_print(c, "\n");
     if (a->verdict == SPLIT_ADVISED)
-        say_advised(c, a);
+        print_advised(c, a);
 }
 
 static void run_pieces(void *world, struct case_words *c)
@@ -219,9 +219,9 @@ static void run_pieces(void *world, struct case_words *c)
         uint32_t piece = 0;
         while (piece < s->advice.point_count && slice_compare(s->advice.points[piece], key) <= 0)
             piece++;
-        case_say(c, i == 1 ? "%u" : " %u", piece);
+        case_print(c, i == 1 ? "%u" : " %u", piece);
     }
-    case_say(c, "\n");
+    case_print(c, "\n");
 }
 
 static void scene_start(struct scene *s)
@@ -253,7 +253,7 @@ static void run(void *world, struct slice command, struct buffer *out)
     static const struct case_verb VERBS[] = {
         {.name = "fresh", .run = run_fresh},
         {.name = "load", .run = run_load},
-        {.name = "ask", .run = run_ask},
+        {.name = "ask", .run = run_advise},
         {.name = "pieces", .run = run_pieces},
         {0},
     };

@@ -499,14 +499,14 @@ static void a_bucket_is_a_sorted_list_under_any_changes(struct prng *p)
         size_t at = 0;
         struct bucket_entry e, before = {.end = 0};
         for (size_t k = 0; k < NAMES; k++) {
-            uint8_t wanted = (uint8_t)('a' + k);
-            bool found = bucket_seek(buffer_slice(&bucket), slice_make(&wanted, 1), &e);
+            uint8_t key = (uint8_t)('a' + k);
+            bool found = bucket_seek(buffer_slice(&bucket), slice_make(&key, 1), &e);
             if (model[k] == ABSENT) {
-                assert_false(found && slice_equal(e.key, slice_make(&wanted, 1)));
+                assert_false(found && slice_equal(e.key, slice_make(&key, 1)));
                 continue;
             }
             assert_true(bucket_at(buffer_slice(&bucket), at, &e));
-            assert_true(slice_equal(e.key, slice_make(&wanted, 1)));
+            assert_true(slice_equal(e.key, slice_make(&key, 1)));
             assert_true(slice_equal(e.value, slice_make(&model[k], sizeof model[k])));
             assert_int_equal(bucket_seek_before(buffer_slice(&bucket), e.key, &before), at > 0);
             if (at > 0)

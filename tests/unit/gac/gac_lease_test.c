@@ -110,7 +110,7 @@ TEST(what_requests_may_give_back_is_not_saved_up_meanwhile)
 
 /* Found by seed 6008291: routers that began used the whole rate, each, until they reached a server.
  */
-TEST(a_router_that_begins_asks_before_it_takes_its_part)
+TEST(a_router_that_begins_sends_a_grant_request_before_it_takes_its_part)
 {
     for (int gone = 0; gone < 2; gone++) {
         struct pair p;
@@ -130,7 +130,7 @@ TEST(a_router_that_begins_asks_before_it_takes_its_part)
 }
 
 /* LEDGER-7 */
-TEST(a_dear_request_that_is_denied_is_no_denial_of_cheap_ones)
+TEST(a_costly_request_that_is_denied_is_no_denial_of_cheap_ones)
 {
     struct pair p;
     begin(&p, 300000);
@@ -147,7 +147,7 @@ TEST(a_dear_request_that_is_denied_is_no_denial_of_cheap_ones)
 
 /* Found in the lab: a router whose tokens had expired was left with them, told to wait for as long
  * as half of them would last, and throttled when they went faster, beside a full bank. */
-TEST(who_holds_enough_may_ask_again_once_it_is_spent)
+TEST(a_router_with_enough_tokens_may_request_again_once_they_are_spent)
 {
     struct pair p;
     struct gac_holding holding = {0};
@@ -214,7 +214,7 @@ static int64_t ms_until_taken(struct pair *p, int64_t cost)
 }
 
 /* As at a node: a second of the rate lets it in, and what is owed is paid before the next one. */
-TEST(a_request_dearer_than_a_second_is_let_in_and_owed)
+TEST(a_request_that_costs_more_than_a_second_is_admitted_into_debt)
 {
     struct pair p;
     begin(&p, 300000);
@@ -232,7 +232,7 @@ TEST(a_request_dearer_than_a_second_is_let_in_and_owed)
 
 /* Found by seed 22000058: writes that cost more than they had taken left a router owing more than
  * the bank can hold, and it was granted nothing ever again. */
-TEST(a_router_that_owes_more_than_the_bank_holds_is_served_again)
+TEST(a_router_with_more_debt_than_the_bank_holds_is_served_again)
 {
     enum {
         UNITS = 60,
@@ -258,7 +258,7 @@ TEST(a_router_that_owes_more_than_the_bank_holds_is_served_again)
 }
 
 /* LEDGER-5 */
-TEST(keys_that_nobody_uses_are_forgotten)
+TEST(unused_keys_are_evicted)
 {
     struct pair p;
     begin(&p, 300000);
@@ -275,7 +275,7 @@ TEST(keys_that_nobody_uses_are_forgotten)
 
 /* Found by seed 14013908: a server that a router came back to took it to hold what it had once had,
  * and nobody else was given anything. */
-TEST(a_server_from_before_is_told_what_is_held)
+TEST(a_server_from_before_gets_a_report_of_what_is_held)
 {
     struct pair p;
     begin(&p, 1000);
@@ -284,18 +284,18 @@ TEST(a_server_from_before_is_told_what_is_held)
     settle(&p, 1000);
     struct gac_holding holding;
     assert_true(gac_client_holding(p.client, p.now, p.limit.key, &holding));
-    assert_true(holding.asks > 0);
+    assert_true(holding.grant_requests > 0);
     gac_client_down(p.client, p.now, 1, true);
     pass(&p, 5000); /* what it held is too old */
-    uint64_t asks = holding.asks;
+    uint64_t before = holding.grant_requests;
     gac_client_up(p.client, p.now, 1);
     exchange(&p);
     pass(&p, 1000);
     assert_true(gac_client_holding(p.client, p.now, p.limit.key, &holding));
-    assert_int_equal(holding.asks, asks + 1);
+    assert_int_equal(holding.grant_requests, before + 1);
     pass(&p, 1000);
     assert_true(gac_client_holding(p.client, p.now, p.limit.key, &holding));
-    assert_int_equal(holding.asks, asks + 1);
+    assert_int_equal(holding.grant_requests, before + 1);
     end(&p);
 }
 
@@ -331,7 +331,7 @@ TEST(a_router_that_claims_more_than_there_is_ends_no_server)
     gac_server_destroy(s);
 }
 
-/* Found by seed 39676 of promise_property: until the end of a period nobody else had them. */
+/* Found by seed 39676 of retry_time_property: until the end of a period nobody else had them. */
 TEST(an_idle_router_gives_its_tokens_back_at_once)
 {
     struct pair p;
@@ -347,9 +347,9 @@ TEST(an_idle_router_gives_its_tokens_back_at_once)
     end(&p);
 }
 
-/* Found by seed 31285 of promise_property: another router had used meanwhile what had been
- * promised. */
-TEST(a_router_that_was_idle_asks_before_it_tells_a_time)
+/* Found by seed 31285 of retry_time_property: another router had used meanwhile what had been
+ * due. */
+TEST(a_router_that_was_idle_sends_a_grant_request_before_it_gives_a_retry_time)
 {
     struct pair p;
     begin_with(&p, "periodic", 3000);

@@ -132,7 +132,7 @@ TEST(a_key_without_a_number_is_malformed)
 }
 
 /* Whoever asks with an older version hears of the newer one, and does not bring its rate back. */
-TEST(a_ledger_keeps_the_newest_rate_and_tells_its_version)
+TEST(a_ledger_keeps_the_newest_rate_and_reports_its_version)
 {
     const struct ledger_terms two = {.bank = {NS_PER_S},
                                      .lifetime = {NS_PER_S},
@@ -308,7 +308,7 @@ TEST(what_is_held_leaves_less_room_in_the_bank)
     now.ns += 60 * NS_PER_S;
     ledger_refill(&l, now, &terms);
     assert_int_equal(l.bank.balance, 10 * request.rate - 500000);
-    ledger_forget(&l, 1);
+    ledger_remove_router(&l, 1);
     ledger_refill(&l, now, &terms);
     ledger_refill(&l, instant_add(now, duration_ms(1000)), &terms);
     assert_int_equal(l.bank.balance, 10 * request.rate);
@@ -349,9 +349,9 @@ TEST(what_comes_in_is_granted_though_all_may_be_saved_elsewhere)
     ledger_deinit(&l);
 }
 
-/* Found by seed 12013574: a router that fell silent held all that may be saved up, until it was
+/* Found by seed 12013574: a router that timed out held all that may be saved up, until it was
  * forgotten. */
-TEST(what_comes_in_is_granted_though_the_silent_hold_all)
+TEST(what_comes_in_is_granted_though_timed_out_routers_hold_all)
 {
     struct instant now = {NS_PER_S};
     struct ledger_terms half = terms;

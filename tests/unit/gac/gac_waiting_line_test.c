@@ -16,14 +16,14 @@ static int64_t wait_ms(struct waiting_line *l, int64_t now_ms, uint64_t request)
 }
 
 /* LINE-1 */
-TEST(without_others_a_request_is_told_the_least_time)
+TEST(without_others_a_request_gets_the_least_time)
 {
     struct waiting_line l = {0};
     for (int64_t now_ms = 0; now_ms < 10000; now_ms += 100)
         assert_int_equal(wait_ms(&l, now_ms, (uint64_t)now_ms), 100);
 }
 
-TEST(a_request_is_told_a_place_behind_those_before)
+TEST(a_request_gets_a_place_behind_those_before)
 {
     struct waiting_line l = {0};
     const int64_t step_ms = step.ns / NS_PER_MS;
@@ -64,7 +64,7 @@ TEST(no_place_is_later_than_the_longest_line)
         const int64_t ms = wait_ms(&l, (int64_t)request / 100, request);
         assert_in_range(ms, 99, WAITING_LINE_MAX_S * 1000);
     }
-    const struct duration dear = {100 * NS_PER_S};
-    assert_int_equal(waiting_line_wait(&l, (struct instant){2 * NS_PER_S}, 0, dear, dear).ns,
-                     dear.ns);
+    const struct duration costly = {100 * NS_PER_S};
+    assert_int_equal(waiting_line_wait(&l, (struct instant){2 * NS_PER_S}, 0, costly, costly).ns,
+                     costly.ns);
 }

@@ -19,7 +19,7 @@
 
 enum {
     SEGMENT_BYTES = 1 << 20,
-    PATIENCE_MS = 60000
+    TIMEOUT_MS = 60000
 };
 
 struct fixture {
@@ -71,7 +71,7 @@ static void on_done(void *context, int error)
 
 static void append(struct fixture *f, const uint8_t *bytes, size_t size)
 {
-    struct instant give_up_at = instant_add(loop_now(f->loop), duration_ms(PATIENCE_MS));
+    struct instant give_up_at = instant_add(loop_now(f->loop), duration_ms(TIMEOUT_MS));
     int done = f->done;
     log_append(&f->append, f->loop, log_dir_file(f->dir, 0), f->end, slice_make(bytes, size),
                on_done, f);
@@ -148,7 +148,7 @@ TEST(an_append_to_another_segment_takes_nothing_from_the_one_before)
     struct fixture *f = *state;
     uint8_t bytes[100];
     struct buffer read = {0};
-    struct instant give_up_at = instant_add(loop_now(f->loop), duration_ms(PATIENCE_MS));
+    struct instant give_up_at = instant_add(loop_now(f->loop), duration_ms(TIMEOUT_MS));
     memset(bytes, 'a', sizeof bytes);
     append(f, bytes, sizeof bytes);
     assert_int_equal(log_dir_prepare(f->dir, 1), STATUS_OK);
@@ -195,9 +195,9 @@ TEST(segments_made_ahead_leave_space_on_the_disk)
     assert_int_equal(make_ahead(f, 3), STATUS_FULL);
     assert_int_equal(log_dir_prepare(f->dir, 3), STATUS_OK); /* a start needs it */
     log_dir_trim(f->dir, 3);
-    assert_int_equal(make_ahead(f, 4), STATUS_OK);     /* the log is that of one segment now */
-    assert_int_equal(make_ahead(f, 5), STATUS_FULL);   /* one spare was kept, and no second one */
-    assert_int_equal(disk_share_promise(store), disk); /* no segment is in the making */
+    assert_int_equal(make_ahead(f, 4), STATUS_OK);   /* the log is that of one segment now */
+    assert_int_equal(make_ahead(f, 5), STATUS_FULL); /* one spare was kept, and no second one */
+    assert_int_equal(disk_share_quota(store), disk); /* no segment is in the making */
     disk += SEGMENT_BYTES;
     assert_int_equal(make_ahead(f, 5), STATUS_OK);
     log_dir_share_disk(f->dir, NULL, 0);

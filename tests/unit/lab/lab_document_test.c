@@ -5,7 +5,7 @@
 static struct document d;
 static struct buffer error;
 
-static bool error_says(const char *text)
+static bool error_contains(const char *text)
 {
     return memmem(error.data, error.size, text, strlen(text)) != NULL;
 }
@@ -86,12 +86,12 @@ TEST(a_path_that_leads_nowhere_is_named)
     parse("list: [{name: x}]\ntext: 1\n");
     assert_int_equal(document_set(&d, slice_of("list.z.v"), slice_of("1"), &error),
                      STATUS_MALFORMED);
-    assert_true(error_says("`z` does not exist"));
+    assert_true(error_contains("`z` does not exist"));
     buffer_clear(&error);
     assert_int_equal(document_set(&d, slice_of("text.v"), slice_of("1"), &error), STATUS_MALFORMED);
     buffer_clear(&error);
     assert_int_equal(document_set(&d, slice_of("list"), slice_of("[1"), &error), STATUS_MALFORMED);
-    assert_true(error_says("cannot set `list` to `[1`"));
+    assert_true(error_contains("cannot set `list` to `[1`"));
 }
 
 static int finish(void **state)

@@ -319,7 +319,7 @@ TEST(a_burst_lasts_until_the_first_refusal)
     assert_true(isinf(value_with("burst_duration", q)));
 }
 
-TEST(splits_are_judged_by_their_later_load)
+TEST(splits_are_evaluated_by_their_later_load)
 {
     const int64_t loads[] = {10, 20, 40, 30};
     assert_about(measure_best_split(loads, 4), 0.4); /* 30 to 70; 70 to 30 */
@@ -529,14 +529,14 @@ TEST(a_hedge_is_load_and_its_request_has_one_latency)
                                     .at_ns = i * 1000000000LL,
                                     .cost_mcu = 1000,
                                     .latency_ns = i == 0 ? -1 : 5000000,
-                                    .unheard = i == 0};
+                                    .unawaited = i == 0};
         measure_request(measured, &r);
         r = (struct measure_request){.flow = flow,
                                      .reason = i == 3 ? NODE : OK,
                                      .at_ns = r.at_ns,
                                      .cost_mcu = 2000,
                                      .latency_ns = -1,
-                                     .unheard = true,
+                                     .unawaited = true,
                                      .hedge = true};
         if (i < 4)
             measure_request(measured, &r);
@@ -553,13 +553,13 @@ TEST(a_hedge_is_load_and_its_request_has_one_latency)
 }
 
 /* Without an objective any admitted unit is goodput, but not one whose answer nobody hears. */
-TEST(an_answer_that_nobody_hears_is_no_goodput)
+TEST(an_answer_that_nobody_receives_is_no_goodput)
 {
     uint32_t stream = measure_add_stream(measured, 1, 1, 0);
     uint32_t flow = measure_add_flow(measured, stream, 1, NULL, 0);
     struct measure_request r = {.flow = flow, .cost_mcu = 1000, .latency_ns = -1};
     measure_request(measured, &r);
-    r.unheard = true;
+    r.unawaited = true;
     measure_request(measured, &r);
     end_at(1);
     assert_about(value("goodput_rate"), 1);
@@ -612,7 +612,7 @@ static const char *fault_of(const char *name, struct measure_selector q)
     return measure_value(measured, name, &q, &unused, error, sizeof error);
 }
 
-TEST(questions_that_have_no_answer_are_told)
+TEST(questions_that_have_no_answer_are_reported)
 {
     end_at(1);
     const char *fault = fault_of("goodput", MEASURE_ALL);

@@ -49,7 +49,7 @@ TEST(a_small_scenario_has_defaults)
 }
 
 /* Results are found by these names. */
-TEST(names_that_results_cannot_tell_apart_are_refused)
+TEST(names_that_results_cannot_distinguish_are_refused)
 {
     expect_fault(HEAD BODY "policies: [{name: a}, {name: b}, {name: a}]\n",
                  "a.yaml:5: two policies are named `a`");
@@ -318,9 +318,9 @@ TEST(an_error_in_what_a_policy_sets_names_path_and_policy)
     assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_MALFORMED);
     lab_plan_deinit(&p);
     buffer_append_u8(&error, 0);
-    const char *told = (const char *)error.data, *end = strstr(told, " (policy b)");
+    const char *given = (const char *)error.data, *end = strstr(given, " (policy b)");
     static const char begin[] = "a.yaml: what is set at `workloads.w.rat`: unknown field `rat`; ";
-    assert_true(strncmp(told, begin, strlen(begin)) == 0);
+    assert_true(strncmp(given, begin, strlen(begin)) == 0);
     assert_true(end != NULL && end[strlen(" (policy b)")] == 0);
 }
 

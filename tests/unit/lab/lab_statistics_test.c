@@ -93,7 +93,7 @@ TEST(equal_shares_are_fair_and_one_that_takes_all_is_not)
     assert_true(statistics_jain(one, 1) == 1 && statistics_min_max_ratio(one, 1) == 1);
 }
 
-TEST(a_line_of_least_squares_tells_the_rise)
+TEST(a_line_of_least_squares_has_the_rise)
 {
     const double x[] = {1, 2, 3, 4}, y[] = {6, 5, 7, 10};
     struct statistics_line line = statistics_fit(x, y, 4);

@@ -55,7 +55,7 @@ static void put_cell(struct shards_fixture *s, uint32_t shard, struct slice item
     struct request r = shards_request(s, REQUEST_PUT, key);
     r.write.key = key;
     r.write.item = item;
-    assert_int_equal(shards_ask(s, &r), REPLY_OK);
+    assert_int_equal(shards_send(s, &r), REPLY_OK);
 }
 
 /* The cell's number c; 0: there is none. */
@@ -69,7 +69,7 @@ static int cell_count(struct shards_fixture *s, uint32_t shard)
     struct request r = shards_request(s, REQUEST_GET, key);
     r.get.key = key;
     r.get.consistent = true;
-    assert_int_equal(shards_ask(s, &r), REPLY_OK);
+    assert_int_equal(shards_send(s, &r), REPLY_OK);
     const struct answer *a = lone_answer(&s->w);
     if (!a->found || !item_find(buffer_slice(&a->body), slice_of("c"), &c))
         return 0;
@@ -109,7 +109,7 @@ static uint32_t merge_shard(struct shards_fixture *s, uint32_t shard, uint32_t s
     for (int i = 0;; i++) {
         const struct request r = merge_request(s, shard, shards, &from, &hi);
         assert_true(i < 2000);
-        const enum reply_code code = shards_ask(s, &r);
+        const enum reply_code code = shards_send(s, &r);
         const struct answer *a = lone_answer(&s->w);
         moved += code == REPLY_OK ? a->count : 0;
         if (code == REPLY_OK && !a->more && a->count == 0)
@@ -145,7 +145,7 @@ TEST(cells_that_are_given_up_are_added_to_cell_0)
             struct request r = shards_request(&s, REQUEST_GET, key);
             r.get.key = key;
             r.get.consistent = true;
-            assert_int_equal(shards_ask(&s, &r), REPLY_OK);
+            assert_int_equal(shards_send(&s, &r), REPLY_OK);
             struct attr d;
             const struct slice now = buffer_slice(&lone_answer(&s.w)->body);
             assert_true(item_find(now, slice_of("d"), &d));
@@ -172,9 +172,9 @@ TEST(a_crash_at_any_step_changes_no_sum)
             put_cell(&s, 0, cell_item(&item, "1", NULL, NULL));
             put_cell(&s, shard, cell_item(&item, "10", NULL, NULL));
             struct request r = merge_request(&s, shard, 1, &from, &hi);
-            shards_ask(&s, &r); /* no map yet */
+            shards_send(&s, &r); /* no map yet */
             shards_pass(&s, 10);
-            lone_ask(&s.w, &r);
+            lone_send(&s.w, &r);
             for (int i = 0; i < writes; i++) {
                 if (lone_write_begin(&s.w))
                     lone_write_end(&s.w, 0);
@@ -199,7 +199,7 @@ TEST(a_crash_at_any_step_changes_no_sum)
 
 /* Nothing is written for so long that a call that may be repeated would be. A second addition would
  * be refused for the lock of the first one, or be done after the move: MOVE-1. */
-TEST(an_addition_is_asked_for_once_however_long_it_takes)
+TEST(an_addition_is_requested_once_however_long_it_takes)
 {
     struct shards_fixture s;
     struct buffer item = {0}, from = {0}, hi = {0};
@@ -208,9 +208,9 @@ TEST(an_addition_is_asked_for_once_however_long_it_takes)
     put_cell(&s, 0, cell_item(&item, "1", NULL, NULL));
     put_cell(&s, shard, cell_item(&item, "10", NULL, NULL));
     struct request r = merge_request(&s, shard, 1, &from, &hi);
-    shards_ask(&s, &r); /* no map yet */
+    shards_send(&s, &r); /* no map yet */
     shards_pass(&s, 10);
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     for (int ms = 0; s.w.node->key_shard_moves.all[0].step != KEY_SHARD_PUTTING; ms++) {
         assert_true(ms < 100);
         if (lone_write_begin(&s.w))
@@ -242,7 +242,7 @@ TEST(what_cannot_be_added_stays)
     put_cell(&s, 4, cell_item(&item, "9E+125", NULL, NULL));
     for (int i = 0; i < 5; i++) {
         const struct request r = merge_request(&s, 4, 1, &from, &hi);
-        assert_int_equal(shards_ask(&s, &r), REPLY_OK);
+        assert_int_equal(shards_send(&s, &r), REPLY_OK);
         assert_int_equal(lone_answer(&s.w)->count, 0);
         assert_true(lone_answer(&s.w)->more);
         shards_pass(&s, 20);
@@ -256,7 +256,7 @@ TEST(what_cannot_be_added_stays)
     shards_close(&s);
 }
 
-TEST(only_pieces_merge_cells_and_only_parts_say_that_they_move)
+TEST(only_pieces_merge_cells_and_only_parts_may_be_moves)
 {
     struct shards_fixture s;
     struct buffer item = {0};
@@ -264,15 +264,15 @@ TEST(only_pieces_merge_cells_and_only_parts_say_that_they_move)
     scene_open(&s, false);
     struct request r = shards_moving(&s, ITEM, 4, 1);
     request_edit_move(&r)->merge_cells = true;
-    assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    assert_int_equal(shards_send(&s, &r), REPLY_MALFORMED);
     const struct slice key = shards_key(&s, ITEM, 0);
     r = shards_request(&s, REQUEST_UPDATE, key);
     r.write.key = key;
     r.write.item = cell_item(&item, NULL, NULL, NULL);
     r.write.origin = WRITE_BY_MOVE;
-    assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    assert_int_equal(shards_send(&s, &r), REPLY_MALFORMED);
     r.write.origin = WRITE_BY_CLIENT;
-    assert_int_equal(shards_ask(&s, &r), REPLY_OK);
+    assert_int_equal(shards_send(&s, &r), REPLY_OK);
     buffer_deinit(&item);
     shards_close(&s);
 }

@@ -59,7 +59,7 @@ TEST(what_is_in_flight_counts)
     }
     lone_put_sized(&w, 8, 1, 1);
     lone_assert_answer(&w, REPLY_COLLECTION_FULL);
-    lone_ask_for(&w, REQUEST_DELETE, 0);
+    lone_send_to(&w, REQUEST_DELETE, 0);
     lone_put_sized(&w, 8, 1, 256 - BESIDES); /* the deletion is before it */
     assert_int_equal(w.answer_count, 0);
     lone_write_all(&w);
@@ -78,7 +78,7 @@ TEST(what_it_counts_is_no_item)
         r.range.lo = w.table.partitions[0].lo;
         r.range.bytes_max = 1 << 20;
         r.range.reverse = reverse;
-        lone_ask(&w, &r);
+        lone_send(&w, &r);
         lone_assert_answer(&w, REPLY_OK);
         assert_int_equal(lone_answer(&w)->count, 6);
     }
@@ -103,7 +103,7 @@ TEST(no_split_divides_one)
         buffer_clear(&body);
         table_split_encode(&body, &s);
         r.table_split.split = buffer_slice(&body);
-        lone_ask(&w, &r);
+        lone_send(&w, &r);
         lone_write_all(&w);
         lone_assert_answer(&w, whole ? REPLY_OK : REPLY_MALFORMED);
     }
@@ -117,11 +117,11 @@ TEST(heat_in_one_is_not_advised_to_be_split)
     struct split_advice advice;
     open_world(&w);
     for (uint32_t i = 0; i < 4000; i++)
-        lone_ask_for(&w, REQUEST_GET, i * 7919 % 500 * 2);
+        lone_send_to(&w, REQUEST_GET, i * 7919 % 500 * 2);
     struct request r = {.op = REQUEST_PARTITION_HEAT,
                         .partition = w.table.partitions[0].id,
                         .epoch = w.table.partitions[0].epoch};
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     lone_assert_answer(&w, REPLY_OK);
     assert_int_equal(split_advice_decode(buffer_slice(&lone_answer(&w)->body), &advice), STATUS_OK);
     assert_int_equal(advice.verdict, SPLIT_REFUSED_COLLECTION);
@@ -162,7 +162,7 @@ TEST(an_item_whose_collection_has_no_row_is_not_written)
     store_put(node_store(w.node), collection_key(buffer_slice(&w.key)), slice_make(NULL, 0));
     assert_int_equal(put(&w, 0, 100), REPLY_CORRUPT);
     assert_int_equal(put(&w, 2, 300), REPLY_CORRUPT);
-    lone_ask_for(&w, REQUEST_DELETE, 0);
+    lone_send_to(&w, REQUEST_DELETE, 0);
     lone_assert_answer(&w, REPLY_CORRUPT);
     assert_int_equal(lone_get(&w, 0), 1);
     assert_int_equal(put(&w, 1, 100), REPLY_OK);

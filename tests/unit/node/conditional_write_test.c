@@ -49,13 +49,13 @@ static void put_if(struct lone_node *w, struct conditions *c, uint32_t version, 
     struct request r = lone_request(w, REQUEST_PUT, 1);
     r.write.item = lone_item(w, version, 10);
     r.write.condition = condition_of(c, text, expected);
-    r.write.want_failed = true;
-    lone_ask(w, &r);
+    r.write.return_failed = true;
+    lone_send(w, &r);
 }
 
 /* ---- conditions ---- */
 
-TEST(a_condition_is_judged_by_what_is_applied)
+TEST(a_condition_is_evaluated_on_what_is_applied)
 {
     struct lone_node w;
     struct conditions c = {0};
@@ -72,7 +72,7 @@ TEST(a_condition_is_judged_by_what_is_applied)
     assert_int_equal(lone_get(&w, 1), 3);
     struct request r = lone_request(&w, REQUEST_DELETE, 1);
     r.write.condition = condition_of(&c, "v = :v", 1);
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     lone_assert_answer(&w, REPLY_CONDITION_FAILED);
     assert_false(lone_answer(&w)->found); /* nobody asked for it */
     lone_assert_verified(&w, 1);
@@ -100,7 +100,7 @@ TEST(a_condition_that_fails_only_for_a_write_in_flight_waits_for_it)
 }
 
 /* Judged again, it may hold. */
-TEST(a_write_that_waited_for_another_is_judged_again)
+TEST(a_write_that_waited_for_another_is_evaluated_again)
 {
     struct lone_node w;
     struct conditions c = {0};
@@ -108,7 +108,7 @@ TEST(a_write_that_waited_for_another_is_judged_again)
     lone_put(&w, 1, 7);
     assert_true(lone_write_begin(&w));
     put_if(&w, &c, 8, "attribute_not_exists(v)", 0);
-    lone_ask_for(&w, REQUEST_DELETE, 1); /* behind it, and in flight when it is judged again */
+    lone_send_to(&w, REQUEST_DELETE, 1); /* behind it, and in flight when it is judged again */
     lone_write_end(&w, 0);
     lone_write_all(&w);
     assert_int_equal(w.answers[w.answer_count - 1].code, REPLY_OK);
@@ -153,7 +153,7 @@ TEST(a_failed_condition_costs_by_the_larger_item)
         struct request r = lone_request(&w, REQUEST_PUT, 1);
         r.write.item = lone_item(&w, 2, CASES[i].new);
         r.write.condition = condition_of(&c, "attribute_not_exists(v)", 0);
-        lone_ask(&w, &r);
+        lone_send(&w, &r);
         lone_assert_answer(&w, REPLY_CONDITION_FAILED);
         assert_int_equal(lone_answer(&w)->consumed_mcu, CASES[i].mcu);
     }
@@ -168,15 +168,15 @@ TEST(what_is_no_program_is_refused)
     struct request r = lone_request(&w, REQUEST_PUT, 1);
     r.write.item = lone_item(&w, 1, 10);
     r.write.condition = slice_of("\xff");
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     lone_assert_answer(&w, REPLY_MALFORMED);
     r.write.condition = slice_make(NULL, 0);
-    r.write.want = WRITE_WANTS;
-    lone_ask(&w, &r);
+    r.write.return_values = WRITE_RETURNS;
+    lone_send(&w, &r);
     lone_assert_answer(&w, REPLY_MALFORMED);
     r = lone_request(&w, REQUEST_RANGE, 0);
     r.range.filter = slice_of("\xff");
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     lone_assert_answer(&w, REPLY_MALFORMED);
     lone_deinit(&w);
 }
@@ -197,7 +197,7 @@ static struct slice key_item(struct lone_node *w)
 
 /* `:v` is the version. */
 static void update(struct lone_node *w, struct conditions *c, const char *text, uint32_t version,
-                   enum write_want want)
+                   enum write_return return_values)
 {
     c->version = version;
     struct expression_name value = {
@@ -211,8 +211,8 @@ static void update(struct lone_node *w, struct conditions *c, const char *text, 
     struct request r = lone_request(w, REQUEST_UPDATE, 1);
     r.write.item = key_item(w);
     r.write.update = buffer_slice(&c->program);
-    r.write.want = (uint8_t)want;
-    lone_ask(w, &r);
+    r.write.return_values = (uint8_t)return_values;
+    lone_send(w, &r);
 }
 
 TEST(an_update_sees_the_updates_in_flight_before_it)
@@ -220,10 +220,10 @@ TEST(an_update_sees_the_updates_in_flight_before_it)
     struct lone_node w;
     struct conditions c = {0};
     open_world(&w);
-    update(&w, &c, "SET v = :v", 5, WANT_NEW);
+    update(&w, &c, "SET v = :v", 5, RETURN_NEW);
     assert_true(lone_write_begin(&w));
-    update(&w, &c, "SET x = v, v = :v", 6, WANT_OLD);
-    update(&w, &c, "SET v = x", 0, WANT_NEW);
+    update(&w, &c, "SET x = v, v = :v", 6, RETURN_OLD);
+    update(&w, &c, "SET v = x", 0, RETURN_NEW);
     assert_int_equal(w.answer_count, 0);
     lone_write_all(&w);
     const uint32_t versions[] = {5, 5, 5}; /* new, old, new */
@@ -243,17 +243,17 @@ TEST(an_update_that_does_not_fit_the_item_does_nothing)
     struct conditions c = {0};
     open_world(&w);
     for (int there = 0; there <= 1; there++) {
-        update(&w, &c, "SET v = gone", 1, WANT_NEW);
+        update(&w, &c, "SET v = gone", 1, RETURN_NEW);
         lone_assert_answer(&w, REPLY_UPDATE_FAILED);
         assert_int_equal(lone_answer(&w)->fault, UPDATE_NO_ATTRIBUTE);
-        update(&w, &c, "SET v.x = :v", 1, WANT_OLD);
+        update(&w, &c, "SET v.x = :v", 1, RETURN_OLD);
         lone_assert_answer(&w, REPLY_UPDATE_FAILED);
         assert_int_equal(lone_answer(&w)->fault, UPDATE_PATH_INVALID);
         assert_int_equal(lone_get(&w, 1), there ? 7 : 0);
         lone_put_sized(&w, 1, 7, 3000);
         lone_write_all(&w);
     }
-    update(&w, &c, "SET v = gone", 1, WANT_NEW);
+    update(&w, &c, "SET v = gone", 1, RETURN_NEW);
     assert_int_equal(lone_answer(&w)->consumed_mcu, 3000);
     conditions_deinit(&c);
     lone_deinit(&w);
@@ -264,12 +264,12 @@ TEST(an_update_that_only_removes_makes_no_item)
     struct lone_node w;
     struct conditions c = {0};
     open_world(&w);
-    update(&w, &c, "REMOVE x", 0, WANT_NEW);
+    update(&w, &c, "REMOVE x", 0, RETURN_NEW);
     lone_write_all(&w);
     lone_assert_answer(&w, REPLY_OK);
     assert_false(lone_answer(&w)->found);
     lone_assert_verified(&w, 0);
-    update(&w, &c, "SET x = :v REMOVE y", 1, WANT_NOTHING);
+    update(&w, &c, "SET x = :v REMOVE y", 1, RETURN_NONE);
     lone_write_all(&w);
     lone_assert_verified(&w, 1);
     conditions_deinit(&c);
@@ -282,11 +282,11 @@ TEST(an_update_that_does_not_fit_an_item_in_flight_waits)
     struct lone_node w;
     struct conditions c = {0};
     open_world(&w);
-    update(&w, &c, "SET x = :v", 5, WANT_NEW);
+    update(&w, &c, "SET x = :v", 5, RETURN_NEW);
     lone_write_all(&w);
-    update(&w, &c, "REMOVE x", 0, WANT_NEW);
+    update(&w, &c, "REMOVE x", 0, RETURN_NEW);
     assert_true(lone_write_begin(&w));
-    update(&w, &c, "SET y = x", 0, WANT_NEW);
+    update(&w, &c, "SET y = x", 0, RETURN_NEW);
     assert_int_equal(w.answer_count, 0);
     lone_write_all(&w);
     assert_int_equal(w.answer_count, 2);
@@ -296,7 +296,7 @@ TEST(an_update_that_does_not_fit_an_item_in_flight_waits)
 }
 
 /* An item whose checksum holds, and whose attributes do not: a peer may have sent it. */
-TEST(an_item_that_no_writer_wrote_is_not_judged)
+TEST(an_item_that_no_writer_wrote_is_not_evaluated)
 {
     struct lone_node w;
     struct conditions c = {0};
@@ -313,13 +313,13 @@ TEST(an_item_that_no_writer_wrote_is_not_judged)
     store_put(node_store(w.node), buffer_slice(&w.key), buffer_slice(&bad));
     put_if(&w, &c, 2, "v = :v", 1);
     lone_assert_answer(&w, REPLY_CORRUPT);
-    update(&w, &c, "SET v = :v", 1, WANT_NEW);
+    update(&w, &c, "SET v = :v", 1, RETURN_NEW);
     lone_assert_answer(&w, REPLY_CORRUPT);
     struct request r = lone_request(&w, REQUEST_RANGE, 0);
     r.range.lo = w.table.partitions[0].lo;
     r.range.bytes_max = 1 << 20;
     r.range.filter = condition_of(&c, "v = :v", 1);
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     lone_assert_answer(&w, REPLY_CORRUPT);
     buffer_deinit(&bad);
     conditions_deinit(&c);
@@ -332,7 +332,7 @@ static void assert_page(struct lone_node *w, struct request *r, uint32_t scanned
                         bool more)
 {
     r->range.bytes_max = 1 << 20;
-    lone_ask(w, r);
+    lone_send(w, r);
     lone_assert_answer(w, REPLY_OK);
     assert_int_equal(lone_answer(w)->scanned, scanned);
     assert_int_equal(lone_answer(w)->count, count);
@@ -374,7 +374,7 @@ static void put_sets(struct lone_node *w, uint32_t key, uint32_t elements)
 {
     struct request r = lone_request(w, REQUEST_PUT, key);
     r.write.item = item_with_sets(w, elements);
-    lone_ask(w, &r);
+    lone_send(w, &r);
     lone_write_all(w);
     lone_assert_answer(w, REPLY_OK);
 }
@@ -404,7 +404,7 @@ TEST(an_expression_that_is_too_costly_for_an_item_is_refused)
     r.range.lo = w.table.partitions[0].lo;
     r.range.bytes_max = 1 << 20;
     r.range.filter = condition_of(&c, "a=b AND a=b AND a=b AND a=b AND a=b AND a=b AND a=b", 1);
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     lone_assert_answer(&w, REPLY_UPDATE_FAILED);
     put_if(&w, &c, 2, "a=b AND a=b AND a=b AND a=b AND a=b AND a=b AND a=b", 1);
     lone_assert_answer(&w, REPLY_UPDATE_FAILED);

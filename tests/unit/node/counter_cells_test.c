@@ -57,7 +57,7 @@ static void scene_send(struct scene *s, uint8_t token, bool only)
     r.write.update = buffer_slice(&s->program);
     r.write.token.id = slice_make(s->token, sizeof s->token);
     r.write.token.only = only;
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
 }
 
 static enum reply_code scene_add(struct scene *s, uint8_t token, bool only)
@@ -74,7 +74,7 @@ static int scene_count(struct scene *s)
     struct number n;
     size_t used;
     char text[NUMBER_TEXT_MAX];
-    lone_ask_for(&s->w, REQUEST_GET, CELL);
+    lone_send_to(&s->w, REQUEST_GET, CELL);
     const struct answer *a = lone_answer(&s->w);
     if (!a->found)
         return 0;
@@ -154,12 +154,12 @@ TEST(a_token_of_another_size_is_refused)
     struct request r = lone_request(&s.w, REQUEST_UPDATE, CELL);
     r.write.update = buffer_slice(&s.program);
     r.write.token.id = slice_make(s.token, sizeof s.token - 1);
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     lone_assert_answer(&s.w, REPLY_MALFORMED);
     r = lone_request(&s.w, REQUEST_UPDATE, CELL);
     r.write.update = buffer_slice(&s.program);
     r.write.token.only = true;
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     lone_assert_answer(&s.w, REPLY_MALFORMED);
     scene_close(&s);
 }

@@ -153,7 +153,7 @@ static struct slice scene_part(struct scene *s, struct slice key)
 
 /* ---- requests whose answer rests on who leads ---- */
 
-static struct request ask_for_item(struct scene *s)
+static struct request request_for_item(struct scene *s)
 {
     const struct slice key = scene_key(s, 1);
     struct request r = scene_request(s, REQUEST_GET, key);
@@ -162,7 +162,7 @@ static struct request ask_for_item(struct scene *s)
     return r;
 }
 
-static struct request ask_for_range(struct scene *s)
+static struct request request_for_range(struct scene *s)
 {
     const struct slice key = scene_key(s, 1);
     struct request r = scene_request(s, REQUEST_RANGE, key);
@@ -173,23 +173,23 @@ static struct request ask_for_range(struct scene *s)
 }
 
 /* Eventual reads that must show more than the replica may have applied. */
-static struct request ask_for_own_item(struct scene *s)
+static struct request request_for_own_item(struct scene *s)
 {
-    struct request r = ask_for_item(s);
+    struct request r = request_for_item(s);
     r.get.consistent = false;
     r.get.after = AFTER_ALL;
     return r;
 }
 
-static struct request ask_for_own_range(struct scene *s)
+static struct request request_for_own_range(struct scene *s)
 {
-    struct request r = ask_for_range(s);
+    struct request r = request_for_range(s);
     r.range.consistent = false;
     r.range.after = AFTER_ALL;
     return r;
 }
 
-static struct request ask_whether_indexes_show(struct scene *s)
+static struct request request_for_index_state(struct scene *s)
 {
     const struct slice key = scene_key(s, 1);
     struct request r = scene_request(s, REQUEST_INDEX_SHOWS, key);
@@ -240,12 +240,12 @@ static struct request decide(struct scene *s)
     return word(s, REQUEST_TRANSACT_DECIDE);
 }
 
-static struct request ask_for_decision(struct scene *s)
+static struct request request_for_decision(struct scene *s)
 {
     return word(s, REQUEST_TRANSACT_QUERY);
 }
 
-static struct request ask_for_token(struct scene *s)
+static struct request request_for_token(struct scene *s)
 {
     const struct slice key = scene_key(s, 1);
     struct request r = scene_request(s, REQUEST_CHECK, key);
@@ -266,7 +266,7 @@ static struct request update_by_token(struct scene *s)
     return r;
 }
 
-static struct request ask_for_records(struct scene *s)
+static struct request request_for_records(struct scene *s)
 {
     const struct slice key = scene_key(s, 1);
     struct request r = scene_request(s, REQUEST_RECORDS, key);
@@ -286,10 +286,20 @@ static struct request move_to_shard(struct scene *s)
     return r;
 }
 
-static struct request (*const REQUESTS[])(struct scene *s) = {
-    ask_for_item,  ask_for_range,    put_that_fails,    transact_that_fails,     resolve,
-    decide,        ask_for_decision, ask_for_token,     update_by_token,         ask_for_records,
-    move_to_shard, ask_for_own_item, ask_for_own_range, ask_whether_indexes_show};
+static struct request (*const REQUESTS[])(struct scene *s) = {request_for_item,
+                                                              request_for_range,
+                                                              put_that_fails,
+                                                              transact_that_fails,
+                                                              resolve,
+                                                              decide,
+                                                              request_for_decision,
+                                                              request_for_token,
+                                                              update_by_token,
+                                                              request_for_records,
+                                                              move_to_shard,
+                                                              request_for_own_item,
+                                                              request_for_own_range,
+                                                              request_for_index_state};
 
 /* Whether the state machine answers the request at once. */
 static bool scene_answers(struct scene *s, uint32_t node, struct request r)
@@ -321,7 +331,7 @@ TEST(a_leader_answers_nothing_before_it_is_confirmed)
     /* What was confirmed in another term is not confirmed in this one. */
     struct node *n = frame_cluster_node(s.w, leader);
     struct partition *p = scene_partition(&s, leader, buffer_slice(&key));
-    struct operation o = {.from = ROUTER, .confirmed = p->led + 1, .request = ask_for_item(&s)};
+    struct operation o = {.from = ROUTER, .confirmed = p->led + 1, .request = request_for_item(&s)};
     env_begin_event(&n->env, frame_cluster_clock(s.w, leader));
     assert_false(requests_leads_read(&n->requests, p, &o));
     o.confirmed = p->led;
@@ -355,7 +365,7 @@ TEST(a_follower_answers_a_read_only_once_it_has_applied_what_the_read_must_show)
     uint32_t follower = leader % FRAME_CLUSTER_NODES + 1;
     while (scene_partition(&s, follower, buffer_slice(&key)) == NULL)
         follower = follower % FRAME_CLUSTER_NODES + 1;
-    struct request get = ask_for_own_item(&s), range = ask_for_own_range(&s);
+    struct request get = request_for_own_item(&s), range = request_for_own_range(&s);
     get.get.after = range.range.after =
         raft_applied(scene_partition(&s, follower, buffer_slice(&key))->raft);
     assert_int_equal(scene_code(&s, follower, get), REPLY_OK);
@@ -370,24 +380,24 @@ TEST(a_follower_answers_a_read_only_once_it_has_applied_what_the_read_must_show)
 }
 
 /* RECONCILE-1: the successor may have committed what other tables must still do. */
-TEST(a_leader_does_not_say_that_it_owes_nothing_before_it_is_confirmed)
+TEST(a_leader_does_not_report_that_no_parts_are_pending_before_it_is_confirmed)
 {
     struct scene s;
     struct buffer info = {0}, key = {0};
     scene_open(&s, slice_make(NULL, 0), slice_make(NULL, 0));
     buffer_set(&key, scene_key(&s, 1));
     const uint32_t leader = scene_leader(&s, buffer_slice(&key));
-    struct request ask = scene_request(&s, REQUEST_PARTITION_CLOSE, buffer_slice(&key));
+    struct request close = scene_request(&s, REQUEST_PARTITION_CLOSE, buffer_slice(&key));
     partition_info_encode(&info, table_partition_of(&s.table, buffer_slice(&key)));
-    ask.replica.info = buffer_slice(&info);
-    ask.replica.table_deleted = ask.replica.asks_leader = true;
+    close.replica.info = buffer_slice(&info);
+    close.replica.table_deleted = close.replica.queries_leader = true;
     frame_cluster_pause(s.w, leader, PAUSE_MS);
     frame_cluster_pass(s.w, ELECTION_MS);
     assert_true(scene_is_deposed(&s, leader, buffer_slice(&key)));
-    assert_false(scene_answers(&s, leader, ask));
+    assert_false(scene_answers(&s, leader, close));
     assert_false(scene_partition(&s, leader, buffer_slice(&key))->ended);
     const uint32_t successor = scene_successor(&s, leader, buffer_slice(&key));
-    assert_true(scene_answers(&s, successor, ask));
+    assert_true(scene_answers(&s, successor, close));
     assert_true(scene_partition(&s, successor, buffer_slice(&key))->ended);
     buffer_deinit(&info);
     buffer_deinit(&key);
@@ -474,7 +484,7 @@ TEST(a_session_is_not_used_before_its_leader_is_confirmed)
     struct request put = scene_request(&s, REQUEST_PUT, buffer_slice(&key));
     put.write.key = buffer_slice(&key);
     put.write.item = scene_item(&s);
-    assert_int_equal(frame_cluster_ask(s.w, &put, NULL), REPLY_OK);
+    assert_int_equal(frame_cluster_send(s.w, &put, NULL), REPLY_OK);
     frame_cluster_pass(s.w, 1000); /* its row is written: the map is known */
     const uint32_t leader = scene_leader(&s, buffer_slice(&key));
     frame_cluster_pause(s.w, leader, PAUSE_MS);

@@ -98,7 +98,7 @@ static void scene_ttl(struct scene *s, enum table_ttl ttl, const char *attribute
     table_spec_encode(&b, &spec);
     struct request r = {.op = REQUEST_TABLE_UPDATE,
                         .table = {.name = slice_of("t"), .spec = buffer_slice(&b)}};
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     lone_write_all(&s->w);
     lone_assert_answer(&s->w, REPLY_OK);
     buffer_deinit(&b);
@@ -137,8 +137,8 @@ static void scene_propose(struct scene *s, uint32_t name, int64_t after_s)
     snprintf(text, sizeof text, "%lld", (long long)(WALL_S + after_s));
     struct request r = lone_request(&s->w, REQUEST_PUT, name);
     r.write.item = item_of(&s->item, text, 100);
-    r.write.want = WANT_NOTHING;
-    lone_ask(&s->w, &r);
+    r.write.return_values = RETURN_NONE;
+    lone_send(&s->w, &r);
 }
 
 static void scene_put(struct scene *s, uint32_t name, int64_t after_s)
@@ -152,7 +152,7 @@ static void scene_put(struct scene *s, uint32_t name, int64_t after_s)
 
 static bool scene_has(struct scene *s, uint32_t name)
 {
-    lone_ask_for(&s->w, REQUEST_GET, name);
+    lone_send_to(&s->w, REQUEST_GET, name);
     lone_assert_answer(&s->w, REPLY_OK);
     return lone_answer(&s->w)->found;
 }
@@ -161,9 +161,9 @@ static bool scene_has(struct scene *s, uint32_t name)
 static const struct answer *scene_expire(struct scene *s, uint32_t name)
 {
     struct request r = lone_request(&s->w, REQUEST_DELETE, name);
-    r.write.want = WANT_NOTHING;
+    r.write.return_values = RETURN_NONE;
     r.write.origin = WRITE_BY_EXPIRY;
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     lone_write_all(&s->w);
     return lone_answer(&s->w);
 }
@@ -172,7 +172,7 @@ static struct partition_stats scene_stats(struct scene *s)
 {
     struct request r = {.op = REQUEST_STATS};
     struct partition_stats stats;
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     struct reader reader = {buffer_slice(&lone_answer(&s->w)->body), false};
     assert_int_equal(partition_stats_decode(&reader, &stats), STATUS_OK);
     return stats;
@@ -226,7 +226,7 @@ TEST(an_item_goes_within_the_window_after_its_time_and_not_before)
     scene_close(&s);
 }
 
-TEST(a_deletion_is_judged_by_the_newest_write_even_if_it_is_in_flight)
+TEST(a_deletion_is_checked_by_the_newest_write_even_if_it_is_in_flight)
 {
     struct scene s;
     (void)state;
@@ -239,7 +239,7 @@ TEST(a_deletion_is_judged_by_the_newest_write_even_if_it_is_in_flight)
     assert_int_equal(s.w.answer_count, 0); /* it is not on the disk yet */
     struct request r = lone_request(&s.w, REQUEST_DELETE, 1);
     r.write.origin = WRITE_BY_EXPIRY;
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     lone_write_all(&s.w);
     assert_int_equal(s.w.answer_count, 2); /* that of the put, too */
     assert_int_equal(s.w.answers[1].code, REPLY_CONDITION_FAILED);
@@ -383,9 +383,9 @@ TEST(a_full_queue_of_requests_does_not_stop_scans)
     scene_ttl(&s, TTL_ENABLING, "t");
     assert_int_equal(s.w.touch_count, 0);
     for (uint32_t i = 0; i < QUEUE; i++)
-        lone_ask_for(&s.w, REQUEST_GET, i);
+        lone_send_to(&s.w, REQUEST_GET, i);
     assert_int_equal(s.w.touch_count, QUEUE);
-    lone_ask_for(&s.w, REQUEST_GET, QUEUE);
+    lone_send_to(&s.w, REQUEST_GET, QUEUE);
     lone_assert_answer(&s.w, REPLY_OVERLOADED);
     for (int64_t ms = 0; ms < WINDOW_MS && s.w.touch_count == QUEUE; ms++)
         lone_pass(&s.w, 1);
@@ -411,9 +411,9 @@ TEST(an_item_that_a_transaction_has_is_left_for_a_later_round)
                                  .token = slice_make(token, sizeof token)};
     transaction_part_walk(&(struct codec){.out = &part}, &t);
     struct request r = lone_request(&s.w, REQUEST_CHECK, 1);
-    r.write.want = WANT_NOTHING;
+    r.write.return_values = RETURN_NONE;
     r.write.transaction = buffer_slice(&part);
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     lone_write_all(&s.w);
     lone_assert_answer(&s.w, REPLY_OK);
     scene_pass(&s, WINDOW_MS);
@@ -437,7 +437,7 @@ TEST(an_expiry_is_a_deletion_and_no_part_of_a_transaction)
     struct request r = lone_request(&s.w, REQUEST_DELETE, 1);
     r.write.origin = WRITE_BY_EXPIRY;
     r.write.transaction = slice_of("x");
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     lone_assert_answer(&s.w, REPLY_MALFORMED);
     scene_close(&s);
 }
@@ -467,7 +467,7 @@ TEST(another_attribute_begins_a_round_at_once)
 }
 
 /* A round of another leader, or of another range, or an answer to its deletions. */
-TEST(a_round_that_is_over_reads_nothing_and_hears_no_answer)
+TEST(a_round_that_is_over_reads_nothing_and_receives_no_answer)
 {
     struct scene s;
     scene_init(&s);
@@ -479,14 +479,14 @@ TEST(a_round_that_is_over_reads_nothing_and_hears_no_answer)
         assert_true(ms < 10000);
     p->expiry->scanning = true;
     p->expiry->may_read = 1;
-    assert_true(expiry_scan_wants(p));
+    assert_true(expiry_scan_is_needed(p));
     p->led++;
-    assert_false(expiry_scan_wants(p));
+    assert_false(expiry_scan_is_needed(p));
     p->led--;
     p->info.epoch++;
-    assert_false(expiry_scan_wants(p));
+    assert_false(expiry_scan_is_needed(p));
     p->info.epoch--;
-    assert_true(expiry_scan_wants(p));
+    assert_true(expiry_scan_is_needed(p));
     struct expiry *expiry = &s.w.node->expiry;
     const struct reply reply = {.code = REPLY_OVERLOADED};
     const struct internal_call_answer answer = {

@@ -82,7 +82,7 @@ static enum reply_code create(struct slice name, struct slice key_name)
     table_spec_encode(&body, &named);
     struct request r = {.op = REQUEST_TABLE_CREATE,
                         .table = {.name = name, .spec = buffer_slice(&body)}};
-    enum reply_code code = frame_cluster_ask(w, &r, NULL);
+    enum reply_code code = frame_cluster_send(w, &r, NULL);
     buffer_deinit(&body);
     return code;
 }
@@ -94,11 +94,11 @@ TEST_WITH(names_that_are_none_never_reach_the_catalog, set_up, tear_down)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         assert_int_equal(create(slice_of(names[i]), id), REPLY_MALFORMED);
         struct request delete = {.op = REQUEST_TABLE_DELETE, .table.name = slice_of(names[i])};
-        assert_int_equal(frame_cluster_ask(w, &delete, NULL), REPLY_MALFORMED);
+        assert_int_equal(frame_cluster_send(w, &delete, NULL), REPLY_MALFORMED);
     }
     assert_int_equal(create(spec.name, slice_of("\xff")), REPLY_MALFORMED);
     struct request all = {.op = REQUEST_TABLE_LIST};
-    assert_int_equal(frame_cluster_ask(w, &all, &list), REPLY_OK);
+    assert_int_equal(frame_cluster_send(w, &all, &list), REPLY_OK);
     struct reader r = {list, false};
     assert_slice_is(reader_sized(&r), "orchard");
     assert_int_equal(r.left.size, 0);

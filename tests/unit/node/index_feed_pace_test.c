@@ -159,16 +159,16 @@ TEST(a_rate_is_kept_for_some_seconds_without_a_refusal)
 }
 
 /* As long as a row must wait, so slow is the index at least. */
-TEST(until_a_rate_is_known_as_many_wait_as_the_index_tells)
+TEST(until_a_rate_is_known_as_many_wait_as_the_index_returns)
 {
     static const struct {
-        int64_t told_ms;
+        int64_t retry_after_ms;
         uint32_t room;
     } CASES[] = {{1, 15}, {200, 15}, {500, 6}, {1000, 3}, {2000, 3}};
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         struct index_feed_pace p;
         begin(&p, false, 0);
-        index_feed_pace_refused(&p, at(0), at(CASES[i].told_ms));
+        index_feed_pace_refused(&p, at(0), at(CASES[i].retry_after_ms));
         assert_int_equal(room(&p, 0), CASES[i].room);
     }
 }

@@ -84,7 +84,7 @@ TEST(a_row_of_unknown_outcome_does_not_come_after_newer_ones)
     scene_end_touches(&s, 1);
     assert_false(indexed_has(&s, 1, 7));
     lone_put_sized(&s.w, 1, 9, 10);
-    indexed_pass(&s, INDEX_FEED_PATIENCE_MS);
+    indexed_pass(&s, INDEX_FEED_TIMEOUT_MS);
     scene_end_touches(&s, 1);
     assert_true(indexed_has(&s, 1, 9));
     assert_int_equal(indexed_backlog(&s), 0);
@@ -243,7 +243,7 @@ static uint64_t scene_successor_session(struct indexed_fixture *s)
     const struct partition_info *p = &s->index.partitions[0], *base = &s->w.table.partitions[0];
     struct request r = {.op = REQUEST_INDEX_SESSION, .partition = p->id, .epoch = p->epoch};
     *request_edit_session(&r) = (struct request_session){base->lo, base->hi};
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     lone_assert_answer(&s->w, REPLY_OK);
     return lone_answer(&s->w)->session;
 }
@@ -261,7 +261,7 @@ static enum reply_code scene_successor_write(struct indexed_fixture *s, uint64_t
         .write = {.key = buffer_slice(&key), .origin = WRITE_BY_FEED, .session = session}};
     if (op == REQUEST_PUT)
         r.write.item = lone_item(&s->w, version, 10);
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     lone_write_all(&s->w);
     buffer_deinit(&key);
     return lone_answer(&s->w)->code;

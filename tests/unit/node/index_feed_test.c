@@ -26,7 +26,7 @@ TEST(an_index_gets_the_rows_that_follow_from_the_items)
     indexed_put(&s, 3, 8); /* moves */
     indexed_put(&s, 4, 9); /* moves twice before the index hears of it */
     indexed_put(&s, 4, 10);
-    lone_ask_for(&s.w, REQUEST_DELETE, 5);
+    lone_send_to(&s.w, REQUEST_DELETE, 5);
     lone_write_all(&s.w);
     indexed_pass(&s, 100);
     assert_int_equal(indexed_rows(&s), NAMES - 1);
@@ -46,7 +46,7 @@ static enum reply_code shows(struct indexed_fixture *s, uint64_t after)
     const struct partition *p = indexed_base(s);
     struct request r = {.op = REQUEST_INDEX_SHOWS, .partition = p->info.id, .epoch = p->info.epoch};
     *request_edit_shows(&r) = (struct request_shows){.key = p->info.lo, .after = after};
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     return lone_answer(&s->w)->code;
 }
 
@@ -109,7 +109,7 @@ static void scene_split_index(struct indexed_fixture *s)
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
     struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     indexed_pass(s, 500);
     lone_assert_answer(&s->w, REPLY_OK);
     indexed_fetch(s);
@@ -164,7 +164,7 @@ TEST(a_row_that_was_written_in_a_failed_round_goes_when_the_item_changes_again)
 
 /* Found by seed 22001740: a piece that took longer than its caller waits was refused to whoever
  * asked again, and begun anew. */
-TEST(a_piece_that_is_asked_for_again_is_answered_once_it_is_done)
+TEST(a_piece_that_is_requested_again_is_answered_once_it_is_done)
 {
     enum {
         ITEMS = 3,
@@ -180,10 +180,10 @@ TEST(a_piece_that_is_asked_for_again_is_answered_once_it_is_done)
     struct request r = lone_request(&s.w, REQUEST_INDEX_FILL, 0);
     request_edit_fill(&r)->from = s.w.table.partitions[0].lo;
     request_edit_fill(&r)->index = s.index.id;
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     indexed_pass(&s, 250);
     assert_int_equal(s.w.answer_count, 0);
-    const uint64_t again = lone_ask(&s.w, &r);
+    const uint64_t again = lone_send(&s.w, &r);
     for (int ms = 0; s.w.answer_count == 0; ms += 100, indexed_pass(&s, 100))
         assert_true(ms < MOST_MS);
     lone_assert_answer(&s.w, REPLY_OK);
@@ -191,7 +191,7 @@ TEST(a_piece_that_is_asked_for_again_is_answered_once_it_is_done)
     indexed_close(&s);
 }
 
-static enum reply_code scene_say_indexes(struct indexed_fixture *s, uint32_t version,
+static enum reply_code scene_set_indexes(struct indexed_fixture *s, uint32_t version,
                                          struct slice indexes)
 {
     struct partition_info info = s->w.table.partitions[0];
@@ -211,10 +211,10 @@ TEST(an_older_word_of_the_indexes_changes_nothing)
     indexed_open(&s, 1000);
     indexed_table(&s);
     const struct slice none = {NULL, 0}, indexes = buffer_slice(&s.indexes);
-    assert_int_equal(scene_say_indexes(&s, 7, none), REPLY_OVERLOADED); /* it is on its way */
+    assert_int_equal(scene_set_indexes(&s, 7, none), REPLY_OVERLOADED); /* it is on its way */
     indexed_pass(&s, 20);
-    assert_int_equal(scene_say_indexes(&s, 7, none), REPLY_OK);
-    assert_int_equal(scene_say_indexes(&s, 6, indexes), REPLY_STALE_MAP);
+    assert_int_equal(scene_set_indexes(&s, 7, none), REPLY_OK);
+    assert_int_equal(scene_set_indexes(&s, 6, indexes), REPLY_STALE_MAP);
     indexed_pass(&s, 20);
     indexed_put(&s, 1, 7);
     indexed_pass(&s, 100);
@@ -247,7 +247,7 @@ TEST(an_index_that_does_not_keep_up_holds_writes_up)
     assert_int_equal(a->verdict.member, s.index.partitions[0].id);
     assert_int_equal(a->verdict.cause, ADMIT_REFUSED_ALLOCATION);
     assert_true(done > 500 && done < 2000); /* some 60 bytes each */
-    lone_ask_for(&s.w, REQUEST_GET, 1);     /* reads go on */
+    lone_send_to(&s.w, REQUEST_GET, 1);     /* reads go on */
     lone_assert_answer(&s.w, REPLY_OK);
     indexed_pass(&s, 5000);
     indexed_put(&s, done, 7); /* and after a while so do writes */
@@ -296,7 +296,7 @@ static enum reply_code scene_transact(struct indexed_fixture *s, uint32_t name, 
         struct request r = lone_request(&s->w, REQUEST_PUT, name + i);
         buffer_set(&item, lone_item(&s->w, 7, 10));
         r.write.item = buffer_slice(&item);
-        r.write.want = WANT_NOTHING;
+        r.write.return_values = RETURN_NONE;
         request_encode(&parts, &r);
         if (i == 0)
             buffer_set(&key, r.write.key);
@@ -310,7 +310,7 @@ static enum reply_code scene_transact(struct indexed_fixture *s, uint32_t name, 
                                                            .parts = buffer_slice(&parts),
                                                            .transaction = buffer_slice(&bytes),
                                                            .mcu_min = count * MCU_PER_UNIT};
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     lone_write_all(&s->w);
     buffer_deinit(&parts);
     buffer_deinit(&key);
@@ -388,7 +388,7 @@ static int64_t scene_refused(struct indexed_fixture *s)
     struct request r = {.op = REQUEST_STATS};
     struct partition_stats stats;
     int64_t refused = -1;
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     lone_assert_answer(&s->w, REPLY_OK);
     struct reader reader = {buffer_slice(&lone_answer(&s->w)->body), false};
     while (reader.left.size > 0) {
@@ -400,7 +400,7 @@ static int64_t scene_refused(struct indexed_fixture *s)
 }
 
 /* Else each refusal would cost a read of every item that waits, and a request for many of them. */
-TEST(an_index_that_refuses_is_asked_for_few_rows_at_a_time)
+TEST(an_index_that_refuses_gets_few_rows_at_a_time)
 {
     struct indexed_fixture s;
     indexed_open(&s, 1);
@@ -436,7 +436,7 @@ TEST(a_cold_piece_is_touched_before_an_index_is_filled_with_it)
     const struct partition_info *p = &s.w.table.partitions[0];
     struct request r = {.op = REQUEST_INDEX_FILL, .partition = p->id, .epoch = p->epoch};
     *request_edit_fill(&r) = (struct request_fill){p->lo, s.index.id};
-    const uint64_t id = lone_ask(&s.w, &r);
+    const uint64_t id = lone_send(&s.w, &r);
     assert_int_equal(s.w.touch_count, 1);
     assert_int_equal(s.w.touches[0].bytes, INDEX_FEED_FILL_BYTES);
     assert_int_equal(slice_compare(s.w.touches[0].key, p->lo), 0);
@@ -494,7 +494,7 @@ static enum reply_code scene_prepare(struct indexed_fixture *s, struct prepared_
     transaction_part_walk(&(struct codec){.out = &t->bytes}, &t->part);
     r.write.transaction = buffer_slice(&t->bytes);
     r.write.item = lone_item(&s->w, version, 10);
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     lone_write_all(&s->w);
     return lone_answer(&s->w)->code;
 }
@@ -508,7 +508,7 @@ static enum reply_code scene_decide(struct indexed_fixture *s, struct prepared_p
     request_edit_transaction(&r)->id_high = t->part.id.high;
     request_edit_transaction(&r)->id_low = t->part.id.low;
     request_edit_transaction(&r)->token = t->part.token;
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     lone_write_all(&s->w);
     buffer_deinit(&t->anchor);
     buffer_deinit(&t->bytes);
@@ -627,7 +627,7 @@ TEST(writes_do_not_wait_for_an_index_that_has_everything)
 
 /* FEED-3: a row is never sent twice in a session. The index's disk is slower than a call's
  * patience. */
-TEST(a_row_is_asked_for_once_however_long_it_takes)
+TEST(a_row_is_requested_once_however_long_it_takes)
 {
     struct indexed_fixture s;
     indexed_open(&s, 1000);
@@ -649,7 +649,7 @@ TEST(a_row_is_asked_for_once_however_long_it_takes)
 }
 
 /* Between the end of a term and the end of the turn. */
-TEST(a_feed_of_another_term_takes_nothing_and_hears_no_answer)
+TEST(a_feed_of_another_term_takes_nothing_and_receives_no_answer)
 {
     struct indexed_fixture s;
     indexed_open(&s, 1000);

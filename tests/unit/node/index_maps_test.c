@@ -8,7 +8,7 @@ enum {
     NOBODY = 900 /* numbers of tables that are not there */
 };
 
-TEST(maps_that_nobody_asks_for_are_forgotten)
+TEST(unused_maps_are_evicted)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_OFF);

@@ -31,7 +31,7 @@ static uint64_t scene_session(struct scene *s, const char *lo, const char *hi)
     struct request r = lone_request(&s->w, REQUEST_INDEX_SESSION, 0);
     request_edit_session(&r)->lo = slice_of(lo);
     request_edit_session(&r)->hi = hi != NULL ? slice_of(hi) : slice_make(NULL, 0);
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     lone_assert_answer(&s->w, REPLY_OK);
     assert_int_not_equal(lone_answer(&s->w)->session, 0);
     return lone_answer(&s->w)->session;
@@ -46,7 +46,7 @@ static enum reply_code scene_write(struct scene *s, uint64_t session, uint32_t r
         r.write.item = lone_item(&s->w, version, 10);
     r.write.origin = session != 0 ? WRITE_BY_FEED : WRITE_BY_CLIENT;
     r.write.session = session;
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     lone_write_all(&s->w);
     return lone_answer(&s->w)->code;
 }

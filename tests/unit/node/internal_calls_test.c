@@ -12,7 +12,7 @@ enum {
     NODES = 3,
     TABLE = 7,
     TOKEN = 20,
-    SILENCE_MS = 250
+    TIMEOUT_MS = 250
 };
 
 struct scene {
@@ -45,7 +45,7 @@ static void scene_begin(struct scene *s, uint32_t first)
                                                   .first = first,
                                                   .candidate_count = NODES,
                                                   .candidates = {1, 2, 3},
-                                                  .patience = duration_ms(1000)};
+                                                  .timeout = duration_ms(1000)};
     const struct request request = {
         .op = REQUEST_PARTITION_MEMBERS, .partition = 9, .group.info = slice_of("members")};
     internal_calls_begin(&s->calls, &options, &request);
@@ -76,7 +76,7 @@ static bool scene_reply(struct scene *s, uint64_t id, enum reply_code code, uint
     return internal_calls_take_reply(&s->calls, &reply, &s->answer);
 }
 
-TEST(an_answer_names_what_was_asked)
+TEST(an_answer_names_its_request)
 {
     struct scene s;
     struct request r;
@@ -98,14 +98,14 @@ TEST(an_answer_names_what_was_asked)
     scene_close(&s);
 }
 
-TEST(after_a_lost_reply_the_next_node_is_asked)
+TEST(after_a_lost_reply_the_next_node_gets_the_request)
 {
     struct scene s;
     struct request first, second;
     scene_open(&s);
     scene_begin(&s, 2);
     assert_int_equal(scene_sent(&s, &first), 2);
-    assert_false(scene_pass(&s, SILENCE_MS - 1));
+    assert_false(scene_pass(&s, TIMEOUT_MS - 1));
     assert_int_equal(scene_sent(&s, &second), 0);
     assert_false(scene_pass(&s, 1));
     assert_int_equal(scene_sent(&s, &second), 1);
@@ -127,7 +127,7 @@ TEST(a_late_reply_to_an_earlier_call_is_for_nobody)
     assert_int_equal(scene_sent(&s, &first), 1);
     internal_calls_end(&s.calls, INTERNAL_CALL_RECONCILE, TABLE + 1);
     internal_calls_end(&s.calls, INTERNAL_CALL_REPORT, TABLE);
-    assert_false(scene_pass(&s, SILENCE_MS)); /* it was neither of them */
+    assert_false(scene_pass(&s, TIMEOUT_MS)); /* it was neither of them */
     assert_int_equal(scene_sent(&s, &first), 2);
     internal_calls_end(&s.calls, INTERNAL_CALL_RECONCILE, TABLE);
     scene_begin(&s, 0);
@@ -153,18 +153,18 @@ TEST(a_leader_that_has_moved_is_followed)
     scene_close(&s);
 }
 
-TEST(two_nodes_that_name_each_other_are_not_asked_without_end)
+TEST(two_nodes_that_name_each_other_are_not_tried_without_end)
 {
     struct scene s;
     struct request r;
-    uint32_t node, asked = 0;
+    uint32_t node, nodes = 0;
     scene_open(&s);
     scene_begin(&s, 0);
-    for (; (node = scene_sent(&s, &r)) != 0; asked++) {
-        assert_true(asked < 100);
+    for (; (node = scene_sent(&s, &r)) != 0; nodes++) {
+        assert_true(nodes < 100);
         assert_false(scene_reply(&s, r.id, REPLY_NOT_LEADER, 3 - node));
     }
-    assert_int_equal(asked, 5);
+    assert_int_equal(nodes, 5);
     assert_false(scene_pass(&s, 10));
     assert_int_equal(scene_sent(&s, &r), 2);
     scene_close(&s);
@@ -194,7 +194,7 @@ TEST(a_call_that_is_wrong_at_every_candidate_ends)
 {
     struct scene s;
     struct request first, r;
-    uint32_t asked = 0;
+    uint32_t nodes = 0;
     bool ends = false;
     scene_open(&s);
     scene_begin(&s, 2);
@@ -203,9 +203,9 @@ TEST(a_call_that_is_wrong_at_every_candidate_ends)
     while (!ends) {
         while ((node = scene_sent(&s, &r)) == 0)
             assert_false(scene_pass(&s, 10));
-        asked |= 1U << node;
+        nodes |= 1U << node;
         ends = scene_reply(&s, first.id, REPLY_WRONG_PARTITION, 0);
-        assert_int_equal(ends, asked == (1 << 1 | 1 << 2 | 1 << 3));
+        assert_int_equal(ends, nodes == (1 << 1 | 1 << 2 | 1 << 3));
     }
     assert_int_equal(s.answer.reply->code, REPLY_WRONG_PARTITION);
     scene_close(&s);
@@ -255,12 +255,12 @@ TEST(a_call_to_one_replica_stays_with_its_node)
     const struct internal_call_options options = {.kind = INTERNAL_CALL_RECONCILE,
                                                   .candidate_count = 1,
                                                   .candidates = {2},
-                                                  .patience = duration_ms(1000)};
+                                                  .timeout = duration_ms(1000)};
     const struct request request = {.op = REQUEST_PARTITION_OPEN, .replica.info = slice_of("open")};
     scene_open(&s);
     internal_calls_begin(&s.calls, &options, &request);
     assert_int_equal(scene_sent(&s, &r), 2);
-    assert_false(scene_pass(&s, SILENCE_MS));
+    assert_false(scene_pass(&s, TIMEOUT_MS));
     assert_int_equal(scene_sent(&s, &r), 2);
     assert_true(scene_reply(&s, r.id, REPLY_NOT_LEADER, 3));
     assert_int_equal(s.answer.reply->leader, 3);
@@ -277,7 +277,7 @@ TEST(a_call_that_insists_waits_for_a_node_without_room)
                                             .candidates = {2},
                                             .once = true,
                                             .insists = true,
-                                            .patience = duration_ms(1000)};
+                                            .timeout = duration_ms(1000)};
     const struct request request = {.op = REQUEST_PARTITION_OPEN, .replica.info = slice_of("open")};
     scene_open(&s);
     internal_calls_begin(&s.calls, &options, &request);
@@ -296,19 +296,19 @@ TEST(a_call_that_insists_waits_for_a_node_without_room)
     scene_close(&s);
 }
 
-TEST(a_call_to_the_catalog_may_ask_every_node)
+TEST(a_call_to_the_catalog_may_try_every_node)
 {
     struct scene s;
     struct request r;
     const struct internal_call_options options = {
-        .kind = INTERNAL_CALL_REPORT, .first = 3, .patience = duration_ms(1000)};
+        .kind = INTERNAL_CALL_REPORT, .first = 3, .timeout = duration_ms(1000)};
     const struct request request = {.op = REQUEST_TABLE_REPORT,
                                     .report.records = slice_of("report")};
     scene_open(&s);
     internal_calls_begin(&s.calls, &options, &request);
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(scene_sent(&s, &r), (i + 2) % NODES + 1);
-        assert_false(scene_pass(&s, SILENCE_MS));
+        assert_false(scene_pass(&s, TIMEOUT_MS));
     }
     internal_calls_end_all(&s.calls, INTERNAL_CALL_REPORT);
     assert_int_equal(scene_sent(&s, &r), 3); /* what has left may still be sent */
@@ -325,7 +325,7 @@ TEST(a_replica_on_its_way_out_may_lead)
                                         .members = {raft_member_id(1, 1, 0)},
                                         .leaving = raft_member_id(3, 1, 0)};
     struct internal_call_options options = {.kind = INTERNAL_CALL_TRANSACT_QUERY,
-                                            .patience = duration_ms(1000)};
+                                            .timeout = duration_ms(1000)};
     const struct request request = {
         .op = REQUEST_PARTITION_MEMBERS, .partition = 9, .group.info = slice_of("members")};
     scene_open(&s);

@@ -21,7 +21,7 @@ struct scene {
     struct partitions partitions;
     struct catalog_replica catalog;
     struct key_shard_mover mover;
-    struct request asked; /* the last request */
+    struct request sent; /* the last request */
 };
 
 static void scene_open(struct scene *s, const char *tag)
@@ -61,21 +61,21 @@ static void scene_pass(struct scene *s, int64_t ms)
 }
 
 /* The next request that leaves. False: there is none. */
-static bool scene_asks(struct scene *s)
+static bool scene_sends(struct scene *s)
 {
     if (s->env.effect_next == s->env.effect_count)
         return false;
     const struct node_effect *e = &s->env.effects[s->env.effect_next++];
     assert_int_equal(e->kind, NODE_REQUEST);
-    s->asked = e->request;
-    assert_int_equal(s->asked.op, REQUEST_KEY_SHARD_MOVE);
+    s->sent = e->request;
+    assert_int_equal(s->sent.op, REQUEST_KEY_SHARD_MOVE);
     return true;
 }
 
 static void scene_reply(struct scene *s, struct reply r)
 {
     struct internal_call_answer answer;
-    r.id = s->asked.id;
+    r.id = s->sent.id;
     if (internal_calls_take_reply(&s->calls, &r, &answer))
         key_shard_mover_answered(&s->mover, &answer);
     key_shard_mover_tick(&s->mover);
@@ -98,23 +98,23 @@ static struct slice scene_shard(struct buffer *out, const struct scene *s, const
     return buffer_slice(out);
 }
 
-static void scene_assert_asks(struct scene *s, const char *key, uint32_t shard)
+static void scene_assert_sends(struct scene *s, const char *key, uint32_t shard)
 {
     struct buffer from = {0}, end = {0};
     const struct sharded_key *k = catalog_fixture_sharded_key(&s->world, key);
-    assert_true(scene_asks(s));
-    assert_true(slice_equal(request_move(&s->asked)->key, scene_shard(&from, s, key, shard)));
+    assert_true(scene_sends(s));
+    assert_true(slice_equal(request_move(&s->sent)->key, scene_shard(&from, s, key, shard)));
     scene_shard(&end, s, key, shard);
     storage_key_successor(&end);
-    assert_true(slice_equal(request_move(&s->asked)->hi, buffer_slice(&end)));
-    assert_int_equal(request_move(&s->asked)->shards, k->shards);
-    assert_int_equal(s->asked.sharded_key_version, k->version);
-    assert_int_equal(request_move(&s->asked)->merge_cells, k->counter);
-    assert_int_equal(s->asked.key_sharding_version,
+    assert_true(slice_equal(request_move(&s->sent)->hi, buffer_slice(&end)));
+    assert_int_equal(request_move(&s->sent)->shards, k->shards);
+    assert_int_equal(s->sent.sharded_key_version, k->version);
+    assert_int_equal(request_move(&s->sent)->merge_cells, k->counter);
+    assert_int_equal(s->sent.key_sharding_version,
                      table_key_sharding_version(catalog_fixture_table(&s->world)));
     assert_int_equal(
-        s->asked.partition,
-        table_partition_of(catalog_fixture_table(&s->world), request_move(&s->asked)->key)->id);
+        s->sent.partition,
+        table_partition_of(catalog_fixture_table(&s->world), request_move(&s->sent)->key)->id);
     buffer_deinit(&from);
     buffer_deinit(&end);
 }
@@ -124,7 +124,7 @@ static void scene_decides_one(struct scene *s, enum event_kind event)
 {
     struct decision d;
     assert_true(key_shard_mover_next(&s->mover, &d));
-    assert_int_equal(d.key_shards.word, event != 0 ? KEY_SHARDS_MOVED : KEY_SHARDS_FORGET);
+    assert_int_equal(d.key_shards.change, event != 0 ? KEY_SHARDS_MOVED : KEY_SHARDS_DISCARD);
     assert_int_equal(d.event.kind, event);
     assert_int_equal(catalog_fixture_decide(&s->world, CATALOG_KEY_SHARDS, &d), REPLY_OK);
     assert_int_equal(s->world.result.row_count, event != 0 ? 2 : 1);
@@ -138,10 +138,10 @@ static void scene_decides(struct scene *s, enum event_kind event)
     assert_false(key_shard_mover_next(&s->mover, &d));
 }
 
-static void assert_says_nothing(struct scene *s)
+static void assert_sends_nothing(struct scene *s)
 {
     struct decision d;
-    assert_false(scene_asks(s));
+    assert_false(scene_sends(s));
     assert_false(key_shard_mover_next(&s->mover, &d));
 }
 
@@ -151,22 +151,22 @@ TEST(each_former_shard_is_read_once)
     (void)state;
     scene_open(&s, "auto");
     scene_pass(&s, 100);
-    assert_says_nothing(&s);
+    assert_sends_nothing(&s);
     assert_int_equal(key_shard_mover_deadline(&s.mover).ns, INSTANT_NEVER.ns);
     assert_int_equal(catalog_fixture_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     assert_int_equal(catalog_fixture_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 5), REPLY_OK);
     scene_pass(&s, 100);
     for (uint32_t shard = 0; shard < 2; shard++) {
-        scene_assert_asks(&s, "hot", shard);
-        assert_int_equal(request_move(&s.asked)->items_max, PIECE);
-        assert_says_nothing(&s);
+        scene_assert_sends(&s, "hot", shard);
+        assert_int_equal(request_move(&s.sent)->items_max, PIECE);
+        assert_sends_nothing(&s);
         scene_read(&s, 3, 9);
     }
-    assert_false(scene_asks(&s));
+    assert_false(scene_sends(&s));
     scene_decides(&s, EVENT_KEY_MOVED);
     assert_int_equal(catalog_fixture_sharded_key(&s.world, "hot")->before_count, 0);
     scene_pass(&s, 100);
-    assert_says_nothing(&s);
+    assert_sends_nothing(&s);
     assert_int_equal(s.mover.count, 0);
     scene_close(&s);
 }
@@ -188,8 +188,8 @@ TEST(a_shard_is_read_piece_by_piece_and_across_partitions)
     table_split_share_equally(&split);
     assert_int_equal(catalog_fixture_split(&s.world, &split), REPLY_OK);
     scene_pass(&s, 100);
-    scene_assert_asks(&s, "hot", 0);
-    const uint32_t first = s.asked.partition;
+    scene_assert_sends(&s, "hot", 0);
+    const uint32_t first = s.sent.partition;
 
     struct buffer last = {0};
     scene_shard(&last, &s, "hot", 0);
@@ -198,18 +198,18 @@ TEST(a_shard_is_read_piece_by_piece_and_across_partitions)
         .kind = ANSWER_RANGE,
         .range = {.count = PIECE, .scanned = 99, .more = true, .last = buffer_slice(&last)}};
     scene_reply(&s, piece);
-    assert_true(scene_asks(&s));
-    assert_true(slice_equal(request_move(&s.asked)->key, buffer_slice(&last)));
-    assert_int_equal(s.asked.partition, first);
+    assert_true(scene_sends(&s));
+    assert_true(slice_equal(request_move(&s.sent)->key, buffer_slice(&last)));
+    assert_int_equal(s.sent.partition, first);
     scene_reply(&s, piece); /* no step forward: a lock, perhaps */
-    assert_says_nothing(&s);
+    assert_sends_nothing(&s);
     scene_pass(&s, 50);
-    assert_true(scene_asks(&s));
-    assert_true(slice_equal(request_move(&s.asked)->key, buffer_slice(&last)));
+    assert_true(scene_sends(&s));
+    assert_true(slice_equal(request_move(&s.sent)->key, buffer_slice(&last)));
     scene_read(&s, 0, 5);
-    assert_true(scene_asks(&s));
-    assert_true(slice_equal(request_move(&s.asked)->key, buffer_slice(&point)));
-    assert_int_not_equal(s.asked.partition, first);
+    assert_true(scene_sends(&s));
+    assert_true(slice_equal(request_move(&s.sent)->key, buffer_slice(&point)));
+    assert_int_not_equal(s.sent.partition, first);
     scene_read(&s, 0, 0);
     scene_decides(&s, EVENT_KEY_MOVED);
     buffer_deinit(&last);
@@ -217,7 +217,7 @@ TEST(a_shard_is_read_piece_by_piece_and_across_partitions)
     scene_close(&s);
 }
 
-TEST(a_refusal_or_silence_is_asked_again)
+TEST(a_refusal_or_a_timeout_is_retried)
 {
     static const enum reply_code CODES[] = {REPLY_STALE_MAP, REPLY_OVERLOADED, REPLY_UNKNOWN,
                                             REPLY_FULL};
@@ -228,21 +228,21 @@ TEST(a_refusal_or_silence_is_asked_again)
     assert_int_equal(catalog_fixture_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     for (size_t i = 0; i < sizeof CODES / sizeof CODES[0]; i++) {
         scene_pass(&s, 100);
-        scene_assert_asks(&s, "hot", 0);
+        scene_assert_sends(&s, "hot", 0);
         scene_reply(&s, (struct reply){.code = CODES[i]});
-        assert_says_nothing(&s);
+        assert_sends_nothing(&s);
     }
     scene_pass(&s, 100);
-    scene_assert_asks(&s, "hot", 0);
+    scene_assert_sends(&s, "hot", 0);
     scene_pass(&s, 100);
     while (!internal_calls_tick(&s.calls, &answer)) {
-        while (scene_asks(&s))
+        while (scene_sends(&s))
             ;
         scene_pass(&s, 100);
     }
     key_shard_mover_answered(&s.mover, &answer);
     scene_pass(&s, 100);
-    scene_assert_asks(&s, "hot", 0);
+    scene_assert_sends(&s, "hot", 0);
     scene_close(&s);
 }
 
@@ -259,17 +259,17 @@ TEST(a_key_that_shrinks_is_verified)
     for (int pass = 0; pass < 3; pass++) { /* in the second pass something is found */
         for (uint32_t shard = 1; shard < 4; shard++) {
             assert_int_equal(s.mover.count, 1);
-            scene_assert_asks(&s, "hot", shard);
+            scene_assert_sends(&s, "hot", shard);
             scene_read(&s, pass == 0, pass == 0 || (pass == 1 && shard == 2));
         }
     }
-    assert_false(scene_asks(&s));
+    assert_false(scene_sends(&s));
     scene_decides(&s, EVENT_KEY_UNSHARDED);
     assert_int_equal(catalog_fixture_sharded_key(&s.world, "hot")->widest, 4);
     scene_pass(&s, 50);
     assert_int_equal(s.mover.count, 0); /* it takes the place of no other key */
     scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms - 1);
-    assert_says_nothing(&s);
+    assert_sends_nothing(&s);
     scene_pass(&s, 51);
     scene_decides(&s, 0);
     assert_null(catalog_fixture_sharded_key(&s.world, "hot"));
@@ -284,12 +284,12 @@ TEST(a_key_that_grows_meanwhile_begins_anew)
     scene_open(&s, "auto");
     assert_int_equal(catalog_fixture_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     scene_pass(&s, 100);
-    scene_assert_asks(&s, "hot", 0);
+    scene_assert_sends(&s, "hot", 0);
     assert_int_equal(catalog_fixture_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 3), REPLY_OK);
     scene_read(&s, 0, 0); /* by two shards: that says nothing */
     scene_pass(&s, 100);
     for (uint32_t shard = 0; shard < 2; shard++) {
-        scene_assert_asks(&s, "hot", shard);
+        scene_assert_sends(&s, "hot", shard);
         assert_false(key_shard_mover_next(&s.mover, &d));
         scene_read(&s, 0, 0);
     }
@@ -298,11 +298,11 @@ TEST(a_key_that_grows_meanwhile_begins_anew)
     assert_int_equal(catalog_fixture_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 4), REPLY_OK);
     scene_pass(&s, 100);
     assert_false(key_shard_mover_next(&s.mover, &d));
-    scene_assert_asks(&s, "hot", 0);
+    scene_assert_sends(&s, "hot", 0);
     scene_close(&s);
 }
 
-TEST(what_the_catalog_does_not_take_is_said_again)
+TEST(what_the_catalog_does_not_take_is_sent_again)
 {
     struct scene s;
     struct decision d;
@@ -310,7 +310,7 @@ TEST(what_the_catalog_does_not_take_is_said_again)
     scene_open(&s, "auto");
     assert_int_equal(catalog_fixture_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     scene_pass(&s, 100);
-    assert_true(scene_asks(&s));
+    assert_true(scene_sends(&s));
     scene_read(&s, 0, 0);
     assert_true(key_shard_mover_next(&s.mover, &d));
     scene_pass(&s, 10);
@@ -329,9 +329,9 @@ TEST(cells_of_a_counter_stay_and_its_former_number_for_a_time)
                      REPLY_OK);
     scene_pass(&s, 100);
     scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms - 1);
-    assert_says_nothing(&s);
+    assert_sends_nothing(&s);
     scene_pass(&s, 51);
-    assert_false(scene_asks(&s));
+    assert_false(scene_sends(&s));
     scene_decides(&s, EVENT_KEY_MOVED);
     assert_int_equal(catalog_fixture_sharded_key(&s.world, "count")->shards, 10);
     scene_close(&s);
@@ -345,23 +345,23 @@ TEST(cells_that_a_counter_gives_up_are_added_up_and_verified)
     assert_int_equal(catalog_fixture_change_shards(&s.world, KEY_SHARDS_GROW, "count", 5),
                      REPLY_OK);
     scene_pass(&s, 100);
-    assert_says_nothing(&s);
+    assert_sends_nothing(&s);
     assert_int_equal(catalog_fixture_change_shards(&s.world, KEY_SHARDS_SHRINK, "count", 2),
                      REPLY_OK);
     scene_pass(&s, 100);
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t shard = 2; shard < 5; shard++) {
-            scene_assert_asks(&s, "count", shard);
-            assert_true(request_move(&s.asked)->merge_cells);
-            assert_says_nothing(&s);
+            scene_assert_sends(&s, "count", shard);
+            assert_true(request_move(&s.sent)->merge_cells);
+            assert_sends_nothing(&s);
             scene_read(&s, pass == 0, pass == 0);
         }
     }
-    assert_false(scene_asks(&s));
+    assert_false(scene_sends(&s));
     scene_decides(&s, EVENT_KEY_MOVED);
     scene_pass(&s, 50);
     scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms - 1);
-    assert_says_nothing(&s);
+    assert_sends_nothing(&s);
     scene_pass(&s, 51);
     scene_decides(&s, 0);
     assert_int_equal(catalog_fixture_sharded_key(&s.world, "count")->widest, 2);
@@ -376,27 +376,27 @@ static void scene_reach(struct scene *s, const char *key, enum key_shards_change
     assert_int_equal(catalog_fixture_change_shards(&s->world, KEY_SHARDS_MOVED, key, 0), REPLY_OK);
 }
 
-TEST(what_is_remembered_is_forgotten_after_a_time)
+TEST(what_is_remembered_is_evicted_after_a_time)
 {
     struct scene s;
     (void)state;
     scene_open(&s, "auto");
     scene_reach(&s, "hot", KEY_SHARDS_GROW, 6);
     scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms + 100);
-    assert_says_nothing(&s); /* it has as many as it had */
+    assert_sends_nothing(&s); /* it has as many as it had */
     scene_reach(&s, "hot", KEY_SHARDS_SHRINK, 4);
     scene_pass(&s, 100);
     scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms / 2);
     scene_reach(&s, "hot", KEY_SHARDS_SHRINK, 3); /* the time begins anew */
     scene_pass(&s, 100);
     scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms - 1);
-    assert_says_nothing(&s);
+    assert_sends_nothing(&s);
     scene_pass(&s, 51);
     scene_decides(&s, 0);
     assert_int_equal(catalog_fixture_sharded_key(&s.world, "hot")->widest, 3);
     assert_int_equal(catalog_fixture_sharded_key(&s.world, "hot")->shards, 3);
     scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms + 100);
-    assert_says_nothing(&s);
+    assert_sends_nothing(&s);
     scene_close(&s);
 }
 
@@ -413,7 +413,7 @@ TEST(a_new_leader_waits_for_the_whole_time)
     key_shard_mover_end(&s.mover);
     scene_pass(&s, 100);
     scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms - 1);
-    assert_says_nothing(&s);
+    assert_sends_nothing(&s);
     scene_pass(&s, 51);
     scene_decides(&s, 0);
     assert_null(catalog_fixture_sharded_key(&s.world, "hot"));
@@ -436,7 +436,7 @@ TEST(keys_that_wait_take_no_place_of_those_that_move)
     assert_int_equal(s.mover.count, 0);
     assert_int_equal(catalog_fixture_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     scene_pass(&s, 100);
-    scene_assert_asks(&s, "hot", 0);
+    scene_assert_sends(&s, "hot", 0);
     assert_int_equal(s.mover.count, 1);
     scene_pass(&s, config_key_sharding(&s.world.config)->key_sharding_keep_ms + 100);
     for (int i = 0; i < 40; i++)
@@ -446,11 +446,11 @@ TEST(keys_that_wait_take_no_place_of_those_that_move)
 }
 
 /* MOVER-3 */
-TEST(no_more_items_are_moved_than_the_setting_says)
+TEST(no_more_items_are_moved_than_the_setting_allows)
 {
     struct scene s;
     char name[8];
-    int64_t asked = 0;
+    int64_t items = 0;
     (void)state;
     scene_open(&s, "auto");
     config_edit_key_sharding(&s.world.config)->key_sharding_moves_s = 1000;
@@ -462,40 +462,40 @@ TEST(no_more_items_are_moved_than_the_setting_says)
     struct buffer last = {0};
     for (int ms = 0; ms < 5000; ms += 10) {
         scene_pass(&s, 10);
-        while (scene_asks(&s)) { /* each finds as many as it may move */
-            asked += request_move(&s.asked)->items_max;
-            buffer_set(&last, request_move(&s.asked)->key);
+        while (scene_sends(&s)) { /* each finds as many as it may move */
+            items += request_move(&s.sent)->items_max;
+            buffer_set(&last, request_move(&s.sent)->key);
             buffer_append_u8(&last, 1);
             if (last.size > 100)
                 last.size = 100;
             scene_reply(&s, (struct reply){.kind = ANSWER_RANGE,
-                                           .range = {.count = request_move(&s.asked)->items_max,
-                                                     .scanned = request_move(&s.asked)->items_max,
+                                           .range = {.count = request_move(&s.sent)->items_max,
+                                                     .scanned = request_move(&s.sent)->items_max,
                                                      .more = true,
                                                      .last = buffer_slice(&last)}});
         }
     }
-    assert_in_range(asked, 5000, 6000);
+    assert_in_range(items, 5000, 6000);
     assert_int_equal(s.mover.count, 16);
     buffer_deinit(&last);
     scene_close(&s);
 }
 
-TEST(a_table_that_is_deleted_is_forgotten_and_so_is_all_without_the_lead)
+TEST(a_table_that_is_deleted_is_evicted_and_so_is_all_without_the_lead)
 {
     struct scene s;
     (void)state;
     scene_open(&s, "auto");
     assert_int_equal(catalog_fixture_change_shards(&s.world, KEY_SHARDS_GROW, "hot", 2), REPLY_OK);
     scene_pass(&s, 100);
-    assert_true(scene_asks(&s));
+    assert_true(scene_sends(&s));
     key_shard_mover_end(&s.mover);
     scene_pass(&s, 100);
-    assert_true(scene_asks(&s)); /* a new leader begins again */
+    assert_true(scene_sends(&s)); /* a new leader begins again */
     struct catalog_command c = catalog_fixture_command(&s.world, CATALOG_DELETE);
     assert_int_equal(catalog_fixture_apply(&s.world, &c), REPLY_OK);
     scene_pass(&s, 100);
     assert_int_equal(s.mover.count, 0);
-    assert_says_nothing(&s);
+    assert_sends_nothing(&s);
     scene_close(&s);
 }

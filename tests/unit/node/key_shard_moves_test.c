@@ -46,7 +46,7 @@ TEST(who_needs_the_same_item_shares_its_move)
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
     shards_pass(&s, 10);
     struct request r = shards_moving(&s, name, 0, SHARDS);
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     r.id = s.w.next_id++;
     node_request(s.w.node, s.w.now, s.w.waited, ROUTER, &r);
     lone_take_effects(&s.w);
@@ -72,7 +72,7 @@ TEST(a_move_ends_on_a_disk_that_is_slower_than_the_time_to_decide)
     shards_pass(&s, 10);
     lone_set(&s.w, "transaction_decide_ms", "10");
     struct request r = shards_moving(&s, name, 0, SHARDS);
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     while (s.w.answer_count == 0) {
         if (!lone_write_begin(&s.w)) {
             lone_pass(&s.w, 1);
@@ -107,7 +107,7 @@ TEST(a_crash_at_any_step_leaves_the_item_at_one_place)
             assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
             shards_pass(&s, 10);
             struct request r = shards_moving(&s, name, 0, SHARDS);
-            lone_ask(&s.w, &r);
+            lone_send(&s.w, &r);
             for (int i = 0; i < writes; i++) {
                 if (lone_write_begin(&s.w))
                     lone_write_end(&s.w, 0);
@@ -145,13 +145,13 @@ TEST(a_move_sees_writes_from_before_the_fence)
     struct request put = shards_request(&s, REQUEST_PUT, key);
     put.write.key = key;
     put.write.item = lone_item(&s.w, OLD, 10);
-    lone_ask(&s.w, &put);
+    lone_send(&s.w, &put);
     lone_write_end(&s.w, 0); /* the fence */
     assert_int_equal(s.w.answer_count, 0);
     s.key_sharding_version = VERSION;
     struct request r = shards_moving(&s, name, 0, SHARDS);
     r.sharded_key_version = VERSION;
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     assert_int_equal(s.w.answer_count, 0);
     while (s.w.answer_count < 2)
         shards_pass(&s, 1);
@@ -193,38 +193,38 @@ TEST(malformed_moves_are_refused)
     buffer_append_u8(&end, 0);
     struct request r = good;
     request_edit_move(&r)->hi = buffer_slice(&end);
-    assert_int_equal(shards_ask(&s, &r), REPLY_OK);
+    assert_int_equal(shards_send(&s, &r), REPLY_OK);
     request_edit_move(&r)->hi = slice_make(end.data, end.size - 2); /* before the key */
-    assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    assert_int_equal(shards_send(&s, &r), REPLY_MALFORMED);
     request_edit_move(&r)->hi = request_move(&good)->key;
-    assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    assert_int_equal(shards_send(&s, &r), REPLY_MALFORMED);
     r = good;
     request_edit_move(&r)->shards = 0;
-    assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    assert_int_equal(shards_send(&s, &r), REPLY_MALFORMED);
     request_edit_move(&r)->shards = KEY_SHARDS_MAX + 1;
-    assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    assert_int_equal(shards_send(&s, &r), REPLY_MALFORMED);
     r = good;
     const size_t collection =
         storage_key_collection_size(request_move(&good)->key); /* of tables without sort keys */
     for (size_t size = 0; size < request_move(&good)->key.size;
          size += size + 1 == collection ? 2 : 1) {
         request_edit_move(&r)->key = slice_make(request_move(&good)->key.data, size);
-        assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+        assert_int_equal(shards_send(&s, &r), REPLY_MALFORMED);
     }
     end.data[7] ^= 1; /* no shard has this hash */
     request_edit_move(&r)->key = slice_make(end.data, request_move(&good)->key.size);
-    assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    assert_int_equal(shards_send(&s, &r), REPLY_MALFORMED);
     end.data[7] ^= 1;
     end.data[0] = 0xff;
     end.data[4] = 0xff;
     r = good;
     request_edit_move(&r)->hi = buffer_slice(&end); /* behind the shard */
-    assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    assert_int_equal(shards_send(&s, &r), REPLY_MALFORMED);
     buffer_deinit(&end);
     shards_close(&s);
 }
 
-TEST(only_parts_of_transactions_say_that_they_move)
+TEST(only_parts_of_transactions_may_be_moves)
 {
     struct shards_fixture s;
     (void)state;
@@ -234,9 +234,9 @@ TEST(only_parts_of_transactions_say_that_they_move)
     r.write.key = key;
     r.write.item = lone_item(&s.w, OLD, 10);
     r.write.origin = WRITE_BY_MOVE;
-    assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    assert_int_equal(shards_send(&s, &r), REPLY_MALFORMED);
     r.write.origin = WRITE_BY_CLIENT;
-    assert_int_equal(shards_ask(&s, &r), REPLY_OK);
+    assert_int_equal(shards_send(&s, &r), REPLY_OK);
     shards_close(&s);
 }
 
@@ -252,7 +252,7 @@ static uint32_t scene_begin_move(struct shards_fixture *s)
     assert_int_equal(shards_move(s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
     shards_pass(s, 10);
     struct request r = shards_moving(s, name, 0, SHARDS);
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     return name;
 }
 
@@ -306,9 +306,9 @@ TEST(a_move_waits_for_a_write_in_flight)
     struct request put = shards_request(&s, REQUEST_PUT, key);
     put.write.key = key;
     put.write.item = lone_item(&s.w, OLD + 1, 10);
-    lone_ask(&s.w, &put);
+    lone_send(&s.w, &put);
     struct request r = shards_moving(&s, name, 0, SHARDS);
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     assert_int_equal(s.w.answer_count, 0);
     shards_pass(&s, 100);
     shards_close(&s);
@@ -325,7 +325,7 @@ TEST(a_move_that_is_given_up_leaves_no_lock)
     const uint32_t name = shards_mover(&s, SHARDS), owner = shards_owner(&s, name, SHARDS);
     assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
     struct request r = shards_part_request(&s, &t, name, owner);
-    assert_int_equal(shards_ask(&s, &r), REPLY_OK);
+    assert_int_equal(shards_send(&s, &r), REPLY_OK);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
     shards_pass(&s, 10);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_LOCKED);
@@ -346,14 +346,14 @@ static struct partition_stats scene_stats(struct shards_fixture *s)
 {
     struct request r = {.op = REQUEST_STATS};
     struct partition_stats stats;
-    assert_int_equal(shards_ask(s, &r), REPLY_OK);
+    assert_int_equal(shards_send(s, &r), REPLY_OK);
     struct reader reader = {buffer_slice(&lone_answer(&s->w)->body), false};
     assert_int_equal(partition_stats_decode(&reader, &stats), STATUS_OK);
     return stats;
 }
 
 /* MOVE-2 */
-TEST(a_move_costs_nothing_and_streams_are_not_told)
+TEST(a_move_costs_nothing_and_makes_no_stream_record)
 {
     struct shards_fixture s;
     (void)state;
@@ -421,7 +421,7 @@ TEST(a_new_leader_writes_a_row_again_before_its_item_leaves)
     shards_pass(&s, 10);
     assert_int_equal(index_feeds_lag(&s.w.node->feeds, p).items, 0);
     struct request r = shards_moving(&s, name, 0, SHARDS);
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     assert_int_equal(lone_answer(&s.w)->code, REPLY_OVERLOADED);
     assert_int_equal(index_feeds_lag(&s.w.node->feeds, p).items, 1);
     shards_move_surely(&s, name, 0, SHARDS);
@@ -449,13 +449,13 @@ TEST(an_item_waits_with_its_move_until_global_indexes_have_it)
     struct request put = shards_request(&s, REQUEST_PUT, key);
     put.write.key = key;
     put.write.item = lone_item(&s.w, OLD, 10);
-    lone_ask(&s.w, &put);
+    lone_send(&s.w, &put);
     assert_true(lone_write_begin(&s.w));
     lone_write_end(&s.w, 0);
     lone_assert_answer(&s.w, REPLY_OK);
     assert_int_equal(index_feeds_lag(&s.w.node->feeds, p).items, 1);
     struct request r = shards_moving(&s, name, 0, SHARDS);
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     assert_int_equal(shards_finish(&s), REPLY_OVERLOADED);
     shards_move_surely(&s, name, 0, SHARDS);
     shards_pass(&s, 500);

@@ -31,7 +31,7 @@ static uint32_t scene_move_shard(struct shards_fixture *s, uint32_t shard, uint3
     for (*requests = 0; more; ++*requests) {
         const struct request r = scene_piece(s, buffer_slice(&from), &hi, shards);
         assert_true(*requests < 2000);
-        assert_int_equal(shards_ask(s, &r), REPLY_OK);
+        assert_int_equal(shards_send(s, &r), REPLY_OK);
         const struct answer *a = lone_answer(&s->w);
         moved += a->count;
         more = a->more;
@@ -114,7 +114,7 @@ TEST(a_move_in_the_place_of_another_one_has_nothing_of_it)
     buffer_set(&from, shards_key(&s, 0, 0));
     from.size = storage_key_collection_size(buffer_slice(&from));
     struct request r = scene_piece(&s, buffer_slice(&from), &hi, SHARDS);
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     assert_int_equal(s.w.node->key_shard_moves.count, KEY_SHARD_PIECE_MOVES);
     for (uint32_t i = 0; i < KEY_SHARD_PIECE_MOVES; i++) {
         buffer_set(&keys[i], buffer_slice(&s.w.node->key_shard_moves.all[i].key));
@@ -167,14 +167,14 @@ TEST(a_piece_has_no_end_while_an_item_that_must_move_is_locked)
         owner++;
     assert_int_equal(shards_put(&s, owner, 0, OLD), REPLY_OK);
     struct request r = shards_part_request(&s, &t, name, 0);
-    assert_int_equal(shards_ask(&s, &r), REPLY_OK);
+    assert_int_equal(shards_send(&s, &r), REPLY_OK);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_LOCKED);
     r = scene_whole_piece(&s, &from, &hi);
-    assert_int_equal(shards_ask(&s, &r), REPLY_OK);
+    assert_int_equal(shards_send(&s, &r), REPLY_OK);
     assert_true(lone_answer(&s.w)->more);
     assert_true(slice_equal(buffer_slice(&lone_answer(&s.w)->last), t.part.anchor));
     r = shards_part_decide(&s, &t);
-    assert_int_equal(shards_ask(&s, &r), REPLY_OK);
+    assert_int_equal(shards_send(&s, &r), REPLY_OK);
     assert_int_equal(scene_move_shard(&s, 0, SHARDS, &requests), 1);
     assert_int_equal(shards_get(&s, name, shards_owner(&s, name, SHARDS)), OLD);
     assert_int_equal(shards_get(&s, owner, 0), OLD);
@@ -209,10 +209,10 @@ static void scene_lock_beside_piece(struct shards_fixture *s, struct shards_part
 {
     scene_know_map(s, name);
     struct request r = scene_whole_piece(s, from, hi);
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     assert_int_equal(s->w.node->key_shard_moves.count, 1);
     r = shards_part_request(s, t, scene_other_mover(s, *name), 0);
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
 }
 
 static const struct answer *scene_answer_of_piece(struct shards_fixture *s)
@@ -255,13 +255,13 @@ TEST(a_piece_has_no_end_behind_an_item_that_comes_while_others_move)
     const uint32_t lower = scene_other_mover(&s, name), upper = scene_other_mover(&s, lower);
     assert_int_equal(shards_put(&s, upper, 0, OLD), REPLY_OK);
     struct request r = shards_part_request(&s, &t, lower, 0);
-    assert_int_equal(shards_ask(&s, &r), REPLY_OK);
+    assert_int_equal(shards_send(&s, &r), REPLY_OK);
     assert_true(slice_compare(t.part.anchor, shards_key(&s, upper, 0)) < 0);
     r = scene_whole_piece(&s, &from, &hi);
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     assert_int_equal(s.w.node->key_shard_moves.count, 1);
     r = shards_part_decide(&s, &t);
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     const struct answer *a = scene_answer_of_piece(&s);
     assert_int_equal(a->count, 1);
     assert_true(a->more);
@@ -311,7 +311,7 @@ TEST(a_piece_ends_before_the_first_item_whose_move_has_not_begun)
     assert_int_equal(shards_move(&s, shards_mover(&s, SHARDS), 0, SHARDS), REPLY_OVERLOADED);
     shards_pass(&s, 10); /* the map has come */
     struct request r = scene_whole_piece(&s, &from, &hi);
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     for (int ms = 0; ms <= KEY_SHARD_PIECE_MS; ms++)
         lone_pass(&s.w, 1); /* nothing is written */
     assert_int_equal(shards_finish(&s), REPLY_OK);

@@ -99,12 +99,12 @@ static void run_time(void *world, struct case_words *c)
 
 /* ---- commands to shards ---- */
 
-static void say_refusal(struct case_words *c, enum limiter_refusal refusal)
+static void print_refusal(struct case_words *c, enum limiter_refusal refusal)
 {
     static const char *const NAMES[LIMITER_REFUSALS] = {
         "done",    "too few tokens", "too few writes", "absent",    "sealed",        "no change",
         "expired", "not its owner",  "no such limit",  "no bucket", "too large debt"};
-    case_say(c, "%s\n", NAMES[refusal]);
+    case_print(c, "%s\n", NAMES[refusal]);
 }
 
 static void command_read_options(struct case_words *c, struct limiter_command *m)
@@ -154,8 +154,8 @@ static void run_take(void *world, struct case_words *c)
         w.s.now_ms += every == NULL ? 0 : case_ms(every);
     }
     if (times > 1)
-        case_say(c, "%lld times, then ", (long long)done);
-    say_refusal(c, refusal);
+        case_print(c, "%lld times, then ", (long long)done);
+    print_refusal(c, refusal);
 }
 
 static struct limiter_command command_read(struct case_words *c, int at)
@@ -178,7 +178,7 @@ static void run_send(void *world, struct case_words *c)
 {
     (void)world;
     const struct limiter_command m = command_read(c, 1);
-    say_refusal(c, limiter_fixture_run(&w.s, &m));
+    print_refusal(c, limiter_fixture_run(&w.s, &m));
 }
 
 static void run_keep(void *world, struct case_words *c)
@@ -191,7 +191,7 @@ static void run_keep(void *world, struct case_words *c)
 static void run_again(void *world, struct case_words *c)
 {
     (void)world;
-    say_refusal(c, limiter_fixture_run(&w.s, &w.kept[kept_find(case_word(c, 1))].command));
+    print_refusal(c, limiter_fixture_run(&w.s, &w.kept[kept_find(case_word(c, 1))].command));
 }
 
 static void run_keep_map(void *world, struct case_words *c)
@@ -249,7 +249,7 @@ static void run_merge(void *world, struct case_words *c)
     limiter_fixture_merge(&w.s);
 }
 
-static void run_forget(void *world, struct case_words *c)
+static void run_delete(void *world, struct case_words *c)
 {
     (void)world;
     buffer_deinit(&w.s.items[case_word_number(c, 1)]);
@@ -272,7 +272,7 @@ static void run_drain(void *world, struct case_words *c)
             any |= refusal == LIMITER_DONE;
         }
     }
-    case_say(c, "%lld tokens taken from %u shards\n", (long long)admitted, w.s.shard_map.count);
+    case_print(c, "%lld tokens taken from %u shards\n", (long long)admitted, w.s.shard_map.count);
 }
 
 /* ---- output ---- */
@@ -281,42 +281,42 @@ static void run_drain(void *world, struct case_words *c)
 static void show_epoch(struct case_words *c, const char *what, uint64_t epoch)
 {
     if (epoch == 0)
-        case_say(c, "%s 0", what);
+        case_print(c, "%s 0", what);
     else
-        case_say(c, "%s %+lld", what, (long long)epoch - NOW_MS);
+        case_print(c, "%s %+lld", what, (long long)epoch - NOW_MS);
 }
 
 static void show_shard(struct case_words *c, uint32_t shard)
 {
     struct limiter_bucket b;
     if (!limiter_fixture_find(&w.s, shard, &b)) {
-        case_say(c, "shard %u: none\n", shard);
+        case_print(c, "shard %u: none\n", shard);
         return;
     }
-    case_say(c, "shard %u of %u%s, limits %llu", shard, b.shards, b.sealed ? ", sealed" : "",
-             (unsigned long long)b.limits.version);
+    case_print(c, "shard %u of %u%s, limits %llu", shard, b.shards, b.sealed ? ", sealed" : "",
+               (unsigned long long)b.limits.version);
     for (uint32_t i = 0; i < b.limits.count; i++) {
-        case_say(c, ", %.*s %lld", (int)b.limits.at[i].name.size,
-                 (const char *)b.limits.at[i].name.data, (long long)b.balances[i].tokens);
+        case_print(c, ", %.*s %lld", (int)b.limits.at[i].name.size,
+                   (const char *)b.limits.at[i].name.data, (long long)b.balances[i].tokens);
         if (b.balances[i].fraction != 0)
-            case_say(c, " and %lld", (long long)b.balances[i].fraction);
-        case_say(c, " taken %lld", (long long)b.taken[i]);
+            case_print(c, " and %lld", (long long)b.balances[i].fraction);
+        case_print(c, " taken %lld", (long long)b.taken[i]);
     }
-    case_say(c, ", admitted %lld, refused %lld, writes %lld", (long long)b.admitted,
-             (long long)b.refused, (long long)b.write_balance.tokens);
+    case_print(c, ", admitted %lld, refused %lld, writes %lld", (long long)b.admitted,
+               (long long)b.refused, (long long)b.write_balance.tokens);
     show_epoch(c, ", epoch", b.epoch);
     for (uint32_t i = 0; i < b.reserved_count; i++) {
-        case_say(c, ", for %u: %lld", b.reserved[i].child,
-                 (long long)b.reserved[i].balances[0].tokens);
+        case_print(c, ", for %u: %lld", b.reserved[i].child,
+                   (long long)b.reserved[i].balances[0].tokens);
         show_epoch(c, " of", b.reserved[i].epoch);
     }
     if (shard == 0) {
         show_epoch(c, ", map", b.shard_map.epoch);
-        case_say(c, " of %u", b.shard_map.count);
+        case_print(c, " of %u", b.shard_map.count);
         for (uint32_t i = 0; i < LIMITER_SIZES && b.shard_map.grown[i] != 0; i++)
             show_epoch(c, i == 0 ? " grown" : "", b.shard_map.grown[i]);
     }
-    case_say(c, "\n");
+    case_print(c, "\n");
 }
 
 static void run_show(void *world, struct case_words *c)
@@ -335,7 +335,7 @@ static void run_show(void *world, struct case_words *c)
 static void run_tokens(void *world, struct case_words *c)
 {
     (void)world;
-    case_say(c, "tokens %lld\n", (long long)limiter_fixture_tokens(&w.s));
+    case_print(c, "tokens %lld\n", (long long)limiter_fixture_tokens(&w.s));
 }
 
 static void run_command(void *world, struct slice command, struct buffer *out)
@@ -349,7 +349,7 @@ static void run_command(void *world, struct slice command, struct buffer *out)
         {.name = "use-map", .run = run_use_map},   {.name = "read-map", .run = run_read_map},
         {.name = "know-map", .run = run_know_map}, {.name = "keep-share", .run = run_keep_share},
         {.name = "grow", .run = run_grow},         {.name = "create", .run = run_create},
-        {.name = "merge", .run = run_merge},       {.name = "forget", .run = run_forget},
+        {.name = "merge", .run = run_merge},       {.name = "forget", .run = run_delete},
         {.name = "drain", .run = run_drain},       {.name = "show", .run = run_show},
         {.name = "tokens", .run = run_tokens},     {0},
     };

@@ -53,14 +53,14 @@ static struct request scene_take(struct scene *s, int64_t tokens, uint8_t token,
     r.write.limiter = buffer_slice(&s->command);
     r.write.token.id = slice_make(s->token, token > 0 ? sizeof s->token : 0);
     r.write.token.digest = digest;
-    r.write.want = WANT_NEW;
-    r.write.want_failed = true;
+    r.write.return_values = RETURN_NEW;
+    r.write.return_failed = true;
     return r;
 }
 
-static const struct answer *scene_ask(struct scene *s, struct request *r)
+static const struct answer *scene_send(struct scene *s, struct request *r)
 {
-    lone_ask(&s->w, r);
+    lone_send(&s->w, r);
     lone_write_all(&s->w);
     return lone_answer(&s->w);
 }
@@ -80,11 +80,11 @@ TEST(a_command_makes_the_item_and_changes_it)
     (void)state;
     scene_open(&s);
     struct request r = scene_take(&s, 3, 0, 0);
-    const struct answer *a = scene_ask(&s, &r);
+    const struct answer *a = scene_send(&s, &r);
     assert_int_equal(a->code, REPLY_OK);
     assert_int_equal(tokens_of(a), 7000);
     r = scene_take(&s, 7, 0, 0);
-    assert_int_equal(tokens_of(scene_ask(&s, &r)), 0);
+    assert_int_equal(tokens_of(scene_send(&s, &r)), 0);
     scene_close(&s);
 }
 
@@ -94,14 +94,14 @@ TEST(a_refusal_brings_its_reason_and_the_item_and_changes_nothing)
     (void)state;
     scene_open(&s);
     struct request r = scene_take(&s, 6, 0, 0);
-    scene_ask(&s, &r);
+    scene_send(&s, &r);
     r = scene_take(&s, 5, 0, 0);
-    const struct answer *a = scene_ask(&s, &r);
+    const struct answer *a = scene_send(&s, &r);
     assert_int_equal(a->code, REPLY_CONDITION_FAILED);
     assert_int_equal(a->fault, LIMITER_TOO_FEW_TOKENS);
     assert_int_equal(tokens_of(a), 4000);
     r = scene_take(&s, 4, 0, 0);
-    assert_int_equal(tokens_of(scene_ask(&s, &r)), 0);
+    assert_int_equal(tokens_of(scene_send(&s, &r)), 0);
     scene_close(&s);
 }
 
@@ -111,18 +111,18 @@ TEST(a_token_is_taken_once_and_for_one_request_only)
     (void)state;
     scene_open(&s);
     struct request r = scene_take(&s, 3, 1, 5);
-    assert_int_equal(tokens_of(scene_ask(&s, &r)), 7000);
+    assert_int_equal(tokens_of(scene_send(&s, &r)), 7000);
     r = scene_take(&s, 3, 1, 5);
-    const struct answer *a = scene_ask(&s, &r);
+    const struct answer *a = scene_send(&s, &r);
     assert_int_equal(a->code, REPLY_OK);
     assert_false(a->found); /* it was done before */
     r = scene_take(&s, 3, 1, 6);
-    assert_int_equal(scene_ask(&s, &r)->code, REPLY_TOKEN_MISMATCH);
+    assert_int_equal(scene_send(&s, &r)->code, REPLY_TOKEN_MISMATCH);
     lone_crash(&s.w);
     r = scene_take(&s, 3, 1, 5);
-    assert_int_equal(scene_ask(&s, &r)->code, REPLY_OK);
+    assert_int_equal(scene_send(&s, &r)->code, REPLY_OK);
     r = scene_take(&s, 7, 2, 5);
-    assert_int_equal(tokens_of(scene_ask(&s, &r)), 0);
+    assert_int_equal(tokens_of(scene_send(&s, &r)), 0);
     scene_close(&s);
 }
 
@@ -133,9 +133,9 @@ TEST(a_refused_request_leaves_no_token)
     (void)state;
     scene_open(&s);
     struct request r = scene_take(&s, 11, 1, 5);
-    assert_int_equal(scene_ask(&s, &r)->code, REPLY_CONDITION_FAILED);
+    assert_int_equal(scene_send(&s, &r)->code, REPLY_CONDITION_FAILED);
     r = scene_take(&s, 2, 1, 7);
-    assert_int_equal(tokens_of(scene_ask(&s, &r)), 8000);
+    assert_int_equal(tokens_of(scene_send(&s, &r)), 8000);
     scene_close(&s);
 }
 
@@ -146,18 +146,18 @@ TEST(a_command_is_the_whole_update)
     scene_open(&s);
     struct request r = scene_take(&s, 1, 0, 0);
     r.write.condition = slice_of("x");
-    assert_int_equal(scene_ask(&s, &r)->code, REPLY_MALFORMED);
+    assert_int_equal(scene_send(&s, &r)->code, REPLY_MALFORMED);
     r = scene_take(&s, 1, 0, 0);
     r.write.limiter.size--;
-    assert_int_equal(scene_ask(&s, &r)->code, REPLY_MALFORMED);
+    assert_int_equal(scene_send(&s, &r)->code, REPLY_MALFORMED);
     /* A condition that is a program, and holds: nobody would evaluate it. */
     struct buffer program = {0};
     expression_fixture_program(&program, "attribute_not_exists(x)");
     r = scene_take(&s, 1, 0, 0);
     r.write.condition = buffer_slice(&program);
-    assert_int_equal(scene_ask(&s, &r)->code, REPLY_MALFORMED);
+    assert_int_equal(scene_send(&s, &r)->code, REPLY_MALFORMED);
     r = scene_take(&s, 10, 0, 0);
-    assert_int_equal(tokens_of(scene_ask(&s, &r)), 0); /* no token was taken before */
+    assert_int_equal(tokens_of(scene_send(&s, &r)), 0); /* no token was taken before */
     buffer_deinit(&program);
     scene_close(&s);
 }

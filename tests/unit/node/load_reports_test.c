@@ -104,7 +104,7 @@ TEST(a_report_that_is_answered_is_followed_by_one_after_the_interval)
     scene_close(&s);
 }
 
-TEST(reports_without_answers_become_rare_and_ask_each_node)
+TEST(reports_without_answers_become_rare_and_try_each_node)
 {
     static const int64_t waits_ms[] = {100, 200, 400, 800, 1600, 1600};
     struct scene s;

@@ -16,10 +16,10 @@ static struct request question(struct lone_node *w, uint32_t children)
     return r;
 }
 
-static struct split_advice ask(struct lone_node *w, struct request r)
+static struct split_advice request_advice(struct lone_node *w, struct request r)
 {
     struct split_advice a;
-    lone_ask(w, &r);
+    lone_send(w, &r);
     lone_assert_answer(w, REPLY_OK);
     assert_int_equal(split_advice_decode(buffer_slice(&lone_answer(w)->body), &a), STATUS_OK);
     return a;
@@ -32,35 +32,35 @@ TEST(refused_requests_count_as_heat)
     lone_init(&w, PROFILE_STRICT);
     config_edit_heat(&w.config)->heat_start_percent = 0;
     lone_open_table(&w, 10, 10);
-    assert_int_equal(ask(&w, question(&w, 0)).verdict, SPLIT_REFUSED_FEW_SAMPLES);
+    assert_int_equal(request_advice(&w, question(&w, 0)).verdict, SPLIT_REFUSED_FEW_SAMPLES);
     int refused = 0;
     for (uint32_t i = 0; i < 2000; i++) {
-        lone_ask_for(&w, REQUEST_GET, 1 + i * 7919 % 500);
+        lone_send_to(&w, REQUEST_GET, 1 + i * 7919 % 500);
         refused += lone_answer(&w)->code == REPLY_THROTTLED;
         w.now.ns += NS_PER_MS;
     }
     assert_true(refused > 1900);
-    struct split_advice a = ask(&w, question(&w, 2));
+    struct split_advice a = request_advice(&w, question(&w, 2));
     assert_int_equal(a.verdict, SPLIT_ADVISED);
     assert_int_equal(a.samples, 2000);
     assert_int_equal(a.point_count, 1);
     assert_in_range(a.share_ppm[ADMIT_READ][0], 450000, 550000);
-    a = ask(&w, question(&w, 4));
+    a = request_advice(&w, question(&w, 4));
     assert_int_equal(a.point_count, 3);
     lone_deinit(&w);
 }
 
-TEST(one_key_that_is_asked_for_is_named)
+TEST(one_key_with_demand_is_named)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_STRICT);
     config_edit_heat(&w.config)->heat_start_percent = 0;
     lone_open_table(&w, 10, 10);
     for (uint32_t i = 0; i < 2000; i++) {
-        lone_ask_for(&w, REQUEST_GET, i % 20 ? 7 : i);
+        lone_send_to(&w, REQUEST_GET, i % 20 ? 7 : i);
         w.now.ns += NS_PER_MS;
     }
-    struct split_advice a = ask(&w, question(&w, 0));
+    struct split_advice a = request_advice(&w, question(&w, 0));
     assert_int_equal(a.verdict, SPLIT_REFUSED_POPULAR_KEY);
     lone_key(&w, 7);
     assert_true(slice_equal(a.key, buffer_slice(&w.key)));
@@ -84,12 +84,12 @@ TEST(a_page_that_goes_on_behind_a_key_is_heat_of_that_key)
         r.range.lo = buffer_slice(&lo);
         r.range.consistent = true;
         if (i % 20 == 0)
-            lone_ask_for(&w, REQUEST_GET, i);
+            lone_send_to(&w, REQUEST_GET, i);
         else
-            lone_ask(&w, &r);
+            lone_send(&w, &r);
         w.now.ns += NS_PER_MS;
     }
-    struct split_advice a = ask(&w, question(&w, 0));
+    struct split_advice a = request_advice(&w, question(&w, 0));
     assert_int_equal(a.verdict, SPLIT_REFUSED_POPULAR_KEY);
     lone_key(&w, 7);
     assert_true(slice_equal(a.key, buffer_slice(&w.key)));
@@ -105,32 +105,32 @@ TEST(a_key_that_has_only_just_grown_popular_is_named_too)
     config_edit_heat(&w.config)->heat_start_percent = 0;
     lone_open_table(&w, 3000, 10);
     for (uint32_t i = 0; i < 6000; i++) { /* a while, evenly, and little */
-        lone_ask_for(&w, REQUEST_GET, i * 7919 % 500);
+        lone_send_to(&w, REQUEST_GET, i * 7919 % 500);
         w.now.ns += 12 * NS_PER_MS;
     }
-    assert_int_equal(ask(&w, question(&w, 0)).verdict, SPLIT_ADVISED);
+    assert_int_equal(request_advice(&w, question(&w, 0)).verdict, SPLIT_ADVISED);
     for (uint32_t i = 0; i < 8000; i++) {
-        lone_ask_for(&w, REQUEST_GET, 7);
+        lone_send_to(&w, REQUEST_GET, 7);
         w.now.ns += NS_PER_MS / 8;
     }
-    struct split_advice a = ask(&w, question(&w, 0));
+    struct split_advice a = request_advice(&w, question(&w, 0));
     assert_int_equal(a.verdict, SPLIT_REFUSED_POPULAR_KEY);
     lone_deinit(&w);
 }
 
-TEST(heat_is_forgotten_when_nobody_asks)
+TEST(heat_is_dropped_without_requests)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_STRICT);
     config_edit_heat(&w.config)->heat_start_percent = 0;
     lone_open_table(&w, 10, 10);
     for (uint32_t i = 0; i < 2000; i++)
-        lone_ask_for(&w, REQUEST_GET, i % 500);
-    assert_int_equal(ask(&w, question(&w, 0)).samples, 2000);
+        lone_send_to(&w, REQUEST_GET, i % 500);
+    assert_int_equal(request_advice(&w, question(&w, 0)).samples, 2000);
     lone_pass(&w, 20000);
-    assert_in_range(ask(&w, question(&w, 0)).samples, 400, 1000);
+    assert_in_range(request_advice(&w, question(&w, 0)).samples, 400, 1000);
     lone_pass(&w, 200000);
-    assert_int_equal(ask(&w, question(&w, 0)).samples, 0);
+    assert_int_equal(request_advice(&w, question(&w, 0)).samples, 0);
     lone_deinit(&w);
 }
 
@@ -143,7 +143,7 @@ TEST(cold_partitions_give_their_memory_back_and_need_no_timer)
     const struct partition *p = partitions_find(&w.node->partitions, w.table.partitions[0].id);
     assert_int_equal(w.node->heat.at.ns, INSTANT_NEVER.ns);
     for (uint32_t i = 0; i < 2000; i++)
-        lone_ask_for(&w, REQUEST_GET, i % 500);
+        lone_send_to(&w, REQUEST_GET, i % 500);
     assert_true(heat_memory(&p->heat) > 0);
     assert_true(w.node->heat.at.ns <=
                 w.now.ns + config_heat(&w.config)->heat_half_life_ms * NS_PER_MS);
@@ -188,8 +188,8 @@ TEST(after_a_split_both_pieces_begin_without_heat)
     config_edit_heat(&w.config)->heat_start_percent = 0;
     lone_open_table(&w, 10, 10);
     for (uint32_t i = 0; i < 2000; i++)
-        lone_ask_for(&w, REQUEST_GET, i % 500);
-    struct split_advice a = ask(&w, question(&w, 2));
+        lone_send_to(&w, REQUEST_GET, i % 500);
+    struct split_advice a = request_advice(&w, question(&w, 2));
     assert_int_equal(a.verdict, SPLIT_ADVISED);
     const struct partition_info *p = &w.table.partitions[0];
     struct table_split s = {.table_id = w.table.id,
@@ -201,7 +201,7 @@ TEST(after_a_split_both_pieces_begin_without_heat)
     struct buffer body = {0};
     table_split_encode(&body, &s);
     struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     lone_write_all(&w);
     lone_assert_answer(&w, REPLY_OK);
     for (int i = 0; i < 100 && partitions_find(&w.node->partitions, p->id + 1) == NULL; i++) {
@@ -224,21 +224,21 @@ TEST(a_question_that_makes_no_sense_is_refused)
     config_edit_heat(&w.config)->heat_start_percent = 0;
     lone_open_table(&w, 10, 10);
     struct request r = question(&w, 1);
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     lone_assert_answer(&w, REPLY_MALFORMED);
     r = question(&w, SPLIT_POINTS_MAX + 2);
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     lone_assert_answer(&w, REPLY_MALFORMED);
     r = question(&w, 2);
     r.epoch++;
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     lone_assert_answer(&w, REPLY_WRONG_PARTITION);
     r = question(&w, 2);
     r.partition += 100;
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     lone_assert_answer(&w, REPLY_WRONG_PARTITION);
     r = question(&w, 2);
-    assert_int_equal(ask(&w, r).verdict, SPLIT_REFUSED_FEW_SAMPLES);
+    assert_int_equal(request_advice(&w, r).verdict, SPLIT_REFUSED_FEW_SAMPLES);
     lone_deinit(&w);
 }
 

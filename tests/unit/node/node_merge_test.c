@@ -71,13 +71,13 @@ static void scene_init(struct scene *s)
 }
 
 /* Without the catalog, whose map stays as it is. */
-static void ask(struct scene *s, const struct partition_info *p)
+static void send_merge(struct scene *s, const struct partition_info *p)
 {
     struct buffer body = {0};
     partition_info_encode(&body, p);
     struct request r = {
         .op = REQUEST_PARTITION_MERGE, .partition = p->id, .group.info = buffer_slice(&body)};
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     buffer_deinit(&body);
 }
 
@@ -92,7 +92,7 @@ static struct partition_info freezing(const struct scene *s)
 static struct frozen freeze(struct scene *s)
 {
     const struct partition_info p = freezing(s);
-    ask(s, &p);
+    send_merge(s, &p);
     lone_write_all(&s->w);
     lone_assert_answer(&s->w, REPLY_OK);
     assert_int_not_equal(lone_answer(&s->w)->frozen.index, 0);
@@ -105,7 +105,7 @@ static void thaw(struct scene *s)
     p.merge = MERGE_THAW;
     p.merge_with = s->lower.id;
     p.epoch++;
-    ask(s, &p);
+    send_merge(s, &p);
     lone_write_all(&s->w);
     lone_assert_answer(&s->w, REPLY_OK);
 }
@@ -156,7 +156,7 @@ TEST(a_range_that_another_entry_has_frozen_is_not_taken_over)
     struct frozen frozen = freeze(&s);
     frozen.term++;
     const struct partition_info p = absorbing(&s, frozen);
-    ask(&s, &p);
+    send_merge(&s, &p);
     lone_write_all(&s.w);
     lone_assert_answer(&s.w, REPLY_OVERLOADED);
     assert_non_null(partitions_find(&s.w.node->partitions, s.upper.id));
@@ -168,7 +168,7 @@ TEST(records_of_streams_are_counted_where_they_come)
     struct scene s;
     scene_init_with(&s, 1 + STREAM_KEYS_ONLY);
     const struct partition_info p = absorbing(&s, freeze(&s));
-    ask(&s, &p);
+    send_merge(&s, &p);
     reconcile(&s.w);
     const struct partition *merged = partitions_find(&s.w.node->partitions, p.id);
     assert_int_equal(merged->info.epoch, p.epoch);
@@ -193,7 +193,7 @@ static void split_again(struct scene *s, const struct partition_info *merged)
     partition_split_encode(&body, &split);
     struct request r = {
         .op = REQUEST_PARTITION_SPLIT, .partition = merged->id, .split.bytes = buffer_slice(&body)};
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     lone_write_all(&s->w);
     lone_assert_answer(&s->w, REPLY_OK);
     buffer_deinit(&body);
@@ -231,7 +231,7 @@ TEST(records_of_streams_are_counted_in_the_piece_that_has_them)
     for (uint32_t name = 0; name < NAMES; name++)
         in_upper += is_in(&s.w, name, &s.upper);
     const struct partition_info p = absorbing(&s, freeze(&s));
-    ask(&s, &p);
+    send_merge(&s, &p);
     reconcile(&s.w);
     split_again(&s, &p);
     const struct partitions *held = &s.w.node->partitions;
@@ -240,7 +240,7 @@ TEST(records_of_streams_are_counted_in_the_piece_that_has_them)
     struct request put = lone_request(&s.w, REQUEST_PUT, s.in_lower);
     put.write.item = lone_item(&s.w, NAMES + 1, 0);
     put.epoch = partitions_find(held, p.id)->info.epoch;
-    lone_ask(&s.w, &put);
+    lone_send(&s.w, &put);
     lone_write_all(&s.w);
     lone_assert_answer(&s.w, REPLY_OK);
     lone_assert_verified(&s.w, NAMES);
@@ -267,7 +267,7 @@ TEST(a_replica_does_not_give_way_to_a_part_of_its_range)
     lone_deinit(&s.w);
 }
 
-static void ask_to_open(struct scene *s, struct partition_info p)
+static void send_open(struct scene *s, struct partition_info p)
 {
     struct buffer word = {0};
     p.merge = MERGE_NONE;
@@ -275,7 +275,7 @@ static void ask_to_open(struct scene *s, struct partition_info p)
     struct request r = {.op = REQUEST_PARTITION_OPEN,
                         .partition = p.id,
                         .replica = {.info = buffer_slice(&word), .as_of = 1000}};
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     buffer_deinit(&word);
 }
 
@@ -291,7 +291,7 @@ static void assert_refused(struct scene *s, enum request_op op, bool consistent)
         r.range.lo = s->upper.lo;
         r.range.bytes_max = UINT32_MAX;
     }
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     lone_write_all(&s->w);
     lone_assert_answer(&s->w, REPLY_STALE_MAP);
 }
@@ -320,7 +320,7 @@ TEST(a_frozen_partition_serves_nothing_until_it_is_thawed)
     assert_serves_nothing(&s);
     thaw(&s);
     const struct partition_info late = freezing(&s); /* of the epoch before */
-    ask(&s, &late);
+    send_merge(&s, &late);
     lone_assert_answer(&s.w, REPLY_STALE_MAP);
     s.w.table.partitions[1].epoch++;
     assert_int_equal(lone_get(&s.w, s.in_upper), s.in_upper + 1);
@@ -335,20 +335,20 @@ TEST(a_write_behind_the_entry_that_freezes_does_nothing)
     struct scene s;
     scene_init(&s);
     const struct partition_info p = freezing(&s);
-    ask(&s, &p);
+    send_merge(&s, &p);
     s.w.answer_count = 0;
     struct request r = lone_request(&s.w, REQUEST_DELETE, s.in_upper);
-    lone_ask(&s.w, &r); /* into the log behind it */
+    lone_send(&s.w, &r); /* into the log behind it */
     lone_write_all(&s.w);
-    bool told = false;
+    bool notified = false;
     for (size_t i = 0; i < s.w.answer_count; i++)
-        told |= s.w.answers[i].code == REPLY_STALE_MAP;
-    assert_true(told);
+        notified |= s.w.answers[i].code == REPLY_STALE_MAP;
+    assert_true(notified);
     struct frozen again = freeze(&s), first;
     const struct partition_info absorb = absorbing(&s, again);
     first = freeze(&s); /* said again, nothing changes */
     assert_memory_equal(&first, &again, sizeof first);
-    ask(&s, &absorb);
+    send_merge(&s, &absorb);
     lone_write_all(&s.w);
     lone_assert_answer(&s.w, REPLY_OK);
     s.w.table.partitions[0].epoch++;
@@ -366,7 +366,7 @@ TEST(nothing_is_taken_over_that_is_not_frozen)
     scene_init(&s);
     struct frozen frozen = {raft_last(partitions_find(&s.w.node->partitions, s.upper.id)->raft), 1};
     const struct partition_info absorb = absorbing(&s, frozen);
-    ask(&s, &absorb);
+    send_merge(&s, &absorb);
     lone_assert_answer(&s.w, REPLY_OVERLOADED);
     lone_write_all(&s.w);
     assert_false(node_is_stopped(s.w.node));
@@ -388,7 +388,7 @@ TEST(a_node_stops_rather_than_guess_what_it_takes_over)
     assert_non_null(raft_driver_propose(&s.w.node->driver, lower, &o, LOG_MERGE,
                                         buffer_slice(&body), slice_make(NULL, 0)));
     lone_pass(&s.w, 1);
-    while (!node_is_stopped(s.w.node) && (s.w.flying != NULL || lone_write_begin(&s.w)))
+    while (!node_is_stopped(s.w.node) && (s.w.in_flight != NULL || lone_write_begin(&s.w)))
         lone_write_end(&s.w, 0);
     buffer_deinit(&body);
     assert_true(node_is_stopped(s.w.node));
@@ -399,7 +399,7 @@ TEST(a_node_stops_rather_than_guess_what_it_takes_over)
 /* Until the lower replica has taken over. The record of that is not on disk. */
 static void absorb(struct scene *s, const struct partition_info *lower)
 {
-    ask(s, lower);
+    send_merge(s, lower);
     while (partitions_find(&s->w.node->partitions, s->upper.id) != NULL) {
         assert_true(lone_write_begin(&s->w));
         lone_write_end(&s->w, 0);
@@ -415,15 +415,15 @@ static void absorb_without_its_record_on_disk(struct scene *s, struct partition_
 
 /* ABSORB-3. Or the catalog takes the upper partition for gone, and what a node holds of it is
  * erased, when the node dies, forgets the merge, and needs that. */
-TEST(a_merge_is_said_to_be_done_once_it_is_on_disk)
+TEST(a_merge_is_reported_as_done_once_it_is_on_disk)
 {
     struct scene s;
     struct partition_info lower;
     absorb_without_its_record_on_disk(&s, &lower);
-    ask_to_open(&s, lower);
+    send_open(&s, lower);
     lone_assert_answer(&s.w, REPLY_OVERLOADED);
     lone_write_all(&s.w);
-    ask_to_open(&s, lower);
+    send_open(&s, lower);
     lone_write_all(&s.w);
     lone_assert_answer(&s.w, REPLY_OK);
     lone_crash(&s.w);
@@ -434,7 +434,7 @@ TEST(a_merge_is_said_to_be_done_once_it_is_on_disk)
     lone_deinit(&s.w);
 }
 
-TEST(a_merge_that_a_crash_forgot_is_done_again)
+TEST(a_merge_that_a_crash_lost_is_done_again)
 {
     struct scene s;
     struct partition_info lower;
@@ -459,9 +459,9 @@ TEST(a_lock_behind_the_entry_that_freezes_is_none)
     part.anchor = r.write.key;
     transaction_part_walk(&(struct codec){.out = &bytes}, &part);
     r.write.transaction = buffer_slice(&bytes);
-    ask(&s, &p);
+    send_merge(&s, &p);
     s.w.answer_count = 0;
-    lone_ask(&s.w, &r); /* into the log behind it */
+    lone_send(&s.w, &r); /* into the log behind it */
     lone_write_all(&s.w);
     s.w.answer_count = 0;
     thaw(&s);
@@ -503,7 +503,7 @@ TEST(a_second_merge_is_replayed_over_the_freeze_of_one_that_was_given_up)
     lone_deinit(&s.w);
 }
 
-TEST(a_second_merge_that_a_crash_forgot_is_done_again)
+TEST(a_second_merge_that_a_crash_lost_is_done_again)
 {
     struct scene s;
     absorb_in_a_second_merge(&s);
@@ -517,7 +517,7 @@ TEST(a_late_word_opens_nothing_that_was_taken_over)
     struct partition_info lower;
     absorb_without_its_record_on_disk(&s, &lower);
     lone_write_all(&s.w);
-    ask_to_open(&s, s.upper);
+    send_open(&s, s.upper);
     lone_assert_answer(&s.w, REPLY_OVERLOADED);
     lone_write_all(&s.w);
     assert_null(partitions_find(&s.w.node->partitions, s.upper.id));
@@ -529,19 +529,19 @@ TEST(words_that_make_no_sense_are_refused)
     struct scene s;
     scene_init(&s);
     struct partition_info p = s.upper; /* no step */
-    ask(&s, &p);
+    send_merge(&s, &p);
     lone_assert_answer(&s.w, REPLY_MALFORMED);
     p = freezing(&s);
     p.id = 4711;
-    ask(&s, &p);
+    send_merge(&s, &p);
     lone_assert_answer(&s.w, REPLY_WRONG_PARTITION);
     p = freezing(&s);
     p.epoch++;
-    ask(&s, &p);
+    send_merge(&s, &p);
     lone_assert_answer(&s.w, REPLY_STALE_MAP);
     p = absorbing(&s, (struct frozen){1, 1});
     p.hi = s.lower.hi; /* nothing is taken over */
-    ask(&s, &p);
+    send_merge(&s, &p);
     lone_assert_answer(&s.w, REPLY_STALE_MAP);
     lone_deinit(&s.w);
 }

@@ -6,13 +6,13 @@
 #include "engine/node/core/collection.h"
 #include "tests/support/lone_node.h"
 
-static struct split_advice ask(struct lone_node *w, uint32_t partition)
+static struct split_advice request_middle(struct lone_node *w, uint32_t partition)
 {
     struct split_advice a;
     struct request r = {.op = REQUEST_PARTITION_MIDDLE,
                         .partition = w->table.partitions[partition].id,
                         .epoch = w->table.partitions[partition].epoch};
-    lone_ask(w, &r);
+    lone_send(w, &r);
     lone_assert_answer(w, REPLY_OK);
     assert_int_equal(split_advice_decode(buffer_slice(&lone_answer(w)->body), &a), STATUS_OK);
     return a;
@@ -21,12 +21,12 @@ static struct split_advice ask(struct lone_node *w, uint32_t partition)
 /* Asks until it is known: not at once. */
 static struct split_advice middle_of(struct lone_node *w)
 {
-    struct split_advice a = ask(w, 0);
+    struct split_advice a = request_middle(w, 0);
     assert_int_equal(a.verdict, SPLIT_REFUSED_FEW_SAMPLES);
-    for (int asked = 1; a.verdict == SPLIT_REFUSED_FEW_SAMPLES; asked++) {
-        assert_true(asked < 100);
+    for (int tries = 1; a.verdict == SPLIT_REFUSED_FEW_SAMPLES; tries++) {
+        assert_true(tries < 100);
         lone_pass(w, 10);
-        a = ask(w, 0);
+        a = request_middle(w, 0);
     }
     return a;
 }
@@ -90,14 +90,14 @@ TEST(cold_bytes_are_touched_before_they_are_read)
     lone_checkpoint_all(&w);
     w.resident_max = 0;
     lone_crash(&w);
-    struct split_advice a = ask(&w, 0);
+    struct split_advice a = request_middle(&w, 0);
     w.touch_count = 0;
     for (int i = 0; i < 20; i++) {
         lone_pass(&w, 50);
         assert_int_equal(w.touch_count, 1); /* nothing goes on meanwhile */
     }
     int touched = 0;
-    for (; a.verdict == SPLIT_REFUSED_FEW_SAMPLES; a = ask(&w, 0)) {
+    for (; a.verdict == SPLIT_REFUSED_FEW_SAMPLES; a = request_middle(&w, 0)) {
         assert_true(touched < 100);
         if (w.touch_count > 0) {
             lone_touch_end(&w, w.touch_count - 1);
@@ -119,11 +119,11 @@ TEST(of_two_partitions_each_keeps_what_was_found)
     assert_int_equal(w.table.partition_count, 2);
     fill(&w, 100, 10);
     for (uint32_t i = 0; i < 2; i++) {
-        assert_int_equal(ask(&w, i).verdict, SPLIT_REFUSED_FEW_SAMPLES);
+        assert_int_equal(request_middle(&w, i).verdict, SPLIT_REFUSED_FEW_SAMPLES);
         lone_pass(&w, 1000);
     }
     for (uint32_t i = 0; i < 2; i++)
-        assert_int_equal(ask(&w, i).verdict, SPLIT_ADVISED);
+        assert_int_equal(request_middle(&w, i).verdict, SPLIT_ADVISED);
     lone_deinit(&w);
 }
 

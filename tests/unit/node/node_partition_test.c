@@ -14,7 +14,7 @@ static void open_partition_as_of(struct lone_node *w, const struct partition_inf
     partition_info_encode(&b, p);
     struct request r = {.op = REQUEST_PARTITION_OPEN,
                         .replica = {.info = buffer_slice(&b), .as_of = as_of}};
-    lone_ask(w, &r);
+    lone_send(w, &r);
     buffer_deinit(&b);
 }
 
@@ -24,7 +24,7 @@ static void open_partition(struct lone_node *w, const struct partition_info *p)
 }
 
 /* SPLIT-2 */
-TEST(a_range_does_not_change_by_what_the_catalog_says)
+TEST(a_range_does_not_change_by_an_order_of_the_catalog)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_OFF);
@@ -74,18 +74,18 @@ TEST(opening_and_closing_a_partition_may_be_repeated)
     struct request close = {.op = REQUEST_PARTITION_CLOSE,
                             .partition = info.id,
                             .replica = {.info = buffer_slice(&word), .as_of = 1}};
-    lone_ask(&w, &close);
+    lone_send(&w, &close);
     lone_put(&w, 1, 2);
     lone_assert_answer(&w, REPLY_WRONG_PARTITION);
     open_partition(&w, &info);
     lone_assert_answer(&w, REPLY_WRONG_PARTITION); /* not while it is being closed */
-    lone_ask(&w, &close);
+    lone_send(&w, &close);
     w.answer_count = 0;
     lone_write_all(&w);
     assert_int_equal(w.answer_count, 2);
     assert_int_equal(w.answers[0].code, REPLY_OK);
     assert_int_equal(w.answers[1].code, REPLY_OK);
-    lone_ask(&w, &close);
+    lone_send(&w, &close);
     lone_assert_answer(&w, REPLY_OK);
     lone_crash(&w); /* before its keys are erased */
     lone_checkpoint_all(&w);
@@ -99,21 +99,21 @@ TEST(opening_and_closing_a_partition_may_be_repeated)
     lone_deinit(&w);
 }
 
-static void ask_to_close(struct lone_node *w, const struct partition_info *p, uint64_t as_of)
+static void send_close(struct lone_node *w, const struct partition_info *p, uint64_t as_of)
 {
     struct buffer b = {0};
     partition_info_encode(&b, p);
     struct request r = {.op = REQUEST_PARTITION_CLOSE,
                         .partition = p->id,
                         .replica = {.info = buffer_slice(&b), .as_of = as_of}};
-    lone_ask(w, &r);
+    lone_send(w, &r);
     buffer_deinit(&b);
 }
 
 static enum reply_code close_partition_as_of(struct lone_node *w, const struct partition_info *p,
                                              uint64_t as_of)
 {
-    ask_to_close(w, p, as_of);
+    send_close(w, p, as_of);
     lone_write_all(w);
     return lone_answer(w)->code;
 }
@@ -160,7 +160,7 @@ TEST(a_late_close_or_open_is_not_for_the_replica_that_came_back)
     assert_int_equal(lone_get(&w, 1), 1); /* it is all there */
     left.leaving = second.members[0];
     assert_int_equal(close_partition(&w, &left), REPLY_OK);
-    lone_ask_for(&w, REQUEST_GET, 1);
+    lone_send_to(&w, REQUEST_GET, 1);
     lone_assert_answer(&w, REPLY_WRONG_PARTITION);
     lone_deinit(&w);
 }
@@ -191,7 +191,7 @@ TEST(an_older_word_opens_nothing_that_was_closed)
     open_partition_as_of(&w, &never, 29);
     lone_assert_answer(&w, REPLY_STALE_MAP);
     open_partition_as_of(&w, &never, 31);
-    ask_to_close(&w, &never, 32);
+    send_close(&w, &never, 32);
     lone_assert_answer(&w, REPLY_WRONG_PARTITION);
     w.answer_count = 0;
     lone_write_all(&w);
@@ -278,7 +278,7 @@ TEST(a_deleted_table_leaves_nothing_and_its_name_is_free)
         lone_write_all(&w);
     }
     struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of("t")};
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     lone_assert_answer(&w, REPLY_TABLE_NOT_FOUND);
     lone_table_op(&w, REQUEST_TABLE_CREATE, 100, 100);
     lone_fetch_table(&w);
@@ -310,7 +310,7 @@ TEST(a_replica_of_a_group_with_more_nodes_than_are_named_is_not_started)
                           .partition = info.id,
                           .epoch = info.epoch,
                           .get = {.key = info.lo, .consistent = true}};
-    lone_ask(&w, &get);
+    lone_send(&w, &get);
     lone_assert_answer(&w, REPLY_NOT_LEADER);
     assert_int_equal(node_check(w.node, &error), STATUS_MALFORMED);
     assert_true(slice_starts_with(
@@ -383,7 +383,7 @@ TEST(groups_that_run_at_once_stay_within_the_log)
 
 /* Found by seed 62: a node that was down when a table was made opened its replica after a change of
  * the table, and led. The other replicas waited for the change. */
-TEST(a_leader_tells_its_group_what_it_knows_from_the_catalog)
+TEST(a_leader_notifies_its_group_of_what_it_knows_from_the_catalog)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_OFF);

@@ -16,7 +16,7 @@ enum {
     SOME_MS = 5000
 };
 
-static bool answer_says(const struct lone_node *w, const char *words)
+static bool answer_contains(const struct lone_node *w, const char *words)
 {
     const struct buffer *text = &lone_answer(w)->text;
     return memmem(text->data, text->size, words, strlen(words)) != NULL;
@@ -34,7 +34,7 @@ TEST(a_log_without_space_refuses_and_takes_writes_again)
     node_log_space(w.node, node_log_end(w.node), EIO);
     lone_put(&w, 1, 1);
     lone_assert_answer(&w, REPLY_OVERLOADED);
-    assert_true(answer_says(&w, "cannot make a segment"));
+    assert_true(answer_contains(&w, "cannot make a segment"));
     node_log_space(w.node, node_log_end(w.node), 0);
     lone_put(&w, 1, 2);
     lone_assert_answer(&w, REPLY_OVERLOADED);
@@ -78,10 +78,10 @@ static uint32_t put_until_full(struct lone_node *w)
     }
 }
 
-static struct metrics_store space_told(struct lone_node *w)
+static struct metrics_store space_reported(struct lone_node *w)
 {
     struct request r = {.op = REQUEST_STATS};
-    lone_ask(w, &r);
+    lone_send(w, &r);
     lone_assert_answer(w, REPLY_OK);
     return lone_answer(w)->space;
 }
@@ -120,15 +120,15 @@ TEST(a_full_store_takes_what_frees_space_and_then_puts_again)
     lone_init(&w, PROFILE_OFF);
     lone_set(&w, "map_max_bytes", "8MiB");
     lone_open_table(&w, 100, 100);
-    const struct metrics_store empty = space_told(&w);
+    const struct metrics_store empty = space_reported(&w);
     assert_int_equal(empty.total_bytes, 8 << 20);
     assert_in_range(empty.growth_left_bytes, 5 << 20, 6 << 20); /* 2 MiB are the reserve */
     assert_int_equal(empty.refused_full, 0);
     const uint32_t full = put_until_full(&w);
     assert_in_range(full, 100, 160);
-    assert_true(answer_says(&w, "raise map_max_bytes"));
-    assert_true(answer_says(&w, "that add data"));
-    const struct metrics_store filled = space_told(&w);
+    assert_true(answer_contains(&w, "raise map_max_bytes"));
+    assert_true(answer_contains(&w, "that add data"));
+    const struct metrics_store filled = space_reported(&w);
     assert_int_equal(filled.refused_full, 1);
     assert_in_range(filled.used_bytes, (full - 1) * LARGE_ITEM, 6 << 20);
     assert_true(filled.growth_left_bytes < empty.growth_left_bytes / 8);
@@ -138,7 +138,7 @@ TEST(a_full_store_takes_what_frees_space_and_then_puts_again)
     lone_write_all(&w);
     lone_assert_answer(&w, REPLY_OK);
     for (uint32_t name = 1; name < full / 2; name++) {
-        lone_ask_for(&w, REQUEST_DELETE, name);
+        lone_send_to(&w, REQUEST_DELETE, name);
         lone_write_all(&w);
         lone_assert_answer(&w, REPLY_OK);
     }
@@ -184,7 +184,7 @@ static enum reply_code change_shared(struct lone_node *w, uint32_t record, uint8
                                      size_t size)
 {
     struct request r = shared_request(w, record, number, size);
-    lone_ask(w, &r);
+    lone_send(w, &r);
     return answer_of(w);
 }
 
@@ -283,7 +283,7 @@ TEST(a_transaction_whose_items_share_records_fits_or_is_refused)
     *request_edit_transact(&q) = (struct request_transact){.key = buffer_slice(&first),
                                                            .transaction = buffer_slice(&part),
                                                            .parts = buffer_slice(&parts)};
-    lone_ask(&w, &q);
+    lone_send(&w, &q);
     checkpoint_now(&w);
     lone_assert_answer(&w, REPLY_OVERLOADED);
     assert_false(node_is_full(w.node));
@@ -316,7 +316,7 @@ TEST(parts_that_are_prepared_keep_the_space_of_the_records_they_share)
         buffer_clear(&part);
         transaction_part_walk(&(struct codec){.out = &part}, &about);
         r.write.transaction = buffer_slice(&part);
-        lone_ask(&w, &r);
+        lone_send(&w, &r);
         checkpoint_now(&w);
         locked[record] = lone_answer(&w)->code == REPLY_OK;
         prepared += locked[record];
@@ -334,7 +334,7 @@ TEST(parts_that_are_prepared_keep_the_space_of_the_records_they_share)
                                          .token = slice_make(token, sizeof token),
                                          .id_high = 1,
                                          .id_low = record + 1};
-        lone_ask(&w, &r);
+        lone_send(&w, &r);
     }
     checkpoint_now(&w);
     assert_false(node_is_full(w.node));
@@ -357,8 +357,8 @@ TEST(deletions_use_the_last_space_of_a_log_that_cannot_grow)
     node_log_space(w.node, node_log_end(w.node) + SEGMENT_BYTES / 4, ENOSPC);
     lone_put(&w, 2, 1);
     lone_assert_answer(&w, REPLY_FULL);
-    assert_true(answer_says(&w, "log's disk is full"));
-    lone_ask_for(&w, REQUEST_DELETE, 1);
+    assert_true(answer_contains(&w, "log's disk is full"));
+    lone_send_to(&w, REQUEST_DELETE, 1);
     lone_write_all(&w);
     lone_assert_answer(&w, REPLY_OK);
     lone_deinit(&w);
@@ -368,7 +368,7 @@ TEST(deletions_use_the_last_space_of_a_log_that_cannot_grow)
 TEST(writes_leave_the_space_of_the_log_that_locks_will_need)
 {
     enum {
-        BESIDE = 8192 /* bytes of the log that are not promised */
+        BESIDE = 8192 /* bytes of the log that are not reserved */
     };
     struct transact_fixture s;
     transact_open(&s);
@@ -376,9 +376,9 @@ TEST(writes_leave_the_space_of_the_log_that_locks_will_need)
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     lone_put_sized(&s.w, SECOND + 1, 1, BESIDE + 500);
     lone_write_all(&s.w);
-    const size_t owed = transactions_log_bytes(transact_partition(&s));
-    assert_true(owed > 2000);
-    node_log_space(s.w.node, node_log_end(s.w.node) + LOG_RESERVE + owed + BESIDE, ENOSPC);
+    const size_t reserved = transactions_log_bytes(transact_partition(&s));
+    assert_true(reserved > 2000);
+    node_log_space(s.w.node, node_log_end(s.w.node) + LOG_RESERVE + reserved + BESIDE, ENOSPC);
     lone_put_sized(&s.w, SECOND + 1, 2, BESIDE + 500);
     lone_assert_answer(&s.w, REPLY_FULL);
     assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);

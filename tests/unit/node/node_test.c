@@ -42,8 +42,8 @@ TEST(a_write_sees_the_writes_in_flight_before_it)
     lone_open_table(&w, 100, 100);
     uint64_t first = lone_put_sized(&w, 1, 5, 3000), other = lone_put(&w, 2, 7);
     assert_true(lone_write_begin(&w)); /* the ones below go into the next batch */
-    uint64_t second = lone_put(&w, 1, 6), third = lone_ask_for(&w, REQUEST_DELETE, 1);
-    uint64_t fourth = lone_ask_for(&w, REQUEST_DELETE, 1), fifth = lone_put(&w, 1, 8);
+    uint64_t second = lone_put(&w, 1, 6), third = lone_send_to(&w, REQUEST_DELETE, 1);
+    uint64_t fourth = lone_send_to(&w, REQUEST_DELETE, 1), fifth = lone_put(&w, 1, 8);
     assert_int_equal(w.answer_count, 0);
     lone_write_all(&w);
     const uint64_t ids[] = {first, other, second, third, fourth, fifth};
@@ -70,7 +70,7 @@ TEST(a_write_sees_a_deletion_in_flight)
     lone_open_table(&w, 100, 100);
     lone_put_sized(&w, 1, 5, 3000);
     lone_write_all(&w);
-    lone_ask_for(&w, REQUEST_DELETE, 1);
+    lone_send_to(&w, REQUEST_DELETE, 1);
     assert_true(lone_write_begin(&w));
     lone_put_sized(&w, 1, 6, 10);
     lone_write_all(&w);
@@ -118,12 +118,12 @@ TEST(what_an_item_costs_is_settled_afterwards)
     assert_int_equal(w.answers[0].consumed_mcu, 40000);
     assert_int_equal(lone_get(&w, 1), 1);
     assert_int_equal(lone_answer(&w)->consumed_mcu, 10000);
-    lone_ask_for(&w, REQUEST_GET, 1);
+    lone_send_to(&w, REQUEST_GET, 1);
     lone_assert_answer(&w, REPLY_THROTTLED);
     lone_pass(&w, 101);
     assert_int_equal(lone_get(&w, 1), 1); /* admitted for a unit, costs ten: nine owed */
     lone_pass(&w, 900);
-    lone_ask_for(&w, REQUEST_GET, 2);
+    lone_send_to(&w, REQUEST_GET, 2);
     lone_assert_answer(&w, REPLY_THROTTLED);
     lone_pass(&w, 200);
     assert_int_equal(lone_get(&w, 2), 0);
@@ -180,12 +180,12 @@ TEST(a_node_counts_what_it_serves)
 }
 
 /* 2 units a second, 10 writes at once. */
-static int64_t admitted_at_once(uint8_t said, int64_t configured)
+static int64_t admitted_at_once(uint8_t setting, int64_t configured)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_AWS);
     config_edit_choices(&w.config)->gac = configured;
-    w.gac = said;
+    w.gac = setting;
     lone_open_table(&w, 2, 2);
     lone_crash(&w); /* what the partition knows of its table it knows after a restart too */
     int64_t admitted = 0;
@@ -217,7 +217,7 @@ TEST(a_write_that_its_group_does_not_take_costs_nothing)
     lone_put_sized(&w, 2, 1, 60000);
     lone_assert_answer(&w, REPLY_OVERLOADED);
     struct request r = {.op = REQUEST_STATS};
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     struct reader reader = {buffer_slice(&lone_answer(&w)->body), false};
     struct partition_stats s;
     assert_int_equal(partition_stats_decode(&reader, &s), STATUS_OK);
@@ -240,7 +240,7 @@ TEST(stats_count_what_was_admitted_and_refused)
     for (uint32_t i = 0; i < 3; i++)
         lone_get(&w, i);
     struct request r = {.op = REQUEST_STATS};
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     lone_assert_answer(&w, REPLY_OK);
     struct reader reader = {buffer_slice(&lone_answer(&w)->body), false};
     struct partition_stats s;
@@ -320,7 +320,7 @@ TEST(a_full_queue_sheds_load_and_recovers)
     lone_deinit(&w);
 }
 
-static void ask_for_table(struct lone_node *w)
+static void request_table(struct lone_node *w)
 {
     struct buffer b = {0};
     struct table_spec spec = {.name = slice_of("t"),
@@ -331,7 +331,7 @@ static void ask_for_table(struct lone_node *w)
     table_spec_encode(&b, &spec);
     struct request r = {.op = REQUEST_TABLE_CREATE,
                         .table = {.name = slice_of("t"), .spec = buffer_slice(&b)}};
-    lone_ask(w, &r);
+    lone_send(w, &r);
     buffer_deinit(&b);
 }
 
@@ -343,7 +343,7 @@ TEST(a_table_is_active_once_its_replicas_are_on_disk)
     struct lone_node w;
     lone_init(&w, PROFILE_OFF);
     lone_open(&w);
-    ask_for_table(&w);
+    request_table(&w);
     for (int writes = 0; writes < 2; writes++) { /* the table; its partition */
         assert_true(lone_write_begin(&w));
         lone_write_end(&w, 0);
@@ -366,7 +366,7 @@ TEST(a_table_is_dated_by_the_wall_clock_of_its_catalog_leader)
     lone_open(&w);
     node_set_wall_clock(w.node, w.now, 1700000000000);
     lone_pass(&w, 250);
-    ask_for_table(&w);
+    request_table(&w);
     lone_write_all(&w);
     lone_fetch_table(&w);
     assert_int_equal(w.table.created_ms, 1700000000250);
@@ -380,7 +380,7 @@ TEST(a_table_waits_for_space_to_settle)
     struct lone_node w;
     lone_init(&w, PROFILE_OFF);
     lone_open(&w);
-    ask_for_table(&w);
+    request_table(&w);
     node_log_space(w.node, node_log_end(w.node), ENOSPC);
     lone_write_all(&w);
     for (int i = 0; i < 5; i++) {
@@ -421,7 +421,7 @@ TEST(a_cold_item_is_touched_first_and_then_answered)
     assert_int_equal(w.touch_count, 0);
     lone_checkpoint_all(&w);
     lone_write_all(&w);
-    uint64_t id = lone_ask_for(&w, REQUEST_GET, 1);
+    uint64_t id = lone_send_to(&w, REQUEST_GET, 1);
     assert_int_equal(w.answer_count, 0);
     assert_int_equal(w.touch_count, 1);
     assert_false(node_is_idle(w.node));
@@ -434,7 +434,7 @@ TEST(a_cold_item_is_touched_first_and_then_answered)
     struct request r = lone_request(&w, REQUEST_RANGE, 1);
     r.range.lo = slice_make(NULL, 0);
     r.range.bytes_max = PAGE_SIZE_MAX;
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     assert_int_equal(w.touch_count, 1);
     lone_touch_end(&w, 0);
     assert_int_equal(lone_answer(&w)->code, REPLY_OK);
@@ -465,7 +465,7 @@ TEST(a_cold_range_of_an_index_keeps_the_key_that_is_touched)
         struct request r = lone_request(&w, REQUEST_RANGE, name);
         r.range.index = x.number;
         r.range.bytes_max = PAGE_SIZE_MAX;
-        lone_ask(&w, &r);
+        lone_send(&w, &r);
         assert_int_equal(w.touch_count, name);
         assert_int_equal(w.touches[name - 1].key.data[0], x.number);
         if (name == 1)
@@ -502,7 +502,7 @@ TEST(a_damaged_item_is_never_returned_nor_believed)
             damaged.data[10] ^= 1;
         store_put(node_store(w.node), buffer_slice(&w.key),
                   slice_make(buffer_reserve(&damaged, 1) - size, size));
-        lone_ask_for(&w, REQUEST_GET, 1);
+        lone_send_to(&w, REQUEST_GET, 1);
         lone_assert_answer(&w, REPLY_CORRUPT);
         lone_put(&w, 1, 2);
         lone_assert_answer(&w, REPLY_CORRUPT);
@@ -513,7 +513,7 @@ TEST(a_damaged_item_is_never_returned_nor_believed)
     }
     struct request r = lone_request(&w, REQUEST_PUT, 2);
     r.write.item = slice_of("this is no item");
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     lone_assert_answer(&w, REPLY_MALFORMED);
     buffer_deinit(&damaged);
     lone_deinit(&w);
@@ -553,7 +553,7 @@ TEST(a_node_is_not_emptied_where_no_other_can_take_its_replicas)
     const struct decision d = {.to_node = 1, .drain = true};
     decision_encode(&body, &d);
     struct request r = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), CATALOG_DRAIN}};
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     lone_assert_answer(&w, REPLY_LIMIT_EXCEEDED);
     assert_true(slice_starts_with(buffer_slice(&lone_answer(&w)->text), slice_of(WHY)));
     assert_false(catalog_is_drained(node_catalog(w.node), 1));

@@ -33,19 +33,19 @@ static uint64_t scene_questions(struct transact_fixture *s)
 }
 
 /* TRANSACT-4: else the answer to one question would count for the next one. */
-TEST(a_leader_asks_one_question_about_a_lock_at_a_time)
+TEST(a_leader_sends_one_query_about_a_lock_at_a_time)
 {
     struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     const struct request get = lone_request(&s.w, REQUEST_GET, SECOND);
-    assert_int_equal(transact_ask(&s, &get), REPLY_OK); /* now the anchor's place is known */
+    assert_int_equal(transact_send(&s, &get), REPLY_OK); /* now the anchor's place is known */
     struct lock *l = scene_lock(&s, SECOND);
     const uint64_t before = scene_questions(&s);
     l->query_at = s.w.now;
-    l->asking = 1000;
+    l->query = 1000;
     assert_int_equal(scene_questions(&s), before);
-    l->asking = 0;
+    l->query = 0;
     l->resolving = true; /* its end is proposed: there is nothing to ask */
     l->query_at = s.w.now;
     assert_int_equal(scene_questions(&s), before);
@@ -76,10 +76,10 @@ TEST(an_answer_about_a_lock_of_another_term_counts_for_nothing)
                                                 .subject = p->info.id,
                                                 .token = l->number,
                                                 .reply = &reply};
-    l->asking = 1000;
+    l->query = 1000;
     p->led++;
     transactions_answered(&s.w.node->transactions, &answer);
-    assert_int_equal(l->asking, 1000);
+    assert_int_equal(l->query, 1000);
     p->led--;
     transactions_answered(&s.w.node->transactions, &answer);
     assert_int_equal(l->pending_since, 1000);
@@ -87,7 +87,7 @@ TEST(an_answer_about_a_lock_of_another_term_counts_for_nothing)
 }
 
 /* TRANSACT-2: the record stays until each part has answered that it is done. */
-TEST(a_part_that_was_refused_is_told_again)
+TEST(a_part_that_was_refused_is_notified_again)
 {
     struct transact_fixture s;
     transact_open(&s);
@@ -132,7 +132,7 @@ TEST(a_partition_that_has_ended_serves_nothing)
     scene_partition(&s)->ended = true;
     lone_put(&s.w, FIRST, NEW);
     lone_assert_answer(&s.w, REPLY_WRONG_PARTITION);
-    lone_ask_for(&s.w, REQUEST_GET, FIRST);
+    lone_send_to(&s.w, REQUEST_GET, FIRST);
     lone_assert_answer(&s.w, REPLY_WRONG_PARTITION);
     scene_partition(&s)->ended = false;
     assert_int_equal(lone_get(&s.w, FIRST), OLD);

@@ -55,10 +55,10 @@ TEST(a_child_of_a_deleted_table_is_closed_after_its_parent_on_each_node)
     leader_hold(&s, REQUEST_PARTITION_CLOSE, parent, 0);
     lone_table_op(&s.w, REQUEST_TABLE_DELETE, 0, 0);
     leader_pass(&s, SOME_MS);
-    leader_answer(&s, REQUEST_PARTITION_CLOSE, parent, 0, done); /* its leader owes nothing */
+    leader_answer(&s, REQUEST_PARTITION_CLOSE, parent, 0, done); /* no pending parts */
     leader_pass(&s, SOME_MS);
     assert_non_null(leader_table(&s, "t"));
-    assert_true(leader_table(&s, "t")->owes_nothing);
+    assert_true(leader_table(&s, "t")->no_pending_parts);
     const uint32_t before = leader_times(&s, REQUEST_PARTITION_CLOSE, child, 0);
     leader_answer(&s, REQUEST_PARTITION_CLOSE, parent, 3, done);
     leader_pass(&s, SOME_MS);
@@ -160,18 +160,18 @@ TEST(a_replica_that_names_no_freezing_entry_does_not_count_as_frozen)
 
 /* ---- deleted tables ---- */
 
-/* RECONCILE-1: what a closed group owed, nobody could do. */
-TEST(no_replica_of_a_deleted_table_is_closed_before_its_leader_owes_nothing)
+/* RECONCILE-1: the pending parts of a closed group, nobody could do. */
+TEST(no_replica_of_a_deleted_table_is_closed_while_its_leader_has_pending_parts)
 {
     struct catalog_leader s;
     leader_open(&s);
     leader_hold(&s, REQUEST_PARTITION_CLOSE, 0, 0);
     lone_table_op(&s.w, REQUEST_TABLE_DELETE, 0, 0);
     leader_pass(&s, LONG_MS);
-    assert_false(leader_table(&s, "t")->owes_nothing);
-    for (size_t i = 0; i < s.asked_count; i++) {
-        if (s.asked[i].request.op == REQUEST_PARTITION_CLOSE)
-            assert_true(s.asked[i].request.replica.asks_leader);
+    assert_false(leader_table(&s, "t")->no_pending_parts);
+    for (size_t i = 0; i < s.request_count; i++) {
+        if (s.requests[i].request.op == REQUEST_PARTITION_CLOSE)
+            assert_true(s.requests[i].request.replica.queries_leader);
     }
     leader_release(&s);
     leader_pass(&s, SOME_MS);
@@ -190,7 +190,7 @@ TEST(a_deleted_table_waits_for_a_leader_and_opens_replicas_that_may_be_missing)
     lone_table_op(&s.w, REQUEST_TABLE_DELETE, 0, 0);
     const uint32_t times = leader_times(&s, REQUEST_PARTITION_OPEN, id, LEADER_FIRST);
     leader_pass(&s, LEADERLESS_MS);
-    assert_false(leader_table(&s, "t")->owes_nothing);
+    assert_false(leader_table(&s, "t")->no_pending_parts);
     for (uint32_t node = LEADER_FIRST; node <= LEADER_NODES; node++)
         assert_true(leader_times(&s, REQUEST_PARTITION_OPEN, id, node) > times);
     leader_release(&s);
@@ -199,7 +199,7 @@ TEST(a_deleted_table_waits_for_a_leader_and_opens_replicas_that_may_be_missing)
     leader_close(&s);
 }
 
-/* Nobody is left who could say what the group owes. */
+/* Nobody is left who could tell the pending parts of the group. */
 TEST(a_deleted_table_does_not_wait_for_a_group_that_lost_most_of_its_disks)
 {
     struct catalog_leader s;
@@ -208,10 +208,10 @@ TEST(a_deleted_table_does_not_wait_for_a_group_that_lost_most_of_its_disks)
     lone_table_op(&s.w, REQUEST_TABLE_DELETE, 0, 0);
     s.nodes[LEADER_FIRST].lost++;
     leader_pass(&s, LEADERLESS_MS);
-    assert_false(leader_table(&s, "t")->owes_nothing);
+    assert_false(leader_table(&s, "t")->no_pending_parts);
     s.nodes[LEADER_FIRST + 1].lost++;
     leader_pass(&s, LEADERLESS_MS);
-    assert_true(leader_table(&s, "t")->owes_nothing);
+    assert_true(leader_table(&s, "t")->no_pending_parts);
     leader_close(&s);
 }
 
@@ -233,22 +233,22 @@ static uint32_t begin_absorb(struct catalog_leader *s)
 
 /* RECONCILE-1: the upper group's transactions may have parts in other tables, and nobody asks that
  * group. Its replicas go with the table. */
-TEST(a_deleted_table_takes_over_what_it_merges_before_it_owes_nothing)
+TEST(a_deleted_table_absorbs_its_merge_before_it_has_no_pending_parts)
 {
     static const struct reply busy = {.code = REPLY_OVERLOADED};
     struct catalog_leader s;
     const uint32_t lower = begin_absorb(&s);
     leader_pass(&s, LONG_MS);
     assert_int_equal(leader_times(&s, REQUEST_PARTITION_CLOSE, 0, 0), 0);
-    assert_false(leader_table(&s, "t")->owes_nothing);
+    assert_false(leader_table(&s, "t")->no_pending_parts);
     leader_answer(&s, REQUEST_PARTITION_MERGE, lower, 0, busy);
     leader_hold(&s, REQUEST_PARTITION_CLOSE, lower, 0);
     leader_pass(&s, SOME_MS);
     assert_int_equal(leader_times(&s, REQUEST_PARTITION_CLOSE, 0, 0), 0);
     leader_answer(&s, REQUEST_PARTITION_MERGE, lower, 0, (struct reply){.code = REPLY_OK});
     leader_pass(&s, SOME_MS);
-    assert_true(leader_last(&s, REQUEST_PARTITION_CLOSE, lower, 0)->request.replica.asks_leader);
-    assert_false(leader_table(&s, "t")->owes_nothing);
+    assert_true(leader_last(&s, REQUEST_PARTITION_CLOSE, lower, 0)->request.replica.queries_leader);
+    assert_false(leader_table(&s, "t")->no_pending_parts);
     leader_release(&s);
     leader_pass(&s, SOME_MS);
     assert_null(leader_table(&s, "t"));
@@ -273,7 +273,7 @@ TEST(a_deleted_table_does_not_wait_for_ever_for_a_merge)
 
 /* Node 2 took the change over, and then lost it with a snapshot. Now it leads. Node 3 knows of no
  * change, and its leader does not either. */
-TEST(a_member_that_knows_a_change_is_told_again_if_another_one_waits_for_its_leader)
+TEST(a_member_that_knows_a_change_is_notified_again_if_another_one_waits_for_its_leader)
 {
     struct catalog_leader s;
     leader_open(&s);

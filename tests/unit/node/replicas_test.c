@@ -46,7 +46,7 @@ static enum reply_code scene_order_members(struct scene *s, const struct partiti
 {
     const struct request r = {
         .op = REQUEST_PARTITION_MEMBERS, .partition = info->id, .group.info = scene_word(s, info)};
-    return group_ask_at_once(&s->g, s->g.leader, r);
+    return group_send(&s->g, s->g.leader, r);
 }
 
 /* The table is deleted. */
@@ -57,24 +57,24 @@ static enum reply_code scene_order_close(struct scene *s, uint32_t node)
         .op = REQUEST_PARTITION_CLOSE,
         .partition = info->id,
         .replica = {.info = scene_word(s, info), .as_of = AS_OF, .table_deleted = true}};
-    return group_ask_at_once(&s->g, node, r);
+    return group_send(&s->g, node, r);
 }
 
-/* RECONCILE-1: another leader would take what the group then owes. */
+/* RECONCILE-1: another leader would take the parts that are then pending. */
 TEST(a_leader_that_has_given_its_word_keeps_its_group)
 {
     struct scene s;
     scene_open(&s);
     struct group_fixture *g = &s.g;
     const struct partition_info *info = &g->table.partitions[0];
-    const struct request ask = {.op = REQUEST_PARTITION_CLOSE,
-                                .partition = info->id,
-                                .replica = {.info = scene_word(&s, info),
-                                            .as_of = AS_OF,
-                                            .table_deleted = true,
-                                            .asks_leader = true}};
+    const struct request query = {.op = REQUEST_PARTITION_CLOSE,
+                                  .partition = info->id,
+                                  .replica = {.info = scene_word(&s, info),
+                                              .as_of = AS_OF,
+                                              .table_deleted = true,
+                                              .queries_leader = true}};
     group_hand_over(g, g->leader, g->other);
-    group_ask_at_once(g, g->other, ask); /* answered once it is confirmed */
+    group_send(g, g->other, query); /* answered once it is confirmed */
     while (!group_replica(g, g->other)->ended)
         frame_cluster_pass(g->w, 1);
     frame_cluster_pass(g->w, HAND_BACK_MS);
@@ -82,17 +82,17 @@ TEST(a_leader_that_has_given_its_word_keeps_its_group)
     scene_close(&s);
 }
 
-TEST(a_replica_is_closed_once_no_leader_counts_on_its_promise)
+TEST(a_replica_is_closed_once_no_leader_relies_on_its_lease_grant)
 {
     struct scene s;
     scene_open(&s);
     struct group_fixture *g = &s.g;
     const struct partition *p = group_replica(g, g->late);
-    assert_true(raft_is_promised(p->raft));
+    assert_true(raft_grants_lease(p->raft));
     assert_int_equal(scene_order_close(&s, g->late), REPLY_UNKNOWN);
     frame_cluster_pass(g->w, 100);
     assert_ptr_equal(group_replica(g, g->late), p);
-    assert_true(raft_is_promised(p->raft));
+    assert_true(raft_grants_lease(p->raft));
     assert_false(p->closing);
     assert_int_not_equal(group_replica(g, g->leader)->led, 0);
     scene_order_close(&s, g->leader); /* the leader resigns */
@@ -124,7 +124,7 @@ TEST(an_order_about_members_removes_none_that_came_after_it)
 }
 
 /* An earlier leader's members may come back. */
-TEST(members_are_as_wanted_once_their_change_is_committed)
+TEST(members_are_as_required_once_their_change_is_committed)
 {
     struct scene s;
     scene_open(&s);
@@ -177,11 +177,11 @@ TEST(followers_and_buckets_leave_the_room_of_locks_on_a_full_disk)
     struct group_fixture *g = &s.g;
     struct node *n = frame_cluster_node(g->w, g->late);
     env_begin_event(&n->env, frame_cluster_clock(g->w, g->late));
-    n->proposals.owed_bytes += KEPT_BYTES;
+    n->proposals.reserved_bytes += KEPT_BYTES;
     node_log_space(n, node_log_end(n) + KEPT_BYTES, ENOSPC);
     assert_false(proposals_leave_room(&n->proposals, 1));
     assert_false(scene_takes_entry(&s));
-    n->proposals.owed_bytes -= KEPT_BYTES;
+    n->proposals.reserved_bytes -= KEPT_BYTES;
     assert_true(proposals_leave_room(&n->proposals, 1));
     assert_true(scene_takes_entry(&s));
     scene_close(&s);
@@ -197,7 +197,7 @@ TEST(a_follower_with_a_full_log_runs_when_its_leader_is_gone)
     struct node *n = frame_cluster_node(g->w, g->late);
     struct partition *p = group_replica(g, g->late);
     const struct instant lapse = n->peers.liveness.peers[g->leader].given_until;
-    assert_true(raft_is_promised(p->raft));
+    assert_true(raft_grants_lease(p->raft));
     env_begin_event(&n->env, frame_cluster_clock(g->w, g->late));
     node_log_space(n, node_log_end(n), ENOSPC);
     raft_driver_stepped(&n->driver, p);
@@ -207,7 +207,7 @@ TEST(a_follower_with_a_full_log_runs_when_its_leader_is_gone)
     node_end_turn(n, lapse);
     while (node_next_effect(n) != NULL)
         ;
-    assert_false(raft_is_promised(p->raft));
+    assert_false(raft_grants_lease(p->raft));
     assert_true(p->deadline_place != 0);
     scene_close(&s);
 }

@@ -24,7 +24,7 @@ static void assert_fenced(struct shards_fixture *s, uint32_t name, uint32_t shar
             request_edit_move(&r)->shards = 2;
         if (OPS[i] != REQUEST_RANGE)
             r.write.key = key; /* each has its key first */
-        assert_int_equal(shards_ask(s, &r), code);
+        assert_int_equal(shards_send(s, &r), code);
     }
 }
 
@@ -38,14 +38,14 @@ TEST(who_knows_an_older_version_is_refused_and_a_newer_one_waits)
     s.key_sharding_version = VERSION;
     struct request r = shards_request(&s, REQUEST_GET, shards_key(&s, 1, 0));
     r.get.key = buffer_slice(&s.key);
-    assert_int_equal(shards_ask(&s, &r), REPLY_OK); /* the key is not sharded */
+    assert_int_equal(shards_send(&s, &r), REPLY_OK); /* the key is not sharded */
     r.sharded_key_version = VERSION;
-    assert_int_equal(shards_ask(&s, &r), REPLY_OVERLOADED);
+    assert_int_equal(shards_send(&s, &r), REPLY_OVERLOADED);
     shards_notify_applied(&s, 0, VERSION);
-    assert_int_equal(shards_ask(&s, &r), REPLY_OK);
+    assert_int_equal(shards_send(&s, &r), REPLY_OK);
     r.sharded_key_version = VERSION + 1;
     r.key_sharding_version = VERSION + 1;
-    assert_int_equal(shards_ask(&s, &r), REPLY_OVERLOADED);
+    assert_int_equal(shards_send(&s, &r), REPLY_OVERLOADED);
     s.key_sharding_version = VERSION - 1;
     assert_fenced(&s, 1, 0, REPLY_STALE_MAP);
     s.key_sharding_version = VERSION;
@@ -96,7 +96,7 @@ static struct frozen scene_merge_step(struct shards_fixture *s, struct partition
     partition_info_encode(&body, &p);
     const struct request r = {
         .op = REQUEST_PARTITION_MERGE, .partition = p.id, .group.info = buffer_slice(&body)};
-    assert_int_equal(shards_ask(s, &r), REPLY_OK);
+    assert_int_equal(shards_send(s, &r), REPLY_OK);
     buffer_deinit(&body);
     return lone_answer(&s->w)->frozen;
 }
@@ -151,7 +151,7 @@ static uint32_t scene_read(struct shards_fixture *s, struct request r, uint32_t 
     bool more;
     *items = 0;
     do {
-        assert_int_equal(shards_ask(s, &r), REPLY_OK);
+        assert_int_equal(shards_send(s, &r), REPLY_OK);
         const struct answer *a = lone_answer(&s->w);
         *items += a->count;
         more = a->more;
@@ -186,7 +186,7 @@ TEST(a_range_has_the_items_of_one_shard)
             assert_int_equal(scene_read(&s, r, &items), shard < 4 ? 4 : 1);
             assert_int_equal(items, shard < 4 ? 15 : 0);
             r.key_sharding_version = 0; /* only here: the fence refuses it */
-            assert_int_equal(shards_ask(&s, &r), REPLY_STALE_MAP);
+            assert_int_equal(shards_send(&s, &r), REPLY_STALE_MAP);
         }
     }
     const int64_t cost = lone_answer(&s.w)->consumed_mcu;
@@ -299,7 +299,7 @@ TEST(a_piece_waits_for_writes_from_before_the_fence)
     struct request put = shards_request(&s, REQUEST_PUT, key);
     put.write.key = key;
     put.write.item = lone_item(&s.w, OLD, 10);
-    lone_ask(&s.w, &put);
+    lone_send(&s.w, &put);
     lone_write_end(&s.w, 0); /* the fence */
     s.key_sharding_version = VERSION;
     buffer_set(&from, slice_make(key.data, storage_key_collection_size(key)));
@@ -309,7 +309,7 @@ TEST(a_piece_waits_for_writes_from_before_the_fence)
     *request_edit_move(&r) = (struct request_move){
         .key = buffer_slice(&from), .hi = buffer_slice(&hi), .shards = SHARDS};
     r.sharded_key_version = VERSION;
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     assert_int_equal(s.w.answer_count, 0);
     lone_write_all(&s.w);
     buffer_deinit(&from);

@@ -108,7 +108,7 @@ static struct slice scene_do(struct scene *s, uint32_t name, uint32_t shard, enu
             r.write.key = key;
             r.write.item = buffer_slice(&s->item);
         }
-        if (frame_cluster_ask(s->w, &r, &body) == REPLY_OK)
+        if (frame_cluster_send(s->w, &r, &body) == REPLY_OK)
             return body;
         assert_true(tries < 5000);
         frame_cluster_pass(s->w, 10);
@@ -132,7 +132,7 @@ static void scene_decide(struct scene *s, enum key_shards_change word, uint32_t 
         buffer_set(&key, scene_key(s, 0, 0));
         key.size = storage_key_collection_size(buffer_slice(&key));
         const struct decision d = {.table_id = s->table.id,
-                                   .key_shards = {.word = word,
+                                   .key_shards = {.change = word,
                                                   .key = buffer_slice(&key),
                                                   .version = k != NULL ? k->version : 0,
                                                   .shards = shards}};
@@ -157,15 +157,15 @@ TEST(followers_refuse_who_knows_an_older_version)
             const struct slice key = scene_key(&s, 1, shard);
             struct request r = scene_request(&s, REQUEST_GET, key);
             r.get.key = key;
-            assert_int_equal(frame_cluster_ask_node(s.w, node, &r, NULL), REPLY_OK);
+            assert_int_equal(frame_cluster_send_to(s.w, node, &r, NULL), REPLY_OK);
             r.key_sharding_version = version - 1;
-            assert_int_equal(frame_cluster_ask_node(s.w, node, &r, NULL), REPLY_STALE_MAP);
+            assert_int_equal(frame_cluster_send_to(s.w, node, &r, NULL), REPLY_STALE_MAP);
             r = scene_request(&s, REQUEST_RANGE, key);
             r.range.lo = key;
             r.range.bytes_max = 1 << 20;
-            assert_int_equal(frame_cluster_ask_node(s.w, node, &r, NULL), REPLY_OK);
+            assert_int_equal(frame_cluster_send_to(s.w, node, &r, NULL), REPLY_OK);
             r.key_sharding_version = version - 1;
-            assert_int_equal(frame_cluster_ask_node(s.w, node, &r, NULL), REPLY_STALE_MAP);
+            assert_int_equal(frame_cluster_send_to(s.w, node, &r, NULL), REPLY_STALE_MAP);
         }
     }
     scene_close(&s);
@@ -198,7 +198,7 @@ static bool scene_find(struct scene *s, uint32_t name)
         r.sharded_key_version = k->version;
         request_edit_move(&r)->key = key;
         request_edit_move(&r)->shards = k->shards;
-        if (frame_cluster_ask(s->w, &r, NULL) != REPLY_OK)
+        if (frame_cluster_send(s->w, &r, NULL) != REPLY_OK)
             return false;
     }
     const struct slice key = scene_key(s, name, owner);
@@ -206,7 +206,7 @@ static bool scene_find(struct scene *s, uint32_t name)
     r.sharded_key_version = k != NULL ? k->version : 0;
     r.get.key = key;
     r.get.consistent = true;
-    if (frame_cluster_ask(s->w, &r, &body) != REPLY_OK)
+    if (frame_cluster_send(s->w, &r, &body) != REPLY_OK)
         return false;
     assert_true(body.size > 0);
     return true;

@@ -16,12 +16,12 @@ enum {
     BEGIN = 1, /* as snapshots.c has them */
     CHUNK = 2,
     ACK = 3,
-    HEARD_MAX = 64,
+    RECEIVED_MAX = 64,
     WAIT_MS = 10000
 };
 
 /* A message about a snapshot of the group, as a node has heard it. */
-struct heard {
+struct received {
     uint32_t node;
     uint8_t kind;
     uint64_t from; /* member */
@@ -34,14 +34,14 @@ struct heard {
 struct scene {
     struct group_fixture g;
     struct arena arena;
-    struct heard heard[HEARD_MAX];
+    struct received received[RECEIVED_MAX];
     size_t count;
 };
 
 static void scene_take(struct scene *s, uint32_t node, struct slice message, struct slice frame)
 {
     struct reader r = {message, false};
-    struct heard h = {.node = node, .kind = reader_u8(&r)};
+    struct received h = {.node = node, .kind = reader_u8(&r)};
     const uint32_t group = reader_u32(&r);
     h.from = reader_u64(&r);
     reader_u64(&r);
@@ -58,9 +58,9 @@ static void scene_take(struct scene *s, uint32_t node, struct slice message, str
         h.sequence = reader_u64(&r);
     }
     assert_false(r.failed);
-    assert_true(s->count < HEARD_MAX);
+    assert_true(s->count < RECEIVED_MAX);
     buffer_set(&h.frame, frame);
-    s->heard[s->count++] = h;
+    s->received[s->count++] = h;
 }
 
 /* A message that is about no snapshot (peers.h). */
@@ -70,7 +70,7 @@ static void scene_skip(struct scene *s, enum peer_message kind, struct reader *r
     if (kind == PEER_RAFT) {
         arena_reset(&s->arena);
         assert_int_equal(raft_message_decode(r, &s->arena, &m), STATUS_OK);
-    } else if (kind == PEER_FOUNDERS) {
+    } else if (kind == PEER_INITIAL_MEMBERS) {
         reader_sized(r);
     } else if (kind == PEER_LEVELS) {
         reader_take(r, LEVELS_HEAD_SIZE);
@@ -80,7 +80,7 @@ static void scene_skip(struct scene *s, enum peer_message kind, struct reader *r
     }
 }
 
-static void scene_hear(void *context, uint32_t node, struct slice frame)
+static void scene_receive(void *context, uint32_t node, struct slice frame)
 {
     struct scene *s = context;
     struct reader r = {frame, false};
@@ -104,7 +104,7 @@ static void scene_open_with(struct scene *s, struct config config, int64_t chunk
     config_edit_replication(&config)->snapshot_bytes_s = chunks_s * (64 << 10);
     config_edit_replication(&config)->snapshot_busy_bytes_s = chunks_s * (64 << 10);
     group_open(&s->g, &config);
-    frame_cluster_watch(s->g.w, scene_hear, s);
+    frame_cluster_watch(s->g.w, scene_receive, s);
 }
 
 static void scene_open(struct scene *s, int64_t chunks_s)
@@ -119,15 +119,15 @@ static void scene_close(struct scene *s)
     group_close(&s->g);
     arena_deinit(&s->arena);
     for (size_t i = 0; i < s->count; i++)
-        buffer_deinit(&s->heard[i].frame);
+        buffer_deinit(&s->received[i].frame);
 }
 
 /* The first such message that `node` has heard from `from`. */
-static const struct heard *scene_find(const struct scene *s, uint32_t node, uint32_t from,
-                                      uint8_t kind, uint64_t sequence)
+static const struct received *scene_find(const struct scene *s, uint32_t node, uint32_t from,
+                                         uint8_t kind, uint64_t sequence)
 {
     for (size_t i = 0; i < s->count; i++) {
-        const struct heard *h = &s->heard[i];
+        const struct received *h = &s->received[i];
         if (h->node == node && raft_member_node(h->from) == from && h->kind == kind &&
             h->sequence == sequence)
             return h;
@@ -136,10 +136,10 @@ static const struct heard *scene_find(const struct scene *s, uint32_t node, uint
 }
 
 /* Passes time until the node hears it. */
-static struct heard scene_wait(struct scene *s, uint32_t node, uint32_t from, uint8_t kind,
-                               uint64_t sequence)
+static struct received scene_wait(struct scene *s, uint32_t node, uint32_t from, uint8_t kind,
+                                  uint64_t sequence)
 {
-    const struct heard *h;
+    const struct received *h;
     for (int ms = 0; (h = scene_find(s, node, from, kind, sequence)) == NULL; ms++) {
         assert_true(ms < WAIT_MS);
         frame_cluster_pass(s->g.w, 1);
@@ -148,7 +148,7 @@ static struct heard scene_wait(struct scene *s, uint32_t node, uint32_t from, ui
 }
 
 /* The node hears the same once more. */
-static void scene_repeat(struct scene *s, const struct heard *h)
+static void scene_repeat(struct scene *s, const struct received *h)
 {
     assert_true(frame_cluster_inject(s->g.w, PEER_NODE, raft_member_node(h->from), h->node,
                                      buffer_slice(&h->frame)));
@@ -162,7 +162,7 @@ TEST(a_late_acknowledgement_counts_for_no_chunk)
     struct group_fixture *g = &s.g;
     group_leave_behind(g);
     frame_cluster_heal(g->w, g->late);
-    const struct heard ack = scene_wait(&s, g->leader, g->late, ACK, 2);
+    const struct received ack = scene_wait(&s, g->leader, g->late, ACK, 2);
     frame_cluster_pause(g->w, g->late, 400);
     frame_cluster_pass(g->w, 200); /* the second chunk is on its way */
     scene_repeat(&s, &ack);
@@ -187,8 +187,8 @@ TEST(a_chunk_for_which_the_memtable_has_no_room_waits_for_it)
     group_assert_caught_up(g, g->leader);
     uint64_t chunks = 0;
     for (size_t i = 0; i < s.count; i++) {
-        if (s.heard[i].node == g->late && s.heard[i].kind == CHUNK)
-            assert_int_equal(s.heard[i].sequence, ++chunks);
+        if (s.received[i].node == g->late && s.received[i].kind == CHUNK)
+            assert_int_equal(s.received[i].sequence, ++chunks);
     }
     assert_true(chunks >= 4);
     scene_close(&s);
@@ -198,8 +198,8 @@ static uint32_t scene_count(const struct scene *s, uint32_t node, uint8_t kind, 
 {
     uint32_t count = 0;
     for (size_t i = 0; i < s->count; i++)
-        count += s->heard[i].node == node && s->heard[i].kind == kind &&
-                 s->heard[i].sequence == sequence;
+        count += s->received[i].node == node && s->received[i].kind == kind &&
+                 s->received[i].sequence == sequence;
     return count;
 }
 
@@ -220,7 +220,7 @@ TEST(a_chunk_that_waits_is_acknowledged_again_and_leaves_room_for_writes)
     group_leave_behind(g);
     frame_cluster_slow_checkpoints(g->w, g->late, 200);
     frame_cluster_heal(g->w, g->late);
-    const struct heard chunk = scene_wait(&s, g->late, g->leader, CHUNK, 2);
+    const struct received chunk = scene_wait(&s, g->late, g->leader, CHUNK, 2);
     const uint32_t before = scene_count(&s, g->leader, ACK, 2);
     scene_repeat(&s, &chunk);
     for (int ms = 0; ms < 50; ms++) {
@@ -244,7 +244,7 @@ TEST(a_chunk_of_an_earlier_snapshot_is_not_put_among_those_of_the_present_one)
     frame_cluster_heal(g->w, g->late);
     scene_wait(&s, g->late, g->other, BEGIN, 0);
     group_put_all(g, 2);
-    const struct heard chunk = scene_wait(&s, g->late, g->other, CHUNK, 2);
+    const struct received chunk = scene_wait(&s, g->late, g->other, CHUNK, 2);
     node_checkpoint_soon(frame_cluster_node(g->w, g->leader));
     frame_cluster_pass(g->w, 20);
     group_hand_over(g, g->other, g->leader);
@@ -296,9 +296,9 @@ TEST(a_snapshot_from_before_a_split_is_not_sent)
     scene_wait(&s, g->late, g->leader, BEGIN, 0);
     group_assert_caught_up(g, g->leader);
     for (size_t i = 0; i < s.count; i++) {
-        if (s.heard[i].kind != BEGIN)
+        if (s.received[i].kind != BEGIN)
             continue;
-        assert_true(s.heard[i].epoch > before);
+        assert_true(s.received[i].epoch > before);
         begun++;
     }
     assert_int_not_equal(begun, 0);

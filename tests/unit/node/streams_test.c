@@ -51,7 +51,7 @@ static void put(struct lone_node *w, uint32_t name, uint32_t version)
 
 static void delete (struct lone_node *w, uint32_t name)
 {
-    lone_ask_for(w, REQUEST_DELETE, name);
+    lone_send_to(w, REQUEST_DELETE, name);
     lone_write_all(w);
     lone_assert_answer(w, REPLY_OK);
 }
@@ -90,7 +90,7 @@ static void take(struct reading *r, const struct answer *a)
     r->place = a->place;
 }
 
-static struct request asked(struct lone_node *w, uint32_t partition, uint64_t epoch)
+static struct request stream_request(struct lone_node *w, uint32_t partition, uint64_t epoch)
 {
     const struct partition *p = partitions_find(&w->node->partitions, partition);
     assert_non_null(p);
@@ -106,14 +106,14 @@ static struct request asked(struct lone_node *w, uint32_t partition, uint64_t ep
 
 static void read_by(struct lone_node *w, struct request *q, struct reading *r)
 {
-    lone_ask(w, q);
+    lone_send(w, q);
     lone_assert_answer(w, REPLY_OK);
     take(r, lone_answer(w));
 }
 
 static void read_all(struct lone_node *w, uint32_t partition, uint64_t epoch, struct reading *r)
 {
-    struct request q = asked(w, partition, epoch);
+    struct request q = stream_request(w, partition, epoch);
     read_by(w, &q, r);
 }
 
@@ -163,7 +163,7 @@ TEST(a_view_keeps_only_its_images)
     }
 }
 
-static void ask_for_time_to_live(struct lone_node *w)
+static void request_time_to_live(struct lone_node *w)
 {
     struct buffer b = {0};
     const struct table_spec spec = {
@@ -171,7 +171,7 @@ static void ask_for_time_to_live(struct lone_node *w)
     table_spec_encode(&b, &spec);
     struct request q = {.op = REQUEST_TABLE_UPDATE,
                         .table = {.name = slice_of("t"), .spec = buffer_slice(&b)}};
-    lone_ask(w, &q);
+    lone_send(w, &q);
     lone_write_all(w);
     lone_assert_answer(w, REPLY_OK);
     buffer_deinit(&b);
@@ -193,7 +193,7 @@ static void put_old(struct lone_node *w, uint32_t name, uint32_t version)
     item_end(&writer);
     struct request q = lone_request(w, REQUEST_PUT, name);
     q.write.item = buffer_slice(&item);
-    lone_ask(w, &q);
+    lone_send(w, &q);
     lone_write_all(w);
     lone_assert_answer(w, REPLY_OK);
     buffer_deinit(&item);
@@ -208,7 +208,7 @@ TEST(an_expiry_names_the_service)
     w.stream = 1 + STREAM_OLD_IMAGE;
     lone_open_table(&w, 10, 10);
     node_set_wall_clock(w.node, w.now, INT64_C(1790000000000));
-    ask_for_time_to_live(&w);
+    request_time_to_live(&w);
     put_old(&w, 1, 10);
     for (int i = 0; i < 100 && r.count < 2; i++) {
         pass(&w, 100);
@@ -251,7 +251,7 @@ TEST(a_reading_goes_on_where_the_last_one_ended)
     open_table(&w, STREAM_NEW_IMAGE);
     for (uint32_t i = 0; i < 10; i++)
         put(&w, i, 10 + i);
-    struct request q = asked(&w, w.table.partitions[0].id, 1);
+    struct request q = stream_request(&w, w.table.partitions[0].id, 1);
     request_edit_records(&q)->items_max = 3;
     for (uint32_t i = 0; i < 10; i += r.count) {
         read_by(&w, &q, &r);
@@ -263,7 +263,7 @@ TEST(a_reading_goes_on_where_the_last_one_ended)
     read_by(&w, &q, &r);
     assert_int_equal(r.count, 0);
     assert_int_equal(r.index, request_records(&q)->index);
-    struct request latest = asked(&w, w.table.partitions[0].id, 1);
+    struct request latest = stream_request(&w, w.table.partitions[0].id, 1);
     request_edit_records(&latest)->latest = true;
     read_by(&w, &latest, &r);
     assert_int_equal(r.count, 0);
@@ -274,7 +274,7 @@ TEST(a_reading_goes_on_where_the_last_one_ended)
     assert_int_equal(r.count, 1);
     assert_int_equal(r.now[0], 30);
     request_edit_records(&q)->place = 1 << 16;
-    lone_ask(&w, &q);
+    lone_send(&w, &q);
     lone_assert_answer(&w, REPLY_MALFORMED);
     lone_deinit(&w);
 }
@@ -285,7 +285,7 @@ TEST(a_stream_that_has_not_begun_is_empty_and_open)
     struct reading r;
     open_table(&w, STREAM_NEW_IMAGE);
     put(&w, 1, 10);
-    struct request q = asked(&w, w.table.partitions[0].id, 1);
+    struct request q = stream_request(&w, w.table.partitions[0].id, 1);
     request_edit_records(&q)->stream = 2;
     read_by(&w, &q, &r);
     assert_int_equal(r.count, 0);
@@ -321,7 +321,7 @@ TEST(a_disabled_stream_is_closed_and_a_new_one_begins)
     assert_int_equal(r.count, 1);
     assert_int_equal(r.now[0], 2);
     assert_true(r.closed);
-    struct request q = asked(&w, w.table.partitions[0].id, 1);
+    struct request q = stream_request(&w, w.table.partitions[0].id, 1);
     request_edit_records(&q)->stream = 2;
     read_by(&w, &q, &r);
     assert_int_equal(r.count, 1);
@@ -334,7 +334,7 @@ TEST(a_disabled_stream_is_closed_and_a_new_one_begins)
     lone_deinit(&w);
 }
 
-static void ask_for_split(struct lone_node *w, uint32_t at)
+static void request_split_of(struct lone_node *w, uint32_t at)
 {
     struct buffer body = {0};
     const struct partition_info *p = &w->table.partitions[at];
@@ -347,7 +347,7 @@ static void ask_for_split(struct lone_node *w, uint32_t at)
     table_split_share_equally(&s);
     table_split_encode(&body, &s);
     struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
-    lone_ask(w, &r);
+    lone_send(w, &r);
     lone_write_all(w);
     lone_assert_answer(w, REPLY_OK);
     buffer_deinit(&body);
@@ -355,7 +355,7 @@ static void ask_for_split(struct lone_node *w, uint32_t at)
 
 static void split(struct lone_node *w, uint32_t at)
 {
-    ask_for_split(w, at);
+    request_split_of(w, at);
     pass(w, 1000);
     lone_fetch_table(w);
     assert_false(table_is_splitting(&w->table));
@@ -421,7 +421,7 @@ TEST(a_write_waits_for_the_end_of_its_shard)
     put(&w, 2, 20);
     const uint32_t id = w.table.partitions[0].id;
     const struct partition *p = partitions_find(&w.node->partitions, id);
-    ask_for_split(&w, 0);
+    request_split_of(&w, 0);
     for (int ms = 0; !proposals_split(p); ms++) {
         assert_true(ms < 1000);
         lone_write_all(&w);
@@ -461,7 +461,7 @@ TEST(a_write_waits_for_the_end_of_its_stream)
     table_spec_encode(&b, &spec);
     struct request q = {.op = REQUEST_TABLE_UPDATE,
                         .table = {.name = slice_of("t"), .spec = buffer_slice(&b)}};
-    lone_ask(&w, &q);
+    lone_send(&w, &q);
     for (int ms = 0; !indexes_are_proposed(p); ms++) {
         assert_true(ms < 1000);
         if (lone_write_begin(&w))
@@ -489,7 +489,7 @@ TEST(a_shard_is_closed_with_its_last_record)
     for (uint32_t i = 0; i < 3; i++)
         put(&w, i, 10 + i);
     split(&w, 0);
-    struct request q = asked(&w, w.table.partitions[0].id, 1);
+    struct request q = stream_request(&w, w.table.partitions[0].id, 1);
     request_edit_records(&q)->items_max = 1;
     for (uint32_t i = 0; i < 3; i++) {
         read_by(&w, &q, &r);
@@ -514,7 +514,7 @@ TEST(a_split_with_nothing_below_it_is_refused)
     table_split_share_equally(&s);
     table_split_encode(&body, &s);
     struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
-    lone_ask(&w, &r);
+    lone_send(&w, &r);
     lone_write_all(&w);
     lone_assert_answer(&w, REPLY_MALFORMED);
     buffer_deinit(&body);
@@ -535,7 +535,7 @@ TEST(old_records_are_trimmed)
         put(&w, i % 5, 10 + i);
     pass(&w, 6000);
     put(&w, 1, 1000);
-    struct request q = asked(&w, w.table.partitions[0].id, 1);
+    struct request q = stream_request(&w, w.table.partitions[0].id, 1);
     request_edit_records(&q)->latest = true;
     read_by(&w, &q, &r);
     const uint64_t behind = r.index;

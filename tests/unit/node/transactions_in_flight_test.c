@@ -25,7 +25,7 @@ TEST(a_token_that_is_in_flight_is_waited_for)
     transact_close(&s);
 }
 
-TEST(an_update_whose_token_is_in_flight_is_not_said_to_be_done)
+TEST(an_update_whose_token_is_in_flight_is_not_reported_as_done)
 {
     struct transact_fixture s;
     transact_open(&s);
@@ -77,7 +77,7 @@ TEST(a_question_about_a_part_does_not_refuse_its_transaction)
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     const struct request get = lone_request(&s.w, REQUEST_GET, SECOND);
-    assert_int_equal(transact_ask(&s, &get), REPLY_OK);
+    assert_int_equal(transact_send(&s, &get), REPLY_OK);
     assert_int_equal(answer_version(lone_answer(&s.w)), OLD);
     transact_pass(&s, 100);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
@@ -146,8 +146,8 @@ static bool scene_update(struct transact_fixture *s)
     struct request r = lone_request(&s->w, REQUEST_UPDATE, FIRST);
     r.write.item = lone_item(&s->w, NEW, 10);
     r.write.token.id = slice_make(s->token, sizeof s->token);
-    r.write.want = WANT_NEW;
-    assert_int_equal(transact_ask(s, &r), REPLY_OK);
+    r.write.return_values = RETURN_NEW;
+    assert_int_equal(transact_send(s, &r), REPLY_OK);
     return lone_answer(&s->w)->found;
 }
 

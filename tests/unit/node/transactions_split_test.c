@@ -26,7 +26,7 @@ static void scene_begin_split(struct transact_fixture *s, uint64_t hash)
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
     struct request r = {.op = REQUEST_TABLE_SPLIT, .table_split.split = buffer_slice(&body)};
-    lone_ask(&s->w, &r);
+    lone_send(&s->w, &r);
     for (int ms = 0; !proposals_split(transact_partition(s)); ms++) {
         assert_true(ms < 1000);
         lone_write_all(&s->w);
@@ -186,7 +186,7 @@ TEST(a_transaction_of_one_entry_waits_for_the_end_of_its_stream)
     table_spec_encode(&b, &spec);
     struct request r = {.op = REQUEST_TABLE_UPDATE,
                         .table = {.name = slice_of("t"), .spec = buffer_slice(&b)}};
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     const struct partition *p = transact_partition(&s);
     for (int ms = 0; p->stream.changing <= raft_applied(p->raft); ms++) {
         assert_true(ms < 1000);
@@ -270,7 +270,7 @@ TEST(a_split_into_a_child_that_is_here_already_leaves_it_as_it_is)
     partition_split_encode(&body, &again);
     struct request r = {
         .op = REQUEST_PARTITION_SPLIT, .partition = p->info.id, .split.bytes = buffer_slice(&body)};
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     lone_write_all(&s.w);
     lone_assert_answer(&s.w, REPLY_OK);
     assert_int_equal(p->info.epoch, again.parent.epoch);

@@ -53,11 +53,11 @@ TEST(a_read_after_the_decision_is_not_content_with_an_earlier_answer)
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     transact_expect(&s, OLD, OLD); /* the answer is: pending */
     struct request r = transact_word(&s, REQUEST_TRANSACT_DECIDE, FIRST);
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     assert_true(lone_write_begin(&s.w));
     lone_write_end(&s.w, 0);
     lone_assert_answer(&s.w, REPLY_OK);
-    lone_ask_for(&s.w, REQUEST_GET, SECOND); /* its part is on its way to the disk */
+    lone_send_to(&s.w, REQUEST_GET, SECOND); /* its part is on its way to the disk */
     assert_int_equal(s.w.answer_count, 0);
     lone_write_all(&s.w);
     assert_int_equal(answer_version(lone_answer(&s.w)), NEW);
@@ -105,7 +105,7 @@ TEST(what_is_decided_is_not_dropped_by_a_late_word)
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     struct request r = transact_word(&s, REQUEST_TRANSACT_DECIDE, FIRST);
-    lone_ask(&s.w, &r);
+    lone_send(&s.w, &r);
     assert_true(lone_write_begin(&s.w));
     lone_write_end(&s.w, 0); /* the record is there until the other part is done */
     r = transact_word(&s, REQUEST_TRANSACT_RESOLVE, FIRST);
@@ -137,15 +137,15 @@ TEST(what_is_refused_in_advance_is_pending_until_that_is_on_the_disk)
 }
 
 /* A router that hears nothing asks again, while the entry is on its way to the disks. */
-TEST(a_decision_that_is_asked_for_twice_is_told_twice)
+TEST(a_decision_that_is_queried_twice_is_answered_twice)
 {
     struct transact_fixture s;
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     struct request decide = transact_word(&s, REQUEST_TRANSACT_DECIDE, FIRST), again = decide;
-    lone_ask(&s.w, &decide);
-    lone_ask(&s.w, &again);
+    lone_send(&s.w, &decide);
+    lone_send(&s.w, &again);
     assert_int_equal(s.w.answer_count, 0);
     lone_write_all(&s.w);
     assert_int_equal(s.w.answer_count, 2);
@@ -198,7 +198,7 @@ TEST(a_read_by_an_index_waits_for_what_is_decided)
     r.range.index = 1;
     r.range.bytes_max = PAGE_SIZE_MAX;
     r.range.consistent = true;
-    assert_int_equal(transact_ask(&s, &r), REPLY_OK);
+    assert_int_equal(transact_send(&s, &r), REPLY_OK);
     assert_int_equal(lone_answer(&s.w)->count, 2);
     buffer_deinit(&lo);
     buffer_deinit(&hi);
@@ -222,29 +222,29 @@ TEST(a_part_that_was_admitted_is_not_charged_again)
     request_edit_admit(&admit)->key = buffer_slice(&s.w.key);
     request_edit_admit(&admit)->keys = buffer_slice(&keys);
     request_edit_admit(&admit)->mcu = 90 * MCU_PER_UNIT;
-    assert_int_equal(transact_ask(&s, &admit), REPLY_OK);
+    assert_int_equal(transact_send(&s, &admit), REPLY_OK);
     assert_int_equal(lone_answer(&s.w)->consumed_mcu, 90 * MCU_PER_UNIT);
-    assert_int_equal(transact_ask(&s, &admit), REPLY_THROTTLED);
+    assert_int_equal(transact_send(&s, &admit), REPLY_THROTTLED);
     request_edit_admit(&admit)->back = WRITE_ADMITTED;
-    assert_int_equal(transact_ask(&s, &admit), REPLY_OK);
+    assert_int_equal(transact_send(&s, &admit), REPLY_OK);
     request_edit_admit(&admit)->back = WRITE_NOT_ADMITTED;
-    assert_int_equal(transact_ask(&s, &admit), REPLY_OK);
+    assert_int_equal(transact_send(&s, &admit), REPLY_OK);
     struct request r = transact_prepared(&s, SECOND);
     r.write.admitted = WRITE_ADMITTED;
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(transact_ask(&s, &r), i == 0 ? REPLY_OK : REPLY_LOCKED);
+        assert_int_equal(transact_send(&s, &r), i == 0 ? REPLY_OK : REPLY_LOCKED);
         if (i == 0)
             assert_int_equal(lone_answer(&s.w)->consumed_mcu, 0);
     }
-    assert_int_equal(transact_ask(&s, &admit), REPLY_LOCKED); /* before anything is charged */
+    assert_int_equal(transact_send(&s, &admit), REPLY_LOCKED); /* before anything is charged */
     request_edit_admit(&admit)->back = WRITE_ADMITTEDS;
-    assert_int_equal(transact_ask(&s, &admit), REPLY_MALFORMED);
+    assert_int_equal(transact_send(&s, &admit), REPLY_MALFORMED);
     request_edit_admit(&admit)->back = WRITE_NOT_ADMITTED;
     request_edit_admit(&admit)->mcu = INT64_MAX;
-    assert_int_equal(transact_ask(&s, &admit), REPLY_MALFORMED);
+    assert_int_equal(transact_send(&s, &admit), REPLY_MALFORMED);
     request_edit_admit(&admit)->mcu = 1;
     request_edit_admit(&admit)->keys = slice_make(keys.data, keys.size - 1);
-    assert_int_equal(transact_ask(&s, &admit), REPLY_MALFORMED);
+    assert_int_equal(transact_send(&s, &admit), REPLY_MALFORMED);
     buffer_deinit(&keys);
     transact_close(&s);
 }
@@ -293,8 +293,8 @@ TEST(a_node_rests_while_the_end_of_a_lock_is_on_its_way)
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     struct request drop = transact_word(&s, REQUEST_TRANSACT_RESOLVE, FIRST);
-    lone_ask(&s.w, &drop);
-    lone_ask_for(&s.w, REQUEST_GET, FIRST); /* it waits for the lock to go */
+    lone_send(&s.w, &drop);
+    lone_send_to(&s.w, REQUEST_GET, FIRST); /* it waits for the lock to go */
     for (int i = 0; i < 3; i++)
         lone_pass(&s.w, 1);
     assert_true(instant_before(s.w.now, node_deadline(s.w.node)));
@@ -310,7 +310,7 @@ TEST(a_node_rests_while_a_lock_is_on_its_way)
     struct transact_fixture s;
     transact_open(&s);
     struct request prepare = transact_prepared(&s, SECOND);
-    lone_ask(&s.w, &prepare);
+    lone_send(&s.w, &prepare);
     lone_pass(&s.w, 2 * DECIDE_MS + 10);
     assert_true(instant_before(s.w.now, node_deadline(s.w.node)));
     assert_int_equal(s.w.answer_count, 0);
@@ -327,14 +327,14 @@ TEST(parts_of_a_table_that_is_gone_are_not_waited_for)
     scene_part_elsewhere(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
-    assert_true(transactions_owe(transact_partition(&s)));
+    assert_true(transactions_have_pending_parts(transact_partition(&s)));
     transact_pass(&s, 1000);
-    assert_false(transactions_owe(transact_partition(&s)));
+    assert_false(transactions_have_pending_parts(transact_partition(&s)));
     transact_expect(&s, NEW, OLD);
     transact_close(&s);
 }
 
-static enum reply_code scene_close(struct transact_fixture *s, bool asks_leader)
+static enum reply_code scene_close(struct transact_fixture *s, bool queries_leader)
 {
     struct buffer info = {0};
     partition_info_encode(&info, &transact_partition(s)->info);
@@ -342,8 +342,8 @@ static enum reply_code scene_close(struct transact_fixture *s, bool asks_leader)
                                   .partition = transact_partition(s)->info.id,
                                   .replica = {.info = buffer_slice(&info),
                                               .table_deleted = true,
-                                              .asks_leader = asks_leader}};
-    const enum reply_code code = transact_ask(s, &close);
+                                              .queries_leader = queries_leader}};
+    const enum reply_code code = transact_send(s, &close);
     buffer_deinit(&info);
     return code;
 }
@@ -354,7 +354,7 @@ static enum reply_code scene_delete_table(struct transact_fixture *s)
 }
 
 /* Other replicas go only after that: without a majority no leader could tell the parts. */
-TEST(the_leader_of_a_deleted_table_says_when_nothing_is_owed)
+TEST(the_leader_of_a_deleted_table_reports_when_no_parts_are_pending)
 {
     struct transact_fixture s;
     transact_open(&s);
@@ -365,8 +365,8 @@ TEST(the_leader_of_a_deleted_table_says_when_nothing_is_owed)
     assert_false(transact_partition(&s)->ended);
     transact_pass(&s, 1000);
     assert_int_equal(scene_close(&s, true), REPLY_OK);
-    assert_non_null(transact_partition(
-        &s)); /* it is still there, and leads, but takes nothing that would be owed */
+    assert_non_null(
+        transact_partition(&s)); /* it is still there, and leads, but takes no new part */
     assert_true(transact_partition(&s)->led != 0);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_WRONG_PARTITION);
     assert_int_equal(scene_close(&s, true), REPLY_OK);
@@ -415,35 +415,35 @@ TEST(a_table_stays_while_its_locks_are_not_known)
 }
 
 /* A merge that is never gone on with may stand in the way of DeleteTable. */
-TEST(a_frozen_partition_tells_the_parts_of_what_it_has_committed)
+TEST(a_frozen_partition_notifies_the_parts_of_what_it_has_committed)
 {
     struct transact_fixture s;
     transact_open(&s);
     scene_part_elsewhere(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
-    assert_true(transactions_owe(transact_partition(&s)));
+    assert_true(transactions_have_pending_parts(transact_partition(&s)));
     transact_partition(&s)->frozen = (struct frozen){1, 1};
     transact_pass(&s, 1000);
-    assert_false(transactions_owe(transact_partition(&s)));
+    assert_false(transactions_have_pending_parts(transact_partition(&s)));
     transact_partition(&s)->frozen = (struct frozen){0};
     transact_close(&s);
 }
 
 /* The decision came behind the entry that freezes. No thaw follows where the table is deleted. */
-TEST(a_frozen_partition_does_not_owe_what_it_could_not_commit)
+TEST(a_frozen_partition_has_no_pending_part_of_what_it_could_not_commit)
 {
     struct transact_fixture s;
     transact_open(&s);
     scene_part_elsewhere(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     struct request decide = transact_word(&s, REQUEST_TRANSACT_DECIDE, FIRST);
-    lone_ask(&s.w, &decide);
-    assert_true(transactions_owe(transact_partition(&s)));
+    lone_send(&s.w, &decide);
+    assert_true(transactions_have_pending_parts(transact_partition(&s)));
     transact_partition(&s)->frozen = (struct frozen){1, 1};
     lone_write_all(&s.w);
     lone_assert_answer(&s.w, REPLY_STALE_MAP);
-    assert_false(transactions_owe(transact_partition(&s)));
+    assert_false(transactions_have_pending_parts(transact_partition(&s)));
     transact_partition(&s)->frozen = (struct frozen){0};
     transact_close(&s);
 }
@@ -454,12 +454,12 @@ TEST(what_is_deleted_is_gone_once_it_is_decided)
     (void)state;
     transact_open(&s);
     struct request r = lone_request(&s.w, REQUEST_DELETE, SECOND);
-    r.write.want = WANT_NOTHING;
+    r.write.return_values = RETURN_NONE;
     r.write.transaction = buffer_slice(&s.other);
-    assert_int_equal(transact_ask(&s, &r), REPLY_OK);
+    assert_int_equal(transact_send(&s, &r), REPLY_OK);
     r = lone_request(&s.w, REQUEST_CHECK, FIRST);
     r.write.transaction = buffer_slice(&s.first);
-    assert_int_equal(transact_ask(&s, &r), REPLY_OK);
+    assert_int_equal(transact_send(&s, &r), REPLY_OK);
     assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
     transact_expect(&s, OLD, 0);
     lone_assert_verified(&s.w, 1);
@@ -539,10 +539,10 @@ static void scene_expect_done(struct transact_fixture *s)
     transact_expect(s, NEW, NEW);
     assert_int_equal(transact_stats(s).transactions.locks, 0);
     assert_int_equal(transactions_log_bytes(transact_partition(s)), 0);
-    assert_int_equal(s->w.node->proposals.owed_bytes, 0);
+    assert_int_equal(s->w.node->proposals.reserved_bytes, 0);
 }
 
-/* Writes are refused before the space goes that was promised to locks. */
+/* Writes are refused before the space goes that is reserved for locks. */
 TEST(what_is_prepared_is_done_on_a_full_disk)
 {
     struct transact_fixture s;
@@ -593,7 +593,7 @@ TEST(locks_that_cannot_be_read_are_not_taken_for_none)
     struct node *n = s.w.node;
     env_begin_event(&n->env, s.w.now);
     s.w.medium.unreadable = true;
-    transactions_forget(&n->transactions, transact_partition(&s));
+    transactions_discard(&n->transactions, transact_partition(&s));
     transactions_begin(&n->transactions, transact_partition(&s));
     s.w.medium.unreadable = false;
     lone_take_effects(&s.w);
@@ -708,7 +708,7 @@ static enum reply_code scene_transact_sized(struct transact_fixture *s, size_t f
         buffer_set(&item, lone_item(&s->w, NEW, filler));
         if (filler > 0)
             r.write.item = buffer_slice(&item);
-        r.write.want = WANT_NOTHING;
+        r.write.return_values = RETURN_NONE;
         request_encode(&parts, &r);
     }
     struct request r = lone_request(&s->w, REQUEST_PUT, FIRST);
@@ -718,7 +718,7 @@ static enum reply_code scene_transact_sized(struct transact_fixture *s, size_t f
     request_edit_transact(&r)->parts = buffer_slice(&parts);
     request_edit_transact(&r)->transaction = buffer_slice(&s->other);
     request_edit_transact(&r)->mcu_min = 4 * MCU_PER_UNIT;
-    const enum reply_code code = transact_ask(s, &r);
+    const enum reply_code code = transact_send(s, &r);
     buffer_deinit(&parts);
     buffer_deinit(&item);
     return code;

@@ -41,18 +41,18 @@ static void teardown(struct pair *p)
     liveness_deinit(&p->b);
 }
 
-/* A heartbeat of A, sent at `sent`, which B hears at `heard`. */
-static struct liveness_change beat(struct pair *p, int64_t sent, int64_t heard)
+/* A heartbeat of A, sent at `sent`, which B hears at `received`. */
+static struct liveness_change beat(struct pair *p, int64_t sent, int64_t received)
 {
     assert_true(liveness_tick(&p->a, at(sent)).beat);
     struct liveness_beat b = liveness_beat(&p->a, at(sent), B, true);
-    return liveness_received(&p->b, at(heard), A, &b);
+    return liveness_received(&p->b, at(received), A, &b);
 }
 
-static struct liveness_change answer(struct pair *p, int64_t sent, int64_t heard)
+static struct liveness_change answer(struct pair *p, int64_t sent, int64_t received)
 {
     struct liveness_beat b = liveness_beat(&p->b, at(sent), A, false);
-    return liveness_received(&p->a, at(heard), B, &b);
+    return liveness_received(&p->a, at(received), B, &b);
 }
 
 static uint64_t got(struct pair *p, int64_t ms, struct instant *until)
@@ -79,7 +79,7 @@ TEST(support_is_counted_from_sending_and_given_from_hearing)
     teardown(&p);
 }
 
-/* B gives support for less than A does: A may count on no more than B promised. The other way
+/* B gives support for less than A does: A may count on no more than B gives. The other way
  * round A counts what it would give itself. The larger drift of the two holds for both. */
 TEST(support_is_counted_for_as_long_as_the_supporter_gives_it)
 {
@@ -158,7 +158,7 @@ TEST(rounds_that_are_not_remembered_count_for_nothing)
     teardown(&p);
 }
 
-TEST(a_restart_is_a_new_epoch_and_is_told)
+TEST(a_restart_is_a_new_epoch_and_is_reported)
 {
     struct pair p;
     setup(&p);
@@ -183,7 +183,7 @@ TEST(a_restart_is_a_new_epoch_and_is_told)
     teardown(&p);
 }
 
-TEST(a_beat_of_an_earlier_life_ends_no_promise)
+TEST(a_beat_of_an_earlier_life_ends_no_support)
 {
     struct pair p;
     setup(&p);
@@ -202,7 +202,7 @@ TEST(a_beat_of_an_earlier_life_ends_no_promise)
     teardown(&p);
 }
 
-TEST(support_that_lapsed_and_returns_is_told_again)
+TEST(support_that_lapsed_and_returns_is_reported_again)
 {
     struct pair p;
     setup(&p);
@@ -232,7 +232,7 @@ TEST(the_deadline_is_the_next_beat_or_lapse)
 }
 
 /* B gave support until 101 ms and 121 ms. A counts what it got until 99.8 ms. */
-TEST(a_tick_tells_of_support_that_has_lapsed_and_only_once)
+TEST(a_tick_reports_support_that_has_lapsed_and_only_once)
 {
     struct pair p;
     setup(&p);
@@ -278,13 +278,13 @@ static void drifting(struct prng *p)
         rate[i] = 1000000 + prng_between(p, -drift, drift);
         liveness_init(&l[i], &o[i], at(0));
     }
-    struct liveness_beat flying = {0};
+    struct liveness_beat in_flight = {0};
     for (int64_t now = 0; now < 4000; now++) { /* real time, ms */
         struct instant clock[2] = {{now * rate[0]}, {now * rate[1]}};
         if (liveness_tick(&l[0], clock[0]).beat && prng_below(p, 3) > 0)
-            flying = liveness_beat(&l[0], clock[0], B, true);
-        if (prng_below(p, 15) == 0 && flying.incarnation != 0 &&
-            liveness_received(&l[1], clock[1], A, &flying).answer) {
+            in_flight = liveness_beat(&l[0], clock[0], B, true);
+        if (prng_below(p, 15) == 0 && in_flight.incarnation != 0 &&
+            liveness_received(&l[1], clock[1], A, &in_flight).answer) {
             struct liveness_beat b = liveness_beat(&l[1], clock[1], A, false);
             liveness_received(&l[0], clock[0], B, &b);
         }

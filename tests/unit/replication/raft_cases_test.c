@@ -45,7 +45,7 @@ static void win(struct raft_fixture *w, uint32_t node)
     for (uint32_t i = 1; i <= w->options.nodes; i++)
         w->nodes[i].paused = i != node;
     raft_fixture_drop_all(w, 0, 0);
-    w->now += 400 * NS_PER_MS; /* old promises lapse */
+    w->now += 400 * NS_PER_MS; /* old lease grants lapse */
     for (int round = 0; round < 50 && !is_leader(w, node); round++) {
         if (raft_role(w->nodes[node].raft) == RAFT_FOLLOWER)
             raft_fixture_campaign(w, node);
@@ -106,7 +106,7 @@ static const char *stale_suffix(void)
     raft_fixture_propose(w, leader, 20);
     for (int i = 0; i < 200 && w->acknowledged_count == 0; i++) {
         raft_fixture_pass(w, 1, false);
-        raft_fixture_ask(w, leader);
+        raft_fixture_request_read(w, leader);
         while (w->bag_count > 0) { /* entries are late; reads come with appends without any */
             if (w->bag[0].shape.entry_count > 0 || w->cut[w->bag[0].from][w->bag[0].to])
                 raft_fixture_drop(w, 0);
@@ -558,7 +558,8 @@ CASE(faster_than_the_round_trip, proposals_faster_than_the_round_trip_all_commit
      MUTATION_ACK_ONLY_WHOLE)
 CASE(failed_leader_write, after_a_failed_write_no_index_is_used_again_in_its_term,
      MUTATION_RESUME_TERM)
-CASE(mixed_terms, mixed_terms_after_a_partition_do_not_deadlock_pre_votes, MUTATION_SILENT_PRE_VOTE)
+CASE(mixed_terms, mixed_terms_after_a_partition_do_not_deadlock_pre_votes,
+     MUTATION_PRE_VOTE_HIDES_TERM)
 CASE(members_after_compaction, members_roll_back_to_those_of_the_base, MUTATION_KEEP_MEMBERS)
 CASE(append_anew_in_flight, the_completion_of_old_bytes_does_not_count_for_new_ones,
      MUTATION_ANY_COMPLETION)
@@ -572,4 +573,4 @@ CASE(tail_of_another_history, a_tail_of_another_history_does_not_follow_a_snapsh
      MUTATION_KEEP_TAIL)
 CASE(a_vote_is_kept_through_a_crash, a_vote_leaves_only_once_it_is_durable, MUTATION_VOTE_AT_ONCE)
 CASE(no_second_leader_while_a_lease_holds, nobody_is_elected_while_a_lease_holds,
-     MUTATION_FORGET_PROMISE)
+     MUTATION_IGNORE_LEASE_GRANT)

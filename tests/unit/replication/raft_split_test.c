@@ -1,4 +1,4 @@
-/* A group that comes out of another one: what its replica has promised, and what a replay knows. */
+/* A group that comes out of another one: its lease grant, and what a replay knows. */
 #include "tests/check.h"
 
 #include "replication/raft.h"
@@ -65,13 +65,13 @@ static void persist(struct fixture *w, struct raft *r)
     }
 }
 
-static void heard_from(struct fixture *w, uint32_t node, uint64_t round)
+static void received_from(struct fixture *w, uint32_t node, uint64_t round)
 {
     struct liveness_beat beat = {.incarnation = 50 + node, .round = round};
     liveness_received(&w->liveness, w->now, node, &beat);
 }
 
-/* An append of the parent's leader: what follows from it is a promise. */
+/* An append of the parent's leader: what follows from it is a lease grant. */
 static void led_by(struct fixture *w, uint32_t node, uint64_t term)
 {
     const struct raft_message m = {
@@ -91,8 +91,8 @@ static void fixture_init_with(struct fixture *w, uint32_t learner)
                                              .drift_ppm = 1000};
     *w = (struct fixture){.now = {NS_PER_S}, .learner = learner};
     liveness_init(&w->liveness, &options, w->now);
-    heard_from(w, 2, 1);
-    heard_from(w, 3, 1);
+    received_from(w, 2, 1);
+    received_from(w, 3, 1);
     w->parent = replica(w, PARENT, 0);
     raft_start(w->parent, w->now, w->now, true);
     led_by(w, 2, TERM);
@@ -153,7 +153,7 @@ TEST(nobody_but_the_parents_leader_is_elected_while_that_may_hold_a_lease)
 
 /* Found by seed 16012533: the child waited for a learner to run for as long as that led the parent.
  */
-TEST(a_leader_that_became_a_voter_after_the_split_is_promised_nothing_in_the_child)
+TEST(a_leader_that_became_a_voter_after_the_split_has_no_lease_grant_in_the_child)
 {
     struct fixture w;
     fixture_init_with(&w, 2);
@@ -162,7 +162,7 @@ TEST(a_leader_that_became_a_voter_after_the_split_is_promised_nothing_in_the_chi
     fixture_deinit(&w);
 }
 
-TEST(the_promise_ends_with_the_support)
+TEST(the_lease_grant_ends_with_the_support)
 {
     struct fixture w;
     fixture_init(&w);
@@ -172,7 +172,7 @@ TEST(the_promise_ends_with_the_support)
     fixture_deinit(&w);
 }
 
-TEST(the_promise_ends_with_the_parents)
+TEST(the_lease_grant_ends_with_the_parents)
 {
     struct fixture w;
     fixture_init(&w);
@@ -185,13 +185,13 @@ TEST(the_promise_ends_with_the_parents)
     fixture_deinit(&w);
 }
 
-TEST(the_promise_ends_with_the_parents_replica)
+TEST(the_lease_grant_ends_with_the_parents_replica)
 {
     struct fixture w;
     fixture_init(&w);
-    assert_true(raft_is_promised(w.child));
+    assert_true(raft_grants_lease(w.child));
     raft_follow_parent(w.child, w.now, NULL);
-    assert_false(raft_is_promised(w.child));
+    assert_false(raft_grants_lease(w.child));
     assert_true(grants(&w, 3, false));
     fixture_deinit(&w);
 }
@@ -213,7 +213,7 @@ TEST(a_replica_that_keeps_quiet_after_a_restart_does_so_in_the_child_too)
     fixture_deinit(&w);
 }
 
-TEST(a_replay_applies_what_it_is_told_was_committed)
+TEST(a_replay_applies_entries_up_to_the_given_commit)
 {
     struct fixture w;
     fixture_init(&w);

@@ -25,7 +25,7 @@ TEST(a_single_voter_leads_at_once)
     assert_int_not_equal(id, 0);
     raft_fixture_sync(w, 1);
     assert_int_equal(w->acknowledged_count, 1);
-    assert_int_equal(raft_fixture_ask(w, 1), RAFT_OK);
+    assert_int_equal(raft_fixture_request_read(w, 1), RAFT_OK);
     done(w);
 }
 
@@ -41,11 +41,11 @@ TEST(three_voters_elect_replicate_and_commit)
     raft_fixture_pass(w, 200, true);
     for (uint32_t i = 1; i <= 3; i++)
         assert_int_equal(raft_applied(w->nodes[i].raft), 11);
-    assert_int_equal(raft_fixture_ask(w, 2), RAFT_OK);
+    assert_int_equal(raft_fixture_request_read(w, 2), RAFT_OK);
     done(w);
 }
 
-TEST(a_settled_group_is_silent)
+TEST(a_settled_group_is_quiescent)
 {
     struct raft_fixture *w = make(3, 3);
     assert_true(raft_fixture_elect(w, 1));
@@ -84,7 +84,7 @@ TEST(a_split_vote_is_soon_over)
     struct raft_fixture *w = make(3, 3);
     assert_true(raft_fixture_elect(w, 1));
     raft_fixture_crash(w, 1, 0);
-    while (raft_is_promised(w->nodes[2].raft) || raft_is_promised(w->nodes[3].raft))
+    while (raft_grants_lease(w->nodes[2].raft) || raft_grants_lease(w->nodes[3].raft))
         raft_fixture_pass(w, 1, false);
     for (uint32_t node = 2; node <= 3; node++)
         raft_fixture_campaign(w, node);
@@ -153,10 +153,10 @@ TEST(bytes_in_flight_are_limited_per_follower) /* RAFT-7 */
     raft_fixture_pass(w, 100, true);
     for (int i = 0; i < 100; i++)
         assert_int_not_equal(raft_fixture_propose(w, 1, 100), 0);
-    uint32_t flying = 0;
+    uint32_t in_flight = 0;
     for (size_t i = 0; i < w->bag_count; i++)
-        flying += w->bag[i].to == 2 ? w->bag[i].shape.entry_count : 0;
-    assert_in_range(flying, 2, 9);
+        in_flight += w->bag[i].to == 2 ? w->bag[i].shape.entry_count : 0;
+    assert_in_range(in_flight, 2, 9);
     raft_fixture_settle(w);
     assert_int_equal(w->acknowledged_count, 100);
     done(w);
@@ -196,7 +196,7 @@ TEST(a_transfer_ends_the_lease_and_moves_the_lead)
     struct raft_fixture *w = make(3, 3);
     assert_true(raft_fixture_elect(w, 1));
     raft_fixture_pass(w, 100, true);
-    assert_int_equal(raft_fixture_ask(w, 1), RAFT_OK);
+    assert_int_equal(raft_fixture_request_read(w, 1), RAFT_OK);
     assert_int_equal(raft_fixture_transfer(w, 1, 3), RAFT_OK);
     assert_false(raft_has_lease(w->nodes[1].raft, raft_fixture_local(w, &w->nodes[1])));
     assert_int_equal(raft_fixture_propose(w, 1, 20), 0);
@@ -320,7 +320,7 @@ static uint64_t believed_of_a_replica_that_came_back(uint32_t arrival)
     return believed;
 }
 
-TEST(a_late_acknowledgement_says_nothing_of_a_replica_that_came_back)
+TEST(a_late_acknowledgement_proves_nothing_about_a_replica_that_came_back)
 {
     assert_true(believed_of_a_replica_that_came_back(0) > 0); /* why arrivals are counted */
     assert_int_equal(believed_of_a_replica_that_came_back(1), 0);
@@ -342,9 +342,9 @@ TEST(a_removed_leader_hands_over)
 
 /* ---- what seeds of the property test found ---- */
 
-/* Seeds 32 and 49. The leader removed itself and is gone, but its node lives, and so does a promise
+/* Seeds 32 and 49. The leader removed itself and is gone, but its node lives, and so does a grant
  * of one who missed the change. */
-TEST(a_promise_to_a_replica_that_is_gone_ends)
+TEST(a_lease_grant_to_a_replica_that_is_gone_ends)
 {
     struct raft_fixture *w = make(4, 4);
     assert_true(raft_fixture_elect(w, 1));
@@ -354,7 +354,7 @@ TEST(a_promise_to_a_replica_that_is_gone_ends)
     raft_fixture_settle(w);
     raft_fixture_cut(w, 1, 4, false);
     raft_fixture_unhost(w, 1);
-    assert_true(raft_is_promised(w->nodes[4].raft));
+    assert_true(raft_grants_lease(w->nodes[4].raft));
     raft_fixture_crash(w, 3, 0);
     raft_fixture_pass(w, 2000, true);
     assert_int_equal(raft_fixture_leader(w), 2); /* of 2, 3 and 4; it takes the vote of 4 */
@@ -392,7 +392,7 @@ TEST(who_removes_itself_runs_until_that_is_committed)
 }
 
 /* Seeds 246 and 291. */
-TEST(a_late_refusal_for_want_of_state_settles)
+TEST(a_late_refusal_for_lack_of_state_settles)
 {
     struct raft_fixture *w = make(3, 3);
     assert_true(raft_fixture_elect(w, 1));
@@ -485,7 +485,7 @@ static void replay(struct raft *r, uint64_t index, uint64_t term, uint64_t lsn)
 }
 
 /* Seed 38986: entries acknowledged after a snapshot were taken for the tail it had replaced. */
-TEST(the_tail_behind_an_installed_base_is_told_by_its_mark)
+TEST(the_tail_behind_an_installed_base_is_found_by_its_mark)
 {
     struct raft_fixture *w = make(3, 3);
     struct raft *r = bare(w, 5, 3);

@@ -81,7 +81,7 @@ static void run_table(void *world, struct case_words *c)
 static void run_counts(void *world, struct case_words *c)
 {
     const struct router_world *w = world;
-    case_say(c, "%zu items, %u tables\n", w->f.item_count, w->f.table_count);
+    case_print(c, "%zu items, %u tables\n", w->f.item_count, w->f.table_count);
 }
 
 static void run_after(void *world, struct case_words *c)
@@ -90,7 +90,7 @@ static void run_after(void *world, struct case_words *c)
     fake_advance_ms(&w->f, case_word_number(c, 1));
 }
 
-static void run_asked(void *world, struct case_words *c)
+static void run_requests(void *world, struct case_words *c)
 {
     static const char *const NAMES[REQUEST_OPS] = {
         [REQUEST_GET] = "get",
@@ -107,13 +107,13 @@ static void run_asked(void *world, struct case_words *c)
     struct router_world *w = world;
     bool any = false;
     for (int op = 0; op < REQUEST_OPS; op++) {
-        if (NAMES[op] == NULL || w->f.asked[op] == 0)
+        if (NAMES[op] == NULL || w->f.requests[op] == 0)
             continue;
-        case_say(c, "%s%s %lld", any ? ", " : "asked: ", NAMES[op], (long long)w->f.asked[op]);
+        case_print(c, "%s%s %lld", any ? ", " : "asked: ", NAMES[op], (long long)w->f.requests[op]);
         any = true;
     }
-    case_say(c, any ? "\n" : "asked nobody\n");
-    memset(w->f.asked, 0, sizeof w->f.asked);
+    case_print(c, any ? "\n" : "asked nobody\n");
+    memset(w->f.requests, 0, sizeof w->f.requests);
 }
 
 static void run_fail(void *world, struct case_words *c)
@@ -203,7 +203,7 @@ static void run_command(void *world, struct slice command, struct buffer *out)
         {.name = "table", .run = run_table},
         {.name = "after", .run = run_after},
         {.name = "counts", .run = run_counts},
-        {.name = "asked", .run = run_asked},
+        {.name = "asked", .run = run_requests},
         {.name = "fail", .run = run_fail},
         {.name = "hold", .run = run_hold},
         {.name = "release", .run = run_hold},

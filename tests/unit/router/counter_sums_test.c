@@ -53,7 +53,7 @@ TEST(sums_are_exact_or_refused)
         {{"1", "text", "2"}, "3", NUMBER_OK},
     };
     (void)state;
-    struct buffer cells[3] = {0}, wanted = {0}, out = {0};
+    struct buffer cells[3] = {0}, expected = {0}, out = {0};
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         struct slice items[3];
         for (size_t k = 0; k < 3; k++)
@@ -65,11 +65,11 @@ TEST(sums_are_exact_or_refused)
         if (CASES[i].error != NUMBER_OK)
             assert_int_equal(sum.size, 0);
         else
-            assert_true(slice_equal(sum, sum_item(&wanted, &CASES[i].sum, 1)));
+            assert_true(slice_equal(sum, sum_item(&expected, &CASES[i].sum, 1)));
     }
     for (size_t k = 0; k < 3; k++)
         buffer_deinit(&cells[k]);
-    buffer_deinit(&wanted);
+    buffer_deinit(&expected);
     buffer_deinit(&out);
 }
 
@@ -79,14 +79,14 @@ TEST(each_attribute_is_in_the_sum_once)
     static const char *const CELL[3][3] = {{"1", NULL, NULL}, {"2", "5", NULL}, {NULL, "6", "z"}};
     static const char *const SUM[3] = {"3", "11", "z"};
     (void)state;
-    struct buffer cells[3] = {0}, wanted = {0}, out = {0};
+    struct buffer cells[3] = {0}, expected = {0}, out = {0};
     struct slice items[3];
     for (size_t k = 0; k < 3; k++)
         items[k] = sum_item(&cells[k], CELL[k], 3);
     assert_int_equal(counter_sum(&out, &TABLE, items, 3), NUMBER_OK);
-    assert_true(slice_equal(buffer_slice(&out), sum_item(&wanted, SUM, 3)));
+    assert_true(slice_equal(buffer_slice(&out), sum_item(&expected, SUM, 3)));
     for (size_t k = 0; k < 3; k++)
         buffer_deinit(&cells[k]);
-    buffer_deinit(&wanted);
+    buffer_deinit(&expected);
     buffer_deinit(&out);
 }

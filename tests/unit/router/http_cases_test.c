@@ -68,7 +68,7 @@ struct scene {
     struct {
         const char *end; /* NULL: the connection is open */
         size_t unsent;
-    } told[FAKE_CLIENTS_MAX + 1];
+    } reported[FAKE_CLIENTS_MAX + 1];
     struct fake_answer last; /* lends until the next */
     struct buffer unpacked;
 };
@@ -159,7 +159,7 @@ static struct slice unpack(struct scene *s, struct slice body)
 
 /* ---- what clients get ---- */
 
-static void say_answer(struct scene *s, uint64_t connection, struct buffer *out)
+static void print_answer(struct scene *s, uint64_t connection, struct buffer *out)
 {
     const struct slice coding = fake_header(s->last, "Content-Encoding"),
                        type = fake_header(s->last, "Content-Type");
@@ -191,14 +191,14 @@ static void say_answer(struct scene *s, uint64_t connection, struct buffer *out)
 }
 
 /* Equal answers that follow each other are shown once. */
-static void say_answers(struct scene *s, uint64_t connection, struct buffer *out)
+static void print_answers(struct scene *s, uint64_t connection, struct buffer *out)
 {
     struct buffer before = {0}, line = {0};
     int times = 0;
     for (struct fake_answer a; (a = fake_take_answer(&s->f, connection)).status != 0; times++) {
         s->last = a;
         buffer_clear(&line);
-        say_answer(s, connection, &line);
+        print_answer(s, connection, &line);
         if (slice_equal(buffer_slice(&line), buffer_slice(&before)))
             continue;
         if (times > 1)
@@ -213,21 +213,21 @@ static void say_answers(struct scene *s, uint64_t connection, struct buffer *out
     buffer_deinit(&line);
 }
 
-static void say_received(struct scene *s, struct buffer *out)
+static void print_received(struct scene *s, struct buffer *out)
 {
     const size_t before = out->size;
     for (uint64_t i = 1; i <= FAKE_CLIENTS_MAX; i++) {
         const struct fake_client *c = &s->f.clients[i];
         if (!c->unread)
-            say_answers(s, i, out);
+            print_answers(s, i, out);
         assert_true(c->unread || c->received.size == 0);
-        if (c->unsent != s->told[i].unsent)
+        if (c->unsent != s->reported[i].unsent)
             buffer_append_format(out, "%u: %zu bytes unsent\n", (unsigned)i, c->unsent);
-        s->told[i].unsent = c->unsent;
+        s->reported[i].unsent = c->unsent;
         const char *end = c->aborted ? "aborted" : c->closed ? "closed" : NULL;
-        if (end != NULL && end != s->told[i].end)
+        if (end != NULL && end != s->reported[i].end)
             buffer_append_format(out, "%u: %s\n", (unsigned)i, end);
-        s->told[i].end = end;
+        s->reported[i].end = end;
     }
     if (out->size == before)
         buffer_append_text(out, "nothing\n");
@@ -268,7 +268,7 @@ static void scene_start(struct scene *s)
     fake_start(&s->f);
     fake_table(&s->f, "users", "id", ATTR_STRING, NULL, 0, 1);
     fake_open(&s->f, 1);
-    memset(s->told, 0, sizeof s->told);
+    memset(s->reported, 0, sizeof s->reported);
     s->next = 1;
     s->memory = 0;
 }
@@ -312,7 +312,7 @@ static void run_wire(struct scene *s, const char *text, struct buffer *out)
         struct buffer line = {0};
         buffer_append_format(&line, "%.*s: %d, %s%s\n", (int)(bytes - text), text, status,
                              s->f.clients[1].closed ? "closed" : "open",
-                             s->f.asked[REQUEST_TABLE_DELETE] > 0 ? ", the canary ran" : "");
+                             s->f.requests[REQUEST_TABLE_DELETE] > 0 ? ", the canary ran" : "");
         if (i == 0)
             buffer_append_slice(out, buffer_slice(&line));
         else
@@ -326,7 +326,7 @@ static void run_wire(struct scene *s, const char *text, struct buffer *out)
 }
 
 /* The rest of a request behind its target. */
-static void ask_append(struct buffer *b, const char *text)
+static void request_append(struct buffer *b, const char *text)
 {
     char operation[32];
     int at = 0;
@@ -364,7 +364,7 @@ static bool run_on_connection(struct scene *s, const char *verb, const char *tex
     if (strcmp(verb, "send") == 0 || strcmp(verb, "bytes") == 0)
         text_append(&b, text + at);
     else if (strcmp(verb, "ask") == 0)
-        ask_append(&b, text + at);
+        request_append(&b, text + at);
     else if (strcmp(verb, "packed") == 0)
         packed_append(&b, text + at);
     else if (strcmp(verb, "close") == 0)
@@ -442,11 +442,11 @@ static void run_memory(struct scene *s, struct buffer *out)
     buffer_append_format(out, "%+lld KB\n", (long long)((held - s->memory) / 10000 * 10));
 }
 
-static void run_asked(const struct scene *s, struct buffer *out)
+static void run_requests(const struct scene *s, struct buffer *out)
 {
     int64_t all = 0;
     for (int op = 0; op < REQUEST_OPS; op++)
-        all += s->f.asked[op];
+        all += s->f.requests[op];
     buffer_append_format(out, "%lld requests to nodes\n", (long long)all);
 }
 
@@ -489,7 +489,7 @@ static bool run_other(struct scene *s, const char *verb, char *text, struct buff
     } else if (strcmp(verb, "held") == 0) {
         buffer_append_format(out, "%zu held\n", s->f.held_count);
     } else if (strcmp(verb, "asked") == 0) {
-        run_asked(s, out);
+        run_requests(s, out);
     } else if (strcmp(verb, "memory") == 0) {
         run_memory(s, out);
     } else if (strcmp(verb, "wire") == 0) {
@@ -540,7 +540,7 @@ static void run(void *world, struct slice command, struct buffer *out)
         return;
     if (!run_on_cluster(s, verb, text) && !run_on_connection(s, verb, text))
         fail_msg("no command '%s'", verb);
-    say_received(s, out);
+    print_received(s, out);
 }
 
 static void *begin(void)

@@ -3,10 +3,10 @@
 #include "tests/support/expect.h"
 
 static struct fake_cluster f;
-static uint32_t tables_told;
+static uint32_t tables_reported;
 
 /* The partition that is told is one of the table that is told. */
-static void told(void *context, const struct router_answer *a)
+static void note_tables(void *context, const struct router_answer *a)
 {
     const struct fake_cluster *cluster = context;
     bool fits = false;
@@ -16,15 +16,15 @@ static void told(void *context, const struct router_answer *a)
                     cluster->tables[t].partitions[p].id == a->partition;
     }
     assert_true(fits || a->partition == 0);
-    tables_told += fits;
+    tables_reported += fits;
 }
 
 static int start(void **state)
 {
     (void)state;
     fake_init(&f);
-    f.answered = told;
-    tables_told = 0;
+    f.answered = note_tables;
+    tables_reported = 0;
     fake_start(&f);
     fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 4);
     fake_table(&f, "events", "who", ATTR_STRING, "n", ATTR_NUMBER, 2);
@@ -72,11 +72,11 @@ TEST(the_log_of_requests_names_a_partition_of_the_table_that_it_names)
     fake_call(&f, "GetItem",
               "{\"TableName\":\"events\",\"Key\":{\"who\":{\"S\":\"a\"},\"n\":{\"N\":\"1\"}}}");
     fake_call(&f, "BatchWriteItem", PUTS);
-    assert_int_equal(tables_told, 2);
+    assert_int_equal(tables_reported, 2);
 }
 
 /* Not by the first refusal: what nobody knows may have been done. */
-TEST(a_call_of_which_a_part_may_be_done_does_not_say_that_nothing_was)
+TEST(a_call_of_which_a_part_may_be_done_does_not_report_that_nothing_was)
 {
     fake_call(&f, "BatchWriteItem", PUTS);
     f.hold = true;

@@ -212,7 +212,7 @@ TEST(what_may_become_a_counter_has_a_token_already)
     }
 }
 
-TEST(previous_cells_are_asked_for_the_token_first)
+TEST(previous_cells_are_queried_for_the_token_first)
 {
     struct slice token;
     const char *name = wanderer(&token);
@@ -248,18 +248,18 @@ TEST(what_a_previous_cell_knows_is_not_done_again)
         add(name);
         expect_done();
         grow(2, CELLS, 2, (const uint32_t[]){1, 4});
-        const int64_t before = f.asked[REQUEST_UPDATE];
+        const int64_t before = f.requests[REQUEST_UPDATE];
         add(name);
         expect_done();
         /* One is refused because the map is old; then those cells are asked that the token chose.
          * */
-        assert_int_equal(f.asked[REQUEST_UPDATE] - before, 2 + grown);
+        assert_int_equal(f.requests[REQUEST_UPDATE] - before, 2 + grown);
         assert_int_equal(f.item_count, 1);
         expect_call(&f, "GetItem", GET, 200, IS("1"));
     }
 }
 
-TEST(a_previous_cell_without_an_answer_is_asked_again)
+TEST(a_request_to_a_previous_cell_is_retried_without_an_answer)
 {
     static const enum reply_code CODES[] = {REPLY_UNKNOWN, REPLY_OVERLOADED, REPLY_NOT_LEADER};
     (void)state;
@@ -358,12 +358,12 @@ TEST(a_key_that_grows_meanwhile_is_read_anew)
     f.hold = false;
     fill(60); /* in new cells, too */
     f.hold = true;
-    const int64_t before = f.asked[REQUEST_GET];
+    const int64_t before = f.requests[REQUEST_GET];
     fake_answer(&f, 0); /* STALE_MAP */
     while (f.held_count > 0)
         fake_answer(&f, 0);
     expect_answer(fake_take_answer(&f, CONNECTION), 200, IS("100"));
-    assert_true(f.asked[REQUEST_GET] - before >= CELLS);
+    assert_true(f.requests[REQUEST_GET] - before >= CELLS);
     assert_true(f.item_count > 4);
 }
 
@@ -406,7 +406,7 @@ static struct sharded_key shrink(uint64_t version, uint32_t cells, uint32_t befo
 }
 
 /* Whatever numbers of cells it had. */
-TEST(after_a_key_shrank_all_cells_that_a_token_chose_are_asked)
+TEST(after_a_key_shrank_all_cells_that_a_token_chose_are_queried)
 {
     struct slice token;
     const char *name = wanderer(&token);

@@ -31,7 +31,7 @@ FIXTURE(start, stop)
     "\"TimeToLiveSpecification\":{\"Enabled\":" enabled ",\"AttributeName\":\"" name "\"}}"
 #define TTL_DESCRIBED(members) "{\"TimeToLiveDescription\":{" members "}}"
 
-TEST(time_to_live_that_changes_is_told)
+TEST(time_to_live_that_changes_is_reported)
 {
     static const char *const NAMES[] = {[TTL_ENABLING] = "ENABLING", [TTL_DISABLING] = "DISABLING"};
     static const enum table_ttl STATES[] = {TTL_ENABLING, TTL_DISABLING};

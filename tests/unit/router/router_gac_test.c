@@ -58,7 +58,7 @@ static void start_with(enum gac_policy policy, uint32_t count)
     fake_call(&f, "DeleteItem", DELETE);
     fake_call(&f, "GetItem", GET);
     fake_advance_ms(&f, 2000);
-    memset(f.asked, 0, sizeof f.asked);
+    memset(f.requests, 0, sizeof f.requests);
     f.router->counters = (struct metrics_router){0};
 }
 
@@ -99,7 +99,7 @@ static void send_call(struct fake_cluster *c, uint64_t connection, const char *o
     buffer_deinit(&b);
 }
 
-static bool says(struct fake_answer a, const char *text)
+static bool body_contains(struct fake_answer a, const char *text)
 {
     return memmem(a.body.data, a.body.size, text, strlen(text)) != NULL;
 }
@@ -133,13 +133,13 @@ TEST(a_request_waits_for_its_first_tokens_and_goes_on_with_them)
 {
     f.hold_gac = true;
     send_call(&f, 1, "PutItem", PUT);
-    assert_int_equal(f.asked[REQUEST_PUT], 0);
+    assert_int_equal(f.requests[REQUEST_PUT], 0);
     assert_int_equal(f.router->counters.limit_delayed, 1);
     f.hold_gac = false;
     fake_deliver_gac(&f);
     fake_pump(&f);
     expect_answer(fake_take_answer(&f, 1), 200, "{}");
-    assert_int_equal(f.asked[REQUEST_PUT], 1);
+    assert_int_equal(f.requests[REQUEST_PUT], 1);
 }
 
 TEST(with_tokens_nothing_waits_and_no_message_is_sent)
@@ -155,7 +155,7 @@ TEST(with_tokens_nothing_waits_and_no_message_is_sent)
     assert_int_equal(f.router->counters.limit_delayed, 1);
 }
 
-TEST(above_the_rate_the_table_throttles_and_says_what_the_service_says)
+TEST(above_the_rate_the_table_throttles_with_the_services_message)
 {
     static const struct {
         enum table_billing billing;
@@ -175,7 +175,7 @@ TEST(above_the_rate_the_table_throttles_and_says_what_the_service_says)
         int done = load(&f, 1000, 1);
         /* Of 1,000 offered in a second: the rate, and what the ledger began with. */
         assert_in_range(done, UNITS, 2 * UNITS);
-        assert_int_equal(f.asked[REQUEST_PUT], done);
+        assert_int_equal(f.requests[REQUEST_PUT], done);
         fake_advance_ms(&f, 100);
         while (fake_take_answer(&f, 1).status != 0)
             ;
@@ -188,17 +188,17 @@ TEST(above_the_rate_the_table_throttles_and_says_what_the_service_says)
             }
         }
         assert_int_equal(a.status, 400);
-        assert_true(says(a, CASES[i].type));
-        assert_true(says(a, CASES[i].reasons));
+        assert_true(body_contains(a, CASES[i].type));
+        assert_true(body_contains(a, CASES[i].reasons));
         assert_true(f.router->counters.limit_refused > 0);
         assert_slice_is(fake_header(a, "x-weir-throttled-by"), "table");
         assert_int_equal(fake_header(a, "x-weir-partition").size, 0);
-        assert_true(says(a, "(table: the table's limit of write units is used up"));
+        assert_true(body_contains(a, "(table: the table's limit of write units is used up"));
         fake_open(&f, 9);
         fake_send_text(&f, 9, "GET /weir/partitions HTTP/1.1\r\nHost: h\r\n\r\n");
         a = fake_take_answer(&f, 9);
-        assert_true(says(a, "\"refused_by_routers\":{\"read\":0,\"write\":"));
-        assert_false(says(a, "\"refused_by_routers\":{\"read\":0,\"write\":0}"));
+        assert_true(body_contains(a, "\"refused_by_routers\":{\"read\":0,\"write\":"));
+        assert_false(body_contains(a, "\"refused_by_routers\":{\"read\":0,\"write\":0}"));
     }
 }
 
@@ -259,7 +259,7 @@ TEST(what_is_tried_again_is_paid_once)
     fake_call(&f, "PutItem", PUT);
     fake_advance_ms(&f, 20);
     expect_answer(fake_take_answer(&f, 1), 200, "{}");
-    assert_int_equal(f.asked[REQUEST_PUT], 4);
+    assert_int_equal(f.requests[REQUEST_PUT], 4);
     assert_int_equal(spent(&f, GAC_WRITE, before), 1000);
 }
 
@@ -279,7 +279,7 @@ TEST(a_client_that_goes_pays_for_what_was_sent_and_not_for_what_waits)
     f.hold_gac = false;
     fake_deliver_gac(&f);
     fake_pump(&f);
-    assert_int_equal(f.asked[REQUEST_GET], 0);
+    assert_int_equal(f.requests[REQUEST_GET], 0);
 }
 
 TEST(a_table_may_be_deleted_and_created_anew_while_a_request_waits)
@@ -295,7 +295,7 @@ TEST(a_table_may_be_deleted_and_created_anew_while_a_request_waits)
     fake_advance_ms(&f, 500);
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 503); /* nothing was done; the next try sees the new table */
-    assert_true(says(a, "created again"));
+    assert_true(body_contains(a, "created again"));
 }
 
 TEST(those_who_wait_go_on_in_their_order) /* LIMIT-2 */
@@ -306,10 +306,10 @@ TEST(those_who_wait_go_on_in_their_order) /* LIMIT-2 */
         snprintf(put, sizeof put, "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"%d\"}}}",
                  (int)i);
         send_call(&f, i, "PutItem", put);
-        while (f.held_count > 0 && f.asked[REQUEST_PUT] == 0)
+        while (f.held_count > 0 && f.requests[REQUEST_PUT] == 0)
             fake_answer(&f, 0); /* the table is looked up */
     }
-    assert_int_equal(f.asked[REQUEST_PUT], 0);
+    assert_int_equal(f.requests[REQUEST_PUT], 0);
     f.hold_gac = false;
     fake_deliver_gac(&f);
     fake_pump(&f);
@@ -329,8 +329,8 @@ TEST(one_that_waited_long_enough_is_throttled)
     fake_advance_ms(&f, 1);
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 400);
-    assert_true(says(a, "TableWriteProvisionedThroughputExceeded"));
-    assert_int_equal(f.asked[REQUEST_PUT], 0);
+    assert_true(body_contains(a, "TableWriteProvisionedThroughputExceeded"));
+    assert_int_equal(f.requests[REQUEST_PUT], 0);
     f.hold_gac = false;
     fake_deliver_gac(&f);
     fake_pump(&f);
@@ -353,14 +353,14 @@ TEST(of_a_batch_only_what_had_no_tokens_is_unprocessed)
     fake_advance_ms(&f, 100);
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 200);
-    assert_true(says(a, "{\"UnprocessedItems\":{\"users\":["));
-    assert_in_range(f.asked[REQUEST_PUT], 1, 7);
-    assert_int_equal(f.item_count, f.asked[REQUEST_PUT]);
+    assert_true(body_contains(a, "{\"UnprocessedItems\":{\"users\":["));
+    assert_in_range(f.requests[REQUEST_PUT], 1, 7);
+    assert_int_equal(f.item_count, f.requests[REQUEST_PUT]);
     send_call(&f, 1, "BatchWriteItem", (const char *)batch.data);
     fake_advance_ms(&f, 100);
     a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 400); /* of the second one none had any */
-    assert_true(says(a, "#ProvisionedThroughputExceededException"));
+    assert_true(body_contains(a, "#ProvisionedThroughputExceededException"));
     buffer_deinit(&batch);
 }
 
@@ -378,7 +378,7 @@ TEST(without_a_server_a_router_goes_on_at_its_part)
     assert_in_range(done, 2 * UNITS - 10, 4 * UNITS);
 }
 
-TEST(what_is_not_limited_asks_nobody)
+TEST(unlimited_requests_need_no_grant)
 {
     as.billing = BILLING_ON_DEMAND;
     as.units = 0; /* no maximum */
@@ -435,10 +435,10 @@ TEST(an_update_of_a_table_reaches_the_routers_that_did_not_do_it)
     fake_advance_ms(&f, 1000);
     assert_int_equal(changed(&f, 5 * UNITS), 200);
     give_units(&other.tables[0], 5 * UNITS);
-    int64_t fetched = other.asked[REQUEST_TABLE_GET];
+    int64_t fetched = other.requests[REQUEST_TABLE_GET];
     load(&other, 2000, 2);
     fake_advance_ms(&f, 2000);
-    assert_in_range(other.asked[REQUEST_TABLE_GET] - fetched, 1, 2);
+    assert_in_range(other.requests[REQUEST_TABLE_GET] - fetched, 1, 2);
     assert_in_range(load(&other, 1000, 2), 4 * UNITS, 6 * UNITS);
     fake_deinit(&other);
 }
@@ -449,11 +449,11 @@ TEST(a_change_is_not_lost_with_the_server_that_knew_of_it)
     load(&f, 1000, 1);
     give_units(&f.tables[0], 5 * UNITS);
     load(&f, 1000, 2);
-    assert_int_equal(f.asked[REQUEST_TABLE_GET], 0); /* nobody has told it */
+    assert_int_equal(f.requests[REQUEST_TABLE_GET], 0); /* nobody has told it */
     fake_gac_kill(&servers, 1);
     fake_gac_down(&f, 1, true);
     load(&f, 1000, 2);
-    assert_int_equal(f.asked[REQUEST_TABLE_GET], 1);
+    assert_int_equal(f.requests[REQUEST_TABLE_GET], 1);
     assert_in_range(load(&f, 1000, 2), 5 * UNITS - 10, 5 * UNITS);
 }
 
@@ -468,7 +468,7 @@ static void create(const char *tag, int status, const char *text)
              tag, tag);
     struct fake_answer a = fake_call(&f, "CreateTable", body);
     assert_int_equal(a.status, status);
-    assert_true(says(a, text));
+    assert_true(body_contains(a, text));
 }
 
 TEST(a_tag_chooses_the_tables_policy_at_its_creation)
@@ -496,19 +496,20 @@ static void get_page(uint64_t connection)
     fake_send_text(&f, connection, "GET /weir/gac HTTP/1.1\r\nHost: localhost\r\n\r\n");
 }
 
-TEST(a_page_tells_what_the_router_holds_and_what_it_refused)
+TEST(a_page_shows_what_the_router_holds_and_what_it_refused)
 {
     f.hold_gac = true;
     send_call(&f, 1, "PutItem", PUT);
     get_page(2);
     struct fake_answer a = fake_take_answer(&f, 2);
     assert_int_equal(a.status, 200);
-    assert_true(says(a, "{\"gac\":\"lease\",\"servers\":1,\"limit_delayed\":1,\"limit_refused\":0,"
-                        "\"limits\":["));
     assert_true(
-        says(a, "{\"table\":\"users\",\"kind\":\"write\",\"policy\":\"lease\","
-                "\"server\":1,\"rate\":100.0,\"tokens\":0.0,\"demand\":1.0,\"grant_requests\":"));
-    assert_true(says(a, "\"waiting\":1,\"refused\":0}"));
+        body_contains(a, "{\"gac\":\"lease\",\"servers\":1,\"limit_delayed\":1,\"limit_refused\":0,"
+                         "\"limits\":["));
+    assert_true(body_contains(
+        a, "{\"table\":\"users\",\"kind\":\"write\",\"policy\":\"lease\","
+           "\"server\":1,\"rate\":100.0,\"tokens\":0.0,\"demand\":1.0,\"grant_requests\":"));
+    assert_true(body_contains(a, "\"waiting\":1,\"refused\":0}"));
     f.hold_gac = false;
     fake_deliver_gac(&f);
     fake_pump(&f);
@@ -516,8 +517,8 @@ TEST(a_page_tells_what_the_router_holds_and_what_it_refused)
     load(&f, 500, 2);
     get_page(2);
     a = fake_take_answer(&f, 2);
-    assert_true(says(a, "\"kind\":\"write\""));
-    assert_false(says(a, "\"limit_refused\":0,"));
+    assert_true(body_contains(a, "\"kind\":\"write\""));
+    assert_false(body_contains(a, "\"limit_refused\":0,"));
 }
 
 static int64_t tokens_of(struct gac_key key)
@@ -562,13 +563,15 @@ TEST(of_several_limits_all_are_taken_or_none) /* LIMIT-3 */
 }
 
 /* What the refusal tells; 0: the item was written. */
-static int64_t put_told_ms(const char *key)
+static int64_t put_retry_after_ms(const char *key)
 {
     char body[96];
     snprintf(body, sizeof body, "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"%s\"}}}", key);
     struct fake_answer a = fake_call(&f, "PutItem", body);
-    const struct slice told = fake_header(a, "x-weir-retry-after-ms");
-    return a.status == 200 ? 0 : strtoll(told.size > 0 ? (const char *)told.data : "-1", NULL, 10);
+    const struct slice retry_after = fake_header(a, "x-weir-retry-after-ms");
+    return a.status == 200
+               ? 0
+               : strtoll(retry_after.size > 0 ? (const char *)retry_after.data : "-1", NULL, 10);
 }
 
 /* LINE-1, LINE-2 */
@@ -588,27 +591,27 @@ TEST(the_bytes_of_a_call_are_read_once_for_all_its_refused_parts)
     buffer_deinit(&again.bytes);
 }
 
-TEST(refused_requests_are_told_to_come_one_after_the_other)
+TEST(refused_requests_get_retry_times_one_after_the_other)
 {
     char key[16];
-    int64_t told_ms = 0, last_ms = 0;
-    for (int i = 0; i < 10 * UNITS && told_ms == 0; i++) {
+    int64_t retry_after_ms = 0, last_ms = 0;
+    for (int i = 0; i < 10 * UNITS && retry_after_ms == 0; i++) {
         snprintf(key, sizeof key, "k%d", i);
-        told_ms = put_told_ms(key);
+        retry_after_ms = put_retry_after_ms(key);
     }
-    assert_true(told_ms > 0);
+    assert_true(retry_after_ms > 0);
     fake_advance_ms(&f, 1);
-    const int64_t again_ms = put_told_ms(key);
-    assert_in_range(again_ms, told_ms - 1, told_ms);
+    const int64_t again_ms = put_retry_after_ms(key);
+    assert_in_range(again_ms, retry_after_ms - 1, retry_after_ms);
     for (int i = 0; i < 5; i++) {
         snprintf(key, sizeof key, "later%d", i);
-        last_ms = put_told_ms(key);
-        assert_true(last_ms > told_ms);
-        told_ms = last_ms - 1;
+        last_ms = put_retry_after_ms(key);
+        assert_true(last_ms > retry_after_ms);
+        retry_after_ms = last_ms - 1;
         fake_advance_ms(&f, 1);
     }
     fake_advance_ms(&f, last_ms);
-    assert_int_equal(put_told_ms(key), 0);
+    assert_int_equal(put_retry_after_ms(key), 0);
 }
 
 /* ---- without a server ---- */

@@ -68,13 +68,13 @@ static int stop(void **state)
 
 FIXTURE(start, stop)
 
-static bool says(struct fake_answer a, const char *text)
+static bool body_contains(struct fake_answer a, const char *text)
 {
     return memmem(a.body.data, a.body.size, text, strlen(text)) != NULL;
 }
 
 /* Asks once a millisecond for `ms`. How many were done; `*refused` gets the last refusal's text. */
-static int ask(const char *operation, const char *body, int ms, char *refused, size_t room)
+static int request_for(const char *operation, const char *body, int ms, char *refused, size_t room)
 {
     int done = 0;
     for (int i = 0; i < ms; i++) {
@@ -107,8 +107,8 @@ static struct gac_holding holding_of(const char *name, enum admit_kind kind)
 TEST(an_indexs_reads_are_limited_by_its_own_units)
 {
     char text[1024] = "";
-    ask("Query", BY_A, 1500, NULL, 0); /* the bank is used up */
-    const int done = ask("Query", BY_A, 2000, text, sizeof text);
+    request_for("Query", BY_A, 1500, NULL, 0); /* the bank is used up */
+    const int done = request_for("Query", BY_A, 2000, text, sizeof text);
     const int ahead =
         2 * READS_A / 10; /* what came within gac_grant_ms, before the router asked again */
     assert_in_range(done, 2 * 2 * READS_A * 95 / 100, 2 * 2 * READS_A + ahead);
@@ -123,16 +123,16 @@ TEST(an_indexs_reads_are_limited_by_its_own_units)
 TEST(a_shortage_of_an_index_touches_neither_its_table_nor_other_indexes)
 {
     char text[1024] = "";
-    ask("Query", BY_A, 1500, text, sizeof text);
+    request_for("Query", BY_A, 1500, text, sizeof text);
     assert_string_not_equal(text, "");
     for (int i = 0; i < READS_B; i++) {
         text[0] = '\0';
-        ask("GetItem", "{\"TableName\":\"units\",\"Key\":{\"p\":{\"S\":\"x\"}}}", 1, text,
-            sizeof text);
-        ask("PutItem",
-            "{\"TableName\":\"units\",\"Item\":{\"p\":{\"S\":\"x\"},\"a\":{\"S\":\"x\"}}}", 1, text,
-            sizeof text);
-        ask("Query", BY_B, 1, text, sizeof text);
+        request_for("GetItem", "{\"TableName\":\"units\",\"Key\":{\"p\":{\"S\":\"x\"}}}", 1, text,
+                    sizeof text);
+        request_for("PutItem",
+                    "{\"TableName\":\"units\",\"Item\":{\"p\":{\"S\":\"x\"},\"a\":{\"S\":\"x\"}}}",
+                    1, text, sizeof text);
+        request_for("Query", BY_B, 1, text, sizeof text);
         fake_advance_ms(&f, 9);
         assert_string_equal(text, "");
     }
@@ -144,46 +144,47 @@ TEST(a_shortage_of_an_index_touches_neither_its_table_nor_other_indexes)
 /* Feeds write the rows, not routers. */
 TEST(routers_keep_no_limit_of_an_indexs_writes)
 {
-    ask("PutItem", "{\"TableName\":\"units\",\"Item\":{\"p\":{\"S\":\"x\"},\"a\":{\"S\":\"x\"}}}",
-        100, NULL, 0);
-    ask("Query", BY_A, 10, NULL, 0);
+    request_for("PutItem",
+                "{\"TableName\":\"units\",\"Item\":{\"p\":{\"S\":\"x\"},\"a\":{\"S\":\"x\"}}}", 100,
+                NULL, 0);
+    request_for("Query", BY_A, 10, NULL, 0);
     assert_true(holding_of("units", ADMIT_WRITE).taken > 0);
     assert_true(holding_of("units/by-a", ADMIT_READ).taken > 0);
     assert_int_equal(holding_of("units/by-a", ADMIT_WRITE).taken, 0);
-    assert_int_equal(holding_of("units/by-a", ADMIT_WRITE).asks, 0);
+    assert_int_equal(holding_of("units/by-a", ADMIT_WRITE).grant_requests, 0);
 }
 
 TEST(the_tables_choice_holds_for_its_indexes)
 {
     stop(NULL);
     start_with(GAC_LEASE, ",\"Tags\":[{\"Key\":\"weir:gac\",\"Value\":\"off\"}]");
-    assert_int_equal(ask("Query", BY_A, 500, NULL, 0), 500);
+    assert_int_equal(request_for("Query", BY_A, 500, NULL, 0), 500);
     stop(NULL);
     start_with(GAC_OFF, ",\"Tags\":[{\"Key\":\"weir:gac\",\"Value\":\"lease\"}]");
-    ask("Query", BY_A, 1500, NULL, 0);
-    assert_in_range(ask("Query", BY_A, 1000, NULL, 0), READS_A, 2 * READS_A + 2);
+    request_for("Query", BY_A, 1500, NULL, 0);
+    assert_in_range(request_for("Query", BY_A, 1000, NULL, 0), READS_A, 2 * READS_A + 2);
 }
 
 TEST(an_update_of_an_index_changes_its_limit)
 {
-    ask("Query", BY_A, 1500, NULL, 0);
+    request_for("Query", BY_A, 1500, NULL, 0);
     struct fake_answer a =
         fake_call(&f, "UpdateTable", UPDATES("units", UPDATE("by-a", "," UNITS("150", "500"))));
     assert_int_equal(a.status, 200);
     fake_advance_ms(&f, 300);
-    ask("Query", BY_A, 1500, NULL, 0);
-    assert_in_range(ask("Query", BY_A, 1000, NULL, 0), 2 * 150 * 95 / 100, 2 * 150 + 2);
+    request_for("Query", BY_A, 1500, NULL, 0);
+    assert_in_range(request_for("Query", BY_A, 1000, NULL, 0), 2 * 150 * 95 / 100, 2 * 150 + 2);
 }
 
 TEST(the_page_shows_the_index_by_its_name)
 {
-    ask("Query", BY_A, 10, NULL, 0);
+    request_for("Query", BY_A, 10, NULL, 0);
     fake_open(&f, 9);
     fake_send_text(&f, 9, "GET /weir/gac HTTP/1.1\r\nHost: localhost\r\n\r\n");
     struct fake_answer a = fake_take_answer(&f, 9);
     assert_int_equal(a.status, 200);
-    assert_true(says(a, "{\"table\":\"units/by-a\",\"kind\":\"read\",\"policy\":\"lease\","
-                        "\"server\":1,\"rate\":30.0,"));
-    assert_false(says(a, "{\"table\":\"units/by-a\",\"kind\":\"write\""));
-    assert_true(says(a, "{\"table\":\"units\",\"kind\":\"write\""));
+    assert_true(body_contains(a, "{\"table\":\"units/by-a\",\"kind\":\"read\",\"policy\":\"lease\","
+                                 "\"server\":1,\"rate\":30.0,"));
+    assert_false(body_contains(a, "{\"table\":\"units/by-a\",\"kind\":\"write\""));
+    assert_true(body_contains(a, "{\"table\":\"units\",\"kind\":\"write\""));
 }

@@ -61,13 +61,13 @@ TEST(an_index_of_a_former_table_is_not_read)
     create_games();
     expect_no_games_by_city();
     f.tables[0].name.size = f.tables[1].name.size = f.tables[2].name.size = 0;
-    route_forget(f.router, slice_of("games"));
+    route_invalidate(f.router, slice_of("games"));
     create_games();
     struct fake_answer a =
         fake_call(&f, "Scan", "{\"TableName\":\"games\",\"IndexName\":\"by-city\"}");
     assert_int_equal(a.status, 200); /* CreateTable has forgotten the routes of the indexes, too */
     f.tables[4].id = 99;
-    route_forget(f.router, slice_of("games/by-city"));
+    route_invalidate(f.router, slice_of("games/by-city"));
     a = fake_call(&f, "Scan", "{\"TableName\":\"games\",\"IndexName\":\"by-city\"}");
     assert_int_equal(a.status, 503);
     f.tables[4].id = 5;
@@ -84,25 +84,25 @@ static void set_index_anew(uint32_t id, const char *name)
     fake_set_indexes(&f, &f.tables[0], f.tables[0].index_set);
 }
 
-TEST(who_knows_a_former_index_asks_anew)
+TEST(a_call_with_a_former_index_retries)
 {
     create_games();
     expect_no_games_by_city();
     assert_true(slice_equal(f.tables[1].name, slice_of("games/by-city")));
     /* the router knows the former index, and the table of the new one */
     set_index_anew(98, "by-city");
-    route_forget(f.router, slice_of("games/by-city"));
+    route_invalidate(f.router, slice_of("games/by-city"));
     expect_no_games_by_city();
     /* it knows the former index's table alone */
     set_index_anew(99, "by-town");
-    route_forget(f.router, slice_of("games"));
+    route_invalidate(f.router, slice_of("games"));
     expect_call(&f, "Scan", "{\"TableName\":\"games\"}", 200,
                 "{\"Items\":[],\"Count\":0,\"ScannedCount\":0}");
     set_index_anew(99, "by-city");
     expect_no_games_by_city();
     /* it knows the index, which is gone for good */
     f.tables[1].name.size = 0;
-    route_forget(f.router, slice_of("games/by-city"));
+    route_invalidate(f.router, slice_of("games/by-city"));
     set_index_anew(99, "by-town");
     expect_invalid(&f, "Scan", "{\"TableName\":\"games\",\"IndexName\":\"by-city\"}",
                    "The table does not have the specified index: by-city");
@@ -164,7 +164,7 @@ TEST(writes_are_throttled_by_the_index_that_refused)
         REASON("throttlingReasons", "IndexWriteProvisionedThroughputExceeded", "by-b"));
 }
 
-TEST(a_write_that_one_of_several_indexes_refuses_is_not_told_which)
+TEST(a_write_that_one_of_several_indexes_refuses_does_not_get_its_name)
 {
     create_provisioned(&f);
     expect_throttled(put_throttled(ADMIT_OK, 0),
@@ -173,7 +173,7 @@ TEST(a_write_that_one_of_several_indexes_refuses_is_not_told_which)
                      "");
 }
 
-TEST(a_write_that_the_only_index_refuses_is_told_its_name)
+TEST(a_write_that_the_only_index_refuses_gets_its_name)
 {
     struct fake_answer a = create_table(
         &f, "units", DEFINED_A, INDEX("by-a", A_HASH, "," ALL "," UNITS("3", "2")), PROVISIONED);

@@ -159,11 +159,11 @@ TEST(a_request_waits_for_those_that_have_the_bucket_until_its_deadline)
         "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":4},\"lease_ms\":60000}"));
     f.fail_code = REPLY_LOCKED;
     f.fail_count = 1000000;
-    memset(f.asked, 0, sizeof f.asked);
+    memset(f.requests, 0, sizeof f.requests);
     send_rollback(lease);
     fake_advance_ms(&f, 2800);
     assert_int_equal(f.clients[CONNECTION].received.size, 0);
-    assert_in_range(f.asked[REQUEST_UPDATE], 20, 200); /* rarer and rarer */
+    assert_in_range(f.requests[REQUEST_UPDATE], 20, 200); /* rarer and rarer */
     f.fail_count = 0;
     fake_advance_ms(&f, 150);
     expect_reply(fake_take_answer(&f, CONNECTION), 200, "\"done\":true");

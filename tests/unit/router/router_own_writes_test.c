@@ -81,12 +81,12 @@ TEST(a_replica_that_lacks_the_entry_sends_the_read_to_the_leader)
     expect_call(&f, "PutItem", PUT, 200, "{}");
     for (int i = 0; i < 8; i++)
         expect_call(&f, "GetItem", GET, 200, FOUND); /* the double refuses at followers */
-    assert_true(f.asked[REQUEST_GET] > 8);
-    const int64_t asked = f.asked[REQUEST_GET];
+    assert_true(f.requests[REQUEST_GET] > 8);
+    const int64_t before = f.requests[REQUEST_GET];
     f.follower_applied = f.applied;
     for (int i = 0; i < 8; i++)
         expect_call(&f, "GetItem", GET, 200, FOUND);
-    assert_int_equal(f.asked[REQUEST_GET], asked + 8);
+    assert_int_equal(f.requests[REQUEST_GET], before + 8);
 }
 
 /* OWN-1 */
@@ -137,7 +137,7 @@ TEST(a_write_at_an_unknown_entry_is_read_from_the_leader_for_a_while)
 }
 
 /* OWN-2 */
-TEST(the_partition_that_was_written_longest_ago_is_forgotten_first)
+TEST(the_partition_that_was_written_longest_ago_is_evicted_first)
 {
     struct route route = {.uses = 1};
     struct subrequest s = {.request = {.op = REQUEST_PUT}, .route = &route};
@@ -172,11 +172,11 @@ static void put_game(void)
                 200, "{}");
 }
 
-TEST(a_reader_of_an_index_asks_first_whether_it_has_the_writes)
+TEST(a_read_of_an_index_first_queries_whether_it_has_the_writes)
 {
     games();
     assert_int_equal(fake_call(&f, "Query", QUERY).status, 200);
-    assert_int_equal(f.asked[REQUEST_INDEX_SHOWS], 0);
+    assert_int_equal(f.requests[REQUEST_INDEX_SHOWS], 0);
     put_game();
     f.hold = true;
     fake_send_call(&f, 1, "Query", QUERY);
@@ -188,18 +188,18 @@ TEST(a_reader_of_an_index_asks_first_whether_it_has_the_writes)
     assert_int_equal(fake_take_answer(&f, 1).status, 200);
     f.hold = false;
     assert_int_equal(fake_call(&f, "Query", QUERY).status, 200); /* the answer is remembered */
-    assert_int_equal(f.asked[REQUEST_INDEX_SHOWS], 1);
+    assert_int_equal(f.requests[REQUEST_INDEX_SHOWS], 1);
 }
 
-TEST(an_index_that_lags_is_asked_again_until_the_wait_is_over)
+TEST(a_query_of_a_lagging_index_is_retried_until_the_wait_is_over)
 {
     games();
     put_game();
     f.index_behind = true;
     fake_send_call(&f, 1, "Query", QUERY);
     fake_advance_ms(&f, 20);
-    assert_true(f.asked[REQUEST_INDEX_SHOWS] > 5);
-    assert_int_equal(f.asked[REQUEST_RANGE], 0);
+    assert_true(f.requests[REQUEST_INDEX_SHOWS] > 5);
+    assert_int_equal(f.requests[REQUEST_RANGE], 0);
     fake_advance_ms(&f, 31);
     assert_int_equal(fake_take_answer(&f, 1).status, 200);
     assert_int_equal(f.router->counters.own_writes_late, 1);

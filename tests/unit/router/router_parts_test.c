@@ -352,7 +352,7 @@ TEST(requests_as_sdks_send_them_are_read_directly)
     }
 }
 
-TEST(dates_are_written_as_http_wants_them)
+TEST(dates_have_the_form_of_http)
 {
     static const struct {
         int64_t s;
@@ -465,7 +465,7 @@ TEST(large_sets_and_maps_are_searched_for_duplicates)
 
 /* `count` times `each` between `before` and `after`; whether it is taken. */
 static bool expression_is_taken(const char *before, const char *each, int count, const char *after,
-                                const char *says)
+                                const char *message)
 {
     struct buffer text = {0};
     struct arena arena = {0};
@@ -479,7 +479,7 @@ static bool expression_is_taken(const char *before, const char *each, int count,
     bool taken = condition_parse(buffer_slice(&text), &names, &arena, &wrong) != NULL ||
                  expression_refuse(&fault, "FilterExpression", &wrong);
     buffer_append_u8(&fault.text, 0);
-    assert_true(taken || strstr((const char *)fault.text.data, says) != NULL);
+    assert_true(taken || strstr((const char *)fault.text.data, message) != NULL);
     fault_deinit(&fault);
     arena_deinit(&arena);
     buffer_deinit(&text);

@@ -28,19 +28,19 @@ static int stop(void **state)
 
 FIXTURE(start, stop)
 
-static bool says(struct fake_answer a, const char *text)
+static bool body_contains(struct fake_answer a, const char *text)
 {
     return memmem(a.body.data, a.body.size, text, strlen(text)) != NULL;
 }
 
-TEST(a_table_is_looked_up_once)
+TEST(a_table_is_fetched_once)
 {
     for (int i = 0; i < 5; i++)
         expect_call(&f, "GetItem", GET, 200, "{}");
-    assert_int_equal(f.asked[REQUEST_TABLE_GET], 1);
+    assert_int_equal(f.requests[REQUEST_TABLE_GET], 1);
 }
 
-TEST(those_who_want_a_table_at_once_share_one_lookup)
+TEST(calls_that_need_a_table_at_once_share_one_lookup)
 {
     f.hold = true;
     for (uint64_t i = 1; i <= 5; i++)
@@ -51,11 +51,11 @@ TEST(those_who_want_a_table_at_once_share_one_lookup)
     fake_answer_all(&f);
     for (uint64_t i = 1; i <= 5; i++)
         expect_answer(fake_take_answer(&f, i), 200, "{}");
-    assert_int_equal(f.asked[REQUEST_TABLE_GET], 1);
+    assert_int_equal(f.requests[REQUEST_TABLE_GET], 1);
 }
 
 /* The table is made between the two requests; the first one's look-up began before. */
-TEST(a_look_up_that_began_earlier_tells_nobody_that_a_table_is_not_there)
+TEST(a_lookup_that_began_earlier_reports_no_missing_table)
 {
     f.hold = true;
     fake_send_call(&f, 1, "GetItem", GET);
@@ -65,10 +65,10 @@ TEST(a_look_up_that_began_earlier_tells_nobody_that_a_table_is_not_there)
     assert_int_equal(fake_take_answer(&f, 1).status, 400);
     fake_answer_all(&f);
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
-    assert_int_equal(f.asked[REQUEST_TABLE_GET], 2);
+    assert_int_equal(f.requests[REQUEST_TABLE_GET], 2);
 }
 
-TEST(a_client_may_go_while_its_table_is_looked_up)
+TEST(a_client_may_go_while_its_table_is_fetched)
 {
     f.hold = true;
     fake_send_call(&f, 1, "GetItem", GET);
@@ -92,9 +92,9 @@ TEST(an_old_map_is_replaced_and_the_request_sent_again)
     expect_call(&f, "PutItem", PUT, 200, "{}");
     fake_repartition(&f, &f.tables[0], 3);
     expect_call(&f, "GetItem", GET, 200, "{\"Item\":{\"id\":{\"S\":\"a\"}}}");
-    assert_int_equal(f.asked[REQUEST_TABLE_GET], 2);
+    assert_int_equal(f.requests[REQUEST_TABLE_GET], 2);
     expect_call(&f, "GetItem", GET, 200, "{\"Item\":{\"id\":{\"S\":\"a\"}}}");
-    assert_int_equal(f.asked[REQUEST_TABLE_GET], 2);
+    assert_int_equal(f.requests[REQUEST_TABLE_GET], 2);
 }
 
 TEST(a_scan_survives_a_split_between_its_partitions)
@@ -114,20 +114,20 @@ TEST(a_scan_survives_a_split_between_its_partitions)
     expect_answer(fake_take_answer(&f, 1), 200, "{\"Count\":12,\"ScannedCount\":12}");
 }
 
-TEST(a_map_that_stays_wrong_is_asked_for_with_pauses_until_the_deadline)
+TEST(a_map_that_stays_wrong_is_fetched_with_pauses_until_the_deadline)
 {
     f.fail_code = REPLY_WRONG_PARTITION;
     f.fail_count = 1000;
     fake_send_call(&f, 1, "GetItem", GET);
     fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms - 1);
     assert_int_equal(fake_take_answer(&f, 1).status, 0);
-    assert_true(f.asked[REQUEST_GET] > 5);
-    assert_true(f.asked[REQUEST_GET] < 60);
+    assert_true(f.requests[REQUEST_GET] > 5);
+    assert_true(f.requests[REQUEST_GET] < 60);
     fake_advance_ms(&f, 1);
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 503);
-    assert_true(says(a, " (nodes "));
-    assert_true(says(a, ") could serve the request. Nothing was done"));
+    assert_true(body_contains(a, " (nodes "));
+    assert_true(body_contains(a, ") could serve the request. Nothing was done"));
     f.fail_count = 0;
     expect_call(&f, "GetItem", GET, 200, "{}");
 }
@@ -153,8 +153,9 @@ TEST(the_nodes_that_do_not_answer_are_named)
     fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 503);
-    assert_true(says(a, "(nodes 1, 2, 3) could serve the request: nodes 2, 3 do not answer. "
-                        "Nothing was written"));
+    assert_true(body_contains(a,
+                              "(nodes 1, 2, 3) could serve the request: nodes 2, 3 do not answer. "
+                              "Nothing was written"));
     f.down = 1U << 1 | 1U << 3;
     f.fail_count = 0;
     fake_send_call(&f, 1, "PutItem", PUT);
@@ -165,19 +166,20 @@ TEST(the_nodes_that_do_not_answer_are_named)
     fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 503);
-    assert_true(says(a, "could serve the request: nodes 1, 2, 3 do not answer. Nothing was done"));
+    assert_true(
+        body_contains(a, "could serve the request: nodes 1, 2, 3 do not answer. Nothing was done"));
 }
 
 /* No pause, whatever is asked: the clock stands still here. */
 TEST(a_partition_that_was_split_sends_for_the_new_map_at_once)
 {
     expect_call(&f, "GetItem", GET, 200, "{}");
-    int64_t lookups = f.asked[REQUEST_TABLE_GET];
+    int64_t lookups = f.requests[REQUEST_TABLE_GET];
     fake_repartition(&f, &f.tables[0], 7);
     f.fail_code = REPLY_STALE_MAP;
     f.fail_count = 1;
     expect_call(&f, "PutItem", PUT, 200, "{}");
-    assert_int_equal(f.asked[REQUEST_TABLE_GET], lookups + 1);
+    assert_int_equal(f.requests[REQUEST_TABLE_GET], lookups + 1);
     fake_repartition(&f, &f.tables[0], 3);
     f.fail_count = 1;
     fake_send_call(&f, 1, "Scan", "{\"TableName\":\"users\",\"Select\":\"COUNT\"}");
@@ -203,7 +205,7 @@ TEST(a_deleted_table_is_not_found_once_its_nodes_refuse)
     f.table_count = 1;
 }
 
-TEST(a_catalog_that_moved_is_asked_again)
+TEST(a_request_to_a_catalog_that_moved_is_retried)
 {
     f.hold = true;
     fake_send_call(&f, 1, "ListTables", "{}");
@@ -228,7 +230,7 @@ TEST(an_answer_that_is_read_after_the_deadline_is_not_taken)
     f.now = instant_add_ms(f.now, config_requests(&f.config)->request_deadline_ms);
     fake_answer(&f, 0);
     assert_int_equal(fake_take_answer(&f, 1).status, 500);
-    assert_int_equal(f.asked[REQUEST_PUT], 1);
+    assert_int_equal(f.requests[REQUEST_PUT], 1);
 }
 
 TEST(a_write_without_an_answer_has_an_unknown_outcome_and_is_not_repeated)
@@ -236,21 +238,21 @@ TEST(a_write_without_an_answer_has_an_unknown_outcome_and_is_not_repeated)
     f.hold = true;
     fake_send_call(&f, 1, "PutItem", PUT);
     fake_answer(&f, 0); /* the table */
-    char asked[32];
-    snprintf(asked, sizeof asked, "sent to node %u)", f.held[0].node);
+    char expected[32];
+    snprintf(expected, sizeof expected, "sent to node %u)", f.held[0].node);
     fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 500);
-    assert_true(says(a, "It is not known whether the write was done (partition "));
-    assert_true(says(a, asked));
-    assert_int_equal(f.asked[REQUEST_PUT], 1);
+    assert_true(body_contains(a, "It is not known whether the write was done (partition "));
+    assert_true(body_contains(a, expected));
+    assert_int_equal(f.requests[REQUEST_PUT], 1);
     fake_answer_all(&f); /* too late for anybody */
     assert_int_equal(f.clients[1].received.size, 0);
     fake_send_call(&f, 2, "PutItem", PUT);
     router_node_lost(f.router, f.now, f.held[0].node);
     fake_pump(&f);
     assert_int_equal(fake_take_answer(&f, 2).status, 500);
-    assert_int_equal(f.asked[REQUEST_PUT], 2);
+    assert_int_equal(f.requests[REQUEST_PUT], 2);
 }
 
 TEST(a_read_whose_node_went_away_is_tried_once_more)
@@ -270,7 +272,7 @@ TEST(a_read_whose_node_went_away_is_tried_once_more)
     fake_advance_ms(&f, 500);
     fake_answer_all(&f);
     expect_answer(fake_take_answer(&f, 1), 200, "{\"Item\":{\"id\":{\"S\":\"a\"}}}");
-    assert_int_equal(f.asked[REQUEST_GET], 2);
+    assert_int_equal(f.requests[REQUEST_GET], 2);
 }
 
 TEST(throttles_carry_their_reason_and_the_arn)
@@ -307,14 +309,14 @@ TEST(throttles_carry_their_reason_and_the_arn)
         struct fake_answer a = fake_call(&f, "GetItem", GET);
         assert_int_equal(a.status, 400);
         assert_int_equal(fake_header(a, "x-amzn-RequestId").size, 52);
-        assert_true(says(a, CASES[i].type));
+        assert_true(body_contains(a, CASES[i].type));
         snprintf(reason, sizeof reason,
                  "%s:[{\"reason\":\"%s\",\"resource\":"
                  "\"arn:aws:dynamodb:us-east-1:000000000000:table/users\"}]",
                  CASES[i].member, CASES[i].read);
-        assert_true(says(a, reason));
+        assert_true(body_contains(a, reason));
         a = fake_call(&f, "PutItem", PUT);
-        assert_true(says(a, CASES[i].write));
+        assert_true(body_contains(a, CASES[i].write));
     }
 }
 
@@ -325,12 +327,13 @@ TEST(a_setting_makes_key_ranges_of_provisioned_tables_throttling_exceptions)
     f.fail_reason = ADMIT_REFUSED_KEY_RANGE;
     f.fail_count = 1;
     struct fake_answer a = fake_call(&f, "PutItem", PUT);
-    assert_true(says(a, "#ThrottlingException"));
-    assert_true(says(a, "\"throttlingReasons\":[{\"reason\":"
-                        "\"TableWriteKeyRangeThroughputExceeded\""));
+    assert_true(body_contains(a, "#ThrottlingException"));
+    assert_true(body_contains(a, "\"throttlingReasons\":[{\"reason\":"
+                                 "\"TableWriteKeyRangeThroughputExceeded\""));
     f.fail_reason = ADMIT_REFUSED_ALLOCATION;
     f.fail_count = 1;
-    assert_true(says(fake_call(&f, "PutItem", PUT), "#ProvisionedThroughputExceededException"));
+    assert_true(
+        body_contains(fake_call(&f, "PutItem", PUT), "#ProvisionedThroughputExceededException"));
 }
 
 static bool header_is(struct fake_answer a, const char *name, const char *value)
@@ -346,9 +349,9 @@ TEST(every_client_can_see_what_throttled_and_when_to_come_again)
     f.fail_count = 1;
     struct fake_answer a = fake_call(&f, "PutItem", PUT);
     char partition[16];
-    struct slice told = fake_header(a, "x-weir-partition");
-    assert_in_range(told.size, 1, 8);
-    snprintf(partition, sizeof partition, "%.*s", (int)told.size, (const char *)told.data);
+    struct slice named = fake_header(a, "x-weir-partition");
+    assert_in_range(named.size, 1, 8);
+    snprintf(partition, sizeof partition, "%.*s", (int)named.size, (const char *)named.data);
     assert_true(header_is(a, "x-weir-throttled-by", "key-range"));
     assert_true(header_is(a, "x-weir-retry-after-ms", "12"));
     assert_true(header_is(a, "x-amz-retry-after", "12"));
@@ -357,21 +360,21 @@ TEST(every_client_can_see_what_throttled_and_when_to_come_again)
              "Spread the requests over more partition key values. (key-range: partition %s is at "
              "its maximum of 1000 write units per second; try again in 12 ms)",
              partition);
-    assert_true(says(a, text));
-    assert_false(says(a, "Consider increasing"));
+    assert_true(body_contains(a, text));
+    assert_false(body_contains(a, "Consider increasing"));
     f.fail_reason = ADMIT_REFUSED_ALLOCATION;
     f.fail_wait_us = 0;
     f.fail_count = 1;
     a = fake_call(&f, "GetItem", GET);
     assert_true(header_is(a, "x-weir-throttled-by", "allocation"));
     assert_int_equal(fake_header(a, "x-amz-retry-after").size, 0);
-    assert_true(says(a, "UpdateTable API. (allocation: partition "));
+    assert_true(body_contains(a, "UpdateTable API. (allocation: partition "));
     a = fake_call(&f, "GetItem", GET); /* the call's memory may be the last one's */
     assert_int_equal(a.status, 200);
     assert_int_equal(fake_header(a, "x-weir-throttled-by").size, 0);
 }
 
-TEST(a_request_that_never_passes_is_told_no_time)
+TEST(a_request_that_never_passes_gets_no_retry_time)
 {
     f.fail_code = REPLY_THROTTLED;
     f.fail_reason = ADMIT_REFUSED_ALLOCATION;
@@ -381,7 +384,7 @@ TEST(a_request_that_never_passes_is_told_no_time)
     assert_true(header_is(a, "x-weir-throttled-by", "allocation"));
     assert_int_equal(fake_header(a, "x-weir-retry-after-ms").size, 0);
     assert_int_equal(fake_header(a, "x-amz-retry-after").size, 0);
-    assert_false(says(a, "try again"));
+    assert_false(body_contains(a, "try again"));
     f.fail_wait_us = 0;
 }
 
@@ -404,7 +407,7 @@ TEST(refusals_of_nodes_have_their_status)
         f.fail_count = 1;
         struct fake_answer a = fake_call(&f, "PutItem", PUT);
         assert_int_equal(a.status, CASES[i].status);
-        assert_true(says(a, CASES[i].text));
+        assert_true(body_contains(a, CASES[i].text));
     }
 }
 
@@ -422,7 +425,7 @@ TEST(a_page_that_was_throttled_midway_ends_there)
     f.fail_after = 2;
     struct fake_answer a = fake_call(&f, "Scan", "{\"TableName\":\"users\",\"Select\":\"COUNT\"}");
     assert_int_equal(a.status, 200);
-    assert_true(says(a, "LastEvaluatedKey"));
+    assert_true(body_contains(a, "LastEvaluatedKey"));
     assert_true(header_is(a, "x-weir-throttled-by", "allocation"));
     assert_int_equal(fake_header(a, "x-amz-retry-after").size, 0);
     f.fail_count = 1;
@@ -456,7 +459,7 @@ TEST(an_answer_to_another_kind_of_request_is_an_error)
                      &(struct reply){.kind = ANSWER_TABLE, .table.bytes = slice_of("a map")});
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 500);
-    assert_true(says(a, "the node's answer is to another kind of request"));
+    assert_true(body_contains(a, "the node's answer is to another kind of request"));
 }
 
 /* An item whose checksum holds, and whose first name is longer than the item. */
@@ -482,7 +485,7 @@ static void expect_damage(const char *operation, const char *body, const struct 
     fake_answer_with(&f, 0, r);
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 500);
-    assert_true(says(a, "the node's answer has a damaged item"));
+    assert_true(body_contains(a, "the node's answer has a damaged item"));
     f.hold = false;
 }
 

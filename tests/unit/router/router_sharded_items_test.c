@@ -131,7 +131,7 @@ TEST(an_item_of_a_sharded_key_is_in_its_owner_shard)
     }
     for (uint32_t i = 0; i < 5; i++)
         assert_true(seen[i] > 0);
-    assert_int_equal(f.asked[REQUEST_KEY_SHARD_MOVE], 0);
+    assert_int_equal(f.requests[REQUEST_KEY_SHARD_MOVE], 0);
 }
 
 TEST(other_keys_stay_where_they_were)
@@ -204,7 +204,7 @@ TEST(every_operation_on_an_item_meets_it_at_its_new_owner)
         const struct fake_answer a =
             fake_call(&f, OPERATIONS[i].name, with_key(OPERATIONS[i].body, sort));
         assert_int_equal(a.status, 200);
-        assert_int_equal(f.asked[REQUEST_KEY_SHARD_MOVE], 3);
+        assert_int_equal(f.requests[REQUEST_KEY_SHARD_MOVE], 3);
         const bool deleted = strcmp(OPERATIONS[i].name, "DeleteItem") == 0;
         assert_int_equal(copies(sort, &shard), deleted ? 0 : 1);
         if (!deleted)
@@ -238,14 +238,14 @@ TEST(a_registry_that_grows_meanwhile_gives_another_owner) /* SHARDS-1 */
     assert_int_equal(shard, owner_by(sort, 16));
 }
 
-TEST(a_registry_that_the_catalog_does_not_tell_yet_is_asked_for_with_pauses)
+TEST(a_registry_that_the_catalog_does_not_have_yet_is_fetched_with_pauses)
 {
     f.fail_code = REPLY_STALE_MAP;
     f.fail_count = 100000;
     fake_send_call(&f, 2, "GetItem",
                    "{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"a\"}}}");
     fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms - 1);
-    assert_true(f.asked[REQUEST_GET] < 200);
+    assert_true(f.requests[REQUEST_GET] < 200);
     fake_advance_ms(&f, 1);
     assert_int_equal(fake_take_answer(&f, 2).status, 503);
 }
@@ -263,15 +263,15 @@ TEST(an_item_that_a_transaction_has_is_waited_for)
     assert_int_equal(fake_take_answer(&f, 2).status, 0);
     fake_advance_ms(&f, 300);
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
-    assert_int_equal(f.asked[REQUEST_KEY_SHARD_MOVE], 4);
-    assert_int_equal(f.asked[REQUEST_PUT], 1);
+    assert_int_equal(f.requests[REQUEST_KEY_SHARD_MOVE], 4);
+    assert_int_equal(f.requests[REQUEST_PUT], 1);
     f.fail_count = 100000;
     fake_send_call(&f, 3, "PutItem", text);
     fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     const struct fake_answer a = fake_take_answer(&f, 3);
     assert_int_equal(a.status, 400);
     assert_non_null(memmem(a.body.data, a.body.size, "TransactionConflictException", 28));
-    assert_int_equal(f.asked[REQUEST_PUT], 1);
+    assert_int_equal(f.requests[REQUEST_PUT], 1);
 }
 
 TEST(a_move_without_an_answer_is_repeated_and_writes_nothing)
@@ -292,7 +292,7 @@ TEST(a_move_without_an_answer_is_repeated_and_writes_nothing)
     assert_int_equal(fake_take_answer(&f, 3).status, 503); /* and not 500: nothing was written */
 }
 
-TEST(a_partition_that_was_not_told_of_the_key_is_asked_again)
+TEST(a_request_to_a_partition_that_does_not_know_the_key_is_retried)
 {
     const char *sort = wanderer();
     grow(2, 2, 0, NULL);
@@ -321,7 +321,7 @@ TEST(an_older_registry_is_not_taken) /* SHARDS-2 */
         &f, 2, "GetItem",
         with_key("{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"%s\"}}}",
                  sort));
-    assert_int_equal(f.asked[REQUEST_GET], 1);
+    assert_int_equal(f.requests[REQUEST_GET], 1);
     grow(5, 16, 0, NULL);
     fake_advance_ms(&f, 200);
     assert_int_equal(fake_take_answer(&f, 2).status, 200);
@@ -330,7 +330,7 @@ TEST(an_older_registry_is_not_taken) /* SHARDS-2 */
 
 /* ---- pages ---- */
 
-static struct fake_answer ask_admin(uint64_t connection, const char *head, const char *body)
+static struct fake_answer request_admin(uint64_t connection, const char *head, const char *body)
 {
     char whole[600];
     snprintf(whole, sizeof whole,
@@ -352,7 +352,7 @@ TEST(the_page_of_partitions_shows_sharded_keys)
 {
     char expected[400];
     grow(9, 16, 3, FORMER);
-    const struct fake_answer a = ask_admin(2, "GET /weir/partitions", "");
+    const struct fake_answer a = request_admin(2, "GET /weir/partitions", "");
     snprintf(expected, sizeof expected, "\"key_sharding\":{\"version\":9,\"keys\":[{" HOT "}]}",
              (unsigned long long)table->sharded_keys->keys[0].hash);
     assert_int_equal(a.status, 200);
@@ -365,15 +365,15 @@ static void expect_fewer_shards(const char *method_and_path)
     struct decision d;
     grow(9, 16, 3, FORMER);
     f.hold = true;
-    ask_admin(2, method_and_path,
-              "{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"}},\"Shards\":2}");
+    request_admin(2, method_and_path,
+                  "{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"}},\"Shards\":2}");
     fake_answer(&f, 0);
     const struct request q = fake_held(&f, 0);
     assert_int_equal(q.op, REQUEST_DECIDE);
     assert_int_equal(q.decide.op, CATALOG_KEY_SHARDS);
     assert_int_equal(decision_decode(q.decide.decision, &d), STATUS_OK);
     assert_int_equal(d.table_id, table->id);
-    assert_int_equal(d.key_shards.word, KEY_SHARDS_SHRINK);
+    assert_int_equal(d.key_shards.change, KEY_SHARDS_SHRINK);
     assert_int_equal(d.key_shards.shards, 2);
     assert_int_equal(d.key_shards.version, 9);
     assert_ptr_equal(key_sharding_find(table->sharded_keys, d.key_shards.key),
@@ -411,9 +411,9 @@ TEST(shards_of_a_key_that_has_none_are_not_given_up)
     for (size_t i = 0; i < COUNT_OF(BODIES); i++) {
         char body[200];
         snprintf(body, sizeof body, "{\"TableName\":\"tab\",\"Key\":%s}", BODIES[i][0]);
-        const struct fake_answer a = ask_admin(2, "POST /weir/unshard", body);
+        const struct fake_answer a = request_admin(2, "POST /weir/unshard", body);
         assert_int_equal(a.status, 400);
         assert_non_null(memmem(a.body.data, a.body.size, BODIES[i][1], strlen(BODIES[i][1])));
     }
-    assert_int_equal(f.asked[REQUEST_DECIDE], 0);
+    assert_int_equal(f.requests[REQUEST_DECIDE], 0);
 }

@@ -173,7 +173,7 @@ TEST(an_item_that_another_transaction_has_cancels)
     const struct fake_answer a = fake_take_answer(&f, CONNECTION);
     assert_int_equal(a.status, 400);
     assert_non_null(memmem(a.body.data, a.body.size, "[TransactionConflict, None]", 27));
-    assert_int_equal(f.asked[REQUEST_TRANSACT_ADMIT], 0);
+    assert_int_equal(f.requests[REQUEST_TRANSACT_ADMIT], 0);
 }
 
 /* Before anything is prepared. */
@@ -255,7 +255,7 @@ static uint32_t remember(uint32_t shards, uint32_t widest, uint32_t owners[KEY_S
 }
 
 /* Sends the transaction up to the questions about its token, which are held. */
-static uint32_t ask_for_token(uint32_t shards, uint32_t widest)
+static uint32_t count_token_queries(uint32_t shards, uint32_t widest)
 {
     uint32_t owners[KEY_SHARDS_MAX];
     const uint32_t count = remember(shards, widest, owners);
@@ -280,21 +280,21 @@ static uint32_t ask_for_token(uint32_t shards, uint32_t widest)
     return count;
 }
 
-TEST(a_token_is_asked_for_where_the_first_item_was)
+TEST(a_token_is_queried_where_the_first_item_was)
 {
-    const uint32_t count = ask_for_token(16, 16);
+    const uint32_t count = count_token_queries(16, 16);
     answer(count, REQUEST_CHECK, REPLY_ABORTED);
     answer(2, REQUEST_TRANSACT_ADMIT, REPLY_OK);
     answer(2, REQUEST_PUT, REPLY_OK);
     answer(1, REQUEST_TRANSACT_DECIDE, REPLY_OK);
     expect_answer(fake_take_answer(&f, CONNECTION), 200, "{}");
-    assert_int_equal(f.asked[REQUEST_KEY_SHARD_MOVE], 0);
+    assert_int_equal(f.requests[REQUEST_KEY_SHARD_MOVE], 0);
 }
 
 /* After it shrank: at owner shards that it does not have any more. */
-TEST(a_token_is_asked_for_in_shards_that_were_given_up)
+TEST(a_token_is_queried_in_shards_that_were_given_up)
 {
-    const uint32_t count = ask_for_token(2, 16);
+    const uint32_t count = count_token_queries(2, 16);
     bool given_up = false;
     for (uint32_t i = 0; i < count; i++)
         given_up |= key_shard_of(fake_held(&f, i).write.key) >= 2;
@@ -303,7 +303,7 @@ TEST(a_token_is_asked_for_in_shards_that_were_given_up)
     assert_int_equal(fake_held(&f, 0).op, REQUEST_TRANSACT_ADMIT);
 }
 
-TEST(what_another_owner_says_of_the_token_is_the_answer)
+TEST(what_another_owner_knows_of_the_token_is_the_answer)
 {
     static const struct {
         enum reply_code code;
@@ -315,7 +315,7 @@ TEST(what_another_owner_says_of_the_token_is_the_answer)
                  {REPLY_CORRUPT, 500, "InternalServerError"}};
     (void)state;
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        const uint32_t count = ask_for_token(16, 16);
+        const uint32_t count = count_token_queries(16, 16);
         fake_answer_code(&f, count - 1, CASES[i].code);
         answer(count - 1, REQUEST_CHECK, REPLY_ABORTED);
         const struct fake_answer a = fake_take_answer(&f, CONNECTION);
@@ -323,37 +323,38 @@ TEST(what_another_owner_says_of_the_token_is_the_answer)
         assert_non_null(memmem(a.body.data, a.body.size, CASES[i].type, strlen(CASES[i].type)));
         assert_int_equal(f.held_count, 0);
     }
-    assert_int_equal(f.asked[REQUEST_TRANSACT_ADMIT], 0);
-    assert_int_equal(f.asked[REQUEST_PUT], 0);
+    assert_int_equal(f.requests[REQUEST_TRANSACT_ADMIT], 0);
+    assert_int_equal(f.requests[REQUEST_PUT], 0);
 }
 
 TEST(a_home_that_does_not_answer_keeps_the_transaction_from_being_done)
 {
-    const uint32_t count = ask_for_token(16, 16);
+    const uint32_t count = count_token_queries(16, 16);
     for (uint32_t i = 1; i < count; i++)
         fake_answer_code(&f, 1, REPLY_ABORTED);
     fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     assert_true(fake_take_answer(&f, CONNECTION).status >= 500);
-    assert_int_equal(f.asked[REQUEST_TRANSACT_ADMIT], 0);
+    assert_int_equal(f.requests[REQUEST_TRANSACT_ADMIT], 0);
 }
 
-TEST(a_key_that_grows_while_the_token_is_asked_for_makes_it_begin_again)
+TEST(a_key_that_grows_while_the_token_is_queried_makes_it_begin_again)
 {
-    const uint32_t count = ask_for_token(8, 8);
+    const uint32_t count = count_token_queries(8, 8);
     grow(10, 16, 1, (const uint32_t[]){8});
     for (uint32_t i = 1; i < count; i++)
         fake_answer_code(&f, 1, REPLY_ABORTED);
     fake_answer_code(&f, 0, REPLY_STALE_MAP);
     fake_answer(&f, 0); /* the table */
     assert_true(f.held_count > 0);
-    bool asks = false;
+    bool queries = false;
     for (size_t i = 0; i < f.held_count; i++)
-        asks |= fake_held(&f, i).op == REQUEST_CHECK && fake_held(&f, i).sharded_key_version == 10;
-    assert_true(asks);
-    assert_int_equal(f.asked[REQUEST_TRANSACT_ADMIT], 0);
+        queries |=
+            fake_held(&f, i).op == REQUEST_CHECK && fake_held(&f, i).sharded_key_version == 10;
+    assert_true(queries);
+    assert_int_equal(f.requests[REQUEST_TRANSACT_ADMIT], 0);
 }
 
-TEST(a_transaction_without_a_token_asks_for_none)
+TEST(a_transaction_without_a_token_queries_none)
 {
     uint32_t owners[KEY_SHARDS_MAX];
     remember(16, 16, owners);

@@ -55,7 +55,7 @@ static int stop(void **state)
 
 FIXTURE(start, stop)
 
-static bool says(struct fake_answer a, const char *text)
+static bool body_contains(struct fake_answer a, const char *text)
 {
     return memmem(a.body.data, a.body.size, text, strlen(text)) != NULL;
 }
@@ -103,14 +103,14 @@ TEST(no_record_is_trimmed_by_the_routers_clock)
     get_iterator(BEHIND_RECORD);
     const struct fake_answer a = answer_of_leader(true);
     assert_int_equal(a.status, 400);
-    assert_true(says(a, "TrimmedDataAccess"));
+    assert_true(body_contains(a, "TrimmedDataAccess"));
 }
 
 TEST(a_shard_that_was_closed_long_ago_is_not_listed)
 {
     set_shard(CREATED_MS);
     f.agreed_ms = CREATED_MS + DAY_MS;
-    assert_false(says(describe_stream(), SHARD_ID));
+    assert_false(body_contains(describe_stream(), SHARD_ID));
 }
 
 /* A shard that is not listed is not read: its records would be missing. */
@@ -118,11 +118,11 @@ TEST(a_shard_is_listed_by_the_clocks_of_most_nodes)
 {
     set_shard(CREATED_MS - 2 * DAY_MS); /* long ago by the router's clock */
     f.agreed_ms = CREATED_MS - DAY_MS - 1;
-    assert_true(says(describe_stream(), SHARD_ID));
+    assert_true(body_contains(describe_stream(), SHARD_ID));
 }
 
 TEST(an_open_shard_is_listed)
 {
     set_shard(0);
-    assert_true(says(describe_stream(), SHARD_ID));
+    assert_true(body_contains(describe_stream(), SHARD_ID));
 }

@@ -33,13 +33,13 @@ static struct fake_answer page(const char *path)
     return fake_take_answer(&f, 2);
 }
 
-static void expect_page_refused(struct fake_answer a, int status, const char *says)
+static void expect_page_refused(struct fake_answer a, int status, const char *message)
 {
     assert_int_equal(a.status, status);
-    assert_non_null(memmem(a.body.data, a.body.size, says, strlen(says)));
+    assert_non_null(memmem(a.body.data, a.body.size, message, strlen(message)));
 }
 
-TEST(the_partitions_page_tells_what_it_cannot_show)
+TEST(the_partitions_page_names_what_it_cannot_show)
 {
     expect_page_refused(page("/weir/partitions?table=none"), 400, "Table: none not found");
     expect_page_refused(page("/weir/partitions?table="), 400,
@@ -55,7 +55,7 @@ TEST(the_partitions_page_tells_what_it_cannot_show)
 }
 
 /* What is being merged, and in which step; nothing of other partitions. */
-TEST(the_partitions_page_tells_what_is_being_merged)
+TEST(the_partitions_page_shows_what_is_being_merged)
 {
     static const struct {
         enum merge_step step;

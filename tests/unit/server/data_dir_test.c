@@ -21,7 +21,7 @@ static bool claim_made(const char *path)
     return made;
 }
 
-TEST_WITH(a_claim_tells_whether_the_directory_is_its_own, temporary_setup, temporary_teardown)
+TEST_WITH(a_claim_returns_whether_the_directory_is_its_own, temporary_setup, temporary_teardown)
 {
     char path[TEMPORARY_NAME_MAX];
     snprintf(path, sizeof path, "%s/node-1", (const char *)*state);

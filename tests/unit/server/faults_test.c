@@ -63,7 +63,7 @@ static void expect(struct fixture *f, const char *line, const char *expected)
     buffer_deinit(&error);
 }
 
-TEST(what_it_is_told_it_does_and_tells)
+TEST(commands_are_done_and_reported)
 {
     struct fixture *f = *state;
     expect(f, "status", "ok: no faults");
@@ -169,7 +169,7 @@ TEST(a_line_gets_a_line_and_too_long_a_one_the_end)
 }
 
 /* The lines of a request over HTTP's body might be commands. */
-TEST(who_speaks_something_else_is_not_heard_to_the_end)
+TEST(a_peer_with_another_protocol_is_closed_early)
 {
     struct fixture *f = *state;
     static const char *const others[] = {"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\ndisk fail\n",

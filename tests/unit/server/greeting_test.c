@@ -44,10 +44,10 @@ TEST(both_prove_that_they_know_the_secret)
     for (int i = 0; i < 2; i++) {
         struct greeting_self router = self_of(PEER_ROUTER, 1, secrets[i]);
         struct greeting_self node = self_of(PEER_NODE, 7, secrets[i]);
-        struct greeting_expected wanted = {PEER_NODE, 7};
+        struct greeting_expected expected = {PEER_NODE, 7};
         struct greeting r, n;
         struct buffer frame = {0};
-        greeting_init(&r, &router, &wanted, one);
+        greeting_init(&r, &router, &expected, one);
         greeting_init(&n, &node, NULL, two);
         greeting_hello(&r, &frame);
         assert_int_equal(hand(&n, &frame), GREETING_AWAITS_PROOF);
@@ -66,13 +66,13 @@ TEST(a_changed_byte_anywhere_is_noticed) /* GREETING-1 */
 {
     struct greeting_self router = self_of(PEER_ROUTER, 1, "a secret of this test");
     struct greeting_self node = self_of(PEER_NODE, 7, "a secret of this test");
-    struct greeting_expected wanted = {PEER_NODE, 7};
+    struct greeting_expected expected = {PEER_NODE, 7};
     for (int which = 0; which < 4; which++) {
         for (size_t at = 0;; at++) {
             struct greeting r, n;
             struct buffer frame = {0};
             bool changed = false;
-            greeting_init(&r, &router, &wanted, one);
+            greeting_init(&r, &router, &expected, one);
             greeting_init(&n, &node, NULL, two);
             greeting_hello(&r, &frame);
             enum greeting_state last = GREETING_AWAITS_HELLO;
@@ -98,10 +98,10 @@ TEST(a_proof_cannot_be_used_again)
 {
     struct greeting_self router = self_of(PEER_ROUTER, 1, "a secret of this test");
     struct greeting_self node = self_of(PEER_NODE, 7, "a secret of this test");
-    struct greeting_expected wanted = {PEER_NODE, 7};
+    struct greeting_expected expected = {PEER_NODE, 7};
     struct greeting r, n, later;
     struct buffer hello = {0}, frame = {0}, recorded = {0};
-    greeting_init(&r, &router, &wanted, one);
+    greeting_init(&r, &router, &expected, one);
     greeting_init(&n, &node, NULL, two);
     greeting_hello(&r, &hello);
     buffer_append_slice(&frame, buffer_slice(&hello));
@@ -233,7 +233,7 @@ TEST(a_router_gives_up_shards_and_decides_nothing_else_of_keys)
     for (enum key_shards_change word = 0; word <= KEY_SHARDS_SHRINK; word++) {
         const struct decision d = {
             .table_id = 7,
-            .key_shards = {.word = word, .key = buffer_slice(&key), .version = 1, .shards = 1}};
+            .key_shards = {.change = word, .key = buffer_slice(&key), .version = 1, .shards = 1}};
         buffer_clear(&body);
         decision_encode(&body, &d);
         const struct request q = {

@@ -113,7 +113,7 @@ static void fixture_pass(struct fixture *s, int64_t ms)
     world_pass(&s->world, ms * NS_PER_MS);
 }
 
-static bool error_says(const struct fixture *s, const char *text)
+static bool error_contains(const struct fixture *s, const char *text)
 {
     return memmem(s->error.data, s->error.size, text, strlen(text)) != NULL;
 }
@@ -127,7 +127,7 @@ TEST(a_segment_that_cannot_be_read_fails_the_start)
     node_process_crash(s->node, true);
     s->node->log_disk.unreadable = true;
     assert_int_equal(fixture_start(s), STATUS_IO);
-    assert_true(error_says(s, "cannot read the log"));
+    assert_true(error_contains(s, "cannot read the log"));
     s->node->log_disk.unreadable = false;
     assert_int_equal(fixture_start(s), STATUS_OK);
 }
@@ -193,11 +193,11 @@ TEST(a_log_disk_without_files_stops_the_start_with_its_reason)
     struct log_disk *d = &s->node->log_disk;
     d->no_files = true;
     assert_int_equal(fixture_start(s), STATUS_IO);
-    assert_true(error_says(s, "Too many open files"));
+    assert_true(error_contains(s, "Too many open files"));
     d->no_files = false;
     d->full = true;
     assert_int_equal(fixture_start(s), STATUS_FULL);
-    assert_true(error_says(s, "cannot allocate the log"));
+    assert_true(error_contains(s, "cannot allocate the log"));
 }
 
 static void send_garbage(struct fixture *s, struct slice frame)

@@ -30,7 +30,7 @@ TEST(what_follows_a_text_may_be_nothing)
     assert_non_null(dynamo_behind(body, "cut").data);
     assert_int_equal(dynamo_behind(body, "cut").size, 0);
     assert_null(dynamo_behind(body, "cuts").data);
-    assert_true(dynamo_says(body, "{\"Item\""));
+    assert_true(dynamo_contains(body, "{\"Item\""));
 }
 
 TEST(every_eighth_pause_after_refusals_is_long_and_doubles_up_to_a_bound)

@@ -96,17 +96,17 @@ TEST(a_crowd_of_events_near_and_far_runs_in_order)
 
 /* ---- clock ---- */
 
-TEST(a_clock_reads_what_it_was_asked_for_at_the_time_it_names)
+TEST(a_clock_reads_the_requested_time_at_the_time_it_names)
 {
     struct prng p = prng_seeded(1);
     for (int i = 0; i < 1000; i++) {
         struct sim_clock c = {.base = {prng_between(&p, 0, NS_PER_S)},
                               .read = {prng_between(&p, 0, NS_PER_S)},
                               .drift_ppm = prng_between(&p, -500, 500)};
-        struct instant wanted = {c.read.ns + prng_between(&p, 1, 1000 * NS_PER_S)};
-        struct instant at = sim_clock_when(&c, wanted);
-        assert_true(sim_clock_read(&c, at).ns >= wanted.ns);
-        assert_true(sim_clock_read(&c, (struct instant){at.ns - 1}).ns < wanted.ns);
+        struct instant target = {c.read.ns + prng_between(&p, 1, 1000 * NS_PER_S)};
+        struct instant at = sim_clock_when(&c, target);
+        assert_true(sim_clock_read(&c, at).ns >= target.ns);
+        assert_true(sim_clock_read(&c, (struct instant){at.ns - 1}).ns < target.ns);
         struct instant before = sim_clock_read(&c, at);
         sim_clock_set_drift(&c, at, prng_between(&p, -500, 500));
         assert_int_equal(sim_clock_read(&c, at).ns, before.ns);
@@ -473,7 +473,7 @@ static void two_deinit(struct two *t)
     scheduler_deinit(&t->scheduler);
 }
 
-TEST(a_link_keeps_order_through_a_cut_and_both_ends_hear_of_its_end)
+TEST(a_link_keeps_order_through_a_cut_and_both_ends_get_its_end)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct two t;
@@ -503,7 +503,7 @@ TEST(a_link_keeps_order_through_a_cut_and_both_ends_hear_of_its_end)
     }
 }
 
-TEST(an_end_that_closed_its_link_hears_no_more_of_it) /* NET-2 */
+TEST(an_end_that_closed_its_link_receives_no_more_of_it) /* NET-2 */
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct two t;

@@ -75,38 +75,38 @@ TEST(requests_cost_by_kind_and_units)
 
 /* ---- answers that leave later ---- */
 
-struct hearer {
+struct receiver {
     const struct network *network; /* NULL: nobody asks for waited_ns */
     int64_t waited_ns;
     uint64_t link;
-    char heard[8];
+    char received[8];
     uint32_t count;
 };
 
-static void hearer_accepted(void *context, uint64_t link, uint32_t from)
+static void receiver_accepted(void *context, uint64_t link, uint32_t from)
 {
-    struct hearer *h = context;
+    struct receiver *h = context;
     (void)from;
     h->link = link;
 }
 
-static void hearer_received(void *context, uint64_t link, struct slice bytes)
+static void receiver_received(void *context, uint64_t link, struct slice bytes)
 {
-    struct hearer *h = context;
+    struct receiver *h = context;
     (void)link;
     assert_int_equal(bytes.size, 1);
     h->waited_ns = h->network == NULL ? 0 : network_waited(h->network, 2).ns;
-    h->heard[h->count++] = (char)bytes.data[0];
+    h->received[h->count++] = (char)bytes.data[0];
 }
 
-static void hearer_closed(void *context, uint64_t link, bool gone)
+static void receiver_closed(void *context, uint64_t link, bool gone)
 {
     (void)context;
     (void)link;
     (void)gone;
 }
 
-static void hearer_datagram(void *context, uint32_t from, struct slice frame)
+static void receiver_datagram(void *context, uint32_t from, struct slice frame)
 {
     (void)context;
     (void)from;
@@ -117,14 +117,14 @@ struct pair {
     struct scheduler scheduler;
     struct trace trace;
     struct network *network;
-    struct hearer hearers[3]; /* by process */
-    uint64_t link;            /* of process 1 to process 2 */
+    struct receiver receivers[3]; /* by process */
+    uint64_t link;                /* of process 1 to process 2 */
 };
 
 static void pair_init(struct pair *w)
 {
-    static const struct network_handler handler = {hearer_accepted, hearer_received, hearer_closed,
-                                                   hearer_datagram};
+    static const struct network_handler handler = {receiver_accepted, receiver_received,
+                                                   receiver_closed, receiver_datagram};
     *w = (struct pair){.scheduler = {.now = {0}}};
     w->network = network_create(&(struct network_options){.scheduler = &w->scheduler,
                                                           .trace = &w->trace,
@@ -132,7 +132,7 @@ static void pair_init(struct pair *w)
                                                           .delays = {.ns_min = 10},
                                                           .seed = 1});
     for (uint32_t i = 1; i <= 2; i++) {
-        network_attach(w->network, i, &handler, &w->hearers[i]);
+        network_attach(w->network, i, &handler, &w->receivers[i]);
         network_start(w->network, i);
     }
     w->link = network_connect(w->network, 1, 2);
@@ -157,9 +157,9 @@ TEST(an_answer_that_is_not_ready_does_not_hold_up_others)
     assert_true(network_send_at(w.network, w.link, slice_of("b"), (struct instant){500}));
     assert_true(network_send(w.network, w.link, slice_of("a")));
     pair_pass(&w, 509);
-    assert_string_equal(w.hearers[2].heard, "a");
+    assert_string_equal(w.receivers[2].received, "a");
     pair_pass(&w, 510);
-    assert_string_equal(w.hearers[2].heard, "ab");
+    assert_string_equal(w.receivers[2].received, "ab");
     pair_deinit(&w);
 }
 
@@ -171,7 +171,7 @@ TEST(an_answer_over_a_link_that_is_down_is_lost)
     pair_pass(&w, 100);
     network_kill(w.network, 1);
     pair_pass(&w, 1000);
-    assert_int_equal(w.hearers[2].count, 0);
+    assert_int_equal(w.receivers[2].count, 0);
     assert_false(network_send_at(w.network, w.link, slice_of("b"), (struct instant){2000}));
     network_start(w.network, 1);
     w.link = network_connect(w.network, 1, 2);
@@ -183,23 +183,23 @@ TEST(messages_arrive_when_the_process_has_time_for_them)
 {
     struct pair w;
     pair_init(&w);
-    w.hearers[2].network = w.network;
+    w.receivers[2].network = w.network;
     network_set_cost(w.network, 2, 1, 100);
     network_send(w.network, w.link, slice_of("a"));
     network_send(w.network, w.link, slice_of("b"));
     pair_pass(&w, 109);
-    assert_int_equal(w.hearers[2].count, 0);
+    assert_int_equal(w.receivers[2].count, 0);
     pair_pass(&w, 110);
-    assert_string_equal(w.hearers[2].heard, "a");
-    assert_int_equal(w.hearers[2].waited_ns, 0);
+    assert_string_equal(w.receivers[2].received, "a");
+    assert_int_equal(w.receivers[2].waited_ns, 0);
     pair_pass(&w, 209);
-    assert_string_equal(w.hearers[2].heard, "a");
+    assert_string_equal(w.receivers[2].received, "a");
     pair_pass(&w, 210);
-    assert_string_equal(w.hearers[2].heard, "ab");
-    assert_int_equal(w.hearers[2].waited_ns, 100);
+    assert_string_equal(w.receivers[2].received, "ab");
+    assert_int_equal(w.receivers[2].waited_ns, 100);
     network_set_cost(w.network, 2, 2, 100); /* from later processes only */
     network_send(w.network, w.link, slice_of("c"));
     pair_pass(&w, 220);
-    assert_string_equal(w.hearers[2].heard, "abc");
+    assert_string_equal(w.receivers[2].received, "abc");
     pair_deinit(&w);
 }

@@ -148,7 +148,7 @@ TEST(a_refused_write_did_nothing_and_one_that_broke_may_have)
     }
 }
 
-TEST(a_failed_read_says_nothing)
+TEST(a_failed_read_proves_nothing)
 {
     struct script s;
     begin(&s, *state);
@@ -224,7 +224,7 @@ TEST(of_two_creations_of_one_item_one_is_refused)
 }
 
 /* The refusal is a read of what the write met. */
-TEST(a_refusal_that_tells_of_a_write_that_never_was_is_found)
+TEST(a_refusal_that_shows_a_write_that_never_was_is_found)
 {
     static const char *const lines[] = {INVOKE("1", CREATES("a")), RETURN("1", "fail", ""),
                                         INVOKE("2", CREATES("b")),

@@ -109,7 +109,7 @@ TEST(a_wrong_option_is_named_with_its_value_and_what_it_may_be)
 
 /* ---- requests ---- */
 
-TEST(a_request_announces_its_length_and_an_item_has_the_size_asked_for)
+TEST(a_request_announces_its_length_and_an_item_has_the_requested_size)
 {
     struct buffer error = {0}, bytes = {0};
     assert_int_equal(PARSE(&error, "--item-bytes", "uniform:50:3000"), COMMAND_LINE_TAKEN);
@@ -219,7 +219,7 @@ TEST(writes_have_the_condition_and_queries_the_filter)
 }
 
 /* Sharded counters refuse ReturnValues. */
-TEST(additions_ask_for_the_sum_only_where_a_history_is_judged)
+TEST(additions_request_the_sum_only_where_a_history_is_checked)
 {
     struct buffer error = {0};
     assert_int_equal(PARSE(&error, "--increments"), COMMAND_LINE_TAKEN);
@@ -256,7 +256,7 @@ TEST(items_of_a_collection_share_their_partition_key)
     buffer_deinit(&error);
 }
 
-TEST(ycsb_letters_set_the_mix_and_what_is_said_beside_them_counts)
+TEST(ycsb_letters_set_the_mix_and_options_beside_them_count)
 {
     struct buffer error = {0};
     assert_int_equal(PARSE(&error, "--distribution", "uniform", "--ycsb", "e", "--workload",
@@ -327,7 +327,7 @@ TEST(answers_cut_anywhere_are_read_the_same)
     }
 }
 
-TEST(a_refusal_tells_when_to_try_again)
+TEST(a_refusal_has_the_time_to_try_again)
 {
     static const struct {
         const char *headers;
@@ -409,7 +409,7 @@ TEST(a_throttling_error_is_a_refusal_with_its_reasons)
     assert_int_equal(v.outcome, LOAD_ADMITTED);
 }
 
-TEST(the_first_failure_is_told_in_the_services_words)
+TEST(the_first_failure_has_the_services_message)
 {
     static struct load_result r;
     struct load_options o = {.url_count = 1};

@@ -19,7 +19,7 @@ static int64_t seconds(double s)
     return (int64_t)(s * 1e9);
 }
 
-TEST(curves_have_the_rates_that_their_texts_say)
+TEST(curves_have_the_rates_of_their_texts)
 {
     static const struct {
         const char *text;

@@ -36,7 +36,7 @@ static int fail_until_over(struct retry *r, const struct retry_outcome *outcome,
     }
 }
 
-TEST(models_make_as_many_attempts_as_their_sources_say)
+TEST(models_make_as_many_attempts_as_their_sources)
 {
     static const struct {
         const char *text;
@@ -305,7 +305,7 @@ TEST(the_sre_throttle_sends_k_times_what_is_accepted)
     }
 }
 
-TEST(the_sre_throttle_forgets_after_two_minutes_and_caps_retries_at_a_tenth)
+TEST(the_sre_throttle_counts_two_minutes_and_caps_retries_at_a_tenth)
 {
     struct retry r = retry_of("sre-throttle", 0);
     struct prng random = prng_seeded(9);
@@ -399,7 +399,7 @@ static void scripted_after(struct weir_retry *r, struct weir_retry_decision *dec
 
 static int invalid_reported;
 
-static void tell(void *context, const char *text)
+static void report(void *context, const char *text)
 {
     (void)context;
     assert_non_null(strstr(text, "retry policy 'scripted' of FILE.so "));
@@ -484,7 +484,7 @@ TEST(a_number_in_place_of_attempts_goes_to_a_policy_that_takes_it)
     assert_non_null(retry_parse(&o, "scripted:101"));
 }
 
-TEST(what_a_retry_policy_lacks_is_told)
+TEST(what_a_retry_policy_lacks_is_reported)
 {
     static struct policies policies;
     struct weir_retry_policy cases[] = {scripted, scripted, scripted, scripted, scripted, scripted};
@@ -513,7 +513,7 @@ TEST(an_invalid_result_ends_the_request_and_is_reported_once)
     struct prng random = prng_seeded(1);
     struct retry_options o = {.policies = &policies};
     struct retry r;
-    policies = (struct policies){.report = tell};
+    policies = (struct policies){.report = report};
     invalid_reported = 0;
     assert_int_equal(add_retry(&policies, &scripted), STATUS_OK);
     assert_null(retry_parse(&o, "scripted"));

@@ -225,7 +225,7 @@ TEST(each_part_has_random_numbers_of_its_own) /* TRAFFIC-2 */
     }
 }
 
-TEST(requests_are_consistent_and_as_long_as_the_mix_says)
+TEST(requests_are_consistent_and_as_long_as_in_the_mix)
 {
     struct traffic_options o = described();
     struct traffic t;

@@ -2,7 +2,7 @@
 """A refused write that waits as long as it was told, alone at its table, is taken.
 
 Many tables at once, each with one client: rates of 1 to 50 write units, items of 1 to 60 KB, every choice of weir:gac.
-PROMISES=n: so many refusals of each table; 1 by default. The server of WEIR_URL runs with --set gac_start_units=0
+REFUSALS=n: so many refusals of each table; 1 by default. The server of WEIR_URL runs with --set gac_start_units=0
 --set gac_wait_ms=20000, so that a table's first tokens are soon used up, and a busy machine answers routers in time.
 """
 
@@ -15,7 +15,7 @@ import unittest
 
 import suite
 
-PROMISES = int(os.environ.get("PROMISES", "1"))
+REFUSALS = int(os.environ.get("REFUSALS", "1"))
 POLICIES = ("off", "static", "periodic", "lease")
 SIZES = ((1, 1), (2, 5), (5, 9), (10, 1), (20, 36), (50, 60), (50, 1))  # write units a second, KB of an item
 LONGEST_MS = 10000
@@ -60,7 +60,7 @@ class Client:
                 return told_ms
 
     def run(self):
-        for _ in range(PROMISES):
+        for _ in range(REFUSALS):
             told_ms = self.refusal()
             left_s = min(told_ms, LONGEST_MS) / 1000
             time.sleep(left_s)
@@ -109,7 +109,7 @@ class PromiseTest(unittest.TestCase):
         suite.connection.close()
         print("kept %d, broken %d" % (sum(client.kept for client in clients), len(broken)))
         self.assertEqual(broken, [])
-        self.assertEqual(sum(client.kept for client in clients), PROMISES * len(clients))
+        self.assertEqual(sum(client.kept for client in clients), REFUSALS * len(clients))
 
 
 if __name__ == "__main__":

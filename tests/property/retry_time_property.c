@@ -1,4 +1,4 @@
-/* promise_property.c - a refused request that waits as told, alone, is let in (LEDGER-8).
+/* retry_time_property.c - a refused request that waits as told, alone, is let in (LEDGER-8).
  *
  * A router, or two of them, and a GAC server in virtual time, under every policy of tables. Others
  * ask first, and rest. Then one client uses up what there is, waits as long as it is told, and
@@ -15,14 +15,14 @@
 
 enum {
     ROUTERS = 2,
-    PROMISES = 4, /* of a seed and a policy */
+    REFUSALS = 4, /* of a seed and a policy */
     UNIT = 1000,
     RATE_MAX = 1000,
     COST_MAX = 400,
     REST_MS = 3000
 };
 
-struct promise_world {
+struct retry_world {
     struct config config;
     struct instant now;
     struct gac_client *clients[ROUTERS]; /* owns; the second one: NULL in half of all worlds */
@@ -35,7 +35,7 @@ struct promise_world {
 static const char *const policies[] = {"static",  "periodic",      "lease",    "one-bucket",
                                        "doorman", "tenant-bucket", "pd-group", "gossip"};
 
-static void promise_exchange(struct promise_world *w)
+static void retry_exchange(struct retry_world *w)
 {
     struct buffer answer = {0}, error = {0};
     struct slice frame;
@@ -55,7 +55,7 @@ static void promise_exchange(struct promise_world *w)
 }
 
 /* Each router's tick takes place at its time. */
-static void promise_pass(struct promise_world *w, int64_t ns)
+static void retry_pass(struct retry_world *w, int64_t ns)
 {
     const struct instant end = instant_add(w->now, (struct duration){ns});
     while (instant_before(w->now, end)) {
@@ -70,19 +70,19 @@ static void promise_pass(struct promise_world *w, int64_t ns)
             if (w->clients[i] != NULL)
                 gac_client_tick(w->clients[i], w->now);
         }
-        promise_exchange(w);
+        retry_exchange(w);
     }
 }
 
-static enum gac_verdict promise_take(struct promise_world *w, int router, int64_t cost,
-                                     struct duration *wait)
+static enum gac_verdict retry_take(struct retry_world *w, int router, int64_t cost,
+                                   struct duration *wait)
 {
     enum gac_verdict verdict = GAC_WAIT;
     struct gac_client *c = w->clients[router];
     for (int i = 0; i < 4 && verdict == GAC_WAIT; i++) {
         verdict = gac_client_take(c, w->now, &w->limit, cost, wait);
         if (verdict == GAC_WAIT)
-            promise_exchange(w);
+            retry_exchange(w);
     }
     assert_int_not_equal(verdict, GAC_WAIT);
     if (verdict == GAC_TAKEN)
@@ -90,10 +90,10 @@ static enum gac_verdict promise_take(struct promise_world *w, int router, int64_
     return verdict;
 }
 
-static void promise_set_up(struct promise_world *w, struct prng *p, const char *policy)
+static void retry_set_up(struct retry_world *w, struct prng *p, const char *policy)
 {
-    *w = (struct promise_world){.now = {NS_PER_S},
-                                .limit = {.key = {.table = 1}, .policy = GAC_NAMED, .version = 1}};
+    *w = (struct retry_world){.now = {NS_PER_S},
+                              .limit = {.key = {.table = 1}, .policy = GAC_NAMED, .version = 1}};
     w->limit.rate = UNIT * (1 + (int64_t)prng_below(p, 1 + prng_below(p, RATE_MAX)));
     w->cost = UNIT * (1 + (int64_t)prng_below(p, 1 + prng_below(p, COST_MAX)));
     config_init(&w->config, (enum profile)prng_below(p, PROFILE_RESEARCH + 1));
@@ -109,10 +109,10 @@ static void promise_set_up(struct promise_world *w, struct prng *p, const char *
         w->clients[i] = gac_client_create(&(struct gac_client_options){&w->config, 1, 42 + i});
         gac_client_up(w->clients[i], w->now, 1);
     }
-    promise_exchange(w);
+    retry_exchange(w);
 }
 
-static void promise_tear_down(struct promise_world *w)
+static void retry_tear_down(struct retry_world *w)
 {
     for (int i = 0; i < ROUTERS; i++) {
         if (w->clients[i] != NULL)
@@ -122,26 +122,26 @@ static void promise_tear_down(struct promise_world *w)
 }
 
 /* A ledger that is cold, or of a new table, or that others have used. Then they rest. */
-static void promise_warm_up(struct promise_world *w, struct prng *p)
+static void retry_warm_up(struct retry_world *w, struct prng *p)
 {
     struct duration wait;
     if (prng_below(p, 2) == 0)
         gac_client_notify(w->clients[0], w->now, &w->limit, true);
-    promise_exchange(w);
-    promise_pass(w, (int64_t)prng_below(p, 20 * NS_PER_S));
+    retry_exchange(w);
+    retry_pass(w, (int64_t)prng_below(p, 20 * NS_PER_S));
     for (uint64_t n = prng_below(p, 40); n > 0; n--) {
         const int router = w->clients[1] != NULL && prng_below(p, 3) > 0;
-        promise_take(w, router, UNIT * (1 + (int64_t)prng_below(p, 50)), &wait);
-        promise_pass(w, (int64_t)prng_below(p, NS_PER_S / 5));
+        retry_take(w, router, UNIT * (1 + (int64_t)prng_below(p, 50)), &wait);
+        retry_pass(w, (int64_t)prng_below(p, NS_PER_S / 5));
     }
-    promise_pass(w, REST_MS * NS_PER_MS);
+    retry_pass(w, REST_MS * NS_PER_MS);
 }
 
 /* Asks until it is refused. False: more was there than anybody asks for here. */
-static bool promise_use_up(struct promise_world *w, struct duration *wait)
+static bool retry_use_up(struct retry_world *w, struct duration *wait)
 {
     for (int i = 0; i < 100000; i++) {
-        if (promise_take(w, 0, w->cost, wait) == GAC_TAKEN)
+        if (retry_take(w, 0, w->cost, wait) == GAC_TAKEN)
             continue;
         *wait = gac_client_place(w->clients[0], w->now, w->limit.key, w->cost, 1, *wait);
         return true;
@@ -150,21 +150,21 @@ static bool promise_use_up(struct promise_world *w, struct duration *wait)
 }
 
 /* When an ideal bucket with the tokens of the ledger would let the request in. */
-static void promise_compare(struct promise_world *w, struct duration told)
+static void retry_compare(struct retry_world *w, struct duration retry_after)
 {
     struct gac_bank bank;
     struct gac_holding holding;
     if (!gac_server_inspect(w->server, w->now, w->limit.key, &bank) ||
         !gac_client_holding(w->clients[0], w->now, w->limit.key, &holding))
         return;
-    w->printed_ns += told.ns;
+    w->printed_ns += retry_after.ns;
     const int64_t enough = w->cost < w->limit.rate ? w->cost : w->limit.rate;
     const int64_t missing = enough - bank.bank - holding.tokens;
-    w->ideal_ns += gac_promise_more(missing, w->limit.rate).ns;
+    w->ideal_ns += gac_refill_time(missing, w->limit.rate).ns;
 }
 
 /* UpdateTable: each router learns of the higher rate by itself, when it reads the table anew. */
-static void promise_raise(struct promise_world *w, struct prng *p)
+static void retry_raise(struct retry_world *w, struct prng *p)
 {
     w->limit.rate += UNIT * (1 + (int64_t)prng_below(p, RATE_MAX));
     w->limit.version++;
@@ -172,68 +172,69 @@ static void promise_raise(struct promise_world *w, struct prng *p)
         if (w->clients[i] != NULL && (i == 0 || prng_below(p, 2) == 0))
             gac_client_notify(w->clients[i], w->now, &w->limit, false);
     }
-    promise_exchange(w);
+    retry_exchange(w);
 }
 
 /* The rate may rise while the client waits. */
-static void promise_wait(struct promise_world *w, struct prng *p, int64_t printed_ns, bool rises)
+static void retry_wait(struct retry_world *w, struct prng *p, int64_t printed_ns, bool rises)
 {
     const int64_t first = rises ? (int64_t)prng_below(p, (uint64_t)printed_ns + 1) : printed_ns;
-    promise_pass(w, first);
+    retry_pass(w, first);
     if (rises)
-        promise_raise(w, p);
-    promise_pass(w, printed_ns - first);
+        retry_raise(w, p);
+    retry_pass(w, printed_ns - first);
 }
 
-static void promise_run(struct promise_world *w, struct prng *p, const char *policy, bool rises)
+static void retry_run(struct retry_world *w, struct prng *p, const char *policy, bool rises)
 {
-    struct duration told, again;
-    promise_set_up(w, p, policy);
-    promise_warm_up(w, p);
-    for (int i = 0; i < PROMISES && promise_use_up(w, &told); i++) {
-        promise_compare(w, told);
-        promise_wait(w, p, told.ns, rises);
-        if (promise_take(w, 0, w->cost, &again) != GAC_TAKEN)
+    struct duration retry_after, again;
+    retry_set_up(w, p, policy);
+    retry_warm_up(w, p);
+    for (int i = 0; i < REFUSALS && retry_use_up(w, &retry_after); i++) {
+        retry_compare(w, retry_after);
+        retry_wait(w, p, retry_after.ns, rises);
+        if (retry_take(w, 0, w->cost, &again) != GAC_TAKEN)
             fail_msg("%s, %lld mcu/s: a request of %lld mcu was told %.3f s, and then %.3f s more",
-                     policy, (long long)w->limit.rate, (long long)w->cost, (double)told.ns / 1e9,
-                     (double)again.ns / 1e9);
+                     policy, (long long)w->limit.rate, (long long)w->cost,
+                     (double)retry_after.ns / 1e9, (double)again.ns / 1e9);
     }
-    promise_tear_down(w);
+    retry_tear_down(w);
 }
 
-static void who_waits_as_told_is_let_in(struct prng *p)
+static void a_retry_at_the_retry_time_is_admitted(struct prng *p)
 {
     for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
-        struct promise_world w;
-        promise_run(&w, p, policies[i], false);
+        struct retry_world w;
+        retry_run(&w, p, policies[i], false);
     }
 }
 
-static void who_waits_as_told_is_let_in_if_the_rate_rises(struct prng *p)
+static void a_retry_at_the_retry_time_is_admitted_if_the_rate_rises(struct prng *p)
 {
     for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
-        struct promise_world w;
-        promise_run(&w, p, policies[i], true);
+        struct retry_world w;
+        retry_run(&w, p, policies[i], true);
     }
 }
 
 /* A time that is told too late is true, but of little use. Under `periodic` and `doorman` a router
  * asks once a period: so it is told up to a period more. Under `static` and `gossip` there is no
  * ledger. */
-static void what_is_told_is_hardly_later_than_it_must_be(struct prng *p)
+static void retry_times_are_hardly_later_than_they_must_be(struct prng *p)
 {
-    static const char *const told[] = {"lease", "one-bucket", "tenant-bucket", "pd-group"};
-    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
-        int64_t told_ms = 0, ideal_ms = 0;
+    static const char *const policies_with_times[] = {"lease", "one-bucket", "tenant-bucket",
+                                                      "pd-group"};
+    for (size_t i = 0; i < COUNT_OF(policies_with_times); i++) {
+        int64_t retry_after_ms = 0, ideal_ms = 0;
         for (int n = 0; n < 200; n++) {
-            struct promise_world w;
-            promise_run(&w, p, told[i], false);
-            told_ms += w.printed_ns / NS_PER_MS;
+            struct retry_world w;
+            retry_run(&w, p, policies_with_times[i], false);
+            retry_after_ms += w.printed_ns / NS_PER_MS;
             ideal_ms += w.ideal_ns / NS_PER_MS;
         }
-        printf("    %-14s %.3f of the time of an ideal bucket\n", told[i],
-               (double)told_ms / (double)ideal_ms);
-        assert_true(told_ms * 10 <= ideal_ms * 12);
+        printf("    %-14s %.3f of the time of an ideal bucket\n", policies_with_times[i],
+               (double)retry_after_ms / (double)ideal_ms);
+        assert_true(retry_after_ms * 10 <= ideal_ms * 12);
     }
 }
 
@@ -246,7 +247,7 @@ enum {
 };
 
 struct closed_loop {
-    struct promise_world w;
+    struct retry_world w;
     struct instant at[CLIENTS];  /* the next attempt of each client */
     struct instant due[CLIENTS]; /* its next request, by its schedule */
     int64_t attempts, successes, longest_ns;
@@ -268,11 +269,11 @@ static int closed_loop_next(const struct closed_loop *o)
 static void closed_loop_step(struct closed_loop *o, struct prng *p, int64_t period_ns)
 {
     const int i = closed_loop_next(o);
-    struct promise_world *w = &o->w;
+    struct retry_world *w = &o->w;
     struct duration wait;
-    promise_pass(w, instant_since(o->at[i], w->now).ns);
+    retry_pass(w, instant_since(o->at[i], w->now).ns);
     o->attempts++;
-    if (promise_take(w, 0, UNIT, &wait) == GAC_TAKEN) {
+    if (retry_take(w, 0, UNIT, &wait) == GAC_TAKEN) {
         o->successes++;
         o->due[i] = instant_add(o->due[i], (struct duration){period_ns});
         o->at[i] = instant_before(w->now, o->due[i]) ? o->due[i] : w->now;
@@ -291,7 +292,7 @@ static void closed_loop_step(struct closed_loop *o, struct prng *p, int64_t peri
 static void closed_loop_run(struct closed_loop *o, struct prng *p, int64_t units, int64_t percent)
 {
     const int64_t period_ns = CLIENTS * NS_PER_S * 100 / (units * percent);
-    promise_set_up(&o->w, p, "lease");
+    retry_set_up(&o->w, p, "lease");
     config_init(&o->w.config, PROFILE_AWS);
     snprintf(o->w.config.gac_policy, sizeof o->w.config.gac_policy, "lease");
     o->w.limit.rate = units * UNIT;
@@ -302,7 +303,7 @@ static void closed_loop_run(struct closed_loop *o, struct prng *p, int64_t units
     o->attempts = o->successes = 0;
     while (o->w.now.ns < (WARM_UP_S + MEASURED_S) * NS_PER_S)
         closed_loop_step(o, p, period_ns);
-    promise_tear_down(&o->w);
+    retry_tear_down(&o->w);
     printf("    %lld units a second, %lld %% asked: %.2f attempts per success, %.3f of the limit\n",
            (long long)units, (long long)percent, (double)o->attempts / (double)o->successes,
            (double)o->successes / (double)(units * MEASURED_S));
@@ -336,8 +337,8 @@ static void who_comes_too_soon_keeps_its_place(struct prng *p)
         check_seeds(runs, name); \
     }
 
-PROPERTY(who_waits_as_told_is_let_in, 150)
-PROPERTY(who_waits_as_told_is_let_in_if_the_rate_rises, 150)
-PROPERTY(what_is_told_is_hardly_later_than_it_must_be, 1)
+PROPERTY(a_retry_at_the_retry_time_is_admitted, 150)
+PROPERTY(a_retry_at_the_retry_time_is_admitted_if_the_rate_rises, 150)
+PROPERTY(retry_times_are_hardly_later_than_they_must_be, 1)
 PROPERTY(waiting_clients_come_when_their_tokens_do, 1)
 PROPERTY(who_comes_too_soon_keeps_its_place, 1)

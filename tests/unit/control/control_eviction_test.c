@@ -1,4 +1,4 @@
-/* control_forget_test.c - what the controller remembers ends with its partition. */
+/* control_eviction_test.c - what the controller remembers ends with its partition. */
 #include "tests/check.h"
 
 #include "control/controller_internal.h"
@@ -16,7 +16,7 @@ static int start(void **state)
     (void)state;
     control_world_begin(&w);
     for (uint32_t node = 1; node <= CONTROL_NODES; node++)
-        control_world_introduce(&w, node);
+        control_world_add_node(&w, node);
     return 0;
 }
 
@@ -50,22 +50,22 @@ static const struct table *create(int64_t units)
     return t;
 }
 
-TEST(a_partition_that_is_gone_is_forgotten)
+TEST(a_deleted_partition_is_evicted)
 {
     const struct table *t = create(1000);
     for (uint32_t partition = GONE; partition < GONE + 10; partition++)
         report(partition);
-    control_world_look(&w, CONTROL_LOOK_MS);
+    control_world_evaluate(&w, CONTROL_EVALUATION_MS);
     assert_int_equal(w.loads->partitions.count, t->partition_count + 10);
     cluster_loads_keep(w.loads, w.c.catalog);
     assert_int_equal(w.loads->partitions.count, t->partition_count);
-    control_world_look(&w, CONTROL_LOOK_MS);
+    control_world_evaluate(&w, CONTROL_EVALUATION_MS);
     for (uint32_t partition = GONE; partition < GONE + 10; partition++)
         assert_null(control_history(w.controller, partition));
     assert_non_null(control_history(w.controller, t->partitions[0].id));
 }
 
-TEST(no_partition_of_the_catalog_is_forgotten)
+TEST(no_partition_of_the_catalog_is_evicted)
 {
     const struct table *t = create(9000);
     assert_true(t->partition_count > 1);

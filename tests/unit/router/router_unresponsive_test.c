@@ -16,10 +16,10 @@ static const char ITEM[] = "{\"Item\":{\"id\":{\"S\":\"a\"}}}";
 
 enum {
     HUNG_1 = 1U << 1,
-    LOOK_MS = 100,                /* heartbeat_ms */
-    SILENT_MS = 3 * LOOK_MS,      /* from a request to silence, where nothing was heard before */
-    GIVEN_UP_MS = 600 + LOOK_MS,  /* support_ms after the first ping */
-    ELECTED_MS = GIVEN_UP_MS + 50 /* some time after it */
+    POLL_MS = 100,                 /* heartbeat_ms */
+    UNRESPONSIVE_MS = 3 * POLL_MS, /* from a request, where nothing was received before */
+    GIVEN_UP_MS = 600 + POLL_MS,   /* support_ms after the first ping */
+    ELECTED_MS = GIVEN_UP_MS + 50  /* some time after it */
 };
 
 static int start(void **state)
@@ -34,8 +34,8 @@ static int start(void **state)
         p->members[node - 1] = raft_member_id(node, 1, 0);
     f.leader = 1;
     expect_call(&f, "PutItem", PUT, 200, "{}"); /* the router knows the table and its leader */
-    fake_advance_ms(&f, 10 * LOOK_MS);
-    memset(f.asked, 0, sizeof f.asked);
+    fake_advance_ms(&f, 10 * POLL_MS);
+    memset(f.requests, 0, sizeof f.requests);
     return 0;
 }
 
@@ -53,17 +53,17 @@ static bool is_answered(uint64_t connection)
     return f.clients[connection].received.size > 0;
 }
 
-static bool says(struct fake_answer a, const char *text)
+static bool body_contains(struct fake_answer a, const char *text)
 {
     return memmem(a.body.data, a.body.size, text, strlen(text)) != NULL;
 }
 
 /* A write to node 1, which has stopped: so long ago that the router knows. */
-static void fall_silent(void)
+static void make_unresponsive(void)
 {
     f.hung = HUNG_1;
     fake_send_call(&f, 1, "PutItem", PUT);
-    fake_advance_ms(&f, SILENT_MS);
+    fake_advance_ms(&f, UNRESPONSIVE_MS);
     assert_false(is_answered(1));
 }
 
@@ -74,29 +74,29 @@ TEST(a_router_that_gets_answers_sends_no_ping)
         fake_advance_ms(&f, 30);
     }
     fake_advance_ms(&f, 60000);
-    assert_int_equal(f.asked[REQUEST_PING], 0);
+    assert_int_equal(f.requests[REQUEST_PING], 0);
 }
 
-TEST(a_node_that_works_on_a_request_is_not_silent)
+TEST(a_node_that_works_on_a_request_is_not_unresponsive)
 {
     f.hold = true;
     fake_send_call(&f, 1, "PutItem", PUT);
     fake_send_call(&f, 2, "GetItem", STRONG_GET);
     fake_advance_ms(&f, 900); /* less than the router's patience with a single read */
-    assert_in_range(f.asked[REQUEST_PING], 2, 9);
+    assert_in_range(f.requests[REQUEST_PING], 2, 9);
     assert_int_equal(f.held_count, 2);
     fake_answer_all(&f);
     expect_answer(fake_take_answer(&f, 1), 200, "{}");
     expect_answer(fake_take_answer(&f, 2), 200, ITEM);
-    assert_int_equal(f.asked[REQUEST_GET], 1);
+    assert_int_equal(f.requests[REQUEST_GET], 1);
 }
 
-TEST(a_strong_read_at_a_stopped_leader_is_asked_of_the_next)
+TEST(a_strong_read_at_a_stopped_leader_goes_to_the_next)
 {
     f.hung = HUNG_1;
     fake_send_call(&f, 1, "GetItem", STRONG_GET);
-    fake_advance_ms(&f, SILENT_MS - 1);
-    assert_int_equal(f.asked[REQUEST_GET], 1);
+    fake_advance_ms(&f, UNRESPONSIVE_MS - 1);
+    assert_int_equal(f.requests[REQUEST_GET], 1);
     f.leader = 2;
     fake_advance_ms(&f, 50);
     expect_answer(fake_take_answer(&f, 1), 200, ITEM);
@@ -106,7 +106,7 @@ TEST(a_strong_read_at_a_stopped_leader_is_asked_of_the_next)
 }
 
 /* A node that names another's request in its answer is not believed. */
-TEST(only_the_node_that_was_asked_can_answer)
+TEST(only_the_node_that_got_the_request_can_answer)
 {
     f.hold = true;
     fake_send_call(&f, 1, "PutItem", PUT);
@@ -133,70 +133,70 @@ TEST(a_strong_read_waits_for_a_new_leader)
     expect_answer(fake_take_answer(&f, 1), 200, ITEM);
 }
 
-TEST(an_eventual_read_at_a_stopped_node_is_asked_of_another)
+TEST(an_eventual_read_at_a_stopped_node_goes_to_another)
 {
     f.hung = HUNG_1;
     for (uint64_t i = 1; i <= 20; i++)
         fake_send_call(&f, i, "GetItem", GET);
     assert_true(f.held_count > 0); /* some were asked of node 1 */
-    fake_advance_ms(&f, SILENT_MS);
+    fake_advance_ms(&f, UNRESPONSIVE_MS);
     for (uint64_t i = 1; i <= 20; i++)
         expect_answer(fake_take_answer(&f, i), 200, ITEM);
-    int64_t asked = f.asked[REQUEST_GET];
+    int64_t before = f.requests[REQUEST_GET];
     for (uint64_t i = 1; i <= 20; i++)
         expect_call(&f, "GetItem", GET, 200, ITEM);
-    assert_int_equal(f.asked[REQUEST_GET], asked + 20);
+    assert_int_equal(f.requests[REQUEST_GET], before + 20);
 }
 
-/* Where every answer takes longer than silence, a read that moved on each time would never end.
+/* Where every answer takes longer than the timeout, a read that moved on each time would never end.
  * What moves it on later is the router's patience with a single read. */
-TEST(a_read_moves_on_for_silence_once)
+TEST(a_read_moves_on_after_a_timeout_once)
 {
     f.hung = 1U << 1 | 1U << 2;
     f.leader = 3;
     fake_send_call(&f, 1, "GetItem", STRONG_GET);
     fake_advance_ms(&f, 900);
-    assert_int_equal(f.asked[REQUEST_GET], 2);
+    assert_int_equal(f.requests[REQUEST_GET], 2);
     assert_false(is_answered(1));
     fake_advance_ms(&f, 600);
-    assert_int_equal(f.asked[REQUEST_GET], 3);
+    assert_int_equal(f.requests[REQUEST_GET], 3);
     expect_answer(fake_take_answer(&f, 1), 200, ITEM);
 }
 
 TEST(a_write_takes_a_late_answer_while_others_may_not_lead)
 {
-    fall_silent();
-    fake_advance_ms(&f, GIVEN_UP_MS - SILENT_MS - 1);
+    make_unresponsive();
+    fake_advance_ms(&f, GIVEN_UP_MS - UNRESPONSIVE_MS - 1);
     assert_false(is_answered(1));
     fake_answer(&f, 0);
     expect_answer(fake_take_answer(&f, 1), 200, "{}");
-    assert_int_equal(f.asked[REQUEST_PUT], 1);
+    assert_int_equal(f.requests[REQUEST_PUT], 1);
 }
 
-TEST(a_write_that_a_silent_node_owes_is_unknown_and_never_repeated)
+TEST(a_write_at_an_unresponsive_node_is_unknown_and_never_repeated)
 {
-    fall_silent();
-    fake_advance_ms(&f, GIVEN_UP_MS - SILENT_MS);
+    make_unresponsive();
+    fake_advance_ms(&f, GIVEN_UP_MS - UNRESPONSIVE_MS);
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 500);
-    assert_true(says(a, "It is not known whether the write was done"));
-    assert_true(says(a, "sent to node 1"));
-    assert_true(says(a, "does not answer"));
+    assert_true(body_contains(a, "It is not known whether the write was done"));
+    assert_true(body_contains(a, "sent to node 1"));
+    assert_true(body_contains(a, "does not answer"));
     f.leader = 2;
     f.hung = 0;
     fake_advance_ms(&f, 1000);
     fake_answer_all(&f); /* it comes back, with the write in its socket */
     assert_false(is_answered(1));
-    assert_int_equal(f.asked[REQUEST_PUT], 1);
+    assert_int_equal(f.requests[REQUEST_PUT], 1);
 }
 
 TEST(new_writes_wait_for_a_new_leader_and_do_not_fail)
 {
     f.no_leader = true;
-    fall_silent();
+    make_unresponsive();
     size_t held = f.held_count;
     fake_send_call(&f, 2, "PutItem", PUT);
-    fake_advance_ms(&f, ELECTED_MS - SILENT_MS);
+    fake_advance_ms(&f, ELECTED_MS - UNRESPONSIVE_MS);
     assert_false(is_answered(2));
     f.no_leader = false;
     f.leader = 2;
@@ -212,7 +212,7 @@ TEST(new_writes_wait_for_a_new_leader_and_do_not_fail)
 
 TEST(a_false_alarm_costs_a_pause_and_no_error)
 {
-    fall_silent();
+    make_unresponsive();
     fake_send_call(&f, 2, "PutItem", PUT); /* node 2 says that node 1 leads */
     fake_advance_ms(&f, 10);
     assert_false(is_answered(2));
@@ -225,19 +225,19 @@ TEST(a_false_alarm_costs_a_pause_and_no_error)
 }
 
 /* It may believe for a moment that it leads still: a write there would have an unknown outcome. */
-TEST(a_node_that_comes_back_is_not_asked_to_lead)
+TEST(a_node_that_comes_back_gets_no_requests_for_leaders)
 {
     f.leader = 2;
-    fall_silent();
+    make_unresponsive();
     fake_send_call(&f, 2, "PutItem", PUT);
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
     f.hung = 0;
     fake_answer_all(&f);
     fake_advance_ms(&f, 1000);
-    int64_t asked = f.asked[REQUEST_PUT];
+    int64_t before = f.requests[REQUEST_PUT];
     fake_send_call(&f, 2, "PutItem", PUT);
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
-    assert_int_equal(f.asked[REQUEST_PUT], asked + 1);
+    assert_int_equal(f.requests[REQUEST_PUT], before + 1);
 }
 
 TEST(what_no_other_node_can_serve_waits)
@@ -254,12 +254,12 @@ TEST(what_no_other_node_can_serve_waits)
     expect_answer(fake_take_answer(&f, 1), 200, "{}");
 }
 
-TEST(the_catalog_is_asked_elsewhere)
+TEST(requests_to_the_catalog_go_to_another_node)
 {
     f.hung = HUNG_1;
     f.leader = 2;
     fake_send_call(&f, 1, "ListTables", "{}");
-    fake_advance_ms(&f, SILENT_MS - 1);
+    fake_advance_ms(&f, UNRESPONSIVE_MS - 1);
     assert_false(is_answered(1));
     fake_advance_ms(&f, 50);
     expect_answer(fake_take_answer(&f, 1), 200, "{\"TableNames\":[\"users\"]}");
@@ -267,7 +267,7 @@ TEST(the_catalog_is_asked_elsewhere)
     expect_answer(fake_take_answer(&f, 2), 200, "{\"TableNames\":[\"users\"]}");
 }
 
-TEST(a_page_of_all_nodes_names_the_silent_one)
+TEST(a_page_of_all_nodes_names_the_unresponsive_one)
 {
     f.hung = 1U << 2;
     fake_open(&f, 2);
@@ -275,53 +275,54 @@ TEST(a_page_of_all_nodes_names_the_silent_one)
     fake_advance_ms(&f, GIVEN_UP_MS);
     struct fake_answer a = fake_take_answer(&f, 2);
     assert_int_equal(a.status, 200);
-    assert_true(says(a, "\"silent_nodes\":[2]"));
-    assert_true(says(a, "\"heartbeat_timeouts\":0")); /* as of the question */
+    assert_true(body_contains(a, "\"silent_nodes\":[2]"));
+    assert_true(body_contains(a, "\"heartbeat_timeouts\":0")); /* as of the question */
 }
 
-TEST(silent_nodes_are_named_where_no_node_could_serve)
+TEST(unresponsive_nodes_are_named_where_no_node_could_serve)
 {
     f.no_leader = true;
-    fall_silent();
+    make_unresponsive();
     fake_send_call(&f, 2, "PutItem", PUT);
     fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     struct fake_answer a = fake_take_answer(&f, 2);
     assert_int_equal(a.status, 503);
-    assert_true(says(a, "(nodes 1, 2, 3) could serve the request: node 1 does not answer"));
+    assert_true(
+        body_contains(a, "(nodes 1, 2, 3) could serve the request: node 1 does not answer"));
 }
 
-TEST(a_node_that_is_silent_for_long_is_pinged_rarely_and_found_again)
+TEST(a_node_that_is_unresponsive_for_long_is_pinged_rarely_and_found_again)
 {
     f.leader = 2;
-    fall_silent();
+    make_unresponsive();
     fake_advance_ms(&f, 80000);
-    assert_in_range(f.asked[REQUEST_PING], 90, 110); /* one in 0.8 s */
+    assert_in_range(f.requests[REQUEST_PING], 90, 110); /* one in 0.8 s */
     f.leader = 1;
     f.hung = 0;
     fake_advance_ms(&f, 800); /* what it was sent before may be lost */
-    f.asked[REQUEST_PING] = 0;
+    f.requests[REQUEST_PING] = 0;
     fake_send_call(&f, 2, "PutItem", PUT);
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
     fake_advance_ms(&f, 10000);
-    assert_int_equal(f.asked[REQUEST_PING], 0);
+    assert_int_equal(f.requests[REQUEST_PING], 0);
 }
 
-TEST(a_node_whose_link_is_lost_is_not_silent)
+TEST(a_node_whose_link_is_lost_is_not_unresponsive)
 {
-    fall_silent();
+    make_unresponsive();
     router_node_lost(f.router, f.now, 1);
     fake_pump(&f);
     assert_int_equal(fake_take_answer(&f, 1).status, 500);
     f.hung = 0;
-    f.asked[REQUEST_PING] = 0;
+    f.requests[REQUEST_PING] = 0;
     fake_send_call(&f, 2, "PutItem", PUT); /* by the new link, at once */
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
     fake_advance_ms(&f, 10000);
-    assert_int_equal(f.asked[REQUEST_PING], 0);
+    assert_int_equal(f.requests[REQUEST_PING], 0);
 }
 
 /* The answers that came meanwhile are in its sockets. */
-TEST(a_router_that_stood_still_takes_no_node_for_silent)
+TEST(a_router_that_stood_still_takes_no_node_for_unresponsive)
 {
     f.hold = true;
     fake_send_call(&f, 1, "GetItem", STRONG_GET);
@@ -329,5 +330,5 @@ TEST(a_router_that_stood_still_takes_no_node_for_silent)
     router_tick(f.router, f.now);
     fake_answer_all(&f);
     expect_answer(fake_take_answer(&f, 1), 200, ITEM);
-    assert_int_equal(f.asked[REQUEST_GET], 1);
+    assert_int_equal(f.requests[REQUEST_GET], 1);
 }
