@@ -326,7 +326,7 @@ void field_append_expected(const struct field *f, struct buffer *out)
         field_append_bounds(f, out);
     if (f->kind == FIELD_NAME && f->expected == NULL)
         buffer_append_format(
-            out, "%lld to %zu characters without blanks, quotes, backslashes or control characters",
+            out, "%lld to %zu ASCII characters without blanks, quotes, backslashes or controls",
             (long long)(f->min > 0 ? f->min : 1), f->size - 1);
     if (f->kind == FIELD_CHOICE)
         append_choices(f->choices, out);

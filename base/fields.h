@@ -25,7 +25,7 @@ enum field_kind {
     FIELD_DURATION, /* the same; a time above 0 needs a unit */
     FIELD_TEXT,     /* const char *, not empty: borrows the text */
     FIELD_ANY_TEXT, /* the same; may be empty */
-    FIELD_NAME,   /* char []: a copy; without `valid`: no blanks, quotes, backslashes or controls */
+    FIELD_NAME,   /* char []: a copy; without `valid`: ASCII without blanks, quotes, \, controls */
     FIELD_CHOICE, /* an enum or int64_t: the text's place among `choices` */
     FIELD_PARSED, /* `parse` reads the text */
     FIELD_CUSTOM, /* options: `take` reads the text */

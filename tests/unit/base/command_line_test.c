@@ -188,8 +188,8 @@ TEST(a_wrong_option_is_named_with_its_value_and_limit)
         {{"--wait", "inf"},
          "`--wait` takes a time above 0, such as 30s, 500ms, 2m or 1h, not `inf`"},
         {{"--name", "ab"},
-         "`--name` takes 3 to 7 characters without blanks, quotes, backslashes or control "
-         "characters, not `ab`"},
+         "`--name` takes 3 to 7 ASCII characters without blanks, quotes, backslashes or "
+         "controls, not `ab`"},
         {{"--color", "blue"}, "`--color` takes red or green, not `blue`"},
         {{"--base", "x"}, "`--base` takes 0 to 9, not `x`"},
         {{"--derived", "x"}, "x is no digit"},

@@ -143,7 +143,7 @@ TEST(a_refused_value_stays_as_it_was_and_the_allowed_ones_are_reported)
         {"text", "a text that is not empty", {""}},
         {"any_text", "some x", {"xy"}},
         {"name",
-         "2 to 4 characters without blanks, quotes, backslashes or control characters",
+         "2 to 4 ASCII characters without blanks, quotes, backslashes or controls",
          {"a", "abcde", "a b", "a\"", "a\\", "\xc3\xa4"}},
         {"word", "up to 4 x", {"xxxxx", "xy"}},
         {"choice", "low or high", {"", "hig", "HIGH"}},
