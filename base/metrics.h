@@ -151,78 +151,48 @@ enum metric_unit {
 
 /* clang-format on */
 
+/* X(group, list, page): struct metrics_GROUP of METRICS_LIST, and the name of the group's table. */
+#define METRICS_ALL(X)                            \
+    X(router, ROUTER, "router")                   \
+    X(store, STORE, "store")                      \
+    X(partition, PARTITION, "partition")          \
+    X(partition_by, PARTITION_BY, "partition")    \
+    X(indexes, INDEXES, "indexes")                \
+    X(expiry, EXPIRY, "expiry")                   \
+    X(transactions, TRANSACTIONS, "transactions") \
+    X(streams, STREAMS, "streams")                \
+    X(limit, LIMIT, "limit")                      \
+    X(limiter, LIMITER, "limiter")                \
+    X(policy, POLICY, "policy")
+
 #define METRIC_MEMBER(name, kind, unit, help) int64_t name;
+#define METRIC_STRUCT(group, list, name) \
+    struct metrics_##group {             \
+        METRICS_##list(METRIC_MEMBER)    \
+    };
 
-struct metrics_router {
-    METRICS_ROUTER(METRIC_MEMBER)
-};
-
-struct metrics_store {
-    METRICS_STORE(METRIC_MEMBER)
-};
-
-struct metrics_partition {
-    METRICS_PARTITION(METRIC_MEMBER)
-};
-
-struct metrics_indexes {
-    METRICS_INDEXES(METRIC_MEMBER)
-};
-
-struct metrics_expiry {
-    METRICS_EXPIRY(METRIC_MEMBER)
-};
-
-struct metrics_transactions {
-    METRICS_TRANSACTIONS(METRIC_MEMBER)
-};
-
-struct metrics_streams {
-    METRICS_STREAMS(METRIC_MEMBER)
-};
-
-struct metrics_limit {
-    METRICS_LIMIT(METRIC_MEMBER)
-};
-
-struct metrics_limiter {
-    METRICS_LIMITER(METRIC_MEMBER)
-};
-
-struct metrics_policy {
-    METRICS_POLICY(METRIC_MEMBER)
-};
+METRICS_ALL(METRIC_STRUCT)
 
 struct metric {
     const char *name;
     enum metric_kind kind;
     enum metric_unit unit;
     const char *help;
-    size_t at; /* of an int64_t in the group's struct; 0 in a group without one */
 };
 
 struct metric_group {
     const char *name;
-    const struct metric *metrics;
+    const struct metric *metrics; /* in the order of the members of the group's struct */
     size_t count;
 };
 
+#define METRIC_GROUP_ID(group, list, name) METRICS_OF_##list,
+
 enum metric_group_id {
-    METRICS_OF_ROUTER,
-    METRICS_OF_STORE,
-    METRICS_OF_PARTITION,
-    METRICS_OF_PARTITION_BY,
-    METRICS_OF_INDEXES,
-    METRICS_OF_EXPIRY,
-    METRICS_OF_TRANSACTIONS,
-    METRICS_OF_STREAMS,
-    METRICS_OF_LIMIT,
-    METRICS_OF_LIMITER,
-    METRICS_OF_POLICY,
-    METRIC_GROUPS
+    METRICS_ALL(METRIC_GROUP_ID) METRIC_GROUPS
 };
 
-enum metrics_partition_by {
+enum metric_by_label {
     METRIC_THROTTLED, /* in the order of METRICS_PARTITION_BY */
     METRIC_BALANCES,
 };

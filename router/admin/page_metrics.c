@@ -17,13 +17,13 @@ void page_write_metrics(struct buffer *out, enum metric_group_id group, const vo
     const struct metric_group *g = &metric_groups[group];
     for (size_t i = 0; i < g->count; i++) {
         int64_t value;
-        memcpy(&value, (const char *)values + g->metrics[i].at, sizeof value);
+        memcpy(&value, (const char *)values + i * sizeof value, sizeof value);
         page_write_value(out, g->metrics[i].name, g->metrics[i].unit, value);
     }
 }
 
-void page_write_labelled(struct buffer *out, enum metrics_partition_by which,
-                         const char *const labels[], const int64_t values[], size_t count)
+void page_write_labelled(struct buffer *out, enum metric_by_label which, const char *const labels[],
+                         const int64_t values[], size_t count)
 {
     const struct metric *metric = &metric_groups[METRICS_OF_PARTITION_BY].metrics[which];
     json_member_open(out, metric->name, '{');

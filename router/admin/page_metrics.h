@@ -9,5 +9,5 @@ void page_write_metrics(struct buffer *out, enum metric_group_id group, const vo
 
 /* Writes one metric as an object, with a member for each value of its last label. A label of NULL
  * is left out. */
-void page_write_labelled(struct buffer *out, enum metrics_partition_by which,
-                         const char *const labels[], const int64_t values[], size_t count);
+void page_write_labelled(struct buffer *out, enum metric_by_label which, const char *const labels[],
+                         const int64_t values[], size_t count);
