@@ -2,7 +2,6 @@
 #include "gac/server.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/settings/gac.h"
 #include "gac/ring.h"
@@ -324,27 +323,4 @@ bool gac_server_inspect(const struct gac_server *s, struct instant now, struct g
     for (uint32_t h = 0; h < l->count; h++)
         out->held += holder_is_live(&l->holders[h], now) ? l->holders[h].held : 0;
     return true;
-}
-
-void gac_server_report(struct gac_server *s, struct instant now, struct buffer *out)
-{
-    check_timeouts(s, now);
-    for (uint32_t i = 0; i < s->ledger_count; i++) {
-        struct ledger *l = s->ledgers[i];
-        int64_t held = 0, demand = 0;
-        for (uint32_t h = 0; h < l->count; h++) {
-            if (!holder_is_live(&l->holders[h], now))
-                continue;
-            held += l->holders[h].held;
-            demand += l->holders[h].request.demand;
-        }
-        token_bucket_refill(&l->bank, now);
-        buffer_append_format(out,
-                             "{\"table\":%u,\"index\":%u,\"kind\":\"%s\",\"rate_mcu\":%lld,"
-                             "\"bank_mcu\":%lld,\"held_mcu\":%lld,\"demand_mcu\":%lld,"
-                             "\"routers\":%u}\n",
-                             l->key.table, l->key.index, l->key.kind == GAC_READ ? "read" : "write",
-                             (long long)l->rate, (long long)l->bank.balance, (long long)held,
-                             (long long)demand, l->count);
-    }
 }

@@ -44,6 +44,3 @@ struct gac_bank {
  * routers that have just timed out may still count. False: the server has no such ledger. */
 bool gac_server_inspect(const struct gac_server *s, struct instant now, struct gac_key key,
                         struct gac_bank *out);
-
-/* What the server grants, for people: a line of JSON for each ledger. */
-void gac_server_report(struct gac_server *s, struct instant now, struct buffer *out);

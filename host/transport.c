@@ -494,11 +494,6 @@ void transport_refuse(struct transport *t, uint64_t id, const char *why)
         transport_refuse_link(link, why);
 }
 
-uint64_t transport_corrupt_frames(const struct transport *t)
-{
-    return t->corrupt_frames;
-}
-
 /* ---- faults ---- */
 
 static void send_held(struct transport *t)

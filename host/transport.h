@@ -79,8 +79,6 @@ size_t transport_unsent(struct transport *t, uint64_t link);
 void transport_close(struct transport *t, uint64_t link);
 /* transport_close with a note: the other end sent something forbidden. `why` says what. */
 void transport_refuse(struct transport *t, uint64_t link, const char *why);
-/* Frames with a wrong checksum since the start. Each closed its link. */
-uint64_t transport_corrupt_frames(const struct transport *t);
 
 /* The time of transport_tick's next work: pass it to loop_turn, and call transport_tick after every
  * turn. */

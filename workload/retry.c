@@ -1,9 +1,8 @@
-/* retry.c - the models' list and texts, what policies see of a client, and the model `none`. */
+/* retry.c - the models' list, what policies see of a client, and the model `none`. */
 #include "workload/retry.h"
 
 #include <stdio.h>
 
-#include "base/must.h"
 #include "base/policies.h"
 #include "workload/text_fields.h"
 
@@ -37,18 +36,9 @@ static const struct weir_retry_policy retry_none = {.size = sizeof retry_none,
 extern const struct weir_retry_policy retry_legacy, retry_standard, retry_adaptive,
     retry_standard_2026, retry_adaptive_2026, retry_sre_throttle;
 
-static const struct retry_model models[] = {
-    {&retry_none, "none", RETRY_DOCUMENTED},
-    {&retry_legacy, "legacy[:ATTEMPTS]", RETRY_READ},
-    {&retry_standard, "standard[:ATTEMPTS]", RETRY_READ},
-    {&retry_adaptive, "adaptive[:ATTEMPTS]", RETRY_READ},
-    {&retry_standard_2026, "standard-2026[:ATTEMPTS]", RETRY_DOCUMENTED},
-    {&retry_adaptive_2026, "adaptive-2026[:ATTEMPTS]", RETRY_GUESSED},
-    {&retry_sre_throttle, "sre-throttle[:K]", RETRY_GUESSED},
-};
-
-const struct retry_model *const retry_models[] = {&models[0], &models[1], &models[2], &models[3],
-                                                  &models[4], &models[5], &models[6], NULL};
+const struct weir_retry_policy *const retry_models[] = {
+    &retry_none,          &retry_legacy,        &retry_standard,     &retry_adaptive,
+    &retry_standard_2026, &retry_adaptive_2026, &retry_sre_throttle, NULL};
 
 static const char retry_expected[] =
     "one of none, legacy[:ATTEMPTS], standard[:ATTEMPTS], adaptive[:ATTEMPTS], "
@@ -60,8 +50,8 @@ static const struct weir_retry_policy *retry_find(const struct policies *policie
                                                   const char **rest)
 {
     for (int i = 0; retry_models[i] != NULL; i++) {
-        if (text_begins(text, retry_models[i]->policy->name, rest))
-            return retry_models[i]->policy;
+        if (text_begins(text, retry_models[i]->name, rest))
+            return retry_models[i];
     }
     const struct slice name = slice_make(text, strcspn(text, ":"));
     const struct policy_entry *e = policies_find(policies, POLICY_RETRY, name);
@@ -96,7 +86,7 @@ const char *retry_parse(void *member, const char *text)
 enum status retry_policies_check(const struct policies *policies, struct buffer *error)
 {
     for (int i = 0; retry_models[i] != NULL; i++) {
-        const char *name = retry_models[i]->policy->name;
+        const char *name = retry_models[i]->name;
         const struct policy_entry *e = policies_find(policies, POLICY_RETRY, slice_of(name));
         if (e != NULL)
             return buffer_explain(error, STATUS_MALFORMED,
@@ -105,18 +95,6 @@ enum status retry_policies_check(const struct policies *policies, struct buffer 
                                   e->file, name);
     }
     return STATUS_OK;
-}
-
-void retry_describe(struct buffer *out)
-{
-    static const char *const evidence[] = {[RETRY_DOCUMENTED] = "documented",
-                                           [RETRY_READ] = "read from a client's source",
-                                           [RETRY_GUESSED] = "partly guessed"};
-    for (int i = 0; retry_models[i] != NULL; i++) {
-        const struct retry_model *m = retry_models[i];
-        buffer_append_format(out, "%-26s%s (%s)\n", m->form, m->policy->about,
-                             evidence[m->evidence]);
-    }
 }
 
 /* ---- what policies see ---- */

@@ -59,12 +59,6 @@ struct retry_verdict {
 };
 
 /* How well a model's numbers are known. */
-enum retry_evidence {
-    RETRY_DOCUMENTED, /* by the provider's or author's text */
-    RETRY_READ,       /* from the source of a released client */
-    RETRY_GUESSED,    /* parts of it */
-};
-
 enum {
     RETRY_ATTEMPTS_MAX = WEIR_RETRY_ATTEMPTS_MAX
 };
@@ -76,23 +70,15 @@ struct retry_options {
     double parameter;                       /* sre-throttle: K */
 };
 
-/* A policy of weir, for people. */
-struct retry_model {
-    const struct weir_retry_policy *policy;
-    const char *form; /* what retry_parse takes: "standard[:ATTEMPTS]" */
-    enum retry_evidence evidence;
-};
-
-/* none, legacy, standard, adaptive, standard-2026, adaptive-2026, sre-throttle; ended by NULL. */
-extern const struct retry_model *const retry_models[];
+/* The policies of weir: none, legacy, standard, adaptive, standard-2026, adaptive-2026,
+ * sre-throttle; ended by NULL. */
+extern const struct weir_retry_policy *const retry_models[];
 
 /* "NAME", "NAME:ATTEMPTS" or "sre-throttle:K". NAME may be a policy of o->policies, which the
  * caller has set. Returns NULL, or the fault as a static text. */
 const char *retry_parse(void *options, const char *text); /* struct retry_options */
 /* Whether no policy from a file has a name of weir's own. STATUS_MALFORMED: `error` names it. */
 enum status retry_policies_check(const struct policies *policies, struct buffer *error);
-/* A line for each model: form, evidence, about. */
-void retry_describe(struct buffer *out);
 
 struct retry {
     struct retry_options options;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/instant.h"
-#include "base/must.h"
 
 struct trace_held {
     struct trace_record record; /* if keys are hashed, `key` is the hash */
@@ -102,9 +101,4 @@ void trace_order_write(struct trace_order *o, int64_t until_ns, struct buffer *o
 {
     while (o->count > 0 && o->heap[0].record.at_ns <= until_ns)
         write_first(o, out);
-}
-
-int64_t trace_order_first_ns(const struct trace_order *o)
-{
-    return o->count > 0 ? o->heap[0].record.at_ns : INT64_MAX;
 }

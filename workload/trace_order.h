@@ -37,5 +37,3 @@ void trace_order_add(struct trace_order *o, const struct trace_record *r, struct
                      struct buffer *out);
 /* Appends the lines of all records that began at `until_ns` or before. */
 void trace_order_write(struct trace_order *o, int64_t until_ns, struct buffer *out);
-/* The time of the earliest record that waits. INT64_MAX: none waits. */
-int64_t trace_order_first_ns(const struct trace_order *o);

@@ -44,17 +44,6 @@ void index_row_append_key(struct buffer *out, const struct index *x, struct slic
     buffer_append(out, item_key.data + prefix, item_key.size - prefix);
 }
 
-bool index_row_append_item_key(struct buffer *out, struct slice row_key)
-{
-    const size_t prefix = storage_key_collection_size(row_key);
-    const size_t sort = storage_key_part_size(row_key, prefix);
-    if (sort == 0)
-        return false;
-    storage_key_append_in_space(out, 0, slice_make(row_key.data, prefix));
-    buffer_append(out, row_key.data + prefix + sort, row_key.size - prefix - sort);
-    return true;
-}
-
 struct attr index_global_partition(const struct index *x, const struct attr values[],
                                    struct buffer *scratch)
 {

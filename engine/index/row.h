@@ -36,8 +36,6 @@ bool index_sort_of(const struct index *x, struct slice item, struct attr *out);
 /* Appends the key of the row of the item with this storage key. */
 void index_row_append_key(struct buffer *out, const struct index *x, struct slice item_key,
                           const struct attr *sort);
-/* Appends the storage key of the item that the row belongs to. False: it is no row's key. */
-bool index_row_append_item_key(struct buffer *out, struct slice row_key);
 
 /* Appends the key of the item's row in a global index. False: the item has no row, and nothing is
  * appended. */

@@ -344,20 +344,6 @@ bool measure_split_is_useful(const struct measure *m, const struct measure_split
     return (double)after > (double)before * (1 + (double)m->options.gain_ppm / 1e6);
 }
 
-double measure_best_split(const int64_t *loads, size_t count)
-{
-    double total = 0, left = 0, best = 1;
-    for (size_t i = 0; i < count; i++)
-        total += (double)loads[i];
-    if (total == 0)
-        return 0;
-    for (size_t i = 0; i + 1 < count; i++) {
-        left += (double)loads[i];
-        best = fmin(best, fabs(total - 2 * left) / total);
-    }
-    return best;
-}
-
 void measure_split(struct measure *m, const struct measure_split *s)
 {
     must(s->left_mcu >= 0 && s->right_mcu >= 0);

@@ -144,8 +144,7 @@ struct measure_split {
     int64_t left_mcu;      /* offered to the children after the split, per second */
     int64_t right_mcu;
     int64_t cap_mcu; /* what one partition can serve, per second */
-    double best;     /* the least abs(L-R)/(L+R) that some split point would have had: see
-                        measure_best_split */
+    double best;     /* the least abs(L-R)/(L+R) that some split point would have had */
 };
 
 /* Told once the future load is known, for each split. */
@@ -154,9 +153,6 @@ void measure_split(struct measure *m, const struct measure_split *s);
 void measure_split_refused(struct measure *m, bool right);
 /* Whether the split lets materially more of the load be served (gain_ppm). */
 bool measure_split_is_useful(const struct measure *m, const struct measure_split *s);
-/* The least abs(L-R)/(L+R) over all splits between keys, loads in the order of the keys. 1 for
- * fewer than two keys, 0 if nothing is loaded. */
-double measure_best_split(const int64_t *loads, size_t count);
 
 void measure_partitions(struct measure *m, int64_t count);             /* how many there are now */
 void measure_gac_messages(struct measure *m, uint64_t count);          /* requests to GAC servers */
@@ -220,7 +216,6 @@ struct measure_definition {
 
 /* The measures in the order of docs/measures.md; NULL past the last. */
 const struct measure_definition *measure_definition_at(size_t index);
-const struct measure_definition *measure_definition_find(const char *name);
 
 /* After measure_end. NULL, or what is wrong, as a text for people that names what is known;
  * `error` holds it. The value is NAN if the run has nothing to tell (no split, no request of the

@@ -701,12 +701,6 @@ static const struct measure_row *row_find(const char *name)
     return NULL;
 }
 
-const struct measure_definition *measure_definition_find(const char *name)
-{
-    const struct measure_row *row = row_find(name);
-    return row != NULL ? &row->definition : NULL;
-}
-
 static bool row_needs_optimum(const struct measure_row *row)
 {
     static double (*const values[])(const struct selection *s, int which) = {

@@ -106,23 +106,6 @@ struct statistics_summary statistics_paired(const double *a, const double *b, si
     return s;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double statistics_percentile(double *samples, size_t count, double fraction)
-{
-    must(fraction >= 0 && fraction <= 1);
-    if (count == 0)
-        return NAN;
-    qsort(samples, count, sizeof *samples, compare_doubles);
-    /* 0.07 * 100 is 7.000000000000001: not the eighth. */
-    double rank = ceil(fraction * (double)count * (1 - 1e-12));
-    return samples[rank < 1 ? 0 : (size_t)rank - 1];
-}
-
 double statistics_jain(const double *shares, size_t count)
 {
     double sum = 0, squares = 0;

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <stddef.h>
-#include <stdint.h>
 
 struct statistics_summary {
     size_t count;
@@ -27,10 +26,6 @@ struct statistics_summary statistics_paired(const double *a, const double *b, si
 /* The quantile of Student's t distribution: P(T <= result) = probability, 0 < probability < 1,
  * freedom >= 1. Relative error below 1e-9. */
 double statistics_t_quantile(double probability, double freedom);
-
-/* The smallest sample that at least `fraction` of the samples do not exceed (nearest rank). Sorts
- * the samples. NAN for none. */
-double statistics_percentile(double *samples, size_t count, double fraction);
 
 /* Jain's index (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has all. 1 for none, and if
  * all are zero. Source: Jain, Chiu, Hawe, DEC-TR-301, 1984. */

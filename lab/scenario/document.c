@@ -195,14 +195,6 @@ struct document_node *document_member(const struct document_node *map, const cha
     return document_keyed(map, slice_of(key));
 }
 
-uint32_t document_count(const struct document_node *n)
-{
-    uint32_t count = 0;
-    for (const struct document_node *m = n->first; m != NULL; m = m->next)
-        count++;
-    return count;
-}
-
 /* ---- setting ---- */
 
 static bool document_is_place(struct slice step, uint64_t *place)

@@ -47,8 +47,6 @@ void document_deinit(struct document *d);
 
 /* The member of a map. NULL: there is none. */
 struct document_node *document_member(const struct document_node *map, const char *key);
-/* How many members a list or a map has. */
-uint32_t document_count(const struct document_node *n);
 
 /* Appends the members of a list, a text of YAML, to the list under a key of the root, except for
  * those whose `name` a member of the list has already. A missing list is made. STATUS_MALFORMED:

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "server/gac_links.h"
 
 struct gac_process {
@@ -64,10 +63,9 @@ struct process *gac_process_base(struct gac_process *p)
     return &p->process;
 }
 
-void gac_process_report(struct gac_process *p, struct buffer *out)
+bool gac_process_inspect(const struct gac_process *p, struct gac_key key, struct gac_bank *out)
 {
-    if (p->server != NULL)
-        gac_server_report(p->server, process_now(&p->process), out);
+    return p->server != NULL && gac_server_inspect(p->server, process_now(&p->process), key, out);
 }
 
 struct gac_process *gac_process_create(const struct gac_process_options *options)

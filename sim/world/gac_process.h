@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/config.h"
+#include "gac/server.h"
 #include "sim/world/process.h"
 
 enum gac_process_trace {
@@ -29,5 +30,5 @@ void gac_process_destroy(struct gac_process *p);
 void gac_process_start(struct gac_process *p);
 void gac_process_crash(struct gac_process *p);
 struct process *gac_process_base(struct gac_process *p);
-/* Appends what the server grants (gac/server.h). Appends nothing while the server is down. */
-void gac_process_report(struct gac_process *p, struct buffer *out);
+/* The ledger of a limit (gac/server.h). False: the server has none, or is down. */
+bool gac_process_inspect(const struct gac_process *p, struct gac_key key, struct gac_bank *out);

@@ -1,8 +1,6 @@
 /* world.c - makes the processes of the plan, each with its own stream of random numbers. */
 #include "sim/world/world.h"
 
-#include "base/must.h"
-
 uint64_t world_seed(const struct world *w, enum world_stream stream, uint32_t which)
 {
     struct prng p = prng_seeded(w->plan.seed ^ (uint64_t)stream << 56 ^ (uint64_t)which << 40);
@@ -219,22 +217,6 @@ int64_t world_max_ahead_ms(const struct world *w)
 struct sim_clock *world_clock(struct world *w, uint32_t process)
 {
     return &world_process(w, process)->clock;
-}
-
-void world_cut_off(struct world *w, uint32_t node)
-{
-    for (uint32_t other = 1; other <= w->plan.nodes; other++) {
-        network_cut(w->network, node, other);
-        network_cut(w->network, other, node);
-    }
-}
-
-void world_heal(struct world *w, uint32_t node)
-{
-    for (uint32_t other = 1; other <= w->plan.nodes; other++) {
-        network_heal(w->network, node, other);
-        network_heal(w->network, other, node);
-    }
 }
 
 void world_request(struct world *w, const struct request *r, struct buffer *answer)

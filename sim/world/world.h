@@ -110,11 +110,6 @@ int64_t world_wall_spread_ms(const struct world *w, bool routers);
 int64_t world_max_ahead_ms(const struct world *w);
 struct sim_clock *world_clock(struct world *w, uint32_t process);
 
-/* Cuts all ways between this node and the other nodes, in both directions. */
-void world_cut_off(struct world *w, uint32_t node);
-/* Ends world_cut_off. */
-void world_heal(struct world *w, uint32_t node);
-
 /* Asks every node that is up (node_process_request): the node that leads the catalog answers. */
 void world_request(struct world *w, const struct request *r, struct buffer *answer);
 /* A hash of everything that has happened so far. */

@@ -490,8 +490,9 @@ TEST_WITH(a_damaged_frame_closes_the_link_and_is_counted, set_up, tear_down)
         bytes[i == 0 ? FRAME_HEADER_SIZE + 3 : 7] ^= 4; /* the content, the checksum */
         must(write(fd, bytes, sizeof bytes) == sizeof bytes);
         TURN_UNTIL(f, f->node.downs == i + 1);
-        assert_true(noted(&f->node, "tool 5: sent a frame whose checksum does not match"));
-        assert_int_equal(transport_corrupt_frames(f->node.transport), i + 1);
+        assert_true(
+            noted(&f->node, i == 0 ? "tool 5: sent a frame whose checksum does not match (1 such"
+                                   : "does not match (2 such"));
         close(fd);
     }
     assert_int_equal(f->node.frames, 0);

@@ -311,17 +311,11 @@ static void run_tables(struct gac_tables *t, int64_t ns)
 /* Who has granted of the table, bit number - 1: ledgers of those who live. */
 static uint32_t ledgers_of(struct gac_tables *t, uint32_t table)
 {
-    struct buffer report = {0};
-    char text[64];
+    const struct gac_key key = {.table = table + 1, .kind = GAC_READ};
+    struct gac_bank ledger;
     uint32_t servers = 0;
-    snprintf(text, sizeof text, "{\"table\":%u,\"index\":0,\"kind\":\"read\"", table + 1);
-    for (uint32_t s = 0; s < SERVERS; s++) {
-        buffer_clear(&report);
-        gac_process_report(t->fixture.lab.world.gac[s], &report);
-        buffer_append_u8(&report, 0);
-        servers |= (uint32_t)(strstr((const char *)report.data, text) != NULL) << s;
-    }
-    buffer_deinit(&report);
+    for (uint32_t s = 0; s < SERVERS; s++)
+        servers |= (uint32_t)gac_process_inspect(t->fixture.lab.world.gac[s], key, &ledger) << s;
     return servers;
 }
 
@@ -439,22 +433,14 @@ static void all_servers_may_die(struct prng *p)
     end(&s);
 }
 
-/* What all servers tell of a figure of the table's. */
-static int64_t figure_of(struct fixture *s, const char *figure)
+/* What all servers have of the table's limit, and what they have granted of it. */
+static int64_t saved_of(struct fixture *s)
 {
-    struct buffer report = {0};
+    struct gac_bank ledger;
     int64_t sum = 0;
     for (uint32_t i = 0; i < SERVERS; i++)
-        gac_process_report(s->lab.world.gac[i], &report);
-    buffer_append_u8(&report, 0);
-    for (const char *line = (const char *)report.data; *line != 0;) {
-        const char *next = strchr(line, '\n') + 1, *read = strstr(line, "\"kind\":\"read\"");
-        const char *at = strstr(line, figure);
-        if (read != NULL && read < next && at != NULL && at < next)
-            sum += atoll(at + strlen(figure));
-        line = next;
-    }
-    buffer_deinit(&report);
+        if (gac_process_inspect(s->lab.world.gac[i], s->watch.key, &ledger))
+            sum += ledger.bank + ledger.held;
     return sum;
 }
 
@@ -465,7 +451,7 @@ static void bring_to_the_limit(struct fixture *s, struct prng *p)
     begin(s, p, "lease", false);
     s->crowd.per_second = UNITS * 2;
     run(s, 20 * NS_PER_S);
-    int64_t saved = figure_of(s, "\"bank_mcu\":") + figure_of(s, "\"held_mcu\":");
+    int64_t saved = saved_of(s);
     assert_in_range(saved, 0, UNITS * 1000);
     token_bucket_refill(&s->watch.ideal, s->lab.world.scheduler.now);
     s->watch.ideal.balance = saved;
@@ -546,7 +532,7 @@ static void a_router_that_dies_takes_its_lease_with_it(struct prng *p)
     begin(&s, p, "lease", false);
     run(&s, WARM_UP_S * NS_PER_S);
     assert_true(router_process_holding(s.lab.world.routers[5], s.watch.key, &h));
-    int64_t saved = figure_of(&s, "\"bank_mcu\":") + figure_of(&s, "\"held_mcu\":");
+    int64_t saved = saved_of(&s);
     s.crowd.routers[5] = 0; /* its clients go elsewhere */
     router_process_crash(s.lab.world.routers[5]);
     struct counts c = run(&s, 5 * NS_PER_S);

@@ -2,6 +2,7 @@
  * of one group at a time. */
 #include "tests/check.h"
 
+#include "tests/support/cut_off.h"
 #include "tests/support/lab.h"
 
 enum {

@@ -4,6 +4,7 @@
 #include "engine/node/control_port.h"
 #include "engine/node/node_internal.h"
 #include "sim/check/check.h"
+#include "tests/support/cut_off.h"
 #include "tests/support/lab.h"
 
 #define KEY "{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"a\"}}"

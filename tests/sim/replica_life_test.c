@@ -4,6 +4,7 @@
 #include "engine/catalog/report.h"
 #include "engine/node/control_port.h"
 #include "engine/node/node_internal.h"
+#include "tests/support/cut_off.h"
 #include "tests/support/lab.h"
 
 enum {

@@ -14,7 +14,7 @@
 #include "engine/message/move_messages.h"
 #include "engine/message/request_traits.h"
 #include "server/link_rights.h"
-#include "sim/world/world.h"
+#include "tests/support/cut_off.h"
 
 enum {
     LENGTH_SIZE = 4,

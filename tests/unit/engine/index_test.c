@@ -92,9 +92,9 @@ TEST(sets_survive_their_bytes_and_damaged_ones_are_refused)
     arena_deinit(&arena);
 }
 
-TEST(a_row_has_the_key_of_its_item_and_back)
+TEST(a_row_has_the_key_of_its_item)
 {
-    struct buffer key = {0}, row = {0}, back = {0}, item = {0};
+    struct buffer key = {0}, row = {0}, item = {0};
     struct attr sort;
     (void)state;
     const struct attr p = {ATTR_STRING, text("a")}, s = {ATTR_STRING, text("b")};
@@ -105,15 +105,10 @@ TEST(a_row_has_the_key_of_its_item_and_back)
     assert_int_equal(row.data[0], 2);
     assert_int_equal(storage_key_collection_size(buffer_slice(&row)),
                      storage_key_collection_size(buffer_slice(&key)));
-    assert_true(index_row_append_item_key(&back, buffer_slice(&row)));
-    assert_true(slice_equal(buffer_slice(&back), buffer_slice(&key)));
     assert_false(index_sort_of(&indexes[0], buffer_slice(&item), &sort)); /* has no n */
     assert_false(index_sort_of(&indexes[1], slice_make(NULL, 0), &sort));
-    buffer_clear(&back);
-    assert_false(index_row_append_item_key(&back, slice_make(row.data, 14)));
     buffer_deinit(&key);
     buffer_deinit(&row);
-    buffer_deinit(&back);
     buffer_deinit(&item);
 }
 

@@ -33,13 +33,21 @@ static const char *text_at(const char *map, const char *key)
     return n == NULL ? "(none)" : (const char *)n->text.data;
 }
 
+static int count_of(const struct document_node *list)
+{
+    int count = 0;
+    for (const struct document_node *n = list->first; n != NULL; n = n->next)
+        count++;
+    return count;
+}
+
 TEST(maps_lists_and_texts_keep_their_lines)
 {
     parse("one: 1\ntwo:\n  three: [a, b]\n");
     const struct document_node *two = document_member(d.root, "two");
     assert_int_equal(two->kind, DOCUMENT_MAP);
     assert_int_equal(two->line, 3);
-    assert_int_equal(document_count(document_member(two, "three")), 2);
+    assert_int_equal(count_of(document_member(two, "three")), 2);
     assert_string_equal(text_at("one", NULL), "1");
 }
 
@@ -78,7 +86,7 @@ TEST(a_value_is_set_by_keys_names_and_places)
     set("list.1.v", "7");
     assert_string_equal((const char *)document_member(list->first, "v")->text.data, "7");
     set("list", "[]");
-    assert_int_equal(document_count(document_member(d.root, "list")), 0);
+    assert_int_equal(count_of(document_member(d.root, "list")), 0);
 }
 
 TEST(a_path_that_leads_nowhere_is_named)
@@ -113,10 +121,10 @@ TEST(what_is_added_to_a_list_does_not_replace_its_elements)
                                      &error),
                      STATUS_OK);
     const struct document_node *list = document_member(d.root, "policies");
-    assert_int_equal(document_count(list), 2);
+    assert_int_equal(count_of(list), 2);
     assert_string_equal((const char *)document_member(list->first, "about")->text.data, "first");
     assert_string_equal((const char *)document_member(list->first->next, "name")->text.data, "two");
     assert_int_equal(document_extend(&d, "more", slice_of("- {name: one}\n- 3\n"), &error),
                      STATUS_OK);
-    assert_int_equal(document_count(document_member(d.root, "more")), 2);
+    assert_int_equal(count_of(document_member(d.root, "more")), 2);
 }

@@ -68,19 +68,6 @@ TEST(pairs_over_common_seeds_see_small_differences)
     assert_true(sa.low < sb.high); /* unpaired: the intervals overlap */
 }
 
-TEST(percentiles_are_samples_by_nearest_rank)
-{
-    double samples[100];
-    for (int i = 0; i < 100; i++)
-        samples[i] = 100 - i;
-    assert_true(statistics_percentile(samples, 100, 0.07) == 7);
-    assert_true(statistics_percentile(samples, 100, 0.5) == 50);
-    assert_true(statistics_percentile(samples, 100, 0.991) == 100);
-    assert_true(statistics_percentile(samples, 100, 0) == 1);
-    assert_true(statistics_percentile(samples, 100, 1) == 100);
-    assert_true(isnan(statistics_percentile(samples, 0, 0.5)));
-}
-
 TEST(equal_shares_are_fair_and_one_that_takes_all_is_not)
 {
     const double equal[] = {3, 3, 3, 3}, one[] = {0, 8, 0, 0}, some[] = {1, 2, 3, 4};

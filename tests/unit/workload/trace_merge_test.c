@@ -166,9 +166,9 @@ TEST(requests_are_written_in_the_order_of_their_beginnings)
         trace_order_write(&o, (i * 10 - LATE_US) * 1000, &lines);
         assert_true(o.count <= LATE_US / 10 + 1);
     }
-    assert_true(trace_order_first_ns(&o) < INT64_MAX);
+    assert_true(o.count > 0);
     trace_order_write(&o, INT64_MAX, &lines);
-    assert_true(trace_order_first_ns(&o) == INT64_MAX);
+    assert_int_equal(o.count, 0);
     assert_int_equal(o.lines, REQUESTS);
     struct trace_reader reader = {.format = TRACE_WEIR};
     struct slice rest = buffer_slice(&lines);
