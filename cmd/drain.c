@@ -3,8 +3,8 @@
 
 #include "cmd/cmd.h"
 #include "cmd/options.h"
+#include "cmd/server_call.h"
 #include "cmd/usage.h"
-#include "workload/client_exchange.h"
 
 static const char about[] =
     "Has the controller move all replicas from a node to other nodes, a few at a time. Requests "
@@ -23,52 +23,21 @@ struct drain {
     bool undo;
 };
 
-/* Prints the server's own message, if the answer is an error with a message. */
-static void print_refusal(int http_status, const struct buffer *answer)
-{
-    struct json_parser *parser = json_parser_create();
-    struct json_value root = {0};
-    if (json_parse(parser, buffer_slice(answer), &root) != STATUS_OK)
-        root = (struct json_value){0};
-    struct json_value message = json_find(&root, "message");
-    struct slice text = json_text(&message);
-    if (text.size > 0)
-        fprintf(stderr, "weir drain: %.*s\n", TEXT_OF(text));
-    else
-        fprintf(stderr, "weir drain: the server answered %d: %.*s\n", http_status,
-                (int)(answer->size < 300 ? answer->size : 300), (const char *)answer->data);
-    json_parser_destroy(parser);
-}
-
-/* False: the fault has been printed. */
-static bool drain_request(const struct drain *d, const char *method_and_path)
-{
-    struct buffer request = {0}, answer = {0}, error = {0};
-    int http_status = 0;
-    client_write_plain(&request, &d->url, method_and_path, d->token);
-    enum status status =
-        client_exchange(&d->url, buffer_slice(&request), &http_status, &answer, &error);
-    if (status != STATUS_OK)
-        fprintf(stderr, "weir drain: %.*s\n", TEXT_OF(error));
-    else if (http_status != 200)
-        print_refusal(http_status, &answer);
-    buffer_deinit(&request);
-    buffer_deinit(&answer);
-    buffer_deinit(&error);
-    return status == STATUS_OK && http_status == 200;
-}
-
 static int drain_run(const struct drain *d)
 {
+    struct buffer request = {0}, answer = {0};
     char path[64];
     snprintf(path, sizeof path, "POST /weir/drain?node=%lld%s", (long long)d->node,
              d->undo ? "&undo=1" : "");
-    bool done = drain_request(d, path);
+    client_write_plain(&request, &d->url, path, d->token);
+    const bool done = server_call("weir drain", &d->url, &request, &answer);
     if (done && d->undo)
         printf("node %lld may hold replicas again\n", (long long)d->node);
     else if (done)
         printf("node %lld is being emptied; `weir events --follow` shows the progress\n",
                (long long)d->node);
+    buffer_deinit(&request);
+    buffer_deinit(&answer);
     return done ? 0 : 1;
 }
 

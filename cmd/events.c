@@ -3,9 +3,9 @@
 #include <time.h>
 
 #include "cmd/cmd.h"
+#include "cmd/server_call.h"
 #include "cmd/usage.h"
 #include "router/json/json_writer.h"
-#include "workload/client_exchange.h"
 
 enum {
     FOLLOW_NS = 500 * 1000 * 1000
@@ -151,8 +151,7 @@ static int events_request(struct events_run *r)
         fprintf(stderr, "weir events: %.*s\n", TEXT_OF(error));
         code = 1;
     } else if (http_status != 200 || !events_take_answer(r, &answer)) {
-        fprintf(stderr, "weir events: the server answered %d: %.*s\n", http_status,
-                (int)(answer.size < 300 ? answer.size : 300), (const char *)answer.data);
+        server_call_print("weir events", http_status, &answer);
         code = 1;
     }
     buffer_deinit(&request);

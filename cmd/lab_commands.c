@@ -141,6 +141,14 @@ static struct lab_arguments lab_defaults(void)
                                        : cores};
 }
 
+/* Prints the fault, and frees it. Returns `code`. */
+static int lab_fail(struct buffer *error, int code)
+{
+    fprintf(stderr, "weir lab: %.*s\n", TEXT_OF(*error));
+    buffer_deinit(error);
+    return code;
+}
+
 /* ---- results of a directory ---- */
 
 /* Prints and writes what the runs of the directory show. Returns the exit code. */
@@ -154,7 +162,7 @@ static int print_result(const char *directory, const struct lab_plan *p, bool js
     if (good && keep)
         good = lab_files_finish(directory, r, &error);
     if (!good) {
-        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
+        lab_fail(&error, 1);
     } else if (json) {
         lab_result_json(r, &text);
     } else {
@@ -168,7 +176,6 @@ static int print_result(const char *directory, const struct lab_plan *p, bool js
     if (junit != NULL)
         lab_result_junit(r, junit);
     buffer_deinit(&text);
-    buffer_deinit(&error);
     lab_result_destroy(r);
     return good && holds ? 0 : 1;
 }
@@ -179,12 +186,8 @@ static int run_plan(struct lab_arguments *a, const struct lab_plan *p, const cha
                     struct buffer *junit)
 {
     struct buffer error = {0};
-    bool good = lab_files_open(directory, p, &error);
-    if (!good)
-        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
-    buffer_deinit(&error);
-    if (!good)
-        return 1;
+    if (!lab_files_open(directory, p, &error))
+        return lab_fail(&error, 1);
     const struct lab_jobs_options o = {.plan = p,
                                        .directory = directory,
                                        .jobs = p->options.fidelity == LAB_REAL ? 1 : a->jobs,
@@ -207,13 +210,9 @@ static int run_text(struct lab_arguments *a, const char *directory, struct buffe
 {
     struct lab_plan p;
     struct buffer error = {0};
-    int code = 2;
-    if (lab_plan_make(&p, &a->plan, &error) == STATUS_OK)
-        code = run_plan(a, &p, directory, junit);
-    else
-        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
+    const bool good = lab_plan_make(&p, &a->plan, &error) == STATUS_OK;
+    const int code = good ? run_plan(a, &p, directory, junit) : lab_fail(&error, 2);
     lab_plan_deinit(&p);
-    buffer_deinit(&error);
     return code;
 }
 
@@ -369,15 +368,13 @@ static bool recordings_scan(const struct recordings *all, struct recorded *out)
         out->outcomes[r.outcome]++;
         out->requests++;
     }
-    good = good && trace_merge_error(&m, &error) == STATUS_OK;
-    if (good && out->requests == 0)
+    if (good && trace_merge_error(&m, &error) == STATUS_OK && out->requests == 0)
         buffer_append_format(&error, "%s has no requests", all->paths[0]);
-    if (error.size > 0)
-        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
-    good = error.size == 0;
     trace_merge_close(&m);
-    buffer_deinit(&error);
-    return good;
+    const bool known = error.size == 0;
+    if (!known)
+        lab_fail(&error, 1);
+    return known;
 }
 
 /* Sets the recordings and their length, before what the command line sets. */
@@ -475,12 +472,11 @@ static int suite_in(struct lab_arguments *a, const char *directory)
     }
     buffer_append_text(&junit, "</testsuites>\n");
     if (a->out != NULL && !lab_file_write(directory, "junit.xml", buffer_slice(&junit), &error))
-        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
+        lab_fail(&error, 1);
     puts(a->stopped  ? "stopped before the last scenario"
          : code == 0 ? "all expectations hold"
                      : "not all expectations hold");
     buffer_deinit(&junit);
-    buffer_deinit(&error);
     return code;
 }
 
@@ -536,13 +532,10 @@ static int print_jobs(const struct lab_arguments *a)
         if (!lab_file_exists(a->out, run->path))
             printf("weir lab job %.*s %llu\n", TEXT_OF(word), (unsigned long long)i);
     }
-    if (!good)
-        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
     lab_plan_deinit(&p);
     free(run);
-    buffer_deinit(&error);
     buffer_deinit(&word);
-    return good ? 0 : 1;
+    return good ? 0 : lab_fail(&error, 1);
 }
 
 int lab_sweep_command(int argc, char **argv)
@@ -584,15 +577,11 @@ static int with_plan(const struct lab_arguments *a,
 {
     struct lab_plan p;
     struct buffer text = {0}, storage = {0}, error = {0};
-    int code = 1;
-    if (lab_files_plan(a->words[0], &p, &text, &storage, &error))
-        code = use(a, &p);
-    else
-        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
+    const bool good = lab_files_plan(a->words[0], &p, &text, &storage, &error);
+    const int code = good ? use(a, &p) : lab_fail(&error, 1);
     lab_plan_deinit(&p);
     buffer_deinit(&text);
     buffer_deinit(&storage);
-    buffer_deinit(&error);
     return code;
 }
 
@@ -603,11 +592,8 @@ static int use_job(const struct lab_arguments *a, const struct lab_plan *p)
         return usage_wrong("weir lab job",
                            "number %lld: the plan of the directory has runs 0 to %llu",
                            (long long)a->number, (unsigned long long)p->runs - 1);
-    bool good = lab_jobs_run_one(p, a->words[0], (uint64_t)a->number, &error);
-    if (!good)
-        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
-    buffer_deinit(&error);
-    return good ? 0 : 1;
+    const bool good = lab_jobs_run_one(p, a->words[0], (uint64_t)a->number, &error);
+    return good ? 0 : lab_fail(&error, 1);
 }
 
 int lab_job_command(int argc, char **argv)
@@ -667,7 +653,7 @@ static int use_compare(const struct lab_arguments *a, const struct lab_plan *p)
     snprintf(first, sizeof first, "%.*s", comma == NULL ? 0 : (int)(comma - a->words[1]),
              a->words[1]);
     if (!lab_files_gather(a->words[0], p, r, &error))
-        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
+        lab_fail(&error, 1);
     else if (comma == NULL || lab_result_compare(r, first, comma + 1, &text) != STATUS_OK) {
         lab_result_policies(r, &error);
         fprintf(stderr,

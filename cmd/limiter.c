@@ -5,9 +5,9 @@
 
 #include "cmd/cmd.h"
 #include "cmd/limit_text.h"
+#include "cmd/server_call.h"
 #include "cmd/usage.h"
 #include "router/json/json_writer.h"
-#include "workload/client_exchange.h"
 
 enum {
     LIMITS_MAX = 8
@@ -32,6 +32,10 @@ enum limiter_verb_word {
     VERB_TOP
 };
 static const char *const verbs[] = {"", "status", "set", "reset", "top", NULL};
+static const char *const verb_requests[] = {[VERB_STATUS] = "GET /limiter/v1/status",
+                                            [VERB_SET] = "PUT /limiter/v1/limits",
+                                            [VERB_RESET] = "POST /limiter/v1/reset",
+                                            [VERB_TOP] = "GET /limiter/v1/top"};
 
 static const char *const without_store[] = {"allow", "block", NULL};
 enum {
@@ -52,38 +56,6 @@ struct limiter_line {
 
 /* ---- requests ---- */
 
-static void limiter_print_refusal(const struct limiter_line *l, int http_status,
-                                  const struct buffer *answer)
-{
-    struct json_value root = {0};
-    if (json_parse(l->parser, buffer_slice(answer), &root) != STATUS_OK)
-        root = (struct json_value){0};
-    const struct json_value error = json_find(&root, "error");
-    const struct json_value message = json_find(&error, "message");
-    const struct slice text = json_text(&message);
-    if (text.size > 0)
-        fprintf(stderr, "weir limiter: %.*s\n", TEXT_OF(text));
-    else
-        fprintf(stderr, "weir limiter: the server answered %d: %.*s\n", http_status,
-                (int)(answer->size < 300 ? answer->size : 300), (const char *)answer->data);
-}
-
-/* False: the fault has been printed. */
-static bool limiter_exchange(const struct limiter_line *l, const struct buffer *request,
-                             struct buffer *answer)
-{
-    struct buffer error = {0};
-    int http_status = 0;
-    const enum status status =
-        client_exchange(&l->url, buffer_slice(request), &http_status, answer, &error);
-    if (status != STATUS_OK)
-        fprintf(stderr, "weir limiter: %.*s\n", TEXT_OF(error));
-    else if (http_status / 100 != 2)
-        limiter_print_refusal(l, http_status, answer);
-    buffer_deinit(&error);
-    return status == STATUS_OK && http_status / 100 == 2;
-}
-
 static void limiter_add_parameter(struct buffer *path, const char *name, const char *value)
 {
     if (value == NULL)
@@ -93,10 +65,10 @@ static void limiter_add_parameter(struct buffer *path, const char *name, const c
     client_write_percent(path, slice_of(value));
 }
 
-static bool limiter_get(const struct limiter_line *l, const char *page, struct buffer *answer)
+static bool limiter_get(const struct limiter_line *l, struct buffer *answer)
 {
     struct buffer path = {0}, request = {0};
-    buffer_append_format(&path, "GET /limiter/v1/%s", page);
+    buffer_append_text(&path, verb_requests[l->verb]);
     limiter_add_parameter(&path, "namespace", l->name_space);
     limiter_add_parameter(&path, "entity", l->entity);
     limiter_add_parameter(&path, "resource", l->resource);
@@ -105,7 +77,7 @@ static bool limiter_get(const struct limiter_line *l, const char *page, struct b
                              (long long)l->count);
     buffer_append_u8(&path, 0);
     client_write_plain(&request, &l->url, (const char *)path.data, NULL);
-    const bool done = limiter_exchange(l, &request, answer);
+    const bool done = server_call("weir limiter", &l->url, &request, answer);
     buffer_deinit(&path);
     buffer_deinit(&request);
     return done;
@@ -117,8 +89,7 @@ static void limiter_member(struct buffer *body, const char *name, const char *va
         json_member_text(body, name, value);
 }
 
-static bool limiter_send(const struct limiter_line *l, const char *method_and_path,
-                         struct buffer *answer)
+static bool limiter_send(const struct limiter_line *l, struct buffer *answer)
 {
     struct buffer body = {0}, request = {0};
     json_write_open(&body, '{');
@@ -141,8 +112,8 @@ static bool limiter_send(const struct limiter_line *l, const char *method_and_pa
     if (l->on_unavailable != WITHOUT_STORE_UNSET)
         json_member_text(&body, "on_unavailable", without_store[l->on_unavailable]);
     json_write_close(&body, '}');
-    client_write_json(&request, &l->url, method_and_path, NULL, buffer_slice(&body));
-    const bool done = limiter_exchange(l, &request, answer);
+    client_write_json(&request, &l->url, verb_requests[l->verb], NULL, buffer_slice(&body));
+    const bool done = server_call("weir limiter", &l->url, &request, answer);
     buffer_deinit(&body);
     buffer_deinit(&request);
     return done;
@@ -294,24 +265,9 @@ static bool limiter_show(const struct limiter_line *l, const struct buffer *answ
 static int limiter_run(struct limiter_line *l)
 {
     struct buffer answer = {0};
-    bool done = false;
     l->parser = json_parser_create();
-    switch (l->verb) {
-    case VERB_STATUS:
-        done = limiter_get(l, "status", &answer);
-        break;
-    case VERB_TOP:
-        done = limiter_get(l, "top", &answer);
-        break;
-    case VERB_SET:
-        done = limiter_send(l, "PUT /limiter/v1/limits", &answer);
-        break;
-    case VERB_RESET:
-        done = limiter_send(l, "POST /limiter/v1/reset", &answer);
-        break;
-    case VERB_NONE:
-        break;
-    }
+    const bool sends = l->verb == VERB_SET || l->verb == VERB_RESET;
+    bool done = sends ? limiter_send(l, &answer) : limiter_get(l, &answer);
     done = done && limiter_show(l, &answer);
     buffer_deinit(&answer);
     json_parser_destroy(l->parser);

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "engine/catalog/table_key.h"
 
 enum {

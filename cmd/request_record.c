@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/file_mode.h"
-#include "base/must.h"
 #include "cmd/request_parts.h"
 #include "server/host/request_log.h"
 #include "workload/trace_order.h"

@@ -12,7 +12,6 @@
 
 #include "base/policies.h"
 #include "base/probe.h"
-#include "sim/world/store_disk.h"
 
 enum {
     SEED_S_MAX = 300, /* a longer run counts as endless */

@@ -4,9 +4,9 @@
 
 #include "cmd/cmd.h"
 #include "cmd/options.h"
+#include "cmd/server_call.h"
 #include "cmd/usage.h"
 #include "router/json/json_writer.h"
-#include "workload/client_exchange.h"
 
 enum {
     WAIT_NS = 500 * 1000 * 1000,
@@ -33,34 +33,16 @@ struct unshard {
     struct json_parser *parser;
 };
 
-static struct slice unshard_member(const struct unshard *u, const struct buffer *answer,
-                                   const char *name)
-{
-    struct json_value root = {0};
-    if (json_parse(u->parser, buffer_slice(answer), &root) != STATUS_OK)
-        root = (struct json_value){0};
-    const struct json_value member = json_find(&root, name);
-    return json_text(&member);
-}
-
 /* Whether the key's items are still on their way for an earlier order. */
 static bool unshard_is_early(const struct unshard *u, int http_status, const struct buffer *answer)
 {
-    const struct slice type = unshard_member(u, answer, "__type");
+    struct json_value root = {0};
+    if (json_parse(u->parser, buffer_slice(answer), &root) != STATUS_OK)
+        return false;
+    const struct json_value member = json_find(&root, "__type");
+    const struct slice type = json_text(&member);
     return http_status == 400 && type.size > 0 &&
            memmem(type.data, type.size, "#ResourceInUse", 14) != NULL;
-}
-
-/* Prints the server's own message, if the answer is an error with a message. */
-static void unshard_print_refusal(const struct unshard *u, int http_status,
-                                  const struct buffer *answer)
-{
-    const struct slice text = unshard_member(u, answer, "message");
-    if (text.size > 0)
-        fprintf(stderr, "weir unshard: %.*s\n", TEXT_OF(text));
-    else
-        fprintf(stderr, "weir unshard: the server answered %d: %.*s\n", http_status,
-                (int)(answer->size < 300 ? answer->size : 300), (const char *)answer->data);
 }
 
 /* Says at the first time, and at some later ones, what is waited for. */
@@ -90,7 +72,7 @@ static bool unshard_exchange(const struct unshard *u, const struct buffer *reque
     if (status != STATUS_OK)
         fprintf(stderr, "weir unshard: %.*s\n", TEXT_OF(error));
     else if (http_status != 200)
-        unshard_print_refusal(u, http_status, answer);
+        server_call_refused("weir unshard", http_status, answer);
     buffer_deinit(&error);
     return status == STATUS_OK && http_status == 200;
 }
