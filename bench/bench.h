@@ -2,6 +2,12 @@
 #pragma once
 
 #include "base/buffer.h"
+#include "base/histogram.h"
+
+enum {
+    BENCH_BATCH = 32, /* what is timed at once, where the clock's own cost is subtracted */
+    BENCH_PS_PER_NS = 1000,
+};
 
 /* Every bench takes --json (one object on standard output) and --help; argv[0] is its name.
  * Returns the exit code: 0 done, 1 failed or out of its budget, 2 wrong usage. */
@@ -35,6 +41,13 @@ void bench_print(struct buffer *out);
 int bench_end(const char *bench, bool json, struct buffer *out, struct buffer *error, bool kept);
 
 int64_t bench_clock_ns(void);
+int64_t bench_thread_ns(void); /* of this thread on a processor */
+
+/* Median ns of a timed batch of BENCH_BATCH without work. Uses `h`. */
+int64_t bench_overhead_ns(struct histogram *h);
+
+/* A percentile of times in ps, in ns. */
+double bench_ns_at(const struct histogram *ps, uint32_t per_100000);
 
 /* Sorts `values`. */
 double bench_median(double *values, size_t count);

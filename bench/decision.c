@@ -9,15 +9,12 @@
  * What is allocated is read from the allocator's own count for this thread, around all batches;
  * what router and server of global admission control say to each other meanwhile is left out of
  * both. */
-#include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/gac_policy.h"
-#include "base/histogram.h"
 #include "base/must.h"
 #include "base/prng.h"
 #include "base/settings/admission.h"
@@ -30,11 +27,9 @@
 #include "router/json/json_writer.h"
 
 enum {
-    BATCH = 32,
+    BATCH = BENCH_BATCH,
     BATCHES = 200000,
-    CALIBRATIONS = 20001,
     BUDGET_NS = 40,
-    PS_PER_NS = 1000,
 };
 
 /* jemalloc's, where the executable is linked with it. */
@@ -195,19 +190,6 @@ static void decide_at_router(struct stage *s, const struct scene *scene,
     }
 }
 
-/* Median ns of a timed batch without decisions. */
-static int64_t bench_decision_overhead_ns(struct histogram *h)
-{
-    histogram_init(h);
-    for (int i = 0; i < CALIBRATIONS; i++) {
-        int64_t start = bench_clock_ns();
-        for (int j = 0; j < BATCH; j++)
-            __asm__ volatile("" : : "r"(j) : "memory");
-        histogram_record(h, bench_clock_ns() - start);
-    }
-    return histogram_percentile(h, HISTOGRAM_WHOLE / 2);
-}
-
 static void bench_decision_scene_run(const struct scene *scene, int64_t overhead, struct outcome *o)
 {
     struct stage s;
@@ -232,7 +214,7 @@ static void bench_decision_scene_run(const struct scene *scene, int64_t overhead
         int64_t spent = bench_clock_ns() - start - overhead;
         if (batch < 0)
             continue;
-        histogram_record(&o->ps, (spent < 0 ? 0 : spent) * PS_PER_NS / BATCH);
+        histogram_record(&o->ps, (spent < 0 ? 0 : spent) * BENCH_PS_PER_NS / BATCH);
         for (int i = 0; i < BATCH; i++) {
             o->reasons[verdicts[i].reason]++;
             o->bursts += verdicts[i].burst;
@@ -242,17 +224,12 @@ static void bench_decision_scene_run(const struct scene *scene, int64_t overhead
     stage_clear(&s);
 }
 
-static double bench_decision_ns_at(const struct outcome *o, uint32_t per_100000)
-{
-    return (double)histogram_percentile(&o->ps, per_100000) / PS_PER_NS;
-}
-
 static void bench_decision_print_text(const struct scene *scene, const struct outcome *o)
 {
     uint64_t all = (uint64_t)BATCHES * BATCH;
     printf("%-10s p50 %6.1f ns  p99 %6.1f ns  allocated %llu bytes  (%s; %.0f %% burst, %.0f %% "
            "refused)\n",
-           scene->name, bench_decision_ns_at(o, 50000), bench_decision_ns_at(o, 99000),
+           scene->name, bench_ns_at(&o->ps, 50000), bench_ns_at(&o->ps, 99000),
            (unsigned long long)o->allocated, scene->meaning,
            100.0 * (double)o->bursts / (double)all,
            100.0 * (double)(all - o->reasons[ADMIT_OK]) / (double)all);
@@ -265,8 +242,8 @@ static void bench_decision_write_scene(struct buffer *out, const struct scene *s
     json_member_text(out, "name", scene->name);
     json_member_text(out, "policy", scene->policy);
     json_member_integer(out, "partitions", scene->partitions);
-    json_member_real(out, "p50_ns", bench_decision_ns_at(o, 50000));
-    json_member_real(out, "p99_ns", bench_decision_ns_at(o, 99000));
+    json_member_real(out, "p50_ns", bench_ns_at(&o->ps, 50000));
+    json_member_real(out, "p99_ns", bench_ns_at(&o->ps, 99000));
     json_member_integer(out, "allocated_bytes", (int64_t)o->allocated);
     json_write_key(out, "allocations"); /* only bytes are counted */
     if (o->allocated == 0)
@@ -302,7 +279,7 @@ int bench_decision(int argc, char **argv)
         return code;
     _Static_assert(BATCH == 32 && BUDGET_NS == 40, "the help says so");
     struct buffer out = {0};
-    int64_t overhead = bench_decision_overhead_ns(&outcome.ps);
+    int64_t overhead = bench_overhead_ns(&outcome.ps);
     if (json)
         bench_write_scenes(&out, "decision", BATCH, overhead, BUDGET_NS);
     else
@@ -310,8 +287,7 @@ int bench_decision(int argc, char **argv)
                (long long)overhead);
     for (int i = 0; i < SCENES; i++) {
         bench_decision_scene_run(&scenes[i], overhead, &outcome);
-        within =
-            within && outcome.allocated == 0 && bench_decision_ns_at(&outcome, 50000) <= BUDGET_NS;
+        within = within && outcome.allocated == 0 && bench_ns_at(&outcome.ps, 50000) <= BUDGET_NS;
         if (json)
             bench_decision_write_scene(&out, &scenes[i], &outcome);
         else

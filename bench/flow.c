@@ -6,7 +6,6 @@
 #include <sys/prctl.h>
 #include <sys/queue.h>
 
-#include "base/must.h"
 #include "bench/redis.h"
 #include "host/connection.h"
 #include "host/loop.h"

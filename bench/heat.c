@@ -6,11 +6,8 @@
  * other processes took. Time in which the requests fall is virtual. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/histogram.h"
 #include "base/must.h"
 #include "base/prng.h"
 #include "base/settings/heat.h"
@@ -21,22 +18,13 @@
 #include "router/json/json_writer.h"
 
 enum {
-    BATCH = 32,
+    BATCH = BENCH_BATCH,
     BATCHES = 100000,
     BLOCK = 4096,
     BLOCKS = 200,
-    CALIBRATIONS = 20001,
     KEYS = 20000,
     BUDGET_NS = 30,
-    PS_PER_NS = 1000,
 };
-
-static int64_t bench_heat_clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    must(clock_gettime(clock, &t) == 0);
-    return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
 
 struct scene {
     const char *name;
@@ -119,27 +107,14 @@ static struct slice bench_heat_draw(struct stage *s)
     return buffer_slice(&s->keys[low]);
 }
 
-/* Median ns of a timed batch without additions. */
-static int64_t bench_heat_overhead_ns(struct histogram *h)
-{
-    histogram_init(h);
-    for (int i = 0; i < CALIBRATIONS; i++) {
-        int64_t start = bench_heat_clock_ns(CLOCK_MONOTONIC);
-        for (int j = 0; j < BATCH; j++)
-            __asm__ volatile("" : : "r"(j) : "memory");
-        histogram_record(h, bench_heat_clock_ns(CLOCK_MONOTONIC) - start);
-    }
-    return histogram_percentile(h, HISTOGRAM_WHOLE / 2);
-}
-
 static int64_t time_advice(struct stage *s)
 {
     struct split_question q = split_question_of(&s->config, s->lo, s->hi);
     struct split_advice advice;
     struct arena arena = {0};
-    int64_t start = bench_heat_clock_ns(CLOCK_MONOTONIC);
+    int64_t start = bench_clock_ns();
     split_advise(&s->heat, s->now, &q, &arena, &advice);
-    int64_t spent = bench_heat_clock_ns(CLOCK_MONOTONIC) - start;
+    int64_t spent = bench_clock_ns() - start;
     arena_deinit(&arena);
     return spent;
 }
@@ -174,27 +149,22 @@ static void bench_heat_scene_run(const struct scene *scene, int64_t overhead, st
     histogram_init(&o->ps);
     for (int batch = -BATCHES / 10; batch < BATCHES; batch++) { /* the first tenth warms up */
         requests_draw(&s, &r, BATCH);
-        int64_t start = bench_heat_clock_ns(CLOCK_MONOTONIC);
+        int64_t start = bench_clock_ns();
         bench_heat_add(&s, scene, &r, BATCH);
-        int64_t spent = bench_heat_clock_ns(CLOCK_MONOTONIC) - start - overhead;
+        int64_t spent = bench_clock_ns() - start - overhead;
         if (batch >= 0)
-            histogram_record(&o->ps, (spent < 0 ? 0 : spent) * PS_PER_NS / BATCH);
+            histogram_record(&o->ps, (spent < 0 ? 0 : spent) * BENCH_PS_PER_NS / BATCH);
     }
     for (int block = 0; block < BLOCKS; block++) {
         requests_draw(&s, &r, BLOCK);
-        int64_t start = bench_heat_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        int64_t start = bench_thread_ns();
         bench_heat_add(&s, scene, &r, BLOCK);
-        o->spent_ns += bench_heat_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
+        o->spent_ns += bench_thread_ns() - start;
     }
     o->memory = heat_memory(&s.heat);
     o->advise_ns = time_advice(&s);
     buffer_deinit(&r.bytes);
     stage_deinit(&s);
-}
-
-static double bench_heat_ns_at(const struct outcome *o, uint32_t per_100000)
-{
-    return (double)histogram_percentile(&o->ps, per_100000) / PS_PER_NS;
 }
 
 static double mean_ns(const struct outcome *o)
@@ -206,7 +176,7 @@ static void bench_heat_print_text(const struct scene *scene, const struct outcom
 {
     printf("%-10s p50 %6.1f ns  p99 %6.1f ns  mean %6.1f ns  memory %zu bytes  advice %lld us  "
            "(%s)\n",
-           scene->name, bench_heat_ns_at(o, 50000), bench_heat_ns_at(o, 99000), mean_ns(o),
+           scene->name, bench_ns_at(&o->ps, 50000), bench_ns_at(&o->ps, 99000), mean_ns(o),
            o->memory, (long long)(o->advise_ns / NS_PER_US), scene->meaning);
 }
 
@@ -215,8 +185,8 @@ static void bench_heat_write_scene(struct buffer *out, const struct scene *scene
 {
     json_write_open(out, '{');
     json_member_text(out, "name", scene->name);
-    json_member_real(out, "p50_ns", bench_heat_ns_at(o, 50000));
-    json_member_real(out, "p99_ns", bench_heat_ns_at(o, 99000));
+    json_member_real(out, "p50_ns", bench_ns_at(&o->ps, 50000));
+    json_member_real(out, "p99_ns", bench_ns_at(&o->ps, 99000));
     json_member_real(out, "mean_ns", mean_ns(o));
     json_member_integer(out, "memory_bytes", (int64_t)o->memory);
     json_member_integer(out, "advise_ns", o->advise_ns);
@@ -247,12 +217,12 @@ int bench_heat(int argc, char **argv)
         return code;
     _Static_assert(BATCH == 32 && BUDGET_NS == 30, "the help says so");
     struct buffer out = {0};
-    int64_t overhead = bench_heat_overhead_ns(&outcome.ps);
+    int64_t overhead = bench_overhead_ns(&outcome.ps);
     if (json)
         bench_write_scenes(&out, "heat", BATCH, overhead, BUDGET_NS);
     for (int i = 0; i < SCENES; i++) {
         bench_heat_scene_run(&scenes[i], overhead, &outcome);
-        within = within && bench_heat_ns_at(&outcome, 50000) <= BUDGET_NS;
+        within = within && bench_ns_at(&outcome.ps, 50000) <= BUDGET_NS;
         if (json)
             bench_heat_write_scene(&out, &scenes[i], &outcome);
         else

@@ -1,10 +1,8 @@
 /* http_load.c - command lines of `weir load`, run in this process. */
 #include "bench/http_load.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "bench/bench.h"
 #include "workload/client_exchange.h"
 #include "workload/load_setup.h"

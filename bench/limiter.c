@@ -18,7 +18,6 @@
 #include "bench/one_server.h"
 #include "bench/redis.h"
 #include "router/json/json_writer.h"
-#include "workload/client_exchange.h"
 
 enum {
     CALM_PER_S = 500,

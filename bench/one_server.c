@@ -1,8 +1,6 @@
 /* one_server.c - benches that put loads on one `weir local` in turn. */
 #include "bench/one_server.h"
 
-#include <stdio.h>
-
 #include "bench/bench.h"
 #include "cmd/usage.h"
 #include "router/json/json_writer.h"

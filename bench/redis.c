@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/instant.h"
-#include "base/must.h"
 #include "bench/flow.h"
 
 /* ---- the process ---- */

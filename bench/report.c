@@ -9,6 +9,10 @@
 #include "cmd/usage.h"
 #include "router/json/json_writer.h"
 
+enum {
+    CALIBRATIONS = 20001,
+};
+
 int bench_parse(const char *command, const char *about, bool *json, int argc, char **argv)
 {
     static const struct field options[] = {
@@ -53,11 +57,38 @@ int bench_end(const char *bench, bool json, struct buffer *out, struct buffer *e
     return kept ? 0 : 1;
 }
 
-int64_t bench_clock_ns(void)
+static int64_t clock_read_ns(clockid_t clock)
 {
     struct timespec t;
-    must(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
+    must(clock_gettime(clock, &t) == 0);
     return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+int64_t bench_clock_ns(void)
+{
+    return clock_read_ns(CLOCK_MONOTONIC);
+}
+
+int64_t bench_thread_ns(void)
+{
+    return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+int64_t bench_overhead_ns(struct histogram *h)
+{
+    histogram_init(h);
+    for (int i = 0; i < CALIBRATIONS; i++) {
+        int64_t start = bench_clock_ns();
+        for (int j = 0; j < BENCH_BATCH; j++)
+            __asm__ volatile("" : : "r"(j) : "memory");
+        histogram_record(h, bench_clock_ns() - start);
+    }
+    return histogram_percentile(h, HISTOGRAM_WHOLE / 2);
+}
+
+double bench_ns_at(const struct histogram *ps, uint32_t per_100000)
+{
+    return (double)histogram_percentile(ps, per_100000) / BENCH_PS_PER_NS;
 }
 
 static int compare_numbers(const void *a, const void *b)

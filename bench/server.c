@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/instant.h"
-#include "base/must.h"
 
 enum {
     READY_WAIT_MS = 30000,

@@ -3,9 +3,7 @@
  * Method: batches of BATCH, the clock's own cost within a batch is below a tenth of a ns; the p50
  * and the p99 of the batches' means. Time inside the workload is virtual. */
 #include <stdio.h>
-#include <time.h>
 
-#include "base/histogram.h"
 #include "base/instant.h"
 #include "bench/bench.h"
 #include "cmd/usage.h"
@@ -17,7 +15,6 @@ enum {
     BATCHES = 3000,
     KEY_BUDGET_NS = 40,
     REQUEST_BUDGET_NS = 100,
-    PS_PER_NS = 1000,
 };
 
 static const char *const key_scenes[] = {
@@ -33,13 +30,6 @@ static const struct {
     {"ycsb-e-twitter-sizes", "1M", "ycsb:E", "scrambled-zipf:0.99", "twitter"},
 };
 
-static int64_t bench_traffic_clock_ns(void)
-{
-    struct timespec t;
-    must(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0);
-    return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 static uint64_t bench_traffic_sink;
 
 static void bench_traffic_keys(const char *text, struct histogram *ps)
@@ -51,10 +41,10 @@ static void bench_traffic_keys(const char *text, struct histogram *ps)
     must(load_keys_parse(&k, text) == NULL);
     load_keys_start(&k);
     for (int batch = 0; batch < BATCHES; batch++) {
-        int64_t start = bench_traffic_clock_ns();
+        int64_t start = bench_thread_ns();
         for (int i = 0; i < BATCH; i++)
             sum += load_keys_next(&k, &random, now_ns += NS_PER_MS);
-        histogram_record(ps, (bench_traffic_clock_ns() - start) * PS_PER_NS / BATCH);
+        histogram_record(ps, (bench_thread_ns() - start) * BENCH_PS_PER_NS / BATCH);
     }
     load_keys_stop(&k);
     bench_traffic_sink += sum;
@@ -73,12 +63,12 @@ static void bench_traffic_requests(int scene, struct histogram *ps)
     must(item_sizes_parse(&o.sizes, request_scenes[scene].sizes) == NULL);
     traffic_init(&t, &o, 1);
     for (int batch = 0; batch < BATCHES; batch++) {
-        int64_t start = bench_traffic_clock_ns();
+        int64_t start = bench_thread_ns();
         for (int i = 0; i < BATCH; i++) {
             must(traffic_next(&t, &r));
             sum += r.key + (uint64_t)r.size_bytes;
         }
-        histogram_record(ps, (bench_traffic_clock_ns() - start) * PS_PER_NS / BATCH);
+        histogram_record(ps, (bench_thread_ns() - start) * BENCH_PS_PER_NS / BATCH);
     }
     traffic_deinit(&t);
     bench_traffic_sink += sum;
@@ -87,8 +77,7 @@ static void bench_traffic_requests(int scene, struct histogram *ps)
 static bool bench_traffic_report(const char *name, int budget_ns, const struct histogram *ps,
                                  bool json, struct buffer *out)
 {
-    double p50 = (double)histogram_percentile(ps, 50000) / PS_PER_NS,
-           p99 = (double)histogram_percentile(ps, 99000) / PS_PER_NS;
+    const double p50 = bench_ns_at(ps, 50000), p99 = bench_ns_at(ps, 99000);
     if (json) {
         json_write_open(out, '{');
         json_member_text(out, "name", name);

@@ -9,7 +9,6 @@
 #include "bench/bench.h"
 #include "bench/one_server.h"
 #include "router/json/json_writer.h"
-#include "workload/client_exchange.h"
 
 enum {
     ITEMS = 2, /* of a transaction */
