@@ -35,7 +35,7 @@ enum {
 struct aws_mode {
     double base_s, throttled_base_s;
     int32_t cost, throttled_cost, timeout_cost;
-    bool jitter, capped, has_quota, takes_hint, limits;
+    bool jitter, capped, has_quota, takes_hint;
 };
 
 /* The limiter of the adaptive modes: CUBIC on the rate at which answers come. */
@@ -50,6 +50,7 @@ struct aws_limiter {
 
 struct aws_state {
     struct aws_mode mode;
+    bool limits; /* with the limiter */
     int32_t quota;
     struct aws_limiter limiter;
 };
@@ -186,7 +187,7 @@ static void aws_after(struct weir_retry *r, struct weir_retry_decision *decision
 {
     struct aws_state *s = weir_retry_state(r);
     const uint32_t result = weir_retry_result(r);
-    if (s->mode.limits)
+    if (s->limits)
         limiter_answered(&s->limiter, result == WEIR_RETRY_THROTTLED, weir_retry_now_ns(r));
     if (result == WEIR_RETRY_DONE)
         aws_give_quota(s, r);
@@ -204,67 +205,57 @@ static void aws_after(struct weir_retry *r, struct weir_retry_decision *decision
 
 /* ---- the modes ---- */
 
-static void aws_begin(struct weir_retry *r, const struct aws_mode *mode)
+static const struct aws_mode mode_legacy = {.base_s = 0.05, .throttled_base_s = 0.05};
+static const struct aws_mode mode_standard = {.base_s = 1,
+                                              .throttled_base_s = 1,
+                                              .cost = 5,
+                                              .throttled_cost = 5,
+                                              .timeout_cost = 10,
+                                              .jitter = true,
+                                              .capped = true,
+                                              .has_quota = true};
+static const struct aws_mode mode_2026 = {.base_s = 0.025,
+                                          .throttled_base_s = 1,
+                                          .cost = 14,
+                                          .throttled_cost = 5,
+                                          .timeout_cost = 14,
+                                          .jitter = true,
+                                          .capped = true,
+                                          .has_quota = true,
+                                          .takes_hint = true};
+
+static void aws_begin(struct weir_retry *r, const struct aws_mode *mode, bool limits)
 {
     *(struct aws_state *)weir_retry_state(r) = (struct aws_state){
         .mode = *mode,
+        .limits = limits,
         .quota = QUOTA,
         .limiter = {.fill_rate = 1, .capacity = 1, .origin_ns = weir_retry_now_ns(r)}};
 }
 
 static void legacy_begin(struct weir_retry *r)
 {
-    static const struct aws_mode mode = {.base_s = 0.05, .throttled_base_s = 0.05};
-    aws_begin(r, &mode);
-}
-
-static void standard_start(struct weir_retry *r, bool limits)
-{
-    const struct aws_mode mode = {.base_s = 1,
-                                  .throttled_base_s = 1,
-                                  .cost = 5,
-                                  .throttled_cost = 5,
-                                  .timeout_cost = 10,
-                                  .jitter = true,
-                                  .capped = true,
-                                  .has_quota = true,
-                                  .limits = limits};
-    aws_begin(r, &mode);
-}
-
-static void start_2026(struct weir_retry *r, bool limits)
-{
-    const struct aws_mode mode = {.base_s = 0.025,
-                                  .throttled_base_s = 1,
-                                  .cost = 14,
-                                  .throttled_cost = 5,
-                                  .timeout_cost = 14,
-                                  .jitter = true,
-                                  .capped = true,
-                                  .has_quota = true,
-                                  .takes_hint = true,
-                                  .limits = limits};
-    aws_begin(r, &mode);
+    aws_begin(r, &mode_legacy, false);
 }
 
 static void standard_begin(struct weir_retry *r)
 {
-    standard_start(r, false);
+    aws_begin(r, &mode_standard, false);
 }
 
 static void adaptive_begin(struct weir_retry *r)
 {
-    standard_start(r, true);
+    aws_begin(r, &mode_standard, true);
 }
 
 static void standard_2026_begin(struct weir_retry *r)
 {
-    start_2026(r, false);
+    aws_begin(r, &mode_2026, false);
 }
 
 static void adaptive_2026_begin(struct weir_retry *r)
 {
-    start_2026(r, true);
+    aws_begin(r, &mode_2026, true);
 }
 
 extern const struct weir_retry_policy retry_legacy, retry_standard, retry_adaptive,

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "lab/measure/measure.h"
 #include "lab/run/result_internal.h"
 #include "router/json/json_writer.h"
 
@@ -346,23 +345,13 @@ void lab_result_csv(const struct lab_result *r, struct buffer *out)
 
 static void append_xml(struct buffer *out, struct slice text)
 {
+    static const char *const escapes[UINT8_MAX + 1] = {
+        ['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['"'] = "&quot;"};
     for (size_t i = 0; i < text.size; i++) {
-        switch (text.data[i]) {
-        case '<':
-            buffer_append_text(out, "&lt;");
-            break;
-        case '>':
-            buffer_append_text(out, "&gt;");
-            break;
-        case '&':
-            buffer_append_text(out, "&amp;");
-            break;
-        case '"':
-            buffer_append_text(out, "&quot;");
-            break;
-        default:
+        if (escapes[text.data[i]] != NULL)
+            buffer_append_text(out, escapes[text.data[i]]);
+        else
             buffer_append_u8(out, text.data[i]);
-        }
     }
 }
 

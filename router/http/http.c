@@ -290,24 +290,17 @@ static enum http_event http_refused_event(struct http *h)
 /* NULL: a callback has refused the request, or the fault has no name. */
 static const char *http_fault_text(llhttp_errno_t error)
 {
-    switch ((int)error) {
-    case HPE_INVALID_VERSION:
-        return "its version is not HTTP/1.1 or HTTP/1.0";
-    case HPE_INVALID_METHOD:
-        return "its method is unknown";
-    case HPE_INVALID_HEADER_TOKEN:
-        return "a header line has an invalid byte";
-    case HPE_INVALID_CONTENT_LENGTH:
-        return "its Content-Length is not a number below 2^64";
-    case HPE_UNEXPECTED_CONTENT_LENGTH:
-        return "it has two Content-Length, or one beside Transfer-Encoding";
-    case HPE_INVALID_TRANSFER_ENCODING:
-        return "its Transfer-Encoding does not end with chunked";
-    case HPE_INVALID_CHUNK_SIZE:
-        return "the size of a chunk is not a hexadecimal number below 2^64";
-    default:
-        return NULL;
-    }
+    static const char *const texts[] = {
+        [HPE_INVALID_VERSION] = "its version is not HTTP/1.1 or HTTP/1.0",
+        [HPE_INVALID_METHOD] = "its method is unknown",
+        [HPE_INVALID_HEADER_TOKEN] = "a header line has an invalid byte",
+        [HPE_INVALID_CONTENT_LENGTH] = "its Content-Length is not a number below 2^64",
+        [HPE_UNEXPECTED_CONTENT_LENGTH] =
+            "it has two Content-Length, or one beside Transfer-Encoding",
+        [HPE_INVALID_TRANSFER_ENCODING] = "its Transfer-Encoding does not end with chunked",
+        [HPE_INVALID_CHUNK_SIZE] = "the size of a chunk is not a hexadecimal number below 2^64",
+    };
+    return (size_t)error < COUNT_OF(texts) ? texts[error] : NULL;
 }
 
 static enum http_event http_event_of(struct http *h, llhttp_errno_t error)

@@ -32,26 +32,18 @@ struct execute_batch {
 
 static const char *member_code(enum fault_kind kind)
 {
-    switch (kind) {
-    case FAULT_VALIDATION:
-        return "ValidationError";
-    case FAULT_NOT_FOUND:
-        return "ResourceNotFound";
-    case FAULT_CONDITION:
-        return "ConditionalCheckFailed";
-    case FAULT_EXISTS:
-        return "DuplicateItem";
-    case FAULT_CONFLICT:
-        return "TransactionConflict";
-    case FAULT_COLLECTION_FULL:
-        return "ItemCollectionSizeLimitExceeded";
-    case FAULT_THROUGHPUT:
-        return "ProvisionedThroughputExceeded";
-    case FAULT_THROTTLING:
-        return "ThrottlingError";
-    default:
-        return "InternalServerError";
-    }
+    static const char *const codes[] = {
+        [FAULT_VALIDATION] = "ValidationError",
+        [FAULT_NOT_FOUND] = "ResourceNotFound",
+        [FAULT_CONDITION] = "ConditionalCheckFailed",
+        [FAULT_EXISTS] = "DuplicateItem",
+        [FAULT_CONFLICT] = "TransactionConflict",
+        [FAULT_COLLECTION_FULL] = "ItemCollectionSizeLimitExceeded",
+        [FAULT_THROUGHPUT] = "ProvisionedThroughputExceeded",
+        [FAULT_THROTTLING] = "ThrottlingError",
+    };
+    const bool named = (size_t)kind < COUNT_OF(codes) && codes[kind] != NULL;
+    return named ? codes[kind] : "InternalServerError";
 }
 
 /* Makes the call's fault the member's error. */
