@@ -3,9 +3,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/must.h"
 #include "include/weir/policy.h"
 
 /* A decision about a request, and of the controller, and of a client. */

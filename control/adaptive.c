@@ -14,8 +14,6 @@
 #include "engine/admission/capacity.h"
 #include "engine/admission/share.h"
 #include "include/weir/policy_adaptive.h"
-#include "include/weir/policy_base.h"
-#include "include/weir/policy_relocate.h"
 
 enum {
     QUIET_MS = 5000 /* between events of a partition */

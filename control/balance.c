@@ -7,7 +7,6 @@
  * along. */
 #include "base/settings/control.h"
 #include "control/controller_internal.h"
-#include "include/weir/policy_relocate.h"
 
 enum {
     AGAIN_MS = 15000

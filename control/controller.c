@@ -7,7 +7,6 @@
 
 #include "base/settings/control.h"
 #include "control/controller_internal.h"
-#include "engine/message/message.h"
 
 enum {
     SPREAD_AFTER_MS = 10000 /* after a new term: by then the loads of nodes are known */

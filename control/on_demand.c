@@ -9,7 +9,6 @@
  * Documented of DynamoDB: twice the previous peak is served at once, and peaks are kept. */
 #include "base/settings/tables.h"
 #include "control/controller_internal.h"
-#include "include/weir/policy_base.h"
 #include "include/weir/policy_demand.h"
 
 enum {

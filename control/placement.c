@@ -8,7 +8,6 @@
 #include "base/settings/control.h"
 #include "base/settings/replication.h"
 #include "control/controller_internal.h"
-#include "include/weir/policy_relocate.h"
 
 enum {
     REPORT_AGAIN_MS = 600000 /* between events about a missing target node */

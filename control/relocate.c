@@ -5,8 +5,6 @@
  *
  * Not here: when a replica moves (placement.c, adaptive.c, balance.c). */
 #include "control/controller_internal.h"
-#include "include/weir/policy_base.h"
-#include "include/weir/policy_relocate.h"
 
 enum {
     COST_WINDOW_MS = 5000

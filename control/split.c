@@ -19,8 +19,6 @@
 #include "control/controller_internal.h"
 #include "engine/admission/policy_choice.h"
 #include "engine/admission/share.h"
-#include "engine/item/storage_key.h"
-#include "engine/message/message.h"
 #include "include/weir/policy_partition.h"
 
 static struct split_job *find_job(struct controller *c, uint32_t partition)

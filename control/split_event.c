@@ -3,7 +3,6 @@
 
 #include "control/controller_internal.h"
 #include "engine/catalog/key_text.h"
-#include "engine/item/storage_key.h"
 
 enum {
     SPLITS_NAMED = 3 /* more are not listed: the text of an event is bounded */

@@ -2,13 +2,10 @@
  *
  * The node holds all partitions and leads group 0. A call steps the node. If the answer needs the
  * disk, the call turns the loop until the answer comes. */
-#include "include/weir.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #include "base/settings/choices.h"
 #include "embed/weir_internal.h"

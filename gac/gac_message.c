@@ -2,7 +2,6 @@
 #include "gac/gac_message.h"
 
 #include "base/codec.h"
-#include "base/gac_policy.h"
 
 enum {
     REQUESTS = 1,

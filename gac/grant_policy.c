@@ -4,10 +4,7 @@
  * Each function checks its arguments: a policy reaches no must(). */
 #include "gac/grant_policy.h"
 
-#include <string.h>
-
 #include "base/config.h"
-#include "base/gac_policy.h"
 #include "base/policies.h"
 #include "base/square_root.h"
 #include "include/weir/policy_table.h"

@@ -2,7 +2,6 @@
 #include "gac/ledger.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int64_t ledger_scaled(int64_t amount, int64_t by, int64_t of)
 {

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "host/address.h"
-#include "host/connection.h"
 #include "host/loop_internal.h"
 
 struct listener {

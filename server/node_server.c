@@ -2,7 +2,6 @@
 #include "server/node_server.h"
 
 #include <stdlib.h>
-#include <sys/queue.h>
 
 #include "base/settings/storage.h"
 #include "control/controller.h"

@@ -1,7 +1,6 @@
 /* router_links.c - the links of a router by number. */
 #include "server/router_links.h"
 
-#include "base/limits.h"
 #include "engine/message/frames.h"
 #include "server/link_messages.h"
 

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "base/probe.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/decision.h"

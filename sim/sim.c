@@ -3,10 +3,8 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "base/settings/choices.h"
 #include "base/settings/gac.h"
-#include "gac/grant_policy.h"
 #include "include/weir/policy_table.h"
 #include "sim/check/admission_watch.h"
 #include "sim/check/catalog_check.h"

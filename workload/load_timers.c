@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
-
 void load_timers_init(struct load_timers *t, int64_t capacity)
 {
     *t = (struct load_timers){.capacity = capacity};

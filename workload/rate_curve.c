@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/must.h"
 #include "workload/text_fields.h"
 
 enum {

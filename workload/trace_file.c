@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/instant.h"
-#include "base/must.h"
 
 enum {
     SECOND_RECORDS_MAX = 16 * 1024 * 1024 /* of a trace in whole seconds */

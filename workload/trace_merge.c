@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/instant.h"
-#include "base/must.h"
 
 /* Between requests of two recordings. */
 #define TRACE_MERGE_STEP_MAX_NS (24 * 3600 * NS_PER_S)

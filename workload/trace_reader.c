@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/instant.h"
-#include "base/limits.h"
 
 enum {
     FIELDS_MAX = 8,

@@ -1,8 +1,6 @@
 /* trace_record.c - see trace_record.h. */
 #include "workload/trace_record.h"
 
-#include "base/prng.h"
-
 const char trace_outcome_letters[TRACE_OUTCOMES + 1] = "atfn";
 
 static void sip_round(uint64_t v[4])

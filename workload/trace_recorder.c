@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/instant.h"
-#include "base/must.h"
 
 enum {
     RING_MIN = 1024

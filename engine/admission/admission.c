@@ -8,11 +8,7 @@
  *   ADMIT-4  A wait that was told is not made longer by a higher rate. */
 #include "engine/admission/admission.h"
 
-#include <stddef.h>
-#include <string.h>
-
 #include "base/limits.h"
-#include "base/policies.h"
 #include "base/settings/admission.h"
 #include "engine/admission/admission_internal.h"
 #include "engine/admission/capacity.h"

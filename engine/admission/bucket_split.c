@@ -4,7 +4,6 @@
  *   DIVIDE-1  The balances of a bucket's pieces add up to its balance, if their capacities together
  *             have room for it. Debts always add up.
  *   DIVIDE-2  If two replicas have the same buckets, they get the same pieces. */
-#include <string.h>
 
 #include "engine/admission/admission_internal.h"
 #include "include/weir/policy_partition.h"

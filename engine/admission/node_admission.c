@@ -1,5 +1,4 @@
 /* node_admission.c - the buckets of a node, and the policy that shares its residual. */
-#include "base/policies.h"
 #include "base/settings/admission.h"
 #include "engine/admission/admission_internal.h"
 #include "engine/admission/capacity.h"

@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#include "base/big_endian.h"
 #include "base/mutation.h"
 #include "base/probe.h"
 #include "engine/catalog/catalog_internal.h"
-#include "engine/item/storage_key.h"
 
 struct catalog *catalog_create(void)
 {

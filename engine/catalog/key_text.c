@@ -3,8 +3,6 @@
 
 #include <ctype.h>
 
-#include "engine/item/storage_key.h"
-
 /* Does not cut inside a UTF-8 character. */
 static void append_string(struct buffer *out, struct slice value)
 {

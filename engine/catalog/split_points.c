@@ -4,7 +4,6 @@
  *   BOUND-1  No key of an item is a proper beginning of a bound of its partition: all rows of an
  *            item lie in the partition that has the item. */
 #include "engine/catalog/catalog_internal.h"
-#include "engine/item/storage_key.h"
 
 /* Whether a split point lies inside an item collection: behind its partition key. */
 static bool divides_collection(const struct table_split *split)

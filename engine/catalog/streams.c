@@ -1,7 +1,6 @@
 /* streams.c - the streams of a table: their bytes, and the names of their parts. */
 #include "engine/catalog/streams.h"
 
-#include <stdio.h>
 #include <time.h>
 
 enum {

@@ -11,7 +11,6 @@
 #include "engine/heat/heat.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/big_endian.h"
 #include "base/settings/heat.h"

@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/must.h"
-
 #define OLDEST_S INT64_C(157680000) /* five years of 365 days */
 
 static size_t time_encode(int64_t seconds, uint8_t out[NUMBER_ENCODED_MAX])

@@ -1,8 +1,6 @@
 /* storage_key.c - writes, reads and checks storage keys. */
 #include "engine/item/storage_key.h"
 
-#include "base/big_endian.h"
-
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

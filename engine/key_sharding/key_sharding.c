@@ -1,8 +1,6 @@
 /* key_sharding.c - shards, owner shards, and the bytes of a table's registry. */
 #include "engine/key_sharding/key_sharding.h"
 
-#include "base/big_endian.h"
-
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

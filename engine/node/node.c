@@ -7,7 +7,6 @@
 #include "base/settings/replication.h"
 #include "base/settings/storage.h"
 #include "engine/admission/policy_choice.h"
-#include "engine/node/core/node_operation.h"
 #include "engine/node/core/pending_requests_internal.h"
 #include "engine/node/node_internal.h"
 

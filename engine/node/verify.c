@@ -4,10 +4,8 @@
 #include "engine/index/row.h"
 #include "engine/item/equal.h"
 #include "engine/node/core/collection.h"
-#include "engine/node/core/index_feed_change.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/node_internal.h"
-#include "engine/stream/stream.h"
 
 enum {
     LENT_BYTES = 1 << 20 /* what was read is released after so many */

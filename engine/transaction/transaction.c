@@ -1,8 +1,6 @@
 /* transaction.c - what is logged and stored of transactions that span partitions. */
 #include "engine/transaction/transaction.h"
 
-#include <string.h>
-
 #include "base/big_endian.h"
 #include "engine/item/storage_key.h"
 

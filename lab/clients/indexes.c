@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/admission/admission.h"
 #include "lab/clients/clients_internal.h"
 
 static const struct indexes_options *indexes_of(const struct clients_workload *w)

@@ -1,7 +1,5 @@
 #include "lab/report/report.h"
 
-#include <string.h>
-
 #include "lab/report/texts.h"
 #include "router/json/base64.h"
 #include "router/json/json_writer.h"

@@ -4,9 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "lab/measure/measure.h"
 #include "lab/run/result_internal.h"
-#include "router/json/json.h"
 
 /* ---- reading ---- */
 

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "base/instant.h"
-#include "base/must.h"
 
 enum {
     READS, /* as enum admit_kind */

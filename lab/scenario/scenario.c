@@ -2,7 +2,6 @@
 #include "lab/scenario/scenario_table.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/instant.h"

@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "engine/catalog/catalog.h"
-#include "engine/catalog/key_text.h"
 #include "router/admin/pages.h"
 #include "router/admin/sharded_keys.h"
 #include "router/json/json_writer.h"

@@ -3,7 +3,6 @@
 
 #include "base/settings/key_sharding.h"
 #include "engine/expression/program.h"
-#include "router/core/call.h"
 #include "router/core/item_placement.h"
 
 /* Its name begins as no attribute's does that a client would choose. */

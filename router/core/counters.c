@@ -7,7 +7,6 @@
 #include <xxhash.h>
 
 #include "engine/expression/update.h"
-#include "router/core/client.h"
 
 const char counter_takes_only[] = "While the item's partition key is a sharded counter, the item "
                                   "takes only UpdateItem with ADD of "

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 
 #include "base/probe.h"
-#include "engine/expression/expression.h"
-#include "router/json/json.h"
 #include "router/json/shapes.h"
 
 enum {

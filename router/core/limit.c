@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/gac_policy.h"
 #include "engine/message/request_traits.h"
 #include "engine/message/transaction_messages.h"
 #include "gac/grant_policy.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/mutation.h"
-#include "base/probe.h"
 #include "base/settings/requests.h"
 #include "engine/message/index_messages.h"
 #include "router/core/operation.h"

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "engine/item/storage_key.h"
 #include "engine/message/request_traits.h"
 #include "router/core/router_internal.h"
 

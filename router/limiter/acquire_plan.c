@@ -2,7 +2,6 @@
 #include "router/limiter/acquire_plan.h"
 
 #include "base/mutation.h"
-#include "router/core/client.h"
 #include "router/json/json_writer.h"
 #include "router/limiter/bucket_maintenance.h"
 #include "router/limiter/idempotency_lookup.h"

@@ -3,7 +3,6 @@
 #include "router/json/json_writer.h"
 #include "router/limiter/limiter_call.h"
 #include "router/limiter/limiter_operations.h"
-#include "router/limiter/rate_limit_headers.h"
 
 enum bucket_query_kind {
     QUERY_AVAILABLE,

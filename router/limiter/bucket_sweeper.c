@@ -1,8 +1,6 @@
 /* bucket_sweeper.c - a page of the limiter's table, and the buckets with several shards on it. */
 #include "router/limiter/bucket_sweeper.h"
 
-#include "engine/item/storage_key.h"
-#include "router/limiter/limiter_request.h"
 #include "router/plan/ranges.h"
 
 enum {

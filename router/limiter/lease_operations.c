@@ -6,7 +6,6 @@
 #include "router/limiter/app_lease.h"
 #include "router/limiter/idempotency_lookup.h"
 #include "router/limiter/limiter_operations.h"
-#include "router/limiter/rate_limit_headers.h"
 
 #include "base/mutation.h"
 #include "router/json/json_writer.h"

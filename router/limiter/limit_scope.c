@@ -2,7 +2,6 @@
 #include "router/limiter/limit_scope.h"
 
 #include "engine/expression/update_program.h"
-#include "engine/item/storage_key.h"
 #include "router/json/json_writer.h"
 
 const char *limit_scope_name(enum limit_scope scope)

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "router/core/client.h"
 #include "router/json/json_writer.h"
 
 bool limiter_error_invalid(struct call *c, const char *field, const char *format, ...)

@@ -6,7 +6,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "router/core/client.h"
 #include "router/json/json_writer.h"
 
 /* ---- bodies and queries ---- */

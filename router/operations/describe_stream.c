@@ -2,7 +2,6 @@
  * */
 #include "router/json/json_writer.h"
 #include "router/json/shapes.h"
-#include "router/operations/key_definitions.h"
 #include "router/operations/operations.h"
 #include "router/operations/streams.h"
 #include "router/operations/table_description.h"

@@ -4,7 +4,6 @@
 #include <xxhash.h>
 
 #include "engine/item/equal.h"
-#include "router/core/key_schema.h"
 #include "router/expression/expressions.h"
 #include "router/operations/write.h"
 

@@ -1,6 +1,5 @@
 /* get_item.c - GetItem: one item by its key. */
 #include "router/core/items.h"
-#include "router/core/key_schema.h"
 #include "router/expression/expressions.h"
 #include "router/json/json_writer.h"
 #include "router/json/shapes.h"

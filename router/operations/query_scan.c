@@ -1,10 +1,8 @@
 /* query_scan.c - the members and the answer that Query and Scan share. */
 #include "router/operations/query_scan.h"
 
-#include "engine/expression/program.h"
 #include "engine/index/row.h"
 #include "router/core/counters.h"
-#include "router/core/key_schema.h"
 #include "router/json/json_writer.h"
 
 /* A projection goes with SPECIFIC_ATTRIBUTES, or with no Select at all. */

@@ -7,8 +7,6 @@
 #include "router/json/json_writer.h"
 #include "router/json/shapes.h"
 #include "router/operations/streams.h"
-#include "router/operations/table_indexes.h"
-#include "router/operations/table_throughput.h"
 
 /* ---- description ---- */
 

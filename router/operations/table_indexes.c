@@ -5,7 +5,6 @@
 #include "router/json/shapes.h"
 #include "router/operations/key_definitions.h"
 #include "router/operations/table_description.h"
-#include "router/operations/table_throughput.h"
 
 /* ---- reading ---- */
 

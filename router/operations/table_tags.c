@@ -1,7 +1,6 @@
 /* table_tags.c - checks, sorts and writes tags. */
 #include "router/operations/table_tags.h"
 
-#include "base/gac_policy.h"
 #include "gac/grant_policy.h"
 #include "router/json/json_writer.h"
 #include "router/json/shapes.h"

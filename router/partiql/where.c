@@ -2,7 +2,6 @@
 #include "router/partiql/where.h"
 
 #include "engine/catalog/table_key.h"
-#include "engine/expression/compare.h"
 
 /* ---- conjuncts ---- */
 

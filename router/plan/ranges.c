@@ -1,7 +1,6 @@
 /* ranges.c - reads pages of items from one range, or merges several ranges. */
 #include "router/plan/ranges.h"
 
-#include "engine/expression/program.h"
 #include "router/core/counters.h"
 #include "router/core/item_placement.h"
 #include "router/core/throttle.h"

@@ -4,7 +4,6 @@
 #include "engine/message/move_messages.h"
 #include "router/core/counters.h"
 #include "router/core/item_placement.h"
-#include "router/core/operation.h"
 
 static const struct sharded_key *transact_key(const struct call *c, const struct item_request *q)
 {

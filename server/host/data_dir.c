@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

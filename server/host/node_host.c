@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/settings/storage.h"
-#include "engine/store/space.h"
 #include "host/log_append.h"
 #include "host/log_dir.h"
 #include "server/host/data_dir.h"

@@ -2,7 +2,6 @@
 #include "server/host/parse_thread.h"
 
 #include <errno.h>
-#include <string.h>
 
 static void work_submit(void *context, enum work_kind kind, void (*job)(void *argument),
                         void (*done)(void *argument), void *argument)

@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "control/decision_points.h"

@@ -5,7 +5,6 @@
 #include "base/settings/choices.h"
 #include "base/settings/indexes.h"
 #include "base/settings/reports.h"
-#include "engine/node/node.h"
 #include "sim/plan/work_tables.h"
 
 enum {

@@ -4,9 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/must.h"
 #include "sim/check/check.h"
-#include "sim/world/dynamo.h"
 
 void catalog_check_deinit(struct catalog_check *t)
 {

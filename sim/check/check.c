@@ -5,7 +5,6 @@
 #include <xxhash.h>
 
 #include "base/big_endian.h"
-#include "base/must.h"
 #include "engine/catalog/table.h"
 #include "engine/index/row.h"
 #include "engine/item/equal.h"

@@ -2,10 +2,8 @@
  * rate. Over-admission is what the ideal bucket would have refused. */
 #include "sim/check/gac_watch.h"
 
-#include "base/must.h"
 #include "base/settings/choices.h"
 #include "base/settings/gac.h"
-#include "gac/client.h"
 #include "gac/grant_policy.h"
 #include "include/weir/policy_table.h"
 

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
-
 enum {
     LATE_MS = 13000, /* so long after a change a request may still go by the limits before */
     STARTS_MAX = 400 /* of the stretches of time that are looked at */

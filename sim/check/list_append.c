@@ -2,10 +2,6 @@
 #include "sim/check/list_append.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-
-#include "base/must.h"
-#include "sim/world/dynamo.h"
 
 const char *const work_transactions_tables[WORK_TRANSACTION_TABLES + 1] = {"lists", "sorted-lists",
                                                                            "anchors"};

@@ -4,10 +4,7 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
-#include "base/probe.h"
 #include "sim/plan/work_tables.h"
-#include "sim/world/dynamo.h"
 
 enum {
     RETRY_MS = 50,

@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "base/probe.h"
-#include "sim/world/dynamo.h"
 
 enum {
     RETRY_MS = 100,

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
-
 enum {
     CALL_TIMEOUT_MS = 6000,
     SHORT_PAUSES = 8

@@ -3,14 +3,12 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "base/probe.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/decision.h"
 #include "sim/plan/work_tables.h"
 #include "sim/work/work_counters.h"
 #include "sim/work/work_transactions.h"
-#include "sim/world/dynamo.h"
 
 enum {
     AGAIN_MS = 100,        /* at the end */

@@ -2,7 +2,6 @@
  * the final check, share. */
 #pragma once
 
-#include "base/must.h"
 #include "sim/check/limiter_ledger_check.h"
 #include "sim/work/work_rate_limiter.h"
 

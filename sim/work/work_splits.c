@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/big_endian.h"
-#include "base/must.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
 #include "engine/item/storage_key.h"
@@ -17,7 +16,6 @@
 #include "sim/work/work_streams.h"
 #include "sim/work/work_transactions.h"
 #include "sim/work/work_ttl.h"
-#include "sim/world/dynamo.h"
 
 enum {
     ANSWER_MS = 20,      /* from the question to the look at the answer */

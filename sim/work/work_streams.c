@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "base/probe.h"
 #include "base/settings/streams.h"
 #include "sim/check/list_append.h"

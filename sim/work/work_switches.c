@@ -2,7 +2,6 @@
  * off. */
 #include "sim/work/work_switches.h"
 
-#include "base/must.h"
 #include "base/probe.h"
 #include "sim/work/work_streams.h"
 #include "sim/work/work_ttl.h"

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "base/probe.h"
 #include "sim/work/work_streams.h"
 #include "sim/work/work_transactions_internal.h"

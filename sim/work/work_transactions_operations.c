@@ -1,6 +1,5 @@
 /* work_transactions_operations.c - which operations clients of transactions choose, and how the
  * history begins them. */
-#include <string.h>
 
 #include "base/probe.h"
 #include "sim/work/work_streams.h"

@@ -1,9 +1,7 @@
 /* work_ttl.c - clients whose items have a time to live. */
 #include "sim/work/work_ttl.h"
 
-#include "base/must.h"
 #include "base/settings/expiry.h"
-#include "sim/world/clock.h"
 
 const char work_ttl_table[] = "sessions";
 

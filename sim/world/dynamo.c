@@ -2,7 +2,6 @@
 #include "sim/world/dynamo.h"
 
 #include "base/big_endian.h"
-#include "base/must.h"
 #include "base/prng.h"
 #include "engine/item/storage_key.h"
 #include "router/json/base64.h"

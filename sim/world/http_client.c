@@ -6,7 +6,6 @@
 #include "sim/world/http_client.h"
 
 #include "base/limits.h"
-#include "base/must.h"
 #include "base/probe.h"
 #include "router/core/body.h"
 #include "router/http/gzip.h"

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/must.h"
-
 enum {
     SECTOR = 512
 };

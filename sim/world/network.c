@@ -5,8 +5,6 @@
 #include <sys/queue.h>
 #include <xxhash.h>
 
-#include "base/must.h"
-
 enum message_kind_sim {
     MESSAGE_OPEN,
     MESSAGE_DATA,

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "base/probe.h"
 #include "base/settings/storage.h"
 #include "engine/catalog/table.h"

@@ -1,8 +1,6 @@
 /* process.c - lives, pauses and clocks of simulated processes. */
 #include "sim/world/process.h"
 
-#include "base/must.h"
-
 enum {
     ALARM_MIN_NS = 1000,
     DUE_MAX = 100000 /* in a row; work in steps may need some thousand turns */

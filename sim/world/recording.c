@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "workload/counter_check.h"
 
 void recording_init(struct recording *h, uint32_t key_count)

@@ -2,16 +2,12 @@
  * and in replay the effect is the same. */
 #include "base/probe.h"
 #include "base/settings/replication.h"
-#include "engine/item/storage_key.h"
-#include "engine/message/message.h"
 #include "engine/message/transaction_messages.h"
 #include "engine/node/apply/applier_internal.h"
 #include "engine/node/core/collection.h"
 #include "engine/node/core/local_rows.h"
-#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/core/stream_rows.h"
-#include "engine/store/change_set.h"
 
 /* ---- committed entries ---- */
 

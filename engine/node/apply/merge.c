@@ -19,11 +19,8 @@
  *             from before the entry. A replica that was opened after the entry takes none. */
 #include <errno.h>
 
-#include "base/mutation.h"
 #include "base/probe.h"
-#include "engine/message/message.h"
 #include "engine/node/apply/applier_internal.h"
-#include "engine/node/core/node_operation.h"
 
 /* ---- which step ---- */
 

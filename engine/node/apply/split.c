@@ -21,9 +21,7 @@
  *       leader's node can be elected in the child (raft_start_child). A member that became a voter
  *       of the parent after the entry has applied the entry before it serves: it blocks nothing. */
 #include "base/probe.h"
-#include "engine/message/message.h"
 #include "engine/node/apply/applier_internal.h"
-#include "engine/node/core/node_operation.h"
 
 enum {
     CHILD_BASE = 1, /* index and term a child begins at */

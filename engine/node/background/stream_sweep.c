@@ -5,7 +5,6 @@
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/core/pending_requests.h"
 #include "engine/node/core/stream_rows.h"
-#include "engine/stream/stream.h"
 
 enum {
     EXPIRED_BYTES_MAX = 64 * 1024 /* of keys */

@@ -2,7 +2,6 @@
 #include "engine/node/catalog_leader/catalog_replica.h"
 
 #include "base/settings/replication.h"
-#include "engine/message/message.h"
 #include "engine/node/core/local_state.h"
 
 bool catalog_replica_leads(const struct catalog_replica *catalog)

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 
 #include "engine/message/index_messages.h"
-#include "engine/message/message.h"
-#include "engine/node/core/node_operation.h"
 
 enum {
     CHECK_MS = 50,

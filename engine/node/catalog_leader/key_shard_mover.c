@@ -5,7 +5,6 @@
 
 #include "base/settings/key_sharding.h"
 #include "engine/catalog/key_text.h"
-#include "engine/message/message.h"
 #include "engine/message/move_messages.h"
 
 enum {

@@ -24,12 +24,9 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#include "base/mutation.h"
 #include "base/probe.h"
 #include "base/settings/merge.h"
 #include "base/settings/requests.h"
-#include "engine/message/message.h"
-#include "engine/node/core/node_operation.h"
 
 enum {
     SEND_AGAIN_MS = 250,

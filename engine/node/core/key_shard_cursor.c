@@ -2,7 +2,6 @@
 #include "engine/node/core/key_shard_cursor.h"
 
 #include "base/probe.h"
-#include "engine/item/storage_key.h"
 
 void key_shard_seek(const struct partition *p, struct store *store, struct slice lo,
                     struct slice hi, bool reverse, bool all, uint32_t shard,

@@ -1,7 +1,6 @@
 /* local_rows.c - what writes do to the rows of local indexes. */
 #include "engine/node/core/local_rows.h"
 
-#include "base/mutation.h"
 #include "engine/index/row.h"
 #include "engine/node/core/collection.h"
 

@@ -3,7 +3,6 @@
 
 #include <xxhash.h>
 
-#include "base/big_endian.h"
 #include "engine/node/core/owned_keys.h"
 
 enum {

@@ -1,10 +1,8 @@
 /* owned_keys.c - the keys a partition owns, and the cursors that read them. */
 #include "engine/node/core/owned_keys.h"
 
-#include "base/must.h"
 #include "base/mutation.h"
 #include "engine/node/core/index_feed_change.h"
-#include "engine/stream/stream.h"
 #include "engine/transaction/transaction.h"
 
 struct slice key_in_space(struct slice key, uint8_t space, struct arena *arena)

@@ -9,7 +9,6 @@
 #include "engine/message/request_traits.h"
 #include "engine/node/core/collection.h"
 #include "engine/node/core/node_effect.h"
-#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/core/pending_requests_internal.h"
 

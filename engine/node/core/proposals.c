@@ -2,11 +2,8 @@
 #include "engine/node/core/proposals.h"
 #include "base/settings/requests.h"
 #include "base/settings/storage.h"
-#include "engine/message/request_traits.h"
-#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 enum {

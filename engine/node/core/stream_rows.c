@@ -1,9 +1,7 @@
 /* stream_rows.c - what writes do to the stream of their table. */
 #include "engine/node/core/stream_rows.h"
 
-#include "base/mutation.h"
 #include "engine/item/equal.h"
-#include "engine/item/storage_key.h"
 
 /* ---- planning ---- */
 

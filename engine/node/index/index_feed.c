@@ -2,14 +2,11 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#include "base/mutation.h"
 #include "base/probe.h"
 #include "base/settings/indexes.h"
-#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/index/index_feed_internal.h"
 #include "engine/node/transaction/transactions.h"
-#include "engine/store/memtable.h"
 
 enum {
     BACKLOG_PARTS = 5,         /* of index_backlog_ms; a new change may wait for so many of them, */

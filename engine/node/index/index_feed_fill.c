@@ -1,10 +1,7 @@
 /* index_feed_fill.c - brings a new index the rows of items that were there before it. */
-#include "base/mutation.h"
 #include "base/probe.h"
 #include "engine/index/row.h"
 #include "engine/message/index_messages.h"
-#include "engine/message/message.h"
-#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/index/index_feed_internal.h"
 

@@ -1,10 +1,8 @@
 /* index_feed_round.c - brings the rows of an item up to date, in one round of requests. */
 #include <stdlib.h>
 
-#include "base/mutation.h"
 #include "engine/index/row.h"
 #include "engine/message/index_messages.h"
-#include "engine/message/message.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/index/index_feed_internal.h"
 

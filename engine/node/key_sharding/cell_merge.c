@@ -2,7 +2,6 @@
 #include "engine/node/key_sharding/cell_merge.h"
 
 #include "engine/expression/update_program.h"
-#include "engine/item/item.h"
 
 static bool is_key(const struct table *t, struct slice name)
 {

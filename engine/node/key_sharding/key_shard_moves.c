@@ -5,12 +5,8 @@
 #include <stdlib.h>
 
 #include "base/probe.h"
-#include "engine/item/storage_key.h"
-#include "engine/key_sharding/key_sharding.h"
-#include "engine/message/message.h"
 #include "engine/message/move_messages.h"
 #include "engine/message/transaction_messages.h"
-#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/key_sharding/cell_merge.h"
 

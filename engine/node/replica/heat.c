@@ -8,7 +8,6 @@
 #include "base/settings/key_sharding.h"
 #include "base/settings/split.h"
 #include "engine/admission/capacity.h"
-#include "engine/item/storage_key.h"
 
 static struct instant node_heat_cool_at(const struct node_heat *heat)
 {

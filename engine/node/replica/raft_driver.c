@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/settings/replication.h"
-#include "engine/node/core/node_operation.h"
 
 enum {
     COMPACT_STEP_BYTES = 256 * 1024,

@@ -1,8 +1,6 @@
 /* advice.c - requests for the statistics of partitions, and for advice on where to split them. */
-#include "engine/message/message.h"
 #include "engine/node/background/size_split.h"
 #include "engine/node/background/stream_sweep.h"
-#include "engine/node/core/node_operation.h"
 #include "engine/node/core/stream_rows.h"
 #include "engine/node/request/requests_internal.h"
 #include "engine/node/ttl/expiry.h"

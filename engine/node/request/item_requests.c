@@ -1,15 +1,10 @@
 /* item_requests.c - what reads and writes of items share, and reads: route, admit, read, settle,
  * answer. */
 #include "engine/node/request/item_requests.h"
-#include "base/mutation.h"
 #include "base/probe.h"
 #include "engine/expression/program.h"
-#include "engine/expression/update_program.h"
-#include "engine/item/storage_key.h"
 #include "engine/message/index_messages.h"
-#include "engine/message/request_traits.h"
 #include "engine/node/core/key_shard_cursor.h"
-#include "engine/node/core/node_operation.h"
 
 /* ---- waiting for leadership to be confirmed ---- */
 

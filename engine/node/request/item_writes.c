@@ -9,18 +9,12 @@
  *              only a write in flight stands in the way, the request waits until that write is
  *              applied, and is judged again: the write in flight may never be committed. */
 #include "engine/node/request/item_writes.h"
-#include "base/mutation.h"
 #include "base/probe.h"
 #include "base/settings/indexes.h"
 #include "engine/expression/program.h"
-#include "engine/expression/update_program.h"
 #include "engine/index/row.h"
 #include "engine/item/item_time.h"
-#include "engine/item/storage_key.h"
 #include "engine/limiter/bucket.h"
-#include "engine/message/message.h"
-#include "engine/node/core/collection.h"
-#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/core/stream_rows.h"
 #include "engine/node/request/transaction_rows.h"

@@ -5,8 +5,6 @@
  * each order says up to where its sender knew the catalog's log (`as_of`). An order from before the
  * last close opens nothing. The record of a replica is on disk before the answer. */
 #include "base/probe.h"
-#include "engine/message/message.h"
-#include "engine/node/core/node_operation.h"
 #include "engine/node/request/requests_internal.h"
 
 /* The request is answered when its own record is durable. */

@@ -1,6 +1,4 @@
 /* requests.c - the table of all kinds of requests: the function of each, and where it may run. */
-#include "engine/message/message.h"
-#include "engine/node/core/node_operation.h"
 #include "engine/node/request/requests_internal.h"
 
 /* Where a request is answered. Elsewhere it is refused before its `run` is called. */

@@ -3,8 +3,6 @@
 #include "base/settings/replication.h"
 #include "base/settings/reports.h"
 #include "base/settings/split.h"
-#include "engine/message/message.h"
-#include "engine/node/core/node_operation.h"
 #include "engine/node/request/requests_internal.h"
 
 enum {

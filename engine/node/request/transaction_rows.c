@@ -1,11 +1,8 @@
 /* transaction_rows.c - the rows of transactions in change sets, and what tokens allow. */
 #include "engine/node/request/transaction_rows.h"
 
-#include "base/mutation.h"
 #include "base/probe.h"
-#include "engine/message/message.h"
 #include "engine/node/background/token_sweep.h"
-#include "engine/node/core/node_operation.h"
 #include "engine/node/request/item_requests.h"
 
 /* ---- rows ---- */

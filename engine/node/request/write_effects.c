@@ -1,6 +1,5 @@
 /* write_effects.c - what the change of an item implies: for its collection, for local and global
  * indexes, for the stream. A feature that follows changes of items is a row of WRITE_EFFECTS. */
-#include "engine/item/storage_key.h"
 #include "engine/node/core/collection.h"
 #include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"

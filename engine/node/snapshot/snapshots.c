@@ -17,7 +17,6 @@
 
 #include <stdlib.h>
 
-#include "base/probe.h"
 #include "base/settings/replication.h"
 #include "base/settings/storage.h"
 #include "engine/node/core/owned_keys.h"

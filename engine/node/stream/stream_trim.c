@@ -1,7 +1,6 @@
 /* stream_trim.c - trims records of streams. */
 #include "engine/node/stream/stream_trim.h"
 
-#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/core/stream_rows.h"
 

@@ -2,13 +2,10 @@
 #include <stdlib.h>
 
 #include "base/probe.h"
-#include "engine/item/storage_key.h"
-#include "engine/key_sharding/key_sharding.h"
 #include "engine/message/frames.h"
 #include "engine/message/transaction_messages.h"
 #include "engine/node/core/index_feed_change.h"
 #include "engine/node/core/local_rows.h"
-#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
 #include "engine/node/core/stream_rows.h"
 #include "engine/node/transaction/transactions_internal.h"

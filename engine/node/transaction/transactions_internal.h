@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/id_map.h"
-#include "base/mutation.h"
 #include "base/settings/transactions.h"
 #include "engine/node/transaction/transactions.h"
 

@@ -1,13 +1,8 @@
 /* transactions_turn.c - lock tables: asks what is decided, tells what is decided, and forgets. */
-#include "base/mutation.h"
 #include "base/probe.h"
-#include "engine/item/storage_key.h"
-#include "engine/message/message.h"
 #include "engine/message/transaction_messages.h"
 #include "engine/node/background/token_sweep.h"
-#include "engine/node/core/node_operation.h"
 #include "engine/node/core/owned_keys.h"
-#include "engine/node/core/proposals.h"
 #include "engine/node/transaction/transactions_internal.h"
 #include "engine/store/change_set.h"
 

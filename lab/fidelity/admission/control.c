@@ -6,9 +6,7 @@
 
 #include "base/settings/choices.h"
 #include "base/settings/reports.h"
-#include "engine/admission/admission.h"
 #include "engine/admission/capacity.h"
-#include "engine/admission/member.h"
 #include "lab/fidelity/admission/model_internal.h"
 
 enum {

@@ -9,10 +9,7 @@
 
 #include "base/settings/choices.h"
 #include "base/settings/split.h"
-#include "engine/admission/admission.h"
 #include "engine/admission/capacity.h"
-#include "engine/admission/member.h"
-#include "engine/item/storage_key.h"
 #include "include/weir/policy_overload.h"
 #include "lab/fidelity/admission/model_internal.h"
 

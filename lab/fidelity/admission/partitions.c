@@ -2,11 +2,8 @@
  * merged. */
 #include <stdlib.h>
 
-#include "base/gac_policy.h"
 #include "base/settings/replication.h"
-#include "engine/admission/admission.h"
 #include "engine/admission/policy_choice.h"
-#include "engine/item/storage_key.h"
 #include "lab/fidelity/admission/model_internal.h"
 
 enum {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/settings/gac.h"
-#include "engine/item/storage_key.h"
 #include "lab/fidelity/admission/model_internal.h"
 
 /* ---- the router's own time ---- */

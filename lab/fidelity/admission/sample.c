@@ -9,8 +9,6 @@
  *             nodes and tables only the first ones are kept. */
 #include <stdlib.h>
 
-#include "engine/admission/admission.h"
-#include "engine/item/storage_key.h"
 #include "lab/fidelity/admission/model_internal.h"
 #include "router/json/json_writer.h"
 

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 
 #include "engine/catalog/catalog.h"
-#include "engine/catalog/split.h"
-#include "engine/item/storage_key.h"
 #include "lab/fidelity/full/full_internal.h"
 
 enum {

@@ -12,7 +12,6 @@
 #include "lab/clients/clients.h"
 #include "lab/clients/preload.h"
 #include "lab/clients/tables.h"
-#include "lab/fidelity/full/full.h"
 #include "lab/scenario/scaling.h"
 #include "sim/world/world.h"
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "engine/catalog/catalog.h"
-#include "engine/message/message.h"
 #include "lab/fidelity/full/full_internal.h"
 
 static bool table_is_named(const struct scenario_table *t, uint32_t copy, const struct table *named)
