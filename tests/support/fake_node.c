@@ -260,8 +260,8 @@ static void answer_command(struct fake_cluster *f, const struct request *q, stru
     buffer_deinit(&new);
 }
 
-/* One of the limiter's commands of a transaction: its reply is appended to `replies`. Whether it can
- * be done; `out`: the item after it. */
+/* One of the limiter's commands of a transaction: its reply is appended to `replies`. Whether it
+ * can be done; `out`: the item after it. */
 static bool answer_command_part(struct fake_cluster *f, const struct request *q,
                                 struct buffer *replies, int64_t *cost_mcu, struct buffer *out)
 {

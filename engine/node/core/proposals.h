@@ -40,7 +40,7 @@ struct inflight {
     struct admit_verdict verdict;
     int64_t consumed_mcu;
     int64_t collection_bytes; /* as in struct reply */
-    struct slice items; /* owns: what the answer has of the items of a transaction's parts */
+    struct slice items;       /* owns: what the answer has of the items of a transaction's parts */
     size_t
         index_feed_bytes; /* of the changes for global indexes in it (proposals_count_index_feed) */
     size_t shared_bytes;  /* of the records of the store that the long keys in it share */
