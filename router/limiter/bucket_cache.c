@@ -289,7 +289,7 @@ bool bucket_shard_is_hot(const struct router *r, const struct cached_bucket *b, 
     const struct instant changed =
         instant_before(k->changed_at, b->changed_at) ? b->changed_at : k->changed_at;
     /* The clocks of router and leader may differ by minutes: only readings of one are compared. */
-    const bool settled = (k->clock_is_leaders && k->at_ms - changed_ms >= settle_ms) ||
+    const bool settled = k->at_ms - changed_ms >= settle_ms ||
                          instant_since(r->now, changed).ns >= duration_ms(settle_ms).ns;
     return (empty || k->write_tokens < WRITES_LOW) && settled;
 }
@@ -341,10 +341,7 @@ bool bucket_update_from_shard(struct router *r, struct cached_bucket *b, uint32_
         return false;
     }
     k->requested_at = requested_at;
-    k->clock_is_leaders = leader_ms >= 0;
-    k->at_ms = leader_ms > 0         ? leader_ms
-               : k->clock_is_leaders ? out->write_balance.at_ms
-                                     : router_wall_ms(r);
+    k->at_ms = leader_ms > 0 ? leader_ms : out->write_balance.at_ms;
     k->shards = out->shards;
     k->epoch = out->epoch;
     k->version = out->limits.version;
@@ -387,25 +384,17 @@ void bucket_add_in_flight(struct cached_bucket *b, uint32_t shard, const int64_t
     }
 }
 
-void bucket_apply_charge(const struct router *r, struct cached_bucket *b, uint32_t shard,
-                         const int64_t amounts[], int64_t mwcu)
+void bucket_return_charge(struct cached_bucket *b, uint32_t shard, const int64_t amounts[],
+                          int64_t mwcu)
 {
     struct cached_shard *k = bucket_shard(b, shard);
-    const int64_t now_ms = router_wall_ms(r), since_ms = now_ms - k->at_ms;
-    must(!k->is_valid || shard < k->shards); /* it has a share */
+    must(mwcu >= 0);
     for (uint32_t i = 0; i < b->limits.count && k->is_valid; i++) {
         const int64_t full = limiter_share(b->limits.at[i].capacity, shard, k->shards);
-        const int64_t tokens = k->balances[i].tokens - amounts[i];
-        k->balances[i].tokens = tokens < full ? tokens : full; /* amounts below 0 give back */
+        const int64_t tokens = k->balances[i].tokens + amounts[i];
+        k->balances[i].tokens = tokens < full ? tokens : full;
     }
-    if (k->at_ms == 0 || since_ms >= 1000)
-        k->write_tokens = LIMITER_WRITES_MWCU;
-    else if (since_ms > 0)
-        k->write_tokens += since_ms * 1000;
-    k->write_tokens =
-        (k->write_tokens < LIMITER_WRITES_MWCU ? k->write_tokens : LIMITER_WRITES_MWCU) - mwcu;
-    k->at_ms = now_ms > k->at_ms ? now_ms : k->at_ms;
-    k->clock_is_leaders = false;
+    k->write_tokens += mwcu;
 }
 
 /* An eighth of the time in which the share fills. */
@@ -469,7 +458,7 @@ static bool shard_is_fresh(const struct router *r, const struct cached_bucket *b
     if (shard >= b->shards_allocated || !b->shards[shard].is_valid)
         return false;
     const struct cached_shard *k = &b->shards[shard];
-    return k->clock_is_leaders && k->shards == bucket_shard_count(b) &&
+    return k->shards == bucket_shard_count(b) &&
            instant_since(r->now, k->requested_at).ns <= duration_ms(LIMITER_SHARD_FRESH_MS).ns;
 }
 

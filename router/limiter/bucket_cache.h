@@ -31,7 +31,6 @@ enum {
 /* A shard as it was read last. */
 struct cached_shard {
     bool is_valid;               /* the next members are valid */
-    bool clock_is_leaders;       /* at_ms is what its leader's clock said, not the router's */
     int64_t changed_ms;          /* when its number of shards changed, by its leader's clock */
     struct instant changed_at;   /* when the router learned of that */
     struct instant requested_at; /* when the router sent the request that the shard answered */
@@ -141,8 +140,7 @@ uint32_t bucket_find_limit(const struct cached_bucket *b, struct slice name);
 /* The cached shard. */
 struct cached_shard *bucket_shard(struct cached_bucket *b, uint32_t shard);
 /* A shard's item was read. `requested_at`: when the request for it was sent. `leader_ms`: what its
- * leader's clock said then; 0: the item was written then; -1: not known. False: the item is not a
- * bucket. */
+ * leader's clock said then; 0: the item was written then. False: the item is not a bucket. */
 bool bucket_update_from_shard(struct router *r, struct cached_bucket *b, uint32_t shard,
                               struct slice item, struct instant requested_at, int64_t leader_ms,
                               struct limiter_bucket *out);
@@ -163,10 +161,10 @@ void bucket_update_from_sweep(struct router *r, struct cached_bucket *b,
  * other requests do not count on them. */
 void bucket_add_in_flight(struct cached_bucket *b, uint32_t shard, const int64_t amounts[],
                           int sign);
-/* The shard was charged for these amounts, and `mwcu` of the hidden limit; its item did not
- * come. */
-void bucket_apply_charge(const struct router *r, struct cached_bucket *b, uint32_t shard,
-                         const int64_t amounts[], int64_t mwcu);
+/* The shard was last read with a charge of these amounts, and of `mwcu` of the hidden limit, that
+ * did not take place. */
+void bucket_return_charge(struct cached_bucket *b, uint32_t shard, const int64_t amounts[],
+                          int64_t mwcu);
 /* A request for these amounts, sent at `requested_at`, was done, or refused because the shard had
  * too few tokens: sets how long the router backs off from the shard. */
 void bucket_update_backoff(const struct router *r, struct cached_bucket *b, uint32_t shard,

@@ -304,9 +304,11 @@ static void charge_find_refusal(struct call *c)
         bucket_add_deferred_cost(c->router, p->bucket, p->shard,
                                  e->code == REPLY_THROTTLED ? TRANSACTION_FACTOR * 1000
                                                             : e->consumed.table_mcu);
-        if (e->item.size > 0)
-            bucket_update_from_shard(c->router, p->bucket, p->shard, e->item, s->requested_at, -1,
-                                     &item);
+        const bool known =
+            e->item.size > 0 && bucket_update_from_shard(c->router, p->bucket, p->shard, e->item,
+                                                         s->requested_at, e->wall_ms, &item);
+        if (known && e->code == REPLY_OK)
+            bucket_return_charge(p->bucket, p->shard, p->amounts, TRANSACTION_FACTOR * p->mwcu);
         if (g->end != 0 || (e->code != REPLY_CONDITION_FAILED && e->code != REPLY_THROTTLED))
             continue;
         g->end = CHARGE_REFUSED;
@@ -315,6 +317,17 @@ static void charge_find_refusal(struct call *c)
         g->refusal = g->throttled || e->fault >= LIMITER_REFUSALS ? LIMITER_TOO_FEW_WRITES
                                                                   : (enum limiter_refusal)e->fault;
     }
+}
+
+/* The shards as the transaction has left them. */
+static void charge_take_shards(struct call *c)
+{
+    struct limiter_call *s = c->state;
+    const struct charge *g = &s->charge;
+    struct limiter_bucket item;
+    for (uint32_t i = 0; i < g->count && !g->is_repeat; i++)
+        bucket_update_from_shard(c->router, g->parts[i].bucket, g->parts[i].shard,
+                                 s->write.ends[i].item, s->requested_at, 0, &item);
 }
 
 static bool transact_finish(struct call *c)
@@ -331,9 +344,7 @@ static bool transact_finish(struct call *c)
     if (done) {
         g->end = CHARGE_DONE;
         g->is_repeat = s->write.failure.code == REPLY_TOKEN_DONE;
-        for (uint32_t i = 0; i < g->count && !g->is_repeat; i++)
-            bucket_apply_charge(c->router, g->parts[i].bucket, g->parts[i].shard,
-                                g->parts[i].amounts, TRANSACTION_FACTOR * g->parts[i].mwcu);
+        charge_take_shards(c);
     } else if (call_fault(c)->kind == FAULT_TOKEN_MISMATCH) {
         g->end = CHARGE_TOKEN_MISMATCH;
     } else if (call_fault(c)->kind == FAULT_CANCELED) {

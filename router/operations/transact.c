@@ -29,6 +29,7 @@ void part_take(struct call *c, struct part_end *end, const struct subrequest *s,
     end->on_demand = s->route != NULL && s->route->table.billing == BILLING_ON_DEMAND;
     end->item =
         item && r->item.found ? arena_copy(&c->arena, r->item.bytes) : (struct slice){NULL, 0};
+    end->wall_ms = item ? r->item.wall_ms : 0;
     if (item)
         end->stamp = r->item.stamp;
     end->collection_bytes = item ? r->item.collection_bytes : -1;

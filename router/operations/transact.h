@@ -19,6 +19,7 @@ struct part_end {
     uint32_t partition;
     uint32_t first;    /* of the parts of the same partition; in one partition: 0 */
     struct slice item; /* if the answer must have it; in the call's arena; empty: none */
+    int64_t wall_ms;   /* of a limiter's command that was refused: the node's clock */
     struct capacity consumed;
     struct read_stamp stamp;
     int64_t collection_bytes; /* after a write; -1: not counted */

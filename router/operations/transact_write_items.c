@@ -220,6 +220,7 @@ static void part_fill(struct call *c, const struct item_request *q, struct reque
     if (q->limiter.size > 0) {
         r->write.item = q->limited;
         r->write.limiter = q->limiter;
+        r->write.return_values = RETURN_NEW;
     }
 }
 

@@ -51,7 +51,16 @@ class Case(unittest.TestCase):
         consume = more.pop("consume", {"rpm": 1})
         answer = API.acquire(entity or self.entity, self.resource, consume, headers=headers, **more)
         self.assertEqual(answer.status, status, answer)
+        self.assert_shown(answer)
         return answer
+
+    def assert_shown(self, answer):
+        """An answer never shows more than a bucket of one shard has."""
+        for one in answer.value.get("limits", []):
+            now = API.bucket("/status", one["entity"], self.resource).value
+            left = {limit["name"]: limit["available"] for limit in now["limits"]}
+            if now["shards"] == 1:
+                self.assertLessEqual(float(one["remaining"]), max(0, float(left[one["name"]])) + 0.001, (one, now))
 
     def use(self, path, status=200, headers=None, **body):
         answer = API.post(path, headers=headers, **body)

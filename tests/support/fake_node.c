@@ -9,8 +9,11 @@
 #include "engine/expression/update_program.h"
 #include "engine/index/row.h"
 #include "engine/limiter/bucket.h"
+#include "engine/message/frames.h"
 #include "engine/message/move_messages.h"
 #include "engine/message/request_traits.h"
+#include "engine/message/transaction_messages.h"
+#include "engine/transaction/transaction.h"
 
 /* ---- the items ---- */
 
@@ -257,6 +260,63 @@ static void answer_command(struct fake_cluster *f, const struct request *q, stru
     buffer_deinit(&new);
 }
 
+/* One of the limiter's commands of a transaction: its reply is appended to `replies`. Whether it
+ * can be done; `out`: the item after it. */
+static bool answer_command_part(struct fake_cluster *f, const struct request *q,
+                                struct buffer *replies, int64_t *cost_mcu, struct buffer *out)
+{
+    struct limiter_command command;
+    struct reader reader = {q->write.limiter, false};
+    const struct fake_item *there = item_at(f, q->write.key);
+    const struct slice old = there != NULL ? buffer_slice(&there->item) : q->write.item;
+    struct reply r = {.code = REPLY_OK, .kind = ANSWER_ITEM};
+    limiter_command_walk(&(struct codec){.in = &reader}, &command);
+    must(!reader.failed && reader.left.size == 0 && item_check(q->write.item) == STATUS_OK);
+    const enum limiter_refusal refusal =
+        limiter_apply(&command, old, there != NULL, wall_ms(f), out);
+    const bool done = refusal == LIMITER_DONE;
+    r.code = done ? REPLY_OK : REPLY_CONDITION_FAILED;
+    r.consumed_mcu = 2 * write_cost_mcu(item_size(done ? buffer_slice(out) : old));
+    r.item.fault = done ? 0 : (uint8_t)refusal;
+    r.item.wall_ms = done ? 0 : wall_ms(f);
+    if (done && q->write.return_values == RETURN_NEW)
+        r.item.bytes = buffer_slice(out);
+    else if (!done && q->write.return_failed && there != NULL)
+        r.item.bytes = old;
+    r.item.found = r.item.bytes.size > 0;
+    reply_encode(replies, &r);
+    *cost_mcu += r.consumed_mcu;
+    return done;
+}
+
+/* A transaction of limiter's commands, all in one partition: all are done, or none. */
+static void answer_transact(struct fake_cluster *f, const struct request *q, struct reply *r,
+                            struct buffer *body)
+{
+    struct reader parts = {request_transact(q)->parts, false};
+    struct request *part = must_calloc(1, sizeof *part);
+    struct buffer items[TRANSACTION_ITEMS_MAX] = {0};
+    struct slice keys[TRANSACTION_ITEMS_MAX];
+    uint32_t count = 0;
+    bool all = true;
+    for (; parts.left.size > 0; count++) {
+        must(count < TRANSACTION_ITEMS_MAX);
+        must(request_decode(reader_sized(&parts), part) == STATUS_OK);
+        must(part->op == REQUEST_UPDATE && part->write.limiter.size > 0);
+        keys[count] = part->write.key;
+        all &= answer_command_part(f, part, body, &r->consumed_mcu, &items[count]);
+    }
+    r->code = all ? REPLY_OK : REPLY_CONDITION_FAILED;
+    r->kind = ANSWER_PARTS;
+    reply_edit_parts(r)->replies = buffer_slice(body);
+    for (uint32_t i = 0; i < count; i++) {
+        if (all)
+            put_item(f, keys[i], buffer_slice(&items[i]));
+        buffer_deinit(&items[i]);
+    }
+    free(part);
+}
+
 /* Whether an update with the same token was done before. */
 static bool token_is_known(const struct fake_cluster *f, const struct request *q)
 {
@@ -460,6 +520,8 @@ void fake_answer_data(struct fake_cluster *f, const struct request *q, uint32_t 
         r->applied = f->applied;
     } else if (q->op == REQUEST_KEY_SHARD_MOVE) {
         answer_move(f, q, table_of(f, p->table_id), r);
+    } else if (q->op == REQUEST_TRANSACT) {
+        answer_transact(f, q, r, body);
     } else {
         answer_point(f, q, table_of(f, p->table_id), r, body, costs);
     }

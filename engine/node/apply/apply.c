@@ -496,21 +496,25 @@ static void apply_entry(struct applier *applier, struct partition *p, const stru
 }
 
 /* The answer to a request about a transaction. */
-static void apply_answer_transaction(const struct inflight *e, const struct applied *applied,
-                                     struct reply *r)
+static void apply_answer_transaction(struct applier *applier, const struct inflight *e,
+                                     const struct applied *applied, struct reply *r)
 {
+    const struct slice items = arena_copy(&applier->env->lent, e->items);
     const struct slice costs = applied->reply.item.index_costs;
     r->kind = ANSWER_NONE;
     if (r->code != REPLY_OK)
         return;
     if (e->answer_kind == ANSWER_PARTS) {
         r->kind = ANSWER_PARTS;
-        reply_edit_parts(r)->replies = slice_make(NULL, 0);
+        reply_edit_parts(r)->replies = items;
         reply_edit_parts(r)->index_costs = costs;
         reply_edit_parts(r)->collections = applied->collections;
     } else if (e->answer_kind == ANSWER_ITEM) { /* a part is prepared */
         r->kind = ANSWER_ITEM;
-        r->item = (typeof(r->item)){.index_costs = costs, .collection_bytes = e->collection_bytes};
+        r->item = (typeof(r->item)){.found = items.size > 0,
+                                    .bytes = items,
+                                    .index_costs = costs,
+                                    .collection_bytes = e->collection_bytes};
     } else if (e->answer_kind == ANSWER_STATE) {
         r->kind = ANSWER_STATE;
         reply_edit_state(r)->decided =
@@ -532,7 +536,7 @@ static void apply_answer(struct applier *applier, const struct inflight *e,
     if (r->kind == ANSWER_ITEM && e->answer_kind == ANSWER_ITEM)
         r->item.collection_bytes = e->collection_bytes;
     else if (r->kind == ANSWER_ITEM || r->kind == ANSWER_NONE)
-        apply_answer_transaction(e, applied, r);
+        apply_answer_transaction(applier, e, applied, r);
 }
 
 void applier_apply_committed(struct applier *applier, struct partition *p)

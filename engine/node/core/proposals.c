@@ -38,6 +38,8 @@ void proposals_deinit(struct proposals *proposals)
     const struct inflight *e;
     STAILQ_FOREACH (e, &proposals->own, place)
         free((void *)(uintptr_t)e->payload.data);
+    for (uint32_t i = 0; i < proposals->size; i++)
+        free((void *)(uintptr_t)proposals->slots[i].items.data);
     free(proposals->uncommitted);
     free(proposals->uncommitted_buckets);
     free(proposals->slots);
@@ -118,8 +120,18 @@ static struct inflight *proposals_take_free(struct proposals *proposals)
 
 void proposals_free(struct proposals *proposals, struct inflight *e)
 {
+    free((void *)(uintptr_t)e->items.data);
+    e->items = slice_make(NULL, 0);
     STAILQ_INSERT_HEAD(&proposals->free, e, place);
     proposals->count--;
+}
+
+void proposals_set_items(struct inflight *e, struct slice items)
+{
+    must(e->items.data == NULL && items.size > 0);
+    uint8_t *copy = must_have(malloc(items.size));
+    memcpy(copy, items.data, items.size);
+    e->items = slice_make(copy, items.size);
 }
 
 /* Why the log has no space for a record of this payload size, beside the `kept` bytes; 0: it has,

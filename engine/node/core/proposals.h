@@ -40,6 +40,7 @@ struct inflight {
     struct admit_verdict verdict;
     int64_t consumed_mcu;
     int64_t collection_bytes; /* as in struct reply */
+    struct slice items;       /* owns: what the answer has of the items of a transaction's parts */
     size_t
         index_feed_bytes; /* of the changes for global indexes in it (proposals_count_index_feed) */
     size_t shared_bytes;  /* of the records of the store that the long keys in it share */
@@ -123,6 +124,8 @@ void proposals_drop_own(struct proposals *proposals, const char *why);
 struct inflight *proposals_take(struct proposals *proposals, struct partition *p,
                                 const struct raft_entry *e);
 void proposals_free(struct proposals *proposals, struct inflight *e);
+/* Of a part: the item after the write. Of all parts: their replies. */
+void proposals_set_items(struct inflight *e, struct slice items);
 /* The proposal has a change for global indexes of so many bytes. The partition's sum,
  * proposed_index_feed_bytes, has them until the proposal ends, whether it has had an effect or
  * not. */

@@ -21,7 +21,8 @@ struct transact {
     int64_t mcu_min;
     int64_t cost_mcu;
     bool fails;
-    bool in_flight; /* a part fails for an item that is in flight */
+    bool in_flight;     /* a part fails for an item that is in flight */
+    bool returns_items; /* a part's reply has its item after the write */
     /* The parts' item collections, after the parts judged so far. */
     struct {
         struct slice key;
@@ -86,13 +87,19 @@ static bool transact_may_begin(struct requests *requests, struct partition *p, s
 /* ---- judging ---- */
 
 static void transact_note(struct transact *w, const struct write *effect, enum reply_code code,
-                          struct slice old, const struct request *q, int64_t cost_mcu)
+                          struct slice old, const struct request *q, int64_t cost_mcu,
+                          int64_t wall_ms)
 {
     struct reply r = {.code = code, .consumed_mcu = cost_mcu, .kind = ANSWER_ITEM};
     r.item.fault = effect->fault;
-    r.item.found = code != REPLY_OK && q->write.return_failed && old.size > 0;
-    if (r.item.found)
+    const bool returns_new = code == REPLY_OK && q->write.return_values == RETURN_NEW;
+    if (returns_new)
+        r.item.bytes = effect->item;
+    else if (code != REPLY_OK && q->write.return_failed)
         r.item.bytes = old;
+    r.item.found = r.item.bytes.size > 0;
+    r.item.wall_ms = code != REPLY_OK && q->write.limiter.size > 0 ? wall_ms : 0;
+    w->returns_items |= returns_new;
     reply_encode(&w->replies, &r);
     w->fails |= code != REPLY_OK;
     w->in_flight |= code != REPLY_OK && effect->in_flight;
@@ -166,7 +173,7 @@ static enum status transact_evaluate(struct requests *requests, struct partition
         return STATUS_FULL;
     if (code != REPLY_OK && write_applied_item(requests, p, part, &old) != STATUS_OK)
         old = slice_make(NULL, 0);
-    transact_note(w, &effect, code, old, q, cost);
+    transact_note(w, &effect, code, old, q, cost, env_wall_ms(requests->env));
     if (code != REPLY_OK || q->op == REQUEST_CHECK)
         return STATUS_OK;
     write_effects_append(requests, p, q, &effect, &w->set);
@@ -244,6 +251,8 @@ static void transact_propose(struct requests *requests, struct partition *p, str
     if (e == NULL)
         return;
     write_add_uncommitted(requests, e);
+    if (w->returns_items)
+        proposals_set_items(e, buffer_slice(&w->replies));
     proposals_count_index_feed(p, e, w->index_feed_bytes);
     e->verdict = o->verdict;
     e->consumed_mcu = w->cost_mcu;

@@ -25,8 +25,7 @@ static int start(void **state)
     b = (struct cached_bucket){
         .limits = {.count = 1, .at = {{.capacity = SHARE, .amount = SHARE, .period_ms = FILL_MS}}}};
     struct cached_shard *k = bucket_shard(&b, 0);
-    *k = (struct cached_shard){
-        .is_valid = true, .clock_is_leaders = true, .shards = 1, .requested_at = r->now};
+    *k = (struct cached_shard){.is_valid = true, .shards = 1, .requested_at = r->now};
     return 0;
 }
 
