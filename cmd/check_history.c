@@ -1,5 +1,5 @@
 /* check_history.c - `weir check-history`: could clients have seen this history? */
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,12 +41,7 @@ struct check_run {
 
 static enum status read_file(struct check_run *r, struct buffer *error)
 {
-    FILE *f = strcmp(r->path, "-") == 0 ? stdin : fopen(r->path, "re");
-    if (f == NULL)
-        return buffer_explain(error, STATUS_IO, "%s", strerror(errno));
-    enum status status = history_check_read(&r->check, f, error);
-    if (f != stdin)
-        fclose(f);
+    enum status status = history_check_read(&r->check, r->path, error);
     if (r->check.torn_bytes > 0 && !r->quiet)
         fprintf(stderr,
                 "weir check-history: %s: the last line (%zu bytes) has no end: it is incomplete, "
@@ -186,7 +181,7 @@ static int check_file(const char *path, bool json, bool quiet)
                : r.check.undecided_count ? EXIT_UNDECIDED
                                          : EXIT_LINEARIZABLE;
     } else {
-        fprintf(stderr, "weir check-history: %s: %.*s\n", path, TEXT_OF(error));
+        fprintf(stderr, "weir check-history: %.*s\n", TEXT_OF(error));
     }
     history_check_deinit(&r.check);
     buffer_deinit(&error);

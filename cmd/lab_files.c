@@ -12,6 +12,7 @@
 #include "lab/baselines/baselines.h"
 #include "router/json/json.h"
 #include "router/json/json_writer.h"
+#include "workload/input_file.h"
 
 enum {
     PATH_SIZE = 4096
@@ -44,19 +45,7 @@ static bool path_join(char out[PATH_SIZE], const char *directory, const char *na
 
 bool lab_file_read(const char *path, struct buffer *out, struct buffer *error)
 {
-    FILE *f = fopen(path, "rb");
-    if (f == NULL)
-        return file_fail(error, "read", path);
-    size_t got;
-    while (out->size < LAB_FILE_SIZE_MAX &&
-           (got = fread(buffer_reserve(out, 65536), 1, 65536, f)) > 0)
-        out->size += got;
-    bool good = !ferror(f) && out->size < LAB_FILE_SIZE_MAX;
-    if (!good)
-        buffer_append_format(error, "cannot read %s: a read error, or more than %d MiB", path,
-                             LAB_FILE_SIZE_MAX >> 20);
-    fclose(f);
-    return good;
+    return input_file_read(path, out, error) == STATUS_OK;
 }
 
 static bool make_directories(char *path, struct buffer *error)
@@ -272,7 +261,7 @@ static bool plan_decode(const struct buffer *json, struct lab_plan_options *o,
     buffer_reserve(storage, json->size + 1);
     buffer_append_slice(&padded, buffer_slice(json));
     buffer_reserve(&padded, JSON_PADDING);
-    const bool good = json->size < LAB_FILE_SIZE_MAX &&
+    const bool good = json->size <= INPUT_FILE_SIZE_MAX &&
                       json_parse(parser, buffer_slice(&padded), &root) == STATUS_OK &&
                       read_plan(&root, o, storage);
     json_parser_destroy(parser);

@@ -14,7 +14,6 @@
 #include "server/host/policy_file.h"
 
 enum {
-    LAB_FILE_SIZE_MAX = 64 << 20,
     LAB_NAME_SIZE = 4096 /* of a path */
 };
 

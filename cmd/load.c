@@ -8,12 +8,14 @@
 #include "server/host/policy_file.h"
 #include "workload/load_run.h"
 #include "workload/load_setup.h"
+#include "workload/trace_file.h"
 
 struct progress {
     const struct load_options *options;
     bool tty;
     FILE *history; /* borrows; NULL: none */
     FILE *record;  /* the same */
+    FILE *json;    /* of --json=FILE, the same */
     uint64_t next_number;
 };
 
@@ -72,12 +74,12 @@ static enum status load_preload_tables(const struct load_options *o, struct prog
     return status;
 }
 
-static enum status open_file(const char *path, FILE **out, struct buffer *error)
+/* NULL: no such file is wanted. */
+static enum status open_file(const char *path, const char *mode, FILE **out, struct buffer *error)
 {
-    *out = fopen(path, "we");
-    if (*out != NULL)
+    if (path == NULL || (*out = fopen(path, mode)) != NULL)
         return STATUS_OK;
-    return buffer_explain(error, STATUS_IO, "%s: %s", path, strerror(errno));
+    return buffer_explain(error, STATUS_IO, "cannot write %s: %s", path, strerror(errno));
 }
 
 static enum status write_text(FILE *f, const char *path, const struct buffer *text,
@@ -88,8 +90,8 @@ static enum status write_text(FILE *f, const char *path, const struct buffer *te
     return buffer_explain(error, STATUS_IO, "%s: %s", path, strerror(errno));
 }
 
-static enum status load_report(const struct load_options *o, const struct load_run *run,
-                               struct buffer *error)
+static enum status load_report(const struct load_options *o, const struct progress *p,
+                               const struct load_run *run, struct buffer *error)
 {
     const struct load_workload_result *all = run->results;
     enum status status = STATUS_OK;
@@ -100,14 +102,11 @@ static enum status load_report(const struct load_options *o, const struct load_r
     }
     buffer_clear(&text);
     if (status == STATUS_OK && o->json) {
-        FILE *f = stdout;
+        FILE *f = p->json != NULL ? p->json : stdout;
         load_json(o, all, o->workload_count, run->started_wall_ms, &text);
-        if (o->json_path != NULL)
-            status = open_file(o->json_path, &f, error);
-        if (status == STATUS_OK)
-            status = write_text(f, o->json_path ? o->json_path : "standard output", &text, error);
-        if (f != NULL && f != stdout)
-            fclose(f);
+        if (p->json != NULL) /* fails for a pipe, which has no former content */
+            (void)!ftruncate(fileno(p->json), 0);
+        status = write_text(f, o->json_path ? o->json_path : "standard output", &text, error);
     }
     buffer_deinit(&text);
     return status;
@@ -137,7 +136,7 @@ static enum status load_run_all(const struct load_options *o, struct progress *p
     enum status status = load_run(&options, &finished, error);
     end_progress(p);
     if (status == STATUS_OK)
-        status = load_report(o, finished, error);
+        status = load_report(o, p, finished, error);
     if (status == STATUS_OK)
         status = check_answers(o, finished, error);
     load_run_destroy(finished);
@@ -154,21 +153,38 @@ static enum status close_file(FILE *f, const char *path, enum status status, str
     return status;
 }
 
+/* A fault of a trace is an error before tables are created and filled. */
+static enum status try_traces(const struct load_options *o, struct buffer *error)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < o->workload_count && status == STATUS_OK; i++) {
+        const struct load_workload_options *w = &o->workloads[i];
+        if (w->replay[0] != 0)
+            status = trace_file_try(w->replay, w->table, error);
+    }
+    return status;
+}
+
 static int load_from_options(const struct load_options *o)
 {
     struct buffer error = {0};
     struct progress p = {.options = o, .tty = isatty(STDERR_FILENO)};
-    enum status status = load_setup_tables(o, &error);
-    if (status == STATUS_OK && o->history_path != NULL)
-        status = open_file(o->history_path, &p.history, &error);
-    if (status == STATUS_OK && o->record_path != NULL)
-        status = open_file(o->record_path, &p.record, &error);
+    enum status status = try_traces(o, &error);
+    if (status == STATUS_OK) /* a file of an earlier run is kept until this run has ended */
+        status = open_file(o->json_path, "ae", &p.json, &error);
+    if (status == STATUS_OK)
+        status = load_setup_tables(o, &error);
+    if (status == STATUS_OK)
+        status = open_file(o->history_path, "we", &p.history, &error);
+    if (status == STATUS_OK)
+        status = open_file(o->record_path, "we", &p.record, &error);
     if (status == STATUS_OK && o->preload)
         status = load_preload_tables(o, &p, &error);
     if (status == STATUS_OK)
         status = load_run_all(o, &p, &error);
     status = close_file(p.history, o->history_path, status, &error);
     status = close_file(p.record, o->record_path, status, &error);
+    status = close_file(p.json, o->json_path, status, &error);
     if (status != STATUS_OK)
         fprintf(stderr, "weir load: %.*s\n", TEXT_OF(error));
     buffer_deinit(&error);

@@ -1,7 +1,6 @@
 /* options.c - values of the daemons' options: endpoints, lists of processes, settings. */
 #include "cmd/options.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 #include "base/settings/requests.h"
@@ -10,6 +9,7 @@
 #include "engine/admission/policy_choice.h"
 #include "gac/grant_policy.h"
 #include "lab/baselines/baselines.h"
+#include "workload/input_file.h"
 
 const char *options_profile_meaning(enum profile profile)
 {
@@ -162,20 +162,14 @@ static const char *take_config(void *target, const char *path, struct buffer *er
     o->describe |= strcmp(path, "help") == 0;
     if (o->describe)
         return NULL;
-    FILE *f = fopen(path, "r");
-    if (f == NULL) {
-        buffer_append_format(error, "cannot open --config %s: %s", path, strerror(errno));
-        return "";
+    enum status status = input_file_read(path, &text, &wrong);
+    if (status == STATUS_OK) {
+        status = config_parse(&o->config, buffer_slice(&text), &wrong);
+        if (status != STATUS_OK)
+            buffer_append_format(error, "%s: %.*s", path, TEXT_OF(wrong));
+    } else {
+        buffer_append_format(error, "--config: %.*s", TEXT_OF(wrong));
     }
-    size_t n;
-    while ((n = fread(buffer_reserve(&text, 4096), 1, 4096, f)) > 0)
-        text.size += n;
-    enum status status = STATUS_IO;
-    if (ferror(f))
-        buffer_append_format(error, "cannot read --config %s: %s", path, strerror(errno));
-    else if ((status = config_parse(&o->config, buffer_slice(&text), &wrong)) != STATUS_OK)
-        buffer_append_format(error, "%s: %.*s", path, TEXT_OF(wrong));
-    fclose(f);
     buffer_deinit(&text);
     buffer_deinit(&wrong);
     return status == STATUS_OK ? NULL : "";

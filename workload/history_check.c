@@ -1,12 +1,12 @@
 /* history_check.c - reads a history to its end, counts, and judges it key by key. */
 #include "workload/history_check.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
-enum {
-    CHUNK_SIZE = 1 << 20
-};
+#include "workload/input_file.h"
+
+_Static_assert((int)INPUT_PADDING >= (int)HISTORY_LINE_PADDING,
+               "lines are parsed where they were read");
 
 void history_check_init(struct history_check *c)
 {
@@ -30,47 +30,42 @@ static void add_last_line(struct history_check *c, struct slice line)
     buffer_deinit(&ignored);
 }
 
-/* Adds the complete lines; the rest moves to the front. */
-static enum status add_lines(struct history_check *c, struct buffer *text, struct buffer *error)
+/* Adds all lines. `wrong` gets the fault of a line. */
+static enum status add_lines(struct history_check *c, struct input_lines *lines,
+                             struct buffer *wrong, struct buffer *error)
 {
-    size_t at = 0;
-    const uint8_t *end;
-    enum status status = STATUS_OK;
-    while (status == STATUS_OK && (end = memchr(text->data + at, '\n', text->size - at)) != NULL) {
-        size_t size = (size_t)(end - text->data) - at;
-        if (size > 0)
-            status = history_add_line(&c->history, slice_make(text->data + at, size), error);
-        else
+    for (;;) {
+        struct slice line;
+        const enum input_line found = input_lines_next(lines, &line, error);
+        if (found == INPUT_FAILED)
+            return STATUS_IO;
+        if (found == INPUT_LINE_LAST)
+            add_last_line(c, line);
+        if (found != INPUT_LINE)
+            return STATUS_OK;
+        if (line.size == 0)
             c->history.lines++;
-        at += size + 1;
+        else if (history_add_line(&c->history, line, wrong) != STATUS_OK)
+            return STATUS_MALFORMED;
     }
-    text->size -= at;
-    memmove(text->data, text->data + at, text->size);
-    if (status == STATUS_OK && text->size > HISTORY_LINE_SIZE_MAX)
-        status = buffer_explain(error, STATUS_MALFORMED, "line %lld: longer than %d bytes",
-                                (long long)c->history.lines + 1, HISTORY_LINE_SIZE_MAX);
-    return status;
 }
 
-enum status history_check_read(struct history_check *c, FILE *f, struct buffer *error)
+enum status history_check_read(struct history_check *c, const char *path, struct buffer *error)
 {
-    struct buffer text = {0};
-    enum status status = STATUS_OK;
-    size_t n;
-    while (status == STATUS_OK &&
-           (n = fread(buffer_reserve(&text, CHUNK_SIZE + HISTORY_LINE_PADDING), 1, CHUNK_SIZE, f)) >
-               0) {
-        text.size += n;
-        status = add_lines(c, &text, error);
-    }
-    if (status == STATUS_OK && ferror(f))
-        status = buffer_explain(error, STATUS_IO, "%s", strerror(errno));
+    struct input_lines lines;
+    struct buffer wrong = {0};
+    enum status status = input_lines_open(&lines, path, true, HISTORY_LINE_SIZE_MAX, error);
     if (status == STATUS_OK)
-        add_last_line(c, buffer_slice(&text));
-    buffer_deinit(&text);
+        status = add_lines(c, &lines, &wrong, error);
     if (status == STATUS_OK && c->history.count == 0)
-        status = buffer_explain(error, STATUS_MALFORMED, "holds no operations");
-    return status == STATUS_OK ? history_group(&c->history, error) : status;
+        status = buffer_explain(&wrong, STATUS_MALFORMED, "holds no operations");
+    if (status == STATUS_OK)
+        status = history_group(&c->history, &wrong);
+    if (wrong.size > 0)
+        buffer_append_format(error, "%s: %.*s", path, TEXT_OF(wrong));
+    input_lines_close(&lines);
+    buffer_deinit(&wrong);
+    return status;
 }
 
 /* ---- judging ---- */

@@ -3,8 +3,6 @@
  * Not here: lines and operations (history.h), the search (linearizability.h), texts for people. */
 #pragma once
 
-#include <stdio.h>
-
 #include "workload/history.h"
 
 enum {
@@ -27,8 +25,9 @@ struct history_check {
 void history_check_init(struct history_check *c);
 void history_check_deinit(struct history_check *c);
 
-/* Reads all of `f`. STATUS_IO or STATUS_MALFORMED: `error` gets one line. */
-enum status history_check_read(struct history_check *c, FILE *f, struct buffer *error);
+/* Reads the whole file; - is standard input. STATUS_IO or STATUS_MALFORMED: `error` gets one line
+ * that names the file. */
+enum status history_check_read(struct history_check *c, const char *path, struct buffer *error);
 
 typedef void history_check_progress(void *context, uint32_t key);
 

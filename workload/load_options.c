@@ -166,6 +166,8 @@ static const char *load_options_take_url(void *target, const char *value)
 static const char *take_json(void *target, const char *value)
 {
     struct load_options *o = target;
+    if (value != NULL && *value == '\0')
+        return "a FILE, or - for standard output";
     o->json = true;
     o->json_path = value != NULL && strcmp(value, "-") != 0 ? value : NULL;
     return NULL;

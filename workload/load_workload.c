@@ -407,7 +407,9 @@ enum status load_workload_open(struct load_workload *w, struct buffer *error)
 {
     if (w->options.replay[0] == 0)
         return STATUS_OK;
-    return trace_file_open(&w->trace, w->options.replay, w->options.table, error);
+    const enum status status =
+        trace_file_open(&w->trace, w->options.replay, w->options.table, error);
+    return status == STATUS_OK ? trace_file_check(&w->trace, error) : status;
 }
 
 void load_workload_start(struct load_workload *w)

@@ -1,8 +1,8 @@
 /* trace_file.c - see trace_file.h. */
 #include "workload/trace_file.h"
 
-#include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/instant.h"
 
@@ -21,17 +21,12 @@ enum status trace_file_open(struct trace_file *t, const char *path, const char *
                                   path, strlen(table), TRACE_NAME_SIZE_MAX);
         memcpy(t->table, table, strlen(table) + 1);
     }
-    t->file = fopen(path, "re");
-    if (t->file == NULL)
-        return buffer_explain(error, STATUS_IO, "%s: %s", path, strerror(errno));
-    return STATUS_OK;
+    return input_lines_open(&t->lines, path, false, TRACE_LINE_SIZE_MAX, error);
 }
 
 void trace_file_close(struct trace_file *t)
 {
-    if (t->file != NULL)
-        fclose(t->file);
-    free(t->line);
+    input_lines_close(&t->lines);
     free(t->second);
     buffer_deinit(&t->error);
     *t = (struct trace_file){0};
@@ -55,15 +50,13 @@ static bool read_record(struct trace_file *t, struct trace_record *out)
     enum trace_line what;
     struct buffer why = {0};
     while (!t->over) {
-        ssize_t size = getline(&t->line, &t->line_capacity, t->file);
-        if (size < 0 && ferror(t->file))
-            buffer_append_format(&t->error, "%s: %s", t->path, strerror(errno));
-        bool ended = size > 0 && t->line[size - 1] == '\n';
-        if (size < 0 || (!ended && t->reader.format == TRACE_WEIR)) {
+        struct slice line;
+        const enum input_line found = input_lines_next(&t->lines, &line, &t->error);
+        if (found == INPUT_OVER || found == INPUT_FAILED ||
+            (found == INPUT_LINE_LAST && t->reader.format == TRACE_WEIR)) {
             t->over = true;
             break;
         }
-        struct slice line = slice_make(t->line, (size_t)size - ended);
         if (trace_reader_line(&t->reader, line, &what, out, &why) != STATUS_OK) {
             buffer_append_format(&t->error, "%s: %.*s", t->path, TEXT_OF(why));
             t->over = true;
@@ -99,8 +92,34 @@ static void read_second(struct trace_file *t)
         t->second[i].at_ns += (int64_t)((double)i / (double)t->second_count * 1e9);
 }
 
+enum status trace_file_check(struct trace_file *t, struct buffer *error)
+{
+    t->has_peeked = trace_file_next(t, &t->peeked);
+    t->records -= t->has_peeked;
+    const enum status status = t->has_peeked ? STATUS_OK : trace_file_error(t, error);
+    if (t->has_peeked || status != STATUS_OK)
+        return status;
+    return buffer_explain(error, STATUS_MALFORMED, "%s has no requests", t->path);
+}
+
+enum status trace_file_try(const char *path, const char *table, struct buffer *error)
+{
+    struct trace_file t;
+    enum status status = trace_file_open(&t, path, table, error);
+    if (status == STATUS_OK && lseek(t.lines.fd, 0, SEEK_CUR) >= 0)
+        status = trace_file_check(&t, error);
+    trace_file_close(&t);
+    return status;
+}
+
 bool trace_file_next(struct trace_file *t, struct trace_record *out)
 {
+    if (t->has_peeked) {
+        *out = t->peeked;
+        t->has_peeked = false;
+        t->records++;
+        return true;
+    }
     if (t->second_next == t->second_count) {
         if (t->reader.format == TRACE_WEIR || t->reader.format == TRACE_UNKNOWN) {
             bool ok = !t->has_ahead && read_record(t, out);

@@ -1,17 +1,14 @@
 /* trace_file.h - a trace in a file, as a source of traffic (traffic.h). */
 #pragma once
 
-#include <stdio.h>
-
+#include "workload/input_file.h"
 #include "workload/trace_reader.h"
 #include "workload/traffic.h"
 
 struct trace_file {
-    FILE *file;       /* owns */
-    const char *path; /* borrows */
+    struct input_lines lines; /* owns */
+    const char *path;         /* borrows */
     struct trace_reader reader;
-    char *line; /* owns */
-    size_t line_capacity;
     char table[TRACE_NAME_SIZE_MAX + 1]; /* only requests of this table; empty: all */
     bool named, found;                   /* the trace names tables; it names this one */
     uint32_t number;                     /* of this table */
@@ -20,6 +17,8 @@ struct trace_file {
     size_t second_count, second_capacity, second_next;
     struct trace_record ahead; /* the first one of the next second */
     bool has_ahead;
+    struct trace_record peeked; /* by trace_file_check */
+    bool has_peeked;
     int64_t records; /* that were given out */
     bool over;
     struct buffer error; /* empty: none */
@@ -30,6 +29,14 @@ struct trace_file {
 enum status trace_file_open(struct trace_file *t, const char *path, const char *table,
                             struct buffer *error);
 void trace_file_close(struct trace_file *t);
+
+/* STATUS_OK if the trace has a request, which trace_file_next returns afterwards; otherwise `error`
+ * gets one line. Call it before the first trace_file_next. */
+enum status trace_file_check(struct trace_file *t, struct buffer *error);
+
+/* Opens the file, checks it and closes it. STATUS_OK also for a pipe: its bytes can be read only
+ * once. */
+enum status trace_file_try(const char *path, const char *table, struct buffer *error);
 
 /* False: over, or trace_file_error tells why not. A last line that was cut off ends a trace of
  *        weir. */

@@ -234,6 +234,78 @@ TEST(twitter_traces_are_spread_over_their_seconds)
     unlink(path);
 }
 
+/* The error names file, line and limit. */
+static void expect_fault(const char *file, const char *text)
+{
+    struct trace_file t;
+    struct trace_record r;
+    struct buffer error = {0};
+    enum status status = trace_file_open(&t, file, NULL, &error);
+    for (int i = 0; status == STATUS_OK && trace_file_next(&t, &r); i++)
+        assert_true(i < 1);
+    if (status == STATUS_OK)
+        status = trace_file_error(&t, &error);
+    assert_int_not_equal(status, STATUS_OK);
+    if (memmem(error.data, error.size, text, strlen(text)) == NULL)
+        fail_msg("%s: %.*s", file, TEXT_OF(error));
+    trace_file_close(&t);
+    buffer_deinit(&error);
+}
+
+TEST(a_line_without_an_end_and_a_read_error_are_faults_of_a_trace)
+{
+    expect_fault("/dev/zero", "/dev/zero: line 1: longer than 16384 bytes");
+    expect_fault("/", "cannot read /: Is a directory");
+    write_trace("weir-trace 1 keys=plain\n0 7 0 r kx 1 a\n");
+    FILE *f = fopen(path, "a");
+    for (int i = 0; i <= TRACE_LINE_SIZE_MAX; i++)
+        fputc('#', f);
+    fclose(f);
+    expect_fault(path, ": line 3: longer than 16384 bytes");
+    unlink(path);
+}
+
+static void expect_try(const char *file, const char *table, const char *text)
+{
+    struct buffer error = {0};
+    const enum status status = trace_file_try(file, table, &error);
+    assert_int_equal(status == STATUS_OK, text == NULL);
+    if (text != NULL && memmem(error.data, error.size, text, strlen(text)) == NULL)
+        fail_msg("%s: %.*s", file, TEXT_OF(error));
+    buffer_deinit(&error);
+}
+
+TEST(a_trace_without_a_request_is_a_fault_before_the_run)
+{
+    expect_try("/dev/null", NULL, "/dev/null has no requests");
+    write_trace("weir-trace 1 keys=plain\ntable 0 a\n# none\n");
+    expect_try(path, NULL, " has no requests");
+    expect_try(path, "a", " has no requests");
+    expect_try(path, "b", ": no request is for table b");
+    write_trace("weir-trace 1 keys=plain\n0 7 0 r kx 1 a\n5 7 0 r ky 1 a\n");
+    expect_try(path, NULL, NULL);
+    /* A trace that was checked is read from its first request on. */
+    struct trace_record r;
+    struct buffer error = {0};
+    struct trace_file t = open_trace(NULL);
+    assert_int_equal(trace_file_check(&t, &error), STATUS_OK);
+    assert_int_equal(t.records, 0);
+    assert_true(trace_file_next(&t, &r) && r.key == trace_key_number(slice_of("x")));
+    assert_true(trace_file_next(&t, &r) && r.key == trace_key_number(slice_of("y")));
+    assert_false(trace_file_next(&t, &r));
+    assert_int_equal(t.records, 2);
+    trace_file_close(&t);
+    unlink(path);
+    /* A pipe is read only once, by the run. */
+    int ends[2];
+    char name[64];
+    assert_int_equal(pipe(ends), 0);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", ends[0]);
+    expect_try(name, NULL, NULL);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 TEST(wrong_lines_are_refused_with_their_number)
 {
     static const struct {
