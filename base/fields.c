@@ -47,9 +47,21 @@ static int64_t suffix_factor(const char *text, int of)
     return 0;
 }
 
+/* Whether the text begins as a decimal number: -, digits, a point. The C library also takes blanks,
+ * +, 0x10 and inf. */
+static bool begins_decimal(const char *text)
+{
+    const char *digits = text + (*text == '-');
+    if (digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X'))
+        return false;
+    return isdigit((unsigned char)digits[digits[0] == '.']);
+}
+
 static bool parse_whole(const char *text, int of, int64_t *out)
 {
     char *end;
+    if (!begins_decimal(text))
+        return false;
     errno = 0;
     *out = strtoll(text, &end, 10);
     const int64_t factor = suffix_factor(end, of);
@@ -59,6 +71,8 @@ static bool parse_whole(const char *text, int of, int64_t *out)
 bool field_parse_real(const char *text, double *out)
 {
     char *end;
+    if (!begins_decimal(text))
+        return false;
     const double value = strtod(text, &end);
     const int64_t factor = suffix_factor(end, NUMBERS);
     *out = value * (double)factor;
@@ -68,6 +82,8 @@ bool field_parse_real(const char *text, double *out)
 bool field_parse_integer(const char *text, int64_t min, int64_t max, int64_t *out)
 {
     double real;
+    if (strpbrk(text, "eE") != NULL || (*text == '-' && min >= 0)) /* 1e3, -0 */
+        return false;
     if (!parse_whole(text, NUMBERS, out)) { /* 2.5k */
         if (!field_parse_real(text, &real) || fabs(real) > 1e15 || real != floor(real))
             return false;
@@ -109,6 +125,8 @@ static bool parse_time(const char *text, double bare_ns, int64_t *out_ns)
     } units[] = {{"ns", 1},   {"us", 1e3},   {"ms", 1e6},   {"s", 1e9},
                  {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}, {"d", 86400e9}};
     char *end;
+    if (!begins_decimal(text) || *text == '-')
+        return false;
     const double number = strtod(text, &end);
     double unit_ns = *end == '\0' ? bare_ns : -1;
     for (size_t i = 0; i < COUNT_OF(units); i++)

@@ -11,6 +11,10 @@
 #include "lab/scenario/shipped.h"
 #include "workload/trace_merge.h"
 
+enum {
+    LAB_PARTS_MAX = 1000000
+};
+
 struct lab_arguments {
     struct lab_plan_options plan;
     const char *words[TRACE_MERGE_MAX + 1];
@@ -65,13 +69,12 @@ static const char *take_more(void *target, const char *value, struct buffer *err
 static const char *take_part(void *target, const char *value)
 {
     struct lab_arguments *a = target;
-    char rest;
-    long long part, of;
-    if (sscanf(value, "%lld/%lld%c", &part, &of, &rest) != 2 || part < 1 || of < part ||
-        of > 1000000)
-        return "PART/OF, such as 1/4";
+    struct slice of = slice_of(value);
+    const int64_t part = slice_number(slice_cut(&of, '/')), parts = slice_number(of);
+    if (part < 1 || parts < part || parts > LAB_PARTS_MAX)
+        return "PART/OF, such as 1/4, with at most 1000000 parts";
     a->part = part;
-    a->of = of;
+    a->of = parts;
     return NULL;
 }
 

@@ -101,6 +101,8 @@ TEST(a_value_is_written_as_it_can_be_read)
         {"duration", "3ns", "3ns"},
         {"duration", "366d", "8784h"},
         {"real", "-0.5", "-0.5"},
+        {"real", ".5", "0.5"},
+        {"real", "1e-3", "0.001"},
         {"real", "2k", "2000"},
         {"text", "a b", "a b"},
         {"any_text", "", ""},
@@ -119,13 +121,15 @@ TEST(a_value_is_written_as_it_can_be_read)
 TEST(a_refused_value_stays_as_it_was_and_the_allowed_ones_are_reported)
 {
     static const struct {
-        const char *name, *allowed, *refused[6];
+        const char *name, *allowed, *refused[12];
     } cases[] = {
         {"flag", "true or false", {"", "yes"}},
-        {"small", "a whole number from 0 to 65535", {"", "-1", "65536", "1.5", "80x", "1T"}},
+        {"small",
+         "a whole number from 0 to 65535",
+         {"", "-1", "65536", "1.5", "80x", "1T", " 80", "+80", "0x50", "8e1", "-0"}},
         {"integer",
          "a whole number from -9 to 9223372036854775807",
-         {"-10", "99999999999999999999", "9999999999999G", "k", "1 ", "nan"}},
+         {"-10", "99999999999999999999", "9999999999999G", "k", "1 ", "nan", "- 1", "\t1", "1e3"}},
         {"count_s",
          "a whole number from 0 to 5120000 (suffixes: k, M, G, T are powers of 1000)",
          {"", "-1", " 1", "1.5", "1kB", "0x10"}},
@@ -135,11 +139,13 @@ TEST(a_refused_value_stays_as_it_was_and_the_allowed_ones_are_reported)
          {"64k", "63KiB", "2GiB", "9999999999TiB"}},
         {"span",
          "a time above 0, such as 30s, 500ms, 2m or 1h",
-         {"0", "-1s", "inf", "1e300s", "10000001", "1 s"}},
+         {"0", "-1s", "inf", "1e300s", "10000001", "1 s", " 1s", "+1s", "0x1s"}},
         {"duration",
          "a time with its unit (us, ms, s, m, h, d), 0s to 9600h",
-         {"1", "s", "-1s", "1 s", "1e300s", "nans"}},
-        {"real", "a number from -1 to 5000", {"", "-1.1", "5001", "nan", "1x", "inf"}},
+         {"1", "s", "-1s", "1 s", "1e300s", "nans", " 1s", "+1s", "0x1s", "-0"}},
+        {"real",
+         "a number from -1 to 5000",
+         {"", "-1.1", "5001", "nan", "1x", "inf", " 1", "+1", "0x1", "-", "."}},
         {"text", "a text that is not empty", {""}},
         {"any_text", "some x", {"xy"}},
         {"name",
