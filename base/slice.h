@@ -70,6 +70,9 @@ static inline struct slice slice_cut(struct slice *rest, uint8_t byte)
     return part;
 }
 
+/* Some editors begin a file of UTF-8 with this character. */
+#define SLICE_BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 /* The slice without blanks, tabs and carriage returns at its ends. */
 struct slice slice_trimmed(struct slice s);
 

@@ -224,6 +224,11 @@ const char *measure_value(const struct measure *m, const char *name,
                           const struct measure_selector *selector, double *value, char *error,
                           size_t error_size);
 
+/* NULL, or what is wrong with the name and the selector, as measure_value says. A reason is checked
+ * by measure_value alone. */
+const char *measure_check(const char *name, const struct measure_selector *selector, char *error,
+                          size_t error_size);
+
 /* Whether the measure is NAN with `no_optimum`. */
 bool measure_needs_optimum(const char *name);
 

@@ -746,13 +746,10 @@ static const char *surplus_of(const struct measure_row *row, const struct measur
     return NULL;
 }
 
-const char *measure_value(const struct measure *m, const char *name,
-                          const struct measure_selector *selector, double *value, char *error,
+const char *measure_check(const char *name, const struct measure_selector *selector, char *error,
                           size_t error_size)
 {
-    must(m->ended);
     const struct measure_row *row = row_find(name);
-    *value = NAN;
     if (row == NULL)
         return report_unknown(name, error, error_size);
     const char *surplus = surplus_of(row, selector);
@@ -763,15 +760,28 @@ const char *measure_value(const struct measure *m, const char *name,
                  row->value == NULL ? "" : surplus);
         return error;
     }
-    const size_t reasons = MEASURE_REASONS + m->index_count;
     const bool names = selector->reason != MEASURE_ANY && selector->reason >= MEASURE_REASONS;
-    if (selector->reason != MEASURE_ANY && (selector->reason == 0 || selector->reason >= reasons)) {
-        snprintf(error, error_size, "%s: a reason is a number from 1 to %zu", name, reasons - 1);
-        return error;
-    }
     if (names && (selector->tenant != MEASURE_ANY || selector->kind != MEASURE_ANY)) {
         snprintf(error, error_size, "%s of an index cannot be selected with a tenant or a kind",
                  name);
+        return error;
+    }
+    return NULL;
+}
+
+const char *measure_value(const struct measure *m, const char *name,
+                          const struct measure_selector *selector, double *value, char *error,
+                          size_t error_size)
+{
+    must(m->ended);
+    const char *fault = measure_check(name, selector, error, error_size);
+    *value = NAN;
+    if (fault != NULL)
+        return fault;
+    const struct measure_row *row = row_find(name);
+    const size_t reasons = MEASURE_REASONS + m->index_count;
+    if (selector->reason != MEASURE_ANY && (selector->reason == 0 || selector->reason >= reasons)) {
+        snprintf(error, error_size, "%s: a reason is a number from 1 to %zu", name, reasons - 1);
         return error;
     }
     if (m->options.no_optimum && row_needs_optimum(row))

@@ -31,6 +31,79 @@ static const char *const reasons[] = {"ok",    "key-range", "allocation", "node"
                                       "table", "overload",  "index",      "client", "failed",
                                       "limit", "writes",    NULL};
 
+/* ---- reading ---- */
+
+static uint32_t place_of(const char *const names[], const char *name)
+{
+    for (uint32_t i = 0; names[i] != NULL; i++) {
+        if (strcmp(names[i], name) == 0)
+            return i;
+    }
+    return MEASURE_ANY;
+}
+
+/* One of the reasons, or the index TABLE/INDEX. */
+static uint32_t reason_named(const struct scenario *s, const char *name)
+{
+    const char *slash = strchr(name, '/');
+    if (slash == NULL) {
+        const uint32_t place = place_of(reasons, name);
+        return place == 0 ? MEASURE_ANY : place; /* ok is no refusal */
+    }
+    const struct slice table = slice_make(name, (size_t)(slash - name));
+    for (uint32_t place = 0; place < s->table_count; place++) {
+        const struct indexes_options *o = &s->tables[place].indexes;
+        for (uint32_t i = 0; i < o->count && slice_is(table, s->tables[place].name); i++) {
+            if (strcmp(slash + 1, o->at[i].name) == 0)
+                return MEASURE_REASONS + demand_index(s, place, i);
+        }
+    }
+    return MEASURE_ANY;
+}
+
+static bool select_for(const struct scenario *s, const struct scenario_expectation *e,
+                       struct measure_selector *out, const char **fault)
+{
+    *out = MEASURE_ALL;
+    for (uint32_t i = 0; e->tenant != NULL && i < s->tenant_count; i++) {
+        if (strcmp(s->tenants[i].name, e->tenant) == 0)
+            out->tenant = i;
+    }
+    for (uint32_t i = 0; e->table != NULL && i < s->table_count; i++) {
+        if (strcmp(s->tables[i].name, e->table) == 0)
+            out->table = i;
+    }
+    if (e->reason != NULL)
+        out->reason = reason_named(s, e->reason);
+    out->from_ns = e->from_ns < 0 ? 0 : e->from_ns;
+    out->to_ns = e->to_ns == INT64_MAX ? 0 : e->to_ns;
+    *fault = e->tenant != NULL && out->tenant == MEASURE_ANY   ? e->tenant
+             : e->table != NULL && out->table == MEASURE_ANY   ? e->table
+             : e->reason != NULL && out->reason == MEASURE_ANY ? e->reason
+                                                               : NULL;
+    return *fault == NULL;
+}
+
+/* A fault of an expectation is found before the run, not after it. */
+static enum status check_expectations(const struct lab_job *job, const struct scenario *s,
+                                      struct buffer *error)
+{
+    for (uint32_t i = 0; i < s->expectation_count; i++) {
+        const struct scenario_expectation *e = &s->expectations[i];
+        struct measure_selector selector;
+        const char *fault;
+        char text[1024];
+        if (!select_for(s, e, &selector, &fault))
+            return buffer_explain(error, STATUS_MALFORMED,
+                                  "%s:%u: no tenant, table or reason is named `%s`", job->file,
+                                  e->line, fault);
+        fault = measure_check(e->measure, &selector, text, sizeof text);
+        if (fault != NULL)
+            return buffer_explain(error, STATUS_MALFORMED, "%s:%u: %s", job->file, e->line, fault);
+    }
+    return STATUS_OK;
+}
+
 enum status lab_job_read(const struct lab_job *job, struct document *d, struct scenario *out,
                          struct buffer *error)
 {
@@ -50,6 +123,8 @@ enum status lab_job_read(const struct lab_job *job, struct document *d, struct s
     status = scenario_choose(&chosen, d, error);
     if (status == STATUS_OK)
         status = scenario_read(d, job->policies, out, error);
+    if (status == STATUS_OK)
+        status = check_expectations(job, out, error);
     if (status != STATUS_OK)
         buffer_append_format(error, " (policy %s)", chosen.name);
     return status;
@@ -106,55 +181,6 @@ static void write_all_measures(const struct scenario *s, const struct measure *m
     json_write_close(out, '}');
 }
 
-static uint32_t place_of(const char *const names[], const char *name)
-{
-    for (uint32_t i = 0; names[i] != NULL; i++) {
-        if (strcmp(names[i], name) == 0)
-            return i;
-    }
-    return MEASURE_ANY;
-}
-
-/* One of the reasons, or the index TABLE/INDEX. */
-static uint32_t reason_named(const struct scenario *s, const char *name)
-{
-    const char *slash = strchr(name, '/');
-    if (slash == NULL)
-        return place_of(reasons, name);
-    const struct slice table = slice_make(name, (size_t)(slash - name));
-    for (uint32_t place = 0; place < s->table_count; place++) {
-        const struct indexes_options *o = &s->tables[place].indexes;
-        for (uint32_t i = 0; i < o->count && slice_is(table, s->tables[place].name); i++) {
-            if (strcmp(slash + 1, o->at[i].name) == 0)
-                return MEASURE_REASONS + demand_index(s, place, i);
-        }
-    }
-    return MEASURE_ANY;
-}
-
-static bool select_for(const struct scenario *s, const struct scenario_expectation *e,
-                       struct measure_selector *out, const char **fault)
-{
-    *out = MEASURE_ALL;
-    for (uint32_t i = 0; e->tenant != NULL && i < s->tenant_count; i++) {
-        if (strcmp(s->tenants[i].name, e->tenant) == 0)
-            out->tenant = i;
-    }
-    for (uint32_t i = 0; e->table != NULL && i < s->table_count; i++) {
-        if (strcmp(s->tables[i].name, e->table) == 0)
-            out->table = i;
-    }
-    if (e->reason != NULL)
-        out->reason = reason_named(s, e->reason);
-    out->from_ns = e->from_ns < 0 ? 0 : e->from_ns;
-    out->to_ns = e->to_ns == INT64_MAX ? 0 : e->to_ns;
-    *fault = e->tenant != NULL && out->tenant == MEASURE_ANY   ? e->tenant
-             : e->table != NULL && out->table == MEASURE_ANY   ? e->table
-             : e->reason != NULL && out->reason == MEASURE_ANY ? e->reason
-                                                               : NULL;
-    return *fault == NULL;
-}
-
 /* The value for each expectation of the scenario, in their order. */
 static enum status write_expectations(const struct lab_job *job, const struct scenario *s,
                                       const struct measure *m, struct buffer *out,
@@ -167,10 +193,7 @@ static enum status write_expectations(const struct lab_job *job, const struct sc
         const char *fault;
         char text[1024];
         double value;
-        if (!select_for(s, e, &selector, &fault))
-            return buffer_explain(error, STATUS_MALFORMED,
-                                  "%s:%u: no tenant, table or reason is named `%s`", job->file,
-                                  e->line, fault);
+        must(select_for(s, e, &selector, &fault)); /* by check_expectations */
         fault = measure_value(m, e->measure, &selector, &value, text, sizeof text);
         if (fault != NULL)
             return buffer_explain(error, STATUS_MALFORMED, "%s:%u: %s", job->file, e->line, fault);

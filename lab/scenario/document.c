@@ -155,6 +155,9 @@ static struct document_node *document_build(struct document *d, struct slice tex
                                             struct buffer *error)
 {
     struct document_builder b = {.d = d, .error = error};
+    const size_t mark = strlen(SLICE_BYTE_ORDER_MARK);
+    if (slice_starts_with(text, slice_of(SLICE_BYTE_ORDER_MARK)))
+        text = slice_make(text.data + mark, text.size - mark);
     must(yaml_parser_initialize(&b.parser) == 1);
     yaml_parser_set_input_string(&b.parser, text.data, text.size);
     yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING);

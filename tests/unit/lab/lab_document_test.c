@@ -64,6 +64,13 @@ TEST(what_a_scenario_has_no_use_for_is_refused_with_its_line)
     expect_fault("a: \"\\0\"", "a.yaml:1: a text may not contain a NUL");
 }
 
+TEST(a_byte_order_mark_is_not_a_part_of_the_text)
+{
+    parse("\xef\xbb\xbfone: 1\ntwo: 2\n");
+    assert_string_equal(text_at("one", NULL), "1");
+    assert_int_equal(document_member(d.root, "two")->line, 2);
+}
+
 static void set(const char *path, const char *value)
 {
     buffer_clear(&error);

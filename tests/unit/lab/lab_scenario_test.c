@@ -62,6 +62,26 @@ TEST(names_that_results_cannot_distinguish_are_refused)
                  "a.yaml:4: tenant is ``, but must be a text that is not empty");
 }
 
+/* The name stands in paths of results. */
+TEST(the_name_of_a_scenario_is_a_name_of_a_file)
+{
+    static const char *const good[] = {"x", "a-B_3.c", "9"};
+    static const char *const bad[] = {"", "../../x", ".x", "..", "a b", "a/b", "\xc3\xa4"};
+    char text[512], fault[512];
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
+        snprintf(text, sizeof text, "name: \"%s\"\nduration: 10s\n" BODY, good[i]);
+        assert_int_equal(read_text(text), STATUS_OK);
+    }
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        snprintf(text, sizeof text, "duration: 10s\nname: \"%s\"\n" BODY, bad[i]);
+        snprintf(fault, sizeof fault,
+                 "a.yaml:2: name is `%s`, but must be 1 to 64 letters, digits, -, _ and .", bad[i]);
+        expect_fault(text, fault);
+    }
+    snprintf(text, sizeof text, "name: %065d\nduration: 10s\n" BODY, 1);
+    expect_fault(text, "a.yaml:1: name is `0000");
+}
+
 #define ROUTED(routers)              \
     HEAD "tables: [{name: users}]\n" \
          "workloads: [{name: w, table: users, routers: \"" routers "\"}]\n"
@@ -322,6 +342,33 @@ TEST(an_error_in_what_a_policy_sets_names_path_and_policy)
     static const char begin[] = "a.yaml: what is set at `workloads.w.rat`: unknown field `rat`; ";
     assert_true(strncmp(given, begin, strlen(begin)) == 0);
     assert_true(end != NULL && end[strlen(" (policy b)")] == 0);
+}
+
+static void expect_plan_fault(const char *text, const char *fault)
+{
+    const struct lab_plan_options o = {.file = "a.yaml", .text = slice_of(text)};
+    struct lab_plan p;
+    buffer_clear(&error);
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_MALFORMED);
+    lab_plan_deinit(&p);
+    buffer_append_u8(&error, 0);
+    if (strncmp((const char *)error.data, fault, strlen(fault)) != 0)
+        fail_msg("`%s` does not begin with `%s`", (const char *)error.data, fault);
+}
+
+TEST(a_fault_of_an_expectation_is_found_before_the_first_run)
+{
+    expect_plan_fault(HEAD BODY "expect:\n  - {measure: nosuch, at_most: 1}\n",
+                      "a.yaml:6: there is no measure 'nosuch'; known are ");
+    expect_plan_fault(HEAD BODY "expect: [{measure: splits, tenant: nobody, at_most: 1}]\n",
+                      "a.yaml:5: no tenant, table or reason is named `nobody`");
+    expect_plan_fault(HEAD BODY "expect: [{measure: splits, table: users, at_most: 1}]\n",
+                      "a.yaml:5: splits cannot be selected with a table");
+    expect_plan_fault(HEAD BODY "expect: [{measure: refused_requests, reason: ok, at_most: 1}]\n",
+                      "a.yaml:5: no tenant, table or reason is named `ok`");
+    expect_plan_fault(HEAD BODY "policies: [{name: a}, {name: b, set: {expect.1.measure: no}}]\n"
+                                "expect: [{measure: splits, at_most: 1}]\n",
+                      "a.yaml:6: there is no measure 'no'");
 }
 
 TEST(a_plan_numbers_all_runs)
