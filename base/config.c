@@ -57,16 +57,32 @@ static bool is_word(struct slice value)
 
 static bool is_origin_list(struct slice value)
 {
-    return slice_is(value, "none") || slice_is(value, "loopback") || slice_is(value, "*") ||
-           (is_printable(value, ' ') && memmem(value.data, value.size, "://", 3) != NULL);
+    if (slice_is(value, "none") || slice_is(value, "loopback") || slice_is(value, "*"))
+        return true;
+    do {
+        const struct slice origin = slice_trimmed(slice_cut(&value, ','));
+        const uint8_t *colon = memmem(origin.data, origin.size, "://", 3);
+        if (colon == NULL || colon == origin.data || colon + 3 == origin.data + origin.size ||
+            !is_word(origin))
+            return false;
+    } while (value.data != NULL);
+    return true;
 }
 
+/* An empty text is a list without names. */
 static bool is_host_list(struct slice value)
 {
-    for (size_t i = 0; i < value.size; i++)
-        if (strchr(":/[]@", value.data[i]) != NULL)
+    if (value.size == 0)
+        return true;
+    do {
+        const struct slice name = slice_cut(&value, ',');
+        for (size_t i = 0; i < name.size; i++)
+            if (strchr(":/[]@", name.data[i]) != NULL)
+                return false;
+        if (name.size == 0 || !is_word(name))
             return false;
-    return is_word(value);
+    } while (value.data != NULL);
+    return true;
 }
 
 #define MEMBER(member) FIELD_MEMBER(struct config, member)
@@ -129,7 +145,7 @@ static const struct field settings[] = {
      .help = "Web pages that may use the endpoint: none, loopback (pages of this machine, while "
              "the endpoint is on loopback), * or a list of origins separated by commas."},
     {"host_names", FIELD_NAME, MEMBER(host_names), "at most 511 characters", .valid = is_host_list,
-     .expected = "names without scheme and port, separated by commas: db.example, not "
+     .expected = "names without scheme and port, separated by commas, none empty: db.example, not "
                  "http://db.example:8000; addresses need not be listed; 511 characters at most",
      .help = "Names of this server in the header Host, without port, separated by commas. The "
              "first * of a name matches any text. Addresses, names without a dot and names ending "
@@ -353,6 +369,9 @@ enum status config_set(struct config *c, struct slice name, struct slice value,
 
 enum status config_parse(struct config *c, struct slice text, struct buffer *error)
 {
+    if (slice_starts_with(text, slice_of(SLICE_BYTE_ORDER_MARK)))
+        text = slice_make(text.data + strlen(SLICE_BYTE_ORDER_MARK),
+                          text.size - strlen(SLICE_BYTE_ORDER_MARK));
     for (int line_number = 1; text.size > 0; line_number++) {
         struct slice whole = slice_cut(&text, '\n'), line = slice_trimmed(slice_cut(&whole, '#'));
         struct slice value = line, name = slice_cut(&value, '=');

@@ -45,29 +45,10 @@ static void gac_daemon_down(void *context, uint64_t link, enum peer_kind kind, u
     gac_links_down(&p->links, link, by_peer);
 }
 
-/* Without --listen, the address is this server's entry in --gac. */
-static enum status place_self(struct options *o, struct buffer *error)
-{
-    if (!daemon_list_valid(&o->gac, "--gac", error))
-        return STATUS_MALFORMED;
-    for (uint32_t i = 0; i < o->gac.count; i++) {
-        if (o->gac.at[i].id != o->id)
-            continue;
-        if (o->address == NULL) {
-            o->address = o->gac.at[i].address;
-            o->port = o->gac.at[i].port;
-        }
-        return STATUS_OK;
-    }
-    return buffer_explain(error, STATUS_MALFORMED,
-                          "--id %u is not in --gac, which names servers 1 to %u", o->id,
-                          o->gac.count);
-}
-
 static enum status gac_daemon_open(struct gac_process *p, struct buffer *error)
 {
     struct options *o = &p->options;
-    enum status status = place_self(o, error);
+    enum status status = options_place(o, &o->gac, "--gac", error);
     if (status == STATUS_OK)
         status = daemon_open_loop(&p->loop, options_stop, &p->stopping, error);
     if (status != STATUS_OK)

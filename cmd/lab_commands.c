@@ -29,14 +29,20 @@ struct lab_arguments {
 
 /* ---- options ---- */
 
-static const char *take_set(void *target, const char *value)
+static const char *given_too_often(const char *option, int max, struct buffer *error)
+{
+    buffer_append_format(error, "`%s` may be given at most %d times", option, max);
+    return "";
+}
+
+static const char *take_set(void *target, const char *value, struct buffer *error)
 {
     struct lab_arguments *a = target;
     const char *equals = strchr(value, '=');
     if (equals == NULL || equals == value)
         return "PATH=VALUE, such as cluster.settings.gac=static";
     if (a->plan.set_count == SCENARIO_SETTINGS_MAX)
-        return "given at most 64 times";
+        return given_too_often("--set", SCENARIO_SETTINGS_MAX, error);
     a->plan.set[a->plan.set_count++] = (struct scenario_setting){
         slice_make(value, (size_t)(equals - value)), slice_of(equals + 1)};
     return NULL;
@@ -46,7 +52,7 @@ static const char *take_policy(void *target, const char *value, struct buffer *e
 {
     struct lab_arguments *a = target;
     if (a->plan.policy_file_count == LAB_POLICY_FILES_MAX)
-        return "given at most 16 times";
+        return given_too_often("--policy", LAB_POLICY_FILES_MAX, error);
     a->plan.policy_files[a->plan.policy_file_count++] = value;
     return lab_policies_load(a->plan.policies, value, error) == STATUS_OK ? NULL : "";
 }
@@ -85,7 +91,7 @@ static const struct field common_options[] = {
      .initial = "as in the scenario", .help = "Runs of each policy."},
     {"seed", FIELD_INTEGER, MEMBER(plan.first_seed), "S", .max = INT64_MAX,
      .help = "The first seed."},
-    {"set", FIELD_PARSED, .form = "PATH=VALUE", .parse = take_set, .initial = "",
+    {"set", FIELD_CUSTOM, .form = "PATH=VALUE", .take = take_set, .initial = "",
      .help = "Change a value of the scenario, before its policies do. May be repeated."},
     {"fidelity", FIELD_CHOICE, MEMBER(plan.fidelity), "NAME", .choices = lab_fidelity_names,
      .initial = "as in the scenario",

@@ -1,6 +1,9 @@
 /* limit_text.c - see limit_text.h. */
 #include "cmd/limit_text.h"
 
+#include "engine/limiter/bucket.h"
+#include "router/limiter/limiter_request.h"
+
 enum {
     THOUSAND = 1000
 };
@@ -78,4 +81,26 @@ bool limit_text_read(const char *text, struct limit_text *out)
         return false;
     out->refill = out->capacity;
     return rest.data == NULL || limit_text_thousandths(rest, &out->refill);
+}
+
+_Static_assert(LIMITER_TOKENS_MAX == INT64_C(1000000000000), "as the texts below say");
+_Static_assert(LIMITER_PERIOD_MAX == INT64_C(366) * 24 * 3600 * THOUSAND, "the same");
+_Static_assert(LIMITER_NAME_MAX == 64, "the same");
+
+static bool limit_text_is_amount(int64_t thousandths)
+{
+    return thousandths >= THOUSAND && thousandths <= LIMITER_MTOK_MAX;
+}
+
+const char *limit_text_check(const struct limit_text *limit)
+{
+    if (!limiter_name_is_plain(limit->name, LIMITER_NAME_MAX))
+        return "a NAME of 1 to 64 letters, digits, _, . and -";
+    if (!limit_text_is_amount(limit->capacity))
+        return "a CAPACITY from 1 to 1000000000000 tokens";
+    if (!limit_text_is_amount(limit->refill))
+        return "a REFILL from 1 to 1000000000000 tokens";
+    if (limit->period_ms < 1 || limit->period_ms > LIMITER_PERIOD_MAX)
+        return "a PERIOD from 1ms to 366d";
+    return NULL;
 }

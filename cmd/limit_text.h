@@ -5,7 +5,7 @@
  * CAPACITYand REFILL are numbers of tokens with at most three decimals. PERIOD is a number with
  * ms, s, m, h or d. Without REFILL the whole capacity comes in each period. Numbers are exact: no
  * floats.
- * Not here: which names and numbers the server takes. */
+ * Not here: limits of one level that a server refuses together, such as two with one name. */
 #pragma once
 
 #include "base/buffer.h"
@@ -22,6 +22,9 @@ struct limit_text {
 
 /* False: the text has another form, or a number above INT64_MAX / 1000. */
 bool limit_text_read(const char *text, struct limit_text *out);
+
+/* NULL: a server takes such a limit. Otherwise what is allowed. */
+const char *limit_text_check(const struct limit_text *limit);
 
 /* A number with at most three decimals, in thousandths. False: not such a number. */
 bool limit_text_thousandths(struct slice text, int64_t *out);

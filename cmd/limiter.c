@@ -7,11 +7,8 @@
 #include "cmd/limit_text.h"
 #include "cmd/server_call.h"
 #include "cmd/usage.h"
+#include "engine/limiter/bucket.h"
 #include "router/json/json_writer.h"
-
-enum {
-    LIMITS_MAX = 8
-};
 
 static const char about[] =
     "Shows and changes token buckets of the rate limiter, through a router.\n\n"
@@ -46,7 +43,7 @@ struct limiter_line {
     struct client_url url;
     enum limiter_verb_word verb;
     const char *name_space, *entity, *resource; /* NULL: not given */
-    struct limit_text limits[LIMITS_MAX];
+    struct limit_text limits[LIMITER_LIMITS_MAX];
     uint32_t limit_count;
     uint32_t on_unavailable; /* place in `without_store` */
     int64_t count;
@@ -276,15 +273,19 @@ static int limiter_run(struct limiter_line *l)
 
 /* ---- the command line ---- */
 
-static const char *limiter_take_limit(void *target, const char *value)
+static const char *limiter_take_limit(void *target, const char *value, struct buffer *error)
 {
     struct limiter_line *l = target;
-    if (l->limit_count == LIMITS_MAX)
-        return "given at most 8 times";
-    if (!limit_text_read(value, &l->limits[l->limit_count]))
+    if (l->limit_count == LIMITER_LIMITS_MAX) {
+        buffer_append_format(error, "`--limit` may be given at most %d times", LIMITER_LIMITS_MAX);
+        return "";
+    }
+    struct limit_text *limit = &l->limits[l->limit_count];
+    if (!limit_text_read(value, limit))
         return "NAME=CAPACITY/PERIOD[:REFILL], such as rpm=100/60s or tpm=10000/1m:5000";
-    l->limit_count++;
-    return NULL;
+    const char *allowed = limit_text_check(limit);
+    l->limit_count += allowed == NULL;
+    return allowed;
 }
 
 static const char *limiter_take_verb(void *target, const char *word)
@@ -308,7 +309,7 @@ static const struct field limiter_options[] = {
      .help = "The owner of the bucket, such as a user or a tenant."},
     {"resource", FIELD_TEXT, FIELD_MEMBER(struct limiter_line, resource), "NAME",
      .help = "The thing that is used, such as an API or a model."},
-    {"limit", FIELD_PARSED, .form = "LIMIT", .parse = limiter_take_limit,
+    {"limit", FIELD_CUSTOM, .form = "LIMIT", .take = limiter_take_limit,
      .help = "For set: a limit as NAME=CAPACITY/PERIOD[:REFILL]. May be repeated up to 8 times."},
     {"on-unavailable", FIELD_CHOICE, FIELD_MEMBER(struct limiter_line, on_unavailable), "WHAT",
      .choices = without_store, .initial = "block",

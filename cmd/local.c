@@ -10,6 +10,7 @@
 #include "cmd/request_record.h"
 #include "cmd/usage.h"
 #include "gac/server.h"
+#include "host/secret.h"
 #include "server/host/disks.h"
 #include "server/host/loop_clock.h"
 #include "server/host/node_host.h"
@@ -227,9 +228,21 @@ static enum status open_nodes(struct local *l, struct buffer *error)
     return status;
 }
 
+/* The processes of a cluster with the same settings would refuse such a file. */
+static enum status local_check_secret(const struct config *c, struct buffer *error)
+{
+    struct buffer secret = {0};
+    const enum status status =
+        c->secret_file[0] == '\0' ? STATUS_OK : secret_read(c->secret_file, &secret, error);
+    buffer_deinit(&secret);
+    return status;
+}
+
 static enum status local_open(struct local *l, struct buffer *error)
 {
     enum status status = options_admin(&l->options, &l->admin, error);
+    if (status == STATUS_OK)
+        status = local_check_secret(&l->options.config, error);
     if (status == STATUS_OK)
         status = daemon_open_loop(&l->loop, options_stop, &l->stopping, error);
     if (status == STATUS_OK)

@@ -32,7 +32,8 @@ struct node_process {
 
 static const struct field node_options[] = {
     {OPTIONS_ID, .help = "The number of this node in --peers."},
-    {OPTIONS_LISTEN, .help = "The address of this node, for routers and nodes."},
+    {OPTIONS_LISTEN,
+     .help = "The address of this node, for routers and nodes. Default: as in --peers."},
     {OPTIONS_DATA, .help = "The directory of the partitions."},
     {OPTIONS_PEERS, .help = "Every node of the cluster, this one included."},
     {OPTIONS_FAULTS},
@@ -47,13 +48,13 @@ static void node_daemon_frame(void *context, const struct link_peer *from, struc
 
 static enum status node_daemon_open(struct node_process *p, struct buffer *error)
 {
-    const struct options *o = &p->options;
-    if (!daemon_list_valid(&o->peers, "--peers", error))
-        return STATUS_MALFORMED;
-    if (o->id == 0 || o->id > o->peers.count || o->data == NULL)
+    struct options *o = &p->options;
+    enum status status = options_place(o, &o->peers, "--peers", error);
+    if (status == STATUS_OK && o->data == NULL)
         return buffer_explain(error, STATUS_MALFORMED,
-                              "--id and --data are needed, and --id must be one of --peers");
-    enum status status = daemon_open_loop(&p->loop, options_stop, &p->stopping, error);
+                              "--data is needed: the directory of the partitions");
+    if (status == STATUS_OK)
+        status = daemon_open_loop(&p->loop, options_stop, &p->stopping, error);
     if (status == STATUS_OK) /* links to and from other nodes, and links of callers */
         status = daemon_fit_descriptors(&p->options.config, 1, 2 * o->peers.count + CALLERS, false,
                                         error);
@@ -121,16 +122,15 @@ static enum status node_daemon_serve(struct node_process *p)
 
 int cmd_node(int argc, char **argv)
 {
-    struct node_process p = {.options = {.address = "127.0.0.1"}};
+    struct node_process p = {0};
     const struct command_line line = {
         .command = "weir node",
-        .usage = "--id N --listen ADDRESS:PORT --data DIR --peers 1=A:P,2=A:P,.. [option]...",
+        .usage = "--id N --data DIR --peers 1=A:P,2=A:P,.. [option]...",
         .about = "A storage node: it holds replicas of partitions, and votes in elections of their "
                  "leaders."
                  "\n\nAll daemons of a cluster must have the same settings secret_file and "
                  "cluster_id.\n",
-        .examples = "  weir node --id 1 --listen 127.0.0.1:7101 --data weir-1 \\\n"
-                    "            --peers 1=127.0.0.1:7101,2=127.0.0.1:7102\n",
+        .examples = "  weir node --id 1 --data weir-1 --peers 1=127.0.0.1:7101,2=127.0.0.1:7102\n",
         .groups = {OPTION_GROUP(NULL, node_options, &p.options)}};
     int code = options_parse(&p.options, &line, argc, argv);
     if (code != USAGE_GO_ON)

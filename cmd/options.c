@@ -81,11 +81,39 @@ const char *options_parse_peers(void *target, const char *text)
 
 const char *options_parse_admin_url(void *url, const char *text)
 {
-    struct client_url *u = url;
-    const char *allowed = client_url_parse(u, text);
-    if (allowed == NULL)
-        u->port = admin_port_of(u->port);
-    return allowed;
+    struct client_url parsed;
+    const char *allowed = client_url_parse(&parsed, text);
+    if (allowed != NULL)
+        return allowed;
+    parsed.port = admin_port_of(parsed.port);
+    if (parsed.port == 0)
+        return "a port from 1 to 64935 (the admin listener is expected 600 ports above; name "
+               "another one with --admin URL)";
+    *(struct client_url *)url = parsed;
+    return NULL;
+}
+
+enum status options_place(struct options *o, const struct peer_list *list, const char *option,
+                          struct buffer *error)
+{
+    if (!daemon_list_valid(list, option, error))
+        return STATUS_MALFORMED;
+    if (o->id == 0)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "--id is needed: the number of this process in %s, 1 to %u", option,
+                              list->count);
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->at[i].id != o->id)
+            continue;
+        if (o->address == NULL) {
+            o->address = list->at[i].address;
+            o->port = list->at[i].port;
+        }
+        return STATUS_OK;
+    }
+    return buffer_explain(error, STATUS_MALFORMED,
+                          "--id %u is not in %s, which names processes 1 to %u", o->id, option,
+                          list->count);
 }
 
 const char *options_parse_listen(void *target, const char *value)

@@ -116,6 +116,11 @@ const char *options_take_replicas(void *target, const char *value, struct buffer
      .help = "The file with the token of the admin listener, if it needs one."}
 /* clang-format on */
 
+/* Finds the process --id in the list of `option`. Its address there is the default of --listen:
+ * `address` is NULL before. STATUS_MALFORMED: `error` gets the fault of --id or of the list. */
+enum status options_place(struct options *o, const struct peer_list *list, const char *option,
+                          struct buffer *error);
+
 /* client_url_parse for a router; the URL is that of its admin listener. */
 const char *options_parse_admin_url(void *url, const char *text);
 

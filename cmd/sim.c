@@ -135,7 +135,7 @@ static const char *take_set(void *target, const char *value, struct buffer *erro
 static const struct field sim_options[] = {
     {"seed", FIELD_PARSED, .form = "S", .parse = take_seed, .initial = "1",
      .help = "The first seed. fresh: a random one."},
-    {"seeds", FIELD_INTEGER, MEMBER(run.seeds), "N", .max = 1000000000,
+    {"seeds", FIELD_INTEGER, MEMBER(run.seeds), "N", .min = 1, .max = 1000000000,
      .help = "The number of seeds."},
     {"faults", FIELD_PARSED, .form = "LIST", .parse = take_faults, .initial = "all",
      .help = "all: the seed chooses some. none: no faults. Or names of faults, separated by "

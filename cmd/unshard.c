@@ -202,6 +202,27 @@ static const struct field unshard_options[] = {
              "shards."},
 };
 
+/* Attribute values by name, as in GetItem. The server checks the values by the table's key. */
+static bool unshard_is_key(const char *text)
+{
+    struct buffer padded = {0};
+    struct json_parser *parser = json_parser_create();
+    struct json_value root = {0}, value;
+    struct slice name;
+    buffer_append_text(&padded, text);
+    buffer_reserve(&padded, JSON_PADDING);
+    bool good = json_parse(parser, buffer_slice(&padded), &root) == STATUS_OK &&
+                root.type == JSON_OBJECT && json_count(&root) > 0;
+    if (good) {
+        struct json_cursor each = json_members(&root);
+        while (json_next_member(&each, &name, &value))
+            good = good && value.type == JSON_OBJECT && json_count(&value) == 1;
+    }
+    json_parser_destroy(parser);
+    buffer_deinit(&padded);
+    return good;
+}
+
 int cmd_unshard(int argc, char **argv)
 {
     struct unshard u = {.url = {.host = "127.0.0.1", .port = 8000 + ADMIN_PORT_OFFSET},
@@ -218,6 +239,12 @@ int cmd_unshard(int argc, char **argv)
     const int code = usage_parse(&line, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
-    return u.key == NULL ? usage_wrong(line.command, "the TABLE or the KEY is missing")
-                         : unshard_run(&u);
+    if (u.key == NULL)
+        return usage_wrong(line.command, "the TABLE or the KEY is missing");
+    if (!unshard_is_key(u.key))
+        return usage_wrong(line.command,
+                           "KEY must be the partition key as in GetItem, such as "
+                           "'{\"day\":{\"S\":\"2026-11-26\"}}', not `%s`",
+                           u.key);
+    return unshard_run(&u);
 }

@@ -153,11 +153,13 @@ static const struct field workload_options[] = {
 
 /* ---- options of the whole run ---- */
 
-static const char *load_options_take_url(void *target, const char *value)
+static const char *load_options_take_url(void *target, const char *value, struct buffer *error)
 {
     struct load_options *o = target;
-    if (o->url_count == LOAD_URLS_MAX)
-        return "at most 16 URLs";
+    if (o->url_count == LOAD_URLS_MAX) {
+        buffer_append_format(error, "`--url` may be given at most %d times", LOAD_URLS_MAX);
+        return "";
+    }
     const char *allowed = client_url_parse(&o->urls[o->url_count], value);
     o->url_count += allowed == NULL;
     return allowed;
@@ -185,7 +187,7 @@ static const char *take_policy(void *target, const char *value, struct buffer *e
 }
 
 static const struct field run_options[] = {
-    {"url", FIELD_PARSED, .form = "URL", .parse = load_options_take_url,
+    {"url", FIELD_CUSTOM, .form = "URL", .take = load_options_take_url,
      .initial = "http://127.0.0.1:8000",
      .help = "A router, http://HOST:PORT. May be repeated: connections are spread over the "
              "routers, and move to the next one when their router dies."},
@@ -228,7 +230,8 @@ static const char *take_workload(void *target, const char *value, struct buffer 
 {
     struct load_parse *p = target;
     if (p->group_count == LOAD_WORKLOADS_MAX) {
-        buffer_append_format(error, "`--workload` may be given %d times", LOAD_WORKLOADS_MAX);
+        buffer_append_format(error, "`--workload` may be given at most %d times",
+                             LOAD_WORKLOADS_MAX);
         return "";
     }
     p->groups[p->group_count++] = value;

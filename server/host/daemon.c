@@ -128,6 +128,23 @@ enum status daemon_open_loop(struct loop **out, void (*stop)(void *context), voi
     return loop_explain(error);
 }
 
+static bool daemon_addresses_differ(const struct peer_list *list, const char *option,
+                                    struct buffer *error)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (list->at[i].port != list->at[k].port ||
+                strcmp(list->at[i].address, list->at[k].address) != 0)
+                continue;
+            buffer_append_format(error, "%s: processes %u and %u have the same address %s:%u",
+                                 option, list->at[k].id, list->at[i].id, list->at[i].address,
+                                 list->at[i].port);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool daemon_list_valid(const struct peer_list *list, const char *option, struct buffer *error)
 {
     uint64_t seen = 0;
@@ -135,7 +152,7 @@ bool daemon_list_valid(const struct peer_list *list, const char *option, struct 
         seen |= UINT64_C(1) << (list->at[i].id - 1);
     uint64_t all = list->count == 64 ? UINT64_MAX : (UINT64_C(1) << list->count) - 1;
     if (list->count > 0 && seen == all)
-        return true;
+        return daemon_addresses_differ(list, option, error);
     if (list->count == 0)
         buffer_append_format(error, "%s is needed: 1=ADDRESS:PORT,2=ADDRESS:PORT,..; see --help",
                              option);

@@ -38,7 +38,8 @@ int daemon_fail(const char *name, const struct buffer *error);
 enum status daemon_open_loop(struct loop **out, void (*stop)(void *context), void *context,
                              struct buffer *error);
 
-/* Whether the list has the numbers 1 .. count, each once. `error` gets the fault of that option. */
+/* Whether the list has the numbers 1 .. count, each once, and each with an address of its own.
+ * `error` gets the fault of that option. */
 bool daemon_list_valid(const struct peer_list *list, const char *option, struct buffer *error);
 
 /* Opens the port for fault commands (faults.h) and prints its address on standard output. */

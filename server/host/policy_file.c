@@ -30,6 +30,9 @@ static void *policy_file_open(const char *path)
 enum status policy_file_load(struct policies *p, const char *path, struct buffer *error)
 {
     const struct weir_policy_plugin *(*plugin)(void);
+    if (*path == '\0')
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "the name of a file of policies (--policy FILE) is empty");
     void *file = policy_file_open(path);
     if (file == NULL) {
         const char *why = dlerror();

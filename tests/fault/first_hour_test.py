@@ -7,6 +7,7 @@ no other node can take, names that are mistyped. And `weir local --in-memory` le
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 
@@ -14,10 +15,10 @@ import servers
 from servers import START_S, Client, Server, until
 
 
-def weir(options, *arguments):
-    """Exit code, standard output and standard error."""
-    done = subprocess.run([str(options.weir), *map(str, arguments)], capture_output=True, text=True,
-                          timeout=START_S)
+def weir(options, *arguments, bounds=None):
+    """Exit code, standard output and standard error. `bounds`: arguments of setrlimit for the process."""
+    done = subprocess.run([str(options.weir), *map(str, arguments)], capture_output=True, text=True, timeout=START_S,
+                          preexec_fn=bounds and (lambda: resource.setrlimit(*bounds)))
     return done.returncode, done.stdout, done.stderr
 
 
@@ -47,6 +48,82 @@ def check_wrong_words(options):
             expect(weir(options, command, "--account", account), 2, f"`--account` takes 12 digits, not `{account}`")
     expect(weir(options, "sim", "--sed", 1), 2, "did you mean `--seed`?")
     expect(weir(options, "check-history", "--jsom"), 2, "did you mean `--json`?")
+
+
+def check_user_files(options, directory):
+    """A file without an end is refused in bounded memory, by its name and the limit. A trace without requests, and an
+    output that cannot be written, are found before tables are created: no server runs here."""
+    whole, line = "cannot read {}: it has more than 64 MiB", "{}: line 1: longer than {} bytes"
+    sanitized = b"san_init" in options.weir.read_bytes()  # has terabytes of shadow memory
+    bounds = None if sanitized else (resource.RLIMIT_AS, (3 << 30, 3 << 30))
+    for code, text, *arguments in (
+            (1, line.format("/dev/zero", 16384), "load", "--replay", "/dev/zero"),
+            (1, "cannot read /: Is a directory", "load", "--replay", "/"),
+            (1, "/dev/null has no requests", "load", "--replay", "/dev/null"),
+            (1, "cannot write /nope/x: No such file or directory", "load", "--json=/nope/x"),
+            (1, "cannot write /: Is a directory", "load", "--json=/"),
+            (2, "`--json` takes a FILE, or - for standard output, not ``", "load", "--json="),
+            (2, whole.format("/dev/zero"), "local", "--config", "/dev/zero"),
+            (2, whole.format("/dev/urandom"), "local", "--config", "/dev/urandom"),
+            (2, "cannot read /: Is a directory", "local", "--config", "/"),
+            (2, line.format("/dev/zero", 16384), "lab", "replay", "/dev/zero"),
+            (2, "/dev/null has no requests", "lab", "replay", "/dev/null"),
+            (2, whole.format("/dev/zero"), "lab", "run", "/dev/zero"),
+            (2, "cannot read /: Is a directory", "lab", "run", "/"),
+            (2, whole.format("/dev/zero"), "lab", "run", "static-skew", "--add", "/dev/zero"),
+            (2, line.format("/dev/zero", 65536), "check-history", "/dev/zero"),
+            (2, "cannot read /: Is a directory", "check-history", "/")):
+        expect(weir(options, *arguments, bounds=bounds), code, text)
+    former = directory / "former.json"
+    former.write_text("a result of an earlier run\n")
+    expect(weir(options, "load", "--replay", "/dev/null", f"--json={former}"), 1, "no requests")
+    assert former.read_text() == "a result of an earlier run\n"
+
+
+def check_values(options, directory):
+    """An error names the option, the value and what is allowed, and is found before a server is asked."""
+    node, one = ["node", "--data", directory / "n"], "1=127.0.0.1:7101"
+    limits = [word for n in range(9) for word in ("--limit", f"l{n}=1/1m")]
+    for code, text, *arguments in (
+            (2, "KEY must be the partition key as in GetItem, such as '{\"day\":{\"S\":\"2026-11-26\"}}', not `k`",
+             "unshard", "nosuch", "k"),
+            (2, "KEY must be the partition key", "unshard", "nosuch", '{"day":"2026-11-26"}'),
+            (2, "`--url` takes a port from 1 to 64935 (the admin listener is expected 600 ports above; name another one "
+             "with --admin URL), not `http://127.0.0.1:65000`", "drain", 1, "--url", "http://127.0.0.1:65000"),
+            (2, "`--limit` may be given at most 8 times;", "limiter", "set", *limits),
+            (2, "`--limit` takes a PERIOD from 1ms to 366d, not `rpm=1/0s`", "limiter", "set", "--limit", "rpm=1/0s"),
+            (2, "`--limit` takes a CAPACITY from 1 to 1000000000000 tokens, not `rpm=0/1s`", "limiter", "set", "--limit",
+             "rpm=0/1s"),
+            (2, "`--limit` takes a REFILL from 1 to 1000000000000 tokens, not `rpm=1/1m:0`", "limiter", "set", "--limit",
+             "rpm=1/1m:0"),
+            (2, "`--set` may be given at most 64 times", "lab", "run", "x", *["--set", "seeds=1"] * 65),
+            (2, "`--url` may be given at most 16 times", "load", *["--url", "http://127.0.0.1:1"] * 17),
+            (2, "the name of a file of policies (--policy FILE) is empty", "local", "--policy", ""),
+            (2, "`--port` takes a whole number from 0 to 65535, not ` 80`", "local", "--port", " 80"),
+            (2, "`--port` takes a whole number from 0 to 65535, not `0x50`", "local", "--port", "0x50"),
+            (2, "`--part` takes PART/OF", "lab", "sweep", "x", "--part", " 1/ 4"),
+            (2, "`--seeds` takes a whole number from 1 to 1000000000, not `0`", "sim", "--seeds", 0),
+            (1, "cannot open secret_file /nope: No such file or directory", "local", "--in-memory", "--set",
+             "secret_file=/nope"),
+            (2, "host_names = ,,: must be names", "local", "--set", "host_names=,,"),
+            (1, "--id is needed: the number of this process in --peers, 1 to 1", *node, "--peers", one),
+            (1, "--id 2 is not in --peers, which names processes 1 to 1", *node, "--id", 2, "--peers", one),
+            (1, "--data is needed", "node", "--id", 1, "--peers", one),
+            (1, "--peers: processes 1 and 2 have the same address 127.0.0.1:7101", *node, "--id", 1, "--peers",
+             f"{one},2=127.0.0.1:7101"),
+            (1, "--gac: processes 1 and 2 have the same address 127.0.0.1:7101", "gac", "--gac",
+             f"{one},2=127.0.0.1:7101")):
+        expect(weir(options, *arguments), code, text)
+
+
+def check_default_listen(options, directory):
+    """Without --listen, a node listens on its address in --peers, which other processes use."""
+    port = servers.free_ports(1)[0]
+    node = Server(options.weir, ["node", "--id", 1, "--data", directory / "placed", "--peers", f"1=127.0.0.1:{port}"],
+                  directory / "placed.log")
+    node.start()
+    assert node.port == port, (node.port, port)
+    node.stop()
 
 
 def check_nodes(options, directory):
@@ -194,7 +271,7 @@ def check_verbose(options, directory):
 
 def run(options, directory):
     check_wrong_words(options)
-    for scene in (check_nodes, check_memory, check_modes, check_room, check_log, check_verbose):
+    for scene in (check_user_files, check_values, check_default_listen, check_nodes, check_memory, check_modes, check_room, check_log, check_verbose):
         place = directory / scene.__name__
         place.mkdir()
         scene(options, place)

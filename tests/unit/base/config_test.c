@@ -176,7 +176,9 @@ TEST_WITH(origins_are_a_word_or_a_list, fresh, NULL)
     assert_string_equal(c.cors_origins, "https://a.example, http://b.example:81");
     memset(long_list, 'a', sizeof long_list - 1);
     memcpy(long_list, "http://", 7);
-    static const char *const BAD[] = {"", "all", "a.example", "http://a\x01", long_list};
+    static const char *const BAD[] = {
+        "",        "all",       "a.example", "http://a\x01", long_list,           "://",
+        "http://", "http://a,", ",http://a", "http://a,b",   "http://a,,http://b"};
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         assert_int_equal(set("cors_origins", BAD[i]), STATUS_MALFORMED);
         assert_string_equal(c.cors_origins, "https://a.example, http://b.example:81");
@@ -190,8 +192,9 @@ TEST_WITH(names_of_the_server_are_a_list, fresh, NULL)
     assert_string_equal(c.host_names, "");
     assert_int_equal(set("host_names", "db.example,*.b.example"), STATUS_OK);
     assert_string_equal(c.host_names, "db.example,*.b.example");
-    static const char *const BAD[] = {"a b", "db.example:8000", "a.example,http://b.example",
-                                      "[::1]", "me@db.example"};
+    static const char *const BAD[] = {"a b",        "db.example:8000", "a.example,http://b.example",
+                                      "[::1]",      "me@db.example",   ",,",
+                                      "a.example,", ",a.example"};
     for (size_t i = 0; i < COUNT_OF(BAD); i++)
         assert_int_equal(set("host_names", BAD[i]), STATUS_MALFORMED);
     assert_string_equal(c.host_names, "db.example,*.b.example");
@@ -208,6 +211,12 @@ TEST_WITH(a_file_has_settings_comments_and_empty_lines, fresh, NULL)
     assert_int_equal(config_admission(&c)->node_wcu, 500);
     assert_string_equal(c.partition_policy, "none");
     assert_int_equal(text.size, 0);
+}
+
+TEST_WITH(a_byte_order_mark_is_not_a_part_of_a_file, fresh, NULL)
+{
+    assert_int_equal(config_parse(&c, slice_of("\xef\xbb\xbfnode_wcu = 500\n"), &text), STATUS_OK);
+    assert_int_equal(config_admission(&c)->node_wcu, 500);
 }
 
 TEST_WITH(a_files_error_starts_with_its_line, fresh, NULL)

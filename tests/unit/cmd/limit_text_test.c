@@ -27,6 +27,32 @@ TEST(a_limit_has_a_name_a_capacity_and_a_period)
     }
 }
 
+TEST(limits_that_no_server_takes_are_refused_by_what_is_wrong)
+{
+    static const struct {
+        const char *text, *allowed;
+    } cases[] = {
+        {"rpm=1/1ms", NULL},
+        {"r.p_m-9=1000000000000/366d:1", NULL},
+        {"a b=1/1s", "a NAME of 1 to 64 letters, digits, _, . and -"},
+        {"rpm=0/1s", "a CAPACITY from 1 to 1000000000000 tokens"},
+        {"rpm=0.999/1s", "a CAPACITY from 1 to 1000000000000 tokens"},
+        {"rpm=1000000000001/1s", "a CAPACITY from 1 to 1000000000000 tokens"},
+        {"rpm=1/1m:0", "a REFILL from 1 to 1000000000000 tokens"},
+        {"rpm=1/0s", "a PERIOD from 1ms to 366d"},
+        {"rpm=1/367d", "a PERIOD from 1ms to 366d"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct limit_text limit;
+        assert_true(limit_text_read(cases[i].text, &limit));
+        const char *allowed = limit_text_check(&limit);
+        assert_int_equal(allowed == NULL, cases[i].allowed == NULL);
+        if (allowed != NULL)
+            assert_string_equal(allowed, cases[i].allowed);
+    }
+}
+
 TEST(other_texts_are_no_limits)
 {
     static const char *const texts[] = {
