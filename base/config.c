@@ -234,7 +234,7 @@ static void profile_apply(struct config *c, enum profile profile)
         if (f->valid == is_policy_name)
             keep_text((char *)c + f->at, POLICY_NAME_MAX,
                       slice_of(f->initial != NULL ? f->initial : profiles[profile].policy));
-    if (profile == PROFILE_OFF) /* nothing is refused */
+    if (profile == PROFILE_OFF) /* nothing is refused for its throughput or for overload */
         keep_text(c->overload_policy, POLICY_NAME_MAX, slice_of("off"));
     c->profile = profile;
     config_edit_choices(c)->gac = profiles[profile].gac;

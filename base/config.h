@@ -20,7 +20,7 @@
 #include "base/status.h"
 
 enum profile {
-    PROFILE_OFF,          /* nothing is ever throttled */
+    PROFILE_OFF,          /* no throughput limit is enforced */
     PROFILE_AWS,          /* the documented behaviour; the default */
     PROFILE_AWS_MEASURED, /* PROFILE_AWS with published measurements of the service */
     PROFILE_STRICT,       /* allocation only: no burst */

@@ -15,7 +15,7 @@ const char *options_profile_meaning(enum profile profile)
 {
     switch (profile) {
     case PROFILE_OFF:
-        return "nothing is ever throttled";
+        return "no throughput limit is enforced";
     case PROFILE_AWS:
         return "documented behaviour: allocation, 300 s of burst, partition maxima";
     case PROFILE_AWS_MEASURED:
@@ -205,7 +205,9 @@ static const char *take_config(void *target, const char *path, struct buffer *er
 
 static const struct field settings[] = {
     {"profile", FIELD_PARSED, .form = "P", .parse = take_profile, .early = true, .initial = "aws",
-     .help = "The profile of initial settings: off, aws, aws-measured, strict or research."},
+     .help = "The profile of initial settings: off, aws, aws-measured, strict or research. off: no "
+             "throughput limit is enforced; writes can still be refused for a global index that "
+             "lags too far behind, or while a node has its maximum of writes in flight."},
     {"config", FIELD_CUSTOM, .form = "FILE", .take = take_config,
      .help = "Take settings from FILE, `name = value` on each line. `--config help` lists all "
              "settings with value, limits, unit and meaning."},
