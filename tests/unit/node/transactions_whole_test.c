@@ -1,4 +1,4 @@
-/* transactions_whole_test.c - transactions whose items are all in one partition: one entry does them. */
+/* transactions_whole_test.c - transactions in one partition: one entry does them. */
 #include "engine/message/frames.h"
 #include "tests/check.h"
 #include "tests/support/transact_fixture.h"
