@@ -369,7 +369,7 @@ def why_orders(splits):
             "number, and its neighbours are served again. The key itself stays at 1,000:\n"
             "more units or retries do not help; spreading the key does.\n"
             "One customer's orders are many keys: their partition was split between them\n"
-            f"({splits} splits), where the load divides, while they were written. The parts\n"
+            f"({splits} split{'' if splits == 1 else 's'}), where the load divides, while they were written. The parts\n"
             "divide what the partition was allocated.\n")
 
 
