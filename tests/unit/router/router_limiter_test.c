@@ -390,6 +390,21 @@ static void divide_bucket(uint32_t shards)
     }
 }
 
+/* What the transaction before it has left may be gone: other routers charge the same shards. */
+TEST(a_charge_of_several_shards_reads_them_first_each_time)
+{
+    static const char LARGE[] = "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":40}}";
+    expect_reply(send_request("PUT", "limits", LIMIT("128")), 200, "");
+    expect_take(200, "\"allowed\":true");
+    divide_bucket(4);
+    fake_advance_ms(&f, 120000);
+    expect_reply(send_request("GET", "status?entity=e&resource=r", NULL), 200, "\"shards\":4");
+    expect_reply(send_request("POST", "acquire", LARGE), 200, "\"allowed\":true");
+    const int64_t reads = f.requests[REQUEST_GET];
+    expect_reply(send_request("POST", "acquire", LARGE), 200, "\"remaining\":48.0");
+    assert_int_equal(f.requests[REQUEST_GET], reads + 4);
+}
+
 /* A charge of 96 shards has no part left for the parent, whose limit must hold all the same. */
 TEST(no_request_is_let_in_without_a_charge_of_the_parent)
 {
