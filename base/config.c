@@ -341,9 +341,9 @@ enum status config_set(struct config *c, struct slice name, struct slice value,
         return STATUS_MALFORMED;
     }
     if (f->valid == is_policy_name && c->profile != PROFILE_RESEARCH) {
-        config_refuse(error, name, value,
-                      "the profile chooses it: only profile research may, not ");
-        return buffer_explain(error, STATUS_MALFORMED, "%s", profile_name(c->profile));
+        config_refuse(error, name, value, "only `--profile research` lets you choose it, not ");
+        return buffer_explain(error, STATUS_MALFORMED, "%s (`--config help` lists the settings)",
+                              profile_name(c->profile));
     }
     if (f->valid == is_policy_name)
         value = config_new_policy(c, name, value);

@@ -427,6 +427,10 @@ void nearest_name_add(struct nearest_name *n, const char *const *names, size_t c
         if (known.size > NAME_SIZE_MAX || n->typed.size > NAME_SIZE_MAX)
             continue;
         const size_t edits = edits_between(n->typed, known);
+        if (n->typed.size > 0 && slice_starts_with(known, n->typed)) {
+            n->longer = name;
+            n->longer_count++;
+        }
         if (edits <= EDITS_MAX && (n->name == NULL || edits < n->edits) &&
             edits * 2 <= known.size + 1) {
             n->name = name;
@@ -437,8 +441,9 @@ void nearest_name_add(struct nearest_name *n, const char *const *names, size_t c
 
 void nearest_name_append(const struct nearest_name *n, const char *prefix, struct buffer *out)
 {
-    if (n->name != NULL)
-        buffer_append_format(out, " (did you mean `%s%s`?)", prefix, n->name);
+    const char *name = n->name == NULL && n->longer_count == 1 ? n->longer : n->name;
+    if (name != NULL)
+        buffer_append_format(out, " (did you mean `%s%s`?)", prefix, name);
 }
 
 void nearest_name_suggest(struct slice typed, const char *prefix, const char *const *names,

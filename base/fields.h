@@ -99,6 +99,8 @@ struct nearest_name {
     struct slice typed;
     const char *name; /* NULL: none is near enough */
     size_t edits;
+    const char *longer;  /* the last name that begins with `typed` */
+    size_t longer_count; /* only a single one is suggested, if no name is near enough */
 };
 
 /* The names are `count` pointers, each `stride` bytes after the one before. */

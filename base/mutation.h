@@ -66,7 +66,7 @@ enum mutation {
     MUTATION_LIMITER_DRY_WRITES,    /* the hidden limit is not refilled */
     MUTATION_LIMITER_FAR_REFUND,    /* what a lease gives back goes to another shard */
     MUTATION_LIMITER_LONE_PARENT,   /* a parent's bucket does not grow */
-    /* a request that is sent again is asked for at one shard only */
+    /* a request that is sent again is looked up at one shard only */
     MUTATION_LIMITER_QUERY_ONE_SHARD,
     MUTATION_LIMITER_IGNORE_CACHE,  /* routers refuse nothing from memory */
     MUTATION_ANY_RECONCILED,        /* a step of an earlier change of a table ends a later one */
@@ -79,9 +79,9 @@ enum mutation {
     MUTATION_REFUSE_DECIDED,        /* a part that is decided is refused for 10 s */
     MUTATION_OWN_CLOCK,             /* data is deleted by one node's clock */
     MUTATION_ONE_ENTRY_MORE,        /* an index is not filled before one entry more is written */
-    MUTATION_CLOSE_UNCONFIRMED,     /* replicas of a deleted table go before the leader is asked */
-    MUTATION_LOSE_OWN_WRITES,       /* a router does not remember what it has acknowledged */
-    MUTATION_OMIT_FREED_PAGES,      /* pages that a store has freed do not count */
+    MUTATION_CLOSE_UNCONFIRMED, /* replicas of a deleted table go before the leader confirms it */
+    MUTATION_LOSE_OWN_WRITES,   /* a router does not remember what it has acknowledged */
+    MUTATION_OMIT_FREED_PAGES,  /* pages that a store has freed do not count */
     MUTATIONS,
 };
 

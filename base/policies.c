@@ -103,13 +103,13 @@ static const char *policy_lacks(const struct policy_entry *e)
     case POLICY_PARTITION:
         if (p->partition.decide == NULL || p->partition.settle == NULL)
             return "lacks a function: decide and settle are required";
-        return p->partition.state_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state" : NULL;
+        return p->partition.state_bytes > WEIR_POLICY_STATE_MAX ? "has too large a state" : NULL;
     case POLICY_NODE:
         if (p->node.has == NULL || p->node.wait_ns == NULL)
             return "lacks a function: has and wait_ns are required";
         return p->node.node_bytes > WEIR_POLICY_STATE_MAX ||
                        p->node.partition_bytes > WEIR_POLICY_STATE_MAX
-                   ? "wants too large a state"
+                   ? "has too large a state"
                    : NULL;
     case POLICY_HEADROOM:
         return p->headroom.has == NULL && !(p->headroom.flags & WEIR_HEADROOM_UNCHECKED)
@@ -117,27 +117,26 @@ static const char *policy_lacks(const struct policy_entry *e)
                    : NULL;
     case POLICY_TABLE:
         if (p->table.grant == NULL && (p->table.flags & WEIR_TABLE_REQUESTS_GRANTS))
-            return "lacks a function: grant is required, since its routers ask";
+            return "lacks a function: its flags require grant";
         return p->table.ledger_bytes > WEIR_POLICY_STATE_MAX ||
                        p->table.holder_bytes > WEIR_POLICY_STATE_MAX
-                   ? "wants too large a state"
+                   ? "has too large a state"
                    : NULL;
     case POLICY_OVERLOAD:
         if (p->overload.arrive == NULL)
             return "lacks a function: arrive is required";
         return p->overload.state_bytes > WEIR_OVERLOAD_STATE_MAX ||
                        p->overload.peer_bytes > WEIR_POLICY_STATE_MAX
-                   ? "wants too large a state"
+                   ? "has too large a state"
                    : NULL;
     case POLICY_ADAPTIVE:
         if (p->adaptive.adapt == NULL)
             return "lacks a function: adapt is required";
-        return p->adaptive.partition_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state"
-                                                                   : NULL;
+        return p->adaptive.partition_bytes > WEIR_POLICY_STATE_MAX ? "has too large a state" : NULL;
     case POLICY_SPLIT:
         if (p->split.trigger == NULL)
             return "lacks a function: trigger is required";
-        return p->split.state_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state" : NULL;
+        return p->split.state_bytes > WEIR_POLICY_STATE_MAX ? "has too large a state" : NULL;
     case POLICY_DEMAND:
         return p->demand.raise == NULL ? "lacks a function: raise is required" : NULL;
     case POLICY_RELOCATE:

@@ -102,7 +102,7 @@ static enum status indexes_create(struct index_table *t, const char *indexes, st
 static enum status backlog_of(const struct json_value *page, struct backlog *out)
 {
     struct json_value partition, partitions = json_find(page, "partitions"),
-                                 missing = json_find(page, "silent_nodes");
+                                 missing = json_find(page, "unresponsive_nodes");
     bool any = false;
     *out = (struct backlog){0};
     struct json_cursor c = json_elements(&partitions);

@@ -1,4 +1,4 @@
-/* drain.c - `weir drain`: empties a node before it is removed. */
+/* drain.c - `weir drain`: moves all replicas off a node before it is removed. */
 #include <stdio.h>
 
 #include "cmd/cmd.h"
@@ -34,7 +34,7 @@ static int drain_run(const struct drain *d)
     if (done && d->undo)
         printf("node %lld may hold replicas again\n", (long long)d->node);
     else if (done)
-        printf("node %lld is being emptied; `weir events --follow` shows the progress\n",
+        printf("node %lld is being drained; `weir events --follow` shows the progress\n",
                (long long)d->node);
     buffer_deinit(&request);
     buffer_deinit(&answer);

@@ -153,10 +153,23 @@ const char *options_parse_log(void *target, const char *value)
 
 /* ---- settings ---- */
 
+/* The old names that were used so far. */
+static void report_renamed(const struct options *o)
+{
+    struct buffer text = {0};
+    config_describe_renamed(&o->config, &text);
+    if (text.size > 0)
+        fwrite(text.data, 1, text.size, stderr);
+    buffer_deinit(&text);
+}
+
 static const char *take_setting(struct options *o, struct slice name, const char *value,
                                 struct buffer *error)
 {
-    return config_set(&o->config, name, slice_of(value), error) == STATUS_OK ? NULL : "";
+    if (config_set(&o->config, name, slice_of(value), error) == STATUS_OK)
+        return NULL;
+    report_renamed(o); /* the error has the new name */
+    return "";
 }
 
 static const char *take_profile(void *target, const char *value)
@@ -200,7 +213,10 @@ static const char *take_config(void *target, const char *path, struct buffer *er
     }
     buffer_deinit(&text);
     buffer_deinit(&wrong);
-    return status == STATUS_OK ? NULL : "";
+    if (status == STATUS_OK)
+        return NULL;
+    report_renamed(o);
+    return "";
 }
 
 static const struct field settings[] = {
@@ -238,11 +254,8 @@ static int check_config(const struct options *o, const char *command)
                table_policy_check(&o->config, &text) != STATUS_OK) {
         code = usage_wrong(command, "%.*s", TEXT_OF(text));
     }
-    buffer_clear(&text);
-    config_describe_renamed(&o->config, &text);
-    if (text.size > 0)
-        fwrite(text.data, 1, text.size, stderr);
     buffer_deinit(&text);
+    report_renamed(o);
     return code;
 }
 

@@ -165,6 +165,8 @@ static void append_shares(struct buffer *out, const struct split_job *j,
     buffer_append_format(out, " %% of the %ss", control_kind_name(j->kind));
 }
 
+/* The gain is an estimate from the heat, which decays (heat_half_life_ms): soon after a key has
+ * turned hot, its neighbours seem to have more of the demand than they have. */
 static void append_gain(struct buffer *out, const struct table *t, const struct split_job *j,
                         const struct split_advice *a)
 {
@@ -172,8 +174,8 @@ static void append_gain(struct buffer *out, const struct table *t, const struct 
     int64_t gain = after - a->served_before_mcu[j->kind];
     if (gain < MCU_PER_UNIT)
         return;
-    buffer_append_format(out, "; gains %lld %s units a second", (long long)(gain / MCU_PER_UNIT),
-                         control_kind_name(j->kind));
+    buffer_append_format(out, "; gains an estimated %lld %s units a second",
+                         (long long)(gain / MCU_PER_UNIT), control_kind_name(j->kind));
     if (a->key.size == 0)
         return;
     buffer_append_format(out, ": %lld of ", (long long)(of_key / MCU_PER_UNIT));

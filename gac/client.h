@@ -1,13 +1,15 @@
-/* client.h - a router's side of global admission control: tokens in hand, and when to ask for more.
+/* client.h - a router's side of global admission control: the tokens that it holds, and when it
+ * requests more.
  *
  * A request takes tokens without a message while the router holds tokens. The watermark is what
  * the router will spend while an answer is on its way: below the watermark the router sends one
  * grant request. Tokens live as long as the answer says, counted from the moment the grant request
  * was sent. No clocks have to agree.
  *
- * A refused request is told when it would be let in if no other came. Only a server knows that,
- * and only after it has heard what the router spent. So a router that has spent tokens since the
- * last answer, and may not ask yet, sends a report: the server answers it with a time.
+ * A refused request gets a retry time: when it would be admitted if no other came. Only a server
+ * can compute that time, and only from a report of what the router spent. So a router that has
+ * spent tokens since the last answer, and may not send a grant request yet, sends a report. The
+ * server answers it with a time.
  *
  * A router that reaches no server uses its even part of the rate. A server that closed its link is
  * gone and grants nothing to other routers. An unresponsive server may still grant: the router
@@ -17,14 +19,15 @@
  * gac_wait_ms at most.
  *
  * Under a policy with `share` (include/weir/policy.h) the router spends no tokens of servers. It
- * asks to hear what other routers want, and keeps its own part of the rate by that.
+ * sends reports to learn the demand of other routers, and computes its own part of the rate from
+ * that demand.
  *
  * Invariants
  *   LEDGER-6  tokens spent <= tokens granted and in life, plus the reserve, plus what requests cost
- *             more than was known when they were let in (which is debt).
- *   LEDGER-7  one grant request of a key is on its way at a time. None leaves before the time that
- *             the last answer told, but for something cheaper than what was denied, for what is
- *             due by now (LEDGER-8), or as a report.
+ *             more than was known when they were admitted (which is debt).
+ *   LEDGER-7  one grant request of a key is on its way at a time. None is sent before the time in
+ *             the last answer, except for something cheaper than what was denied, for a request
+ *             whose retry time is over (LEDGER-8), or as a report.
  * Promises: no I/O, no clock; taking allocates nothing once the key is known. The first refusal of
  * a key does. Not here: links (host), requests that wait (router). */
 #pragma once
@@ -37,7 +40,7 @@ struct gac_client;
 
 struct gac_client_options {
     const struct config *config; /* borrows */
-    uint32_t servers; /* numbered 1 .. servers; 0: only policies that ask none limit anything */
+    uint32_t servers; /* numbered 1 .. servers; 0: only policies without servers limit anything */
     uint64_t router;  /* random, of this life; not 0 */
 };
 

@@ -241,7 +241,7 @@ static void ledger_report_invalid(struct weir_ledger *l, const char *what)
 void weir_ledger_grant(struct weir_ledger *l, struct weir_holder *h, int64_t tokens_mcu)
 {
     if (h != l->requester)
-        ledger_report_invalid(l, "grants tokens to a router that did not ask");
+        ledger_report_invalid(l, "grants tokens to a router that requested none");
     else if (l->granted)
         ledger_report_invalid(l, "grants twice in one answer");
     else if (tokens_mcu < 0)

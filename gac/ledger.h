@@ -5,8 +5,8 @@
  * tokens that routers hold: a token counts as the bank's until it is spent, even while an
  * unfinished request holds it. Granting takes tokens from the bank. Unspent tokens come back when
  * their holder reports them; tokens spent without being held are taken from the bank when they are
- * reported. A holder that sends nothing may use its tokens elsewhere: they count until the holder
- * is known to be gone, or the tokens are too old.
+ * reported. The tokens of a holder that sends nothing may be in use: they count until its link is
+ * closed, or until they expire.
  *
  * Invariants
  *   LEDGER-1  bank + held + pending <= capacity: no window W ever sees more than rate * W +
@@ -19,14 +19,15 @@
  *   LEDGER-3  a grant whose answer came too late is back in the bank with the next grant request,
  *             which reports the tokens held without it. A router accepts only the answer to its
  *             last request.
- *   LEDGER-4  the bank refills only with the parts of the rate of the routers that ask here. If two
- *             servers both act as the owner, both together grant one rate. Their savings together
- *             are one bank, plus two grants: so the refill is useful whatever other routers hold.
- *   LEDGER-8  a router that was told when its costliest request is let in, and that asks again
- *             then, gets what the request needs if the bank has enough for it, whatever the policy
- *             says. That retry time is not put off while the router asks for no more. It holds
- *             until tokens were spent: a router that gives them back unspent, or never got them,
- *             gets them again.
+ *   LEDGER-4  the bank refills only with the parts of the rate of the routers that use this
+ *             server. If two servers both act as the owner, both together grant one rate. Their
+ *             savings together are one bank, plus two grants: so the refill is useful whatever
+ *             other routers hold.
+ *   LEDGER-8  a router that has got a retry time for its costliest request, and sends a grant
+ *             request then, is granted what the request needs if the bank has enough for it,
+ *             whatever the policy decides. The retry time is not moved back while the router
+ *             requests no more. It holds until tokens were spent: a router that gives them back
+ *             unspent, or never got them, gets them again.
  * Not here: the size of grants (grant_policy.h), who is alive (server.h). */
 #pragma once
 
@@ -42,7 +43,7 @@ struct weir_holder {
     int64_t held;               /* granted, and not reported as spent or pending */
     int64_t pending;            /* tokens of unfinished requests at the last grant request */
     struct instant requested_at;
-    struct instant retry_at; /* from then on a request of this cost is let in: LEDGER-8 */
+    struct instant retry_at; /* from then on a request of this cost is admitted: LEDGER-8 */
     int64_t retry_cost;      /* 0: there is no retry time; or the tokens were spent */
     int64_t retry_rate;      /* the limit's lowest since then */
     _Alignas(int64_t) uint8_t state[WEIR_POLICY_STATE_MAX]; /* of the ledger's policy */

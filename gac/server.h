@@ -1,10 +1,10 @@
 /* server.h - a server of global admission control: grant requests in, answers out. Nothing is kept
  * on disk: a server that ends loses its banks and nothing else.
  *
- * A router is known from its first sign of life until its link is closed, or until it has been
- * silent for long. Meanwhile the server leaves the router its even part of every rate, because the
- * router may use that part by itself or get it from another server. Every frame tells which servers
- * the router takes to be alive, and so which of the two it does.
+ * A router is known from its first frame until its link is closed, or until it has been
+ * unresponsive for gac_router_timeout_ms. Meanwhile the server leaves the router its even part of
+ * every rate, because the router may use that part by itself or get it from another server. Every
+ * frame names the servers that the router takes to be alive, and so which of the two it does.
  *
  * Invariants: LEDGER-4 (ledger.h), and
  *   LEDGER-5  a server knows about a table what routers tell it, and forgets it.

@@ -11,6 +11,7 @@ import json
 import pathlib
 import socket
 import sys
+import urllib.error
 import urllib.request
 
 ANSWER_S = 5
@@ -48,8 +49,8 @@ def partition_lines(told, nodes):
         wrong.append(f"{len(headless)} partitions without a leader: {few(headless)}")
     if behind:
         wrong.append(f"{len(behind)} partitions with replicas behind: {few(behind)}")
-    if told["silent_nodes"]:
-        wrong.append(f"unresponsive nodes: {few(told['silent_nodes'])}")
+    if told["unresponsive_nodes"]:
+        wrong.append(f"unresponsive nodes: {few(told['unresponsive_nodes'])}")
     return lines, wrong
 
 
@@ -78,6 +79,8 @@ def main():
             try:
                 told = get(port, "/weir/partitions")
                 answered = answered or (port, told)
+            except urllib.error.HTTPError as error:
+                wrong.append(f"{name} answers {error.code}")
             except (OSError, ValueError) as error:
                 wrong.append(f"{name} does not answer on port {port}: {error}")
         elif kind == "gac":

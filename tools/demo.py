@@ -3,8 +3,9 @@
 
  1 shared   two tables with one difference: the units of one are divided among its partitions, those of the other are
             shared by routers through global admission control. Both get the same skewed writes.
- 2 split    a table with 10,000 write units a second, 2,500 in use. One key grows popular: no split can help. Then
-            one customer has many orders: the partition is split during the writes.
+ 2 split    a table with 10,000 write units a second, 2,500 in use. One key grows popular: weir splits it out, so that
+            its neighbours are served; the key itself stays at a partition's 1,000. Then one customer has many orders:
+            their partition is split between them, during the writes.
  3 sharded  one conversation needs more than a partition can serve. The tag of its table shards such keys.
 
 Runs `weir load` against a running cluster (tools/cluster demo starts one) and shows, second by second, for each
@@ -27,7 +28,7 @@ import hot_partition
 
 PAID = 1000
 ASKED = 950
-HOT_PART = 0.6  # of what is asked for: one key's
+HOT_PART = 0.6  # of what is offered: one key's
 DIVIDED, SHARED = "divided", "shared"
 SIDES = {DIVIDED: "off", SHARED: "lease"}  # by the tag weir:gac
 SIDES_PARTITIONS = 4
@@ -41,6 +42,7 @@ HOT_RATE = 5000
 HOT_KEY = "the-popular-one"
 HOT_START_S = 5
 HOT_END_S = 15
+ORDERS_KEY = "customer"
 CUSTOMER = "acme"
 CUSTOMER_RATE = 2500
 CUSTOMER_START_S = 17
@@ -172,7 +174,7 @@ def totals(rows):
 
 
 def table_lines(screen, rows, headline):
-    """The partitions that are asked for most; the others in one line."""
+    """The busiest partitions; the others in one line."""
     busiest = sorted(rows, key=lambda row: -sum(row["throttled"].values()) - row["consumed"])
     shown = busiest if len(rows) <= ROWS_MAX else busiest[:ROWS_MAX - 1]
     rest = [row for row in rows if row not in shown]
@@ -293,9 +295,9 @@ def sides(screen, weir, ports, told):
 # ---- partitions, live ----
 
 def watch(screen, port, table, length_s, what_comes, load):
-    """Shows the partitions until the load is over. `what_comes`: at a second, for the headline. Returns rows and
-    headline of the second in which most was refused."""
-    worst = (0, [], "")
+    """Shows the partitions until the load is over. `what_comes`: at a second, for the headline. Returns rows, headline
+    and screen of the second in which most was refused."""
+    worst = (0, [], "", [])
     before, at, start = {}, 0.0, None
     next_look = time.monotonic()
     while load.poll() is None:
@@ -314,9 +316,13 @@ def watch(screen, port, table, length_s, what_comes, load):
         if start is not None and before:
             second = round(now - start)
             rows = rates(before, after, now - at)
-            screen.draw(table_lines(screen, rows, f"second {second} of {length_s}: {what_comes(second)}") +
-                        event_lines(screen, events), keep=second > 0 and second % 5 == 0)
-            worst = max(worst, (totals(rows)[2], rows, what_comes(second)), key=lambda w: w[0])
+            decided = event_lines(screen, events)
+            screen.draw(table_lines(screen, rows, f"second {second} of {length_s}: {what_comes(second)}") + decided,
+                        keep=second > 0 and second % 5 == 0)
+            refused = totals(rows)[2]
+            if refused > worst[0]:
+                headline = f"second {second}, the worst: {what_comes(second)}"
+                worst = (refused, rows, what_comes(second), table_lines(screen, rows, headline) + decided)
         before, at = after, now
         time.sleep(max(0.0, next_look - time.monotonic()))
     return worst[1:]
@@ -328,7 +334,7 @@ def orders_arguments(port):
     return [
         "--url", f"http://127.0.0.1:{port}", "--table", TABLE, "--create-table",
         "--wcu", str(WCU), "--rcu", "1", "--keys", "100000",
-        "--connections", "64", "--key-name", "customer", "--sort-key", "order",
+        "--connections", "64", "--key-name", ORDERS_KEY, "--sort-key", "order",
         "--workload", f"base:rate={BASE_RATE},distribution=uniform,duration={LENGTH_S}s",
         "--workload", f"hot:rate={HOT_RATE},distribution=single:{HOT_KEY},start={HOT_START_S}s,"
                       f"duration={HOT_END_S - HOT_START_S}s",
@@ -345,6 +351,28 @@ def orders_come(second):
     return f"{even} + one customer's orders, {CUSTOMER_RATE:,}/s" if second >= CUSTOMER_START_S else even
 
 
+def customer_splits(events):
+    """Splits at a key of the customer's. Those of the popular key's partition are not counted."""
+    return sum(e["kind"] == "split" and f'{ORDERS_KEY}="{CUSTOMER}"' in e["reason"] for e in events)
+
+
+def measured_line(name, rate, admitted, throttled, first, last):
+    return (f"  {name:<12} {rate:>5,}/s offered, {admitted:>5,.0f}/s admitted, {throttled:>5,.0f}/s throttled "
+            f"(s {first} to {last})")
+
+
+def why_orders(splits):
+    """No line is wider than WIDTH."""
+    return ("Why: no partition serves more than 1,000 write units a second (an idle one has\n"
+            "saved a second's worth), however much the table has left. One key lives in one\n"
+            "partition. weir splits the key out: it gets a partition of its own, with a new\n"
+            "number, and its neighbours are served again. The key itself stays at 1,000:\n"
+            "more units or retries do not help; spreading the key does.\n"
+            "One customer's orders are many keys: their partition was split between them\n"
+            f"({splits} split{'' if splits == 1 else 's'}), where the load divides, while they were written. The parts\n"
+            "divide what the partition was allocated.\n")
+
+
 def orders(screen, weir, port, told, picture):
     print(f"Now a table with {WCU:,} write units a second, for {LENGTH_S} seconds. {BASE_RATE:,} writes/s\n"
           f"come in. After {HOT_START_S} seconds one key grows popular, after {CUSTOMER_START_S} one customer\n"
@@ -352,30 +380,29 @@ def orders(screen, weir, port, told, picture):
     worst = []
     measured = run_load(weir, orders_arguments(port), lambda load: worst.extend(
         watch(screen, port, TABLE, LENGTH_S, orders_come, load)))
+    if worst[0]:
+        screen.draw(worst[2])
     if picture and worst[0]:
-        picture.write_text(hot_partition.draw(*worst, WHY))
+        picture.write_text(hot_partition.draw(*worst[:2], WHY))
     if not measured:
         return told.failed("`weir load` for the table of orders")
     base, hot, customer = measured
-    splits = sum(e["kind"] == "split" for e in get_events(port, TABLE))
+    splits = customer_splits(get_events(port, TABLE))
     acts = [("one key", hot, HOT_RATE, HOT_START_S + SETTLE_S, HOT_END_S - 1),
             ("one customer", customer, CUSTOMER_RATE, LENGTH_S - SETTLE_S - 1, LENGTH_S - 1)]
     print("\n" + screen.paint(f"What `weir load` measured, beside {BASE_RATE:,} writes/s spread evenly:", "1"))
     for name, workload, rate, first, last in acts:
-        print(f"  {name:<13} {rate:>5,}/s asked, {mean(workload, 'admitted', first, last):>5,.0f}/s admitted, "
-              f"{mean(workload, 'throttled', first, last):>5,.0f}/s throttled (s {first} to {last})")
+        print(measured_line(name, rate, mean(workload, "admitted", first, last),
+                            mean(workload, "throttled", first, last), first, last))
+    print("  (a request is offered when it is sent, admitted when it is answered: what waited\n"
+          "  before these seconds is admitted in them)")
     latency = base["latency_us"]["admitted"]
     print(f"  latency of admitted writes, p50 / p99: {latency['p50'] / 1000:.2f} / {latency['p99'] / 1000:.2f} ms,\n"
           "  with nodes, routers and load on this machine")
     failed = sum(w["failed"] + w["client_overrun"] + w["unfinished"] for w in measured)
     if failed:
         print(f"  and {failed:,} requests failed or were not sent")
-    print("Why: no partition serves more than 1,000 write units a second (an idle one has\n"
-          "saved a second's worth), however much the table has left. One key lives in one\n"
-          "partition: more units, retries or a split do not help; spreading the key does.\n"
-          "One customer's orders are many keys: their partition was split between them\n"
-          f"({splits} splits), where the load divides, while they were written. The parts\n"
-          "divide what the partition was allocated.\n", flush=True)
+    print(why_orders(splits), flush=True)
     told.more("writes throttled a second of the popular key", mean(hot, "throttled", *acts[0][3:]), 1)
     told.more("splits of the customer's partition", splits, 1)
     told.more("writes admitted a second of the customer's orders in the end",
@@ -386,7 +413,7 @@ def orders(screen, weir, port, told, picture):
 # ---- a key that is spread ----
 
 def chat(screen, weir, port, told):
-    print(f"Last a key that one partition cannot serve: {CHAT_RATE:,} messages/s of one conversation.\n"
+    print(f"Last a key that one partition cannot serve: a conversation of {CHAT_RATE:,} messages/s.\n"
           f"Its table has the tag {CHAT_TAG}=auto.\n", flush=True)
     call(port, "CreateTable", TableName=CHAT, Tags=[{"Key": CHAT_TAG, "Value": "auto"}],
          KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],

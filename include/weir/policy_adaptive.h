@@ -44,7 +44,7 @@ enum weir_rates_setting {
 
 WEIR_POLICY_API int64_t weir_rates_setting(const struct weir_rates *r, enum weir_rates_setting s);
 
-/* Why an allocation is lowered: an event tells it. */
+/* Why an allocation is lowered: an event names the reason. */
 enum weir_rates_why {
     WEIR_RATES_ABOVE_LIMIT, /* the table uses more than its limit */
     WEIR_RATES_UNUSED       /* the partition does not need it */

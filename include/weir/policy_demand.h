@@ -16,7 +16,7 @@ WEIR_POLICY_API int64_t weir_peak_now_ns(const struct weir_peak *p);
 WEIR_POLICY_API int64_t weir_peak_consumed(const struct weir_peak *p, enum weir_policy_kind kind,
                                            int64_t window_ns);
 WEIR_POLICY_API int64_t weir_peak_window_ns(const struct weir_peak *p); /* on_demand_peak_ms */
-/* What the table's partitions are allocated together: that of the highest peak so far. */
+/* The allocation of the table, mcu per second: by its highest peak so far. */
 WEIR_POLICY_API int64_t weir_peak_allocated(const struct weir_peak *p, enum weir_policy_kind kind);
 /* What the table has partitions for, or will have: its warm throughput. */
 WEIR_POLICY_API int64_t weir_peak_warm(const struct weir_peak *p, enum weir_policy_kind kind);

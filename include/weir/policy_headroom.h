@@ -28,11 +28,11 @@ WEIR_POLICY_API int64_t weir_member_refill_ns(const struct weir_member *m, int64
 
 enum weir_headroom_flag {
     WEIR_HEADROOM_LEASES = 1, /* nodes set tokens aside for each other, and the host spends them */
-    WEIR_HEADROOM_UNCHECKED = 2 /* members are not asked, not even unresponsive ones */
+    WEIR_HEADROOM_UNCHECKED = 2 /* members are not checked, not even unresponsive ones */
 };
 
-/* Chosen by the setting write_check. An unresponsive member is the host's matter (setting
- * dead_member). */
+/* Chosen by the setting write_check. What an unresponsive member admits is decided by the
+ * setting dead_member, not by the policy. */
 struct weir_headroom_policy {
     uint32_t size;
     uint32_t unused;

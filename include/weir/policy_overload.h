@@ -36,7 +36,7 @@ WEIR_POLICY_API int64_t weir_arrival_limit_ns(const struct weir_arrival *a);
 WEIR_POLICY_API void *weir_arrival_state(const struct weir_arrival *a);
 
 enum weir_overload_flag {
-    WEIR_OVERLOAD_CLASSES = 1 /* `arrive` asks of each request whether it is within a limit */
+    WEIR_OVERLOAD_CLASSES = 1 /* weir_arrival_is_within_limit knows each request */
 };
 
 /* Sheds work that has waited too long. Chosen by the setting overload_policy. */

@@ -43,7 +43,7 @@ struct weir_verdict {
     uint32_t flags;  /* bits of enum weir_verdict_flag */
     uint32_t member; /* the node that has no room, for WEIR_POLICY_MEMBER */
     uint32_t unused; /* 0 */
-    /* Of a refusal: until the request would pass if no other came. Clients are told it. 0 or
+    /* Of a refusal: until the request would pass if no other came. Clients get this time. 0 or
      * WEIR_POLICY_NEVER: not known; never below 0. */
     int64_t wait_ns;
 };
@@ -71,7 +71,7 @@ WEIR_POLICY_API void weir_case_burst_enter(struct weir_case *c);
 WEIR_POLICY_API bool weir_case_burst_has(struct weir_case *c, int64_t cost_mcu, bool reserved);
 WEIR_POLICY_API int64_t weir_case_burst_wait_ns(struct weir_case *c, int64_t cost_mcu);
 /* Debits the node, and WEIR_BUCKET_RESERVED unless the work is a burst beyond it; then the node
- * policy is told. */
+ * policy is notified. */
 WEIR_POLICY_API void weir_case_node_debit(struct weir_case *c, int64_t cost_mcu, bool burst,
                                           bool reserved);
 
@@ -127,7 +127,7 @@ struct weir_node_policy {
     uint32_t unused;
     const char *name;
     uint64_t flags; /* 0 */
-    /* The partition asks for a burst beyond WEIR_BUCKET_RESERVED. May be NULL. */
+    /* The partition requests a burst beyond WEIR_BUCKET_RESERVED. May be NULL. */
     void (*enter)(struct weir_case *c);
     /* Whether the burst may run now. Required. */
     bool (*has)(struct weir_case *c, int64_t cost_mcu);
@@ -138,7 +138,7 @@ struct weir_node_policy {
     void (*took)(struct weir_case *c, int64_t cost_mcu);
     /* The mcu that must remain for others at another member's node that is shared. NULL: 0. */
     int64_t (*taken)(struct weir_case *c);
-    /* Whether more than one partition bursts here. Other nodes are told. NULL: no. */
+    /* Whether more than one partition bursts here. Reports to other nodes contain it. NULL: no. */
     bool (*is_shared)(const void *node_state, int64_t now_ns, int64_t depth_ns);
     /* As those of weir_partition_policy. */
     void (*begin)(void *state);

@@ -78,7 +78,7 @@ WEIR_POLICY_API int64_t weir_split_served_then(const struct weir_split *c,
 /* The part of the load of the heaviest key, if it is known. */
 WEIR_POLICY_API uint32_t weir_split_key_ppm(const struct weir_split *c);
 
-/* What triggers a split: an event tells it. */
+/* What triggers a split: an event names it. */
 enum weir_split_trigger_why {
     WEIR_SPLIT_TRIGGER_NONE = 0,
     WEIR_SPLIT_TRIGGER_CONSUMED = 1, /* the partition consumes `rate_mcu` */
@@ -91,7 +91,7 @@ enum weir_split_trigger_why {
 struct weir_split_trigger {
     uint32_t why;  /* enum weir_split_trigger_why */
     uint32_t kind; /* enum weir_policy_kind, of rate_mcu */
-    /* 1: split into equal parts of the hashes (`pieces`). 0: ask the leader, which offers points.
+    /* 1: split into equal parts of the hashes (`pieces`). 0: query the leader, which offers points.
      * For the size, the leader offers the middle of its bytes. */
     uint32_t evenly;
     uint32_t unused; /* 0 */
@@ -99,7 +99,7 @@ struct weir_split_trigger {
 };
 
 enum weir_split_decision_how {
-    /* No split. The partition rests for split_backoff_ms, and an event tells why. After
+    /* No split. The partition rests for split_backoff_ms, and an event has the reason. After
      * WEIR_SPLIT_FEW_SAMPLES: for split_retry_ms, without an event. */
     WEIR_SPLIT_DECISION_WHOLE = 0,
     WEIR_SPLIT_DECISION_POINTS = 1, /* at the offered points whose bits are set in `points` */
@@ -112,7 +112,7 @@ struct weir_split_decision {
     uint32_t points; /* bit i: point i */
 };
 
-/* Chosen by the setting split_policy. The host asks about partitions that are not being split or
+/* Chosen by the setting split_policy. The host calls it for partitions that are not being split or
  * moved, and do not rest after a failed attempt. */
 struct weir_split_policy {
     uint32_t size;

@@ -503,11 +503,11 @@ struct measure_row {
 
 static const struct measure_row MEASURES[] = {
     ROW("false_throttle", "1",
-        "refused units that the max-min optimum admits / in-budget offered units", MEASURE_LOWER,
-        0.0001, value_false_throttle, 0, "rp"),
+        "refused units that the max-min optimum admits / offered units within the limits",
+        MEASURE_LOWER, 0.0001, value_false_throttle, 0, "rp"),
     ROW("lost_throughput", "1",
-        "units that the max-min optimum admits in total and the policy does not / in-budget "
-        "offered units",
+        "units that the max-min optimum admits in total and the policy does not / "
+        "offered units within the limits",
         MEASURE_LOWER, NAN, value_false_throttle, 1, "srp"),
     ROW("over_admission_100ms", "1",
         "maximum excess of admitted units over rate and bank in any 0.1 s / units of the rate in "

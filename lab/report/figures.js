@@ -10,6 +10,15 @@ function measureDomain(rows, target) {
   return high > low ? [low, high + (high - low) * 0.02] : [low, low + 1];
 }
 
+// Three ticks, or fewer if their labels have no room side by side.
+function fittingTicks([low, high], room) {
+  for (let count = 3; ; count--) {
+    const ticks = d3.ticks(low, high, count);
+    const widest = Math.max(...ticks.map((t) => axisNumber(t).length));
+    if (count === 1 || ticks.length < 2 || (ticks[1] - ticks[0]) / (high - low) * room >= LETTER * (widest + 1)) return ticks;
+  }
+}
+
 // All policies by one measure: the mean and its 95 % interval.
 function measureFigure(s, point, tenant, m) {
   const target = number(m.target);
@@ -19,15 +28,17 @@ function measureFigure(s, point, tenant, m) {
   const shown = rows.filter((r) => Number.isFinite(r.mean));
   const differs = (r) => r.difference && (r.difference.low > 0 || r.difference.high < 0);
   const marginLeft = Math.min(120, 14 + LETTER * Math.max(...rows.map((r) => r.policy.length)));
+  const marginRight = 84;
+  const ticks = fittingTicks(domain, THIRD - marginLeft - marginRight);
   const better = m.better === "neither" ? "" : `${m.better} is better`;
   return chart({
     id: `${s.id}-measure-${m.name}${tenant ? `-${slug(tenant)}` : ""}${point ? `-${slug(point)}` : ""}`,
     title: m.name, note: m.definition + (better ? `; ${better}` : ""),
-    width: THIRD, height: 50 + 24 * rows.length, marginTop: 8, marginLeft, marginRight: 84,
-    x: axis(m.unit === "1" ? "ratio" : m.unit, { domain, ticks: 3, tickFormat: axisNumber }),
+    width: THIRD, height: 50 + 24 * rows.length, marginTop: 8, marginLeft, marginRight,
+    x: axis(m.unit === "1" ? "ratio" : m.unit, { domain, ticks, tickFormat: axisNumber }),
     y: { domain: rows.map((r) => r.policy), label: null, tickSize: 0, padding: 0.3 },
     marks: [
-      Plot.gridX({ stroke: "var(--grid)", strokeOpacity: 1, ticks: 3 }),
+      Plot.gridX({ stroke: "var(--grid)", strokeOpacity: 1, ticks }),
       Plot.ruleX([domain[0]], { stroke: "var(--axis)" }),
       Number.isFinite(target) ? Plot.ruleX([target], { stroke: "var(--good)", strokeDasharray: "3 2", strokeWidth: 1.4 }) : null,
       Plot.ruleY(shown.filter((r) => r.high > r.low), { y: "policy", x1: "low", x2: "high", stroke: "color", strokeWidth: 2, className: "interval" }),
@@ -199,7 +210,7 @@ function divisionFigure(s, run, name) {
   const h = hatch({ hatch: [45], color: "var(--series-1)" });
   return chart({
     id: `${s.id}-division-${slug(name)}`, title: `Demand of each partition of ${name}`,
-    note: `${rates.length > 1 ? "Reads and writes together. " : ""}${plural(demand.filter((v) => v > equal).length, "partition")} of ${demand.length} ask for more than an equal part of the table's throughput, ${formatNumber(equal)} units per second.`,
+    note: `${rates.length > 1 ? "Reads and writes together. " : ""}${plural(demand.filter((v) => v > equal).length, "partition")} of ${demand.length} have a demand above an equal part of the table's throughput, ${formatNumber(equal)} units per second.`,
     width: HALF, height: 220,
     legend: [{ text: "equal part", color: "var(--series-2)", dash: "6 3" }, { text: "demand within", fill: "var(--admitted)" }, { text: "demand above", fill: h.fill, edge: "var(--series-1)" }],
     x: axis("partition, in the order of hashes", { type: "band", domain: d3.range(demand.length), ticks: 0, tickFormat: (i) => (demand.length <= 20 || i % 16 === 15 || i === 0 ? i + 1 : ""), tickSize: 0, padding: demand.length > 100 ? 0 : 0.15 }),

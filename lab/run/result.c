@@ -216,12 +216,16 @@ static void evaluate_one(struct lab_result *r, uint32_t expectation, uint32_t po
                                     .place = expectation};
     size_t count = lab_samples(r, &what, policy_named(r->scenario, e->versus), a,
                                e->versus == NULL ? NULL : b);
-    for (size_t i = 0; i < count && e->versus != NULL; i++)
+    uint32_t equal_zeros = 0;
+    for (size_t i = 0; i < count && e->versus != NULL; i++) {
+        equal_zeros += a[i] == 0 && b[i] == 0;
         a[i] = b[i] == a[i] ? 1 : a[i] / b[i];
+    }
     *out = (struct lab_evaluated){.expectation = expectation,
                                   .point = point,
                                   .policy = what.policy,
-                                  .value = statistics_summarize(a, count)};
+                                  .value = statistics_summarize(a, count),
+                                  .equal_zeros = equal_zeros};
     double mean = out->value.mean;
     out->holds = count > 0 && mean >= e->at_least && mean <= e->at_most;
 }

@@ -18,6 +18,7 @@ struct lab_run_values {
 struct lab_evaluated {
     uint32_t expectation, point, policy;
     struct statistics_summary value;
+    uint32_t equal_zeros; /* `versus`: runs with 0 / 0, which counts as 1 */
     bool holds;
 };
 

@@ -63,6 +63,9 @@ static void append_judgement(struct buffer *out, const struct lab_result *r,
     append_subject(out, r, j);
     buffer_append_text(out, " is ");
     append_value(out, &j->value);
+    if (j->equal_zeros > 0)
+        buffer_append_format(out, " (both values are 0 in %u of %zu runs, and 0 / 0 counts as 1)",
+                             j->equal_zeros, j->value.count);
     buffer_append_text(out, ", must be ");
     append_bounds(out, e);
 }
@@ -396,11 +399,22 @@ static void append_difference(struct buffer *out, const struct statistics_summar
         buffer_append_text(out, "-\n");
 }
 
+static int measure_name_width(const struct lab_result *r)
+{
+    size_t most = 0;
+    for (size_t place = 0; place < r->measures; place++) {
+        size_t size = strlen(measure_definition_at(place)->name);
+        most = size > most ? size : most;
+    }
+    return (int)most;
+}
+
 static void compare_at(const struct lab_result *r, uint32_t p, uint32_t q, uint32_t point,
                        struct buffer *out)
 {
     double *a = must_calloc(2 * (size_t)r->run_count + 1, sizeof *a), *b = a + r->run_count;
-    buffer_append_format(out, "%-24s %14s %14s %14s  %s\n", "measure",
+    const int width = measure_name_width(r);
+    buffer_append_format(out, "%-*s %14s %14s %14s  %s\n", width, "measure",
                          r->scenario->policies[p].name, r->scenario->policies[q].name, "difference",
                          "95 % interval");
     for (size_t place = 0; place < r->measures; place++) {
@@ -411,8 +425,8 @@ static void compare_at(const struct lab_result *r, uint32_t p, uint32_t q, uint3
                                   d = statistics_paired(a, b, count);
         if (count == 0)
             continue;
-        buffer_append_format(out, "%-24s %14.6g %14.6g", measure_definition_at(place)->name, x.mean,
-                             y.mean);
+        buffer_append_format(out, "%-*s %14.6g %14.6g", width, measure_definition_at(place)->name,
+                             x.mean, y.mean);
         append_difference(out, &d, count > 1 && (d.low > 0 || d.high < 0));
     }
     free(a);

@@ -382,7 +382,7 @@ static const struct field expectation_fields[] = {
     {"to", FIELD_DURATION, AT(scenario_expectation, to_ns), .max = NS_MAX,
      .help = "Only up to this time. Default: the end of the run."},
     {"versus", FIELD_ANY_TEXT, AT(scenario_expectation, versus),
-     .help = "The value is divided by that of this policy, seed by seed."},
+     .help = "The value is divided by that of this policy, seed by seed. 0 / 0 counts as 1."},
     {"at_least", FIELD_REAL, AT(scenario_expectation, at_least), .min = INT64_MIN / 2,
      .max = INT64_MAX / 2, .help = "The mean over the seeds must not be lower."},
     {"at_most", FIELD_REAL, AT(scenario_expectation, at_most), .min = INT64_MIN / 2,

@@ -90,7 +90,7 @@ static bool begin_drain(struct call *c, const struct json_value m[])
                          .event = {.kind = EVENT_NODE_DRAINED}};
     char reason[100];
     snprintf(reason, sizeof reason, "node %lld %s", (long long)node,
-             undo ? "may hold replicas again" : "is to be emptied, on request");
+             undo ? "may hold replicas again" : "is drained, on request");
     d.event.reason = slice_of(reason);
     struct buffer body = {0};
     decision_encode(&body, &d);

@@ -5,8 +5,8 @@
  * 3. All nodes send their statistics.
  *
  * Statistics are counters of the nodes since their start. The replicas of a node that does not
- * answer are missing; the node is named under "silent_nodes". A catalog that does not answer, and a
- * table that does not exist, are errors. */
+ * answer are missing; the node is named under "unresponsive_nodes". A catalog that does not answer,
+ * and a table that does not exist, are errors. */
 #include <stdio.h>
 
 #include "base/policies.h"
@@ -410,7 +410,7 @@ static bool partitions_finish(struct call *c)
     }
     json_write_close(out, ']');
     partitions_write_stores(out, p, c->router->options.node_count);
-    json_member_open(out, "silent_nodes", '[');
+    json_member_open(out, "unresponsive_nodes", '[');
     buffer_append_slice(out, buffer_slice(&c->bytes));
     json_write_close(out, ']');
     json_write_close(out, '}');

@@ -118,6 +118,17 @@ void own_writes_note(struct router *r, const struct subrequest *s, const struct 
         own_note_rows(r, &s->route->table, e, late ? AFTER_ALL : reply->applied);
 }
 
+void own_writes_note_decided(struct router *r, const struct route *table, uint32_t partition)
+{
+    if (config_requests(r->config)->read_your_writes == 0 || MUTATED(MUTATION_LOSE_OWN_WRITES))
+        return;
+    struct own_entry *e =
+        own_entry_of(&r->own.partitions, &r->own.old_partitions, partition, OWN_PARTITIONS_MAX);
+    e->until = instant_add_ms(r->now, LATE_MS);
+    if (index_set_global(table->table.index_set) > 0)
+        own_note_rows(r, &table->table, e, AFTER_ALL);
+}
+
 /* ---- reads ---- */
 
 uint64_t own_writes_after(const struct router *r, uint32_t partition)

@@ -43,6 +43,9 @@ void own_writes_init(struct router *r);
 void own_writes_deinit(struct router *r);
 /* A node has answered: remembers a write that was done. */
 void own_writes_note(struct router *r, const struct subrequest *s, const struct reply *reply);
+/* A transaction with a part in the partition is decided: what readers learned of the partition
+ * since the part was prepared does not count. */
+void own_writes_note_decided(struct router *r, const struct route *table, uint32_t partition);
 /* What an eventual read of the partition must show: request.get.after. */
 uint64_t own_writes_after(const struct router *r, uint32_t partition);
 /* The member `after` of the request. NULL: it has none, or is a consistent read. */

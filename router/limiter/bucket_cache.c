@@ -341,6 +341,7 @@ bool bucket_update_from_shard(struct router *r, struct cached_bucket *b, uint32_
         return false;
     }
     k->requested_at = requested_at;
+    k->by_transaction = false;
     k->at_ms = leader_ms > 0 ? leader_ms : out->write_balance.at_ms;
     k->shards = out->shards;
     k->epoch = out->epoch;
@@ -465,7 +466,7 @@ static bool shard_is_fresh(const struct router *r, const struct cached_bucket *b
 bool bucket_is_fresh(const struct router *r, const struct cached_bucket *b)
 {
     for (uint32_t i = 0; i < bucket_shard_count(b); i++) {
-        if (!shard_is_fresh(r, b, i))
+        if (!shard_is_fresh(r, b, i) || b->shards[i].by_transaction)
             return false;
     }
     return true;

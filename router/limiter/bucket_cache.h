@@ -45,6 +45,7 @@ struct cached_shard {
     int64_t cost_mcu;                      /* of the last write; 0: none yet */
     int64_t backoff_ms; /* after it was found empty: no refill is counted so long */
     struct instant backoff_until;
+    bool by_transaction;        /* what is known of it came with the end of a transaction */
     bool in_transaction;        /* a transaction of this router holds it: transaction_queue.h */
     int64_t deferred_cost_mwcu; /* write units that its next write is charged for */
     struct instant deferred_at;
@@ -173,7 +174,8 @@ void bucket_update_backoff(const struct router *r, struct cached_bucket *b, uint
  * it. */
 void bucket_add_deferred_cost(const struct router *r, struct cached_bucket *b, uint32_t shard,
                               int64_t mcu);
-/* Whether all shards were read within LIMITER_SHARD_FRESH_MS. */
+/* Whether all shards were read within LIMITER_SHARD_FRESH_MS, after the last transaction. A charge
+ * of several shards by older balances is often refused, and costs as many writes. */
 bool bucket_is_fresh(const struct router *r, const struct cached_bucket *b);
 /* The maximum of tokens of the limit that the shard can have now by refilling. */
 int64_t bucket_tokens_max(const struct router *r, const struct cached_bucket *b, uint32_t shard,

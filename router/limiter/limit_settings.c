@@ -112,6 +112,8 @@ static bool table_reply(struct call *c, const struct subrequest *s, const struct
     return true;
 }
 
+static void setting_send(struct call *c, enum setting_step step);
+
 static bool table_continue(struct call *c)
 {
     struct setting *t = c->state;
@@ -124,9 +126,12 @@ static bool table_continue(struct call *c)
         table_expire(c);
     } else if (t->table_ready) {
         t->step = SETTING_ROUTE;
-        t->limiter_call.step = LIMITER_CALL_OWN_STEP; /* `finish` comes again once it is there */
+        t->limiter_call.step = LIMITER_CALL_OWN_STEP;
         call_find_table(c, slice_of(LIMITER_TABLE), &t->limiter_call.table,
                         &t->limiter_call.table_absent);
+        if (t->limiter_call.table != NULL) /* another call has had it found */
+            setting_send(c, SETTING_WRITE);
+        /* Otherwise `finish` comes again once it is there. */
     } else {
         t->step = SETTING_BEGIN; /* setting_plan comes after the retry timer */
         limiter_call_retry(c);

@@ -564,6 +564,19 @@ static void admit_take(struct call *c, struct transact_write *t, struct subreque
     }
 }
 
+/* The parts are done after the answer. */
+static void decided_note(const struct call *c)
+{
+    const struct item_plan *plan = c->plan;
+    for (uint32_t i = 0; i < plan->count; i++) {
+        const struct item_request *q = &plan->items[i];
+        const struct route *table = plan->tables[q->table].route;
+        if (q->op != REQUEST_CHECK)
+            own_writes_note_decided(c->router, table,
+                                    table_partition_of(&table->table, q->owner_key)->id);
+    }
+}
+
 bool transact_write_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct transact_write *t = c->state;
@@ -596,8 +609,10 @@ bool transact_write_reply(struct call *c, struct subrequest *s, const struct rep
             write_keep_failure(c, t, s, r);
         break;
     case STEP_DECIDE:
-        if (r->code == REPLY_OK)
+        if (r->code == REPLY_OK) {
+            decided_note(c);
             break;
+        }
         write_keep_failure(c, t, s, r);
         if (r->code != REPLY_ABORTED)
             t->failure.code = REPLY_UNKNOWN; /* an earlier attempt may have decided */

@@ -8,29 +8,29 @@
 #include "sim/world/node_process.h"
 
 /* Code, name on the command line, help. */
-#define FAULT_LIST_SIM(X)                                                                          \
-    X(SIM_CRASH, "crash", "a node's process ends; its disk keeps what was written")                \
-    X(SIM_POWER, "power", "a node's machine loses power; unsynced writes tear")                    \
-    X(SIM_PAUSE, "pause", "one process stops for a while; its machine runs on")                    \
-    X(SIM_CUT, "cut", "processes cannot reach each other")                                         \
-    X(SIM_ONE_WAY, "one-way", "processes cannot reach each other in one direction")                \
-    X(SIM_RESET, "reset", "connections are closed")                                                \
-    X(SIM_DROP, "drop", "envelopes between nodes are lost")                                        \
-    X(SIM_DUPLICATE, "duplicate", "envelopes between nodes arrive twice")                          \
-    X(SIM_REORDER, "reorder", "envelopes between nodes overtake each other")                       \
-    X(SIM_SLOW_DISK, "slow-disk", "a disk takes up to a hundred times as long")                    \
-    X(SIM_FULL_DISK, "full-disk", "a disk has no space for a while")                               \
-    X(SIM_FAILING_DISK, "failing-disk", "one write of a log or a checkpoint fails")                \
-    X(SIM_CLOCK, "clock", "clocks run fast or slow, within what the cluster allows")               \
-    X(SIM_ROUTER, "router", "the process of a router or GAC server ends")                          \
-    X(SIM_WIPE, "wipe", "a node loses its disk; a majority keeps theirs")                          \
-    X(SIM_LYING_DISK, "lying-disk", "a disk acknowledges syncs and skips them: the run must fail") \
-    X(SIM_SUSPEND, "suspend", "a whole machine stops for a while; only its clock runs on")         \
-    X(SIM_DRAIN, "drain", "a node is drained, and later gets replicas again")                      \
-    X(SIM_SETTINGS, "settings", "a node restarts with other settings")                             \
-    X(SIM_READ_ERROR, "read-error", "reads of a disk fail, once or for a while")                   \
-    X(SIM_SLEEP, "sleep", "a machine stops, often for longer than all timeouts")                   \
-    X(SIM_WALL, "wall", "a wall clock steps by -10 minutes to 2 days, and back")                   \
+#define FAULT_LIST_SIM(X)                                                                      \
+    X(SIM_CRASH, "crash", "a node's process ends; its disk keeps what was written")            \
+    X(SIM_POWER, "power", "a node's machine loses power; unsynced writes tear")                \
+    X(SIM_PAUSE, "pause", "one process stops for a while; its machine runs on")                \
+    X(SIM_CUT, "cut", "processes cannot reach each other")                                     \
+    X(SIM_ONE_WAY, "one-way", "processes cannot reach each other in one direction")            \
+    X(SIM_RESET, "reset", "connections are closed")                                            \
+    X(SIM_DROP, "drop", "envelopes between nodes are lost")                                    \
+    X(SIM_DUPLICATE, "duplicate", "envelopes between nodes arrive twice")                      \
+    X(SIM_REORDER, "reorder", "envelopes between nodes overtake each other")                   \
+    X(SIM_SLOW_DISK, "slow-disk", "a disk takes up to a hundred times as long")                \
+    X(SIM_FULL_DISK, "full-disk", "a disk has no space for a while")                           \
+    X(SIM_FAILING_DISK, "failing-disk", "one write of a log or a checkpoint fails")            \
+    X(SIM_CLOCK, "clock", "clocks run fast or slow, within what the cluster allows")           \
+    X(SIM_ROUTER, "router", "the process of a router or GAC server ends")                      \
+    X(SIM_WIPE, "wipe", "a node loses its disk; a majority keeps theirs")                      \
+    X(SIM_LYING_DISK, "lying-disk", "a disk skips syncs; together with power, most runs fail") \
+    X(SIM_SUSPEND, "suspend", "a whole machine stops for a while; only its clock runs on")     \
+    X(SIM_DRAIN, "drain", "a node is drained, and later gets replicas again")                  \
+    X(SIM_SETTINGS, "settings", "a node restarts with other settings")                         \
+    X(SIM_READ_ERROR, "read-error", "reads of a disk fail, once or for a while")               \
+    X(SIM_SLEEP, "sleep", "a machine stops, often for longer than all timeouts")               \
+    X(SIM_WALL, "wall", "a wall clock steps by -10 minutes to 2 days, and back")               \
     X(SIM_LATE, "late", "bytes arrive up to 10 s late, also after their link broke")
 
 enum sim_fault {
@@ -48,7 +48,7 @@ enum sim_fault {
     X(SIM_SWITCHES, "switches", "two clients switch streams and time to live without waits") \
     X(SIM_MIXED, "mixed", "tables have several features at once")                            \
     X(SIM_SCARCE_INDEX, "scarce-index",                                                      \
-      "if nodes limit, a global index has 1/50 of its table's units")                        \
+      "a global index has 1/50 of its table's units, where nodes limit writes")              \
     X(SIM_QUIET_PHASE, "quiet-phase",                                                        \
       "after the faults, 30 s without writes; indexes, shards change")                       \
     X(SIM_LEAVING_TABLE, "leaving-table",                                                    \

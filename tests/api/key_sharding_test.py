@@ -483,6 +483,10 @@ class UnshardTest(Suite):
                              capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(run.returncode, 2)
         self.assertIn("the setting salting_moves_s is now called key_sharding_moves_s", run.stderr)
+        run = subprocess.run([WEIR, "local", "--set", "salting_moves_s=x"], capture_output=True, text=True, check=False)
+        note, error = run.stderr.splitlines()
+        self.assertTrue(note.startswith("the setting salting_moves_s is now called key_sharding_moves_s"), note)
+        self.assertIn("key_sharding_moves_s = x: must be", error)
 
 
 class Counter:

@@ -31,6 +31,21 @@ class EventsTest(unittest.TestCase):
         self.assertIn("several keys", " ".join(lines[2:]))
 
 
+class SplitsTest(unittest.TestCase):
+    def test_splits_of_the_popular_key_are_not_the_customers(self):
+        points = [f'{demo.ORDERS_KEY}="{demo.HOT_KEY}"', f'{demo.ORDERS_KEY}="{demo.CUSTOMER}", order="7"']
+        events = [{"kind": kind, "reason": f"the partition is at its maximum; split at {point}"}
+                  for kind in ("split", "split-refused") for point in points]
+        self.assertEqual(demo.customer_splits(events), 1)
+
+
+class SummaryTest(unittest.TestCase):
+    def test_its_lines_fit_into_the_screen(self):
+        rows = [demo.measured_line("one customer", 9999, 9999.0, 9999.0, 32, 35)]
+        for line in rows + demo.why_orders(100).splitlines():
+            self.assertLessEqual(len(line), demo.WIDTH, line)
+
+
 class TableTest(unittest.TestCase):
     def rows(self, count, hot):
         return [{"partition": n, "table": demo.TABLE, "node": 1, "allocated": 100.0, "consumed": 10.0,

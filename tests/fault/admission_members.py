@@ -144,19 +144,19 @@ def busy_follower(options, directory):
     return figures, checks
 
 
-def told_member(options, directory):
+def refused_by_member(options, directory):
     """The same at a tenth of the rates, with no bound on how much passes: sooner or later burst writes are refused
     with the reason `member`, and writes of both tables pass."""
     checks, figures, scale = Checks(), {}, 10
     for write_check in ("gauge", "lease"):
-        with saver_and_tenant(options, directory, "told-member", write_check, scale, 2 * SMALL) as (b, streams):
-            def told():
+        with saver_and_tenant(options, directory, "refused-by-member", write_check, scale, 2 * SMALL) as (b, streams):
+            def is_refused():
                 # The rates are low: a busy machine keeps them, and burst is left for five rounds.
                 record = b.measure(streams, 2)  # pylint: disable=cell-var-from-loop
                 found = {s.name: short(record.summary([s.name])) for s in streams}  # pylint: disable=cell-var-from-loop
                 figures[write_check] = found  # pylint: disable=cell-var-from-loop
                 return found["saver"].get("reasons", {}).get("member") and all(f["served"] for f in found.values())
-            until("burst writes are refused for their follower's node", told)
+            until("burst writes are refused for their follower's node", is_refused)
     return figures, checks
 
 

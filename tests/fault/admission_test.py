@@ -20,7 +20,7 @@ SCENES = {
     "dead-follower-zipf": admission_members.dead_follower_zipf,
     "dead-follower-one": admission_members.dead_follower_one,
     "busy-follower": admission_members.busy_follower,
-    "told-member": admission_members.told_member,
+    "refused-by-member": admission_members.refused_by_member,
     "neighbour": admission_members.neighbour,
     "victims": admission_members.victims,
     "fair-bursts": admission_members.fair_bursts,

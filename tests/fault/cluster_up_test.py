@@ -87,10 +87,17 @@ def look_at_errors(cluster):
 
 
 def look_at_health(cluster):
-    """status is healthy, names what was killed, and is healthy again. Replicas of a new table may be behind at first."""
+    """status is healthy, names what was paused or killed, and is healthy again. Replicas of a new table may be behind at first."""
     until("the cluster is healthy", lambda: cluster.run("status").returncode == 0, poll_s=0.1)
     if "health      healthy" not in cluster.must("status"):
         raise AssertionError(f"status of a cluster that is up does not say healthy")
+    cluster.must("pause", "3")
+    sick = cluster.run("status")
+    named = [line for line in sick.stdout.splitlines() if line.endswith(" is down or paused")]
+    check(sick.returncode == 1 and named == ["! node-3 is down or paused"],
+          f"status with a paused node, exit code {sick.returncode}:\n{sick.stdout}")
+    cluster.must("resume", "3")
+    until("the cluster is healthy after the pause", lambda: cluster.run("status").returncode == 0, poll_s=0.1)
     cluster.must("kill", "2", "gac-1")
     sick = cluster.run("status")
     for text in ("! node-2 is down or paused", "! gac-1 is down or paused", "not healthy"):

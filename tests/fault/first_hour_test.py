@@ -165,7 +165,7 @@ def check_load(options, directory, server):
 def check_drain(options, server):
     drain = ["drain", "--admin", f"http://127.0.0.1:{server.admin_port}"]
     expect(weir(options, *drain, 9), 1, "weir drain: There is no node 9; nodes are 1 to 3\n")
-    expect(weir(options, *drain, 2), 1, "node 2 cannot be emptied")
+    expect(weir(options, *drain, 2), 1, "node 2 cannot be drained")
     expect(weir(options, *drain, "--undo", 2), 0, "node 2 may hold replicas again")
 
 
@@ -220,10 +220,10 @@ def check_room(options, directory):
     server = local(options, directory, "--in-memory", "--nodes", 4)
     url = f"http://127.0.0.1:{server.port}"
     drain = ["drain", "--admin", f"http://127.0.0.1:{server.admin_port}"]
-    expect(weir(options, *drain, 2), 0, "node 2 is being emptied")  # whoever the leader has heard of yet
+    expect(weir(options, *drain, 2), 0, "node 2 is being drained")  # whoever the leader has heard of yet
     expect(weir(options, *drain, "--undo", 2), 0, "may hold")
     expect(weir(options, "load", "--url", url, "--duration", "200ms", "--create-table"), 0, "admitted")
-    expect(weir(options, *drain, 4), 0, "node 4 is being emptied")
+    expect(weir(options, *drain, 4), 0, "node 4 is being drained")
     server.stop()
 
 

@@ -659,7 +659,7 @@ def index_lags(port, table):
     except OSError:
         return None
     led = [p["indexes"] for p in found["partitions"] if p["table"] == table and p["role"] == "leader"]
-    return [(x["lag_ms"], x["backlog_items"]) for x in led] if led and not found["silent_nodes"] else None
+    return [(x["lag_ms"], x["backlog_items"]) for x in led] if led and not found["unresponsive_nodes"] else None
 
 
 def indexes_follow(port, table):

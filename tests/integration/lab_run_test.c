@@ -218,7 +218,8 @@ TEST(results_are_summed_over_seeds_and_paired)
         "expect:\n"
         "  - {policy: free, measure: throttle_fraction, at_most: 0}\n"
         "  - {measure: throttle_fraction, at_most: 0.001}\n"
-        "  - {policy: free, measure: admitted_rate, versus: weir, at_least: 1.5}\n";
+        "  - {policy: free, measure: admitted_rate, versus: weir, at_least: 1.5}\n"
+        "  - {policy: free, measure: throttle_fraction, versus: free, at_least: 2}\n";
     const struct lab_plan_options o = {
         .file = "a.yaml", .text = slice_of(text), .seeds = 3, .first_seed = 1};
     struct lab_plan p;
@@ -235,16 +236,24 @@ TEST(results_are_summed_over_seeds_and_paired)
     }
     assert_false(lab_result_evaluate(r));
     assert_int_equal(lab_result_runs(r), 6);
-    assert_int_equal(lab_result_evaluated(r, &failed), 3);
-    assert_int_equal(failed, 1);
+    assert_int_equal(lab_result_evaluated(r, &failed), 4);
+    assert_int_equal(failed, 2);
     lab_result_junit(r, &out);
-    assert_non_null(memmem(out.data, out.size, "failures=\"1\"", 12));
+    assert_non_null(memmem(out.data, out.size, "failures=\"2\"", 12));
     buffer_clear(&out);
     lab_result_print(r, &out); /* the columns, and what they mean */
     buffer_append_u8(&out, '\0');
     assert_non_null(strstr((char *)out.data, "\nthrottled   part of the offered units"));
+    assert_non_null(strstr((char *)out.data,
+                           "divided by free's is 1 (1 to 1, 3 runs) (both values are 0 "
+                           "in 3 of 3 runs, and 0 / 0 counts as 1), must be"));
     buffer_clear(&out);
     assert_int_equal(lab_result_compare(r, "weir", "free", &out), STATUS_OK);
+    buffer_append_u8(&out, '\0');
+    const char *head = (char *)out.data, *longest = strstr(head, "throttle_fraction_requests ");
+    const size_t column = (size_t)(strstr(head, " weir ") - head) + 5; /* the end of its figures */
+    assert_int_not_equal(longest[column - 1], ' ');
+    assert_int_equal(longest[column], ' ');
     assert_int_equal(lab_result_compare(r, "weir", "none", &out), STATUS_NOT_FOUND);
     assert_int_equal(lab_result_add(r, slice_of("{}"), &error), STATUS_MALFORMED);
     assert_int_equal(lab_result_add(r, slice_of("{"), &error), STATUS_MALFORMED);

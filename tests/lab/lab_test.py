@@ -160,6 +160,7 @@ def errors_tell_what_is_wrong(lab):
             (["new", "nothing", "mine"], 2, "no scenario `nothing`"),
             (["list", "everything"], 2, "must be scenarios, measures or format"),
             (["rum"], 2, "did you mean `weir lab run`"),
+            (["comp"], 2, "did you mean `weir lab compare`"),
             (["run", scenario, "--seeds", "1"], 1, "FAILS")):
         text = lab.run(*arguments, code=code)
         expect(part in text, f"{arguments}: `{part}` is not in: {text}")

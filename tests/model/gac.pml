@@ -8,7 +8,7 @@
  * Checked in every state: what was spent, is in banks and is in the hands of living routers was
  * minted (`SAFE`). tests/model/run compiles and runs it; with -DMISTAKE=n it has to fail:
  *   1 an old ask is taken over          2 a router takes the answer to any of its asks
- *   3 what a silent router held goes back to the bank   4 a new epoch keeps what was held before */
+ *   3 what an unresponsive router held goes back to the bank   4 a new epoch keeps what was held before */
 
 #ifndef MINTED_MAX
 #define MINTED_MAX 2

@@ -249,7 +249,7 @@ MUTATION(the_hidden_limit_is_not_refilled, MUTATION_LIMITER_DRY_WRITES, 3, LIMIT
 MUTATION(a_lease_gives_back_elsewhere, MUTATION_LIMITER_FAR_REFUND, 3, LIMITER)
 MUTATION(a_parents_bucket_does_not_grow, MUTATION_LIMITER_LONE_PARENT, 3, LIMITER)
 MUTATION(a_router_refuses_nothing_from_memory, MUTATION_LIMITER_IGNORE_CACHE, 3, LIMITER)
-MUTATION(a_repeated_request_is_queried_at_one_shard, MUTATION_LIMITER_QUERY_ONE_SHARD, 21,
+MUTATION(a_repeated_request_reads_one_shard, MUTATION_LIMITER_QUERY_ONE_SHARD, 21,
         .faults = FAULT(CRASH) | FAULT(RESET), LIMITER)
 MUTATION(a_repeated_request_counts_twice, MUTATION_ADD_TWICE, 3,
         .faults = FAULT(CRASH) | FAULT(RESET), LIMITER)

@@ -261,7 +261,7 @@ TEST(a_key_above_the_maximum_is_split_out_and_its_neighbours_get_their_demand)
         assert_in_range(s.last_ms[i], 500, RELIEF_MS);
         assert_int_equal(refused_of(&s.flows[i]), 0);
     }
-    assert_true(is_reported(&s, "; gains 2"));
+    assert_true(is_reported(&s, "; gains an estimated 2"));
     assert_true(is_reported(&s, ": 200 of k=\"1\", s=\"0256\" and 2"));
     assert_true(
         is_reported(&s, " of its neighbours are served instead of 200 in total; split at "));

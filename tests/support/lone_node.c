@@ -39,6 +39,8 @@ static void take_answer(struct lone_node *w, const struct reply *r)
         a->scanned = r->range.scanned;
         buffer_set(&a->last, r->range.last);
         a->more = r->range.more;
+    } else if (r->kind == ANSWER_PARTS) {
+        buffer_set(&a->body, reply_parts(r)->replies);
     } else if (r->kind == ANSWER_STATS) {
         a->space = (struct metrics_store){
             (int64_t)r->stats.used_bytes, (int64_t)r->stats.total_bytes,

@@ -425,8 +425,7 @@ void proposals_drop(struct proposals *proposals, struct partition *p, const char
         proposal_release(proposals, p, e);
         const struct operation o = inflight_sender(e);
         if (e->answer)
-            env_refuse(proposals->env, &o, REPLY_UNKNOWN, "%s; the write may or may not be done",
-                       why);
+            env_refuse(proposals->env, &o, REPLY_UNKNOWN, "%s", why);
         proposals_free(proposals, e);
     }
 }

@@ -211,13 +211,13 @@ static bool tables_drain_has_room(struct requests *requests, const struct operat
         return true;
     if (p->id == CATALOG_GROUP)
         env_refuse(requests->env, o, REPLY_LIMIT_EXCEEDED,
-                   "node %u cannot be emptied: each other node that answers has a copy of the "
-                   "catalog, or is being emptied. Add a node first",
+                   "node %u cannot be drained: each other node that answers has a copy of the "
+                   "catalog, or is being drained. Add a node first",
                    node);
     else
         env_refuse(requests->env, o, REPLY_LIMIT_EXCEEDED,
-                   "node %u cannot be emptied: each other node that answers has a copy of "
-                   "partition %u of table %.*s, or is being emptied. Add a node first",
+                   "node %u cannot be drained: each other node that answers has a copy of "
+                   "partition %u of table %.*s, or is being drained. Add a node first",
                    node, p->id, (int)t->name.size, (const char *)t->name.data);
     return false;
 }

@@ -87,7 +87,7 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
         e->verdict = o->verdict;
         e->consumed_mcu = w->cost_mcu - w->paid_mcu;
         e->collection_bytes = w->collection_bytes;
-        if (q->write.return_values == RETURN_NEW)
+        if (q->write.return_values == RETURN_NEW && w->item.size > 0)
             proposals_set_items(e, w->item);
         transactions_lock_proposed(requests->transactions, p, q->write.key, part, request_moves(q),
                                    room);

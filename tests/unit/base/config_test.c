@@ -83,6 +83,11 @@ TEST_WITH(a_policy_is_known_by_its_former_name_and_the_new_one_is_reported, fres
     static const char NOTE[] = "the policy least-promised is now called least-reserved; "
                                "the next version drops the old name\n";
     assert_string_equal(c.relocate_policy, "least-reserved");
+    assert_int_equal(set("relocate_policy", "scripted"), STATUS_MALFORMED);
+    assert_slice_is(buffer_slice(&text),
+                    "relocate_policy = scripted: only `--profile research` lets you choose it, not "
+                    "aws (`--config help` lists the settings)");
+    buffer_clear(&text);
     assert_int_equal(set("profile", "research"), STATUS_OK);
     assert_int_equal(set("relocate_policy", "scripted"), STATUS_OK);
     assert_int_equal(set("relocate_policy", "least-promised"), STATUS_OK);

@@ -220,6 +220,8 @@ TEST(the_nearest_name_is_suggested)
     } cases[] = {{"smal", " (did you mean `--small`?)"},
                  {"flga", " (did you mean `--flag`?)"},
                  {"any-txet", ""},
+                 {"cli", " (did you mean `--clients`?)"}, /* begins one name */
+                 {"s", ""},                               /* begins several */
                  {"a-name-of-more-than-thirty-one-letters", ""}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         buffer_clear(&printed);

@@ -120,8 +120,8 @@ TEST(what_a_policy_of_the_controller_lacks_is_reported)
     of_d.demand = ds;
     of_r.relocate = rs;
     a.partition_bytes = s.state_bytes = WEIR_POLICY_STATE_MAX + 1;
-    expect_refused(&of_a, "adaptive policy 'scripted' wants too large a state");
-    expect_refused(&of_s, "split policy 'scripted' wants too large a state");
+    expect_refused(&of_a, "adaptive policy 'scripted' has too large a state");
+    expect_refused(&of_s, "split policy 'scripted' has too large a state");
     a.partition_bytes = s.state_bytes = 0;
     a.flags = s.flags = d.flags = r.flags = 1;
     expect_refused(&of_a, "flags");

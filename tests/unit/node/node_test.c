@@ -545,7 +545,7 @@ TEST(a_policy_that_nobody_knows_is_refused_with_those_that_are_known)
 
 TEST(a_node_is_not_emptied_where_no_other_can_take_its_replicas)
 {
-    static const char WHY[] = "node 1 cannot be emptied: each other node that answers";
+    static const char WHY[] = "node 1 cannot be drained: each other node that answers";
     struct lone_node w;
     struct buffer body = {0};
     lone_init(&w, PROFILE_OFF);

@@ -448,6 +448,25 @@ TEST(a_frozen_partition_has_no_pending_part_of_what_it_could_not_commit)
     transact_close(&s);
 }
 
+/* What has no item after the write shows none. */
+TEST(a_prepared_part_shows_the_item_that_it_will_be)
+{
+    struct transact_fixture s;
+    transact_open(&s);
+    struct request r = transact_prepared(&s, SECOND);
+    r.write.return_values = RETURN_NEW;
+    assert_int_equal(transact_send(&s, &r), REPLY_OK);
+    assert_true(lone_answer(&s.w)->found);
+    assert_true(slice_equal(buffer_slice(&lone_answer(&s.w)->body), lone_item(&s.w, NEW, 10)));
+    transact_part(&s, 2, 2);
+    r = lone_request(&s.w, REQUEST_DELETE, FIRST);
+    r.write.return_values = RETURN_NEW;
+    r.write.transaction = buffer_slice(&s.first);
+    assert_int_equal(transact_send(&s, &r), REPLY_OK);
+    assert_false(lone_answer(&s.w)->found);
+    transact_close(&s);
+}
+
 TEST(what_is_deleted_is_gone_once_it_is_decided)
 {
     struct transact_fixture s;
@@ -693,85 +712,5 @@ TEST(tokens_go_when_their_time_is_over)
         transact_pass(&s, 60000);
     assert_int_equal(scene_rows(&s), 0);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
-    transact_close(&s);
-}
-
-/* ---- one partition ---- */
-
-/* Puts both items, with so many bytes of filler. 0: deletes the item. */
-static enum reply_code scene_transact_sized(struct transact_fixture *s, size_t first, size_t second)
-{
-    struct buffer parts = {0}, item = {0};
-    for (uint32_t name = FIRST; name <= SECOND; name++) {
-        const size_t filler = name == FIRST ? first : second;
-        struct request r = lone_request(&s->w, filler > 0 ? REQUEST_PUT : REQUEST_DELETE, name);
-        buffer_set(&item, lone_item(&s->w, NEW, filler));
-        if (filler > 0)
-            r.write.item = buffer_slice(&item);
-        r.write.return_values = RETURN_NONE;
-        request_encode(&parts, &r);
-    }
-    struct request r = lone_request(&s->w, REQUEST_PUT, FIRST);
-    const struct slice key = buffer_slice(&s->anchor);
-    r.op = REQUEST_TRANSACT;
-    request_edit_transact(&r)->key = key;
-    request_edit_transact(&r)->parts = buffer_slice(&parts);
-    request_edit_transact(&r)->transaction = buffer_slice(&s->other);
-    request_edit_transact(&r)->mcu_min = 4 * MCU_PER_UNIT;
-    const enum reply_code code = transact_send(s, &r);
-    buffer_deinit(&parts);
-    buffer_deinit(&item);
-    return code;
-}
-
-static enum reply_code scene_transact(struct transact_fixture *s)
-{
-    return scene_transact_sized(s, 10, 10);
-}
-
-/* One part may take the room that another one makes. */
-TEST(parts_share_the_limit_of_their_collection)
-{
-    struct transact_fixture s;
-    transact_open(&s);
-    lone_deinit(&s.w);
-    lone_init(&s.w, PROFILE_OFF);
-    lone_set(&s.w, "collection_max_bytes", "1KiB");
-    s.w.collections = 1;
-    lone_open_table(&s.w, 100, 100);
-    lone_put_sized(&s.w, SECOND, OLD, 500);
-    lone_write_all(&s.w);
-    transact_part(&s, 1, 1);
-    assert_int_equal(scene_transact_sized(&s, 900, 500), REPLY_COLLECTION_FULL);
-    assert_int_equal(scene_transact_sized(&s, 900, 0), REPLY_OK);
-    lone_assert_verified(&s.w, 1);
-    transact_close(&s);
-}
-
-TEST(one_partition_does_all_by_one_entry)
-{
-    struct transact_fixture s;
-    (void)state;
-    transact_open(&s);
-    assert_int_equal(scene_transact(&s), REPLY_OK);
-    assert_int_equal(lone_answer(&s.w)->consumed_mcu, 4 * MCU_PER_UNIT);
-    transact_expect(&s, NEW, NEW);
-    assert_int_equal(scene_transact(&s), REPLY_TOKEN_DONE);
-    lone_crash(&s.w);
-    transact_expect(&s, NEW, NEW);
-    assert_int_equal(scene_transact(&s), REPLY_TOKEN_DONE);
-    lone_assert_verified(&s.w, 2);
-    transact_close(&s);
-}
-
-TEST(one_partition_does_nothing_while_an_item_is_locked)
-{
-    struct transact_fixture s;
-    (void)state;
-    transact_open(&s);
-    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
-    transact_part(&s, 2, 1);
-    assert_int_equal(scene_transact(&s), REPLY_LOCKED);
-    transact_expect(&s, OLD, OLD);
     transact_close(&s);
 }

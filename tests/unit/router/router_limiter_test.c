@@ -320,6 +320,26 @@ TEST_WITH(a_definition_goes_on_when_another_has_had_the_items_expire, start_with
     expect_put(CONNECTION);
 }
 
+/* Another request has the router find the table while the first one learns that it is ready. */
+TEST_WITH(a_definition_is_stored_although_the_table_was_found_meanwhile, start_without_table, stop)
+{
+    f.hold = true;
+    send_put(CONNECTION);
+    fake_answer(&f, 0); /* there is no table */
+    struct table *t = fake_table(&f, "weir-limiter", "PK", ATTR_STRING, "SK", ATTR_STRING, 1);
+    t->ttl = TTL_ENABLED;
+    t->ttl_attribute = slice_of(strdup("ttl"));
+    send_take(CONNECTION + 1);
+    while (f.held_count > 1)
+        fake_answer(&f, 1);
+    f.hold = false;
+    while (f.held_count > 0)
+        fake_answer(&f, 0);
+    fake_advance_ms(&f, 1000);
+    expect_put(CONNECTION);
+    expect_take(200, "\"allowed\":true");
+}
+
 /* ---- keys of the table, which any client may write ---- */
 
 TEST(a_key_names_a_bucket_only_if_a_request_could_name_it)
@@ -368,6 +388,21 @@ static void divide_bucket(uint32_t shards)
             item = buffer_slice(&f.items[i].item);
         }
     }
+}
+
+/* What the transaction before it has left may be gone: other routers charge the same shards. */
+TEST(a_charge_of_several_shards_reads_them_first_each_time)
+{
+    static const char LARGE[] = "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":40}}";
+    expect_reply(send_request("PUT", "limits", LIMIT("128")), 200, "");
+    expect_take(200, "\"allowed\":true");
+    divide_bucket(4);
+    fake_advance_ms(&f, 120000);
+    expect_reply(send_request("GET", "status?entity=e&resource=r", NULL), 200, "\"shards\":4");
+    expect_reply(send_request("POST", "acquire", LARGE), 200, "\"allowed\":true");
+    const int64_t reads = f.requests[REQUEST_GET];
+    expect_reply(send_request("POST", "acquire", LARGE), 200, "\"remaining\":48.0");
+    assert_int_equal(f.requests[REQUEST_GET], reads + 4);
 }
 
 /* A charge of 96 shards has no part left for the parent, whose limit must hold all the same. */

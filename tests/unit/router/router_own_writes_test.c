@@ -210,6 +210,44 @@ TEST(a_query_of_a_lagging_index_is_retried_until_the_wait_is_over)
     assert_int_equal(f.router->counters.own_writes_late, 1);
 }
 
+/* Answers what is held, but `kept` requests before it, until a client has its answer. */
+static void answer_client(uint64_t client, size_t kept)
+{
+    while (f.held_count > kept)
+        fake_answer(&f, kept);
+    assert_int_equal(fake_take_answer(&f, client).status, 200);
+}
+
+/* A reader may ask between prepare and decision: then the index has no changes yet. */
+TEST(an_index_is_queried_again_once_a_transaction_is_decided)
+{
+    games();
+    for (uint32_t i = 0; i < f.table_count; i++) {
+        if (slice_is(f.tables[i].name, "games"))
+            fake_repartition(&f, &f.tables[i], 8);
+    }
+    f.hold = true;
+    fake_send_call(&f, 2, "TransactWriteItems",
+                   "{\"TransactItems\":["
+                   "{\"Put\":{\"TableName\":\"games\",\"Item\":{\"p\":{\"S\":\"a\"}}}},"
+                   "{\"Put\":{\"TableName\":\"games\",\"Item\":{\"p\":{\"S\":\"c\"}}}}]}");
+    while (fake_held(&f, 0).op != REQUEST_TRANSACT_DECIDE) {
+        const bool table = fake_held(&f, 0).op == REQUEST_TABLE_GET;
+        if (table)
+            fake_answer(&f, 0);
+        else
+            fake_answer_code(&f, 0, REPLY_OK);
+    }
+    fake_send_call(&f, 1, "Query", QUERY);
+    answer_client(1, 1);
+    assert_int_equal(f.requests[REQUEST_INDEX_SHOWS], 2);
+    fake_answer_code(&f, 0, REPLY_OK);
+    assert_int_equal(fake_take_answer(&f, 2).status, 200);
+    fake_send_call(&f, 1, "Query", QUERY);
+    answer_client(1, 0);
+    assert_int_equal(f.requests[REQUEST_INDEX_SHOWS], 4);
+}
+
 TEST(without_the_setting_reads_name_nothing)
 {
     config_edit_requests(&f.config)->read_your_writes = 0;

@@ -275,7 +275,7 @@ TEST(a_page_of_all_nodes_names_the_unresponsive_one)
     fake_advance_ms(&f, GIVEN_UP_MS);
     struct fake_answer a = fake_take_answer(&f, 2);
     assert_int_equal(a.status, 200);
-    assert_true(body_contains(a, "\"silent_nodes\":[2]"));
+    assert_true(body_contains(a, "\"unresponsive_nodes\":[2]"));
     assert_true(body_contains(a, "\"heartbeat_timeouts\":0")); /* as of the question */
 }
 
