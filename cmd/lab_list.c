@@ -150,6 +150,9 @@ int lab_new_command(int argc, char **argv)
         return code;
     if (a.count == 0)
         return usage_wrong("weir lab new", "needs the name of the new scenario");
+    if (!scenario_name_is_valid(slice_of(a.words[a.count - 1])))
+        return usage_wrong("weir lab new", "NAME must be " SCENARIO_NAME_EXPECTED ", not `%s`",
+                           a.words[a.count - 1]);
     if (a.count == 1) {
         printf(template, a.words[0], a.words[0]);
         return 0;

@@ -21,7 +21,6 @@
                           .count_at = offsetof(struct scenario, count)
 
 enum {
-    SCENARIO_NAME_MAX = 64,
     UNITS_MAX = 100000000 /* a second; the quotas of an account do not bind a scenario */
 };
 #define NS_MAX SCENARIO_NS_MAX
@@ -443,7 +442,7 @@ static bool read_axis(struct reading *r, const struct document_node *n, void *ta
 
 /* ---- the whole ---- */
 
-static bool is_scenario_name(struct slice value)
+bool scenario_name_is_valid(struct slice value)
 {
     for (size_t i = 0; i < value.size; i++) {
         const uint8_t c = value.data[i], letter = c | 0x20;
@@ -451,13 +450,12 @@ static bool is_scenario_name(struct slice value)
             (c != '.' || i == 0))
             return false;
     }
-    return value.size >= 1 && value.size <= SCENARIO_NAME_MAX;
+    return value.size >= 1 && value.size <= SCENARIO_NAME_SIZE_MAX;
 }
 
 static const struct field scenario_fields[] = {
-    {"name", FIELD_TEXT, AT(scenario, name), .required = true, .valid = is_scenario_name,
-     .expected = "1 to 64 letters, digits, -, _ and ., with no . at the beginning",
-     .help = "Name of the scenario."},
+    {"name", FIELD_TEXT, AT(scenario, name), .required = true, .valid = scenario_name_is_valid,
+     .expected = SCENARIO_NAME_EXPECTED, .help = "Name of the scenario."},
     {"about", FIELD_ANY_TEXT, AT(scenario, about), .help = "Its finding, in a sentence."},
     {"seeds", FIELD_INTEGER, AT(scenario, seeds), .min = 1, .max = 1000000,
      .help = "Runs of each policy. Default: 10."},

@@ -222,6 +222,10 @@ struct scenario {
     struct scenario_axis axes[SCENARIO_AXES_MAX];
 };
 
+/* Of a scenario: its results may stand in files of this name. */
+#define SCENARIO_NAME_EXPECTED "1 to 63 letters, digits, -, _ and ., with no . at the beginning"
+bool scenario_name_is_valid(struct slice name);
+
 /* Reads a document. Texts lend from it. `policies`: those loaded from files, which it may name; may
  * be NULL; borrows. STATUS_MALFORMED: `error` gets one line. The struct is large: keep it on the
  * heap. */

@@ -102,6 +102,8 @@ def check_values(options, directory):
             (2, "`--port` takes a whole number from 0 to 65535, not ` 80`", "local", "--port", " 80"),
             (2, "`--port` takes a whole number from 0 to 65535, not `0x50`", "local", "--port", "0x50"),
             (2, "`--part` takes PART/OF", "lab", "sweep", "x", "--part", " 1/ 4"),
+            (2, "NAME must be 1 to 63 letters, digits, -, _ and ., with no . at the beginning, not `../x`", "lab", "new",
+             "../x"),
             (2, "`--seeds` takes a whole number from 1 to 1000000000, not `0`", "sim", "--seeds", 0),
             (1, "cannot open secret_file /nope: No such file or directory", "local", "--in-memory", "--set",
              "secret_file=/nope"),

@@ -75,10 +75,10 @@ TEST(the_name_of_a_scenario_is_a_name_of_a_file)
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         snprintf(text, sizeof text, "duration: 10s\nname: \"%s\"\n" BODY, bad[i]);
         snprintf(fault, sizeof fault,
-                 "a.yaml:2: name is `%s`, but must be 1 to 64 letters, digits, -, _ and .", bad[i]);
+                 "a.yaml:2: name is `%s`, but must be 1 to 63 letters, digits, -, _ and .", bad[i]);
         expect_fault(text, fault);
     }
-    snprintf(text, sizeof text, "name: %065d\nduration: 10s\n" BODY, 1);
+    snprintf(text, sizeof text, "name: %064d\nduration: 10s\n" BODY, 1);
     expect_fault(text, "a.yaml:1: name is `0000");
 }
 
