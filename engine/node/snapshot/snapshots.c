@@ -17,6 +17,7 @@
 
 #include <stdlib.h>
 
+#include "base/probe.h"
 #include "base/settings/replication.h"
 #include "base/settings/storage.h"
 #include "engine/node/core/owned_keys.h"
@@ -198,7 +199,14 @@ static uint64_t snapshot_next_receiver(struct snapshots *snapshots, struct parti
     return 0;
 }
 
-void snapshots_offer(struct snapshots *snapshots, struct partition *p)
+/* snapshots_offer_held goes on after the next checkpoint, which has the partition. */
+static void snapshot_await_checkpoint(struct snapshots *snapshots, struct partition *p)
+{
+    p->hold = raft_applied(p->raft);
+    local_state_store_partition(snapshots->env, p);
+}
+
+static void snapshots_begin(struct snapshots *snapshots, struct partition *p)
 {
     uint32_t running = 0;
     uint64_t to = p->hold != 0 ? 0 : snapshot_next_receiver(snapshots, p);
@@ -214,8 +222,7 @@ void snapshots_offer(struct snapshots *snapshots, struct partition *p)
     s = must_calloc(1, sizeof *s);
     if (!snapshot_open_source(snapshots, p, s)) {
         free(s);
-        p->hold = raft_applied(p->raft);
-        local_state_store_partition(snapshots->env, p); /* the next checkpoint has it */
+        snapshot_await_checkpoint(snapshots, p);
         checkpoints_soon(snapshots->checkpoints);
         return;
     }
@@ -228,6 +235,26 @@ void snapshots_offer(struct snapshots *snapshots, struct partition *p)
     p->hold = s->index;
     raft_snapshot_started(p->raft, to);
     env_note(snapshots->env, NODE_TRACE_SNAPSHOT_BEGUN, p->info.id, (int64_t)s->index);
+}
+
+/* Whether writes were refused for want of the pages that a new snapshot would keep. */
+static bool snapshots_lack_space(const struct snapshots *snapshots)
+{
+    struct store *store = snapshots->env->store;
+    return !store_is_frozen(store) && space_is_scarce(store_space(store)) &&
+           proposals_lack_space(snapshots->driver->proposals);
+}
+
+/* Where space is short, a checkpoint comes between a snapshot that ended and the next one. Without
+ * it the next one would keep the same pages before a write finds space. */
+void snapshots_offer(struct snapshots *snapshots, struct partition *p)
+{
+    if (p->hold == 0 && raft_next_snapshot(p->raft) != 0 && snapshots_lack_space(snapshots)) {
+        PROBE("a snapshot waits until a checkpoint has found space for writes");
+        snapshot_await_checkpoint(snapshots, p);
+        return;
+    }
+    snapshots_begin(snapshots, p);
 }
 
 /* The first item of the ranges at `from` or after it; with `after`, only after it.
@@ -420,7 +447,7 @@ void snapshots_offer_held(struct snapshots *snapshots)
         p->hold = 0;
         if (partition_led_term(p) == 0)
             continue;
-        snapshots_offer(snapshots, p);
+        snapshots_begin(snapshots, p);
         raft_driver_stepped(snapshots->driver, p);
     }
 }

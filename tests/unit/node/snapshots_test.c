@@ -233,6 +233,39 @@ TEST(a_chunk_that_waits_is_acknowledged_again_and_leaves_room_for_writes)
     scene_close(&s);
 }
 
+static void scene_make_space_scarce(struct node *n, struct group_fixture *g)
+{
+    static const uint8_t bytes[30000] = {7};
+    for (uint8_t key[] = {0xff, 0}; !space_is_scarce(store_space(n->env.store)); key[1]++) {
+        assert_true(key[1] < 250);
+        env_begin_event(&n->env, frame_cluster_clock(g->w, n->env.id));
+        store_put(n->env.store, slice_make(key, sizeof key), slice_make(bytes, sizeof bytes));
+        node_checkpoint_soon(n);
+        frame_cluster_pass(g->w, 20);
+    }
+}
+
+/* A write was refused for want of space. A snapshot that begins before the next checkpoint would
+ * keep the pages that the checkpoint is to free. */
+TEST(where_space_is_short_a_checkpoint_comes_before_a_snapshot)
+{
+    struct scene s;
+    struct config config;
+    group_configure(&config);
+    config_edit_storage(&config)->map_max_bytes = 2 << 20;
+    scene_open_with(&s, config, 100);
+    struct group_fixture *g = &s.g;
+    group_leave_behind(g);
+    struct node *n = frame_cluster_node(g->w, g->leader);
+    scene_make_space_scarce(n, g);
+    n->log.space_refused = true; /* as a refused write leaves it */
+    frame_cluster_heal(g->w, g->late);
+    scene_wait(&s, g->late, g->leader, BEGIN, 0);
+    assert_false(n->log.space_refused); /* a checkpoint has begun */
+    group_assert_caught_up(g, g->leader);
+    scene_close(&s);
+}
+
 /* Its sender leads no more, and its items are older than those of the present snapshot. */
 TEST(a_chunk_of_an_earlier_snapshot_is_not_put_among_those_of_the_present_one)
 {
