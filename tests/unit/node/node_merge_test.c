@@ -199,12 +199,12 @@ static void split_again(struct scene *s, const struct partition_info *merged)
     buffer_deinit(&body);
 }
 
-/* The first record of the piece. */
-static void trim_one(struct scene *s, uint32_t id)
+/* The partition `id` trims the first record of the piece `of`. */
+static void trim_one(struct scene *s, uint32_t id, uint32_t of)
 {
     struct node *n = s->w.node;
     const struct operation self = {.from = FROM_SELF};
-    struct partition *p = partitions_find(&n->partitions, id);
+    const struct partition *p = partitions_find(&n->partitions, of);
     struct store_cursor c;
     struct change gone = {.space = SPACE_STREAM};
     struct buffer set = {0};
@@ -216,8 +216,8 @@ static void trim_one(struct scene *s, uint32_t id)
     gone.old_size = (int64_t)value.size;
     change_set_begin(&set, 0, 0);
     change_set_append(&set, &gone);
-    assert_non_null(raft_driver_propose(&n->driver, p, &self, LOG_WRITE, buffer_slice(&set),
-                                        slice_make(NULL, 0)));
+    assert_non_null(raft_driver_propose(&n->driver, partitions_find(&n->partitions, id), &self,
+                                        LOG_WRITE, buffer_slice(&set), slice_make(NULL, 0)));
     lone_take_effects(&s->w);
     lone_write_all(&s->w);
     buffer_deinit(&set);
@@ -244,10 +244,33 @@ TEST(records_of_streams_are_counted_in_the_piece_that_has_them)
     lone_write_all(&s.w);
     lone_assert_answer(&s.w, REPLY_OK);
     lone_assert_verified(&s.w, NAMES);
-    trim_one(&s, p.id);
+    trim_one(&s, p.id, p.id);
     reconcile(&s.w);
     assert_int_equal(partitions_find(held, OTHER_ID)->stream.rows.count, in_upper);
     assert_int_equal(partitions_find(held, p.id)->stream.rows.count, NAMES - in_upper);
+    lone_assert_verified(&s.w, NAMES);
+    lone_deinit(&s.w);
+}
+
+/* The entry that trims was on its way when the split was applied (seed 97781536). */
+TEST(a_record_that_a_split_took_away_is_trimmed_by_its_new_partition_alone)
+{
+    struct scene s;
+    scene_init_with(&s, 1 + STREAM_KEYS_ONLY);
+    const struct partition_info p = absorbing(&s, freeze(&s));
+    send_merge(&s, &p);
+    reconcile(&s.w);
+    split_again(&s, &p);
+    reconcile(&s.w);
+    const struct partition *lower = partitions_find(&s.w.node->partitions, p.id),
+                           *upper = partitions_find(&s.w.node->partitions, OTHER_ID);
+    const int64_t in_lower = lower->stream.rows.count, in_upper = upper->stream.rows.count;
+    trim_one(&s, p.id, OTHER_ID);
+    assert_int_equal(lower->stream.rows.count, in_lower);
+    assert_int_equal(upper->stream.rows.count, in_upper);
+    lone_assert_verified(&s.w, NAMES);
+    trim_one(&s, OTHER_ID, OTHER_ID);
+    assert_int_equal(upper->stream.rows.count, in_upper - 1);
     lone_assert_verified(&s.w, NAMES);
     lone_deinit(&s.w);
 }
