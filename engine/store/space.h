@@ -13,8 +13,9 @@
  *
  * Invariants
  *   SPACE-1  What grows is refused while less than the reserve is free.
- *   SPACE-2  What makes room is refused only where a checkpoint could not be written. Clients that
- *            write without a pause leave it a part of each checkpoint.
+ *   SPACE-2  What makes room is refused only where a checkpoint could not be written. All else
+ *            leaves it a part of each checkpoint: writes without a pause, entries of other leaders,
+ *            snapshots.
  * Not here: what a write grows (engine/node/request/item_writes.c), and the space of the log. */
 #pragma once
 

@@ -191,14 +191,20 @@ static enum space_verdict proposals_change_space(const struct proposals *proposa
                                                        proposals_space_cost(proposals), bytes);
 }
 
+/* Beside what stays for deletions. */
+static enum space_verdict proposals_common_space(const struct proposals *proposals, size_t bytes)
+{
+    return proposals->log->map_full ? SPACE_FULL
+                                    : space_for_write(store_space(proposals->env->store),
+                                                      proposals_space_cost(proposals), bytes);
+}
+
 /* For a client's request. */
 static enum space_verdict proposals_write_space(const struct proposals *proposals,
                                                 const struct operation *o, size_t bytes)
 {
-    if (o->request.op == REQUEST_DELETE || proposals->log->map_full)
-        return proposals_change_space(proposals, bytes);
-    return space_for_write(store_space(proposals->env->store), proposals_space_cost(proposals),
-                           bytes);
+    return o->request.op == REQUEST_DELETE ? proposals_change_space(proposals, bytes)
+                                           : proposals_common_space(proposals, bytes);
 }
 
 static enum space_verdict proposals_growth_space(const struct proposals *proposals, size_t bytes)
@@ -277,7 +283,7 @@ bool proposals_may_grow(struct proposals *proposals, const struct operation *o, 
 
 bool proposals_leave_space(struct proposals *proposals, size_t bytes)
 {
-    const bool leaves = proposals_change_space(proposals, bytes) == SPACE_THERE;
+    const bool leaves = proposals_common_space(proposals, bytes) == SPACE_THERE;
     proposals->log->space_refused |= !leaves;
     return leaves;
 }
@@ -325,7 +331,7 @@ bool proposals_may_reserve(struct proposals *proposals, const struct operation *
 
 bool proposals_may_follow(struct proposals *proposals, size_t bytes)
 {
-    const enum space_verdict space = proposals_change_space(proposals, bytes);
+    const enum space_verdict space = proposals_common_space(proposals, bytes);
     const bool takes =
         space == SPACE_THERE ||
         (space == SPACE_FULL && space_for_last(store_space(proposals->env->store), bytes));

@@ -105,7 +105,8 @@ bool proposals_may_reserve(struct proposals *proposals, const struct operation *
 bool proposals_leave_room(const struct proposals *proposals, size_t bytes);
 /* Whether entries of another leader may be logged. They must be taken some time, if need be with
  * the last space. But what is taken while a checkpoint is short of space makes the next one larger,
- * and what never fits keeps out the deletions of other groups. */
+ * and what never fits keeps out the deletions of other groups. So a part of each checkpoint stays
+ * for deletions that are proposed here. */
 bool proposals_may_follow(struct proposals *proposals, size_t bytes);
 /* The entry was proposed to the group. proposals_take takes it when it is committed. */
 struct inflight *proposals_add(struct proposals *proposals, struct partition *p,

@@ -234,6 +234,34 @@ TEST(a_follower_takes_entries_when_its_next_checkpoint_has_space_for_them)
     scene_close(&s);
 }
 
+/* Otherwise the groups that are led elsewhere take all that each checkpoint may cost (seed 97827947). */
+TEST(a_follower_leaves_a_part_of_each_checkpoint_for_its_own_deletions)
+{
+    static const uint8_t bytes[3000] = {7};
+    struct scene s;
+    uint8_t key[] = {0xff, 0, 0};
+    scene_open(&s);
+    struct node *n = frame_cluster_node(s.g.w, s.g.late);
+    const struct operation deletion = {.from = 77,
+                                       .request.op = REQUEST_DELETE,
+                                       .request.write.key = {key, 3}},
+                           put = {.from = 77,
+                                  .request.op = REQUEST_PUT,
+                                  .request.write.key = {key, 3}};
+    env_begin_event(&n->env, frame_cluster_clock(s.g.w, s.g.late));
+    while (proposals_may_follow(&n->proposals, 1)) {
+        key[1] = (uint8_t)(key[1] + (++key[2] == 0));
+        assert_true(key[1] < 200);
+        store_put(n->env.store, slice_make(key, sizeof key), slice_make(bytes, sizeof bytes));
+    }
+    assert_false(proposals_leave_space(&n->proposals, 1));
+    assert_false(proposals_may_write(&n->proposals, &put, 1));
+    assert_true(proposals_may_write(&n->proposals, &deletion, 1));
+    while (node_next_effect(n) != NULL) /* the refusal of the put */
+        ;
+    scene_close(&s);
+}
+
 /* A large entry would never fit, and keep out the deletions of other groups. */
 TEST(a_full_follower_takes_small_entries_alone)
 {
