@@ -114,15 +114,6 @@ const struct index *index_set_find(const struct index_set *set, struct slice nam
     return NULL;
 }
 
-const struct index *index_set_local_at(const struct index_set *set, uint8_t number)
-{
-    for (uint32_t i = 0; i < index_set_local(set); i++) {
-        if (set->at[i].number == number)
-            return &set->at[i];
-    }
-    return NULL;
-}
-
 const struct index *index_set_find_table(const struct index_set *set, uint32_t table_id)
 {
     for (uint32_t i = 0; i < index_set_global(set); i++) {

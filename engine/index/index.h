@@ -76,9 +76,6 @@ enum status index_set_decode(struct slice bytes, struct arena *arena, const stru
 /* NULL: there is no such index. `set` may be NULL. */
 const struct index *index_set_find(const struct index_set *set, struct slice name);
 
-/* The local index with this number. NULL: there is none. */
-const struct index *index_set_local_at(const struct index_set *set, uint8_t number);
-
 /* The global index with this table. NULL: there is none. */
 const struct index *index_set_find_table(const struct index_set *set, uint32_t table_id);
 

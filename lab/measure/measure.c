@@ -36,10 +36,8 @@ struct measure *measure_create(const struct measure_options *options)
     m->relieved.since_ns = m->converged.since_ns = NEVER_YET;
     m->imbalance = must_calloc(1, sizeof *m->imbalance);
     m->imbalance_floor = must_calloc(1, sizeof *m->imbalance_floor);
-    m->decisions = must_calloc(1, sizeof *m->decisions);
     histogram_init(m->imbalance);
     histogram_init(m->imbalance_floor);
-    histogram_init(m->decisions);
     measure_step(m, o->begin_ns);
     return m;
 }
@@ -67,7 +65,6 @@ void measure_destroy(struct measure *m)
                      m->capacities,       m->capacities_slack,
                      m->window_resources, m->shares,
                      m->imbalance,        m->imbalance_floor,
-                     m->decisions,        m->pair_use_mcu,
                      m->on_demand,        m};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
@@ -359,12 +356,6 @@ void measure_split(struct measure *m, const struct measure_split *s)
     histogram_record(m->imbalance_floor, (int64_t)(floors * IMBALANCE_SCALE + 0.5));
 }
 
-void measure_split_refused(struct measure *m, bool right)
-{
-    m->refused_splits++;
-    m->refused_rightly += right;
-}
-
 void measure_partitions(struct measure *m, int64_t count)
 {
     m->partitions = count;
@@ -417,27 +408,4 @@ void measure_memory(struct measure *m, int64_t at_ns, int64_t items, int64_t hit
         return;
     m->items_read += items;
     m->items_hit += hits;
-}
-
-void measure_router_use(struct measure *m, uint32_t pair, int64_t mcu)
-{
-    if (m->window_start_ns < m->options.begin_ns)
-        return;
-    while (pair >= m->pair_count) {
-        m->pair_use_mcu =
-            must_grow(m->pair_use_mcu, m->pair_count, &m->pair_capacity, sizeof *m->pair_use_mcu);
-        m->pair_use_mcu[m->pair_count++] = 0;
-    }
-    m->pair_use_mcu[pair] += (double)mcu;
-}
-
-void measure_decision(struct measure *m, int64_t ns)
-{
-    measure_decisions(m, ns, 1);
-}
-
-void measure_decisions(struct measure *m, int64_t ns_each, uint64_t count)
-{
-    must(ns_each >= 0);
-    histogram_record_many(m->decisions, ns_each, count);
 }

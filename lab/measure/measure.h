@@ -149,8 +149,6 @@ struct measure_split {
 
 /* Told once the future load is known, for each split. */
 void measure_split(struct measure *m, const struct measure_split *s);
-/* A split that the detector refused; whether that was right: it would have been useless. */
-void measure_split_refused(struct measure *m, bool right);
 /* Whether the split lets materially more of the load be served (gain_ppm). */
 bool measure_split_is_useful(const struct measure *m, const struct measure_split *s);
 
@@ -179,11 +177,6 @@ struct measure_state {
 };
 void measure_report_state(struct measure *m, int64_t at_ns, uint32_t table,
                           const struct measure_state *lag);
-/* Tokens that `router` used of one table's limit; `pair` numbers (router, table) from 0. */
-void measure_router_use(struct measure *m, uint32_t pair, int64_t mcu);
-void measure_decision(struct measure *m, int64_t ns); /* cost of one decision */
-/* Costs of decisions that were measured in a batch. */
-void measure_decisions(struct measure *m, int64_t ns_each, uint64_t count);
 
 /* ---- answers ---- */
 
@@ -231,10 +224,6 @@ const char *measure_check(const char *name, const struct measure_selector *selec
 
 /* Whether the measure is NAN with `no_optimum`. */
 bool measure_needs_optimum(const char *name);
-
-/* A victim's latency percentile in this run by that in a run without the neighbour. */
-double measure_isolation(const struct measure *shared, const struct measure *alone,
-                         const struct measure_selector *selector, uint32_t percentile);
 
 /* ---- series, for reports ---- */
 

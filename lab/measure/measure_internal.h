@@ -150,7 +150,7 @@ struct measure {
     struct steady relieved, converged;
     bool ended;
 
-    uint64_t splits, useless_splits, refused_splits, refused_rightly;
+    uint64_t splits, useless_splits;
     double imbalance_sum, imbalance_floor_sum;
     struct histogram *imbalance, *imbalance_floor; /* in 1/IMBALANCE_SCALE */
     int64_t partitions;
@@ -167,9 +167,6 @@ struct measure {
     struct index_series *indexes;
     struct state_series *states;
     size_t index_count, index_capacity, state_count, state_capacity;
-    double *pair_use_mcu;
-    size_t pair_count, pair_capacity;
-    struct histogram *decisions;
 };
 
 /* The current slot of a stream. */

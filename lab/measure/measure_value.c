@@ -173,9 +173,7 @@ static double value_imbalance(const struct selection *s, int which)
 
 enum {
     USELESS,
-    REFUSALS_RIGHT,
     SPLITS,
-    SPLITS_REFUSED,
     PARTITIONS
 };
 
@@ -183,8 +181,7 @@ static double value_splits(const struct selection *s, int which)
 {
     const struct measure *m = s->m;
     const double values[] = {measure_ratio((double)m->useless_splits, (double)m->splits),
-                             measure_ratio((double)m->refused_rightly, (double)m->refused_splits),
-                             (double)m->splits, (double)m->refused_splits, (double)m->partitions};
+                             (double)m->splits, (double)m->partitions};
     return values[which];
 }
 
@@ -235,7 +232,6 @@ static double value_burst(const struct selection *s, int which)
 
 enum {
     COST,
-    COST_RATIO,
     COST_SHARE,
     MESSAGES,
     STRANDED
@@ -244,17 +240,14 @@ enum {
 static double value_control(const struct selection *s, int which)
 {
     const struct measure *m = s->m;
-    double span_s = (double)(m->end_ns - m->options.begin_ns) / (double)NS_PER_S, roots = 0;
+    double span_s = (double)(m->end_ns - m->options.begin_ns) / (double)NS_PER_S;
     if (span_s <= 0)
         return NAN;
     double messages = (double)m->gac_messages / span_s;
     double stranded_mcu = m->stranded_integral / span_s;
-    for (size_t i = 0; i < m->pair_count; i++)
-        roots += sqrt(m->pair_use_mcu[i] / span_s);
     struct measure_selector all = MEASURE_ALL;
     struct selection whole = select_slots(m, &all);
     const double values[] = {messages * stranded_mcu / MCU,
-                             measure_ratio(messages * stranded_mcu, roots * roots / 2),
                              measure_ratio((double)m->gac_messages, (double)sum_of(&whole).offered),
                              messages, stranded_mcu / MCU};
     return values[which];
@@ -282,12 +275,6 @@ static double value_provisioned(const struct selection *s, int which)
     const double values[] = {(units[0] + units[1]) / S_PER_HOUR,
                              (READ_PRICE * reads + writes) / S_PER_HOUR};
     return values[which];
-}
-
-static double value_decision(const struct selection *s, int which)
-{
-    const struct histogram *h = s->m->decisions;
-    return h->count > 0 ? (double)histogram_percentile(h, (uint32_t)which) : NAN;
 }
 
 enum {
@@ -490,7 +477,7 @@ static double value_slope(const struct selection *s, int which)
 
 struct measure_row {
     struct measure_definition definition;
-    double (*value)(const struct selection *s, int which); /* NULL: needs two runs */
+    double (*value)(const struct selection *s, int which);
     int which;
     const char *ignores; /* parts of the selector that the measure cannot take, one letter each:
                             s: tenant, table, kind; t: times; r: reason; p: percentile */
@@ -536,10 +523,6 @@ static const struct measure_row MEASURES[] = {
         value_fairness, MIN_MAX_WORST, "srp"),
     ROW("fairness_jain_worst", "1", "fairness_jain of the worst second", MEASURE_HIGHER, NAN,
         value_fairness, JAIN_WORST, "srp"),
-    ROW("isolation_p99", "1", "a victim's p99 beside a neighbour / its p99 alone", MEASURE_LOWER,
-        1.05, NULL, 99000, ""),
-    ROW("isolation_p999", "1", "a victim's p99.9 beside a neighbour / its p99.9 alone",
-        MEASURE_LOWER, 1.2, NULL, 99900, ""),
     ROW("split_imbalance", "1",
         "abs(L-R)/(L+R) of later load minus that of the best split; mean over splits",
         MEASURE_LOWER, NAN, value_imbalance, IMBALANCE_MEAN, "strp"),
@@ -554,9 +537,6 @@ static const struct measure_row MEASURES[] = {
     ROW("useless_splits", "1",
         "splits after which less than 2 % more of the load is served / all splits", MEASURE_LOWER,
         0.001, value_splits, USELESS, "strp"),
-    ROW("split_refusals_right", "1",
-        "refused splits that would have been useless / all refused splits", MEASURE_HIGHER, 0.99,
-        value_splits, REFUSALS_RIGHT, "strp"),
     ROW("time_to_relief", "s",
         "from a step to the begin of the first second in which no window falsely refuses 1 %; the "
         "worst of the steps",
@@ -568,15 +548,8 @@ static const struct measure_row MEASURES[] = {
     ROW("control_cost", "units/s",
         "GAC messages a second, times the mean of idle tokens at routers", MEASURE_LOWER, NAN,
         value_control, COST, "strp"),
-    ROW("control_ratio", "1",
-        "control_cost divided by its minimum, (sum of the roots of the routers' rates)^2 / 2",
-        MEASURE_LOWER, 1.2, value_control, COST_RATIO, "strp"),
     ROW("control_share", "1", "GAC messages / offered requests", MEASURE_LOWER, 0.01, value_control,
         COST_SHARE, "strp"),
-    ROW("decision_p50", "ns", "the median cost of a decision", MEASURE_LOWER, 40, value_decision,
-        50000, "strp"),
-    ROW("decision_p99", "ns", "the cost of a decision that 99 of 100 do not exceed", MEASURE_LOWER,
-        NAN, value_decision, 99000, "strp"),
     ROW("optimum_violations", "windows",
         "windows that admit more than the optimum's greatest total: capacities were set too low",
         MEASURE_LOWER, 0, value_violations, 0, "srp"),
@@ -665,8 +638,6 @@ static const struct measure_row MEASURES[] = {
     ROW("burst_duration", "s", "from the first selected step to the first refusal", MEASURE_HIGHER,
         NAN, value_burst, 0, "rp"),
     ROW("splits", "splits", "splits", MEASURE_NEITHER, NAN, value_splits, SPLITS, "strp"),
-    ROW("splits_refused", "splits", "splits that the detector refused", MEASURE_NEITHER, NAN,
-        value_splits, SPLITS_REFUSED, "strp"),
     ROW("partitions", "partitions", "partitions at the end", MEASURE_NEITHER, NAN, value_splits,
         PARTITIONS, "strp"),
     ROW("gac_messages", "messages/s", "GAC messages a second", MEASURE_LOWER, NAN, value_control,
@@ -705,7 +676,7 @@ static bool row_needs_optimum(const struct measure_row *row)
 {
     static double (*const values[])(const struct selection *s, int which) = {
         value_false_throttle, value_goodput,   value_utilisation, value_fairness, value_steps,
-        value_violations,     value_imbalance, value_control,     value_decision};
+        value_violations,     value_imbalance, value_control};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (row->value == values[i])
             return true;
@@ -753,11 +724,8 @@ const char *measure_check(const char *name, const struct measure_selector *selec
     if (row == NULL)
         return report_unknown(name, error, error_size);
     const char *surplus = surplus_of(row, selector);
-    if (row->value == NULL || surplus != NULL) {
-        snprintf(error, error_size, "%s %s%s", name,
-                 row->value == NULL ? "compares two runs: one run has no value of it"
-                                    : "cannot be selected with ",
-                 row->value == NULL ? "" : surplus);
+    if (surplus != NULL) {
+        snprintf(error, error_size, "%s cannot be selected with %s", name, surplus);
         return error;
     }
     const bool names = selector->reason != MEASURE_ANY && selector->reason >= MEASURE_REASONS;
@@ -789,11 +757,4 @@ const char *measure_value(const struct measure *m, const char *name,
     struct selection s = select_slots(m, selector);
     *value = row->value(&s, row->which);
     return NULL;
-}
-
-double measure_isolation(const struct measure *shared, const struct measure *alone,
-                         const struct measure_selector *selector, uint32_t percentile)
-{
-    return measure_ratio(percentile_ms(shared, selector, percentile),
-                         percentile_ms(alone, selector, percentile));
 }

@@ -128,8 +128,8 @@ static void change_rows(struct fake_cluster *f, const struct table *t, struct sl
 static void change_local_rows(struct fake_cluster *f, const struct table *t, struct slice key,
                               struct slice old, struct slice now)
 {
-    for (uint8_t number = 1; number <= index_set_local(t->index_set); number++) {
-        const struct index *x = index_set_local_at(t->index_set, number);
+    for (uint32_t i = 0; i < index_set_local(t->index_set); i++) {
+        const struct index *x = &t->index_set->at[i];
         struct buffer before = {0}, after = {0}, row = {0};
         struct attr sort;
         if (index_sort_of(x, old, &sort)) {

@@ -74,8 +74,6 @@ TEST(sets_survive_their_bytes_and_damaged_ones_are_refused)
     assert_int_equal(back->count, 3);
     assert_true(index_set_find(back, text("by-t")) == &back->at[1]);
     assert_null(index_set_find(back, text("by")));
-    assert_true(index_set_local_at(back, 3) == &back->at[2]);
-    assert_null(index_set_local_at(back, 0));
     index_set_encode(&again, back);
     assert_true(slice_equal(buffer_slice(&bytes), buffer_slice(&again)));
     for (size_t size = 1; size < bytes.size; size++)

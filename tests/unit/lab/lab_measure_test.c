@@ -330,8 +330,6 @@ TEST(splits_are_evaluated_by_their_later_load)
     measure_split(measured, &even);
     measure_split(measured, &lopsided);
     measure_split(measured, &useless);
-    for (int i = 0; i < 4; i++)
-        measure_split_refused(measured, i > 0);
     measure_partitions(measured, 7);
     end_at(1);
     double last = 990.0 / 1010 - 0.9;
@@ -340,8 +338,7 @@ TEST(splits_are_evaluated_by_their_later_load)
     assert_about(value("split_imbalance_p99"), 0.4);
     assert_about(value("split_imbalance_floor_p99"), 20);
     assert_about(value("useless_splits"), 1.0 / 3);
-    assert_about(value("split_refusals_right"), 0.75);
-    assert_true(value("splits") == 3 && value("splits_refused") == 4 && value("partitions") == 7);
+    assert_true(value("splits") == 3 && value("partitions") == 7);
 }
 
 TEST(control_costs_messages_times_idle_tokens)
@@ -352,19 +349,11 @@ TEST(control_costs_messages_times_idle_tokens)
     measure_stranded(measured, 0, 4000);
     measure_stranded(measured, 5000000000, 8000);
     measure_gac_messages(measured, 50);
-    measure_router_use(measured, 0, 90000); /* 9 units a second */
-    measure_router_use(measured, 1, 10000);
-    measure_router_use(measured, 1, 150000); /* 16 */
     end_at(10);
     assert_about(value("gac_messages"), 5);
     assert_about(value("stranded_units"), 6);
     assert_about(value("control_cost"), 30);
-    double roots = sqrt(9000) + sqrt(16000);
-    assert_about(value("control_ratio"), 30000 / (roots * roots / 2));
     assert_about(value("control_share"), 0.05);
-    measure_decisions(measured, 30, 99);
-    measure_decision(measured, 90);
-    assert_true(value("decision_p50") == 30 && value("decision_p99") == 30);
 }
 
 /* 100 units of reads and 50 of writes for 36 s, then 200 and 10 for as long; on demand 360 writes.
@@ -561,26 +550,6 @@ TEST(an_answer_that_nobody_receives_is_no_goodput)
     assert_about(value("goodput_rate"), 1);
 }
 
-TEST(isolation_compares_two_runs)
-{
-    struct measure *alone = measure_create(&(struct measure_options){0});
-    struct measure *both[] = {measured, alone};
-    for (int i = 0; i < 2; i++) {
-        uint32_t stream = measure_add_stream(both[i], 3, 1, 0);
-        uint32_t flow = measure_add_flow(both[i], stream, 1, NULL, 0);
-        measure_request(both[i], &(struct measure_request){.flow = flow,
-                                                           .cost_mcu = 1000,
-                                                           .latency_ns = i == 0 ? 126 : 120});
-        measure_end(both[i], 1000000000);
-    }
-    struct measure_selector q = MEASURE_ALL;
-    q.tenant = 3;
-    assert_about(measure_isolation(measured, alone, &q, 99000), 1.05);
-    q.tenant = 4;
-    assert_true(isnan(measure_isolation(measured, alone, &q, 99000)));
-    measure_destroy(alone);
-}
-
 TEST(a_run_without_the_optimum_counts_only)
 {
     measured_begin(&(struct measure_options){.no_optimum = true});
@@ -621,8 +590,6 @@ TEST(questions_that_have_no_answer_are_reported)
     q = MEASURE_ALL;
     q.to_ns = 1;
     assert_string_equal(fault_of("latency_p99", q), "latency_p99 cannot be selected with times");
-    assert_string_equal(fault_of("isolation_p99", MEASURE_ALL),
-                        "isolation_p99 compares two runs: one run has no value of it");
     q = MEASURE_ALL;
     q.reason = MEASURE_REASONS;
     assert_string_equal(fault_of("refused_units", q),
@@ -638,11 +605,8 @@ TEST(questions_that_have_no_answer_are_reported)
 TEST(an_empty_run_has_no_figures_and_no_faults)
 {
     end_at(0);
-    for (size_t i = 0; measure_definition_at(i) != NULL; i++) {
-        const struct measure_definition *d = measure_definition_at(i);
-        if (strncmp(d->name, "isolation", 9) != 0)
-            (void)value(d->name);
-    }
+    for (size_t i = 0; measure_definition_at(i) != NULL; i++)
+        (void)value(measure_definition_at(i)->name);
     assert_true(isnan(value("false_throttle")) && isnan(value("useless_splits")));
 }
 
