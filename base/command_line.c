@@ -95,11 +95,22 @@ static bool next_word(const struct command_line *l, int argc, char **argv, int *
 
 static bool take_word(const struct command_line *l, const char *word, struct buffer *error)
 {
-    const char *allowed = l->word == NULL ? "" : l->word(l->word_target, word);
-    if (allowed != NULL)
+    const struct command_words *w = &l->words;
+    const bool taken = w->max > 0 && *w->count < w->max;
+    if (taken)
+        w->at[(*w->count)++] = word;
+    else
         buffer_append_format(error, "unexpected argument `%s`%s%s", word,
-                             *allowed == '\0' ? "" : ": ", allowed);
-    return allowed == NULL;
+                             w->max > 0 ? ": expects " : "", w->max > 0 ? w->expected : "");
+    return taken;
+}
+
+static bool has_enough_words(const struct command_line *l, struct buffer *error)
+{
+    const bool enough = l->words.min == 0 || *l->words.count >= l->words.min;
+    if (!enough)
+        buffer_append_format(error, "expects %s", l->words.expected);
+    return enough;
 }
 
 static bool take_pass(const struct command_line *l, int argc, char **argv, bool early,
@@ -227,6 +238,7 @@ enum command_line_result command_line_read(const struct command_line *l, int arg
             return COMMAND_LINE_HELP;
         }
     }
-    bool taken = take_pass(l, argc, argv, true, text) && take_pass(l, argc, argv, false, text);
+    bool taken = take_pass(l, argc, argv, true, text) && take_pass(l, argc, argv, false, text) &&
+                 has_enough_words(l, text);
     return taken ? COMMAND_LINE_TAKEN : COMMAND_LINE_WRONG;
 }

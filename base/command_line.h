@@ -27,15 +27,21 @@ struct option_group {
         title, options, sizeof(options) / sizeof((options)[0]), target \
     }
 
+/* The words that are not options, and how many there may be. All zero: none. */
+struct command_words {
+    const char **at; /* borrows: room for `max` */
+    int *count;
+    int min, max;
+    const char *expected; /* for errors, such as "one scenario" */
+};
+
 struct command_line {
     const char *command;  /* as typed: "weir load" */
     const char *usage;    /* what follows the command, in the help */
     const char *about;    /* paragraphs; lines that begin with two blanks stay as they are */
     const char *examples; /* whole lines */
     struct option_group groups[OPTION_GROUPS_MAX];
-    /* Takes a word that is not an option; NULL: no such words. Returns NULL, or what is allowed. */
-    const char *(*word)(void *target, const char *word);
-    void *word_target;
+    struct command_words words;
 };
 
 enum command_line_result {

@@ -208,13 +208,6 @@ static const struct field check_history_options[] = {
      .help = "Print no progress on standard error."},
 };
 
-static const char *take_file(void *target, const char *word)
-{
-    struct check_options *o = target;
-    o->files[o->file_count++] = word;
-    return NULL;
-}
-
 int cmd_check_history(int argc, char **argv)
 {
     struct check_options o = {.files = must_calloc((size_t)argc, sizeof(const char *))};
@@ -227,11 +220,8 @@ int cmd_check_history(int argc, char **argv)
                     "  weir check-history run.jsonl\n"
                     "  weir check-history --json run.jsonl\n",
         .groups = {OPTION_GROUP(NULL, check_history_options, &o)},
-        .word = take_file,
-        .word_target = &o};
+        .words = {o.files, &o.file_count, 1, argc, "at least one FILE"}};
     int code = usage_parse(&line, argc, argv);
-    if (code == USAGE_GO_ON && o.file_count == 0)
-        code = usage_wrong(line.command, "a FILE is missing");
     if (code == USAGE_GO_ON) {
         code = EXIT_LINEARIZABLE;
         for (int i = 0; i < o.file_count; i++)

@@ -41,14 +41,6 @@ static int drain_run(const struct drain *d)
     return done ? 0 : 1;
 }
 
-static const char *take_node(void *target, const char *word)
-{
-    struct drain *d = target;
-    bool first = d->node == 0;
-    bool ok = field_parse_integer(word, 1, UINT32_MAX, &d->node);
-    return first && ok ? NULL : "the number of one node is expected";
-}
-
 static const struct field drain_options[] = {
     OPTIONS_ADMIN_CLIENT(struct drain),
     {"undo", FIELD_FLAG, FIELD_MEMBER(struct drain, undo),
@@ -57,6 +49,8 @@ static const struct field drain_options[] = {
 
 int cmd_drain(int argc, char **argv)
 {
+    const char *node = NULL;
+    int nodes = 0;
     struct drain d = {.url = {.host = "127.0.0.1", .port = 8000 + ADMIN_PORT_OFFSET}};
     const struct command_line line = {.command = "weir drain",
                                       .usage = "[option]... NODE",
@@ -64,10 +58,12 @@ int cmd_drain(int argc, char **argv)
                                       .examples = "  weir drain 3\n"
                                                   "  weir drain --undo 3\n",
                                       .groups = {OPTION_GROUP(NULL, drain_options, &d)},
-                                      .word = take_node,
-                                      .word_target = &d};
+                                      .words = {&node, &nodes, 1, 1, "the number of one node"}};
     int code = usage_parse(&line, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
-    return d.node == 0 ? usage_wrong(line.command, "the NODE is missing") : drain_run(&d);
+    if (!field_parse_integer(node, 1, UINT32_MAX, &d.node))
+        return usage_wrong(line.command, "NODE must be a number from 1 to %u, not `%s`", UINT32_MAX,
+                           node);
+    return drain_run(&d);
 }

@@ -131,15 +131,6 @@ static const struct field result_options[] = {
     {"json", FIELD_FLAG, MEMBER(json), .help = "Print the results as JSON."},
 };
 
-static const char *take_word(void *target, const char *word)
-{
-    struct lab_arguments *a = target;
-    if (a->word_count == (int)COUNT_OF(a->words))
-        return "at most 64 recordings and a scenario";
-    a->words[a->word_count++] = word;
-    return NULL;
-}
-
 static struct lab_arguments lab_defaults(void)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -279,14 +270,11 @@ int lab_run_command(int argc, char **argv)
                     "  weir lab run static-skew --set cluster.routers=4 --json\n",
         .groups = {OPTION_GROUP(NULL, common_options, &a),
                    OPTION_GROUP("which policies", run_options, &a)},
-        .word = take_word,
-        .word_target = &a,
+        .words = {a.words, &a.word_count, 1, 1, "one scenario"},
     };
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
-    if (a.word_count != 1)
-        return usage_wrong("weir lab run", "expects one scenario, not %d", a.word_count);
     return run_somewhere(&a, a.words[0]);
 }
 
@@ -449,14 +437,12 @@ int lab_replay_command(int argc, char **argv)
                     "  weir lab replay day.trace --add baselines --out replayed\n",
         .groups = {OPTION_GROUP(NULL, common_options, &a),
                    OPTION_GROUP("which policies", run_options, &a)},
-        .word = take_word,
-        .word_target = &a,
+        .words = {a.words, &a.word_count, 1, COUNT_OF(a.words),
+                  "1 to 64 recordings, and perhaps a scenario"},
     };
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
-    if (a.word_count < 1)
-        return usage_wrong("weir lab replay", "expects a recording");
     return replay_run(&a);
 }
 
@@ -560,15 +546,14 @@ int lab_sweep_command(int argc, char **argv)
                     "  weir lab sweep mine.yaml --out sweep --print-jobs | parallel\n",
         .groups = {OPTION_GROUP(NULL, common_options, &a),
                    OPTION_GROUP("sharing the work", sweep_options, &a)},
-        .word = take_word,
-        .word_target = &a,
+        .words = {a.words, &a.word_count, 1, 1, "one scenario"},
     };
     int code = usage_parse(&l, argc, argv);
     struct buffer text = {0};
     if (code != USAGE_GO_ON)
         return code;
-    if (a.word_count != 1 || a.out == NULL)
-        return usage_wrong("weir lab sweep", "needs one scenario and --out DIR");
+    if (a.out == NULL)
+        return usage_wrong("weir lab sweep", "needs --out DIR");
     a.plan.sweep = true;
     if (!load_scenario(&a, a.words[0], &text))
         code = 2;
@@ -614,14 +599,14 @@ int lab_job_command(int argc, char **argv)
         .about = "Executes one run of a sweep's directory, and writes its result there. Job "
                  "engines call it: `weir lab sweep --print-jobs` prints the commands.",
         .examples = "  weir lab job sweep 2\n",
-        .word = take_word,
-        .word_target = &a,
+        .words = {a.words, &a.word_count, 2, 2, "a directory and the number of a run"},
     };
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
-    if (a.word_count != 2 || !field_parse_integer(a.words[1], 0, LAB_RUNS_MAX, &a.number))
-        return usage_wrong("weir lab job", "needs a directory and the number of a run");
+    if (!field_parse_integer(a.words[1], 0, LAB_RUNS_MAX, &a.number))
+        return usage_wrong("weir lab job", "NUMBER must be a number from 0 to %d, not `%s`",
+                           LAB_RUNS_MAX, a.words[1]);
     return with_plan(&a, use_job);
 }
 
@@ -641,14 +626,11 @@ int lab_result_command(int argc, char **argv)
                  "Exit code 1: an expectation does not hold.",
         .examples = "  weir lab result sweep\n",
         .groups = {OPTION_GROUP(NULL, result_options, &a)},
-        .word = take_word,
-        .word_target = &a,
+        .words = {a.words, &a.word_count, 1, 1, "one directory"},
     };
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
-    if (a.word_count != 1)
-        return usage_wrong("weir lab result", "needs one directory");
     return with_plan(&a, use_result);
 }
 
@@ -687,13 +669,10 @@ int lab_compare_command(int argc, char **argv)
         .about = "Compares two policies of a directory, measure by measure: means, the paired "
                  "difference over common seeds, and its 95 % interval. For a sweep: at each point.",
         .examples = "  weir lab compare skew weir,static-shares\n",
-        .word = take_word,
-        .word_target = &a,
+        .words = {a.words, &a.word_count, 2, 2, "a directory and two policies"},
     };
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
-    if (a.word_count != 2)
-        return usage_wrong("weir lab compare", "needs a directory and two policies");
     return with_plan(&a, use_compare);
 }

@@ -10,20 +10,6 @@
 #include "lab/scenario/scenario.h"
 #include "lab/scenario/shipped.h"
 
-struct list_arguments {
-    const char *words[2];
-    int count;
-};
-
-static const char *take_word(void *target, const char *word)
-{
-    struct list_arguments *a = target;
-    if (a->count == 2)
-        return "takes at most two words";
-    a->words[a->count++] = word;
-    return NULL;
-}
-
 static int list_scenarios(void)
 {
     struct scenario *s = must_calloc(1, sizeof *s);
@@ -66,28 +52,30 @@ static int list_format(void)
     return 0;
 }
 
+#define LISTS_EXPECTED "scenarios, measures or format"
+
 int lab_list_command(int argc, char **argv)
 {
-    struct list_arguments a = {0};
+    const char *what = "scenarios";
+    int count = 0;
     const struct command_line l = {
         .command = "weir lab list",
         .usage = "[scenarios | measures | format]",
         .about = "scenarios: the scenarios of weir (the default). measures: the measures of runs. "
                  "format: the fields of scenario files.",
         .examples = "  weir lab list measures\n",
-        .word = take_word,
-        .word_target = &a,
+        .words = {&what, &count, 0, 1, LISTS_EXPECTED},
     };
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
-    if (a.count == 0 || strcmp(a.words[0], "scenarios") == 0)
+    if (strcmp(what, "scenarios") == 0)
         return list_scenarios();
-    if (strcmp(a.words[0], "measures") == 0)
+    if (strcmp(what, "measures") == 0)
         return list_measures();
-    if (strcmp(a.words[0], "format") == 0)
+    if (strcmp(what, "format") == 0)
         return list_format();
-    return usage_wrong("weir lab list", "`%s` must be scenarios, measures or format", a.words[0]);
+    return usage_wrong("weir lab list", "`%s` must be " LISTS_EXPECTED, what);
 }
 
 static const char template[] =
@@ -134,7 +122,8 @@ static const char template[] =
 
 int lab_new_command(int argc, char **argv)
 {
-    struct list_arguments a = {0};
+    const char *words[2];
+    int count = 0;
     const struct command_line l = {
         .command = "weir lab new",
         .usage = "NAME | SCENARIO NAME",
@@ -142,25 +131,23 @@ int lab_new_command(int argc, char **argv)
                  "scenario of weir.",
         .examples = "  weir lab new mine > mine.yaml\n"
                     "  weir lab new static-skew mine > mine.yaml\n",
-        .word = take_word,
-        .word_target = &a,
+        .words = {words, &count, 1, 2, "the name of the new scenario"},
     };
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
-    if (a.count == 0)
-        return usage_wrong("weir lab new", "needs the name of the new scenario");
-    if (!scenario_name_is_valid(slice_of(a.words[a.count - 1])))
+    const char *name = words[count - 1];
+    if (!scenario_name_is_valid(slice_of(name)))
         return usage_wrong("weir lab new", "NAME must be " SCENARIO_NAME_EXPECTED ", not `%s`",
-                           a.words[a.count - 1]);
-    if (a.count == 1) {
-        printf(template, a.words[0], a.words[0]);
+                           name);
+    if (count == 1) {
+        printf(template, name, name);
         return 0;
     }
-    const struct lab_shipped *s = lab_shipped_find(a.words[0]);
+    const struct lab_shipped *s = lab_shipped_find(words[0]);
     if (s == NULL)
         return usage_wrong("weir lab new", "weir has no scenario `%s`; see `weir lab list`",
-                           a.words[0]);
+                           words[0]);
     fwrite(s->text.data, 1, s->text.size, stdout);
     return 0;
 }

@@ -36,13 +36,6 @@ static const struct field report_options[] = {
              "Without --out, --svg writes no page."},
 };
 
-static const char *report_word(void *target, const char *word)
-{
-    struct report_arguments *a = target;
-    a->directory = word;
-    return a->word_count++ == 0 ? NULL : "takes one directory";
-}
-
 /* ---- results ---- */
 
 /* The time series of a policy's first seed, at the first point of a sweep. */
@@ -319,14 +312,11 @@ int lab_report_command(int argc, char **argv)
                     "  weir lab report skew --out skew.html\n"
                     "  weir lab report skew --svg figures\n",
         .groups = {OPTION_GROUP(NULL, report_options, &a)},
-        .word = report_word,
-        .word_target = &a,
+        .words = {&a.directory, &a.word_count, 1, 1, "one directory"},
     };
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
-    if (a.word_count != 1)
-        return usage_wrong("weir lab report", "needs one directory");
     bool good = lab_report_can_draw();
     if (!good)
         buffer_append_text(&error,

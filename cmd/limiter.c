@@ -28,6 +28,7 @@ enum limiter_verb_word {
     VERB_RESET,
     VERB_TOP
 };
+#define VERBS_EXPECTED "status, set, reset or top"
 static const char *const verbs[] = {"", "status", "set", "reset", "top", NULL};
 static const char *const verb_requests[] = {[VERB_STATUS] = "GET /limiter/v1/status",
                                             [VERB_SET] = "PUT /limiter/v1/limits",
@@ -288,16 +289,12 @@ static const char *limiter_take_limit(void *target, const char *value, struct bu
     return allowed;
 }
 
-static const char *limiter_take_verb(void *target, const char *word)
+static enum limiter_verb_word limiter_verb_of(const char *word)
 {
-    struct limiter_line *l = target;
-    for (int i = VERB_STATUS; verbs[i] != NULL && l->verb == VERB_NONE; i++) {
-        if (strcmp(word, verbs[i]) == 0) {
-            l->verb = (enum limiter_verb_word)i;
-            return NULL;
-        }
-    }
-    return "one of status, set, reset and top is expected";
+    int i = VERB_STATUS;
+    while (verbs[i] != NULL && strcmp(word, verbs[i]) != 0)
+        i++;
+    return verbs[i] != NULL ? (enum limiter_verb_word)i : VERB_NONE;
 }
 
 static const struct field limiter_options[] = {
@@ -320,12 +317,12 @@ static const struct field limiter_options[] = {
      .help = "Print the router's answer unchanged."},
 };
 
-static int limiter_check(const struct limiter_line *l, const char *command)
+static int limiter_check(const struct limiter_line *l, const char *command, const char *word)
 {
     const bool named = l->entity != NULL && l->resource != NULL;
     switch (l->verb) {
     case VERB_NONE:
-        return usage_wrong(command, "one of status, set, reset and top is expected");
+        return usage_wrong(command, "`%s` must be " VERBS_EXPECTED, word);
     case VERB_STATUS:
     case VERB_RESET:
         return named ? USAGE_GO_ON
@@ -343,6 +340,8 @@ static int limiter_check(const struct limiter_line *l, const char *command)
 
 int cmd_limiter(int argc, char **argv)
 {
+    const char *verb = NULL;
+    int count = 0;
     struct limiter_line l = {.url = {.host = "127.0.0.1", .port = 8000},
                              .on_unavailable = WITHOUT_STORE_UNSET,
                              .count = 10};
@@ -357,10 +356,11 @@ int cmd_limiter(int argc, char **argv)
                     "  weir limiter reset --entity alice --resource api\n"
                     "  weir limiter top --count 5 --json\n",
         .groups = {OPTION_GROUP(NULL, limiter_options, &l)},
-        .word = limiter_take_verb,
-        .word_target = &l};
+        .words = {&verb, &count, 1, 1, VERBS_EXPECTED}};
     int code = usage_parse(&line, argc, argv);
-    if (code == USAGE_GO_ON)
-        code = limiter_check(&l, line.command);
+    if (code == USAGE_GO_ON) {
+        l.verb = limiter_verb_of(verb);
+        code = limiter_check(&l, line.command, verb);
+    }
     return code == USAGE_GO_ON ? limiter_run(&l) : code;
 }

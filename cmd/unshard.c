@@ -184,15 +184,6 @@ static int unshard_run(struct unshard *u)
 
 /* ---- the command line ---- */
 
-static const char *unshard_take_word(void *target, const char *word)
-{
-    struct unshard *u = target;
-    if (u->key != NULL)
-        return "one TABLE and one KEY are expected";
-    *(u->table == NULL ? &u->table : &u->key) = word;
-    return NULL;
-}
-
 static const struct field unshard_options[] = {
     OPTIONS_ADMIN_CLIENT(struct unshard),
     {"shards", FIELD_INTEGER, FIELD_MEMBER(struct unshard, shards), "N", .min = 1, .max = 127,
@@ -225,6 +216,8 @@ static bool unshard_is_key(const char *text)
 
 int cmd_unshard(int argc, char **argv)
 {
+    const char *words[2];
+    int count = 0;
     struct unshard u = {.url = {.host = "127.0.0.1", .port = 8000 + ADMIN_PORT_OFFSET},
                         .shards = 1};
     const struct command_line line = {
@@ -234,13 +227,12 @@ int cmd_unshard(int argc, char **argv)
         .examples = "  weir unshard events '{\"day\":{\"S\":\"2026-11-26\"}}'\n"
                     "  weir unshard --shards 4 --wait events '{\"day\":{\"S\":\"2026-11-26\"}}'\n",
         .groups = {OPTION_GROUP(NULL, unshard_options, &u)},
-        .word = unshard_take_word,
-        .word_target = &u};
+        .words = {words, &count, 2, 2, "one TABLE and one KEY"}};
     const int code = usage_parse(&line, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
-    if (u.key == NULL)
-        return usage_wrong(line.command, "the TABLE or the KEY is missing");
+    u.table = words[0];
+    u.key = words[1];
     if (!unshard_is_key(u.key))
         return usage_wrong(line.command,
                            "KEY must be the partition key as in GetItem, such as "

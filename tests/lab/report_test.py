@@ -289,7 +289,7 @@ class Report(unittest.TestCase):
 
     def test_15_what_cannot_be_reported_is_told(self):
         self.assertIn("is not a directory of", weir("report", room("figures"), code=1))
-        self.assertIn("needs one directory", weir("report", code=2))
+        self.assertIn("expects one directory", weir("report", code=2))
         environment = {**os.environ, "PATH": "/nowhere", "CHROMIUM": ""}
         done = subprocess.run([WEIR, "lab", "report", room("small"), "--svg", room("none")], capture_output=True, text=True,
                               env=environment, timeout=RUN_S, check=False)

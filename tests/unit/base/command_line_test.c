@@ -23,7 +23,6 @@ struct values {
     enum color color;
     char result[16];
     int64_t base, derived;
-    char words[32];
 };
 
 static const char *take_result(void *target, const char *value)
@@ -48,14 +47,6 @@ static const char *take_derived(void *target, const char *value, struct buffer *
     }
     v->derived += 10 * v->base;
     return NULL;
-}
-
-static const char *take_word(void *target, const char *word)
-{
-    struct values *v = target;
-    size_t size = strlen(v->words);
-    snprintf(v->words + size, sizeof v->words - size, "%s,", word);
-    return strcmp(word, "bad") == 0 ? "a good one is expected" : NULL;
 }
 
 static const char *const colors[] = {"red", "green", NULL};
@@ -83,6 +74,10 @@ static const struct field more_options[] = {
 
 static struct values values;
 static struct buffer text;
+static const char *words[2];
+static int word_count;
+
+static int least_words; /* of the command line */
 
 static enum command_line_result read_words(int count, const char *const *given)
 {
@@ -91,14 +86,14 @@ static enum command_line_result read_words(int count, const char *const *given)
         argv[i + 1] = (char *)(uintptr_t)given[i];
     values = (struct values){.port = 80, .wait_ns = 1500 * NS_PER_MS, .name = "abc"};
     buffer_clear(&text);
+    word_count = 0;
     const struct command_line line = {.command = "weir test",
                                       .usage = "[option]...",
                                       .about = "What it does.\n  kept   as it is\n",
                                       .examples = "  weir test --quiet\n",
                                       .groups = {OPTION_GROUP(NULL, options, &values),
                                                  OPTION_GROUP("more", more_options, &values)},
-                                      .word = take_word,
-                                      .word_target = &values};
+                                      .words = {words, &word_count, least_words, 2, "files"}};
     return command_line_read(&line, count + 1, argv, &text);
 }
 
@@ -112,7 +107,7 @@ TEST(values_stand_behind_a_blank_or_an_equals_sign)
     assert_int_equal(READ("--port=81", "--file", "f", "word", "-", "--quiet"), COMMAND_LINE_TAKEN);
     assert_int_equal(values.port, 81);
     assert_string_equal(values.file, "f");
-    assert_string_equal(values.words, "word,-,");
+    assert_true(word_count == 2 && strcmp(words[0], "word") == 0 && strcmp(words[1], "-") == 0);
     assert_true(values.quiet);
     assert_int_equal(READ("--quiet", "--quiet=false", "--port", "1", "--port", "2"),
                      COMMAND_LINE_TAKEN);
@@ -142,7 +137,7 @@ TEST(optional_values_are_words_that_are_no_options)
     assert_string_equal(values.result, "file");
     assert_int_equal(READ("x", "--result", "--quiet", "y"), COMMAND_LINE_TAKEN);
     assert_string_equal(values.result, "none");
-    assert_string_equal(values.words, "x,y,");
+    assert_true(word_count == 2 && strcmp(words[0], "x") == 0 && strcmp(words[1], "y") == 0);
     assert_int_equal(READ("--result"), COMMAND_LINE_TAKEN);
 }
 
@@ -193,13 +188,23 @@ TEST(a_wrong_option_is_named_with_its_value_and_limit)
         {{"--color", "blue"}, "`--color` takes red or green, not `blue`"},
         {{"--base", "x"}, "`--base` takes 0 to 9, not `x`"},
         {{"--derived", "x"}, "x is no digit"},
-        {{"bad"}, "unexpected argument `bad`: a good one is expected"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int count = cases[i].words[1] == NULL ? 1 : 2;
         assert_int_equal(read_words(count, cases[i].words), COMMAND_LINE_WRONG);
         assert_slice_is(buffer_slice(&text), cases[i].text);
     }
+}
+
+TEST(there_are_as_many_words_as_the_command_takes)
+{
+    assert_int_equal(READ("--quiet", "a", "b", "c"), COMMAND_LINE_WRONG);
+    assert_slice_is(buffer_slice(&text), "unexpected argument `c`: expects files");
+    least_words = 2;
+    assert_int_equal(READ("a", "--quiet"), COMMAND_LINE_WRONG);
+    assert_slice_is(buffer_slice(&text), "expects files");
+    assert_int_equal(READ("a", "b"), COMMAND_LINE_TAKEN);
+    least_words = 0;
 }
 
 TEST(the_help_lists_all_options_with_their_defaults)
