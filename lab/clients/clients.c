@@ -260,24 +260,39 @@ static int64_t bank_mcu(const struct scenario *s, const struct scenario_table *t
     return (int64_t)((__int128)rate_mcu * saved_ms / 1000);
 }
 
+/* Of the same table, or of the same limit of the rate limiter. */
+static bool have_one_limit(const struct scenario *s, const struct clients_source *a,
+                           const struct clients_source *b)
+{
+    const struct scenario_workload *v = a->workload->scenario, *w = b->workload->scenario;
+    if (v->limiter == NULL || w->limiter == NULL)
+        return v->limiter == w->limiter && v->table_place == w->table_place && a->copy == b->copy;
+    return scenario_limit_of_workload(s, v) == scenario_limit_of_workload(s, w);
+}
+
 /* The limit that the source's requests are held to. MEASURE_ANY: none, or each entity has its
- * own. */
+ * own. What is banked as the run begins is not known here: the greatest value counts. */
 static uint32_t source_limit(struct clients *c, const struct clients_source *s, uint32_t kind)
 {
     const struct scenario *scenario = c->options.scenario;
     const struct scenario_workload *w = s->workload->scenario;
     const struct scenario_table *t = &scenario->tables[w->table_place];
+    int64_t rate = (kind == ADMIT_READ ? t->rcu : t->wcu) * MCU_PER_UNIT;
+    int64_t bank = bank_mcu(scenario, t, rate);
     if (w->limiter != NULL) {
         if (kind == ADMIT_READ || scenario_limit_entity(w).size == 0)
             return MEASURE_ANY;
         const struct scenario_limit *l = &scenario->limits[scenario_limit_of_workload(scenario, w)];
-        return measure_add_limit(c->options.measure, scenario_limit_rate_mcu(l),
-                                 l->capacity * MCU_PER_UNIT);
+        rate = scenario_limit_rate_mcu(l);
+        bank = l->capacity * MCU_PER_UNIT;
+    } else if (t->on_demand || s->copy == UINT32_MAX) {
+        return MEASURE_ANY;
     }
-    const int64_t rate = (kind == ADMIT_READ ? t->rcu : t->wcu) * MCU_PER_UNIT;
-    return t->on_demand || s->copy == UINT32_MAX
-               ? MEASURE_ANY
-               : measure_add_limit(c->options.measure, rate, bank_mcu(scenario, t, rate));
+    for (const struct clients_source *other = c->sources; other != s; other++) {
+        if (other->limits[kind] != MEASURE_ANY && have_one_limit(scenario, other, s))
+            return other->limits[kind];
+    }
+    return measure_add_limit(c->options.measure, rate, bank, bank);
 }
 
 /* A stream of each kind, with one flow that no capacity bounds. `table` numbers the copies of all
@@ -307,7 +322,7 @@ void clients_set_limit(struct clients *c, const struct scaling_update *u)
         for (uint32_t kind = 0; kind < ADMIT_KINDS; kind++) {
             const int64_t rate = u->units[kind] * MCU_PER_UNIT;
             if (s->limits[kind] != MEASURE_ANY)
-                measure_set_limit(c->options.measure, s->limits[kind], rate,
+                measure_set_limit(c->options.measure, s->limits[kind], clients_now_ns(c), rate,
                                   bank_mcu(scenario, &scenario->tables[u->place], rate));
         }
     }

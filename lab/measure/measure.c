@@ -162,16 +162,21 @@ uint32_t measure_add_flow(struct measure *m, uint32_t stream, int64_t weight,
     return (uint32_t)m->flow_count - 1;
 }
 
-uint32_t measure_add_limit(struct measure *m, int64_t rate_mcu, int64_t bank_mcu)
+uint32_t measure_add_limit(struct measure *m, int64_t rate_mcu, int64_t capacity_mcu,
+                           int64_t balance_mcu)
 {
-    must(rate_mcu >= 0);
+    must(rate_mcu >= 0 && capacity_mcu >= 0);
+    must(balance_mcu >= 0);
     m->limits = must_grow(m->limits, m->limit_count, &m->limit_capacity, sizeof *m->limits);
     struct limit *l = &m->limits[m->limit_count];
-    *l = (struct limit){.rate = (double)rate_mcu, .bank = (double)bank_mcu};
+    *l = (struct limit){.rate = (double)rate_mcu,
+                        .capacity = (double)capacity_mcu,
+                        .bank = fmin((double)balance_mcu, (double)capacity_mcu)};
     l->bins = must_calloc(LIMIT_BINS, sizeof *l->bins);
-    int64_t now_ns =
-        m->window_start_ns > m->options.begin_ns ? m->window_start_ns : m->options.begin_ns;
-    l->first_bin = l->bin = now_ns / LIMIT_BIN_NS;
+    l->bin = m->window_start_ns / LIMIT_BIN_NS;
+    l->first_bin = (m->window_start_ns > m->options.begin_ns ? m->window_start_ns
+                                                             : m->options.begin_ns) /
+                   LIMIT_BIN_NS;
     l->bins[l->bin % LIMIT_BINS].bank = l->bank;
     return (uint32_t)m->limit_count++;
 }
@@ -183,37 +188,49 @@ void measure_set_stream_limit(struct measure *m, uint32_t stream, uint32_t limit
     m->streams[stream].limit = limit;
 }
 
-void measure_set_limit(struct measure *m, uint32_t limit, int64_t rate_mcu, int64_t bank_mcu)
+void measure_set_limit(struct measure *m, uint32_t limit, int64_t now_ns, int64_t rate_mcu,
+                       int64_t capacity_mcu)
 {
     must(limit < m->limit_count);
-    m->limits[limit].rate = (double)rate_mcu;
-    m->limits[limit].bank = (double)bank_mcu;
+    must(rate_mcu >= 0 && capacity_mcu >= 0);
+    struct limit *l = &m->limits[limit];
+    limit_advance(l, now_ns);
+    l->rate = (double)rate_mcu;
+    l->capacity = (double)capacity_mcu;
 }
 
-/* Closes the bins before `now_ns`. */
-void limit_advance(struct limit *l, int64_t now_ns)
+/* The windows that end with the open bin. An excess of up to one request does not count: a bucket
+ * may be left with the debt of one. */
+static void limit_close_windows(struct limit *l, const struct limit_bin *b)
 {
     static const int64_t lengths[LIMIT_WINDOWS] = {10, 100, 1000};
+    l->admitted_all += b->admitted;
+    l->allowed_all += b->allowed;
+    for (int w = 0; w < LIMIT_WINDOWS; w++) {
+        l->sum_admitted[w] += b->admitted;
+        l->sum_allowed[w] += b->allowed;
+        int64_t start = l->bin - lengths[w] + 1;
+        if (start < l->first_bin)
+            continue;
+        const struct limit_bin *first = &l->bins[start % LIMIT_BINS];
+        double excess = l->sum_admitted[w] - l->sum_allowed[w] - first->bank - l->largest;
+        if (excess > 1 && /* whole mcu of a rate's fractions */ l->sum_allowed[w] > 0)
+            l->worst[w] = fmax(l->worst[w], excess / l->sum_allowed[w]);
+        l->sum_admitted[w] -= first->admitted;
+        l->sum_allowed[w] -= first->allowed;
+    }
+}
+
+void limit_advance(struct limit *l, int64_t now_ns)
+{
     for (; l->bin < now_ns / LIMIT_BIN_NS; l->bin++) {
         struct limit_bin *b = &l->bins[l->bin % LIMIT_BINS];
         b->admitted = l->admitted;
         b->allowed = l->rate * (double)LIMIT_BIN_NS / (double)NS_PER_S;
         l->admitted = 0;
-        l->admitted_all += b->admitted;
-        l->allowed_all += b->allowed;
-        for (int w = 0; w < LIMIT_WINDOWS; w++) {
-            l->sum_admitted[w] += b->admitted;
-            l->sum_allowed[w] += b->allowed;
-            int64_t start = l->bin - lengths[w] + 1;
-            if (start < l->first_bin)
-                continue;
-            const struct limit_bin *first = &l->bins[start % LIMIT_BINS];
-            double excess = l->sum_admitted[w] - l->sum_allowed[w] - first->bank;
-            if (excess > 1 && /* whole mcu of a rate's fractions */ l->sum_allowed[w] > 0)
-                l->worst[w] = fmax(l->worst[w], excess / l->sum_allowed[w]);
-            l->sum_admitted[w] -= first->admitted;
-            l->sum_allowed[w] -= first->allowed;
-        }
+        l->bank = fmin(l->capacity, fmax(0, l->bank + b->allowed - b->admitted));
+        if (l->bin >= l->first_bin)
+            limit_close_windows(l, b);
         l->bins[(l->bin + 1) % LIMIT_BINS] = (struct limit_bin){.bank = l->bank};
     }
 }
@@ -255,6 +272,13 @@ static void count_refusal(struct measure *m, struct flow *f, struct stream *s,
         s->first_refusal_ns[step] = r->at_ns;
 }
 
+static void limit_debit(struct limit *l, const struct measure_request *r)
+{
+    limit_advance(l, r->at_ns);
+    l->admitted += (double)r->cost_mcu;
+    l->largest = fmax(l->largest, (double)r->cost_mcu);
+}
+
 void measure_request(struct measure *m, const struct measure_request *r)
 {
     must(r->flow < m->flow_count);
@@ -262,11 +286,13 @@ void measure_request(struct measure *m, const struct measure_request *r)
     must(r->index <= m->index_count);
     must(r->cost_mcu > 0);
     must(!m->ended);
+    struct flow *f = &m->flows[r->flow];
+    struct stream *s = &m->streams[f->stream];
+    if (r->reason == 0 && s->limit != MEASURE_ANY)
+        limit_debit(&m->limits[s->limit], r);
     if (r->at_ns < m->options.begin_ns)
         return;
     measure_advance(m, r->at_ns);
-    struct flow *f = &m->flows[r->flow];
-    struct stream *s = &m->streams[f->stream];
     struct stream_slot *slot = stream_slot_now(m, s);
     if (!f->active) {
         f->active = true;
@@ -288,10 +314,6 @@ void measure_request(struct measure *m, const struct measure_request *r)
     if (s->table < m->on_demand_count && m->on_demand[s->table])
         m->on_demand_mcu[s->kind] += (double)r->cost_mcu;
     slot->hedge_mcu += r->hedge ? r->cost_mcu : 0;
-    if (s->limit != MEASURE_ANY) {
-        limit_advance(&m->limits[s->limit], r->at_ns);
-        m->limits[s->limit].admitted += (double)r->cost_mcu;
-    }
     if (r->latency_ns >= 0)
         measure_finish(m, r->flow, r->cost_mcu, r->latency_ns);
     else if (m->options.objective_ns == 0 && !r->unawaited)
@@ -316,7 +338,10 @@ void measure_hedge_won(struct measure *m, uint32_t flow)
 
 void measure_step(struct measure *m, int64_t now_ns)
 {
-    if (m->step_count == STEPS_MAX)
+    const size_t count = m->step_count; /* the first is the start of the run */
+    const bool same =
+        count > 1 && now_ns - m->steps[count - 1].at_ns < m->options.settle_ns;
+    if (count == STEPS_MAX || same || now_ns < m->options.begin_ns)
         return;
     m->steps = must_grow(m->steps, m->step_count, &m->step_capacity, sizeof *m->steps);
     m->steps[m->step_count++] = (struct step){now_ns, INFINITY, INFINITY};

@@ -93,13 +93,15 @@ uint32_t measure_add_flow(struct measure *m, uint32_t stream, int64_t weight,
 void measure_set_path(struct measure *m, uint32_t flow, int64_t weight, const uint32_t *resources,
                       uint32_t count);
 
-/* A limit that over-admission is counted against: a table's throughput, per second, and its bank.
- * Admitted requests of the streams that name it count. Returns the index: 0, 1, .. */
-uint32_t measure_add_limit(struct measure *m, int64_t rate_mcu, int64_t bank_mcu);
+/* A limit that over-admission is counted against: an ideal bucket of `rate_mcu` a second that holds
+ * at most `capacity_mcu`, and has `balance_mcu` now. Admitted requests of the streams that name the
+ * limit debit it, those before begin_ns too. Returns the index: 0, 1, .. */
+uint32_t measure_add_limit(struct measure *m, int64_t rate_mcu, int64_t capacity_mcu,
+                           int64_t balance_mcu);
 void measure_set_stream_limit(struct measure *m, uint32_t stream, uint32_t limit);
-/* From now on: a new rate, and what is banked at this moment. A runner that knows the bank only as
- * its greatest value sets it once. */
-void measure_set_limit(struct measure *m, uint32_t limit, int64_t rate_mcu, int64_t bank_mcu);
+/* From `now_ns` on. The bucket keeps what it has, up to the new capacity. */
+void measure_set_limit(struct measure *m, uint32_t limit, int64_t now_ns, int64_t rate_mcu,
+                       int64_t capacity_mcu);
 
 /* A global index, which refusals of its table's writes may name. Returns the index: 0, 1, .. */
 uint32_t measure_add_index(struct measure *m);
@@ -133,7 +135,8 @@ void measure_advance(struct measure *m, int64_t now_ns);
 void measure_end(struct measure *m, int64_t now_ns);
 
 /* A step in demand, an overload's onset, a fault: relief, convergence and burst duration count from
- * here. */
+ * here. A step within settle_ns of the one before is a part of it. Steps before begin_ns, and those
+ * with less than settle_ns behind them when the run ends, are none. */
 void measure_step(struct measure *m, int64_t now_ns);
 
 /* A phase of a load ramp begins: flatness compares latencies of phases. `load`: in any unit. */
@@ -237,7 +240,6 @@ struct measure_point {
     int64_t hedge_mcu;           /* of the admitted units */
     int64_t fair_mcu;            /* what the max-min optimum gives */
     int64_t false_mcu;           /* refused, although the max-min optimum admits it */
-    int64_t total_mcu; /* the optimum's greatest total; of the whole cluster: all streams */
 };
 
 size_t measure_slots(const struct measure *m);

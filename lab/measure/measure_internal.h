@@ -77,10 +77,11 @@ struct state_series {
 
 /* Sums of the whole cluster in one slot. */
 struct complete_slot {
-    int64_t total_mcu, lost_mcu, used_mcu, usable_mcu;
+    int64_t lost_mcu, used_mcu, usable_mcu;
     double min_max, jain; /* sums over fairness periods */
     double min_max_worst, jain_worst;
-    uint32_t periods, violations;
+    uint32_t periods, idle_periods; /* idle: all was refused, so shares cannot be compared */
+    uint32_t violations;
 };
 
 struct limit_bin {
@@ -88,8 +89,10 @@ struct limit_bin {
 };
 
 struct limit {
-    double rate, bank;
-    int64_t bin; /* the one that is open */
+    double rate, capacity;
+    double bank;    /* what the ideal bucket has when the open bin begins; never below 0 */
+    double largest; /* request that was admitted */
+    int64_t bin;    /* the one that is open */
     double admitted;
     struct limit_bin *bins; /* owns LIMIT_BINS, by bin % LIMIT_BINS */
     int64_t first_bin;      /* the first that counts */

@@ -34,8 +34,6 @@ void point_add(struct measure_point *p, const struct measure *m, const struct me
     for (size_t i = 0; i < m->stream_count; i++)
         if (slot < m->streams[i].slot_capacity && stream_is_selected(&m->streams[i], q))
             add_slot(p, &m->streams[i].slots[slot]);
-    if (slot < m->whole_capacity)
-        p->total_mcu += m->whole[slot].total_mcu;
 }
 
 size_t measure_slots(const struct measure *m)

@@ -57,7 +57,6 @@ static struct complete_slot total_of(const struct selection *s)
     struct complete_slot sum = {.min_max_worst = 1, .jain_worst = 1};
     for (size_t i = s->first; i < s->last && i < s->m->whole_capacity; i++) {
         const struct complete_slot *slot = &s->m->whole[i];
-        sum.total_mcu += slot->total_mcu;
         sum.lost_mcu += slot->lost_mcu;
         sum.used_mcu += slot->used_mcu;
         sum.usable_mcu += slot->usable_mcu;
@@ -66,6 +65,7 @@ static struct complete_slot total_of(const struct selection *s)
         sum.min_max_worst = fmin(sum.min_max_worst, slot->min_max_worst);
         sum.jain_worst = fmin(sum.jain_worst, slot->jain_worst);
         sum.periods += slot->periods;
+        sum.idle_periods += slot->idle_periods;
         sum.violations += slot->violations;
     }
     return sum;
@@ -135,7 +135,7 @@ static double value_fairness(const struct selection *s, int which)
 {
     struct complete_slot w = total_of(s);
     if (w.periods == 0)
-        return 1;
+        return w.idle_periods > 0 ? NAN : 1;
     const double values[] = {w.min_max / (double)w.periods, w.jain / (double)w.periods,
                              w.min_max_worst, w.jain_worst};
     return values[which];
@@ -282,7 +282,6 @@ enum {
     ADMITTED,
     REFUSED,
     FAIR,
-    TOTAL,
     GOOD
 };
 
@@ -321,7 +320,7 @@ static double mcu_of(const struct selection *s, int which)
     struct measure_point p = sum_of(s);
     double refused = which == REFUSED ? (double)refused_of(s).refused_mcu : 0;
     const double values[] = {(double)p.offered_mcu, (double)p.admitted_mcu, refused,
-                             (double)p.fair_mcu,    (double)p.total_mcu,    (double)p.good_mcu};
+                             (double)p.fair_mcu, (double)p.good_mcu};
     return values[which];
 }
 
@@ -567,8 +566,6 @@ static const struct measure_row MEASURES[] = {
         REFUSED, "p"),
     ROW("fair_rate", "units/s", "units a second of the max-min optimum", MEASURE_NEITHER, NAN,
         value_rate, FAIR, "rp"),
-    ROW("optimum_rate", "units/s", "units a second of the optimum's greatest total",
-        MEASURE_NEITHER, NAN, value_rate, TOTAL, "srp"),
     ROW("offered_units", "units", "offered units", MEASURE_NEITHER, NAN, value_units, OFFERED,
         "rp"),
     ROW("admitted_units", "units", "admitted units", MEASURE_HIGHER, NAN, value_units, ADMITTED,
@@ -681,7 +678,7 @@ static bool row_needs_optimum(const struct measure_row *row)
         if (row->value == values[i])
             return true;
     return (row->value == value_splits && row->which != PARTITIONS) ||
-           (row->value == value_rate && (row->which == FAIR || row->which == TOTAL));
+           (row->value == value_rate && row->which == FAIR);
 }
 
 bool measure_needs_optimum(const char *name)

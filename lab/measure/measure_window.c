@@ -51,7 +51,6 @@ static void add_stream_slot(struct stream_slot *to, const struct stream_slot *fr
 
 static void add_complete_slot(struct complete_slot *to, const struct complete_slot *from)
 {
-    to->total_mcu += from->total_mcu;
     to->lost_mcu += from->lost_mcu;
     to->used_mcu += from->used_mcu;
     to->usable_mcu += from->usable_mcu;
@@ -60,6 +59,7 @@ static void add_complete_slot(struct complete_slot *to, const struct complete_sl
     to->min_max_worst = fmin(to->min_max_worst, from->min_max_worst);
     to->jain_worst = fmin(to->jain_worst, from->jain_worst);
     to->periods += from->periods;
+    to->idle_periods += from->idle_periods;
     to->violations += from->violations;
 }
 
@@ -274,8 +274,13 @@ static void close_period(struct measure *m)
             m->shares[count++] =
                 is_one_request_off(s, admitted, fair) ? 1 : (double)admitted / (double)fair;
     }
-    if (m->period_refused && count > 1) {
-        struct complete_slot *whole = complete_slot_now(m);
+    struct complete_slot *whole = complete_slot_now(m);
+    double greatest = 0;
+    for (size_t i = 0; i < count; i++)
+        greatest = fmax(greatest, m->shares[i]);
+    if (m->period_refused && greatest == 0) {
+        whole->idle_periods++;
+    } else if (m->period_refused && count > 1) {
         double min_max = statistics_min_max_ratio(m->shares, count);
         double jain = statistics_jain(m->shares, count);
         whole->min_max += min_max;
@@ -318,7 +323,6 @@ static void solve_window(struct measure *m, struct window_sums *sums)
     keep_balances(m);
     problem.capacities_mcu = m->capacities_slack;
     int64_t bound = optimum_total(m->optimum, &problem, NULL).bound_mcu;
-    whole->total_mcu += bound;
     whole->violations += sums->admitted_mcu > bound;
     int64_t lost = sums->fair_mcu - sums->admitted_mcu;
     lost = lost < sums->refused_mcu ? lost : sums->refused_mcu;
@@ -372,6 +376,9 @@ void measure_end(struct measure *m, int64_t now_ns)
     measure_advance(m, now_ns);
     if (m->active_count > 0) /* a last, short window */
         close_window(m);
+    while (m->step_count > 1 &&
+           now_ns - m->steps[m->step_count - 1].at_ns < m->options.settle_ns)
+        m->step_count--;
     for (size_t i = 0; i < m->limit_count; i++)
         limit_advance(&m->limits[i], now_ns);
     measure_stranded(m, now_ns, 0);

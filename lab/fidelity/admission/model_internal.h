@@ -59,6 +59,7 @@ struct model_ideal {
     int64_t rate_mcu; /* 0: unlimited */
     int64_t capacity_mcu;
     int64_t slack_mcu;    /* the policy may admit so much more at once */
+    int64_t had_mcu;      /* in the window that was told last: its balance and its inflow */
     int64_t balance_mcu;  /* when the window began */
     int64_t consumed_mcu; /* in all, when the window began */
 };
@@ -229,6 +230,8 @@ struct model {
     uint32_t groups[SCENARIO_TENANTS_MAX]
                    [ADMIT_KINDS]; /* of the measures, if tenants have parents */
     bool has_groups;
+    uint32_t all_nodes;      /* a resource, of node_sets.c */
+    struct id_map node_sets; /* owns struct model_node_set, by hash */
     struct scheduler scheduler;
     struct demand_watch watch;
     struct prng network, replicas;
@@ -434,6 +437,15 @@ void observe_request(struct model *m, struct model_request *r, struct model_part
 void observe_rejected(struct model *m, struct model_request *r);
 /* Closes the window that ends now, and opens the next. */
 void observe_window(struct model *m);
+
+/* ---- node_sets.c ---- */
+
+void node_sets_create(struct model *m);
+void node_sets_destroy(struct model *m);
+/* The resources that a read of the partition debits beside its node. Returns how many. */
+uint32_t node_sets_path(struct model *m, const struct model_partition *p, uint32_t path[2]);
+/* Call once the nodes' capacities of the window are told. */
+void node_sets_window(struct model *m);
 
 /* ---- sample.c ---- */
 

@@ -5,8 +5,8 @@
  * policy left, and a policy that keeps the limits never admits more than the optimum. A request may
  * overdraw a bucket: each resource has the cost of the costliest request as its slack.
  *
- * A strong read may only use its leader's node, a write uses the nodes of all members. An eventual
- * read may use any node, so its flow names none. */
+ * A strong read may only use its leader's node, a write uses the nodes of all members. What bounds
+ * eventual reads is in node_sets.c. */
 #include <stdlib.h>
 
 #include "base/settings/admission.h"
@@ -38,6 +38,7 @@ static void ideal_advance(struct model *m, struct model_ideal *i, int64_t consum
         return;
     int64_t inflow = (int64_t)((__int128)i->rate_mcu * m->scenario->window_ns / NS_PER_S);
     int64_t had = i->balance_mcu + inflow;
+    i->had_mcu = had;
     measure_set_capacity(m->measure, i->resource, had);
     measure_set_slack(m->measure, i->resource, m->costliest_mcu + i->slack_mcu);
     int64_t left = had - (consumed_mcu - i->consumed_mcu);
@@ -101,6 +102,15 @@ static int64_t table_bank(const struct model *m, const struct model_table *t, in
     return (int64_t)((__int128)rate_mcu * saved_ms / 1000);
 }
 
+/* What a new table has: a second's worth, or more of it in a ledger (gac_start_units). */
+static int64_t table_start(const struct model *m, const struct model_table *t, int64_t rate_mcu)
+{
+    const int64_t least_mcu = config_gac(m->config)->gac_start_units * MCU_PER_UNIT;
+    if (t->limits[ADMIT_WRITE].policy == GAC_OFF)
+        return depth_of(rate_mcu, config_admission(m->config)->allocation_depth_ms);
+    return rate_mcu > least_mcu ? rate_mcu : least_mcu;
+}
+
 /* The table's rate has changed, or it is new. */
 void observe_limits(struct model *m, struct model_table *t)
 {
@@ -111,7 +121,7 @@ void observe_limits(struct model *m, struct model_table *t)
         if (m->config->profile == PROFILE_OFF || t->scenario->unlimited)
             rate = bank = 0;
         if (i->capacity_mcu == 0 && i->rate_mcu == 0)
-            ideal_begin(m, i, MEASURE_TABLE, rate, bank, rate);
+            ideal_begin(m, i, MEASURE_TABLE, rate, bank, table_start(m, t, rate));
         i->rate_mcu = rate;
         i->capacity_mcu = bank;
         measure_set_bucket(m->measure, i->resource, rate, bank);
@@ -120,9 +130,9 @@ void observe_limits(struct model *m, struct model_table *t)
         if (rate == 0)
             continue;
         if (!t->bounded[kind])
-            t->bounds[kind] = measure_add_limit(m->measure, rate, bank);
+            t->bounds[kind] = measure_add_limit(m->measure, rate, bank, i->balance_mcu);
         else
-            measure_set_limit(m->measure, t->bounds[kind], rate, bank);
+            measure_set_limit(m->measure, t->bounds[kind], m->scheduler.now.ns, rate, bank);
         t->bounded[kind] = true;
     }
 }
@@ -144,6 +154,7 @@ static void groups_declare(struct model *m)
 void observe_create(struct model *m)
 {
     groups_declare(m);
+    node_sets_create(m);
     for (uint32_t node = 1; node <= m->node_count; node++) {
         for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
             int64_t rate = node_capacity_mcu(m->config, kind);
@@ -183,13 +194,15 @@ void observe_node_busy(struct model *m, uint32_t node, double part)
 
 /* ---- flows ---- */
 
-static uint32_t flow_path(const struct model *m, const struct model_partition *p,
+static uint32_t flow_path(struct model *m, const struct model_partition *p,
                           enum admit_kind kind, bool eventual, uint32_t path[OPTIMUM_PATH_MAX])
 {
     uint32_t count = 0;
     if (p->table->ideal[kind].rate_mcu > 0)
         path[count++] = p->table->ideal[kind].resource;
     path[count++] = p->ideal[kind].resource;
+    if (kind == ADMIT_READ)
+        count += node_sets_path(m, p, path + count);
     for (uint32_t i = 0; i < p->replica_count && count < OPTIMUM_PATH_MAX; i++) {
         uint32_t node = p->replicas[i].node;
         bool works = kind == ADMIT_WRITE ? !m->nodes[node].down : i == p->leader && !eventual;
@@ -371,6 +384,7 @@ void observe_destroy(struct model *m)
         LIST_REMOVE(j, entry);
         free(j);
     }
+    node_sets_destroy(m);
 }
 
 /* ---- windows ---- */
@@ -388,6 +402,7 @@ void observe_window(struct model *m)
         for (uint32_t node = 1; node <= m->node_count; node++)
             ideal_advance(m, &m->nodes[node].ideal[kind], m->nodes[node].consumed_mcu[kind]);
     }
+    node_sets_window(m);
     if (m->table_count <= TABLES_WATCHED)
         observe_tokens(m);
     measure_partitions(m->measure, m->counts.partitions);
