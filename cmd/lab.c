@@ -19,6 +19,7 @@ static const struct lab_command lab_commands[] = {
     {"job", lab_job_command, "run one numbered run of a sweep's directory: for job engines"},
     {"result", lab_result_command, "combine the runs of a directory, and check expectations"},
     {"compare", lab_compare_command, "compare two policies of a directory, measure by measure"},
+    {"reproduce", lab_reproduce_command, "run what a directory has again, and compare"},
     {"report", lab_report_command, "write a page with figures of a directory's results"},
     {"list", lab_list_command, "list scenarios, measures, or the fields of scenario files"},
     {"new", lab_new_command, "write a first scenario"},

@@ -9,6 +9,7 @@ int lab_replay_command(int argc, char **argv);
 int lab_job_command(int argc, char **argv);
 int lab_result_command(int argc, char **argv);
 int lab_compare_command(int argc, char **argv);
+int lab_reproduce_command(int argc, char **argv);
 int lab_report_command(int argc, char **argv);
 int lab_list_command(int argc, char **argv);
 int lab_new_command(int argc, char **argv);

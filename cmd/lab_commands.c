@@ -133,12 +133,9 @@ static const struct field result_options[] = {
 
 static struct lab_arguments lab_defaults(void)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     return (struct lab_arguments){
         .plan = {.first_seed = 1, .fidelity = LAB_FIDELITIES, .policies = lab_policies_begin()},
-        .jobs = cores < 1              ? 1
-                : cores > LAB_JOBS_MAX ? LAB_JOBS_MAX
-                                       : cores};
+        .jobs = lab_jobs_default()};
 }
 
 /* Prints the fault, and frees it. Returns `code`. */
@@ -586,7 +583,8 @@ static int use_job(const struct lab_arguments *a, const struct lab_plan *p)
         return usage_wrong("weir lab job",
                            "number %lld: the plan of the directory has runs 0 to %llu",
                            (long long)a->number, (unsigned long long)p->runs - 1);
-    const bool good = lab_jobs_run_one(p, a->words[0], (uint64_t)a->number, &error);
+    const bool good = lab_files_open(a->words[0], p, &error) &&
+                      lab_jobs_run_one(p, a->words[0], (uint64_t)a->number, &error);
     return good ? 0 : lab_fail(&error, 1);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file_mode.h"
+#include "cmd/lab_inputs.h"
 #include "lab/baselines/baselines.h"
 #include "router/json/json.h"
 #include "router/json/json_writer.h"
@@ -133,7 +134,7 @@ void lab_temporary_remove(const char *path)
 
 /* ---- the plan ---- */
 
-static void write_plan(const struct lab_plan *p, struct buffer *out)
+bool lab_files_write_plan(const struct lab_plan *p, struct buffer *out, struct buffer *error)
 {
     const struct lab_plan_options *o = &p->options;
     json_write_open(out, '{');
@@ -156,25 +157,29 @@ static void write_plan(const struct lab_plan *p, struct buffer *out)
         json_write_close(out, ']');
     }
     json_write_close(out, ']');
+    const bool good = lab_inputs_write(p, out, error);
     json_write_close(out, '}');
     buffer_append_text(out, "\n");
+    return good;
 }
 
-static bool must_be_same(const char *directory, const char *name, struct slice expected,
+static bool must_be_same(const char *directory, const char *name, const struct buffer *expected,
                          struct buffer *error)
 {
     char path[PATH_SIZE];
-    struct buffer there = {0};
+    struct buffer there = {0}, why = {0};
     if (!lab_file_exists(directory, name))
-        return lab_file_write(directory, name, expected, error);
+        return lab_file_write(directory, name, buffer_slice(expected), error);
     bool good = path_join(path, directory, name) && lab_file_read(path, &there, error);
-    if (good && slice_compare(buffer_slice(&there), expected) != 0) {
+    if (good && slice_compare(buffer_slice(&there), buffer_slice(expected)) != 0) {
+        if (lab_inputs_are_same(&there, expected, true, &why))
+            buffer_append_format(&why, "its %s differs", name);
         buffer_append_format(
-            error,
-            "%s has other runs: its %s differs. Choose another --out, or remove the directory",
-            directory, name);
+            error, "%s has other runs: %.*s. Choose another --out, or remove the directory",
+            directory, TEXT_OF(why));
         good = false;
     }
+    buffer_deinit(&why);
     buffer_deinit(&there);
     return good;
 }
@@ -286,12 +291,13 @@ static bool plan_fits(const struct buffer *json, struct buffer *error)
 
 bool lab_files_open(const char *directory, const struct lab_plan *p, struct buffer *error)
 {
-    struct buffer plan = {0};
-    write_plan(p, &plan);
-    bool good = plan_fits(&plan, error) &&
-                must_be_same(directory, "scenario.yaml", p->options.text, error) &&
-                must_be_same(directory, "plan.json", buffer_slice(&plan), error);
+    struct buffer plan = {0}, text = {0};
+    buffer_append_slice(&text, p->options.text);
+    bool good = lab_files_write_plan(p, &plan, error) && plan_fits(&plan, error) &&
+                must_be_same(directory, "scenario.yaml", &text, error) &&
+                must_be_same(directory, "plan.json", &plan, error);
     buffer_deinit(&plan);
+    buffer_deinit(&text);
     return good;
 }
 
@@ -327,11 +333,24 @@ bool lab_files_plan(const char *directory, struct lab_plan *p, struct buffer *te
 
 /* ---- results ---- */
 
+static bool gather_inputs(const char *directory, struct lab_result *r, struct buffer *error)
+{
+    char path[PATH_SIZE];
+    struct buffer plan = {0}, members = {0};
+    const bool good = path_join(path, directory, "plan.json") && lab_file_read(path, &plan, error);
+    if (good)
+        lab_inputs_copy(&plan, &members);
+    lab_result_set_inputs(r, buffer_slice(&members));
+    buffer_deinit(&plan);
+    buffer_deinit(&members);
+    return good;
+}
+
 bool lab_files_gather(const char *directory, const struct lab_plan *p, struct lab_result *r,
                       struct buffer *error)
 {
     struct lab_planned *run = must_calloc(1, sizeof *run);
-    bool good = true;
+    bool good = gather_inputs(directory, r, error);
     for (uint64_t i = 0; good && i < p->runs; i++) {
         char path[PATH_SIZE];
         struct buffer json = {0};

@@ -2,11 +2,12 @@
  *
  *   scenario.yaml   the scenario
  *   plan.json       version, fidelity, seeds and what was set: with scenario.yaml, all that a run
- *                   needs
+ *                   needs; the build, and the SHA-256 of all other files (lab_inputs.h)
  *   runs/           a file for each run: POLICY/POINT/SEED.json
  *   result.json, result.csv, junit.xml    all runs together
  *
- * A file appears whole or not at all. A directory belongs to one plan: another one is refused. */
+ * A file appears whole or not at all. A directory belongs to one plan, with one build and the same
+ * files: another one is refused. */
 #pragma once
 
 #include "lab/run/plan.h"
@@ -33,6 +34,8 @@ bool lab_file_write(const char *directory, const char *name, struct slice bytes,
                     struct buffer *error);
 bool lab_file_exists(const char *directory, const char *name);
 
+/* What plan.json is to be. False: a file that runs read cannot be read. */
+bool lab_files_write_plan(const struct lab_plan *p, struct buffer *out, struct buffer *error);
 /* Makes the directory the plan's, or finds that it is. */
 bool lab_files_open(const char *directory, const struct lab_plan *p, struct buffer *error);
 /* The plan of a directory. The texts lend from `text` and `storage`, which the caller frees. */

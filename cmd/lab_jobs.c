@@ -47,6 +47,12 @@ static int64_t lab_wall_ns(void)
     return t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
+int64_t lab_jobs_default(void)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores < 1 ? 1 : cores > LAB_JOBS_MAX ? LAB_JOBS_MAX : cores;
+}
+
 /* ---- a run ---- */
 
 static bool report_progress(void *context, int64_t now_ns, int64_t end_ns)
@@ -88,7 +94,8 @@ static bool is_selected(const struct lab_jobs_options *o, uint64_t number)
     bool selected = false;
     if (mine) {
         lab_plan_run(o->plan, number, run);
-        selected = !lab_file_exists(o->directory, run->path);
+        selected = !lab_file_exists(o->directory, run->path) &&
+                   (o->only_of == NULL || lab_file_exists(o->only_of, run->path));
     }
     free(run);
     return selected;

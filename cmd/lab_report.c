@@ -12,6 +12,7 @@
 #include "cmd/lab.h"
 #include "cmd/lab_files.h"
 #include "cmd/usage.h"
+#include "cmd/version.h"
 #include "lab/report/report.h"
 #include "lab/scenario/shipped.h"
 
@@ -138,7 +139,9 @@ static bool add_suite(struct lab_report *r, const char *directory, struct buffer
 static bool make_page(const char *directory, struct buffer *page, struct buffer *error)
 {
     struct lab_report r;
-    lab_report_begin(&r, page, WEIR_VERSION);
+    char version[96];
+    snprintf(version, sizeof version, "%s (%s)", WEIR_VERSION, version_build());
+    lab_report_begin(&r, page, version);
     bool good = lab_file_exists(directory, "plan.json") ? add_scenario(&r, directory, error)
                                                         : add_suite(&r, directory, error);
     lab_report_end(&r);

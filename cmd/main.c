@@ -3,6 +3,7 @@
 
 #include "base/command_line.h"
 #include "cmd/cmd.h"
+#include "cmd/version.h"
 
 struct command {
     const char *name;
@@ -79,7 +80,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        puts("weir " WEIR_VERSION);
+        printf("weir %s (%s)\n", WEIR_VERSION, version_build());
         return 0;
     }
     if (strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "help") != 0)

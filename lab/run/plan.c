@@ -126,8 +126,26 @@ static bool job_is_found(const struct scenario *all, const struct scenario *s, u
            s->expectation_count == all->expectation_count;
 }
 
+static void plan_add_trace(struct lab_plan *p, const char *path)
+{
+    for (uint32_t i = 0; i < p->trace_count; i++) {
+        if (strcmp(p->traces[i], path) == 0)
+            return;
+    }
+    p->traces = must_grow(p->traces, p->trace_count, &p->trace_capacity, sizeof *p->traces);
+    p->traces[p->trace_count++] = must_have(strdup(path));
+}
+
+static void plan_add_traces(struct lab_plan *p, const struct scenario *s)
+{
+    for (uint32_t i = 0; i < s->workload_count; i++) {
+        for (uint32_t k = 0; k < s->workloads[i].trace_count; k++)
+            plan_add_trace(p, s->workloads[i].traces[k]);
+    }
+}
+
 /* Each policy at each point must be a scenario: better to hear of a fault before the first run. */
-static enum status check_all(const struct lab_plan *p, struct buffer *error)
+static enum status check_all(struct lab_plan *p, struct buffer *error)
 {
     struct scenario *s = must_calloc(1, sizeof *s);
     struct lab_planned *run = must_calloc(1, sizeof *run);
@@ -142,6 +160,8 @@ static enum status check_all(const struct lab_plan *p, struct buffer *error)
                                     "policies, or how many expectations there are",
                                     p->options.file, p->scenario->policies[run->job.policy].name,
                                     run->point[0] == 0 ? "" : " at ", run->point);
+        if (status == STATUS_OK)
+            plan_add_traces(p, s);
         document_deinit(&d);
     }
     free(run);
@@ -187,4 +207,8 @@ void lab_plan_deinit(struct lab_plan *p)
     document_deinit(&p->document);
     free(p->scenario);
     p->scenario = NULL;
+    for (uint32_t i = 0; i < p->trace_count; i++)
+        free((char *)(uintptr_t)p->traces[i]);
+    free(p->traces);
+    p->traces = NULL;
 }

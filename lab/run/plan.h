@@ -37,7 +37,10 @@ struct lab_plan {
     uint32_t first_policy, policies;
     uint32_t points;
     uint64_t seeds;
-    uint64_t runs; /* numbered from 0 */
+    uint64_t runs;       /* numbered from 0 */
+    const char **traces; /* owns; the files that runs read, each once */
+    uint32_t trace_count;
+    size_t trace_capacity;
 };
 
 /* STATUS_MALFORMED: `error` gets one line: also if one of the policies or points does not fit the

@@ -139,8 +139,14 @@ void lab_result_destroy(struct lab_result *r)
     free(r->points);
     free(r->evaluated);
     arena_deinit(&r->arena);
+    buffer_deinit(&r->inputs);
     json_parser_destroy(r->parser);
     free(r);
+}
+
+void lab_result_set_inputs(struct lab_result *r, struct slice members)
+{
+    buffer_set(&r->inputs, members);
 }
 
 uint32_t lab_result_runs(const struct lab_result *r)

@@ -37,6 +37,7 @@ struct lab_result {
     struct slice *points; /* owns; texts in the arena */
     uint32_t evaluated_count;
     struct lab_evaluated *evaluated; /* owns */
+    struct buffer inputs;            /* lab_result_set_inputs */
 };
 
 /* Whether the fidelity of the runs has what the expectation asks for. */

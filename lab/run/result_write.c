@@ -287,6 +287,10 @@ void lab_result_json(const struct lab_result *r, struct buffer *out)
     json_member_text(out, "scenario", r->scenario->name);
     json_member_text(out, "about", r->scenario->about);
     json_member_text(out, "fidelity", lab_fidelity_names[r->fidelity]);
+    if (r->inputs.size > 0) {
+        buffer_append_u8(out, ',');
+        buffer_append_slice(out, buffer_slice(&r->inputs));
+    }
     json_member_integer(out, "duration_ns", r->scenario->duration_ns);
     json_member_integer(out, "runs", r->run_count);
     json_member_integer(out, "expected", evaluated);

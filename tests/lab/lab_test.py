@@ -171,6 +171,42 @@ def errors_tell_what_is_wrong(lab):
     expect("not the JSON of a run" in lab.run("result", str(broken), code=1), "a damaged file was taken")
 
 
+def results_belong_to_their_inputs(lab):
+    """What a run reads beside the scenario, and the build, are a part of the plan."""
+    trace, out = lab.directory / "day.csv", lab.directory / "replayed"
+    lines = [f"{i // 50},key{i % 7},20,100,1,get,0\n" for i in range(500)]
+    trace.write_text("".join(lines))
+    replay = ["replay", str(trace), "--seeds", "2", "--quiet", "--out", str(out)]
+    lab.run(*replay)
+    plan = json.loads((out / "plan.json").read_text())
+    expect([i["file"] for i in plan["inputs"]] == [str(trace.resolve())], plan)
+    result = json.loads((out / "result.json").read_text())
+    expect(result["build"] == plan["build"] and result["inputs"] == plan["inputs"], result["inputs"])
+    expect(f"({plan['build']})" in subprocess.run([lab.weir, "--version"], capture_output=True, text=True, check=True).stdout,
+           plan["build"])
+    expect("all 2 runs are equal" in lab.run("reproduce", str(out)), "a run is not reproduced")
+
+    trace.write_text("".join(lines[:-1]) + lines[-1].replace("100", "101"))
+    expect(f"{trace} has changed: its SHA-256 was" in lab.run(*replay, code=1), "an altered trace was taken")
+    expect("cannot be repeated" in lab.run("reproduce", str(out), code=1), "an altered trace was taken")
+    expect("has changed" in lab.run("job", str(out), "0", code=1), "an altered trace was taken by a job")
+    trace.write_text("".join(lines))
+    lab.run(*replay)
+
+    runs = sorted(out.glob("runs/*/*/2.json"))
+    whole = runs[0].read_text()
+    offered = json.loads(whole)["measures"][""]["offered_requests"]
+    runs[0].write_text(whole.replace(f'"offered_requests":{offered}', '"offered_requests":77'))
+    text = lab.run("reproduce", str(out), code=1)
+    expect(f"differs: offered_requests was 77 and is {offered}" in text and "1 of 2 runs differ" in text, text)
+    runs[0].write_text(whole)
+
+    (out / "plan.json").write_text(json.dumps({**plan, "build": "0123456789ab"}))
+    expect("its runs are of the build 0123456789ab of weir" in lab.run(*replay, code=1), "another build was taken")
+    text = lab.run("reproduce", str(out))
+    expect("of the build 0123456789ab" in text and "all 2 runs are equal" in text, text)
+
+
 def a_new_scenario_runs(lab):
     path = lab.directory / "mine.yaml"
     path.write_text(lab.run("new", "mine"))
@@ -188,6 +224,7 @@ def main():
         a_stopped_command_goes_on(lab)
         many_workers_give_the_same_files(lab, arguments.runs)
         errors_tell_what_is_wrong(lab)
+        results_belong_to_their_inputs(lab)
         a_new_scenario_runs(lab)
     print("ok")
     return 0
