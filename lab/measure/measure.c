@@ -360,20 +360,47 @@ void measure_phase(struct measure *m, int64_t now_ns, double load)
 
 bool measure_split_is_useful(const struct measure *m, const struct measure_split *s)
 {
-    int64_t left = s->left_mcu, right = s->right_mcu, cap = s->cap_mcu;
-    int64_t before = left + right < cap ? left + right : cap;
-    int64_t after = (left < cap ? left : cap) + (right < cap ? right : cap);
+    int64_t sum = 0, after = 0;
+    for (uint32_t i = 0; i < s->count; i++) {
+        sum += s->pieces_mcu[i];
+        after += s->pieces_mcu[i] < s->cap_mcu ? s->pieces_mcu[i] : s->cap_mcu;
+    }
+    const int64_t before = sum < s->cap_mcu ? sum : s->cap_mcu;
     return (double)after > (double)before * (1 + (double)m->options.gain_ppm / 1e6);
 }
 
-void measure_split(struct measure *m, const struct measure_split *s)
+/* How far the largest piece is beyond an even share, from 0 to 1. */
+static double split_imbalance(double largest, double sum, uint32_t count)
 {
-    must(s->left_mcu >= 0 && s->right_mcu >= 0);
-    double sum = (double)(s->left_mcu + s->right_mcu), imbalance = 0;
-    if (sum > 0)
-        imbalance = fmax(0, fabs((double)(s->left_mcu - s->right_mcu)) / sum - s->best);
-    double floors = imbalance * sqrt((double)s->observations) / 0.80;
+    return ((double)count * largest / sum - 1) / (double)(count - 1);
+}
+
+/* Beyond the best split of the load: no split divides a key. */
+static double split_excess(const struct measure_split *s)
+{
+    double sum = 0, largest = 0;
+    for (uint32_t i = 0; i < s->count; i++) {
+        must(s->pieces_mcu[i] >= 0);
+        sum += (double)s->pieces_mcu[i];
+        largest = fmax(largest, (double)s->pieces_mcu[i]);
+    }
+    if (sum <= 0)
+        return 0;
+    const double best = fmax(sum / (double)s->count, (double)s->key_mcu);
+    return fmax(0, split_imbalance(largest, sum, s->count) - split_imbalance(best, sum, s->count));
+}
+
+void measure_split_made(struct measure *m)
+{
     m->splits++;
+}
+
+void measure_split_evaluated(struct measure *m, const struct measure_split *s)
+{
+    must(s->count >= 2);
+    const double imbalance = split_excess(s);
+    const double floors = imbalance * sqrt((double)s->observations) / 0.80;
+    m->evaluated_splits++;
     m->useless_splits += !measure_split_is_useful(m, s);
     m->imbalance_sum += imbalance;
     m->imbalance_floor_sum += floors;

@@ -142,16 +142,21 @@ void measure_step(struct measure *m, int64_t now_ns);
 /* A phase of a load ramp begins: flatness compares latencies of phases. `load`: in any unit. */
 void measure_phase(struct measure *m, int64_t now_ns, double load);
 
+/* A partition was split. */
+void measure_split_made(struct measure *m);
+
+/* A split in two pieces or more, and the load that followed. */
 struct measure_split {
-    uint64_t observations; /* that the split point was chosen by */
-    int64_t left_mcu;      /* offered to the children after the split, per second */
-    int64_t right_mcu;
+    uint64_t observations;     /* that the split points were chosen by */
+    const int64_t *pieces_mcu; /* borrows: offered to each piece afterwards, per second */
+    uint32_t count;
+    int64_t key_mcu; /* of a piece that is one key, the most loaded one: no split divides it; 0: there
+                        is none */
     int64_t cap_mcu; /* what one partition can serve, per second */
-    double best;     /* the least abs(L-R)/(L+R) that some split point would have had */
 };
 
-/* Told once the future load is known, for each split. */
-void measure_split(struct measure *m, const struct measure_split *s);
+/* Told once the later load is known. */
+void measure_split_evaluated(struct measure *m, const struct measure_split *s);
 /* Whether the split lets materially more of the load be served (gain_ppm). */
 bool measure_split_is_useful(const struct measure *m, const struct measure_split *s);
 

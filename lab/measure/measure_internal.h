@@ -153,7 +153,7 @@ struct measure {
     struct steady relieved, converged;
     bool ended;
 
-    uint64_t splits, useless_splits;
+    uint64_t splits, evaluated_splits, useless_splits;
     double imbalance_sum, imbalance_floor_sum;
     struct histogram *imbalance, *imbalance_floor; /* in 1/IMBALANCE_SCALE */
     int64_t partitions;

@@ -157,13 +157,13 @@ enum {
 static double value_imbalance(const struct selection *s, int which)
 {
     const struct measure *m = s->m;
-    if (m->splits == 0)
+    if (m->evaluated_splits == 0)
         return NAN;
     switch (which) {
     case IMBALANCE_MEAN:
-        return m->imbalance_sum / (double)m->splits;
+        return m->imbalance_sum / (double)m->evaluated_splits;
     case FLOOR_MEAN:
-        return m->imbalance_floor_sum / (double)m->splits;
+        return m->imbalance_floor_sum / (double)m->evaluated_splits;
     default:
         break;
     }
@@ -180,7 +180,7 @@ enum {
 static double value_splits(const struct selection *s, int which)
 {
     const struct measure *m = s->m;
-    const double values[] = {measure_ratio((double)m->useless_splits, (double)m->splits),
+    const double values[] = {measure_ratio((double)m->useless_splits, (double)m->evaluated_splits),
                              (double)m->splits, (double)m->partitions};
     return values[which];
 }
@@ -523,7 +523,7 @@ static const struct measure_row MEASURES[] = {
     ROW("fairness_jain_worst", "1", "fairness_jain of the worst second", MEASURE_HIGHER, NAN,
         value_fairness, JAIN_WORST, "srp"),
     ROW("split_imbalance", "1",
-        "abs(L-R)/(L+R) of later load minus that of the best split; mean over splits",
+        "excess of the largest piece's later load over the best split's; mean over splits",
         MEASURE_LOWER, NAN, value_imbalance, IMBALANCE_MEAN, "strp"),
     ROW("split_imbalance_p99", "1", "99 of 100 splits have at most this split_imbalance",
         MEASURE_LOWER, NAN, value_imbalance, IMBALANCE_P99, "strp"),
@@ -534,7 +534,8 @@ static const struct measure_row MEASURES[] = {
         "99 of 100 splits have at most this split_imbalance / (0.80/sqrt(n))", MEASURE_LOWER, 5,
         value_imbalance, FLOOR_P99, "strp"),
     ROW("useless_splits", "1",
-        "splits after which less than 2 % more of the load is served / all splits", MEASURE_LOWER,
+        "splits after which less than 2 % more of the load is served / splits with 10 s of load",
+        MEASURE_LOWER,
         0.001, value_splits, USELESS, "strp"),
     ROW("time_to_relief", "s",
         "from a step to the begin of the first second in which no window falsely refuses 1 %; the "

@@ -332,13 +332,18 @@ static bool split_is_whole(const struct evaluated_split *j)
     return true;
 }
 
-/* The most loaded piece against the least loaded one; of two pieces these are the left and the
- * right one. The best possible split is taken to be even: keys are small beside a partition. */
+static bool partition_is_one_key(const struct model_partition *p)
+{
+    return p->lo.size == STORAGE_KEY_BOUND_SIZE && p->hi.size == STORAGE_KEY_BOUND_SIZE &&
+           storage_key_bound_hash(p->hi, 0) - storage_key_bound_hash(p->lo, 0) == 1;
+}
+
+/* Keys are taken to be small beside a partition, but for those that have one of their own. */
 static void split_evaluate(void *context, uint64_t argument)
 {
     struct evaluated_split *j = context;
     struct model *m = j->model;
-    int64_t min = INT64_MAX, max = 0;
+    int64_t pieces_mcu[SPLIT_POINTS_MAX + 1], key_mcu = 0;
     (void)argument;
     LIST_REMOVE(j, entry);
     if (!split_is_whole(j)) {
@@ -346,16 +351,17 @@ static void split_evaluate(void *context, uint64_t argument)
         return;
     }
     for (uint32_t i = 0; i < j->count; i++) {
-        int64_t mcu = (partition_offered(m, j->ids[i], j->kind) - j->offered_mcu[i]) * 1000 /
-                      SPLIT_EVALUATED_MS;
-        min = mcu < min ? mcu : min;
-        max = mcu > max ? mcu : max;
+        pieces_mcu[i] = (partition_offered(m, j->ids[i], j->kind) - j->offered_mcu[i]) * 1000 /
+                        SPLIT_EVALUATED_MS;
+        if (partition_is_one_key(model_partitions_find(m, j->ids[i])) && pieces_mcu[i] > key_mcu)
+            key_mcu = pieces_mcu[i];
     }
     const struct measure_split split = {.observations = j->observations,
-                                        .left_mcu = max,
-                                        .right_mcu = min,
+                                        .pieces_mcu = pieces_mcu,
+                                        .count = j->count,
+                                        .key_mcu = key_mcu,
                                         .cap_mcu = partition_max_mcu(m->config, j->kind)};
-    measure_split(m->measure, &split);
+    measure_split_evaluated(m->measure, &split);
     free(j);
 }
 
@@ -364,6 +370,7 @@ void observe_split(struct model *m, struct model_partition *p,
                    struct model_partition *const children[], uint32_t count)
 {
     struct evaluated_split *j = must_calloc(1, sizeof *j);
+    measure_split_made(m->measure);
     int64_t writes = heat_rate(&p->heat, model_now(m), ADMIT_WRITE);
     int64_t reads = heat_rate(&p->heat, model_now(m), ADMIT_READ);
     j->model = m;

@@ -410,24 +410,29 @@ TEST(a_burst_lasts_until_the_first_refusal)
 
 TEST(splits_are_evaluated_by_their_later_load)
 {
-    struct measure_split even = {1600, 500, 500, 900, 0};
-    struct measure_split lopsided = {1600, 900, 100, 600, 0.4}; /* 600 before, 700 after */
-    struct measure_split useless = {1600, 1000, 10, 900, 0.9};  /* 900 before, 910 after */
+    /* of 1,000, 700 are one key's: 0.8 beyond an even share, where the best split has 0.4 */
+    const struct measure_split even = {1600, (int64_t[]){500, 500}, 2, 0, 900},
+                               lopsided = {1600, (int64_t[]){900, 100}, 2, 700, 600},
+                               useless = {1600, (int64_t[]){1000, 10}, 2, 1000, 900},
+                               many = {1600, (int64_t[]){100, 400, 100}, 3, 400, 300};
     assert_true(measure_split_is_useful(measured, &even) &&
                 measure_split_is_useful(measured, &lopsided));
     assert_false(measure_split_is_useful(measured, &useless));
-    measure_split(measured, &even);
-    measure_split(measured, &lopsided);
-    measure_split(measured, &useless);
+    assert_true(measure_split_is_useful(measured, &many)); /* 300 before, 500 after */
+    measure_split_evaluated(measured, &even);
+    measure_split_evaluated(measured, &lopsided);
+    measure_split_evaluated(measured, &useless);
+    measure_split_evaluated(measured, &many);
+    for (int i = 0; i < 5; i++) /* the last one had no time to be evaluated */
+        measure_split_made(measured);
     measure_partitions(measured, 7);
     end_at(1);
-    double last = 990.0 / 1010 - 0.9;
-    assert_about(value("split_imbalance"), (0 + 0.4 + last) / 3);
-    assert_about(value("split_imbalance_floor"), (0 + 0.4 + last) / 3 / 0.02);
+    assert_about(value("split_imbalance"), 0.4 / 4);
+    assert_about(value("split_imbalance_floor"), 0.4 / 4 / 0.02);
     assert_about(value("split_imbalance_p99"), 0.4);
     assert_about(value("split_imbalance_floor_p99"), 20);
-    assert_about(value("useless_splits"), 1.0 / 3);
-    assert_true(value("splits") == 3 && value("partitions") == 7);
+    assert_about(value("useless_splits"), 1.0 / 4);
+    assert_true(value("splits") == 5 && value("partitions") == 7);
 }
 
 TEST(control_costs_messages_times_idle_tokens)
