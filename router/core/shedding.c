@@ -20,15 +20,18 @@ void shedding_deinit(struct router *r)
 static struct overload_arrival shedding_arrival(const struct router *r, const struct subrequest *s)
 {
     return (struct overload_arrival){
-        .now = r->now, .key_hash = storage_key_bound_hash(request_key(&s->request), 0)};
+        .now = r->now,
+        .waited = s->waited,
+        .within_limit = s->within_limit,
+        .key_hash = storage_key_bound_hash(request_key(&s->request), 0)};
 }
 
 bool shedding_arrive(struct router *r, struct subrequest *s, bool limited)
 {
+    s->waited = r->waited.all;
+    s->within_limit = limited || s->waited.ns <= r->overload.target_ns;
     struct overload_arrival a = shedding_arrival(r, s);
     a.now = instant_add(r->now, r->waited.ahead);
-    a.waited = r->waited.all;
-    a.within_limit = limited || r->waited.all.ns <= r->overload.target_ns;
     if (overload_arrive(&r->overload, &a))
         return true;
     r->counters.shed++;

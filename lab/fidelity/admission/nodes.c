@@ -171,7 +171,8 @@ static bool node_arrives(struct model *m, uint32_t node, struct admission *a, en
     struct model_node *n = &m->nodes[node];
     struct model_router *router = &m->routers[r->router];
     const int64_t wait_ns = n->busy_until_ns - m->scheduler.now.ns;
-    struct overload_arrival o = {.now = model_now(m), .sender = r->router, .key_hash = key_hash};
+    struct overload_arrival o = {.now = model_now(m), .key_hash = key_hash};
+    o.within_limit = r->table->limited[kind] || router->overload.target_ns >= 0;
     out->verdict = (struct admit_verdict){.reason = ADMIT_REFUSED_OVERLOAD};
     out->node = node;
     if (!overload_may_send(&router->overload, &router->peers[node], &o)) {
@@ -179,6 +180,7 @@ static bool node_arrives(struct model *m, uint32_t node, struct admission *a, en
         return false;
     }
     out->sent = true;
+    o.sender = r->router;
     o.waited.ns = wait_ns > 0 ? wait_ns : 0;
     o.now = instant_add(o.now, o.waited);
     o.within_limit = o.waited.ns <= n->overload.target_ns ||

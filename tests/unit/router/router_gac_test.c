@@ -4,6 +4,7 @@
 
 #include "base/settings/choices.h"
 #include "base/settings/gac.h"
+#include "include/weir/policy.h"
 #include "router/core/limit.h"
 #include "router/core/router_internal.h"
 #include "tests/support/expect.h"
@@ -658,4 +659,88 @@ TEST(a_request_that_waits_for_its_part_has_the_tokens_of_a_server_that_comes)
     fake_gac_up(&f, 1);
     fake_advance_ms(&f, 5);
     expect_answer(fake_take_answer(&f, 1), 200, "{}");
+}
+
+/* ---- what policies of overload see ---- */
+
+struct seen {
+    uint32_t calls;
+    bool within_limit;
+    int64_t wait_ns, target_ns, interval_ns, limit_ns;
+    uint32_t priority;
+    void *state;
+};
+
+static struct seen arrived, sent;
+
+static void see(struct seen *out, struct weir_arrival *a)
+{
+    *out = (struct seen){.calls = out->calls + 1,
+                         .within_limit = weir_arrival_is_within_limit(a),
+                         .wait_ns = weir_arrival_wait_ns(a),
+                         .target_ns = weir_arrival_target_ns(a),
+                         .interval_ns = weir_arrival_interval_ns(a),
+                         .limit_ns = weir_arrival_limit_ns(a),
+                         .priority = weir_arrival_priority(a),
+                         .state = weir_arrival_state(a)};
+    assert_true(weir_arrival_now_ns(a) > 0);
+    assert_int_equal(weir_arrival_sender(a), 0);
+}
+
+static bool see_arrive(struct weir_arrival *a)
+{
+    see(&arrived, a);
+    return true;
+}
+
+static bool see_send(struct weir_arrival *a)
+{
+    see(&sent, a);
+    return true;
+}
+
+/* A Get that has waited for 7 ms is seen the same at both hooks of a router. */
+static void assert_seen(enum gac_policy policy, bool within_limit)
+{
+    static const struct weir_overload_policy watcher = {.size = sizeof watcher,
+                                                        .state_bytes = 8,
+                                                        .peer_bytes = 8,
+                                                        .name = "watcher",
+                                                        .flags = WEIR_OVERLOAD_CLASSES,
+                                                        .arrive = see_arrive,
+                                                        .send = see_send};
+    static const struct weir_overload_policy *const all[] = {&watcher};
+    const struct weir_policy_plugin plugin = {
+        .abi = WEIR_POLICY_ABI, .size = sizeof plugin, .overload_count = 1, .overload = all};
+    static struct policies policies;
+    struct buffer error = {0};
+    stop(NULL);
+    policies = (struct policies){0};
+    assert_int_equal(policies_add(&policies, &plugin, "FILE.so", NULL, &error), STATUS_OK);
+    begin(&f, policy);
+    f.config.policies = &policies;
+    snprintf(f.config.overload_policy, sizeof f.config.overload_policy, "watcher");
+    fake_gac_init(&servers, &f.config, 1);
+    fake_start(&f);
+    fake_advance_ms(&f, 300);
+    fake_call(&f, "GetItem", GET);
+    fake_advance_ms(&f, 2000);
+    arrived = sent = (struct seen){0};
+    f.waited.all = duration_ms(7);
+    assert_int_equal(fake_call(&f, "GetItem", GET).status, 200);
+    assert_true(arrived.calls > 0 && sent.calls > 0);
+    assert_int_equal(arrived.wait_ns, 7 * NS_PER_MS);
+    assert_int_equal(sent.wait_ns, 7 * NS_PER_MS);
+    assert_true(arrived.within_limit == within_limit && sent.within_limit == within_limit);
+    assert_int_equal(sent.priority, arrived.priority);
+    assert_true(sent.target_ns == arrived.target_ns && sent.target_ns > 0);
+    assert_true(sent.interval_ns == arrived.interval_ns && sent.interval_ns > 0);
+    assert_true(sent.limit_ns == arrived.limit_ns && sent.limit_ns > 0);
+    assert_true(sent.state != NULL && arrived.state != NULL && sent.state != arrived.state);
+}
+
+TEST(a_policy_of_overload_sees_the_same_request_when_it_comes_and_when_it_is_sent)
+{
+    assert_seen(GAC_LEASE, true);
+    assert_seen(GAC_OFF, false);
 }
