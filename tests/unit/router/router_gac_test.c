@@ -2,6 +2,7 @@
  * are the real ones, nodes and catalog are fakes. */
 #include "tests/check.h"
 
+#include "base/policies.h"
 #include "base/settings/choices.h"
 #include "base/settings/gac.h"
 #include "include/weir/policy.h"
