@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lab/run/result_internal.h"
 
@@ -38,11 +39,22 @@ static void read_values(struct lab_result *r, struct json_value *measures, const
     }
 }
 
+/* 16 hexadecimal digits. */
+static uint64_t read_hash(struct slice text)
+{
+    char digits[17] = "";
+    if (text.size == sizeof digits - 1)
+        memcpy(digits, text.data, text.size);
+    return strtoull(digits, NULL, 16);
+}
+
 static void read_run(struct lab_result *r, const struct json_value *root,
                      struct lab_run_values *run)
 {
     const struct scenario *s = r->scenario;
+    const struct json_value hash = json_find(root, "hash");
     struct json_value measures = json_find(root, "measures");
+    run->hash = read_hash(json_text(&hash));
     struct json_value expectations = json_find(root, "expectations"), v;
     run->values = must_calloc(r->selections * r->measures + 1, sizeof run->values[0]);
     run->expected = must_calloc(s->expectation_count + 1, sizeof run->expected[0]);
@@ -175,6 +187,30 @@ static const struct lab_run_values *find_run(const struct lab_result *r, uint32_
             return run;
     }
     return NULL;
+}
+
+static bool policies_are_equal(const struct lab_result *r, uint32_t policy, uint32_t other,
+                               uint32_t point)
+{
+    uint32_t runs = 0;
+    for (uint32_t i = 0; i < r->run_count; i++) {
+        const struct lab_run_values *run = &r->runs[i];
+        if (run->policy != policy || run->point != point)
+            continue;
+        const struct lab_run_values *same = find_run(r, other, point, run->seed);
+        if (run->hash == 0 || same == NULL || same->hash != run->hash)
+            return false;
+        runs++;
+    }
+    return runs > 0;
+}
+
+uint32_t lab_result_twin(const struct lab_result *r, uint32_t policy, uint32_t point)
+{
+    uint32_t other = 0;
+    while (other < policy && !policies_are_equal(r, policy, other, point))
+        other++;
+    return other;
 }
 
 static double value_at(const struct lab_run_values *run, const struct lab_sample *what)

@@ -11,6 +11,7 @@ struct lab_run_values {
     uint32_t policy;
     uint32_t point;
     uint64_t seed;
+    uint64_t hash;    /* of all that happened; 0: not told */
     double *values;   /* owns */
     double *expected; /* owns */
 };
@@ -42,6 +43,10 @@ struct lab_result {
 
 /* Whether the fidelity of the runs has what the expectation asks for. */
 bool lab_result_can_evaluate(const struct lab_result *r, const struct scenario_expectation *e);
+
+/* The first policy before this one that each run of this one at the point is equal to; the policy
+ * itself: none. */
+uint32_t lab_result_twin(const struct lab_result *r, uint32_t policy, uint32_t point);
 
 /* One value of each run of a policy at a point. */
 struct lab_sample {

@@ -145,6 +145,20 @@ static void print_policies(const struct lab_result *r, uint32_t point, struct bu
     free(samples);
 }
 
+/* A row that compares nothing. */
+static void print_twins(const struct lab_result *r, uint32_t point, struct buffer *out)
+{
+    const struct scenario_policy *policies = r->scenario->policies;
+    for (uint32_t p = 0; p < r->scenario->policy_count; p++) {
+        const uint32_t other = lab_result_twin(r, p, point);
+        if (other != p)
+            buffer_append_format(out,
+                                 "%s changes nothing here: each of its runs is equal to that of %s "
+                                 "with the same seed\n",
+                                 policies[p].name, policies[other].name);
+    }
+}
+
 void lab_result_print(const struct lab_result *r, struct buffer *out)
 {
     for (uint32_t point = 0; point < r->point_count; point++) {
@@ -152,6 +166,7 @@ void lab_result_print(const struct lab_result *r, struct buffer *out)
             buffer_append_format(out, "%s%.*s\n", point == 0 ? "" : "\n",
                                  (int)r->points[point].size, (const char *)r->points[point].data);
         print_policies(r, point, out);
+        print_twins(r, point, out);
     }
     print_legend(out);
     if (r->evaluated_count > 0)
@@ -226,6 +241,25 @@ static void write_values(const struct lab_result *r, uint32_t policy, uint32_t p
     free(samples);
 }
 
+/* Policies whose runs at a point are equal to another's. */
+static void write_twins(const struct lab_result *r, struct buffer *out)
+{
+    json_member_open(out, "equal", '[');
+    for (uint32_t point = 0; point < r->point_count; point++) {
+        for (uint32_t p = 0; p < r->scenario->policy_count; p++) {
+            const uint32_t other = lab_result_twin(r, p, point);
+            if (other == p)
+                continue;
+            json_write_open(out, '{');
+            json_member_string(out, "point", r->points[point]);
+            json_member_text(out, "policy", r->scenario->policies[p].name);
+            json_member_text(out, "to", r->scenario->policies[other].name);
+            json_write_close(out, '}');
+        }
+    }
+    json_write_close(out, ']');
+}
+
 static void write_policies(const struct lab_result *r, struct buffer *out)
 {
     json_member_open(out, "policies", '[');
@@ -296,6 +330,7 @@ void lab_result_json(const struct lab_result *r, struct buffer *out)
     json_member_integer(out, "expected", evaluated);
     json_member_integer(out, "failed", failed);
     write_policies(r, out);
+    write_twins(r, out);
     write_definitions(out);
     write_evaluated(r, out);
     json_member_open(out, "values", '[');

@@ -207,6 +207,18 @@ def results_belong_to_their_inputs(lab):
     expect("of the build 0123456789ab" in text and "all 2 runs are equal" in text, text)
 
 
+def a_policy_without_effect_is_told(lab):
+    scenario = lab.scenario("twins.yaml")
+    path = pathlib.Path(scenario)
+    path.write_text(path.read_text().replace("expect:", "  - {name: twin, set: {cluster.settings.gac_grant_ms: 77}}\nexpect:")
+                    .replace("gac: 1}", "gac: 1, settings: {gac: \"off\"}}"))
+    text = lab.run("run", scenario, "--seeds", "2", "--out", str(lab.directory / "twins"))
+    expect("twin changes nothing here: each of its runs is equal to that of weir with the same seed" in text, text)
+    expect("free <&> changes" not in text, text)
+    result = json.loads((lab.directory / "twins/result.json").read_text())
+    expect(result["equal"] == [{"point": "", "policy": "twin", "to": "weir"}], result["equal"])
+
+
 def a_new_scenario_runs(lab):
     path = lab.directory / "mine.yaml"
     path.write_text(lab.run("new", "mine"))
@@ -225,6 +237,7 @@ def main():
         many_workers_give_the_same_files(lab, arguments.runs)
         errors_tell_what_is_wrong(lab)
         results_belong_to_their_inputs(lab)
+        a_policy_without_effect_is_told(lab)
         a_new_scenario_runs(lab)
     print("ok")
     return 0
