@@ -54,7 +54,8 @@ void lab_inputs_copy(const struct buffer *plan, struct buffer *members)
     json_member_open(&object, "inputs", '[');
     struct json_cursor c = json_elements(&inputs);
     while (inputs.type == JSON_LIST && json_next_element(&c, &input)) {
-        const struct json_value file = json_find(&input, "file"), hash = json_find(&input, "sha256");
+        const struct json_value file = json_find(&input, "file"),
+                                hash = json_find(&input, "sha256");
         json_write_open(&object, '{');
         json_member_string(&object, "file", json_text(&file));
         json_member_string(&object, "sha256", json_text(&hash));
@@ -131,8 +132,8 @@ bool lab_inputs_are_same(const struct buffer *then, const struct buffer *now, bo
     const struct json_value before = plan_root(parsers[0], then, &padded[0]),
                             after = plan_root(parsers[1], now, &padded[1]);
     const struct json_value had = json_find(&before, "inputs"), has = json_find(&after, "inputs");
-    const bool same = (!build_too || build_compare(&before, &after, error)) &&
-                      inputs_compare(&had, &has, error);
+    const bool same =
+        (!build_too || build_compare(&before, &after, error)) && inputs_compare(&had, &has, error);
     for (int i = 0; i < 2; i++) {
         json_parser_destroy(parsers[i]);
         buffer_deinit(&padded[i]);

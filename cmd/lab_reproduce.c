@@ -28,8 +28,7 @@ static struct slice run_measures(const struct buffer *json)
 {
     static const char head[] = "\"measures\":";
     const uint8_t *at = memmem(json->data, json->size, head, sizeof head - 1);
-    return at == NULL ? buffer_slice(json)
-                      : slice_make(at, json->size - (size_t)(at - json->data));
+    return at == NULL ? buffer_slice(json) : slice_make(at, json->size - (size_t)(at - json->data));
 }
 
 /* The text of a value that goes on at `at`. */

@@ -25,6 +25,7 @@ extern const struct weir_partition_policy weir_partition_always_burst;
 extern const struct weir_partition_policy weir_partition_none;
 extern const struct weir_node_policy weir_node_fair;
 extern const struct weir_overload_policy weir_overload_delay;
+extern const struct weir_overload_policy weir_overload_credits;
 extern const struct weir_overload_policy weir_overload_off;
 
 /* The debt limit of a bucket with this rate. */

@@ -29,6 +29,7 @@ static const struct weir_headroom_policy *const headroom_policies[] = {
 
 static const struct weir_overload_policy *const overload_policies[] = {
     &weir_overload_delay,
+    &weir_overload_credits,
     &weir_overload_off,
 };
 
@@ -189,7 +190,7 @@ enum status admission_policies_check(const struct config *config, struct buffer 
                               "off, gauge, lease, refilled", error);
     name = config->overload_policy;
     if (overload_policy_named(config, slice_of(name)) == NULL)
-        return policy_unknown(config, POLICY_OVERLOAD, "overload_policy", name, "delay, off",
-                              error);
+        return policy_unknown(config, POLICY_OVERLOAD, "overload_policy", name,
+                              "delay, credits, off", error);
     return STATUS_OK;
 }

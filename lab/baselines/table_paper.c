@@ -47,8 +47,8 @@ static void paper_grant(struct weir_ledger *l, struct weir_holder *h)
     if (weir_holder_demand(h) == 0)
         return;
     const int64_t held = weir_holder_held(h), need = weir_holder_need(h);
-    int64_t tokens = (int64_t)((__int128)paper_share(l, h) * period_ns / NS_PER_S) +
-                     weir_holder_debt(h) - held;
+    int64_t tokens =
+        (int64_t)((__int128)paper_share(l, h) * period_ns / NS_PER_S) + weir_holder_debt(h) - held;
     if (tokens > bank)
         tokens = bank;
     /* The costliest request is let in once the bank has enough for it. */

@@ -56,16 +56,11 @@ void measure_destroy(struct measure *m)
         free(m->phases[i]);
     index_destroy(m);
     optimum_destroy(m->optimum);
-    void *owned[] = {m->resources,        m->flows,
-                     m->streams,          m->limits,
-                     m->groups,           m->steps,
-                     m->active,           m->problem_flows,
-                     m->problem_groups,   m->fair,
-                     m->in_budget,        m->whole,
-                     m->capacities,       m->capacities_slack,
-                     m->window_resources, m->shares,
-                     m->imbalance,        m->imbalance_floor,
-                     m->on_demand,        m};
+    void *owned[] = {
+        m->resources, m->flows,     m->streams,         m->limits,           m->groups,
+        m->steps,     m->active,    m->problem_flows,   m->problem_groups,   m->fair,
+        m->in_budget, m->whole,     m->capacities,      m->capacities_slack, m->window_resources,
+        m->shares,    m->imbalance, m->imbalance_floor, m->on_demand,        m};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -174,9 +169,9 @@ uint32_t measure_add_limit(struct measure *m, int64_t rate_mcu, int64_t capacity
                         .bank = fmin((double)balance_mcu, (double)capacity_mcu)};
     l->bins = must_calloc(LIMIT_BINS, sizeof *l->bins);
     l->bin = m->window_start_ns / LIMIT_BIN_NS;
-    l->first_bin = (m->window_start_ns > m->options.begin_ns ? m->window_start_ns
-                                                             : m->options.begin_ns) /
-                   LIMIT_BIN_NS;
+    l->first_bin =
+        (m->window_start_ns > m->options.begin_ns ? m->window_start_ns : m->options.begin_ns) /
+        LIMIT_BIN_NS;
     l->bins[l->bin % LIMIT_BINS].bank = l->bank;
     return (uint32_t)m->limit_count++;
 }
@@ -339,8 +334,7 @@ void measure_hedge_won(struct measure *m, uint32_t flow)
 void measure_step(struct measure *m, int64_t now_ns)
 {
     const size_t count = m->step_count; /* the first is the start of the run */
-    const bool same =
-        count > 1 && now_ns - m->steps[count - 1].at_ns < m->options.settle_ns;
+    const bool same = count > 1 && now_ns - m->steps[count - 1].at_ns < m->options.settle_ns;
     if (count == STEPS_MAX || same || now_ns < m->options.begin_ns)
         return;
     m->steps = must_grow(m->steps, m->step_count, &m->step_capacity, sizeof *m->steps);

@@ -150,7 +150,8 @@ struct measure_split {
     uint64_t observations;     /* that the split points were chosen by */
     const int64_t *pieces_mcu; /* borrows: offered to each piece afterwards, per second */
     uint32_t count;
-    int64_t key_mcu; /* of a piece that is one key, the most loaded one: no split divides it; 0: there
+    int64_t
+        key_mcu; /* of a piece that is one key, the most loaded one: no split divides it; 0: there
                         is none */
     int64_t cap_mcu; /* what one partition can serve, per second */
 };

@@ -535,8 +535,7 @@ static const struct measure_row MEASURES[] = {
         value_imbalance, FLOOR_P99, "strp"),
     ROW("useless_splits", "1",
         "splits after which less than 2 % more of the load is served / splits with 10 s of load",
-        MEASURE_LOWER,
-        0.001, value_splits, USELESS, "strp"),
+        MEASURE_LOWER, 0.001, value_splits, USELESS, "strp"),
     ROW("time_to_relief", "s",
         "from a step to the begin of the first second in which no window falsely refuses 1 %; the "
         "worst of the steps",
@@ -673,8 +672,8 @@ static const struct measure_row *row_find(const char *name)
 static bool row_needs_optimum(const struct measure_row *row)
 {
     static double (*const values[])(const struct selection *s, int which) = {
-        value_false_throttle, value_goodput,   value_utilisation, value_fairness, value_steps,
-        value_violations,     value_imbalance, value_control};
+        value_false_throttle, value_goodput,    value_utilisation, value_fairness,
+        value_steps,          value_violations, value_imbalance,   value_control};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (row->value == values[i])
             return true;

@@ -376,8 +376,7 @@ void measure_end(struct measure *m, int64_t now_ns)
     measure_advance(m, now_ns);
     if (m->active_count > 0) /* a last, short window */
         close_window(m);
-    while (m->step_count > 1 &&
-           now_ns - m->steps[m->step_count - 1].at_ns < m->options.settle_ns)
+    while (m->step_count > 1 && now_ns - m->steps[m->step_count - 1].at_ns < m->options.settle_ns)
         m->step_count--;
     for (size_t i = 0; i < m->limit_count; i++)
         limit_advance(&m->limits[i], now_ns);

@@ -378,9 +378,12 @@ static void plan_overload(struct plan *plan, const struct sim_options *o)
     /* A read of a counter needs a credit for each cell at once, and a quiet router has few.
      * The same holds for the levels and the shards of a bucket. */
     const bool bursts = plan->work_counters > 0 || plan->work_limiter > 0;
+    const bool slow = !plan_odds(&p, 60);
+    if (strcmp(policy, "breakwater") == 0 && plan_odds(&p, 50))
+        policy = "credits";
     plan_name(plan->config.overload_policy,
               bursts && strcmp(policy, "breakwater") == 0 ? "delay" : policy);
-    if (plan_odds(&p, 60))
+    if (!slow)
         return;
     plan->timings.work = work;
     /* Such a read is a burst of as many requests: each would wait too long. */

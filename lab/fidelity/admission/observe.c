@@ -194,8 +194,8 @@ void observe_node_busy(struct model *m, uint32_t node, double part)
 
 /* ---- flows ---- */
 
-static uint32_t flow_path(struct model *m, const struct model_partition *p,
-                          enum admit_kind kind, bool eventual, uint32_t path[OPTIMUM_PATH_MAX])
+static uint32_t flow_path(struct model *m, const struct model_partition *p, enum admit_kind kind,
+                          bool eventual, uint32_t path[OPTIMUM_PATH_MAX])
 {
     uint32_t count = 0;
     if (p->table->ideal[kind].rate_mcu > 0)

@@ -262,6 +262,122 @@ TEST(aequitas_raises_a_class_by_a_hundredth_an_interval)
     assert_int_equal(aequitas_done(1000, 0, false, TARGET_MS), 100);
 }
 
+/* ---- credits ---- */
+
+enum {
+    MANY = 5000 /* requests: more than there are credits */
+};
+
+/* A request a millisecond for `ms`, of the sender, which all wait for so long; how many are done. */
+static int credits_done(int ms, uint64_t sender, int64_t waited_ms, bool within_limit)
+{
+    int done = 0;
+    for (int i = 0; i < ms; i++) {
+        now = instant_add(now, duration_ms(1));
+        const struct overload_arrival a = {.now = now,
+                                           .waited = duration_ms(waited_ms),
+                                           .within_limit = within_limit,
+                                           .sender = sender};
+        done += overload_arrive(&overload, &a);
+    }
+    return done;
+}
+
+/* Sends until the router holds back; how many. At most MANY. */
+static int credits_sent(struct overload *router, struct overload_peer *node, bool within_limit)
+{
+    const struct overload_arrival a = {.now = now, .within_limit = within_limit};
+    int sent = 0;
+    while (sent < MANY && overload_may_send(router, node, &a))
+        sent++;
+    return sent;
+}
+
+static void credits_answer(struct overload *router, struct overload_peer *node, uint64_t sender,
+                           int count)
+{
+    const struct overload_arrival a = {.now = now, .sender = sender};
+    for (int i = 0; i < count; i++)
+        overload_answered(router, node, now, overload_report(&overload, &a));
+}
+
+TEST(credits_are_given_while_a_queue_stands)
+{
+    struct overload router;
+    struct overload_peer node = {0};
+    begin("credits");
+    overload_init(&router, &config);
+    assert_int_equal(credits_done(1000, 1, TARGET_MS, false), 1000);
+    credits_answer(&router, &node, 1, 1);
+    assert_int_equal(credits_sent(&router, &node, false), MANY); /* none are needed */
+    credits_answer(&router, &node, 1, MANY);
+    assert_int_equal(credits_done(TARGET_MS - 1, 1, 10 * TARGET_MS, false), TARGET_MS - 1);
+    const int done = credits_done(100, 1, 10 * TARGET_MS, false);
+    assert_in_range(done, 0, 1); /* it has stood for the target by then */
+    credits_answer(&router, &node, 1, 1);
+    assert_in_range(credits_sent(&router, &node, false), 0, 10);
+    assert_int_equal(credits_sent(&router, &node, true), MANY); /* within a limit */
+    credits_answer(&router, &node, 1, MANY + 10);
+    credits_done(999, 1, TARGET_MS, false);
+    credits_answer(&router, &node, 1, 1);
+    assert_true(credits_sent(&router, &node, false) < MANY);
+    credits_done(2, 1, TARGET_MS, false); /* a second without a long wait */
+    credits_answer(&router, &node, 1, MANY);
+    assert_int_equal(credits_sent(&router, &node, false), MANY);
+}
+
+TEST(a_guard_behind_credits_refuses_what_has_waited_twice_the_target)
+{
+    begin("credits");
+    credits_done(2 * TARGET_MS, 1, TARGET_MS + 1, false);
+    assert_int_equal(credits_done(10, 1, 2 * TARGET_MS, false), 10);
+    assert_int_equal(credits_done(10, 1, 2 * TARGET_MS + 1, false), 0);
+    assert_int_equal(credits_done(10, 1, LIMIT_MS, true), 10);
+    assert_int_equal(credits_done(10, 1, LIMIT_MS + 1, true), 0);
+}
+
+TEST(credits_are_divided_by_what_routers_send)
+{
+    struct overload routers[2];
+    struct overload_peer node[2] = {{{0}}, {{0}}};
+    begin("credits");
+    for (int i = 0; i < 2; i++)
+        overload_init(&routers[i], &config);
+    credits_done(TARGET_MS + 10, 1, TARGET_MS + 1, false);
+    for (int i = 0; i < 100; i++) { /* credits grow while waits are short */
+        credits_done(3, 1, TARGET_MS, false);
+        credits_done(1, 2, TARGET_MS, false);
+    }
+    credits_done(1, 1, TARGET_MS + 1, false);
+    int sent[2];
+    for (int i = 0; i < 2; i++) {
+        const struct overload_arrival a = {.now = now};
+        assert_true(overload_may_send(&routers[i], &node[i], &a));
+        credits_answer(&routers[i], &node[i], (uint64_t)i + 1, 1);
+        sent[i] = credits_sent(&routers[i], &node[i], false);
+    }
+    assert_in_range(sent[0], 5 * sent[1] / 2, 7 * sent[1] / 2);
+}
+
+TEST(a_part_of_a_credit_is_a_pause_between_two_requests)
+{
+    struct overload router;
+    struct overload_peer node = {0};
+    begin("credits");
+    overload_init(&router, &config);
+    credits_done(TARGET_MS + 100, 1, 4 * TARGET_MS, false); /* a credit in all, and a long queue */
+    const struct overload_arrival a = {.now = now};
+    assert_true(overload_may_send(&router, &node, &a));
+    credits_answer(&router, &node, 1, 1);
+    assert_int_equal(credits_sent(&router, &node, false), 0);
+    now = instant_add(now, duration_ms(2 * TARGET_MS)); /* three quarters of a credit are missing */
+    assert_int_equal(credits_sent(&router, &node, false), 0);
+    now = instant_add(now, duration_ms(2 * TARGET_MS));
+    assert_int_equal(credits_sent(&router, &node, false), 1);
+}
+
+/* ---- topfull ---- */
+
 struct topfull_pair {
     struct overload router;
     struct overload_peer node;
@@ -452,7 +568,7 @@ TEST(an_unknown_policy_is_refused_by_name)
     assert_int_equal(admission_policies_check(&config, &error), STATUS_MALFORMED);
     assert_slice_is(buffer_slice(&error),
                     "overload_policy 'sheep' is not known: it must be one of "
-                    "delay, off, dagor, breakwater, aequitas, topfull. --policy "
+                    "delay, credits, off, dagor, breakwater, aequitas, topfull. --policy "
                     "FILE.so loads more");
     buffer_deinit(&error);
 }
