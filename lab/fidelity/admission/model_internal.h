@@ -69,6 +69,7 @@ struct model_replica {
     uint64_t member; /* as the catalog numbers it */
     uint32_t life; /* counts the replicas of the partition; a late event names the one it is for */
     bool joining;  /* is being copied: does no work yet */
+    int64_t allocated_mcu[ADMIT_KINDS]; /* of what its node counts */
     struct admission admission;
 };
 
@@ -136,8 +137,10 @@ struct model_node {
     struct node_admission admission;
     struct members members;
     int64_t consumed_mcu[ADMIT_KINDS];
-    int64_t busy_until_ns; /* its processors have work until then */
-    int64_t slow_ppm;      /* its work takes so much as long; a million: as usual */
+    int64_t allocated_mcu[ADMIT_KINDS]; /* a second, of its replicas: this work always passes */
+    int64_t capacity_mcu[ADMIT_KINDS];  /* a second; less while others use a part */
+    int64_t busy_until_ns;              /* its processors have work until then */
+    int64_t slow_ppm;                   /* its work takes so much as long; a million: as usual */
     bool down;
     struct overload overload;
     struct resident resident;
@@ -424,6 +427,9 @@ void observe_create(struct model *m);
 void observe_destroy(struct model *m);
 void observe_partition(struct model *m, struct model_partition *p);
 void observe_node_busy(struct model *m, uint32_t node, double part);
+/* A replica on the node had, and has, this allocation; 0: it was not, or is not, there. */
+void observe_allocation(struct model *m, uint32_t node, enum admit_kind kind, int64_t before_mcu,
+                        int64_t after_mcu);
 void observe_paths(struct model *m, struct model_partition *p);
 /* The partition was split: `children` are new. */
 void observe_split(struct model *m, struct model_partition *p,

@@ -47,6 +47,16 @@ void model_nodes_destroy(struct model *m)
     free(m->nodes);
 }
 
+/* The replica's allocations count on its node, or no longer. */
+static void node_count_allocations(struct model *m, struct model_replica *r, bool present)
+{
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        const int64_t rate = present ? r->admission.meters[kind].allocation.rate : 0;
+        observe_allocation(m, r->node, kind, r->allocated_mcu[kind], rate);
+        r->allocated_mcu[kind] = rate;
+    }
+}
+
 void model_nodes_join(struct model *m, struct model_partition *p, struct model_replica *r)
 {
     struct model_node *n = &m->nodes[r->node];
@@ -57,11 +67,13 @@ void model_nodes_join(struct model *m, struct model_partition *p, struct model_r
         id_map_add(&n->shares, p->table->id, share);
     }
     admission_join(&r->admission, share, model_now(m));
+    node_count_allocations(m, r, true);
 }
 
 void model_nodes_leave(struct model *m, struct model_replica *r)
 {
     admission_leave(&r->admission, model_now(m));
+    node_count_allocations(m, r, false);
 }
 
 void node_set_down(struct model *m, uint32_t node, bool down)

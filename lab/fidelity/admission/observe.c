@@ -161,35 +161,44 @@ void observe_create(struct model *m)
             int64_t depth = depth_of(rate, config_admission(m->config)->node_depth_ms);
             ideal_begin(m, &m->nodes[node].ideal[kind], MEASURE_NODE, rate, depth, depth);
             m->nodes[node].ideal[kind].slack_mcu = depth; /* allocated work is never asked */
+            m->nodes[node].capacity_mcu[kind] = rate;
         }
     }
 }
 
-/* What is allocated to replicas on the node: it always passes. */
-static int64_t node_allocated(const struct model *m, uint32_t node)
-{
-    int64_t sum = 0;
-    for (uint32_t id = 1; id < m->partition_room; id++) {
-        const struct model_partition *p = m->partitions[id];
-        for (uint32_t i = 0; p != NULL && i < p->replica_count; i++) {
-            if (p->replicas[i].node == node)
-                sum += p->replicas[i].admission.meters[ADMIT_WRITE].allocation.rate;
-        }
-    }
-    return sum;
-}
-
-/* Others use a part of the node's write capacity. The optimum cannot have that part either, except
- * for allocated work. */
+/* Others use a part of the node's write capacity. The optimum cannot have that part either. */
 void observe_node_busy(struct model *m, uint32_t node, double part)
 {
-    struct model_ideal *i = &m->nodes[node].ideal[ADMIT_WRITE];
     const int64_t rate = node_capacity_mcu(m->config, ADMIT_WRITE);
-    const int64_t allocated = node_allocated(m, node);
-    int64_t left = part < 1 ? (int64_t)((double)rate * (1 - part)) : 0;
-    left = left > allocated ? left : allocated;
-    i->rate_mcu = part > 0 ? left + 1 : rate;
-    measure_set_bucket(m->measure, i->resource, i->rate_mcu, i->capacity_mcu);
+    m->nodes[node].capacity_mcu[ADMIT_WRITE] =
+        part < 1 ? (int64_t)((double)rate * (1 - part)) + 1 : 1;
+}
+
+void observe_allocation(struct model *m, uint32_t node, enum admit_kind kind, int64_t before_mcu,
+                        int64_t after_mcu)
+{
+    struct model_node *n = &m->nodes[node];
+    const int64_t depth_ms = config_admission(m->config)->allocation_depth_ms;
+    n->allocated_mcu[kind] += after_mcu - before_mcu;
+    if (before_mcu == 0 || after_mcu == 0) /* it brings what its bucket may have, or takes it */
+        n->ideal[kind].balance_mcu += depth_of(after_mcu - before_mcu, depth_ms);
+}
+
+/* Allocated work always passes, with what its buckets have saved, also where adaptive capacity has allocated more than the node
+ * has. */
+static void observe_node(struct model *m, struct model_node *n, enum admit_kind kind)
+{
+    const struct settings_admission *settings = config_admission(m->config);
+    const int64_t allocated = n->allocated_mcu[kind];
+    const int64_t rate = n->capacity_mcu[kind] > allocated ? n->capacity_mcu[kind] : allocated;
+    const int64_t depth = depth_of(rate, settings->node_depth_ms) +
+                          depth_of(allocated, settings->allocation_depth_ms);
+    struct model_ideal *i = &n->ideal[kind];
+    if (rate != i->rate_mcu || depth != i->capacity_mcu)
+        measure_set_bucket(m->measure, i->resource, rate, depth);
+    i->rate_mcu = rate;
+    i->capacity_mcu = depth;
+    ideal_advance(m, i, n->consumed_mcu[kind]);
 }
 
 /* ---- flows ---- */
@@ -407,7 +416,7 @@ void observe_window(struct model *m)
                 ideal_advance(m, &p->ideal[kind], p->totals[kind].consumed_mcu);
         }
         for (uint32_t node = 1; node <= m->node_count; node++)
-            ideal_advance(m, &m->nodes[node].ideal[kind], m->nodes[node].consumed_mcu[kind]);
+            observe_node(m, &m->nodes[node], kind);
     }
     node_sets_window(m);
     if (m->table_count <= TABLES_WATCHED)
