@@ -25,6 +25,9 @@ void lab_result_set_inputs(struct lab_result *r, struct slice members);
  * functions below. True: all expectations hold. */
 bool lab_result_evaluate(struct lab_result *r);
 
+/* Whether no policy exceeds a limit or the optimum, but for those that the scenario says exceed. */
+bool lab_result_keeps_limits(const struct lab_result *r);
+
 /* How many runs there are. */
 uint32_t lab_result_runs(const struct lab_result *r);
 /* How many expectations were judged, and how many of them failed. */

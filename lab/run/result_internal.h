@@ -44,6 +44,14 @@ struct lab_result {
 /* Whether the fidelity of the runs has what the expectation asks for. */
 bool lab_result_can_evaluate(const struct lab_result *r, const struct scenario_expectation *e);
 
+/* The place of a measure among those of a selection. */
+size_t lab_result_place(const char *measure);
+
+/* Of result_limits.c: a line, and a member of an object in JSON, for policies that exceed a limit or
+ * the optimum. */
+void lab_result_print_limits(const struct lab_result *r, uint32_t point, struct buffer *out);
+void lab_result_write_limits(const struct lab_result *r, struct buffer *out);
+
 /* The first policy before this one that each run of this one at the point is equal to; the policy
  * itself: none. */
 uint32_t lab_result_twin(const struct lab_result *r, uint32_t policy, uint32_t point);

@@ -79,7 +79,7 @@ static struct statistics_summary summary_of(const struct lab_result *r, uint32_t
     return statistics_summarize(samples, lab_samples(r, &what, 0, samples, NULL));
 }
 
-static size_t measure_place(const char *name)
+size_t lab_result_place(const char *name)
 {
     size_t i = 0;
     while (strcmp(measure_definition_at(i)->name, name) != 0)
@@ -134,7 +134,7 @@ static void print_policies(const struct lab_result *r, uint32_t point, struct bu
         buffer_append_format(out, "%-22s", r->scenario->policies[p].name);
         for (size_t c = 0; c < PRINTED_COLUMNS; c++) {
             double mean =
-                summary_of(r, p, point, measure_place(printed_columns[c].measure), samples).mean;
+                summary_of(r, p, point, lab_result_place(printed_columns[c].measure), samples).mean;
             if (isnan(mean))
                 buffer_append_format(out, " %12s", "-");
             else
@@ -167,6 +167,7 @@ void lab_result_print(const struct lab_result *r, struct buffer *out)
                                  (int)r->points[point].size, (const char *)r->points[point].data);
         print_policies(r, point, out);
         print_twins(r, point, out);
+        lab_result_print_limits(r, point, out);
     }
     print_legend(out);
     if (r->evaluated_count > 0)
@@ -331,6 +332,7 @@ void lab_result_json(const struct lab_result *r, struct buffer *out)
     json_member_integer(out, "failed", failed);
     write_policies(r, out);
     write_twins(r, out);
+    lab_result_write_limits(r, out);
     write_definitions(out);
     write_evaluated(r, out);
     json_member_open(out, "values", '[');

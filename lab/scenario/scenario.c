@@ -340,6 +340,8 @@ static const struct field policy_fields[] = {
      .help = "Its description, in a sentence."},
     {"ablation", FIELD_FLAG, AT(scenario_policy, ablation),
      .help = "One mechanism is off, to show that it is needed. Default: false."},
+    {"exceeds", FIELD_FLAG, AT(scenario_policy, exceeds),
+     .help = "It admits more than limits and optimum, on purpose. Default: false."},
     {"set", FIELD_NODE, .read = read_set,
      .help = "Differences: paths in this file and values, "
              "`cluster.settings.gac: static`."},

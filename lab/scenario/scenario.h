@@ -176,6 +176,7 @@ struct scenario_setting {
 struct scenario_policy {
     const char *name;
     const char *about;
+    bool exceeds;  /* limits and the optimum, on purpose */
     bool ablation; /* one mechanism is off, to show that it is needed */
     uint32_t count;
     struct scenario_setting set[SCENARIO_SETTINGS_MAX];

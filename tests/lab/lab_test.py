@@ -25,7 +25,7 @@ tables: [{{name: users, rcu: 200, wcu: 100}}]
 workloads: [{{name: w, table: users, rate: 300, mix: "read:0:update:1"}}]
 policies:
   - {{name: weir}}
-  - {{name: "free <&>", set: {{cluster.settings.gac: "off", cluster.settings.partition_policy: none}}}}
+  - {{name: "free <&>", exceeds: true, set: {{cluster.settings.gac: "off", cluster.settings.partition_policy: none}}}}
 expect:
   - {{policy: "free <&>", measure: throttle_fraction, at_most: 0}}
   - {{measure: throttle_fraction, at_most: {most}}}
@@ -219,6 +219,23 @@ def a_policy_without_effect_is_told(lab):
     expect(result["equal"] == [{"point": "", "policy": "twin", "to": "weir"}], result["equal"])
 
 
+def a_policy_beyond_its_limit_is_told(lab):
+    path = lab.directory / "beyond.yaml"
+    path.write_text("name: beyond\nduration: 20s\nwarm: 2s\ncluster: {nodes: 3, routers: 2, gac: 1}\n"
+                    "tables: [{name: users, rcu: 1000, wcu: 1000, partitions: 6}]\n"
+                    "workloads: [{name: www, table: users, rate: 2500, mix: \"read:0:update:1\"}]\n"
+                    "policies: [{name: weir}, {name: none, set: {cluster.settings.gac: \"off\", "
+                    "cluster.settings.partition_policy: none}}]\n")
+    run = ["run", str(path), "--seeds", "1", "--quiet"]
+    text = lab.run(*run, code=1)
+    expect("WRONG: none exceeds the optimum in 180 windows and its limit" in text and "weir exceeds" not in text, text)
+    lab.run(*run, "--allow-violations")
+    result = json.loads(lab.run(*run, "--json", code=1))
+    expect([(e["policy"], e["declared"]) for e in result["exceeding"]] == [("none", False)], result["exceeding"])
+    path.write_text(path.read_text().replace("{name: none,", "{name: none, exceeds: true,"))
+    expect("note: none exceeds the optimum" in lab.run(*run), "a declared policy")
+
+
 def a_new_scenario_runs(lab):
     path = lab.directory / "mine.yaml"
     path.write_text(lab.run("new", "mine"))
@@ -238,6 +255,7 @@ def main():
         errors_tell_what_is_wrong(lab)
         results_belong_to_their_inputs(lab)
         a_policy_without_effect_is_told(lab)
+        a_policy_beyond_its_limit_is_told(lab)
         a_new_scenario_runs(lab)
     print("ok")
     return 0
