@@ -59,6 +59,7 @@ struct model_ideal {
     int64_t rate_mcu; /* 0: unlimited */
     int64_t capacity_mcu;
     int64_t slack_mcu;    /* the policy may admit so much more at once */
+    uint32_t spenders;    /* so many may each overdraw it by a request */
     int64_t had_mcu;      /* in the window that was told last: its balance and its inflow */
     int64_t balance_mcu;  /* when the window began */
     int64_t consumed_mcu; /* in all, when the window began */

@@ -3,7 +3,8 @@
  * The optimum of a window may use what ideal buckets have: those of each table, partition and node,
  * which saw exactly what was admitted until then. So the optimum starts from the state that the
  * policy left, and a policy that keeps the limits never admits more than the optimum. A request may
- * overdraw a bucket: each resource has the cost of the costliest request as its slack.
+ * overdraw a bucket: each resource has the cost of the costliest request as its slack, a table that
+ * of one for each router.
  *
  * A strong read may only use its leader's node, a write uses the nodes of all members. What bounds
  * eventual reads is in node_sets.c. */
@@ -27,7 +28,8 @@ static void ideal_begin(struct model *m, struct model_ideal *i, enum measure_res
     *i = (struct model_ideal){.resource = measure_add_resource(m->measure, kind),
                               .rate_mcu = rate_mcu,
                               .capacity_mcu = capacity_mcu,
-                              .balance_mcu = balance_mcu};
+                              .balance_mcu = balance_mcu,
+                              .spenders = kind == MEASURE_TABLE ? m->router_count : 1};
     measure_set_bucket(m->measure, i->resource, rate_mcu, capacity_mcu);
 }
 
@@ -40,7 +42,8 @@ static void ideal_advance(struct model *m, struct model_ideal *i, int64_t consum
     int64_t had = i->balance_mcu + inflow;
     i->had_mcu = had;
     measure_set_capacity(m->measure, i->resource, had);
-    measure_set_slack(m->measure, i->resource, m->costliest_mcu + i->slack_mcu);
+    measure_set_slack(m->measure, i->resource,
+                      (int64_t)i->spenders * m->costliest_mcu + i->slack_mcu);
     int64_t left = had - (consumed_mcu - i->consumed_mcu);
     i->balance_mcu = left < i->capacity_mcu ? left : i->capacity_mcu;
     i->consumed_mcu = consumed_mcu;
