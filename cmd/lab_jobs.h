@@ -10,10 +10,10 @@ enum {
 struct lab_jobs_options {
     const struct lab_plan *plan;
     const char *directory;
-    int64_t jobs;     /* processes */
+    int64_t jobs;        /* processes */
     const char *only_of; /* only runs that this directory has results of; NULL: all */
-    int64_t part, of; /* only every `of`-th run, from number part - 1 on; of 0: all */
-    bool progress;    /* on standard error */
+    int64_t part, of;    /* only every `of`-th run, from number part - 1 on; of 0: all */
+    bool progress;       /* on standard error */
 };
 
 enum lab_jobs_end {

@@ -1,4 +1,4 @@
-/* lab_reproduce.c - `weir lab reproduce`: runs what a directory has again, and compares each run. */
+/* lab_reproduce.c - `weir lab reproduce`: runs what a directory has again, and compares. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,7 +144,7 @@ static int reproduce_in(struct reproduction *r, const struct lab_plan *p, const 
     return r->different == 0 && error->size == 0 ? 0 : 1;
 }
 
-static int reproduce(struct reproduction *r)
+static int reproduction_run(struct reproduction *r)
 {
     char again[LAB_NAME_SIZE];
     struct lab_plan p;
@@ -190,5 +190,5 @@ int lab_reproduce_command(int argc, char **argv)
         .words = {&r.directory, &r.word_count, 1, 1, "one directory"},
     };
     const int code = usage_parse(&l, argc, argv);
-    return code == USAGE_GO_ON ? reproduce(&r) : code;
+    return code == USAGE_GO_ON ? reproduction_run(&r) : code;
 }

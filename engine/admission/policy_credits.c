@@ -2,17 +2,17 @@
  * only as many requests beyond limits as that node gives it credits for. Work within a limit needs
  * no credit.
  *
- * A queue that has stood above the target for as long as the target is no burst: the node begins
- * to give credits for requests in flight. While requests wait at most the target, credits grow by a little;
- * otherwise they shrink by how far the wait is above it. Each router gets a part by what it has
- * sent lately. A part below one is kept as a pause between two requests. What is refused for want
- * of credits costs the node nothing. Credits end when no request has waited longer than the target
- * for RELEASE_NS.
+ * A queue that has stood above the target for as long as the target is no burst: the node begins to
+ * give credits for requests in flight. While requests wait at most the target, credits grow by a
+ * little; otherwise they shrink by how far the wait is above it. Each router gets a part by what it
+ * has sent lately. A part below one is kept as a pause between two requests. What is refused for
+ * want of credits costs the node nothing. Credits end when no request has waited longer than the
+ * target for RELEASE_NS.
  * Behind the credits each node has a guard: it refuses what has waited longer than twice the
  * target while credits are given, and work within a limit after overload_limit_ms.
  * Source: Cho et al., "Overload Control for us-scale RPCs with Breakwater", OSDI 2020, with its
- * numbers for growth and decrease. Classes, parts by demand, parts below one, and a begin and an end
- * are weir's. */
+ * numbers for growth and decrease. Classes, parts by demand, parts below one, and a begin and an
+ * end are weir's. */
 #include "include/weir/policy_overload.h"
 
 extern const struct weir_overload_policy weir_overload_credits;

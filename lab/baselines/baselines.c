@@ -8,7 +8,7 @@ extern const struct weir_node_policy weir_node_drr, weir_node_wfq, weir_node_sfq
 extern const struct weir_overload_policy weir_overload_dagor, weir_overload_breakwater,
     weir_overload_aequitas, weir_overload_topfull;
 extern const struct weir_table_policy weir_table_one_bucket, weir_table_doorman,
-    weir_table_tenant_bucket, weir_table_pd_group, weir_table_gossip, weir_table_paper;
+    weir_table_tenant_bucket, weir_table_pd_group, weir_table_gossip, weir_table_published;
 
 static const struct weir_node_policy *const nodes[] = {&weir_node_drr, &weir_node_wfq,
                                                        &weir_node_sfq};
@@ -18,8 +18,8 @@ static const struct weir_overload_policy *const overloads[] = {
     &weir_overload_topfull};
 
 static const struct weir_table_policy *const tables[] = {
-    &weir_table_one_bucket, &weir_table_doorman, &weir_table_tenant_bucket, &weir_table_pd_group,
-    &weir_table_gossip, &weir_table_paper};
+    &weir_table_one_bucket, &weir_table_doorman, &weir_table_tenant_bucket,
+    &weir_table_pd_group,   &weir_table_gossip,  &weir_table_published};
 
 static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .size = sizeof plugin,

@@ -18,7 +18,8 @@ void lab_result_destroy(struct lab_result *r);
  * already (policy, point, seed) is replaced. */
 enum status lab_result_add(struct lab_result *r, struct slice json, struct buffer *error);
 
-/* What the runs were made from, as members of an object in JSON: they go into that of the result. */
+/* What the runs were made from, as members of an object in JSON: they become members of the
+ * result's. */
 void lab_result_set_inputs(struct lab_result *r, struct slice members);
 
 /* Sorts the runs and judges the expectations. Call it after the last run was added, and before the

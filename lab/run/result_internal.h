@@ -47,7 +47,7 @@ bool lab_result_can_evaluate(const struct lab_result *r, const struct scenario_e
 /* The place of a measure among those of a selection. */
 size_t lab_result_place(const char *measure);
 
-/* Of result_limits.c: a line, and a member of an object in JSON, for policies that exceed a limit or
+/* Of result_limits.c: lines, and a member of an object in JSON, for policies that exceed a limit or
  * the optimum. */
 void lab_result_print_limits(const struct lab_result *r, uint32_t point, struct buffer *out);
 void lab_result_write_limits(const struct lab_result *r, struct buffer *out);

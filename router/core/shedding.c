@@ -19,11 +19,11 @@ void shedding_deinit(struct router *r)
 
 static struct overload_arrival shedding_arrival(const struct router *r, const struct subrequest *s)
 {
-    return (struct overload_arrival){
-        .now = r->now,
-        .waited = s->waited,
-        .within_limit = s->within_limit,
-        .key_hash = storage_key_bound_hash(request_key(&s->request), 0)};
+    return (struct overload_arrival){.now = r->now,
+                                     .waited = s->waited,
+                                     .within_limit = s->within_limit,
+                                     .key_hash =
+                                         storage_key_bound_hash(request_key(&s->request), 0)};
 }
 
 bool shedding_arrive(struct router *r, struct subrequest *s, bool limited)

@@ -379,10 +379,9 @@ static void plan_overload(struct plan *plan, const struct sim_options *o)
      * The same holds for the levels and the shards of a bucket. */
     const bool bursts = plan->work_counters > 0 || plan->work_limiter > 0;
     const bool slow = !plan_odds(&p, 60);
-    if (strcmp(policy, "breakwater") == 0 && plan_odds(&p, 50))
-        policy = "credits";
-    plan_name(plan->config.overload_policy,
-              bursts && strcmp(policy, "breakwater") == 0 ? "delay" : policy);
+    if (strcmp(policy, "breakwater") == 0)
+        policy = bursts ? "delay" : plan_odds(&p, 50) ? "credits" : policy;
+    plan_name(plan->config.overload_policy, policy);
     if (!slow)
         return;
     plan->timings.work = work;

@@ -69,7 +69,7 @@ static void sum_add(struct node_set_sum *sum, const struct model_ideal *i)
     sum->depth_mcu += i->capacity_mcu;
 }
 
-static void sum_tell(struct model *m, uint32_t resource, const struct node_set_sum *sum)
+static void sum_report(struct model *m, uint32_t resource, const struct node_set_sum *sum)
 {
     measure_set_bucket(m->measure, resource, sum->rate_mcu, sum->depth_mcu);
     measure_set_capacity(m->measure, resource, sum->had_mcu);
@@ -110,13 +110,13 @@ void node_sets_window(struct model *m)
     size_t at = 0;
     for (uint32_t node = 1; node <= m->node_count; node++)
         sum_add(&all, &m->nodes[node].ideal[ADMIT_READ]);
-    sum_tell(m, m->all_nodes, &all);
+    sum_report(m, m->all_nodes, &all);
     for (struct model_node_set *s; (s = id_map_next(&m->node_sets, &at)) != NULL;) {
         for (; s != NULL; s = s->next) {
             struct node_set_sum sum = {0};
             for (uint32_t i = 0; i < s->count; i++)
                 sum_add(&sum, &m->nodes[s->nodes[i]].ideal[ADMIT_READ]);
-            sum_tell(m, s->resource, &sum);
+            sum_report(m, s->resource, &sum);
         }
     }
 }

@@ -187,8 +187,8 @@ void observe_allocation(struct model *m, uint32_t node, enum admit_kind kind, in
         n->ideal[kind].balance_mcu += depth_of(after_mcu - before_mcu, depth_ms);
 }
 
-/* Allocated work always passes, with what its buckets have saved, also where adaptive capacity has allocated more than the node
- * has. */
+/* Allocated work always passes, with what its buckets have saved, also where adaptive capacity has
+ * allocated more than the node has. */
 static void observe_node(struct model *m, struct model_node *n, enum admit_kind kind)
 {
     const struct settings_admission *settings = config_admission(m->config);

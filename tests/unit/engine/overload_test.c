@@ -268,7 +268,7 @@ enum {
     MANY = 5000 /* requests: more than there are credits */
 };
 
-/* A request a millisecond for `ms`, of the sender, which all wait for so long; how many are done. */
+/* A request a millisecond for `ms`, of the sender. All wait for so long. How many are done. */
 static int credits_done(int ms, uint64_t sender, int64_t waited_ms, bool within_limit)
 {
     int done = 0;

@@ -235,8 +235,8 @@ TEST(what_a_limit_allows_to_the_mcu_is_no_excess)
     assert_about(value("over_admission_10s"), 0);
 }
 
-/* 100 units a second, up to 300 s saved, 1 s saved at first: at 150 a second the bank is empty after
- * 2 s. From then on each window of 10 s admits half as much again. */
+/* 100 units a second, up to 300 s saved, 1 s saved at first: at 150 a second the bank is empty
+ * after 2 s. From then on each window of 10 s admits half as much again. */
 TEST(a_limit_that_nobody_keeps_is_over_admitted_once_its_bank_is_empty)
 {
     uint32_t stream = measure_add_stream(measured, 1, 1, 1);

@@ -234,7 +234,7 @@ TEST(a_follower_takes_entries_when_its_next_checkpoint_has_space_for_them)
     scene_close(&s);
 }
 
-/* Otherwise the groups that are led elsewhere take all that each checkpoint may cost (seed 97827947). */
+/* Otherwise groups that are led elsewhere take all that each checkpoint may cost (97827947). */
 TEST(a_follower_leaves_a_part_of_each_checkpoint_for_its_own_deletions)
 {
     static const uint8_t bytes[3000] = {7};
