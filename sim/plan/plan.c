@@ -375,8 +375,7 @@ static void plan_overload(struct plan *plan, const struct sim_options *o)
                      [SERVED_WRITE] = plan_spread(&p, 50, 2000) * NS_PER_US,
                      [SERVED_FOLLOW] = plan_spread(&p, 1, 100) * NS_PER_US}};
     const char *policy = policies[prng_below(&p, 4)];
-    /* A read of a counter needs a credit for each cell at once, and a quiet router has few.
-     * The same holds for the levels and the shards of a bucket. */
+    /* A read of a counter or of a bucket needs a credit for each cell or shard at once. */
     const bool bursts = plan->work_counters > 0 || plan->work_limiter > 0;
     if (strcmp(policy, "breakwater") == 0)
         policy = bursts ? "delay" : o->seed % 2 == 1 ? "credits" : policy;
