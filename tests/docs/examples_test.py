@@ -243,7 +243,7 @@ def help_scopes(name, *command, leave_out=()):
 
 def lab_scopes(weir):
     """The examples of weir lab's commands, in an order in which each finds what it needs."""
-    order = ["new", "list", "run", "compare", "report", "sweep", "job", "result", "replay", "suite"]
+    order = ["new", "list", "run", "compare", "reproduce", "report", "sweep", "job", "result", "replay", "suite"]
     names = names_in(help_of(weir, "lab"), r"^  ([a-z-]+)  ")
     assert sorted(order) == sorted(names), names
     steps = []
