@@ -42,28 +42,34 @@ static struct json_value plan_root(struct json_parser *parser, const struct buff
     return root;
 }
 
+static void inputs_copy(const struct json_value *inputs, struct buffer *out)
+{
+    struct json_value input;
+    struct json_cursor c = json_elements(inputs);
+    while (json_next_element(&c, &input)) {
+        const struct json_value file = json_find(&input, "file"),
+                                hash = json_find(&input, "sha256");
+        json_write_open(out, '{');
+        json_member_string(out, "file", json_text(&file));
+        json_member_string(out, "sha256", json_text(&hash));
+        json_write_close(out, '}');
+    }
+}
+
 void lab_inputs_copy(const struct buffer *plan, struct buffer *members)
 {
     struct json_parser *parser = json_parser_create();
     struct buffer padded = {0}, object = {0};
     const struct json_value root = plan_root(parser, plan, &padded),
                             build = json_find(&root, "build"), inputs = json_find(&root, "inputs");
-    struct json_value input;
-    json_write_open(&object, '{');
-    json_member_string(&object, "build", json_text(&build));
-    json_member_open(&object, "inputs", '[');
-    struct json_cursor c = json_elements(&inputs);
-    while (inputs.type == JSON_LIST && json_next_element(&c, &input)) {
-        const struct json_value file = json_find(&input, "file"),
-                                hash = json_find(&input, "sha256");
+    if (build.type == JSON_STRING && inputs.type == JSON_LIST) {
         json_write_open(&object, '{');
-        json_member_string(&object, "file", json_text(&file));
-        json_member_string(&object, "sha256", json_text(&hash));
-        json_write_close(&object, '}');
-    }
-    json_write_close(&object, ']');
-    if (build.type == JSON_STRING)
+        json_member_string(&object, "build", json_text(&build));
+        json_member_open(&object, "inputs", '[');
+        inputs_copy(&inputs, &object);
+        json_write_close(&object, ']');
         buffer_append(members, object.data + 1, object.size - 1);
+    }
     json_parser_destroy(parser);
     buffer_deinit(&padded);
     buffer_deinit(&object);
