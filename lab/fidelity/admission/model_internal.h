@@ -31,8 +31,7 @@
 #include "gac/server.h"
 #include "lab/fidelity/admission/model.h"
 #include "lab/fidelity/admission/resident.h"
-#include "lab/scenario/demand.h"
-#include "lab/scenario/scaling.h"
+#include "lab/scenario/fault_schedule.h"
 #include "sim/world/scheduler.h"
 
 enum {
@@ -276,6 +275,7 @@ struct model {
     LIST_HEAD(, evaluated_split) evaluated; /* owns; of observe.c */
     struct sample *sample;                  /* owns; of sample.c; NULL: no series are kept */
     struct scaling scaling;
+    struct fault_schedule faults;
 };
 
 /* The bytes that a write is charged for before the old item is known. */
@@ -420,7 +420,7 @@ void model_control_report_now(struct model *m, struct model_partition *p);
 
 /* ---- faults.c ---- */
 
-void model_faults_create(struct model *m);
+void model_faults_begin(struct model *m);
 
 /* ---- observe.c ---- */
 
