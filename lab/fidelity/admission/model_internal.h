@@ -253,7 +253,7 @@ struct model {
     struct model_table *tables; /* owns */
     uint32_t table_count;
     struct model_partition **partitions; /* owns; by id; NULL: none */
-    uint32_t partition_room;
+    size_t partition_room;
     SLIST_HEAD(, model_partition) gone; /* owns; they were merged into others */
 
     struct model_source *sources; /* owns */

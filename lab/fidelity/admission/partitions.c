@@ -237,15 +237,8 @@ static struct model_partition *partition_add(struct model *m, struct model_table
         p->replicas[i].node = partition_node(info, i);
         p->replicas[i].member = info->members[i];
     }
-    if (info->id >= m->partition_room) {
-        uint32_t room = m->partition_room == 0 ? 256 : m->partition_room * 2;
-        while (room <= info->id)
-            room *= 2;
-        m->partitions = must_have(realloc(m->partitions, room * sizeof m->partitions[0]));
-        memset(m->partitions + m->partition_room, 0,
-               (room - m->partition_room) * sizeof m->partitions[0]);
-        m->partition_room = room;
-    }
+    m->partitions =
+        must_grow_zeroed(m->partitions, info->id, &m->partition_room, sizeof m->partitions[0]);
     m->partitions[info->id] = p;
     m->counts.partitions++;
     observe_partition(m, p);
