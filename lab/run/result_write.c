@@ -471,12 +471,9 @@ enum status lab_result_compare(const struct lab_result *r, const char *policy, c
                                struct buffer *out)
 {
     const struct scenario *s = r->scenario;
-    uint32_t p = 0, q = 0;
+    const uint32_t p = (uint32_t)NAME_PLACE(policy, s->policies, s->policy_count);
+    const uint32_t q = (uint32_t)NAME_PLACE(other, s->policies, s->policy_count);
     enum status status = STATUS_NOT_FOUND;
-    while (p < s->policy_count && strcmp(s->policies[p].name, policy) != 0)
-        p++;
-    while (q < s->policy_count && strcmp(s->policies[q].name, other) != 0)
-        q++;
     if (p == s->policy_count || q == s->policy_count)
         return status;
     for (uint32_t point = 0; point < r->point_count; point++) {

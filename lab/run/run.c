@@ -65,22 +65,18 @@ static bool select_for(const struct scenario *s, const struct scenario_expectati
                        struct measure_selector *out, const char **fault)
 {
     *out = MEASURE_ALL;
-    for (uint32_t i = 0; e->tenant != NULL && i < s->tenant_count; i++) {
-        if (strcmp(s->tenants[i].name, e->tenant) == 0)
-            out->tenant = i;
-    }
-    for (uint32_t i = 0; e->table != NULL && i < s->table_count; i++) {
-        if (strcmp(s->tables[i].name, e->table) == 0)
-            out->table = i;
-    }
+    if (e->tenant != NULL)
+        out->tenant = (uint32_t)NAME_PLACE(e->tenant, s->tenants, s->tenant_count);
+    if (e->table != NULL)
+        out->table = (uint32_t)NAME_PLACE(e->table, s->tables, s->table_count);
     if (e->reason != NULL)
         out->reason = reason_named(s, e->reason);
     out->from_ns = e->from_ns < 0 ? 0 : e->from_ns;
     out->to_ns = e->to_ns == INT64_MAX ? 0 : e->to_ns;
-    *fault = e->tenant != NULL && out->tenant == MEASURE_ANY   ? e->tenant
-             : e->table != NULL && out->table == MEASURE_ANY   ? e->table
-             : e->reason != NULL && out->reason == MEASURE_ANY ? e->reason
-                                                               : NULL;
+    *fault = e->tenant != NULL && out->tenant == s->tenant_count ? e->tenant
+             : e->table != NULL && out->table == s->table_count  ? e->table
+             : e->reason != NULL && out->reason == MEASURE_ANY   ? e->reason
+                                                                 : NULL;
     return *fault == NULL;
 }
 
