@@ -376,6 +376,9 @@ struct model_partition *model_partitions_route(const struct model_table *t, stru
 /* The catalog has changed the table. */
 void model_partitions_sync(struct model *m, const struct table *t);
 enum admit_kind model_kind(const struct traffic_request *t);
+bool model_partitions_is_up(const struct model *m, const struct model_replica *r);
+/* The number of its replicas that are up. */
+uint32_t model_partitions_up(const struct model *m, const struct model_partition *p);
 /* A node of the partition went down or came back. */
 void model_partitions_elect(struct model *m, struct model_partition *p);
 
@@ -415,6 +418,10 @@ void model_control_destroy(struct model *m);
 /* Applies a command to the catalog, and takes over what it changed. */
 void model_control_apply(struct model *m, const struct catalog_command *c,
                          struct catalog_result *out);
+/* A command of now, without arguments. */
+struct catalog_command model_control_command(const struct model *m, enum catalog_op op);
+/* Applies a command that is a decision. */
+void model_control_decide(struct model *m, enum catalog_op op, const struct decision *d);
 /* The partition must be reported at once. */
 void model_control_report_now(struct model *m, struct model_partition *p);
 
