@@ -54,6 +54,15 @@ static inline bool call_turn_is_over(const struct call *c, size_t begin)
     return c->body.size - begin >= CALL_TURN_JSON;
 }
 
+/* The same. If it is, the call rests, and the step returns. */
+static inline bool call_ends_turn(struct call *c, size_t begin)
+{
+    const bool is_over = call_turn_is_over(c, begin);
+    if (is_over)
+        call_rest(c);
+    return is_over;
+}
+
 #define ITEM_TOO_LARGE "Item size has exceeded the maximum allowed size"
 
 /* Sets the fault to FAULT_VALIDATION. Always false. */

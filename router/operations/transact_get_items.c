@@ -159,10 +159,8 @@ static bool get_write_parts(struct call *c, struct transact_get *t)
 {
     const size_t begin = c->body.size;
     for (; t->written < c->plan->count; t->written++) {
-        if (call_turn_is_over(c, begin)) {
-            call_rest(c);
+        if (call_ends_turn(c, begin))
             return true;
-        }
         get_write_part(c, t, t->written);
     }
     json_write_close(&c->body, ']');

@@ -193,10 +193,8 @@ static bool transact_write_begin(struct call *c, const struct json_value m[])
     while (json_next_element(&t->left, &value)) {
         if (!part_read(c, t->plan, &value))
             return false;
-        if (input_parse_turn_is_over(c)) {
-            call_rest(c);
+        if (input_parse_ends_turn(c))
             return true;
-        }
     }
     if (!transact_writes_fit(c, t->plan))
         return false;
