@@ -33,6 +33,9 @@ struct operation {
     bool (*finish)(struct call *c);
     int (*fail)(struct call *c, const struct fault *f);
     void (*end)(struct call *c);
+    /* What operations with the same steps differ in; the steps say what it means. */
+    int variant;
+    const void *data;
 };
 
 /* NULL: weir has no such operation in that service. */
