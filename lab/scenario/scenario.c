@@ -2,7 +2,6 @@
 #include "lab/scenario/scenario_table.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/instant.h"
 #include "base/settings/tables.h"

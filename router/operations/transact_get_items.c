@@ -3,7 +3,6 @@
  * All items are read. Then each partition is asked whether its items are still as they were. If so,
  * all of them were so at the moment between. If not, all is done again, a few times. */
 #include "base/settings/requests.h"
-#include "router/core/key_schema.h"
 #include "router/expression/expressions.h"
 #include "router/json/json_writer.h"
 #include "router/json/shapes.h"

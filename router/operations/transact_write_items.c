@@ -14,7 +14,6 @@
 #include "engine/message/frames.h"
 #include "engine/message/transaction_messages.h"
 #include "router/core/input_parse.h"
-#include "router/core/key_schema.h"
 #include "router/core/limit.h"
 #include "router/expression/expressions.h"
 #include "router/json/json_writer.h"

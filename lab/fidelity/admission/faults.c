@@ -1,5 +1,4 @@
 /* faults.c - the scenario's faults begin and end. */
-#include <stdlib.h>
 
 #include "engine/admission/capacity.h"
 #include "lab/fidelity/admission/model_internal.h"
