@@ -49,28 +49,22 @@ static const char *take_seed(void *target, const char *value)
     return NULL;
 }
 
-static const char *fault_name(unsigned i)
+/* Sets the bits of `all`, of none, or of the names in `text` with commas between them. False: a
+ * name is none of these. */
+static bool take_names(const char *text, const struct sim_named *named, size_t count, uint32_t all,
+                       bool *forced, uint32_t *bits)
 {
-    return sim_fault_name((enum sim_fault)i);
-}
-
-static const char *extra_name(unsigned i)
-{
-    return sim_extra_name((enum sim_extra)i);
-}
-
-/* Adds the bits of names with commas between them. False: a name is none of these. */
-static bool take_names(const char *text, const char *(*name)(unsigned), unsigned count,
-                       uint32_t *bits)
-{
+    *forced = strcmp(text, "all") != 0;
+    *bits = *forced ? 0 : all;
+    if (!*forced || strcmp(text, "none") == 0)
+        return true;
     while (*text != '\0') {
         const size_t size = strcspn(text, ",");
-        unsigned i = 0;
-        while (i < count && !slice_is(slice_make(text, size), name(i)))
-            i++;
-        if (i == count)
+        const size_t place =
+            name_place(slice_make(text, size), &named[0].name, count, sizeof(named[0]));
+        if (place == count)
             return false;
-        *bits |= UINT32_C(1) << i;
+        *bits |= UINT32_C(1) << place;
         text += size + (text[size] == ',');
     }
     return true;
@@ -79,11 +73,7 @@ static bool take_names(const char *text, const char *(*name)(unsigned), unsigned
 static const char *take_faults(void *target, const char *value)
 {
     struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
-    o->faults_forced = strcmp(value, "all") != 0;
-    o->faults = o->faults_forced ? 0 : SIM_FAULTS_ALL;
-    if (!o->faults_forced || strcmp(value, "none") == 0)
-        return NULL;
-    return take_names(value, fault_name, SIM_FAULTS, &o->faults)
+    return take_names(value, sim_faults, SIM_FAULTS, SIM_FAULTS_ALL, &o->faults_forced, &o->faults)
                ? NULL
                : "all, none, or names of faults separated by commas";
 }
@@ -91,10 +81,7 @@ static const char *take_faults(void *target, const char *value)
 static const char *take_extras(void *target, const char *value)
 {
     struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
-    o->extras_forced = strcmp(value, "all") != 0;
-    o->extras = o->extras_forced ? 0 : SIM_EXTRAS_ALL;
-    return !o->extras_forced || strcmp(value, "none") == 0 ||
-                   take_names(value, extra_name, SIM_EXTRAS, &o->extras)
+    return take_names(value, sim_extras, SIM_EXTRAS, SIM_EXTRAS_ALL, &o->extras_forced, &o->extras)
                ? NULL
                : "all, none, or names of extras separated by commas";
 }
@@ -216,12 +203,10 @@ static int sim_parse(struct sim_arguments *a, int argc, char **argv)
     struct buffer text = {0};
     buffer_append_text(&text, about);
     for (unsigned i = 0; i < SIM_FAULTS; i++)
-        buffer_append_format(&text, "    %-16s %s\n", fault_name(i),
-                             sim_fault_help((enum sim_fault)i));
+        buffer_append_format(&text, "    %-16s %s\n", sim_faults[i].name, sim_faults[i].help);
     buffer_append_text(&text, "\nThe extras:\n");
     for (unsigned i = 0; i < SIM_EXTRAS; i++)
-        buffer_append_format(&text, "    %-16s %s\n", extra_name(i),
-                             sim_extra_help((enum sim_extra)i));
+        buffer_append_format(&text, "    %-16s %s\n", sim_extras[i].name, sim_extras[i].help);
     buffer_append_u8(&text, '\0');
     const struct command_line line = {
         .command = "weir sim",

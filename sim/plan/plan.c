@@ -7,24 +7,11 @@
 #include "sim/plan/plan_extras.h"
 #include "sim/plan/work_tables.h"
 
-static const struct {
-    const char *name;
-    const char *help;
-} FAULTS[] = {
+const struct sim_named sim_faults[SIM_FAULTS] = {
 #define X(code, name, help) {name, help},
     FAULT_LIST_SIM(X)
 #undef X
 };
-
-const char *sim_fault_name(enum sim_fault fault)
-{
-    return FAULTS[fault].name;
-}
-
-const char *sim_fault_help(enum sim_fault fault)
-{
-    return FAULTS[fault].help;
-}
 
 int64_t plan_spread(struct prng *p, int64_t low, int64_t high)
 {
@@ -752,12 +739,12 @@ void plan_describe(const struct plan *p, struct buffer *out)
         (long long)(p->length_ns / NS_PER_MS));
     for (unsigned i = 0; i < SIM_FAULTS; i++) {
         if (p->faults & SIM_FAULT_BIT(i))
-            buffer_append_format(out, " %s", FAULTS[i].name);
+            buffer_append_format(out, " %s", sim_faults[i].name);
     }
     buffer_append_text(out, "; extras:");
     for (unsigned i = 0; i < SIM_EXTRAS; i++) {
         if (plan_has(p, (enum sim_extra)i))
-            buffer_append_format(out, " %s", sim_extra_name((enum sim_extra)i));
+            buffer_append_format(out, " %s", sim_extras[i].name);
     }
     describe_tables(p, out);
     describe_world(p, out);

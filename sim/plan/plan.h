@@ -66,8 +66,14 @@ enum sim_extra {
 #define SIM_EXTRA_BIT(extra) (UINT32_C(1) << (extra))
 #define SIM_EXTRAS_ALL       (SIM_EXTRA_BIT(SIM_EXTRAS) - 1)
 
-const char *sim_extra_name(enum sim_extra extra);
-const char *sim_extra_help(enum sim_extra extra);
+/* What the command line says of a fault or an extra. */
+struct sim_named {
+    const char *name;
+    const char *help;
+};
+
+extern const struct sim_named sim_faults[SIM_FAULTS];
+extern const struct sim_named sim_extras[SIM_EXTRAS];
 
 enum {
     SIM_NODES_MAX = 9,
@@ -101,9 +107,6 @@ enum {
     (SIM_FAULT_BIT(SIM_PAUSE) | SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_ONE_WAY) |  \
      SIM_FAULT_BIT(SIM_RESET) | SIM_FAULT_BIT(SIM_CLOCK) | SIM_FAULT_BIT(SIM_ROUTER) | \
      SIM_FAULT_BIT(SIM_SLEEP))
-
-const char *sim_fault_name(enum sim_fault fault);
-const char *sim_fault_help(enum sim_fault fault);
 
 /* How far a split has come in its group: first at the leader, then at the other members. */
 enum split_stage {
