@@ -28,8 +28,8 @@ enum {
     TRIES_MAX = 25,
     TRIES_RECEIVED_MAX = 10 * TRIES_MAX, /* of a chunk that the receiver has, and puts in place */
     TRIES_URGENT_MIN = 3,
-    TRY_RETRIES = 5, /* a chunk is sent again after so many times append_retry_ms */
-    URGENT_MS = 1000, /* for a chunk, while writes are refused for the pages that a snapshot keeps */
+    TRY_RETRIES = 5,  /* a chunk is sent again after so many times append_retry_ms */
+    URGENT_MS = 1000, /* for a chunk, while writes are refused for the pages of its snapshot */
 };
 
 struct snapshot_out {

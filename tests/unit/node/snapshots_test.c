@@ -266,8 +266,8 @@ TEST(where_space_is_short_a_checkpoint_comes_before_a_snapshot)
     scene_close(&s);
 }
 
-/* The receiver has the chunk, and no room for it. Its sender waits for it, but not while it refuses
- * writes for want of the pages that the snapshot keeps: the receiver may wait for the same of it. */
+/* The receiver has the chunk, and no room for it. Its sender waits, but not while it refuses writes
+ * for want of the pages that the snapshot keeps: perhaps the receiver waits for it, too. */
 TEST(a_full_receiver_is_not_waited_for_while_writes_are_refused)
 {
     enum {
