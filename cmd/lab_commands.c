@@ -8,6 +8,7 @@
 #include "cmd/lab.h"
 #include "cmd/lab_jobs.h"
 #include "cmd/usage.h"
+#include "lab/fidelity/real/real.h"
 #include "lab/scenario/shipped.h"
 #include "workload/trace_merge.h"
 
@@ -137,9 +138,11 @@ static const struct field result_options[] = {
 
 static struct lab_arguments lab_defaults(void)
 {
-    return (struct lab_arguments){
-        .plan = {.first_seed = 1, .fidelity = LAB_FIDELITIES, .policies = lab_policies_begin()},
-        .jobs = lab_jobs_default()};
+    return (struct lab_arguments){.plan = {.first_seed = 1,
+                                           .fidelity = LAB_FIDELITIES,
+                                           .policies = lab_policies_begin(),
+                                           .real = &lab_real_runner},
+                                  .jobs = lab_jobs_default()};
 }
 
 /* Prints the fault, and frees it. Returns `code`. */

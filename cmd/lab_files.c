@@ -10,6 +10,7 @@
 #include "base/file_mode.h"
 #include "cmd/lab_inputs.h"
 #include "lab/baselines/baselines.h"
+#include "lab/fidelity/real/real.h"
 #include "router/json/json.h"
 #include "router/json/json_writer.h"
 #include "workload/input_file.h"
@@ -302,7 +303,7 @@ bool lab_files_plan(const char *directory, struct lab_plan *p, struct buffer *te
 {
     char path[PATH_SIZE];
     struct buffer json = {0};
-    struct lab_plan_options o = {.file = "scenario.yaml"};
+    struct lab_plan_options o = {.file = "scenario.yaml", .real = &lab_real_runner};
     *p = (struct lab_plan){0};
     bool good = path_join(path, directory, "plan.json") && lab_file_read(path, &json, error);
     if (good && !plan_decode(&json, &o, storage)) {

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/instant.h"
-#include "lab/fidelity/real/real.h"
 
 enum {
     REPORT_MS = 500 /* between two lines of progress */
@@ -71,7 +70,6 @@ static bool run_numbered(const struct lab_plan *p, const char *directory, uint64
     lab_plan_run(p, number, run);
     run->job.progress = run_progress == NULL ? NULL : report_progress;
     run->job.context = run_progress;
-    run->job.real = &lab_real_runner;
     bool good = lab_run(&run->job, &json, error) == STATUS_OK &&
                 lab_file_write(directory, run->path, buffer_slice(&json), error);
     buffer_deinit(&json);

@@ -40,35 +40,32 @@ struct preload preload_of(const struct scenario_table *t)
     return out;
 }
 
-static bool fill_takes_too_long(const struct scenario_table *t, const char *fidelity,
-                                struct buffer *error)
+static bool check_fill_time(struct reading *r, const struct document_node *at,
+                            const struct scenario_table *t, const char *fidelity)
 {
     const struct preload preload = preload_of(t);
     const int64_t takes_s = preload.items * (preload.pause_ns / NS_PER_US) / 1000000;
-    if (takes_s <= FILL_S_MAX)
-        return false;
-    buffer_append_format(error,
-                         "the fidelity %s fills table %s with its write capacity: `bytes` %lld "
-                         "would take %lld s, and may take %d s",
-                         fidelity, t->name, (long long)t->bytes, (long long)takes_s, FILL_S_MAX);
-    return true;
+    return takes_s <= FILL_S_MAX ||
+           reading_fail(r, at,
+                        "the fidelity %s fills table %s with its write capacity: `bytes` %lld "
+                        "would take %lld s, and may take %d s",
+                        fidelity, t->name, (long long)t->bytes, (long long)takes_s, FILL_S_MAX);
 }
 
-bool preload_check(const struct scenario *s, const char *fidelity, struct buffer *error)
+bool preload_check(struct reading *r, const struct scenario *s, const char *fidelity)
 {
     int64_t left = BYTES_MAX;
     for (uint32_t i = 0; i < s->table_count; i++) {
         const struct scenario_table *t = &s->tables[i];
-        if (t->bytes > left / t->copies) {
-            buffer_append_format(error,
-                                 "the fidelity %s stores at most %d `bytes` in all tables and "
-                                 "copies together; table %s has %lld. The fidelity admission has "
-                                 "no such limit",
-                                 fidelity, BYTES_MAX, t->name, (long long)t->bytes);
-            return false;
-        }
+        const struct document_node *at = document_nearest(r->document, "tables.%u.bytes", i + 1);
+        if (t->bytes > left / t->copies)
+            return reading_fail(r, at,
+                                "the fidelity %s stores at most %d `bytes` in all tables and "
+                                "copies together; table %s has %lld. The fidelity admission has "
+                                "no such limit",
+                                fidelity, BYTES_MAX, t->name, (long long)t->bytes);
         left -= t->bytes * t->copies;
-        if (fill_takes_too_long(t, fidelity, error))
+        if (!check_fill_time(r, at, t, fidelity))
             return false;
     }
     return true;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "lab/scenario/demand.h"
+#include "lab/scenario/reading.h"
 
 /* The items of one table. */
 struct preload {
@@ -17,9 +18,9 @@ struct preload {
 
 struct preload preload_of(const struct scenario_table *t);
 
-/* False: the tables hold too much for that; `error` names table, value and limit. `fidelity`: the
- * name of the fidelity that asks. */
-bool preload_check(const struct scenario *s, const char *fidelity, struct buffer *error);
+/* False: the tables hold too much for that; the error names table, value and limit. `fidelity`: the
+ * name of the fidelity that checks. */
+bool preload_check(struct reading *r, const struct scenario *s, const char *fidelity);
 
 /* The body of a PutItem. `number` counts from 0. */
 void preload_write_put(struct buffer *out, const struct scenario *s, uint32_t place, uint32_t copy,

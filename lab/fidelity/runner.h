@@ -7,6 +7,7 @@
 #pragma once
 
 #include "lab/measure/measure.h"
+#include "lab/scenario/reading.h"
 #include "lab/scenario/scenario.h"
 
 struct catalog;
@@ -20,6 +21,8 @@ struct lab_counts {
 
 struct lab_runner {
     bool optimum; /* the measures get the capacities that the optimum needs */
+    /* Whether the fidelity has what the scenario needs. False: the error is written at a field. */
+    bool (*can_run)(struct reading *r, const struct scenario *s);
     /* Builds the cluster and its tables. The run's time is 0 afterwards. NULL: `error` gets one
      * line. Borrows scenario and measures. */
     void *(*create)(const struct scenario *s, uint64_t seed, struct measure *measure,

@@ -71,6 +71,7 @@ void lab_plan_run(const struct lab_plan *p, uint64_t number, struct lab_planned 
                                 .seed = p->options.first_seed + seed,
                                 .fidelity = p->options.fidelity,
                                 .policies = p->options.policies,
+                                .real = p->options.real,
                                 .series = seed == 0};
     append_safe(name, sizeof name, s->policies[policy].name);
     snprintf(out->path, sizeof out->path, "runs/%u-%s/%u/%llu.json", policy + 1, name, point,

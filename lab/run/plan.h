@@ -28,6 +28,7 @@ struct lab_plan_options {
     struct policies *policies;  /* borrows; loaded from `policy_files`; may be NULL */
     const char *policy_files[LAB_POLICY_FILES_MAX]; /* borrows */
     uint32_t policy_file_count;
+    const struct lab_runner *real; /* for LAB_REAL */
 };
 
 struct lab_plan {

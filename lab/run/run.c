@@ -100,6 +100,19 @@ static enum status check_expectations(const struct lab_job *job, const struct sc
     return STATUS_OK;
 }
 
+static const struct lab_runner *runner_of(const struct lab_job *job)
+{
+    return job->fidelity == LAB_REAL ? job->real : runners[job->fidelity];
+}
+
+static enum status check_fidelity(const struct lab_job *job, struct document *d,
+                                  const struct scenario *s, struct buffer *error)
+{
+    struct reading r = {.document = d, .error = error};
+    const struct lab_runner *runner = runner_of(job);
+    return runner == NULL || runner->can_run(&r, s) ? STATUS_OK : STATUS_MALFORMED;
+}
+
 enum status lab_job_read(const struct lab_job *job, struct document *d, struct scenario *out,
                          struct buffer *error)
 {
@@ -121,6 +134,8 @@ enum status lab_job_read(const struct lab_job *job, struct document *d, struct s
         status = scenario_read(d, job->policies, out, error);
     if (status == STATUS_OK)
         status = check_expectations(job, out, error);
+    if (status == STATUS_OK)
+        status = check_fidelity(job, d, out, error);
     if (status != STATUS_OK)
         buffer_append_format(error, " (policy %s)", chosen.name);
     return status;
@@ -520,8 +535,7 @@ enum status lab_run(const struct lab_job *job, struct buffer *json, struct buffe
     if (status == STATUS_OK)
         status = lab_traces_open(traces, s, error);
     if (status == STATUS_OK) {
-        const struct lab_runner *runner =
-            job->fidelity == LAB_REAL ? job->real : runners[job->fidelity];
+        const struct lab_runner *runner = runner_of(job);
         struct measure *measure = measure_for(s, runner);
         status = run_measured(job, s, runner, measure, json, error);
         measure_destroy(measure);

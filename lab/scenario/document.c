@@ -1,6 +1,8 @@
 /* document.c - builds the tree from libyaml's events. */
 #include "lab/scenario/document.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <yaml.h>
 
 struct document_builder {
@@ -198,7 +200,17 @@ struct document_node *document_member(const struct document_node *map, const cha
     return document_keyed(map, slice_of(key));
 }
 
-/* ---- setting ---- */
+/* ---- paths ---- */
+
+/* Takes the path's first step off. */
+static struct slice document_next_step(struct slice *path)
+{
+    const uint8_t *dot = memchr(path->data, '.', path->size);
+    const size_t size = dot == NULL ? path->size : (size_t)(dot - path->data);
+    const struct slice step = slice_make(path->data, size);
+    *path = slice_make(path->data + size + (dot != NULL), path->size - size - (dot != NULL));
+    return step;
+}
 
 static bool document_is_place(struct slice step, uint64_t *place)
 {
@@ -229,6 +241,26 @@ static struct document_node *document_element(const struct document_node *list, 
     }
     return NULL;
 }
+
+const struct document_node *document_nearest(const struct document *d, const char *path, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, path);
+    vsnprintf(text, sizeof text, path, arguments);
+    va_end(arguments);
+    const struct document_node *at = d->root, *next = at;
+    for (struct slice left = slice_of(text); left.size > 0 && next != NULL;) {
+        const struct slice step = document_next_step(&left);
+        next = at->kind == DOCUMENT_LIST  ? document_element(at, step)
+               : at->kind == DOCUMENT_MAP ? document_keyed(at, step)
+                                          : NULL;
+        at = next == NULL ? at : next;
+    }
+    return at;
+}
+
+/* ---- setting ---- */
 
 static struct document_node *document_add_member(struct document *d, struct document_node *map,
                                                  struct slice key)
@@ -297,9 +329,7 @@ enum status document_set(struct document *d, struct slice path, struct slice val
     struct document_node *at = d->root;
     const struct slice set_at = arena_copy(&d->arena, path);
     for (struct slice left = path; left.size > 0;) {
-        const uint8_t *dot = memchr(left.data, '.', left.size);
-        size_t size = dot == NULL ? left.size : (size_t)(dot - left.data);
-        struct slice step = slice_make(left.data, size);
+        const struct slice step = document_next_step(&left);
         at = document_step(d, at, step);
         if (at == NULL)
             return buffer_explain(
@@ -307,8 +337,6 @@ enum status document_set(struct document *d, struct slice path, struct slice val
                 (int)path.size, (const char *)path.data, (int)step.size, (const char *)step.data);
         if (at->line == 0 && at->set_at.size == 0)
             at->set_at = set_at; /* it has just been made */
-        size += dot != NULL;
-        left = slice_make(left.data + size, left.size - size);
     }
     size_t before = error->size;
     struct document_node *fresh = document_build(d, value, error);

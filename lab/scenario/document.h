@@ -48,6 +48,10 @@ void document_deinit(struct document *d);
 /* The member of a map. NULL: there is none. */
 struct document_node *document_member(const struct document_node *map, const char *key);
 
+/* The node at a path, or the last one on the way there that the document has. */
+const struct document_node *document_nearest(const struct document *d, const char *path, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Appends the members of a list, a text of YAML, to the list under a key of the root, except for
  * those whose `name` a member of the list has already. A missing list is made. STATUS_MALFORMED:
  * `error` tells. */

@@ -552,6 +552,10 @@ static bool check_complete(struct reading *r, const struct scenario *s)
     }
     if (!check_limits(r, root, s))
         return false;
+    for (uint32_t i = 0; i < s->table_count; i++) {
+        if (!scenario_table_check(r, s, i))
+            return false;
+    }
     for (uint32_t i = 0; i < s->workload_count; i++) {
         if (s->workloads[i].hedge.on && s->cluster.routers < 2)
             return reading_fail(

@@ -1,6 +1,9 @@
 /* scenario_table.c - reads a table of a scenario. */
 #include "lab/scenario/scenario_table.h"
 
+#include "base/settings/tables.h"
+#include "engine/admission/admission.h"
+#include "engine/admission/share.h"
 #include "engine/catalog/table.h"
 #include "engine/catalog/table_name.h"
 
@@ -78,4 +81,45 @@ bool scenario_table_read(struct reading *r, const struct document_node *n, void 
         autoscaling_check(&t->autoscaling, t->on_demand, (int64_t[]){t->rcu, t->wcu});
     return indexes_check(r, n, &t->indexes, t->on_demand) &&
            (fault == NULL || reading_fail(r, n, "table %s: %s", t->name, fault));
+}
+
+static bool check_partitions(struct reading *r, const struct document_node *at,
+                             const struct config *config, const char *name, int64_t partitions,
+                             const int64_t units[ADMIT_KINDS])
+{
+    const uint32_t needed = share_partitions_initial(config, units[ADMIT_READ], units[ADMIT_WRITE]);
+    const int64_t max = config_tables(config)->table_partitions_max;
+    if (partitions > 0 && partitions < needed)
+        return reading_fail(r, at,
+                            "partitions of %s is %lld, but must be 0 or at least %u: its "
+                            "throughput of %lld RCU and %lld WCU needs so many",
+                            name, (long long)partitions, needed, (long long)units[ADMIT_READ],
+                            (long long)units[ADMIT_WRITE]);
+    const int64_t count = partitions > 0 ? partitions : needed;
+    return count <= max || reading_fail(r, at,
+                                        "%s would need %lld partitions, but "
+                                        "cluster.settings.table_partitions_max is %lld",
+                                        name, (long long)count, (long long)max);
+}
+
+bool scenario_table_check(struct reading *r, const struct scenario *s, uint32_t place)
+{
+    const struct scenario_table *t = &s->tables[place];
+    const struct config *config = &s->cluster.config;
+    const struct settings_tables *tables = config_tables(config);
+    const int64_t units[] = {t->on_demand ? tables->on_demand_rcu : t->rcu,
+                             t->on_demand ? tables->on_demand_wcu : t->wcu};
+    if (!check_partitions(r, document_nearest(r->document, "tables.%u.partitions", place + 1),
+                          config, t->name, t->partitions, units))
+        return false;
+    for (uint32_t i = 0; i < t->indexes.count; i++) {
+        const struct index_options *x = &t->indexes.at[i];
+        const struct document_node *at =
+            document_nearest(r->document, "tables.%u.indexes.%u.partitions", place + 1, i + 1);
+        if (!check_partitions(r, at, config, x->name, x->partitions,
+                              (int64_t[]){x->rcu > 0 ? x->rcu : units[ADMIT_READ],
+                                          x->wcu > 0 ? x->wcu : units[ADMIT_WRITE]}))
+            return false;
+    }
+    return true;
 }

@@ -244,8 +244,11 @@ static void await_active(struct work_tables *t, int status, struct slice body)
 static void await_gone(struct work_tables *t, int status, struct slice body)
 {
     struct slot *s = &t->slots[t->at];
-    if (status == 200 && dynamo_contains(body, "\"TableStatus\":\"ACTIVE\""))
-        t->work = WORK_DELETE; /* a CreateTable came late */
+    if (status == 200 && dynamo_contains(body, "\"TableStatus\":\"ACTIVE\"")) {
+        PROBE("a CreateTable comes between a deletion and the proof that the table is gone");
+        s->clearing = false; /* deleted twice: the second deletion has its own tickets */
+        t->work = WORK_DELETE;
+    }
     if (!dynamo_contains(body, "ResourceNotFound"))
         return;
     PROBE("a table is deleted under load");

@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -165,7 +166,7 @@ def refused(weir, directory):
     own = os.path.join(directory, "memory")
     os.mkdir(own)
     code, _, error = Lab(weir, own, 2, "", change=("gac: 2}", "gac: 2, memory_items: 5}")).wait()
-    check(code == 1 and "memory_items must be 0" in error, f"{code} {error}")
+    check(code == 1 and re.search(r"small.yaml:\d+: .*memory_items must be 0", error), f"{code} {error}")
     for fault, says in (("{kind: split, at: 1s}", "split"), ("{kind: node-slow, at: 1s, factor: 2}", "node-slow"),
                         ("{kind: node-busy, at: 1s, factor: 2}", "node-busy")):
         own = os.path.join(directory, says)

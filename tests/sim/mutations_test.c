@@ -102,7 +102,7 @@ LONG_MUTATION(a_clock_that_stands_still_in_a_suspended_machine, MUTATION_NONE, 1
 LONG_MUTATION(a_lease_counted_on_a_nodes_own_settings, MUTATION_OWN_SUPPORT, 104,
              FORCED(FAULT(CUT) | FAULT(SETTINGS)), THREE_NODES, .routers = 4, CLIENTS(60),
              MS(10000))
-MUTATION(a_vote_in_spite_of_support, MUTATION_IGNORE_LEASE_GRANT, 21,
+MUTATION(a_vote_in_spite_of_support, MUTATION_IGNORE_LEASE_GRANT, 44,
         FORCED(FAULT(ONE_WAY)), THREE_NODES, .routers = 4, CLIENTS(24), MS(10000))
 MUTATION(a_write_refused_for_a_dead_node, MUTATION_NONE, 15,
         FORCED(FAULT(CRASH)), .nodes = 4, .replicas = 3, CLIENTS(10), MS(10000),
@@ -111,7 +111,7 @@ MUTATION(a_write_refused_for_a_dead_node, MUTATION_NONE, 15,
 /* ---- partitions and what they own ---- */
 MUTATION(whole_buckets_of_long_keys_erased, MUTATION_WHOLE_RECORDS, 64,
         FORCED(FAULT(DRAIN)), .nodes = 4, .replicas = 2, MS(10000))
-MUTATION(a_partition_absorbs_one_that_is_not_frozen, MUTATION_ABSORB_AS_IT_IS, 282,
+MUTATION(a_partition_absorbs_one_that_is_not_frozen, MUTATION_ABSORB_AS_IT_IS, 319,
         FORCED(FAULT(CUT) | FAULT(ONE_WAY)), THREE_NODES, CLIENTS(24), .merges = 70, MS(3000))
 MUTATION(a_failed_read_finds_nothing, MUTATION_NONE, 1,
         FORCED(FAULT(READ_ERROR)), THREE_NODES, MS(3000), .mutation = SIM_MUTATION_READ_ERRORS)
@@ -129,7 +129,7 @@ MUTATION(a_request_that_was_shed_is_done, MUTATION_SHED_IS_DONE, 6, THREE_NODES,
         MS(3000))
 
 /* Followers apply a write after it is acknowledged. The only router must remember that. */
-MUTATION(a_router_loses_what_it_has_acknowledged, MUTATION_LOSE_OWN_WRITES, 1,
+MUTATION(a_router_loses_what_it_has_acknowledged, MUTATION_LOSE_OWN_WRITES, 7,
         EXTRA(OWN_READS), .faults_forced = true, THREE_NODES, CLIENTS(24), MS(3000))
 
 /* ---- local indexes: items change and move, and replicas start from snapshots ---- */
@@ -143,10 +143,10 @@ MUTATION(a_snapshot_without_index_rows, MUTATION_SNAPSHOT_OMITS_ROWS, 1, LOCAL_I
 #define GLOBAL_INDEXES THREE_NODES, CLIENTS(24), MS(4000)
 MUTATION(a_change_reaches_no_global_index, MUTATION_SKIP_CHANGE, 1, GLOBAL_INDEXES)
 MUTATION(an_old_global_row_stays, MUTATION_KEEP_OLD_GLOBAL, 1, GLOBAL_INDEXES)
-MUTATION(a_new_index_lacks_an_older_item, MUTATION_SKIP_FILL, 1, GLOBAL_INDEXES)
+MUTATION(a_new_index_lacks_an_older_item, MUTATION_SKIP_FILL, 6, GLOBAL_INDEXES)
 MUTATION(a_new_leader_loses_changes, MUTATION_LOSE_INDEX_CHANGES, 1,
         .faults = FAULT(CRASH) | FAULT(CUT), GLOBAL_INDEXES)
-MUTATION(a_backlog_without_bound, MUTATION_NO_BACKLOG_BOUND, 3,
+MUTATION(a_backlog_without_bound, MUTATION_NO_BACKLOG_BOUND, 5,
         EXTRA(SCARCE_INDEX), .faults_forced = true, GLOBAL_INDEXES)
 /* A row is late on its way, and the next leader writes the row anew. */
 MUTATION(a_row_of_a_closed_session, MUTATION_ANY_SESSION, 7, FORCED(FAULT(LATE)), GLOBAL_INDEXES)
@@ -187,15 +187,15 @@ MUTATION(a_snapshot_without_tokens, MUTATION_SNAPSHOT_OMITS_TOKENS, 1,
 LONG_MUTATION(a_fence_is_lost, MUTATION_LOSE_FENCE, 369,
              FORCED(FAULT(LATE)), .nodes = 3, .replicas = 1, .work_transactions = 6, CLIENTS(1),
              MS(4000))
-MUTATION(replicas_of_a_deleted_table_are_closed_unconfirmed, MUTATION_CLOSE_UNCONFIRMED, 14,
+MUTATION(replicas_of_a_deleted_table_are_closed_unconfirmed, MUTATION_CLOSE_UNCONFIRMED, 25,
         FORCED(FAULT(CRASH) | FAULT(SLOW_DISK)), EXTRA(LEAVING_TABLE), THREE_NODES,
         .work_transactions = 6, CLIENTS(1), MS(2000))
 MUTATION(a_decided_part_is_refused, MUTATION_REFUSE_DECIDED, 5, TRANSACTIONS, CLIENTS(1))
 
 /* ---- time to live: an item that is written anew must stay ---- */
 #define TTL_ITEMS THREE_NODES, CLIENTS(1), .work_ttl = 12, MS(4000)
-MUTATION(an_item_expires_unchecked, MUTATION_EXPIRE_UNCHECKED, 2, TTL_ITEMS)
-MUTATION(an_item_expires_in_spite_of_a_write_in_flight, MUTATION_EXPIRE_APPLIED, 49, TTL_ITEMS)
+MUTATION(an_item_expires_unchecked, MUTATION_EXPIRE_UNCHECKED, 5, TTL_ITEMS)
+MUTATION(an_item_expires_in_spite_of_a_write_in_flight, MUTATION_EXPIRE_APPLIED, 52, TTL_ITEMS)
 MUTATION(an_item_expires_by_one_clock, MUTATION_OWN_CLOCK, 1, FORCED(FAULT(WALL)), TTL_ITEMS)
 
 /* ---- streams: each change once, in its order, through splits and moves ---- */
@@ -226,7 +226,7 @@ MUTATION(a_router_that_knows_fewer_keys_is_served, MUTATION_SKIP_FENCE, 3,
         SHARDED_KEYS, .key_sharding_ms = 100, MS(3000))
 MUTATION(a_moved_item_stays_where_it_was, MUTATION_MOVE_COPIES, 4, SHARDED_KEYS,
         .key_sharding_ms = 100, MS(3000))
-MUTATION(an_item_reported_as_moved_was_not, MUTATION_MOVE_BLIND, 2, SHARDED_KEYS,
+MUTATION(an_item_reported_as_moved_was_not, MUTATION_MOVE_BLIND, 3, SHARDED_KEYS,
         .key_sharding_ms = 100, MS(3000))
 MUTATION(a_request_by_an_older_registry, MUTATION_OLDER_SHARDS, 4, SHARDED_KEYS,
         .key_sharding_ms = 100, MS(3000))
@@ -234,7 +234,7 @@ MUTATION(a_request_by_an_older_registry, MUTATION_OLDER_SHARDS, 4, SHARDED_KEYS,
 /* ---- counters: each addition counts once, whatever cell it went to ---- */
 #define COUNTERS THREE_NODES, .routers = 3, .key_sharding_ms = 150, .work_counters = 6, MS(3000)
 MUTATION(a_sum_lacks_a_cell, MUTATION_READ_FEWER_CELLS, 1, COUNTERS)
-MUTATION(a_cell_adds_twice, MUTATION_ADD_TWICE, 3, .faults = FAULT(CRASH) | FAULT(RESET), COUNTERS)
+MUTATION(a_cell_adds_twice, MUTATION_ADD_TWICE, 5, .faults = FAULT(CRASH) | FAULT(RESET), COUNTERS)
 
 /* ---- full stores: what is deleted makes room for what is put ---- */
 MUTATION(freed_pages_do_not_count, MUTATION_OMIT_FREED_PAGES, 1, THREE_NODES, CLIENTS(1),
@@ -243,13 +243,13 @@ MUTATION(freed_pages_do_not_count, MUTATION_OMIT_FREED_PAGES, 1, THREE_NODES, CL
 /* ---- the rate limiter: at most what there was is taken, and nothing is stuck ---- */
 #define LIMITER THREE_NODES, .routers = 3, .work_limiter =6, MS(4000)
 MUTATION(a_new_limiter_shard_begins_full, MUTATION_LIMITER_MINT, 3, LIMITER)
-MUTATION(a_limiter_shard_made_again_in_its_epoch, MUTATION_LIMITER_RECREATE, 4, LIMITER)
-MUTATION(newer_limits_reach_one_shard_only, MUTATION_LIMITER_OLD_LIMITS, 3, LIMITER)
+MUTATION(a_limiter_shard_made_again_in_its_epoch, MUTATION_LIMITER_RECREATE, 7, LIMITER)
+MUTATION(newer_limits_reach_one_shard_only, MUTATION_LIMITER_OLD_LIMITS, 4, LIMITER)
 MUTATION(the_hidden_limit_is_not_refilled, MUTATION_LIMITER_DRY_WRITES, 3, LIMITER)
 MUTATION(a_lease_gives_back_elsewhere, MUTATION_LIMITER_FAR_REFUND, 3, LIMITER)
 MUTATION(a_parents_bucket_does_not_grow, MUTATION_LIMITER_LONE_PARENT, 3, LIMITER)
 MUTATION(a_router_refuses_nothing_from_memory, MUTATION_LIMITER_IGNORE_CACHE, 3, LIMITER)
 MUTATION(a_repeated_request_reads_one_shard, MUTATION_LIMITER_QUERY_ONE_SHARD, 21,
         .faults = FAULT(CRASH) | FAULT(RESET), LIMITER)
-MUTATION(a_repeated_request_counts_twice, MUTATION_ADD_TWICE, 3,
+MUTATION(a_repeated_request_counts_twice, MUTATION_ADD_TWICE, 4,
         .faults = FAULT(CRASH) | FAULT(RESET), LIMITER)

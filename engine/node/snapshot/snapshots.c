@@ -27,6 +27,9 @@ enum {
     SNAPSHOTS_OUT_MAX = 4,
     TRIES_MAX = 25,
     TRIES_RECEIVED_MAX = 10 * TRIES_MAX, /* of a chunk that the receiver has, and puts in place */
+    TRIES_URGENT_MIN = 3,
+    TRY_RETRIES = 5,  /* a chunk is sent again after so many times append_retry_ms */
+    URGENT_MS = 1000, /* for a chunk, while writes are refused for the pages of its snapshot */
 };
 
 struct snapshot_out {
@@ -312,6 +315,11 @@ static bool snapshot_append_items(struct snapshots *snapshots, const struct part
     return true;
 }
 
+static int64_t snapshot_try_ms(const struct snapshots *snapshots)
+{
+    return TRY_RETRIES * config_replication(snapshots->env->config)->append_retry_ms;
+}
+
 /* Sends BEGIN or the next chunk. False: the snapshot cannot go on. */
 static bool snapshot_send_next(struct snapshots *snapshots, struct partition *p,
                                struct snapshot_out *s)
@@ -336,8 +344,7 @@ static bool snapshot_send_next(struct snapshots *snapshots, struct partition *p,
     snapshot_post(snapshots, s->to);
     s->on_its_way = true;
     s->tries++;
-    s->again_at = instant_add_ms(snapshots->env->now,
-                                 5 * config_replication(snapshots->env->config)->append_retry_ms);
+    s->again_at = instant_add_ms(snapshots->env->now, snapshot_try_ms(snapshots));
     return true;
 }
 
@@ -455,10 +462,16 @@ void snapshots_offer_held(struct snapshots *snapshots)
 /* ---- turns ---- */
 
 /* A receiver that has the chunk may wait for room for long. But the pages that a snapshot keeps are
- * not kept for it while this node refuses writes for want of them. */
+ * not kept for it while this node refuses writes for want of them: two full nodes that send
+ * snapshots to each other would wait for each other. */
 static uint32_t snapshot_tries_max(const struct snapshots *snapshots, const struct snapshot_out *s)
 {
-    return s->received && !snapshots_are_urgent(snapshots) ? TRIES_RECEIVED_MAX : TRIES_MAX;
+    if (!snapshots_are_urgent(snapshots))
+        return s->received ? TRIES_RECEIVED_MAX : TRIES_MAX;
+    const int64_t tries = URGENT_MS / snapshot_try_ms(snapshots);
+    if (tries < TRIES_URGENT_MIN)
+        return TRIES_URGENT_MIN;
+    return tries > TRIES_MAX ? TRIES_MAX : (uint32_t)tries;
 }
 
 void snapshots_end_turn(struct snapshots *snapshots)

@@ -64,36 +64,35 @@ static void model_destroy(void *runner)
     free(m);
 }
 
-static bool model_can_run(const struct scenario *s, struct buffer *error)
+static bool model_can_run(struct reading *r, const struct scenario *s)
 {
     for (uint32_t i = 0; i < s->table_count; i++) {
         const struct scenario_table *t = &s->tables[i];
         if (t->indexes.count > 0)
-            buffer_append_format(error,
-                                 "the fidelity admission has no global indexes, but table %s has "
-                                 "%u: `indexes` must be empty. The fidelity full has them",
-                                 t->name, t->indexes.count);
-        else if (t->key_sharding != NULL)
-            buffer_append_format(error,
-                                 "the fidelity admission has no sharded keys, but table %s has "
-                                 "`key_sharding: %s`. The fidelity full has them",
-                                 t->name, t->key_sharding);
+            return reading_fail(r, document_nearest(r->document, "tables.%u.indexes", i + 1),
+                                "the fidelity admission has no global indexes, but table %s has "
+                                "%u: `indexes` must be empty. The fidelity full has them",
+                                t->name, t->indexes.count);
+        if (t->key_sharding != NULL)
+            return reading_fail(r, document_nearest(r->document, "tables.%u.key_sharding", i + 1),
+                                "the fidelity admission has no sharded keys, but table %s has "
+                                "`key_sharding: %s`. The fidelity full has them",
+                                t->name, t->key_sharding);
     }
     for (uint32_t i = 0; i < s->workload_count; i++) {
-        if (s->workloads[i].limiter != NULL)
-            buffer_append_format(error,
-                                 "the fidelity admission has no rate limiter, but workload %s has "
-                                 "`limiter: %s`. The fidelity full has it",
-                                 s->workloads[i].name, s->workloads[i].limiter);
+        const struct scenario_workload *w = &s->workloads[i];
+        if (w->limiter != NULL)
+            return reading_fail(r, document_nearest(r->document, "workloads.%u.limiter", i + 1),
+                                "the fidelity admission has no rate limiter, but workload %s has "
+                                "`limiter: %s`. The fidelity full has it",
+                                w->name, w->limiter);
     }
-    return error->size == 0;
+    return true;
 }
 
 static void *model_create(const struct scenario *s, uint64_t seed, struct measure *measure,
                           struct buffer *error)
 {
-    if (!model_can_run(s, error))
-        return NULL;
     struct model *m = must_calloc(1, sizeof *m);
     m->scenario = s;
     m->config = &s->cluster.config;
@@ -155,6 +154,7 @@ static void model_events(const void *runner, struct buffer *out)
 }
 
 const struct lab_runner admission_runner = {.optimum = true,
+                                            .can_run = model_can_run,
                                             .create = model_create,
                                             .destroy = model_destroy,
                                             .keep_samples = sample_keep,

@@ -10,35 +10,30 @@ enum {
 
 /* ---- what can be run ---- */
 
-static bool fault_cannot(struct buffer *error, const char *what, long long has, long long max)
+static bool full_has(struct reading *r, const char *path, const char *what, int64_t requested,
+                     int64_t max)
 {
-    buffer_append_format(error,
-                         "the fidelity full has at most %lld %s, not %lld. The fidelity admission "
-                         "has no such limit",
-                         max, what, has);
-    return false;
+    return requested <= max ||
+           reading_fail(r, document_nearest(r->document, "%s", path),
+                        "the fidelity full has at most %lld %s, not %lld. The fidelity admission "
+                        "has no such limit",
+                        (long long)max, what, (long long)requested);
 }
 
-bool faults_check(const struct scenario *s, struct buffer *error)
+bool full_can_run(struct reading *r, const struct scenario *s)
 {
     int64_t tables = 0;
     for (uint32_t i = 0; i < s->table_count; i++)
         tables += s->tables[i].copies;
-    if (s->cluster.nodes > WORLD_NODES_MAX)
-        return fault_cannot(error, "nodes", s->cluster.nodes, WORLD_NODES_MAX);
-    if (s->cluster.routers > WORLD_ROUTERS_MAX)
-        return fault_cannot(error, "routers", s->cluster.routers, WORLD_ROUTERS_MAX);
-    if (s->cluster.gac > WORLD_GAC_MAX)
-        return fault_cannot(error, "servers of global admission control", s->cluster.gac,
-                            WORLD_GAC_MAX);
-    if (tables > TABLES_MAX)
-        return fault_cannot(error, "tables", tables, TABLES_MAX);
-    if (s->cluster.memory_items > 0) {
-        buffer_append_text(error, "the fidelity full does not track items in memory: memory_items "
-                                  "must be 0. Use the fidelity admission");
-        return false;
-    }
-    return preload_check(s, "full", error);
+    if (s->cluster.memory_items > 0)
+        return reading_fail(r, document_nearest(r->document, "cluster.memory_items"),
+                            "the fidelity full does not track items in memory: memory_items must "
+                            "be 0. Use the fidelity admission");
+    return full_has(r, "cluster.nodes", "nodes", s->cluster.nodes, WORLD_NODES_MAX) &&
+           full_has(r, "cluster.routers", "routers", s->cluster.routers, WORLD_ROUTERS_MAX) &&
+           full_has(r, "cluster.gac", "servers of global admission control", s->cluster.gac,
+                    WORLD_GAC_MAX) &&
+           full_has(r, "tables", "tables", tables, TABLES_MAX) && preload_check(r, s, "full");
 }
 
 /* ---- faults ---- */

@@ -214,8 +214,6 @@ static void full_destroy(void *runner)
 static void *full_create(const struct scenario *s, uint64_t seed, struct measure *measure,
                          struct buffer *error)
 {
-    if (!faults_check(s, error))
-        return NULL;
     struct full *f = must_calloc(1, sizeof *f);
     f->scenario = s;
     f->measure = measure;
@@ -270,7 +268,8 @@ static void full_events(const void *runner, struct buffer *out)
         lab_catalog_events(c, out);
 }
 
-const struct lab_runner full_runner = {.create = full_create,
+const struct lab_runner full_runner = {.can_run = full_can_run,
+                                       .create = full_create,
                                        .destroy = full_destroy,
                                        .run = full_run,
                                        .hash = full_hash,

@@ -77,5 +77,5 @@ void bucket_audit_window(struct full *f);
 void bucket_audit_deinit(struct full *f);
 
 /* False: the world cannot run the scenario; `error` tells. */
-bool faults_check(const struct scenario *s, struct buffer *error);
+bool full_can_run(struct reading *r, const struct scenario *s);
 void full_faults_begin(struct full *f);

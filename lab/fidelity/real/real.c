@@ -306,45 +306,51 @@ static void fault_table(void *context, const struct scenario_fault *f,
     table_update(context, u);
 }
 
-static bool real_can(const struct scenario *s, struct buffer *error)
+static bool real_has_faults(struct reading *r, const struct scenario *s)
 {
-    int64_t tables = 0, processes = s->cluster.nodes + s->cluster.routers + s->cluster.gac;
-    for (uint32_t i = 0; i < s->table_count; i++)
-        tables += s->tables[i].copies;
     for (uint32_t i = 0; i < s->fault_count; i++) {
-        int64_t kind = s->faults[i].kind;
-        if (kind != FAULT_NODE_SLOW && kind != FAULT_NODE_BUSY && kind != FAULT_SPLIT)
-            continue;
-        buffer_append_format(error, "the fidelity real cannot run the fault %s",
-                             scenario_fault_name((enum scenario_fault_kind)kind));
-        return false;
+        const enum scenario_fault_kind kind = (enum scenario_fault_kind)s->faults[i].kind;
+        if (kind == FAULT_NODE_SLOW || kind == FAULT_NODE_BUSY || kind == FAULT_SPLIT)
+            return reading_fail(r, document_nearest(r->document, "faults.%u.kind", i + 1),
+                                "the fidelity real cannot run the fault %s",
+                                scenario_fault_name(kind));
     }
+    return true;
+}
+
+static bool real_has_tables(struct reading *r, const struct scenario *s)
+{
+    int64_t tables = 0;
     for (uint32_t i = 0; i < s->table_count; i++) {
-        if (s->tables[i].indexes.count == 0)
-            continue;
-        buffer_append_format(error,
-                             "the fidelity real does not report the lag of global indexes: "
-                             "`indexes` of table %s must be empty. The fidelity full does",
-                             s->tables[i].name);
-        return false;
+        tables += s->tables[i].copies;
+        if (s->tables[i].indexes.count > 0)
+            return reading_fail(r, document_nearest(r->document, "tables.%u.indexes", i + 1),
+                                "the fidelity real does not report the lag of global indexes: "
+                                "`indexes` of table %s must be empty. The fidelity full does",
+                                s->tables[i].name);
     }
+    return tables <= TABLES_MAX ||
+           reading_fail(r, document_nearest(r->document, "tables"),
+                        "the fidelity real has at most %d tables", TABLES_MAX);
+}
+
+static bool real_can_run(struct reading *r, const struct scenario *s)
+{
+    const int64_t processes = s->cluster.nodes + s->cluster.routers + s->cluster.gac;
     if (s->limit_count > 0)
-        buffer_append_text(error, "the fidelity real does not read buckets of the rate limiter: "
-                                  "`limits` must be empty. The fidelity full does");
-    else if (s->cluster.memory_items > 0)
-        buffer_append_text(error, "the fidelity real has this machine's memory: memory_items must "
-                                  "be 0. The fidelity admission knows it");
-    else if (tables > TABLES_MAX)
-        buffer_append_format(error, "the fidelity real has at most %d tables", TABLES_MAX);
-    else if (processes > PROCESSES_MAX)
-        buffer_append_format(
-            error,
-            "the fidelity real has at most %d nodes, routers and servers of global "
-            "admission control together, not %lld",
-            PROCESSES_MAX, (long long)processes);
-    else
-        return preload_check(s, "real", error);
-    return false;
+        return reading_fail(r, document_nearest(r->document, "limits"),
+                            "the fidelity real does not read buckets of the rate limiter: "
+                            "`limits` must be empty. The fidelity full does");
+    if (s->cluster.memory_items > 0)
+        return reading_fail(r, document_nearest(r->document, "cluster.memory_items"),
+                            "the fidelity real has this machine's memory: memory_items must be 0. "
+                            "The fidelity admission knows it");
+    if (processes > PROCESSES_MAX)
+        return reading_fail(r, document_nearest(r->document, "cluster.nodes"),
+                            "the fidelity real has at most %d nodes, routers and servers of "
+                            "global admission control together, not %lld",
+                            PROCESSES_MAX, (long long)processes);
+    return real_has_faults(r, s) && real_has_tables(r, s) && preload_check(r, s, "real");
 }
 
 /* ---- life ---- */
@@ -408,8 +414,6 @@ static void real_destroy(void *runner)
 static void *real_create(const struct scenario *s, uint64_t seed, struct measure *measure,
                          struct buffer *error)
 {
-    if (!real_can(s, error))
-        return NULL;
     struct real *r = must_calloc(1, sizeof *r);
     r->scenario = s;
     r->measure = measure;
@@ -469,7 +473,8 @@ static void real_events(const void *runner, struct buffer *out)
     (void)out;
 }
 
-const struct lab_runner lab_real_runner = {.create = real_create,
+const struct lab_runner lab_real_runner = {.can_run = real_can_run,
+                                           .create = real_create,
                                            .destroy = real_destroy,
                                            .run = real_run,
                                            .hash = real_hash,

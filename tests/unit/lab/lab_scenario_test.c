@@ -424,6 +424,77 @@ TEST(a_plan_finds_a_policy_that_does_not_fit_before_the_first_run)
     lab_plan_deinit(&p);
 }
 
+static void expect_refusal(enum lab_fidelity fidelity, const char *text, const char *fault)
+{
+    const struct lab_plan_options o = {
+        .file = "a.yaml", .text = slice_of(text), .fidelity = fidelity};
+    struct lab_plan p;
+    buffer_clear(&error);
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_MALFORMED);
+    buffer_append_u8(&error, 0);
+    if (strncmp((const char *)error.data, fault, strlen(fault)) != 0)
+        fail_msg("`%s` does not begin with `%s`", (const char *)error.data, fault);
+    lab_plan_deinit(&p);
+}
+
+#define CLUSTER(members) \
+    HEAD BODY "cluster:\n  costs: {network: 1ms}\n  wall_skew: 0s\n  " members "\n"
+#define TABLE(members)                                              \
+    HEAD "tables:\n  - {name: users}\n  - name: more\n    " members \
+         "\nworkloads: [{name: w, table: users}]\n"
+
+/* Before the first run, and at the field. */
+TEST(what_a_fidelity_cannot_run_is_refused_when_the_scenario_is_read)
+{
+    static const struct {
+        enum lab_fidelity fidelity;
+        const char *text, *fault;
+    } rows[] = {
+        {LAB_ADMISSION, TABLE("key_sharding: auto"),
+         "a.yaml:6: the fidelity admission has no sharded keys, but table more has "
+         "`key_sharding: auto`. The fidelity full has them (policy weir)"},
+        {LAB_ADMISSION, TABLE("indexes: [{name: by-kind}]"),
+         "a.yaml:6: the fidelity admission has no global indexes, but table more has 1"},
+        {LAB_FULL, CLUSTER("nodes: 10"), "a.yaml:8: the fidelity full has at most 9 nodes, not 10"},
+        {LAB_FULL, CLUSTER("routers: 33"),
+         "a.yaml:8: the fidelity full has at most 32 routers, not 33"},
+        {LAB_FULL, CLUSTER("gac: 6"),
+         "a.yaml:8: the fidelity full has at most 5 servers of global admission control, not 6"},
+        {LAB_FULL, CLUSTER("memory_items: 5"), "a.yaml:8: the fidelity full does not track items"},
+        {LAB_FULL, TABLE("copies: 1000"),
+         "a.yaml:4: the fidelity full has at most 1000 tables, not 1001"},
+        {LAB_FULL, TABLE("bytes: 100000000"),
+         "a.yaml:6: the fidelity full stores at most 67108864 `bytes`"},
+        {LAB_FULL, TABLE("wcu: 10\n    bytes: 60000000"),
+         "a.yaml:7: the fidelity full fills table more with its write capacity"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        expect_refusal(rows[i].fidelity, rows[i].text, rows[i].fault);
+}
+
+/* The cluster would refuse the table, at every fidelity. */
+TEST(a_table_has_the_partitions_that_its_throughput_needs)
+{
+#define SMALL "cluster: {settings: {partition_max_rcu: 300, partition_max_wcu: 100}}\n"
+    expect_fault(SMALL HEAD "tables: [{name: users, rcu: 2000, wcu: 10,\n"
+                            "  partitions: 6}]\nworkloads: [{name: w, table: users}]\n",
+                 "a.yaml:5: partitions of users is 6, but must be 0 or at least 7: its throughput "
+                 "of 2000 RCU and 10 WCU needs so many");
+    expect_fault(SMALL HEAD "tables:\n  - name: users\n    rcu: 10\n    wcu: 10\n    indexes:\n"
+                            "      - {name: one}\n"
+                            "      - name: two\n        wcu: 201\n        partitions: 2\n"
+                            "workloads: [{name: w, table: users}]\n",
+                 "a.yaml:12: partitions of two is 2, but must be 0 or at least 3");
+    expect_fault(SMALL HEAD "tables:\n  - name: users\n    rcu: 600000\n"
+                            "workloads: [{name: w, table: users}]\n",
+                 "a.yaml:5: users would need 2000 partitions, but "
+                 "cluster.settings.table_partitions_max is 1000");
+    assert_int_equal(read_text(SMALL HEAD "tables: [{name: users, rcu: 2000, wcu: 10,\n"
+                                          "  partitions: 7}]\n"
+                                          "workloads: [{name: w, table: users}]\n"),
+                     STATUS_OK);
+}
+
 TEST(every_shipped_scenario_makes_a_plan)
 {
     assert_true(lab_shipped_count >= 10);
@@ -431,6 +502,7 @@ TEST(every_shipped_scenario_makes_a_plan)
         const struct lab_plan_options o = {.file = lab_shipped[i].name,
                                            .text = lab_shipped[i].text,
                                            .sweep = true,
+                                           .fidelity = LAB_FIDELITIES,
                                            .policies = baseline_policies()};
         struct lab_plan p;
         buffer_clear(&error);

@@ -266,6 +266,37 @@ TEST(where_space_is_short_a_checkpoint_comes_before_a_snapshot)
     scene_close(&s);
 }
 
+/* The receiver has the chunk, and no room for it. Its sender waits, but not while it refuses writes
+ * for want of the pages that the snapshot keeps: perhaps the receiver waits for it, too. */
+TEST(a_full_receiver_is_not_waited_for_while_writes_are_refused)
+{
+    enum {
+        TRIES_MS = 4 * 5 * 200 /* as snapshots.c has them, with append_retry_ms */
+    };
+    struct scene s;
+    struct config config;
+    group_configure(&config);
+    config_edit_storage(&config)->map_max_bytes = 2 << 20;
+    config_edit_storage(&config)->memtable_max_bytes = 16 << 10;
+    config_edit_replication(&config)->append_retry_ms = 200;
+    scene_open_with(&s, config, 100);
+    struct group_fixture *g = &s.g;
+    group_leave_behind(g);
+    struct node *n = frame_cluster_node(g->w, g->leader);
+    scene_make_space_scarce(n, g);
+    frame_cluster_heal(g->w, g->late);
+    scene_wait(&s, g->leader, g->late, ACK, 2);
+    frame_cluster_slow_checkpoints(g->w, g->late, 60000); /* the second chunk finds no room */
+    frame_cluster_pass(g->w, TRIES_MS);
+    assert_true(store_keeps_pages(n->env.store));
+    n->log.space_refused = true; /* as a refused write leaves it */
+    for (int ms = 0; store_keeps_pages(n->env.store); ms++) {
+        assert_true(ms < TRIES_MS);
+        frame_cluster_pass(g->w, 1);
+    }
+    scene_close(&s);
+}
+
 /* Its sender leads no more, and its items are older than those of the present snapshot. */
 TEST(a_chunk_of_an_earlier_snapshot_is_not_put_among_those_of_the_present_one)
 {
