@@ -418,6 +418,14 @@ static size_t edits_between(struct slice a, struct slice b)
     return row[b.size];
 }
 
+size_t name_place(struct slice name, const char *const *names, size_t count, size_t stride)
+{
+    size_t i = 0;
+    while (i < count && !slice_is(name, *(const char *const *)((const char *)names + i * stride)))
+        i++;
+    return i;
+}
+
 void nearest_name_add(struct nearest_name *n, const char *const *names, size_t count, size_t stride)
 {
     for (size_t i = 0; i < count; i++) {

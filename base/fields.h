@@ -103,7 +103,13 @@ struct nearest_name {
     size_t longer_count; /* only a single one is suggested, if no name is near enough */
 };
 
-/* The names are `count` pointers, each `stride` bytes after the one before. */
+/* The names are `count` pointers, each `stride` bytes after the one before. Returns the place of
+ * the name; `count`: it is not there. */
+size_t name_place(struct slice name, const char *const *names, size_t count, size_t stride);
+/* The same in an array of structs with the member `name`. */
+#define NAME_PLACE(text, list, count) \
+    name_place(slice_of(text), &(list)[0].name, count, sizeof(list)[0])
+
 void nearest_name_add(struct nearest_name *n, const char *const *names, size_t count,
                       size_t stride);
 /* Appends " (did you mean `PREFIXname`?)" if there is a name. */

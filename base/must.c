@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 _Noreturn void must_fail(const char *condition, const char *file, int line)
 {
@@ -24,5 +25,15 @@ void *must_grow(void *array, size_t count, size_t *capacity, size_t size)
     *capacity = *capacity == 0 ? 16 : *capacity * 2;
     array = reallocarray(array, *capacity, size);
     must(array != NULL);
+    return array;
+}
+
+void *must_grow_zeroed(void *array, size_t index, size_t *capacity, size_t size)
+{
+    while (index >= *capacity) {
+        const size_t before = *capacity;
+        array = must_grow(array, before, capacity, size);
+        memset((char *)array + before * size, 0, (*capacity - before) * size);
+    }
     return array;
 }

@@ -28,6 +28,8 @@ void *must_calloc(size_t count, size_t size);
 /* Makes room for one more element of `size` bytes after the first `count`: a full array doubles.
  * The process ends if there is no memory. */
 void *must_grow(void *array, size_t count, size_t *capacity, size_t size);
+/* Makes room for the element at `index`. New elements are zero. */
+void *must_grow_zeroed(void *array, size_t index, size_t *capacity, size_t size);
 
 /* The memory that malloc or realloc returned. The process ends if there is none. */
 #define must_have(memory) must_have_at((memory), #memory, __FILE__, __LINE__)

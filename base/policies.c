@@ -10,21 +10,31 @@
 static const char refusals[] = "are refusals", nothing[] = "change nothing",
                   ends[] = "end the request";
 
+#define FLAGS_AT(point) offsetof(struct weir_##point##_policy, flags)
+
 static const struct {
     const char *name;
     const char *invalid; /* what decisions with an invalid result are */
     int64_t slow_ns;
+    size_t flags_at;
+    uint64_t flags; /* that this version knows */
 } point_rules[POLICY_POINTS] = {
-    [POLICY_PARTITION] = {"partition", refusals, POLICY_SLOW_NS},
-    [POLICY_NODE] = {"node", refusals, POLICY_SLOW_NS},
-    [POLICY_HEADROOM] = {"headroom", refusals, POLICY_SLOW_NS},
-    [POLICY_TABLE] = {"table", refusals, POLICY_SLOW_NS},
-    [POLICY_OVERLOAD] = {"overload", refusals, POLICY_SLOW_NS},
-    [POLICY_ADAPTIVE] = {"adaptive", nothing, POLICY_SLOW_CONTROL_NS},
-    [POLICY_SPLIT] = {"split", nothing, POLICY_SLOW_CONTROL_NS},
-    [POLICY_DEMAND] = {"demand", nothing, POLICY_SLOW_CONTROL_NS},
-    [POLICY_RELOCATE] = {"relocate", nothing, POLICY_SLOW_CONTROL_NS},
-    [POLICY_RETRY] = {"retry", ends, POLICY_SLOW_NS},
+    [POLICY_PARTITION] = {"partition", refusals, POLICY_SLOW_NS, FLAGS_AT(partition),
+                          WEIR_PARTITION_SAVES | WEIR_PARTITION_SHARES | WEIR_PARTITION_UNLIMITED |
+                              WEIR_PARTITION_SAVED_ONLY},
+    [POLICY_NODE] = {"node", refusals, POLICY_SLOW_NS, FLAGS_AT(node), 0},
+    [POLICY_HEADROOM] = {"headroom", refusals, POLICY_SLOW_NS, FLAGS_AT(headroom),
+                         WEIR_HEADROOM_LEASES | WEIR_HEADROOM_UNCHECKED},
+    [POLICY_TABLE] = {"table", refusals, POLICY_SLOW_NS, FLAGS_AT(table),
+                      WEIR_TABLE_LIMITS | WEIR_TABLE_REQUESTS_GRANTS | WEIR_TABLE_WHOLE_COST |
+                          WEIR_TABLE_PERIODS | WEIR_TABLE_TAKES_REPORTS},
+    [POLICY_OVERLOAD] = {"overload", refusals, POLICY_SLOW_NS, FLAGS_AT(overload),
+                         WEIR_OVERLOAD_CLASSES},
+    [POLICY_ADAPTIVE] = {"adaptive", nothing, POLICY_SLOW_CONTROL_NS, FLAGS_AT(adaptive), 0},
+    [POLICY_SPLIT] = {"split", nothing, POLICY_SLOW_CONTROL_NS, FLAGS_AT(split), 0},
+    [POLICY_DEMAND] = {"demand", nothing, POLICY_SLOW_CONTROL_NS, FLAGS_AT(demand), 0},
+    [POLICY_RELOCATE] = {"relocate", nothing, POLICY_SLOW_CONTROL_NS, FLAGS_AT(relocate), 0},
+    [POLICY_RETRY] = {"retry", ends, POLICY_SLOW_NS, FLAGS_AT(retry), WEIR_RETRY_TAKES_NUMBER},
 };
 
 const char *policy_point_name(enum policy_point point)
@@ -153,51 +163,12 @@ static const char *policy_lacks(const struct policy_entry *e)
     return NULL;
 }
 
-static uint64_t *flags_of(struct policy_entry *e, uint64_t *known)
-{
-    union policy_any *p = policy_any_of(e);
-    switch (e->point) {
-    case POLICY_PARTITION:
-        *known = WEIR_PARTITION_SAVES | WEIR_PARTITION_SHARES | WEIR_PARTITION_UNLIMITED |
-                 WEIR_PARTITION_SAVED_ONLY;
-        return &p->partition.flags;
-    case POLICY_NODE:
-        *known = 0;
-        return &p->node.flags;
-    case POLICY_HEADROOM:
-        *known = WEIR_HEADROOM_LEASES | WEIR_HEADROOM_UNCHECKED;
-        return &p->headroom.flags;
-    case POLICY_OVERLOAD:
-        *known = WEIR_OVERLOAD_CLASSES;
-        return &p->overload.flags;
-    case POLICY_ADAPTIVE:
-        *known = 0;
-        return &p->adaptive.flags;
-    case POLICY_SPLIT:
-        *known = 0;
-        return &p->split.flags;
-    case POLICY_DEMAND:
-        *known = 0;
-        return &p->demand.flags;
-    case POLICY_RELOCATE:
-        *known = 0;
-        return &p->relocate.flags;
-    case POLICY_RETRY:
-        *known = WEIR_RETRY_TAKES_NUMBER;
-        return &p->retry.flags;
-    default:
-        *known = WEIR_TABLE_LIMITS | WEIR_TABLE_REQUESTS_GRANTS | WEIR_TABLE_WHOLE_COST |
-                 WEIR_TABLE_PERIODS | WEIR_TABLE_TAKES_REPORTS;
-        return &p->table.flags;
-    }
-}
-
 /* The entry is filled up to its names; it becomes one of the registry. */
 static enum status policy_accept(const struct policy_source *s, struct policy_entry *e,
                                  const char *name)
 {
     char text[96];
-    uint64_t known = 0, *flags = flags_of(e, &known);
+    uint64_t *flags = (uint64_t *)(void *)(e->policy + point_rules[e->point].flags_at);
     if (!policy_name_fits(name))
         return policy_refuse(s, e->point, name == NULL ? "" : name,
                              "has no valid name: expected 1 to 31 of a-z, 0-9, _ and -");
@@ -211,7 +182,7 @@ static enum status policy_accept(const struct policy_source *s, struct policy_en
                  WEIR_POLICY_STATE_MAX);
         return policy_refuse(s, e->point, name, strstr(lacks, "a state") != NULL ? text : lacks);
     }
-    if (*flags & ~known)
+    if (*flags & ~point_rules[e->point].flags)
         return policy_refuse(s, e->point, name,
                              "has flags that this version of weir does not know");
     *flags |= POLICY_LOADED;

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/must.h"
 #include "base/prng.h"
 #include "base/settings/heat.h"
 #include "bench/bench.h"

@@ -35,10 +35,9 @@ int main(int argc, char **argv)
         bench_main_print_help(stderr);
         return 2;
     }
-    for (size_t i = 0; i < BENCHES; i++) {
-        if (strcmp(argv[1], benches[i].name) == 0)
-            return benches[i].run(argc - 1, argv + 1);
-    }
+    const size_t place = NAME_PLACE(argv[1], benches, BENCHES);
+    if (place < BENCHES)
+        return benches[place].run(argc - 1, argv + 1);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         bench_main_print_help(stdout);
         return 0;

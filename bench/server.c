@@ -3,7 +3,6 @@
 #include "bench/server.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/instant.h"
+#include "host/remove_tree.h"
 
 enum {
     READY_WAIT_MS = 30000,
@@ -151,15 +151,6 @@ bool bench_program_is_installed(const char *name)
     return found;
 }
 
-static int bench_server_remove_one(const char *path, const struct stat *st, int kind,
-                                   struct FTW *at)
-{
-    (void)st;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
 void bench_server_stop(struct bench_server *s)
 {
     if (s->pid > 0) {
@@ -167,7 +158,7 @@ void bench_server_stop(struct bench_server *s)
         waitpid(s->pid, NULL, 0);
     }
     if (s->folder[0] != 0)
-        nftw(s->folder, bench_server_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        remove_tree(s->folder);
     *s = (struct bench_server){0};
 }
 

@@ -46,10 +46,9 @@ int cmd_lab(int argc, char **argv)
         lab_print_help(argc < 2 ? stderr : stdout);
         return argc < 2 ? 2 : 0;
     }
-    for (size_t i = 0; i < COUNT_OF(lab_commands); i++) {
-        if (strcmp(lab_commands[i].name, argv[1]) == 0)
-            return lab_commands[i].run(argc - 1, argv + 1);
-    }
+    const size_t place = NAME_PLACE(argv[1], lab_commands, COUNT_OF(lab_commands));
+    if (place < COUNT_OF(lab_commands))
+        return lab_commands[place].run(argc - 1, argv + 1);
     struct buffer text = {0};
     nearest_name_suggest(slice_of(argv[1]), "weir lab ", &lab_commands[0].name,
                          COUNT_OF(lab_commands), sizeof lab_commands[0], &text);

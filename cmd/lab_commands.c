@@ -255,7 +255,7 @@ static int run_somewhere(struct lab_arguments *a, const char *scenario)
         code = run_text(a, a->out, NULL);
     } else if (good && lab_temporary_make(temporary)) {
         code = run_text(a, temporary, NULL);
-        lab_temporary_remove(temporary);
+        remove_tree(temporary);
     }
     buffer_deinit(&text);
     return code;
@@ -501,7 +501,7 @@ int lab_suite_command(int argc, char **argv)
     if (!lab_temporary_make(temporary))
         return 1;
     code = suite_in(&a, temporary);
-    lab_temporary_remove(temporary);
+    remove_tree(temporary);
     return code;
 }
 

@@ -1,7 +1,6 @@
 #include "cmd/lab_files.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,14 +109,6 @@ bool lab_file_exists(const char *directory, const char *name)
 
 /* ---- temporary directories ---- */
 
-static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *at)
-{
-    (void)s;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
 bool lab_temporary_make(char out[LAB_NAME_SIZE])
 {
     const char *where = getenv("TMPDIR");
@@ -126,11 +117,6 @@ bool lab_temporary_make(char out[LAB_NAME_SIZE])
         return true;
     fprintf(stderr, "weir lab: cannot create the directory %s: %s\n", out, strerror(errno));
     return false;
-}
-
-void lab_temporary_remove(const char *path)
-{
-    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* ---- the plan ---- */

@@ -10,6 +10,7 @@
  * files: another one is refused. */
 #pragma once
 
+#include "host/remove_tree.h"
 #include "lab/run/plan.h"
 #include "lab/run/result.h"
 #include "server/host/policy_file.h"
@@ -18,9 +19,8 @@ enum {
     LAB_NAME_SIZE = 4096 /* of a path */
 };
 
-/* A new directory below TMPDIR. False: the error is on standard error. */
+/* A new directory below TMPDIR; remove_tree removes it. False: the error is on standard error. */
 bool lab_temporary_make(char out[LAB_NAME_SIZE]);
-void lab_temporary_remove(const char *path);
 
 /* A registry for policies from files; it lives as long as the process. */
 struct policies *lab_policies_begin(void);

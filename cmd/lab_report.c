@@ -268,7 +268,7 @@ static bool write_svg(const char *directory, struct slice page, struct buffer *e
     append_url(&url, whole);
     good = good && report_draw(profile, (const char *)url.data, &drawn, error) &&
            write_figures(directory, buffer_slice(&drawn), error);
-    lab_temporary_remove(temporary);
+    remove_tree(temporary);
     buffer_deinit(&url);
     buffer_deinit(&drawn);
     return good;

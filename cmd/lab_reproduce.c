@@ -158,7 +158,7 @@ static int reproduction_run(struct reproduction *r)
     }
     if (good && inputs_are_there(r, &p, &error) && lab_temporary_make(again)) {
         code = reproduce_in(r, &p, again, &error);
-        lab_temporary_remove(again);
+        remove_tree(again);
     }
     if (error.size > 0)
         fprintf(stderr, "weir lab reproduce: %.*s\n", TEXT_OF(error));

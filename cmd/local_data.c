@@ -14,6 +14,7 @@
 #include "base/settings/replication.h"
 #include "base/settings/storage.h"
 #include "host/file_lock.h"
+#include "host/remove_tree.h"
 #include "server/host/data_dir.h"
 
 enum {
@@ -76,7 +77,7 @@ static void memory_sweep(void)
         char node[64];
         snprintf(node, sizeof node, "%s/node-1/LOCK", found.gl_pathv[i]);
         int directory = lock_at(found.gl_pathv[i]), first = lock_at(node);
-        if (directory >= 0 && first >= 0 && data_dir_remove(found.gl_pathv[i]))
+        if (directory >= 0 && first >= 0 && remove_tree(found.gl_pathv[i]))
             fprintf(stderr, "weir local: removed %s, which a killed process had left\n",
                     found.gl_pathv[i]);
         if (directory >= 0)
@@ -182,7 +183,7 @@ void local_data_close(struct local_data *d)
 {
     if (!d->in_memory)
         return;
-    if (!data_dir_remove(d->path))
+    if (!remove_tree(d->path))
         fprintf(stderr, "weir local: cannot remove %s: %s\n", d->path, strerror(errno));
     close(d->lock);
     d->in_memory = false;

@@ -48,10 +48,8 @@ static const struct command *main_find(const char *name)
             return main_find(renamed[i].name);
         }
     }
-    for (size_t i = 0; i < COUNT_OF(commands); i++)
-        if (strcmp(commands[i].name, name) == 0)
-            return &commands[i];
-    return NULL;
+    const size_t place = NAME_PLACE(name, commands, COUNT_OF(commands));
+    return place < COUNT_OF(commands) ? &commands[place] : NULL;
 }
 
 static void main_suggest(const char *wrong)

@@ -49,28 +49,22 @@ static const char *take_seed(void *target, const char *value)
     return NULL;
 }
 
-static const char *fault_name(unsigned i)
+/* Sets the bits of `all`, of none, or of the names in `text` with commas between them. False: a
+ * name is none of these. */
+static bool take_names(const char *text, const struct sim_named *named, size_t count, uint32_t all,
+                       bool *forced, uint32_t *bits)
 {
-    return sim_fault_name((enum sim_fault)i);
-}
-
-static const char *extra_name(unsigned i)
-{
-    return sim_extra_name((enum sim_extra)i);
-}
-
-/* Adds the bits of names with commas between them. False: a name is none of these. */
-static bool take_names(const char *text, const char *(*name)(unsigned), unsigned count,
-                       uint32_t *bits)
-{
+    *forced = strcmp(text, "all") != 0;
+    *bits = *forced ? 0 : all;
+    if (!*forced || strcmp(text, "none") == 0)
+        return true;
     while (*text != '\0') {
         const size_t size = strcspn(text, ",");
-        unsigned i = 0;
-        while (i < count && !slice_is(slice_make(text, size), name(i)))
-            i++;
-        if (i == count)
+        const size_t place =
+            name_place(slice_make(text, size), &named[0].name, count, sizeof(named[0]));
+        if (place == count)
             return false;
-        *bits |= UINT32_C(1) << i;
+        *bits |= UINT32_C(1) << place;
         text += size + (text[size] == ',');
     }
     return true;
@@ -79,11 +73,7 @@ static bool take_names(const char *text, const char *(*name)(unsigned), unsigned
 static const char *take_faults(void *target, const char *value)
 {
     struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
-    o->faults_forced = strcmp(value, "all") != 0;
-    o->faults = o->faults_forced ? 0 : SIM_FAULTS_ALL;
-    if (!o->faults_forced || strcmp(value, "none") == 0)
-        return NULL;
-    return take_names(value, fault_name, SIM_FAULTS, &o->faults)
+    return take_names(value, sim_faults, SIM_FAULTS, SIM_FAULTS_ALL, &o->faults_forced, &o->faults)
                ? NULL
                : "all, none, or names of faults separated by commas";
 }
@@ -91,10 +81,7 @@ static const char *take_faults(void *target, const char *value)
 static const char *take_extras(void *target, const char *value)
 {
     struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
-    o->extras_forced = strcmp(value, "all") != 0;
-    o->extras = o->extras_forced ? 0 : SIM_EXTRAS_ALL;
-    return !o->extras_forced || strcmp(value, "none") == 0 ||
-                   take_names(value, extra_name, SIM_EXTRAS, &o->extras)
+    return take_names(value, sim_extras, SIM_EXTRAS, SIM_EXTRAS_ALL, &o->extras_forced, &o->extras)
                ? NULL
                : "all, none, or names of extras separated by commas";
 }
@@ -149,38 +136,38 @@ static const struct field sim_options[] = {
      .help = "The number of replicas of each partition."},
     {"routers", FIELD_INTEGER, MEMBER(run.sim.routers), "N", .max = SIM_ROUTERS_MAX, SEED_CHOOSES,
      .help = "The number of routers."},
-    {"gac", FIELD_INTEGER, MEMBER(run.sim.gac), "N", .max = SIM_GAC_MAX, .zero = SIM_GAC_NONE,
+    {"gac", FIELD_INTEGER, MEMBER(run.sim.gac), "N", .max = SIM_GAC_MAX, .zero = SIM_NONE,
      SEED_CHOOSES, .help = "The number of servers of global admission control."},
     {"clients", FIELD_INTEGER, MEMBER(run.sim.clients), "N", .max = SIM_CLIENTS_MAX, SEED_CHOOSES,
      .help = "The number of clients."},
     {"transactions", FIELD_INTEGER, MEMBER(run.sim.work_transactions), "N", .max = 16,
-     .zero = SIM_WORK_TRANSACTIONS_NONE, SEED_CHOOSES, .former = "transacts",
+     .zero = SIM_NONE, SEED_CHOOSES, .former = "transacts",
      .help = "The number of clients of transactions. 0: none."},
-    {"ttl", FIELD_INTEGER, MEMBER(run.sim.work_ttl), "N", .max = 16, .zero = SIM_WORK_TTL_NONE,
-     SEED_CHOOSES, .former = "expiries",
+    {"ttl", FIELD_INTEGER, MEMBER(run.sim.work_ttl), "N", .max = 16, .zero = SIM_NONE, SEED_CHOOSES,
+     .former = "expiries",
      .help = "The number of clients whose items have a time to live. 0: none."},
-    {"streams", FIELD_INTEGER, MEMBER(run.sim.work_streams), "N", .max = 16,
-     .zero = SIM_WORK_STREAMS_NONE, SEED_CHOOSES, .former = "follows",
+    {"streams", FIELD_INTEGER, MEMBER(run.sim.work_streams), "N", .max = 16, .zero = SIM_NONE,
+     SEED_CHOOSES, .former = "follows",
      .help = "The number of clients that write to a table whose stream another client follows. 0: "
              "none."},
-    {"counters", FIELD_INTEGER, MEMBER(run.sim.work_counters), "N", .max = 16,
-     .zero = SIM_WORK_COUNTERS_NONE, SEED_CHOOSES, .former = "tallies",
+    {"counters", FIELD_INTEGER, MEMBER(run.sim.work_counters), "N", .max = 16, .zero = SIM_NONE,
+     SEED_CHOOSES, .former = "tallies",
      .help = "The number of clients that add to counters. 0: none."},
-    {"rate-limiter", FIELD_INTEGER, MEMBER(run.sim.work_limiter), "N", .max = 16,
-     .zero = SIM_WORK_RATE_LIMITER_NONE, SEED_CHOOSES, .former = "limits",
+    {"rate-limiter", FIELD_INTEGER, MEMBER(run.sim.work_limiter), "N", .max = 16, .zero = SIM_NONE,
+     SEED_CHOOSES, .former = "limits",
      .help = "The number of clients that take tokens of the rate limiter's buckets. 0: none."},
-    {"fill", FIELD_INTEGER, MEMBER(run.sim.work_fill), "N", .max = 16, .zero = SIM_WORK_FILL_NONE,
+    {"fill", FIELD_INTEGER, MEMBER(run.sim.work_fill), "N", .max = 16, .zero = SIM_NONE,
      SEED_CHOOSES, .former = "fills",
      .help = "The number of clients that fill the stores, and delete items when the stores are "
              "full. They need nodes without limits. 0: none."},
     {"key-sharding", FIELD_INTEGER, MEMBER(run.sim.key_sharding_ms), "MS", .max = 100000,
-     .zero = SIM_WORK_KEY_SHARDING_NONE, SEED_CHOOSES, .former = "saltings",
+     .zero = SIM_NONE, SEED_CHOOSES, .former = "saltings",
      .help = "The mean time between two changes of a key's number of shards. 0: no changes."},
-    {"merges", FIELD_INTEGER, MEMBER(run.sim.merges), "N", .max = 100, .zero = SIM_MERGES_NONE,
+    {"merges", FIELD_INTEGER, MEMBER(run.sim.merges), "N", .max = 100, .zero = SIM_NONE,
      SEED_CHOOSES,
      .help = "Of 100 splits, this many are replaced by merges of two partitions. 0: no merges."},
-    {"tick", FIELD_INTEGER, MEMBER(run.sim.tick_us), "US", .max = SIM_TICK_US_MAX,
-     .zero = SIM_TICK_NONE, .initial = "the seed chooses; --bench has none",
+    {"tick", FIELD_INTEGER, MEMBER(run.sim.tick_us), "US", .max = SIM_TICK_US_MAX, .zero = SIM_NONE,
+     .initial = "the seed chooses; --bench has none",
      .help = "All events happen at multiples of US microseconds, as in a loop whose turn handles "
              "all arrived events. 0: events happen at any time."},
     {"seconds", FIELD_INTEGER, MEMBER(seconds), "V", .max = 1000000, SEED_CHOOSES,
@@ -216,12 +203,10 @@ static int sim_parse(struct sim_arguments *a, int argc, char **argv)
     struct buffer text = {0};
     buffer_append_text(&text, about);
     for (unsigned i = 0; i < SIM_FAULTS; i++)
-        buffer_append_format(&text, "    %-16s %s\n", fault_name(i),
-                             sim_fault_help((enum sim_fault)i));
+        buffer_append_format(&text, "    %-16s %s\n", sim_faults[i].name, sim_faults[i].help);
     buffer_append_text(&text, "\nThe extras:\n");
     for (unsigned i = 0; i < SIM_EXTRAS; i++)
-        buffer_append_format(&text, "    %-16s %s\n", extra_name(i),
-                             sim_extra_help((enum sim_extra)i));
+        buffer_append_format(&text, "    %-16s %s\n", sim_extras[i].name, sim_extras[i].help);
     buffer_append_u8(&text, '\0');
     const struct command_line line = {
         .command = "weir sim",

@@ -3,7 +3,6 @@
  *
  * Least: of writes, which every member carries. Of equal nodes, the one with less work: replicas,
  * and those that lead twice. */
-#include <stddef.h>
 
 #include "include/weir/policy_relocate.h"
 

@@ -4,7 +4,6 @@
  * A table's average consumption over on_demand_peak_ms is a peak if it is higher than ever before.
  * Documented of DynamoDB: twice the previous peak is served at once, and peaks are kept. The
  * duration of a peak is ours. */
-#include <stddef.h>
 
 #include "include/weir/policy_demand.h"
 

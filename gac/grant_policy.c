@@ -4,8 +4,7 @@
  * Each function checks its arguments: a policy reaches no must(). */
 #include "gac/grant_policy.h"
 
-#include "base/config.h"
-#include "base/policies.h"
+#include "base/policy_setting.h"
 #include "base/square_root.h"
 #include "include/weir/policy_table.h"
 
@@ -21,38 +20,24 @@ struct weir_ledger {
 
 /* ---- by name ---- */
 
-static const struct weir_table_policy *const table_policies[] = {
-    [GAC_OFF] = &weir_table_off,
-    [GAC_STATIC] = &weir_table_static,
-    [GAC_PERIODIC] = &weir_table_periodic,
-    [GAC_LEASE] = &weir_table_lease,
-};
-
-const struct weir_table_policy *table_policy_find(struct slice name)
-{
-    for (int i = 0; i < GAC_NAMED; i++) {
-        if (slice_is(name, table_policies[i]->name))
-            return table_policies[i];
-    }
-    return NULL;
-}
-
-static const struct weir_table_policy *table_policy_named(const struct config *config)
-{
-    const struct slice name = slice_of(config->gac_policy);
-    const struct weir_table_policy *own = table_policy_find(name);
-    struct policy_entry *e = policies_find(config->policies, POLICY_TABLE, name);
-    return own != NULL ? own : policies_policy(e);
-}
+/* By enum gac_policy. */
+static const struct policy_setting setting = {POLICY_TABLE,
+                                              "gac_policy",
+                                              offsetof(struct config, gac_policy),
+                                              {[GAC_OFF] = POLICY_OWN(weir_table_off),
+                                               [GAC_STATIC] = POLICY_OWN(weir_table_static),
+                                               [GAC_PERIODIC] = POLICY_OWN(weir_table_periodic),
+                                               [GAC_LEASE] = POLICY_OWN(weir_table_lease)}};
 
 const struct weir_table_policy *table_policy_of(const struct config *config, enum gac_policy policy)
 {
     must((unsigned)policy < GAC_POLICIES);
-    if (policy != GAC_NAMED)
-        return table_policies[policy];
-    const struct weir_table_policy *named = table_policy_named(config);
-    must(named != NULL);
-    return named;
+    return policy == GAC_NAMED ? policy_configured(&setting, config) : setting.own[policy].policy;
+}
+
+bool table_policy_is_own(enum policy_point point, const char *name)
+{
+    return policy_settings_own(&setting, 1, point, name);
 }
 
 bool table_policy_limits(const struct config *config, enum gac_policy policy)
@@ -67,15 +52,7 @@ bool table_policy_requests_grants(const struct config *config, enum gac_policy p
 
 enum status table_policy_check(const struct config *config, struct buffer *error)
 {
-    if (table_policy_named(config) != NULL)
-        return STATUS_OK;
-    buffer_append_format(error,
-                         "gac_policy '%s' is not known: it must be one of off, static, periodic, "
-                         "lease",
-                         config->gac_policy);
-    policies_append_names(config->policies, POLICY_TABLE, error);
-    buffer_append_text(error, ". --policy FILE.so loads more");
-    return STATUS_MALFORMED;
+    return policy_settings_check(&setting, 1, config, error);
 }
 
 const struct weir_table_policy weir_table_off = {.size = sizeof weir_table_off, .name = "off"};

@@ -15,10 +15,10 @@
 
 #include "base/buffer.h"
 #include "base/gac_policy.h"
+#include "base/policies.h"
 #include "base/status.h"
 #include "gac/ledger.h"
 
-struct policies;
 struct weir_table_policy;
 
 extern const struct weir_table_policy weir_table_off;
@@ -33,8 +33,8 @@ const struct weir_table_policy *table_policy_of(const struct config *config,
 /* Whether routers limit tables under the policy; whether they ask servers. */
 bool table_policy_limits(const struct config *config, enum gac_policy policy);
 bool table_policy_requests_grants(const struct config *config, enum gac_policy policy);
-/* weir's own policy with that name; NULL: none. */
-const struct weir_table_policy *table_policy_find(struct slice name);
+/* Whether weir has a policy of tables with that name. False also for other points. */
+bool table_policy_is_own(enum policy_point point, const char *name);
 /* Whether gac_policy names a policy. STATUS_MALFORMED: `error` has the policies that exist. */
 enum status table_policy_check(const struct config *config, struct buffer *error);
 

@@ -2,7 +2,6 @@
 #include "workload/load_keys.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/must.h"
 #include "workload/text_fields.h"

@@ -18,9 +18,7 @@ const struct weir_partition_policy *admission_policy_named(const struct config *
  *   - always-burst instead of a policy that limits and does not share, for an on-demand table. */
 const struct weir_partition_policy *admission_policy_of(const struct config *config, uint8_t gac,
                                                         bool on_demand);
-/* The names of weir's own policies, separated by ", ", for error texts. */
-const char *admission_policy_names(void);
-/* Whether weir has a policy with that name for partitions, nodes or headroom. */
+/* Whether weir has a policy with that name for partitions, nodes, headroom or overload. */
 bool admission_policy_is_own(enum policy_point point, const char *name);
 
 /* Whether the configured policies of partitions, nodes and headroom exist. STATUS_MALFORMED:

@@ -7,9 +7,7 @@
  *   STREAMS-2  No two partitions of a table are merged until stream_retention_ms after it had a
  *              stream last: a shard has one parent, and the records of a partition are where its
  *              keys begin. */
-#include <stdlib.h>
 
-#include "base/probe.h"
 #include "engine/catalog/catalog_internal.h"
 
 /* A copy that may be changed. Its shards come from the arena, with room for `more` in the last

@@ -21,6 +21,17 @@ static const char *const TEXTS[] = {
                                  "function: ",
 };
 
+/* Stands before the fault's count. */
+static const char *const COUNTED[] = {
+    [EXPRESSION_TOO_LONG] = "Expression size has exceeded the maximum allowed size; expression "
+                            "size: ",
+    [EXPRESSION_TOO_MANY_OPERATORS] = "The expression contains too many operators; operator "
+                                      "count: ",
+    [EXPRESSION_PATH_DEPTH] = "The document path has too many nesting levels; nesting levels: ",
+    [EXPRESSION_OPERANDS_OF_IN] = "The IN operator is provided with too many operands; number of "
+                                  "operands: ",
+};
+
 /* {S:text}, as the service prints a value. */
 static void wording_value(struct buffer *out, const struct attr *v)
 {
@@ -107,32 +118,18 @@ static void wording_action_type(struct buffer *out, const struct expression_faul
                          SHOWN(why->text), NAMES[why->type], SHOWN(why->text));
 }
 
-/* For the faults that are not in the table above. */
+/* For the faults that are in none of the tables above. */
 static void wording_append(struct buffer *out, const struct expression_fault *why)
 {
     switch (why->error) {
-    case EXPRESSION_TOO_LONG:
-        buffer_append_format(out,
-                             "Expression size has exceeded the maximum allowed size; expression "
-                             "size: %zu",
-                             why->count);
-        break;
     case EXPRESSION_SYNTAX:
         buffer_append_format(out, "Syntax error; token: \"%.*s\", near: \"%.*s\"",
                              SHOWN(why->text.size == 0 ? slice_of("<EOF>") : why->text),
                              SHOWN(why->near));
         break;
-    case EXPRESSION_TOO_MANY_OPERATORS:
-        buffer_append_format(out, "The expression contains too many operators; operator count: %zu",
-                             why->count);
-        break;
     case EXPRESSION_LIST_INDEX:
         buffer_append_format(out, "List index is not within the allowable range; index: [%.*s]",
                              SHOWN(why->text));
-        break;
-    case EXPRESSION_PATH_DEPTH:
-        buffer_append_format(
-            out, "The document path has too many nesting levels; nesting levels: %zu", why->count);
         break;
     case EXPRESSION_SECTION_TWICE:
         buffer_append_format(out,
@@ -145,11 +142,6 @@ static void wording_append(struct buffer *out, const struct expression_fault *wh
         break;
     case EXPRESSION_ACTION_TYPE:
         wording_action_type(out, why);
-        break;
-    case EXPRESSION_OPERANDS_OF_IN:
-        buffer_append_format(
-            out, "The IN operator is provided with too many operands; number of operands: %zu",
-            why->count);
         break;
     case EXPRESSION_SAME_OPERANDS:
         wording_same(out, why);
@@ -183,10 +175,12 @@ void expression_fault_append(struct buffer *out, const struct expression_fault *
 {
     must(why->error != EXPRESSION_OK);
     must(why->error < EXPRESSION_KEY_OPERATOR);
-    if (why->error >= COUNT_OF(TEXTS) || TEXTS[why->error] == NULL) {
+    if (why->error < COUNT_OF(COUNTED) && COUNTED[why->error] != NULL) {
+        buffer_append_format(out, "%s%zu", COUNTED[why->error], why->count);
+    } else if (why->error < COUNT_OF(TEXTS) && TEXTS[why->error] != NULL) {
+        buffer_append_text(out, TEXTS[why->error]);
+        buffer_append(out, why->text.data, (size_t)slice_shown_size(why->text));
+    } else {
         wording_append(out, why);
-        return;
     }
-    buffer_append_text(out, TEXTS[why->error]);
-    buffer_append(out, why->text.data, (size_t)slice_shown_size(why->text));
 }

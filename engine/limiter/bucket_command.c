@@ -374,10 +374,7 @@ static bool run_debt_fits(const struct limiter_bucket *b, const int64_t *amounts
 static enum limiter_refusal run_adjust(struct limiter_run *run)
 {
     struct limiter_bucket *b = &run->bucket;
-    const enum limiter_refusal refusal = run_require_live(run);
     int64_t amounts[LIMITER_LIMITS_MAX];
-    if (refusal != LIMITER_DONE)
-        return refusal;
     run_amounts(run, amounts);
     if (run_is_not_owner(run))
         return LIMITER_NOT_OWNER;
@@ -435,9 +432,6 @@ static void run_advance_epoch(struct limiter_run *run)
 static enum limiter_refusal run_grow(struct limiter_run *run)
 {
     struct limiter_bucket *b = &run->bucket;
-    const enum limiter_refusal refusal = run_require_live(run);
-    if (refusal != LIMITER_DONE)
-        return refusal;
     if (!run_is_current(run) || b->merging || b->shard_map.count >= LIMITER_SHARDS_MAX ||
         2 * b->shard_map.count > limiter_shards_max(&b->limits))
         return LIMITER_NO_CHANGE;
@@ -510,9 +504,6 @@ static enum limiter_refusal run_create_child(struct limiter_run *run)
 static enum limiter_refusal run_merge_begin(struct limiter_run *run)
 {
     struct limiter_bucket *b = &run->bucket;
-    const enum limiter_refusal refusal = run_require_live(run);
-    if (refusal != LIMITER_DONE)
-        return refusal;
     if (!run_is_current(run) || b->merging || b->shard_map.count == 1)
         return LIMITER_NO_CHANGE;
     run_advance_epoch(run);
@@ -602,9 +593,6 @@ static enum limiter_refusal run_merge_in(struct limiter_run *run)
 static enum limiter_refusal run_merge_commit(struct limiter_run *run)
 {
     struct limiter_bucket *b = &run->bucket;
-    const enum limiter_refusal refusal = run_require_live(run);
-    if (refusal != LIMITER_DONE)
-        return refusal;
     if (!run_is_current(run) || !b->merging || b->shards != b->shard_map.count)
         return LIMITER_NO_CHANGE;
     run_advance_epoch(run);
@@ -615,18 +603,21 @@ static enum limiter_refusal run_merge_commit(struct limiter_run *run)
 
 /* ---- all verbs ---- */
 
-static enum limiter_refusal (*const run_verbs[LIMITER_VERBS])(struct limiter_run *) = {
-    [LIMITER_TAKE] = run_take,
-    [LIMITER_ADJUST] = run_adjust,
-    [LIMITER_GROW] = run_grow,
-    [LIMITER_RESERVE_CHILD] = run_reserve_child,
-    [LIMITER_CREATE_CHILD] = run_create_child,
-    [LIMITER_MERGE_BEGIN] = run_merge_begin,
-    [LIMITER_SEAL] = run_seal,
-    [LIMITER_MERGE_IN] = run_merge_in,
-    [LIMITER_MERGE_COMMIT] = run_merge_commit,
-    [LIMITER_CONFIGURE] = run_configure,
-    [LIMITER_RESET] = run_reset,
+static const struct {
+    enum limiter_refusal (*run)(struct limiter_run *);
+    bool needs_live; /* otherwise `run` says what becomes of an absent or a sealed shard */
+} run_verbs[LIMITER_VERBS] = {
+    [LIMITER_TAKE] = {run_take, false},
+    [LIMITER_ADJUST] = {run_adjust, true},
+    [LIMITER_GROW] = {run_grow, true},
+    [LIMITER_RESERVE_CHILD] = {run_reserve_child, false},
+    [LIMITER_CREATE_CHILD] = {run_create_child, false},
+    [LIMITER_MERGE_BEGIN] = {run_merge_begin, true},
+    [LIMITER_SEAL] = {run_seal, false},
+    [LIMITER_MERGE_IN] = {run_merge_in, false},
+    [LIMITER_MERGE_COMMIT] = {run_merge_commit, true},
+    [LIMITER_CONFIGURE] = {run_configure, false},
+    [LIMITER_RESET] = {run_reset, false},
 };
 
 static void run_charge_writes(struct limiter_run *run)
@@ -648,7 +639,11 @@ enum limiter_refusal limiter_apply(const struct limiter_command *command, struct
     if (exists && (!limiter_bucket_decode(old, &run.bucket) || run.bucket.shard != command->shard))
         return LIMITER_NO_BUCKET;
     run_time_set(&run, now_ms);
-    const enum limiter_refusal refusal = run_verbs[command->verb](&run);
+    enum limiter_refusal refusal = LIMITER_DONE;
+    if (run_verbs[command->verb].needs_live)
+        refusal = run_require_live(&run);
+    if (refusal == LIMITER_DONE)
+        refusal = run_verbs[command->verb].run(&run);
     if (refusal != LIMITER_DONE)
         return refusal;
     run_charge_writes(&run);

@@ -230,13 +230,9 @@ void limit_advance(struct limit *l, int64_t now_ns)
     }
 }
 
-struct stream_slot *stream_slot_now(struct measure *m, struct stream *s)
+struct measure_point *stream_slot_now(struct measure *m, struct stream *s)
 {
-    while (m->slot >= s->slot_capacity) {
-        size_t before = s->slot_capacity;
-        s->slots = must_grow(s->slots, before, &s->slot_capacity, sizeof *s->slots);
-        memset(s->slots + before, 0, (s->slot_capacity - before) * sizeof *s->slots);
-    }
+    s->slots = must_grow_zeroed(s->slots, m->slot, &s->slot_capacity, sizeof *s->slots);
     return &s->slots[m->slot];
 }
 
@@ -252,7 +248,7 @@ static void add_latency(struct measure *m, struct stream *s, int64_t latency_ns)
 }
 
 static void count_refusal(struct measure *m, struct flow *f, struct stream *s,
-                          struct stream_slot *slot, const struct measure_request *r)
+                          struct measure_point *slot, const struct measure_request *r)
 {
     size_t step = m->step_count - 1;
     f->refused_min_mcu =
@@ -288,7 +284,7 @@ void measure_request(struct measure *m, const struct measure_request *r)
     if (r->at_ns < m->options.begin_ns)
         return;
     measure_advance(m, r->at_ns);
-    struct stream_slot *slot = stream_slot_now(m, s);
+    struct measure_point *slot = stream_slot_now(m, s);
     if (!f->active) {
         f->active = true;
         m->active = must_grow(m->active, m->active_count, &m->active_capacity, sizeof *m->active);

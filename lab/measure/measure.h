@@ -237,7 +237,6 @@ bool measure_needs_optimum(const char *name);
 /* ---- series, for reports ---- */
 
 struct measure_point {
-    int64_t at_ns, span_ns;
     int64_t offered_mcu, in_budget_mcu, admitted_mcu, good_mcu;
     int64_t refused_mcu[MEASURE_REASONS]; /* [0] is unused */
     uint64_t offered, admitted;           /* requests */

@@ -16,11 +16,7 @@ uint32_t measure_add_index(struct measure *m)
 void index_refused(struct measure *m, const struct measure_request *r)
 {
     struct index_series *x = &m->indexes[r->index - 1];
-    while (m->slot >= x->capacity) {
-        const size_t before = x->capacity;
-        x->slots = must_grow(x->slots, before, &x->capacity, sizeof *x->slots);
-        memset(x->slots + before, 0, (x->capacity - before) * sizeof *x->slots);
-    }
+    x->slots = must_grow_zeroed(x->slots, m->slot, &x->capacity, sizeof *x->slots);
     x->slots[m->slot].refused++;
     x->slots[m->slot].refused_mcu += r->cost_mcu;
 }
@@ -57,11 +53,7 @@ void measure_report_state(struct measure *m, int64_t at_ns, uint32_t table,
         return;
     measure_advance(m, at_ns);
     struct state_series *l = state_series_of(m, table);
-    while (m->slot >= l->capacity) {
-        const size_t before = l->capacity;
-        l->slots = must_grow(l->slots, before, &l->capacity, sizeof *l->slots);
-        memset(l->slots + before, 0, (l->capacity - before) * sizeof *l->slots);
-    }
+    l->slots = must_grow_zeroed(l->slots, m->slot, &l->capacity, sizeof *l->slots);
     state_raise(&l->slots[m->slot], state);
 }
 

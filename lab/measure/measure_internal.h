@@ -39,21 +39,11 @@ struct flow {
     int64_t refused_min_mcu; /* the cost of the cheapest refused request */
 };
 
-/* Sums of one stream in one slot. */
-struct stream_slot {
-    int64_t offered_mcu, in_budget_mcu, admitted_mcu, good_mcu, fair_mcu, false_mcu;
-    uint64_t offered, admitted;
-    int64_t refused_mcu[MEASURE_REASONS];
-    uint64_t refused[MEASURE_REASONS];
-    uint64_t hedges, hedges_won;
-    int64_t hedge_mcu;
-};
-
 struct stream {
     uint32_t tenant, table, kind;
-    uint32_t limit;            /* MEASURE_ANY: none */
-    uint32_t group;            /* of the optimum; MEASURE_ANY: none */
-    struct stream_slot *slots; /* owns; later slots are zero */
+    uint32_t limit;              /* MEASURE_ANY: none */
+    uint32_t group;              /* of the optimum; MEASURE_ANY: none */
+    struct measure_point *slots; /* owns; later slots are zero */
     size_t slot_capacity;
     struct histogram *latency;               /* owns; NULL: none yet */
     int64_t first_refusal_ns[MEASURE_STEPS]; /* after each step; NEVER_YET */
@@ -173,10 +163,11 @@ struct measure {
 };
 
 /* The current slot of a stream. */
-struct stream_slot *stream_slot_now(struct measure *m, struct stream *s);
+struct measure_point *stream_slot_now(struct measure *m, struct stream *s);
 void limit_advance(struct limit *l, int64_t now_ns);
 /* Of measure_series.c. */
 bool stream_is_selected(const struct stream *s, const struct measure_selector *q);
+void point_sum(struct measure_point *to, const struct measure_point *from);
 /* Adds what the selected streams did in the slot. */
 void point_add(struct measure_point *p, const struct measure *m, const struct measure_selector *q,
                size_t slot);

@@ -9,23 +9,23 @@ bool stream_is_selected(const struct stream *s, const struct measure_selector *q
            (q->kind == MEASURE_ANY || q->kind == s->kind);
 }
 
-static void add_slot(struct measure_point *p, const struct stream_slot *slot)
+void point_sum(struct measure_point *to, const struct measure_point *from)
 {
-    p->offered_mcu += slot->offered_mcu;
-    p->in_budget_mcu += slot->in_budget_mcu;
-    p->admitted_mcu += slot->admitted_mcu;
-    p->good_mcu += slot->good_mcu;
-    p->fair_mcu += slot->fair_mcu;
-    p->false_mcu += slot->false_mcu;
-    p->offered += slot->offered;
-    p->admitted += slot->admitted;
+    to->offered_mcu += from->offered_mcu;
+    to->in_budget_mcu += from->in_budget_mcu;
+    to->admitted_mcu += from->admitted_mcu;
+    to->good_mcu += from->good_mcu;
+    to->fair_mcu += from->fair_mcu;
+    to->false_mcu += from->false_mcu;
+    to->offered += from->offered;
+    to->admitted += from->admitted;
     for (int r = 0; r < MEASURE_REASONS; r++) {
-        p->refused_mcu[r] += slot->refused_mcu[r];
-        p->refused[r] += slot->refused[r];
+        to->refused_mcu[r] += from->refused_mcu[r];
+        to->refused[r] += from->refused[r];
     }
-    p->hedges += slot->hedges;
-    p->hedges_won += slot->hedges_won;
-    p->hedge_mcu += slot->hedge_mcu;
+    to->hedges += from->hedges;
+    to->hedges_won += from->hedges_won;
+    to->hedge_mcu += from->hedge_mcu;
 }
 
 void point_add(struct measure_point *p, const struct measure *m, const struct measure_selector *q,
@@ -33,7 +33,7 @@ void point_add(struct measure_point *p, const struct measure *m, const struct me
 {
     for (size_t i = 0; i < m->stream_count; i++)
         if (slot < m->streams[i].slot_capacity && stream_is_selected(&m->streams[i], q))
-            add_slot(p, &m->streams[i].slots[slot]);
+            point_sum(p, &m->streams[i].slots[slot]);
 }
 
 size_t measure_slots(const struct measure *m)
@@ -51,9 +51,7 @@ struct measure_point measure_point(const struct measure *m, const struct measure
                                    size_t slot)
 {
     must(slot <= m->slot);
-    struct measure_point p = {.at_ns = (int64_t)slot * m->slot_ns, .span_ns = m->slot_ns};
-    if (m->ended && p.at_ns + p.span_ns > m->end_ns)
-        p.span_ns = m->end_ns - p.at_ns;
+    struct measure_point p = {0};
     point_add(&p, m, selector, slot);
     return p;
 }

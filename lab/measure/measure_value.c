@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "base/instant.h"
 #include "base/must.h"
 #include "lab/measure/measure_internal.h"
@@ -663,10 +664,9 @@ const struct measure_definition *measure_definition_at(size_t index)
 
 static const struct measure_row *row_find(const char *name)
 {
-    for (size_t i = 0; i < MEASURE_COUNT; i++)
-        if (strcmp(MEASURES[i].definition.name, name) == 0)
-            return &MEASURES[i];
-    return NULL;
+    const size_t place =
+        name_place(slice_of(name), &MEASURES[0].definition.name, MEASURE_COUNT, sizeof MEASURES[0]);
+    return place < MEASURE_COUNT ? &MEASURES[place] : NULL;
 }
 
 static bool row_needs_optimum(const struct measure_row *row)

@@ -18,36 +18,14 @@
 
 static struct complete_slot *complete_slot_now(struct measure *m)
 {
-    while (m->slot >= m->whole_capacity) {
-        size_t before = m->whole_capacity;
-        m->whole = must_grow(m->whole, before, &m->whole_capacity, sizeof *m->whole);
-        memset(m->whole + before, 0, (m->whole_capacity - before) * sizeof *m->whole);
-        for (size_t i = before; i < m->whole_capacity; i++)
-            m->whole[i].min_max_worst = m->whole[i].jain_worst = 1;
-    }
+    const size_t before = m->whole_capacity;
+    m->whole = must_grow_zeroed(m->whole, m->slot, &m->whole_capacity, sizeof *m->whole);
+    for (size_t i = before; i < m->whole_capacity; i++)
+        m->whole[i].min_max_worst = m->whole[i].jain_worst = 1;
     return &m->whole[m->slot];
 }
 
 /* ---- slots: twice as long when there are too many ---- */
-
-static void add_stream_slot(struct stream_slot *to, const struct stream_slot *from)
-{
-    to->offered_mcu += from->offered_mcu;
-    to->in_budget_mcu += from->in_budget_mcu;
-    to->admitted_mcu += from->admitted_mcu;
-    to->good_mcu += from->good_mcu;
-    to->fair_mcu += from->fair_mcu;
-    to->false_mcu += from->false_mcu;
-    to->offered += from->offered;
-    to->admitted += from->admitted;
-    for (int r = 0; r < MEASURE_REASONS; r++) {
-        to->refused_mcu[r] += from->refused_mcu[r];
-        to->refused[r] += from->refused[r];
-    }
-    to->hedges += from->hedges;
-    to->hedges_won += from->hedges_won;
-    to->hedge_mcu += from->hedge_mcu;
-}
 
 static void add_complete_slot(struct complete_slot *to, const struct complete_slot *from)
 {
@@ -68,9 +46,9 @@ static void halve_slots(struct measure *m)
     for (size_t i = 0; i < m->stream_count; i++) {
         struct stream *s = &m->streams[i];
         for (size_t k = 0; k < s->slot_capacity; k++) {
-            struct stream_slot slot = s->slots[k];
+            const struct measure_point slot = s->slots[k];
             memset(&s->slots[k], 0, sizeof slot);
-            add_stream_slot(&s->slots[k / 2], &slot);
+            point_sum(&s->slots[k / 2], &slot);
         }
     }
     for (size_t k = 0; k < m->whole_capacity; k++) {
@@ -208,7 +186,7 @@ static void compare_flows(struct measure *m, struct window_sums *sums)
     for (size_t i = 0; i < m->active_count; i++) {
         struct flow *f = &m->flows[m->active[i]];
         struct stream *s = &m->streams[f->stream];
-        struct stream_slot *slot = stream_slot_now(m, s);
+        struct measure_point *slot = stream_slot_now(m, s);
         int64_t in_budget = in_budget_of(m, f);
         int64_t fair = m->options.no_optimum ? 0 : m->fair[i];
         int64_t wrong = m->options.no_optimum ? 0 : falsely_refused(f, fair);

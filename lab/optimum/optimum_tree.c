@@ -16,7 +16,6 @@
  * demand is exceeded: then the rest is handed out mcu by mcu in the order of the flows, at most 2
  * each. Costs (flows + resources) * flows in the worst case. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/must.h"
 #include "lab/optimum/optimum_internal.h"

@@ -84,11 +84,10 @@ static enum status find_policy(struct lab_plan *p, struct buffer *error)
     p->policies = s->policy_count;
     if (p->options.only == NULL)
         return STATUS_OK;
-    for (p->first_policy = 0; p->first_policy < s->policy_count; p->first_policy++) {
-        if (strcmp(s->policies[p->first_policy].name, p->options.only) == 0) {
-            p->policies = 1;
-            return STATUS_OK;
-        }
+    p->first_policy = (uint32_t)NAME_PLACE(p->options.only, s->policies, s->policy_count);
+    if (p->first_policy < s->policy_count) {
+        p->policies = 1;
+        return STATUS_OK;
     }
     buffer_append_format(error, "%s: there is no policy `%s`; there are", p->options.file,
                          p->options.only);

@@ -20,15 +20,6 @@ static double number_of(const struct json_value *v)
     return json_is_text(v, "-inf") ? -INFINITY : NAN;
 }
 
-static bool find_policy(const struct lab_result *r, struct slice name, uint32_t *out)
-{
-    for (*out = 0; *out < r->scenario->policy_count; ++*out) {
-        if (slice_is(name, r->scenario->policies[*out].name))
-            return true;
-    }
-    return false;
-}
-
 static void read_values(struct lab_result *r, struct json_value *measures, const char *tenant,
                         double *out)
 {
@@ -111,8 +102,11 @@ enum status lab_result_add(struct lab_result *r, struct slice json, struct buffe
     if (status == STATUS_OK) {
         struct json_value scenario = json_find(&root, "scenario"), seed = json_find(&root, "seed"),
                           policy = json_find(&root, "policy"), point = json_find(&root, "point");
+        const struct scenario_policy *policies = r->scenario->policies;
+        run.policy = (uint32_t)name_place(json_text(&policy), &policies->name,
+                                          r->scenario->policy_count, sizeof *policies);
         if (!json_is_text(&scenario, r->scenario->name) || seed.type != JSON_INTEGER ||
-            !find_policy(r, json_text(&policy), &run.policy)) {
+            run.policy == r->scenario->policy_count) {
             status =
                 buffer_explain(error, STATUS_MALFORMED,
                                "this is not a run of a policy of scenario %s", r->scenario->name);
@@ -242,10 +236,7 @@ size_t lab_samples(const struct lab_result *r, const struct lab_sample *what, ui
 
 static uint32_t policy_named(const struct scenario *s, const char *name)
 {
-    uint32_t place = 0;
-    if (name == NULL || !find_policy(&(struct lab_result){.scenario = s}, slice_of(name), &place))
-        return 0;
-    return place;
+    return name == NULL ? 0 : (uint32_t)NAME_PLACE(name, s->policies, s->policy_count);
 }
 
 static void evaluate_one(struct lab_result *r, uint32_t expectation, uint32_t point,

@@ -193,12 +193,9 @@ void lab_result_print(const struct lab_result *r, struct buffer *out)
 
 static void write_summary(struct buffer *out, const struct statistics_summary *v)
 {
-    json_write_key(out, "mean");
-    json_write_decimal(out, v->mean);
-    json_write_key(out, "low");
-    json_write_decimal(out, v->low);
-    json_write_key(out, "high");
-    json_write_decimal(out, v->high);
+    json_member_decimal(out, "mean", v->mean);
+    json_member_decimal(out, "low", v->low);
+    json_member_decimal(out, "high", v->high);
     json_member_integer(out, "runs", (int64_t)v->count);
 }
 
@@ -285,10 +282,8 @@ static void write_evaluated(const struct lab_result *r, struct buffer *out)
         json_write_open(out, '{');
         json_member_string(out, "subject", buffer_slice(&subject));
         json_member_text(out, "why", e->why);
-        json_write_key(out, "at_least");
-        json_write_decimal(out, e->at_least == -HUGE_VAL ? NAN : e->at_least);
-        json_write_key(out, "at_most");
-        json_write_decimal(out, e->at_most == HUGE_VAL ? NAN : e->at_most);
+        json_member_decimal(out, "at_least", e->at_least == -HUGE_VAL ? NAN : e->at_least);
+        json_member_decimal(out, "at_most", e->at_most == HUGE_VAL ? NAN : e->at_most);
         write_summary(out, &j->value);
         json_member_bool(out, "holds", j->holds);
         json_write_close(out, '}');
@@ -308,8 +303,7 @@ static void write_definitions(struct buffer *out)
         json_member_text(out, "unit", d->unit);
         json_member_text(out, "definition", d->definition);
         json_member_text(out, "better", better[d->better]);
-        json_write_key(out, "target");
-        json_write_decimal(out, d->target);
+        json_member_decimal(out, "target", d->target);
         json_write_close(out, '}');
     }
     json_write_close(out, ']');
@@ -477,12 +471,9 @@ enum status lab_result_compare(const struct lab_result *r, const char *policy, c
                                struct buffer *out)
 {
     const struct scenario *s = r->scenario;
-    uint32_t p = 0, q = 0;
+    const uint32_t p = (uint32_t)NAME_PLACE(policy, s->policies, s->policy_count);
+    const uint32_t q = (uint32_t)NAME_PLACE(other, s->policies, s->policy_count);
     enum status status = STATUS_NOT_FOUND;
-    while (p < s->policy_count && strcmp(s->policies[p].name, policy) != 0)
-        p++;
-    while (q < s->policy_count && strcmp(s->policies[q].name, other) != 0)
-        q++;
     if (p == s->policy_count || q == s->policy_count)
         return status;
     for (uint32_t point = 0; point < r->point_count; point++) {

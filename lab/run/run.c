@@ -65,22 +65,18 @@ static bool select_for(const struct scenario *s, const struct scenario_expectati
                        struct measure_selector *out, const char **fault)
 {
     *out = MEASURE_ALL;
-    for (uint32_t i = 0; e->tenant != NULL && i < s->tenant_count; i++) {
-        if (strcmp(s->tenants[i].name, e->tenant) == 0)
-            out->tenant = i;
-    }
-    for (uint32_t i = 0; e->table != NULL && i < s->table_count; i++) {
-        if (strcmp(s->tables[i].name, e->table) == 0)
-            out->table = i;
-    }
+    if (e->tenant != NULL)
+        out->tenant = (uint32_t)NAME_PLACE(e->tenant, s->tenants, s->tenant_count);
+    if (e->table != NULL)
+        out->table = (uint32_t)NAME_PLACE(e->table, s->tables, s->table_count);
     if (e->reason != NULL)
         out->reason = reason_named(s, e->reason);
     out->from_ns = e->from_ns < 0 ? 0 : e->from_ns;
     out->to_ns = e->to_ns == INT64_MAX ? 0 : e->to_ns;
-    *fault = e->tenant != NULL && out->tenant == MEASURE_ANY   ? e->tenant
-             : e->table != NULL && out->table == MEASURE_ANY   ? e->table
-             : e->reason != NULL && out->reason == MEASURE_ANY ? e->reason
-                                                               : NULL;
+    *fault = e->tenant != NULL && out->tenant == s->tenant_count ? e->tenant
+             : e->table != NULL && out->table == s->table_count  ? e->table
+             : e->reason != NULL && out->reason == MEASURE_ANY   ? e->reason
+                                                                 : NULL;
     return *fault == NULL;
 }
 
@@ -147,12 +143,6 @@ enum status lab_job_read(const struct lab_job *job, struct document *d, struct s
 
 /* ---- writing ---- */
 
-static void member_number(struct buffer *out, const char *name, double value)
-{
-    json_write_key(out, name);
-    json_write_decimal(out, value);
-}
-
 /* Scenarios may name tenants as they like. */
 static void open_tenant(struct buffer *out, const char *name)
 {
@@ -174,7 +164,7 @@ static void write_measures(const struct measure *m, const struct measure_selecto
 {
     const struct measure_definition *d;
     for (size_t i = 0; (d = measure_definition_at(i)) != NULL; i++)
-        member_number(out, d->name, value_of(m, d->name, selector));
+        json_member_decimal(out, d->name, value_of(m, d->name, selector));
 }
 
 /* For all requests, then for each tenant. */
@@ -227,59 +217,73 @@ static size_t slots_together(const struct measure *m)
     return together > 0 ? together : 1;
 }
 
-static void write_column(const struct measure *m, const struct measure_selector *selector,
-                         const char *name, uint32_t reason,
-                         int64_t (*of)(const struct measure_point *p, uint32_t reason),
-                         struct buffer *out)
+/* Where a column has its values from: a member of the measures' slots. */
+struct column {
+    const struct measure *m;
+    const struct measure_selector *selector; /* of requests */
+    uint32_t number;                         /* of a table, or of an index */
+    size_t at;                               /* of the member, an int64_t */
+    int64_t (*value)(const struct column *c, size_t slot);
+    bool max; /* of the slots together; otherwise the sum */
+};
+
+static int64_t column_member(const struct column *c, const void *point)
 {
+    int64_t value;
+    memcpy(&value, (const char *)point + c->at, sizeof value);
+    return value;
+}
+
+static int64_t column_of_requests(const struct column *c, size_t slot)
+{
+    const struct measure_point p = measure_point(c->m, c->selector, slot);
+    return column_member(c, &p);
+}
+
+static int64_t column_of_states(const struct column *c, size_t slot)
+{
+    struct measure_state state;
+    measure_state_point(c->m, c->number, slot, &state);
+    return column_member(c, &state);
+}
+
+/* Units that were refused with the index's name. */
+static int64_t column_of_index(const struct column *c, size_t slot)
+{
+    return measure_index_point(c->m, c->number, slot).refused_mcu;
+}
+
+static void write_column(const struct column *c, const char *name, struct buffer *out)
+{
+    const size_t together = slots_together(c->m);
     json_member_open(out, name, '[');
-    size_t together = slots_together(m);
-    for (size_t i = 0; i < measure_slots(m);) {
-        int64_t mcu = 0;
-        for (size_t end = i + together; i < end && i < measure_slots(m); i++) {
-            struct measure_point p = measure_point(m, selector, i);
-            mcu += of(&p, reason);
+    for (size_t i = 0; i < measure_slots(c->m);) {
+        int64_t all = 0;
+        for (size_t end = i + together; i < end && i < measure_slots(c->m); i++) {
+            const int64_t value = c->value(c, i);
+            all = !c->max ? all + value : value > all ? value : all;
         }
-        json_write_integer(out, mcu);
+        json_write_integer(out, all);
     }
     json_write_close(out, ']');
 }
 
-static int64_t point_offered(const struct measure_point *p, uint32_t reason)
+static void write_requests(const struct measure *m, const struct measure_selector *selector,
+                           size_t at, const char *name, struct buffer *out)
 {
-    (void)reason;
-    return p->offered_mcu;
+    const struct column c = {.m = m, .selector = selector, .at = at, .value = column_of_requests};
+    write_column(&c, name, out);
 }
 
-static int64_t point_admitted(const struct measure_point *p, uint32_t reason)
-{
-    (void)reason;
-    return p->admitted_mcu;
-}
-
-static int64_t point_fair(const struct measure_point *p, uint32_t reason)
-{
-    (void)reason;
-    return p->fair_mcu;
-}
-
-static int64_t point_false(const struct measure_point *p, uint32_t reason)
-{
-    (void)reason;
-    return p->false_mcu;
-}
-
-static int64_t point_refused(const struct measure_point *p, uint32_t reason)
-{
-    return p->refused_mcu[reason];
-}
+#define POINT(member) offsetof(struct measure_point, member)
 
 static void write_refusals(const struct measure *m, const struct measure_selector *selector,
                            struct buffer *out)
 {
     json_member_open(out, "refused", '{');
     for (uint32_t reason = 1; reasons[reason] != NULL; reason++)
-        write_column(m, selector, reasons[reason], reason, point_refused, out);
+        write_requests(m, selector, POINT(refused_mcu) + reason * sizeof(int64_t), reasons[reason],
+                       out);
     json_write_close(out, '}');
 }
 
@@ -307,63 +311,26 @@ static void write_latencies(const struct measure *m, const struct measure_select
 static void write_selected(const struct measure *m, const struct measure_selector *selector,
                            struct buffer *out)
 {
-    write_column(m, selector, "offered", 0, point_offered, out);
-    write_column(m, selector, "admitted", 0, point_admitted, out);
-    write_column(m, selector, "fair", 0, point_fair, out);
-    write_column(m, selector, "false", 0, point_false, out);
+    write_requests(m, selector, POINT(offered_mcu), "offered", out);
+    write_requests(m, selector, POINT(admitted_mcu), "admitted", out);
+    write_requests(m, selector, POINT(fair_mcu), "fair", out);
+    write_requests(m, selector, POINT(false_mcu), "false", out);
     write_refusals(m, selector, out);
     write_latencies(m, selector, out);
 }
 
 /* ---- global indexes ---- */
 
-static int64_t state_lag(const struct measure_state *state)
-{
-    return state->behind_ns;
-}
-
-static int64_t state_backlog(const struct measure_state *state)
-{
-    return state->backlog_bytes;
-}
-
-static int64_t state_shards(const struct measure_state *state)
-{
-    return state->shards;
-}
-
 /* The greatest of each slot of the series. */
-static void write_states(const struct measure *m, uint32_t table, const char *name,
-                         int64_t (*of)(const struct measure_state *state), struct buffer *out)
+static void write_states(const struct measure *m, uint32_t table, size_t at, const char *name,
+                         struct buffer *out)
 {
-    const size_t together = slots_together(m);
-    json_member_open(out, name, '[');
-    for (size_t i = 0; i < measure_slots(m);) {
-        int64_t max = 0;
-        for (size_t end = i + together; i < end && i < measure_slots(m); i++) {
-            struct measure_state state;
-            measure_state_point(m, table, i, &state);
-            max = of(&state) > max ? of(&state) : max;
-        }
-        json_write_integer(out, max);
-    }
-    json_write_close(out, ']');
+    const struct column c = {
+        .m = m, .number = table, .at = at, .value = column_of_states, .max = true};
+    write_column(&c, name, out);
 }
 
-/* Units a slot that were refused with the index's name. */
-static void write_index(const struct measure *m, const char *name, uint32_t index,
-                        struct buffer *out)
-{
-    const size_t together = slots_together(m);
-    json_member_open(out, name, '[');
-    for (size_t i = 0; i < measure_slots(m);) {
-        int64_t mcu = 0;
-        for (size_t end = i + together; i < end && i < measure_slots(m); i++)
-            mcu += measure_index_point(m, index, i).refused_mcu;
-        json_write_integer(out, mcu);
-    }
-    json_write_close(out, ']');
-}
+#define STATE(member) offsetof(struct measure_state, member)
 
 static void write_indexes_of(const struct scenario *s, uint32_t place, uint32_t copy,
                              const struct measure *m, struct buffer *out)
@@ -372,11 +339,14 @@ static void write_indexes_of(const struct scenario *s, uint32_t place, uint32_t 
     char name[SCENARIO_NAME_SIZE_MAX + 16];
     demand_table_name(&s->tables[place], copy, name, sizeof name);
     json_member_open(out, name, '{');
-    write_states(m, scaling_number(s, place, copy), "lag_ns", state_lag, out);
-    write_states(m, scaling_number(s, place, copy), "backlog_bytes", state_backlog, out);
+    write_states(m, scaling_number(s, place, copy), STATE(behind_ns), "lag_ns", out);
+    write_states(m, scaling_number(s, place, copy), STATE(backlog_bytes), "backlog_bytes", out);
     json_member_open(out, "refused", '{');
-    for (uint32_t i = 0; i < o->count && copy == 0; i++) /* of all copies together */
-        write_index(m, o->at[i].name, demand_index(s, place, i), out);
+    for (uint32_t i = 0; i < o->count && copy == 0; i++) { /* of all copies together */
+        const struct column c = {
+            .m = m, .number = demand_index(s, place, i), .value = column_of_index};
+        write_column(&c, o->at[i].name, out);
+    }
     json_write_close(out, '}');
     json_write_close(out, '}');
 }
@@ -416,7 +386,7 @@ static void write_shards(const struct scenario *s, const struct measure *m, stru
              copy++, left--) {
             char name[SCENARIO_NAME_SIZE_MAX + 16];
             demand_table_name(t, copy, name, sizeof name);
-            write_states(m, scaling_number(s, place, copy), name, state_shards, out);
+            write_states(m, scaling_number(s, place, copy), STATE(shards), name, out);
         }
     }
     json_write_close(out, '}');

@@ -43,10 +43,7 @@ int64_t demand_cost_mcu(const struct traffic_request *t)
 
 uint32_t demand_tenant(const struct scenario *s, const struct scenario_workload *w)
 {
-    uint32_t i = 0;
-    while (strcmp(s->tenants[i].name, w->tenant) != 0)
-        i++;
-    return i;
+    return (uint32_t)NAME_PLACE(w->tenant, s->tenants, s->tenant_count);
 }
 
 uint32_t demand_index(const struct scenario *s, uint32_t table_place, uint32_t index)

@@ -2,7 +2,6 @@
 #include "lab/scenario/scenario_table.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/instant.h"
 #include "base/settings/tables.h"
@@ -117,12 +116,11 @@ static bool read_tenant(struct reading *r, const struct document_node *n, void *
     *t = (struct scenario_tenant){.weight = 1, .parent_place = UINT32_MAX};
     if (!fields_read(r, n, tenant_fields, t))
         return false;
+    if (t->parent == NULL)
+        return true;
     const struct scenario *s = scenario_of(r);
-    for (uint32_t i = 0; t->parent != NULL && i < s->tenant_count; i++) {
-        if (strcmp(s->tenants[i].name, t->parent) == 0)
-            t->parent_place = i;
-    }
-    return t->parent == NULL || t->parent_place != UINT32_MAX ||
+    t->parent_place = (uint32_t)NAME_PLACE(t->parent, s->tenants, s->tenant_count);
+    return t->parent_place < s->tenant_count ||
            reading_fail(r, n, "tenant %s: there is no tenant `%s` before it", t->name, t->parent);
 }
 
@@ -258,11 +256,9 @@ static bool find_table(struct reading *r, const struct document_node *n,
                        struct scenario_workload *w)
 {
     const struct scenario *s = scenario_of(r);
-    for (w->table_place = 0; w->table_place < s->table_count; w->table_place++) {
-        if (strcmp(s->tables[w->table_place].name, w->table) == 0)
-            return true;
-    }
-    return reading_fail(r, n, "workload %s: there is no table `%s`; tables come before workloads",
+    w->table_place = (uint32_t)NAME_PLACE(w->table, s->tables, s->table_count);
+    return w->table_place < s->table_count ||
+           reading_fail(r, n, "workload %s: there is no table `%s`; tables come before workloads",
                         w->name, w->table);
 }
 
@@ -272,10 +268,8 @@ static bool find_tenant(struct reading *r, const struct document_node *n,
     struct scenario *s = scenario_of(r);
     if (w->tenant == NULL)
         w->tenant = w->name;
-    for (uint32_t i = 0; i < s->tenant_count; i++) {
-        if (strcmp(s->tenants[i].name, w->tenant) == 0)
-            return true;
-    }
+    if (NAME_PLACE(w->tenant, s->tenants, s->tenant_count) < s->tenant_count)
+        return true;
     if (s->tenant_count == SCENARIO_TENANTS_MAX)
         return reading_fail(r, n, "there are more than %d tenants", SCENARIO_TENANTS_MAX);
     s->tenants[s->tenant_count++] =
@@ -506,13 +500,10 @@ static const struct scenario_costs default_costs = {.read_ns = 20 * NS_PER_US,
                                                     .cores = 4,
                                                     .move_bytes_per_s = 50000000};
 
-static bool has_policy(const struct scenario *s, const char *name)
+/* Whether it names no policy of the scenario. NULL names none, and is not unknown. */
+static bool policy_is_unknown(const struct scenario *s, const char *name)
 {
-    for (uint32_t i = 0; i < s->policy_count; i++) {
-        if (strcmp(s->policies[i].name, name) == 0)
-            return true;
-    }
-    return false;
+    return name != NULL && NAME_PLACE(name, s->policies, s->policy_count) == s->policy_count;
 }
 
 /* The first workload of the tenant; NULL: none. */
@@ -577,9 +568,9 @@ static bool check_complete(struct reading *r, const struct scenario *s)
     }
     for (uint32_t i = 0; i < s->expectation_count; i++) {
         const struct scenario_expectation *e = &s->expectations[i];
-        const char *unknown = e->policy != NULL && !has_policy(s, e->policy)   ? e->policy
-                              : e->versus != NULL && !has_policy(s, e->versus) ? e->versus
-                                                                               : NULL;
+        const char *unknown = policy_is_unknown(s, e->policy)   ? e->policy
+                              : policy_is_unknown(s, e->versus) ? e->versus
+                                                                : NULL;
         if (unknown != NULL) {
             const struct document_node at = {.line = e->line};
             return reading_fail(r, &at, "there is no policy `%s`", unknown);

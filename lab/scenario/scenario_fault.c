@@ -77,9 +77,7 @@ bool scenario_fault_check(struct reading *r, const struct scenario *s,
                             scenario_fault_name((enum scenario_fault_kind)f->kind),
                             (long long)f->which, processes, (long long)most);
     }
-    bool found = f->table == NULL;
-    for (uint32_t i = 0; i < s->table_count; i++)
-        found |= f->table != NULL && strcmp(s->tables[i].name, f->table) == 0;
-    return found || reading_fail(r, &at, "%s: there is no table `%s`",
-                                 scenario_fault_name((enum scenario_fault_kind)f->kind), f->table);
+    return f->table == NULL || NAME_PLACE(f->table, s->tables, s->table_count) < s->table_count ||
+           reading_fail(r, &at, "%s: there is no table `%s`",
+                        scenario_fault_name((enum scenario_fault_kind)f->kind), f->table);
 }

@@ -1,11 +1,10 @@
 /* shipped.c - finds a shipped scenario. The build writes the texts (lab/CMakeLists.txt). */
 #include "lab/scenario/shipped.h"
 
+#include "base/fields.h"
+
 const struct lab_shipped *lab_shipped_find(const char *name)
 {
-    for (size_t i = 0; i < lab_shipped_count; i++) {
-        if (strcmp(lab_shipped[i].name, name) == 0)
-            return &lab_shipped[i];
-    }
-    return NULL;
+    const size_t place = NAME_PLACE(name, lab_shipped, lab_shipped_count);
+    return place < lab_shipped_count ? &lab_shipped[place] : NULL;
 }

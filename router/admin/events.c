@@ -2,7 +2,6 @@
  * as JSON. POST /weir/drain?node=N[&undo=1]: the controller drains a node; undo=1 ends that. */
 #include <stdio.h>
 
-#include "engine/catalog/catalog.h"
 #include "router/admin/pages.h"
 #include "router/json/json_writer.h"
 
@@ -70,6 +69,17 @@ const struct operation operation_events = {
 
 /* ---- drain ---- */
 
+void page_send_decision(struct call *c, enum catalog_op op, const struct decision *d)
+{
+    struct buffer body = {0};
+    struct subrequest *s = call_request(c, NULL, REQUEST_DECIDE);
+    decision_encode(&body, d);
+    s->request.decide.op = op;
+    s->request.decide.decision = arena_copy(&c->arena, buffer_slice(&body));
+    buffer_deinit(&body);
+    subrequest_start(c->router, s);
+}
+
 static bool begin_drain(struct call *c, const struct json_value m[])
 {
     (void)m;
@@ -92,13 +102,7 @@ static bool begin_drain(struct call *c, const struct json_value m[])
     snprintf(reason, sizeof reason, "node %lld %s", (long long)node,
              undo ? "may hold replicas again" : "is drained, on request");
     d.event.reason = slice_of(reason);
-    struct buffer body = {0};
-    decision_encode(&body, &d);
-    struct subrequest *s = call_request(c, NULL, REQUEST_DECIDE);
-    s->request.decide.op = CATALOG_DRAIN;
-    s->request.decide.decision = arena_copy(&c->arena, buffer_slice(&body));
-    buffer_deinit(&body);
-    subrequest_start(c->router, s);
+    page_send_decision(c, CATALOG_DRAIN, &d);
     return true;
 }
 

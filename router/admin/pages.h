@@ -1,6 +1,7 @@
 /* pages.h - the pages below /weir/; each page is an operation (docs/pages.md). */
 #pragma once
 
+#include "engine/catalog/catalog.h"
 #include "router/core/operation.h"
 #include "router/http/query_string.h"
 
@@ -11,6 +12,9 @@ extern const struct operation operation_events;
 extern const struct operation operation_drain;
 extern const struct operation operation_split;
 extern const struct operation operation_unshard;
+
+/* Sends a decision to the catalog. */
+void page_send_decision(struct call *c, enum catalog_op op, const struct decision *d);
 
 /* Reads the parameters of the page's address: values[i] gets the value of names[i]; data NULL:
  * absent. `names` ends in NULL. */

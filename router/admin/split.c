@@ -77,11 +77,7 @@ static bool send_split(struct call *c, const struct subrequest *sent, const stru
     struct table t;
     if (!table_take_reply(c, sent, r, &t))
         return false;
-    const struct partition_info *info = NULL;
-    for (uint32_t i = 0; i < t.partition_count; i++) {
-        if (t.partitions[i].id == p->partition)
-            info = &t.partitions[i];
-    }
+    const struct partition_info *info = table_find_partition(&t, p->partition);
     if (info == NULL)
         return call_invalid(c, "The table has no partition %u", p->partition);
     struct table_split split = {

@@ -7,7 +7,6 @@
  * does. The items move afterwards. */
 #include <stdio.h>
 
-#include "engine/catalog/catalog.h"
 #include "router/admin/pages.h"
 #include "router/admin/sharded_keys.h"
 #include "router/json/json_writer.h"
@@ -93,13 +92,7 @@ static bool unshard_decide(struct call *c, const struct subrequest *sent, const 
                                          .figure = slice_of("shards"),
                                          .before = k->shards,
                                          .after = u->shards}};
-    struct buffer body = {0};
-    decision_encode(&body, &d);
-    struct subrequest *s = call_request(c, NULL, REQUEST_DECIDE);
-    s->request.decide.op = CATALOG_KEY_SHARDS;
-    s->request.decide.decision = arena_copy(&c->arena, buffer_slice(&body));
-    buffer_deinit(&body);
-    subrequest_start(c->router, s);
+    page_send_decision(c, CATALOG_KEY_SHARDS, &d);
     return true;
 }
 

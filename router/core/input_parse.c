@@ -214,11 +214,14 @@ void input_parse_go_on(struct call *c)
         call_fail(c);
 }
 
-bool input_parse_turn_is_over(const struct call *c)
+bool input_parse_ends_turn(struct call *c)
 {
-    return c->input_parse != NULL &&
-           (steps_are_over(c) ||
-            input_parse_bytes(c) - c->input_parse->read >= INPUT_PARSE_TURN_BYTES);
+    const bool is_over = c->input_parse != NULL &&
+                         (steps_are_over(c) ||
+                          input_parse_bytes(c) - c->input_parse->read >= INPUT_PARSE_TURN_BYTES);
+    if (is_over)
+        call_rest(c);
+    return is_over;
 }
 
 void input_parse_end(struct call *c)

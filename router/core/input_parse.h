@@ -56,9 +56,9 @@ bool input_parse_next_text(struct router *r, struct router_effect *out);
 void input_parse_parsed(struct router *r);
 /* The next turn. */
 void input_parse_go_on(struct call *c);
-/* In `begin`, between two elements: whether the rest is for later turns. Then `begin` lets the call
- * rest, and is called again. */
-bool input_parse_turn_is_over(const struct call *c);
+/* In `begin`, between two elements: whether the rest is for later turns. Then the call rests, and
+ * `begin` returns and is called again. */
+bool input_parse_ends_turn(struct call *c);
 /* There may be none. */
 void input_parse_end(struct call *c);
 /* All calls have ended, and the host parses nothing. */

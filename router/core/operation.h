@@ -33,6 +33,9 @@ struct operation {
     bool (*finish)(struct call *c);
     int (*fail)(struct call *c, const struct fault *f);
     void (*end)(struct call *c);
+    /* What operations with the same steps differ in; the steps say what it means. */
+    int variant;
+    const void *data;
 };
 
 /* NULL: weir has no such operation in that service. */
@@ -52,6 +55,15 @@ static inline struct fault *call_fault(struct call *c)
 static inline bool call_turn_is_over(const struct call *c, size_t begin)
 {
     return c->body.size - begin >= CALL_TURN_JSON;
+}
+
+/* The same. If it is, the call rests, and the step returns. */
+static inline bool call_ends_turn(struct call *c, size_t begin)
+{
+    const bool is_over = call_turn_is_over(c, begin);
+    if (is_over)
+        call_rest(c);
+    return is_over;
 }
 
 #define ITEM_TOO_LARGE "Item size has exceeded the maximum allowed size"

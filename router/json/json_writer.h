@@ -66,6 +66,12 @@ static inline void json_member_thousandths(struct buffer *out, const char *name,
     json_write_thousandths(out, value);
 }
 
+static inline void json_member_decimal(struct buffer *out, const char *name, double value)
+{
+    json_write_key(out, name);
+    json_write_decimal(out, value);
+}
+
 /* Rounds to the nearest thousandth. */
 static inline void json_member_real(struct buffer *out, const char *name, double value)
 {

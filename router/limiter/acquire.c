@@ -51,13 +51,8 @@ static bool acquire_begin(struct call *c, const struct json_value body[])
     return true;
 }
 
-const struct operation operation_limiter_acquire = {.name = "LimiterAcquire",
-                                                    .begin = acquire_begin,
-                                                    .ready = limiter_call_ready,
-                                                    .reply = limiter_call_reply,
-                                                    .finish = limiter_call_finish,
-                                                    .fail = acquire_fail,
-                                                    .end = limiter_call_end};
+LIMITER_OPERATION(acquire, "LimiterAcquire", .begin = acquire_begin, LIMITER_CALL_STEPS,
+                  .fail = acquire_fail);
 
 /* ---- check ---- */
 
@@ -80,13 +75,8 @@ static bool check_begin(struct call *c, const struct json_value unused[])
     return true;
 }
 
-const struct operation operation_limiter_check = {.name = "LimiterCheck",
-                                                  .begin = check_begin,
-                                                  .ready = limiter_call_ready,
-                                                  .reply = limiter_call_reply,
-                                                  .finish = limiter_call_finish,
-                                                  .fail = acquire_fail,
-                                                  .end = limiter_call_end};
+LIMITER_OPERATION(check, "LimiterCheck", .begin = check_begin, LIMITER_CALL_STEPS,
+                  .fail = acquire_fail);
 
 /* ---- consume ---- */
 
@@ -116,10 +106,5 @@ static bool consume_begin(struct call *c, const struct json_value body[])
     return true;
 }
 
-const struct operation operation_limiter_consume = {.name = "LimiterConsume",
-                                                    .begin = consume_begin,
-                                                    .ready = limiter_call_ready,
-                                                    .reply = limiter_call_reply,
-                                                    .finish = limiter_call_finish,
-                                                    .fail = acquire_fail,
-                                                    .end = limiter_call_end};
+LIMITER_OPERATION(consume, "LimiterConsume", .begin = consume_begin, LIMITER_CALL_STEPS,
+                  .fail = acquire_fail);

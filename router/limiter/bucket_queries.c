@@ -173,44 +173,21 @@ static const struct limiter_call_handlers bucket_query_handlers = {
     .shards_read = bucket_query_shards_read,
     .no_parents = true};
 
-static bool bucket_query_begin(struct call *c, enum bucket_query_kind kind)
+static bool bucket_query_begin(struct call *c, const struct json_value unused[])
 {
     static const char *const NAMES[] = {"namespace", "entity", "resource", NULL};
     struct bucket_query *k = arena_zalloc(&c->arena, sizeof *k);
     struct bucket_name name;
     struct limiter_request w;
-    k->kind = kind;
+    (void)unused;
+    k->kind = (enum bucket_query_kind)c->operation->variant;
     if (!limiter_request_query(&w, c) || !limiter_request_bucket(&w, &name) ||
-        (kind == QUERY_TIME_UNTIL &&
+        (k->kind == QUERY_TIME_UNTIL &&
          !limiter_request_amounts(&w, "query", NAMES, 0, &k->amounts)) ||
         !limiter_request_check_names(&w, NAMES))
         return false;
     limiter_call_begin(c, &k->limiter_call, &bucket_query_handlers, &name);
     return true;
-}
-
-static bool available_begin(struct call *c, const struct json_value unused[])
-{
-    (void)unused;
-    return bucket_query_begin(c, QUERY_AVAILABLE);
-}
-
-static bool time_until_begin(struct call *c, const struct json_value unused[])
-{
-    (void)unused;
-    return bucket_query_begin(c, QUERY_TIME_UNTIL);
-}
-
-static bool capacity_begin(struct call *c, const struct json_value unused[])
-{
-    (void)unused;
-    return bucket_query_begin(c, QUERY_CAPACITY);
-}
-
-static bool status_begin(struct call *c, const struct json_value unused[])
-{
-    (void)unused;
-    return bucket_query_begin(c, QUERY_STATUS);
 }
 
 /* ---- top ---- */
@@ -270,13 +247,12 @@ static bool top_begin(struct call *c, const struct json_value unused[])
     return true;
 }
 
-const struct operation operation_limiter_available = {
-    .name = "LimiterAvailable", .begin = available_begin, LIMITER_CALL_OPERATION};
-const struct operation operation_limiter_time_until = {
-    .name = "LimiterTimeUntil", .begin = time_until_begin, LIMITER_CALL_OPERATION};
-const struct operation operation_limiter_capacity = {
-    .name = "LimiterCapacity", .begin = capacity_begin, LIMITER_CALL_OPERATION};
-const struct operation operation_limiter_status = {
-    .name = "LimiterStatus", .begin = status_begin, LIMITER_CALL_OPERATION};
-const struct operation operation_limiter_top = {
-    .name = "LimiterTop", .begin = top_begin, .fail = limiter_error_answer};
+LIMITER_OPERATION(available, "LimiterAvailable", .begin = bucket_query_begin,
+                  .variant = QUERY_AVAILABLE, LIMITER_CALL_OPERATION);
+LIMITER_OPERATION(time_until, "LimiterTimeUntil", .begin = bucket_query_begin,
+                  .variant = QUERY_TIME_UNTIL, LIMITER_CALL_OPERATION);
+LIMITER_OPERATION(capacity, "LimiterCapacity", .begin = bucket_query_begin,
+                  .variant = QUERY_CAPACITY, LIMITER_CALL_OPERATION);
+LIMITER_OPERATION(status, "LimiterStatus", .begin = bucket_query_begin, .variant = QUERY_STATUS,
+                  LIMITER_CALL_OPERATION);
+LIMITER_OPERATION(top, "LimiterTop", .begin = top_begin, .fail = limiter_error_answer);

@@ -256,9 +256,10 @@ static const struct limiter_call_handlers lease_operation_handlers = {
 
 /* ---- requests ---- */
 
-static bool lease_operation_begin(struct call *c, const struct json_value *body,
-                                  enum lease_operation_kind use, const char *amounts)
+static bool lease_operation_begin(struct call *c, const struct json_value body[])
 {
+    const enum lease_operation_kind use = (enum lease_operation_kind)c->operation->variant;
+    const char *amounts = use == LEASE_ADJUST ? "adjust" : use == LEASE_RELEASE ? "release" : NULL;
     const char *const names[] = {"lease", amounts, NULL};
     struct lease_operation *u = arena_zalloc(&c->arena, sizeof *u);
     struct charge *g = &u->limiter_call.charge;
@@ -296,31 +297,11 @@ static bool lease_operation_begin(struct call *c, const struct json_value *body,
     return true;
 }
 
-static bool adjust_begin(struct call *c, const struct json_value body[])
-{
-    return lease_operation_begin(c, body, LEASE_ADJUST, "adjust");
-}
-
-static bool release_begin(struct call *c, const struct json_value body[])
-{
-    return lease_operation_begin(c, body, LEASE_RELEASE, "release");
-}
-
-static bool commit_begin(struct call *c, const struct json_value body[])
-{
-    return lease_operation_begin(c, body, LEASE_COMMIT, NULL);
-}
-
-static bool rollback_begin(struct call *c, const struct json_value body[])
-{
-    return lease_operation_begin(c, body, LEASE_ROLLBACK, NULL);
-}
-
-const struct operation operation_limiter_adjust = {
-    .name = "LimiterAdjust", .begin = adjust_begin, LIMITER_CALL_OPERATION};
-const struct operation operation_limiter_release = {
-    .name = "LimiterRelease", .begin = release_begin, LIMITER_CALL_OPERATION};
-const struct operation operation_limiter_commit = {
-    .name = "LimiterCommit", .begin = commit_begin, LIMITER_CALL_OPERATION};
-const struct operation operation_limiter_rollback = {
-    .name = "LimiterRollback", .begin = rollback_begin, LIMITER_CALL_OPERATION};
+LIMITER_OPERATION(adjust, "LimiterAdjust", .begin = lease_operation_begin, .variant = LEASE_ADJUST,
+                  LIMITER_CALL_OPERATION);
+LIMITER_OPERATION(release, "LimiterRelease", .begin = lease_operation_begin,
+                  .variant = LEASE_RELEASE, LIMITER_CALL_OPERATION);
+LIMITER_OPERATION(commit, "LimiterCommit", .begin = lease_operation_begin, .variant = LEASE_COMMIT,
+                  LIMITER_CALL_OPERATION);
+LIMITER_OPERATION(rollback, "LimiterRollback", .begin = lease_operation_begin,
+                  .variant = LEASE_ROLLBACK, LIMITER_CALL_OPERATION);

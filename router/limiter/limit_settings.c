@@ -343,10 +343,15 @@ static enum limit_scope limit_scope_of(const struct bucket_name *name)
                                                             : LIMIT_SCOPE_SYSTEM;
 }
 
-static struct setting *setting_create(struct call *c, enum setting_kind kind)
+/* Beside a kind: the operation is about an entity's parent, not about limits. */
+enum {
+    OF_ENTITY = 16
+};
+
+static struct setting *setting_create(struct call *c)
 {
     struct setting *t = arena_zalloc(&c->arena, sizeof *t);
-    t->kind = kind;
+    t->kind = (enum setting_kind)(c->operation->variant & ~OF_ENTITY);
     return t;
 }
 
@@ -354,7 +359,7 @@ static bool put_limits_begin(struct call *c, const struct json_value body[])
 {
     static const char *const NAMES[] = {"namespace", "entity",         "resource",
                                         "limits",    "on_unavailable", NULL};
-    struct setting *t = setting_create(c, SETTING_PUT);
+    struct setting *t = setting_create(c);
     struct limiter_request w;
     if (!limiter_request_body(&w, c, body) || !limiter_request_check_names(&w, NAMES) ||
         !limiter_request_namespace(&w, &t->name.name_space) ||
@@ -368,12 +373,14 @@ static bool put_limits_begin(struct call *c, const struct json_value body[])
     return true;
 }
 
-static bool query_begin(struct call *c, enum setting_kind kind, bool of_entity)
+static bool setting_query_begin(struct call *c, const struct json_value unused[])
 {
     static const char *const LIMITS[] = {"namespace", "entity", "resource", NULL};
     static const char *const ENTITIES[] = {"namespace", "entity", NULL};
-    struct setting *t = setting_create(c, kind);
+    const bool of_entity = (c->operation->variant & OF_ENTITY) != 0;
+    struct setting *t = setting_create(c);
     struct limiter_request w;
+    (void)unused;
     if (!limiter_request_query(&w, c) ||
         !limiter_request_check_names(&w, of_entity ? ENTITIES : LIMITS) ||
         !limiter_request_namespace(&w, &t->name.name_space) ||
@@ -385,22 +392,10 @@ static bool query_begin(struct call *c, enum setting_kind kind, bool of_entity)
     return true;
 }
 
-static bool get_limits_begin(struct call *c, const struct json_value unused[])
-{
-    (void)unused;
-    return query_begin(c, SETTING_GET, false);
-}
-
-static bool delete_limits_begin(struct call *c, const struct json_value unused[])
-{
-    (void)unused;
-    return query_begin(c, SETTING_DELETE, false);
-}
-
 static bool put_entity_begin(struct call *c, const struct json_value body[])
 {
     static const char *const NAMES[] = {"namespace", "entity", "parent", "cascade", NULL};
-    struct setting *t = setting_create(c, SETTING_PUT);
+    struct setting *t = setting_create(c);
     struct limiter_request w;
     if (!limiter_request_body(&w, c, body) || !limiter_request_check_names(&w, NAMES) ||
         !limiter_request_namespace(&w, &t->name.name_space) ||
@@ -418,22 +413,10 @@ static bool put_entity_begin(struct call *c, const struct json_value body[])
     return true;
 }
 
-static bool get_entity_begin(struct call *c, const struct json_value unused[])
-{
-    (void)unused;
-    return query_begin(c, SETTING_GET, true);
-}
-
-static bool delete_entity_begin(struct call *c, const struct json_value unused[])
-{
-    (void)unused;
-    return query_begin(c, SETTING_DELETE, true);
-}
-
 static bool reset_begin(struct call *c, const struct json_value body[])
 {
     static const char *const NAMES[] = {"namespace", "entity", "resource", NULL};
-    struct setting *t = setting_create(c, SETTING_RESET);
+    struct setting *t = setting_create(c);
     struct limiter_request w;
     static const struct limiter_call_handlers setting_reset_handlers = {
         .plan = setting_plan,
@@ -450,17 +433,17 @@ static bool reset_begin(struct call *c, const struct json_value body[])
     return true;
 }
 
-const struct operation operation_limiter_set_limits = {
-    .name = "LimiterSetLimits", .begin = put_limits_begin, LIMITER_CALL_OPERATION};
-const struct operation operation_limiter_get_limits = {
-    .name = "LimiterGetLimits", .begin = get_limits_begin, LIMITER_CALL_OPERATION};
-const struct operation operation_limiter_delete_limits = {
-    .name = "LimiterDeleteLimits", .begin = delete_limits_begin, LIMITER_CALL_OPERATION};
-const struct operation operation_limiter_set_entity = {
-    .name = "LimiterSetEntity", .begin = put_entity_begin, LIMITER_CALL_OPERATION};
-const struct operation operation_limiter_get_entity = {
-    .name = "LimiterGetEntity", .begin = get_entity_begin, LIMITER_CALL_OPERATION};
-const struct operation operation_limiter_delete_entity = {
-    .name = "LimiterDeleteEntity", .begin = delete_entity_begin, LIMITER_CALL_OPERATION};
-const struct operation operation_limiter_reset = {
-    .name = "LimiterReset", .begin = reset_begin, LIMITER_CALL_OPERATION};
+LIMITER_OPERATION(set_limits, "LimiterSetLimits", .begin = put_limits_begin, .variant = SETTING_PUT,
+                  LIMITER_CALL_OPERATION);
+LIMITER_OPERATION(get_limits, "LimiterGetLimits", .begin = setting_query_begin,
+                  .variant = SETTING_GET, LIMITER_CALL_OPERATION);
+LIMITER_OPERATION(delete_limits, "LimiterDeleteLimits", .begin = setting_query_begin,
+                  .variant = SETTING_DELETE, LIMITER_CALL_OPERATION);
+LIMITER_OPERATION(set_entity, "LimiterSetEntity", .begin = put_entity_begin,
+                  .variant = SETTING_PUT | OF_ENTITY, LIMITER_CALL_OPERATION);
+LIMITER_OPERATION(get_entity, "LimiterGetEntity", .begin = setting_query_begin,
+                  .variant = SETTING_GET | OF_ENTITY, LIMITER_CALL_OPERATION);
+LIMITER_OPERATION(delete_entity, "LimiterDeleteEntity", .begin = setting_query_begin,
+                  .variant = SETTING_DELETE | OF_ENTITY, LIMITER_CALL_OPERATION);
+LIMITER_OPERATION(reset, "LimiterReset", .begin = reset_begin, .variant = SETTING_RESET,
+                  LIMITER_CALL_OPERATION);

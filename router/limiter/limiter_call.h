@@ -142,9 +142,12 @@ bool limiter_call_reply(struct call *c, struct subrequest *sub, const struct rep
 bool limiter_call_finish(struct call *c);
 void limiter_call_end(struct call *c);
 /* The steps of an operation. */
-#define LIMITER_CALL_OPERATION                                                               \
+#define LIMITER_CALL_STEPS                                                                   \
     .ready = limiter_call_ready, .reply = limiter_call_reply, .finish = limiter_call_finish, \
-    .fail = limiter_error_answer, .end = limiter_call_end
+    .end = limiter_call_end
+#define LIMITER_CALL_OPERATION LIMITER_CALL_STEPS, .fail = limiter_error_answer
+#define LIMITER_OPERATION(id, operation_name, ...) \
+    const struct operation operation_limiter_##id = {.name = operation_name, __VA_ARGS__}
 
 /* Adds a bucket to those that the call holds. */
 struct cached_bucket *limiter_call_add_bucket(struct call *c, const struct bucket_name *name);

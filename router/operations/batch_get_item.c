@@ -226,10 +226,8 @@ static bool batch_get_finish(struct call *c)
         json_member_open(&c->body, "Responses", '{');
     }
     for (; b->written < b->plan->count; b->written++) {
-        if (call_turn_is_over(c, begin)) {
-            call_rest(c);
+        if (call_ends_turn(c, begin))
             return true;
-        }
         batch_write_entry(c, b, b->written);
     }
     batch_write_rest(c, b);

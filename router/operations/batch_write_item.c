@@ -40,10 +40,8 @@ static bool batch_read_writes(struct call *c, struct batch *b, const struct json
     while (json_next_element(&b->entries_left, &write)) {
         if (!batch_read_write(c, b, &write))
             return false;
-        if (input_parse_turn_is_over(c)) {
-            call_rest(c);
+        if (input_parse_ends_turn(c))
             return true;
-        }
     }
     return true;
 }

@@ -117,10 +117,8 @@ static bool batch_begin(struct call *c, const struct json_value m[])
             q->table = transact_table(c, b->plan, member->table);
         else
             member_refuse(c, member);
-        if (input_parse_turn_is_over(c)) {
-            call_rest(c);
+        if (input_parse_ends_turn(c))
             return true;
-        }
     }
     if (!batch_check_mix(c, b, b->read))
         return false;
@@ -261,10 +259,8 @@ static bool batch_finish(struct call *c)
         json_member_open(&c->body, "Responses", '[');
     }
     for (; b->written < c->plan->count; b->written++) {
-        if (call_turn_is_over(c, begin)) {
-            call_rest(c);
+        if (call_ends_turn(c, begin))
             return true;
-        }
         member_write(c, &b->members[b->written]);
     }
     json_write_close(&c->body, ']');

@@ -95,10 +95,8 @@ static bool transaction_begin(struct call *c, const struct json_value m[])
     while (json_next_element(&e->left, &value)) {
         if (!transaction_read(c, e, e->plan, e->read++, &value))
             return false;
-        if (input_parse_turn_is_over(c)) {
-            call_rest(c);
+        if (input_parse_ends_turn(c))
             return true;
-        }
     }
     if (!transaction_check_mix(c, e, e->read))
         return false;

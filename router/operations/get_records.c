@@ -197,10 +197,8 @@ static bool records_finish(struct call *c)
     struct get_records *g = c->state;
     const size_t begin = c->body.size;
     while (g->rows.left.size > 0) {
-        if (call_turn_is_over(c, begin)) {
-            call_rest(c);
+        if (call_ends_turn(c, begin))
             return true;
-        }
         if (!write_record(c, g, reader_sized(&g->rows)))
             return fault_set(call_fault(c), FAULT_INTERNAL, "The node's answer is invalid");
     }

@@ -386,10 +386,8 @@ static bool page_take_fetched(struct call *c, struct page *p)
     bool passes;
     for (; p->row_at < p->row_count; p->row_at++) {
         const struct page_row *row = &p->rows[p->row_at];
-        if (call_turn_is_over(c, begin)) {
-            call_rest(c);
+        if (call_ends_turn(c, begin))
             return true;
-        }
         if (p->fetched_bytes >= PAGE_SIZE_MAX || p->plan.steps >= STEPS_TURN_MAX) {
             p->plan.ended = p->plan.truncated = true;
             break;

@@ -204,31 +204,10 @@ OPERATION(get_resource_policy, "GetResourcePolicy", .begin = policy_begin, .repl
 
 /* ---- lists of what is not there ---- */
 
-static bool backups_list(struct call *c, const struct json_value m[])
+static bool empty_list_begin(struct call *c, const struct json_value m[])
 {
     (void)m;
-    feature_write_empty(c, "BackupSummaries");
-    return true;
-}
-
-static bool exports_list(struct call *c, const struct json_value m[])
-{
-    (void)m;
-    feature_write_empty(c, "ExportSummaries");
-    return true;
-}
-
-static bool imports_list(struct call *c, const struct json_value m[])
-{
-    (void)m;
-    feature_write_empty(c, "ImportSummaryList");
-    return true;
-}
-
-static bool global_list(struct call *c, const struct json_value m[])
-{
-    (void)m;
-    feature_write_empty(c, "GlobalTables");
+    feature_write_empty(c, c->operation->data);
     return true;
 }
 
@@ -240,9 +219,10 @@ static bool global_describe(struct call *c, const struct json_value m[])
                      SHOWN(call_table_named(c, &m[0])));
 }
 
-OPERATION(list_backups, "ListBackups", .begin = backups_list);
-OPERATION(list_exports, "ListExports", .begin = exports_list);
-OPERATION(list_imports, "ListImports", .begin = imports_list);
-OPERATION(list_global_tables, "ListGlobalTables", .begin = global_list);
+OPERATION(list_backups, "ListBackups", .begin = empty_list_begin, .data = "BackupSummaries");
+OPERATION(list_exports, "ListExports", .begin = empty_list_begin, .data = "ExportSummaries");
+OPERATION(list_imports, "ListImports", .begin = empty_list_begin, .data = "ImportSummaryList");
+OPERATION(list_global_tables, "ListGlobalTables", .begin = empty_list_begin,
+          .data = "GlobalTables");
 OPERATION(describe_global_table, "DescribeGlobalTable", .begin = global_describe);
 OPERATION(describe_global_table_settings, "DescribeGlobalTableSettings", .begin = global_describe);

@@ -3,7 +3,6 @@
  * All items are read. Then each partition is asked whether its items are still as they were. If so,
  * all of them were so at the moment between. If not, all is done again, a few times. */
 #include "base/settings/requests.h"
-#include "router/core/key_schema.h"
 #include "router/expression/expressions.h"
 #include "router/json/json_writer.h"
 #include "router/json/shapes.h"
@@ -159,10 +158,8 @@ static bool get_write_parts(struct call *c, struct transact_get *t)
 {
     const size_t begin = c->body.size;
     for (; t->written < c->plan->count; t->written++) {
-        if (call_turn_is_over(c, begin)) {
-            call_rest(c);
+        if (call_ends_turn(c, begin))
             return true;
-        }
         get_write_part(c, t, t->written);
     }
     json_write_close(&c->body, ']');

@@ -14,7 +14,6 @@
 #include "engine/message/frames.h"
 #include "engine/message/transaction_messages.h"
 #include "router/core/input_parse.h"
-#include "router/core/key_schema.h"
 #include "router/core/limit.h"
 #include "router/expression/expressions.h"
 #include "router/json/json_writer.h"
@@ -193,10 +192,8 @@ static bool transact_write_begin(struct call *c, const struct json_value m[])
     while (json_next_element(&t->left, &value)) {
         if (!part_read(c, t->plan, &value))
             return false;
-        if (input_parse_turn_is_over(c)) {
-            call_rest(c);
+        if (input_parse_ends_turn(c))
             return true;
-        }
     }
     if (!transact_writes_fit(c, t->plan))
         return false;

@@ -4,26 +4,21 @@
 #include "router/operations/operations.h"
 #include "router/operations/write.h"
 
-static bool update_item_begin(struct call *c, const struct json_value m[])
-{
-    static const struct write_members OF = {
-        .op = REQUEST_UPDATE,
-        .table_name = UPDATE_ITEM_TABLE_NAME,
-        .item_or_key = UPDATE_ITEM_KEY,
-        .return_values = UPDATE_ITEM_RETURN_VALUES,
-        .return_consumed = UPDATE_ITEM_RETURN_CONSUMED_CAPACITY,
-        .return_metrics = UPDATE_ITEM_RETURN_ITEM_COLLECTION_METRICS,
-        .return_failed = UPDATE_ITEM_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE,
-        .expressions = {
-            .names = UPDATE_ITEM_EXPRESSION_ATTRIBUTE_NAMES,
-            .values = UPDATE_ITEM_EXPRESSION_ATTRIBUTE_VALUES,
-            .expressions = {[PARAMETER_UPDATE] = UPDATE_ITEM_UPDATE_EXPRESSION,
-                            [PARAMETER_CONDITION] = UPDATE_ITEM_CONDITION_EXPRESSION},
-            .legacy = {[LEGACY_ATTRIBUTE_UPDATES] = UPDATE_ITEM_ATTRIBUTE_UPDATES,
-                       [LEGACY_EXPECTED] = UPDATE_ITEM_EXPECTED,
-                       [LEGACY_CONDITIONAL_OPERATOR] = UPDATE_ITEM_CONDITIONAL_OPERATOR}}};
-    return write_begin(c, m, &OF);
-}
+static const struct write_members update_members = {
+    .op = REQUEST_UPDATE,
+    .table_name = UPDATE_ITEM_TABLE_NAME,
+    .item_or_key = UPDATE_ITEM_KEY,
+    .return_values = UPDATE_ITEM_RETURN_VALUES,
+    .return_consumed = UPDATE_ITEM_RETURN_CONSUMED_CAPACITY,
+    .return_metrics = UPDATE_ITEM_RETURN_ITEM_COLLECTION_METRICS,
+    .return_failed = UPDATE_ITEM_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE,
+    .expressions = {.names = UPDATE_ITEM_EXPRESSION_ATTRIBUTE_NAMES,
+                    .values = UPDATE_ITEM_EXPRESSION_ATTRIBUTE_VALUES,
+                    .expressions = {[PARAMETER_UPDATE] = UPDATE_ITEM_UPDATE_EXPRESSION,
+                                    [PARAMETER_CONDITION] = UPDATE_ITEM_CONDITION_EXPRESSION},
+                    .legacy = {[LEGACY_ATTRIBUTE_UPDATES] = UPDATE_ITEM_ATTRIBUTE_UPDATES,
+                               [LEGACY_EXPECTED] = UPDATE_ITEM_EXPECTED,
+                               [LEGACY_CONDITIONAL_OPERATOR] = UPDATE_ITEM_CONDITIONAL_OPERATOR}}};
 
 static bool update_item_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
@@ -34,5 +29,5 @@ static bool update_item_reply(struct call *c, struct subrequest *s, const struct
     return write_reply(c, s, r);
 }
 
-OPERATION(update_item, "UpdateItem", .begin = update_item_begin, .ready = items_ready,
-          .reply = update_item_reply);
+OPERATION(update_item, "UpdateItem", .begin = write_begin, .ready = items_ready,
+          .reply = update_item_reply, .data = &update_members);

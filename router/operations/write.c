@@ -96,53 +96,44 @@ static bool write_read(struct call *c, const struct json_value m[], const struct
     return true;
 }
 
-bool write_begin(struct call *c, const struct json_value m[], const struct write_members *of)
+bool write_begin(struct call *c, const struct json_value m[])
 {
     struct write *w = arena_zalloc(&c->arena, sizeof *w);
     w->plan = item_plan_create(c, 1, 1);
     c->state = w;
-    if (!write_read(c, m, of, w))
+    if (!write_read(c, m, c->operation->data, w))
         return false;
     items_begin(c, w->plan);
     return true;
 }
 
-static bool put_item_begin(struct call *c, const struct json_value m[])
-{
-    static const struct write_members OF = {
-        .op = REQUEST_PUT,
-        .table_name = PUT_ITEM_TABLE_NAME,
-        .item_or_key = PUT_ITEM_ITEM,
-        .return_values = PUT_ITEM_RETURN_VALUES,
-        .return_consumed = PUT_ITEM_RETURN_CONSUMED_CAPACITY,
-        .return_metrics = PUT_ITEM_RETURN_ITEM_COLLECTION_METRICS,
-        .return_failed = PUT_ITEM_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE,
-        .expressions = {.names = PUT_ITEM_EXPRESSION_ATTRIBUTE_NAMES,
-                        .values = PUT_ITEM_EXPRESSION_ATTRIBUTE_VALUES,
-                        .expressions = {[PARAMETER_CONDITION] = PUT_ITEM_CONDITION_EXPRESSION},
-                        .legacy = {[LEGACY_EXPECTED] = PUT_ITEM_EXPECTED,
-                                   [LEGACY_CONDITIONAL_OPERATOR] = PUT_ITEM_CONDITIONAL_OPERATOR}}};
-    return write_begin(c, m, &OF);
-}
+static const struct write_members put_members = {
+    .op = REQUEST_PUT,
+    .table_name = PUT_ITEM_TABLE_NAME,
+    .item_or_key = PUT_ITEM_ITEM,
+    .return_values = PUT_ITEM_RETURN_VALUES,
+    .return_consumed = PUT_ITEM_RETURN_CONSUMED_CAPACITY,
+    .return_metrics = PUT_ITEM_RETURN_ITEM_COLLECTION_METRICS,
+    .return_failed = PUT_ITEM_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE,
+    .expressions = {.names = PUT_ITEM_EXPRESSION_ATTRIBUTE_NAMES,
+                    .values = PUT_ITEM_EXPRESSION_ATTRIBUTE_VALUES,
+                    .expressions = {[PARAMETER_CONDITION] = PUT_ITEM_CONDITION_EXPRESSION},
+                    .legacy = {[LEGACY_EXPECTED] = PUT_ITEM_EXPECTED,
+                               [LEGACY_CONDITIONAL_OPERATOR] = PUT_ITEM_CONDITIONAL_OPERATOR}}};
 
-static bool delete_item_begin(struct call *c, const struct json_value m[])
-{
-    static const struct write_members OF = {
-        .op = REQUEST_DELETE,
-        .table_name = DELETE_ITEM_TABLE_NAME,
-        .item_or_key = DELETE_ITEM_KEY,
-        .return_values = DELETE_ITEM_RETURN_VALUES,
-        .return_consumed = DELETE_ITEM_RETURN_CONSUMED_CAPACITY,
-        .return_metrics = DELETE_ITEM_RETURN_ITEM_COLLECTION_METRICS,
-        .return_failed = DELETE_ITEM_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE,
-        .expressions = {
-            .names = DELETE_ITEM_EXPRESSION_ATTRIBUTE_NAMES,
-            .values = DELETE_ITEM_EXPRESSION_ATTRIBUTE_VALUES,
-            .expressions = {[PARAMETER_CONDITION] = DELETE_ITEM_CONDITION_EXPRESSION},
-            .legacy = {[LEGACY_EXPECTED] = DELETE_ITEM_EXPECTED,
-                       [LEGACY_CONDITIONAL_OPERATOR] = DELETE_ITEM_CONDITIONAL_OPERATOR}}};
-    return write_begin(c, m, &OF);
-}
+static const struct write_members delete_members = {
+    .op = REQUEST_DELETE,
+    .table_name = DELETE_ITEM_TABLE_NAME,
+    .item_or_key = DELETE_ITEM_KEY,
+    .return_values = DELETE_ITEM_RETURN_VALUES,
+    .return_consumed = DELETE_ITEM_RETURN_CONSUMED_CAPACITY,
+    .return_metrics = DELETE_ITEM_RETURN_ITEM_COLLECTION_METRICS,
+    .return_failed = DELETE_ITEM_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE,
+    .expressions = {.names = DELETE_ITEM_EXPRESSION_ATTRIBUTE_NAMES,
+                    .values = DELETE_ITEM_EXPRESSION_ATTRIBUTE_VALUES,
+                    .expressions = {[PARAMETER_CONDITION] = DELETE_ITEM_CONDITION_EXPRESSION},
+                    .legacy = {[LEGACY_EXPECTED] = DELETE_ITEM_EXPECTED,
+                               [LEGACY_CONDITIONAL_OPERATOR] = DELETE_ITEM_CONDITIONAL_OPERATOR}}};
 
 /* ---- the answer ---- */
 
@@ -182,6 +173,7 @@ bool write_reply(struct call *c, struct subrequest *s, const struct reply *r)
     return true;
 }
 
-OPERATION(put_item, "PutItem", .begin = put_item_begin, .ready = items_ready, .reply = write_reply);
-OPERATION(delete_item, "DeleteItem", .begin = delete_item_begin, .ready = items_ready,
-          .reply = write_reply);
+OPERATION(put_item, "PutItem", .begin = write_begin, .ready = items_ready, .reply = write_reply,
+          .data = &put_members);
+OPERATION(delete_item, "DeleteItem", .begin = write_begin, .ready = items_ready,
+          .reply = write_reply, .data = &delete_members);

@@ -19,8 +19,9 @@ struct write {
     bool return_collection;
 };
 
-/* Reads the members and asks for the table. call->state becomes a struct write. */
-bool write_begin(struct call *c, const struct json_value m[], const struct write_members *of);
+/* Reads the members and asks for the table. call->state becomes a struct write. The data of the
+ * operation are a struct write_members. */
+bool write_begin(struct call *c, const struct json_value m[]);
 /* Writes the answer. */
 bool write_reply(struct call *c, struct subrequest *s, const struct reply *r);
 

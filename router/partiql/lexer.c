@@ -187,49 +187,18 @@ bool lexer_is_keyword(int kind)
 
 bool lexer_is_operator(int kind)
 {
-    switch (kind) {
-    case PARTIQL_AND:
-    case PARTIQL_OR:
-    case PARTIQL_IS:
-    case PARTIQL_IN:
-    case PARTIQL_BETWEEN:
-    case PARTIQL_EQ:
-    case PARTIQL_NE:
-    case PARTIQL_LT:
-    case PARTIQL_LE:
-    case PARTIQL_GT:
-    case PARTIQL_GE:
-        return true;
-    default:
-        return false;
-    }
+    static const uint8_t KINDS[] = {PARTIQL_AND,     PARTIQL_OR, PARTIQL_IS, PARTIQL_IN,
+                                    PARTIQL_BETWEEN, PARTIQL_EQ, PARTIQL_NE, PARTIQL_LT,
+                                    PARTIQL_LE,      PARTIQL_GT, PARTIQL_GE};
+    return memchr(KINDS, kind, sizeof KINDS) != NULL;
 }
 
 bool lexer_may_end(int kind)
 {
-    switch (kind) {
-    case PARTIQL_ID:
-    case PARTIQL_QUOTED:
-    case PARTIQL_STRING:
-    case PARTIQL_NUMBER:
-    case PARTIQL_PARAMETER:
-    case PARTIQL_STAR:
-    case PARTIQL_RP:
-    case PARTIQL_RB:
-    case PARTIQL_RBRACE:
-    case PARTIQL_GTGT:
-    case PARTIQL_TRUE:
-    case PARTIQL_FALSE:
-    case PARTIQL_NULL:
-    case PARTIQL_MISSING:
-    case PARTIQL_ASC:
-    case PARTIQL_DESC:
-    case PARTIQL_SEMI:
-    case PARTIQL_OLD:
-    case PARTIQL_NEW:
-    case PARTIQL_MODIFIED:
-        return true;
-    default:
-        return false;
-    }
+    static const uint8_t KINDS[] = {
+        PARTIQL_ID,   PARTIQL_QUOTED, PARTIQL_STRING, PARTIQL_NUMBER,  PARTIQL_PARAMETER,
+        PARTIQL_STAR, PARTIQL_RP,     PARTIQL_RB,     PARTIQL_RBRACE,  PARTIQL_GTGT,
+        PARTIQL_TRUE, PARTIQL_FALSE,  PARTIQL_NULL,   PARTIQL_MISSING, PARTIQL_ASC,
+        PARTIQL_DESC, PARTIQL_SEMI,   PARTIQL_OLD,    PARTIQL_NEW,     PARTIQL_MODIFIED};
+    return memchr(KINDS, kind, sizeof KINDS) != NULL;
 }

@@ -374,10 +374,8 @@ static bool ranges_merge(struct call *c, struct ranges_plan *p)
     p->ended |= p->truncated;
     if (p->ended || (p->step > 0 && count == p->step))
         return true;
-    if (call_turn_is_over(c, begin)) {
-        call_rest(c);
+    if (call_ends_turn(c, begin))
         return true;
-    }
     return ranges_send_all(c, p) ||
            fault_set(call_fault(c), FAULT_INTERNAL, "A node's page of items is out of order");
 }

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,8 +12,7 @@
 #include "host/file_lock.h"
 
 enum {
-    LINE_MAX_SIZE = 64,
-    DEPTH_MAX = 16 /* directories open at once while a tree is removed */
+    LINE_MAX_SIZE = 64
 };
 
 static enum status data_dir_fail(struct buffer *error, const char *what, const char *path)
@@ -124,17 +122,4 @@ enum status data_dir_claim(const char *path, void (*note)(void *context, const c
     return buffer_explain(error, STATUS_IO,
                           "%s is in use by another process: stop it, or choose another directory",
                           path);
-}
-
-static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *at)
-{
-    (void)s;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
-bool data_dir_remove(const char *path)
-{
-    return nftw(path, remove_one, DEPTH_MAX, FTW_DEPTH | FTW_PHYS) == 0;
 }

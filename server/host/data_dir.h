@@ -20,6 +20,3 @@ enum {
  * format. */
 enum status data_dir_claim(const char *path, void (*note)(void *context, const char *text),
                            void *context, struct buffer *error, int *fd, bool *made);
-
-/* Removes the directory and all in it. False with errno set. */
-bool data_dir_remove(const char *path);

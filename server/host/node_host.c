@@ -10,6 +10,7 @@
 #include "base/settings/storage.h"
 #include "host/log_append.h"
 #include "host/log_dir.h"
+#include "host/remove_tree.h"
 #include "server/host/data_dir.h"
 #include "server/host/disks.h"
 #include "server/host/loop_clock.h"
@@ -347,7 +348,7 @@ void node_host_discard(struct node_host *h, const char *directory)
 {
     host_stop(h);
     if (h->made)
-        data_dir_remove(directory);
+        remove_tree(directory);
     if (h->lock_fd >= 0)
         close(h->lock_fd);
     free(h);

@@ -12,9 +12,8 @@
 
 static bool is_own(enum policy_point point, const char *name)
 {
-    if (point == POLICY_TABLE)
-        return table_policy_find(slice_of(name)) != NULL;
-    return admission_policy_is_own(point, name) || control_policy_is_own(point, name);
+    return admission_policy_is_own(point, name) || control_policy_is_own(point, name) ||
+           table_policy_is_own(point, name);
 }
 
 /* A path without a slash is a file of this directory: the loader would look elsewhere. */

@@ -7,24 +7,11 @@
 #include "sim/plan/plan_extras.h"
 #include "sim/plan/work_tables.h"
 
-static const struct {
-    const char *name;
-    const char *help;
-} FAULTS[] = {
+const struct sim_named sim_faults[SIM_FAULTS] = {
 #define X(code, name, help) {name, help},
     FAULT_LIST_SIM(X)
 #undef X
 };
-
-const char *sim_fault_name(enum sim_fault fault)
-{
-    return FAULTS[fault].name;
-}
-
-const char *sim_fault_help(enum sim_fault fault)
-{
-    return FAULTS[fault].help;
-}
 
 int64_t plan_spread(struct prng *p, int64_t low, int64_t high)
 {
@@ -150,7 +137,7 @@ static void plan_gac(struct plan *plan, const struct sim_options *o)
     uint32_t servers = (uint32_t)prng_below(&p, SIM_GAC_MAX + 1);
     if (o->gac_policy != NULL && servers == 0)
         servers = 1;
-    plan->gac = o->gac == 0 ? servers : o->gac == SIM_GAC_NONE ? 0 : (uint32_t)o->gac;
+    plan->gac = o->gac == 0 ? servers : o->gac == SIM_NONE ? 0 : (uint32_t)o->gac;
     c->gac = prng_between(&p, GAC_STATIC, GAC_LEASE);
     if (plan_odds(&p, 50))
         c->gac = GAC_LEASE;
@@ -178,7 +165,7 @@ static void plan_tick(struct plan *plan, const struct sim_options *o)
     bool ticks = plan_odds(&p, 25) && !o->bench;
     int64_t us = plan_spread(&p, 1, SIM_TICK_US_MAX);
     if (o->tick_us != 0)
-        plan->tick_ns = o->tick_us == SIM_TICK_NONE ? 0 : o->tick_us * NS_PER_US;
+        plan->tick_ns = o->tick_us == SIM_NONE ? 0 : o->tick_us * NS_PER_US;
     else
         plan->tick_ns = ticks ? us * NS_PER_US : 0;
 }
@@ -322,7 +309,7 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
 static void plan_merges(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6d65726765730000));
-    bool merges = plan_odds(&p, 50) && !o->plain && o->merges != SIM_MERGES_NONE;
+    bool merges = plan_odds(&p, 50) && !o->plain && o->merges != SIM_NONE;
     uint32_t percent = (uint32_t)prng_between(&p, 5, 60);
     int64_t freeze_ms = plan_spread(&p, 20, 5000);
     if (o->merges > 0)
@@ -752,12 +739,12 @@ void plan_describe(const struct plan *p, struct buffer *out)
         (long long)(p->length_ns / NS_PER_MS));
     for (unsigned i = 0; i < SIM_FAULTS; i++) {
         if (p->faults & SIM_FAULT_BIT(i))
-            buffer_append_format(out, " %s", FAULTS[i].name);
+            buffer_append_format(out, " %s", sim_faults[i].name);
     }
     buffer_append_text(out, "; extras:");
     for (unsigned i = 0; i < SIM_EXTRAS; i++) {
         if (plan_has(p, (enum sim_extra)i))
-            buffer_append_format(out, " %s", sim_extra_name((enum sim_extra)i));
+            buffer_append_format(out, " %s", sim_extras[i].name);
     }
     describe_tables(p, out);
     describe_world(p, out);

@@ -66,8 +66,14 @@ enum sim_extra {
 #define SIM_EXTRA_BIT(extra) (UINT32_C(1) << (extra))
 #define SIM_EXTRAS_ALL       (SIM_EXTRA_BIT(SIM_EXTRAS) - 1)
 
-const char *sim_extra_name(enum sim_extra extra);
-const char *sim_extra_help(enum sim_extra extra);
+/* What the command line says of a fault or an extra. */
+struct sim_named {
+    const char *name;
+    const char *help;
+};
+
+extern const struct sim_named sim_faults[SIM_FAULTS];
+extern const struct sim_named sim_extras[SIM_EXTRAS];
 
 enum {
     SIM_NODES_MAX = 9,
@@ -76,18 +82,9 @@ enum {
     WORK_TRANSACTION_TABLES = 2, /* of lists that transactions append to */
     WORK_LISTS_MAX = 128,
     WORK_LISTS_FEW = 8, /* what tables that are limited can serve */
-    SIM_GAC_NONE = -1,
-    SIM_MERGES_NONE = -1,
-    SIM_WORK_TRANSACTIONS_NONE = -1,
-    SIM_WORK_TTL_NONE = -1,
-    SIM_WORK_STREAMS_NONE = -1,
-    SIM_WORK_KEY_SHARDING_NONE = -1,
-    SIM_WORK_COUNTERS_NONE = -1,
-    SIM_WORK_RATE_LIMITER_NONE = -1,
-    SIM_WORK_FILL_NONE = -1,
+    SIM_NONE = -1,      /* in struct sim_options: none, whatever the seed says */
     SIM_CLIENTS_MAX = 256,
     SIM_TICK_US_MAX = 1000,
-    SIM_TICK_NONE = -1,
     SIM_FAULTS_FIRST = SIM_LYING_DISK + 1, /* faults below this are drawn for all plans */
     SIM_FAULTS_MORE = SIM_SETTINGS + 1,    /* each fault from here on draws from its own stream */
 };
@@ -101,9 +98,6 @@ enum {
     (SIM_FAULT_BIT(SIM_PAUSE) | SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_ONE_WAY) |  \
      SIM_FAULT_BIT(SIM_RESET) | SIM_FAULT_BIT(SIM_CLOCK) | SIM_FAULT_BIT(SIM_ROUTER) | \
      SIM_FAULT_BIT(SIM_SLEEP))
-
-const char *sim_fault_name(enum sim_fault fault);
-const char *sim_fault_help(enum sim_fault fault);
 
 /* How far a split has come in its group: first at the leader, then at the other members. */
 enum split_stage {
@@ -136,18 +130,18 @@ struct sim_options {
     uint32_t nodes;
     uint32_t replicas;
     uint32_t routers;
-    int gac; /* GAC servers; SIM_GAC_NONE: none */
+    int gac; /* GAC servers; SIM_NONE: none */
     uint32_t clients;
-    int work_transactions; /* clients of transactions; SIM_WORK_TRANSACTIONS_NONE: none */
-    int work_ttl;          /* clients whose items expire; SIM_WORK_TTL_NONE: none */
-    int work_streams;      /* clients of a table with a stream; SIM_WORK_STREAMS_NONE: none */
-    int work_counters;     /* clients of counters; SIM_WORK_COUNTERS_NONE: none */
-    int work_limiter;      /* clients of the rate limiter; SIM_WORK_RATE_LIMITER_NONE: none */
-    int work_fill;         /* clients that fill the stores; SIM_WORK_FILL_NONE: none */
-    int key_sharding_ms;   /* mean time between two changes; SIM_WORK_KEY_SHARDING_NONE: none */
-    int merges;        /* percent of the splits that are merges instead; SIM_MERGES_NONE: none */
-    int tick_us;       /* events happen at multiples of it; SIM_TICK_NONE: at any time */
-    int64_t length_ms; /* how long faults are injected */
+    int work_transactions; /* clients of transactions; SIM_NONE: none */
+    int work_ttl;          /* clients whose items expire; SIM_NONE: none */
+    int work_streams;      /* clients of a table with a stream; SIM_NONE: none */
+    int work_counters;     /* clients of counters; SIM_NONE: none */
+    int work_limiter;      /* clients of the rate limiter; SIM_NONE: none */
+    int work_fill;         /* clients that fill the stores; SIM_NONE: none */
+    int key_sharding_ms;   /* mean time between two changes; SIM_NONE: none */
+    int merges;            /* percent of the splits that are merges instead; SIM_NONE: none */
+    int tick_us;           /* events happen at multiples of it; SIM_NONE: at any time */
+    int64_t length_ms;     /* how long faults are injected */
     enum split_stage kill_leader_at; /* at the first split that can be caught there */
     bool plain; /* one table, short keys, equal settings; later faults only if they are forced */
     enum sim_mutation mutation;

@@ -12,24 +12,11 @@ enum {
     WALL_TOKEN_MS = 2 * WALL_AHEAD_MS
 };
 
-static const struct {
-    const char *name;
-    const char *help;
-} EXTRAS[] = {
+const struct sim_named sim_extras[SIM_EXTRAS] = {
 #define X(code, name, help) {name, help},
     EXTRA_LIST_SIM(X)
 #undef X
 };
-
-const char *sim_extra_name(enum sim_extra extra)
-{
-    return EXTRAS[extra].name;
-}
-
-const char *sim_extra_help(enum sim_extra extra)
-{
-    return EXTRAS[extra].help;
-}
 
 static void plan_choose_extras(struct plan *plan, const struct sim_options *o, struct prng *p)
 {

@@ -61,7 +61,7 @@ static void assert_found(struct sim_options o, enum mutation mutation, uint64_t 
 {
     enum sim_mutation planted = o.mutation;
     bool found = false;
-    o.gac = SIM_GAC_NONE;
+    o.gac = SIM_NONE;
     o.policies = baseline_policies();
     o = alone(o); /* nothing but what the mutation is about */
     for (o.seed = first; o.seed < first + seeds && !found; o.seed++) {

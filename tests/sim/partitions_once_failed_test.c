@@ -15,9 +15,9 @@ TEST(seeds_that_once_failed_pass)
     for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
         struct sim_options o = {.seed = seeds[i],
                                 .faults = SIM_FAULTS_ALL,
-                                .gac = SIM_GAC_NONE,
+                                .gac = SIM_NONE,
                                 .plain = true,
-                                .tick_us = SIM_TICK_NONE};
+                                .tick_us = SIM_NONE};
         assert_passes(o);
     }
 }
@@ -33,10 +33,10 @@ TEST(seeds_that_once_failed_pass)
 TEST(work_splits_that_once_failed_pass)
 {
     static const struct sim_options runs[] = {
-        {.seed = 20267, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE, .length_ms = 5000},
-        {.seed = 50463, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE},
-        {.seed = 36, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE, .length_ms = 3000},
-        {.seed = 23, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE, .length_ms = 3000},
+        {.seed = 20267, .faults = SIM_FAULTS_ALL, .gac = SIM_NONE, .length_ms = 5000},
+        {.seed = 50463, .faults = SIM_FAULTS_ALL, .gac = SIM_NONE},
+        {.seed = 36, .faults = SIM_FAULTS_ALL, .gac = SIM_NONE, .length_ms = 3000},
+        {.seed = 23, .faults = SIM_FAULTS_ALL, .gac = SIM_NONE, .length_ms = 3000},
         {.seed = 4003515, .faults = SIM_FAULTS_ALL},
         {.seed = 4011706, .faults = SIM_FAULTS_ALL},
         {.seed = 4012876, .faults = SIM_FAULTS_ALL},
@@ -54,7 +54,7 @@ TEST(work_splits_that_once_failed_pass)
     (void)state;
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         struct sim_options o = runs[i];
-        o.tick_us = SIM_TICK_NONE;
+        o.tick_us = SIM_NONE;
         o.plain = true;
         assert_passes(o);
     }
@@ -78,7 +78,7 @@ TEST(merges_that_once_failed_pass)
             .faults_forced = true,
             .nodes = 3,
             .replicas = 3,
-            .gac = SIM_GAC_NONE,
+            .gac = SIM_NONE,
             .merges = 50,
             .length_ms = 6000}));
 }
@@ -89,10 +89,10 @@ TEST(policies_that_once_failed_pass)
 {
     const struct sim_options o = {.seed = 5,
                                   .faults = SIM_FAULTS_ALL,
-                                  .work_counters = SIM_WORK_COUNTERS_NONE,
-                                  .work_limiter = SIM_WORK_RATE_LIMITER_NONE,
-                                  .work_fill = SIM_WORK_FILL_NONE,
-                                  .key_sharding_ms = SIM_WORK_KEY_SHARDING_NONE,
+                                  .work_counters = SIM_NONE,
+                                  .work_limiter = SIM_NONE,
+                                  .work_fill = SIM_NONE,
+                                  .key_sharding_ms = SIM_NONE,
                                   .partition_policy = "always-burst",
                                   .node_policy = "drr",
                                   .policies = baseline_policies()};
@@ -112,13 +112,13 @@ TEST(backlogs_that_once_grew_too_large_pass)
                                       .faults_forced = true,
                                       .nodes = 3,
                                       .replicas = 3,
-                                      .gac = SIM_GAC_NONE,
+                                      .gac = SIM_NONE,
                                       .clients = 24,
-                                      .merges = SIM_MERGES_NONE,
-                                      .work_counters = SIM_WORK_COUNTERS_NONE,
-                                      .work_limiter = SIM_WORK_RATE_LIMITER_NONE,
-                                      .work_fill = SIM_WORK_FILL_NONE,
-                                      .key_sharding_ms = SIM_WORK_KEY_SHARDING_NONE,
+                                      .merges = SIM_NONE,
+                                      .work_counters = SIM_NONE,
+                                      .work_limiter = SIM_NONE,
+                                      .work_fill = SIM_NONE,
+                                      .key_sharding_ms = SIM_NONE,
                                       .length_ms = 4000};
         assert_passes(o);
     }
@@ -134,7 +134,7 @@ TEST(own_reads_that_once_failed_pass)
                                   .extras = SIM_EXTRAS_ALL,
                                   .nodes = 3,
                                   .replicas = 3,
-                                  .work_fill = SIM_WORK_FILL_NONE,
+                                  .work_fill = SIM_NONE,
                                   .length_ms = 1000};
     (void)state;
     assert_passes(o);
@@ -152,7 +152,7 @@ TEST(snapshots_that_once_found_no_space_pass)
                                   .nodes = 3,
                                   .replicas = 3,
                                   .work_transactions = 6,
-                                  .work_fill = SIM_WORK_FILL_NONE,
+                                  .work_fill = SIM_NONE,
                                   .length_ms = 1000};
     (void)state;
     assert_passes(o);
@@ -170,7 +170,7 @@ TEST(large_worlds_that_once_failed_pass)
         const struct sim_options o = {.seed = SEEDS[i],
                                       .faults = SIM_FAULTS_ALL,
                                       .extras = SIM_EXTRAS_ALL,
-                                      .work_fill = SIM_WORK_FILL_NONE,
+                                      .work_fill = SIM_NONE,
                                       .length_ms = 1000};
         assert_passes(o);
     }

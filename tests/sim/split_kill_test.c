@@ -82,7 +82,7 @@ TEST(a_split_by_itself_fails_no_request)
     for (uint64_t seed = FIRST_SEED; seed < FIRST_SEED + QUIET_RUNS; seed++) {
         struct sim_options o = options_of(seed, SPLIT_STAGE_NONE);
         o.faults = 0;
-        o.gac = SIM_GAC_NONE; /* which refuses what is above the table's limit */
+        o.gac = SIM_NONE; /* which refuses what is above the table's limit */
         struct sim_result r = run(&o);
         calls += r.clients.calls;
         shed += r.clients.shed;

@@ -61,12 +61,12 @@ SEED_PASSES(23201527, .faults = SIM_FAULTS_ALL)
 SEED_PASSES(25000352, .faults = SIM_FAULTS_ALL)
 /* A CreateTable came late, and the same deletion was recorded once for two tables. */
 SEED_PASSES(97861958, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .length_ms = 1000)
-SEED_PASSES(10, .faults = SIM_FAULT_BIT(SIM_DRAIN), .nodes = 4, .replicas = 2, .gac = SIM_GAC_NONE,
+SEED_PASSES(10, .faults = SIM_FAULT_BIT(SIM_DRAIN), .nodes = 4, .replicas = 2, .gac = SIM_NONE,
             .length_ms = 10000)
 SEED_PASSES(188,
             .faults = SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_ONE_WAY) |
                       SIM_FAULT_BIT(SIM_SETTINGS),
-            .nodes = 3, .replicas = 3, .gac = SIM_GAC_NONE, .length_ms = 10000)
+            .nodes = 3, .replicas = 3, .gac = SIM_NONE, .length_ms = 10000)
 
 /* 62: a replica that was opened late led its group, which waited for what that replica knew. */
 TEST(time_to_live_that_once_failed_passes)
@@ -74,11 +74,11 @@ TEST(time_to_live_that_once_failed_passes)
     const struct sim_options o = {.seed = 62,
                                   .faults = SIM_FAULTS_ALL,
                                   .work_ttl = 5,
-                                  .work_streams = SIM_WORK_STREAMS_NONE,
-                                  .work_counters = SIM_WORK_COUNTERS_NONE,
-                                  .work_limiter = SIM_WORK_RATE_LIMITER_NONE,
-                                  .work_fill = SIM_WORK_FILL_NONE,
-                                  .key_sharding_ms = SIM_WORK_KEY_SHARDING_NONE,
+                                  .work_streams = SIM_NONE,
+                                  .work_counters = SIM_NONE,
+                                  .work_limiter = SIM_NONE,
+                                  .work_fill = SIM_NONE,
+                                  .key_sharding_ms = SIM_NONE,
                                   .length_ms = 8000};
     (void)state;
     assert_passes(o);
@@ -105,13 +105,13 @@ TEST(limiters_that_once_failed_pass)
          .plain = true,
          .nodes = 3,
          .routers = 3,
-         .gac = SIM_GAC_NONE},
+         .gac = SIM_NONE},
         {.seed = 93004765,
          .length_ms = 3000,
          .plain = true,
          .nodes = 3,
          .routers = 3,
-         .gac = SIM_GAC_NONE},
+         .gac = SIM_NONE},
         {.seed = 94000574, .length_ms = 3000, .plain = true, .nodes = 3},
     };
     (void)state;
@@ -179,7 +179,7 @@ TEST(deleted_tables_that_once_lost_pending_parts_pass)
                                                  .extras_forced = true,
                                                  .nodes = 3,
                                                  .replicas = 3,
-                                                 .gac = SIM_GAC_NONE,
+                                                 .gac = SIM_NONE,
                                                  .clients = 1,
                                                  .work_transactions = 4,
                                                  .length_ms = 1000}));

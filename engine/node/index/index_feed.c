@@ -1,6 +1,5 @@
 /* index_feed.c - the changes that a partition's global indexes lack. */
 #include <stdlib.h>
-#include <xxhash.h>
 
 #include "base/probe.h"
 #include "base/settings/indexes.h"

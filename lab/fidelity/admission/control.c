@@ -73,25 +73,32 @@ void model_control_apply(struct model *m, const struct catalog_command *c,
         model_partitions_sync(m, out->table);
 }
 
-static void run_decision(struct model *m, const struct request *q)
+struct catalog_command model_control_command(const struct model *m, enum catalog_op op)
 {
     struct catalog_command c;
-    struct catalog_result out;
-    catalog_command_init(&c, (enum catalog_op)q->decide.op, m->config, m->node_count,
-                         m->scheduler.now.ns / NS_PER_MS);
-    c.decision = q->decide.decision;
-    model_control_apply(m, &c, &out);
-    m->counts.decisions += out.code == REPLY_OK;
-    answer_later(m, q, out.code, slice_make(NULL, 0));
+    catalog_command_init(&c, op, m->config, m->node_count, m->scheduler.now.ns / NS_PER_MS);
+    return c;
 }
 
-static void run_split(struct model *m, const struct request *q)
+void model_control_decide(struct model *m, enum catalog_op op, const struct decision *d)
 {
-    struct catalog_command c;
+    struct catalog_command c = model_control_command(m, op);
     struct catalog_result out;
-    catalog_command_init(&c, CATALOG_SPLIT, m->config, m->node_count,
-                         m->scheduler.now.ns / NS_PER_MS);
-    c.split = q->table_split.split;
+    struct buffer body = {0};
+    decision_encode(&body, d);
+    c.decision = buffer_slice(&body);
+    model_control_apply(m, &c, &out);
+    buffer_deinit(&body);
+}
+
+/* A decision, or a split. */
+static void run_change(struct model *m, const struct request *q)
+{
+    const bool splits = q->op == REQUEST_TABLE_SPLIT;
+    struct catalog_command c =
+        model_control_command(m, splits ? CATALOG_SPLIT : (enum catalog_op)q->decide.op);
+    struct catalog_result out;
+    *(splits ? &c.split : &c.decision) = splits ? q->table_split.split : q->decide.decision;
     model_control_apply(m, &c, &out);
     m->counts.decisions += out.code == REPLY_OK;
     answer_later(m, q, out.code, slice_make(NULL, 0));
@@ -118,10 +125,8 @@ static void run_advice(struct model *m, const struct request *q)
 
 static void run_request(struct model *m, const struct request *q)
 {
-    if (q->op == REQUEST_DECIDE)
-        run_decision(m, q);
-    else if (q->op == REQUEST_TABLE_SPLIT)
-        run_split(m, q);
+    if (q->op == REQUEST_DECIDE || q->op == REQUEST_TABLE_SPLIT)
+        run_change(m, q);
     else if (q->op == REQUEST_PARTITION_HEAT)
         run_advice(m, q);
     else

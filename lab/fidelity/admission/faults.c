@@ -1,5 +1,4 @@
 /* faults.c - the scenario's faults begin and end. */
-#include <stdlib.h>
 
 #include "engine/admission/capacity.h"
 #include "lab/fidelity/admission/model_internal.h"
@@ -52,20 +51,6 @@ static void fault_server(struct model *m, const struct scenario_fault *f, struct
         model_links_start(m, s);
 }
 
-static void fault_tables(struct model *m, const struct scenario_fault *f)
-{
-    for (uint32_t i = 0; i < m->table_count; i++) {
-        struct model_table *t = &m->tables[i];
-        if (f->table != NULL && strcmp(t->scenario->name, f->table) != 0)
-            continue;
-        if (f->kind == FAULT_SPLIT)
-            model_tables_split(m, t);
-        else
-            model_tables_update(
-                m, &(struct scaling_update){.table = t->number, .units = {f->rcu, f->wcu}});
-    }
-}
-
 /* Others use a part of the node's write capacity: work that no request of the scenario asks for. */
 static void fault_busy(void *context, uint64_t argument)
 {
@@ -87,27 +72,13 @@ static void fault_busy(void *context, uint64_t argument)
     model_in(m, BUSY_EVERY_MS * NS_PER_MS, fault_busy, m, argument);
 }
 
-static uint32_t fault_targets(const struct model *m, const struct scenario_fault *f)
+static void fault_process(void *context, const struct scenario_fault *f, uint32_t which, bool on)
 {
-    switch (f->kind) {
-    case FAULT_ROUTER_DOWN:
-    case FAULT_ROUTER_CLOCK:
-        return m->router_count;
-    case FAULT_GAC_DOWN:
-    case FAULT_GAC_CUT:
-        return m->server_count;
-    default:
-        return m->node_count;
-    }
-}
-
-static void fault_hit(struct model *m, uint64_t place, uint32_t which, bool on)
-{
-    const struct scenario_fault *f = &m->scenario->faults[place];
+    struct model *m = context;
     if (f->kind == FAULT_NODE_BUSY) {
         observe_node_busy(m, which, on ? f->factor : 0);
         if (on)
-            fault_busy(m, place << 32 | which);
+            fault_busy(m, (uint64_t)(f - m->scenario->faults) << 32 | which);
     }
     if (f->kind == FAULT_ROUTER_DOWN || f->kind == FAULT_ROUTER_CLOCK)
         fault_router(m, f, &m->routers[which - 1], on);
@@ -117,30 +88,18 @@ static void fault_hit(struct model *m, uint64_t place, uint32_t which, bool on)
         fault_node(m, f, which, on);
 }
 
-/* `argument`: the fault's place, and whether it begins. */
-static void fault_turn(void *context, uint64_t argument)
+static void fault_table(void *context, const struct scenario_fault *f,
+                        const struct scaling_update *u)
 {
     struct model *m = context;
-    bool on = argument & 1;
-    const struct scenario_fault *f = &m->scenario->faults[argument >> 1];
-    measure_step(m->measure, m->scheduler.now.ns);
-    if (f->kind == FAULT_SPLIT || f->kind == FAULT_UPDATE) {
-        fault_tables(m, f);
-        return;
-    }
-    for (uint32_t i = 1; i <= fault_targets(m, f); i++) {
-        if (f->which == 0 || f->which == i)
-            fault_hit(m, argument >> 1, i, on);
-    }
+    if (f->kind == FAULT_SPLIT)
+        model_tables_split(m, &m->tables[u->table]);
+    else
+        model_tables_update(m, u);
 }
 
-void model_faults_create(struct model *m)
+void model_faults_begin(struct model *m)
 {
-    for (uint32_t i = 0; i < m->scenario->fault_count; i++) {
-        const struct scenario_fault *f = &m->scenario->faults[i];
-        bool lasts = f->kind != FAULT_SPLIT && f->kind != FAULT_UPDATE;
-        model_in(m, f->at_ns, fault_turn, m, (uint64_t)i << 1 | 1);
-        if (lasts && f->for_ns < INT64_MAX)
-            model_in(m, f->at_ns + f->for_ns, fault_turn, m, (uint64_t)i << 1);
-    }
+    const struct fault_port port = {m, fault_process, fault_table};
+    fault_schedule_begin(&m->faults, m->scenario, &m->scheduler, m->measure, &port);
 }

@@ -35,20 +35,11 @@ void model_merges_sync(struct model *m, const struct table *t)
     }
 }
 
-/* The replicas that can do what the step asks for. */
-static uint32_t merges_replicas_up(const struct model *m, const struct model_partition *p)
-{
-    uint32_t up = 0;
-    for (uint32_t i = 0; i < p->replica_count; i++)
-        up += !p->replicas[i].joining && !m->nodes[p->replicas[i].node].down;
-    return up;
-}
-
 /* The word that the catalog is told; 0: nothing yet. */
 static enum merge_command merges_next(const struct model *m, const struct model_partition *p,
                                       const struct partition_info *info)
 {
-    const uint32_t up = merges_replicas_up(m, p);
+    const uint32_t up = model_partitions_up(m, p); /* they can do what the step asks for */
     const bool all = up == p->replica_count, group = up > p->replica_count / 2;
     switch (info->merge) {
     case MERGE_FREEZE:
@@ -66,9 +57,6 @@ static enum merge_command merges_next(const struct model *m, const struct model_
 static void merges_report(struct model *m, const struct table *t, const struct partition_info *info,
                           enum merge_command command)
 {
-    struct catalog_command c;
-    struct catalog_result out;
-    struct buffer body = {0};
     struct decision d = {
         .table_id = t->id, .partition = info->id, .epoch = info->epoch, .merge = command};
     if (command == MERGE_ABSORB_IT)
@@ -81,12 +69,7 @@ static void merges_report(struct model *m, const struct table *t, const struct p
                                  .table = t->name,
                                  .reason = slice_of("not all its replicas stopped in time")};
     }
-    decision_encode(&body, &d);
-    catalog_command_init(&c, CATALOG_MERGE, m->config, m->node_count,
-                         m->scheduler.now.ns / NS_PER_MS);
-    c.decision = buffer_slice(&body);
-    model_control_apply(m, &c, &out);
-    buffer_deinit(&body);
+    model_control_decide(m, CATALOG_MERGE, &d);
 }
 
 /* `argument`: table and partition. */

@@ -113,7 +113,7 @@ static void *model_create(const struct scenario *s, uint64_t seed, struct measur
         return NULL;
     }
     model_sources_create(m);
-    model_faults_create(m);
+    model_faults_begin(m);
     model_control_run(m);
     model_tables_run(m);
     model_in(m, s->window_ns, window_over, m, 0);

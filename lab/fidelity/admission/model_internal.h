@@ -31,8 +31,7 @@
 #include "gac/server.h"
 #include "lab/fidelity/admission/model.h"
 #include "lab/fidelity/admission/resident.h"
-#include "lab/scenario/demand.h"
-#include "lab/scenario/scaling.h"
+#include "lab/scenario/fault_schedule.h"
 #include "sim/world/scheduler.h"
 
 enum {
@@ -254,7 +253,7 @@ struct model {
     struct model_table *tables; /* owns */
     uint32_t table_count;
     struct model_partition **partitions; /* owns; by id; NULL: none */
-    uint32_t partition_room;
+    size_t partition_room;
     SLIST_HEAD(, model_partition) gone; /* owns; they were merged into others */
 
     struct model_source *sources; /* owns */
@@ -276,6 +275,7 @@ struct model {
     LIST_HEAD(, evaluated_split) evaluated; /* owns; of observe.c */
     struct sample *sample;                  /* owns; of sample.c; NULL: no series are kept */
     struct scaling scaling;
+    struct fault_schedule faults;
 };
 
 /* The bytes that a write is charged for before the old item is known. */
@@ -376,6 +376,9 @@ struct model_partition *model_partitions_route(const struct model_table *t, stru
 /* The catalog has changed the table. */
 void model_partitions_sync(struct model *m, const struct table *t);
 enum admit_kind model_kind(const struct traffic_request *t);
+bool model_partitions_is_up(const struct model *m, const struct model_replica *r);
+/* The number of its replicas that are up. */
+uint32_t model_partitions_up(const struct model *m, const struct model_partition *p);
 /* A node of the partition went down or came back. */
 void model_partitions_elect(struct model *m, struct model_partition *p);
 
@@ -415,12 +418,16 @@ void model_control_destroy(struct model *m);
 /* Applies a command to the catalog, and takes over what it changed. */
 void model_control_apply(struct model *m, const struct catalog_command *c,
                          struct catalog_result *out);
+/* A command of now, without arguments. */
+struct catalog_command model_control_command(const struct model *m, enum catalog_op op);
+/* Applies a command that is a decision. */
+void model_control_decide(struct model *m, enum catalog_op op, const struct decision *d);
 /* The partition must be reported at once. */
 void model_control_report_now(struct model *m, struct model_partition *p);
 
 /* ---- faults.c ---- */
 
-void model_faults_create(struct model *m);
+void model_faults_begin(struct model *m);
 
 /* ---- observe.c ---- */
 

@@ -269,7 +269,7 @@ static uint32_t node_pick_replica(struct model *m, const struct model_partition 
     uint32_t first = (uint32_t)prng_below(&m->replicas, p->replica_count);
     for (uint32_t i = 0; i < p->replica_count; i++) {
         uint32_t at = (first + i) % p->replica_count;
-        if (!p->replicas[at].joining && !m->nodes[p->replicas[at].node].down)
+        if (model_partitions_is_up(m, &p->replicas[at]))
             return at;
     }
     return p->leader;
@@ -277,10 +277,7 @@ static uint32_t node_pick_replica(struct model *m, const struct model_partition 
 
 static bool node_has_majority(const struct model *m, const struct model_partition *p)
 {
-    uint32_t up = 0;
-    for (uint32_t i = 0; i < p->replica_count; i++)
-        up += !p->replicas[i].joining && !m->nodes[p->replicas[i].node].down;
-    return up > p->replica_count / 2;
+    return model_partitions_up(m, p) > p->replica_count / 2;
 }
 
 /* Which buckets decide on a read that replica `at` serves. */

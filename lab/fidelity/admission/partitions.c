@@ -79,16 +79,24 @@ static struct admission_policies policies_of(const struct model *m,
     return admission_policies_same(admission_policy_of(m->config, info->gac, info->on_demand));
 }
 
-static bool replica_is_up(const struct model *m, const struct model_replica *r)
+bool model_partitions_is_up(const struct model *m, const struct model_replica *r)
 {
     return !r->joining && !m->nodes[r->node].down;
+}
+
+uint32_t model_partitions_up(const struct model *m, const struct model_partition *p)
+{
+    uint32_t up = 0;
+    for (uint32_t i = 0; i < p->replica_count; i++)
+        up += model_partitions_is_up(m, &p->replicas[i]);
+    return up;
 }
 
 static void partitions_lead(struct model *m, struct model_partition *p)
 {
     uint32_t leader = p->replica_count;
     for (uint32_t i = p->replica_count; i > 0; i--) {
-        if (replica_is_up(m, &p->replicas[i - 1]))
+        if (model_partitions_is_up(m, &p->replicas[i - 1]))
             leader = i - 1;
     }
     p->leaderless = leader == p->replica_count;
@@ -110,7 +118,7 @@ void model_partitions_elect(struct model *m, struct model_partition *p)
 {
     int64_t ms =
         config_replication(m->config)->support_ms + config_replication(m->config)->election_ms;
-    if (!replica_is_up(m, &p->replicas[p->leader]))
+    if (!model_partitions_is_up(m, &p->replicas[p->leader]))
         p->leaderless = true;
     model_in(m, ms * NS_PER_MS, election_over, m, p->id);
 }
@@ -137,18 +145,11 @@ static void move_over(void *context, uint64_t argument)
     for (uint32_t i = 0; i < p->replica_count; i++)
         p->replicas[i].joining = false;
     if (info->leaving != 0) {
-        struct catalog_command c;
-        struct catalog_result out;
-        struct buffer body = {0};
         const struct decision d = {.table_id = t->id,
                                    .partition = info->id,
                                    .epoch = info->epoch,
                                    .from_node = raft_member_node(info->leaving)};
-        decision_encode(&body, &d);
-        catalog_command_init(&c, CATALOG_LEFT, m->config, m->node_count, 0);
-        c.decision = buffer_slice(&body);
-        model_control_apply(m, &c, &out);
-        buffer_deinit(&body);
+        model_control_decide(m, CATALOG_LEFT, &d);
     }
     partitions_lead(m, p);
 }
@@ -222,6 +223,14 @@ static void set_bounds(struct model_partition *p, const struct partition_info *i
     p->unreported = true;
 }
 
+/* What was counted is of another range. */
+static void loads_discard(struct model_partition *p)
+{
+    heat_deinit(&p->heat);
+    p->heat = (struct heat){0};
+    memset(p->excess, 0, sizeof p->excess);
+}
+
 /* Its replicas have no buckets yet. */
 static struct model_partition *partition_add(struct model *m, struct model_table *mt,
                                              const struct partition_info *info)
@@ -237,15 +246,8 @@ static struct model_partition *partition_add(struct model *m, struct model_table
         p->replicas[i].node = partition_node(info, i);
         p->replicas[i].member = info->members[i];
     }
-    if (info->id >= m->partition_room) {
-        uint32_t room = m->partition_room == 0 ? 256 : m->partition_room * 2;
-        while (room <= info->id)
-            room *= 2;
-        m->partitions = must_have(realloc(m->partitions, room * sizeof m->partitions[0]));
-        memset(m->partitions + m->partition_room, 0,
-               (room - m->partition_room) * sizeof m->partitions[0]);
-        m->partition_room = room;
-    }
+    m->partitions =
+        must_grow_zeroed(m->partitions, info->id, &m->partition_room, sizeof m->partitions[0]);
     m->partitions[info->id] = p;
     m->counts.partitions++;
     observe_partition(m, p);
@@ -321,9 +323,7 @@ static void partition_divide(struct model *m, struct model_table *mt, struct mod
     if (!m->by_hand)
         observe_split(m, p, children, s->child_count);
     set_bounds(p, &s->parent);
-    heat_deinit(&p->heat);
-    p->heat = (struct heat){0};
-    memset(p->excess, 0, sizeof p->excess);
+    loads_discard(p);
     for (uint32_t c = 0; c < s->child_count; c++)
         partitions_lead(m, children[c]);
 }
@@ -365,9 +365,7 @@ static void partition_absorb(struct model *m, struct model_partition *p,
     sample_gone(m, upper);
     set_bounds(p, info);
     p->bytes += upper->bytes;
-    heat_deinit(&p->heat);
-    p->heat = (struct heat){0};
-    memset(p->excess, 0, sizeof p->excess);
+    loads_discard(p);
     m->partitions[upper->id] = NULL;
     m->counts.partitions--;
     SLIST_INSERT_HEAD(&m->gone, upper, gone);
@@ -379,12 +377,10 @@ static void settle_over(void *context, uint64_t argument)
 {
     struct model *m = context;
     const struct table *t = catalog_find_id(m->catalog, (uint32_t)argument);
-    struct catalog_command c;
+    struct catalog_command c = model_control_command(m, CATALOG_RECONCILED);
     struct catalog_result out;
     if (t == NULL || (t->status == TABLE_ACTIVE && !table_is_splitting(t)))
         return;
-    catalog_command_init(&c, CATALOG_RECONCILED, m->config, m->node_count,
-                         m->scheduler.now.ns / NS_PER_MS);
     catalog_command_reconciled(&c, t);
     model_control_apply(m, &c, &out);
 }

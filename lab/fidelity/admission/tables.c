@@ -104,14 +104,12 @@ static void split_one(struct model *m, const struct table *t, const struct parti
 {
     uint8_t key[STORAGE_KEY_BOUND_SIZE];
     struct table_split split;
-    struct catalog_command c;
+    struct catalog_command c = model_control_command(m, CATALOG_SPLIT);
     struct catalog_result out;
     struct buffer body = {0};
     if (!demand_split_evenly(t, p, key, &split))
         return;
     table_split_encode(&body, &split);
-    catalog_command_init(&c, CATALOG_SPLIT, m->config, m->node_count,
-                         m->scheduler.now.ns / NS_PER_MS);
     c.split = buffer_slice(&body);
     model_control_apply(m, &c, &out);
     buffer_deinit(&body);
@@ -135,10 +133,8 @@ void model_tables_split(struct model *m, struct model_table *mt)
 
 void model_tables_update(struct model *m, const struct scaling_update *u)
 {
-    struct catalog_command c;
+    struct catalog_command c = model_control_command(m, CATALOG_UPDATE);
     struct catalog_result out;
-    catalog_command_init(&c, CATALOG_UPDATE, m->config, m->node_count,
-                         m->scheduler.now.ns / NS_PER_MS);
     c.spec = (struct table_spec){.name = slice_of(m->tables[u->table].name),
                                  .billing = BILLING_PROVISIONED,
                                  .rcu = u->units[ADMIT_READ],

@@ -167,8 +167,7 @@ void bucket_audit_init(struct full *f, uint64_t seed)
     struct full_bucket_audit *h = f->bucket_audit = must_calloc(1, sizeof *h);
     const struct http_client_options http =
         world_http(&f->world, f->world.plan.clients - 1, seed + 1);
-    while (h->place < s->table_count && strcmp(s->tables[h->place].name, LIMITER_TABLE) != 0)
-        h->place++;
+    h->place = (uint32_t)NAME_PLACE(LIMITER_TABLE, s->tables, s->table_count);
     must(h->place < s->table_count);
     http_client_init(&h->http, &http);
 }

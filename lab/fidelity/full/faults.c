@@ -77,7 +77,7 @@ static bool process_is_up(struct full *f, uint32_t process)
                : gac_process_base(w->gac[process - world_gac(w, 0)])->is_up;
 }
 
-static void fault_process(struct full *f, uint32_t process, bool on)
+static void fault_daemon(struct full *f, uint32_t process, bool on)
 {
     if (on && process_is_up(f, process))
         world_crash_process(&f->world, process);
@@ -103,10 +103,10 @@ static void fault_clock(struct full *f, const struct scenario_fault *fault, uint
         clock->read.ns += fault->offset_ns;
 }
 
-/* `place`: of the fault. `which` counts from 1. */
-static void fault_hit(struct full *f, uint64_t place, uint32_t which, bool on)
+static void fault_process(void *context, const struct scenario_fault *fault, uint32_t which,
+                          bool on)
 {
-    const struct scenario_fault *fault = &f->scenario->faults[place];
+    struct full *f = context;
     switch (fault->kind) {
     case FAULT_NODE_DOWN:
         fault_node(f, which, on);
@@ -116,16 +116,16 @@ static void fault_hit(struct full *f, uint64_t place, uint32_t which, bool on)
         break;
     case FAULT_NODE_BUSY:
         if (on) /* ends by itself */
-            fault_busy(f, place << 32 | which);
+            fault_busy(f, (uint64_t)(fault - f->scenario->faults) << 32 | which);
         break;
     case FAULT_ROUTER_DOWN:
-        fault_process(f, world_router(&f->world, which - 1), on);
+        fault_daemon(f, world_router(&f->world, which - 1), on);
         break;
     case FAULT_ROUTER_CLOCK:
         fault_clock(f, fault, which - 1, on);
         break;
     case FAULT_GAC_DOWN:
-        fault_process(f, world_gac(&f->world, which - 1), on);
+        fault_daemon(f, world_gac(&f->world, which - 1), on);
         break;
     default:
         fault_cut(f, which - 1, on);
@@ -133,63 +133,18 @@ static void fault_hit(struct full *f, uint64_t place, uint32_t which, bool on)
     }
 }
 
-static void fault_tables(struct full *f, const struct scenario_fault *fault)
-{
-    const struct scenario *s = f->scenario;
-    for (uint32_t place = 0; place < s->table_count; place++) {
-        const struct scenario_table *t = &s->tables[place];
-        bool named = fault->table == NULL || strcmp(t->name, fault->table) == 0;
-        for (uint32_t copy = 0; named && copy < t->copies; copy++) {
-            if (fault->kind == FAULT_SPLIT)
-                admin_split(f, place, copy);
-            else
-                admin_update(f, &(struct scaling_update){.table = scaling_number(s, place, copy),
-                                                         .place = place,
-                                                         .copy = copy,
-                                                         .units = {fault->rcu, fault->wcu}});
-        }
-    }
-}
-
-static uint32_t fault_targets(const struct full *f, const struct scenario_fault *fault)
-{
-    switch (fault->kind) {
-    case FAULT_ROUTER_DOWN:
-    case FAULT_ROUTER_CLOCK:
-        return f->world.plan.routers;
-    case FAULT_GAC_DOWN:
-    case FAULT_GAC_CUT:
-        return f->world.plan.gac;
-    default:
-        return f->world.plan.nodes;
-    }
-}
-
-/* `argument`: the fault's place, and whether it begins. */
-static void fault_turn(void *context, uint64_t argument)
+static void fault_table(void *context, const struct scenario_fault *fault,
+                        const struct scaling_update *u)
 {
     struct full *f = context;
-    const struct scenario_fault *fault = &f->scenario->faults[argument >> 1];
-    measure_step(f->measure, clients_now_ns(f->clients));
-    if (fault->kind == FAULT_SPLIT || fault->kind == FAULT_UPDATE) {
-        fault_tables(f, fault);
-        return;
-    }
-    for (uint32_t i = 1; i <= fault_targets(f, fault); i++) {
-        if (fault->which == 0 || fault->which == i)
-            fault_hit(f, argument >> 1, i, argument & 1);
-    }
+    if (fault->kind == FAULT_SPLIT)
+        admin_split(f, u->place, u->copy);
+    else
+        admin_update(f, u);
 }
 
-void faults_schedule(struct full *f)
+void full_faults_begin(struct full *f)
 {
-    struct scheduler *s = &f->world.scheduler;
-    for (uint32_t i = 0; i < f->scenario->fault_count; i++) {
-        const struct scenario_fault *fault = &f->scenario->faults[i];
-        bool lasts = fault->kind != FAULT_SPLIT && fault->kind != FAULT_UPDATE;
-        scheduler_in(s, (struct duration){fault->at_ns}, fault_turn, f, (uint64_t)i << 1 | 1);
-        if (lasts && fault->for_ns < INT64_MAX)
-            scheduler_in(s, (struct duration){fault->at_ns + fault->for_ns}, fault_turn, f,
-                         (uint64_t)i << 1);
-    }
+    const struct fault_port port = {f, fault_process, fault_table};
+    fault_schedule_begin(&f->faults, f->scenario, &f->world.scheduler, f->measure, &port);
 }

@@ -193,7 +193,7 @@ static void full_begin(struct full *f, uint64_t seed)
     f->begin_ns = f->world.scheduler.now.ns;
     clients_begin(f->clients);
     scaling_begin(&f->scaling, f->scenario, &f->world.scheduler, f->measure, &scaling);
-    faults_schedule(f);
+    full_faults_begin(f);
     scheduler_in(&f->world.scheduler, (struct duration){f->scenario->window_ns}, full_window, f, 0);
 }
 

@@ -12,7 +12,7 @@
 #include "lab/clients/clients.h"
 #include "lab/clients/preload.h"
 #include "lab/clients/tables.h"
-#include "lab/scenario/scaling.h"
+#include "lab/scenario/fault_schedule.h"
 #include "sim/world/world.h"
 
 /* A request to the API that the run makes: UpdateTable. */
@@ -48,6 +48,7 @@ struct full {
     STAILQ_HEAD(, full_call) calls; /* owns */
     LIST_HEAD(, full_split) splits; /* owns */
     struct scaling scaling;
+    struct fault_schedule faults;
     struct buffer stats[WORLD_NODES_MAX + 1]; /* of index_lag.c: each node's last answer */
     struct full_bucket_audit *bucket_audit;   /* owns; NULL: the scenario has no limits */
 };
@@ -77,4 +78,4 @@ void bucket_audit_deinit(struct full *f);
 
 /* False: the world cannot run the scenario; `error` tells. */
 bool full_can_run(struct reading *r, const struct scenario *s);
-void faults_schedule(struct full *f);
+void full_faults_begin(struct full *f);

@@ -3,7 +3,6 @@
  *
  * In each window every node is asked for the statistics that /weir/partitions shows. The answers
  * are looked at when the next window begins. */
-#include <stdlib.h>
 
 #include "engine/catalog/catalog.h"
 #include "lab/fidelity/full/full_internal.h"

@@ -4,13 +4,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,6 +17,7 @@
 #include "base/file_mode.h"
 #include "base/instant.h"
 #include "base/policies.h"
+#include "host/remove_tree.h"
 #include "lab/baselines/baselines.h"
 
 enum {
@@ -367,20 +366,12 @@ bool lab_cluster_start(struct lab_cluster *c, const struct scenario *s,
     return wait_ready(c, stopped, context, error);
 }
 
-static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *at)
-{
-    (void)s;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
 void lab_cluster_end(struct lab_cluster *c)
 {
     for (uint32_t i = 0; i < c->count; i++)
         lab_daemon_kill(&c->daemons[i]);
     if (c->directory[0] != '\0')
-        nftw(c->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        remove_tree(c->directory);
     free(c->daemons);
     *c = (struct lab_cluster){0};
 }

@@ -11,6 +11,7 @@
 #include "lab/clients/preload.h"
 #include "lab/clients/tables.h"
 #include "lab/fidelity/real/cluster.h"
+#include "lab/scenario/fault_schedule.h"
 #include "workload/client_exchange.h"
 
 enum {
@@ -34,6 +35,7 @@ struct real {
     bool stopped;
     struct buffer error; /* of a fault that could not be made */
     struct scaling scaling;
+    struct fault_schedule faults;
 };
 
 /* ---- the clients' connections ---- */
@@ -253,8 +255,9 @@ static void fault_cut(struct real *r, uint32_t which, bool on)
     }
 }
 
-static void fault_hit(struct real *r, const struct scenario_fault *f, uint32_t which, bool on)
+static void fault_process(void *context, const struct scenario_fault *f, uint32_t which, bool on)
 {
+    struct real *r = context;
     switch (f->kind) {
     case FAULT_NODE_DOWN:
         fault_daemon(r, LAB_NODE, which, on);
@@ -296,60 +299,11 @@ static void table_consumed(void *context, const struct scaling_update *table,
     clients_consumed(r->clients, table->place, table->copy, mcu);
 }
 
-static void fault_update(struct real *r, const struct scenario_fault *f)
+static void fault_table(void *context, const struct scenario_fault *f,
+                        const struct scaling_update *u)
 {
-    const struct scenario *s = r->scenario;
-    for (uint32_t place = 0; place < s->table_count; place++) {
-        const struct scenario_table *t = &s->tables[place];
-        bool named = f->table == NULL || strcmp(t->name, f->table) == 0;
-        for (uint32_t copy = 0; named && copy < t->copies; copy++)
-            table_update(r, &(struct scaling_update){.table = scaling_number(s, place, copy),
-                                                     .place = place,
-                                                     .copy = copy,
-                                                     .units = {f->rcu, f->wcu}});
-    }
-}
-
-static uint32_t fault_targets(const struct scenario *s, const struct scenario_fault *f)
-{
-    switch (f->kind) {
-    case FAULT_ROUTER_DOWN:
-    case FAULT_ROUTER_CLOCK:
-        return (uint32_t)s->cluster.routers;
-    case FAULT_GAC_DOWN:
-    case FAULT_GAC_CUT:
-        return (uint32_t)s->cluster.gac;
-    default:
-        return (uint32_t)s->cluster.nodes;
-    }
-}
-
-/* `argument`: the fault's place, and whether it begins. */
-static void fault_turn(void *context, uint64_t argument)
-{
-    struct real *r = context;
-    const struct scenario_fault *f = &r->scenario->faults[argument >> 1];
-    measure_step(r->measure, clients_now_ns(r->clients));
-    if (f->kind == FAULT_UPDATE) {
-        fault_update(r, f);
-        return;
-    }
-    for (uint32_t i = 1; i <= fault_targets(r->scenario, f); i++) {
-        if (f->which == 0 || f->which == i)
-            fault_hit(r, f, i, argument & 1);
-    }
-}
-
-static void faults_schedule(struct real *r)
-{
-    for (uint32_t i = 0; i < r->scenario->fault_count; i++) {
-        const struct scenario_fault *f = &r->scenario->faults[i];
-        scheduler_in(&r->scheduler, (struct duration){f->at_ns}, fault_turn, r,
-                     (uint64_t)i << 1 | 1);
-        if (f->kind != FAULT_UPDATE && f->for_ns < INT64_MAX)
-            scheduler_in(&r->scheduler, (struct duration){f->at_ns + f->for_ns}, fault_turn, r,
-                         (uint64_t)i << 1);
-    }
+    must(f->kind == FAULT_UPDATE); /* by real_can */
+    table_update(context, u);
 }
 
 static bool real_has_faults(struct reading *r, const struct scenario *s)
@@ -433,13 +387,14 @@ static void real_begin(struct real *r, uint64_t seed)
         .connections_max = CONNECTIONS_MAX,
     };
     const struct scaling_port scaling = {r, table_consumed, table_update};
+    const struct fault_port faults = {r, fault_process, fault_table};
     loop_read_clock(r->loop);
     r->scheduler.now = loop_now(r->loop);
     r->begin_ns = r->checked_ns = r->scheduler.now.ns;
     r->clients = clients_create(&clients);
     clients_begin(r->clients);
     scaling_begin(&r->scaling, r->scenario, &r->scheduler, r->measure, &scaling);
-    faults_schedule(r);
+    fault_schedule_begin(&r->faults, r->scenario, &r->scheduler, r->measure, &faults);
     scheduler_in(&r->scheduler, (struct duration){r->scenario->window_ns}, real_window, r, 0);
 }
 

@@ -133,7 +133,7 @@ static void run_partition(void *world, struct case_words *c)
     memcpy(p->name, case_word(c, 1), strlen(case_word(c, 1)) + 1);
     const struct weir_partition_policy *policy = admission_policy_find(slice_of(case_word(c, 2)));
     if (policy == NULL)
-        fail_msg("no policy '%s', only %s", case_word(c, 2), admission_policy_names());
+        fail_msg("no policy '%s'", case_word(c, 2));
     admission_init(&p->admission, admission_policies_same(policy), &w->config, &rates, w->now);
 }
 

@@ -8,13 +8,9 @@
 
 TEST(every_policy_in_the_list_of_names_is_found_and_no_other)
 {
-    char names[128], *rest = names;
-    int found = 0;
-    assert_true(strlen(admission_policy_names()) < sizeof names);
-    memcpy(names, admission_policy_names(), strlen(admission_policy_names()) + 1);
-    for (char *name; (name = strtok_r(rest, ", ", &rest)) != NULL; found++)
-        assert_non_null(admission_policy_find(slice_of(name)));
-    assert_int_equal(found, 4);
+    static const char *const names[] = {"allocation", "burst", "always-burst", "none"};
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        assert_non_null(admission_policy_find(slice_of(names[i])));
     assert_null(admission_policy_find(slice_of("")));
     assert_null(admission_policy_find(slice_of("burs")));
     assert_null(admission_policy_find(slice_of("bursts")));

@@ -524,13 +524,12 @@ TEST(a_long_run_keeps_its_sums_in_fewer_slots)
     assert_about(value("false_throttle"), 0.5);
     assert_about(value("utilisation"), 0.5);
     struct measure_selector all = MEASURE_ALL;
-    int64_t offered = 0, span = 0;
+    int64_t offered = 0;
     for (size_t i = 0; i < measure_slots(measured); i++) {
         struct measure_point p = measure_point(measured, &all, i);
         offered += p.offered_mcu;
-        span += p.span_ns;
     }
-    assert_true(offered == 200000 && span == 100 * INT64_C(1000000000));
+    assert_int_equal(offered, 200000);
 }
 
 TEST(the_warm_up_is_not_counted)

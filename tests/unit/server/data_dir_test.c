@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file_mode.h"
+#include "host/remove_tree.h"
 #include "tests/check.h"
 #include "tests/temporary.h"
 
@@ -27,7 +28,7 @@ TEST_WITH(a_claim_returns_whether_the_directory_is_its_own, temporary_setup, tem
     snprintf(path, sizeof path, "%s/node-1", (const char *)*state);
     assert_true(claim_made(path));
     assert_false(claim_made(path));
-    assert_true(data_dir_remove(path));
+    assert_true(remove_tree(path));
     assert_int_equal(access(path, F_OK), -1);
     assert_true(claim_made(path));
 }
