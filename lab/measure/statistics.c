@@ -84,10 +84,10 @@ struct statistics_summary statistics_summarize(const double *samples, size_t cou
         s.max = fmax(s.max, samples[i]);
     }
     /* Equal samples have their value: the division may round to another one. */
-    s.mean = s.low = s.high = s.min == s.max ? s.min : sum / (double)count;
-    if (s.min == s.max)
+    s.mean = s.low = s.high = s.min == s.max && !isnan(sum) ? s.min : sum / (double)count;
+    if (s.min == s.max || isnan(sum))
         return s;
-    if (!isfinite(s.mean)) {
+    if (!isfinite(sum)) {
         s.deviation = INFINITY;
         s.low = s.min;
         s.high = s.max;
@@ -145,9 +145,9 @@ bool statistics_is_precise(const struct statistics_summary *s, double relative, 
     return isfinite(s->mean) && half <= fmax(relative * fabs(s->mean), floor);
 }
 
-size_t statistics_next_look(size_t count, size_t max)
+size_t statistics_next_analysis(size_t count, size_t max)
 {
-    const size_t next = count < STATISTICS_LOOK_MIN ? STATISTICS_LOOK_MIN : count + count / 3;
+    const size_t next = count < STATISTICS_SAMPLES_MIN ? STATISTICS_SAMPLES_MIN : count + count / 3;
     return next < max ? next : max;
 }
 
@@ -206,6 +206,15 @@ static struct statistics_summary batch_means(const double *values, size_t batche
     return statistics_summarize(means, batches);
 }
 
+/* The p value of a difference of two means of `batches` values with this deviation. */
+static double p_by_spread(double difference, double deviation, size_t batches)
+{
+    if (difference == 0)
+        return 1;
+    const double error = deviation * sqrt(2 / (double)batches);
+    return error > 0 ? 2 * t_tail(fabs(difference) / error, (double)(batches - 1)) : 0;
+}
+
 struct statistics_trend statistics_halves(const double *values, size_t count)
 {
     const size_t half = count / 2, batches = half < BATCHES_MAX ? half : BATCHES_MAX;
@@ -215,12 +224,9 @@ struct statistics_trend statistics_halves(const double *values, size_t count)
     const struct statistics_summary a = batch_means(values, batches, size),
                                     b = batch_means(values + count - batches * size, batches, size);
     const double difference = b.mean - a.mean, mean = fabs(a.mean + b.mean) / 2;
-    const double variance = a.deviation * a.deviation + b.deviation * b.deviation;
-    struct statistics_trend trend = {mean > 0 ? difference / mean : 0, difference == 0 ? 1 : 0};
-    if (variance > 0)
-        trend.p = 2 * t_tail(fabs(difference) / sqrt(variance / (double)batches),
-                             (double)(2 * (batches - 1)));
-    return trend;
+    const double p = fmin(p_by_spread(difference, a.deviation, batches),
+                          p_by_spread(difference, b.deviation, batches));
+    return (struct statistics_trend){mean > 0 ? difference / mean : 0, fmin(1, 2 * p)};
 }
 
 /* ---- shares and lines ---- */

@@ -56,13 +56,13 @@ enum statistics_verdict statistics_check(const struct statistics_summary *s, dou
 bool statistics_is_precise(const struct statistics_summary *s, double relative, double floor);
 
 enum {
-    STATISTICS_LOOK_MIN = 5 /* samples before the first look at the precision */
+    STATISTICS_SAMPLES_MIN = 5 /* before the first interim analysis */
 };
 
-/* How many samples there are at the next look, after one with `count`: 5, then a third more each
- * time (6, 8, 10, 13, 17, 22, 29, 38, 50), at most `max`. Few looks: each is a chance to stop
- * because the spread of the samples is small by accident (docs/measures.md). */
-size_t statistics_next_look(size_t count, size_t max);
+/* How many samples the next interim analysis of the precision has, after one with `count`: 5, then
+ * a third more each time (6, 8, 10, 13, 17, 22, 29, 38, 50), at most `max`. Few analyses: each is a
+ * chance to stop because the spread of the samples is small by accident (docs/measures.md). */
+size_t statistics_next_analysis(size_t count, size_t max);
 
 /* ---- differences ---- */
 
@@ -82,7 +82,9 @@ struct statistics_trend {
 };
 
 /* Student's t over the means of 10 batches of each half (each value is a batch if there are fewer
- * than 20). Values in the middle that make no whole batch are left out. */
+ * than 20). The spread of one half alone is the yardstick: a transient widens the spread of its own
+ * half. Both halves are tried, and the smaller p value is doubled (Bonferroni). Values in the middle
+ * that make no whole batch are left out. */
 struct statistics_trend statistics_halves(const double *values, size_t count);
 
 /* ---- distributions ---- */

@@ -8,6 +8,7 @@
 #include "base/instant.h"
 #include "lab/fidelity/admission/model.h"
 #include "lab/fidelity/full/full.h"
+#include "lab/run/steadiness.h"
 #include "lab/scenario/demand.h"
 #include "lab/scenario/scaling.h"
 #include "lab/scenario/scenario_limit.h"
@@ -201,6 +202,19 @@ static enum status write_expectations(const struct lab_job *job, const struct sc
     }
     json_write_close(out, ']');
     return STATUS_OK;
+}
+
+/* Absent: the demand of the scenario changes, or the run is too short. */
+static void write_steadiness(const struct scenario *s, const struct measure *m, struct buffer *out)
+{
+    const struct statistics_trend trend = steadiness_of(m, s->warm_ns);
+    if (!steadiness_is_expected(s) || isnan(trend.p))
+        return;
+    json_member_open(out, "steadiness", '{');
+    member_number(out, "change", trend.change);
+    member_number(out, "p", trend.p);
+    json_member_bool(out, "steady", steadiness_holds(&trend));
+    json_write_close(out, '}');
 }
 
 /* ---- time series ---- */
@@ -527,6 +541,7 @@ static enum status run_measured(const struct lab_job *job, const struct scenario
         write_head(job, s, &r, json);
         write_all_measures(s, measure, json);
         status = write_expectations(job, s, measure, json, error);
+        write_steadiness(s, measure, json);
         if (samples) {
             json_write_key(json, "samples");
             runner->write_samples(r.context, json);

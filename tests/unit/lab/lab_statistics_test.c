@@ -114,6 +114,8 @@ TEST(an_infinite_sample_leaves_the_range_as_the_interval)
     assert_int_equal(statistics_check(&s, -HUGE_VAL, 100), STATISTICS_FAILS);
     s = statistics_summarize(never, 2);
     assert_true(isinf(s.mean) && isinf(s.low) && statistics_are_equal(&s));
+    s = statistics_paired(samples, samples, 3); /* never minus never is not known */
+    assert_true(isnan(s.mean) && isnan(s.low) && isnan(statistics_p_value(&s)));
 }
 
 /* t of 1 degree of freedom is 12.7062: 0.0015 +- 0.0191, and 0.95 +- 0.64. */
@@ -172,16 +174,16 @@ TEST(an_interval_is_precise_by_its_half_width)
     assert_false(statistics_is_precise(&s, 0.02, 1));
 }
 
-TEST(looks_at_the_precision_are_few)
+TEST(interim_analyses_are_few)
 {
     static const size_t expected[] = {5, 6, 8, 10, 13, 17, 22, 29, 38, 50};
     size_t count = 0;
     for (size_t i = 0; i < COUNT_OF(expected); i++) {
-        count = statistics_next_look(count, 50);
+        count = statistics_next_analysis(count, 50);
         assert_int_equal(count, expected[i]);
     }
-    assert_int_equal(statistics_next_look(8, 9), 9);
-    assert_int_equal(statistics_next_look(9, 9), 9);
+    assert_int_equal(statistics_next_analysis(8, 9), 9);
+    assert_int_equal(statistics_next_analysis(9, 9), 9);
 }
 
 /* A normal draw, by Box and Muller. */
@@ -198,14 +200,15 @@ static size_t samples_draw(struct prng *random, double deviation, double *sample
     return to;
 }
 
-/* Samples of mean 1, up to the look that finds a half width of 2 %. */
+/* Samples of mean 1, up to the analysis that finds a half width of 2 %. */
 static struct statistics_summary stopped_summary(struct prng *random, double deviation)
 {
     double samples[50];
     struct statistics_summary s = {0};
     size_t count = 0;
     while (count < COUNT_OF(samples) && !statistics_is_precise(&s, 0.02, 0)) {
-        count = samples_draw(random, deviation, samples, count, statistics_next_look(count, 50));
+        count =
+            samples_draw(random, deviation, samples, count, statistics_next_analysis(count, 50));
         s = statistics_summarize(samples, count);
     }
     return s;
@@ -269,14 +272,14 @@ TEST(holm_multiplies_the_smallest_p_value_by_all_tests)
     assert_true(large[0] == 1 && large[1] == 1);
 }
 
-/* t = 1 / sqrt((1/3 + 1/3) / 4) = sqrt(6), of 6 degrees of freedom: with the angle of 45 degrees,
- * P(|T| < t) = sin (1 + cos^2/2 + 3 cos^4/8). */
+/* t = 1 / sqrt(2/3 / 4) = sqrt(6), of 3 degrees of freedom: with tan(angle) = t / sqrt(3),
+ * P(|T| < t) = 2 / pi (angle + sin cos). The p value is doubled for the two halves. */
 TEST(halves_of_a_series_are_compared_by_their_batches)
 {
     const double rising[] = {1, 2, 1, 2, 2, 3, 2, 3};
     struct statistics_trend t = statistics_halves(rising, 8);
     assert_near(t.change, 0.5, 1e-12);
-    assert_near(t.p, 1 - sqrt(0.5) * (1 + 0.25 + 3.0 / 32), 1e-9);
+    assert_near(t.p, 2 * (1 - 2 / M_PI * (atan(sqrt(2)) + sqrt(2) / 3)), 1e-9);
     assert_true(isnan(statistics_halves(rising, 7).p));
     double batches[43]; /* of two; three values in the middle are left out */
     for (size_t i = 0; i < COUNT_OF(batches); i++)
@@ -287,4 +290,27 @@ TEST(halves_of_a_series_are_compared_by_their_batches)
     const double zeros[8] = {0};
     t = statistics_halves(zeros, 8);
     assert_true(t.change == 0 && t.p == 1);
+}
+
+/* Seven of 40 seconds at 300, then 200 and 201 in turn: a mean of 235.5 against 200.5. */
+TEST(a_transient_at_the_start_is_found_by_the_spread_of_the_other_half)
+{
+    double values[40];
+    for (size_t i = 0; i < COUNT_OF(values); i++)
+        values[i] = i < 7 ? 300 : (double)(200 + (i / 2) % 2);
+    assert_true(statistics_halves(values, COUNT_OF(values)).p < 1e-6);
+}
+
+/* At most one of 100 steady series has p < 0.01. */
+TEST(steady_series_rarely_have_a_small_p_value)
+{
+    struct prng random = prng_seeded(2);
+    uint32_t small = 0;
+    for (uint32_t trial = 0; trial < 4000; trial++) {
+        double values[30];
+        samples_draw(&random, 0.1, values, 0, COUNT_OF(values));
+        small += statistics_halves(values, COUNT_OF(values)).p < 0.01;
+    }
+    if (small > 50)
+        fail_msg("%u of 4000", small);
 }
