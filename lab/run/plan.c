@@ -77,6 +77,11 @@ void lab_plan_run(const struct lab_plan *p, uint64_t number, struct lab_planned 
              (unsigned long long)out->job.seed);
 }
 
+bool lab_plan_includes(const struct lab_plan *p, uint64_t number)
+{
+    return p->seeds_now == 0 || number % p->seeds < p->seeds_now;
+}
+
 static enum status find_policy(struct lab_plan *p, struct buffer *error)
 {
     const struct scenario *s = p->scenario;
@@ -94,6 +99,45 @@ static enum status find_policy(struct lab_plan *p, struct buffer *error)
     for (uint32_t i = 0; i < s->policy_count; i++)
         buffer_append_format(error, "%s %s", i == 0 ? "" : ",", s->policies[i].name);
     return STATUS_MALFORMED;
+}
+
+static enum status check_until_measures(const struct lab_plan *p, struct buffer *error)
+{
+    const struct measure_selector all = MEASURE_ALL;
+    struct slice left = p->options.until.measures;
+    enum status status = STATUS_OK;
+    while (left.size > 0 && status == STATUS_OK) {
+        const struct slice name = slice_cut(&left, ',');
+        char text[64], fault[2048];
+        snprintf(text, sizeof text, "%.*s", (int)name.size, (const char *)name.data);
+        if (measure_check(text, &all, fault, sizeof fault) != NULL)
+            status = buffer_explain(error, STATUS_MALFORMED, "--measures: %s", fault);
+    }
+    return status;
+}
+
+static enum status check_until(const struct lab_plan *p, struct buffer *error)
+{
+    if (p->options.until.ppm == 0)
+        return p->options.until.measures.size == 0
+                   ? STATUS_OK
+                   : buffer_explain(error, STATUS_MALFORMED, "--measures needs --until");
+    if (p->seeds < STATISTICS_SAMPLES_MIN)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "--until needs at least %d seeds, and --seeds is %llu",
+                              STATISTICS_SAMPLES_MIN, (unsigned long long)p->seeds);
+    if (p->scenario->expectation_count == 0 && p->options.until.measures.size == 0)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "%s: --until needs --measures, since the scenario expects nothing",
+                              p->options.file);
+    return check_until_measures(p, error);
+}
+
+static uint64_t seeds_of(const struct lab_plan *p)
+{
+    if (p->options.seeds > 0)
+        return (uint64_t)p->options.seeds;
+    return p->options.until.ppm > 0 ? LAB_UNTIL_SEEDS : (uint64_t)p->scenario->seeds;
 }
 
 /* Results tell points apart by their names. */
@@ -190,7 +234,7 @@ enum status lab_plan_make(struct lab_plan *p, const struct lab_plan_options *opt
     uint64_t points = 1; /* at most 256^4 */
     for (uint32_t i = 0; options->sweep && i < p->scenario->axis_count; i++)
         points *= p->scenario->axes[i].count;
-    p->seeds = options->seeds > 0 ? (uint64_t)options->seeds : (uint64_t)p->scenario->seeds;
+    p->seeds = seeds_of(p);
     if (points > LAB_RUNS_MAX || p->seeds > LAB_RUNS_MAX ||
         p->policies * points * p->seeds > LAB_RUNS_MAX)
         return buffer_explain(error, STATUS_MALFORMED,
@@ -199,7 +243,8 @@ enum status lab_plan_make(struct lab_plan *p, const struct lab_plan_options *opt
                               (unsigned long long)p->seeds, LAB_RUNS_MAX);
     p->points = (uint32_t)points;
     p->runs = p->policies * points * p->seeds;
-    return check_all(p, error);
+    status = check_until(p, error);
+    return status == STATUS_OK ? check_all(p, error) : status;
 }
 
 void lab_plan_deinit(struct lab_plan *p)

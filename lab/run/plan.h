@@ -7,6 +7,7 @@
 #pragma once
 
 #include "lab/run/run.h"
+#include "lab/run/until.h"
 
 enum {
     LAB_PATH_SIZE_MAX = 256,
@@ -20,8 +21,9 @@ struct lab_plan_options {
     struct slice more; /* policies that are added to it; borrows; may be empty */
     struct scenario_setting set[SCENARIO_SETTINGS_MAX]; /* of the command line; borrows */
     uint32_t set_count;
-    int64_t seeds; /* 0: as the scenario says */
+    int64_t seeds; /* 0: as the scenario says; LAB_UNTIL_SEEDS with `until` */
     uint64_t first_seed;
+    struct lab_until until;
     enum lab_fidelity fidelity; /* LAB_FIDELITIES: as the scenario says */
     bool sweep;                 /* all points of the axes; otherwise no axis is changed */
     const char *only;           /* this policy of the scenario; NULL: all */
@@ -37,6 +39,7 @@ struct lab_plan {
     uint32_t first_policy, policies;
     uint32_t points;
     uint64_t seeds;
+    uint64_t seeds_now;  /* with `until`: only so many of the seeds are run and gathered; 0: all */
     uint64_t runs;       /* numbered from 0 */
     const char **traces; /* owns; the files that runs read, each once */
     uint32_t trace_count;
@@ -58,3 +61,6 @@ struct lab_planned {
 };
 
 void lab_plan_run(const struct lab_plan *p, uint64_t number, struct lab_planned *out);
+
+/* Whether the run is one of the first `seeds_now` seeds. */
+bool lab_plan_includes(const struct lab_plan *p, uint64_t number);
