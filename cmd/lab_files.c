@@ -143,6 +143,10 @@ bool lab_files_write_plan(const struct lab_plan *p, struct buffer *out, struct b
     json_member_text(out, "fidelity", lab_fidelity_names[o->fidelity]);
     json_member_integer(out, "seeds", (int64_t)p->seeds);
     json_member_integer(out, "first_seed", (int64_t)o->first_seed);
+    if (o->until.ppm > 0) {
+        json_member_integer(out, "until_ppm", o->until.ppm);
+        json_member_string(out, "until_measures", o->until.measures);
+    }
     json_member_bool(out, "sweep", o->sweep);
     json_member_string(out, "more_policies", o->more);
     json_member_open(out, "policy_files", '[');
@@ -236,6 +240,18 @@ static bool read_fidelity(const struct json_value *v, enum lab_fidelity *out)
     return false;
 }
 
+/* Absent: the number of seeds is fixed. */
+static void read_until(const struct json_value *root, struct lab_until *until,
+                       struct buffer *storage)
+{
+    const struct json_value ppm = json_find(root, "until_ppm"),
+                            measures = json_find(root, "until_measures");
+    if (ppm.type != JSON_INTEGER)
+        return;
+    until->ppm = json_integer(&ppm);
+    until->measures = keep_text(storage, json_text(&measures));
+}
+
 static bool read_plan(const struct json_value *root, struct lab_plan_options *o,
                       struct buffer *storage)
 {
@@ -251,6 +267,7 @@ static bool read_plan(const struct json_value *root, struct lab_plan_options *o,
     o->seeds = json_integer(&seeds);
     o->first_seed = (uint64_t)json_integer(&first);
     o->sweep = json_bool(&sweep);
+    read_until(root, &o->until, storage);
     o->more = keep_text(storage, json_text(&more));
     return read_set(&set, o, storage) && read_policy_files(&files, o, storage);
 }
@@ -351,11 +368,12 @@ bool lab_files_gather(const char *directory, const struct lab_plan *p, struct la
 {
     struct lab_planned *run = must_calloc(1, sizeof *run);
     bool good = gather_inputs(directory, r, error);
+    lab_result_set_until(r, &p->options.until);
     for (uint64_t i = 0; good && i < p->runs; i++) {
         char path[PATH_SIZE];
         struct buffer json = {0};
         lab_plan_run(p, i, run);
-        if (lab_file_exists(directory, run->path))
+        if (lab_plan_includes(p, i) && lab_file_exists(directory, run->path))
             good = path_join(path, directory, run->path) && lab_file_read(path, &json, error) &&
                    lab_result_add(r, buffer_slice(&json), error) == STATUS_OK;
         buffer_deinit(&json);
