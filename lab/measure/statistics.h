@@ -83,8 +83,8 @@ struct statistics_trend {
 
 /* Student's t over the means of 10 batches of each half (each value is a batch if there are fewer
  * than 20). The spread of one half alone is the yardstick: a transient widens the spread of its own
- * half. Both halves are tried, and the smaller p value is doubled (Bonferroni). Values in the middle
- * that make no whole batch are left out. */
+ * half. Both halves are tried, and the smaller p value is doubled (Bonferroni). Values in the
+ * middle that make no whole batch are left out. */
 struct statistics_trend statistics_halves(const double *values, size_t count);
 
 /* ---- distributions ---- */
