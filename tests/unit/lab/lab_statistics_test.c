@@ -106,7 +106,8 @@ TEST(equal_samples_have_their_value_and_no_width)
 
 TEST(an_infinite_sample_leaves_the_range_as_the_interval)
 {
-    const double samples[] = {7, INFINITY, 9}, never[] = {INFINITY, INFINITY};
+    const double samples[] = {7, INFINITY, 9}, others[] = {6, INFINITY, 9},
+                 never[] = {INFINITY, INFINITY};
     struct statistics_summary s = statistics_summarize(samples, 3);
     assert_true(isinf(s.mean) && s.low == 7 && isinf(s.high));
     assert_int_equal(statistics_check(&s, 5, HUGE_VAL), STATISTICS_HOLDS);
@@ -116,6 +117,8 @@ TEST(an_infinite_sample_leaves_the_range_as_the_interval)
     assert_true(isinf(s.mean) && isinf(s.low) && statistics_are_equal(&s));
     s = statistics_paired(samples, samples, 3); /* never minus never is not known */
     assert_true(isnan(s.mean) && isnan(s.low) && isnan(statistics_p_value(&s)));
+    s = statistics_paired(samples, others, 3);
+    assert_true(isnan(s.mean) && isnan(s.low) && isnan(s.high));
 }
 
 /* t of 1 degree of freedom is 12.7062: 0.0015 +- 0.0191, and 0.95 +- 0.64. */
