@@ -6,6 +6,7 @@
 
 #include "base/instant.h"
 #include "cmd/lab.h"
+#include "cmd/lab_adversary.h"
 #include "cmd/lab_jobs.h"
 #include "cmd/usage.h"
 #include "lab/scenario/shipped.h"
@@ -24,6 +25,7 @@ struct lab_arguments {
     int64_t part, of;
     int64_t number;
     bool json, quiet, print_jobs, allow_violations;
+    bool in_suite;
     bool stopped; /* by a signal */
 };
 
@@ -121,6 +123,13 @@ static const struct field run_options[] = {
      .help = "Run only this policy of the scenario."},
 };
 
+static const struct field adversary_options[] = {
+    {"adversary", FIELD_FLAG, MEMBER(plan.adversary),
+     .help = "Run bad policies in the place of the scenario's first policy: refuse-all, "
+             "every-other, admit-all and delayed (docs/lab.md). Exit code 1: all expectations of "
+             "the first policy hold under one of them."},
+};
+
 static const struct field sweep_options[] = {
     {"part", FIELD_PARSED, .form = "PART/OF", .parse = take_part, .initial = "",
      .help = "Run only a part of the runs, for several machines that share DIR."},
@@ -156,6 +165,9 @@ static int lab_fail(struct buffer *error, int code)
 static int print_result(const struct lab_arguments *a, const char *directory,
                         const struct lab_plan *p, bool keep, bool whole, struct buffer *junit)
 {
+    const struct lab_adversary_options bad = {a->json, a->in_suite, keep};
+    if (p->options.adversary)
+        return lab_adversary_print(p, directory, &bad);
     struct lab_result *r = lab_result_create(p->scenario, p->options.fidelity);
     struct buffer text = {0}, error = {0};
     bool good = lab_files_gather(directory, p, r, &error);
@@ -258,6 +270,12 @@ static int run_somewhere(struct lab_arguments *a, const char *scenario)
     return code;
 }
 
+/* Bad policies are added to the scenario's own, and choose what runs. */
+static bool adversary_is_alone(const struct lab_arguments *a)
+{
+    return !a->plan.adversary || (a->plan.more.size == 0 && a->plan.only == NULL);
+}
+
 int lab_run_command(int argc, char **argv)
 {
     struct lab_arguments a = lab_defaults();
@@ -269,14 +287,19 @@ int lab_run_command(int argc, char **argv)
                  "Exit code 1: a run failed, or an expectation does not hold.",
         .examples = "  weir lab run static-skew --only static-shares\n"
                     "  weir lab run static-skew --seeds 3 --out skew\n"
+                    "  weir lab run static-skew --seeds 1 --adversary\n"
                     "  weir lab run static-skew --set cluster.routers=4 --json\n",
         .groups = {OPTION_GROUP(NULL, common_options, &a),
-                   OPTION_GROUP("which policies", run_options, &a)},
+                   OPTION_GROUP("which policies", run_options, &a),
+                   OPTION_GROUP(NULL, adversary_options, &a)},
         .words = {a.words, &a.word_count, 1, 1, "one scenario"},
     };
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
+    if (!adversary_is_alone(&a))
+        return usage_wrong("weir lab run",
+                           "--adversary chooses the policies: without --add, --only");
     return run_somewhere(&a, a.words[0]);
 }
 
@@ -450,11 +473,23 @@ int lab_replay_command(int argc, char **argv)
 
 /* ---- the suite ---- */
 
+static const char *suite_summary(const struct lab_arguments *a, int code)
+{
+    if (a->stopped)
+        return "stopped before the last scenario";
+    if (a->plan.adversary)
+        return code == 0 ? "each scenario fails under each bad policy"
+                         : "not each scenario fails under each bad policy";
+    return code == 0 ? "all expectations hold" : "not all expectations hold";
+}
+
 static int suite_in(struct lab_arguments *a, const char *directory)
 {
     struct buffer junit = {0}, error = {0};
     int code = 0;
     buffer_append_text(&junit, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+    if (a->plan.adversary && !a->json)
+        lab_adversary_print_head();
     for (size_t i = 0; i < lab_shipped_count; i++) {
         char below[LAB_NAME_SIZE + 256];
         snprintf(below, sizeof below, "%s/%s", directory, lab_shipped[i].name);
@@ -464,15 +499,14 @@ static int suite_in(struct lab_arguments *a, const char *directory)
         code = one > code ? one : code;
         if (a->stopped)
             break;
-        putchar('\n');
+        if (!a->plan.adversary)
+            putchar('\n');
         fflush(stdout);
     }
     buffer_append_text(&junit, "</testsuites>\n");
     if (a->out != NULL && !lab_file_write(directory, "junit.xml", buffer_slice(&junit), &error))
         lab_fail(&error, 1);
-    puts(a->stopped  ? "stopped before the last scenario"
-         : code == 0 ? "all expectations hold"
-                     : "not all expectations hold");
+    puts(suite_summary(a, code));
     buffer_deinit(&junit);
     return code;
 }
@@ -487,12 +521,17 @@ int lab_suite_command(int argc, char **argv)
         .about =
             "Runs all scenarios of weir, with all their policies, and checks every expectation.\n\n"
             "Exit code 1: a run failed, or an expectation does not hold.",
-        .examples = "  weir lab suite --seeds 10 --out suite\n",
-        .groups = {OPTION_GROUP(NULL, common_options, &a)},
+        .examples = "  weir lab suite --seeds 10 --out suite\n"
+                    "  weir lab suite --seeds 1 --adversary\n",
+        .groups = {OPTION_GROUP(NULL, common_options, &a),
+                   OPTION_GROUP(NULL, adversary_options, &a)},
     };
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
+    a.in_suite = true;
+    if (!adversary_is_alone(&a))
+        return usage_wrong("weir lab suite", "--adversary chooses the policies: without --add");
     if (a.out != NULL)
         return suite_in(&a, a.out);
     if (!lab_temporary_make(temporary))

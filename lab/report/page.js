@@ -96,7 +96,7 @@ function policyKey(style) {
 
 function policyTable(s) {
   return h("table", { class: "policies" }, h("tbody", {}, s.policies.map((p) => h("tr", {},
-    h("td", {}, policyKey(s.style.get(p.name)), p.name, p.ablation ? h("span", { class: "tag" }, "one mechanism off") : null, s.result.exceeding?.some((e) => e.policy === p.name) ? h("span", { class: "tag" }, "exceeds a limit or the optimum") : null, s.result.equal?.some((e) => e.policy === p.name) ? h("span", { class: "tag" }, "changes nothing") : null),
+    h("td", {}, policyKey(s.style.get(p.name)), p.name, p.ablation ? h("span", { class: "tag" }, "one mechanism off") : null, s.result.exceeding?.some((e) => e.policy === p.name) ? h("span", { class: "tag" }, "exceeds a limit or the optimum") : null, s.result.equal?.some((e) => e.policy === p.name) ? h("span", { class: "tag" }, "changes nothing") : null, s.result.uncalled?.some((e) => e.policy === p.name) ? h("span", { class: "tag" }, "was never called") : null),
     h("td", {}, p.about || "")))));
 }
 

@@ -70,6 +70,15 @@ static void append_judgement(struct buffer *out, const struct lab_result *r,
     append_bounds(out, e);
 }
 
+void lab_result_print_expectation(const struct lab_result *r, uint32_t expectation,
+                                  struct buffer *out)
+{
+    const struct lab_evaluated j = {.expectation = expectation};
+    append_subject(out, r, &j);
+    buffer_append_text(out, " must be ");
+    append_bounds(out, &r->scenario->expectations[expectation]);
+}
+
 /* ---- for people ---- */
 
 static struct statistics_summary summary_of(const struct lab_result *r, uint32_t policy,
@@ -169,6 +178,8 @@ void lab_result_print(const struct lab_result *r, struct buffer *out)
         print_twins(r, point, out);
         lab_result_print_limits(r, point, out);
     }
+    for (uint32_t p = 0; p < r->scenario->policy_count; p++)
+        lab_result_print_uncalled(r, p, out);
     print_legend(out);
     if (r->evaluated_count > 0)
         buffer_append_text(out, "\n");
@@ -333,6 +344,7 @@ void lab_result_json(const struct lab_result *r, struct buffer *out)
     write_policies(r, out);
     write_twins(r, out);
     lab_result_write_limits(r, out);
+    lab_result_write_uncalled(r, out);
     write_definitions(out);
     write_evaluated(r, out);
     json_member_open(out, "values", '[');
