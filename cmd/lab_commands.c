@@ -291,7 +291,7 @@ int lab_run_command(int argc, char **argv)
                     "  weir lab run static-skew --set cluster.routers=4 --json\n",
         .groups = {OPTION_GROUP(NULL, common_options, &a),
                    OPTION_GROUP("which policies", run_options, &a),
-                   OPTION_GROUP(NULL, adversary_options, &a)},
+                   OPTION_GROUP("bad policies", adversary_options, &a)},
         .words = {a.words, &a.word_count, 1, 1, "one scenario"},
     };
     int code = usage_parse(&l, argc, argv);
@@ -524,7 +524,7 @@ int lab_suite_command(int argc, char **argv)
         .examples = "  weir lab suite --seeds 10 --out suite\n"
                     "  weir lab suite --seeds 1 --adversary\n",
         .groups = {OPTION_GROUP(NULL, common_options, &a),
-                   OPTION_GROUP(NULL, adversary_options, &a)},
+                   OPTION_GROUP("bad policies", adversary_options, &a)},
     };
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)

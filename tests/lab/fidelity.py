@@ -108,7 +108,7 @@ SCENARIOS = [
      [("bursts throttled, gauge, 20 s to 40 s", throttled(0, "bursting", 20, 40), 0.02, None),
       ("bursts throttled, lease, 20 s to 40 s", throttled(1, "bursting", 20, 40), 0.02, None),
       ("throttle fraction of allocated, gauge", of_policy(0, "throttle_fraction", "allocated"), 0, None),
-      ("p99 of all, gauge, ms", measure("latency_p99"), 300, None),
+      ("p99 of all, gauge, ms", measure("latency_p99"), 60, None),
       ("throttle fraction, off", of_policy(2, "throttle_fraction"), 0.01, None)]),
     ("flatness", ["weir", "slow-nodes"],
      ["cluster.nodes=3", "cluster.routers=4", "cluster.costs.cores=1"] +
