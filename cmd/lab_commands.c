@@ -6,6 +6,7 @@
 
 #include "base/instant.h"
 #include "cmd/lab.h"
+#include "cmd/lab_adversary.h"
 #include "cmd/lab_jobs.h"
 #include "cmd/lab_until.h"
 #include "cmd/usage.h"
@@ -33,6 +34,7 @@ struct lab_arguments {
     int64_t part, of;
     int64_t number;
     bool json, quiet, print_jobs, allow_violations;
+    bool in_suite;
     bool stopped; /* by a signal */
 };
 
@@ -130,6 +132,13 @@ static const struct field run_options[] = {
      .help = "Run only this policy of the scenario."},
 };
 
+static const struct field adversary_options[] = {
+    {"adversary", FIELD_FLAG, MEMBER(plan.adversary),
+     .help = "Run bad policies in the place of the scenario's first policy: refuse-all, "
+             "every-other, admit-all and delayed (docs/lab.md). Exit code 1: all expectations of "
+             "the first policy hold under one of them."},
+};
+
 static const struct field sweep_options[] = {
     {"part", FIELD_PARSED, .form = "PART/OF", .parse = take_part, .initial = "",
      .help = "Run only a part of the runs, for several machines that share DIR."},
@@ -182,6 +191,9 @@ static bool runs_lack(const struct lab_result *r, const struct lab_plan *p)
 static int print_result(const struct lab_arguments *a, const char *directory,
                         const struct lab_plan *p, bool keep, bool whole, struct buffer *junit)
 {
+    const struct lab_adversary_options bad = {a->json, a->in_suite, keep};
+    if (p->options.adversary)
+        return lab_adversary_print(p, directory, &bad);
     struct lab_result *r = lab_result_create(p->scenario, p->options.fidelity);
     struct buffer text = {0}, error = {0};
     bool good = lab_files_gather(directory, p, r, &error);
@@ -283,6 +295,12 @@ static int run_somewhere(struct lab_arguments *a, const char *scenario)
     return code;
 }
 
+/* Bad policies are added to the scenario's own, and choose what runs. */
+static bool adversary_is_alone(const struct lab_arguments *a)
+{
+    return !a->plan.adversary || (a->plan.more.size == 0 && a->plan.only == NULL);
+}
+
 int lab_run_command(int argc, char **argv)
 {
     struct lab_arguments a = lab_defaults();
@@ -295,15 +313,20 @@ int lab_run_command(int argc, char **argv)
                  "fails, but some cannot be told with these seeds.",
         .examples = "  weir lab run static-skew --only static-shares\n"
                     "  weir lab run static-skew --seeds 3 --out skew\n"
+                    "  weir lab run static-skew --seeds 1 --adversary\n"
                     "  weir lab run static-skew --set cluster.routers=4 --json\n",
         .groups = {OPTION_GROUP(NULL, common_options, &a),
                    OPTION_GROUP("which policies", run_options, &a),
-                   OPTION_GROUP("how many seeds", lab_until_options, &a.plan.until)},
+                   OPTION_GROUP("how many seeds", lab_until_options, &a.plan.until),
+                   OPTION_GROUP("bad policies", adversary_options, &a)},
         .words = {a.words, &a.word_count, 1, 1, "one scenario"},
     };
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
+    if (!adversary_is_alone(&a))
+        return usage_wrong("weir lab run",
+                           "--adversary chooses the policies: without --add, --only");
     return run_somewhere(&a, a.words[0]);
 }
 
@@ -486,11 +509,25 @@ static int worse_code(int a, int b)
     return ranks[a] > ranks[b] ? a : b;
 }
 
+static const char *suite_summary(const struct lab_arguments *a, int code)
+{
+    if (a->stopped)
+        return "stopped before the last scenario";
+    if (a->plan.adversary)
+        return code == 0 ? "each scenario fails under each bad policy"
+                         : "not each scenario fails under each bad policy";
+    return code == LAB_HOLDS    ? "all expectations hold"
+           : code == LAB_UNSURE ? "no expectation fails, but some cannot be told: run more seeds"
+                                : "not all expectations hold";
+}
+
 static int suite_in(struct lab_arguments *a, const char *directory)
 {
     struct buffer junit = {0}, error = {0};
     int code = 0;
     buffer_append_text(&junit, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+    if (a->plan.adversary && !a->json)
+        lab_adversary_print_head();
     for (size_t i = 0; i < lab_shipped_count; i++) {
         char below[LAB_NAME_SIZE + 256];
         snprintf(below, sizeof below, "%s/%s", directory, lab_shipped[i].name);
@@ -499,16 +536,14 @@ static int suite_in(struct lab_arguments *a, const char *directory)
         code = worse_code(code, run_text(a, below, &junit));
         if (a->stopped)
             break;
-        putchar('\n');
+        if (!a->plan.adversary)
+            putchar('\n');
         fflush(stdout);
     }
     buffer_append_text(&junit, "</testsuites>\n");
     if (a->out != NULL && !lab_file_write(directory, "junit.xml", buffer_slice(&junit), &error))
         lab_fail(&error, 1);
-    puts(a->stopped           ? "stopped before the last scenario"
-         : code == LAB_HOLDS  ? "all expectations hold"
-         : code == LAB_UNSURE ? "no expectation fails, but some cannot be told: run more seeds"
-                              : "not all expectations hold");
+    puts(suite_summary(a, code));
     buffer_deinit(&junit);
     return code;
 }
@@ -524,13 +559,18 @@ int lab_suite_command(int argc, char **argv)
             "Runs all scenarios of weir, with all their policies, and checks every expectation.\n\n"
             "Exit code 1: a run failed, or an expectation does not hold. 3: no expectation "
             "fails, but some cannot be told with these seeds.",
-        .examples = "  weir lab suite --seeds 10 --out suite\n",
+        .examples = "  weir lab suite --seeds 10 --out suite\n"
+                    "  weir lab suite --seeds 1 --adversary\n",
         .groups = {OPTION_GROUP(NULL, common_options, &a),
-                   OPTION_GROUP("how many seeds", lab_until_options, &a.plan.until)},
+                   OPTION_GROUP("how many seeds", lab_until_options, &a.plan.until),
+                   OPTION_GROUP("bad policies", adversary_options, &a)},
     };
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
+    a.in_suite = true;
+    if (!adversary_is_alone(&a))
+        return usage_wrong("weir lab suite", "--adversary chooses the policies: without --add");
     if (a.out != NULL)
         return suite_in(&a, a.out);
     if (!lab_temporary_make(temporary))

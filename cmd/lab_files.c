@@ -10,6 +10,7 @@
 
 #include "base/file_mode.h"
 #include "cmd/lab_inputs.h"
+#include "lab/adversaries/adversaries.h"
 #include "lab/baselines/baselines.h"
 #include "router/json/json.h"
 #include "router/json/json_writer.h"
@@ -30,6 +31,7 @@ struct policies *lab_policies_begin(void)
     static struct policies policies;
     policy_file_begin(&policies);
     baselines_add(&policies);
+    adversaries_add(&policies);
     return &policies;
 }
 
@@ -149,6 +151,8 @@ bool lab_files_write_plan(const struct lab_plan *p, struct buffer *out, struct b
     }
     json_member_bool(out, "sweep", o->sweep);
     json_member_string(out, "more_policies", o->more);
+    if (o->adversary)
+        json_member_bool(out, "adversary", true);
     json_member_open(out, "policy_files", '[');
     for (uint32_t i = 0; i < o->policy_file_count; i++)
         json_write_text(out, o->policy_files[i]);
@@ -259,7 +263,8 @@ static bool read_plan(const struct json_value *root, struct lab_plan_options *o,
                       first = json_find(root, "first_seed"), sweep = json_find(root, "sweep"),
                       fidelity = json_find(root, "fidelity"), set = json_find(root, "set"),
                       files = json_find(root, "policy_files"),
-                      more = json_find(root, "more_policies");
+                      more = json_find(root, "more_policies"),
+                      adversary = json_find(root, "adversary");
     if (!json_is_text(&format, "weir-lab-1") || seeds.type != JSON_INTEGER ||
         first.type != JSON_INTEGER || sweep.type != JSON_BOOL || json_integer(&seeds) < 1 ||
         !read_fidelity(&fidelity, &o->fidelity))
@@ -268,6 +273,7 @@ static bool read_plan(const struct json_value *root, struct lab_plan_options *o,
     o->first_seed = (uint64_t)json_integer(&first);
     o->sweep = json_bool(&sweep);
     read_until(root, &o->until, storage);
+    o->adversary = adversary.type == JSON_BOOL && json_bool(&adversary);
     o->more = keep_text(storage, json_text(&more));
     return read_set(&set, o, storage) && read_policy_files(&files, o, storage);
 }

@@ -111,6 +111,7 @@ function policyTags(s, p) {
     p.ablation ? "one mechanism off" : "",
     named(s.result.exceeding) ? "exceeds a limit or the optimum" : "",
     named(s.result.equal) ? "changes nothing" : "",
+    named(s.result.uncalled) ? "was never called" : "",
     unsteady ? `not steady after the warm-up in ${unsteady.runs} of ${plural(unsteady.checked, "run")}` : "",
   ].filter(Boolean);
 }

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "base/id_map.h"
+#include "lab/run/adversary.h"
 
 /* The value of each axis at a point. The last axis changes fastest. */
 static uint32_t value_at(const struct scenario *s, uint32_t point, uint32_t axis)
@@ -51,7 +52,7 @@ void lab_plan_run(const struct lab_plan *p, uint64_t number, struct lab_planned 
     must(number < p->runs);
     uint64_t seed = number % p->seeds;
     uint32_t point = (uint32_t)(number / p->seeds % p->points);
-    uint32_t policy = p->first_policy + (uint32_t)(number / p->seeds / p->points);
+    uint32_t policy = p->chosen[number / p->seeds / p->points];
     char name[64];
     memset(out->point, 0, sizeof out->point);
     memcpy(out->set, p->options.set, sizeof p->options.set);
@@ -82,18 +83,23 @@ bool lab_plan_includes(const struct lab_plan *p, uint64_t number)
     return p->seeds_now == 0 || number % p->seeds < p->seeds_now;
 }
 
-static enum status find_policy(struct lab_plan *p, struct buffer *error)
+static bool policy_runs(const struct lab_plan *p, uint32_t policy)
+{
+    if (p->options.adversary)
+        return adversary_needs_policy(p->scenario, policy);
+    return p->options.only == NULL ||
+           strcmp(p->scenario->policies[policy].name, p->options.only) == 0;
+}
+
+static enum status find_policies(struct lab_plan *p, struct buffer *error)
 {
     const struct scenario *s = p->scenario;
-    p->policies = s->policy_count;
-    if (p->options.only == NULL)
-        return STATUS_OK;
-    for (p->first_policy = 0; p->first_policy < s->policy_count; p->first_policy++) {
-        if (strcmp(s->policies[p->first_policy].name, p->options.only) == 0) {
-            p->policies = 1;
-            return STATUS_OK;
-        }
+    for (uint32_t i = 0; i < s->policy_count; i++) {
+        if (policy_runs(p, i))
+            p->chosen[p->policies++] = i;
     }
+    if (p->policies > 0)
+        return STATUS_OK;
     buffer_append_format(error, "%s: there is no policy `%s`; there are", p->options.file,
                          p->options.only);
     for (uint32_t i = 0; i < s->policy_count; i++)
@@ -213,24 +219,69 @@ static enum status check_all(struct lab_plan *p, struct buffer *error)
     return status;
 }
 
+/* The scenario as its first policy changes it becomes the adversaries' own policies. */
+static enum status plan_write_adversaries(struct lab_plan *p, const struct document *d,
+                                          const struct scenario *first, struct buffer *error)
+{
+    const char *taken = adversary_name_taken(first);
+    if (taken != NULL)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "%s: policy %s has the name of a bad policy: choose another",
+                              p->options.file, taken);
+    if (document_member(d->root, "policies") == NULL) /* the first one is implied */
+        buffer_append_format(&p->adversaries, "- {name: %s}\n", first->policies[0].name);
+    adversary_write_policies(first, &p->adversaries);
+    p->options.more = buffer_slice(&p->adversaries);
+    return STATUS_OK;
+}
+
+static enum status plan_add_adversaries(struct lab_plan *p, struct buffer *error)
+{
+    struct scenario *first = must_calloc(1, sizeof *first);
+    struct document d = {0};
+    const struct lab_job job = {.file = p->options.file,
+                                .text = p->options.text,
+                                .set = p->options.set,
+                                .set_count = p->options.set_count,
+                                .policies = p->options.policies};
+    enum status status = lab_job_read(&job, &d, first, error);
+    if (status == STATUS_OK)
+        status = plan_write_adversaries(p, &d, first, error);
+    document_deinit(&d);
+    free(first);
+    return status;
+}
+
+/* The scenario with all its policies. */
+static enum status plan_read(struct lab_plan *p, struct buffer *error)
+{
+    const struct lab_plan_options *o = &p->options;
+    enum status status = o->adversary ? plan_add_adversaries(p, error) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = document_parse(&p->document, o->file, o->text, error);
+    if (status == STATUS_OK && o->more.size > 0)
+        status = document_extend(&p->document, "policies", o->more, error);
+    for (uint32_t i = 0; status == STATUS_OK && i < o->set_count; i++)
+        status = document_set(&p->document, o->set[i].path, o->set[i].value, error);
+    if (status == STATUS_OK)
+        status = scenario_read(&p->document, o->policies, p->scenario, error);
+    return status == STATUS_OK ? find_policies(p, error) : status;
+}
+
 enum status lab_plan_make(struct lab_plan *p, const struct lab_plan_options *options,
                           struct buffer *error)
 {
     *p = (struct lab_plan){.options = *options, .points = 1};
     p->scenario = must_calloc(1, sizeof *p->scenario);
-    enum status status = document_parse(&p->document, options->file, options->text, error);
-    if (status == STATUS_OK && options->more.size > 0)
-        status = document_extend(&p->document, "policies", options->more, error);
-    for (uint32_t i = 0; status == STATUS_OK && i < options->set_count; i++)
-        status = document_set(&p->document, options->set[i].path, options->set[i].value, error);
-    if (status == STATUS_OK)
-        status = scenario_read(&p->document, options->policies, p->scenario, error);
-    if (status == STATUS_OK)
-        status = find_policy(p, error);
+    enum status status = plan_read(p, error);
     if (status != STATUS_OK)
         return status;
     if (options->fidelity == LAB_FIDELITIES)
         p->options.fidelity = (enum lab_fidelity)p->scenario->fidelity;
+    if (options->adversary && p->options.fidelity == LAB_REAL)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "%s: bad policies run at the fidelities admission and full",
+                              options->file);
     uint64_t points = 1; /* at most 256^4 */
     for (uint32_t i = 0; options->sweep && i < p->scenario->axis_count; i++)
         points *= p->scenario->axes[i].count;
@@ -250,6 +301,7 @@ enum status lab_plan_make(struct lab_plan *p, const struct lab_plan_options *opt
 void lab_plan_deinit(struct lab_plan *p)
 {
     document_deinit(&p->document);
+    buffer_deinit(&p->adversaries);
     free(p->scenario);
     p->scenario = NULL;
     for (uint32_t i = 0; i < p->trace_count; i++)

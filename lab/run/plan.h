@@ -27,7 +27,9 @@ struct lab_plan_options {
     enum lab_fidelity fidelity; /* LAB_FIDELITIES: as the scenario says */
     bool sweep;                 /* all points of the axes; otherwise no axis is changed */
     const char *only;           /* this policy of the scenario; NULL: all */
-    struct policies *policies;  /* borrows; loaded from `policy_files`; may be NULL */
+    bool adversary; /* bad policies in the place of the first one (lab/run/adversary.h); replaces
+        `more` */
+    struct policies *policies; /* borrows; loaded from `policy_files`; may be NULL */
     const char *policy_files[LAB_POLICY_FILES_MAX]; /* borrows */
     uint32_t policy_file_count;
 };
@@ -36,7 +38,8 @@ struct lab_plan {
     struct lab_plan_options options;
     struct document document;
     struct scenario *scenario; /* owns; without a policy's changes */
-    uint32_t first_policy, policies;
+    struct buffer adversaries; /* policies as a YAML list, for options.adversary */
+    uint32_t chosen[SCENARIO_POLICIES_MAX], policies; /* policies that run */
     uint32_t points;
     uint64_t seeds;
     uint64_t seeds_now;  /* with `until`: only so many of the seeds are run and gathered; 0: all */

@@ -60,13 +60,31 @@ static void read_steadiness(const struct json_value *root, struct lab_run_values
     run->change = number_of(&change);
 }
 
+/* The list of texts as lines. */
+static struct slice read_lines(struct lab_result *r, const struct json_value *list)
+{
+    struct buffer lines = {0};
+    struct json_value text;
+    if (list->type != JSON_LIST)
+        return slice_make(NULL, 0);
+    struct json_cursor c = json_elements(list);
+    while (json_next_element(&c, &text)) {
+        buffer_append_slice(&lines, json_text(&text));
+        buffer_append_u8(&lines, '\n');
+    }
+    const struct slice kept = arena_copy(&r->arena, buffer_slice(&lines));
+    buffer_deinit(&lines);
+    return kept;
+}
+
 static void read_run(struct lab_result *r, const struct json_value *root,
                      struct lab_run_values *run)
 {
     const struct scenario *s = r->scenario;
-    const struct json_value hash = json_find(root, "hash");
+    const struct json_value hash = json_find(root, "hash"), uncalled = json_find(root, "uncalled");
     struct json_value measures = json_find(root, "measures");
     run->hash = read_hash(json_text(&hash));
+    run->uncalled = read_lines(r, &uncalled);
     struct json_value expectations = json_find(root, "expectations"), v;
     run->values = must_calloc(r->selections * r->measures + 1, sizeof run->values[0]);
     run->expected = must_calloc(s->expectation_count + 1, sizeof run->expected[0]);
@@ -297,11 +315,18 @@ static struct statistics_bounds expectation_bounds(const struct scenario_expecta
     return (struct statistics_bounds){low >= 0 ? 0 : -HUGE_VAL, HUGE_VAL};
 }
 
+/* The policy by whose runs the expectation is judged. */
+static uint32_t evaluated_policy(const struct lab_result *r, const struct scenario_expectation *e)
+{
+    const uint32_t policy = policy_named(r->scenario, e->policy);
+    return policy == 0 ? r->evaluated_as : policy;
+}
+
 static void evaluate_one(struct lab_result *r, uint32_t expectation, uint32_t point,
                          struct lab_evaluated *out, double *a, double *b)
 {
     const struct scenario_expectation *e = &r->scenario->expectations[expectation];
-    const struct lab_sample what = {.policy = policy_named(r->scenario, e->policy),
+    const struct lab_sample what = {.policy = evaluated_policy(r, e),
                                     .point = point,
                                     .expectation = true,
                                     .place = expectation};
@@ -326,6 +351,23 @@ bool lab_result_can_evaluate(const struct lab_result *r, const struct scenario_e
     return r->fidelity == LAB_ADMISSION || !measure_needs_optimum(e->measure);
 }
 
+/* Whether the runs at the point decide about the expectation. */
+static bool is_evaluated(const struct lab_result *r, const struct scenario_expectation *e,
+                         uint32_t point)
+{
+    const struct scenario *s = r->scenario;
+    if (r->evaluated_as != 0 && policy_named(s, e->policy) != 0)
+        return false;
+    return lab_result_can_evaluate(r, e) && lab_result_ran(r, evaluated_policy(r, e), point) &&
+           (e->versus == NULL || lab_result_ran(r, policy_named(s, e->versus), point));
+}
+
+void lab_result_evaluate_as(struct lab_result *r, uint32_t policy)
+{
+    must(policy < r->scenario->policy_count);
+    r->evaluated_as = policy;
+}
+
 bool lab_result_evaluate(struct lab_result *r)
 {
     const struct scenario *s = r->scenario;
@@ -339,10 +381,7 @@ bool lab_result_evaluate(struct lab_result *r)
     r->evaluated_count = 0;
     for (uint32_t point = 0; point < r->point_count; point++) {
         for (uint32_t e = 0; e < s->expectation_count; e++) {
-            const struct scenario_expectation *x = &s->expectations[e];
-            if (!lab_result_can_evaluate(r, x) ||
-                !lab_result_ran(r, policy_named(s, x->policy), point) ||
-                (x->versus != NULL && !lab_result_ran(r, policy_named(s, x->versus), point)))
+            if (!is_evaluated(r, &s->expectations[e], point))
                 continue;
             struct lab_evaluated *j = &r->evaluated[r->evaluated_count++];
             evaluate_one(r, e, point, j, a, a + r->run_count);

@@ -11,7 +11,8 @@ struct lab_run_values {
     uint32_t policy;
     uint32_t point;
     uint64_t seed;
-    uint64_t hash;                   /* of all that happened; 0: not told */
+    uint64_t hash;         /* of all that happened; 0: not told */
+    struct slice uncalled; /* lines, each a policy that no decision called; lends from the arena */
     bool steadiness_checked, steady; /* lab/run/steadiness.h */
     double change;                   /* of the admitted rate, first half to second half */
     double *values;                  /* owns */
@@ -30,6 +31,7 @@ struct lab_result {
     enum lab_fidelity fidelity;
     struct json_parser *parser; /* owns */
     struct arena arena;
+    uint32_t evaluated_as; /* the runs of this policy stand for those of the first; 0: its own */
     uint32_t selections;
     size_t measures;
     uint32_t run_count;
@@ -46,6 +48,20 @@ struct lab_result {
 
 /* Whether the fidelity of the runs has what the expectation asks for. */
 bool lab_result_can_evaluate(const struct lab_result *r, const struct scenario_expectation *e);
+
+/* Subject and bounds of an expectation, as one line without its end. At least one run is there. */
+void lab_result_print_expectation(const struct lab_result *r, uint32_t expectation,
+                                  struct buffer *out);
+
+/* Judges the expectations of the first policy by the runs of this one, and no others. Call
+ * lab_result_evaluate afterwards. */
+void lab_result_evaluate_as(struct lab_result *r, uint32_t policy);
+
+/* Of result_uncalled.c: the first policy of a plug-in that no run of the row called; no bytes: all
+ * were called. Lines, and a member of an object in JSON, for all of them. */
+struct slice lab_result_uncalled(const struct lab_result *r, uint32_t policy, uint32_t point);
+void lab_result_print_uncalled(const struct lab_result *r, uint32_t policy, struct buffer *out);
+void lab_result_write_uncalled(const struct lab_result *r, struct buffer *out);
 
 /* The place of a measure among those of a selection; behind the last: there is none. */
 size_t lab_result_place(const char *measure);

@@ -84,6 +84,15 @@ static void append_unsure(struct buffer *out, const struct lab_evaluated *j)
                          j->value.count);
 }
 
+void lab_result_print_expectation(const struct lab_result *r, uint32_t expectation,
+                                  struct buffer *out)
+{
+    const struct lab_evaluated j = {.expectation = expectation};
+    lab_result_append_subject(out, r, &j);
+    buffer_append_text(out, " must be ");
+    append_bounds(out, &r->scenario->expectations[expectation]);
+}
+
 /* ---- for people ---- */
 
 static struct statistics_summary summary_of(const struct lab_result *r, uint32_t policy,
@@ -184,6 +193,8 @@ void lab_result_print(const struct lab_result *r, struct buffer *out)
         lab_result_print_limits(r, point, out);
         lab_result_print_steadiness(r, point, out);
     }
+    for (uint32_t p = 0; p < r->scenario->policy_count; p++)
+        lab_result_print_uncalled(r, p, out);
     print_legend(out);
     if (r->evaluated_count > 0)
         buffer_append_text(out, "\n");
@@ -361,6 +372,7 @@ void lab_result_json(const struct lab_result *r, struct buffer *out)
     write_twins(r, out);
     lab_result_write_limits(r, out);
     lab_result_write_steadiness(r, out);
+    lab_result_write_uncalled(r, out);
     write_definitions(out);
     write_evaluated(r, out);
     lab_result_write_until(r, out);

@@ -8,6 +8,7 @@
 #include "base/instant.h"
 #include "lab/fidelity/admission/model.h"
 #include "lab/fidelity/full/full.h"
+#include "lab/run/policy_calls.h"
 #include "lab/run/steadiness.h"
 #include "lab/scenario/demand.h"
 #include "lab/scenario/scaling.h"
@@ -528,6 +529,8 @@ static enum status run_measured(const struct lab_job *job, const struct scenario
                                 const struct lab_runner *runner, struct measure *measure,
                                 struct buffer *json, struct buffer *error)
 {
+    struct policy_calls calls;
+    policy_calls_begin(&calls, s);
     const struct lab_running r = {runner, runner->create(s, job->seed, measure, error)};
     if (r.context == NULL)
         return STATUS_MALFORMED;
@@ -539,6 +542,8 @@ static enum status run_measured(const struct lab_job *job, const struct scenario
         measure_end(measure, s->duration_ns);
         json_write_open(json, '{');
         write_head(job, s, &r, json);
+        if (job->fidelity != LAB_REAL) /* there the processes of the cluster call them */
+            policy_calls_write_uncalled(&calls, json);
         write_all_measures(s, measure, json);
         status = write_expectations(job, s, measure, json, error);
         write_steadiness(s, measure, json);
