@@ -6,7 +6,9 @@
 
 #include "base/instant.h"
 #include "cmd/lab.h"
+#include "cmd/lab_adversary.h"
 #include "cmd/lab_jobs.h"
+#include "cmd/lab_until.h"
 #include "cmd/usage.h"
 #include "lab/fidelity/real/real.h"
 #include "lab/scenario/shipped.h"
@@ -14,6 +16,14 @@
 
 enum {
     LAB_PARTS_MAX = 1000000
+};
+
+/* Exit codes. */
+enum {
+    LAB_HOLDS = 0,
+    LAB_FAILS = 1,
+    LAB_WRONG_USE = 2,
+    LAB_UNSURE = 3 /* no expectation fails, but some cannot be told */
 };
 
 struct lab_arguments {
@@ -25,6 +35,7 @@ struct lab_arguments {
     int64_t part, of;
     int64_t number;
     bool json, quiet, print_jobs, allow_violations;
+    bool in_suite;
     bool stopped; /* by a signal */
 };
 
@@ -122,6 +133,13 @@ static const struct field run_options[] = {
      .help = "Run only this policy of the scenario."},
 };
 
+static const struct field adversary_options[] = {
+    {"adversary", FIELD_FLAG, MEMBER(plan.adversary),
+     .help = "Run bad policies in the place of the scenario's first policy: refuse-all, "
+             "every-other, admit-all and delayed (docs/lab.md). Exit code 1: all expectations of "
+             "the first policy hold under one of them."},
+};
+
 static const struct field sweep_options[] = {
     {"part", FIELD_PARSED, .form = "PART/OF", .parse = take_part, .initial = "",
      .help = "Run only a part of the runs, for several machines that share DIR."},
@@ -155,25 +173,44 @@ static int lab_fail(struct buffer *error, int code)
 
 /* ---- results of a directory ---- */
 
+static int result_code(const struct lab_arguments *a, const struct lab_result *r)
+{
+    uint32_t failed;
+    lab_result_evaluated(r, &failed);
+    if (failed > 0 || (!a->allow_violations && !lab_result_keeps_limits(r)))
+        return LAB_FAILS;
+    return lab_result_unsure(r) > 0 ? LAB_UNSURE : LAB_HOLDS;
+}
+
+/* With --until, the seeds after the last analysis were never to be run. */
+static bool runs_lack(const struct lab_result *r, const struct lab_plan *p)
+{
+    if (p->options.until.ppm > 0)
+        return lab_result_runs(r) % (p->runs / p->seeds) != 0;
+    return lab_result_runs(r) < p->runs;
+}
+
 /* Prints and writes what the runs of the directory show. Returns the exit code. */
 static int print_result(const struct lab_arguments *a, const char *directory,
                         const struct lab_plan *p, bool keep, bool whole, struct buffer *junit)
 {
+    const struct lab_adversary_options bad = {a->json, a->in_suite, keep};
+    if (p->options.adversary)
+        return lab_adversary_print(p, directory, &bad);
     struct lab_result *r = lab_result_create(p->scenario, p->options.fidelity);
     struct buffer text = {0}, error = {0};
     bool good = lab_files_gather(directory, p, r, &error);
-    bool holds = good && lab_result_evaluate(r);
-    holds = holds && (a->allow_violations || lab_result_keeps_limits(r));
+    if (good)
+        lab_result_evaluate(r);
     if (good && keep)
         good = lab_files_finish(directory, r, &error);
-    if (!good) {
-        lab_fail(&error, 1);
-    } else if (a->json) {
+    const int code = good ? result_code(a, r) : lab_fail(&error, LAB_FAILS);
+    if (good && a->json) {
         lab_result_json(r, &text);
-    } else {
+    } else if (good) {
         buffer_append_format(&text, "%s: %s\n", p->scenario->name, p->scenario->about);
         lab_result_print(r, &text);
-        if (!whole || lab_result_runs(r) < p->runs)
+        if (!whole || runs_lack(r, p))
             buffer_append_format(&text, "%u of %llu runs have results\n", lab_result_runs(r),
                                  (unsigned long long)p->runs);
     }
@@ -182,12 +219,12 @@ static int print_result(const struct lab_arguments *a, const char *directory,
         lab_result_junit(r, junit);
     buffer_deinit(&text);
     lab_result_destroy(r);
-    return good && holds ? 0 : 1;
+    return code;
 }
 
 /* ---- running ---- */
 
-static int run_plan(struct lab_arguments *a, const struct lab_plan *p, const char *directory,
+static int run_plan(struct lab_arguments *a, struct lab_plan *p, const char *directory,
                     struct buffer *junit)
 {
     struct buffer error = {0};
@@ -199,7 +236,7 @@ static int run_plan(struct lab_arguments *a, const struct lab_plan *p, const cha
                                        .part = a->part,
                                        .of = a->of,
                                        .progress = !a->quiet && isatty(STDERR_FILENO)};
-    enum lab_jobs_end end = lab_jobs_run(&o);
+    enum lab_jobs_end end = lab_until_run(&o, p);
     a->stopped = end == LAB_JOBS_STOPPED;
     if (a->of > 1) /* the other parts are elsewhere */
         return end == LAB_JOBS_DONE ? 0 : 1;
@@ -261,6 +298,12 @@ static int run_somewhere(struct lab_arguments *a, const char *scenario)
     return code;
 }
 
+/* Bad policies are added to the scenario's own, and choose what runs. */
+static bool adversary_is_alone(const struct lab_arguments *a)
+{
+    return !a->plan.adversary || (a->plan.more.size == 0 && a->plan.only == NULL);
+}
+
 int lab_run_command(int argc, char **argv)
 {
     struct lab_arguments a = lab_defaults();
@@ -269,17 +312,24 @@ int lab_run_command(int argc, char **argv)
         .usage = "SCENARIO [OPTION]...",
         .about = "Runs a scenario: a file, or a scenario of weir (`weir lab list`). Each policy "
                  "runs with the same seeds, so all policies get the same demand.\n\n"
-                 "Exit code 1: a run failed, or an expectation does not hold.",
+                 "Exit code 1: a run failed, or an expectation does not hold. 3: no expectation "
+                 "fails, but some cannot be told with these seeds.",
         .examples = "  weir lab run static-skew --only static-shares\n"
                     "  weir lab run static-skew --seeds 3 --out skew\n"
+                    "  weir lab run static-skew --seeds 1 --adversary\n"
                     "  weir lab run static-skew --set cluster.routers=4 --json\n",
         .groups = {OPTION_GROUP(NULL, common_options, &a),
-                   OPTION_GROUP("which policies", run_options, &a)},
+                   OPTION_GROUP("which policies", run_options, &a),
+                   OPTION_GROUP("how many seeds", lab_until_options, &a.plan.until),
+                   OPTION_GROUP("bad policies", adversary_options, &a)},
         .words = {a.words, &a.word_count, 1, 1, "one scenario"},
     };
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
+    if (!adversary_is_alone(&a))
+        return usage_wrong("weir lab run",
+                           "--adversary chooses the policies: without --add, --only");
     return run_somewhere(&a, a.words[0]);
 }
 
@@ -441,7 +491,8 @@ int lab_replay_command(int argc, char **argv)
                     "--set cluster.settings.gac=static\n"
                     "  weir lab replay day.trace --add baselines --out replayed\n",
         .groups = {OPTION_GROUP(NULL, common_options, &a),
-                   OPTION_GROUP("which policies", run_options, &a)},
+                   OPTION_GROUP("which policies", run_options, &a),
+                   OPTION_GROUP("how many seeds", lab_until_options, &a.plan.until)},
         .words = {a.words, &a.word_count, 1, COUNT_OF(a.words),
                   "1 to 64 recordings, and perhaps a scenario"},
     };
@@ -453,29 +504,49 @@ int lab_replay_command(int argc, char **argv)
 
 /* ---- the suite ---- */
 
+/* Wrong use is worst, then a failure, then what cannot be told. */
+static int worse_code(int a, int b)
+{
+    static const int ranks[] = {
+        [LAB_HOLDS] = 0, [LAB_UNSURE] = 1, [LAB_FAILS] = 2, [LAB_WRONG_USE] = 3};
+    return ranks[a] > ranks[b] ? a : b;
+}
+
+static const char *suite_summary(const struct lab_arguments *a, int code)
+{
+    if (a->stopped)
+        return "stopped before the last scenario";
+    if (a->plan.adversary)
+        return code == 0 ? "each scenario fails under each bad policy"
+                         : "not each scenario fails under each bad policy";
+    return code == LAB_HOLDS    ? "all expectations hold"
+           : code == LAB_UNSURE ? "no expectation fails, but some cannot be told: run more seeds"
+                                : "not all expectations hold";
+}
+
 static int suite_in(struct lab_arguments *a, const char *directory)
 {
     struct buffer junit = {0}, error = {0};
     int code = 0;
     buffer_append_text(&junit, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+    if (a->plan.adversary && !a->json)
+        lab_adversary_print_head();
     for (size_t i = 0; i < lab_shipped_count; i++) {
         char below[LAB_NAME_SIZE + 256];
         snprintf(below, sizeof below, "%s/%s", directory, lab_shipped[i].name);
         a->plan.file = lab_shipped[i].name;
         a->plan.text = lab_shipped[i].text;
-        int one = run_text(a, below, &junit);
-        code = one > code ? one : code;
+        code = worse_code(code, run_text(a, below, &junit));
         if (a->stopped)
             break;
-        putchar('\n');
+        if (!a->plan.adversary)
+            putchar('\n');
         fflush(stdout);
     }
     buffer_append_text(&junit, "</testsuites>\n");
     if (a->out != NULL && !lab_file_write(directory, "junit.xml", buffer_slice(&junit), &error))
         lab_fail(&error, 1);
-    puts(a->stopped  ? "stopped before the last scenario"
-         : code == 0 ? "all expectations hold"
-                     : "not all expectations hold");
+    puts(suite_summary(a, code));
     buffer_deinit(&junit);
     return code;
 }
@@ -489,13 +560,20 @@ int lab_suite_command(int argc, char **argv)
         .usage = "[OPTION]...",
         .about =
             "Runs all scenarios of weir, with all their policies, and checks every expectation.\n\n"
-            "Exit code 1: a run failed, or an expectation does not hold.",
-        .examples = "  weir lab suite --seeds 10 --out suite\n",
-        .groups = {OPTION_GROUP(NULL, common_options, &a)},
+            "Exit code 1: a run failed, or an expectation does not hold. 3: no expectation "
+            "fails, but some cannot be told with these seeds.",
+        .examples = "  weir lab suite --seeds 10 --out suite\n"
+                    "  weir lab suite --seeds 1 --adversary\n",
+        .groups = {OPTION_GROUP(NULL, common_options, &a),
+                   OPTION_GROUP("how many seeds", lab_until_options, &a.plan.until),
+                   OPTION_GROUP("bad policies", adversary_options, &a)},
     };
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
+    a.in_suite = true;
+    if (!adversary_is_alone(&a))
+        return usage_wrong("weir lab suite", "--adversary chooses the policies: without --add");
     if (a.out != NULL)
         return suite_in(&a, a.out);
     if (!lab_temporary_make(temporary))
@@ -627,9 +705,10 @@ int lab_result_command(int argc, char **argv)
     const struct command_line l = {
         .command = "weir lab result",
         .usage = "DIR [--json]",
-        .about = "Combines the runs of a directory, checks the expectations, and writes "
-                 "result.json, result.csv and junit.xml there.\n\n"
-                 "Exit code 1: an expectation does not hold.",
+        .about =
+            "Combines the runs of a directory, checks the expectations, and writes "
+            "result.json, result.csv and junit.xml there.\n\n"
+            "Exit code 1: an expectation does not hold. 3: none fails, but some cannot be told.",
         .examples = "  weir lab result sweep\n",
         .groups = {OPTION_GROUP(NULL, result_options, &a)},
         .words = {a.words, &a.word_count, 1, 1, "one directory"},
@@ -654,8 +733,8 @@ static int use_compare(const struct lab_arguments *a, const struct lab_plan *p)
     else if (comma == NULL || lab_result_compare(r, first, comma + 1, &text) != STATUS_OK) {
         lab_result_policies(r, &error);
         fprintf(stderr,
-                "weir lab compare: `%s` must be two policies with runs, separated by a comma; "
-                "policies with runs in %s: %.*s\n",
+                "weir lab compare: `%s` must be two or more policies with runs, separated by "
+                "commas; policies with runs in %s: %.*s\n",
                 a->words[1], a->words[0], TEXT_OF(error));
     } else
         code = 0;
@@ -671,11 +750,12 @@ int lab_compare_command(int argc, char **argv)
     struct lab_arguments a = lab_defaults();
     const struct command_line l = {
         .command = "weir lab compare",
-        .usage = "DIR POLICY,OTHER",
-        .about = "Compares two policies of a directory, measure by measure: means, the paired "
-                 "difference over common seeds, and its 95 % interval. For a sweep: at each point.",
+        .usage = "DIR POLICY,OTHER[,OTHER]...",
+        .about = "Compares a policy of a directory with others, measure by measure: means, the "
+                 "paired difference over common seeds, its 95 % interval and its p value. The p "
+                 "values are adjusted by Holm's method over all rows. For a sweep: at each point.",
         .examples = "  weir lab compare skew weir,static-shares\n",
-        .words = {a.words, &a.word_count, 2, 2, "a directory and two policies"},
+        .words = {a.words, &a.word_count, 2, 2, "a directory and two or more policies"},
     };
     int code = usage_parse(&l, argc, argv);
     if (code != USAGE_GO_ON)

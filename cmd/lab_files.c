@@ -9,6 +9,7 @@
 
 #include "base/file_mode.h"
 #include "cmd/lab_inputs.h"
+#include "lab/adversaries/adversaries.h"
 #include "lab/baselines/baselines.h"
 #include "lab/fidelity/real/real.h"
 #include "router/json/json.h"
@@ -30,6 +31,7 @@ struct policies *lab_policies_begin(void)
     static struct policies policies;
     policy_file_begin(&policies);
     baselines_add(&policies);
+    adversaries_add(&policies);
     return &policies;
 }
 
@@ -130,8 +132,14 @@ bool lab_files_write_plan(const struct lab_plan *p, struct buffer *out, struct b
     json_member_text(out, "fidelity", lab_fidelity_names[o->fidelity]);
     json_member_integer(out, "seeds", (int64_t)p->seeds);
     json_member_integer(out, "first_seed", (int64_t)o->first_seed);
+    if (o->until.ppm > 0) {
+        json_member_integer(out, "until_ppm", o->until.ppm);
+        json_member_string(out, "until_measures", o->until.measures);
+    }
     json_member_bool(out, "sweep", o->sweep);
     json_member_string(out, "more_policies", o->more);
+    if (o->adversary)
+        json_member_bool(out, "adversary", true);
     json_member_open(out, "policy_files", '[');
     for (uint32_t i = 0; i < o->policy_file_count; i++)
         json_write_text(out, o->policy_files[i]);
@@ -223,6 +231,18 @@ static bool read_fidelity(const struct json_value *v, enum lab_fidelity *out)
     return false;
 }
 
+/* Absent: the number of seeds is fixed. */
+static void read_until(const struct json_value *root, struct lab_until *until,
+                       struct buffer *storage)
+{
+    const struct json_value ppm = json_find(root, "until_ppm"),
+                            measures = json_find(root, "until_measures");
+    if (ppm.type != JSON_INTEGER)
+        return;
+    until->ppm = json_integer(&ppm);
+    until->measures = keep_text(storage, json_text(&measures));
+}
+
 static bool read_plan(const struct json_value *root, struct lab_plan_options *o,
                       struct buffer *storage)
 {
@@ -230,7 +250,8 @@ static bool read_plan(const struct json_value *root, struct lab_plan_options *o,
                       first = json_find(root, "first_seed"), sweep = json_find(root, "sweep"),
                       fidelity = json_find(root, "fidelity"), set = json_find(root, "set"),
                       files = json_find(root, "policy_files"),
-                      more = json_find(root, "more_policies");
+                      more = json_find(root, "more_policies"),
+                      adversary = json_find(root, "adversary");
     if (!json_is_text(&format, "weir-lab-1") || seeds.type != JSON_INTEGER ||
         first.type != JSON_INTEGER || sweep.type != JSON_BOOL || json_integer(&seeds) < 1 ||
         !read_fidelity(&fidelity, &o->fidelity))
@@ -238,6 +259,8 @@ static bool read_plan(const struct json_value *root, struct lab_plan_options *o,
     o->seeds = json_integer(&seeds);
     o->first_seed = (uint64_t)json_integer(&first);
     o->sweep = json_bool(&sweep);
+    read_until(root, &o->until, storage);
+    o->adversary = adversary.type == JSON_BOOL && json_bool(&adversary);
     o->more = keep_text(storage, json_text(&more));
     return read_set(&set, o, storage) && read_policy_files(&files, o, storage);
 }
@@ -338,11 +361,12 @@ bool lab_files_gather(const char *directory, const struct lab_plan *p, struct la
 {
     struct lab_planned *run = must_calloc(1, sizeof *run);
     bool good = gather_inputs(directory, r, error);
+    lab_result_set_until(r, &p->options.until);
     for (uint64_t i = 0; good && i < p->runs; i++) {
         char path[PATH_SIZE];
         struct buffer json = {0};
         lab_plan_run(p, i, run);
-        if (lab_file_exists(directory, run->path))
+        if (lab_plan_includes(p, i) && lab_file_exists(directory, run->path))
             good = path_join(path, directory, run->path) && lab_file_read(path, &json, error) &&
                    lab_result_add(r, buffer_slice(&json), error) == STATUS_OK;
         buffer_deinit(&json);

@@ -88,7 +88,8 @@ bool lab_jobs_run_one(const struct lab_plan *p, const char *directory, uint64_t 
 static bool is_selected(const struct lab_jobs_options *o, uint64_t number)
 {
     struct lab_planned *run = must_calloc(1, sizeof *run);
-    bool mine = o->of == 0 || number % (uint64_t)o->of == (uint64_t)(o->part - 1);
+    bool mine = (o->of == 0 || number % (uint64_t)o->of == (uint64_t)(o->part - 1)) &&
+                lab_plan_includes(o->plan, number);
     bool selected = false;
     if (mine) {
         lab_plan_run(o->plan, number, run);

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/histogram.h"
+#include "lab/measure/statistics.h"
 #include "lab/optimum/optimum.h"
 
 enum {
@@ -211,6 +212,8 @@ enum measure_better {
 struct measure_definition {
     const char *name;
     const char *unit; /* "1": a ratio */
+    struct statistics_bounds bounds;
+    double floor; /* an interval of this half width is precise, also if the mean is near 0 */
     const char *definition;
     enum measure_better better;
     double target; /* NAN: none */

@@ -1,4 +1,4 @@
-/* statistics.c - means, intervals, shares and lines. */
+/* statistics.c - means, intervals, tests, shares and lines. */
 #include "lab/measure/statistics.h"
 
 #include <math.h>
@@ -83,9 +83,16 @@ struct statistics_summary statistics_summarize(const double *samples, size_t cou
         s.min = fmin(s.min, samples[i]);
         s.max = fmax(s.max, samples[i]);
     }
-    s.mean = s.low = s.high = sum / (double)count;
-    if (count == 1)
+    /* Equal samples have their value: the division may round to another one. */
+    s.mean = s.low = s.high = s.min == s.max && !isnan(sum) ? s.min : sum / (double)count;
+    if (s.min == s.max || isnan(sum))
         return s;
+    if (!isfinite(sum)) {
+        s.deviation = INFINITY;
+        s.low = s.min;
+        s.high = s.max;
+        return s;
+    }
     for (size_t i = 0; i < count; i++)
         squares += (samples[i] - s.mean) * (samples[i] - s.mean);
     s.deviation = sqrt(squares / (double)(count - 1));
@@ -105,6 +112,124 @@ struct statistics_summary statistics_paired(const double *a, const double *b, si
     free(differences);
     return s;
 }
+
+struct statistics_summary statistics_within(const struct statistics_summary *s,
+                                            struct statistics_bounds bounds)
+{
+    struct statistics_summary cut = *s;
+    if (isnan(s->mean))
+        return cut;
+    cut.low = fmin(fmax(s->low, bounds.low), s->mean);
+    cut.high = fmax(fmin(s->high, bounds.high), s->mean);
+    return cut;
+}
+
+bool statistics_are_equal(const struct statistics_summary *s)
+{
+    return s->count > 1 && s->min == s->max;
+}
+
+enum statistics_verdict statistics_check(const struct statistics_summary *s, double at_least,
+                                         double at_most)
+{
+    if (!(s->mean >= at_least && s->mean <= at_most)) /* also if it is NAN */
+        return STATISTICS_FAILS;
+    return s->low >= at_least && s->high <= at_most ? STATISTICS_HOLDS : STATISTICS_UNSURE;
+}
+
+bool statistics_is_precise(const struct statistics_summary *s, double relative, double floor)
+{
+    if (s->count < 2 || s->min == s->max)
+        return s->count >= 2;
+    const double half = fmax(s->high - s->mean, s->mean - s->low);
+    return isfinite(s->mean) && half <= fmax(relative * fabs(s->mean), floor);
+}
+
+size_t statistics_next_analysis(size_t count, size_t max)
+{
+    const size_t next = count < STATISTICS_SAMPLES_MIN ? STATISTICS_SAMPLES_MIN : count + count / 3;
+    return next < max ? next : max;
+}
+
+/* ---- differences ---- */
+
+double statistics_p_value(const struct statistics_summary *s)
+{
+    if (s->count < 2 || !isfinite(s->mean))
+        return NAN;
+    if (s->min == s->max)
+        return s->min == 0 ? 1 : 0;
+    const double t = fabs(s->mean) / (s->deviation / sqrt((double)s->count));
+    return 2 * t_tail(t, (double)(s->count - 1));
+}
+
+struct ranked_p {
+    double p;
+    size_t place;
+};
+
+static int ranked_p_compare(const void *a, const void *b)
+{
+    const struct ranked_p *x = a, *y = b;
+    if (x->p != y->p)
+        return x->p < y->p ? -1 : 1;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+void statistics_holm(double *p, size_t count)
+{
+    struct ranked_p *ranked = must_calloc(count + 1, sizeof *ranked);
+    size_t tests = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!isnan(p[i]))
+            ranked[tests++] = (struct ranked_p){p[i], i};
+    }
+    qsort(ranked, tests, sizeof *ranked, ranked_p_compare);
+    double adjusted = 0; /* a greater p value is never adjusted to a smaller one */
+    for (size_t i = 0; i < tests; i++) {
+        adjusted = fmax(adjusted, fmin(1, (double)(tests - i) * ranked[i].p));
+        p[ranked[i].place] = adjusted;
+    }
+    free(ranked);
+}
+
+enum {
+    BATCHES_MAX = 10, /* of a half */
+    BATCHES_MIN = 4
+};
+
+static struct statistics_summary batch_means(const double *values, size_t batches, size_t size)
+{
+    double means[BATCHES_MAX];
+    for (size_t b = 0; b < batches; b++)
+        means[b] = statistics_summarize(values + b * size, size).mean;
+    return statistics_summarize(means, batches);
+}
+
+/* The p value of a difference of two means of `batches` values with this deviation. */
+static double p_by_spread(double difference, double deviation, size_t batches)
+{
+    if (difference == 0)
+        return 1;
+    const double error = deviation * sqrt(2 / (double)batches);
+    return error > 0 ? 2 * t_tail(fabs(difference) / error, (double)(batches - 1)) : 0;
+}
+
+struct statistics_trend statistics_halves(const double *values, size_t count)
+{
+    const size_t half = count / 2, batches = half < BATCHES_MAX ? half : BATCHES_MAX;
+    if (batches < BATCHES_MIN)
+        return (struct statistics_trend){0, NAN};
+    const size_t size = half / batches;
+    const struct statistics_summary a = batch_means(values, batches, size),
+                                    b = batch_means(values + count - batches * size, batches, size);
+    const double difference = b.mean - a.mean, mean = fabs(a.mean + b.mean) / 2;
+    const double p = fmin(p_by_spread(difference, a.deviation, batches),
+                          p_by_spread(difference, b.deviation, batches));
+    return (struct statistics_trend){mean > 0 ? difference / mean : 0, fmin(1, 2 * p)};
+}
+
+/* ---- shares and lines ---- */
 
 double statistics_jain(const double *shares, size_t count)
 {

@@ -35,6 +35,9 @@ function slug(text) {
   return text.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") || "all";
 }
 
+// Results of the version before have no verdict.
+const verdictOf = (e) => e.verdict ?? (e.holds ? "holds" : "fails");
+
 // A scenario of the page, with its results where figures look for them.
 function readScenario(raw) {
   const { result } = raw;
@@ -44,7 +47,7 @@ function readScenario(raw) {
   for (const v of result.values) {
     values.set([v.point, v.policy, v.tenant, v.measure].join("\u0000"), {
       mean: number(v.mean), low: number(v.low), high: number(v.high), runs: v.runs,
-      difference: v.difference && { low: number(v.difference.low), high: number(v.difference.high) },
+      difference: v.difference && { low: number(v.difference.low), high: number(v.difference.high), p: number(v.difference.p_adjusted) },
     });
   }
   const points = [...new Set(result.values.map((v) => v.point))];

@@ -26,7 +26,7 @@ function measureFigure(s, point, tenant, m) {
   if (rows.every((r) => Number.isNaN(r.mean))) return null;
   const domain = measureDomain(rows, target);
   const shown = rows.filter((r) => Number.isFinite(r.mean));
-  const differs = (r) => r.difference && (r.difference.low > 0 || r.difference.high < 0);
+  const differs = (r) => r.difference && r.difference.p < 0.05;
   const marginLeft = Math.min(120, 14 + LETTER * Math.max(...rows.map((r) => r.policy.length)));
   const marginRight = 84;
   const ticks = fittingTicks(domain, THIRD - marginLeft - marginRight);

@@ -69,17 +69,27 @@ function bounds(e) {
   return `${formatNumber(low)} to ${formatNumber(high)}`;
 }
 
+const VERDICTS = { fails: "✗ fails", unsure: "? unsure", holds: "✓ holds" };
+
+function interval(v) {
+  if (v.runs === 1) return "one run: no interval";
+  return v.equal ? `in all ${v.runs} runs` : `${formatNumber(number(v.low))} to ${formatNumber(number(v.high))}`;
+}
+
+const unsureText = (e) => `Cannot be told with ${plural(e.runs, "run")}: mean within, interval beyond; run more seeds.`;
+
 function expectationRow(e) {
-  const low = number(e.low), high = number(e.high);
+  const verdict = verdictOf(e);
   return h("tr", {},
-    h("td", { class: `verdict ${e.holds ? "holds" : "fails"}` }, e.holds ? "✓ holds" : "✗ fails"),
-    h("td", {}, e.subject, e.why ? h("div", { class: "why" }, e.why) : null),
-    h("td", { class: "number" }, formatNumber(number(e.mean)), e.runs > 1 ? h("div", { class: "why" }, `${formatNumber(low)} to ${formatNumber(high)}`) : null),
+    h("td", { class: `verdict ${verdict}` }, VERDICTS[verdict]),
+    h("td", {}, e.subject, e.why ? h("div", { class: "why" }, e.why) : null, verdict === "unsure" ? h("div", { class: "why" }, unsureText(e)) : null),
+    h("td", { class: "number" }, formatNumber(number(e.mean)), e.runs > 0 ? h("div", { class: "why" }, interval(e)) : null),
     h("td", { class: "number" }, bounds(e)));
 }
 
 function expectations(s) {
-  const all = [...s.result.expectations].sort((a, b) => a.holds - b.holds);
+  const order = Object.keys(VERDICTS), rank = (e) => order.indexOf(verdictOf(e));
+  const all = [...s.result.expectations].sort((a, b) => rank(a) - rank(b));
   if (all.length === 0) return h("p", { class: "note" }, "The scenario expects nothing.");
   return h("table", { class: "expectations" },
     h("thead", {}, h("tr", {}, h("th", {}, "verdict"), h("th", {}, "policy: measure"), h("th", { class: "number" }, "mean, 95 % interval"), h("th", { class: "number" }, "must be"))),
@@ -94,9 +104,21 @@ function policyKey(style) {
     symbolNode(style.symbol, 17, 7, style.color));
 }
 
+function policyTags(s, p) {
+  const named = (list) => list?.find((e) => e.policy === p.name);
+  const unsteady = named(s.result.unsteady);
+  return [
+    p.ablation ? "one mechanism off" : "",
+    named(s.result.exceeding) ? "exceeds a limit or the optimum" : "",
+    named(s.result.equal) ? "changes nothing" : "",
+    named(s.result.uncalled) ? "was never called" : "",
+    unsteady ? `not steady after the warm-up in ${unsteady.runs} of ${plural(unsteady.checked, "run")}` : "",
+  ].filter(Boolean);
+}
+
 function policyTable(s) {
   return h("table", { class: "policies" }, h("tbody", {}, s.policies.map((p) => h("tr", {},
-    h("td", {}, policyKey(s.style.get(p.name)), p.name, p.ablation ? h("span", { class: "tag" }, "one mechanism off") : null, s.result.exceeding?.some((e) => e.policy === p.name) ? h("span", { class: "tag" }, "exceeds a limit or the optimum") : null, s.result.equal?.some((e) => e.policy === p.name) ? h("span", { class: "tag" }, "changes nothing") : null),
+    h("td", {}, policyKey(s.style.get(p.name)), p.name, policyTags(s, p).map((tag) => h("span", { class: "tag" }, tag))),
     h("td", {}, p.about || "")))));
 }
 
@@ -113,8 +135,8 @@ function comparisonSection(s) {
   const inner = (point) => select("Requests of", s.tenantsInValues, (tenant) => comparison(s, point, tenant), tenantTitle);
   return [
     h("h3", {}, "Every measure"),
-    h("p", { class: "note" }, "Each symbol is a mean over seeds, with its 95 % interval (Student's t). A dashed line is the target. ≠: the interval of the " +
-      `paired differences to ${s.policies[0].name} leaves out 0. A measure without a value in this scenario is not shown.`),
+    h("p", { class: "note" }, "Each symbol is a mean over seeds, with its 95 % interval (Student's t), cut at the bounds of the measure. A dashed line is the " +
+      `target. ≠: the paired difference to ${s.policies[0].name} is significant at 0.05 after Holm's correction over all measures. A measure without a value in this scenario is not shown.`),
     ...select("Point of the sweep", s.points, inner, (p) => p || "as written"),
   ];
 }
@@ -244,11 +266,17 @@ function leftOut(run) {
 
 // ---- the page ----
 
+function precision({ until }) {
+  if (!until) return "";
+  const wider = until.reached ? "" : ` for ${until.wider.join("; ")}`;
+  return `precision of ${formatNumber(until.relative_half_width * 100)} % ${until.reached ? "reached" : "not reached"}${wider}`;
+}
+
 function facts(s) {
   const r = s.result;
   const seeds = Math.max(1, ...r.values.map((v) => v.runs));
   return [plural(s.policies.length, "policy", "policies"), plural(seeds, "seed"), plural(r.runs, "run"),
-    `${formatNumber(r.duration_ns / 1e9)} s of virtual time each`, `fidelity ${r.fidelity}`].join(" · ");
+    `${formatNumber(r.duration_ns / 1e9)} s of virtual time each`, `fidelity ${r.fidelity}`, precision(r)].filter(Boolean).join(" · ");
 }
 
 function scenarioBody(s) {
@@ -276,10 +304,16 @@ function openLinked() {
   setTimeout(() => (document.getElementById(id) ?? node).scrollIntoView());
 }
 
+const worst = (failed, unsure) => (failed > 0 ? "fails" : unsure > 0 ? "unsure" : "holds");
+
 function verdict(s) {
-  const { expected, failed } = s.result;
-  const text = failed === 0 ? `✓ all ${expected} hold` : `✗ ${failed} of ${expected} ${failed === 1 ? "fails" : "fail"}`;
-  return h("span", { class: `verdict ${failed === 0 ? "holds" : "fails"}` }, expected === 0 ? "nothing expected" : text);
+  const { expected, failed, unsure = 0 } = s.result;
+  const texts = {
+    holds: `✓ all ${expected} hold`, unsure: `? ${unsure} of ${expected} unsure`,
+    fails: `✗ ${failed} of ${expected} ${failed === 1 ? "fails" : "fail"}`,
+  };
+  const word = worst(failed, unsure);
+  return h("span", { class: `verdict ${word}` }, expected === 0 ? "nothing expected" : texts[word]);
 }
 
 const OVERVIEW = [["throttle_fraction", "throttled"], ["false_throttle", "falsely"], ["goodput_ratio", "goodput"], ["latency_p99", "p99 (ms)"]];
@@ -293,17 +327,22 @@ function overview(all) {
 }
 
 function headline(all) {
-  const failed = sum(all.map((s) => s.result.failed)), expected = sum(all.map((s) => s.result.expected));
-  const held = expected === 1 ? "✓ The expectation holds." : `✓ All ${expected} expectations hold.`;
-  const text = failed === 0 ? held : `✗ ${failed} of ${plural(expected, "expectation")} ${failed === 1 ? "fails" : "fail"}.`;
-  return h("p", { class: `verdict ${failed === 0 ? "holds" : "fails"}` }, expected === 0 ? "Nothing was expected." : text);
+  const total = (name) => sum(all.map((s) => s.result[name] ?? 0));
+  const failed = total("failed"), unsure = total("unsure"), expected = total("expected");
+  const word = worst(failed, unsure);
+  const texts = {
+    holds: expected === 1 ? "✓ The expectation holds." : `✓ All ${expected} expectations hold.`,
+    unsure: `? None fails, but ${unsure} of ${plural(expected, "expectation")} cannot be told: run more seeds.`,
+    fails: `✗ ${failed} of ${plural(expected, "expectation")} ${failed === 1 ? "fails" : "fail"}.`,
+  };
+  return h("p", { class: `verdict ${word}` }, expected === 0 ? "Nothing was expected." : texts[word]);
 }
 
 function pageNode(all) {
   const many = all.length > 1;
-  const failed = all.filter((s) => s.result.failed > 0);
+  const failed = all.filter((s) => s.result.expectations.some((e) => !e.holds));
   return h("main", { id: "main" }, h("h1", {}, many ? `${plural(all.length, "scenario")} of admission control` : all[0].name),
-    headline(all), many ? overview(all) : null, many && failed.length > 0 ? h("h3", {}, "What fails") : null,
+    headline(all), many ? overview(all) : null, many && failed.length > 0 ? h("h3", {}, "What does not hold") : null,
     many ? failed.map((s) => [h("p", {}, h("a", { href: `#${s.id}` }, s.name)), h("table", {}, h("tbody", {}, s.result.expectations.filter((e) => !e.holds).map(expectationRow)))]) : null,
     many ? h("h3", {}, "Scenarios") : null, many ? all.map(scenarioNode) : scenarioBody(all[0]),
     h("footer", {}, `weir lab ${DATA.version}. Charts: Observable Plot and D3.`, h("details", {}, h("summary", {}, "Licences of the chart libraries"), h("pre", {}, DATA.licences))));

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "base/id_map.h"
+#include "lab/run/adversary.h"
 
 /* The value of each axis at a point. The last axis changes fastest. */
 static uint32_t value_at(const struct scenario *s, uint32_t point, uint32_t axis)
@@ -51,7 +52,7 @@ void lab_plan_run(const struct lab_plan *p, uint64_t number, struct lab_planned 
     must(number < p->runs);
     uint64_t seed = number % p->seeds;
     uint32_t point = (uint32_t)(number / p->seeds % p->points);
-    uint32_t policy = p->first_policy + (uint32_t)(number / p->seeds / p->points);
+    uint32_t policy = p->chosen[number / p->seeds / p->points];
     char name[64];
     memset(out->point, 0, sizeof out->point);
     memcpy(out->set, p->options.set, sizeof p->options.set);
@@ -78,22 +79,72 @@ void lab_plan_run(const struct lab_plan *p, uint64_t number, struct lab_planned 
              (unsigned long long)out->job.seed);
 }
 
-static enum status find_policy(struct lab_plan *p, struct buffer *error)
+bool lab_plan_includes(const struct lab_plan *p, uint64_t number)
+{
+    return p->seeds_now == 0 || number % p->seeds < p->seeds_now;
+}
+
+static bool policy_runs(const struct lab_plan *p, uint32_t policy)
+{
+    if (p->options.adversary)
+        return adversary_needs_policy(p->scenario, policy);
+    return p->options.only == NULL ||
+           strcmp(p->scenario->policies[policy].name, p->options.only) == 0;
+}
+
+static enum status find_policies(struct lab_plan *p, struct buffer *error)
 {
     const struct scenario *s = p->scenario;
-    p->policies = s->policy_count;
-    if (p->options.only == NULL)
-        return STATUS_OK;
-    p->first_policy = (uint32_t)NAME_PLACE(p->options.only, s->policies, s->policy_count);
-    if (p->first_policy < s->policy_count) {
-        p->policies = 1;
-        return STATUS_OK;
+    for (uint32_t i = 0; i < s->policy_count; i++) {
+        if (policy_runs(p, i))
+            p->chosen[p->policies++] = i;
     }
+    if (p->policies > 0)
+        return STATUS_OK;
     buffer_append_format(error, "%s: there is no policy `%s`; there are", p->options.file,
                          p->options.only);
     for (uint32_t i = 0; i < s->policy_count; i++)
         buffer_append_format(error, "%s %s", i == 0 ? "" : ",", s->policies[i].name);
     return STATUS_MALFORMED;
+}
+
+static enum status check_until_measures(const struct lab_plan *p, struct buffer *error)
+{
+    const struct measure_selector all = MEASURE_ALL;
+    struct slice left = p->options.until.measures;
+    enum status status = STATUS_OK;
+    while (left.size > 0 && status == STATUS_OK) {
+        const struct slice name = slice_cut(&left, ',');
+        char text[64], fault[2048];
+        snprintf(text, sizeof text, "%.*s", (int)name.size, (const char *)name.data);
+        if (measure_check(text, &all, fault, sizeof fault) != NULL)
+            status = buffer_explain(error, STATUS_MALFORMED, "--measures: %s", fault);
+    }
+    return status;
+}
+
+static enum status check_until(const struct lab_plan *p, struct buffer *error)
+{
+    if (p->options.until.ppm == 0)
+        return p->options.until.measures.size == 0
+                   ? STATUS_OK
+                   : buffer_explain(error, STATUS_MALFORMED, "--measures needs --until");
+    if (p->seeds < STATISTICS_SAMPLES_MIN)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "--until needs at least %d seeds, and --seeds is %llu",
+                              STATISTICS_SAMPLES_MIN, (unsigned long long)p->seeds);
+    if (p->scenario->expectation_count == 0 && p->options.until.measures.size == 0)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "%s: --until needs --measures, since the scenario expects nothing",
+                              p->options.file);
+    return check_until_measures(p, error);
+}
+
+static uint64_t seeds_of(const struct lab_plan *p)
+{
+    if (p->options.seeds > 0)
+        return (uint64_t)p->options.seeds;
+    return p->options.until.ppm > 0 ? LAB_UNTIL_SEEDS : (uint64_t)p->scenario->seeds;
 }
 
 /* Results tell points apart by their names. */
@@ -169,28 +220,73 @@ static enum status check_all(struct lab_plan *p, struct buffer *error)
     return status;
 }
 
+/* The scenario as its first policy changes it becomes the adversaries' own policies. */
+static enum status plan_write_adversaries(struct lab_plan *p, const struct document *d,
+                                          const struct scenario *first, struct buffer *error)
+{
+    const char *taken = adversary_name_taken(first);
+    if (taken != NULL)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "%s: policy %s has the name of a bad policy: choose another",
+                              p->options.file, taken);
+    if (document_member(d->root, "policies") == NULL) /* the first one is implied */
+        buffer_append_format(&p->adversaries, "- {name: %s}\n", first->policies[0].name);
+    adversary_write_policies(first, &p->adversaries);
+    p->options.more = buffer_slice(&p->adversaries);
+    return STATUS_OK;
+}
+
+static enum status plan_add_adversaries(struct lab_plan *p, struct buffer *error)
+{
+    struct scenario *first = must_calloc(1, sizeof *first);
+    struct document d = {0};
+    const struct lab_job job = {.file = p->options.file,
+                                .text = p->options.text,
+                                .set = p->options.set,
+                                .set_count = p->options.set_count,
+                                .policies = p->options.policies};
+    enum status status = lab_job_read(&job, &d, first, error);
+    if (status == STATUS_OK)
+        status = plan_write_adversaries(p, &d, first, error);
+    document_deinit(&d);
+    free(first);
+    return status;
+}
+
+/* The scenario with all its policies. */
+static enum status plan_read(struct lab_plan *p, struct buffer *error)
+{
+    const struct lab_plan_options *o = &p->options;
+    enum status status = o->adversary ? plan_add_adversaries(p, error) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = document_parse(&p->document, o->file, o->text, error);
+    if (status == STATUS_OK && o->more.size > 0)
+        status = document_extend(&p->document, "policies", o->more, error);
+    for (uint32_t i = 0; status == STATUS_OK && i < o->set_count; i++)
+        status = document_set(&p->document, o->set[i].path, o->set[i].value, error);
+    if (status == STATUS_OK)
+        status = scenario_read(&p->document, o->policies, p->scenario, error);
+    return status == STATUS_OK ? find_policies(p, error) : status;
+}
+
 enum status lab_plan_make(struct lab_plan *p, const struct lab_plan_options *options,
                           struct buffer *error)
 {
     *p = (struct lab_plan){.options = *options, .points = 1};
     p->scenario = must_calloc(1, sizeof *p->scenario);
-    enum status status = document_parse(&p->document, options->file, options->text, error);
-    if (status == STATUS_OK && options->more.size > 0)
-        status = document_extend(&p->document, "policies", options->more, error);
-    for (uint32_t i = 0; status == STATUS_OK && i < options->set_count; i++)
-        status = document_set(&p->document, options->set[i].path, options->set[i].value, error);
-    if (status == STATUS_OK)
-        status = scenario_read(&p->document, options->policies, p->scenario, error);
-    if (status == STATUS_OK)
-        status = find_policy(p, error);
+    enum status status = plan_read(p, error);
     if (status != STATUS_OK)
         return status;
     if (options->fidelity == LAB_FIDELITIES)
         p->options.fidelity = (enum lab_fidelity)p->scenario->fidelity;
+    if (options->adversary && p->options.fidelity == LAB_REAL)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "%s: bad policies run at the fidelities admission and full",
+                              options->file);
     uint64_t points = 1; /* at most 256^4 */
     for (uint32_t i = 0; options->sweep && i < p->scenario->axis_count; i++)
         points *= p->scenario->axes[i].count;
-    p->seeds = options->seeds > 0 ? (uint64_t)options->seeds : (uint64_t)p->scenario->seeds;
+    p->seeds = seeds_of(p);
     if (points > LAB_RUNS_MAX || p->seeds > LAB_RUNS_MAX ||
         p->policies * points * p->seeds > LAB_RUNS_MAX)
         return buffer_explain(error, STATUS_MALFORMED,
@@ -199,12 +295,14 @@ enum status lab_plan_make(struct lab_plan *p, const struct lab_plan_options *opt
                               (unsigned long long)p->seeds, LAB_RUNS_MAX);
     p->points = (uint32_t)points;
     p->runs = p->policies * points * p->seeds;
-    return check_all(p, error);
+    status = check_until(p, error);
+    return status == STATUS_OK ? check_all(p, error) : status;
 }
 
 void lab_plan_deinit(struct lab_plan *p)
 {
     document_deinit(&p->document);
+    buffer_deinit(&p->adversaries);
     free(p->scenario);
     p->scenario = NULL;
     for (uint32_t i = 0; i < p->trace_count; i++)

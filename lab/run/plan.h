@@ -7,6 +7,7 @@
 #pragma once
 
 #include "lab/run/run.h"
+#include "lab/run/until.h"
 
 enum {
     LAB_PATH_SIZE_MAX = 256,
@@ -20,12 +21,15 @@ struct lab_plan_options {
     struct slice more; /* policies that are added to it; borrows; may be empty */
     struct scenario_setting set[SCENARIO_SETTINGS_MAX]; /* of the command line; borrows */
     uint32_t set_count;
-    int64_t seeds; /* 0: as the scenario says */
+    int64_t seeds; /* 0: as the scenario says; LAB_UNTIL_SEEDS with `until` */
     uint64_t first_seed;
+    struct lab_until until;
     enum lab_fidelity fidelity; /* LAB_FIDELITIES: as the scenario says */
     bool sweep;                 /* all points of the axes; otherwise no axis is changed */
     const char *only;           /* this policy of the scenario; NULL: all */
-    struct policies *policies;  /* borrows; loaded from `policy_files`; may be NULL */
+    bool adversary; /* bad policies in the place of the first one (lab/run/adversary.h); replaces
+        `more` */
+    struct policies *policies; /* borrows; loaded from `policy_files`; may be NULL */
     const char *policy_files[LAB_POLICY_FILES_MAX]; /* borrows */
     uint32_t policy_file_count;
     const struct lab_runner *real; /* for LAB_REAL */
@@ -35,9 +39,11 @@ struct lab_plan {
     struct lab_plan_options options;
     struct document document;
     struct scenario *scenario; /* owns; without a policy's changes */
-    uint32_t first_policy, policies;
+    struct buffer adversaries; /* policies as a YAML list, for options.adversary */
+    uint32_t chosen[SCENARIO_POLICIES_MAX], policies; /* policies that run */
     uint32_t points;
     uint64_t seeds;
+    uint64_t seeds_now;  /* with `until`: only so many of the seeds are run and gathered; 0: all */
     uint64_t runs;       /* numbered from 0 */
     const char **traces; /* owns; the files that runs read, each once */
     uint32_t trace_count;
@@ -59,3 +65,6 @@ struct lab_planned {
 };
 
 void lab_plan_run(const struct lab_plan *p, uint64_t number, struct lab_planned *out);
+
+/* Whether the run is one of the first `seeds_now` seeds. */
+bool lab_plan_includes(const struct lab_plan *p, uint64_t number);

@@ -39,19 +39,50 @@ static uint64_t read_hash(struct slice text)
     return strtoull(digits, NULL, 16);
 }
 
+static void read_steadiness(const struct json_value *root, struct lab_run_values *run)
+{
+    struct json_value steadiness = json_find(root, "steadiness");
+    if (steadiness.type != JSON_OBJECT)
+        return;
+    const struct json_value change = json_find(&steadiness, "change"),
+                            steady = json_find(&steadiness, "steady");
+    run->steadiness_checked = true;
+    run->steady = steady.type == JSON_BOOL && json_bool(&steady);
+    run->change = number_of(&change);
+}
+
+/* The list of texts as lines. */
+static struct slice read_lines(struct lab_result *r, const struct json_value *list)
+{
+    struct buffer lines = {0};
+    struct json_value text;
+    if (list->type != JSON_LIST)
+        return slice_make(NULL, 0);
+    struct json_cursor c = json_elements(list);
+    while (json_next_element(&c, &text)) {
+        buffer_append_slice(&lines, json_text(&text));
+        buffer_append_u8(&lines, '\n');
+    }
+    const struct slice kept = arena_copy(&r->arena, buffer_slice(&lines));
+    buffer_deinit(&lines);
+    return kept;
+}
+
 static void read_run(struct lab_result *r, const struct json_value *root,
                      struct lab_run_values *run)
 {
     const struct scenario *s = r->scenario;
-    const struct json_value hash = json_find(root, "hash");
+    const struct json_value hash = json_find(root, "hash"), uncalled = json_find(root, "uncalled");
     struct json_value measures = json_find(root, "measures");
     run->hash = read_hash(json_text(&hash));
+    run->uncalled = read_lines(r, &uncalled);
     struct json_value expectations = json_find(root, "expectations"), v;
     run->values = must_calloc(r->selections * r->measures + 1, sizeof run->values[0]);
     run->expected = must_calloc(s->expectation_count + 1, sizeof run->expected[0]);
     read_values(r, &measures, "", run->values);
     for (uint32_t i = 1; i < r->selections; i++)
         read_values(r, &measures, s->tenants[i - 1].name, run->values + i * r->measures);
+    read_steadiness(root, run);
     if (expectations.type != JSON_LIST)
         return;
     struct json_cursor c = json_elements(&expectations);
@@ -232,6 +263,32 @@ size_t lab_samples(const struct lab_result *r, const struct lab_sample *what, ui
     return count;
 }
 
+bool lab_result_ran(const struct lab_result *r, uint32_t policy, uint32_t point)
+{
+    for (uint32_t i = 0; i < r->run_count; i++) {
+        if (r->runs[i].policy == policy && r->runs[i].point == point)
+            return true;
+    }
+    return false;
+}
+
+size_t lab_result_place(const char *measure)
+{
+    const struct measure_definition *d;
+    size_t i = 0;
+    while ((d = measure_definition_at(i)) != NULL && strcmp(d->name, measure) != 0)
+        i++;
+    return i;
+}
+
+struct statistics_summary lab_result_summarize(const struct lab_result *r,
+                                               const struct lab_sample *what, double *samples)
+{
+    const struct statistics_summary all =
+        statistics_summarize(samples, lab_samples(r, what, 0, samples, NULL));
+    return statistics_within(&all, measure_definition_at(what->place % r->measures)->bounds);
+}
+
 /* ---- judging ---- */
 
 static uint32_t policy_named(const struct scenario *s, const char *name)
@@ -239,11 +296,28 @@ static uint32_t policy_named(const struct scenario *s, const char *name)
     return name == NULL ? 0 : (uint32_t)NAME_PLACE(name, s->policies, s->policy_count);
 }
 
+/* Of a quotient of two values that are never below 0: neither is it. */
+static struct statistics_bounds expectation_bounds(const struct scenario_expectation *e)
+{
+    const struct measure_definition *d = measure_definition_at(lab_result_place(e->measure));
+    const double low = d != NULL ? d->bounds.low : -HUGE_VAL; /* NULL: a policy changes the name */
+    if (d != NULL && e->versus == NULL)
+        return d->bounds;
+    return (struct statistics_bounds){low >= 0 ? 0 : -HUGE_VAL, HUGE_VAL};
+}
+
+/* The policy by whose runs the expectation is judged. */
+static uint32_t evaluated_policy(const struct lab_result *r, const struct scenario_expectation *e)
+{
+    const uint32_t policy = policy_named(r->scenario, e->policy);
+    return policy == 0 ? r->evaluated_as : policy;
+}
+
 static void evaluate_one(struct lab_result *r, uint32_t expectation, uint32_t point,
                          struct lab_evaluated *out, double *a, double *b)
 {
     const struct scenario_expectation *e = &r->scenario->expectations[expectation];
-    const struct lab_sample what = {.policy = policy_named(r->scenario, e->policy),
+    const struct lab_sample what = {.policy = evaluated_policy(r, e),
                                     .point = point,
                                     .expectation = true,
                                     .place = expectation};
@@ -254,28 +328,35 @@ static void evaluate_one(struct lab_result *r, uint32_t expectation, uint32_t po
         equal_zeros += a[i] == 0 && b[i] == 0;
         a[i] = b[i] == a[i] ? 1 : a[i] / b[i];
     }
+    const struct statistics_summary value = statistics_summarize(a, count);
     *out = (struct lab_evaluated){.expectation = expectation,
                                   .point = point,
                                   .policy = what.policy,
-                                  .value = statistics_summarize(a, count),
+                                  .value = statistics_within(&value, expectation_bounds(e)),
                                   .equal_zeros = equal_zeros};
-    double mean = out->value.mean;
-    out->holds = count > 0 && mean >= e->at_least && mean <= e->at_most;
-}
-
-/* A run of a policy that was not run is not judged. */
-static bool has_runs(const struct lab_result *r, uint32_t policy, uint32_t point)
-{
-    for (uint32_t i = 0; i < r->run_count; i++) {
-        if (r->runs[i].policy == policy && r->runs[i].point == point)
-            return true;
-    }
-    return false;
+    out->verdict = statistics_check(&out->value, e->at_least, e->at_most);
 }
 
 bool lab_result_can_evaluate(const struct lab_result *r, const struct scenario_expectation *e)
 {
     return r->fidelity == LAB_ADMISSION || !measure_needs_optimum(e->measure);
+}
+
+/* Whether the runs at the point decide about the expectation. */
+static bool is_evaluated(const struct lab_result *r, const struct scenario_expectation *e,
+                         uint32_t point)
+{
+    const struct scenario *s = r->scenario;
+    if (r->evaluated_as != 0 && policy_named(s, e->policy) != 0)
+        return false;
+    return lab_result_can_evaluate(r, e) && lab_result_ran(r, evaluated_policy(r, e), point) &&
+           (e->versus == NULL || lab_result_ran(r, policy_named(s, e->versus), point));
+}
+
+void lab_result_evaluate_as(struct lab_result *r, uint32_t policy)
+{
+    must(policy < r->scenario->policy_count);
+    r->evaluated_as = policy;
 }
 
 bool lab_result_evaluate(struct lab_result *r)
@@ -291,23 +372,32 @@ bool lab_result_evaluate(struct lab_result *r)
     r->evaluated_count = 0;
     for (uint32_t point = 0; point < r->point_count; point++) {
         for (uint32_t e = 0; e < s->expectation_count; e++) {
-            const struct scenario_expectation *x = &s->expectations[e];
-            if (!lab_result_can_evaluate(r, x) || !has_runs(r, policy_named(s, x->policy), point) ||
-                (x->versus != NULL && !has_runs(r, policy_named(s, x->versus), point)))
+            if (!is_evaluated(r, &s->expectations[e], point))
                 continue;
             struct lab_evaluated *j = &r->evaluated[r->evaluated_count++];
             evaluate_one(r, e, point, j, a, a + r->run_count);
-            all &= j->holds;
+            all &= j->verdict == STATISTICS_HOLDS;
         }
     }
     free(a);
     return all;
 }
 
+static uint32_t count_verdicts(const struct lab_result *r, enum statistics_verdict verdict)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < r->evaluated_count; i++)
+        count += r->evaluated[i].verdict == verdict;
+    return count;
+}
+
 uint32_t lab_result_evaluated(const struct lab_result *r, uint32_t *failed)
 {
-    *failed = 0;
-    for (uint32_t i = 0; i < r->evaluated_count; i++)
-        *failed += !r->evaluated[i].holds;
+    *failed = count_verdicts(r, STATISTICS_FAILS);
     return r->evaluated_count;
+}
+
+uint32_t lab_result_unsure(const struct lab_result *r)
+{
+    return count_verdicts(r, STATISTICS_UNSURE);
 }

@@ -7,6 +7,7 @@
 
 #include "lab/measure/statistics.h"
 #include "lab/run/run.h"
+#include "lab/run/until.h"
 
 struct lab_result;
 
@@ -22,6 +23,9 @@ enum status lab_result_add(struct lab_result *r, struct slice json, struct buffe
  * result's. */
 void lab_result_set_inputs(struct lab_result *r, struct slice members);
 
+/* How precise the results must be; borrows its text. */
+void lab_result_set_until(struct lab_result *r, const struct lab_until *until);
+
 /* Sorts the runs and judges the expectations. Call it after the last run was added, and before the
  * functions below. True: all expectations hold. */
 bool lab_result_evaluate(struct lab_result *r);
@@ -29,10 +33,15 @@ bool lab_result_evaluate(struct lab_result *r);
 /* Whether no policy exceeds a limit or the optimum, but for those that the scenario says exceed. */
 bool lab_result_keeps_limits(const struct lab_result *r);
 
+/* Whether all intervals are as narrow as lab_result_set_until says. */
+bool lab_result_is_precise(const struct lab_result *r);
+
 /* How many runs there are. */
 uint32_t lab_result_runs(const struct lab_result *r);
 /* How many expectations were judged, and how many of them failed. */
 uint32_t lab_result_evaluated(const struct lab_result *r, uint32_t *failed);
+/* How many of them neither hold nor fail: the interval is too wide. */
+uint32_t lab_result_unsure(const struct lab_result *r);
 
 /* For people: a table of the policies, and the expectations. */
 void lab_result_print(const struct lab_result *r, struct buffer *out);
@@ -41,9 +50,10 @@ void lab_result_json(const struct lab_result *r, struct buffer *out);
 void lab_result_csv(const struct lab_result *r, struct buffer *out);
 /* A test suite: a case for each expectation. */
 void lab_result_junit(const struct lab_result *r, struct buffer *out);
-/* Two policies, measure by measure, at each point of a sweep: the paired difference and its
- * interval. STATUS_NOT_FOUND: at no point both have runs. */
-enum status lab_result_compare(const struct lab_result *r, const char *policy, const char *other,
+/* A policy with each of the others (names with commas between them), measure by measure, at each
+ * point of a sweep: the paired difference, its interval and its p value, adjusted over all rows.
+ * STATUS_NOT_FOUND: a name is not that of a policy, or at no point both have runs. */
+enum status lab_result_compare(const struct lab_result *r, const char *policy, const char *others,
                                struct buffer *out);
 /* The names of the policies that have runs. */
 void lab_result_policies(const struct lab_result *r, struct buffer *out);

@@ -26,9 +26,8 @@ static void append_bounds(struct buffer *out, const struct scenario_expectation 
         buffer_append_format(out, "at most %.6g", e->at_most);
 }
 
-/* "weir: throttle_fraction of victims, divided by alone" */
-static void append_subject(struct buffer *out, const struct lab_result *r,
-                           const struct lab_evaluated *j)
+void lab_result_append_subject(struct buffer *out, const struct lab_result *r,
+                               const struct lab_evaluated *j)
 {
     const struct scenario_expectation *e = &r->scenario->expectations[j->expectation];
     buffer_append_format(out, "%s: %s", r->scenario->policies[j->policy].name, e->measure);
@@ -49,10 +48,14 @@ static void append_subject(struct buffer *out, const struct lab_result *r,
                              (const char *)r->points[j->point].data);
 }
 
-static void append_value(struct buffer *out, const struct statistics_summary *v)
+void lab_result_append_value(struct buffer *out, const struct statistics_summary *v)
 {
     append_number(out, v->mean);
-    if (v->count > 1)
+    if (v->count == 1)
+        buffer_append_text(out, " (one run: no interval)");
+    else if (statistics_are_equal(v))
+        buffer_append_format(out, " in all %zu runs", v->count);
+    else if (v->count > 1)
         buffer_append_format(out, " (%.6g to %.6g, %zu runs)", v->low, v->high, v->count);
 }
 
@@ -60,14 +63,34 @@ static void append_judgement(struct buffer *out, const struct lab_result *r,
                              const struct lab_evaluated *j)
 {
     const struct scenario_expectation *e = &r->scenario->expectations[j->expectation];
-    append_subject(out, r, j);
+    lab_result_append_subject(out, r, j);
     buffer_append_text(out, " is ");
-    append_value(out, &j->value);
+    lab_result_append_value(out, &j->value);
     if (j->equal_zeros > 0)
         buffer_append_format(out, " (both values are 0 in %u of %zu runs, and 0 / 0 counts as 1)",
                              j->equal_zeros, j->value.count);
     buffer_append_text(out, ", must be ");
     append_bounds(out, e);
+}
+
+static const char *const verdict_names[] = {
+    [STATISTICS_HOLDS] = "holds", [STATISTICS_FAILS] = "fails", [STATISTICS_UNSURE] = "unsure"};
+
+static void append_unsure(struct buffer *out, const struct lab_evaluated *j)
+{
+    buffer_append_format(out,
+                         "cannot be told with %zu runs: mean within, interval beyond; "
+                         "run more seeds",
+                         j->value.count);
+}
+
+void lab_result_print_expectation(const struct lab_result *r, uint32_t expectation,
+                                  struct buffer *out)
+{
+    const struct lab_evaluated j = {.expectation = expectation};
+    lab_result_append_subject(out, r, &j);
+    buffer_append_text(out, " must be ");
+    append_bounds(out, &r->scenario->expectations[expectation]);
 }
 
 /* ---- for people ---- */
@@ -76,24 +99,7 @@ static struct statistics_summary summary_of(const struct lab_result *r, uint32_t
                                             uint32_t point, size_t place, double *samples)
 {
     const struct lab_sample what = {.policy = policy, .point = point, .place = place};
-    return statistics_summarize(samples, lab_samples(r, &what, 0, samples, NULL));
-}
-
-size_t lab_result_place(const char *name)
-{
-    size_t i = 0;
-    while (strcmp(measure_definition_at(i)->name, name) != 0)
-        i++;
-    return i;
-}
-
-static bool policy_ran(const struct lab_result *r, uint32_t policy, uint32_t point)
-{
-    for (uint32_t i = 0; i < r->run_count; i++) {
-        if (r->runs[i].policy == policy && r->runs[i].point == point)
-            return true;
-    }
-    return false;
+    return lab_result_summarize(r, &what, samples);
 }
 
 /* The columns of the printed table, each the mean over the seeds. */
@@ -129,7 +135,7 @@ static void print_policies(const struct lab_result *r, uint32_t point, struct bu
         buffer_append_format(out, " %12s", printed_columns[c].title);
     buffer_append_text(out, "\n");
     for (uint32_t p = 0; p < r->scenario->policy_count; p++) {
-        if (!policy_ran(r, p, point))
+        if (!lab_result_ran(r, p, point))
             continue;
         buffer_append_format(out, "%-22s", r->scenario->policies[p].name);
         for (size_t c = 0; c < PRINTED_COLUMNS; c++) {
@@ -159,6 +165,23 @@ static void print_twins(const struct lab_result *r, uint32_t point, struct buffe
     }
 }
 
+static void print_evaluated(const struct lab_result *r, const struct lab_evaluated *j,
+                            struct buffer *out)
+{
+    static const char *const labels[] = {[STATISTICS_HOLDS] = "  holds  ",
+                                         [STATISTICS_FAILS] = "  FAILS  ",
+                                         [STATISTICS_UNSURE] = "  UNSURE "};
+    const char *why = r->scenario->expectations[j->expectation].why;
+    buffer_append_text(out, labels[j->verdict]);
+    append_judgement(out, r, j);
+    buffer_append_format(out, "%s%s\n", why[0] == '\0' ? "" : ": ", why);
+    if (j->verdict != STATISTICS_UNSURE)
+        return;
+    buffer_append_text(out, "         ");
+    append_unsure(out, j);
+    buffer_append_text(out, "\n");
+}
+
 void lab_result_print(const struct lab_result *r, struct buffer *out)
 {
     for (uint32_t point = 0; point < r->point_count; point++) {
@@ -168,17 +191,15 @@ void lab_result_print(const struct lab_result *r, struct buffer *out)
         print_policies(r, point, out);
         print_twins(r, point, out);
         lab_result_print_limits(r, point, out);
+        lab_result_print_steadiness(r, point, out);
     }
+    for (uint32_t p = 0; p < r->scenario->policy_count; p++)
+        lab_result_print_uncalled(r, p, out);
     print_legend(out);
     if (r->evaluated_count > 0)
         buffer_append_text(out, "\n");
-    for (uint32_t i = 0; i < r->evaluated_count; i++) {
-        const struct lab_evaluated *j = &r->evaluated[i];
-        buffer_append_text(out, j->holds ? "  holds  " : "  FAILS  ");
-        append_judgement(out, r, j);
-        const char *why = r->scenario->expectations[j->expectation].why;
-        buffer_append_format(out, "%s%s\n", why[0] == '\0' ? "" : ": ", why);
-    }
+    for (uint32_t i = 0; i < r->evaluated_count; i++)
+        print_evaluated(r, &r->evaluated[i], out);
     for (uint32_t i = 0; i < r->scenario->expectation_count; i++) {
         const struct scenario_expectation *e = &r->scenario->expectations[i];
         if (!lab_result_can_evaluate(r, e))
@@ -187,28 +208,29 @@ void lab_result_print(const struct lab_result *r, struct buffer *out)
                                  "does not compute\n",
                                  e->measure, lab_fidelity_names[r->fidelity]);
     }
+    lab_result_print_until(r, out);
 }
 
 /* ---- JSON ---- */
 
 static void write_summary(struct buffer *out, const struct statistics_summary *v)
 {
+    json_member_bool(out, "equal", statistics_are_equal(v));
     json_member_decimal(out, "mean", v->mean);
     json_member_decimal(out, "low", v->low);
     json_member_decimal(out, "high", v->high);
     json_member_integer(out, "runs", (int64_t)v->count);
 }
 
-static void write_difference(const struct lab_result *r, const struct lab_sample *what,
-                             struct buffer *out)
+static void write_difference(const struct lab_difference *d, struct buffer *out)
 {
-    double *a = must_calloc(2 * (size_t)r->run_count + 1, sizeof *a);
-    size_t count = lab_samples(r, what, 0, a, a + r->run_count);
-    struct statistics_summary d = statistics_paired(a, a + r->run_count, count);
     json_member_open(out, "difference", '{');
-    write_summary(out, &d);
+    write_summary(out, &d->summary);
+    json_write_key(out, "p");
+    json_write_decimal(out, d->p);
+    json_write_key(out, "p_adjusted");
+    json_write_decimal(out, d->adjusted);
     json_write_close(out, '}');
-    free(a);
 }
 
 static const char *selection_name(const struct lab_result *r, uint32_t selection)
@@ -216,26 +238,40 @@ static const char *selection_name(const struct lab_result *r, uint32_t selection
     return selection == 0 ? "" : r->scenario->tenants[selection - 1].name;
 }
 
-static void write_values(const struct lab_result *r, uint32_t policy, uint32_t point,
-                         struct buffer *out)
+static void write_value(const struct lab_result *r, const struct lab_sample *what,
+                        const struct statistics_summary *v, const struct lab_difference *d,
+                        struct buffer *out)
+{
+    json_write_open(out, '{');
+    json_member_string(out, "point", r->points[what->point]);
+    json_member_text(out, "policy", r->scenario->policies[what->policy].name);
+    json_member_text(out, "tenant", selection_name(r, (uint32_t)(what->place / r->measures)));
+    json_member_text(out, "measure", measure_definition_at(what->place % r->measures)->name);
+    write_summary(out, v);
+    if (what->policy != 0 && lab_result_ran(r, 0, what->point))
+        write_difference(d, out);
+    json_write_close(out, '}');
+}
+
+/* Differences are from the first policy, at the same point. */
+static void write_values(const struct lab_result *r, struct buffer *out)
 {
     double *samples = must_calloc((size_t)r->run_count + 1, sizeof *samples);
-    for (size_t place = 0; place < r->selections * r->measures; place++) {
-        const struct lab_sample what = {.policy = policy, .point = point, .place = place};
-        struct statistics_summary v =
-            statistics_summarize(samples, lab_samples(r, &what, 0, samples, NULL));
-        if (v.count == 0)
-            continue;
-        json_write_open(out, '{');
-        json_member_string(out, "point", r->points[point]);
-        json_member_text(out, "policy", r->scenario->policies[policy].name);
-        json_member_text(out, "tenant", selection_name(r, (uint32_t)(place / r->measures)));
-        json_member_text(out, "measure", measure_definition_at(place % r->measures)->name);
-        write_summary(out, &v);
-        if (policy != 0 && policy_ran(r, 0, point))
-            write_difference(r, &what, out);
-        json_write_close(out, '}');
+    struct lab_difference *differences = lab_result_differences(r);
+    struct lab_sample what = {0};
+    size_t at = 0;
+    json_member_open(out, "values", '[');
+    for (what.point = 0; what.point < r->point_count; what.point++) {
+        for (what.policy = 0; what.policy < r->scenario->policy_count; what.policy++) {
+            for (what.place = 0; what.place < r->selections * r->measures; what.place++, at++) {
+                const struct statistics_summary v = lab_result_summarize(r, &what, samples);
+                if (v.count > 0)
+                    write_value(r, &what, &v, &differences[at], out);
+            }
+        }
     }
+    json_write_close(out, ']');
+    free(differences);
     free(samples);
 }
 
@@ -278,14 +314,15 @@ static void write_evaluated(const struct lab_result *r, struct buffer *out)
         const struct lab_evaluated *j = &r->evaluated[i];
         const struct scenario_expectation *e = &r->scenario->expectations[j->expectation];
         struct buffer subject = {0};
-        append_subject(&subject, r, j);
+        lab_result_append_subject(&subject, r, j);
         json_write_open(out, '{');
         json_member_string(out, "subject", buffer_slice(&subject));
         json_member_text(out, "why", e->why);
         json_member_decimal(out, "at_least", e->at_least == -HUGE_VAL ? NAN : e->at_least);
         json_member_decimal(out, "at_most", e->at_most == HUGE_VAL ? NAN : e->at_most);
         write_summary(out, &j->value);
-        json_member_bool(out, "holds", j->holds);
+        json_member_bool(out, "holds", j->verdict == STATISTICS_HOLDS);
+        json_member_text(out, "verdict", verdict_names[j->verdict]);
         json_write_close(out, '}');
         buffer_deinit(&subject);
     }
@@ -324,19 +361,16 @@ void lab_result_json(const struct lab_result *r, struct buffer *out)
     json_member_integer(out, "runs", r->run_count);
     json_member_integer(out, "expected", evaluated);
     json_member_integer(out, "failed", failed);
+    json_member_integer(out, "unsure", lab_result_unsure(r));
     write_policies(r, out);
     write_twins(r, out);
     lab_result_write_limits(r, out);
+    lab_result_write_steadiness(r, out);
+    lab_result_write_uncalled(r, out);
     write_definitions(out);
     write_evaluated(r, out);
-    json_member_open(out, "values", '[');
-    for (uint32_t point = 0; point < r->point_count; point++) {
-        for (uint32_t p = 0; p < r->scenario->policy_count; p++) {
-            if (policy_ran(r, p, point))
-                write_values(r, p, point, out);
-        }
-    }
-    json_write_close(out, ']');
+    lab_result_write_until(r, out);
+    write_values(r, out);
     json_write_close(out, '}');
     buffer_append_text(out, "\n");
 }
@@ -393,113 +427,41 @@ static void append_xml(struct buffer *out, struct slice text)
     }
 }
 
+static void junit_case(const struct lab_result *r, const struct lab_evaluated *j,
+                       struct buffer *out)
+{
+    struct buffer text = {0};
+    buffer_append_text(out, "    <testcase classname=\"");
+    append_xml(out, slice_of(r->scenario->name));
+    buffer_append_text(out, "\" name=\"");
+    lab_result_append_subject(&text, r, j);
+    append_xml(out, buffer_slice(&text));
+    buffer_clear(&text);
+    append_judgement(&text, r, j);
+    if (j->verdict == STATISTICS_UNSURE) {
+        buffer_append_text(&text, ": ");
+        append_unsure(&text, j);
+    }
+    if (j->verdict == STATISTICS_HOLDS) {
+        buffer_append_text(out, "\"/>\n");
+    } else {
+        buffer_append_format(out, "\">\n      <failure type=\"%s\" message=\"",
+                             verdict_names[j->verdict]);
+        append_xml(out, buffer_slice(&text));
+        buffer_append_text(out, "\"/>\n    </testcase>\n");
+    }
+    buffer_deinit(&text);
+}
+
+/* What cannot be told does not hold: it counts as a failure here. */
 void lab_result_junit(const struct lab_result *r, struct buffer *out)
 {
     uint32_t failed, evaluated = lab_result_evaluated(r, &failed);
     buffer_append_text(out, "  <testsuite name=\"");
     append_xml(out, slice_of(r->scenario->name));
-    buffer_append_format(out, "\" tests=\"%u\" failures=\"%u\">\n", evaluated, failed);
-    for (uint32_t i = 0; i < r->evaluated_count; i++) {
-        struct buffer text = {0};
-        buffer_append_text(out, "    <testcase classname=\"");
-        append_xml(out, slice_of(r->scenario->name));
-        buffer_append_text(out, "\" name=\"");
-        append_subject(&text, r, &r->evaluated[i]);
-        append_xml(out, buffer_slice(&text));
-        buffer_clear(&text);
-        append_judgement(&text, r, &r->evaluated[i]);
-        buffer_append_text(out,
-                           r->evaluated[i].holds ? "\"/>\n" : "\">\n      <failure message=\"");
-        if (!r->evaluated[i].holds) {
-            append_xml(out, buffer_slice(&text));
-            buffer_append_text(out, "\"/>\n    </testcase>\n");
-        }
-        buffer_deinit(&text);
-    }
+    buffer_append_format(out, "\" tests=\"%u\" failures=\"%u\">\n", evaluated,
+                         failed + lab_result_unsure(r));
+    for (uint32_t i = 0; i < r->evaluated_count; i++)
+        junit_case(r, &r->evaluated[i], out);
     buffer_append_text(out, "  </testsuite>\n");
-}
-
-/* ---- two policies ---- */
-
-/* A run in which something never ends has infinity: then no difference is known. */
-static void append_difference(struct buffer *out, const struct statistics_summary *d, bool differs)
-{
-    if (isfinite(d->mean))
-        buffer_append_format(out, " %14.6g  ", d->mean);
-    else
-        buffer_append_format(out, " %14s  ", "-");
-    if (isfinite(d->low) && isfinite(d->high))
-        buffer_append_format(out, "%.6g to %.6g%s\n", d->low, d->high, differs ? " *" : "");
-    else
-        buffer_append_text(out, "-\n");
-}
-
-static int measure_name_width(const struct lab_result *r)
-{
-    size_t most = 0;
-    for (size_t place = 0; place < r->measures; place++) {
-        size_t size = strlen(measure_definition_at(place)->name);
-        most = size > most ? size : most;
-    }
-    return (int)most;
-}
-
-static void compare_at(const struct lab_result *r, uint32_t p, uint32_t q, uint32_t point,
-                       struct buffer *out)
-{
-    double *a = must_calloc(2 * (size_t)r->run_count + 1, sizeof *a), *b = a + r->run_count;
-    const int width = measure_name_width(r);
-    buffer_append_format(out, "%-*s %14s %14s %14s  %s\n", width, "measure",
-                         r->scenario->policies[p].name, r->scenario->policies[q].name, "difference",
-                         "95 % interval");
-    for (size_t place = 0; place < r->measures; place++) {
-        const struct lab_sample what = {.policy = p, .point = point, .place = place};
-        size_t count = lab_samples(r, &what, q, a, b);
-        struct statistics_summary x = statistics_summarize(a, count),
-                                  y = statistics_summarize(b, count),
-                                  d = statistics_paired(a, b, count);
-        if (count == 0)
-            continue;
-        buffer_append_format(out, "%-*s %14.6g %14.6g", width, measure_definition_at(place)->name,
-                             x.mean, y.mean);
-        append_difference(out, &d, count > 1 && (d.low > 0 || d.high < 0));
-    }
-    free(a);
-}
-
-enum status lab_result_compare(const struct lab_result *r, const char *policy, const char *other,
-                               struct buffer *out)
-{
-    const struct scenario *s = r->scenario;
-    const uint32_t p = (uint32_t)NAME_PLACE(policy, s->policies, s->policy_count);
-    const uint32_t q = (uint32_t)NAME_PLACE(other, s->policies, s->policy_count);
-    enum status status = STATUS_NOT_FOUND;
-    if (p == s->policy_count || q == s->policy_count)
-        return status;
-    for (uint32_t point = 0; point < r->point_count; point++) {
-        if (!policy_ran(r, p, point) || !policy_ran(r, q, point))
-            continue;
-        if (status == STATUS_OK)
-            buffer_append_text(out, "\n");
-        if (r->points[point].size > 0)
-            buffer_append_format(out, "%.*s\n", TEXT_OF(r->points[point]));
-        compare_at(r, p, q, point, out);
-        status = STATUS_OK;
-    }
-    if (status == STATUS_OK)
-        buffer_append_text(out, "* the interval of the paired differences excludes 0\n");
-    return status;
-}
-
-void lab_result_policies(const struct lab_result *r, struct buffer *out)
-{
-    bool first = true;
-    for (uint32_t p = 0; p < r->scenario->policy_count; p++) {
-        bool ran = false;
-        for (uint32_t point = 0; point < r->point_count; point++)
-            ran |= policy_ran(r, p, point);
-        if (ran)
-            buffer_append_format(out, "%s%s", first ? "" : ", ", r->scenario->policies[p].name);
-        first &= !ran;
-    }
 }

@@ -8,6 +8,8 @@
 #include "base/instant.h"
 #include "lab/fidelity/admission/model.h"
 #include "lab/fidelity/full/full.h"
+#include "lab/run/policy_calls.h"
+#include "lab/run/steadiness.h"
 #include "lab/scenario/demand.h"
 #include "lab/scenario/scaling.h"
 #include "lab/scenario/scenario_limit.h"
@@ -206,6 +208,19 @@ static enum status write_expectations(const struct lab_job *job, const struct sc
     }
     json_write_close(out, ']');
     return STATUS_OK;
+}
+
+/* Absent: the demand of the scenario changes, or the run is too short. */
+static void write_steadiness(const struct scenario *s, const struct measure *m, struct buffer *out)
+{
+    const struct statistics_trend trend = steadiness_of(m, s->warm_ns, s->duration_ns);
+    if (!steadiness_is_expected(s) || isnan(trend.p))
+        return;
+    json_member_open(out, "steadiness", '{');
+    json_member_decimal(out, "change", trend.change);
+    json_member_decimal(out, "p", trend.p);
+    json_member_bool(out, "steady", steadiness_holds(&trend));
+    json_write_close(out, '}');
 }
 
 /* ---- time series ---- */
@@ -499,6 +514,8 @@ static enum status run_measured(const struct lab_job *job, const struct scenario
                                 const struct lab_runner *runner, struct measure *measure,
                                 struct buffer *json, struct buffer *error)
 {
+    struct policy_calls calls;
+    policy_calls_begin(&calls, s);
     const struct lab_running r = {runner, runner->create(s, job->seed, measure, error)};
     if (r.context == NULL)
         return STATUS_MALFORMED;
@@ -510,8 +527,11 @@ static enum status run_measured(const struct lab_job *job, const struct scenario
         measure_end(measure, s->duration_ns);
         json_write_open(json, '{');
         write_head(job, s, &r, json);
+        if (job->fidelity != LAB_REAL) /* there the processes of the cluster call them */
+            policy_calls_write_uncalled(&calls, json);
         write_all_measures(s, measure, json);
         status = write_expectations(job, s, measure, json, error);
+        write_steadiness(s, measure, json);
         if (samples) {
             json_write_key(json, "samples");
             runner->write_samples(r.context, json);

@@ -154,6 +154,10 @@ def errors_tell_what_is_wrong(lab):
             (["run", scenario, "--set", "rate"], 2, "PATH=VALUE"),
             (["run", scenario, "--only", "nobody"], 2, "there is no policy `nobody`"),
             (["run", scenario, "--seeds", "0"], 2, "seeds"),
+            (["run", scenario, "--until", "2"], 2, "a percentage from 0.01% to 50%"),
+            (["run", scenario, "--until", "2%", "--seeds", "4"], 2, "at least 5 seeds"),
+            (["run", scenario, "--measures", "splits"], 2, "--measures needs --until"),
+            (["run", scenario, "--until", "2%", "--measures", "nosuch"], 2, "no measure 'nosuch'"),
             (["sweep", scenario], 2, "needs --out DIR"),
             (["job", str(lab.directory), "x"], 2, "NUMBER must be a number from 0 to 10000000, not `x`"),
             (["job", str(lab.directory), "0"], 1, "plan.json"),
@@ -236,6 +240,59 @@ def a_policy_beyond_its_limit_is_told(lab):
     expect("note: none exceeds the optimum" in lab.run(*run), "a declared policy")
 
 
+NOISY = """name: noisy
+duration: {duration}
+cluster: {{nodes: 3, routers: 2, gac: 1}}
+tables: [{{name: users, rcu: 200, wcu: 200}}]
+workloads: [{{name: w, table: users, rate: 100, mix: "read:0:update:1"}}]
+policies: [{{name: weir}}, {{name: other}}]
+expect: [{{measure: offered_rate, at_most: {most}}}]
+"""
+
+
+def what_cannot_be_told_is_no_success(lab):
+    """100 Poisson arrivals a second: the mean of three seeds is below the bound, the interval is not."""
+    path = lab.directory / "noisy.yaml"
+    path.write_text(NOISY.format(duration="4s", most=110))
+    text = lab.run("run", str(path), "--seeds", "3", "--quiet", code=3)
+    expect("UNSURE weir: offered_rate" in text and "cannot be told with 3 runs" in text, text)
+    expect("no interval" in lab.run("run", str(path), "--seeds", "1", "--quiet"), text)
+
+
+def seeds_are_added_until_the_results_are_precise(lab):
+    path, out = lab.directory / "until.yaml", lab.directory / "until"
+    path.write_text(NOISY.format(duration="4s", most=1000))
+    run = ["run", str(path), "--quiet", "--out", str(out), "--until", "3%"]
+    text = lab.run(*run)
+    result = json.loads((out / "result.json").read_text())
+    seeds = result["until"]["seeds"]
+    expect(f"precision: reached after {seeds} seeds" in text and 5 <= seeds < 50, text)
+    expect(len(list(out.glob("runs/*/*/*.json"))) == 2 * seeds == result["runs"], text)
+    expect(seeds in (5, 6, 8, 10, 13, 17, 22, 29, 38), text)
+    value = result["expectations"][0]
+    expect(value["high"] - value["mean"] <= 0.03 * value["mean"], value)
+    (out / "runs/2-other/0/2.json").unlink()
+    before = tree(out / "runs")
+    expect(lab.run(*run) == text and len(tree(out / "runs")) == len(before) + 1, "the command goes on elsewhere")
+    expect("runs have results" not in lab.run("result", str(out)), "runs after the last analysis are missed")
+    lab.run("compare", str(out), "weir,other")
+    for other in (["--until", "4%"], ["--until", "3%", "--measures", "splits"], ["--seeds", "50"]):
+        text = lab.run(*run[:-2], *other, code=1)
+        expect("has other runs" in text and "plan.json" in text, text)
+    text = lab.run("run", str(path), "--quiet", "--seeds", "6", "--until", "0.01%", "--measures", "offered_rate")
+    expect("precision: NOT REACHED after 6 seeds" in text and "other: offered_rate is" in text, text)
+
+
+def a_run_that_is_not_steady_is_told(lab):
+    """The saved tokens of the table are used up after some seconds."""
+    path = lab.directory / "unsteady.yaml"
+    path.write_text(NOISY.format(duration="40s", most=1000).replace("rate: 100", "rate: 300"))
+    text = lab.run("run", str(path), "--seeds", "2", "--quiet")
+    expect("weir is not steady after `warm` in 2 of 2 runs" in text, text)
+    path.write_text(NOISY.format(duration="40s", most=1000))
+    expect("not steady" not in lab.run("run", str(path), "--seeds", "2", "--quiet"), text)
+
+
 def a_new_scenario_runs(lab):
     path = lab.directory / "mine.yaml"
     path.write_text(lab.run("new", "mine"))
@@ -256,6 +313,9 @@ def main():
         results_belong_to_their_inputs(lab)
         a_policy_without_effect_is_told(lab)
         a_policy_beyond_its_limit_is_told(lab)
+        what_cannot_be_told_is_no_success(lab)
+        seeds_are_added_until_the_results_are_precise(lab)
+        a_run_that_is_not_steady_is_told(lab)
         a_new_scenario_runs(lab)
     print("ok")
     return 0

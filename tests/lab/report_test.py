@@ -311,6 +311,26 @@ class Report(unittest.TestCase):
                 found.append(page.run(ids))
         self.assertEqual(*found)
 
+    def test_17_what_cannot_be_told_and_what_is_not_steady_is_named(self):
+        shutil.copytree(room("small"), room("unsure"))
+        for file in room("unsure").glob("runs/1-weir/*/*.json"):
+            run = json.loads(file.read_text())
+            run["expectations"][0] = run["seed"]  # 1, 2, 3: at least 1
+            run["steadiness"] = {"change": 0.1, "p": 0, "steady": run["seed"] != 2}
+            file.write_text(json.dumps(run))
+        weir("report", room("unsure"))
+        with browser.Page() as page:
+            page.open(room("unsure/report.html"))
+            self.assertEqual(page.console, [])
+            rows = page.run("[...document.querySelectorAll('.expectations tbody tr')].map((r) => r.innerText)")
+            self.assertEqual(["unsure" in r for r in rows], [False, True, False])
+            self.assertIn("Cannot be told with 3 runs", rows[1])
+            self.assertIn("0 to 4.484", rows[1])
+            self.assertIn("in all 3 runs", rows[2])
+            tags = page.run("document.querySelector('.policies').innerText")
+            self.assertIn("not steady after the warm-up in 1 of 3 runs", tags)
+            self.shot(page, "unsure")
+
 
 def main():
     global WEIR, SHOTS, ROOM

@@ -1,4 +1,5 @@
-/* baseline_policies.h - the baselines (lab/baselines), for configurations of tests. */
+/* baseline_policies.h - the baselines (lab/baselines) and the adversaries (lab/adversaries), for
+ * configurations of tests. */
 #pragma once
 
 #include "base/policies.h"

@@ -18,6 +18,7 @@
 #include "base/instant.h"
 #include "base/policies.h"
 #include "host/remove_tree.h"
+#include "lab/adversaries/adversaries.h"
 #include "lab/baselines/baselines.h"
 
 enum {
@@ -168,13 +169,13 @@ static void arguments_add(struct arguments *a, const char *name, const char *val
 }
 
 /* The files of `--policy`. Policies of one file lie side by side. Each process has the baselines
- * anyway. */
+ * anyway; adversaries do not run here. */
 static void argue_policies(struct arguments *a, const struct policies *policies)
 {
     const char *last = NULL;
     for (uint32_t i = 0; policies != NULL && i < policies->count; i++) {
         const char *file = policies->entries[i].file;
-        if (file != last && file != baselines_source)
+        if (file != last && file != baselines_source && file != adversaries_source)
             arguments_add(a, "--policy", file);
         last = file;
     }

@@ -701,7 +701,7 @@ TEST(an_empty_run_has_no_figures_and_no_faults)
     assert_true(isnan(value("false_throttle")) && isnan(value("useless_splits")));
 }
 
-TEST(docs_list_each_measure_with_its_target)
+TEST(docs_list_each_measure_with_its_target_bounds_and_floor)
 {
     static char text[1 << 16];
     FILE *file = fopen(SOURCE_DIR "/docs/measures.md", "r");
@@ -714,11 +714,16 @@ TEST(docs_list_each_measure_with_its_target)
         char row[512], target[32] = "-";
         if (!isnan(d->target))
             snprintf(target, sizeof target, "%g", d->target);
-        snprintf(row, sizeof row, "| `%s` | %s | %s | %s | %s |", d->name, d->unit, d->definition,
+        snprintf(row, sizeof row, "| `%s` | %s | %s | %s | %s | %s | %g |", d->name, d->unit,
+                 d->definition,
                  d->better == MEASURE_LOWER    ? "lower"
                  : d->better == MEASURE_HIGHER ? "higher"
                                                : "-",
-                 target);
+                 target,
+                 d->bounds.high == 1  ? "0 to 1"
+                 : d->bounds.low == 0 ? "from 0"
+                                      : "-",
+                 d->floor);
         const char *found = strstr(at, row);
         if (found == NULL)
             fail_msg("docs/measures.md lacks, or has out of order: %s", row);
