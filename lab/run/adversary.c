@@ -192,7 +192,7 @@ bool adversary_evaluate(struct lab_result *r, struct adversary_report *out)
     *out = (struct adversary_report){0};
     for (uint32_t i = 0; i < ADVERSARIES; i++) {
         struct adversary_verdict *v = &out->of[i];
-        v->policy = adversary_policy(r->scenario, i);
+        v->policy = r->run_count == 0 ? UINT32_MAX : adversary_policy(r->scenario, i);
         if (v->policy == UINT32_MAX)
             continue;
         evaluate_adversary(r, v);
@@ -228,7 +228,12 @@ void adversary_print_row(const struct lab_result *r, const struct adversary_repo
 void adversary_print_faults(const struct lab_result *r, const struct adversary_report *report,
                             struct buffer *out)
 {
-    for (uint32_t i = 0; i < ADVERSARIES; i++) {
+    if (r->run_count == 0)
+        buffer_append_format(out,
+                             "note: in %s the rate limiter decides, not a policy: no bad policy "
+                             "runs\n",
+                             r->scenario->name);
+    for (uint32_t i = 0; i < ADVERSARIES && r->run_count > 0; i++) {
         const struct adversary_verdict *v = &report->of[i];
         if (v->policy == UINT32_MAX)
             buffer_append_format(
@@ -258,7 +263,7 @@ static void print_breakers(const struct adversary_report *report, uint32_t expec
 void adversary_print_expectations(const struct lab_result *r, const struct adversary_report *report,
                                   struct buffer *out)
 {
-    for (uint32_t i = 0; i < r->scenario->expectation_count; i++) {
+    for (uint32_t i = 0; i < r->scenario->expectation_count && r->run_count > 0; i++) {
         const struct scenario_expectation *e = &r->scenario->expectations[i];
         if (!is_of_first(r->scenario, e) || !lab_result_can_evaluate(r, e))
             continue;

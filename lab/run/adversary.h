@@ -11,6 +11,9 @@
  * keeps all settings of the first policy. It is left out if that policy's partition policy is not
  * one that lab/adversaries/partition_delayed.c delays.
  *
+ * A scenario with limits of the rate limiter has no runs: the rate limiter decides there, and its
+ * rules are no policy.
+ *
  * Not here: files and what is printed in which command (cmd/lab_adversary.c). */
 #pragma once
 

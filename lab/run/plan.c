@@ -87,7 +87,7 @@ bool lab_plan_includes(const struct lab_plan *p, uint64_t number)
 static bool policy_runs(const struct lab_plan *p, uint32_t policy)
 {
     if (p->options.adversary)
-        return adversary_needs_policy(p->scenario, policy);
+        return p->scenario->limit_count == 0 && adversary_needs_policy(p->scenario, policy);
     return p->options.only == NULL ||
            strcmp(p->scenario->policies[policy].name, p->options.only) == 0;
 }
@@ -99,7 +99,7 @@ static enum status find_policies(struct lab_plan *p, struct buffer *error)
         if (policy_runs(p, i))
             p->chosen[p->policies++] = i;
     }
-    if (p->policies > 0)
+    if (p->policies > 0 || p->options.adversary)
         return STATUS_OK;
     buffer_append_format(error, "%s: there is no policy `%s`; there are", p->options.file,
                          p->options.only);

@@ -19,6 +19,7 @@ SHORTER = {  # the peak of the day is at 300 s
     "diurnal": ["--set", "duration=360s"],
     "noisy-neighbour": ["--set", "duration=30s"],
 }
+RATE_LIMITER = "limiter-hot-entity"  # the rate limiter decides there, not a policy
 WITHIN = """name: within
 about: The load is within the limit, so a policy that admits everything does no harm.
 duration: 5s
@@ -58,6 +59,9 @@ def every_scenario_fails_under_each(weir, names, table):
         expect(done.stdout, done.stderr)
         found = json.loads(done.stdout)
         rows = {a["name"]: a for a in found["adversaries"]}
+        if name == RATE_LIMITER:
+            expect(not rows and done.returncode == 0, found)
+            continue
         if table:
             print(f"{name:22}", *(f"{rows[a]['broken']} of {rows[a]['expected']}".rjust(12) for a in ADVERSARIES), flush=True)
         wrong = [a for a in ADVERSARIES if a not in rows or not rows[a]["called"] or rows[a]["broken"] == 0]

@@ -233,6 +233,22 @@ TEST(a_scenario_has_no_policy_with_the_name_of_an_adversary)
                         "a.yaml: policy delayed has the name of a bad policy: choose another");
 }
 
+TEST(no_bad_policy_runs_where_the_rate_limiter_decides)
+{
+    struct adversary_report *report = must_calloc(1, sizeof *report);
+    struct buffer shown = {0};
+    assert_true(evaluate_text(HEAD
+                              "fidelity: full\ntables: [{name: weir-limiter, on_demand: true}]\n"
+                              "limits: [{resource: api, capacity: 60}]\n"
+                              "workloads: [{name: w, table: weir-limiter, limiter: api}]\n"
+                              "expect: [{measure: throttle_fraction, at_most: 0}]\n",
+                              report, &shown));
+    expect_shown(&shown, "x                                 -");
+    expect_shown(&shown, "note: in x the rate limiter decides, not a policy: no bad policy runs\n");
+    free(report);
+    buffer_deinit(&shown);
+}
+
 TEST(a_policy_of_a_plug_in_is_not_delayed)
 {
     struct adversary_report *report = must_calloc(1, sizeof *report);
