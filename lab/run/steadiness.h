@@ -19,7 +19,8 @@
 /* Whether nothing in the scenario changes the demand, or what can be served, after the warm-up. */
 bool steadiness_is_expected(const struct scenario *s);
 
-/* Of the seconds from `from_ns` to `to_ns`; p is NAN if there are fewer than 8. After measure_end. */
+/* Of the seconds from `from_ns` to `to_ns`; p is NAN if there are fewer than 8. After
+ * measure_end. */
 struct statistics_trend steadiness_of(const struct measure *m, int64_t from_ns, int64_t to_ns);
 
 bool steadiness_holds(const struct statistics_trend *t);
