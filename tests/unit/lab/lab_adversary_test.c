@@ -59,6 +59,7 @@ static void make_plan(const char *text, struct lab_plan *p)
                                        .text = slice_of(text),
                                        .policies = &policies,
                                        .first_seed = 1,
+                                       .fidelity = LAB_FIDELITIES,
                                        .adversary = true};
     buffer_clear(&error);
     if (lab_plan_make(p, &o, &error) != STATUS_OK)
