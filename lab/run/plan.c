@@ -244,6 +244,7 @@ static enum status plan_add_adversaries(struct lab_plan *p, struct buffer *error
                                 .text = p->options.text,
                                 .set = p->options.set,
                                 .set_count = p->options.set_count,
+                                .fidelity = p->options.fidelity,
                                 .policies = p->options.policies};
     enum status status = lab_job_read(&job, &d, first, error);
     if (status == STATUS_OK)

@@ -102,16 +102,18 @@ static enum status check_expectations(const struct lab_job *job, const struct sc
     return STATUS_OK;
 }
 
-static const struct lab_runner *runner_of(const struct lab_job *job)
+static const struct lab_runner *runner_of(const struct lab_job *job, const struct scenario *s)
 {
-    return job->fidelity == LAB_REAL ? job->real : runners[job->fidelity];
+    const enum lab_fidelity fidelity =
+        job->fidelity == LAB_FIDELITIES ? (enum lab_fidelity)s->fidelity : job->fidelity;
+    return fidelity == LAB_REAL ? job->real : runners[fidelity];
 }
 
 static enum status check_fidelity(const struct lab_job *job, struct document *d,
                                   const struct scenario *s, struct buffer *error)
 {
     struct reading r = {.document = d, .error = error};
-    const struct lab_runner *runner = runner_of(job);
+    const struct lab_runner *runner = runner_of(job, s);
     return runner == NULL || runner->can_run(&r, s) ? STATUS_OK : STATUS_MALFORMED;
 }
 
@@ -555,7 +557,7 @@ enum status lab_run(const struct lab_job *job, struct buffer *json, struct buffe
     if (status == STATUS_OK)
         status = lab_traces_open(traces, s, error);
     if (status == STATUS_OK) {
-        const struct lab_runner *runner = runner_of(job);
+        const struct lab_runner *runner = runner_of(job, s);
         struct measure *measure = measure_for(s, runner);
         status = run_measured(job, s, runner, measure, json, error);
         measure_destroy(measure);

@@ -13,7 +13,7 @@ static const char busy[] =
     "name: busy\nduration: 20s\nwarm: 0s\n"
     "cluster: {nodes: 4, routers: 4, gac: 2}\n"
     "tables:\n"
-    "  - {name: hot, rcu: 3000, wcu: 3000, partitions: 2}\n"
+    "  - {name: hot, rcu: 3000, wcu: 3000, partitions: 3}\n"
     "  - {name: calm, rcu: 100, wcu: 100}\n"
     "workloads:\n"
     "  - {name: writes, table: hot, rate: 4000, keys: uniform, mix: \"read:0:update:1\"}\n"

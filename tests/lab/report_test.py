@@ -35,7 +35,7 @@ warm: 2s
 seeds: 3
 cluster: {nodes: 4, routers: 2, gac: 1}
 tables:
-  - {name: items, rcu: 3000, wcu: 3000, partitions: 2}
+  - {name: items, rcu: 3000, wcu: 3000, partitions: 3}
 workloads:
   - {name: base, table: items, keys: uniform, key_count: 20000, mix: "read:0:update:1", rate: 300}
   - {name: extra, table: items, start: 4s, keys: uniform, key_count: 20000, mix: "read:0:update:1", rate: 3500}
