@@ -20,7 +20,7 @@ struct lab_job {
     const char *point; /* of the sweep: its name in results; "" if there is none */
     uint64_t seed;
     enum lab_fidelity fidelity; /* LAB_FIDELITIES, to read it: as the scenario says */
-    struct policies *policies; /* borrows; loaded from files; may be NULL */
+    struct policies *policies;  /* borrows; loaded from files; may be NULL */
     bool series; /* the result has time series: see lab/fidelity/admission/sample.c and
         docs/reports.md */
     const struct lab_runner *real; /* for LAB_REAL */
