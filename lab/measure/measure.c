@@ -247,13 +247,21 @@ static void add_latency(struct measure *m, struct stream *s, int64_t latency_ns)
         histogram_record(&m->phases[m->phase_count - 1]->latency, latency_ns);
 }
 
-static void count_refusal(struct measure *m, struct flow *f, struct stream *s,
-                          struct measure_point *slot, const struct measure_request *r)
+void tally_request(struct tally *t, int64_t cost_mcu, bool admitted)
+{
+    if (admitted) {
+        t->admitted_mcu += cost_mcu;
+        return;
+    }
+    if (t->refused_mcu == 0 || cost_mcu < t->refused_min_mcu)
+        t->refused_min_mcu = cost_mcu;
+    t->refused_mcu += cost_mcu;
+}
+
+static void count_refusal(struct measure *m, struct stream *s, struct measure_point *slot,
+                          const struct measure_request *r)
 {
     size_t step = m->step_count - 1;
-    f->refused_min_mcu =
-        f->refused_mcu == 0 || r->cost_mcu < f->refused_min_mcu ? r->cost_mcu : f->refused_min_mcu;
-    f->refused_mcu += r->cost_mcu;
     slot->refused_mcu[r->reason] += r->cost_mcu;
     slot->refused[r->reason]++;
     if (r->index > 0)
@@ -292,14 +300,16 @@ void measure_request(struct measure *m, const struct measure_request *r)
     }
     s->largest_mcu = r->cost_mcu > s->largest_mcu ? r->cost_mcu : s->largest_mcu;
     f->offered_mcu += r->cost_mcu;
+    tally_request(&f->served, r->cost_mcu, r->reason == 0);
+    if (!m->options.no_optimum)
+        floor_request(m, f, r);
     slot->offered_mcu += r->cost_mcu;
     slot->offered++;
     slot->hedges += r->hedge;
     if (r->reason != 0) {
-        count_refusal(m, f, s, slot, r);
+        count_refusal(m, s, slot, r);
         return;
     }
-    f->admitted_mcu += r->cost_mcu;
     slot->admitted_mcu += r->cost_mcu;
     slot->admitted++;
     if (s->table < m->on_demand_count && m->on_demand[s->table])

@@ -248,6 +248,7 @@ struct measure_point {
     int64_t hedge_mcu;           /* of the admitted units */
     int64_t fair_mcu;            /* what the max-min optimum gives */
     int64_t false_mcu;           /* refused, although the max-min optimum admits it */
+    int64_t false_floor_mcu;     /* the same, of ideal buckets */
 };
 
 size_t measure_slots(const struct measure *m);

@@ -26,6 +26,15 @@ struct resource {
     uint64_t seen_in;          /* the window in which a flow asked for it last, from 1 on */
     uint32_t local;            /* its number in that window's problem */
     int64_t offered_mcu, admitted_mcu, fair_mcu, waiting_mcu; /* in that window */
+    /* Of measure_floor.c: its balance, up to when it is refilled, and in which window. */
+    bool ideal_begun;
+    int64_t ideal_mcu, ideal_at_ns;
+    uint64_t ideal_window;
+};
+
+struct tally {
+    int64_t admitted_mcu, refused_mcu;
+    int64_t refused_min_mcu; /* the cost of the cheapest refused request */
 };
 
 /* What a flow did in the current window. */
@@ -35,8 +44,9 @@ struct flow {
     uint32_t path[OPTIMUM_PATH_MAX];
     int64_t weight;
     bool active;
-    int64_t offered_mcu, admitted_mcu, refused_mcu;
-    int64_t refused_min_mcu; /* the cost of the cheapest refused request */
+    int64_t offered_mcu;
+    struct tally served; /* by the policy */
+    struct tally ideal;  /* by measure_floor.c */
 };
 
 struct stream {
@@ -165,6 +175,9 @@ struct measure {
 /* The current slot of a stream. */
 struct measure_point *stream_slot_now(struct measure *m, struct stream *s);
 void limit_advance(struct limit *l, int64_t now_ns);
+void tally_request(struct tally *t, int64_t cost_mcu, bool admitted);
+/* Of measure_floor.c: the request as an ideal bucket of each resource serves it. */
+void floor_request(struct measure *m, struct flow *f, const struct measure_request *q);
 /* Of measure_series.c. */
 bool stream_is_selected(const struct stream *s, const struct measure_selector *q);
 void point_sum(struct measure_point *to, const struct measure_point *from);

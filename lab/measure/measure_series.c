@@ -17,6 +17,7 @@ void point_sum(struct measure_point *to, const struct measure_point *from)
     to->good_mcu += from->good_mcu;
     to->fair_mcu += from->fair_mcu;
     to->false_mcu += from->false_mcu;
+    to->false_floor_mcu += from->false_floor_mcu;
     to->offered += from->offered;
     to->admitted += from->admitted;
     for (int r = 0; r < MEASURE_REASONS; r++) {

@@ -82,8 +82,8 @@ static double measure_ratio(double over, double under)
 static double value_false_throttle(const struct selection *s, int which)
 {
     struct measure_point p = sum_of(s);
-    double over = which == 0 ? (double)p.false_mcu : (double)total_of(s).lost_mcu;
-    return measure_ratio(over, (double)p.in_budget_mcu);
+    int64_t over = which == 0 ? p.false_mcu : which == 1 ? total_of(s).lost_mcu : p.false_floor_mcu;
+    return measure_ratio((double)over, (double)p.in_budget_mcu);
 }
 
 static double value_over_admission(const struct selection *s, int which)
@@ -498,6 +498,9 @@ static const struct measure_row MEASURES[] = {
     ROW("false_throttle", FRACTION,
         "refused units that the max-min optimum admits / offered units within the limits",
         MEASURE_LOWER, 0.0001, value_false_throttle, 0, "rp"),
+    ROW("false_throttle_floor", FRACTION,
+        "false_throttle of ideal buckets that serve the same requests in their order",
+        MEASURE_NEITHER, NAN, value_false_throttle, 2, "rp"),
     ROW("lost_throughput", FRACTION,
         "units that the max-min optimum admits in total and the policy does not / "
         "offered units within the limits",

@@ -144,7 +144,7 @@ static void build_problem(struct measure *m)
         for (uint32_t k = 0; k < f->path_count; k++) {
             p->resources[k] = use_resource(m, f->path[k]);
             m->resources[f->path[k]].offered_mcu += f->offered_mcu;
-            m->resources[f->path[k]].admitted_mcu += f->admitted_mcu;
+            m->resources[f->path[k]].admitted_mcu += f->served.admitted_mcu;
         }
     }
 }
@@ -165,13 +165,13 @@ static int64_t in_budget_of(const struct measure *m, const struct flow *f)
 }
 
 /* The refused requests that fit into what the optimum gives the flow beyond what it got. */
-static int64_t falsely_refused(const struct flow *f, int64_t fair_mcu)
+static int64_t falsely_refused(const struct tally *t, int64_t fair_mcu)
 {
-    int64_t room = fair_mcu - f->admitted_mcu;
-    if (f->refused_mcu == 0 || room < f->refused_min_mcu)
+    int64_t room = fair_mcu - t->admitted_mcu;
+    if (t->refused_mcu == 0 || room < t->refused_min_mcu)
         return 0;
-    room -= room % f->refused_min_mcu;
-    return room < f->refused_mcu ? room : f->refused_mcu;
+    room -= room % t->refused_min_mcu;
+    return room < t->refused_mcu ? room : t->refused_mcu;
 }
 
 /* ---- what the window tells ---- */
@@ -189,16 +189,17 @@ static void compare_flows(struct measure *m, struct window_sums *sums)
         struct measure_point *slot = stream_slot_now(m, s);
         int64_t in_budget = in_budget_of(m, f);
         int64_t fair = m->options.no_optimum ? 0 : m->fair[i];
-        int64_t wrong = m->options.no_optimum ? 0 : falsely_refused(f, fair);
+        int64_t wrong = m->options.no_optimum ? 0 : falsely_refused(&f->served, fair);
         slot->in_budget_mcu += in_budget;
         slot->fair_mcu += fair;
         slot->false_mcu += wrong;
-        s->window_admitted_mcu += f->admitted_mcu;
+        slot->false_floor_mcu += m->options.no_optimum ? 0 : falsely_refused(&f->ideal, fair);
+        s->window_admitted_mcu += f->served.admitted_mcu;
         s->window_fair_mcu += fair;
         sums->in_budget_mcu += in_budget;
         sums->false_mcu += wrong;
-        sums->admitted_mcu += f->admitted_mcu;
-        sums->refused_mcu += f->refused_mcu;
+        sums->admitted_mcu += f->served.admitted_mcu;
+        sums->refused_mcu += f->served.refused_mcu;
         sums->fair_mcu += fair;
         for (uint32_t k = 0; k < f->path_count; k++) {
             m->resources[f->path[k]].fair_mcu += fair;
@@ -320,7 +321,8 @@ static void close_window(struct measure *m)
     for (size_t i = 0; i < m->active_count; i++) {
         struct flow *f = &m->flows[m->active[i]];
         f->active = false;
-        f->offered_mcu = f->admitted_mcu = f->refused_mcu = f->refused_min_mcu = 0;
+        f->offered_mcu = 0;
+        f->served = f->ideal = (struct tally){0};
     }
     m->active_count = 0;
     if (m->options.no_optimum)

@@ -221,16 +221,14 @@ static enum status check_all(struct lab_plan *p, struct buffer *error)
 }
 
 /* The scenario as its first policy changes it becomes the adversaries' own policies. */
-static enum status plan_write_adversaries(struct lab_plan *p, const struct document *d,
-                                          const struct scenario *first, struct buffer *error)
+static enum status plan_write_adversaries(struct lab_plan *p, const struct scenario *first,
+                                          struct buffer *error)
 {
     const char *taken = adversary_name_taken(first);
     if (taken != NULL)
         return buffer_explain(error, STATUS_MALFORMED,
                               "%s: policy %s has the name of a bad policy: choose another",
                               p->options.file, taken);
-    if (document_member(d->root, "policies") == NULL) /* the first one is implied */
-        buffer_append_format(&p->adversaries, "- {name: %s}\n", first->policies[0].name);
     adversary_write_policies(first, &p->adversaries);
     p->options.more = buffer_slice(&p->adversaries);
     return STATUS_OK;
@@ -248,7 +246,7 @@ static enum status plan_add_adversaries(struct lab_plan *p, struct buffer *error
                                 .policies = p->options.policies};
     enum status status = lab_job_read(&job, &d, first, error);
     if (status == STATUS_OK)
-        status = plan_write_adversaries(p, &d, first, error);
+        status = plan_write_adversaries(p, first, error);
     document_deinit(&d);
     free(first);
     return status;
@@ -262,7 +260,7 @@ static enum status plan_read(struct lab_plan *p, struct buffer *error)
     if (status == STATUS_OK)
         status = document_parse(&p->document, o->file, o->text, error);
     if (status == STATUS_OK && o->more.size > 0)
-        status = document_extend(&p->document, "policies", o->more, error);
+        status = scenario_add_policies(&p->document, o->more, error);
     for (uint32_t i = 0; status == STATUS_OK && i < o->set_count; i++)
         status = document_set(&p->document, o->set[i].path, o->set[i].value, error);
     if (status == STATUS_OK)

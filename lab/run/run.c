@@ -122,7 +122,7 @@ enum status lab_job_read(const struct lab_job *job, struct document *d, struct s
 {
     enum status status = document_parse(d, job->file, job->text, error);
     if (status == STATUS_OK && job->more.size > 0)
-        status = document_extend(d, "policies", job->more, error);
+        status = scenario_add_policies(d, job->more, error);
     for (uint32_t i = 0; status == STATUS_OK && i < job->set_count; i++)
         status = document_set(d, job->set[i].path, job->set[i].value, error);
     if (status == STATUS_OK)

@@ -22,7 +22,8 @@
 enum {
     UNITS_MAX = 100000000 /* a second; the quotas of an account do not bind a scenario */
 };
-#define NS_MAX SCENARIO_NS_MAX
+#define NS_MAX         SCENARIO_NS_MAX
+#define IMPLIED_POLICY "weir" /* of a scenario that names none */
 
 static struct scenario *scenario_of(const struct reading *r)
 {
@@ -348,6 +349,14 @@ static bool read_policy(struct reading *r, const struct document_node *n, void *
     return fields_read(r, n, policy_fields, p);
 }
 
+enum status scenario_add_policies(struct document *d, struct slice more, struct buffer *error)
+{
+    enum status status = STATUS_OK;
+    if (document_member(d->root, "policies") == NULL)
+        status = document_extend(d, "policies", slice_of("- {name: " IMPLIED_POLICY "}"), error);
+    return status == STATUS_OK ? document_extend(d, "policies", more, error) : status;
+}
+
 enum status scenario_choose(const struct scenario_policy *p, struct document *d,
                             struct buffer *error)
 {
@@ -597,7 +606,7 @@ enum status scenario_read(struct document *d, struct policies *policies, struct 
         return STATUS_MALFORMED;
     if (out->policy_count == 0)
         out->policies[out->policy_count++] =
-            (struct scenario_policy){.name = "weir", .about = "the defaults"};
+            (struct scenario_policy){.name = IMPLIED_POLICY, .about = "the defaults"};
     return check_complete(&r, out) ? STATUS_OK : STATUS_MALFORMED;
 }
 

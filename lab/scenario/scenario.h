@@ -233,6 +233,10 @@ bool scenario_name_is_valid(struct slice name);
 enum status scenario_read(struct document *d, struct policies *policies, struct scenario *out,
                           struct buffer *error);
 
+/* Adds a YAML list of policies to the document's, behind the one that a document without policies
+ * implies. */
+enum status scenario_add_policies(struct document *d, struct slice more, struct buffer *error);
+
 /* The policy's changes, applied to a document of the same file. */
 enum status scenario_choose(const struct scenario_policy *p, struct document *d,
                             struct buffer *error);

@@ -241,8 +241,6 @@ static void plan_budgets(struct plan *plan, struct prng *p)
     c->load_report_ms = plan_spread(p, 10, 500);
 }
 
-/* Limits of partitions, nodes and members that a few clients reach. Each node can serve all that
- * nodes reserve for the tables. Draws from its own stream. */
 /* Whether the caller has chosen a policy that nodes apply. */
 static bool plan_is_limited(const struct sim_options *o)
 {
@@ -251,6 +249,8 @@ static bool plan_is_limited(const struct sim_options *o)
            o->relocate_policy != NULL;
 }
 
+/* Limits of partitions, nodes and members that a few clients reach. Each node can serve all that
+ * nodes reserve for the tables. Draws from its own stream. */
 static void plan_limits(struct plan *plan, const struct sim_options *o)
 {
     enum {

@@ -93,6 +93,26 @@ TEST(rates_that_differ_by_a_request_are_equal)
     assert_about(value("convergence"), 0);
 }
 
+/* Two tenants share ten units a window, and one comes first in each. Max-min gives each five. Ideal
+ * buckets give ten to the first: nobody who decides at once knows that the other will come. */
+TEST(false_throttle_has_a_floor_that_is_no_fault)
+{
+    uint32_t table = measure_add_resource(measured, MEASURE_TABLE);
+    uint32_t a = flow_of(1, table, 1), b = flow_of(2, table, 1);
+    measure_set_bucket(measured, table, 100000, 10000);
+    measure_set_capacity(measured, table, 20000); /* the depth, and what flows in */
+    for (int w = 0; w < 4; w++) {
+        requests_at(a, w * 0.1, 5, OK);
+        requests_at(a, w * 0.1, 5, TABLE);
+        requests_at(b, w * 0.1 + 0.001, 5, OK);
+        requests_at(b, w * 0.1 + 0.001, 5, TABLE);
+    }
+    end_at(0.4);
+    /* The first window has 20, of which b gets 1. In the others a gets 9, and b 1 of its 5. */
+    assert_about(value("false_throttle_floor"), (9 + 3 * 4) / (20.0 + 3 * 10));
+    assert_about(value("false_throttle"), 10 / 50.0);
+}
+
 /* The table has throughput for both. A policy that gave all to one refused the other wrongly. */
 TEST(an_unfair_policy_loses_no_throughput_and_throttles_falsely)
 {

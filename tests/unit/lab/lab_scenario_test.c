@@ -495,6 +495,20 @@ TEST(a_table_has_the_partitions_that_its_throughput_needs)
                      STATUS_OK);
 }
 
+TEST(policies_are_added_behind_the_one_that_is_implied)
+{
+    const struct lab_plan_options o = {.file = "a.yaml",
+                                       .text = slice_of(HEAD BODY),
+                                       .more = slice_of("- {name: other}\n"),
+                                       .fidelity = LAB_FIDELITIES};
+    struct lab_plan p;
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_OK);
+    assert_int_equal(p.scenario->policy_count, 2);
+    assert_string_equal(p.scenario->policies[0].name, "weir");
+    assert_string_equal(p.scenario->policies[1].name, "other");
+    lab_plan_deinit(&p);
+}
+
 TEST(every_shipped_scenario_makes_a_plan)
 {
     assert_true(lab_shipped_count >= 10);
