@@ -114,13 +114,21 @@ function chart({ id, title, note, width, height, legend = [], marks, ...options 
 const grid = () => Plot.gridY({ stroke: "var(--grid)", strokeOpacity: 1 });
 const zero = () => Plot.ruleY([0], { stroke: "var(--axis)" });
 
+// From the begin of the first slot to the end of the last one: times are the middles of slots.
+function withEnds(times) {
+  const half = times.length > 1 ? (times[1] - times[0]) / 2 : times[0];
+  return times.length === 0 ? [] : [times[0] - half, ...times, times.at(-1) + half];
+}
+
+const atSlot = (values) => (t, i) => values[Math.min(Math.max(i - 1, 0), values.length - 1)];
+
 function area(times, below, above, fill) {
-  return Plot.areaY(times, { x: (t) => t, y1: (t, i) => below[i], y2: (t, i) => above[i], fill, curve: "step" });
+  return Plot.areaY(withEnds(times), { x: (t) => t, y1: atSlot(below), y2: atSlot(above), fill, curve: "step" });
 }
 
 function line(times, values, style, more) {
-  return Plot.lineY(times, {
-    x: (t) => t, curve: "step", y: (t, i) => values[i], stroke: style.color, strokeWidth: style.thick ?? 1.6,
+  return Plot.lineY(withEnds(times), {
+    x: (t) => t, curve: "step", y: atSlot(values), stroke: style.color, strokeWidth: style.thick ?? 1.6,
     strokeDasharray: style.dash, clip: true, ...more,
   });
 }
