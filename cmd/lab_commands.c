@@ -301,7 +301,8 @@ static int run_somewhere(struct lab_arguments *a, const char *scenario)
 /* Bad policies are added to the scenario's own, and choose what runs. */
 static bool adversary_is_alone(const struct lab_arguments *a)
 {
-    return !a->plan.adversary || (a->plan.more.size == 0 && a->plan.only == NULL);
+    return !a->plan.adversary ||
+           (a->plan.more.size == 0 && a->plan.only == NULL && a->plan.until.ppm == 0);
 }
 
 int lab_run_command(int argc, char **argv)
@@ -329,7 +330,8 @@ int lab_run_command(int argc, char **argv)
         return code;
     if (!adversary_is_alone(&a))
         return usage_wrong("weir lab run",
-                           "--adversary chooses the policies: without --add, --only");
+                           "--adversary chooses the policies, and judges all seeds: without --add, "
+                           "--only, --until");
     return run_somewhere(&a, a.words[0]);
 }
 
@@ -573,7 +575,9 @@ int lab_suite_command(int argc, char **argv)
         return code;
     a.in_suite = true;
     if (!adversary_is_alone(&a))
-        return usage_wrong("weir lab suite", "--adversary chooses the policies: without --add");
+        return usage_wrong("weir lab suite",
+                           "--adversary chooses the policies, and judges all seeds: without --add, "
+                           "--until");
     if (a.out != NULL)
         return suite_in(&a, a.out);
     if (!lab_temporary_make(temporary))

@@ -241,6 +241,12 @@ void adversary_print_faults(const struct lab_result *r, const struct adversary_r
                 adversary_names[i], r->scenario->policies[0].name, r->scenario->name);
         else if (!v->was_called)
             lab_result_print_uncalled(r, v->policy, out);
+        else if (v->expected == 0)
+            buffer_append_format(out,
+                                 "WRONG: %s expects nothing of %s that this fidelity can judge: "
+                                 "%s is not seen\n",
+                                 r->scenario->name, r->scenario->policies[0].name,
+                                 adversary_names[i]);
         else if (v->broken == 0)
             buffer_append_format(out, "WRONG: all expectations of %s hold under %s\n",
                                  r->scenario->name, adversary_names[i]);

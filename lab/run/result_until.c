@@ -12,7 +12,7 @@ void lab_result_set_until(struct lab_result *r, const struct lab_until *until)
     r->until = *until;
 }
 
-/* Called for each value that is not precise. */
+/* Called for each value that is not precise, and where no run has a value: its count is 0. */
 struct until_visitor {
     void (*visit)(void *context, struct slice subject, const struct statistics_summary *v);
     void *context;
@@ -21,9 +21,8 @@ struct until_visitor {
 static void visit_value(const struct lab_result *r, const struct lab_evaluated *j, double floor,
                         struct slice subject, const struct until_visitor *to)
 {
-    if (j->value.count == 0 || statistics_is_precise(&j->value, (double)r->until.ppm / PPM, floor))
-        return;
-    to->visit(to->context, subject, &j->value);
+    if (!statistics_is_precise(&j->value, (double)r->until.ppm / PPM, floor))
+        to->visit(to->context, subject, &j->value);
 }
 
 static double expectation_floor(const struct scenario_expectation *e)
@@ -52,6 +51,8 @@ static void visit_measure(const struct lab_result *r, size_t place, const struct
     struct lab_sample what = {.place = place};
     for (what.point = 0; what.point < r->point_count; what.point++) {
         for (what.policy = 0; what.policy < r->scenario->policy_count; what.policy++) {
+            if (!lab_result_ran(r, what.policy, what.point))
+                continue;
             const struct lab_evaluated j = {.value = lab_result_summarize(r, &what, samples)};
             struct buffer subject = {0};
             buffer_append_format(&subject, "%s: %s", r->scenario->policies[what.policy].name,
@@ -82,8 +83,7 @@ static void visit_all(const struct lab_result *r, const struct until_visitor *to
 static void count_value(void *context, struct slice subject, const struct statistics_summary *v)
 {
     (void)subject;
-    (void)v;
-    ++*(uint32_t *)context;
+    *(uint32_t *)context += v->count > 0; /* further seeds give no value to what has none */
 }
 
 static uint32_t count_imprecise(const struct lab_result *r)
@@ -114,6 +114,10 @@ static size_t count_seeds(const struct lab_result *r)
 static void print_value(void *context, struct slice subject, const struct statistics_summary *v)
 {
     struct buffer *out = context;
+    if (v->count == 0) {
+        buffer_append_format(out, "  %.*s has no value in these runs\n", TEXT_OF(subject));
+        return;
+    }
     buffer_append_format(out, "  %.*s is ", TEXT_OF(subject));
     lab_result_append_value(out, v);
     buffer_append_text(out, "\n");
@@ -126,18 +130,17 @@ void lab_result_print_until(const struct lab_result *r, struct buffer *out)
         return;
     buffer_append_format(out, "\nprecision: %s after %zu seeds: ",
                          lab_result_is_precise(r) ? "reached" : "NOT REACHED", count_seeds(r));
-    if (lab_result_is_precise(r)) {
+    if (lab_result_is_precise(r))
         buffer_append_format(out, "all half widths are at most %g %% of the mean\n", percent);
-        return;
-    }
-    buffer_append_format(out, "wider than %g %% of the mean are\n", percent);
+    else
+        buffer_append_format(out, "wider than %g %% of the mean are\n", percent);
     visit_all(r, &(struct until_visitor){print_value, out});
 }
 
 static void write_value(void *context, struct slice subject, const struct statistics_summary *v)
 {
-    (void)v;
-    json_write_string(context, subject);
+    if (v->count > 0)
+        json_write_string(context, subject);
 }
 
 void lab_result_write_until(const struct lab_result *r, struct buffer *out)

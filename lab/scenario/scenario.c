@@ -388,9 +388,9 @@ static const struct field expectation_fields[] = {
     {"versus", FIELD_ANY_TEXT, AT(scenario_expectation, versus),
      .help = "The value is divided by that of this policy, seed by seed. 0 / 0 counts as 1."},
     {"at_least", FIELD_REAL, AT(scenario_expectation, at_least), .min = INT64_MIN / 2,
-     .max = INT64_MAX / 2, .help = "The mean over the seeds must not be lower."},
+     .max = INT64_MAX / 2, .help = "The interval over the seeds must not reach below."},
     {"at_most", FIELD_REAL, AT(scenario_expectation, at_most), .min = INT64_MIN / 2,
-     .max = INT64_MAX / 2, .help = "The mean over the seeds must not be higher."},
+     .max = INT64_MAX / 2, .help = "The interval over the seeds must not reach above."},
     {"why", FIELD_ANY_TEXT, AT(scenario_expectation, why), .help = "Its meaning, in a sentence."},
     FIELDS_END};
 

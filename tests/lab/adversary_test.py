@@ -90,6 +90,8 @@ def options_that_choose_policies_are_refused(weir):
     expect("--adversary chooses the policies" in text, text)
     text = lab(weir, "suite", "--adversary", "--add", "baselines", code=2)
     expect("--adversary chooses the policies" in text, text)
+    text = lab(weir, "run", "spikes", "--adversary", "--until", "5%", code=2)
+    expect("judges all seeds: without --add, --only, --until" in text, text)
     text = lab(weir, "run", "spikes", "--adversary", "--fidelity", "real", code=2)
     expect("spikes: bad policies run at the fidelities admission and full" in text, text)
 

@@ -218,6 +218,7 @@ TEST(precision_is_reached_by_the_mean_or_by_the_floor)
     assert_false(lab_result_is_precise(r));
     expect_in(written(lab_result_print),
               "precision: NOT REACHED after 3 seeds: wider than 1.2 % of the mean are\n"
+              "  weir: throttle_fraction has no value in these runs\n"
               "  weir: latency_p99 is 100 (98.7579 to 101.242, 3 runs)\n");
     expect_in(written(lab_result_json),
               "\"until\":{\"relative_half_width\":0.012,\"seeds\":3,\"reached\":false,"
