@@ -53,6 +53,9 @@ TEST(names_that_results_cannot_distinguish_are_refused)
 {
     expect_fault(HEAD BODY "policies: [{name: a}, {name: b}, {name: a}]\n",
                  "a.yaml:5: two policies are named `a`");
+    expect_fault(HEAD "tables: [{name: users}, {name: users}]\n"
+                      "workloads: [{name: w, table: users}]\n",
+                 "a.yaml:3: two tables are named `users`");
     expect_fault(HEAD "tenants: [{name: a}, {name: a}]\n" BODY,
                  "a.yaml:3: two tenants are named `a`");
     expect_fault(HEAD BODY "policies: [{name: \"\"}]\n",
