@@ -47,6 +47,7 @@ struct gac_client {
     uint64_t changes;
     uint64_t epochs; /* of all leases: a forgotten lease never repeats an epoch */
     uint32_t routers;
+    bool knows_routers;   /* `routers` is from a server */
     uint32_t requesting;  /* leases with a grant request to send */
     struct id_map leases; /* owns them; by gac_key_number */
     size_t lease_capacity;
@@ -459,8 +460,10 @@ static void client_check_servers(struct gac_client *c, struct instant now)
         if (v->state != SERVER_GONE && v->routers > routers)
             routers = v->routers;
     }
-    if (routers > 0)
+    if (routers > 0) {
         c->routers = routers;
+        c->knows_routers = true;
+    }
     must_in_tests(c->routers > 0); /* a part of a rate is the rate by this */
     if (alive == c->alive)
         return;
@@ -733,6 +736,7 @@ bool gac_client_holding(const struct gac_client *c, struct instant now, struct g
                                 .tokens = lives ? l->tokens : 0,
                                 .demand = lease_demand(l, now),
                                 .owner = l->owner,
+                                .knows_routers = c->knows_routers,
                                 .grant_requests = l->grant_requests,
                                 .refused = l->refused,
                                 .taken = l->taken};

@@ -106,9 +106,10 @@ uint32_t gac_client_leases(const struct gac_client *c);
 
 struct gac_holding {
     struct gac_key key;
-    int64_t tokens;          /* below zero: debt */
-    int64_t demand;          /* mcu a second */
-    uint32_t owner;          /* 0: none can be reached */
+    int64_t tokens;     /* below zero: debt */
+    int64_t demand;     /* mcu a second */
+    uint32_t owner;     /* 0: none can be reached */
+    bool knows_routers; /* a server has told how many there are; false: takes all of the rate */
     uint64_t grant_requests; /* sent */
     uint64_t refused;
     int64_t taken; /* since it is known, less what was given back; mcu */

@@ -37,7 +37,7 @@ void gac_watch_sample(struct gac_watch *w, struct instant now,
             router_process_holding(routers[i], w->key, &h);
         else
             w->seen[i] = 0;
-        if (h.taken != w->seen[i])
+        if (h.taken != w->seen[i] && (h.owner != 0 || h.knows_routers))
             gac_watch_take(w, now, h.taken - w->seen[i]);
         w->seen[i] = h.taken;
     }

@@ -1,7 +1,9 @@
 /* gac_watch.h - compares what routers take of a table's limit with an ideal bucket at the same
  * rate. Over-admission is what the ideal bucket would have refused.
  *
- * The part of a cost that was not known at admission is debt, and does not count. */
+ * The part of a cost that was not known at admission is debt, and does not count. Nor does what a
+ * router takes that has found no server since its start: it knows no other router, and takes all
+ * of the rate (docs/throughput.md). */
 #pragma once
 
 #include "base/token_bucket.h"
