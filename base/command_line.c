@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 enum {
-    WIDTH = 96,
+    WIDTH = 80,
     LEFT_MAX = 26 /* a longer name and value get a line of their own */
 };
 

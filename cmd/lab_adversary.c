@@ -28,11 +28,18 @@ static void append_texts(const struct lab_adversary_options *o, const struct lab
         adversary_print_expectations(r, report, out);
 }
 
+/* result.json would say that expectations fail, which is what they must do here. */
 static bool keep_results(const char *directory, const struct lab_result *r,
-                         const struct buffer *json, struct buffer *error)
+                         const struct buffer *json, const struct buffer *junit,
+                         struct buffer *error)
 {
-    return lab_files_finish(directory, r, error) &&
-           lab_file_write(directory, "adversary.json", buffer_slice(json), error);
+    struct buffer csv = {0};
+    lab_result_csv(r, &csv);
+    const bool good = lab_file_write(directory, "result.csv", buffer_slice(&csv), error) &&
+                      lab_file_write(directory, "adversary.json", buffer_slice(json), error) &&
+                      lab_files_write_junit(directory, junit, error);
+    buffer_deinit(&csv);
+    return good;
 }
 
 static int print_evaluated(const struct lab_plan *p, const char *directory,
@@ -40,14 +47,18 @@ static int print_evaluated(const struct lab_plan *p, const char *directory,
                            struct buffer *error)
 {
     struct adversary_report *report = must_calloc(1, sizeof *report);
-    struct buffer text = {0}, json = {0};
+    struct buffer text = {0}, json = {0}, junit = {0};
     const bool all = adversary_evaluate(r, report);
     adversary_write_json(r, report, &json);
+    adversary_junit(r, report, &junit);
     append_texts(o, p, r, report, &text);
-    const bool good = !o->keep || keep_results(directory, r, &json, error);
+    const bool good = !o->keep || keep_results(directory, r, &json, &junit, error);
     const struct buffer *shown = o->json ? &json : &text;
     fwrite(shown->data, 1, shown->size, stdout);
+    if (o->junit != NULL)
+        buffer_append_slice(o->junit, buffer_slice(&junit));
     buffer_deinit(&json);
+    buffer_deinit(&junit);
     buffer_deinit(&text);
     free(report);
     return good && all ? 0 : 1;

@@ -5,8 +5,9 @@
 
 struct lab_adversary_options {
     bool json;
-    bool in_suite; /* a row of a table whose head is printed already */
-    bool keep;     /* the directory gets adversary.json, and the files of all results */
+    bool in_suite;        /* a row of a table whose head is printed already */
+    bool keep;            /* the directory gets adversary.json, result.csv and junit.xml */
+    struct buffer *junit; /* gets the test suite, too; NULL: not wanted */
 };
 
 /* Prints what the runs of a directory show. Returns the exit code: 1 if all expectations hold under

@@ -8,11 +8,11 @@
 #include "cmd/lab.h"
 #include "cmd/lab_adversary.h"
 #include "cmd/lab_jobs.h"
+#include "cmd/lab_recordings.h"
 #include "cmd/lab_until.h"
 #include "cmd/usage.h"
 #include "lab/fidelity/real/real.h"
 #include "lab/scenario/shipped.h"
-#include "workload/trace_merge.h"
 
 enum {
     LAB_PARTS_MAX = 1000000
@@ -69,19 +69,20 @@ static const char *take_policy(void *target, const char *value, struct buffer *e
     return lab_policies_load(a->plan.policies, value, error) == STATUS_OK ? NULL : "";
 }
 
-/* A file, or the baselines that come with weir. */
+/* A file, or the baselines that come with weir. The lists of several become one. */
 static const char *take_more(void *target, const char *value, struct buffer *error)
 {
     struct lab_arguments *a = target;
-    static struct buffer text;
-    buffer_clear(&text);
-    if (strcmp(value, "baselines") == 0)
-        a->plan.more = lab_baselines;
-    else if (lab_file_read(value, &text, error))
-        a->plan.more = buffer_slice(&text);
-    else
-        return "";
-    return NULL;
+    static struct buffer lists;
+    struct buffer text = {0};
+    const bool shipped = strcmp(value, "baselines") == 0;
+    if (shipped || lab_file_read(value, &text, error)) {
+        buffer_append_slice(&lists, shipped ? lab_baselines : buffer_slice(&text));
+        buffer_append_u8(&lists, '\n');
+        a->plan.more = buffer_slice(&lists);
+    }
+    buffer_deinit(&text);
+    return error->size == 0 ? NULL : "";
 }
 
 static const char *take_part(void *target, const char *value)
@@ -113,7 +114,7 @@ static const struct field common_options[] = {
              "them."},
     {"add", FIELD_CUSTOM, .form = "FILE", .take = take_more, .initial = "",
      .help = "Add the policies of this file, a YAML list, to those of the scenario. baselines: "
-             "weir's classic policies."},
+             "weir's classic policies. May be repeated."},
     {"policy", FIELD_CUSTOM, .form = "FILE", .take = take_policy, .initial = "",
      .help = "Load admission policies from this shared object (docs/guide-policies.md). The "
              "scenario names them in its settings. May be repeated."},
@@ -194,7 +195,7 @@ static bool runs_lack(const struct lab_result *r, const struct lab_plan *p)
 static int print_result(const struct lab_arguments *a, const char *directory,
                         const struct lab_plan *p, bool keep, bool whole, struct buffer *junit)
 {
-    const struct lab_adversary_options bad = {a->json, a->in_suite, keep};
+    const struct lab_adversary_options bad = {a->json, a->in_suite, keep, junit};
     if (p->options.adversary)
         return lab_adversary_print(p, directory, &bad);
     struct lab_result *r = lab_result_create(p->scenario, p->options.fidelity);
@@ -229,7 +230,7 @@ static int run_plan(struct lab_arguments *a, struct lab_plan *p, const char *dir
 {
     struct buffer error = {0};
     if (!lab_files_open(directory, p, &error))
-        return lab_fail(&error, 1);
+        return lab_fail(&error, LAB_WRONG_USE);
     const struct lab_jobs_options o = {.plan = p,
                                        .directory = directory,
                                        .jobs = p->options.fidelity == LAB_REAL ? 1 : a->jobs,
@@ -253,7 +254,7 @@ static int run_text(struct lab_arguments *a, const char *directory, struct buffe
     struct lab_plan p;
     struct buffer error = {0};
     const bool good = lab_plan_make(&p, &a->plan, &error) == STATUS_OK;
-    const int code = good ? run_plan(a, &p, directory, junit) : lab_fail(&error, 2);
+    const int code = good ? run_plan(a, &p, directory, junit) : lab_fail(&error, LAB_WRONG_USE);
     lab_plan_deinit(&p);
     return code;
 }
@@ -337,100 +338,6 @@ int lab_run_command(int argc, char **argv)
 
 /* ---- replaying ---- */
 
-/* What recordings tell of themselves. */
-struct recorded {
-    int64_t end_ns;
-    int64_t outcomes[TRACE_OUTCOMES];
-    int64_t requests;
-};
-
-/* Recordings that are replayed. */
-struct recordings {
-    const char *paths[TRACE_MERGE_MAX]; /* owns; absolute */
-    uint32_t count;
-    struct buffer list; /* the paths as a list of YAML */
-};
-
-static void recordings_deinit(struct recordings *r)
-{
-    for (uint32_t i = 0; i < r->count; i++)
-        free((char *)(uintptr_t)r->paths[i]);
-    buffer_deinit(&r->list);
-}
-
-/* Whether the file begins as a recording of weir does. */
-static bool is_recording(const char *path)
-{
-    char head[sizeof TRACE_HEAD] = "";
-    FILE *f = fopen(path, "re");
-    if (f == NULL)
-        return false;
-    size_t size = fread(head, 1, sizeof head - 1, f);
-    fclose(f);
-    return size == sizeof head - 1 && strcmp(head, TRACE_HEAD) == 0;
-}
-
-static bool recordings_add(struct recordings *r, const char *word)
-{
-    const char *path = realpath(word, NULL);
-    if (path == NULL) {
-        fprintf(stderr, "weir lab: cannot read %s: %s\n", word, strerror(errno));
-        return false;
-    }
-    r->paths[r->count++] = path;
-    for (uint32_t i = 0; i + 1 < r->count; i++) {
-        if (strcmp(r->paths[i], path) == 0) {
-            fprintf(stderr, "weir lab: %s is named twice\n", word);
-            return false;
-        }
-    }
-    buffer_append_u8(&r->list, r->count == 1 ? '[' : ',');
-    document_append_text(&r->list, slice_of(path));
-    return true;
-}
-
-/* The words before the scenario. The first word is a recording of any kind. The last of several is
- * the scenario, unless it is a recording. */
-static bool recordings_take(struct recordings *r, const struct lab_arguments *a,
-                            const char **scenario)
-{
-    int last = a->word_count - 1;
-    bool named = last > 0 && !is_recording(a->words[last]);
-    *scenario = named ? a->words[last] : NULL;
-    if (!named && a->word_count > TRACE_MERGE_MAX) {
-        fprintf(stderr, "weir lab: %d recordings, at most %d are merged\n", a->word_count,
-                TRACE_MERGE_MAX);
-        return false;
-    }
-    for (int i = 0; i < a->word_count - named; i++) {
-        if (!recordings_add(r, a->words[i]))
-            return false;
-    }
-    buffer_append_u8(&r->list, ']');
-    return true;
-}
-
-static bool recordings_scan(const struct recordings *all, struct recorded *out)
-{
-    struct trace_merge m;
-    struct trace_record r;
-    struct buffer error = {0};
-    *out = (struct recorded){0};
-    bool good = trace_merge_open(&m, all->paths, all->count, NULL, &error) == STATUS_OK;
-    while (good && trace_merge_next(&m, &r)) {
-        out->end_ns = r.at_ns;
-        out->outcomes[r.outcome]++;
-        out->requests++;
-    }
-    if (good && trace_merge_error(&m, &error) == STATUS_OK && out->requests == 0)
-        buffer_append_format(&error, "%s has no requests", all->paths[0]);
-    trace_merge_close(&m);
-    const bool known = error.size == 0;
-    if (!known)
-        lab_fail(&error, 1);
-    return known;
-}
-
 /* Sets the recordings and their length, before what the command line sets. */
 static void set_recordings(struct lab_arguments *a, const struct recordings *all,
                            const struct recorded *r, char duration[32])
@@ -444,17 +351,6 @@ static void set_recordings(struct lab_arguments *a, const struct recordings *all
     a->plan.set_count += more;
 }
 
-static void print_recorded(const struct recordings *all, const struct recorded *r)
-{
-    printf("recorded: %lld requests in %.1f s, of which %.4f were throttled",
-           (long long)r->requests, (double)r->end_ns / 1e9,
-           (double)r->outcomes[TRACE_THROTTLED] / (double)r->requests);
-    if (all->count > 1)
-        printf(", in %u recordings", all->count);
-    putchar('\n');
-    fflush(stdout);
-}
-
 static int replay_run(struct lab_arguments *a)
 {
     char duration[32];
@@ -465,10 +361,11 @@ static int replay_run(struct lab_arguments *a)
     if (a->plan.set_count + 2 > SCENARIO_SETTINGS_MAX) {
         code = usage_wrong("weir lab replay", "--set may be given at most %d times",
                            SCENARIO_SETTINGS_MAX - 2);
-    } else if (recordings_take(&all, a, &scenario) && recordings_scan(&all, &r)) {
+    } else if (recordings_take(&all, a->words, a->word_count, &scenario) &&
+               recordings_scan(&all, &r)) {
         set_recordings(a, &all, &r, duration);
         if (!a->json)
-            print_recorded(&all, &r);
+            recorded_print(&all, &r);
         code = run_somewhere(a, scenario);
     }
     recordings_deinit(&all);
@@ -489,8 +386,8 @@ int lab_replay_command(int argc, char **argv)
                  "units. --set changes policy, capacity and table.",
         .examples = "  weir lab replay day.trace --set tables.1.wcu=500\n"
                     "  weir lab replay router-1.trace router-2.trace --set cluster.routers=2\n"
-                    "  weir lab replay day.trace --set tables.1.wcu=500 "
-                    "--set cluster.settings.gac=static\n"
+                    "  weir lab replay day.trace --set tables.1.wcu=500 \\\n"
+                    "      --set cluster.settings.gac=static\n"
                     "  weir lab replay day.trace --add baselines --out replayed\n",
         .groups = {OPTION_GROUP(NULL, common_options, &a),
                    OPTION_GROUP("which policies", run_options, &a),
@@ -521,42 +418,83 @@ static const char *suite_summary(const struct lab_arguments *a, int code)
     if (a->plan.adversary)
         return code == 0 ? "each scenario fails under each bad policy"
                          : "not each scenario fails under each bad policy";
-    return code == LAB_HOLDS    ? "all expectations hold"
-           : code == LAB_UNSURE ? "no expectation fails, but some cannot be told: run more seeds"
-                                : "not all expectations hold";
+    static const char *const summaries[] = {
+        [LAB_HOLDS] = "all expectations hold",
+        [LAB_FAILS] = "not all expectations hold",
+        [LAB_WRONG_USE] = "not all scenarios can be run with these options",
+        [LAB_UNSURE] = "no expectation fails, but some cannot be told: run more seeds"};
+    return summaries[code];
+}
+
+static void take_shipped(struct lab_arguments *a, const struct lab_shipped *s)
+{
+    a->plan.file = s->name;
+    a->plan.text = s->text;
+}
+
+/* Whether at least one scenario can be run with these options. Otherwise prints the fault of the
+ * first: it is that of all. */
+static bool suite_can_run(struct lab_arguments *a)
+{
+    struct buffer error = {0};
+    bool can = false;
+    for (size_t i = lab_shipped_count; i-- > 0 && !can;) {
+        struct lab_plan p;
+        buffer_clear(&error);
+        take_shipped(a, &lab_shipped[i]);
+        can = lab_plan_make(&p, &a->plan, &error) == STATUS_OK;
+        lab_plan_deinit(&p);
+    }
+    if (!can)
+        fprintf(stderr, "weir lab suite: no scenario can be run: %.*s\n", TEXT_OF(error));
+    buffer_deinit(&error);
+    return can;
 }
 
 static int suite_in(struct lab_arguments *a, const char *directory)
 {
     struct buffer junit = {0}, error = {0};
     int code = 0;
-    buffer_append_text(&junit, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
     if (a->plan.adversary && !a->json)
         lab_adversary_print_head();
-    for (size_t i = 0; i < lab_shipped_count; i++) {
+    for (size_t i = 0; i < lab_shipped_count && !a->stopped; i++) {
         char below[LAB_NAME_SIZE + 256];
         snprintf(below, sizeof below, "%s/%s", directory, lab_shipped[i].name);
-        a->plan.file = lab_shipped[i].name;
-        a->plan.text = lab_shipped[i].text;
+        take_shipped(a, &lab_shipped[i]);
         code = worse_code(code, run_text(a, below, &junit));
-        if (a->stopped)
-            break;
         if (!a->plan.adversary)
             putchar('\n');
         fflush(stdout);
     }
-    buffer_append_text(&junit, "</testsuites>\n");
-    if (a->out != NULL && !lab_file_write(directory, "junit.xml", buffer_slice(&junit), &error))
-        lab_fail(&error, 1);
-    puts(suite_summary(a, code));
+    if (a->out != NULL && !lab_files_write_junit(directory, &junit, &error))
+        code = lab_fail(&error, LAB_FAILS);
+    fprintf(a->json ? stderr : stdout, "%s\n", suite_summary(a, code));
     buffer_deinit(&junit);
+    return code;
+}
+
+/* Scenarios become directories in DIR. */
+static int suite_run(struct lab_arguments *a)
+{
+    char temporary[LAB_NAME_SIZE];
+    if (a->out != NULL && lab_file_exists(a->out, "plan.json"))
+        return usage_wrong("weir lab suite",
+                           "--out %s has the runs of one scenario: choose another directory",
+                           a->out);
+    if (!suite_can_run(a))
+        return LAB_WRONG_USE;
+    if (a->out != NULL)
+        return suite_in(a, a->out);
+    if (!lab_temporary_make(temporary))
+        return LAB_FAILS;
+    const int code = suite_in(a, temporary);
+    remove_tree(temporary);
     return code;
 }
 
 int lab_suite_command(int argc, char **argv)
 {
     struct lab_arguments a = lab_defaults();
-    char temporary[LAB_NAME_SIZE];
     const struct command_line l = {
         .command = "weir lab suite",
         .usage = "[OPTION]...",
@@ -578,13 +516,7 @@ int lab_suite_command(int argc, char **argv)
         return usage_wrong("weir lab suite",
                            "--adversary chooses the policies, and judges all seeds: without --add, "
                            "--until");
-    if (a.out != NULL)
-        return suite_in(&a, a.out);
-    if (!lab_temporary_make(temporary))
-        return 1;
-    code = suite_in(&a, temporary);
-    remove_tree(temporary);
-    return code;
+    return suite_run(&a);
 }
 
 /* ---- sweeps ---- */
@@ -617,7 +549,7 @@ static int print_jobs(const struct lab_arguments *a)
     lab_plan_deinit(&p);
     free(run);
     buffer_deinit(&word);
-    return good ? 0 : lab_fail(&error, 1);
+    return good ? 0 : lab_fail(&error, LAB_WRONG_USE);
 }
 
 int lab_sweep_command(int argc, char **argv)
@@ -659,7 +591,7 @@ static int with_plan(const struct lab_arguments *a,
     struct lab_plan p;
     struct buffer text = {0}, storage = {0}, error = {0};
     const bool good = lab_files_plan(a->words[0], &p, &text, &storage, &error);
-    const int code = good ? use(a, &p) : lab_fail(&error, 1);
+    const int code = good ? use(a, &p) : lab_fail(&error, LAB_WRONG_USE);
     lab_plan_deinit(&p);
     buffer_deinit(&text);
     buffer_deinit(&storage);
@@ -673,9 +605,10 @@ static int use_job(const struct lab_arguments *a, const struct lab_plan *p)
         return usage_wrong("weir lab job",
                            "number %lld: the plan of the directory has runs 0 to %llu",
                            (long long)a->number, (unsigned long long)p->runs - 1);
-    const bool good = lab_files_open(a->words[0], p, &error) &&
-                      lab_jobs_run_one(p, a->words[0], (uint64_t)a->number, &error);
-    return good ? 0 : lab_fail(&error, 1);
+    if (!lab_files_open(a->words[0], p, &error))
+        return lab_fail(&error, LAB_WRONG_USE);
+    const bool good = lab_jobs_run_one(p, a->words[0], (uint64_t)a->number, &error);
+    return good ? 0 : lab_fail(&error, LAB_FAILS);
 }
 
 int lab_job_command(int argc, char **argv)
@@ -729,11 +662,11 @@ static int use_compare(const struct lab_arguments *a, const struct lab_plan *p)
     struct buffer text = {0}, error = {0};
     char first[256];
     const char *comma = strchr(a->words[1], ',');
-    int code = 1;
+    int code = LAB_WRONG_USE;
     snprintf(first, sizeof first, "%.*s", comma == NULL ? 0 : (int)(comma - a->words[1]),
              a->words[1]);
     if (!lab_files_gather(a->words[0], p, r, &error))
-        lab_fail(&error, 1);
+        code = lab_fail(&error, LAB_FAILS);
     else if (comma == NULL || lab_result_compare(r, first, comma + 1, &text) != STATUS_OK) {
         lab_result_policies(r, &error);
         fprintf(stderr,

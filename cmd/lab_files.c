@@ -158,27 +158,6 @@ bool lab_files_write_plan(const struct lab_plan *p, struct buffer *out, struct b
     return good;
 }
 
-static bool must_be_same(const char *directory, const char *name, const struct buffer *expected,
-                         struct buffer *error)
-{
-    char path[PATH_SIZE];
-    struct buffer there = {0}, why = {0};
-    if (!lab_file_exists(directory, name))
-        return lab_file_write(directory, name, buffer_slice(expected), error);
-    bool good = path_join(path, directory, name) && lab_file_read(path, &there, error);
-    if (good && slice_compare(buffer_slice(&there), buffer_slice(expected)) != 0) {
-        if (lab_inputs_are_same(&there, expected, true, &why))
-            buffer_append_format(&why, "its %s differs", name);
-        buffer_append_format(
-            error, "%s has other runs: %.*s. Choose another --out, or remove the directory",
-            directory, TEXT_OF(why));
-        good = false;
-    }
-    buffer_deinit(&why);
-    buffer_deinit(&there);
-    return good;
-}
-
 /* A copy of the text, with a NUL behind it. */
 static struct slice keep_text(struct buffer *storage, struct slice text)
 {
@@ -299,13 +278,96 @@ static bool plan_fits(const struct buffer *json, struct buffer *error)
     return fits;
 }
 
+static bool policy_files_are_equal(const struct lab_plan_options *a,
+                                   const struct lab_plan_options *b)
+{
+    bool equal = a->policy_file_count == b->policy_file_count;
+    for (uint32_t i = 0; equal && i < a->policy_file_count; i++)
+        equal = strcmp(a->policy_files[i], b->policy_files[i]) == 0;
+    return equal;
+}
+
+static bool sets_are_equal(const struct lab_plan_options *a, const struct lab_plan_options *b)
+{
+    bool equal = a->set_count == b->set_count;
+    for (uint32_t i = 0; equal && i < a->set_count; i++)
+        equal = slice_equal(a->set[i].path, b->set[i].path) &&
+                slice_equal(a->set[i].value, b->set[i].value);
+    return equal;
+}
+
+/* Appends which options the plan of a directory was made with and this one was not. */
+static void explain_options(const struct lab_plan_options *then, const struct lab_plan *p,
+                            struct buffer *why)
+{
+    const struct lab_plan_options *now = &p->options;
+    const struct {
+        bool differs;
+        const char *option;
+    } rows[] = {{then->fidelity != now->fidelity, "--fidelity"},
+                {then->seeds != (int64_t)p->seeds, "--seeds"},
+                {then->first_seed != now->first_seed, "--seed"},
+                {then->until.ppm != now->until.ppm, "--until"},
+                {!slice_equal(then->until.measures, now->until.measures), "--measures"},
+                {then->sweep != now->sweep, "the sweep"},
+                {!slice_equal(then->more, now->more) && !now->adversary, "--add"},
+                {then->adversary != now->adversary, "--adversary"},
+                {!policy_files_are_equal(then, now), "--policy"},
+                {!sets_are_equal(then, now), "--set"}};
+    const size_t before = why->size;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        if (rows[i].differs)
+            buffer_append_format(why, "%s%s", why->size == before ? "it differs in " : ", ",
+                                 rows[i].option);
+    }
+    if (why->size == before)
+        buffer_append_text(why, "its plan.json differs");
+}
+
+/* Appends the first difference of a plan that is there. */
+static void explain_plan(const struct buffer *there, const struct buffer *expected,
+                         const struct lab_plan *p, struct buffer *why)
+{
+    struct lab_plan_options then = {0};
+    struct buffer storage = {0};
+    if (!plan_decode(there, &then, &storage))
+        buffer_append_text(why, "its plan.json is not a plan of `weir lab`");
+    else if (lab_inputs_are_same(there, expected, true, why))
+        explain_options(&then, p, why);
+    buffer_deinit(&storage);
+}
+
+/* `p`: the file is its plan; NULL: it is the scenario. */
+static bool must_be_same(const char *directory, const char *name, const struct buffer *expected,
+                         const struct lab_plan *p, struct buffer *error)
+{
+    char path[PATH_SIZE];
+    struct buffer there = {0}, why = {0};
+    if (!lab_file_exists(directory, name))
+        return lab_file_write(directory, name, buffer_slice(expected), error);
+    bool good = path_join(path, directory, name) && lab_file_read(path, &there, error);
+    if (good && slice_compare(buffer_slice(&there), buffer_slice(expected)) != 0) {
+        if (p == NULL)
+            buffer_append_text(&why, "its scenario.yaml differs");
+        else
+            explain_plan(&there, expected, p, &why);
+        buffer_append_format(
+            error, "%s has other runs: %.*s. Choose another --out, or remove the directory",
+            directory, TEXT_OF(why));
+        good = false;
+    }
+    buffer_deinit(&why);
+    buffer_deinit(&there);
+    return good;
+}
+
 bool lab_files_open(const char *directory, const struct lab_plan *p, struct buffer *error)
 {
     struct buffer plan = {0}, text = {0};
     buffer_append_slice(&text, p->options.text);
     bool good = lab_files_write_plan(p, &plan, error) && plan_fits(&plan, error) &&
-                must_be_same(directory, "scenario.yaml", &text, error) &&
-                must_be_same(directory, "plan.json", &plan, error);
+                must_be_same(directory, "scenario.yaml", &text, NULL, error) &&
+                must_be_same(directory, "plan.json", &plan, p, error);
     buffer_deinit(&plan);
     buffer_deinit(&text);
     return good;
@@ -356,6 +418,18 @@ static bool gather_inputs(const char *directory, struct lab_result *r, struct bu
     return good;
 }
 
+static bool add_run(const char *path, const struct buffer *json, struct lab_result *r,
+                    struct buffer *error)
+{
+    struct buffer fault = {0};
+    const bool good = lab_result_add(r, buffer_slice(json), &fault) == STATUS_OK;
+    if (!good)
+        buffer_append_format(error, "%s: %.*s. Remove the file, and run again", path,
+                             TEXT_OF(fault));
+    buffer_deinit(&fault);
+    return good;
+}
+
 bool lab_files_gather(const char *directory, const struct lab_plan *p, struct lab_result *r,
                       struct buffer *error)
 {
@@ -368,10 +442,21 @@ bool lab_files_gather(const char *directory, const struct lab_plan *p, struct la
         lab_plan_run(p, i, run);
         if (lab_plan_includes(p, i) && lab_file_exists(directory, run->path))
             good = path_join(path, directory, run->path) && lab_file_read(path, &json, error) &&
-                   lab_result_add(r, buffer_slice(&json), error) == STATUS_OK;
+                   add_run(path, &json, r, error);
         buffer_deinit(&json);
     }
     free(run);
+    return good;
+}
+
+bool lab_files_write_junit(const char *directory, const struct buffer *suites, struct buffer *error)
+{
+    struct buffer junit = {0};
+    buffer_append_text(&junit, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+    buffer_append_slice(&junit, buffer_slice(suites));
+    buffer_append_text(&junit, "</testsuites>\n");
+    const bool good = lab_file_write(directory, "junit.xml", buffer_slice(&junit), error);
+    buffer_deinit(&junit);
     return good;
 }
 
@@ -380,12 +465,10 @@ bool lab_files_finish(const char *directory, const struct lab_result *r, struct 
     struct buffer json = {0}, csv = {0}, junit = {0};
     lab_result_json(r, &json);
     lab_result_csv(r, &csv);
-    buffer_append_text(&junit, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
     lab_result_junit(r, &junit);
-    buffer_append_text(&junit, "</testsuites>\n");
     bool good = lab_file_write(directory, "result.json", buffer_slice(&json), error) &&
                 lab_file_write(directory, "result.csv", buffer_slice(&csv), error) &&
-                lab_file_write(directory, "junit.xml", buffer_slice(&junit), error);
+                lab_files_write_junit(directory, &junit, error);
     buffer_deinit(&json);
     buffer_deinit(&csv);
     buffer_deinit(&junit);

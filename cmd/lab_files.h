@@ -45,5 +45,8 @@ bool lab_files_plan(const char *directory, struct lab_plan *p, struct buffer *te
 /* Reads the runs that are there. */
 bool lab_files_gather(const char *directory, const struct lab_plan *p, struct lab_result *r,
                       struct buffer *error);
+/* Writes junit.xml of the test suites in `suites`. */
+bool lab_files_write_junit(const char *directory, const struct buffer *suites,
+                           struct buffer *error);
 /* Writes the files about all runs together. The result must have been judged. */
 bool lab_files_finish(const char *directory, const struct lab_result *r, struct buffer *error);

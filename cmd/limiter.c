@@ -13,7 +13,7 @@
 static const char about[] =
     "Shows and changes token buckets of the rate limiter, through a router.\n\n"
     "  status   the shards of a bucket and the tokens of each limit\n"
-    "  set      sets the limits of a level: give --entity, --resource, both or neither\n"
+    "  set      sets the limits of a level, by --entity, --resource, both or neither\n"
     "  reset    fills all limits of a bucket\n"
     "  top      the buckets with the most requests at this router\n\n"
     "A limit is NAME=CAPACITY/PERIOD[:REFILL]: the maximum number of tokens in a bucket, and the "
@@ -349,8 +349,8 @@ int cmd_limiter(int argc, char **argv)
         .command = "weir limiter",
         .usage = "status|set|reset|top [option]...",
         .about = about,
-        .examples = "  weir limiter set --entity alice --resource api --limit rpm=100/60s --limit "
-                    "tpm=10000/60s:5000\n"
+        .examples = "  weir limiter set --entity alice --resource api --limit rpm=100/60s \\\n"
+                    "      --limit tpm=10000/60s:5000\n"
                     "  weir limiter set --limit rpm=10/60s --on-unavailable allow\n"
                     "  weir limiter status --entity alice --resource api\n"
                     "  weir limiter reset --entity alice --resource api\n"

@@ -183,8 +183,8 @@ int cmd_router(int argc, char **argv)
                  "\n\nAll daemons of a cluster must have the same settings secret_file and "
                  "cluster_id.\n",
         .examples = "  weir router --peers 1=127.0.0.1:7101,2=127.0.0.1:7102 --set gac=off\n"
-                    "  weir router --listen 127.0.0.1:8001 --id 2 --peers "
-                    "1=127.0.0.1:7101,2=127.0.0.1:7102 \\\n"
+                    "  weir router --listen 127.0.0.1:8001 --id 2 \\\n"
+                    "              --peers 1=127.0.0.1:7101,2=127.0.0.1:7102 \\\n"
                     "              --gac 1=127.0.0.1:7201,2=127.0.0.1:7202,3=127.0.0.1:7203\n",
         .groups = {OPTION_GROUP(NULL, router_options, &p.options)}};
     int code = options_parse(&p.options, &line, argc, argv);

@@ -203,10 +203,10 @@ static int sim_parse(struct sim_arguments *a, int argc, char **argv)
     struct buffer text = {0};
     buffer_append_text(&text, about);
     for (unsigned i = 0; i < SIM_FAULTS; i++)
-        buffer_append_format(&text, "    %-16s %s\n", sim_faults[i].name, sim_faults[i].help);
+        buffer_append_format(&text, "  %-15s %s\n", sim_faults[i].name, sim_faults[i].help);
     buffer_append_text(&text, "\nThe extras:\n");
     for (unsigned i = 0; i < SIM_EXTRAS; i++)
-        buffer_append_format(&text, "    %-16s %s\n", sim_extras[i].name, sim_extras[i].help);
+        buffer_append_format(&text, "  %-15s %s\n", sim_extras[i].name, sim_extras[i].help);
     buffer_append_u8(&text, '\0');
     const struct command_line line = {
         .command = "weir sim",

@@ -701,10 +701,12 @@ bool measure_needs_optimum(const char *name)
 
 static const char *report_unknown(const char *name, char *error, size_t size)
 {
-    int used = snprintf(error, size, "there is no measure '%s'; known are", name);
-    for (size_t i = 0; i < MEASURE_COUNT && used > 0 && (size_t)used < size; i++)
-        used += snprintf(error + used, size - (size_t)used, "%s %s", i > 0 ? "," : "",
-                         MEASURES[i].definition.name);
+    struct buffer near = {0};
+    nearest_name_suggest(slice_of(name), "", &MEASURES[0].definition.name, MEASURE_COUNT,
+                         sizeof MEASURES[0], &near);
+    snprintf(error, size, "there is no measure `%s`%.*s; `weir lab list measures` lists them", name,
+             (int)near.size, near.size > 0 ? (const char *)near.data : "");
+    buffer_deinit(&near);
     return error;
 }
 

@@ -8,6 +8,7 @@
 #include "base/policies.h"
 #include "engine/admission/policy_choice.h"
 #include "include/weir/policy_partition.h"
+#include "lab/run/junit.h"
 #include "lab/run/result_internal.h"
 
 static const char delayed_name[] = "delayed",
@@ -225,6 +226,23 @@ void adversary_print_row(const struct lab_result *r, const struct adversary_repo
     buffer_append_text(out, "\n");
 }
 
+/* A line about an adversary that broke nothing, or that was never called; none otherwise. */
+static void append_fault(const struct lab_result *r, uint32_t adversary,
+                         const struct adversary_verdict *v, struct buffer *out)
+{
+    const struct scenario *s = r->scenario;
+    if (!v->was_called)
+        lab_result_print_uncalled(r, v->policy, out);
+    else if (v->expected == 0)
+        buffer_append_format(out,
+                             "WRONG: %s expects nothing of %s that this fidelity can judge: %s is "
+                             "not seen\n",
+                             s->name, s->policies[0].name, adversary_names[adversary]);
+    else if (v->broken == 0)
+        buffer_append_format(out, "WRONG: all expectations of %s hold under %s\n", s->name,
+                             adversary_names[adversary]);
+}
+
 void adversary_print_faults(const struct lab_result *r, const struct adversary_report *report,
                             struct buffer *out)
 {
@@ -239,18 +257,32 @@ void adversary_print_faults(const struct lab_result *r, const struct adversary_r
             buffer_append_format(
                 out, "note: %s cannot take the place of the partition policy of %s in %s\n",
                 adversary_names[i], r->scenario->policies[0].name, r->scenario->name);
-        else if (!v->was_called)
-            lab_result_print_uncalled(r, v->policy, out);
-        else if (v->expected == 0)
-            buffer_append_format(out,
-                                 "WRONG: %s expects nothing of %s that this fidelity can judge: "
-                                 "%s is not seen\n",
-                                 r->scenario->name, r->scenario->policies[0].name,
-                                 adversary_names[i]);
-        else if (v->broken == 0)
-            buffer_append_format(out, "WRONG: all expectations of %s hold under %s\n",
-                                 r->scenario->name, adversary_names[i]);
+        else
+            append_fault(r, i, v, out);
     }
+}
+
+void adversary_junit(const struct lab_result *r, const struct adversary_report *report,
+                     struct buffer *out)
+{
+    struct buffer cases = {0}, fault = {0};
+    uint32_t count = 0, failed = 0;
+    for (uint32_t i = 0; i < ADVERSARIES; i++) {
+        const struct adversary_verdict *v = &report->of[i];
+        if (v->policy == UINT32_MAX)
+            continue;
+        buffer_clear(&fault);
+        append_fault(r, i, v, &fault);
+        const struct slice message =
+            slice_make(fault.data, fault.size > 0 ? fault.size - 1 : 0); /* without its end */
+        junit_append_case(&cases, r->scenario->name, slice_of(adversary_names[i]), "fails",
+                          message);
+        count++;
+        failed += fault.size > 0;
+    }
+    junit_append_suite(out, r->scenario->name, count, failed, buffer_slice(&cases));
+    buffer_deinit(&cases);
+    buffer_deinit(&fault);
 }
 
 static void print_breakers(const struct adversary_report *report, uint32_t expectation,

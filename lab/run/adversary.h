@@ -62,3 +62,6 @@ void adversary_print_expectations(const struct lab_result *r, const struct adver
                                   struct buffer *out);
 void adversary_write_json(const struct lab_result *r, const struct adversary_report *report,
                           struct buffer *out);
+/* A test suite: a case for each adversary, which fails if all expectations hold under it. */
+void adversary_junit(const struct lab_result *r, const struct adversary_report *report,
+                     struct buffer *out);

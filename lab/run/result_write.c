@@ -2,6 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lab/run/csv.h"
+#include "lab/run/junit.h"
 #include "lab/run/result_internal.h"
 #include "router/json/json_writer.h"
 
@@ -182,6 +184,32 @@ static void print_evaluated(const struct lab_result *r, const struct lab_evaluat
     buffer_append_text(out, "\n");
 }
 
+static bool ran_anywhere(const struct lab_result *r, const char *policy)
+{
+    for (uint32_t i = 0; i < r->run_count; i++) {
+        if (policy == NULL ? r->runs[i].policy == 0
+                           : strcmp(r->scenario->policies[r->runs[i].policy].name, policy) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Expectations of policies that did not run, as with --only. */
+static void print_not_run(const struct lab_result *r, struct buffer *out)
+{
+    uint32_t lacking = 0;
+    for (uint32_t i = 0; i < r->scenario->expectation_count; i++) {
+        const struct scenario_expectation *e = &r->scenario->expectations[i];
+        lacking +=
+            lab_result_can_evaluate(r, e) &&
+            (!ran_anywhere(r, e->policy) || (e->versus != NULL && !ran_anywhere(r, e->versus)));
+    }
+    if (lacking > 0 && r->run_count > 0)
+        buffer_append_format(out,
+                             "  not judged: %u of %u expectations, whose policies have no runs\n",
+                             lacking, r->scenario->expectation_count);
+}
+
 void lab_result_print(const struct lab_result *r, struct buffer *out)
 {
     for (uint32_t point = 0; point < r->point_count; point++) {
@@ -208,6 +236,7 @@ void lab_result_print(const struct lab_result *r, struct buffer *out)
                                  "does not compute\n",
                                  e->measure, lab_fidelity_names[r->fidelity]);
     }
+    print_not_run(r, out);
     lab_result_print_until(r, out);
 }
 
@@ -377,15 +406,10 @@ void lab_result_json(const struct lab_result *r, struct buffer *out)
 
 /* ---- CSV and JUnit ---- */
 
-static void append_csv_text(struct buffer *out, struct slice text)
+static void append_cell(struct buffer *out, struct slice text)
 {
-    buffer_append_u8(out, '"');
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] == '"')
-            buffer_append_u8(out, '"');
-        buffer_append_u8(out, text.data[i]);
-    }
-    buffer_append_text(out, "\",");
+    csv_append_text(out, text);
+    buffer_append_u8(out, ',');
 }
 
 static void csv_policy(const struct lab_result *r, uint32_t policy, uint32_t point, double *samples,
@@ -395,11 +419,11 @@ static void csv_policy(const struct lab_result *r, uint32_t policy, uint32_t poi
         struct statistics_summary v = summary_of(r, policy, point, place, samples);
         if (v.count == 0)
             continue;
-        append_csv_text(out, slice_of(r->scenario->name));
-        append_csv_text(out, r->points[point]);
-        append_csv_text(out, slice_of(r->scenario->policies[policy].name));
-        append_csv_text(out, slice_of(selection_name(r, (uint32_t)(place / r->measures))));
-        append_csv_text(out, slice_of(measure_definition_at(place % r->measures)->name));
+        append_cell(out, slice_of(r->scenario->name));
+        append_cell(out, r->points[point]);
+        append_cell(out, slice_of(r->scenario->policies[policy].name));
+        append_cell(out, slice_of(selection_name(r, (uint32_t)(place / r->measures))));
+        append_cell(out, slice_of(measure_definition_at(place % r->measures)->name));
         buffer_append_format(out, "%zu,%.17g,%.17g,%.17g\n", v.count, v.mean, v.low, v.high);
     }
 }
@@ -415,53 +439,31 @@ void lab_result_csv(const struct lab_result *r, struct buffer *out)
     free(samples);
 }
 
-static void append_xml(struct buffer *out, struct slice text)
+static void junit_evaluated(const struct lab_result *r, const struct lab_evaluated *j,
+                            struct buffer *out)
 {
-    static const char *const escapes[UINT8_MAX + 1] = {
-        ['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['"'] = "&quot;"};
-    for (size_t i = 0; i < text.size; i++) {
-        if (escapes[text.data[i]] != NULL)
-            buffer_append_text(out, escapes[text.data[i]]);
-        else
-            buffer_append_u8(out, text.data[i]);
-    }
-}
-
-static void junit_case(const struct lab_result *r, const struct lab_evaluated *j,
-                       struct buffer *out)
-{
-    struct buffer text = {0};
-    buffer_append_text(out, "    <testcase classname=\"");
-    append_xml(out, slice_of(r->scenario->name));
-    buffer_append_text(out, "\" name=\"");
-    lab_result_append_subject(&text, r, j);
-    append_xml(out, buffer_slice(&text));
-    buffer_clear(&text);
-    append_judgement(&text, r, j);
+    struct buffer name = {0}, fault = {0};
+    lab_result_append_subject(&name, r, j);
+    if (j->verdict != STATISTICS_HOLDS)
+        append_judgement(&fault, r, j);
     if (j->verdict == STATISTICS_UNSURE) {
-        buffer_append_text(&text, ": ");
-        append_unsure(&text, j);
+        buffer_append_text(&fault, ": ");
+        append_unsure(&fault, j);
     }
-    if (j->verdict == STATISTICS_HOLDS) {
-        buffer_append_text(out, "\"/>\n");
-    } else {
-        buffer_append_format(out, "\">\n      <failure type=\"%s\" message=\"",
-                             verdict_names[j->verdict]);
-        append_xml(out, buffer_slice(&text));
-        buffer_append_text(out, "\"/>\n    </testcase>\n");
-    }
-    buffer_deinit(&text);
+    junit_append_case(out, r->scenario->name, buffer_slice(&name), verdict_names[j->verdict],
+                      buffer_slice(&fault));
+    buffer_deinit(&name);
+    buffer_deinit(&fault);
 }
 
 /* What cannot be told does not hold: it counts as a failure here. */
 void lab_result_junit(const struct lab_result *r, struct buffer *out)
 {
+    struct buffer cases = {0};
     uint32_t failed, evaluated = lab_result_evaluated(r, &failed);
-    buffer_append_text(out, "  <testsuite name=\"");
-    append_xml(out, slice_of(r->scenario->name));
-    buffer_append_format(out, "\" tests=\"%u\" failures=\"%u\">\n", evaluated,
-                         failed + lab_result_unsure(r));
     for (uint32_t i = 0; i < r->evaluated_count; i++)
-        junit_case(r, &r->evaluated[i], out);
-    buffer_append_text(out, "  </testsuite>\n");
+        junit_evaluated(r, &r->evaluated[i], &cases);
+    junit_append_suite(out, r->scenario->name, evaluated, failed + lab_result_unsure(r),
+                       buffer_slice(&cases));
+    buffer_deinit(&cases);
 }

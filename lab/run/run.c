@@ -140,7 +140,7 @@ enum status lab_job_read(const struct lab_job *job, struct document *d, struct s
         status = check_expectations(job, out, error);
     if (status == STATUS_OK)
         status = check_fidelity(job, d, out, error);
-    if (status != STATUS_OK)
+    if (status != STATUS_OK && chosen.count > 0)
         buffer_append_format(error, " (policy %s)", chosen.name);
     return status;
 }

@@ -4,12 +4,9 @@
 #include <math.h>
 
 #include "base/instant.h"
+#include "base/limits.h"
 #include "base/settings/tables.h"
-#include "control/decision_points.h"
-#include "engine/admission/admission.h"
-#include "engine/admission/policy_choice.h"
-#include "engine/catalog/table.h"
-#include "gac/grant_policy.h"
+#include "lab/scenario/scenario_check.h"
 #include "lab/scenario/scenario_fault.h"
 #include "lab/scenario/scenario_limit.h"
 #include "workload/text_fields.h"
@@ -407,7 +404,12 @@ static bool read_expectation(struct reading *r, const struct document_node *n, v
         return false;
     if (e->at_least == -HUGE_VAL && e->at_most == HUGE_VAL)
         return reading_fail(r, n, "an expectation needs at_least or at_most");
-    return true;
+    if (e->at_least > e->at_most)
+        return reading_fail(r, n, "at_least is %g, but must be at most at_most, which is %g",
+                            e->at_least, e->at_most);
+    return e->from_ns < e->to_ns ||
+           reading_fail(r, n, "from is %gs, but must be before to, which is %gs",
+                        (double)e->from_ns / 1e9, (double)e->to_ns / 1e9);
 }
 
 static bool read_values(struct reading *r, const struct document_node *n, void *target)
@@ -509,85 +511,6 @@ static const struct scenario_costs default_costs = {.read_ns = 20 * NS_PER_US,
                                                     .cores = 4,
                                                     .move_bytes_per_s = 50000000};
 
-/* Whether it names no policy of the scenario. NULL names none, and is not unknown. */
-static bool policy_is_unknown(const struct scenario *s, const char *name)
-{
-    return name != NULL && NAME_PLACE(name, s->policies, s->policy_count) == s->policy_count;
-}
-
-/* The first workload of the tenant; NULL: none. */
-static const struct scenario_workload *workload_of(const struct scenario *s, const char *tenant)
-{
-    for (uint32_t i = 0; i < s->workload_count; i++) {
-        if (strcmp(s->workloads[i].tenant, tenant) == 0)
-            return &s->workloads[i];
-    }
-    return NULL;
-}
-
-static bool check_limits(struct reading *r, const struct document_node *root,
-                         const struct scenario *s)
-{
-    bool used = s->limit_count == 0;
-    for (uint32_t i = 0; i < s->workload_count; i++)
-        used |= s->workloads[i].limiter != NULL;
-    return used || reading_fail(r, root, "there are limits, but no workload has `limiter`");
-}
-
-/* What only the whole shows. */
-static bool check_complete(struct reading *r, const struct scenario *s)
-{
-    const struct document_node *root = r->document->root;
-    struct buffer error = {0};
-    if (config_check(&s->cluster.config, &error) != STATUS_OK ||
-        admission_policies_check(&s->cluster.config, &error) != STATUS_OK ||
-        control_policies_check(&s->cluster.config, &error) != STATUS_OK ||
-        table_policy_check(&s->cluster.config, &error) != STATUS_OK) {
-        reading_fail(r, root, "settings: %.*s", TEXT_OF(error));
-        buffer_deinit(&error);
-        return false;
-    }
-    if (s->warm_ns >= s->duration_ns)
-        return reading_fail(r, root, "warm is %gs, but must be shorter than duration, which is %gs",
-                            (double)s->warm_ns / 1e9, (double)s->duration_ns / 1e9);
-    for (uint32_t i = 0; i < s->tenant_count; i++) {
-        const struct scenario_workload *own =
-            s->tenants[i].parent == NULL ? NULL : workload_of(s, s->tenants[i].parent);
-        if (own != NULL)
-            return reading_fail(r, root,
-                                "workload %s: tenant %s is the account of others, and has "
-                                "no workload of its own",
-                                own->name, own->tenant);
-    }
-    if (!check_limits(r, root, s))
-        return false;
-    for (uint32_t i = 0; i < s->table_count; i++) {
-        if (!scenario_table_check(r, s, i))
-            return false;
-    }
-    for (uint32_t i = 0; i < s->workload_count; i++) {
-        if (s->workloads[i].hedge.on && s->cluster.routers < 2)
-            return reading_fail(
-                r, root, "hedge of workload %s needs another router, but cluster.routers is %lld",
-                s->workloads[i].name, (long long)s->cluster.routers);
-    }
-    for (uint32_t i = 0; i < s->fault_count; i++) {
-        if (!scenario_fault_check(r, s, &s->faults[i]))
-            return false;
-    }
-    for (uint32_t i = 0; i < s->expectation_count; i++) {
-        const struct scenario_expectation *e = &s->expectations[i];
-        const char *unknown = policy_is_unknown(s, e->policy)   ? e->policy
-                              : policy_is_unknown(s, e->versus) ? e->versus
-                                                                : NULL;
-        if (unknown != NULL) {
-            const struct document_node at = {.line = e->line};
-            return reading_fail(r, &at, "there is no policy `%s`", unknown);
-        }
-    }
-    return true;
-}
-
 enum status scenario_read(struct document *d, struct policies *policies, struct scenario *out,
                           struct buffer *error)
 {
@@ -607,7 +530,7 @@ enum status scenario_read(struct document *d, struct policies *policies, struct 
     if (out->policy_count == 0)
         out->policies[out->policy_count++] =
             (struct scenario_policy){.name = IMPLIED_POLICY, .about = "the defaults"};
-    return check_complete(&r, out) ? STATUS_OK : STATUS_MALFORMED;
+    return scenario_check(&r, out) ? STATUS_OK : STATUS_MALFORMED;
 }
 
 void scenario_describe_format(struct buffer *out)

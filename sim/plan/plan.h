@@ -48,7 +48,7 @@ enum sim_fault {
     X(SIM_SWITCHES, "switches", "two clients switch streams and time to live without waits") \
     X(SIM_MIXED, "mixed", "tables have several features at once")                            \
     X(SIM_SCARCE_INDEX, "scarce-index",                                                      \
-      "a global index has 1/50 of its table's units, where nodes limit writes")              \
+      "an index has 1/50 of its table's units, where nodes limit")                           \
     X(SIM_QUIET_PHASE, "quiet-phase",                                                        \
       "after the faults, 30 s without writes; indexes, shards change")                       \
     X(SIM_LEAVING_TABLE, "leaving-table",                                                    \

@@ -43,6 +43,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 WITH_SPANS = (ROOT / "README.md", ROOT / "docs" / "operating.md")
 SKIPPED = 77
 COMMAND_S = 120
+HELP_COLUMNS = 80
 READY_S = 60
 POLL_S = 0.02
 
@@ -212,6 +213,8 @@ def help_of(*command):
 def help_scope(name, text):
     steps, lines = [], text.splitlines()
     for i, line in enumerate(lines):
+        if len(line) > HELP_COLUMNS:
+            raise AssertionError(f"{name}: {len(line)} columns, at most {HELP_COLUMNS}: {line}")
         inline = re.match(r"examples?:(.*)", line, re.I)
         if inline and inline.group(1).strip():
             raise AssertionError(f"{name}: an example stands on a line of its own")

@@ -12,6 +12,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 SCENARIOS = pathlib.Path(__file__).resolve().parent.parent.parent / "scenarios"
 ADVERSARIES = ["refuse-all", "every-other", "admit-all", "delayed"]
@@ -82,6 +83,10 @@ def a_scenario_that_holds_is_named(weir, directory):
     expect(not kept["all_break"] and [a["broken"] for a in kept["adversaries"]] == [1, 1, 0, 1], kept)
     expect(lab(weir, "result", str(out), code=1) == text, "`weir lab result` differs")
     expect(json.loads(lab(weir, "result", str(out), "--json", code=1)) == kept, "its JSON differs")
+    expect(not (out / "result.json").exists(), "result.json calls what must fail a failure")
+    suite = xml.etree.ElementTree.parse(out / "junit.xml").find("testsuite")
+    expect([suite.get("tests"), suite.get("failures")] == ["4", "1"], (out / "junit.xml").read_text())
+    expect("hold under admit-all" in suite[2][0].get("message"), (out / "junit.xml").read_text())
     lab(weir, "reproduce", str(out))
 
 

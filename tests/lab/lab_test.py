@@ -80,12 +80,16 @@ def a_directory_has_all_results(lab):
     before = {p: p.stat().st_mtime_ns for p in out.rglob("runs/*/*/*.json")}
     lab.run("run", scenario, "--seeds", "3", "--out", str(out))
     expect(before == {p: p.stat().st_mtime_ns for p in before}, "runs with a result were repeated")
-    text = lab.run("run", scenario, "--seeds", "4", "--out", str(out), code=1)
-    expect("has other runs" in text and "plan.json" in text, text)
+    for options, differ in ((["--seeds", "4"], "--seeds"), (["--seeds", "3", "--seed", "2"], "--seed"),
+                            (["--seeds", "3", "--set", "cluster.routers=3", "--add", "baselines"], "--add, --set"),
+                            (["--seeds", "5", "--until", "9%"], "--seeds, --until"),
+                            (["--seeds", "3", "--fidelity", "full"], "--fidelity")):
+        text = lab.run("run", scenario, *options, "--out", str(out), code=2)
+        expect(f"all has other runs: it differs in {differ}. Choose another --out" in text, text)
     text = lab.run("compare", str(out), "weir,free <&>")
     expect("throttle_fraction" in text, text)
     expect("nan" not in text, text)
-    text = lab.run("compare", str(out), "weir,nobody", code=1)
+    text = lab.run("compare", str(out), "weir,nobody", code=2)
     expect("policies with runs in" in text and ": weir, free <&>" in text, text)
     sweep = lab.directory / "compared"
     lab.run("sweep", scenario, "--seeds", "2", "--out", str(sweep))
@@ -157,22 +161,27 @@ def errors_tell_what_is_wrong(lab):
             (["run", scenario, "--until", "2"], 2, "a percentage from 0.01% to 50%"),
             (["run", scenario, "--until", "2%", "--seeds", "4"], 2, "at least 5 seeds"),
             (["run", scenario, "--measures", "splits"], 2, "--measures needs --until"),
-            (["run", scenario, "--until", "2%", "--measures", "nosuch"], 2, "no measure 'nosuch'"),
+            (["run", scenario, "--until", "2%", "--measures", "nosuch"], 2, "no measure `nosuch`"),
             (["sweep", scenario], 2, "needs --out DIR"),
             (["job", str(lab.directory), "x"], 2, "NUMBER must be a number from 0 to 10000000, not `x`"),
-            (["job", str(lab.directory), "0"], 1, "plan.json"),
+            (["job", str(lab.directory), "0"], 2, "plan.json"),
             (["job", str(lab.directory / "all"), "99"], 2, "runs 0 to 5"),
             (["new", "nothing", "mine"], 2, "no scenario `nothing`"),
             (["list", "everything"], 2, "must be scenarios, measures or format"),
             (["rum"], 2, "did you mean `weir lab run`"),
             (["comp"], 2, "did you mean `weir lab compare`"),
+            (["suite", "--set", "cluster.routes=2"], 2, "no scenario can be run: flatness: what is set at"),
+            (["suite", "--out", str(lab.directory / "all")], 2, "has the runs of one scenario"),
             (["run", scenario, "--seeds", "1"], 1, "FAILS")):
         text = lab.run(*arguments, code=code)
         expect(part in text, f"{arguments}: `{part}` is not in: {text}")
     broken = lab.directory / "broken"
     shutil.copytree(lab.directory / "all", broken)
     (broken / "runs/1-weir/0/1.json").write_text("{")
-    expect("not the JSON of a run" in lab.run("result", str(broken), code=1), "a damaged file was taken")
+    text = lab.run("result", str(broken), code=1)
+    expect("broken/runs/1-weir/0/1.json: not the JSON of a run. Remove the file, and run again" in text, text)
+    text = lab.run("run", scenario, "--seeds", "1", "--only", "free <&>")
+    expect("not judged: 1 of 2 expectations, whose policies have no runs" in text, text)
 
 
 def results_belong_to_their_inputs(lab):
@@ -191,9 +200,9 @@ def results_belong_to_their_inputs(lab):
     expect("all 2 runs are equal" in lab.run("reproduce", str(out)), "a run is not reproduced")
 
     trace.write_text("".join(lines[:-1]) + lines[-1].replace("100", "101"))
-    expect(f"{trace} has changed: its SHA-256 was" in lab.run(*replay, code=1), "an altered trace was taken")
+    expect(f"{trace} has changed: its SHA-256 was" in lab.run(*replay, code=2), "an altered trace was taken")
     expect("cannot be repeated" in lab.run("reproduce", str(out), code=1), "an altered trace was taken")
-    expect("has changed" in lab.run("job", str(out), "0", code=1), "an altered trace was taken by a job")
+    expect("has changed" in lab.run("job", str(out), "0", code=2), "an altered trace was taken by a job")
     trace.write_text("".join(lines))
     lab.run(*replay)
 
@@ -206,7 +215,7 @@ def results_belong_to_their_inputs(lab):
     runs[0].write_text(whole)
 
     (out / "plan.json").write_text(json.dumps({**plan, "build": "0123456789ab"}))
-    expect("its runs are of the build 0123456789ab of weir" in lab.run(*replay, code=1), "another build was taken")
+    expect("its runs are of the build 0123456789ab of weir" in lab.run(*replay, code=2), "another build was taken")
     text = lab.run("reproduce", str(out))
     expect("of the build 0123456789ab" in text and "all 2 runs are equal" in text, text)
 
@@ -276,9 +285,10 @@ def seeds_are_added_until_the_results_are_precise(lab):
     expect(lab.run(*run) == text and len(tree(out / "runs")) == len(before) + 1, "the command goes on elsewhere")
     expect("runs have results" not in lab.run("result", str(out)), "runs after the last analysis are missed")
     lab.run("compare", str(out), "weir,other")
-    for other in (["--until", "4%"], ["--until", "3%", "--measures", "splits"], ["--seeds", "50"]):
-        text = lab.run(*run[:-2], *other, code=1)
-        expect("has other runs" in text and "plan.json" in text, text)
+    for other, differ in ((["--until", "4%"], "--until"), (["--until", "3%", "--measures", "splits"], "--measures"),
+                          (["--seeds", "50"], "--until")):
+        text = lab.run(*run[:-2], *other, code=2)
+        expect(f"has other runs: it differs in {differ}. " in text, text)
     text = lab.run("run", str(path), "--quiet", "--seeds", "6", "--until", "0.01%", "--measures", "offered_rate")
     expect("precision: NOT REACHED after 6 seeds" in text and "other: offered_rate is" in text, text)
 

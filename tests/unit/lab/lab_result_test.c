@@ -359,7 +359,7 @@ TEST(a_precision_that_cannot_be_checked_is_refused)
     expect_in((char *)error.data, "--until needs --measures, since the scenario expects nothing");
     assert_int_equal(plan_until(5, (struct lab_until){1, slice_of("splits,nosuch")}, ""),
                      STATUS_MALFORMED);
-    expect_in((char *)error.data, "--measures: there is no measure 'nosuch'");
+    expect_in((char *)error.data, "--measures: there is no measure `nosuch`");
     assert_int_equal(plan_until(5, (struct lab_until){0, slice_of("splits")}, ""),
                      STATUS_MALFORMED);
     expect_in((char *)error.data, "--measures needs --until");

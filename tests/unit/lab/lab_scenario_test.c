@@ -170,7 +170,7 @@ TEST(faults_name_file_line_field_and_what_is_allowed)
     expect_fault(HEAD BODY "expect: [{measure: splits, at_most: 1, policy: y}]\n",
                  "a.yaml:5: there is no policy `y`");
     expect_fault(HEAD "warm: 10s\n" BODY,
-                 "a.yaml:1: warm is 10s, but must be shorter than duration, which is 10s");
+                 "a.yaml:3: warm is 10s, but must be shorter than duration, which is 10s");
     expect_fault(HEAD BODY "faults: [{kind: router-clock, at: 1s, drift: -1}]\n",
                  "a.yaml:5: drift is -1, but must be at least -0.9");
     expect_fault(HEAD BODY "faults: [{kind: update, at: 1s}]\n",
@@ -195,14 +195,39 @@ TEST(faults_name_file_line_field_and_what_is_allowed)
     expect_fault(TENANTS("{name: b, parent: b}"),
                  "a.yaml:4: tenant b: there is no tenant `b` before it");
     expect_fault(TENANTS("{name: a}, {name: b, parent: a}"),
-                 "a.yaml:1: workload a: tenant a is the account of others, and has no workload");
+                 "a.yaml:5: workload a: tenant a is the account of others, and has no workload");
 #undef TENANTS
 #define HEDGED(TEXT) \
     HEAD "tables: [{name: users}]\nworkloads: [{name: w, table: users, hedge: \"" TEXT "\"}]\n"
     expect_fault(HEDGED("p100"), "a.yaml:4: hedge is `p100`: must be none, TIME[:FRACTION] or pNN");
     expect_fault(HEDGED("p95") "cluster: {routers: 1}\n",
-                 "a.yaml:1: hedge of workload w needs another router, but cluster.routers is 1");
+                 "a.yaml:4: hedge of workload w needs another router, but cluster.routers is 1");
 #undef HEDGED
+}
+
+TEST(values_that_contradict_each_other_are_refused_with_their_lines)
+{
+    expect_fault(HEAD BODY "expect:\n  - {measure: splits, at_most: 1}\n"
+                           "  - measure: splits\n    at_least: 2\n    at_most: 1\n",
+                 "a.yaml:7: at_least is 2, but must be at most at_most, which is 1");
+    expect_fault(HEAD BODY "expect: [{measure: splits, at_most: 1, from: 3s, to: 3s}]\n",
+                 "a.yaml:5: from is 3s, but must be before to, which is 3s");
+    expect_fault(HEAD BODY "expect:\n  - measure: splits\n    at_most: 1\n    from: 10s\n",
+                 "a.yaml:8: from is 10s, but must be before the end of the run at 10s");
+    expect_fault(HEAD BODY "faults:\n  - {kind: split, at: 9s}\n  - {kind: split, at: 10s}\n",
+                 "a.yaml:7: at is 10s, but must be before the end of the run at 10s");
+    expect_fault(HEAD BODY "cluster:\n  settings:\n    control_ms: 200\n"
+                           "    split_fill_percent: 90\n    split_percent: 85\n",
+                 "a.yaml:8: settings: split_percent = 85 must be more than 90");
+}
+
+TEST(a_run_that_is_cut_short_from_outside_keeps_what_is_later)
+{
+    assert_int_equal(read_text(HEAD BODY "faults: [{kind: split, at: 9s}]\n"
+                                         "expect: [{measure: splits, at_most: 1, from: 8s}]\n"),
+                     STATUS_OK);
+    assert_int_equal(document_set(&d, slice_of("duration"), slice_of("5s"), &error), STATUS_OK);
+    assert_int_equal(scenario_read(&d, baseline_policies(), s, &error), STATUS_OK);
 }
 
 #define SCALED(fields) \
@@ -268,7 +293,7 @@ TEST(limits_that_cannot_be_are_refused)
     expect_fault(LIMITED("weir-limiter", API, ", limiter: api, keys: \"append:e\""),
                  "a.yaml:5: workload w acquires tokens: its keys name entities");
     expect_fault(LIMITED("weir-limiter", API, ""),
-                 "a.yaml:1: there are limits, but no workload has `limiter`");
+                 "a.yaml:4: there are limits, but no workload has `limiter`");
     expect_fault(LIMITED("weir-limiter", "{resource: api, capacity: 6, smallest_request: 7}", ""),
                  "a.yaml:4: smallest_request is 7, but capacity is 6");
     expect_fault(LIMITED("weir-limiter", "{resource: \"a#b\", capacity: 6}", ""),
@@ -362,7 +387,7 @@ static void expect_plan_fault(const char *text, const char *fault)
 TEST(a_fault_of_an_expectation_is_found_before_the_first_run)
 {
     expect_plan_fault(HEAD BODY "expect:\n  - {measure: nosuch, at_most: 1}\n",
-                      "a.yaml:6: there is no measure 'nosuch'; known are ");
+                      "a.yaml:6: there is no measure `nosuch`; ");
     expect_plan_fault(HEAD BODY "expect: [{measure: splits, tenant: nobody, at_most: 1}]\n",
                       "a.yaml:5: no tenant, table or reason is named `nobody`");
     expect_plan_fault(HEAD BODY "expect: [{measure: splits, table: users, at_most: 1}]\n",
@@ -371,7 +396,7 @@ TEST(a_fault_of_an_expectation_is_found_before_the_first_run)
                       "a.yaml:5: no tenant, table or reason is named `ok`");
     expect_plan_fault(HEAD BODY "policies: [{name: a}, {name: b, set: {expect.1.measure: no}}]\n"
                                 "expect: [{measure: splits, at_most: 1}]\n",
-                      "a.yaml:6: there is no measure 'no'");
+                      "a.yaml:6: there is no measure `no`");
 }
 
 TEST(a_plan_numbers_all_runs)
@@ -437,6 +462,7 @@ static void expect_refusal(enum lab_fidelity fidelity, const char *text, const c
     buffer_append_u8(&error, 0);
     if (strncmp((const char *)error.data, fault, strlen(fault)) != 0)
         fail_msg("`%s` does not begin with `%s`", (const char *)error.data, fault);
+    assert_null(strstr((const char *)error.data, "(policy ")); /* it changes nothing */
     lab_plan_deinit(&p);
 }
 
@@ -455,7 +481,7 @@ TEST(what_a_fidelity_cannot_run_is_refused_when_the_scenario_is_read)
     } rows[] = {
         {LAB_ADMISSION, TABLE("key_sharding: auto"),
          "a.yaml:6: the fidelity admission has no sharded keys, but table more has "
-         "`key_sharding: auto`. The fidelity full has them (policy weir)"},
+         "`key_sharding: auto`. The fidelity full has them"},
         {LAB_ADMISSION, TABLE("indexes: [{name: by-kind}]"),
          "a.yaml:6: the fidelity admission has no global indexes, but table more has 1"},
         {LAB_FULL, CLUSTER("nodes: 10"), "a.yaml:8: the fidelity full has at most 9 nodes, not 10"},
