@@ -8,7 +8,8 @@
 #include "sim/work/work_transactions_internal.h"
 
 enum {
-    ANSWER_MS = 4000 /* a strong read that fails is repeated, and answered within this */
+    ANSWER_MS = 4000, /* a strong read that fails is repeated, and answered within this */
+    DOUBLINGS_MAX = 3 /* of the pause before it is sent again */
 };
 
 /* ---- requests ---- */
@@ -365,6 +366,16 @@ static void transaction_choose(void *client)
         c->first_begun = transactions_now(t);
 }
 
+/* As SDKs do: clients that repeat their reads without a rest would never let a node catch up. */
+static int64_t transaction_pause(void *client, int status)
+{
+    struct transaction_client *c = client;
+    c->repeated = c->insists ? c->repeated + 1 : 0;
+    const uint32_t doublings = c->repeated < DOUBLINGS_MAX ? c->repeated : DOUBLINGS_MAX;
+    const int64_t think_ns = work_client_think(&c->client);
+    return status == 200 ? think_ns : (int64_t)(WORK_RETRY_MS * NS_PER_MS) << doublings;
+}
+
 static const char *transaction_table(const void *client, struct dynamo_spec *spec)
 {
     static const struct dynamo_keys one = {.partition = ATTR_STRING},
@@ -442,7 +453,7 @@ static const struct work_client_kind transaction_kind = {.name = "of transaction
                                                          .client_size =
                                                              sizeof(struct transaction_client),
                                                          .idle_ms = WORK_RETRY_MS,
-                                                         .retry_ms = WORK_RETRY_MS,
+                                                         .pause = transaction_pause,
                                                          .choose = transaction_choose,
                                                          .write = transaction_write,
                                                          .answered = transaction_answered,

@@ -49,6 +49,7 @@ struct transaction_client {
     bool fresh; /* the last operation was a transaction that read c->parts */
     struct known_list known[WORK_LISTS_MAX];
     bool insists;               /* the read failed, and is repeated */
+    uint32_t repeated;          /* times in a row that it sent the read again */
     struct instant first_begun; /* when it began for the first time */
 };
 

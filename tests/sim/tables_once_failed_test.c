@@ -59,6 +59,10 @@ SEED_PASSES(944, .faults = SIM_FAULTS_ALL, .work_transactions = 5)
 SEED_PASSES(7002, .faults = SIM_FAULTS_ALL, .work_transactions = 4, .length_ms = 2000)
 SEED_PASSES(23201527, .faults = SIM_FAULTS_ALL)
 SEED_PASSES(25000352, .faults = SIM_FAULTS_ALL)
+/* Boosts reserved what a third table needs, and were given up bit by bit for a minute. */
+SEED_PASSES(97945497, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .length_ms = 1000)
+/* Clients repeated strong reads of a key of 124 shards without a rest: none was answered. */
+SEED_PASSES(97946494, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .length_ms = 1000)
 /* A router's first answers of a GAC server were late: it took all of the rate meanwhile. */
 SEED_PASSES(97942578, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .length_ms = 1000)
 /* A CreateTable came late, and the same deletion was recorded once for two tables. */
