@@ -34,7 +34,7 @@ struct lab_arguments {
     int64_t jobs;
     int64_t part, of;
     int64_t number;
-    bool json, quiet, print_jobs, allow_violations;
+    bool json, quiet, print_jobs, allow_violations, requests;
     bool in_suite;
     bool stopped; /* by a signal */
 };
@@ -123,6 +123,8 @@ static const struct field common_options[] = {
     {"out", FIELD_TEXT, MEMBER(out), "DIR", .initial = "none; results are only printed",
      .help = "Keep all results in this directory. Finished runs are not repeated, so an "
              "interrupted command can be resumed."},
+    {"requests", FIELD_FLAG, MEMBER(requests),
+     .help = "Keep a row for each request of a run in DIR, too: docs/requests.md has the columns."},
     {"json", FIELD_FLAG, MEMBER(json), .help = "Print the results as JSON."},
     {"quiet", FIELD_FLAG, MEMBER(quiet), .help = "No progress on standard error."},
     {"allow-violations", FIELD_FLAG, MEMBER(allow_violations),
@@ -236,6 +238,7 @@ static int run_plan(struct lab_arguments *a, struct lab_plan *p, const char *dir
                                        .jobs = p->options.fidelity == LAB_REAL ? 1 : a->jobs,
                                        .part = a->part,
                                        .of = a->of,
+                                       .rows = a->requests,
                                        .progress = !a->quiet && isatty(STDERR_FILENO)};
     enum lab_jobs_end end = lab_until_run(&o, p);
     a->stopped = end == LAB_JOBS_STOPPED;
@@ -282,12 +285,19 @@ static bool load_scenario(struct lab_arguments *a, const char *name, struct buff
     return good;
 }
 
+static bool requests_have_a_place(const struct lab_arguments *a)
+{
+    return !a->requests || a->out != NULL;
+}
+
 /* Runs in --out, or in a directory that is removed afterwards. */
 static int run_somewhere(struct lab_arguments *a, const char *scenario)
 {
     char temporary[LAB_NAME_SIZE];
     struct buffer text = {0};
-    int code = 2;
+    int code = LAB_WRONG_USE;
+    if (!requests_have_a_place(a))
+        return usage_wrong("weir lab", "--requests needs --out DIR");
     bool good = load_scenario(a, scenario, &text);
     if (good && a->out != NULL) {
         code = run_text(a, a->out, NULL);
@@ -481,6 +491,8 @@ static int suite_run(struct lab_arguments *a)
         return usage_wrong("weir lab suite",
                            "--out %s has the runs of one scenario: choose another directory",
                            a->out);
+    if (!requests_have_a_place(a))
+        return usage_wrong("weir lab suite", "--requests needs --out DIR");
     if (!suite_can_run(a))
         return LAB_WRONG_USE;
     if (a->out != NULL)
@@ -573,6 +585,8 @@ int lab_sweep_command(int argc, char **argv)
         return code;
     if (a.out == NULL)
         return usage_wrong("weir lab sweep", "needs --out DIR");
+    if (a.print_jobs && a.requests)
+        return usage_wrong("weir lab sweep", "the jobs of --print-jobs cannot have --requests");
     a.plan.sweep = true;
     if (!load_scenario(&a, a.words[0], &text))
         code = 2;

@@ -51,7 +51,7 @@ bool lab_file_read(const char *path, struct buffer *out, struct buffer *error)
     return input_file_read(path, out, error) == STATUS_OK;
 }
 
-static bool make_directories(char *path, struct buffer *error)
+bool lab_file_make_directories(char *path, struct buffer *error)
 {
     for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
@@ -88,7 +88,7 @@ bool lab_file_write(const char *directory, const char *name, struct slice bytes,
     if (!path_join(path, directory, name))
         return buffer_explain(error, STATUS_TOO_LARGE, "the path %s/%s is too long", directory,
                               name) == STATUS_OK;
-    if (!make_directories(path, error))
+    if (!lab_file_make_directories(path, error))
         return false;
     snprintf(fresh, sizeof fresh, "%s.%d", path, (int)getpid());
     /* A process that is told to end leaves no fresh file behind. */

@@ -32,6 +32,8 @@ bool lab_file_read(const char *path, struct buffer *out, struct buffer *error);
 /* Writes DIRECTORY/NAME, and makes the directories above it. */
 bool lab_file_write(const char *directory, const char *name, struct slice bytes,
                     struct buffer *error);
+/* The directories above the path. */
+bool lab_file_make_directories(char *path, struct buffer *error);
 bool lab_file_exists(const char *directory, const char *name);
 
 /* What plan.json is to be. False: a file that runs read cannot be read. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/instant.h"
+#include "cmd/lab_rows.h"
 
 enum {
     REPORT_MS = 500 /* between two lines of progress */
@@ -54,24 +55,57 @@ int64_t lab_jobs_default(void)
 
 /* ---- a run ---- */
 
+/* SIGINT and SIGTERM, which end a process unless they are blocked. */
+static sigset_t stop_signals(void)
+{
+    sigset_t s;
+    sigemptyset(&s);
+    sigaddset(&s, SIGINT);
+    sigaddset(&s, SIGTERM);
+    return s;
+}
+
 static bool report_progress(void *context, int64_t now_ns, int64_t end_ns)
 {
     struct run_progress *t = context;
+    sigset_t pending;
     t->now_ns = now_ns;
     t->end_ns = end_ns;
-    return true;
+    sigpending(&pending); /* if blocked: as by run_with_rows */
+    return sigismember(&pending, SIGTERM) == 0 && sigismember(&pending, SIGINT) == 0;
 }
 
-static bool run_numbered(const struct lab_plan *p, const char *directory, uint64_t number,
+/* With the rows of its requests. A process that is told to end removes their file first. */
+static bool run_with_rows(const char *directory, struct lab_planned *run, struct buffer *json,
+                          struct buffer *error)
+{
+    struct lab_rows *rows = must_calloc(1, sizeof *rows);
+    const sigset_t stops = stop_signals();
+    sigset_t before;
+    sigprocmask(SIG_BLOCK, &stops, &before);
+    bool good = lab_rows_begin(rows, directory, run, error);
+    if (good) {
+        run->job.rows = lab_rows_add;
+        run->job.rows_context = rows;
+        good = lab_run(&run->job, json, error) == STATUS_OK;
+        good = lab_rows_end(rows, good, error) && good;
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    free(rows);
+    return good;
+}
+
+static bool run_numbered(const struct lab_jobs_options *o, uint64_t number,
                          struct run_progress *run_progress, struct buffer *error)
 {
     struct lab_planned *run = must_calloc(1, sizeof *run);
     struct buffer json = {0};
-    lab_plan_run(p, number, run);
+    lab_plan_run(o->plan, number, run);
     run->job.progress = run_progress == NULL ? NULL : report_progress;
     run->job.context = run_progress;
-    bool good = lab_run(&run->job, &json, error) == STATUS_OK &&
-                lab_file_write(directory, run->path, buffer_slice(&json), error);
+    bool good = o->rows ? run_with_rows(o->directory, run, &json, error)
+                        : lab_run(&run->job, &json, error) == STATUS_OK;
+    good = good && lab_file_write(o->directory, run->path, buffer_slice(&json), error);
     buffer_deinit(&json);
     free(run);
     return good;
@@ -80,10 +114,19 @@ static bool run_numbered(const struct lab_plan *p, const char *directory, uint64
 bool lab_jobs_run_one(const struct lab_plan *p, const char *directory, uint64_t number,
                       struct buffer *error)
 {
-    return run_numbered(p, directory, number, NULL, error);
+    const struct lab_jobs_options o = {.plan = p, .directory = directory};
+    return run_numbered(&o, number, NULL, error);
 }
 
 /* ---- workers ---- */
+
+static bool run_is_there(const struct lab_jobs_options *o, const struct lab_planned *run)
+{
+    char rows[LAB_PATH_SIZE_MAX];
+    lab_rows_name(run, rows);
+    return lab_file_exists(o->directory, run->path) &&
+           (!o->rows || lab_file_exists(o->directory, rows));
+}
 
 static bool is_selected(const struct lab_jobs_options *o, uint64_t number)
 {
@@ -93,8 +136,8 @@ static bool is_selected(const struct lab_jobs_options *o, uint64_t number)
     bool selected = false;
     if (mine) {
         lab_plan_run(o->plan, number, run);
-        selected = !lab_file_exists(o->directory, run->path) &&
-                   (o->only_of == NULL || lab_file_exists(o->only_of, run->path));
+        selected =
+            !run_is_there(o, run) && (o->only_of == NULL || lab_file_exists(o->only_of, run->path));
     }
     free(run);
     return selected;
@@ -110,8 +153,7 @@ _Noreturn static void worker_main(struct running *r, uint32_t slot, uint64_t num
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* and so does its end */
     if (getppid() != r->pid)
         _exit(1);
-    bool good = run_numbered(r->options->plan, r->options->directory, number,
-                             &r->run_progress[slot], &error);
+    bool good = run_numbered(r->options, number, &r->run_progress[slot], &error);
     if (!good)
         fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
     buffer_deinit(&error);
@@ -213,11 +255,8 @@ static void wait_for_news(struct running *r, const sigset_t *signals)
 
 static void run_workers(struct running *r)
 {
-    sigset_t signals, before;
-    sigemptyset(&signals);
+    sigset_t signals = stop_signals(), before;
     sigaddset(&signals, SIGCHLD);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
     sigprocmask(SIG_BLOCK, &signals, &before);
     for (start_all(r); r->active > 0; start_all(r))
         wait_for_news(r, &signals);

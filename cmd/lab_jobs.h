@@ -14,6 +14,7 @@ struct lab_jobs_options {
     const char *only_of; /* only runs that this directory has results of; NULL: all */
     int64_t part, of;    /* only every `of`-th run, from number part - 1 on; of 0: all */
     bool progress;       /* on standard error */
+    bool rows;           /* each run has a file with a row for each request, too */
 };
 
 enum lab_jobs_end {

@@ -271,6 +271,27 @@ static void count_refusal(struct measure *m, struct stream *s, struct measure_po
         s->first_refusal_ns[step] = r->at_ns;
 }
 
+static void report_event(const struct measure *m, uint32_t flow, struct measure_event row)
+{
+    if (m->options.row == NULL)
+        return;
+    const struct stream *s = &m->streams[m->flows[flow].stream];
+    row.tenant = s->tenant;
+    row.table = s->table;
+    row.kind = s->kind;
+    m->options.row(m->options.context, &row);
+}
+
+/* The latency of an admitted request is known. */
+static void count_latency(struct measure *m, uint32_t flow, int64_t cost_mcu, int64_t latency_ns)
+{
+    must(latency_ns >= 0);
+    struct stream *s = &m->streams[m->flows[flow].stream];
+    add_latency(m, s, latency_ns);
+    if (m->options.objective_ns == 0 || latency_ns <= m->options.objective_ns)
+        stream_slot_now(m, s)->good_mcu += cost_mcu;
+}
+
 static void limit_debit(struct limit *l, const struct measure_request *r)
 {
     limit_advance(l, r->at_ns);
@@ -287,6 +308,10 @@ void measure_request(struct measure *m, const struct measure_request *r)
     must(!m->ended);
     struct flow *f = &m->flows[r->flow];
     struct stream *s = &m->streams[f->stream];
+    report_event(
+        m, r->flow,
+        (struct measure_event){
+            .request = r, .at_ns = r->at_ns, .cost_mcu = r->cost_mcu, .latency_ns = r->latency_ns});
     if (r->reason == 0 && s->limit != MEASURE_ANY)
         limit_debit(&m->limits[s->limit], r);
     if (r->at_ns < m->options.begin_ns)
@@ -316,7 +341,7 @@ void measure_request(struct measure *m, const struct measure_request *r)
         m->on_demand_mcu[s->kind] += (double)r->cost_mcu;
     slot->hedge_mcu += r->hedge ? r->cost_mcu : 0;
     if (r->latency_ns >= 0)
-        measure_finish(m, r->flow, r->cost_mcu, r->latency_ns);
+        count_latency(m, r->flow, r->cost_mcu, r->latency_ns);
     else if (m->options.objective_ns == 0 && !r->unawaited)
         slot->good_mcu += r->cost_mcu;
 }
@@ -324,11 +349,11 @@ void measure_request(struct measure *m, const struct measure_request *r)
 void measure_finish(struct measure *m, uint32_t flow, int64_t cost_mcu, int64_t latency_ns)
 {
     must(flow < m->flow_count);
-    must(latency_ns >= 0);
-    struct stream *s = &m->streams[m->flows[flow].stream];
-    add_latency(m, s, latency_ns);
-    if (m->options.objective_ns == 0 || latency_ns <= m->options.objective_ns)
-        stream_slot_now(m, s)->good_mcu += cost_mcu;
+    report_event(m, flow,
+                 (struct measure_event){
+                     .at_ns = m->window_start_ns, .cost_mcu = cost_mcu, .latency_ns = latency_ns});
+    if (m->window_start_ns >= m->options.begin_ns)
+        count_latency(m, flow, cost_mcu, latency_ns);
 }
 
 void measure_hedge_won(struct measure *m, uint32_t flow)

@@ -36,6 +36,17 @@ enum {
 
 #define MEASURE_ANY UINT32_MAX /* in a selector: all of them */
 
+struct measure_request;
+
+/* A request as it was told, or the end of one that was told without a latency. */
+struct measure_event {
+    const struct measure_request *request; /* NULL: the end of an earlier one */
+    uint32_t tenant, table, kind;
+    int64_t at_ns; /* of an end: the start of the window in which it was told */
+    int64_t cost_mcu;
+    int64_t latency_ns; /* < 0: not known */
+};
+
 /* Zero means the default. */
 struct measure_options {
     int64_t window_ns;    /* 100 ms */
@@ -47,6 +58,9 @@ struct measure_options {
     uint32_t gain_ppm;    /* 20,000: a split is useful if it lets this much more be served */
     bool no_optimum;      /* the runner tells requests and counts of partitions only: measures that
                              need more, such as the optimum, are NAN */
+    /* Called for each request, also before begin_ns, and for each measure_finish; may be NULL. */
+    void (*row)(void *context, const struct measure_event *r);
+    void *context;
 };
 
 struct measure;

@@ -9,6 +9,7 @@
 #include "lab/fidelity/admission/model.h"
 #include "lab/fidelity/full/full.h"
 #include "lab/run/policy_calls.h"
+#include "lab/run/request_rows.h"
 #include "lab/run/steadiness.h"
 #include "lab/scenario/demand.h"
 #include "lab/scenario/scaling.h"
@@ -29,9 +30,9 @@ static const struct lab_runner *const runners[LAB_FIDELITIES] = {
     [LAB_ADMISSION] = &admission_runner, [LAB_FULL] = &full_runner};
 
 /* As the measures number reasons. */
-static const char *const reasons[] = {"ok",    "key-range", "allocation", "node",   "member",
-                                      "table", "overload",  "index",      "client", "failed",
-                                      "limit", "writes",    NULL};
+const char *const lab_reasons[MEASURE_REASONS + 1] = {
+    "ok",    "key-range", "allocation", "node",  "member", "table", "overload",
+    "index", "client",    "failed",     "limit", "writes", NULL};
 
 /* ---- reading ---- */
 
@@ -49,7 +50,7 @@ static uint32_t reason_named(const struct scenario *s, const char *name)
 {
     const char *slash = strchr(name, '/');
     if (slash == NULL) {
-        const uint32_t place = place_of(reasons, name);
+        const uint32_t place = place_of(lab_reasons, name);
         return place == 0 ? MEASURE_ANY : place; /* ok is no refusal */
     }
     const struct slice table = slice_make(name, (size_t)(slash - name));
@@ -298,9 +299,9 @@ static void write_refusals(const struct measure *m, const struct measure_selecto
                            struct buffer *out)
 {
     json_member_open(out, "refused", '{');
-    for (uint32_t reason = 1; reasons[reason] != NULL; reason++)
-        write_requests(m, selector, POINT(refused_mcu) + reason * sizeof(int64_t), reasons[reason],
-                       out);
+    for (uint32_t reason = 1; lab_reasons[reason] != NULL; reason++)
+        write_requests(m, selector, POINT(refused_mcu) + reason * sizeof(int64_t),
+                       lab_reasons[reason], out);
     json_write_close(out, '}');
 }
 
@@ -488,14 +489,17 @@ static void write_head(const struct lab_job *job, const struct scenario *s,
 
 /* ---- running ---- */
 
-static struct measure *measure_for(const struct scenario *s, const struct lab_runner *runner)
+static struct measure *measure_for(const struct scenario *s, const struct lab_runner *runner,
+                                   struct request_rows *rows)
 {
     const int64_t windows = (NS_PER_S + s->window_ns - 1) / s->window_ns; /* in a slot */
     const struct measure_options options = {.window_ns = s->window_ns,
                                             .slot_ns = windows * s->window_ns,
                                             .objective_ns = s->objective_ns,
                                             .begin_ns = s->warm_ns,
-                                            .no_optimum = !runner->optimum};
+                                            .no_optimum = !runner->optimum,
+                                            .row = rows->job == NULL ? NULL : request_rows_add,
+                                            .context = rows};
     return measure_create(&options);
 }
 
@@ -558,9 +562,14 @@ enum status lab_run(const struct lab_job *job, struct buffer *json, struct buffe
         status = lab_traces_open(traces, s, error);
     if (status == STATUS_OK) {
         const struct lab_runner *runner = runner_of(job, s);
-        struct measure *measure = measure_for(s, runner);
+        struct request_rows rows = {0};
+        if (job->rows != NULL)
+            request_rows_begin(&rows, job, s);
+        struct measure *measure = measure_for(s, runner, &rows);
         status = run_measured(job, s, runner, measure, json, error);
         measure_destroy(measure);
+        if (job->rows != NULL)
+            request_rows_end(&rows);
     }
     if (status == STATUS_OK)
         status = lab_traces_error(traces, error);

@@ -27,7 +27,13 @@ struct lab_job {
     /* Called now and then with the virtual time so far; may be NULL. False: the run is given up. */
     bool (*progress)(void *context, int64_t now_ns, int64_t end_ns);
     void *context;
+    /* Gets the parts of the file of requests, in order (lab/run/request_rows.h); NULL: none. */
+    void (*rows)(void *context, struct slice packed);
+    void *rows_context;
 };
+
+/* Names of the reasons, as the measures number them. */
+extern const char *const lab_reasons[MEASURE_REASONS + 1];
 
 /* Reads the scenario as the job changes it. The texts lend from `d`. */
 enum status lab_job_read(const struct lab_job *job, struct document *d, struct scenario *out,
