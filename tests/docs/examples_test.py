@@ -80,6 +80,7 @@ NOT_COMMANDS = {  # how a block begins: what it is
     '{"table":': "a partition",
     '{"gac":': "a page",
     "name: mine": "a scenario",
+    "# weir-requests-1": "the head of a file",
     "tables:": "a part of a scenario",
 }
 SHORTENED = [  # in commands that match the first: what replaces what
