@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""tools/bench_etcd.py - durable replicated puts: three weir nodes beside three members of etcd.
+"""tools/bench_etcd.py - durable replicated puts: three weir nodes beside three
+members of etcd.
 
-Both run on loopback, with their data on the same disk, not pinned to cores. Each of 64 connections has
-one put in flight; items have the same size; requests are not signed. weir and etcd take turns, round by
-round, and the median of the rounds' ratios counts. weir-bench sends puts to weir over HTTP through one
-router. h2load sends them to etcd's leader, over gRPC (the protocol of etcd's clients) and through its
-JSON gateway. The better figure of etcd counts. h2load writes one key repeatedly, weir-bench many keys:
-etcd keeps every version of a key as a separate entry, so the work is the same.
+Both run on loopback, with their data on the same disk, not pinned to cores.
+Each of 64 connections has one put in flight; items have the same size; requests
+are not signed. weir and etcd take turns, round by round, and the median of the
+rounds' ratios counts. weir-bench sends puts to weir over HTTP through one
+router. h2load sends them to etcd's leader, over gRPC (the protocol of etcd's
+clients) and through its JSON gateway. The better figure of etcd counts. h2load
+writes one key repeatedly, weir-bench many keys: etcd keeps every version of a
+key as a separate entry, so the work is the same.
 
-An etcd is one replication group, so it is compared with a table of one partition. A default on-demand
-table, of four partitions led by three nodes, is measured beside them.
+An etcd is one replication group, so it is compared with a table of one
+partition. A default on-demand table, of four partitions led by three nodes, is
+measured beside them.
 
 Writes docs/data/bench-etcd.json. Exit code 1: below the budget.
 

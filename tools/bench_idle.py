@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """tools/bench_idle.py - the cost of idle replicas: memory, and processor time.
 
-Three nodes and a router on loopback. Tables of 300 partitions are created one after the other, all with
-a replica on each node. Memory is RssAnon, once the memory for creating a table has been freed: after the
-first table and after the last one, so that a node's constant memory is not counted. The node that leads
-the catalog also keeps the load of every partition. Processor time is /proc/PID/stat over 20 s with one
-table.
+Three nodes and a router on loopback. Tables of 300 partitions are created one
+after the other, all with a replica on each node. Memory is RssAnon, once the
+memory for creating a table has been freed: after the first table and after the
+last one, so that a node's constant memory is not counted. The node that leads
+the catalog also keeps the load of every partition. Processor time is
+/proc/PID/stat over 20 s with one table.
 
 Writes docs/data/bench-idle.json. Exit code 1: above the budget.
 
