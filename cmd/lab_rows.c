@@ -14,9 +14,9 @@ void lab_rows_name(const struct lab_planned *run, char out[LAB_PATH_SIZE_MAX])
     must(used < LAB_PATH_SIZE_MAX); /* the names of policies and points are cut off long before */
 }
 
-static bool rows_fail(const struct lab_rows *r, struct buffer *error)
+static bool rows_fail(const struct lab_rows *r, int cause, struct buffer *error)
 {
-    buffer_append_format(error, "cannot write %s: %s", r->path, strerror(errno));
+    buffer_append_format(error, "cannot write %s: %s", r->path, strerror(cause));
     return false;
 }
 
@@ -31,22 +31,23 @@ bool lab_rows_begin(struct lab_rows *r, const char *directory, const struct lab_
     if (!lab_file_make_directories(r->path, error))
         return false;
     r->file = fopen(r->fresh, "wbe");
-    return r->file != NULL || rows_fail(r, error);
+    return r->file != NULL || rows_fail(r, errno, error);
 }
 
 void lab_rows_add(void *context, struct slice packed)
 {
     struct lab_rows *r = context;
-    r->failed |= fwrite(packed.data, 1, packed.size, r->file) != packed.size;
+    if (fwrite(packed.data, 1, packed.size, r->file) != packed.size && r->error == 0)
+        r->error = errno;
 }
 
 bool lab_rows_end(struct lab_rows *r, bool keep, struct buffer *error)
 {
-    bool good = fclose(r->file) == 0 && !r->failed;
-    good = good && (!keep || rename(r->fresh, r->path) == 0);
-    if (!good)
-        rows_fail(r, error);
-    if (!good || !keep)
+    if (fclose(r->file) != 0 && r->error == 0)
+        r->error = errno;
+    if (r->error == 0 && keep && rename(r->fresh, r->path) != 0)
+        r->error = errno;
+    if (r->error != 0 || !keep)
         unlink(r->fresh);
-    return good;
+    return r->error == 0 || rows_fail(r, r->error, error);
 }

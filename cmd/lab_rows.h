@@ -9,7 +9,7 @@ struct lab_rows {
     FILE *file;
     char path[LAB_NAME_SIZE],
         fresh[LAB_NAME_SIZE + 32]; /* where it will be, and is until its end */
-    bool failed;
+    int error;                     /* errno of the first write that failed; 0: none has */
 };
 
 /* runs/POLICY/POINT/SEED.requests.csv.gz, beside the run's result. */

@@ -12,6 +12,7 @@ import io
 import json
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -88,6 +89,19 @@ def a_stopped_command_leaves_no_part_of_a_file(weir, directory):
         run.measures()
 
 
+def a_full_disk_is_told(weir, directory):
+    def with_room_for_little():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))
+
+    out = directory / "full"
+    done = subprocess.run([weir, "lab", "run", "static-skew", "--only", "weir", "--seeds", "1", "--quiet", "--requests", "--out",
+                           str(out), "--set", "duration=8s"], capture_output=True, text=True, timeout=240,
+                          preexec_fn=with_room_for_little)
+    expect(done.returncode == 1 and "1.requests.csv.gz: File too large" in done.stderr, f"{done.returncode} {done.stderr}")
+    expect(not list(out.glob("runs/*/*/*")), list(out.glob("runs/*/*/*")))
+
+
 def wrong_use_is_refused(weir, directory):
     expect("--requests needs --out DIR" in lab(weir, "run", "static-skew", "--requests", codes=(2,)), "no --out")
     expect("cannot have --requests" in lab(weir, "sweep", "static-skew", "--out", directory / "jobs", "--print-jobs",
@@ -108,7 +122,8 @@ def main():
     weir = os.path.abspath(options.weir)
     with tempfile.TemporaryDirectory() as name:
         for test in (measures_are_computed_again, a_result_is_the_same_without_rows,
-                     a_stopped_command_leaves_no_part_of_a_file, wrong_use_is_refused):
+                     a_stopped_command_leaves_no_part_of_a_file, a_full_disk_is_told,
+                     wrong_use_is_refused):
             test(weir, pathlib.Path(name))
 
 
