@@ -3,7 +3,8 @@
  *   scenario.yaml   the scenario
  *   plan.json       version, fidelity, seeds and what was set: with scenario.yaml, all that a run
  *                   needs; the build, and the SHA-256 of all other files (lab_inputs.h)
- *   runs/           a file for each run: POLICY/POINT/SEED.json
+ *   runs/           a file for each run: POLICY/POINT/SEED.json; with --requests, its rows, too
+ *                   (lab_rows.h)
  *   result.json, result.csv, junit.xml    all runs together
  *
  * A file appears whole or not at all. A directory belongs to one plan, with one build and the same
