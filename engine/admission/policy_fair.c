@@ -6,7 +6,7 @@
  * one partition bursts, the node admits a burst only if as much as the partition has taken would
  * remain for the others:
  *
- *     balance >= min(taken lately by the partition + cost, capacity)
+ *     balance >= max(cost, min(taken lately by the partition + cost / weight, capacity))
  *
  * Why this is fair (max-min): all partitions have the same bound. Of two partitions that are
  * refused, the one that has taken less by its weight passes first. Partitions that want less than
@@ -18,8 +18,8 @@
  * queued here, so there is no queue to go round.
  *
  * Bursts that a leader elsewhere admitted, and that this node follows, count like its own. A leader
- * applies the same rule to the other members' nodes, if more than one partition bursts there
- * (policy_headroom.c).
+ * applies the rule to the other members' nodes, too, if more than one partition bursts there, with
+ * half of what was taken (policy_headroom.c).
  *
  * The allocations of a table's partitions here are reserved for the table. If routers keep
  * the table's limit, a hot partition may use what the others leave of it. This takes
@@ -140,13 +140,21 @@ static int64_t fair_taken(struct weir_case *c)
     return taken_in(c, round_now(c));
 }
 
+/* What a burst counts in the bound. */
+static int64_t cost_by_weight(const struct weir_case *c, int64_t cost_mcu)
+{
+    const int64_t weight = weir_case_weight(c);
+    return weight > 1 ? cost_mcu / weight + 1 : cost_mcu; /* a division costs as much as the rest */
+}
+
 /* The balance that the node must have for the burst. */
 static int64_t cost_with_reserve(struct weir_case *c, int64_t cost_mcu)
 {
     int64_t round = round_now(c);
     if (!is_shared(weir_case_node_state(c), round))
         return cost_mcu;
-    return sum_of(cost_mcu, taken_in(c, round));
+    int64_t bound = sum_of(cost_by_weight(c, cost_mcu), taken_in(c, round));
+    return bound > cost_mcu ? bound : cost_mcu;
 }
 
 HOT static bool fair_has(struct weir_case *c, int64_t cost_mcu)
@@ -172,12 +180,8 @@ HOT static int64_t fair_wait_ns(struct weir_case *c, int64_t cost_mcu)
 HOT static void fair_took(struct weir_case *c, int64_t cost_mcu)
 {
     struct fair_partition *p = weir_case_share_state(c);
-    const int64_t weight = weir_case_weight(c);
-    if (p->round != round_now(c))
-        return;
-    if (weight > 1)
-        cost_mcu = cost_mcu / weight + 1; /* rarely: a division costs as much as all the rest */
-    p->taken_mcu = sum_of(p->taken_mcu, cost_mcu);
+    if (p->round == round_now(c))
+        p->taken_mcu = sum_of(p->taken_mcu, cost_by_weight(c, cost_mcu));
 }
 
 static void fair_begin(void *state)

@@ -16,12 +16,14 @@ extern const struct weir_headroom_policy weir_headroom_gauge;
 extern const struct weir_headroom_policy weir_headroom_lease;
 extern const struct weir_headroom_policy weir_headroom_refilled;
 
-/* What the last report lacks; not above 0: nothing. On a shared node as much as the partition has
- * taken must remain for the others: policy_fair.c. */
+/* What the last report lacks; not above 0: nothing. On a shared node half as much as the partition
+ * has taken must remain for the others. It is less than at the own node (policy_fair.c), because a
+ * report is old: all of it would leave an even share unused whenever the balance is low by
+ * chance. */
 static int64_t headroom_lacks(const struct weir_member *m, int64_t cost_mcu, int64_t taken_mcu)
 {
     int64_t needed = cost_mcu;
-    if (weir_member_is_shared(m) && __builtin_add_overflow(cost_mcu, taken_mcu, &needed))
+    if (weir_member_is_shared(m) && __builtin_add_overflow(cost_mcu, taken_mcu / 2, &needed))
         needed = INT64_MAX;
     if (needed > weir_member_capacity(m))
         needed = weir_member_capacity(m);

@@ -68,6 +68,22 @@ TEST(a_members_headroom_comes_back_at_the_rate_of_its_bucket)
     members_deinit(&m);
 }
 
+/* The report is old, and balances swing: the whole would refuse what an even share has room for. */
+TEST(at_a_shared_member_half_of_what_was_taken_must_remain)
+{
+    struct config config;
+    struct members m;
+    struct duration wait = {0};
+    const struct instant now = {NS_PER_S};
+    config_init(&config, PROFILE_AWS);
+    config_edit_choices(&config)->write_check = WRITE_CHECK_GAUGE;
+    members_init(&m, &config, 3);
+    members_reported(&m, 2, now, 500, 1000, true);
+    assert_true(member_has(&m, 2, now, 400, 200, &wait));
+    assert_false(member_has(&m, 2, now, 400, 202, &wait));
+    members_deinit(&m);
+}
+
 static uint32_t members_give(struct members *m, const struct admit_group *group, struct instant now)
 {
     uint32_t requests = 0;
@@ -178,6 +194,42 @@ TEST(a_burst_within_the_reserved_bucket_needs_only_its_cost) /* RESIDUAL-4 */
     assert_int_equal(v.balances.node_mcu, 52 * MCU_PER_UNIT); /* less than 10 and 45 units */
     v = admission_try(&hot, &node, ADMIT_WRITE, now, 41 * MCU_PER_UNIT, NULL);
     assert_int_equal(v.reason, ADMIT_REFUSED_NODE);
+}
+
+/* A cost counts by the weight as what was taken does: otherwise the heavier table gets too little.
+ */
+TEST(the_cost_of_a_burst_counts_by_the_weight_of_its_table)
+{
+    struct config config;
+    struct node_admission node;
+    struct admission heavy, light;
+    const struct admission_policies policies =
+        admission_policies_same(admission_policy_find(slice_of("always-burst")));
+    const struct admission_rates one = {.rate_mcu = {0, MCU_PER_UNIT}, .weight = 1},
+                                 three = {.rate_mcu = {0, MCU_PER_UNIT}, .weight = 3};
+    const struct instant now = {0};
+    config_init(&config, PROFILE_AWS);
+    config_edit_admission(&config)->node_wcu = 100;
+    config_edit_admission(&config)->node_depth_ms = 1000;
+    node_admission_init(&node, &config, now);
+    admission_init(&heavy, policies, &config, &three, now);
+    admission_init(&light, policies, &config, &one, now);
+    admission_try(&heavy, &node, ADMIT_WRITE, now, MCU_PER_UNIT, NULL);
+    admission_try(&light, &node, ADMIT_WRITE, now, MCU_PER_UNIT, NULL);
+    admission_try(&light, &node, ADMIT_WRITE, now, 10 * MCU_PER_UNIT, NULL);
+    struct admit_verdict v =
+        admission_try(&heavy, &node, ADMIT_WRITE, now, 30 * MCU_PER_UNIT, NULL);
+    assert_true(v.reason == ADMIT_OK && v.burst);
+    assert_int_equal(v.balances.node_mcu, 88 * MCU_PER_UNIT);
+    /* 58 units are left, and 10 thirds of what was taken. */
+    v = admission_try(&heavy, &node, ADMIT_WRITE, now, 45 * MCU_PER_UNIT, NULL);
+    assert_int_equal(v.reason, ADMIT_OK); /* 45 thirds and 10 */
+    v = admission_try(&light, &node, ADMIT_WRITE, now, 4 * MCU_PER_UNIT, NULL);
+    assert_int_equal(v.reason, ADMIT_REFUSED_NODE); /* 13 are left: 4 and 10 are more */
+    admission_init(&heavy, policies, &config, &three, now);
+    admission_try(&heavy, &node, ADMIT_WRITE, now, MCU_PER_UNIT, NULL);
+    v = admission_try(&heavy, &node, ADMIT_WRITE, now, 20 * MCU_PER_UNIT, NULL);
+    assert_int_equal(v.reason, ADMIT_REFUSED_NODE); /* more than there is, not by the weight */
 }
 
 TEST(what_is_given_back_is_as_if_it_had_not_been_taken)
