@@ -111,7 +111,7 @@ static const struct field settings[] = {
     POLICY(gac_policy, "lease",
            "With gac = named: the policy by which routers share a table's limit. It is free under "
            "research."),
-    POLICY(overload_policy, "delay",
+    POLICY(overload_policy, "credits",
            "The policy by which overloaded nodes and routers refuse requests. It is free under "
            "research, and off under the profile off."),
     POLICY(adaptive_policy, "proportional",

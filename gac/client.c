@@ -7,6 +7,7 @@
 #include "base/gac_policy.h"
 #include "base/id_map.h"
 #include "base/policies.h"
+#include "base/settings/choices.h"
 #include "base/settings/gac.h"
 #include "gac/grant_policy.h"
 #include "gac/lease.h"
@@ -322,13 +323,25 @@ static enum gac_verdict take_short(struct gac_client *c, struct instant now, str
     return GAC_WAIT;
 }
 
+bool gac_client_limits(const struct gac_client *c, const struct gac_limit *limit)
+{
+    return policy_has(c, limit, WEIR_TABLE_LIMITS) &&
+           (c->options.servers > 0 || !policy_has(c, limit, WEIR_TABLE_REQUESTS_GRANTS));
+}
+
+bool gac_client_exempts(const struct gac_client *c, const struct gac_limit *limit)
+{
+    const struct gac_limit usual = {.policy = config_choices(c->options.config)->gac};
+    return !policy_has(c, limit, WEIR_TABLE_LIMITS) && gac_client_limits(c, &usual);
+}
+
 enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struct gac_limit *limit,
                                  int64_t cost, struct duration *wait)
 {
     must(cost >= 0);
     limit->outdated = false;
     bool by_grants = policy_has(c, limit, WEIR_TABLE_REQUESTS_GRANTS);
-    if (!policy_has(c, limit, WEIR_TABLE_LIMITS) || (by_grants && c->options.servers == 0))
+    if (!gac_client_limits(c, limit))
         return GAC_TAKEN;
     struct lease *l = lease_of(c, now, limit);
     if (limit->version >= l->limit.version)

@@ -62,6 +62,10 @@ enum gac_verdict {
     GAC_REFUSED /* there are none */
 };
 
+/* Whether tokens are needed: the policy limits tables, and has the servers that it needs. */
+bool gac_client_limits(const struct gac_client *c, const struct gac_limit *limit);
+/* Routers keep limits, as the setting gac says, but not this one: its policy limits nothing. */
+bool gac_client_exempts(const struct gac_client *c, const struct gac_limit *limit);
 /* `wait`, if refused: > 0. A second try after that time succeeds, if no other request comes
  * meanwhile. */
 enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struct gac_limit *limit,

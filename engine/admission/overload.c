@@ -100,3 +100,21 @@ void overload_answered(struct overload *o, struct overload_peer *to, struct inst
     if (o->policy->answered != NULL)
         o->policy->answered(&a, hint);
 }
+
+static uint32_t overload_place_of(uint64_t table)
+{
+    return (uint32_t)(table * UINT64_C(0x9E3779B97F4A7C15) >> 56) % OVERLOAD_TABLES;
+}
+
+void overload_note_excess(struct overload_excess *x, uint64_t table, struct instant now)
+{
+    const uint32_t at = overload_place_of(table);
+    x->tables[at].table = table;
+    x->tables[at].until = instant_add(now, (struct duration){NS_PER_S});
+}
+
+bool overload_is_excess(const struct overload_excess *x, uint64_t table, struct instant now)
+{
+    const uint32_t at = overload_place_of(table);
+    return x->tables[at].table == table && instant_before(now, x->tables[at].until);
+}

@@ -34,6 +34,20 @@ struct overload_peer {
     _Alignas(int64_t) uint8_t state[WEIR_POLICY_STATE_MAX];
 };
 
+enum {
+    OVERLOAD_TABLES = 256 /* that a router remembers */
+};
+
+/* Whose requests nodes lately did beyond the allocations, or refused. A router that keeps no limit
+ * of a table takes its requests for work beyond limits for a second after such an answer. Tables of
+ * the same place replace each other. */
+struct overload_excess {
+    struct {
+        uint64_t table; /* any number but 0 of a table and a kind of throughput */
+        struct instant until;
+    } tables[OVERLOAD_TABLES];
+};
+
 /* What is known of a request before it is done. */
 struct overload_arrival {
     struct instant now;     /* when the work begins */
@@ -57,5 +71,8 @@ uint32_t overload_report(struct overload *o, const struct overload_arrival *a);
 /* At routers. overload_answered is called once for each request that was sent. */
 bool overload_may_send(struct overload *o, struct overload_peer *to,
                        const struct overload_arrival *a);
+/* A node has admitted a request of the table beyond the allocation, or refused it for overload. */
+void overload_note_excess(struct overload_excess *x, uint64_t table, struct instant now);
+bool overload_is_excess(const struct overload_excess *x, uint64_t table, struct instant now);
 void overload_answered(struct overload *o, struct overload_peer *to, struct instant now,
                        uint32_t hint);

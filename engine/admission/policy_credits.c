@@ -2,22 +2,28 @@
  * only as many requests beyond limits as that node gives it credits for. Work within a limit needs
  * no credit.
  *
- * A queue that has stood above the target for as long as the target is no burst: the node begins to
- * give credits for requests in flight. While requests wait at most the target, credits grow by a
- * little; otherwise they shrink by how far the wait is above it. Each router gets a part by what it
- * has sent lately. A part below one is kept as a pause between two requests. What is refused for
- * want of credits costs the node nothing. Credits end when no request has waited longer than the
- * target for RELEASE_NS.
- * Behind the credits each node has a guard: it refuses what has waited longer than twice the
- * target while credits are given, and work within a limit after overload_limit_ms.
+ * A queue that has stood above a third of the target for half an interval is no burst: the node
+ * begins to give credits for requests in flight. They aim at a short queue, a 32nd of the target.
+ * Credits shrink by how far the wait is above the aim, once no request has waited less than the aim
+ * for as long as the aim. A pause of the process, because other programs run, makes long waits and
+ * no such queue. Otherwise credits grow by a little. Each router gets a part by what it has sent
+ * lately. A part below one is kept as a pause between two requests. What is refused for want of
+ * credits costs the node nothing. Credits end when for RELEASE_NS no queue has stood.
+ * Behind the credits each node has a guard: while credits are given, it refuses what has waited
+ * longer than the target, and work within a limit after overload_limit_ms.
  * Source: Cho et al., "Overload Control for us-scale RPCs with Breakwater", OSDI 2020, with its
- * numbers for growth and decrease. Classes, parts by demand, parts below one, and a begin and an
- * end are weir's. */
+ * numbers for growth and decrease. Classes, parts by demand, parts below one, a begin and an end,
+ * and the difference between a wait and a standing queue are weir's. */
 #include "include/weir/policy_overload.h"
 
 extern const struct weir_overload_policy weir_overload_credits;
 
 enum {
+    AIM_PART = 32, /* of the target */
+    AIM_MAX_PART = 2,
+    BEGIN_PART = 3,
+    AIM_SERVICES = 8, /* service times */
+    SMOOTH = 16,
     STEP_NS = 1000000,
     RELEASE_NS = 1000000000,
     RECENT_STEPS = 64, /* of arrivals of senders */
@@ -35,9 +41,13 @@ enum {
 struct credits_node {
     int64_t credits; /* 0: none are given */
     int64_t step_ns;
-    int64_t short_ns; /* when a request last waited at most the target */
-    int64_t long_ns;  /* when one last waited longer */
-    int64_t wait_ns;  /* of the last request */
+    int64_t begun_ns;   /* when the last request was begun */
+    bool done;          /* it was not refused */
+    int64_t service_ns; /* of a request, on average, with all other work meanwhile */
+    int64_t queue_ns;   /* since when all have waited longer than the aim; 0: one has not */
+    int64_t load_ns;    /* since when all have waited longer than a third of the target; 0 */
+    int64_t stood_ns;   /* when a queue last stood above the aim */
+    int64_t over_ns;    /* what the last request has waited beyond the aim, if a queue stands */
     uint32_t steps;
     uint32_t all;                             /* of arrivals */
     uint32_t arrivals[WEIR_OVERLOAD_SENDERS]; /* lately */
@@ -60,30 +70,64 @@ static void credits_fade(struct credits_node *n)
     }
 }
 
-/* Begins and ends. */
-static void credits_watch(struct credits_node *n, int64_t now_ns, int64_t wait_ns,
-                          int64_t target_ns)
+/* Since when all requests have waited longer than `most_ns`, with this one; 0: it has not. What
+ * came after a pause of requests begins anew. */
+static int64_t credits_since(int64_t since_ns, int64_t most_ns, int64_t now_ns, int64_t wait_ns,
+                             int64_t pause_ns)
 {
-    *(wait_ns <= target_ns ? &n->short_ns : &n->long_ns) = now_ns;
-    /* What came after a pause has waited for the last turn alone. */
-    if (now_ns - wait_ns - n->step_ns >= target_ns)
-        n->short_ns = now_ns;
-    if (n->credits == 0 && wait_ns > target_ns && now_ns - n->short_ns >= target_ns)
+    if (wait_ns <= most_ns)
+        return 0;
+    return since_ns == 0 || pause_ns >= most_ns ? now_ns : since_ns;
+}
+
+/* The wait of a short queue. */
+static int64_t credits_aim(const struct credits_node *n, const struct weir_arrival *a)
+{
+    const int64_t target_ns = weir_arrival_target_ns(a);
+    const int64_t min_ns = target_ns / AIM_PART, max_ns = target_ns / AIM_MAX_PART;
+    const int64_t aim_ns = AIM_SERVICES * n->service_ns;
+    return aim_ns < min_ns ? min_ns : aim_ns < max_ns ? aim_ns : max_ns;
+}
+
+/* The time since the last request was begun is its service time, if this one was there by then. */
+static void credits_time_service(struct credits_node *n, int64_t took_ns, int64_t wait_ns)
+{
+    if (n->done && took_ns <= wait_ns)
+        n->service_ns += (took_ns - n->service_ns) / SMOOTH;
+}
+
+/* Begins and ends. */
+static void credits_watch(struct credits_node *n, const struct weir_arrival *a)
+{
+    const int64_t now_ns = weir_arrival_now_ns(a), wait_ns = weir_arrival_wait_ns(a);
+    const int64_t pause_ns = now_ns - wait_ns - n->begun_ns; /* no request came for so long */
+    credits_time_service(n, now_ns - n->begun_ns, wait_ns);
+    const int64_t aim_ns = credits_aim(n, a);
+    int64_t load_ns = weir_arrival_target_ns(a) / BEGIN_PART;
+    load_ns = load_ns > aim_ns ? load_ns : aim_ns;
+    n->begun_ns = now_ns;
+    n->queue_ns = credits_since(n->queue_ns, aim_ns, now_ns, wait_ns, pause_ns);
+    n->load_ns = credits_since(n->load_ns, load_ns, now_ns, wait_ns, pause_ns);
+    n->over_ns = n->queue_ns != 0 && now_ns - n->queue_ns >= aim_ns ? wait_ns - aim_ns : 0;
+    if (n->over_ns > 0)
+        n->stood_ns = now_ns;
+    if (n->credits == 0 && n->load_ns != 0 &&
+        now_ns - n->load_ns >= weir_arrival_interval_ns(a) / 2)
         n->credits = FIRST_CREDITS;
-    else if (n->credits != 0 && now_ns - n->long_ns >= RELEASE_NS)
+    else if (n->credits != 0 && now_ns - n->stood_ns >= RELEASE_NS)
         n->credits = 0;
 }
 
-static void credits_step(struct credits_node *n, int64_t wait_ns, int64_t target_ns)
+static void credits_step(struct credits_node *n, int64_t aim_ns)
 {
     if (++n->steps % RECENT_STEPS == 0)
         credits_fade(n);
     if (n->credits == 0)
         return;
-    if (wait_ns <= target_ns) {
+    if (n->over_ns == 0) {
         n->credits += GROWTH;
     } else {
-        const int64_t over = (wait_ns - target_ns) / (target_ns / 1000 + 1); /* thousandths */
+        const int64_t over = n->over_ns / (aim_ns / 1000 + 1); /* thousandths */
         const int64_t lost = over * DECREASE_PERCENT / 100;
         n->credits -= n->credits * (lost < DECREASE_MAX ? lost : DECREASE_MAX) / 1000;
     }
@@ -97,28 +141,28 @@ static bool credits_arrive(struct weir_arrival *a)
 {
     struct credits_node *n = weir_arrival_state(a);
     const int64_t now_ns = weir_arrival_now_ns(a), wait_ns = weir_arrival_wait_ns(a);
-    const int64_t target_ns = weir_arrival_target_ns(a);
     n->arrivals[weir_arrival_sender(a)]++;
     n->all++;
-    n->wait_ns = wait_ns;
-    credits_watch(n, now_ns, wait_ns, target_ns);
+    credits_watch(n, a);
     if (now_ns - n->step_ns >= STEP_NS) {
         n->step_ns = now_ns;
-        credits_step(n, wait_ns, target_ns);
+        credits_step(n, credits_aim(n, a));
     }
-    return n->credits == 0 || wait_ns <= 2 * target_ns ||
-           (weir_arrival_is_within_limit(a) && wait_ns <= weir_arrival_limit_ns(a));
+    n->done = n->credits == 0 || wait_ns <= weir_arrival_target_ns(a) ||
+              (weir_arrival_is_within_limit(a) && wait_ns <= weir_arrival_limit_ns(a));
+    return n->done;
 }
 
 static uint32_t credits_hint(struct weir_arrival *a)
 {
     const struct credits_node *n = weir_arrival_state(a);
     const uint32_t own = n->arrivals[weir_arrival_sender(a)];
+    const int64_t aim_ns = credits_aim(n, a);
     if (n->credits == 0)
         return CREDITS_FREE;
     int64_t part = n->all > 0 ? n->credits * own / n->all : n->credits;
-    if (n->wait_ns > weir_arrival_target_ns(a)) /* a queue that is there is worked off first */
-        part = part * weir_arrival_target_ns(a) / n->wait_ns;
+    if (n->over_ns > 0) /* a queue that is there is worked off first */
+        part = part * aim_ns / (aim_ns + n->over_ns);
     return part < 1 ? 1 : part < CREDITS_FREE ? (uint32_t)part : CREDITS_FREE - 1;
 }
 
@@ -140,9 +184,9 @@ static void credits_answered(struct weir_arrival *a, uint32_t hint)
 {
     struct credits_peer *p = weir_arrival_state(a);
     /* One that was refused came back at once; another one would wait. */
-    const int64_t target_ns = weir_arrival_target_ns(a);
+    const int64_t aim_ns = weir_arrival_target_ns(a) / AIM_PART;
     int64_t took_ns = weir_arrival_now_ns(a) - p->sent_ns;
-    took_ns = took_ns > target_ns ? took_ns : target_ns;
+    took_ns = took_ns > aim_ns ? took_ns : aim_ns;
     if (hint != 0)
         p->part = hint == CREDITS_FREE ? 0 : hint;
     if (p->in_flight > 0)

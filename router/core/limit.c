@@ -20,6 +20,11 @@ static struct gac_key limit_key(const struct table *t, enum admit_kind kind)
     return (struct gac_key){.table = t->id, .kind = kind == ADMIT_READ ? GAC_READ : GAC_WRITE};
 }
 
+struct gac_key limit_key_of(const struct subrequest *s)
+{
+    return limit_key(&s->route->table, request_admit_kind(&s->request));
+}
+
 bool limit_find(const struct router *r, const struct table *t, enum admit_kind kind,
                 struct gac_limit *out)
 {
@@ -196,11 +201,22 @@ static enum gac_verdict limit_try(struct router *r, struct subrequest *s, struct
     return verdict;
 }
 
+/* Whether the request is within a limit, as far as the router knows before it takes tokens. */
+static bool limit_is_within(const struct router *r, const struct subrequest *s,
+                            const struct limit_need needs[], uint32_t count)
+{
+    if (traits_of(&s->request)->free || limit_was_taken(&s->request))
+        return true;
+    if (count > 0 && gac_client_limits(r->gac, &needs[0].limit))
+        return true;
+    return !gac_client_exempts(r->gac, &needs[0].limit) && !shedding_is_excess(r, limit_key_of(s));
+}
+
 bool limit_take(struct router *r, struct subrequest *s)
 {
     struct limit_need needs[LIMITS_MAX];
     const uint32_t count = limit_needs(r, s, needs);
-    if (!shedding_arrive(r, s, count > 0))
+    if (!shedding_arrive(r, s, limit_is_within(r, s, needs, count)))
         return false;
     enum gac_verdict verdict = limit_try(r, s, needs, count);
     if (verdict == GAC_WAIT)

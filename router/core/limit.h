@@ -21,6 +21,7 @@ struct table;
 
 /* The table's limit of that kind. False: the table has no such limit. `out` is filled all the same,
  * for limit_notify; do not take tokens with it. */
+struct gac_key limit_key_of(const struct subrequest *s);
 bool limit_find(const struct router *r, const struct table *t, enum admit_kind kind,
                 struct gac_limit *out);
 

@@ -71,6 +71,7 @@ struct router {
     struct node_watch *watches; /* owns; by node */
     struct overload overload;
     struct overload_peer *overload_peers; /* owns; by node */
+    struct overload_excess excess;
     uint32_t pings_due;
     struct reply_slot *slots; /* owns */
     uint32_t slot_count;

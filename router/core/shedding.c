@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "engine/message/request_traits.h"
+#include "router/core/limit.h"
 #include "router/core/router_internal.h"
 
 void shedding_init(struct router *r)
@@ -26,10 +27,10 @@ static struct overload_arrival shedding_arrival(const struct router *r, const st
                                          storage_key_bound_hash(request_key(&s->request), 0)};
 }
 
-bool shedding_arrive(struct router *r, struct subrequest *s, bool limited)
+bool shedding_arrive(struct router *r, struct subrequest *s, bool within_limit)
 {
     s->waited = r->waited.all;
-    s->within_limit = limited || s->waited.ns <= r->overload.target_ns;
+    s->within_limit = within_limit || s->waited.ns <= r->overload.target_ns;
     struct overload_arrival a = shedding_arrival(r, s);
     a.now = instant_add(r->now, r->waited.ahead);
     if (overload_arrive(&r->overload, &a))
@@ -48,6 +49,19 @@ bool shedding_may_send(struct router *r, struct subrequest *s)
     r->counters.shed++;
     s->shed = "the node has reported overload";
     return false;
+}
+
+bool shedding_is_excess(const struct router *r, struct gac_key table)
+{
+    return overload_is_excess(&r->excess, gac_key_number(table), r->now);
+}
+
+void shedding_note_reply(struct router *r, const struct subrequest *s, const struct reply *reply)
+{
+    if (!traits_of(&s->request)->data)
+        return;
+    if (reply->verdict.burst || reply->verdict.reason == ADMIT_REFUSED_OVERLOAD)
+        overload_note_excess(&r->excess, gac_key_number(limit_key_of(s)), r->now);
 }
 
 void shedding_answered(struct router *r, struct subrequest *s)

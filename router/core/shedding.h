@@ -12,10 +12,15 @@
 void shedding_init(struct router *r);
 void shedding_deinit(struct router *r);
 
-/* Whether the router does the request. `limited`: routers keep a limit of its table. If not, the
- * request is refused at the end of the event. */
-bool shedding_arrive(struct router *r, struct subrequest *s, bool limited);
+/* Whether the router does the request. If not, it is refused at the end of the event.
+ * `within_limit`: routers keep a limit of its table, or nodes have lately done such requests within
+ * the allocations of its table. */
+bool shedding_arrive(struct router *r, struct subrequest *s, bool within_limit);
 /* Whether the request may be sent to s->node. If not, sets s->shed. */
 bool shedding_may_send(struct router *r, struct subrequest *s);
+/* Whether a request of this table, of which routers keep no limit, counts as beyond limits. */
+bool shedding_is_excess(const struct router *r, struct gac_key table);
+/* The node's answer to the request tells whether it was beyond the allocation. */
+void shedding_note_reply(struct router *r, const struct subrequest *s, const struct reply *reply);
 /* A request that was let pass by shedding_may_send has ended: it was answered, or withdrawn. */
 void shedding_answered(struct router *r, struct subrequest *s);

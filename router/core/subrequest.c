@@ -601,6 +601,7 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
     if (s == NULL)
         return;
     s->overload_hint = reply->overload_hint;
+    shedding_note_reply(r, s, reply);
     if (!reply_fits(reply, s->request.op)) {
         subrequest_give_up(r, s, REPLY_UNKNOWN, "the node's answer is to another kind of request");
         return;

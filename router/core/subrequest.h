@@ -58,7 +58,7 @@ struct subrequest {
     bool own_over;         /* it has waited for own writes long enough */
     bool rested;           /* has paused since a node refused its map */
     struct limits_taken limits; /* the tokens that it holds (limit.h) */
-    bool within_limit;          /* routers keep a limit of its table, or it has hardly waited */
+    bool within_limit;          /* as far as the router knows (limit.c); or it has hardly waited */
     struct duration waited;     /* for the router's processor */
     const char *shed;       /* the router refuses it for overload: the text; NULL: it does not */
     uint32_t overload_hint; /* by the answer to what was sent last (shedding.h) */

@@ -352,7 +352,7 @@ static void plan_name(char out[POLICY_NAME_MAX], const char *name)
  * that their queues reach. Not dagor: a key that it refused may wait for minutes. Own stream. */
 static void plan_overload(struct plan *plan, const struct sim_options *o)
 {
-    static const char *const policies[] = {"delay", "delay", "breakwater", "off"};
+    static const char *const policies[] = {"delay", "credits", "breakwater", "off"};
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6f7665726c6f6164));
     struct settings *c = config_edit_all(&plan->config);
     const int64_t target_ms = plan_spread(&p, 1, 50), interval_ms = plan_spread(&p, 1, 100);
@@ -364,8 +364,8 @@ static void plan_overload(struct plan *plan, const struct sim_options *o)
     const char *policy = policies[prng_below(&p, 4)];
     /* A read of a counter or of a bucket needs a credit for each cell or shard at once. */
     const bool bursts = plan->work_counters > 0 || plan->work_limiter > 0;
-    if (strcmp(policy, "breakwater") == 0)
-        policy = bursts ? "delay" : o->seed % 2 == 1 ? "credits" : policy;
+    if (bursts && (strcmp(policy, "breakwater") == 0 || strcmp(policy, "credits") == 0))
+        policy = "delay";
     plan_name(plan->config.overload_policy, policy);
     if (plan_odds(&p, 60))
         return;

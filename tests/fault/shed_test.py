@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ten times more than a slow processor can do: what is served is served soon, and as much as before.
 
-Each part runs twice, with overload_policy delay and off. The processor of the node, or of the router, takes
+Each part runs twice, with overload_policy credits and off. The processor of the node, or of the router, takes
 3 ms longer for each request. A flood of requests comes ten times as fast. It is within no limit. Beside it a table
 is used within its allocation.
 
@@ -70,7 +70,7 @@ def admitted(cluster):
 
 def stopped(weir, directory):
     """Each second of both tables: how many were asked, served, and how late."""
-    with Cluster(weir, directory / "stopped", 1, 1, [*SETTINGS, "--set", "overload_policy=delay"]) as cluster, \
+    with Cluster(weir, directory / "stopped", 1, 1, SETTINGS) as cluster, \
             concurrent.futures.ThreadPoolExecutor() as pool:
         def load(*arguments):
             return run_load(weir, cluster.ports, "--read-ratio", READ_RATIOS["both"], "--keys", 100, *arguments)
@@ -119,8 +119,8 @@ def run(options, directory):
     found = {}
     for slow, requests in (("node", "reads"), ("node", "writes"), ("node", "both"), ("router", "reads")):
         name = f"{slow}, {requests}"
-        shed, all_done = (one(options.weir, directory, slow, requests, policy) for policy in ("delay", "off"))
-        found[name] = {"delay": shed, "off": all_done}
+        shed, all_done = (one(options.weir, directory, slow, requests, policy) for policy in ("credits", "off"))
+        found[name] = {"credits": shed, "off": all_done}
         say(f"{name}: {json.dumps(found[name])}")
         served = shed["flood"]["served_per_s"] + shed["steady"]["served_per_s"]
         check(served >= 0.5 * shed["capacity_per_s"], f"{name}: less is done under overload: {shed}")

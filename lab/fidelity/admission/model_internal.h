@@ -195,6 +195,7 @@ struct model_router {
     int64_t busy_until_ns;
     struct overload overload;
     struct overload_peer *peers; /* owns; by node */
+    struct overload_excess excess;
 };
 
 struct model_server {
@@ -333,6 +334,9 @@ void model_routers_create(struct model *m);
 void model_routers_destroy(struct model *m);
 void model_routers_submit(struct model *m, struct model_request *r);
 struct instant router_clock(const struct model *m, struct model_router *r);
+/* As router/core/limit.c: whether the router takes the table's requests for work within limits. */
+bool model_routers_is_within(const struct model *m, const struct model_router *r,
+                             const struct model_table *t, enum admit_kind kind);
 /* After anything happened at the router: waiting requests, messages, deadlines. */
 void router_pump(struct model *m, struct model_router *r);
 void router_start(struct model *m, struct model_router *r);

@@ -162,14 +162,37 @@ static int64_t write_durable_at(struct model *m, struct model_partition *p, int6
 
 /* ---- overload ---- */
 
+/* An answer on its way to a router, as one number. */
+enum {
+    ANSWER_TABLE_BITS = 32, /* the place of the table, and the kind of throughput */
+    ANSWER_NODE_BITS = 15,
+    ANSWER_ROUTER_BITS = 16
+};
+
+static uint64_t node_answer(const struct model *m, const struct model_request *r,
+                            const struct model_outcome *out, enum admit_kind kind)
+{
+    const uint64_t table = (uint64_t)(r->table - m->tables) << 1 | (uint64_t)kind;
+    const bool excess = out->verdict.burst || out->verdict.reason == ADMIT_REFUSED_OVERLOAD;
+    must(table >> ANSWER_TABLE_BITS == 0 && out->node >> ANSWER_NODE_BITS == 0 &&
+         r->router >> ANSWER_ROUTER_BITS == 0);
+    return table | (uint64_t)out->node << ANSWER_TABLE_BITS |
+           (uint64_t)r->router << (ANSWER_TABLE_BITS + ANSWER_NODE_BITS) | (uint64_t)excess << 63;
+}
+
 /* The router hears the answer to a request that it sent. */
-static void node_answered(void *context, uint64_t argument)
+static void node_answered(void *context, uint64_t answer)
 {
     struct model *m = context;
-    struct model_router *r = &m->routers[argument >> 32];
-    struct model_node *n = &m->nodes[(uint32_t)argument];
+    const uint32_t node = (uint32_t)(answer >> ANSWER_TABLE_BITS) & ((1U << ANSWER_NODE_BITS) - 1);
+    struct model_router *r = &m->routers[answer >> (ANSWER_TABLE_BITS + ANSWER_NODE_BITS) &
+                                         ((1U << ANSWER_ROUTER_BITS) - 1)];
+    struct model_node *n = &m->nodes[node];
+    const struct model_table *t = &m->tables[(uint32_t)answer >> 1];
     const struct overload_arrival a = {.now = model_now(m), .sender = r->number};
-    overload_answered(&r->overload, &r->peers[(uint32_t)argument], model_now(m),
+    if (answer >> 63)
+        overload_note_excess(&r->excess, gac_key_number(t->limits[answer & 1].key), model_now(m));
+    overload_answered(&r->overload, &r->peers[node], model_now(m),
                       n->down ? 0 : overload_report(&n->overload, &a));
 }
 
@@ -184,7 +207,8 @@ static bool node_arrives(struct model *m, uint32_t node, struct admission *a, en
     struct model_router *router = &m->routers[r->router];
     const int64_t wait_ns = n->busy_until_ns - m->scheduler.now.ns;
     struct overload_arrival o = {.now = model_now(m), .key_hash = key_hash};
-    o.within_limit = r->table->limited[kind] || router->overload.target_ns >= 0;
+    o.within_limit =
+        router->overload.target_ns >= 0 || model_routers_is_within(m, router, r->table, kind);
     out->verdict = (struct admit_verdict){.reason = ADMIT_REFUSED_OVERLOAD};
     out->node = node;
     if (!overload_may_send(&router->overload, &router->peers[node], &o)) {
@@ -409,7 +433,7 @@ void model_nodes_serve(struct model *m, struct model_partition *p, const struct 
                        model_way_ns(m);
     if (out->sent && m->routers[r->router].overload.policy->answered != NULL)
         model_in(m, out->done_ns - m->scheduler.now.ns, node_answered, m,
-                 (uint64_t)r->router << 32 | out->node);
+                 node_answer(m, r, out, kind));
     if (out->verdict.reason == ADMIT_REFUSED_OVERLOAD) {
         p->totals[kind].refused[ADMIT_REFUSED_OVERLOAD]++;
         return;

@@ -197,6 +197,15 @@ static bool router_arrives(struct model *m, struct model_router *r, struct model
     return overload_arrive(&r->overload, &a);
 }
 
+bool model_routers_is_within(const struct model *m, const struct model_router *r,
+                             const struct model_table *t, enum admit_kind kind)
+{
+    if (t->limited[kind] && gac_client_limits(r->client, &t->limits[kind]))
+        return true;
+    return !gac_client_exempts(r->client, &t->limits[kind]) &&
+           !overload_is_excess(&r->excess, gac_key_number(t->limits[kind].key), model_now(m));
+}
+
 static void router_serve(struct model *m, struct model_router *r, struct model_request *q)
 {
     struct slice key = request_key_of(m, q);
@@ -330,7 +339,7 @@ void model_routers_submit(struct model *m, struct model_request *q)
                            m->scheduler.now.ns + m->scenario->cluster.costs.network_ns);
         return;
     }
-    if (!router_arrives(m, r, q, q->table->limited[kind])) {
+    if (!router_arrives(m, r, q, model_routers_is_within(m, r, q->table, kind))) {
         router_refuse(m, r, q, ADMIT_REFUSED_OVERLOAD, (struct duration){0});
         return;
     }

@@ -743,5 +743,40 @@ static void assert_seen(enum gac_policy policy, bool within_limit)
 TEST(a_policy_of_overload_sees_the_same_request_when_it_comes_and_when_it_is_sent)
 {
     assert_seen(GAC_LEASE, true);
-    assert_seen(GAC_OFF, false);
+    assert_seen(GAC_OFF, true); /* nodes have not said otherwise */
+    as.gac = 1 + GAC_OFF;
+    assert_seen(GAC_LEASE, false); /* of all tables, routers keep no limit of this one */
+}
+
+/* The next answer of a node has this verdict. Whether the request after it is within a limit. */
+static bool is_within_after(struct admit_verdict verdict)
+{
+    const struct reply reply = {.code = verdict.reason == ADMIT_OK ? REPLY_OK : REPLY_OVERLOADED,
+                                .kind = verdict.reason == ADMIT_OK ? ANSWER_ITEM : ANSWER_NONE,
+                                .verdict = verdict};
+    f.hold = true;
+    fake_send_call(&f, 1, "GetItem", GET);
+    f.hold = false;
+    fake_answer_with(&f, 0, &reply);
+    fake_take_answer(&f, 1);
+    fake_call(&f, "GetItem", GET);
+    return sent.within_limit;
+}
+
+TEST(a_router_without_a_limit_knows_the_class_of_a_table_by_the_nodes_answers)
+{
+    assert_seen(GAC_OFF, true);
+    assert_true(is_within_after((struct admit_verdict){.reason = ADMIT_OK}));
+    assert_false(is_within_after((struct admit_verdict){.reason = ADMIT_OK, .burst = true}));
+    fake_call(&f, "DeleteItem", DELETE);
+    assert_true(sent.within_limit); /* another kind of throughput */
+    fake_advance_ms(&f, 998);
+    fake_call(&f, "GetItem", GET);
+    assert_false(sent.within_limit);
+    fake_advance_ms(&f, 10);
+    fake_call(&f, "GetItem", GET);
+    assert_true(sent.within_limit);
+    assert_false(is_within_after((struct admit_verdict){.reason = ADMIT_REFUSED_OVERLOAD}));
+    assert_seen(GAC_LEASE, true);
+    assert_true(is_within_after((struct admit_verdict){.reason = ADMIT_OK, .burst = true}));
 }
