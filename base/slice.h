@@ -79,6 +79,9 @@ struct slice slice_trimmed(struct slice s);
 /* The number that 1 to 18 digits make; -1: the text is no such number. */
 int64_t slice_number(struct slice text);
 
+/* Marks a parameter that a function takes and does not read. */
+#define UNUSED __attribute__((unused))
+
 /* The elements of an array. */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 

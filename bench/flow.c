@@ -131,16 +131,14 @@ static enum status flow_feed_redis(struct flow_connection *c, struct slice bytes
     return STATUS_OK;
 }
 
-static void flow_opened(void *context, struct connection *connection)
+static void flow_opened(UNUSED void *context, struct connection *connection)
 {
-    (void)context;
     struct flow_connection *c = connection_user(connection);
     c->state->run->missing--;
 }
 
-static void flow_received(void *context, struct connection *connection, struct slice bytes)
+static void flow_received(UNUSED void *context, struct connection *connection, struct slice bytes)
 {
-    (void)context;
     struct flow_connection *c = connection_user(connection);
     const enum status status = c->state->flow->protocol == FLOW_REDIS
                                    ? flow_feed_redis(c, bytes)
@@ -149,9 +147,8 @@ static void flow_received(void *context, struct connection *connection, struct s
         flow_fail(c->state, "an answer is malformed");
 }
 
-static void flow_closed(void *context, struct connection *connection, int error)
+static void flow_closed(UNUSED void *context, struct connection *connection, int error)
 {
-    (void)context;
     struct flow_connection *c = connection_user(connection);
     flow_fail(c->state, error != 0 ? strerror(error) : "the server closed a connection");
 }

@@ -109,22 +109,19 @@ static void limiter_write_empty(void *context, int64_t number, struct buffer *ou
     limiter_write_post(l, ACQUIRE, "key", number % l->keys, "empty", out);
 }
 
-static void limiter_write_calm(void *context, int64_t number, struct buffer *out)
+static void limiter_write_calm(void *context, UNUSED int64_t number, struct buffer *out)
 {
-    (void)number;
     limiter_write_post(context, ACQUIRE, "calm", 0, "roomy", out);
 }
 
-static void limiter_write_flood(void *context, int64_t number, struct buffer *out)
+static void limiter_write_flood(void *context, UNUSED int64_t number, struct buffer *out)
 {
-    (void)number;
     limiter_write_post(context, ACQUIRE, "busy", 0, "small", out);
 }
 
 /* The same bytes to a path that does not exist. */
-static void limiter_write_nothing(void *context, int64_t number, struct buffer *out)
+static void limiter_write_nothing(void *context, UNUSED int64_t number, struct buffer *out)
 {
-    (void)number;
     limiter_write_post(context, "POST /limiter/v1/nothing", "busy", 0, "small", out);
 }
 

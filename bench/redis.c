@@ -61,9 +61,8 @@ void redis_write_argument(struct buffer *out, struct slice argument)
     buffer_append_text(out, "\r\n");
 }
 
-static void redis_write_load(void *context, int64_t number, struct buffer *out)
+static void redis_write_load(void *context, UNUSED int64_t number, struct buffer *out)
 {
-    (void)number;
     redis_write_head(out, 3);
     redis_write_argument(out, slice_of("SCRIPT"));
     redis_write_argument(out, slice_of("LOAD"));

@@ -29,25 +29,17 @@ struct verify_run {
     bool well;
 };
 
-static void ignore_reply(void *context, uint64_t to, const struct reply *r)
+static void ignore_reply(UNUSED void *context, UNUSED uint64_t to, UNUSED const struct reply *r)
 {
-    (void)context;
-    (void)to;
-    (void)r;
 }
 
-static void ignore_request(void *context, uint32_t node, const struct request *r)
+static void ignore_request(UNUSED void *context, UNUSED uint32_t node,
+                           UNUSED const struct request *r)
 {
-    (void)context;
-    (void)node;
-    (void)r;
 }
 
-static void ignore_envelope(void *context, uint32_t node, struct slice frame)
+static void ignore_envelope(UNUSED void *context, UNUSED uint32_t node, UNUSED struct slice frame)
 {
-    (void)context;
-    (void)node;
-    (void)frame;
 }
 
 /* ---- a node ---- */
@@ -188,9 +180,8 @@ static void verify_compare(struct verify_run *run)
     }
 }
 
-static void verify_stop(void *context)
+static void verify_stop(UNUSED void *context)
 {
-    (void)context;
     _exit(1);
 }
 

@@ -326,17 +326,15 @@ static enum status lmdb_seek(struct backing *b, struct slice key, bool reverse,
     return snapshot_found(s, status, out);
 }
 
-static enum status lmdb_snapshot_get(struct backing *b, struct backing_snapshot *s,
+static enum status lmdb_snapshot_get(UNUSED struct backing *b, struct backing_snapshot *s,
                                      struct slice key, struct slice *value)
 {
-    (void)b;
     return snapshot_get(s, key, value);
 }
 
-static enum status lmdb_snapshot_seek(struct backing *b, struct backing_snapshot *s,
+static enum status lmdb_snapshot_seek(UNUSED struct backing *b, struct backing_snapshot *s,
                                       struct slice key, bool after, struct backing_change *out)
 {
-    (void)b;
     s->bucket = slice_make(NULL, 0);
     enum status status = seek_forward(s, key, out);
     if (status == STATUS_OK && after && slice_equal(out->key, key))

@@ -7,9 +7,8 @@
 
 /* ---- events ---- */
 
-static bool begin_events(struct call *c, const struct json_value m[])
+static bool begin_events(struct call *c, UNUSED const struct json_value m[])
 {
-    (void)m;
     static const char *const NAMES[] = {"after", NULL};
     struct slice text;
     if (!page_read_query(c, NAMES, &text))
@@ -80,9 +79,8 @@ void page_send_decision(struct call *c, enum catalog_op op, const struct decisio
     subrequest_start(c->router, s);
 }
 
-static bool begin_drain(struct call *c, const struct json_value m[])
+static bool begin_drain(struct call *c, UNUSED const struct json_value m[])
 {
-    (void)m;
     static const char *const NAMES[] = {"node", "undo", NULL};
     struct slice values[2];
     if (!page_read_query(c, NAMES, values))

@@ -37,9 +37,8 @@ static void gac_write_table(void *context, const struct table *t)
         gac_write_limit(context, t, kind);
 }
 
-static bool gac_begin(struct call *c, const struct json_value m[])
+static bool gac_begin(struct call *c, UNUSED const struct json_value m[])
 {
-    (void)m;
     static const char *const NAMES[] = {NULL};
     struct buffer *out = &c->body;
     const struct router *r = c->router;

@@ -72,9 +72,8 @@ static void partitions_request_nodes(struct call *c, struct partitions *p)
     }
 }
 
-static bool partitions_begin(struct call *c, const struct json_value m[])
+static bool partitions_begin(struct call *c, UNUSED const struct json_value m[])
 {
-    (void)m;
     struct partitions *p = arena_zalloc(&c->arena, sizeof *p);
     static const char *const NAMES[] = {"table", NULL};
     c->state = p;

@@ -227,12 +227,11 @@ static bool legacy_read_map(struct arena *arena, const struct json_value *map, b
 
 /* ---- filters ---- */
 
-static bool legacy_read_condition(struct arena *arena, struct slice name,
+static bool legacy_read_condition(struct arena *arena, UNUSED struct slice name,
                                   const struct json_value *v, struct legacy_term *out,
                                   struct fault *fault)
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
-    (void)name;
     shape_bind(&shape_condition, v, m);
     out->op = legacy_operator_of(json_text(&m[CONDITION_COMPARISON_OPERATOR]));
     return legacy_read_values(arena, &m[CONDITION_ATTRIBUTE_VALUE_LIST], &out->values, fault) &&

@@ -158,9 +158,8 @@ struct cached_bucket *bucket_hold(struct router *r, const struct bucket_name *na
     return b;
 }
 
-void bucket_release(struct router *r, struct cached_bucket *b)
+void bucket_release(UNUSED struct router *r, struct cached_bucket *b)
 {
-    (void)r;
     must(b->ref_count > 0);
     b->ref_count--;
 }

@@ -75,9 +75,8 @@ static bool maintenance_shards_read(struct call *c);
 static bool maintenance_reply(struct call *c, struct subrequest *s, const struct reply *r);
 static bool maintenance_finish(struct call *c);
 
-static bool maintenance_failed(struct call *c)
+static bool maintenance_failed(UNUSED struct call *c)
 {
-    (void)c;
     return true;
 }
 
@@ -90,10 +89,9 @@ static const struct limiter_call_handlers maintenance_handlers = {
     .no_deadline = true,
     .no_parents = true};
 
-static bool maintenance_begin(struct call *c, const struct json_value m[])
+static bool maintenance_begin(struct call *c, UNUSED const struct json_value m[])
 {
     struct bucket_maintenance *t = c->state;
-    (void)m;
     limiter_call_begin(c, &t->limiter_call, &maintenance_handlers, &t->bucket->name);
     return true;
 }
@@ -197,24 +195,20 @@ struct event_call {
     struct call *call;
 };
 
-static bool event_begin(struct call *c, const struct json_value m[])
+static bool event_begin(struct call *c, UNUSED const struct json_value m[])
 {
-    (void)m;
     subrequest_start(c->router, c->subrequests);
     return true;
 }
 
-static bool event_reply(struct call *c, struct subrequest *s, const struct reply *r)
+static bool event_reply(UNUSED struct call *c, UNUSED struct subrequest *s, const struct reply *r)
 {
-    (void)c;
-    (void)s;
     (void)r; /* an event that is lost is counted all the same */
     return true;
 }
 
-static int event_fail(struct call *c, const struct fault *f)
+static int event_fail(UNUSED struct call *c, const struct fault *f)
 {
-    (void)c;
     return limiter_error_status(f);
 }
 

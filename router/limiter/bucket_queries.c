@@ -161,9 +161,8 @@ static bool bucket_query_shards_read(struct call *c)
     return limiter_call_send_limits(c, b) || bucket_query_answer(c);
 }
 
-static bool bucket_query_failed(struct call *c)
+static bool bucket_query_failed(UNUSED struct call *c)
 {
-    (void)c;
     return false; /* the fault says why shards cannot be read */
 }
 
@@ -173,13 +172,12 @@ static const struct limiter_call_handlers bucket_query_handlers = {
     .shards_read = bucket_query_shards_read,
     .no_parents = true};
 
-static bool bucket_query_begin(struct call *c, const struct json_value unused[])
+static bool bucket_query_begin(struct call *c, UNUSED const struct json_value unused[])
 {
     static const char *const NAMES[] = {"namespace", "entity", "resource", NULL};
     struct bucket_query *k = arena_zalloc(&c->arena, sizeof *k);
     struct bucket_name name;
     struct limiter_request w;
-    (void)unused;
     k->kind = (enum bucket_query_kind)c->operation->variant;
     if (!limiter_request_query(&w, c) || !limiter_request_bucket(&w, &name) ||
         (k->kind == QUERY_TIME_UNTIL &&
@@ -214,7 +212,7 @@ static uint32_t top_add(struct cached_bucket *list[], uint32_t count, uint32_t m
     return count < max ? count + 1 : count;
 }
 
-static bool top_begin(struct call *c, const struct json_value unused[])
+static bool top_begin(struct call *c, UNUSED const struct json_value unused[])
 {
     static const char *const NAMES[] = {"namespace", "count", NULL};
     struct cached_bucket *list[TOP_MAX], *b;
@@ -222,7 +220,6 @@ static bool top_begin(struct call *c, const struct json_value unused[])
     struct limiter_request w;
     int64_t max;
     uint32_t count = 0;
-    (void)unused;
     c->state = NULL;
     if (!limiter_request_query(&w, c) || !limiter_request_check_names(&w, NAMES) ||
         !limiter_request_namespace(&w, &space) ||

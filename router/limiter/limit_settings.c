@@ -318,9 +318,8 @@ static bool setting_finish(struct call *c)
     }
 }
 
-static bool setting_failed(struct call *c)
+static bool setting_failed(UNUSED struct call *c)
 {
-    (void)c;
     return false; /* the fault says why shards cannot be read */
 }
 
@@ -373,14 +372,13 @@ static bool put_limits_begin(struct call *c, const struct json_value body[])
     return true;
 }
 
-static bool setting_query_begin(struct call *c, const struct json_value unused[])
+static bool setting_query_begin(struct call *c, UNUSED const struct json_value unused[])
 {
     static const char *const LIMITS[] = {"namespace", "entity", "resource", NULL};
     static const char *const ENTITIES[] = {"namespace", "entity", NULL};
     const bool of_entity = (c->operation->variant & OF_ENTITY) != 0;
     struct setting *t = setting_create(c);
     struct limiter_request w;
-    (void)unused;
     if (!limiter_request_query(&w, c) ||
         !limiter_request_check_names(&w, of_entity ? ENTITIES : LIMITS) ||
         !limiter_request_namespace(&w, &t->name.name_space) ||

@@ -204,9 +204,8 @@ OPERATION(get_resource_policy, "GetResourcePolicy", .begin = policy_begin, .repl
 
 /* ---- lists of what is not there ---- */
 
-static bool empty_list_begin(struct call *c, const struct json_value m[])
+static bool empty_list_begin(struct call *c, UNUSED const struct json_value m[])
 {
-    (void)m;
     feature_write_empty(c, c->operation->data);
     return true;
 }

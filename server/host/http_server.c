@@ -68,9 +68,8 @@ static void http_ended(void *context, struct connection *c)
     router_server_end(s->router, connection_id(c));
 }
 
-static void http_closed(void *context, struct connection *c, int error)
+static void http_closed(void *context, struct connection *c, UNUSED int error)
 {
-    (void)error;
     struct http_server *s = context;
     router_server_close(s->router, connection_id(c));
 }

@@ -93,12 +93,11 @@ static void work_client_done(void *context, int status, struct slice body)
     work_client_next(c, work_client_pause(c, status));
 }
 
-static void work_client_run(void *context, uint64_t argument)
+static void work_client_run(void *context, UNUSED uint64_t argument)
 {
     struct work_client *c = context;
     const struct work_client_kind *kind = c->all->kind;
     const char *operation = NULL;
-    (void)argument;
     if (kind->wake != NULL)
         kind->wake(c);
     if (c->step == WORK_STEP_IDLE)

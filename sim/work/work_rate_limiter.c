@@ -444,11 +444,10 @@ static void limiter_answered(void *client, int status, struct slice body)
         http_client_move(&c->client.http);
 }
 
-static int64_t limiter_pause(void *client, int status)
+static int64_t limiter_pause(void *client, UNUSED int status)
 {
     struct limiter_client *c = client;
     const int64_t think_ns = work_client_think(&c->client);
-    (void)status;
     return c->client.step != WORK_STEP_IDLE ? work_rate_limiter_pause(&c->tries)
            : c->final != FINAL_NONE         ? limiter_of(c)->pause_ns
                                             : think_ns;

@@ -268,11 +268,10 @@ static bool process_log_range(void *context, uint64_t *first, uint64_t *last)
     return log_disk_range(&p->log_disk, first, last);
 }
 
-static enum status process_log_read(void *context, uint64_t segment, struct buffer *memory,
+static enum status process_log_read(void *context, uint64_t segment, UNUSED struct buffer *memory,
                                     struct slice *out)
 {
     const struct node_process *p = context;
-    (void)memory;
     *out = log_disk_read(&p->log_disk, segment);
     errno = EIO;
     return p->log_disk.unreadable                ? STATUS_IO
@@ -392,10 +391,9 @@ static void node_redial(struct process *process)
                           duration_ms(prng_between(&p->timing_prng, REDIAL_MS_MIN, REDIAL_MS_MAX)));
 }
 
-static void node_link_closed(void *context, uint64_t link, bool gone)
+static void node_link_closed(void *context, uint64_t link, UNUSED bool gone)
 {
     struct node_process *p = context;
-    (void)gone;
     for (uint32_t node = 1; node <= p->options.node_count; node++) {
         if (p->peers[node] != link)
             continue;
