@@ -9,6 +9,7 @@
  * ADAPTIVE-1  The changes of a call are kept until the policy returns. A call with an invalid
  *             result changes nothing. */
 #include "base/settings/adaptive.h"
+#include "base/policy_value.h"
 #include "base/settings/control.h"
 #include "control/controller_internal.h"
 #include "engine/admission/capacity.h"
@@ -56,25 +57,15 @@ uint32_t weir_rates_kind(const struct weir_rates *r)
     return r->kind == ADMIT_READ ? WEIR_POLICY_READ : WEIR_POLICY_WRITE;
 }
 
-int64_t weir_rates_now_ns(const struct weir_rates *r)
-{
-    return r->c->now.ns;
-}
-
-int64_t weir_rates_limit(const struct weir_rates *r)
-{
-    return r->limit_mcu;
-}
+POLICY_VALUE(int64_t, weir_rates_now_ns, struct weir_rates *r, r->c->now.ns)
+POLICY_VALUE(int64_t, weir_rates_limit, struct weir_rates *r, r->limit_mcu)
 
 int64_t weir_rates_maximum(const struct weir_rates *r)
 {
     return partition_max_mcu(r->c->config, r->kind);
 }
 
-uint32_t weir_rates_count(const struct weir_rates *r)
-{
-    return r->table->partition_count;
-}
+POLICY_VALUE(uint32_t, weir_rates_count, struct weir_rates *r, r->table->partition_count)
 
 int64_t weir_rates_allocation(const struct weir_rates *r, uint32_t index)
 {

@@ -7,6 +7,7 @@
  * capacity, an event says so and nothing changes: the table may burst.
  *
  * Documented of DynamoDB: twice the previous peak is served at once, and peaks are kept. */
+#include "base/policy_value.h"
 #include "base/settings/tables.h"
 #include "control/controller_internal.h"
 #include "include/weir/policy_demand.h"
@@ -35,10 +36,7 @@ static bool is_kind(enum weir_policy_kind kind)
     return kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE;
 }
 
-int64_t weir_peak_now_ns(const struct weir_peak *p)
-{
-    return p->c->now.ns;
-}
+POLICY_VALUE(int64_t, weir_peak_now_ns, struct weir_peak *p, p->c->now.ns)
 
 /* The table's consumption in units per second, rounded up: the warm throughput must be at least
  * twice that. */

@@ -4,6 +4,7 @@
  * RELOCATE-1  A policy chooses only among nodes that could take the replica.
  *
  * Not here: when a replica moves (placement.c, adaptive.c, balance.c). */
+#include "base/policy_value.h"
 #include "control/controller_internal.h"
 
 enum {
@@ -39,25 +40,10 @@ int64_t control_replica_cost(const struct controller *c, const struct partition_
 
 /* ---- what policies see ---- */
 
-int64_t weir_move_now_ns(const struct weir_move *m)
-{
-    return m->c->now.ns;
-}
-
-uint32_t weir_move_why(const struct weir_move *m)
-{
-    return m->replica->why;
-}
-
-uint32_t weir_move_from(const struct weir_move *m)
-{
-    return m->replica->from;
-}
-
-bool weir_move_leads(const struct weir_move *m)
-{
-    return replica_leads(m->replica);
-}
+POLICY_VALUE(int64_t, weir_move_now_ns, struct weir_move *m, m->c->now.ns)
+POLICY_VALUE(uint32_t, weir_move_why, struct weir_move *m, m->replica->why)
+POLICY_VALUE(uint32_t, weir_move_from, struct weir_move *m, m->replica->from)
+POLICY_VALUE(bool, weir_move_leads, struct weir_move *m, replica_leads(m->replica))
 
 int64_t weir_move_required(const struct weir_move *m, enum weir_policy_kind kind)
 {
@@ -73,10 +59,7 @@ int64_t weir_move_cost(const struct weir_move *m, enum weir_policy_kind kind)
                : 0;
 }
 
-uint32_t weir_move_nodes(const struct weir_move *m)
-{
-    return m->count;
-}
+POLICY_VALUE(uint32_t, weir_move_nodes, struct weir_move *m, m->count)
 
 uint32_t weir_move_node(const struct weir_move *m, uint32_t index)
 {

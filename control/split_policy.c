@@ -4,6 +4,7 @@
  * Every answer is checked. An invalid answer is no trigger and no decision.
  * Not here: asking the leader, and sending the split (split.c). */
 #include "base/gac_policy.h"
+#include "base/policy_value.h"
 #include "base/settings/control.h"
 #include "base/settings/reports.h"
 #include "base/settings/split.h"
@@ -52,20 +53,14 @@ static struct rates split_rates(const struct weir_split *c, enum weir_policy_kin
     return control_rates(c->c, c->history, (enum admit_kind)kind, ms);
 }
 
-int64_t weir_split_now_ns(const struct weir_split *c)
-{
-    return c->c->now.ns;
-}
+POLICY_VALUE(int64_t, weir_split_now_ns, struct weir_split *c, c->c->now.ns)
 
 int64_t weir_split_age_ns(const struct weir_split *c)
 {
     return c->history == NULL ? 0 : instant_since(c->c->now, c->history->created_at).ns;
 }
 
-bool weir_split_is_limited(const struct weir_split *c)
-{
-    return control_split_is_limited(c->c);
-}
+POLICY_VALUE(bool, weir_split_is_limited, struct weir_split *c, control_split_is_limited(c->c))
 
 int64_t weir_split_maximum(const struct weir_split *c, enum weir_policy_kind kind)
 {
@@ -131,15 +126,8 @@ int64_t weir_split_bytes(const struct weir_split *c)
     return c->history == NULL ? 0 : c->history->load->bytes;
 }
 
-uint32_t weir_split_partitions(const struct weir_split *c)
-{
-    return c->table->partition_count;
-}
-
-uint32_t weir_split_needed(const struct weir_split *c)
-{
-    return c->needed;
-}
+POLICY_VALUE(uint32_t, weir_split_partitions, struct weir_split *c, c->table->partition_count)
+POLICY_VALUE(uint32_t, weir_split_needed, struct weir_split *c, c->needed)
 
 void *weir_split_state(const struct weir_split *c)
 {

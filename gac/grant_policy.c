@@ -5,6 +5,7 @@
 #include "gac/grant_policy.h"
 
 #include "base/policy_setting.h"
+#include "base/policy_value.h"
 #include "base/square_root.h"
 #include "include/weir/policy_table.h"
 
@@ -61,70 +62,24 @@ const struct weir_table_policy weir_table_static = {
 
 /* ---- what policies see of a ledger ---- */
 
-int64_t weir_ledger_now_ns(const struct weir_ledger *l)
-{
-    return l->now.ns;
-}
-
-int64_t weir_ledger_rate(const struct weir_ledger *l)
-{
-    return l->ledger->rate;
-}
-
-int64_t weir_ledger_bank(const struct weir_ledger *l)
-{
-    return l->ledger->bank.balance;
-}
-
-int64_t weir_ledger_bank_capacity(const struct weir_ledger *l)
-{
-    return l->ledger->bank.capacity;
-}
-
-int64_t weir_ledger_bank_rate(const struct weir_ledger *l)
-{
-    return l->ledger->bank.rate;
-}
+POLICY_VALUE(int64_t, weir_ledger_now_ns, struct weir_ledger *l, l->now.ns)
+POLICY_VALUE(int64_t, weir_ledger_rate, struct weir_ledger *l, l->ledger->rate)
+POLICY_VALUE(int64_t, weir_ledger_bank, struct weir_ledger *l, l->ledger->bank.balance)
+POLICY_VALUE(int64_t, weir_ledger_bank_capacity, struct weir_ledger *l, l->ledger->bank.capacity)
+POLICY_VALUE(int64_t, weir_ledger_bank_rate, struct weir_ledger *l, l->ledger->bank.rate)
 
 int64_t weir_ledger_grant_threshold(const struct weir_ledger *l, int64_t cost_mcu)
 {
     return ledger_grant_threshold(l->ledger, cost_mcu);
 }
 
-int64_t weir_ledger_lifetime_ns(const struct weir_ledger *l)
-{
-    return l->terms->lifetime.ns;
-}
-
-int64_t weir_ledger_lifetime_max_ns(const struct weir_ledger *l)
-{
-    return l->terms->lifetime_max.ns;
-}
-
-int64_t weir_ledger_grant_ns(const struct weir_ledger *l)
-{
-    return l->terms->grant.ns;
-}
-
-int64_t weir_ledger_requests(const struct weir_ledger *l)
-{
-    return l->terms->requests;
-}
-
-uint32_t weir_ledger_routers(const struct weir_ledger *l)
-{
-    return l->terms->routers;
-}
-
-void *weir_ledger_state(const struct weir_ledger *l)
-{
-    return l->ledger->state;
-}
-
-uint32_t weir_ledger_holders(const struct weir_ledger *l)
-{
-    return l->ledger->count;
-}
+POLICY_VALUE(int64_t, weir_ledger_lifetime_ns, struct weir_ledger *l, l->terms->lifetime.ns)
+POLICY_VALUE(int64_t, weir_ledger_lifetime_max_ns, struct weir_ledger *l, l->terms->lifetime_max.ns)
+POLICY_VALUE(int64_t, weir_ledger_grant_ns, struct weir_ledger *l, l->terms->grant.ns)
+POLICY_VALUE(int64_t, weir_ledger_requests, struct weir_ledger *l, l->terms->requests)
+POLICY_VALUE(uint32_t, weir_ledger_routers, struct weir_ledger *l, l->terms->routers)
+POLICY_VALUE(void *, weir_ledger_state, struct weir_ledger *l, l->ledger->state)
+POLICY_VALUE(uint32_t, weir_ledger_holders, struct weir_ledger *l, l->ledger->count)
 
 struct weir_holder *weir_ledger_holder(const struct weir_ledger *l, uint32_t index)
 {
@@ -157,35 +112,17 @@ int64_t weir_ledger_fair_share(const struct weir_ledger *l, int64_t rate)
 
 /* ---- and of a holder ---- */
 
-int64_t weir_holder_demand(const struct weir_holder *h)
-{
-    return h->request.demand;
-}
-
-int64_t weir_holder_debt(const struct weir_holder *h)
-{
-    return h->held < 0 ? -h->held : 0;
-}
+POLICY_VALUE(int64_t, weir_holder_demand, struct weir_holder *h, h->request.demand)
+POLICY_VALUE(int64_t, weir_holder_debt, struct weir_holder *h, h->held < 0 ? -h->held : 0)
 
 int64_t weir_holder_need(const struct weir_holder *h)
 {
     return h->request.need + weir_holder_debt(h);
 }
 
-int64_t weir_holder_cost(const struct weir_holder *h)
-{
-    return h->request.cost;
-}
-
-int64_t weir_holder_held(const struct weir_holder *h)
-{
-    return h->held > 0 ? h->held : 0;
-}
-
-uint64_t weir_holder_epoch(const struct weir_holder *h)
-{
-    return h->request.epoch;
-}
+POLICY_VALUE(int64_t, weir_holder_cost, struct weir_holder *h, h->request.cost)
+POLICY_VALUE(int64_t, weir_holder_held, struct weir_holder *h, h->held > 0 ? h->held : 0)
+POLICY_VALUE(uint64_t, weir_holder_epoch, struct weir_holder *h, h->request.epoch)
 
 bool weir_holder_claims(const struct weir_ledger *l, const struct weir_holder *h)
 {
