@@ -51,10 +51,8 @@ void arena_reset(struct arena *a)
 static void arena_grow(struct arena *a, size_t size)
 {
     size_t needed = a->current == NULL ? ARENA_CHUNK_SIZE_MIN : a->current->size * 2;
-    if (needed > ARENA_CHUNK_SIZE_MAX)
-        needed = ARENA_CHUNK_SIZE_MAX;
-    if (needed < size)
-        needed = size;
+    needed = MIN(needed, ARENA_CHUNK_SIZE_MAX);
+    needed = MAX(needed, size);
     struct arena_chunk *chunk = chunk_create(needed);
     if (a->current == NULL)
         a->first = chunk;

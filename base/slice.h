@@ -6,6 +6,10 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The smaller and the larger of two values of one type; each is evaluated twice. */
+#define MIN(a, b) ((b) < (a) ? (b) : (a))
+#define MAX(a, b) ((a) < (b) ? (b) : (a))
+
 struct slice {
     const uint8_t *data; /* borrows */
     size_t size;         /* bytes */
@@ -41,7 +45,7 @@ static inline bool slice_starts_with(struct slice a, struct slice prefix)
 /* Byte order; a prefix comes first. < 0, 0 or > 0. */
 static inline int slice_compare(struct slice a, struct slice b)
 {
-    size_t common = a.size < b.size ? a.size : b.size;
+    size_t common = MIN(a.size, b.size);
     int order = common == 0 ? 0 : memcmp(a.data, b.data, common);
     if (order != 0)
         return order;

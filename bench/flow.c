@@ -228,7 +228,7 @@ static void flows_go(struct flow_run *run, int64_t duration_ns)
         int64_t next_ns = now_ns + FLOW_CHECK_NS;
         for (int i = 0; i < run->count; i++) {
             const int64_t due_ns = flow_advance(&run->flows[i], now_ns);
-            next_ns = due_ns < next_ns ? due_ns : next_ns;
+            next_ns = MIN(due_ns, next_ns);
         }
         flows_turn(run, next_ns);
         now_ns = loop_now(run->loop).ns;

@@ -114,8 +114,7 @@ static enum status backlog_of(const struct json_value *page, struct backlog *out
                           items = json_find(&indexes, "backlog_items"),
                           bytes = json_find(&indexes, "backlog_bytes");
         any = true;
-        if (json_integer(&lag) > out->lag_ms)
-            out->lag_ms = json_integer(&lag);
+        out->lag_ms = MAX(out->lag_ms, json_integer(&lag));
         out->items += json_integer(&items);
         out->bytes += json_integer(&bytes);
     }
@@ -201,9 +200,9 @@ static struct backlog backlog_max(const struct index_table *t, int64_t rounds)
     struct backlog max = {0};
     for (int64_t i = 0; i < rounds; i++) {
         const struct backlog *b = &t->answered[i];
-        max.lag_ms = b->lag_ms > max.lag_ms ? b->lag_ms : max.lag_ms;
-        max.items = b->items > max.items ? b->items : max.items;
-        max.bytes = b->bytes > max.bytes ? b->bytes : max.bytes;
+        max.lag_ms = MAX(b->lag_ms, max.lag_ms);
+        max.items = MAX(b->items, max.items);
+        max.bytes = MAX(b->bytes, max.bytes);
     }
     return max;
 }

@@ -140,7 +140,7 @@ enum status redis_reply_read(struct slice bytes, struct redis_reply *out)
         out->has_integer |= kind == ':';
         out->is_error |= kind == '-';
         if (kind == '*')
-            left += value > 0 ? value : 0;
+            left += MAX(value, 0);
         else if (kind == '$')
             status = redis_bulk(bytes, &at, value, &out->text);
         else if (kind == '+' || kind == '-')

@@ -106,8 +106,7 @@ static void events_show(struct events_run *r, const struct json_value *event)
     struct json_value value;
     while (json_next_member(&c, &name, &value))
         events_take_member(&e, name, &value);
-    if (e.number > r->last)
-        r->last = e.number;
+    r->last = MAX(r->last, e.number);
     if (r->json)
         events_show_json(&e);
     else

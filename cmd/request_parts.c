@@ -144,8 +144,7 @@ static void sizes_of_range(const struct router_part *part, struct request_mean *
         bytes = mean->bytes / mean->count;
         items = mean->items / mean->count;
     }
-    if (items > SCANNED_MAX)
-        items = SCANNED_MAX;
+    items = MIN(items, SCANNED_MAX);
     out->scan_length = items > 1 ? (int32_t)items : 1;
     bytes = bytes > 0 ? bytes / out->scan_length : 0;
     out->size_bytes = (int32_t)(bytes < ITEM_SIZE_MAX ? bytes : ITEM_SIZE_MAX);

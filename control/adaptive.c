@@ -262,7 +262,7 @@ static void adaptive_raise(struct weir_rates *r, const struct partition_info *p,
     int64_t spare = spare_of(r->c, p, r->kind, &node);
     if (spare < more)
         adaptive_relocate(r, p, node, rate_mcu);
-    more = more > spare ? spare : more;
+    more = MIN(more, spare);
     if (more > 0)
         adaptive_change(r, p, rate + more, EVENT_ALLOCATION_RAISED,
                         "the partition is throttled by its allocation");

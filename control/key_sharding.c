@@ -147,7 +147,7 @@ static uint32_t counter_shards(const struct controller *c, const struct hot_key 
                     : 2 * shards;
     if (!k->throttled && !are_too_few(c, k, shards))
         return shards;
-    return shards == 1 && !k->throttled ? shards : more < KEY_SHARDS_MAX ? more : KEY_SHARDS_MAX;
+    return shards == 1 && !k->throttled ? shards : MIN(more, KEY_SHARDS_MAX);
 }
 
 /* The number of shards that the key should have; `shards`: it has. */

@@ -52,7 +52,7 @@ static int64_t on_demand_units(const struct controller *c, const struct table *t
 int64_t weir_peak_consumed(const struct weir_peak *p, enum weir_policy_kind kind, int64_t window_ns)
 {
     int64_t ms = window_ns / NS_PER_MS;
-    ms = ms < 1 ? 1 : ms < WINDOW_MS_MAX ? ms : WINDOW_MS_MAX;
+    ms = ms < 1 ? 1 : MIN(ms, WINDOW_MS_MAX);
     if (!is_kind(kind))
         return 0;
     return on_demand_units(p->c, p->table, (enum admit_kind)kind, ms) * MCU_PER_UNIT;
@@ -155,7 +155,7 @@ static void on_demand_follow(struct controller *c, const struct table *t)
     must_in_tests(t->billing == BILLING_ON_DEMAND && t->status == TABLE_ACTIVE);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         must_in_tests(d.peak[kind] >= 0);
-        reserved[kind] = d.peak[kind] > t->reserved[kind] ? d.peak[kind] : t->reserved[kind];
+        reserved[kind] = MAX(d.peak[kind], t->reserved[kind]);
         on_demand_report(c, t, kind, consumed[kind], &d);
     }
     if (control_reserve(c, t, reserved, NULL))

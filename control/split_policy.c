@@ -47,7 +47,7 @@ static struct rates split_rates(const struct weir_split *c, enum weir_policy_kin
                                 int64_t window_ns)
 {
     int64_t ms = window_ns / NS_PER_MS;
-    ms = ms < 1 ? 1 : ms < WINDOW_MS_MAX ? ms : WINDOW_MS_MAX;
+    ms = ms < 1 ? 1 : MIN(ms, WINDOW_MS_MAX);
     if (!split_knows(c, kind))
         return (struct rates){0};
     return control_rates(c->c, c->history, (enum admit_kind)kind, ms);

@@ -526,8 +526,7 @@ static void gac_client_take_answer(struct gac_client *c, struct instant now,
     l->awaiting = false;
     l->created = false;
     l->unsent &= a->version < l->limit.version;
-    if (a->version > l->newest)
-        l->newest = a->version;
+    l->newest = MAX(l->newest, a->version);
     l->unanswered = 0;
     l->round_trip.ns += (instant_since(now, l->sent_at).ns - l->round_trip.ns) / 8;
     l->tokens += a->granted;
@@ -688,8 +687,7 @@ static bool encode_requests(struct gac_client *c, struct instant now, uint32_t s
         count += c->active[i]->requesting && c->active[i]->owner == server;
     if (!v->linked || (count == 0 && !v->keepalive_due))
         return false;
-    if (count > GAC_BATCH_MAX)
-        count = GAC_BATCH_MAX;
+    count = MIN(count, GAC_BATCH_MAX);
     buffer_clear(&c->frame);
     gac_requests_encode(&c->frame, &(struct gac_requests){c->options.router, c->alive, count});
     for (uint32_t i = 0; count > 0; i++) {

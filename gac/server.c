@@ -216,17 +216,15 @@ static struct ledger *ledger_of(struct gac_server *s, struct instant now,
 static struct duration lifetime_max_of(const struct config *config)
 {
     int64_t ms = config_gac(config)->gac_lifetime_max_ms;
-    ms = ms < config_gac(config)->gac_router_timeout_ms ? ms
-                                                        : config_gac(config)->gac_router_timeout_ms;
-    return duration_ms(
-        ms > config_gac(config)->gac_lifetime_ms ? ms : config_gac(config)->gac_lifetime_ms);
+    ms = MIN(ms, config_gac(config)->gac_router_timeout_ms);
+    return duration_ms(MAX(ms, config_gac(config)->gac_lifetime_ms));
 }
 
 /* At least as long as tokens can be spent, whatever is set. */
 static struct duration router_timeout_of(const struct config *config)
 {
     int64_t ms = config_gac(config)->gac_router_timeout_ms;
-    ms = ms > config_gac(config)->gac_lifetime_ms ? ms : config_gac(config)->gac_lifetime_ms;
+    ms = MAX(ms, config_gac(config)->gac_lifetime_ms);
     return duration_ms(ms > config_gac(config)->gac_period_ms ? ms
                                                               : config_gac(config)->gac_period_ms);
 }

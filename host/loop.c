@@ -39,8 +39,7 @@ static int64_t loop_clock_ns(const struct loop *l)
 void loop_read_clock(struct loop *l)
 {
     int64_t now_ns = loop_clock_ns(l);
-    if (now_ns > l->now.ns)
-        l->now.ns = now_ns;
+    l->now.ns = MAX(l->now.ns, now_ns);
 }
 
 static void read_clocks(struct loop *l)

@@ -324,8 +324,7 @@ static void schedule_retry(struct transport *t, struct peer *peer)
 {
     int64_t pause_ms = peer->pause_ms;
     peer->pause_ms = pause_ms == 0 ? RECONNECT_MS_MIN : pause_ms * 2;
-    if (peer->pause_ms > RECONNECT_MS_MAX)
-        peer->pause_ms = RECONNECT_MS_MAX;
+    peer->pause_ms = MIN(peer->pause_ms, RECONNECT_MS_MAX);
     int64_t half_ns = pause_ms * NS_PER_MS / 2;
     struct duration pause = {half_ns + (int64_t)prng_below(&t->random, (uint64_t)half_ns + 1)};
     peer->link = NULL;

@@ -48,8 +48,7 @@ static void client_closed(UNUSED void *context, struct connection *connection, i
     try_next_url(c);
     c->retry_ns = loop_now(c->loop).ns + c->pause_ns;
     c->pause_ns = c->pause_ns ? c->pause_ns * 2 : PAUSE_NS_MIN;
-    if (c->pause_ns > PAUSE_NS_MAX)
-        c->pause_ns = PAUSE_NS_MAX;
+    c->pause_ns = MIN(c->pause_ns, PAUSE_NS_MAX);
     if (!was_closing)
         c->events->lost(c->context, "connection-lost", error);
 }

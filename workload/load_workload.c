@@ -309,8 +309,7 @@ static void record_request(struct load_workload *w, const struct traffic_request
                                   .kind = q->kind,
                                   .consistent = q->consistent};
     size_t size = load_keys_text(&w->options.traffic.keys, q->key, key);
-    if (record.at_ns < 0)
-        record.at_ns = 0;
+    record.at_ns = MAX(record.at_ns, 0);
     r->recorded = trace_recorder_begin(w->shared->recorder, &record, slice_make(key, size));
 }
 

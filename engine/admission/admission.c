@@ -393,10 +393,8 @@ void admission_give_back(struct admission *a, struct node_admission *node, enum 
 static void spare_late(struct token_bucket *b, int64_t before_mcu, int64_t cost_mcu)
 {
     int64_t min = b->capacity - cost_mcu < 0 ? b->capacity - cost_mcu : 0;
-    if (before_mcu < min)
-        min = before_mcu;
-    if (b->balance < min)
-        b->balance = min;
+    min = MIN(min, before_mcu);
+    b->balance = MAX(b->balance, min);
 }
 
 /* Leaves the counts of bursts as they are: they belong to the node. */
@@ -446,9 +444,8 @@ struct admission_balances admission_balances(const struct admission *a, enum adm
 
 static void admission_restore_bucket(struct token_bucket *b, int64_t mcu)
 {
-    b->balance = mcu < b->capacity ? mcu : b->capacity;
-    if (b->debt_max < -mcu)
-        b->debt_max = -mcu;
+    b->balance = MIN(mcu, b->capacity);
+    b->debt_max = MAX(b->debt_max, -mcu);
 }
 
 void admission_restore(struct admission *a, enum admit_kind kind, struct instant now,
@@ -494,7 +491,7 @@ int64_t admission_left_mcu(const struct admission *a, enum admit_kind kind)
 
 static int64_t admission_lesser(int64_t cost_mcu, int64_t balance_mcu)
 {
-    int64_t had = balance_mcu > 0 ? balance_mcu : 0;
+    int64_t had = MAX(balance_mcu, 0);
     return cost_mcu < had ? cost_mcu : had;
 }
 

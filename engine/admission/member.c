@@ -201,7 +201,7 @@ bool member_is_request_due(struct members *m, uint32_t node, struct instant now,
         demand -= member->held_mcu;
         min = LEASE_MIN_MCU / 4;
     }
-    *demand_mcu = demand > min ? demand : min;
+    *demand_mcu = MAX(demand, min);
     *number = ++member->number;
     member->requesting = true;
     member->requested_at = now;
@@ -230,7 +230,7 @@ int64_t member_grant(struct token_bucket *node, struct instant now, int64_t dema
 {
     token_bucket_refill(node, now);
     int64_t max = node->balance > 0 ? node->balance / 2 : 0;
-    int64_t granted = demand_mcu < max ? demand_mcu : max;
+    int64_t granted = MIN(demand_mcu, max);
     if (granted > 0)
         token_bucket_debit(node, granted);
     return granted > 0 ? granted : 0;

@@ -31,8 +31,7 @@ enum status catalog_load_event(struct catalog *c, struct slice bytes)
         return STATUS_CORRUPT;
     struct buffer *kept = &c->events[e.number % EVENTS_MAX];
     buffer_set(kept, bytes);
-    if (e.number > c->last_event)
-        c->last_event = e.number;
+    c->last_event = MAX(c->last_event, e.number);
     return STATUS_OK;
 }
 

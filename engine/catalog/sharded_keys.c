@@ -174,8 +174,7 @@ static bool key_shards_change(struct catalog *c, const struct catalog_command *c
     }
     k->before[k->before_count++] = k->shards;
     k->shards = d->shards;
-    if (k->widest < k->shards)
-        k->widest = k->shards;
+    k->widest = MAX(k->widest, k->shards);
     k->version = r->all.version + 1;
     return true;
 }

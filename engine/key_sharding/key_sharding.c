@@ -93,7 +93,7 @@ void key_sharding_encode(struct buffer *out, const struct key_sharding *s)
     codec_u32(&c, &count);
     for (uint32_t i = 0; i < s->count; i++) {
         struct sharded_key k = s->keys[i];
-        k.widest = k.widest > sharded_key_extent(&k) ? k.widest : sharded_key_extent(&k);
+        k.widest = MAX(k.widest, sharded_key_extent(&k));
         sharded_key_walk(&c, &k);
     }
 }
@@ -277,7 +277,7 @@ uint32_t sharded_key_extent(const struct sharded_key *k)
 {
     uint32_t max = k->shards;
     for (uint32_t i = 0; i < k->before_count; i++)
-        max = k->before[i] > max ? k->before[i] : max;
+        max = MAX(k->before[i], max);
     return max;
 }
 

@@ -11,7 +11,7 @@ enum {
 size_t body_unpacked_max(const struct config *config, size_t packed)
 {
     size_t by_ratio = packed * UNPACKED_RATIO_MAX;
-    size_t most = by_ratio > UNPACKED_FREE ? by_ratio : UNPACKED_FREE;
+    size_t most = MAX(by_ratio, UNPACKED_FREE);
     size_t body_max = (size_t)config_http(config)->http_body_max_bytes;
     return most < body_max ? most : body_max;
 }

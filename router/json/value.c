@@ -217,7 +217,7 @@ static int value_levels(const struct json_value *v, uint32_t *left)
         const int levels = l.type == JSON_LIST     ? value_levels(&l, left)
                            : m.type == JSON_OBJECT ? value_levels(&m, left)
                                                    : 0;
-        deepest = levels > deepest ? levels : deepest;
+        deepest = MAX(levels, deepest);
     }
     return deepest + 1;
 }

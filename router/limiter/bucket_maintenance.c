@@ -113,9 +113,7 @@ static void maintenance_set_interval(struct router *r, const struct bucket_maint
     const int64_t interval_ms = b->check_interval_ms == 0 ? check_ms : 2 * b->check_interval_ms;
     if (t->limiter_call.throttled)
         r->limiter->checks_from = instant_add_ms(r->now, MAINTENANCE_BACKOFF_MS_MAX);
-    b->check_interval_ms = t->changes || t->failed ? 0
-                           : interval_ms < max_ms  ? interval_ms
-                                                   : max_ms;
+    b->check_interval_ms = t->changes || t->failed ? 0 : MIN(interval_ms, max_ms);
     must(b->check_interval_ms >= 0);
     b->check_from = instant_add_ms(r->now, b->check_interval_ms);
 }
@@ -127,11 +125,10 @@ static void maintenance_end(struct call *c)
     const int64_t backoff_ms = 2 * b->maintenance_backoff_ms;
     must(b->in_maintenance);
     b->in_maintenance = false;
-    b->maintenance_backoff_ms =
-        !t->failed                                ? 0
-        : backoff_ms < MAINTENANCE_BACKOFF_MS_MIN ? MAINTENANCE_BACKOFF_MS_MIN
-        : backoff_ms < MAINTENANCE_BACKOFF_MS_MAX ? backoff_ms
-                                                  : MAINTENANCE_BACKOFF_MS_MAX;
+    b->maintenance_backoff_ms = !t->failed ? 0
+                                : backoff_ms < MAINTENANCE_BACKOFF_MS_MIN
+                                    ? MAINTENANCE_BACKOFF_MS_MIN
+                                    : MIN(backoff_ms, MAINTENANCE_BACKOFF_MS_MAX);
     b->maintenance_from = instant_add_ms(c->router->now, b->maintenance_backoff_ms);
     if (!t->grows)
         maintenance_set_interval(c->router, t);

@@ -41,7 +41,7 @@ static int64_t bucket_query_tokens(const struct router *r, struct cached_bucket 
         }
         struct limiter_balance balance = k->balances[limit];
         const int64_t now_ms = router_wall_ms(r);
-        limiter_refill(&balance, l, i, k->shards, now_ms > balance.at_ms ? now_ms : balance.at_ms);
+        limiter_refill(&balance, l, i, k->shards, MAX(now_ms, balance.at_ms));
         sum += balance.tokens;
     }
     return sum;
@@ -76,7 +76,7 @@ static bool bucket_query_wait(struct call *c, struct cached_bucket *b)
                 c, "query", "'%.*s' cannot give this many tokens: its capacity is %.12g",
                 SHOWN(l->name), (double)l->capacity / 1000);
         const int64_t wait_ms = limiter_refill_ms(missing, l->amount, l->period_ms);
-        longest = wait_ms > longest ? wait_ms : longest;
+        longest = MAX(wait_ms, longest);
     }
     json_member_integer(&c->body, "wait_ms", longest);
     return true;

@@ -5,7 +5,7 @@ void shard_command_begin(const struct router *r, struct cached_bucket *b, enum l
                          uint32_t shard, struct limiter_command *out)
 {
     struct cached_shard *k = bucket_shard(b, shard);
-    const int64_t cost = k->cost_mcu > 1000 ? k->cost_mcu : 1000;
+    const int64_t cost = MAX(k->cost_mcu, 1000);
     const int64_t left = k->write_tokens > cost ? k->write_tokens - cost : 0;
     *out = (struct limiter_command){
         .verb = (uint8_t)verb,
@@ -104,7 +104,7 @@ void shard_command_reply(struct call *c, struct cached_bucket *b, uint32_t shard
         call_refuse(c, s, r);
     }
     struct cached_shard *k = bucket_shard(b, shard);
-    const int64_t refused_mcu = k->cost_mcu > 1000 ? k->cost_mcu : 1000;
+    const int64_t refused_mcu = MAX(k->cost_mcu, 1000);
     if (out->end == CHARGE_DONE && !out->is_repeat) {
         /* Deferred cost that the shard had too few units for is dropped: it must not be in debt for
          * refusals. */

@@ -70,7 +70,7 @@ int64_t work_client_think(struct work_client *c)
 int64_t work_client_pause_ns(uint32_t nth, int64_t ms, uint32_t doublings)
 {
     const uint32_t rounds = nth / SHORT_PAUSES;
-    const uint32_t doubles = rounds < doublings ? rounds : doublings;
+    const uint32_t doubles = MIN(rounds, doublings);
     return (ms * NS_PER_MS) << (nth % SHORT_PAUSES != 0 ? 0 : doubles);
 }
 

@@ -371,7 +371,7 @@ static int64_t transaction_pause(void *client, int status)
 {
     struct transaction_client *c = client;
     c->repeated = c->insists ? c->repeated + 1 : 0;
-    const uint32_t doublings = c->repeated < DOUBLINGS_MAX ? c->repeated : DOUBLINGS_MAX;
+    const uint32_t doublings = MIN(c->repeated, DOUBLINGS_MAX);
     const int64_t think_ns = work_client_think(&c->client);
     return status == 200 ? think_ns : (int64_t)(WORK_RETRY_MS * NS_PER_MS) << doublings;
 }

@@ -185,7 +185,7 @@ static void write_chunks(struct http_client *c, struct slice body)
 {
     while (body.size > 0) {
         const size_t max = http_client_often(c, 50) ? 3 : body.size;
-        const size_t size = 1 + prng_below(&c->manners_prng, max < body.size ? max : body.size);
+        const size_t size = 1 + prng_below(&c->manners_prng, MIN(max, body.size));
         buffer_append_format(&c->out, http_client_often(c, 50) ? "%zx\r\n" : "%zX;name=value\r\n",
                              size);
         buffer_append(&c->out, body.data, size);

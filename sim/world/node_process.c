@@ -38,7 +38,7 @@ static int64_t disk_ns_slowed(const struct node_process *p, int64_t ns)
 {
     must(p->slow_times >= 1);
     int64_t slow = ns * p->slow_times;
-    return slow < disk_ns_max ? slow : ns < disk_ns_max ? disk_ns_max : ns;
+    return slow < disk_ns_max ? slow : MAX(ns, disk_ns_max);
 }
 
 static int64_t disk_ns_some(struct node_process *p, int64_t spread_ns)
@@ -150,7 +150,7 @@ static int64_t node_write_ns(const struct node_process *p, uint32_t partition,
         must(node >= 1 && node <= p->options.node_count);
         const struct node_process *m = p->options.nodes[node];
         const int64_t wait_ns = processor_wait_ns(&m->processor, node_scheduler(p)->now);
-        const int64_t begins_ns = wait_ns > leader->ns ? wait_ns : leader->ns;
+        const int64_t begins_ns = MAX(wait_ns, leader->ns);
         if (m->server == NULL)
             continue;
         keep_sorted(done_ns, count++,

@@ -362,8 +362,7 @@ static void apply_indexes(struct applier *applier, struct partition *p, const st
     stream_latest_walk(&(struct codec){.in = &r}, &info.stream);
     const uint64_t key_sharding_version = reader_u64(&r);
     info.indexes = r.left;
-    if (info.indexes_version > p->index_versions.logged)
-        p->index_versions.logged = info.indexes_version;
+    p->index_versions.logged = MAX(p->index_versions.logged, info.indexes_version);
     if (info.indexes_version <= p->info.indexes_version)
         return;
     const bool others = !slice_equal(info.indexes, p->info.indexes);
@@ -653,8 +652,7 @@ static void apply_leave_catalog(struct applier *applier)
 static enum status apply_partition_close(struct applier *applier, const struct own_record *record)
 {
     struct partition *p = partitions_find(applier->partitions, record->group);
-    if (record->index > applier->identity->closed_as_of)
-        applier->identity->closed_as_of = record->index;
+    applier->identity->closed_as_of = MAX(applier->identity->closed_as_of, record->index);
     local_state_store_closed(applier->env, applier->identity);
     if (p == NULL)
         return STATUS_OK;

@@ -350,7 +350,7 @@ size_t index_feeds_bytes_max(const struct index_feeds *feeds)
     LIST_FOREACH (f, &feeds->all, place) {
         const struct partition *p = partitions_find(feeds->partitions, f->partition);
         const size_t bytes = p == NULL ? 0 : index_feeds_lag(feeds, p).bytes;
-        max = bytes > max ? bytes : max;
+        max = MAX(bytes, max);
     }
     return max;
 }
@@ -422,7 +422,7 @@ void index_feeds_removed(struct index_feeds *feeds, const struct partition *p, s
     struct index_feed *f = index_feed_live(feeds, p);
     const size_t bytes = row_key.size + value_size;
     if (f != NULL)
-        f->bytes -= bytes < f->bytes ? bytes : f->bytes;
+        f->bytes -= MIN(bytes, f->bytes);
 }
 
 /* ---- what is done ---- */
