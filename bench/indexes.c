@@ -105,8 +105,7 @@ static enum status backlog_of(const struct json_value *page, struct backlog *out
                                  missing = json_find(page, "unresponsive_nodes");
     bool any = false;
     *out = (struct backlog){0};
-    struct json_cursor c = json_elements(&partitions);
-    while (json_next_element(&c, &partition)) {
+    JSON_FOREACH (partition, &partitions) {
         struct json_value indexes = json_find(&partition, "indexes");
         if (indexes.type != JSON_OBJECT)
             continue;

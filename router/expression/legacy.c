@@ -83,10 +83,9 @@ static bool legacy_read_values(struct arena *arena, const struct json_value *lis
         return true;
     if (json_count(list) > CONDITION_IN_MAX)
         return fault_invalid(fault, "AttributeValueList has more than %d values", CONDITION_IN_MAX);
-    struct json_cursor cursor = json_elements(list);
     struct json_value value;
     out->list = arena_alloc(arena, json_count(list) * sizeof *out->list);
-    while (json_next_element(&cursor, &value)) {
+    JSON_FOREACH (value, list) {
         if (!value_read_attr(arena, &value, &out->list[out->count++], fault))
             return false;
     }

@@ -311,10 +311,9 @@ static bool value_read_value(struct value_reader *r, const struct json_value *v)
     struct json_value typed = {0};
     steps_take(&r->fault->reading, STEPS_VALUE);
     if (v->type == JSON_OBJECT) {
-        struct json_cursor cursor = json_members(v);
         struct json_value member;
         struct slice name;
-        while (json_next_member(&cursor, &name, &member)) {
+        JSON_FOREACH_MEMBER (name, member, v) {
             steps_take(&r->fault->reading, 1);
             enum attr_type found = member.type == JSON_NULL ? 0 : attr_type_of(name);
             if (found != 0 && type != 0)

@@ -82,11 +82,10 @@ static void elements_show(struct buffer *out, const struct json_value *list)
 /* Finds the first elements in order, as many as a text may show. Only those are sorted. */
 static size_t elements_first(const struct json_value *list, struct slice first[ELEMENTS_KEPT_MAX])
 {
-    struct json_cursor cursor = json_elements(list);
     struct json_value element;
     size_t count = 0;
     bool full = false;
-    while (json_next_element(&cursor, &element)) {
+    JSON_FOREACH (element, list) {
         const struct slice text = json_text(&element);
         if (full && slice_compare(text, first[ELEMENTS_SHOWN_MAX - 1]) >= 0)
             continue;

@@ -71,8 +71,7 @@ bool limiter_request_check_names(const struct limiter_request *request, const ch
     }
     if (request->body == NULL)
         return true;
-    struct json_cursor at = json_members(request->body);
-    while (json_next_member(&at, &name, &value)) {
+    JSON_FOREACH_MEMBER (name, value, request->body) {
         const int place = limiter_request_place(name, names);
         if (place < 0)
             return limiter_request_unknown_name(request->call, name, names);

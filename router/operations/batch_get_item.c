@@ -91,8 +91,7 @@ static bool batch_read_keys(struct call *c, struct batch *b, const struct json_v
     if (!batch_read_projection(c, b, m))
         return false;
     t->consistent = shape_boolean(&m[KEYS_AND_ATTRIBUTES_CONSISTENT_READ], false);
-    struct json_cursor cursor = json_elements(&m[KEYS_AND_ATTRIBUTES_KEYS]);
-    while (json_next_element(&cursor, &key)) {
+    JSON_FOREACH (key, &m[KEYS_AND_ATTRIBUTES_KEYS]) {
         if (!batch_read_key(c, b, &key))
             return false;
     }

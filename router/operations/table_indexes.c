@@ -93,8 +93,7 @@ static bool local_indexes_read(struct call *c, const struct json_value *definiti
     if (set->sort_key.name.size == 0)
         return call_invalid(c, INVALID "Table KeySchema does not have a range key, which is "
                                        "required when specifying a LocalSecondaryIndex");
-    struct json_cursor cursor = json_elements(list);
-    while (json_next_element(&cursor, &v)) {
+    JSON_FOREACH (v, list) {
         if (set->count == LOCAL_INDEXES_MAX)
             return call_invalid(c,
                                 INVALID "Number of LocalSecondaryIndexes exceeds per-table limit "
@@ -154,8 +153,7 @@ static bool global_indexes_read(struct call *c, const struct json_value *definit
         return true;
     if (json_count(list) == 0)
         return call_invalid(c, INVALID "List of GlobalSecondaryIndexes is empty");
-    struct json_cursor cursor = json_elements(list);
-    while (json_next_element(&cursor, &v)) {
+    JSON_FOREACH (v, list) {
         if (index_set_global(set) == GLOBAL_INDEXES_MAX)
             return call_invalid(c,
                                 INVALID "GlobalSecondaryIndex count exceeds the per-table limit of "

@@ -117,8 +117,7 @@ bool index_updates_read(struct call *c, const struct json_value *member,
                                     "%d",
                             count, GLOBAL_INDEXES_MAX);
     out->requested = arena_zalloc(&c->arena, count * sizeof *out->requested);
-    struct json_cursor cursor = json_elements(member);
-    while (json_next_element(&cursor, &v)) {
+    JSON_FOREACH (v, member) {
         if (!index_update_read(c, &v, definitions, out))
             return false;
     }
