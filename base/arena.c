@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/buffer.h"
 #include "base/must.h"
 
 struct arena_chunk {
@@ -83,4 +84,11 @@ struct slice arena_copy(struct arena *a, struct slice s)
     if (s.size == 0)
         return (struct slice){NULL, 0};
     return slice_make(memcpy(arena_alloc(a, s.size), s.data, s.size), s.size);
+}
+
+struct slice arena_take(struct arena *a, struct buffer *from)
+{
+    const struct slice copy = arena_copy(a, buffer_slice(from));
+    buffer_deinit(from);
+    return copy;
 }

@@ -36,9 +36,7 @@ static struct slice index_table_name(const struct table *t, const struct index *
 {
     struct buffer name = {0};
     table_append_index_name(&name, t, x);
-    struct slice copy = arena_copy(arena, buffer_slice(&name));
-    buffer_deinit(&name);
-    return copy;
+    return arena_take(arena, &name);
 }
 
 static void index_table_fill(const struct table *t, const struct index *x, struct arena *arena,

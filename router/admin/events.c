@@ -74,8 +74,7 @@ void page_send_decision(struct call *c, enum catalog_op op, const struct decisio
     struct subrequest *s = call_request(c, NULL, REQUEST_DECIDE);
     decision_encode(&body, d);
     s->request.decide.op = op;
-    s->request.decide.decision = arena_copy(&c->arena, buffer_slice(&body));
-    buffer_deinit(&body);
+    s->request.decide.decision = arena_take(&c->arena, &body);
     subrequest_start(c->router, s);
 }
 

@@ -252,8 +252,7 @@ void maintenance_report(struct router *r, const struct cached_bucket *b, bool gr
     LIST_INSERT_HEAD(&l->event_calls, t, entry);
     struct subrequest *s = call_request(c, NULL, REQUEST_DECIDE);
     s->request.decide.op = CATALOG_EVENT;
-    s->request.decide.decision = arena_copy(&c->arena, buffer_slice(&body));
-    buffer_deinit(&body);
+    s->request.decide.decision = arena_take(&c->arena, &body);
     call_begin(c, NULL);
 }
 

@@ -66,8 +66,7 @@ static void table_change(struct call *c, enum setting_step step, enum request_op
     table_spec_encode(&bytes, spec);
     struct subrequest *s = call_request(c, NULL, op);
     s->request.table.name = spec->name;
-    s->request.table.spec = arena_copy(&c->arena, buffer_slice(&bytes));
-    buffer_deinit(&bytes);
+    s->request.table.spec = arena_take(&c->arena, &bytes);
     subrequest_start(c->router, s);
 }
 

@@ -24,9 +24,7 @@ static struct slice shard_command_encode(struct call *c, const struct limiter_co
     struct buffer bytes = {0};
     struct limiter_command copy = *command;
     limiter_command_walk(&(struct codec){.out = &bytes}, &copy);
-    const struct slice out = arena_copy(&c->arena, buffer_slice(&bytes));
-    buffer_deinit(&bytes);
-    return out;
+    return arena_take(&c->arena, &bytes);
 }
 
 struct subrequest *shard_command_send(struct call *c, struct cached_bucket *b,

@@ -29,8 +29,7 @@ static bool index_read_names(struct call *c, const struct json_value *list, stru
                               SHOWN(json_string(&name)));
         buffer_append_sized(&names, json_string(&name));
     }
-    x->names = arena_copy(&c->arena, buffer_slice(&names));
-    buffer_deinit(&names);
+    x->names = arena_take(&c->arena, &names);
     return differ;
 }
 
@@ -191,9 +190,7 @@ struct slice table_index_set_copy(struct call *c, const struct index_set *set)
 {
     struct buffer bytes = {0};
     index_set_encode(&bytes, set);
-    const struct slice copy = arena_copy(&c->arena, buffer_slice(&bytes));
-    buffer_deinit(&bytes);
-    return copy;
+    return arena_take(&c->arena, &bytes);
 }
 
 /* Puts what was read into the spec. */

@@ -34,9 +34,7 @@ static struct slice tag_list_encode(struct call *c, const struct tag_list *list)
     struct buffer bytes = {0};
     for (uint32_t i = 0; i < list->count; i++)
         tag_append(&bytes, &list->tags[i]);
-    struct slice copy = arena_copy(&c->arena, buffer_slice(&bytes));
-    buffer_deinit(&bytes);
-    return copy;
+    return arena_take(&c->arena, &bytes);
 }
 
 /* ---- allowed tags ---- */

@@ -90,9 +90,7 @@ static struct slice throughput_owner(struct call *c, const struct throughput_spe
     if (requested->index.size == 0)
         return slice_of("table");
     buffer_append_format(&text, "%s%.*s", before, SHOWN(requested->index));
-    const struct slice owner = arena_copy(&c->arena, buffer_slice(&text));
-    buffer_deinit(&text);
-    return owner;
+    return arena_take(&c->arena, &text);
 }
 
 /* -1 (MAXIMUM_NONE) removes the maximum of an existing table. */

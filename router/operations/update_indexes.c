@@ -310,7 +310,6 @@ bool index_updates_take(struct call *c, const struct index_updates *updates,
         index_updates_append(c, updates, record, billing, &globals) &&
         (updates->added == NULL || index_take_added(c, updates, record, billing, spec)) &&
         (updates->dropped.size == 0 || index_take_dropped(c, updates, record, spec));
-    spec->globals = arena_copy(&c->arena, buffer_slice(&globals));
-    buffer_deinit(&globals);
+    spec->globals = arena_take(&c->arena, &globals);
     return taken;
 }
