@@ -260,8 +260,7 @@ static void report_json(const struct bench *b, const struct figures *f, double g
     json_member_real(&out, "lmdb_ns", f->put_ns[1]);
     json_member_real(&out, "ratio", put_ratio);
     json_member_real(&out, "budget", 5);
-    json_write_close(&out, '}');
-    json_write_close(&out, '}');
+    json_write_closes(&out, "}}");
     bench_print(&out);
 }
 

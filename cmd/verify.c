@@ -77,8 +77,7 @@ static void write_node(struct verify_run *run, bool well, uint64_t replayed,
         json_member_bool(out, "no_state", r->no_state);
         json_write_close(out, '}');
     }
-    json_write_close(out, ']');
-    json_write_close(out, '}');
+    json_write_closes(out, "]}");
 }
 
 static bool verify_report(struct verify_run *run, const struct node_server *s, enum status status,
@@ -189,8 +188,7 @@ static void verify_all(struct verify_run *run, struct loop *l)
 {
     const char *data = run->options.data;
     uint32_t found = 0;
-    json_write_open(&run->json, '{');
-    json_member_open(&run->json, "nodes", '[');
+    json_write_open_with(&run->json, "nodes", '[');
     for (run->node = 1; run->node <= NODES_LIMIT; run->node++) {
         char directory[4096];
         snprintf(directory, sizeof directory, "%s/node-%u", data, run->node);

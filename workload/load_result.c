@@ -302,8 +302,7 @@ void load_json(const struct load_options *o, const struct load_workload_result *
     json_member_open(out, "workloads", '[');
     for (int i = 0; i < count; i++)
         json_workload(&all[i], out);
-    json_write_close(out, ']');
-    json_write_close(out, '}');
+    json_write_closes(out, "]}");
     buffer_append_u8(out, '\n');
     buffer_deinit(&url);
 }

@@ -48,8 +48,7 @@ static bool reply_events(struct call *c, struct subrequest *s, const struct repl
     struct reader records = {r->page.records, false};
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
-    json_write_open(out, '{');
-    json_member_open(out, "events", '[');
+    json_write_open_with(out, "events", '[');
     while (records.left.size > 0) {
         struct reader record = {reader_sized(&records), false};
         struct event e;

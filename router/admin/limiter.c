@@ -20,8 +20,7 @@ static bool limiter_begin(struct call *c, UNUSED const struct json_value m[])
         page_write_metrics(out, METRICS_OF_LIMITER, &l->namespaces[i].counts);
         json_write_close(out, '}');
     }
-    json_write_close(out, ']');
-    json_write_close(out, '}');
+    json_write_closes(out, "]}");
     return true;
 }
 

@@ -411,8 +411,7 @@ static bool partitions_finish(struct call *c)
     partitions_write_stores(out, p, c->router->options.node_count);
     json_member_open(out, "unresponsive_nodes", '[');
     buffer_append_slice(out, buffer_slice(&c->bytes));
-    json_write_close(out, ']');
-    json_write_close(out, '}');
+    json_write_closes(out, "]}");
     return true;
 }
 

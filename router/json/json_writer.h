@@ -10,6 +10,8 @@
 void json_write_open(struct buffer *out, char c);
 /* c is one of } ] */
 void json_write_close(struct buffer *out, char c);
+/* Closes several, the innermost first: "]}". */
+void json_write_closes(struct buffer *out, const char *brackets);
 
 /* Writes the name of a member, escaped. The next value is the member's value. */
 void json_write_name(struct buffer *out, struct slice name);
@@ -34,6 +36,13 @@ static inline void json_member_open(struct buffer *out, const char *name, char c
 {
     json_write_key(out, name);
     json_write_open(out, c);
+}
+
+/* Opens an object whose first member is a list or an object: c is one of { [ */
+static inline void json_write_open_with(struct buffer *out, const char *name, char c)
+{
+    json_write_open(out, '{');
+    json_member_open(out, name, c);
 }
 
 static inline void json_member_string(struct buffer *out, const char *name, struct slice text)

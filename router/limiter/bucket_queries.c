@@ -103,8 +103,7 @@ static void bucket_query_write_shards(struct call *c, struct cached_bucket *b)
             json_write_name(&c->body, b->limits.at[l].name);
             json_write_thousandths(&c->body, k->balances[l].tokens);
         }
-        json_write_close(&c->body, '}');
-        json_write_close(&c->body, '}');
+        json_write_closes(&c->body, "}}");
     }
     json_write_close(&c->body, ']');
 }
@@ -229,8 +228,7 @@ static bool top_begin(struct call *c, UNUSED const struct json_value unused[])
         if (slice_equal(b->name.name_space, space))
             count = top_add(list, count, (uint32_t)max, b);
     }
-    json_write_open(&c->body, '{');
-    json_member_open(&c->body, "buckets", '[');
+    json_write_open_with(&c->body, "buckets", '[');
     for (uint32_t i = 0; i < count; i++) {
         json_write_open(&c->body, '{');
         bucket_query_write_name(c, list[i]);
@@ -239,8 +237,7 @@ static bool top_begin(struct call *c, UNUSED const struct json_value unused[])
         json_member_integer(&c->body, "refused", list[i]->refused);
         json_write_close(&c->body, '}');
     }
-    json_write_close(&c->body, ']');
-    json_write_close(&c->body, '}');
+    json_write_closes(&c->body, "]}");
     return true;
 }
 

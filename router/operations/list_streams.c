@@ -61,8 +61,7 @@ static bool list_streams_begin(struct call *c, const struct json_value m[])
         return call_invalid(c, INVALID "ExclusiveStartStreamArn is not of the table %.*s",
                             SHOWN(requested));
     l->name = requested;
-    json_write_open(&c->body, '{');
-    json_member_open(&c->body, "Streams", '[');
+    json_write_open_with(&c->body, "Streams", '[');
     if (requested.size > 0)
         list_fetch(c, l, requested);
     else

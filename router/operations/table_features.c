@@ -38,8 +38,7 @@ static bool backups_reply(struct call *c, struct subrequest *s, const struct rep
         return false;
     if (c->state != NULL)
         return fault_set_later(call_fault(c), "PointInTimeRecoverySpecification");
-    json_write_open(&c->body, '{');
-    json_member_open(&c->body, "ContinuousBackupsDescription", '{');
+    json_write_open_with(&c->body, "ContinuousBackupsDescription", '{');
     json_member_text(&c->body, "ContinuousBackupsStatus", "DISABLED");
     json_member_open(&c->body, "PointInTimeRecoveryDescription", '{');
     json_member_text(&c->body, "PointInTimeRecoveryStatus", "DISABLED");
@@ -102,8 +101,7 @@ static void feature_write_empty(struct call *c, const char *member)
 {
     json_write_open(&c->body, '{');
     json_member_open(&c->body, member, '[');
-    json_write_close(&c->body, ']');
-    json_write_close(&c->body, '}');
+    json_write_closes(&c->body, "]}");
 }
 
 static bool insights_list_begin(struct call *c, const struct json_value m[])
@@ -138,8 +136,7 @@ static bool kinesis_reply(struct call *c, struct subrequest *s, const struct rep
     json_write_open(&c->body, '{');
     json_member_string(&c->body, "TableName", t.name);
     json_member_open(&c->body, "KinesisDataStreamDestinations", '[');
-    json_write_close(&c->body, ']');
-    json_write_close(&c->body, '}');
+    json_write_closes(&c->body, "]}");
     return true;
 }
 
@@ -153,8 +150,7 @@ static bool scaling_reply(struct call *c, struct subrequest *s, const struct rep
                          SHOWN(request_table_name(&s->request)));
     if (!table_take_reply(c, s, r, &t))
         return false;
-    json_write_open(out, '{');
-    json_member_open(out, "TableAutoScalingDescription", '{');
+    json_write_open_with(out, "TableAutoScalingDescription", '{');
     json_member_string(out, "TableName", t.name);
     json_member_text(out, "TableStatus", table_status_name(t.status));
     json_member_open(out, "Replicas", '[');
@@ -168,10 +164,7 @@ static bool scaling_reply(struct call *c, struct subrequest *s, const struct rep
         json_write_close(out, '}');
     }
     json_member_text(out, "ReplicaStatus", "ACTIVE");
-    json_write_close(out, '}');
-    json_write_close(out, ']');
-    json_write_close(out, '}');
-    json_write_close(out, '}');
+    json_write_closes(out, "}]}}");
     return true;
 }
 
