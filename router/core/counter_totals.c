@@ -41,11 +41,10 @@ static struct slice copy_of(struct call *c, struct slice item, const struct attr
 {
     struct buffer out = {0};
     struct item_writer w;
-    struct attr_cursor at = item_attrs(item);
     struct slice name;
     struct attr value;
     item_begin(&w, &out);
-    while (attr_next(&at, &name, &value)) {
+    for (struct attr_cursor at = item_attrs(item); attr_next(&at, &name, &value);) {
         if (slice_is(name, MADE_AT))
             continue;
         item_name(&w, name);
