@@ -15,7 +15,6 @@
 #include "host/loop.h"
 
 enum {
-    SEGMENTS_OPEN_MAX = 4096,
     NAME_SIZE = 32,
     LOCK_WAIT_MS = 10000,
     LOCK_PAUSE_MS = 5,

@@ -92,8 +92,6 @@ int acquire_fail(struct call *c, const struct fault *f)
 /* ---- planning ---- */
 
 static bool acquire_plan_make(struct call *c);
-static bool acquire_charge_ended(struct call *c);
-
 /* The amounts in the order of the bucket's limits. False: it has none of them. */
 static bool acquire_plan_amounts(const struct acquire_plan *t, const struct cached_bucket *b,
                                  int64_t out[LIMITER_LIMITS_MAX])

@@ -105,7 +105,6 @@ struct limiter_call {
     bool throttled;                         /* because its table is read too often */
     struct charge charge;
     struct cached_bucket *repaired;
-    uint32_t repaired_shard;
     bool reads_owner; /* LIMITER_CALL_READ_SHARDS: for idempotency_lookup.c */
     bool owner_was_read;
     bool maybe_expired; /* by the clock of some shard: all owners are asked before that counts */

@@ -19,7 +19,6 @@
 
 #include "base/probe.h"
 #include "base/settings/replication.h"
-#include "base/settings/storage.h"
 #include "engine/node/core/owned_keys.h"
 
 enum {
