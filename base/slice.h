@@ -52,6 +52,12 @@ static inline int slice_compare(struct slice a, struct slice b)
     return a.size < b.size ? -1 : a.size > b.size;
 }
 
+/* slice_compare for qsort. */
+static inline int slice_compare_at(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
 /* The first eight bytes as a number, padded with zeros. Slices with different heads compare as
  * their heads do. */
 static inline uint64_t slice_head(struct slice s)

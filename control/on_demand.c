@@ -31,11 +31,6 @@ struct weir_peak {
     const struct table *table;
 };
 
-static bool is_kind(enum weir_policy_kind kind)
-{
-    return kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE;
-}
-
 POLICY_VALUE(int64_t, weir_peak_now_ns, struct weir_peak *p, p->c->now.ns)
 
 /* The table's consumption in units per second, rounded up: the warm throughput must be at least
@@ -53,7 +48,7 @@ int64_t weir_peak_consumed(const struct weir_peak *p, enum weir_policy_kind kind
 {
     int64_t ms = window_ns / NS_PER_MS;
     ms = ms < 1 ? 1 : MIN(ms, WINDOW_MS_MAX);
-    if (!is_kind(kind))
+    if (!control_is_kind(kind))
         return 0;
     return on_demand_units(p->c, p->table, (enum admit_kind)kind, ms) * MCU_PER_UNIT;
 }
@@ -65,12 +60,12 @@ int64_t weir_peak_window_ns(const struct weir_peak *p)
 
 int64_t weir_peak_allocated(const struct weir_peak *p, enum weir_policy_kind kind)
 {
-    return is_kind(kind) ? p->table->reserved[kind] * MCU_PER_UNIT : 0;
+    return control_is_kind(kind) ? p->table->reserved[kind] * MCU_PER_UNIT : 0;
 }
 
 int64_t weir_peak_warm(const struct weir_peak *p, enum weir_policy_kind kind)
 {
-    return is_kind(kind) ? p->table->warm[kind] * MCU_PER_UNIT : 0;
+    return control_is_kind(kind) ? p->table->warm[kind] * MCU_PER_UNIT : 0;
 }
 
 static int64_t units_max(const struct controller *c, enum admit_kind kind)
@@ -81,7 +76,7 @@ static int64_t units_max(const struct controller *c, enum admit_kind kind)
 
 int64_t weir_peak_maximum(const struct weir_peak *p, enum weir_policy_kind kind)
 {
-    return is_kind(kind) ? units_max(p->c, (enum admit_kind)kind) * MCU_PER_UNIT : 0;
+    return control_is_kind(kind) ? units_max(p->c, (enum admit_kind)kind) * MCU_PER_UNIT : 0;
 }
 
 /* ---- what comes of it ---- */

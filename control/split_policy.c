@@ -40,7 +40,7 @@ struct weir_split {
 
 static bool split_knows(const struct weir_split *c, enum weir_policy_kind kind)
 {
-    return c->history != NULL && (kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE);
+    return c->history != NULL && control_is_kind(kind);
 }
 
 static struct rates split_rates(const struct weir_split *c, enum weir_policy_kind kind,
@@ -64,9 +64,7 @@ POLICY_VALUE(bool, weir_split_is_limited, struct weir_split *c, control_split_is
 
 int64_t weir_split_maximum(const struct weir_split *c, enum weir_policy_kind kind)
 {
-    return kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE
-               ? partition_max_mcu(c->c->config, (enum admit_kind)kind)
-               : 0;
+    return control_is_kind(kind) ? partition_max_mcu(c->c->config, (enum admit_kind)kind) : 0;
 }
 
 /* Routers keep the limit. Without them the allocations of the partitions keep it, unless the
@@ -169,8 +167,7 @@ uint32_t weir_split_points(const struct weir_split *c)
 static const struct split_advice *split_offer(const struct weir_split *c,
                                               enum weir_policy_kind kind)
 {
-    bool known = kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE;
-    return known && weir_split_points(c) > 0 ? c->advice : NULL;
+    return control_is_kind(kind) && weir_split_points(c) > 0 ? c->advice : NULL;
 }
 
 uint32_t weir_split_share_ppm(const struct weir_split *c, enum weir_policy_kind kind,

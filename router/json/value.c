@@ -339,11 +339,6 @@ bool value_check_name(struct slice name, struct fault *fault)
                          ATTRIBUTE_NAME_SIZE_MAX + 1);
 }
 
-static int value_compare_names(const void *a, const void *b)
-{
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 bool value_check_names(struct arena *arena, const struct json_value *map, struct fault *fault)
 {
     const size_t count = json_count(map);
@@ -354,7 +349,7 @@ bool value_check_names(struct arena *arena, const struct json_value *map, struct
         if (!value_check_name(names[i], fault))
             return false;
     }
-    qsort(names, count, sizeof *names, value_compare_names);
+    qsort(names, count, sizeof *names, slice_compare_at);
     for (size_t i = 1; i < count; i++) {
         if (slice_equal(names[i], names[i - 1]))
             return fault_set(fault, FAULT_SERIALIZATION, "Duplicate field '%.*s'", SHOWN(names[i]));

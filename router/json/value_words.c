@@ -60,12 +60,6 @@ enum {
     ELEMENTS_KEPT_MAX = 2 * ELEMENTS_SHOWN_MAX
 };
 
-/* For qsort. */
-static int elements_compare(const void *a, const void *b)
-{
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 /* As they came. */
 static void elements_show(struct buffer *out, const struct json_value *list)
 {
@@ -92,11 +86,11 @@ static size_t elements_first(const struct json_value *list, struct slice first[E
         first[count++] = text;
         if (count < ELEMENTS_KEPT_MAX)
             continue;
-        qsort(first, count, sizeof first[0], elements_compare);
+        qsort(first, count, sizeof first[0], slice_compare_at);
         count = ELEMENTS_SHOWN_MAX;
         full = true;
     }
-    qsort(first, count, sizeof first[0], elements_compare);
+    qsort(first, count, sizeof first[0], slice_compare_at);
     return count;
 }
 

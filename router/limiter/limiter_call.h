@@ -177,6 +177,8 @@ bool limiter_call_repair(struct call *c);
 /* A command with the cached shard map and limits, and the shard's deferred cost. */
 void shard_command_begin(const struct router *r, struct cached_bucket *b, enum limiter_verb verb,
                          uint32_t shard, struct limiter_command *out);
+/* Its bytes. */
+struct slice shard_command_encode(struct call *c, const struct limiter_command *command);
 /* Sends it. subrequest.index is `index`. `token`: TRANSACTION_TOKEN_SIZE bytes, or empty. */
 struct subrequest *shard_command_send(struct call *c, struct cached_bucket *b,
                                       const struct limiter_command *command, uint32_t index,

@@ -19,7 +19,7 @@ void shard_command_begin(const struct router *r, struct cached_bucket *b, enum l
     must(verb < LIMITER_VERBS);
 }
 
-static struct slice shard_command_encode(struct call *c, const struct limiter_command *command)
+struct slice shard_command_encode(struct call *c, const struct limiter_command *command)
 {
     struct buffer bytes = {0};
     struct limiter_command copy = *command;

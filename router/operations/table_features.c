@@ -9,13 +9,6 @@
 #include "router/operations/operations.h"
 #include "router/operations/table_description.h"
 
-/* TableName is the first member of each input. */
-static bool feature_begin(struct call *c, const struct json_value m[])
-{
-    call_get_table(c, arena_copy(&c->arena, call_table_named(c, &m[0])));
-    return true;
-}
-
 /* ---- backups ---- */
 
 /* c->state is not NULL if the request switches the feature on. */
@@ -52,10 +45,10 @@ static bool backups_update_begin(struct call *c, const struct json_value m[])
     feature_note_on(c, &shape_point_in_time_recovery_specification,
                     &m[UPDATE_CONTINUOUS_BACKUPS_POINT_IN_TIME_RECOVERY_SPECIFICATION],
                     POINT_IN_TIME_RECOVERY_SPECIFICATION_POINT_IN_TIME_RECOVERY_ENABLED);
-    return feature_begin(c, m);
+    return call_begin_table(c, m);
 }
 
-OPERATION(describe_continuous_backups, "DescribeContinuousBackups", .begin = feature_begin,
+OPERATION(describe_continuous_backups, "DescribeContinuousBackups", .begin = call_begin_table,
           .reply = backups_reply);
 OPERATION(update_continuous_backups, "UpdateContinuousBackups", .begin = backups_update_begin,
           .reply = backups_reply);
@@ -66,7 +59,7 @@ OPERATION(update_continuous_backups, "UpdateContinuousBackups", .begin = backups
 static bool insights_begin(struct call *c, const struct json_value m[])
 {
     const struct json_value *index = &m[DESCRIBE_CONTRIBUTOR_INSIGHTS_INDEX_NAME];
-    if (!feature_begin(c, m))
+    if (!call_begin_table(c, m))
         return false;
     c->state = NULL;
     if (index->type == JSON_STRING) {
@@ -107,7 +100,7 @@ static void feature_write_empty(struct call *c, const char *member)
 static bool insights_list_begin(struct call *c, const struct json_value m[])
 {
     if (m[LIST_CONTRIBUTOR_INSIGHTS_TABLE_NAME].type == JSON_STRING)
-        return feature_begin(c, m);
+        return call_begin_table(c, m);
     feature_write_empty(c, "ContributorInsightsSummaries");
     return true;
 }
@@ -169,9 +162,9 @@ static bool scaling_reply(struct call *c, struct subrequest *s, const struct rep
 }
 
 OPERATION(describe_kinesis_streaming_destination, "DescribeKinesisStreamingDestination",
-          .begin = feature_begin, .reply = kinesis_reply);
+          .begin = call_begin_table, .reply = kinesis_reply);
 OPERATION(describe_table_replica_auto_scaling, "DescribeTableReplicaAutoScaling",
-          .begin = feature_begin, .reply = scaling_reply);
+          .begin = call_begin_table, .reply = scaling_reply);
 
 /* ---- policies of resources ---- */
 

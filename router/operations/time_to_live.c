@@ -9,13 +9,6 @@
 
 /* ---- DescribeTimeToLive ---- */
 
-static bool ttl_describe_begin(struct call *c, const struct json_value m[])
-{
-    call_get_table(
-        c, arena_copy(&c->arena, call_table_named(c, &m[DESCRIBE_TIME_TO_LIVE_TABLE_NAME])));
-    return true;
-}
-
 static bool ttl_describe_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     static const char *const NAMES[] = {[TTL_DISABLED] = "DISABLED",
@@ -41,7 +34,7 @@ static bool ttl_describe_reply(struct call *c, struct subrequest *s, const struc
 }
 
 OPERATION(describe_time_to_live, "DescribeTimeToLive", .name_first = true,
-          .begin = ttl_describe_begin, .reply = ttl_describe_reply);
+          .begin = call_begin_table, .reply = ttl_describe_reply);
 
 /* ---- UpdateTimeToLive ---- */
 
