@@ -204,7 +204,6 @@ static bool legacy_read_map(struct arena *arena, const struct json_value *map, b
 {
     struct condition *all = legacy_node(arena, any ? CONDITION_OR : CONDITION_AND);
     uint32_t operators = 0;
-    struct json_cursor cursor = json_members(map);
     struct json_value value;
     struct slice name;
     struct legacy_term term;
@@ -212,7 +211,7 @@ static bool legacy_read_map(struct arena *arena, const struct json_value *map, b
         return legacy_refuse_count(fault);
     if (!value_check_names(arena, map, fault))
         return false;
-    while (json_next_member(&cursor, &name, &value)) {
+    JSON_FOREACH_MEMBER (name, value, map) {
         if (!read(arena, name, &value, &term, fault))
             return false;
         operators += term.op->kind == CONDITION_NOT ? 5 : 2;
@@ -326,7 +325,6 @@ static bool legacy_refuse_key_count(struct fault *fault)
 bool legacy_read_keys(struct arena *arena, const struct json_value *map, struct key_conditions *out,
                       struct fault *fault)
 {
-    struct json_cursor cursor = json_members(map);
     struct json_value value;
     struct slice name;
     struct legacy_term term;
@@ -335,7 +333,7 @@ bool legacy_read_keys(struct arena *arena, const struct json_value *map, struct 
         return legacy_refuse_key_count(fault);
     if (!value_check_names(arena, map, fault))
         return false;
-    while (json_next_member(&cursor, &name, &value)) {
+    JSON_FOREACH_MEMBER (name, value, map) {
         if (!legacy_read_condition(arena, name, &value, &term, fault))
             return false;
         if (out->count++ >= COUNT_OF(out->list))

@@ -234,14 +234,13 @@ static bool value_nesting_fits(struct value_reader *r, const struct json_value *
 
 static bool value_read_list(struct value_reader *r, const struct json_value *list)
 {
-    struct json_cursor cursor = json_elements(list);
     struct json_value element;
     if (!value_nesting_fits(r, list))
         return false;
     if (json_count(list) > ELEMENTS_MAX)
         return value_too_large(r);
     item_open(&r->writer, ATTR_LIST);
-    while (json_next_element(&cursor, &element)) {
+    JSON_FOREACH (element, list) {
         if (!value_item_fits(r) || !value_read_value(r, &element))
             return false;
     }
