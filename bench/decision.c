@@ -214,7 +214,7 @@ static void bench_decision_scene_run(const struct scene *scene, int64_t overhead
         int64_t spent = bench_clock_ns() - start - overhead;
         if (batch < 0)
             continue;
-        histogram_record(&o->ps, (spent < 0 ? 0 : spent) * BENCH_PS_PER_NS / BATCH);
+        histogram_record(&o->ps, MAX(spent, 0) * BENCH_PS_PER_NS / BATCH);
         for (int i = 0; i < BATCH; i++) {
             o->reasons[verdicts[i].reason]++;
             o->bursts += verdicts[i].burst;

@@ -152,7 +152,7 @@ static void bench_heat_scene_run(const struct scene *scene, int64_t overhead, st
         bench_heat_add(&s, scene, &r, BATCH);
         int64_t spent = bench_clock_ns() - start - overhead;
         if (batch >= 0)
-            histogram_record(&o->ps, (spent < 0 ? 0 : spent) * BENCH_PS_PER_NS / BATCH);
+            histogram_record(&o->ps, MAX(spent, 0) * BENCH_PS_PER_NS / BATCH);
     }
     for (int block = 0; block < BLOCKS; block++) {
         requests_draw(&s, &r, BLOCK);

@@ -73,8 +73,7 @@ static enum status indexes_take(struct index_table *t, const char *what, enum st
     if (status == STATUS_OK &&
         (http_status != 200 || json_parse(t->parser, buffer_slice(answer), root) != STATUS_OK))
         status = buffer_explain(error, STATUS_IO, "%s %s: the server answered %.*s", what, t->name,
-                                (int)(answer->size < 500 ? answer->size : 500),
-                                (const char *)answer->data);
+                                (int)MIN(answer->size, 500), (const char *)answer->data);
     return status;
 }
 

@@ -187,8 +187,7 @@ static enum status limiter_check(const struct flow *f, enum flow_end expected, s
         error, STATUS_IO,
         "%s: of %lld requests %lld were admitted, %lld refused, %lld failed: %.*s", f->name,
         (long long)f->sent, (long long)f->ends[FLOW_ADMITTED], (long long)f->ends[FLOW_REFUSED],
-        (long long)f->ends[FLOW_OTHER], (int)(f->other.size < 300 ? f->other.size : 300),
-        (const char *)f->other.data);
+        (long long)f->ends[FLOW_OTHER], (int)MIN(f->other.size, 300), (const char *)f->other.data);
 }
 
 /* Sends one request for each key: items and buckets are made, small buckets emptied. */

@@ -27,7 +27,7 @@ extern struct probe __stop_weir_probes[] __attribute__((weak));
 size_t sim_probe_count(void)
 {
     size_t count = (size_t)(__stop_weir_probes - __start_weir_probes);
-    return count < SIM_PROBES_MAX ? count : SIM_PROBES_MAX;
+    return MIN(count, SIM_PROBES_MAX);
 }
 
 const char *sim_probe_name(size_t i)

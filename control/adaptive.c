@@ -229,7 +229,7 @@ static int64_t spare_of(const struct controller *c, const struct partition_info 
         min = spare;
         *lacks = node;
     }
-    return min > 0 ? min : 0;
+    return MAX(min, 0);
 }
 
 static void adaptive_relocate(const struct weir_rates *r, const struct partition_info *p,

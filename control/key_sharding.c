@@ -162,11 +162,11 @@ static uint32_t key_sharding_target(const struct controller *c, const struct hot
     if (!are_too_few(c, k, shards))
         return shards;
     if (mode == KEY_SHARDING_FIXED)
-        return fixed > shards ? fixed : shards;
+        return MAX(fixed, shards);
     const int64_t surely = k->mcu / (100 + GROW_PERCENT) * 100;
     const uint32_t target =
         control_shards_for(surely, config_key_sharding(c->config)->key_sharding_shard_units);
-    return target < max ? target : max;
+    return MIN(target, max);
 }
 
 /* ---- what was done lately ---- */

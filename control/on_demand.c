@@ -101,7 +101,7 @@ static bool on_demand_raise(struct controller *c, const struct table *t,
     control_call_end(c, policy, begun_ns);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && changes; kind++) {
         int64_t max = units_max(c, kind);
-        max = (max > consumed[kind] ? max : consumed[kind]) * MCU_PER_UNIT;
+        max = MAX(max, consumed[kind]) * MCU_PER_UNIT;
         if (mcu[kind] < 0)
             fault = "raises a table's allocation to less than zero";
         else if (mcu[kind] > max)

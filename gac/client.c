@@ -156,7 +156,7 @@ static int64_t reserve_rate(const struct gac_client *c, struct instant now, stru
     else
         return rate / c->routers;
     if (own >= 0)
-        return own < rate ? own : rate;
+        return MIN(own, rate);
     policies_report_invalid(c->options.config->policies, policy, "reserves less than zero");
     return rate / c->routers;
 }
@@ -371,7 +371,7 @@ static int64_t gac_client_gets(const struct gac_client *c, struct instant now, s
         l->measured = l->taken;
         l->measured_at = now;
     }
-    return l->gets > min ? l->gets : min;
+    return MAX(l->gets, min);
 }
 
 struct duration gac_client_place(struct gac_client *c, struct instant now, struct gac_key key,

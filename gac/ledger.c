@@ -68,7 +68,7 @@ int64_t ledger_grant_threshold(const struct ledger *l, int64_t cost)
     must_in_tests(cost >= 0);
     int64_t second = ledger_scaled(l->rate, NS_PER_S, NS_PER_S);
     int64_t max = MIN(second, l->bank.capacity);
-    return cost < max ? cost : max;
+    return MIN(cost, max);
 }
 
 void ledger_deinit(struct ledger *l)
@@ -83,8 +83,8 @@ static int64_t held_by_all(const struct ledger *l)
     const int64_t max = INT64_MAX / 4;
     int64_t held = 0;
     for (uint32_t i = 0; i < l->count && held < max; i++)
-        held += (l->holders[i].held > 0 ? l->holders[i].held : 0) + l->holders[i].pending;
-    return held < max ? held : max;
+        held += MAX(l->holders[i].held, 0) + l->holders[i].pending;
+    return MIN(held, max);
 }
 
 /* While routers ask elsewhere, tokens saved there are not saved here. While they ask here, the
@@ -107,7 +107,7 @@ void ledger_refill(struct ledger *l, struct instant now, const struct ledger_ter
     /* The refill can be granted even if nothing may be saved: room for a grant in flight and one
      * ahead. */
     int64_t min = ledger_scaled(rate, 2 * terms->grant.ns, NS_PER_S);
-    int64_t held = held_by_all(l), capacity = (max > min ? max : min) - l->elsewhere - held;
+    int64_t held = held_by_all(l), capacity = MAX(max, min) - l->elsewhere - held;
     bool others = l->elsewhere > 0 || terms->here < terms->routers;
     bool fell = held > max; /* granted at a higher rate, and may stay unused for long */
     if ((others || fell) && capacity < min)

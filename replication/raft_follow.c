@@ -16,7 +16,7 @@ static uint64_t acknowledged_index(const struct raft *r)
 {
     if (MUTATED(MUTATION_ACK_OWN_SUFFIX))
         return r->durable;
-    return r->verified < r->durable ? r->verified : r->durable;
+    return MIN(r->verified, r->durable);
 }
 
 static void raft_follow_answer(struct raft *r)

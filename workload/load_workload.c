@@ -391,7 +391,7 @@ int64_t load_workload_deadline(const struct load_workload *w)
         arrival_ns = w->hold_ns;
     else if (w->requests_left > 0 && w->next_ns < w->end_ns)
         arrival_ns = w->next_ns;
-    return timer_ns < arrival_ns ? timer_ns : arrival_ns;
+    return MIN(timer_ns, arrival_ns);
 }
 
 bool load_workload_is_over(const struct load_workload *w, int64_t now_ns)

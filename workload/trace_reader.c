@@ -258,7 +258,7 @@ static enum status take_twitter(struct trace_reader *r, struct slice line, struc
     out->at_ns = r->last_us * NS_PER_US;
     out->key = trace_key_number(key);
     out->tenant = (uint32_t)tenant;
-    out->size_bytes = (int32_t)(bytes < ITEM_SIZE_MAX ? bytes : ITEM_SIZE_MAX);
+    out->size_bytes = (int32_t)MIN(bytes, ITEM_SIZE_MAX);
     return STATUS_OK;
 }
 

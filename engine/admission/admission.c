@@ -40,7 +40,7 @@ int64_t admission_debt_max(const struct config *config, int64_t rate_mcu)
     if (__builtin_mul_overflow(rate_mcu, config_admission(config)->debt_max_s, &debt) ||
         debt > INT64_MAX / 4)
         debt = INT64_MAX / 4;
-    return debt < min ? min : debt;
+    return MAX(debt, min);
 }
 
 static int64_t burst_capacity(const struct admission_meter *m, const struct config *config,
@@ -486,13 +486,13 @@ int64_t admission_left_mcu(const struct admission *a, enum admit_kind kind)
     int64_t left = m->cap.balance;
     if (!meter_shares(m) && m->allocation.balance + m->burst.balance < left)
         left = m->allocation.balance + m->burst.balance;
-    return left > 0 ? left : 0;
+    return MAX(left, 0);
 }
 
 static int64_t admission_lesser(int64_t cost_mcu, int64_t balance_mcu)
 {
     int64_t had = MAX(balance_mcu, 0);
-    return cost_mcu < had ? cost_mcu : had;
+    return MIN(cost_mcu, had);
 }
 
 /* First takes from the allocation, then, as a burst, from what is saved. The allocation owes the

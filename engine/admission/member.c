@@ -233,5 +233,5 @@ int64_t member_grant(struct token_bucket *node, struct instant now, int64_t dema
     int64_t granted = MIN(demand_mcu, max);
     if (granted > 0)
         token_bucket_debit(node, granted);
-    return granted > 0 ? granted : 0;
+    return MAX(granted, 0);
 }

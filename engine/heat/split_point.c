@@ -61,7 +61,7 @@ static int64_t hottest_child_ppm(const struct division *d)
 
 static int64_t served_ppm(int64_t need_ppm)
 {
-    return need_ppm < SPLIT_WHOLE_PPM ? need_ppm : SPLIT_WHOLE_PPM;
+    return MIN(need_ppm, SPLIT_WHOLE_PPM);
 }
 
 static int64_t served_after_ppm(const struct division *d, int kind)

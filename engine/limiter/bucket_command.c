@@ -329,7 +329,7 @@ static int64_t run_write_cost(const struct limiter_run *run)
 {
     const int64_t mwcu = run->command->mwcu;
     must(mwcu >= 0);
-    return mwcu < LIMITER_WRITES_MWCU ? mwcu : LIMITER_WRITES_MWCU;
+    return MIN(mwcu, LIMITER_WRITES_MWCU);
 }
 
 static enum limiter_refusal run_take(struct limiter_run *run)

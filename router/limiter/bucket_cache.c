@@ -528,7 +528,7 @@ int64_t bucket_wait_ms(const struct router *r, const struct cached_bucket *b, ui
     const int64_t pause_ms = bucket_backoff_ms_min(r, b);
     const int64_t wait_ms = limiter_refill_ms(missing, l->amount, l->period_ms);
     must(wait_ms <= LIMITER_WAIT_MS_MAX);
-    return wait_ms < pause_ms ? pause_ms : wait_ms;
+    return MAX(wait_ms, pause_ms);
 }
 
 int64_t bucket_shard_wait_ms(const struct router *r, const struct cached_bucket *b,

@@ -8,7 +8,7 @@ static int64_t rate_limit_remaining(const struct router *r, const struct cached_
                                     uint32_t limit)
 {
     const int64_t mtok = bucket_tokens_max_total(r, b, limit);
-    return mtok > 0 ? mtok : 0;
+    return MAX(mtok, 0);
 }
 
 /* Until the limit is full. */

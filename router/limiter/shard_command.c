@@ -7,13 +7,12 @@ void shard_command_begin(const struct router *r, struct cached_bucket *b, enum l
     struct cached_shard *k = bucket_shard(b, shard);
     const int64_t cost = MAX(k->cost_mcu, 1000);
     const int64_t left = k->write_tokens > cost ? k->write_tokens - cost : 0;
-    *out = (struct limiter_command){
-        .verb = (uint8_t)verb,
-        .shard = shard,
-        .sender_map = b->shard_map,
-        .limits = b->limits,
-        .expires_ms = router_wall_ms(r) + LIMITER_SHARD_MAP_TTL_MS,
-        .mwcu = cost + (k->deferred_cost_mwcu < left ? k->deferred_cost_mwcu : left)};
+    *out = (struct limiter_command){.verb = (uint8_t)verb,
+                                    .shard = shard,
+                                    .sender_map = b->shard_map,
+                                    .limits = b->limits,
+                                    .expires_ms = router_wall_ms(r) + LIMITER_SHARD_MAP_TTL_MS,
+                                    .mwcu = cost + MIN(k->deferred_cost_mwcu, left)};
     if (out->sender_map.count == 0)
         out->sender_map.count = 1;
     must(verb < LIMITER_VERBS);

@@ -230,7 +230,7 @@ static int64_t throughput_served(const struct config *config, const struct table
             most += kind == ADMIT_READ ? config_admission(config)->partition_max_rcu
                                        : config_admission(config)->partition_max_wcu;
     }
-    return t->warm[kind] < most ? t->warm[kind] : most;
+    return MIN(t->warm[kind], most);
 }
 
 /* Whether a new table was given WarmThroughput. */

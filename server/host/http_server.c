@@ -22,7 +22,7 @@ enum {
 static int64_t more_max(const struct config *config)
 {
     int64_t some = config_http(config)->connections_max / 4 + 1;
-    return some < MORE_MAX ? some : MORE_MAX;
+    return MIN(some, MORE_MAX);
 }
 
 int64_t http_server_descriptors(const struct config *config)

@@ -409,7 +409,7 @@ static void plan_shapes(struct plan *plan, const struct sim_options *o)
             k->collection = 1;
         }
     }
-    w->filler.max = (uint32_t)(max < fits ? max : fits);
+    w->filler.max = (uint32_t)MIN(max, fits);
     w->filler.seed = prng_next(&p);
     w->range_percent = (uint32_t)prng_between(&p, 0, 100);
     const int64_t min = w->filler.big_percent > 0 ? 2 * MIB : 64 * KIB;
@@ -647,7 +647,7 @@ uint32_t plan_side_units(const struct plan *plan)
 uint32_t plan_counter_units(const struct plan *plan)
 {
     const uint32_t units = plan_side_units(plan), min = plan->limits ? 200 : 1000;
-    return units > min ? units : min;
+    return MAX(units, min);
 }
 
 void plan_make(const struct sim_options *o, struct plan *out)

@@ -105,8 +105,8 @@ static const char *write_read_many(struct transaction_client *c)
 
 static void client_wrong(struct transaction_client *c, const char *what, struct slice answer)
 {
-    buffer_append_format(&c->client.all->wrong, "%s: %.*s\n", what,
-                         (int)(answer.size < 1000 ? answer.size : 1000), (const char *)answer.data);
+    buffer_append_format(&c->client.all->wrong, "%s: %.*s\n", what, (int)MIN(answer.size, 1000),
+                         (const char *)answer.data);
 }
 
 /* The client knows the list from now on. Takes ownership. */

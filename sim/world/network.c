@@ -189,7 +189,7 @@ static bool process_takes(struct network *n, struct process *p, struct message *
     m->cost_ns = n->options.speed.event_ns == 0
                      ? 0
                      : (int64_t)prng_below(&n->speed_prng, (uint64_t)n->options.speed.event_ns + 1);
-    m->at_ns = (p->busy_until_ns > now ? p->busy_until_ns : now) + each_ns;
+    m->at_ns = MAX(p->busy_until_ns, now) + each_ns;
     p->busy_until_ns = m->at_ns + m->cost_ns;
     return m->at_ns == now;
 }

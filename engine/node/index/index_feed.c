@@ -160,8 +160,7 @@ static struct instant index_feed_since(const struct index_feeds *feeds, struct s
 {
     const int64_t age_ms = env_stamp_ms(feeds->env) - index_feed_change_open(&value);
     return age_ms <= 0 ? feeds->env->now
-                       : (struct instant){feeds->env->now.ns -
-                                          (age_ms < AGE_MS_MAX ? age_ms : AGE_MS_MAX) * NS_PER_MS};
+                       : (struct instant){feeds->env->now.ns - MIN(age_ms, AGE_MS_MAX) * NS_PER_MS};
 }
 
 static void index_feed_take(struct index_feeds *feeds, struct index_feed *f, struct slice row_key,

@@ -147,7 +147,7 @@ int64_t write_grows_by(const struct write *w)
 {
     int64_t size = w->item.data != NULL ? (int64_t)item_size(w->item) : 0;
     must(w->old_size >= -1);
-    return size - (w->old_size > 0 ? w->old_size : 0) + w->local.bytes;
+    return size - MAX(w->old_size, 0) + w->local.bytes;
 }
 
 /* ---- refusing ---- */
@@ -439,7 +439,7 @@ int64_t write_cost(const struct write *w, int64_t cost_min, int64_t factor)
     const int64_t after = w->item.data != NULL ? write_cost_mcu(item_size(w->item)) : 0;
     const int64_t cost = MAX(before, after);
     must(factor >= 0 && cost_min > 0 && w->local.cost_mcu >= 0);
-    return factor * (cost > cost_min ? cost : cost_min) + w->local.cost_mcu;
+    return factor * MAX(cost, cost_min) + w->local.cost_mcu;
 }
 
 int64_t write_cost_min(const struct request *q)
