@@ -95,6 +95,17 @@ int64_t slice_number(struct slice text);
 /* The elements of an array. */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Binary search: moves `low` to the first place below `high` for which `before`, a condition on
+ * `middle`, does not hold, or to `high`. It holds for all places before that one. */
+#define LOWER_BOUND(low, high, middle, before)                   \
+    while ((low) < (high)) {                                     \
+        const typeof(low) middle = (low) + ((high) - (low)) / 2; \
+        if (before)                                              \
+            (low) = middle + 1;                                  \
+        else                                                     \
+            (high) = middle;                                     \
+    }
+
 /* The two arguments of "%.*s" for a slice or a buffer. */
 #define TEXT_OF(s) (int)(s).size, (const char *)(s).data
 

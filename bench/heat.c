@@ -96,13 +96,7 @@ static struct slice bench_heat_draw(struct stage *s)
 {
     double u = prng_unit(&s->prng) * s->below[KEYS];
     int low = 0, high = KEYS - 1;
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (s->below[middle + 1] > u)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    LOWER_BOUND(low, high, middle, s->below[middle + 1] <= u);
     return buffer_slice(&s->keys[low]);
 }
 

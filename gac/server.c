@@ -169,13 +169,7 @@ static int compare_keys(struct gac_key a, struct gac_key b)
 static uint32_t gac_server_place_of(const struct gac_server *s, struct gac_key key)
 {
     uint32_t low = 0, high = s->ledger_count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (compare_keys(s->ledgers[middle]->key, key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    LOWER_BOUND(low, high, middle, compare_keys(s->ledgers[middle]->key, key) < 0);
     return low;
 }
 

@@ -60,13 +60,7 @@ void catalog_destroy(struct catalog *c)
 static size_t lower_bound(const struct catalog *c, struct slice name)
 {
     size_t low = 0, high = c->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (slice_compare(c->entries[middle]->table.name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    LOWER_BOUND(low, high, middle, slice_compare(c->entries[middle]->table.name, name) < 0);
     return low;
 }
 

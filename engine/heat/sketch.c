@@ -510,13 +510,7 @@ static int64_t sketch_root(int64_t square)
     int64_t low = 0, high = INT64_C(1) << 31;
     must(square >= 0);
     must(square <= high * high);
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (middle * middle >= square)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    LOWER_BOUND(low, high, middle, middle * middle < square);
     return low;
 }
 

@@ -198,13 +198,7 @@ void key_shard_put(uint8_t *storage_key, uint64_t bare, uint32_t shard)
 static uint32_t key_sharding_place(const struct key_sharding *s, uint64_t hash, struct slice key)
 {
     uint32_t lo = 0, hi = s->count;
-    while (lo < hi) {
-        const uint32_t middle = lo + (hi - lo) / 2;
-        if (sharded_key_compare(&s->keys[middle], hash, key) < 0)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
+    LOWER_BOUND(lo, hi, middle, sharded_key_compare(&s->keys[middle], hash, key) < 0);
     return lo;
 }
 

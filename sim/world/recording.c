@@ -145,13 +145,7 @@ static void describe_key(const struct recording *h, uint32_t key, uint64_t culpr
 static const struct recorded *writer_of(const struct recording_key *k, uint64_t value)
 {
     size_t low = 0, high = k->count; /* values are ids, and ids ascend */
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (k->ops[middle].op.id < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    LOWER_BOUND(low, high, middle, k->ops[middle].op.id < value);
     bool found = low < k->count && k->ops[low].op.id == value &&
                  k->ops[low].op.kind == HISTORY_WRITE && k->ops[low].op.value == value;
     return found ? &k->ops[low] : NULL;
