@@ -147,8 +147,7 @@ static void stage_set(struct stage *s, const struct scene *scene)
         return;
     }
     config_edit_admission(&s->config)->node_wcu = scene->node_wcu;
-    s->partitions = malloc((size_t)scene->partitions * sizeof *s->partitions);
-    must(s->partitions != NULL);
+    s->partitions = must_have(malloc((size_t)scene->partitions * sizeof *s->partitions));
     node_admission_init(&s->node, &s->config, s->now);
     struct admission_rates rates = {.rate_mcu = {scene->rate_mcu, scene->rate_mcu}};
     for (int64_t i = 0; i < scene->partitions; i++)

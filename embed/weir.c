@@ -101,8 +101,7 @@ static void on_reply(void *context, uint64_t to, const struct reply *r)
     db->reply = *r;
     if (!db->turning)
         return;
-    buffer_clear(&db->kept);
-    buffer_append_slice(&db->kept, r->text);
+    buffer_set(&db->kept, r->text);
     message_copy_slices(answer_fields[r->kind], &db->reply, &db->kept);
     db->reply.text = slice_make(db->kept.data, r->text.size);
 }

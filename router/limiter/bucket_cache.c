@@ -255,8 +255,7 @@ struct cached_shard *bucket_shard(struct cached_bucket *b, uint32_t shard)
     must(shard < LIMITER_SHARDS_MAX);
     if (shard >= b->shards_allocated) {
         const uint32_t count = shard < 1 ? 1 : 2 * (1U << (31 - __builtin_clz(shard)));
-        b->shards = realloc(b->shards, count * sizeof *b->shards);
-        must(b->shards != NULL);
+        b->shards = must_have(realloc(b->shards, count * sizeof *b->shards));
         memset(b->shards + b->shards_allocated, 0,
                (count - b->shards_allocated) * sizeof *b->shards);
         b->shards_allocated = count;

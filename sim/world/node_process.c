@@ -205,8 +205,7 @@ static size_t node_work_take(struct node_process *p)
     while (i < p->work_count && p->works[i].used)
         i++;
     if (i == p->work_count) {
-        p->works = realloc(p->works, ++p->work_count * sizeof p->works[0]);
-        must(p->works != NULL);
+        p->works = must_have(realloc(p->works, ++p->work_count * sizeof p->works[0]));
     }
     return i;
 }
@@ -430,8 +429,7 @@ static bool node_link_send(void *context, uint64_t link, struct slice frame)
         w->answered(w->context, p->process.number, &r);
     } else if (link == OBSERVER && r.code == REPLY_OK && r.id == p->last_request &&
                p->answer != NULL) {
-        buffer_clear(p->answer);
-        buffer_append_slice(p->answer, reply_bytes(&r));
+        buffer_set(p->answer, reply_bytes(&r));
     }
     return true;
 }

@@ -441,8 +441,7 @@ static void item_append_acks(struct index_feeds *feeds, struct index_feed *f,
                 index_feed_filled(feeds, f);
             continue;
         }
-        buffer_clear(&f->scratch);
-        buffer_append_slice(&f->scratch, buffer_slice(&item->key));
+        buffer_set(&f->scratch, buffer_slice(&item->key));
         buffer_append_slice(&f->scratch, n->suffix);
         const struct change c = {.space = SPACE_INDEX_FEED,
                                  .key = buffer_slice(&f->scratch),
