@@ -358,10 +358,11 @@ enum status catalog_load_row(struct catalog *c, struct slice key, struct slice v
 
 /* ---- commands ---- */
 
-void catalog_refuse(struct catalog *c, struct catalog_result *out, enum reply_code code)
+bool catalog_refuse(struct catalog *c, struct catalog_result *out, enum reply_code code)
 {
     out->code = code;
     out->text = buffer_slice(&c->text);
+    return false;
 }
 
 /* Equal ranges of the hash space. The first begins and the last ends with the table. */
@@ -398,8 +399,7 @@ static bool catalog_has_ids(struct catalog *c, uint32_t count, struct catalog_re
         return true;
     buffer_append_format(&c->text, "The cluster has used all of its %d partition numbers",
                          PARTITION_ID_MAX);
-    catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
-    return false;
+    return catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
 }
 
 /* Without the global indexes. */

@@ -111,8 +111,7 @@ static bool record_within_capacity(struct catalog *c, const struct catalog_comma
         return true;
     }
     buffer_append_text(&c->text, "a node would reserve more throughput than it has");
-    catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
-    return false;
+    return catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
 }
 
 /* ---- moves ---- */
