@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/buffer.h"
 #include "base/must.h"
 
 struct arena_chunk {
@@ -51,10 +52,8 @@ void arena_reset(struct arena *a)
 static void arena_grow(struct arena *a, size_t size)
 {
     size_t needed = a->current == NULL ? ARENA_CHUNK_SIZE_MIN : a->current->size * 2;
-    if (needed > ARENA_CHUNK_SIZE_MAX)
-        needed = ARENA_CHUNK_SIZE_MAX;
-    if (needed < size)
-        needed = size;
+    needed = MIN(needed, ARENA_CHUNK_SIZE_MAX);
+    needed = MAX(needed, size);
     struct arena_chunk *chunk = chunk_create(needed);
     if (a->current == NULL)
         a->first = chunk;
@@ -85,4 +84,11 @@ struct slice arena_copy(struct arena *a, struct slice s)
     if (s.size == 0)
         return (struct slice){NULL, 0};
     return slice_make(memcpy(arena_alloc(a, s.size), s.data, s.size), s.size);
+}
+
+struct slice arena_take(struct arena *a, struct buffer *from)
+{
+    const struct slice copy = arena_copy(a, buffer_slice(from));
+    buffer_deinit(from);
+    return copy;
 }

@@ -13,6 +13,7 @@ enum {
 };
 
 struct arena_chunk;
+struct buffer;
 
 struct arena {
     struct arena_chunk *first; /* owns the chain */
@@ -32,3 +33,6 @@ void *arena_alloc(struct arena *a, size_t size);
 void *arena_zalloc(struct arena *a, size_t size);
 
 struct slice arena_copy(struct arena *a, struct slice s);
+
+/* A copy of the bytes of `from`, which is freed. */
+struct slice arena_take(struct arena *a, struct buffer *from);

@@ -18,7 +18,7 @@ void buffer_grow(struct buffer *b, size_t extra)
 {
     size_t needed = b->size + extra;
     must(needed >= extra);
-    size_t capacity = b->capacity < 64 ? 64 : b->capacity;
+    size_t capacity = MAX(b->capacity, 64);
     while (capacity < needed)
         capacity *= 2;
     uint8_t *data = realloc(b->data, capacity);

@@ -270,8 +270,7 @@ static void append_shown(struct buffer *out, struct slice value)
     enum {
         SHOWN_MAX = 64
     };
-    buffer_append_printable(
-        out, slice_make(value.data, value.size < SHOWN_MAX ? value.size : SHOWN_MAX));
+    buffer_append_printable(out, slice_make(value.data, MIN(value.size, SHOWN_MAX)));
     if (value.size > SHOWN_MAX)
         buffer_append_text(out, "...");
 }

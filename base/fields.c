@@ -395,11 +395,6 @@ enum {
     EDITS_MAX = 2
 };
 
-static size_t smaller_of(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The least number of letters to insert, delete or change that turns a into b (Levenshtein). */
 static size_t edits_between(struct slice a, struct slice b)
 {
@@ -412,7 +407,7 @@ static size_t edits_between(struct slice a, struct slice b)
         for (size_t j = 1; j <= b.size; j++) {
             size_t change = corner + (a.data[i - 1] != b.data[j - 1]);
             corner = row[j];
-            row[j] = smaller_of(change, smaller_of(row[j], row[j - 1]) + 1);
+            row[j] = MIN(change, MIN(row[j], row[j - 1]) + 1);
         }
     }
     return row[b.size];

@@ -24,7 +24,6 @@ enum {
     ATTRIBUTE_NAME_SIZE_MAX = 65535,
     KEY_NAME_SIZE_MAX = 255,
     EXPRESSION_SIZE_MAX = 4096,
-    SCAN_SEGMENTS_MAX = 1000000,
     /* An item's storage key: escaping at most doubles a key; 12 bytes of table and hash, 2 of
      * terminator each. */
     ITEM_KEY_SIZE_MAX = 12 + 2 * PARTITION_KEY_SIZE_MAX + 2 + 2 * SORT_KEY_SIZE_MAX + 2,

@@ -6,6 +6,10 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The smaller and the larger of two values of one type; each is evaluated twice. */
+#define MIN(a, b) ((b) < (a) ? (b) : (a))
+#define MAX(a, b) ((a) < (b) ? (b) : (a))
+
 struct slice {
     const uint8_t *data; /* borrows */
     size_t size;         /* bytes */
@@ -41,11 +45,17 @@ static inline bool slice_starts_with(struct slice a, struct slice prefix)
 /* Byte order; a prefix comes first. < 0, 0 or > 0. */
 static inline int slice_compare(struct slice a, struct slice b)
 {
-    size_t common = a.size < b.size ? a.size : b.size;
+    size_t common = MIN(a.size, b.size);
     int order = common == 0 ? 0 : memcmp(a.data, b.data, common);
     if (order != 0)
         return order;
     return a.size < b.size ? -1 : a.size > b.size;
+}
+
+/* slice_compare for qsort. */
+static inline int slice_compare_at(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
 /* The first eight bytes as a number, padded with zeros. Slices with different heads compare as
@@ -79,8 +89,22 @@ struct slice slice_trimmed(struct slice s);
 /* The number that 1 to 18 digits make; -1: the text is no such number. */
 int64_t slice_number(struct slice text);
 
+/* Marks a parameter that a function takes and does not read. */
+#define UNUSED __attribute__((unused))
+
 /* The elements of an array. */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Binary search: moves `low` to the first place below `high` for which `before`, a condition on
+ * `middle`, does not hold, or to `high`. It holds for all places before that one. */
+#define LOWER_BOUND(low, high, middle, before)                   \
+    while ((low) < (high)) {                                     \
+        const typeof(low) middle = (low) + ((high) - (low)) / 2; \
+        if (before)                                              \
+            (low) = middle + 1;                                  \
+        else                                                     \
+            (high) = middle;                                     \
+    }
 
 /* The two arguments of "%.*s" for a slice or a buffer. */
 #define TEXT_OF(s) (int)(s).size, (const char *)(s).data

@@ -147,8 +147,7 @@ static void stage_set(struct stage *s, const struct scene *scene)
         return;
     }
     config_edit_admission(&s->config)->node_wcu = scene->node_wcu;
-    s->partitions = malloc((size_t)scene->partitions * sizeof *s->partitions);
-    must(s->partitions != NULL);
+    s->partitions = must_have(malloc((size_t)scene->partitions * sizeof *s->partitions));
     node_admission_init(&s->node, &s->config, s->now);
     struct admission_rates rates = {.rate_mcu = {scene->rate_mcu, scene->rate_mcu}};
     for (int64_t i = 0; i < scene->partitions; i++)
@@ -214,7 +213,7 @@ static void bench_decision_scene_run(const struct scene *scene, int64_t overhead
         int64_t spent = bench_clock_ns() - start - overhead;
         if (batch < 0)
             continue;
-        histogram_record(&o->ps, (spent < 0 ? 0 : spent) * BENCH_PS_PER_NS / BATCH);
+        histogram_record(&o->ps, MAX(spent, 0) * BENCH_PS_PER_NS / BATCH);
         for (int i = 0; i < BATCH; i++) {
             o->reasons[verdicts[i].reason]++;
             o->bursts += verdicts[i].burst;

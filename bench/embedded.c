@@ -59,8 +59,7 @@ static void bench_embedded_encode(struct buffer *out, const char *id, struct sli
 static void make_items(struct bench *b)
 {
     struct prng prng = prng_seeded(1);
-    uint8_t *filler = malloc((size_t)b->item_bytes);
-    must(filler != NULL);
+    uint8_t *filler = must_have(malloc((size_t)b->item_bytes));
     b->made = calloc((size_t)b->items, sizeof(struct weir_item *));
     b->keys = calloc((size_t)b->items, sizeof b->keys[0]);
     b->ids = calloc((size_t)b->items, sizeof b->ids[0]);
@@ -260,8 +259,7 @@ static void report_json(const struct bench *b, const struct figures *f, double g
     json_member_real(&out, "lmdb_ns", f->put_ns[1]);
     json_member_real(&out, "ratio", put_ratio);
     json_member_real(&out, "budget", 5);
-    json_write_close(&out, '}');
-    json_write_close(&out, '}');
+    json_write_closes(&out, "}}");
     bench_print(&out);
 }
 

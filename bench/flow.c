@@ -131,16 +131,14 @@ static enum status flow_feed_redis(struct flow_connection *c, struct slice bytes
     return STATUS_OK;
 }
 
-static void flow_opened(void *context, struct connection *connection)
+static void flow_opened(UNUSED void *context, struct connection *connection)
 {
-    (void)context;
     struct flow_connection *c = connection_user(connection);
     c->state->run->missing--;
 }
 
-static void flow_received(void *context, struct connection *connection, struct slice bytes)
+static void flow_received(UNUSED void *context, struct connection *connection, struct slice bytes)
 {
-    (void)context;
     struct flow_connection *c = connection_user(connection);
     const enum status status = c->state->flow->protocol == FLOW_REDIS
                                    ? flow_feed_redis(c, bytes)
@@ -149,9 +147,8 @@ static void flow_received(void *context, struct connection *connection, struct s
         flow_fail(c->state, "an answer is malformed");
 }
 
-static void flow_closed(void *context, struct connection *connection, int error)
+static void flow_closed(UNUSED void *context, struct connection *connection, int error)
 {
-    (void)context;
     struct flow_connection *c = connection_user(connection);
     flow_fail(c->state, error != 0 ? strerror(error) : "the server closed a connection");
 }
@@ -231,7 +228,7 @@ static void flows_go(struct flow_run *run, int64_t duration_ns)
         int64_t next_ns = now_ns + FLOW_CHECK_NS;
         for (int i = 0; i < run->count; i++) {
             const int64_t due_ns = flow_advance(&run->flows[i], now_ns);
-            next_ns = due_ns < next_ns ? due_ns : next_ns;
+            next_ns = MIN(due_ns, next_ns);
         }
         flows_turn(run, next_ns);
         now_ns = loop_now(run->loop).ns;

@@ -96,13 +96,7 @@ static struct slice bench_heat_draw(struct stage *s)
 {
     double u = prng_unit(&s->prng) * s->below[KEYS];
     int low = 0, high = KEYS - 1;
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (s->below[middle + 1] > u)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    LOWER_BOUND(low, high, middle, s->below[middle + 1] <= u);
     return buffer_slice(&s->keys[low]);
 }
 
@@ -152,7 +146,7 @@ static void bench_heat_scene_run(const struct scene *scene, int64_t overhead, st
         bench_heat_add(&s, scene, &r, BATCH);
         int64_t spent = bench_clock_ns() - start - overhead;
         if (batch >= 0)
-            histogram_record(&o->ps, (spent < 0 ? 0 : spent) * BENCH_PS_PER_NS / BATCH);
+            histogram_record(&o->ps, MAX(spent, 0) * BENCH_PS_PER_NS / BATCH);
     }
     for (int block = 0; block < BLOCKS; block++) {
         requests_draw(&s, &r, BLOCK);

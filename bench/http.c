@@ -51,8 +51,7 @@ static void write_result(struct buffer *out, const char *name, double per_s, int
     json_member_thousandths(out, "p99", histogram_percentile(h, 99000));
     json_member_thousandths(out, "p99.9", histogram_percentile(h, 99900));
     json_member_thousandths(out, "max", h->max);
-    json_write_close(out, '}');
-    json_write_close(out, '}');
+    json_write_closes(out, "}}");
 }
 
 static void print_result(struct bench_http *b, const char *name, const struct load_result *r)
@@ -252,7 +251,6 @@ int bench_http(int argc, char **argv)
     json_member_integer(&b.out, "item_bytes", b.load.item_bytes);
     json_member_open(&b.out, "measures", '[');
     enum status status = b.gac_rounds > 0 ? run_comparison(&b, &error) : run_alone(&b, &error);
-    json_write_close(&b.out, ']');
-    json_write_close(&b.out, '}');
+    json_write_closes(&b.out, "]}");
     return bench_end("http", b.json, &b.out, &error, status == STATUS_OK);
 }

@@ -112,9 +112,8 @@ enum status bench_request(const struct client_url *url, const char *what, struct
     int http_status = 0;
     enum status status = client_exchange(url, request, &http_status, &answer, error);
     if (status == STATUS_OK && http_status != 200)
-        status =
-            buffer_explain(error, STATUS_IO, "%s: the server answered %.*s", what,
-                           (int)(answer.size < 500 ? answer.size : 500), (const char *)answer.data);
+        status = buffer_explain(error, STATUS_IO, "%s: the server answered %.*s", what,
+                                (int)MIN(answer.size, 500), (const char *)answer.data);
     buffer_deinit(&answer);
     return status;
 }

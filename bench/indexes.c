@@ -73,8 +73,7 @@ static enum status indexes_take(struct index_table *t, const char *what, enum st
     if (status == STATUS_OK &&
         (http_status != 200 || json_parse(t->parser, buffer_slice(answer), root) != STATUS_OK))
         status = buffer_explain(error, STATUS_IO, "%s %s: the server answered %.*s", what, t->name,
-                                (int)(answer->size < 500 ? answer->size : 500),
-                                (const char *)answer->data);
+                                (int)MIN(answer->size, 500), (const char *)answer->data);
     return status;
 }
 
@@ -105,8 +104,7 @@ static enum status backlog_of(const struct json_value *page, struct backlog *out
                                  missing = json_find(page, "unresponsive_nodes");
     bool any = false;
     *out = (struct backlog){0};
-    struct json_cursor c = json_elements(&partitions);
-    while (json_next_element(&c, &partition)) {
+    JSON_FOREACH (partition, &partitions) {
         struct json_value indexes = json_find(&partition, "indexes");
         if (indexes.type != JSON_OBJECT)
             continue;
@@ -114,8 +112,7 @@ static enum status backlog_of(const struct json_value *page, struct backlog *out
                           items = json_find(&indexes, "backlog_items"),
                           bytes = json_find(&indexes, "backlog_bytes");
         any = true;
-        if (json_integer(&lag) > out->lag_ms)
-            out->lag_ms = json_integer(&lag);
+        out->lag_ms = MAX(out->lag_ms, json_integer(&lag));
         out->items += json_integer(&items);
         out->bytes += json_integer(&bytes);
     }
@@ -201,9 +198,9 @@ static struct backlog backlog_max(const struct index_table *t, int64_t rounds)
     struct backlog max = {0};
     for (int64_t i = 0; i < rounds; i++) {
         const struct backlog *b = &t->answered[i];
-        max.lag_ms = b->lag_ms > max.lag_ms ? b->lag_ms : max.lag_ms;
-        max.items = b->items > max.items ? b->items : max.items;
-        max.bytes = b->bytes > max.bytes ? b->bytes : max.bytes;
+        max.lag_ms = MAX(b->lag_ms, max.lag_ms);
+        max.items = MAX(b->items, max.items);
+        max.bytes = MAX(b->bytes, max.bytes);
     }
     return max;
 }

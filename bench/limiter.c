@@ -109,22 +109,19 @@ static void limiter_write_empty(void *context, int64_t number, struct buffer *ou
     limiter_write_post(l, ACQUIRE, "key", number % l->keys, "empty", out);
 }
 
-static void limiter_write_calm(void *context, int64_t number, struct buffer *out)
+static void limiter_write_calm(void *context, UNUSED int64_t number, struct buffer *out)
 {
-    (void)number;
     limiter_write_post(context, ACQUIRE, "calm", 0, "roomy", out);
 }
 
-static void limiter_write_flood(void *context, int64_t number, struct buffer *out)
+static void limiter_write_flood(void *context, UNUSED int64_t number, struct buffer *out)
 {
-    (void)number;
     limiter_write_post(context, ACQUIRE, "busy", 0, "small", out);
 }
 
 /* The same bytes to a path that does not exist. */
-static void limiter_write_nothing(void *context, int64_t number, struct buffer *out)
+static void limiter_write_nothing(void *context, UNUSED int64_t number, struct buffer *out)
 {
-    (void)number;
     limiter_write_post(context, "POST /limiter/v1/nothing", "busy", 0, "small", out);
 }
 
@@ -190,8 +187,7 @@ static enum status limiter_check(const struct flow *f, enum flow_end expected, s
         error, STATUS_IO,
         "%s: of %lld requests %lld were admitted, %lld refused, %lld failed: %.*s", f->name,
         (long long)f->sent, (long long)f->ends[FLOW_ADMITTED], (long long)f->ends[FLOW_REFUSED],
-        (long long)f->ends[FLOW_OTHER], (int)(f->other.size < 300 ? f->other.size : 300),
-        (const char *)f->other.data);
+        (long long)f->ends[FLOW_OTHER], (int)MIN(f->other.size, 300), (const char *)f->other.data);
 }
 
 /* Sends one request for each key: items and buckets are made, small buckets emptied. */

@@ -70,7 +70,6 @@ int bench_on_one_server(struct bench_one_server *b, int argc, char **argv)
     json_member_integer(&b->out, "rounds", b->rounds);
     json_member_open(&b->out, "scenes", '[');
     const enum status status = one_server_measure(b, &error);
-    json_write_close(&b->out, ']');
-    json_write_close(&b->out, '}');
+    json_write_closes(&b->out, "]}");
     return bench_end(b->name, b->json, &b->out, &error, status == STATUS_OK && !b->missed);
 }

@@ -15,8 +15,7 @@ struct raw_lmdb {
 
 struct raw_lmdb *raw_lmdb_open(const char *directory)
 {
-    struct raw_lmdb *b = calloc(1, sizeof *b);
-    must(b != NULL);
+    struct raw_lmdb *b = must_have(calloc(1, sizeof *b));
     MDB_txn *txn;
     bool opened = mdb_env_create(&b->env) == 0 && mdb_env_set_mapsize(b->env, 4 * GIB) == 0 &&
                   mdb_env_open(b->env, directory, MDB_NORDAHEAD, 0644) == 0 &&

@@ -61,9 +61,8 @@ void redis_write_argument(struct buffer *out, struct slice argument)
     buffer_append_text(out, "\r\n");
 }
 
-static void redis_write_load(void *context, int64_t number, struct buffer *out)
+static void redis_write_load(void *context, UNUSED int64_t number, struct buffer *out)
 {
-    (void)number;
     redis_write_head(out, 3);
     redis_write_argument(out, slice_of("SCRIPT"));
     redis_write_argument(out, slice_of("LOAD"));
@@ -141,7 +140,7 @@ enum status redis_reply_read(struct slice bytes, struct redis_reply *out)
         out->has_integer |= kind == ':';
         out->is_error |= kind == '-';
         if (kind == '*')
-            left += value > 0 ? value : 0;
+            left += MAX(value, 0);
         else if (kind == '$')
             status = redis_bulk(bytes, &at, value, &out->text);
         else if (kind == '+' || kind == '-')

@@ -159,8 +159,7 @@ static void check_show_json(const struct check_run *r)
         json_member_integer(&out, "op", (int64_t)r->check.violations[i].op);
         json_write_close(&out, '}');
     }
-    json_write_close(&out, ']');
-    json_write_close(&out, '}');
+    json_write_closes(&out, "]}");
     printf("%.*s\n", TEXT_OF(out));
     buffer_deinit(&out);
 }

@@ -101,13 +101,11 @@ static void events_show_json(const struct shown *e)
 static void events_show(struct events_run *r, const struct json_value *event)
 {
     struct shown e = {0};
-    struct json_cursor c = json_members(event);
     struct slice name;
     struct json_value value;
-    while (json_next_member(&c, &name, &value))
+    JSON_FOREACH_MEMBER (name, value, event)
         events_take_member(&e, name, &value);
-    if (e.number > r->last)
-        r->last = e.number;
+    r->last = MAX(r->last, e.number);
     if (r->json)
         events_show_json(&e);
     else
@@ -121,14 +119,12 @@ static bool events_take_answer(struct events_run *r, const struct buffer *answer
     struct slice name;
     if (json_parse(r->parser, buffer_slice(answer), &root) != STATUS_OK || root.type != JSON_OBJECT)
         return false;
-    struct json_cursor c = json_members(&root);
-    while (json_next_member(&c, &name, &value)) {
+    JSON_FOREACH_MEMBER (name, value, &root) {
         if (slice_is(name, "more") && value.type == JSON_BOOL)
             r->more = json_bool(&value);
         if (!slice_is(name, "events") || value.type != JSON_LIST)
             continue;
-        struct json_cursor events = json_elements(&value);
-        while (json_next_element(&events, &event)) {
+        JSON_FOREACH (event, &value) {
             if (event.type == JSON_OBJECT)
                 events_show(r, &event);
         }

@@ -36,12 +36,10 @@ static void gac_daemon_frame(void *context, const struct link_peer *from, struct
     gac_links_frame(&p->links, from, frame);
 }
 
-static void gac_daemon_down(void *context, uint64_t link, enum peer_kind kind, uint32_t id,
-                            bool by_peer)
+static void gac_daemon_down(void *context, uint64_t link, UNUSED enum peer_kind kind,
+                            UNUSED uint32_t id, bool by_peer)
 {
     struct gac_process *p = context;
-    (void)kind;
-    (void)id;
     gac_links_down(&p->links, link, by_peer);
 }
 

@@ -149,8 +149,7 @@ static void limiter_show_tokens(double tokens)
 static void limiter_show_limits(const struct json_value *limits)
 {
     struct json_value limit;
-    struct json_cursor each = json_elements(limits);
-    while (json_next_element(&each, &limit)) {
+    JSON_FOREACH (limit, limits) {
         const struct json_value name = json_find(&limit, "name");
         const struct slice text = json_text(&name);
         printf("%5s  %-16.*s", "all", TEXT_OF(text));
@@ -167,8 +166,7 @@ static void limiter_show_shard(const struct json_value *shard)
     struct slice name;
     if (tokens.type != JSON_OBJECT)
         return;
-    struct json_cursor each = json_members(&tokens);
-    while (json_next_member(&each, &name, &value)) {
+    JSON_FOREACH_MEMBER (name, value, &tokens) {
         printf("%5lld  %-16.*s", limiter_count_of(shard, "shard"), TEXT_OF(name));
         limiter_show_tokens(limiter_number_of(&value));
         puts("");
@@ -191,8 +189,7 @@ static void limiter_show_status(const struct json_value *root)
         limiter_show_limits(&limits);
     if (items.type != JSON_LIST || count < 2)
         return;
-    struct json_cursor each = json_elements(&items);
-    while (json_next_element(&each, &shard))
+    JSON_FOREACH (shard, &items)
         limiter_show_shard(&shard);
 }
 
@@ -205,8 +202,7 @@ static void limiter_show_top(const struct json_value *root)
         return;
     }
     printf("%10s  %10s  %6s  %s\n", "admitted", "refused", "shards", "entity, resource");
-    struct json_cursor each = json_elements(&buckets);
-    while (json_next_element(&each, &bucket)) {
+    JSON_FOREACH (bucket, &buckets) {
         const struct json_value entity = json_find(&bucket, "entity");
         const struct json_value resource = json_find(&bucket, "resource");
         const struct slice names[] = {json_text(&entity), json_text(&resource)};

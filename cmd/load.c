@@ -46,7 +46,8 @@ static struct load_run_options run_options(const struct load_options *o, struct 
                                      .context = p};
 }
 
-static void preload_second(void *context, const struct load_workload_result *all, int64_t second)
+static void preload_second(void *context, const struct load_workload_result *all,
+                           UNUSED int64_t second)
 {
     const struct progress *p = context;
     fprintf(stderr,
@@ -55,7 +56,6 @@ static void preload_second(void *context, const struct load_workload_result *all
             all[0].options->table, (long long)all[0].result->admitted,
             (unsigned long long)all[0].options->traffic.keys.count);
     fflush(stderr);
-    (void)second;
 }
 
 static enum status load_preload_tables(const struct load_options *o, struct progress *p,

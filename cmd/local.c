@@ -107,9 +107,8 @@ static bool mail_send(void *context, uint64_t link, struct slice frame)
     return true;
 }
 
-static uint64_t mail_find(void *context, enum peer_kind kind, uint32_t id)
+static uint64_t mail_find(UNUSED void *context, enum peer_kind kind, uint32_t id)
 {
-    (void)context;
     must(kind == PEER_NODE);
     return link_of(id);
 }
@@ -120,10 +119,8 @@ static void mail_envelope(void *context, uint32_t node, struct slice frame)
     local_post(n->local, n->id, node, frame);
 }
 
-static void mail_refuse(void *context, uint64_t link, const char *why)
+static void mail_refuse(UNUSED void *context, UNUSED uint64_t link, const char *why)
 {
-    (void)context;
-    (void)link;
     must(why == NULL); /* nodes of one process never break the rules of links */
 }
 

@@ -15,7 +15,6 @@
 #include "base/settings/storage.h"
 #include "host/file_lock.h"
 #include "host/remove_tree.h"
-#include "server/host/data_dir.h"
 
 enum {
     MEMORY_FREE_MIN = 500 * 1024 * 1024,

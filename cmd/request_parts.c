@@ -144,11 +144,10 @@ static void sizes_of_range(const struct router_part *part, struct request_mean *
         bytes = mean->bytes / mean->count;
         items = mean->items / mean->count;
     }
-    if (items > SCANNED_MAX)
-        items = SCANNED_MAX;
+    items = MIN(items, SCANNED_MAX);
     out->scan_length = items > 1 ? (int32_t)items : 1;
     bytes = bytes > 0 ? bytes / out->scan_length : 0;
-    out->size_bytes = (int32_t)(bytes < ITEM_SIZE_MAX ? bytes : ITEM_SIZE_MAX);
+    out->size_bytes = (int32_t)MIN(bytes, ITEM_SIZE_MAX);
 }
 
 /* ---- records ---- */
@@ -188,7 +187,7 @@ void request_parts_take(struct request_parts *p, const struct router_part *part,
         sizes_of_range(part, &t->means[kind], out);
     } else {
         int64_t bytes = size_of_item(p, part, &t->means[kind]);
-        out->size_bytes = (int32_t)(bytes < ITEM_SIZE_MAX ? bytes : ITEM_SIZE_MAX);
+        out->size_bytes = (int32_t)MIN(bytes, ITEM_SIZE_MAX);
     }
     buffer_clear(key);
     append_key(key, part);

@@ -145,8 +145,7 @@ static void record_answer(struct request_record *r, struct router_answer a)
             record_first(r, &a);
         request_parts_take(&r->parts, &part, &record, &r->key, &r->lines);
         record.at_ns = now.ns - a.duration.ns - r->begin_ns;
-        if (record.at_ns < 0)
-            record.at_ns = 0;
+        record.at_ns = MAX(record.at_ns, 0);
         trace_order_add(&r->order, &record, buffer_slice(&r->key), &r->lines);
     }
     if (!r->begun)

@@ -9,7 +9,7 @@ enum {
 
 void server_call_print(const char *command, int http_status, const struct buffer *answer)
 {
-    const size_t size = answer->size < SHOWN_BYTES ? answer->size : SHOWN_BYTES;
+    const size_t size = MIN(answer->size, SHOWN_BYTES);
     fprintf(stderr, "%s: the server answered %d: %.*s\n", command, http_status, (int)size,
             (const char *)answer->data);
 }

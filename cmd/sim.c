@@ -288,8 +288,7 @@ static void print_json(const struct sim_arguments *a, const struct sim_summary *
     json_member_open(&out, "probes", '{');
     for (size_t i = 0; i < sim_probe_count(); i++)
         json_member_integer(&out, sim_probe_name(i), (int64_t)s->probes[i]);
-    json_write_close(&out, '}');
-    json_write_close(&out, '}');
+    json_write_closes(&out, "}}");
     printf("%.*s\n", TEXT_OF(out));
     buffer_deinit(&out);
 }

@@ -27,7 +27,7 @@ extern struct probe __stop_weir_probes[] __attribute__((weak));
 size_t sim_probe_count(void)
 {
     size_t count = (size_t)(__stop_weir_probes - __start_weir_probes);
-    return count < SIM_PROBES_MAX ? count : SIM_PROBES_MAX;
+    return MIN(count, SIM_PROBES_MAX);
 }
 
 const char *sim_probe_name(size_t i)
@@ -173,8 +173,7 @@ static void sim_jobs_count(struct sim_summary *s, const struct word *w)
     s->clients.ok += r->clients.ok;
     s->clients.failed += r->clients.failed;
     s->clients.unknown += r->clients.unknown;
-    if (r->calm_ns > s->calm_ns_max)
-        s->calm_ns_max = r->calm_ns;
+    s->calm_ns_max = MAX(s->calm_ns_max, r->calm_ns);
     for (size_t i = 0; i < sim_probe_count(); i++)
         s->probes[i] += w->probes[i];
 }

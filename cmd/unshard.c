@@ -119,8 +119,7 @@ static bool unshard_find(const struct unshard *u, const struct buffer *answer, s
     const struct json_value tables = json_find(&root, "tables");
     if (tables.type != JSON_LIST)
         return false;
-    struct json_cursor each = json_elements(&tables);
-    while (json_next_element(&each, &table)) {
+    JSON_FOREACH (table, &tables) {
         const struct json_value key_sharding = json_find(&table, "key_sharding");
         const struct json_value keys = json_find(&key_sharding, "keys");
         if (unshard_find_in(&keys, hash, out))
@@ -205,8 +204,7 @@ static bool unshard_is_key(const char *text)
     bool good = json_parse(parser, buffer_slice(&padded), &root) == STATUS_OK &&
                 root.type == JSON_OBJECT && json_count(&root) > 0;
     if (good) {
-        struct json_cursor each = json_members(&root);
-        while (json_next_member(&each, &name, &value))
+        JSON_FOREACH_MEMBER (name, value, &root)
             good = good && value.type == JSON_OBJECT && json_count(&value) == 1;
     }
     json_parser_destroy(parser);

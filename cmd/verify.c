@@ -29,25 +29,17 @@ struct verify_run {
     bool well;
 };
 
-static void ignore_reply(void *context, uint64_t to, const struct reply *r)
+static void ignore_reply(UNUSED void *context, UNUSED uint64_t to, UNUSED const struct reply *r)
 {
-    (void)context;
-    (void)to;
-    (void)r;
 }
 
-static void ignore_request(void *context, uint32_t node, const struct request *r)
+static void ignore_request(UNUSED void *context, UNUSED uint32_t node,
+                           UNUSED const struct request *r)
 {
-    (void)context;
-    (void)node;
-    (void)r;
 }
 
-static void ignore_envelope(void *context, uint32_t node, struct slice frame)
+static void ignore_envelope(UNUSED void *context, UNUSED uint32_t node, UNUSED struct slice frame)
 {
-    (void)context;
-    (void)node;
-    (void)frame;
 }
 
 /* ---- a node ---- */
@@ -85,8 +77,7 @@ static void write_node(struct verify_run *run, bool well, uint64_t replayed,
         json_member_bool(out, "no_state", r->no_state);
         json_write_close(out, '}');
     }
-    json_write_close(out, ']');
-    json_write_close(out, '}');
+    json_write_closes(out, "]}");
 }
 
 static bool verify_report(struct verify_run *run, const struct node_server *s, enum status status,
@@ -188,9 +179,8 @@ static void verify_compare(struct verify_run *run)
     }
 }
 
-static void verify_stop(void *context)
+static void verify_stop(UNUSED void *context)
 {
-    (void)context;
     _exit(1);
 }
 
@@ -198,8 +188,7 @@ static void verify_all(struct verify_run *run, struct loop *l)
 {
     const char *data = run->options.data;
     uint32_t found = 0;
-    json_write_open(&run->json, '{');
-    json_member_open(&run->json, "nodes", '[');
+    json_write_open_with(&run->json, "nodes", '[');
     for (run->node = 1; run->node <= NODES_LIMIT; run->node++) {
         char directory[4096];
         snprintf(directory, sizeof directory, "%s/node-%u", data, run->node);

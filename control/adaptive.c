@@ -9,6 +9,7 @@
  * ADAPTIVE-1  The changes of a call are kept until the policy returns. A call with an invalid
  *             result changes nothing. */
 #include "base/settings/adaptive.h"
+#include "base/policy_value.h"
 #include "base/settings/control.h"
 #include "control/controller_internal.h"
 #include "engine/admission/capacity.h"
@@ -56,25 +57,15 @@ uint32_t weir_rates_kind(const struct weir_rates *r)
     return r->kind == ADMIT_READ ? WEIR_POLICY_READ : WEIR_POLICY_WRITE;
 }
 
-int64_t weir_rates_now_ns(const struct weir_rates *r)
-{
-    return r->c->now.ns;
-}
-
-int64_t weir_rates_limit(const struct weir_rates *r)
-{
-    return r->limit_mcu;
-}
+POLICY_VALUE(int64_t, weir_rates_now_ns, struct weir_rates *r, r->c->now.ns)
+POLICY_VALUE(int64_t, weir_rates_limit, struct weir_rates *r, r->limit_mcu)
 
 int64_t weir_rates_maximum(const struct weir_rates *r)
 {
     return partition_max_mcu(r->c->config, r->kind);
 }
 
-uint32_t weir_rates_count(const struct weir_rates *r)
-{
-    return r->table->partition_count;
-}
+POLICY_VALUE(uint32_t, weir_rates_count, struct weir_rates *r, r->table->partition_count)
 
 int64_t weir_rates_allocation(const struct weir_rates *r, uint32_t index)
 {
@@ -238,7 +229,7 @@ static int64_t spare_of(const struct controller *c, const struct partition_info 
         min = spare;
         *lacks = node;
     }
-    return min > 0 ? min : 0;
+    return MAX(min, 0);
 }
 
 static void adaptive_relocate(const struct weir_rates *r, const struct partition_info *p,
@@ -271,7 +262,7 @@ static void adaptive_raise(struct weir_rates *r, const struct partition_info *p,
     int64_t spare = spare_of(r->c, p, r->kind, &node);
     if (spare < more)
         adaptive_relocate(r, p, node, rate_mcu);
-    more = more > spare ? spare : more;
+    more = MIN(more, spare);
     if (more > 0)
         adaptive_change(r, p, rate + more, EVENT_ALLOCATION_RAISED,
                         "the partition is throttled by its allocation");

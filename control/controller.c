@@ -89,8 +89,7 @@ void control_decide(struct controller *c, enum catalog_op op, struct decision *d
     decision_encode(&body, d);
     struct request *r = control_add_request(c, c->view->self, REQUEST_DECIDE);
     r->decide.op = (uint8_t)op;
-    r->decide.decision = arena_copy(&c->arena, buffer_slice(&body));
-    buffer_deinit(&body);
+    r->decide.decision = arena_take(&c->arena, &body);
     c->unanswered++;
 }
 

@@ -177,6 +177,12 @@ struct controller {
 
 /* ---- controller.c ---- */
 
+/* Policies pass kinds: any value may come. */
+static inline bool control_is_kind(enum weir_policy_kind kind)
+{
+    return kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE;
+}
+
 /* Room for another decision in this evaluation. */
 static inline bool control_has_room(const struct controller *c)
 {

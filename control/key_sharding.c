@@ -147,7 +147,7 @@ static uint32_t counter_shards(const struct controller *c, const struct hot_key 
                     : 2 * shards;
     if (!k->throttled && !are_too_few(c, k, shards))
         return shards;
-    return shards == 1 && !k->throttled ? shards : more < KEY_SHARDS_MAX ? more : KEY_SHARDS_MAX;
+    return shards == 1 && !k->throttled ? shards : MIN(more, KEY_SHARDS_MAX);
 }
 
 /* The number of shards that the key should have; `shards`: it has. */
@@ -162,11 +162,11 @@ static uint32_t key_sharding_target(const struct controller *c, const struct hot
     if (!are_too_few(c, k, shards))
         return shards;
     if (mode == KEY_SHARDING_FIXED)
-        return fixed > shards ? fixed : shards;
+        return MAX(fixed, shards);
     const int64_t surely = k->mcu / (100 + GROW_PERCENT) * 100;
     const uint32_t target =
         control_shards_for(surely, config_key_sharding(c->config)->key_sharding_shard_units);
-    return target < max ? target : max;
+    return MIN(target, max);
 }
 
 /* ---- what was done lately ---- */

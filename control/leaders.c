@@ -84,7 +84,7 @@ static int64_t leaders_score(const struct leading *from, const struct leading *t
                              enum rule rule)
 {
     int64_t after_from = from->load_ppm - cost, after_to = to->load_ppm + cost;
-    int64_t larger = after_from > after_to ? after_from : after_to;
+    int64_t larger = MAX(after_from, after_to);
     if (rule == FOR_UNRESPONSIVE)
         return to->load_ppm * NODES_MAX + to->count;
     if (rule == FOR_LOAD)

@@ -141,7 +141,7 @@ struct rates control_rates(const struct controller *c, const struct partition_hi
     const struct sampled_total *to = &present.totals[kind];
     const struct sample *next = &present;
     struct instant now = next->at, start = {now.ns - ms * NS_PER_MS};
-    uint64_t back = 0, max = (w->seen < SAMPLES ? w->seen : SAMPLES) - 1;
+    uint64_t back = 0, max = MIN(w->seen, SAMPLES) - 1;
     for (; back < max && instant_before(start, sample_at(w, back)->at); back++)
         next = sample_at(w, back);
     const struct sample *old = sample_at(w, back);

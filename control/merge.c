@@ -174,7 +174,7 @@ static int64_t fill_percent(const struct controller *c, const struct partition_i
         int64_t maximum = partition_cap_mcu(c->config, kind, lower->maximum_mcu[kind]);
         must_in_tests(maximum > 0);
         int64_t percent = (a->mcu[kind] * 100 + maximum - 1) / maximum;
-        max = percent > max ? percent : max;
+        max = MAX(percent, max);
     }
     return max;
 }

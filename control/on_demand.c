@@ -7,6 +7,7 @@
  * capacity, an event says so and nothing changes: the table may burst.
  *
  * Documented of DynamoDB: twice the previous peak is served at once, and peaks are kept. */
+#include "base/policy_value.h"
 #include "base/settings/tables.h"
 #include "control/controller_internal.h"
 #include "include/weir/policy_demand.h"
@@ -30,15 +31,7 @@ struct weir_peak {
     const struct table *table;
 };
 
-static bool is_kind(enum weir_policy_kind kind)
-{
-    return kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE;
-}
-
-int64_t weir_peak_now_ns(const struct weir_peak *p)
-{
-    return p->c->now.ns;
-}
+POLICY_VALUE(int64_t, weir_peak_now_ns, struct weir_peak *p, p->c->now.ns)
 
 /* The table's consumption in units per second, rounded up: the warm throughput must be at least
  * twice that. */
@@ -54,8 +47,8 @@ static int64_t on_demand_units(const struct controller *c, const struct table *t
 int64_t weir_peak_consumed(const struct weir_peak *p, enum weir_policy_kind kind, int64_t window_ns)
 {
     int64_t ms = window_ns / NS_PER_MS;
-    ms = ms < 1 ? 1 : ms < WINDOW_MS_MAX ? ms : WINDOW_MS_MAX;
-    if (!is_kind(kind))
+    ms = ms < 1 ? 1 : MIN(ms, WINDOW_MS_MAX);
+    if (!control_is_kind(kind))
         return 0;
     return on_demand_units(p->c, p->table, (enum admit_kind)kind, ms) * MCU_PER_UNIT;
 }
@@ -67,12 +60,12 @@ int64_t weir_peak_window_ns(const struct weir_peak *p)
 
 int64_t weir_peak_allocated(const struct weir_peak *p, enum weir_policy_kind kind)
 {
-    return is_kind(kind) ? p->table->reserved[kind] * MCU_PER_UNIT : 0;
+    return control_is_kind(kind) ? p->table->reserved[kind] * MCU_PER_UNIT : 0;
 }
 
 int64_t weir_peak_warm(const struct weir_peak *p, enum weir_policy_kind kind)
 {
-    return is_kind(kind) ? p->table->warm[kind] * MCU_PER_UNIT : 0;
+    return control_is_kind(kind) ? p->table->warm[kind] * MCU_PER_UNIT : 0;
 }
 
 static int64_t units_max(const struct controller *c, enum admit_kind kind)
@@ -83,7 +76,7 @@ static int64_t units_max(const struct controller *c, enum admit_kind kind)
 
 int64_t weir_peak_maximum(const struct weir_peak *p, enum weir_policy_kind kind)
 {
-    return is_kind(kind) ? units_max(p->c, (enum admit_kind)kind) * MCU_PER_UNIT : 0;
+    return control_is_kind(kind) ? units_max(p->c, (enum admit_kind)kind) * MCU_PER_UNIT : 0;
 }
 
 /* ---- what comes of it ---- */
@@ -108,7 +101,7 @@ static bool on_demand_raise(struct controller *c, const struct table *t,
     control_call_end(c, policy, begun_ns);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && changes; kind++) {
         int64_t max = units_max(c, kind);
-        max = (max > consumed[kind] ? max : consumed[kind]) * MCU_PER_UNIT;
+        max = MAX(max, consumed[kind]) * MCU_PER_UNIT;
         if (mcu[kind] < 0)
             fault = "raises a table's allocation to less than zero";
         else if (mcu[kind] > max)
@@ -157,7 +150,7 @@ static void on_demand_follow(struct controller *c, const struct table *t)
     must_in_tests(t->billing == BILLING_ON_DEMAND && t->status == TABLE_ACTIVE);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         must_in_tests(d.peak[kind] >= 0);
-        reserved[kind] = d.peak[kind] > t->reserved[kind] ? d.peak[kind] : t->reserved[kind];
+        reserved[kind] = MAX(d.peak[kind], t->reserved[kind]);
         on_demand_report(c, t, kind, consumed[kind], &d);
     }
     if (control_reserve(c, t, reserved, NULL))

@@ -4,6 +4,7 @@
  * RELOCATE-1  A policy chooses only among nodes that could take the replica.
  *
  * Not here: when a replica moves (placement.c, adaptive.c, balance.c). */
+#include "base/policy_value.h"
 #include "control/controller_internal.h"
 
 enum {
@@ -17,11 +18,6 @@ struct weir_move {
     uint32_t count;
     const uint32_t *nodes; /* offered */
 };
-
-static bool is_kind(enum weir_policy_kind kind)
-{
-    return kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE;
-}
 
 static bool replica_leads(const struct control_replica *r)
 {
@@ -39,44 +35,26 @@ int64_t control_replica_cost(const struct controller *c, const struct partition_
 
 /* ---- what policies see ---- */
 
-int64_t weir_move_now_ns(const struct weir_move *m)
-{
-    return m->c->now.ns;
-}
-
-uint32_t weir_move_why(const struct weir_move *m)
-{
-    return m->replica->why;
-}
-
-uint32_t weir_move_from(const struct weir_move *m)
-{
-    return m->replica->from;
-}
-
-bool weir_move_leads(const struct weir_move *m)
-{
-    return replica_leads(m->replica);
-}
+POLICY_VALUE(int64_t, weir_move_now_ns, struct weir_move *m, m->c->now.ns)
+POLICY_VALUE(uint32_t, weir_move_why, struct weir_move *m, m->replica->why)
+POLICY_VALUE(uint32_t, weir_move_from, struct weir_move *m, m->replica->from)
+POLICY_VALUE(bool, weir_move_leads, struct weir_move *m, replica_leads(m->replica))
 
 int64_t weir_move_required(const struct weir_move *m, enum weir_policy_kind kind)
 {
-    bool needs = is_kind(kind) && (kind == WEIR_POLICY_WRITE || replica_leads(m->replica));
+    bool needs = control_is_kind(kind) && (kind == WEIR_POLICY_WRITE || replica_leads(m->replica));
     return needs ? m->replica->reserved_mcu[kind] : 0;
 }
 
 int64_t weir_move_cost(const struct weir_move *m, enum weir_policy_kind kind)
 {
     const struct control_replica *r = m->replica;
-    return is_kind(kind) && r->from != 0
+    return control_is_kind(kind) && r->from != 0
                ? control_replica_cost(m->c, r->partition, r->from, (enum admit_kind)kind)
                : 0;
 }
 
-uint32_t weir_move_nodes(const struct weir_move *m)
-{
-    return m->count;
-}
+POLICY_VALUE(uint32_t, weir_move_nodes, struct weir_move *m, m->count)
 
 uint32_t weir_move_node(const struct weir_move *m, uint32_t index)
 {
@@ -86,20 +64,21 @@ uint32_t weir_move_node(const struct weir_move *m, uint32_t index)
 int64_t weir_move_capacity(const struct weir_move *m, uint32_t index, enum weir_policy_kind kind)
 {
     const uint32_t node = weir_move_node(m, index);
-    return node == 0 || !is_kind(kind) ? 0
-                                       : control_capacity_mcu(m->c, node, (enum admit_kind)kind);
+    return node == 0 || !control_is_kind(kind)
+               ? 0
+               : control_capacity_mcu(m->c, node, (enum admit_kind)kind);
 }
 
 int64_t weir_move_reserved(const struct weir_move *m, uint32_t index, enum weir_policy_kind kind)
 {
     const uint32_t node = weir_move_node(m, index);
-    return node == 0 || !is_kind(kind) ? 0 : m->c->reservations.loads_mcu[node][kind];
+    return node == 0 || !control_is_kind(kind) ? 0 : m->c->reservations.loads_mcu[node][kind];
 }
 
 int64_t weir_move_consumed(const struct weir_move *m, uint32_t index, enum weir_policy_kind kind)
 {
     const uint32_t node = weir_move_node(m, index);
-    return node == 0 || !is_kind(kind) ? 0 : m->c->nodes[node].rate_mcu[kind];
+    return node == 0 || !control_is_kind(kind) ? 0 : m->c->nodes[node].rate_mcu[kind];
 }
 
 int64_t weir_move_replicas(const struct weir_move *m, uint32_t index)

@@ -114,8 +114,7 @@ static void split_send(struct controller *c, struct split_job *j, struct table_s
     j->step = SPLIT_SENT;
     table_split_encode(&body, split);
     control_split_request(c, j, c->view->self, REQUEST_TABLE_SPLIT)->table_split.split =
-        arena_copy(&c->arena, buffer_slice(&body));
-    buffer_deinit(&body);
+        arena_take(&c->arena, &body);
 }
 
 /* Splits evenly over the hashes. False: the partition has too few hashes. */

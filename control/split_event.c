@@ -138,7 +138,7 @@ static const char *split_event_joint(uint32_t i, uint32_t last)
 static void append_split_points(struct buffer *out, const struct table *t,
                                 const struct split_advice *a)
 {
-    uint32_t named = a->point_count < SPLITS_NAMED ? a->point_count : SPLITS_NAMED;
+    uint32_t named = MIN(a->point_count, SPLITS_NAMED);
     must(a->point_count >= 1 && a->point_count <= SPLIT_POINTS_MAX);
     buffer_append_text(out, "; split at ");
     for (uint32_t i = 0; i < named; i++) {

@@ -4,6 +4,7 @@
  * Every answer is checked. An invalid answer is no trigger and no decision.
  * Not here: asking the leader, and sending the split (split.c). */
 #include "base/gac_policy.h"
+#include "base/policy_value.h"
 #include "base/settings/control.h"
 #include "base/settings/reports.h"
 #include "base/settings/split.h"
@@ -39,39 +40,31 @@ struct weir_split {
 
 static bool split_knows(const struct weir_split *c, enum weir_policy_kind kind)
 {
-    return c->history != NULL && (kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE);
+    return c->history != NULL && control_is_kind(kind);
 }
 
 static struct rates split_rates(const struct weir_split *c, enum weir_policy_kind kind,
                                 int64_t window_ns)
 {
     int64_t ms = window_ns / NS_PER_MS;
-    ms = ms < 1 ? 1 : ms < WINDOW_MS_MAX ? ms : WINDOW_MS_MAX;
+    ms = ms < 1 ? 1 : MIN(ms, WINDOW_MS_MAX);
     if (!split_knows(c, kind))
         return (struct rates){0};
     return control_rates(c->c, c->history, (enum admit_kind)kind, ms);
 }
 
-int64_t weir_split_now_ns(const struct weir_split *c)
-{
-    return c->c->now.ns;
-}
+POLICY_VALUE(int64_t, weir_split_now_ns, struct weir_split *c, c->c->now.ns)
 
 int64_t weir_split_age_ns(const struct weir_split *c)
 {
     return c->history == NULL ? 0 : instant_since(c->c->now, c->history->created_at).ns;
 }
 
-bool weir_split_is_limited(const struct weir_split *c)
-{
-    return control_split_is_limited(c->c);
-}
+POLICY_VALUE(bool, weir_split_is_limited, struct weir_split *c, control_split_is_limited(c->c))
 
 int64_t weir_split_maximum(const struct weir_split *c, enum weir_policy_kind kind)
 {
-    return kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE
-               ? partition_max_mcu(c->c->config, (enum admit_kind)kind)
-               : 0;
+    return control_is_kind(kind) ? partition_max_mcu(c->c->config, (enum admit_kind)kind) : 0;
 }
 
 /* Routers keep the limit. Without them the allocations of the partitions keep it, unless the
@@ -131,15 +124,8 @@ int64_t weir_split_bytes(const struct weir_split *c)
     return c->history == NULL ? 0 : c->history->load->bytes;
 }
 
-uint32_t weir_split_partitions(const struct weir_split *c)
-{
-    return c->table->partition_count;
-}
-
-uint32_t weir_split_needed(const struct weir_split *c)
-{
-    return c->needed;
-}
+POLICY_VALUE(uint32_t, weir_split_partitions, struct weir_split *c, c->table->partition_count)
+POLICY_VALUE(uint32_t, weir_split_needed, struct weir_split *c, c->needed)
 
 void *weir_split_state(const struct weir_split *c)
 {
@@ -181,8 +167,7 @@ uint32_t weir_split_points(const struct weir_split *c)
 static const struct split_advice *split_offer(const struct weir_split *c,
                                               enum weir_policy_kind kind)
 {
-    bool known = kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE;
-    return known && weir_split_points(c) > 0 ? c->advice : NULL;
+    return control_is_kind(kind) && weir_split_points(c) > 0 ? c->advice : NULL;
 }
 
 uint32_t weir_split_share_ppm(const struct weir_split *c, enum weir_policy_kind kind,

@@ -122,11 +122,6 @@ void weir_item_begin(struct weir_item *item, const char *name, enum weir_type co
         item_open(&item->writer, (enum attr_type)container);
 }
 
-static int compare_slices(const void *a, const void *b)
-{
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 /* Whether all names, or the elements of a set, differ. */
 static bool are_distinct(struct attr_cursor c, uint32_t count)
 {
@@ -136,7 +131,7 @@ static bool are_distinct(struct attr_cursor c, uint32_t count)
     bool distinct = true;
     for (uint32_t i = 0; i < count && attr_next(&c, &name, &value); i++)
         all[i] = c.named ? name : value.body;
-    qsort(all, count, sizeof *all, compare_slices);
+    qsort(all, count, sizeof *all, slice_compare_at);
     for (uint32_t i = 1; i < count; i++)
         distinct = distinct && !slice_equal(all[i - 1], all[i]);
     if (all != few)

@@ -101,23 +101,18 @@ static void on_reply(void *context, uint64_t to, const struct reply *r)
     db->reply = *r;
     if (!db->turning)
         return;
-    buffer_clear(&db->kept);
-    buffer_append_slice(&db->kept, r->text);
+    buffer_set(&db->kept, r->text);
     message_copy_slices(answer_fields[r->kind], &db->reply, &db->kept);
     db->reply.text = slice_make(db->kept.data, r->text.size);
 }
 
-static void on_request(void *context, uint32_t node, const struct request *r)
+static void on_request(UNUSED void *context, uint32_t node, UNUSED const struct request *r)
 {
-    (void)context;
-    (void)r;
     must(node == NODE); /* the only node: it answers itself */
 }
 
-static void on_envelope(void *context, uint32_t node, struct slice frame)
+static void on_envelope(UNUSED void *context, uint32_t node, UNUSED struct slice frame)
 {
-    (void)context;
-    (void)frame;
     must(node == NODE); /* the node has no peers */
 }
 

@@ -182,8 +182,7 @@ static int32_t take_started(struct weir *db)
     if (db->started_free == NONE) {
         size_t size = db->started_size == 0 ? 64 : db->started_size * 2;
         must(size <= INT32_MAX);
-        db->started = realloc(db->started, size * sizeof db->started[0]);
-        must(db->started != NULL);
+        db->started = must_have(realloc(db->started, size * sizeof db->started[0]));
         for (size_t i = size; i-- > db->started_size;) {
             db->started[i] = (struct started){.next = db->started_free};
             db->started_free = (int32_t)i;

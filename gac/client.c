@@ -157,7 +157,7 @@ static int64_t reserve_rate(const struct gac_client *c, struct instant now, stru
     else
         return rate / c->routers;
     if (own >= 0)
-        return own < rate ? own : rate;
+        return MIN(own, rate);
     policies_report_invalid(c->options.config->policies, policy, "reserves less than zero");
     return rate / c->routers;
 }
@@ -384,7 +384,7 @@ static int64_t gac_client_gets(const struct gac_client *c, struct instant now, s
         l->measured = l->taken;
         l->measured_at = now;
     }
-    return l->gets > min ? l->gets : min;
+    return MAX(l->gets, min);
 }
 
 struct duration gac_client_place(struct gac_client *c, struct instant now, struct gac_key key,
@@ -492,10 +492,9 @@ static void client_check_servers(struct gac_client *c, struct instant now)
     }
 }
 
-void gac_client_up(struct gac_client *c, struct instant now, uint32_t server)
+void gac_client_up(struct gac_client *c, UNUSED struct instant now, uint32_t server)
 {
     must(server >= 1 && server <= c->options.servers);
-    (void)now;
     c->servers[server].linked = true;
     c->servers[server].keepalive_due = true; /* the server is up once it has answered */
 }
@@ -540,8 +539,7 @@ static void gac_client_take_answer(struct gac_client *c, struct instant now,
     l->awaiting = false;
     l->created = false;
     l->unsent &= a->version < l->limit.version;
-    if (a->version > l->newest)
-        l->newest = a->version;
+    l->newest = MAX(l->newest, a->version);
     l->unanswered = 0;
     l->round_trip.ns += (instant_since(now, l->sent_at).ns - l->round_trip.ns) / 8;
     l->tokens += a->granted;
@@ -702,8 +700,7 @@ static bool encode_requests(struct gac_client *c, struct instant now, uint32_t s
         count += c->active[i]->requesting && c->active[i]->owner == server;
     if (!v->linked || (count == 0 && !v->keepalive_due))
         return false;
-    if (count > GAC_BATCH_MAX)
-        count = GAC_BATCH_MAX;
+    count = MIN(count, GAC_BATCH_MAX);
     buffer_clear(&c->frame);
     gac_requests_encode(&c->frame, &(struct gac_requests){c->options.router, c->alive, count});
     for (uint32_t i = 0; count > 0; i++) {

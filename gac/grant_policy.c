@@ -5,6 +5,7 @@
 #include "gac/grant_policy.h"
 
 #include "base/policy_setting.h"
+#include "base/policy_value.h"
 #include "base/square_root.h"
 #include "include/weir/policy_table.h"
 
@@ -61,70 +62,24 @@ const struct weir_table_policy weir_table_static = {
 
 /* ---- what policies see of a ledger ---- */
 
-int64_t weir_ledger_now_ns(const struct weir_ledger *l)
-{
-    return l->now.ns;
-}
-
-int64_t weir_ledger_rate(const struct weir_ledger *l)
-{
-    return l->ledger->rate;
-}
-
-int64_t weir_ledger_bank(const struct weir_ledger *l)
-{
-    return l->ledger->bank.balance;
-}
-
-int64_t weir_ledger_bank_capacity(const struct weir_ledger *l)
-{
-    return l->ledger->bank.capacity;
-}
-
-int64_t weir_ledger_bank_rate(const struct weir_ledger *l)
-{
-    return l->ledger->bank.rate;
-}
+POLICY_VALUE(int64_t, weir_ledger_now_ns, struct weir_ledger *l, l->now.ns)
+POLICY_VALUE(int64_t, weir_ledger_rate, struct weir_ledger *l, l->ledger->rate)
+POLICY_VALUE(int64_t, weir_ledger_bank, struct weir_ledger *l, l->ledger->bank.balance)
+POLICY_VALUE(int64_t, weir_ledger_bank_capacity, struct weir_ledger *l, l->ledger->bank.capacity)
+POLICY_VALUE(int64_t, weir_ledger_bank_rate, struct weir_ledger *l, l->ledger->bank.rate)
 
 int64_t weir_ledger_grant_threshold(const struct weir_ledger *l, int64_t cost_mcu)
 {
     return ledger_grant_threshold(l->ledger, cost_mcu);
 }
 
-int64_t weir_ledger_lifetime_ns(const struct weir_ledger *l)
-{
-    return l->terms->lifetime.ns;
-}
-
-int64_t weir_ledger_lifetime_max_ns(const struct weir_ledger *l)
-{
-    return l->terms->lifetime_max.ns;
-}
-
-int64_t weir_ledger_grant_ns(const struct weir_ledger *l)
-{
-    return l->terms->grant.ns;
-}
-
-int64_t weir_ledger_requests(const struct weir_ledger *l)
-{
-    return l->terms->requests;
-}
-
-uint32_t weir_ledger_routers(const struct weir_ledger *l)
-{
-    return l->terms->routers;
-}
-
-void *weir_ledger_state(const struct weir_ledger *l)
-{
-    return l->ledger->state;
-}
-
-uint32_t weir_ledger_holders(const struct weir_ledger *l)
-{
-    return l->ledger->count;
-}
+POLICY_VALUE(int64_t, weir_ledger_lifetime_ns, struct weir_ledger *l, l->terms->lifetime.ns)
+POLICY_VALUE(int64_t, weir_ledger_lifetime_max_ns, struct weir_ledger *l, l->terms->lifetime_max.ns)
+POLICY_VALUE(int64_t, weir_ledger_grant_ns, struct weir_ledger *l, l->terms->grant.ns)
+POLICY_VALUE(int64_t, weir_ledger_requests, struct weir_ledger *l, l->terms->requests)
+POLICY_VALUE(uint32_t, weir_ledger_routers, struct weir_ledger *l, l->terms->routers)
+POLICY_VALUE(void *, weir_ledger_state, struct weir_ledger *l, l->ledger->state)
+POLICY_VALUE(uint32_t, weir_ledger_holders, struct weir_ledger *l, l->ledger->count)
 
 struct weir_holder *weir_ledger_holder(const struct weir_ledger *l, uint32_t index)
 {
@@ -143,8 +98,7 @@ int64_t weir_ledger_fair_share(const struct weir_ledger *l, int64_t rate)
             if (!holder_claims(h, l->now, l->terms) || h->request.demand <= level)
                 continue;
             above++;
-            if (h->request.demand < next)
-                next = h->request.demand;
+            next = MIN(next, h->request.demand);
         }
         if (above == 0)
             return INT64_MAX;
@@ -157,35 +111,17 @@ int64_t weir_ledger_fair_share(const struct weir_ledger *l, int64_t rate)
 
 /* ---- and of a holder ---- */
 
-int64_t weir_holder_demand(const struct weir_holder *h)
-{
-    return h->request.demand;
-}
-
-int64_t weir_holder_debt(const struct weir_holder *h)
-{
-    return h->held < 0 ? -h->held : 0;
-}
+POLICY_VALUE(int64_t, weir_holder_demand, struct weir_holder *h, h->request.demand)
+POLICY_VALUE(int64_t, weir_holder_debt, struct weir_holder *h, h->held < 0 ? -h->held : 0)
 
 int64_t weir_holder_need(const struct weir_holder *h)
 {
     return h->request.need + weir_holder_debt(h);
 }
 
-int64_t weir_holder_cost(const struct weir_holder *h)
-{
-    return h->request.cost;
-}
-
-int64_t weir_holder_held(const struct weir_holder *h)
-{
-    return h->held > 0 ? h->held : 0;
-}
-
-uint64_t weir_holder_epoch(const struct weir_holder *h)
-{
-    return h->request.epoch;
-}
+POLICY_VALUE(int64_t, weir_holder_cost, struct weir_holder *h, h->request.cost)
+POLICY_VALUE(int64_t, weir_holder_held, struct weir_holder *h, MAX(h->held, 0))
+POLICY_VALUE(uint64_t, weir_holder_epoch, struct weir_holder *h, h->request.epoch)
 
 bool weir_holder_claims(const struct weir_ledger *l, const struct weir_holder *h)
 {
@@ -283,7 +219,7 @@ static bool retry_can_be_granted(const struct ledger *l, const struct weir_holde
 {
     const int64_t enough = ledger_grant_threshold(l, weir_holder_need(h)),
                   second = retry_second(l, h);
-    const int64_t min = enough < second ? enough : second;
+    const int64_t min = MIN(enough, second);
     return l->bank.balance >= 0 && l->bank.balance + weir_holder_held(h) >= (min > 0 ? min : 1);
 }
 
@@ -306,11 +242,11 @@ static void retry_grant(struct ledger *l, struct instant now, struct weir_holder
 static struct duration retry_wait_of_bank(const struct ledger *l, const struct weir_holder *h)
 {
     const int64_t need = weir_holder_need(h), second = retry_second(l, h);
-    const int64_t enough = need < second ? need : second;
+    const int64_t enough = MIN(need, second);
     const int64_t missing = (enough > 0 ? enough : 1) - weir_holder_held(h);
     struct token_bucket bank = l->bank;
     token_bucket_set_rate(&bank, INT64_MAX / 4, bank.rate, bank.debt_max);
-    return token_bucket_wait(&bank, missing > 0 ? missing : 0);
+    return token_bucket_wait(&bank, MAX(missing, 0));
 }
 
 /* When the costliest request is let in: none before the next grant request, unless it can be let in
@@ -320,7 +256,7 @@ static int64_t retry_wait_ns(const struct ledger *l, struct instant now,
 {
     const int64_t bank_ns = retry_wait_of_bank(l, h).ns, wait_ns = h->answer.wait.ns;
     const int64_t left_ns = instant_since(h->retry_at, now).ns;
-    int64_t ns = h->answer.until.ns > bank_ns ? h->answer.until.ns : bank_ns;
+    int64_t ns = MAX(h->answer.until.ns, bank_ns);
     if ((ns > 0 || h->request.reports) && ns < wait_ns)
         ns = wait_ns;
     const bool holds = h->request.need <= h->retry_cost && left_ns > 0 && left_ns >= bank_ns;
@@ -393,8 +329,7 @@ void ledger_grant_by_policy(struct ledger *l, struct instant now, const struct l
         grant_by_policy(&view, policies, policy, h);
     if (policy->share == NULL)
         grant_policy_set_retry_time(l, now, h);
-    if (h->answer.until.ns < 0)
-        h->answer.until.ns = 0;
+    h->answer.until.ns = MAX(h->answer.until.ns, 0);
     must_in_tests(h->answer.wait.ns >= 0 && h->answer.lifetime.ns >= 0);
     must_in_tests(h->answer.others >= GAC_UNKNOWN && h->answer.others <= GAC_AMOUNT_MAX);
 }

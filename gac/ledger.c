@@ -55,7 +55,7 @@ void ledger_start_table(struct ledger *l, const struct ledger_terms *terms)
     int64_t had = ledger_scaled(l->bank.rate, terms->start.ns, NS_PER_S);
     int64_t second = ledger_scaled(l->bank.rate, terms->start_new.ns, NS_PER_S);
     int64_t tokens = ledger_scaled(terms->start_tokens, terms->here, terms->routers);
-    tokens = tokens > second ? tokens : second;
+    tokens = MAX(tokens, second);
     int64_t room = l->bank.capacity - l->bank.balance - l->spent;
     int64_t more = tokens - had < room ? tokens - had : room;
     if (more > 0)
@@ -67,8 +67,8 @@ int64_t ledger_grant_threshold(const struct ledger *l, int64_t cost)
 {
     must_in_tests(cost >= 0);
     int64_t second = ledger_scaled(l->rate, NS_PER_S, NS_PER_S);
-    int64_t max = second < l->bank.capacity ? second : l->bank.capacity;
-    return cost < max ? cost : max;
+    int64_t max = MIN(second, l->bank.capacity);
+    return MIN(cost, max);
 }
 
 void ledger_deinit(struct ledger *l)
@@ -83,8 +83,8 @@ static int64_t held_by_all(const struct ledger *l)
     const int64_t max = INT64_MAX / 4;
     int64_t held = 0;
     for (uint32_t i = 0; i < l->count && held < max; i++)
-        held += (l->holders[i].held > 0 ? l->holders[i].held : 0) + l->holders[i].pending;
-    return held < max ? held : max;
+        held += MAX(l->holders[i].held, 0) + l->holders[i].pending;
+    return MIN(held, max);
 }
 
 /* While routers ask elsewhere, tokens saved there are not saved here. While they ask here, the
@@ -93,10 +93,8 @@ static void note_elsewhere(struct ledger *l, struct instant now, int64_t max)
 {
     int64_t ns = instant_since(now, l->bank.updated_at).ns;
     l->elsewhere += ledger_scaled(l->rate - 2 * l->bank.rate, ns, NS_PER_S);
-    if (l->elsewhere < 0)
-        l->elsewhere = 0;
-    if (l->elsewhere > max)
-        l->elsewhere = max;
+    l->elsewhere = MAX(l->elsewhere, 0);
+    l->elsewhere = MIN(l->elsewhere, max);
 }
 
 void ledger_refill(struct ledger *l, struct instant now, const struct ledger_terms *terms)
@@ -109,12 +107,12 @@ void ledger_refill(struct ledger *l, struct instant now, const struct ledger_ter
     /* The refill can be granted even if nothing may be saved: room for a grant in flight and one
      * ahead. */
     int64_t min = ledger_scaled(rate, 2 * terms->grant.ns, NS_PER_S);
-    int64_t held = held_by_all(l), capacity = (max > min ? max : min) - l->elsewhere - held;
+    int64_t held = held_by_all(l), capacity = MAX(max, min) - l->elsewhere - held;
     bool others = l->elsewhere > 0 || terms->here < terms->routers;
     bool fell = held > max; /* granted at a higher rate, and may stay unused for long */
     if ((others || fell) && capacity < min)
         capacity = min;
-    token_bucket_set_rate(&l->bank, capacity > 0 ? capacity : 0, rate, INT64_MAX / 4);
+    token_bucket_set_rate(&l->bank, MAX(capacity, 0), rate, INT64_MAX / 4);
 }
 
 static struct weir_holder *ledger_find(struct ledger *l, uint64_t router)
@@ -179,10 +177,8 @@ static void change_rate(struct ledger *l, const struct gac_request *request)
 static void note_spent(struct ledger *l, int64_t spent)
 {
     l->spent += spent;
-    if (l->spent < 0)
-        l->spent = 0;
-    if (l->spent > GAC_AMOUNT_MAX)
-        l->spent = GAC_AMOUNT_MAX;
+    l->spent = MAX(l->spent, 0);
+    l->spent = MIN(l->spent, GAC_AMOUNT_MAX);
 }
 
 struct weir_holder *ledger_take(struct ledger *l, struct instant now,
@@ -232,7 +228,7 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
                                     .until = {GAC_UNKNOWN},
                                     .others = GAC_UNKNOWN};
     if (request->reports) {
-        h->answer.wait.ns = wait.ns > 0 ? wait.ns : 0;
+        h->answer.wait.ns = MAX(wait.ns, 0);
         h->answer.lifetime = lifetime;
     }
     ledger_check(l);
@@ -253,7 +249,7 @@ void ledger_grant(struct ledger *l, struct weir_holder *h, int64_t tokens)
     must(ledger_may_grant(l, h, tokens));
     token_bucket_debit(&l->bank, tokens);
     int64_t room = l->bank.capacity - tokens;
-    token_bucket_set_rate(&l->bank, room > 0 ? room : 0, l->bank.rate, l->bank.debt_max);
+    token_bucket_set_rate(&l->bank, MAX(room, 0), l->bank.rate, l->bank.debt_max);
     h->held += tokens;
     h->answer.granted += tokens;
     ledger_check(l);

@@ -47,13 +47,7 @@ uint32_t ring_owner(const struct ring *r, struct gac_key key, uint64_t alive)
 {
     size_t count = (size_t)r->servers * RING_POINTS, low = 0, high = count;
     uint64_t hash = ring_hash(key);
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (r->points[middle].hash < hash)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    LOWER_BOUND(low, high, middle, r->points[middle].hash < hash);
     for (size_t i = 0; i < count; i++) {
         uint32_t server = r->points[(low + i) % count].server;
         if (alive >> (server - 1) & 1)

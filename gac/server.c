@@ -169,13 +169,7 @@ static int compare_keys(struct gac_key a, struct gac_key b)
 static uint32_t gac_server_place_of(const struct gac_server *s, struct gac_key key)
 {
     uint32_t low = 0, high = s->ledger_count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (compare_keys(s->ledgers[middle]->key, key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    LOWER_BOUND(low, high, middle, compare_keys(s->ledgers[middle]->key, key) < 0);
     return low;
 }
 
@@ -216,17 +210,15 @@ static struct ledger *ledger_of(struct gac_server *s, struct instant now,
 static struct duration lifetime_max_of(const struct config *config)
 {
     int64_t ms = config_gac(config)->gac_lifetime_max_ms;
-    ms = ms < config_gac(config)->gac_router_timeout_ms ? ms
-                                                        : config_gac(config)->gac_router_timeout_ms;
-    return duration_ms(
-        ms > config_gac(config)->gac_lifetime_ms ? ms : config_gac(config)->gac_lifetime_ms);
+    ms = MIN(ms, config_gac(config)->gac_router_timeout_ms);
+    return duration_ms(MAX(ms, config_gac(config)->gac_lifetime_ms));
 }
 
 /* At least as long as tokens can be spent, whatever is set. */
 static struct duration router_timeout_of(const struct config *config)
 {
     int64_t ms = config_gac(config)->gac_router_timeout_ms;
-    ms = ms > config_gac(config)->gac_lifetime_ms ? ms : config_gac(config)->gac_lifetime_ms;
+    ms = MAX(ms, config_gac(config)->gac_lifetime_ms);
     return duration_ms(ms > config_gac(config)->gac_period_ms ? ms
                                                               : config_gac(config)->gac_period_ms);
 }

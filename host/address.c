@@ -58,8 +58,7 @@ enum status address_parse(struct slice text, struct buffer *host, uint16_t *port
         value > UINT16_MAX)
         return STATUS_MALFORMED;
     *port = (uint16_t)value;
-    buffer_clear(host);
-    buffer_append_slice(host, name);
+    buffer_set(host, name);
     buffer_append_u8(host, 0);
     host->size--;
     return STATUS_OK;

@@ -425,7 +425,7 @@ static void arm_send(struct connection *c)
     size_t most = c->handler.sent != NULL ? WATCHED_CHUNK_SIZE_MAX : SEND_CHUNK_SIZE_MAX;
     must(!c->sending); /* CONNECTION-1 */
     struct io_uring_sqe *sqe = loop_submission(l);
-    io_uring_prep_send(sqe, c->fd, c->taken.data + c->taken_sent, left < most ? left : most,
+    io_uring_prep_send(sqe, c->fd, c->taken.data + c->taken_sent, MIN(left, most),
                        MSG_NOSIGNAL | MSG_WAITALL);
     c->sending = true;
     loop_mark(l, sqe, OPERATION_SEND, c->id);

@@ -54,7 +54,7 @@ static bool frame_deliver(struct frame_reader *r, const struct header *h, struct
 static void move_into(struct buffer *partial, struct slice *from, size_t size_needed)
 {
     size_t missing = partial->size < size_needed ? size_needed - partial->size : 0;
-    size_t taken = from->size < missing ? from->size : missing;
+    size_t taken = MIN(from->size, missing);
     buffer_append(partial, from->data, taken);
     *from = slice_make(from->data + taken, from->size - taken);
 }

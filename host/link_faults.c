@@ -129,8 +129,7 @@ bool link_faults_next(struct link_faults *f, struct instant now, uint64_t *link,
     TAILQ_FOREACH (h, &f->held, entry) {
         if (instant_before(now, h->due))
             continue;
-        buffer_clear(&f->lent);
-        buffer_append_slice(&f->lent, buffer_slice(&h->frame));
+        buffer_set(&f->lent, buffer_slice(&h->frame));
         *link = h->link;
         *frame = buffer_slice(&f->lent);
         link_faults_release(f, h);

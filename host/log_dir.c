@@ -15,7 +15,6 @@
 #include "host/loop.h"
 
 enum {
-    SEGMENTS_OPEN_MAX = 4096,
     NAME_SIZE = 32,
     LOCK_WAIT_MS = 10000,
     LOCK_PAUSE_MS = 5,
@@ -209,8 +208,7 @@ static int write_zeros(int fd, uint64_t at, uint64_t size)
     int error = 0;
     for (uint64_t end = at + size; at < end && error == 0;) {
         uint64_t left = end - at;
-        ssize_t n =
-            TEMP_FAILURE_RETRY(pwrite(fd, zeros, left < ZEROS_SIZE ? left : ZEROS_SIZE, (off_t)at));
+        ssize_t n = TEMP_FAILURE_RETRY(pwrite(fd, zeros, MIN(left, ZEROS_SIZE), (off_t)at));
         error = n > 0 ? 0 : n == 0 ? EIO : errno;
         at += n > 0 ? (uint64_t)n : 0;
     }

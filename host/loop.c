@@ -39,8 +39,7 @@ static int64_t loop_clock_ns(const struct loop *l)
 void loop_read_clock(struct loop *l)
 {
     int64_t now_ns = loop_clock_ns(l);
-    if (now_ns > l->now.ns)
-        l->now.ns = now_ns;
+    l->now.ns = MAX(l->now.ns, now_ns);
 }
 
 static void read_clocks(struct loop *l)
@@ -312,7 +311,7 @@ static int submit_and_wait(struct loop *l, struct instant deadline)
     if (until.ns == INT64_MAX)
         return io_uring_submit_and_wait(&l->ring, 1);
     int64_t now_ns = loop_clock_ns(l);
-    int64_t wait_ns = until.ns - (now_ns > l->now.ns ? now_ns : l->now.ns);
+    int64_t wait_ns = until.ns - MAX(now_ns, l->now.ns);
     if (wait_ns <= 0)
         return io_uring_submit_and_get_events(&l->ring);
     if (l->faults.clock_drift_ppm != 0) /* the kernel waits by the true clock */

@@ -265,9 +265,8 @@ static void on_accepted(void *context, struct connection *c)
     begin_greeting(link);
 }
 
-static void on_connected(void *context, struct connection *c)
+static void on_connected(UNUSED void *context, struct connection *c)
 {
-    (void)context;
     begin_greeting(connection_user(c));
 }
 
@@ -309,9 +308,8 @@ static void refuse_corrupt(struct link *link)
     buffer_deinit(&why);
 }
 
-static void transport_on_received(void *context, struct connection *c, struct slice bytes)
+static void transport_on_received(UNUSED void *context, struct connection *c, struct slice bytes)
 {
-    (void)context;
     struct link *link = connection_user(c);
     link->received_at = loop_now(link->transport->options.loop);
     enum status status = frame_reader_feed(&link->reader, bytes, transport_on_frame, link);
@@ -326,8 +324,7 @@ static void schedule_retry(struct transport *t, struct peer *peer)
 {
     int64_t pause_ms = peer->pause_ms;
     peer->pause_ms = pause_ms == 0 ? RECONNECT_MS_MIN : pause_ms * 2;
-    if (peer->pause_ms > RECONNECT_MS_MAX)
-        peer->pause_ms = RECONNECT_MS_MAX;
+    peer->pause_ms = MIN(peer->pause_ms, RECONNECT_MS_MAX);
     int64_t half_ns = pause_ms * NS_PER_MS / 2;
     struct duration pause = {half_ns + (int64_t)prng_below(&t->random, (uint64_t)half_ns + 1)};
     peer->link = NULL;
@@ -361,9 +358,8 @@ static bool ended_by_peer(const struct link *link, int error)
     return link->state != LINK_CLOSING && (error == 0 || error == ECONNRESET || error == EPIPE);
 }
 
-static void transport_on_closed(void *context, struct connection *c, int error)
+static void transport_on_closed(UNUSED void *context, struct connection *c, int error)
 {
-    (void)context;
     struct link *link = connection_user(c);
     struct transport *t = link->transport;
     bool was_up = link->was_up, by_peer = ended_by_peer(link, error);

@@ -141,7 +141,7 @@ static struct instant counted_until(const struct liveness *l, const struct liven
     int64_t support = l->options.support.ns, drift = l->options.drift_ppm;
     if (beat->ack_support.ns < support && !MUTATED(MUTATION_OWN_SUPPORT))
         support = beat->ack_support.ns;
-    drift = 2 * (beat->ack_drift_ppm > drift ? beat->ack_drift_ppm : drift);
+    drift = 2 * MAX(beat->ack_drift_ppm, drift);
     /* Rounded up; in two steps, so that no product overflows. */
     int64_t less = support / million * drift + (support % million * drift + million - 1) / million;
     return instant_add(sent_at, (struct duration){support - less});

@@ -103,8 +103,7 @@ enum status raft_replay_commit(struct raft *r, uint64_t index)
     must(!r->started);
     if (index > raft_last(r) || r->replay_apart || r->no_state)
         return STATUS_CORRUPT;
-    if (index > r->commit)
-        r->commit = index;
+    r->commit = MAX(r->commit, index);
     r->durable = r->logged = raft_last(r);
     return STATUS_OK;
 }
@@ -320,7 +319,7 @@ void raft_entry_logged(struct raft *r, uint64_t index, uint64_t lsn)
 
 const struct raft_entry *raft_next_committed(struct raft *r)
 {
-    uint64_t limit = r->commit < r->durable ? r->commit : r->durable;
+    uint64_t limit = MIN(r->commit, r->durable);
     if (r->applied >= limit || (r->no_state && !MUTATED(MUTATION_RUN_WITHOUT_STATE)))
         return NULL;
     const struct raft_entry *e = raft_log_at(&r->log, r->applied + 1);
@@ -336,8 +335,7 @@ bool raft_learn_commit(struct raft *r, uint64_t index, uint64_t term)
     const struct raft_entry *e = raft_log_at(&r->log, index);
     if (e == NULL || e->term != term || index > r->durable)
         return false;
-    if (index > r->commit)
-        r->commit = index;
+    r->commit = MAX(r->commit, index);
     return true;
 }
 
@@ -353,7 +351,7 @@ void raft_compact(struct raft *r, uint64_t index)
     must(index <= r->applied);
     if (r->role == RAFT_LEADER) {
         uint64_t held = raft_quorum(r, r->durable, raft_replicate_match_of);
-        index = index < held ? index : held; /* RAFT-8 */
+        index = MIN(index, held); /* RAFT-8 */
     }
     if (index <= r->log.base_index)
         return;
@@ -398,16 +396,13 @@ bool raft_install(struct raft *r, struct instant now, const struct raft_base *ba
         (!r->no_state && base->index <= r->commit))
         return false;
     if (r->role != RAFT_FOLLOWER || base->term > r->term)
-        raft_follow_term(r, now, base->term > r->term ? base->term : r->term, 0);
+        raft_follow_term(r, now, MAX(base->term, r->term), 0);
     raft_rebase(r, base);
     r->no_state = false;
     r->applied = base->index;
-    if (r->commit < base->index)
-        r->commit = base->index;
-    if (r->durable < base->index)
-        r->durable = base->index;
-    if (r->logged < base->index)
-        r->logged = base->index;
+    r->commit = MAX(r->commit, base->index);
+    r->durable = MAX(r->durable, base->index);
+    r->logged = MAX(r->logged, base->index);
     raft_peers_sync(r);
     raft_check_lease_grant(r, now);
     raft_leave(r, now);

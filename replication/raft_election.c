@@ -227,8 +227,7 @@ static bool has_won(const struct raft *r)
 static void repeat_later(struct raft *r, struct instant now)
 {
     int64_t repeat = r->shared->election.ns / 4;
-    if (r->shared->retry.ns < repeat)
-        repeat = r->shared->retry.ns;
+    repeat = MIN(repeat, r->shared->retry.ns);
     repeat = (repeat > 0 ? repeat : 1) << r->failures;
     r->repeat_at = instant_add(now, (struct duration){repeat});
 }

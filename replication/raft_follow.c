@@ -16,7 +16,7 @@ static uint64_t acknowledged_index(const struct raft *r)
 {
     if (MUTATED(MUTATION_ACK_OWN_SUFFIX))
         return r->durable;
-    return r->verified < r->durable ? r->verified : r->durable;
+    return MIN(r->verified, r->durable);
 }
 
 static void raft_follow_answer(struct raft *r)
@@ -70,7 +70,7 @@ void raft_follow_persisted(struct raft *r)
 /* Rejects with a hint: the last entry here whose term does not exceed the leader's entry. */
 static void raft_follow_reject(struct raft *r, const struct raft_message *m)
 {
-    uint64_t at = m->index < r->log.base_index ? r->log.base_index : m->index;
+    uint64_t at = MAX(m->index, r->log.base_index);
     if (at > raft_last(r)) {
         at = raft_last(r);
     } else {
@@ -118,13 +118,10 @@ static void take_append(struct raft *r, const struct raft_message *m)
     if (!take_entries(r, m))
         return;
     uint64_t verified = m->index + m->entry_count;
-    if (verified < r->log.base_index)
-        verified = r->log.base_index;
-    if (verified > r->verified)
-        r->verified = verified;
-    uint64_t commit = m->commit < verified ? m->commit : verified;
-    if (commit > r->commit)
-        r->commit = commit;
+    verified = MAX(verified, r->log.base_index);
+    r->verified = MAX(r->verified, verified);
+    uint64_t commit = MIN(m->commit, verified);
+    r->commit = MAX(r->commit, commit);
 }
 
 /* ---- the leader's message ---- */

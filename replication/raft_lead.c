@@ -17,11 +17,10 @@ enum raft_outcome raft_may_propose(const struct raft *r, uint64_t payload_bytes,
     return !mandatory && in_flight > 0 && full ? RAFT_BUSY : RAFT_OK;
 }
 
-enum raft_outcome raft_propose(struct raft *r, struct instant now, enum log_kind kind,
+enum raft_outcome raft_propose(struct raft *r, UNUSED struct instant now, enum log_kind kind,
                                struct slice head, struct slice tail, bool mandatory,
                                uint64_t *index)
 {
-    (void)now;
     must(kind != LOG_MEMBERS && kind != LOG_HARD_STATE);
     enum raft_outcome outcome = raft_may_propose(r, head.size + tail.size, mandatory);
     if (outcome != RAFT_OK)

@@ -62,8 +62,8 @@ static size_t slot_size(size_t payload)
 static void block_add(struct raft_log *l, size_t size)
 {
     size_t had = l->newest == NULL ? 0 : raft_log_bytes_to(l, raft_log_last(l)) - l->base_bytes_to;
-    had = had < BLOCK_SIZE_MAX ? had : BLOCK_SIZE_MAX;
-    size = size < had ? had : size;
+    had = MIN(had, BLOCK_SIZE_MAX);
+    size = MAX(size, had);
     struct raft_block *b = must_have(malloc(sizeof *b + size));
     struct raft_block *newest = l->newest == NULL ? b : l->newest;
     struct raft_block *oldest = l->newest == NULL ? b : l->newest->next;

@@ -93,8 +93,7 @@ static void raft_confirm_rounds(struct raft *r)
     if (r->role != RAFT_LEADER || r->commit < r->term_start || r->round_confirmed == r->round_sent)
         return;
     uint64_t confirmed = raft_quorum(r, r->round_sent, raft_replicate_round_of);
-    if (confirmed > r->round_confirmed)
-        r->round_confirmed = confirmed;
+    r->round_confirmed = MAX(r->round_confirmed, confirmed);
 }
 
 void raft_advance_commit(struct raft *r)
@@ -157,7 +156,7 @@ static void raft_replicate_send(struct raft *r, struct instant now, struct raft_
     p->append_due = false;
     wait_for_answer(p, now);
     p->round_sent = r->round_open;
-    p->commit_sent = r->commit < end ? r->commit : end;
+    p->commit_sent = MIN(r->commit, end);
     p->notify_at = (struct instant){0};
 }
 
@@ -168,8 +167,7 @@ static uint32_t entries_that_fit(const struct raft *r, const struct raft_peer *p
     uint64_t in_flight = p->flow == RAFT_PIPELINE && sent > p->bytes_to ? sent - p->bytes_to : 0;
     uint64_t room =
         in_flight < r->shared->inflight_max_bytes ? r->shared->inflight_max_bytes - in_flight : 0;
-    if (room > r->shared->message_max_bytes)
-        room = r->shared->message_max_bytes;
+    room = MIN(room, r->shared->message_max_bytes);
     uint64_t first = p->next, end = p->next;
     while (end <= raft_last(r) && raft_log_bytes_to(&r->log, end) - sent <= room)
         end++;
@@ -305,7 +303,7 @@ static void on_mismatch(struct raft *r, struct raft_peer *p, const struct raft_m
         need_snapshot(p);
     if (p->flow == RAFT_SNAPSHOT)
         return;
-    uint64_t at = m->index < raft_last(r) ? m->index : raft_last(r);
+    uint64_t at = MIN(m->index, raft_last(r));
     while (at > r->log.base_index && raft_log_term(&r->log, at) > m->log_term)
         at--;
     if (at == r->log.base_index && r->log.base_term > m->log_term && at > 0)
@@ -339,8 +337,7 @@ void raft_on_append_reply(struct raft *r, struct instant now, const struct raft_
     p->no_state = m->no_state;
     if (m->round > p->round && m->round <= r->round_sent)
         p->round = m->round;
-    if (m->commit > p->commit)
-        p->commit = m->commit;
+    p->commit = MAX(p->commit, m->commit);
     if (m->rejected)
         on_mismatch(r, p, m);
     else

@@ -131,7 +131,7 @@ static struct slice client_next_bytes(struct router *r, struct client *c)
         return buffer_slice(&r->lent);
     }
     struct buffer *part = &c->rest.at[c->rest_part];
-    const size_t left = part->size - c->rest_at, size = left < PIECE_SIZE ? left : PIECE_SIZE;
+    const size_t left = part->size - c->rest_at, size = MIN(left, PIECE_SIZE);
     const struct slice piece = slice_make(part->data + c->rest_at, size);
     c->rest_at += size;
     c->rest_left -= size;
@@ -440,7 +440,7 @@ static void client_watch(struct client *c)
 
 static void client_drop_drained(struct client *c, size_t size)
 {
-    c->drain_left -= size < c->drain_left ? size : c->drain_left;
+    c->drain_left -= MIN(size, c->drain_left);
     if (c->drain_left == 0 && !c->closing)
         client_start_closing(c);
 }

@@ -55,9 +55,8 @@ bool endpoints_refuse(struct router *r, struct client *c, enum fault_kind kind, 
     return false;
 }
 
-static void serve_health(struct router *r, struct client *c, const struct endpoint *e)
+static void serve_health(struct router *r, struct client *c, UNUSED const struct endpoint *e)
 {
-    (void)e;
     buffer_clear(&r->scratch);
     buffer_append_text(&r->scratch, "healthy: ");
     buffer_append_slice(&r->scratch, http_find(&c->http.head, "host"));
@@ -168,9 +167,8 @@ static void endpoints_list(struct buffer *out)
     }
 }
 
-static void serve_list(struct router *r, struct client *c, const struct endpoint *e)
+static void serve_list(struct router *r, struct client *c, UNUSED const struct endpoint *e)
 {
-    (void)e;
     buffer_clear(&r->scratch);
     endpoints_list(&r->scratch);
     endpoints_answer(r, c, 200, "text/plain", buffer_slice(&r->scratch));

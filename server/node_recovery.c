@@ -74,7 +74,7 @@ static enum status tail_clean(struct node_recovery *r, struct buffer *error)
     uint64_t size = r->segment_bytes - offset;
     enum status status = r->log->prepare(r->log->context, segment);
     if (status == STATUS_OK)
-        status = r->log->zero(r->log->context, segment, offset, size < torn_max ? size : torn_max);
+        status = r->log->zero(r->log->context, segment, offset, MIN(size, torn_max));
     return status == STATUS_OK ? status : recovery_fail(r, error, status, "write");
 }
 

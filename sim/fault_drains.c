@@ -31,11 +31,10 @@ static void fault_drains_request(struct fault_drains *d, uint32_t node, bool dra
     run_decide(d->run, &decision, CATALOG_DRAIN);
 }
 
-static void fault_drains_turn(void *context, uint64_t argument)
+static void fault_drains_turn(void *context, UNUSED uint64_t argument)
 {
     struct fault_drains *d = context;
     const struct plan *p = &d->run->plan;
-    (void)argument;
     if (!d->on)
         return;
     uint32_t node = 1 + (uint32_t)prng_below(&d->prng, p->nodes);
@@ -54,10 +53,9 @@ static void fault_drains_turn(void *context, uint64_t argument)
                  fault_drains_turn, d, 0);
 }
 
-static void fault_drains_undo(void *context, uint64_t argument)
+static void fault_drains_undo(void *context, UNUSED uint64_t argument)
 {
     struct fault_drains *d = context;
-    (void)argument;
     if (d->undo_tries == 0)
         return;
     d->undo_tries--;

@@ -10,11 +10,10 @@ enum {
     POLL_MS = 500
 };
 
-static void quiet_phase_merge(void *context, uint64_t argument)
+static void quiet_phase_merge(void *context, UNUSED uint64_t argument)
 {
     struct quiet_phase *s = context;
     const struct table *t = run_find_table(s->run, work_tables_name(0));
-    (void)argument;
     const bool rests = t != NULL && t->status == TABLE_ACTIVE && !table_is_changing(t);
     s->merged = rests && (s->merges == MERGES || t->partition_count == 1);
     if (s->merged)

@@ -375,7 +375,7 @@ static void await_rest(struct sim *s)
     const int64_t moves_ns = s->run.plan.moves ? MOVES_S * NS_PER_S : 0;
     const int64_t lag_ns =
         s->run.plan.workload.global_indexes ? deadline_indexes_ns(&s->run.plan) : 0;
-    const int64_t more_ns = moves_ns > lag_ns ? moves_ns : lag_ns;
+    const int64_t more_ns = MAX(moves_ns, lag_ns);
     const struct instant until = sim_after(s, REST_S * NS_PER_S + more_ns);
     bool good = false;
     do {

@@ -7,9 +7,8 @@ enum {
     PAUSE_NS_MAX = 500 * 1000 * 1000,
 };
 
-static void client_opened(void *context, struct connection *connection)
+static void client_opened(UNUSED void *context, struct connection *connection)
 {
-    (void)context;
     struct client_connection *c = connection_user(connection);
     c->up = true;
     c->pause_ns = 0;
@@ -26,9 +25,8 @@ void client_connection_give_up(struct client_connection *c, const char *why)
     connection_abort(c->connection);
 }
 
-static void client_received(void *context, struct connection *connection, struct slice bytes)
+static void client_received(UNUSED void *context, struct connection *connection, struct slice bytes)
 {
-    (void)context;
     struct client_connection *c = connection_user(connection);
     if (client_response_feed(&c->response, bytes) != STATUS_OK)
         client_connection_give_up(c, "malformed-answer");
@@ -41,9 +39,8 @@ static void try_next_url(struct client_connection *c)
     c->url = (c->url + 1) % c->url_count;
 }
 
-static void client_closed(void *context, struct connection *connection, int error)
+static void client_closed(UNUSED void *context, struct connection *connection, int error)
 {
-    (void)context;
     struct client_connection *c = connection_user(connection);
     bool was_closing = c->closing;
     c->up = c->closing = false;
@@ -51,8 +48,7 @@ static void client_closed(void *context, struct connection *connection, int erro
     try_next_url(c);
     c->retry_ns = loop_now(c->loop).ns + c->pause_ns;
     c->pause_ns = c->pause_ns ? c->pause_ns * 2 : PAUSE_NS_MIN;
-    if (c->pause_ns > PAUSE_NS_MAX)
-        c->pause_ns = PAUSE_NS_MAX;
+    c->pause_ns = MIN(c->pause_ns, PAUSE_NS_MAX);
     if (!was_closing)
         c->events->lost(c->context, "connection-lost", error);
 }

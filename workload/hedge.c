@@ -106,8 +106,7 @@ int64_t hedge_begin(struct hedge *h, const struct hedge_options *o)
 {
     const int64_t max = PPM + BUDGET_REQUESTS * o->budget_ppm;
     h->budget_ppm += o->budget_ppm;
-    if (h->budget_ppm > max)
-        h->budget_ppm = max;
+    h->budget_ppm = MIN(h->budget_ppm, max);
     if (o->percent == 0)
         return o->after_ns;
     return h->known < HEDGE_MIN_KNOWN ? -1 : percentile_ns(h, o->percent);

@@ -117,8 +117,7 @@ static const char *parse_line(struct history *h, struct slice text, struct line 
         return "longer than 65536 bytes";
     if (json_parse(h->index->json, text, &root) != STATUS_OK || root.type != JSON_OBJECT)
         return "not a JSON object";
-    struct json_cursor c = json_members(&root);
-    while (json_next_member(&c, &name, &value)) {
+    JSON_FOREACH_MEMBER (name, value, &root) {
         const char *wrong = history_take_member(out, name, &value);
         if (wrong != NULL)
             return wrong;

@@ -108,7 +108,7 @@ void history_check_evaluate(struct history_check *c, history_check_progress *pro
     size_t max = 0;
     count_outcomes(c);
     for (uint32_t key = 0; key < c->history.key_count; key++)
-        max = c->history.keys[key].count > max ? c->history.keys[key].count : max;
+        max = MAX(c->history.keys[key].count, max);
     struct history_op *ops = must_calloc(max + 1, sizeof *ops);
     for (uint32_t key = 0; key < c->history.key_count; key++) {
         if (progress != NULL)

@@ -38,6 +38,7 @@
 #include <string.h>
 
 #include "base/must.h"
+#include "base/slice.h"
 #include "workload/config_set.h"
 
 #define ABSENT  UINT32_MAX       /* the register holds nothing */
@@ -728,13 +729,7 @@ static size_t find_culprit(const struct check *c, size_t noticed)
         width *= 2;
     }
     size_t high = low + width < c->event_count ? low + width : c->event_count - 1;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (prefix_fails(c, middle, scratch))
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    LOWER_BOUND(low, high, middle, !prefix_fails(c, middle, scratch));
     free(scratch);
     return low;
 }

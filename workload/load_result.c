@@ -45,8 +45,7 @@ static void count_refusal(struct load_result *r, const struct load_verdict *v)
 void load_result_count(struct load_result *r, const struct load_verdict *v, bool is_read,
                        int64_t item_bytes, int64_t latency_ns)
 {
-    if (latency_ns < 0)
-        latency_ns = 0;
+    latency_ns = MAX(latency_ns, 0);
     histogram_record(&r->latency_all, latency_ns);
     histogram_record(&r->latency_second, latency_ns);
     switch (v->outcome) {
@@ -303,8 +302,7 @@ void load_json(const struct load_options *o, const struct load_workload_result *
     json_member_open(out, "workloads", '[');
     for (int i = 0; i < count; i++)
         json_workload(&all[i], out);
-    json_write_close(out, ']');
-    json_write_close(out, '}');
+    json_write_closes(out, "]}");
     buffer_append_u8(out, '\n');
     buffer_deinit(&url);
 }

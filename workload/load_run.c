@@ -68,8 +68,7 @@ static bool load_run_is_over(const struct load_run *run, int64_t now_ns)
     int64_t last_end_ns = 0;
     for (int i = 0; i < run->count; i++) {
         all_over &= load_workload_is_over(&run->workloads[i], now_ns);
-        if (run->workloads[i].end_ns > last_end_ns)
-            last_end_ns = run->workloads[i].end_ns;
+        last_end_ns = MAX(last_end_ns, run->workloads[i].end_ns);
     }
     return all_over || now_ns > last_end_ns + DRAIN_NS_MAX;
 }
@@ -107,8 +106,7 @@ static enum status run_workloads(struct load_run *run, struct buffer *error)
             load_workload_advance(w, now_ns);
             if (check)
                 load_workload_check(w, now_ns);
-            if (load_workload_deadline(w) < deadline_ns)
-                deadline_ns = load_workload_deadline(w);
+            deadline_ns = MIN(deadline_ns, load_workload_deadline(w));
         }
         if (load_run_turn(run, deadline_ns, error) != STATUS_OK)
             return STATUS_IO;

@@ -71,8 +71,7 @@ static enum status setup_refused(const struct setup_call *c, const char *operati
                                  const char *table, struct buffer *error)
 {
     return buffer_explain(error, STATUS_MALFORMED, "%s %s: the server answered %.*s", operation,
-                          table, (int)(c->answer.size < 500 ? c->answer.size : 500),
-                          (const char *)c->answer.data);
+                          table, (int)MIN(c->answer.size, 500), (const char *)c->answer.data);
 }
 
 static void write_attribute(struct buffer *body, const char *name, const char *member,

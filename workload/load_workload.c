@@ -309,8 +309,7 @@ static void record_request(struct load_workload *w, const struct traffic_request
                                   .kind = q->kind,
                                   .consistent = q->consistent};
     size_t size = load_keys_text(&w->options.traffic.keys, q->key, key);
-    if (record.at_ns < 0)
-        record.at_ns = 0;
+    record.at_ns = MAX(record.at_ns, 0);
     r->recorded = trace_recorder_begin(w->shared->recorder, &record, slice_make(key, size));
 }
 
@@ -392,7 +391,7 @@ int64_t load_workload_deadline(const struct load_workload *w)
         arrival_ns = w->hold_ns;
     else if (w->requests_left > 0 && w->next_ns < w->end_ns)
         arrival_ns = w->next_ns;
-    return timer_ns < arrival_ns ? timer_ns : arrival_ns;
+    return MIN(timer_ns, arrival_ns);
 }
 
 bool load_workload_is_over(const struct load_workload *w, int64_t now_ns)

@@ -245,7 +245,7 @@ double rate_curve_requests(const struct rate_curve *c, int64_t from_ns, int64_t 
     while (from_ns < to_ns) {
         struct rate_piece p = piece_at(c, from_ns), part = p;
         part.from_ns = from_ns;
-        part.to_ns = p.to_ns < to_ns ? p.to_ns : to_ns;
+        part.to_ns = MIN(p.to_ns, to_ns);
         part.from_rate = piece_rate(&p, part.from_ns);
         part.to_rate = piece_rate(&p, part.to_ns);
         if (part.from_rate > 0 || part.to_rate > 0)
@@ -259,7 +259,7 @@ double rate_curve_peak(const struct rate_curve *c)
 {
     double peak = 0;
     for (int i = 0; i < c->count; i++)
-        peak = c->rates[i] > peak ? c->rates[i] : peak;
+        peak = MAX(c->rates[i], peak);
     return c->kind == RATE_DIURNAL ? peak * 2 * c->ratio / (c->ratio + 1) : peak;
 }
 

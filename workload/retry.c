@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/policies.h"
+#include "base/policy_value.h"
 #include "workload/text_fields.h"
 
 _Static_assert((int)RETRY_TIMEOUT == (int)WEIR_RETRY_TIMEOUT, "policies see results as they are");
@@ -99,15 +100,8 @@ enum status retry_policies_check(const struct policies *policies, struct buffer 
 
 /* ---- what policies see ---- */
 
-int64_t weir_retry_now_ns(const struct weir_retry *r)
-{
-    return r->now_ns;
-}
-
-void *weir_retry_state(const struct weir_retry *r)
-{
-    return r->client->state;
-}
+POLICY_VALUE(int64_t, weir_retry_now_ns, struct weir_retry *r, r->now_ns)
+POLICY_VALUE(void *, weir_retry_state, struct weir_retry *r, r->client->state)
 
 double weir_retry_random(struct weir_retry *r)
 {
@@ -119,10 +113,7 @@ int32_t weir_retry_attempts_max(const struct weir_retry *r)
     return r->client->options.attempts_max;
 }
 
-double weir_retry_number(const struct weir_retry *r)
-{
-    return r->client->options.parameter;
-}
+POLICY_VALUE(double, weir_retry_number, struct weir_retry *r, r->client->options.parameter)
 
 int32_t weir_retry_attempts(const struct weir_retry *r)
 {

@@ -233,78 +233,32 @@ static void aws_begin(struct weir_retry *r, const struct aws_mode *mode, bool li
         .limiter = {.fill_rate = 1, .capacity = 1, .origin_ns = weir_retry_now_ns(r)}};
 }
 
-static void legacy_begin(struct weir_retry *r)
-{
-    aws_begin(r, &mode_legacy, false);
-}
-
-static void standard_begin(struct weir_retry *r)
-{
-    aws_begin(r, &mode_standard, false);
-}
-
-static void adaptive_begin(struct weir_retry *r)
-{
-    aws_begin(r, &mode_standard, true);
-}
-
-static void standard_2026_begin(struct weir_retry *r)
-{
-    aws_begin(r, &mode_2026, false);
-}
-
-static void adaptive_2026_begin(struct weir_retry *r)
-{
-    aws_begin(r, &mode_2026, true);
-}
+/* A mode as a model. `limits`: with the rate limiter. */
+#define AWS_MODEL(id, model, mode, limits, attempts, text)                                 \
+    static void id##_begin(struct weir_retry *r)                                           \
+    {                                                                                      \
+        aws_begin(r, &(mode), limits);                                                     \
+    }                                                                                      \
+    const struct weir_retry_policy retry_##id = {.size = sizeof(struct weir_retry_policy), \
+                                                 .state_bytes = sizeof(struct aws_state),  \
+                                                 .name = model,                            \
+                                                 .about = text,                            \
+                                                 .attempts_max = attempts,                 \
+                                                 .begin = id##_begin,                      \
+                                                 .send = (limits) ? aws_send : 0,          \
+                                                 .after = aws_after}
 
 extern const struct weir_retry_policy retry_legacy, retry_standard, retry_adaptive,
     retry_standard_2026, retry_adaptive_2026;
 
-const struct weir_retry_policy retry_legacy = {
-    .size = sizeof retry_legacy,
-    .state_bytes = sizeof(struct aws_state),
-    .name = "legacy",
-    .about = "AWS SDKs' oldest mode: 10 attempts, 50 ms doubled each time, no jitter, no quota.",
-    .attempts_max = 10,
-    .begin = legacy_begin,
-    .after = aws_after};
-
-const struct weir_retry_policy retry_standard = {
-    .size = sizeof retry_standard,
-    .state_bytes = sizeof(struct aws_state),
-    .name = "standard",
-    .about = "AWS SDKs before November 2026: 3 attempts, 1 s doubled, full jitter, a quota.",
-    .attempts_max = 3,
-    .begin = standard_begin,
-    .after = aws_after};
-
-const struct weir_retry_policy retry_adaptive = {
-    .size = sizeof retry_adaptive,
-    .state_bytes = sizeof(struct aws_state),
-    .name = "adaptive",
-    .about = "standard, and a client-side rate limiter after the first throttling.",
-    .attempts_max = 3,
-    .begin = adaptive_begin,
-    .send = aws_send,
-    .after = aws_after};
-
-const struct weir_retry_policy retry_standard_2026 = {
-    .size = sizeof retry_standard_2026,
-    .state_bytes = sizeof(struct aws_state),
-    .name = "standard-2026",
-    .about = "AWS SDKs from November 2026 on, DynamoDB: 4 attempts, 25 ms after errors, 1 s after "
-             "throttling, doubled, full jitter, a quota, x-amz-retry-after.",
-    .attempts_max = 4,
-    .begin = standard_2026_begin,
-    .after = aws_after};
-
-const struct weir_retry_policy retry_adaptive_2026 = {
-    .size = sizeof retry_adaptive_2026,
-    .state_bytes = sizeof(struct aws_state),
-    .name = "adaptive-2026",
-    .about = "standard-2026 with the rate limiter of adaptive.",
-    .attempts_max = 4,
-    .begin = adaptive_2026_begin,
-    .send = aws_send,
-    .after = aws_after};
+AWS_MODEL(legacy, "legacy", mode_legacy, false, 10,
+          "AWS SDKs' oldest mode: 10 attempts, 50 ms doubled each time, no jitter, no quota.");
+AWS_MODEL(standard, "standard", mode_standard, false, 3,
+          "AWS SDKs before November 2026: 3 attempts, 1 s doubled, full jitter, a quota.");
+AWS_MODEL(adaptive, "adaptive", mode_standard, true, 3,
+          "standard, and a client-side rate limiter after the first throttling.");
+AWS_MODEL(standard_2026, "standard-2026", mode_2026, false, 4,
+          "AWS SDKs from November 2026 on, DynamoDB: 4 attempts, 25 ms after errors, 1 s after "
+          "throttling, doubled, full jitter, a quota, x-amz-retry-after.");
+AWS_MODEL(adaptive_2026, "adaptive-2026", mode_2026, true, 4,
+          "standard-2026 with the rate limiter of adaptive.");

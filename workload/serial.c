@@ -287,13 +287,7 @@ static bool operation_counts(const struct checker *c, uint32_t place)
 static uint32_t first_after(const struct serial_history *h, struct instant at)
 {
     uint32_t low = 0, high = h->count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (instant_before(at, h->ops[middle].begun))
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    LOWER_BOUND(low, high, middle, !instant_before(at, h->ops[middle].begun));
     return low;
 }
 

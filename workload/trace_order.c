@@ -65,8 +65,7 @@ static void write_first(struct trace_order *o, struct buffer *out)
 {
     struct trace_held first = o->heap[0];
     int64_t at_us = first.record.at_ns / NS_PER_US;
-    if (at_us < o->last_us)
-        at_us = o->last_us;
+    at_us = MAX(at_us, o->last_us);
     if (o->hashed)
         trace_append_hashed(out, at_us - o->last_us, &first.record);
     else

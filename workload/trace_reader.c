@@ -247,7 +247,7 @@ static enum status take_twitter(struct trace_reader *r, struct slice line, struc
         return refuse(r, error, "sizes, client and TTL are numbers");
     if (!take_operation(operation, out))
         return refuse(r, error, "unknown operation `%.*s`",
-                      SHOWN(slice_make(operation.data, operation.size < 32 ? operation.size : 32)));
+                      SHOWN(slice_make(operation.data, MIN(operation.size, 32))));
     if (!r->begun)
         r->first_s = seconds;
     r->begun = true;
@@ -258,7 +258,7 @@ static enum status take_twitter(struct trace_reader *r, struct slice line, struc
     out->at_ns = r->last_us * NS_PER_US;
     out->key = trace_key_number(key);
     out->tenant = (uint32_t)tenant;
-    out->size_bytes = (int32_t)(bytes < ITEM_SIZE_MAX ? bytes : ITEM_SIZE_MAX);
+    out->size_bytes = (int32_t)MIN(bytes, ITEM_SIZE_MAX);
     return STATUS_OK;
 }
 

@@ -104,8 +104,7 @@ uint64_t trace_recorder_begin(struct trace_recorder *t, const struct trace_recor
     p->key = must_have(malloc(key.size + 1));
     memcpy(p->key, key.data, key.size);
     p->record.outcome = TRACE_UNANSWERED;
-    if (p->record.at_ns < t->newest_ns)
-        p->record.at_ns = t->newest_ns;
+    p->record.at_ns = MAX(p->record.at_ns, t->newest_ns);
     t->newest_ns = p->record.at_ns;
     return t->end++;
 }

@@ -40,7 +40,7 @@ int64_t admission_debt_max(const struct config *config, int64_t rate_mcu)
     if (__builtin_mul_overflow(rate_mcu, config_admission(config)->debt_max_s, &debt) ||
         debt > INT64_MAX / 4)
         debt = INT64_MAX / 4;
-    return debt < min ? min : debt;
+    return MAX(debt, min);
 }
 
 static int64_t burst_capacity(const struct admission_meter *m, const struct config *config,
@@ -393,10 +393,8 @@ void admission_give_back(struct admission *a, struct node_admission *node, enum 
 static void spare_late(struct token_bucket *b, int64_t before_mcu, int64_t cost_mcu)
 {
     int64_t min = b->capacity - cost_mcu < 0 ? b->capacity - cost_mcu : 0;
-    if (before_mcu < min)
-        min = before_mcu;
-    if (b->balance < min)
-        b->balance = min;
+    min = MIN(min, before_mcu);
+    b->balance = MAX(b->balance, min);
 }
 
 /* Leaves the counts of bursts as they are: they belong to the node. */
@@ -446,9 +444,8 @@ struct admission_balances admission_balances(const struct admission *a, enum adm
 
 static void admission_restore_bucket(struct token_bucket *b, int64_t mcu)
 {
-    b->balance = mcu < b->capacity ? mcu : b->capacity;
-    if (b->debt_max < -mcu)
-        b->debt_max = -mcu;
+    b->balance = MIN(mcu, b->capacity);
+    b->debt_max = MAX(b->debt_max, -mcu);
 }
 
 void admission_restore(struct admission *a, enum admit_kind kind, struct instant now,
@@ -489,13 +486,13 @@ int64_t admission_left_mcu(const struct admission *a, enum admit_kind kind)
     int64_t left = m->cap.balance;
     if (!meter_shares(m) && m->allocation.balance + m->burst.balance < left)
         left = m->allocation.balance + m->burst.balance;
-    return left > 0 ? left : 0;
+    return MAX(left, 0);
 }
 
 static int64_t admission_lesser(int64_t cost_mcu, int64_t balance_mcu)
 {
-    int64_t had = balance_mcu > 0 ? balance_mcu : 0;
-    return cost_mcu < had ? cost_mcu : had;
+    int64_t had = MAX(balance_mcu, 0);
+    return MIN(cost_mcu, had);
 }
 
 /* First takes from the allocation, then, as a burst, from what is saved. The allocation owes the

@@ -41,7 +41,7 @@ static void pour_over(uint32_t count, struct token_bucket *const buckets[], int6
     }
     for (uint32_t i = 0; i < count && over > 0; i++) {
         int64_t room = buckets[i]->capacity - parts[i];
-        int64_t taken = over < room ? over : room;
+        int64_t taken = MIN(over, room);
         parts[i] += taken;
         over -= taken;
     }
@@ -56,7 +56,7 @@ static void bucket_divide(const struct token_bucket *whole, uint32_t count,
     pour_over(count, buckets, parts);
     for (uint32_t i = 0; i < count; i++) {
         struct token_bucket *b = buckets[i];
-        int64_t debt_max = -parts[i] > b->debt_max ? -parts[i] : b->debt_max;
+        int64_t debt_max = MAX(-parts[i], b->debt_max);
         token_bucket_init(b, b->capacity, b->rate, debt_max, parts[i], whole->updated_at);
         b->fraction = i == 0 ? whole->fraction : 0;
     }

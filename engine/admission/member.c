@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/policies.h"
+#include "base/policy_value.h"
 #include "base/settings/admission.h"
 #include "base/settings/choices.h"
 #include "base/settings/reports.h"
@@ -74,20 +75,9 @@ void members_reported(struct members *m, uint32_t node, struct instant now, int6
 
 /* ---- what policies see ---- */
 
-int64_t weir_member_balance(const struct weir_member *m)
-{
-    return m->member->balance_mcu;
-}
-
-int64_t weir_member_capacity(const struct weir_member *m)
-{
-    return m->member->capacity_mcu;
-}
-
-bool weir_member_is_shared(const struct weir_member *m)
-{
-    return m->member->shared;
-}
+POLICY_VALUE(int64_t, weir_member_balance, struct weir_member *m, m->member->balance_mcu)
+POLICY_VALUE(int64_t, weir_member_capacity, struct weir_member *m, m->member->capacity_mcu)
+POLICY_VALUE(bool, weir_member_is_shared, struct weir_member *m, m->member->shared)
 
 int64_t weir_member_report_age_ns(const struct weir_member *m)
 {
@@ -95,20 +85,14 @@ int64_t weir_member_report_age_ns(const struct weir_member *m)
                                : WEIR_POLICY_NEVER;
 }
 
-bool weir_member_is_leased(const struct weir_member *m)
-{
-    return m->leased;
-}
+POLICY_VALUE(bool, weir_member_is_leased, struct weir_member *m, m->leased)
 
 int64_t weir_member_held(const struct weir_member *m)
 {
     return instant_before(m->now, m->member->held_until) ? m->member->held_mcu : 0;
 }
 
-int64_t weir_member_lease_ns(const struct weir_member *m)
-{
-    return m->members->lease.ns;
-}
+POLICY_VALUE(int64_t, weir_member_lease_ns, struct weir_member *m, m->members->lease.ns)
 
 void weir_member_add_demand(struct weir_member *m, int64_t cost_mcu)
 {
@@ -217,7 +201,7 @@ bool member_is_request_due(struct members *m, uint32_t node, struct instant now,
         demand -= member->held_mcu;
         min = LEASE_MIN_MCU / 4;
     }
-    *demand_mcu = demand > min ? demand : min;
+    *demand_mcu = MAX(demand, min);
     *number = ++member->number;
     member->requesting = true;
     member->requested_at = now;
@@ -246,8 +230,8 @@ int64_t member_grant(struct token_bucket *node, struct instant now, int64_t dema
 {
     token_bucket_refill(node, now);
     int64_t max = node->balance > 0 ? node->balance / 2 : 0;
-    int64_t granted = demand_mcu < max ? demand_mcu : max;
+    int64_t granted = MIN(demand_mcu, max);
     if (granted > 0)
         token_bucket_debit(node, granted);
-    return granted > 0 ? granted : 0;
+    return MAX(granted, 0);
 }

@@ -2,6 +2,7 @@
 #include "engine/admission/overload.h"
 
 #include "base/policies.h"
+#include "base/policy_value.h"
 #include "base/settings/overload.h"
 #include "include/weir/policy_overload.h"
 
@@ -11,20 +12,9 @@ struct weir_arrival {
     void *state;
 };
 
-int64_t weir_arrival_now_ns(const struct weir_arrival *a)
-{
-    return a->arrival->now.ns;
-}
-
-int64_t weir_arrival_wait_ns(const struct weir_arrival *a)
-{
-    return a->arrival->waited.ns;
-}
-
-bool weir_arrival_is_within_limit(const struct weir_arrival *a)
-{
-    return a->arrival->within_limit;
-}
+POLICY_VALUE(int64_t, weir_arrival_now_ns, struct weir_arrival *a, a->arrival->now.ns)
+POLICY_VALUE(int64_t, weir_arrival_wait_ns, struct weir_arrival *a, a->arrival->waited.ns)
+POLICY_VALUE(bool, weir_arrival_is_within_limit, struct weir_arrival *a, a->arrival->within_limit)
 
 uint32_t weir_arrival_priority(const struct weir_arrival *a)
 {
@@ -36,25 +26,10 @@ uint32_t weir_arrival_sender(const struct weir_arrival *a)
     return (uint32_t)(a->arrival->sender % WEIR_OVERLOAD_SENDERS);
 }
 
-int64_t weir_arrival_target_ns(const struct weir_arrival *a)
-{
-    return a->overload->aim_ns;
-}
-
-int64_t weir_arrival_interval_ns(const struct weir_arrival *a)
-{
-    return a->overload->interval_ns;
-}
-
-int64_t weir_arrival_limit_ns(const struct weir_arrival *a)
-{
-    return a->overload->limit_ns;
-}
-
-void *weir_arrival_state(const struct weir_arrival *a)
-{
-    return a->state;
-}
+POLICY_VALUE(int64_t, weir_arrival_target_ns, struct weir_arrival *a, a->overload->aim_ns)
+POLICY_VALUE(int64_t, weir_arrival_interval_ns, struct weir_arrival *a, a->overload->interval_ns)
+POLICY_VALUE(int64_t, weir_arrival_limit_ns, struct weir_arrival *a, a->overload->limit_ns)
+POLICY_VALUE(void *, weir_arrival_state, struct weir_arrival *a, a->state)
 
 void overload_init(struct overload *o, const struct config *config)
 {

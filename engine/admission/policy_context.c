@@ -3,6 +3,7 @@
  *
  * Each function checks its arguments: a policy reaches no must(). What makes no sense does nothing,
  * and the decision becomes a refusal (admission.c). */
+#include "base/policy_value.h"
 #include "engine/admission/admission_internal.h"
 #include "engine/admission/member.h"
 #include "include/weir/policy_partition.h"
@@ -45,10 +46,7 @@ uint32_t weir_case_kind(const struct weir_case *c)
     return c->kind;
 }
 
-int64_t weir_case_now_ns(const struct weir_case *c)
-{
-    return c->now.ns;
-}
+POLICY_VALUE(int64_t, weir_case_now_ns, struct weir_case *c, c->now.ns)
 
 int64_t weir_case_balance(const struct weir_case *c, enum weir_bucket b)
 {
@@ -93,32 +91,14 @@ void weir_case_debit(struct weir_case *c, enum weir_bucket b, int64_t cost_mcu)
         c->reserved_debited_mcu += before - bucket->balance;
 }
 
-void *weir_case_state(const struct weir_case *c)
-{
-    return c->meter->state;
-}
+POLICY_VALUE(void *, weir_case_state, struct weir_case *c, c->meter->state)
 
 /* ---- the node ---- */
 
-void *weir_case_share_state(const struct weir_case *c)
-{
-    return c->meter->share;
-}
-
-void *weir_case_node_state(const struct weir_case *c)
-{
-    return c->node->state[c->kind];
-}
-
-int64_t weir_case_depth_ns(const struct weir_case *c)
-{
-    return c->node->depth_ns;
-}
-
-int64_t weir_case_weight(const struct weir_case *c)
-{
-    return c->weight;
-}
+POLICY_VALUE(void *, weir_case_share_state, struct weir_case *c, c->meter->share)
+POLICY_VALUE(void *, weir_case_node_state, struct weir_case *c, c->node->state[c->kind])
+POLICY_VALUE(int64_t, weir_case_depth_ns, struct weir_case *c, c->node->depth_ns)
+POLICY_VALUE(int64_t, weir_case_weight, struct weir_case *c, c->weight)
 
 void weir_case_burst_enter(struct weir_case *c)
 {

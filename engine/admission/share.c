@@ -24,7 +24,7 @@ uint32_t share_partitions_within(int64_t rcu_max, int64_t wcu_max, int64_t rcu, 
     must(wcu >= 0);
     int64_t reads = divided_up(rcu, rcu_max);
     int64_t writes = divided_up(wcu, wcu_max);
-    int64_t max = reads > writes ? reads : writes;
+    int64_t max = MAX(reads, writes);
     must(max <= UINT32_MAX);
     return max == 0 ? 1 : (uint32_t)max;
 }

@@ -60,13 +60,7 @@ void catalog_destroy(struct catalog *c)
 static size_t lower_bound(const struct catalog *c, struct slice name)
 {
     size_t low = 0, high = c->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (slice_compare(c->entries[middle]->table.name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    LOWER_BOUND(low, high, middle, slice_compare(c->entries[middle]->table.name, name) < 0);
     return low;
 }
 
@@ -364,10 +358,11 @@ enum status catalog_load_row(struct catalog *c, struct slice key, struct slice v
 
 /* ---- commands ---- */
 
-void catalog_refuse(struct catalog *c, struct catalog_result *out, enum reply_code code)
+bool catalog_refuse(struct catalog *c, struct catalog_result *out, enum reply_code code)
 {
     out->code = code;
     out->text = buffer_slice(&c->text);
+    return false;
 }
 
 /* Equal ranges of the hash space. The first begins and the last ends with the table. */
@@ -404,8 +399,7 @@ static bool catalog_has_ids(struct catalog *c, uint32_t count, struct catalog_re
         return true;
     buffer_append_format(&c->text, "The cluster has used all of its %d partition numbers",
                          PARTITION_ID_MAX);
-    catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
-    return false;
+    return catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
 }
 
 /* Without the global indexes. */

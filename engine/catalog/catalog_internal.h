@@ -66,8 +66,8 @@ struct entry *catalog_add_table(struct catalog *c, const struct catalog_command 
 /* Changes the table as the command's spec says. False: the command is refused. */
 bool catalog_update_entry(struct catalog *c, const struct catalog_command *command, struct entry *e,
                           struct catalog_result *out);
-/* Refuses the command with `c->text` as the reason. */
-void catalog_refuse(struct catalog *c, struct catalog_result *out, enum reply_code code);
+/* Refuses the command with `c->text` as the reason. Always false. */
+bool catalog_refuse(struct catalog *c, struct catalog_result *out, enum reply_code code);
 /* Writes a row: append to the returned buffer, then call catalog_row_close. */
 struct buffer *catalog_row_open(struct catalog *c, struct catalog_result *out, uint8_t kind,
                                 uint32_t id);

@@ -16,9 +16,7 @@ void catalog_command_init(struct catalog_command *c, enum catalog_op op,
         .wall_ms = wall_ms,
         .agreed_ms = wall_ms,
         .node_count = node_count,
-        .replicas = (uint32_t)(config_replication(config)->replicas < node_count
-                                   ? config_replication(config)->replicas
-                                   : node_count),
+        .replicas = (uint32_t)MIN(config_replication(config)->replicas, node_count),
         .node_mcu = {[ADMIT_READ] = config_admission(config)->node_rcu * MCU_PER_UNIT,
                      [ADMIT_WRITE] = config_admission(config)->node_wcu * MCU_PER_UNIT},
         .partition_max_mcu = {[ADMIT_READ] =

@@ -31,8 +31,7 @@ enum status catalog_load_event(struct catalog *c, struct slice bytes)
         return STATUS_CORRUPT;
     struct buffer *kept = &c->events[e.number % EVENTS_MAX];
     buffer_set(kept, bytes);
-    if (e.number > c->last_event)
-        c->last_event = e.number;
+    c->last_event = MAX(c->last_event, e.number);
     return STATUS_OK;
 }
 
@@ -112,8 +111,7 @@ static bool record_within_capacity(struct catalog *c, const struct catalog_comma
         return true;
     }
     buffer_append_text(&c->text, "a node would reserve more throughput than it has");
-    catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
-    return false;
+    return catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
 }
 
 /* ---- moves ---- */

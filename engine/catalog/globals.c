@@ -36,9 +36,7 @@ static struct slice index_table_name(const struct table *t, const struct index *
 {
     struct buffer name = {0};
     table_append_index_name(&name, t, x);
-    struct slice copy = arena_copy(arena, buffer_slice(&name));
-    buffer_deinit(&name);
-    return copy;
+    return arena_take(arena, &name);
 }
 
 static void index_table_fill(const struct table *t, const struct index *x, struct arena *arena,
@@ -71,14 +69,11 @@ static bool index_create(struct catalog *c, const struct catalog_command *comman
     if (table_spec_decode(throughput, &own.spec) != STATUS_OK || own.spec.billing != t->billing) {
         buffer_append_format(&c->text, "The throughput of index %.*s is invalid", (int)x->name.size,
                              (const char *)x->name.data);
-        catalog_refuse(c, out, REPLY_TABLE_INVALID);
-        return false;
+        return catalog_refuse(c, out, REPLY_TABLE_INVALID);
     }
     index_table_fill(t, x, arena, &index);
-    if (!catalog_change_throughput(c, &own, &index)) {
-        catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
-        return false;
-    }
+    if (!catalog_change_throughput(c, &own, &index))
+        return catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
     struct entry *e = catalog_add_table(c, &own, &index, arena, out);
     if (e == NULL)
         return false;
@@ -104,8 +99,7 @@ static bool index_invalid(struct catalog *c, struct slice name, const char *why,
                           struct catalog_result *out)
 {
     buffer_append_format(&c->text, "The throughput of index %.*s %s", TEXT_OF(name), why);
-    catalog_refuse(c, out, REPLY_TABLE_INVALID);
-    return false;
+    return catalog_refuse(c, out, REPLY_TABLE_INVALID);
 }
 
 static bool index_was_changed(const struct catalog_result *out, const struct table *x)
@@ -130,8 +124,7 @@ static bool index_update(struct catalog *c, const struct catalog_command *comman
         return index_invalid(c, own.spec.name, "is given, but the index does not exist", out);
     if (e->table.status != TABLE_ACTIVE) {
         out->table = &e->table;
-        catalog_refuse(c, out, REPLY_TABLE_BUSY);
-        return false;
+        return catalog_refuse(c, out, REPLY_TABLE_BUSY);
     }
     if (!catalog_update_entry(c, &own, e, out))
         return false;
@@ -184,8 +177,7 @@ static void tables_restore(struct catalog *c, struct slice saved, struct catalog
 static bool index_change_refuse(struct catalog *c, struct catalog_result *out, const char *why)
 {
     buffer_append_text(&c->text, why);
-    catalog_refuse(c, out, REPLY_TABLE_INVALID);
-    return false;
+    return catalog_refuse(c, out, REPLY_TABLE_INVALID);
 }
 
 static bool keys_clash(const struct key_attr *a, const struct key_attr *b)
@@ -226,8 +218,7 @@ static bool index_refuse_clash(struct catalog *c, struct catalog_result *out, co
     schema_append(&c->text, keys, partition_count, sort_count);
     buffer_append_text(&c->text, " New schema: ");
     schema_append(&c->text, x->keys, x->partition_count, x->sort_count);
-    catalog_refuse(c, out, REPLY_TABLE_INVALID);
-    return false;
+    return catalog_refuse(c, out, REPLY_TABLE_INVALID);
 }
 
 /* Refuses a new index one of whose key attributes has another type in the table or in an index. */

@@ -7,7 +7,7 @@
 static void append_string(struct buffer *out, struct slice value)
 {
     bool text = slice_is_utf8(value);
-    size_t size = value.size < KEY_TEXT_PART_MAX ? value.size : KEY_TEXT_PART_MAX;
+    size_t size = MIN(value.size, KEY_TEXT_PART_MAX);
     while (text && size < value.size && size > 0 && (value.data[size] & 0xC0) == 0x80)
         size--;
     buffer_append_u8(out, '"');

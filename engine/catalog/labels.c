@@ -40,8 +40,7 @@ static bool labels_tag(struct catalog *c, const struct catalog_command *command,
 {
     struct buffer merged = {0};
     uint32_t count = tags_merge(&merged, t->tags, command->spec.tags);
-    t->tags = arena_copy(arena, buffer_slice(&merged));
-    buffer_deinit(&merged);
+    t->tags = arena_take(arena, &merged);
     if (count > TAGS_MAX) /* the service's words */
         buffer_append_text(&c->text, "Number of Tags exceed the current limit for the provided "
                                      "ResourceArn");

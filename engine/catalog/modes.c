@@ -29,8 +29,7 @@ static const char *const kind_names[] = {[ADMIT_READ] = "read", [ADMIT_WRITE] = 
 
 static void raise_to(int64_t *value, int64_t min)
 {
-    if (*value < min)
-        *value = min;
+    *value = MAX(*value, min);
 }
 
 static bool modes_within(struct catalog *c, const char *kind, const char *what, int64_t requested,
@@ -63,8 +62,7 @@ static bool switch_to_on_demand(struct catalog *c, const struct catalog_command 
                                 struct table *t)
 {
     int64_t max = command->on_demand_switches_max, now = command->wall_ms;
-    if (max > ON_DEMAND_SWITCHES_MAX)
-        max = ON_DEMAND_SWITCHES_MAX;
+    max = MIN(max, ON_DEMAND_SWITCHES_MAX);
     int64_t earlier = max > 0 ? t->on_demand_ms[max - 1] : now;
     if (earlier != 0 && now - earlier < MS_PER_DAY) {
         buffer_append_format(&c->text,

@@ -174,8 +174,7 @@ static bool key_shards_change(struct catalog *c, const struct catalog_command *c
     }
     k->before[k->before_count++] = k->shards;
     k->shards = d->shards;
-    if (k->widest < k->shards)
-        k->widest = k->shards;
+    k->widest = MAX(k->widest, k->shards);
     k->version = r->all.version + 1;
     return true;
 }
@@ -187,8 +186,7 @@ static void key_shards_record(struct catalog *c, const struct catalog_command *c
     struct table t = e->table;
     struct buffer bytes = {0};
     key_sharding_encode(&bytes, &r->all);
-    t.key_sharding = arena_copy(arena, buffer_slice(&bytes));
-    buffer_deinit(&bytes);
+    t.key_sharding = arena_take(arena, &bytes);
     if (t.key_sharding.size > KEY_SHARDING_SIZE_MAX) { /* KEYSHARD-6 */
         buffer_append_format(&c->text,
                              "The table's list of sharded keys has its maximum of %d bytes",

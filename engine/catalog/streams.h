@@ -16,7 +16,6 @@ enum {
     TABLE_STREAMS_MAX = 8,      /* that a table keeps at once */
     STREAM_DEPTH_MAX = 9999998, /* so many digits has a sequence number for it */
     STREAM_SEQUENCE_SIZE = 32,  /* digits of a sequence number */
-    STREAM_SHARD_SIZE = 37      /* characters of a shard's id */
 };
 
 struct table_shard {

@@ -335,11 +335,10 @@ int64_t table_shared_units(const struct table *t, int kind)
 enum key_sharding_mode table_key_sharding_mode(const struct table *t, uint32_t *fixed)
 {
     struct tag tag;
-    struct slice tags = t->tags;
     enum key_sharding_mode mode = KEY_SHARDING_OFF;
     bool renamed = false;
     *fixed = 0;
-    while (tags_next(&tags, &tag)) {
+    for (struct slice tags = t->tags; tags_next(&tags, &tag);) {
         if (!table_tag_is_key_sharding(tag.key) ||
             (renamed && slice_is(tag.key, KEY_SHARDING_TAG_OLD)))
             continue;

@@ -65,8 +65,7 @@ bool attr_contains(const struct attr *whole, const struct attr *part, struct ste
         return whole->type == part->type && bytes_contain(whole->body, part->body, steps);
     if (attr_set_element(whole->type) == 0 && whole->type != ATTR_LIST)
         return false;
-    struct attr_cursor c = attr_elements(whole);
-    while (attr_next(&c, &name, &element)) {
+    for (struct attr_cursor c = attr_elements(whole); attr_next(&c, &name, &element);) {
         if (attr_equal(&element, part, steps))
             return true;
     }

@@ -59,13 +59,7 @@ static struct projection_steps projection_matching(struct projection_steps all,
                                                    const struct path_part *key)
 {
     size_t low = 0, high = all.count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (path_step_compare(all.list[middle], key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    LOWER_BOUND(low, high, middle, path_step_compare(all.list[middle], key) < 0);
     while (high < all.count && path_step_compare(all.list[high], key) == 0)
         high++;
     return (struct projection_steps){all.list + low, high - low};

@@ -103,7 +103,7 @@ static enum token_kind sign_kind(uint8_t c)
 static size_t character_size(uint8_t lead, size_t left)
 {
     size_t size = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    return size < left ? size : left;
+    return MIN(size, left);
 }
 
 struct token token_at(struct slice s, size_t from)

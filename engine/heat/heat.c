@@ -216,8 +216,7 @@ int64_t heat_rate(struct heat *h, struct instant now, enum admit_kind kind)
     if (s == NULL)
         return 0;
     int64_t covered_ns = s->covered_ns + instant_since(now, s->started_at).ns;
-    if (covered_ns < NS_PER_S)
-        covered_ns = NS_PER_S;
+    covered_ns = MAX(covered_ns, NS_PER_S);
     return (int64_t)((__int128)s->meters[kind].total_mcu * NS_PER_S / covered_ns);
 }
 
@@ -242,7 +241,7 @@ int64_t heat_rate_now(struct heat *h, struct instant now, enum admit_kind kind)
     turn_slot(s, now, slot_ns);
     int64_t took_ns = instant_since(now, s->slot_at).ns + (s->has_last ? slot_ns : 0);
     int64_t sum = s->slot_mcu[kind] + (s->has_last ? s->last_slot_mcu[kind] : 0);
-    took_ns = took_ns < slot_ns ? slot_ns : took_ns;
+    took_ns = MAX(took_ns, slot_ns);
     int64_t expected = (int64_t)((__int128)mean * took_ns / NS_PER_S);
     int64_t difference = sum > expected ? sum - expected : expected - sum;
     int64_t recent = (int64_t)((__int128)sum * NS_PER_S / took_ns);

@@ -65,7 +65,7 @@ static int64_t heavy_least(const struct heavy_scan *s)
 {
     int64_t least = s->candidates[0].mcu;
     for (uint32_t i = 1; i < CANDIDATES; i++)
-        least = s->candidates[i].mcu < least ? s->candidates[i].mcu : least;
+        least = MIN(s->candidates[i].mcu, least);
     return least;
 }
 
@@ -78,7 +78,7 @@ static void heavy_vote(struct heavy_scan *s, uint32_t item)
     struct candidate *c = heavy_find(s, hash);
     if (c == NULL && (c = heavy_find(s, 0)) == NULL) {
         const int64_t least = heavy_least(s);
-        const int64_t lower = mcu < least ? mcu : least;
+        const int64_t lower = MIN(mcu, least);
         heavy_lower(s, lower);
         mcu -= lower;
         c = mcu > 0 ? heavy_find(s, 0) : NULL;

@@ -117,8 +117,8 @@ static bool sketch_spread(const struct sketch_entry *from, uint32_t count, struc
     uint64_t low = UINT64_MAX, high = 0;
     uint32_t crowded = 0;
     for (uint32_t i = 0; i < count; i++) {
-        low = from[i].head < low ? from[i].head : low;
-        high = from[i].head > high ? from[i].head : high;
+        low = MIN(from[i].head, low);
+        high = MAX(from[i].head, high);
     }
     const int shift = high == low ? 0 : 64 - __builtin_clzll(high - low) - PLACES_LOG;
     for (uint32_t i = 0; i < count; i++) {
@@ -468,8 +468,7 @@ bool sketch_add(struct sketch *s, struct slice key, int64_t cost_mcu)
     must(units <= UNITS_MAX); /* a key for each bit has a level */
     if (units == 0)
         return false;
-    if (key.size > SKETCH_KEY_MAX)
-        key.size = SKETCH_KEY_MAX;
+    key.size = MIN(key.size, SKETCH_KEY_MAX);
     const uint64_t head = slice_head(key);
     for (int64_t left = units; left > 0; left &= left - 1) /* a key for each bit */
         sketch_push(s, __builtin_ctzll((uint64_t)left), key, head);
@@ -511,13 +510,7 @@ static int64_t sketch_root(int64_t square)
     int64_t low = 0, high = INT64_C(1) << 31;
     must(square >= 0);
     must(square <= high * high);
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (middle * middle >= square)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    LOWER_BOUND(low, high, middle, middle * middle < square);
     return low;
 }
 

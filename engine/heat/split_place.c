@@ -164,11 +164,11 @@ static void place_fewest(struct division *d, uint32_t from, uint32_t to, uint32_
     const uint32_t first = d->bound_count;
     int64_t reads = divisible_need(d, ADMIT_READ, from, to);
     int64_t writes = divisible_need(d, ADMIT_WRITE, from, to);
-    uint32_t parts = parts_for(d, reads > writes ? reads : writes);
+    uint32_t parts = parts_for(d, MAX(reads, writes));
     uint32_t last = parts_for(d, reads + writes) + MORE_CHILDREN;
-    parts = parts < least ? least : parts;
-    parts = parts > most ? most : parts;
-    last = last > most ? most : last;
+    parts = MAX(parts, least);
+    parts = MIN(parts, most);
+    last = MIN(last, most);
     for (uint32_t n = parts; n <= last; n++) {
         d->bound_count = first;
         place_equally(d, from, to, n);

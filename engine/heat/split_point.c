@@ -50,10 +50,10 @@ static int64_t hottest_child_ppm(const struct division *d)
 {
     int64_t parent = 0, hottest = 0;
     for (int kind = 0; kind < SPLIT_KINDS; kind++) {
-        parent = d->need_ppm[kind] > parent ? d->need_ppm[kind] : parent;
+        parent = MAX(d->need_ppm[kind], parent);
         for (uint32_t child = 0; child <= d->bound_count; child++) {
             int64_t need = need_of(d, kind, child);
-            hottest = need > hottest ? need : hottest;
+            hottest = MAX(need, hottest);
         }
     }
     return parent == 0 ? SPLIT_WHOLE_PPM : split_ppm(hottest, parent);
@@ -61,7 +61,7 @@ static int64_t hottest_child_ppm(const struct division *d)
 
 static int64_t served_ppm(int64_t need_ppm)
 {
-    return need_ppm < SPLIT_WHOLE_PPM ? need_ppm : SPLIT_WHOLE_PPM;
+    return MIN(need_ppm, SPLIT_WHOLE_PPM);
 }
 
 static int64_t served_after_ppm(const struct division *d, int kind)

@@ -9,11 +9,10 @@
 
 uint32_t attr_count(const struct attr *container, struct steps *steps)
 {
-    struct attr_cursor c = attr_elements(container);
     struct slice name;
     struct attr value;
     uint32_t count = 0;
-    while (attr_next(&c, &name, &value))
+    for (struct attr_cursor c = attr_elements(container); attr_next(&c, &name, &value);)
         count++;
     steps_take(steps, count);
     return count;

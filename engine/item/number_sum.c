@@ -32,7 +32,7 @@ static int sum_compare(const struct number *a, const struct number *b)
         return (a->count != 0) - (b->count != 0);
     if (a->exponent != b->exponent)
         return a->exponent - b->exponent;
-    const int common = a->count < b->count ? a->count : b->count;
+    const int common = MIN(a->count, b->count);
     const int order = memcmp(a->digits, b->digits, (size_t)common);
     return order != 0 ? order : a->count - b->count;
 }
@@ -42,7 +42,7 @@ static void sum_make(struct sum_row *row, const struct number *big, const struct
                      int sign)
 {
     const int ends[] = {sum_place(big, big->count - 1), sum_place(small, small->count - 1)};
-    row->low = ends[0] < ends[1] ? ends[0] : ends[1];
+    row->low = MIN(ends[0], ends[1]);
     row->high = sum_place(big, 0) + 1;
     memset(row->places + row->low, 0, (size_t)(row->high - row->low + 1));
     for (int i = 0; i < big->count; i++)

@@ -132,7 +132,7 @@ size_t storage_key_part_size(struct slice key, size_t at)
 void storage_key_skip_hash(struct slice *key)
 {
     size_t size = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
-    size = key->size < size ? key->size : size;
+    size = MIN(key->size, size);
     *key = slice_make(key->data + size, key->size - size);
 }
 

@@ -93,7 +93,7 @@ void key_sharding_encode(struct buffer *out, const struct key_sharding *s)
     codec_u32(&c, &count);
     for (uint32_t i = 0; i < s->count; i++) {
         struct sharded_key k = s->keys[i];
-        k.widest = k.widest > sharded_key_extent(&k) ? k.widest : sharded_key_extent(&k);
+        k.widest = MAX(k.widest, sharded_key_extent(&k));
         sharded_key_walk(&c, &k);
     }
 }
@@ -198,13 +198,7 @@ void key_shard_put(uint8_t *storage_key, uint64_t bare, uint32_t shard)
 static uint32_t key_sharding_place(const struct key_sharding *s, uint64_t hash, struct slice key)
 {
     uint32_t lo = 0, hi = s->count;
-    while (lo < hi) {
-        const uint32_t middle = lo + (hi - lo) / 2;
-        if (sharded_key_compare(&s->keys[middle], hash, key) < 0)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
+    LOWER_BOUND(lo, hi, middle, sharded_key_compare(&s->keys[middle], hash, key) < 0);
     return lo;
 }
 
@@ -277,7 +271,7 @@ uint32_t sharded_key_extent(const struct sharded_key *k)
 {
     uint32_t max = k->shards;
     for (uint32_t i = 0; i < k->before_count; i++)
-        max = k->before[i] > max ? k->before[i] : max;
+        max = MAX(k->before[i], max);
     return max;
 }
 

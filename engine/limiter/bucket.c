@@ -134,7 +134,7 @@ void limiter_refill(struct limiter_balance *balance, const struct limiter_limit 
     const int64_t amount = limiter_share(limit->amount, shard, shards);
     const int64_t refilled =
         balance_refill_mtok(amount, limit->period_ms, now_ms - balance->at_ms, &balance->fraction);
-    balance->tokens += refilled < room ? refilled : room;
+    balance->tokens += MIN(refilled, room);
     balance->at_ms = now_ms;
 }
 
@@ -192,8 +192,7 @@ void limiter_balances_convert(struct limiter_balance *balances, const struct lim
         const uint32_t k = limiter_limit_find(from, to->at[i].name);
         if (k == from->count)
             continue;
-        if (old[k].tokens < balances[i].tokens)
-            balances[i].tokens = old[k].tokens;
+        balances[i].tokens = MIN(balances[i].tokens, old[k].tokens);
         balances[i].at_ms = old[k].at_ms;
         balances[i].fraction =
             (int64_t)((__int128)old[k].fraction * to->at[i].period_ms / from->at[k].period_ms);
@@ -267,8 +266,7 @@ void limiter_bucket_merge_in(struct limiter_bucket *b, const struct limiter_bala
             own->fraction -= limit->period_ms;
             own->tokens++;
         }
-        if (own->tokens > full)
-            own->tokens = full;
+        own->tokens = MIN(own->tokens, full);
         if (own->tokens < -LIMITER_MTOK_MAX) /* a shard from before limiter_balance_min */
             own->tokens = -LIMITER_MTOK_MAX;
     }
@@ -298,7 +296,7 @@ int64_t limiter_bucket_expiry_s(const struct limiter_bucket *b)
         return 0; /* LIMITER-6 */
     for (uint32_t i = 0; i < b->limits.count; i++) {
         const int64_t at_ms = bucket_full_ms(b, i);
-        full_ms = at_ms > full_ms ? at_ms : full_ms;
+        full_ms = MAX(at_ms, full_ms);
     }
     return (full_ms + LIMITER_KEEP_MS + 999) / 1000;
 }

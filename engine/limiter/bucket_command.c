@@ -140,8 +140,7 @@ static void run_time_reach(struct limiter_run *run, const struct limiter_balance
                            uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (balances[i].at_ms > run->now_ms)
-            run->now_ms = balances[i].at_ms;
+        run->now_ms = MAX(run->now_ms, balances[i].at_ms);
     }
 }
 
@@ -150,7 +149,7 @@ static void run_time_set(struct limiter_run *run, int64_t now_ms)
 {
     const struct limiter_command *m = run->command;
     const struct limiter_bucket *b = &run->bucket;
-    run->now_ms = now_ms < 0 ? 0 : now_ms > LIMITER_TIME_MAX ? LIMITER_TIME_MAX : now_ms;
+    run->now_ms = now_ms < 0 ? 0 : MIN(now_ms, LIMITER_TIME_MAX);
     run_time_reach(run, &b->write_balance, 1);
     run_time_reach(run, b->balances, b->limits.count);
     for (uint32_t i = 0; i < b->reserved_count; i++)
@@ -330,7 +329,7 @@ static int64_t run_write_cost(const struct limiter_run *run)
 {
     const int64_t mwcu = run->command->mwcu;
     must(mwcu >= 0);
-    return mwcu < LIMITER_WRITES_MWCU ? mwcu : LIMITER_WRITES_MWCU;
+    return MIN(mwcu, LIMITER_WRITES_MWCU);
 }
 
 static enum limiter_refusal run_take(struct limiter_run *run)
@@ -383,7 +382,7 @@ static enum limiter_refusal run_adjust(struct limiter_run *run)
     for (uint32_t i = 0; i < b->limits.count; i++) {
         const int64_t full = limiter_share(b->limits.at[i].capacity, b->shard, b->shards);
         const int64_t tokens = sum_saturated(b->balances[i].tokens, -amounts[i]);
-        b->balances[i].tokens = tokens < full ? tokens : full;
+        b->balances[i].tokens = MIN(tokens, full);
         b->taken[i] = sum_saturated(b->taken[i], amounts[i]);
     }
     return LIMITER_DONE;
@@ -466,7 +465,7 @@ static enum limiter_refusal run_reserve_child(struct limiter_run *run)
 
 static void balance_clamp(struct limiter_balance *balance, int64_t full)
 {
-    balance->tokens = balance->tokens < full ? balance->tokens : full;
+    balance->tokens = MIN(balance->tokens, full);
 }
 
 /* The balances that the command brings of the shard `child`, refilled. */
@@ -547,7 +546,7 @@ static void run_merge_in_returns(struct limiter_run *run, const struct limiter_b
                             limiter_size_at_creation(reserved->child), run->now_ms);
     for (uint32_t i = 0; i < b->limits.count; i++) {
         const int64_t more = balances[i].tokens - reserved->balances[i].tokens;
-        b->taken_before[i] = sum_saturated(b->taken_before[i], more > 0 ? more : 0);
+        b->taken_before[i] = sum_saturated(b->taken_before[i], MAX(more, 0));
     }
 }
 
@@ -624,7 +623,7 @@ static void run_charge_writes(struct limiter_run *run)
 {
     struct limiter_bucket *b = &run->bucket;
     const int64_t tokens = b->write_balance.tokens - run_write_cost(run);
-    b->write_balance.tokens = tokens > -LIMITER_WRITES_MWCU ? tokens : -LIMITER_WRITES_MWCU;
+    b->write_balance.tokens = MAX(tokens, -LIMITER_WRITES_MWCU);
     b->refused = sum_saturated(b->refused, run->command->unreported_refusals);
 }
 

@@ -86,10 +86,9 @@ static void flag_put(struct item_writer *w, const char *name, bool value)
 
 static void key_put(struct item_writer *w, struct slice old)
 {
-    struct attr_cursor at = item_attrs(old);
     struct slice name;
     struct attr value;
-    while (attr_next(&at, &name, &value)) {
+    for (struct attr_cursor at = item_attrs(old); attr_next(&at, &name, &value);) {
         if (value.type != ATTR_STRING || !(slice_is(name, "PK") || slice_is(name, "SK")))
             continue;
         item_name(w, name);

@@ -122,7 +122,6 @@ struct node_verification {
     int64_t items;
     int64_t bytes; /* item sizes */
     int64_t damaged;
-    struct slice first_damaged_key; /* lends until the next call */
     /* Locks and records of transactions that are not over, in partitions that are led here: others
      * may be behind. */
     int64_t open_transactions;

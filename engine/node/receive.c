@@ -27,8 +27,7 @@ static void receive_bootstrap_cluster(struct node *n)
                                   .lo = slice_make(lo, sizeof lo),
                                   .hi = slice_make(hi, sizeof hi)};
     uint32_t initial_nodes = (uint32_t)config_replication(n->env.config)->replicas;
-    if (initial_nodes > n->env.node_count)
-        initial_nodes = n->env.node_count;
+    initial_nodes = MIN(initial_nodes, n->env.node_count);
     for (uint32_t node = 1; node <= initial_nodes; node++) {
         bool self = node == n->env.id;
         if (!self && (!n->peers.nodes[node].fresh || n->peers.nodes[node].generation == 0))

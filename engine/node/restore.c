@@ -44,14 +44,12 @@ static uint32_t load_last_node_known(const struct node *n)
     for (uint32_t at = 0; at < n->partitions.count; at++) {
         const struct raft_members *m = raft_members(n->partitions.all[at]->raft);
         for (uint32_t i = 0; i < m->count; i++)
-            last = last > raft_member_node(m->all[i].id) ? last : raft_member_node(m->all[i].id);
+            last = MAX(last, raft_member_node(m->all[i].id));
     }
     while (n->catalog.state != NULL && (t = catalog_next(n->catalog.state, t)) != NULL) {
         for (uint32_t i = 0; i < t->partition_count; i++)
             for (uint32_t m = 0; m < t->partitions[i].member_count; m++)
-                last = last > partition_node(&t->partitions[i], m)
-                           ? last
-                           : partition_node(&t->partitions[i], m);
+                last = MAX(last, partition_node(&t->partitions[i], m));
     }
     return last;
 }

@@ -103,14 +103,6 @@ static void verify_enter_collection(struct collection_tally *c, const struct par
     buffer_set(&c->key, prefix);
 }
 
-static void verify_damaged(struct node *n, struct slice key, struct node_verification *out)
-{
-    if (out->damaged++ > 0)
-        return;
-    buffer_set(&n->env.scratch, key);
-    out->first_damaged_key = buffer_slice(&n->env.scratch);
-}
-
 /* A row that is not in the key space of items. False: it is damaged. */
 static bool verify_other_row(const struct partition *p, struct content *t, struct slice key,
                              struct slice value)
@@ -159,22 +151,22 @@ static enum status verify_partition(struct node *n, const struct partition *p, s
         lent += value.size;
         if (key.data[0] != 0) { /* a row, which its item was compared with */
             if (!verify_other_row(p, t, key, value))
-                verify_damaged(n, key, out);
+                out->damaged++;
             continue;
         }
         verify_enter_collection(&collection, p, key, t);
         if (partition_is_row(p, key)) {
             if (collection_decode(key, value, &collection.recorded) != STATUS_OK)
-                verify_damaged(n, key, out);
+                out->damaged++;
             continue;
         }
         if (item_check(value) != STATUS_OK) {
-            verify_damaged(n, key, out);
+            out->damaged++;
             continue;
         }
         collection.bytes += partition_bytes_of(p, value);
         if (!verify_item(n, p, t, key, value))
-            verify_damaged(n, key, out);
+            out->damaged++;
     }
     verify_leave_collection(&collection, t);
     buffer_deinit(&collection.key);

@@ -326,17 +326,15 @@ static enum status lmdb_seek(struct backing *b, struct slice key, bool reverse,
     return snapshot_found(s, status, out);
 }
 
-static enum status lmdb_snapshot_get(struct backing *b, struct backing_snapshot *s,
+static enum status lmdb_snapshot_get(UNUSED struct backing *b, struct backing_snapshot *s,
                                      struct slice key, struct slice *value)
 {
-    (void)b;
     return snapshot_get(s, key, value);
 }
 
-static enum status lmdb_snapshot_seek(struct backing *b, struct backing_snapshot *s,
+static enum status lmdb_snapshot_seek(UNUSED struct backing *b, struct backing_snapshot *s,
                                       struct slice key, bool after, struct backing_change *out)
 {
-    (void)b;
     s->bucket = slice_make(NULL, 0);
     enum status status = seek_forward(s, key, out);
     if (status == STATUS_OK && after && slice_equal(out->key, key))
@@ -409,7 +407,7 @@ static size_t usable_before(struct lmdb *l, size_t last)
     pthread_mutex_lock(&l->snapshots_lock);
     LIST_FOREACH (s, &l->snapshots, place) {
         const size_t id = mdb_txn_id(s->txn);
-        last = id < last ? id : last;
+        last = MIN(id, last);
     }
     pthread_mutex_unlock(&l->snapshots_lock);
     return last;
@@ -439,7 +437,7 @@ static void space_add_record(struct space *s, MDB_val v, uint64_t page_bytes, ui
     for (size_t i = 1, run = 1; i <= count; i++, run++) {
         if (i < count && list[i] == list[i + 1] + 1)
             continue;
-        const uint64_t pages = run < before ? run : before;
+        const uint64_t pages = MIN(run, before);
         if (pages * page_bytes > s->run_bytes && record < RECORDS_A_PAGE * pages)
             s->run_bytes = pages * page_bytes;
         run = 0;
@@ -586,8 +584,7 @@ static enum status lmdb_grow(struct backing *b)
     MDB_envinfo info;
     must(mdb_env_info(l->env, &info) == 0);
     uint64_t target = info.me_mapsize * 2;
-    if (target > l->map_max_bytes)
-        target = l->map_max_bytes;
+    target = MIN(target, l->map_max_bytes);
     if (!l->map_full || target <= info.me_mapsize || !address_space_left(target))
         return STATUS_FULL;
     must(LIST_EMPTY(&l->snapshots)); /* LMDB moves the map: their pages would be gone */
@@ -745,9 +742,7 @@ enum status backing_open_lmdb(const struct backing_options *options, struct back
     must(mdb_env_get_maxkeysize(l->env) >= LONG_KEY_PREFIX_SIZE);
     error = mdb_env_open(l->env, options->path, MDB_NOTLS | MDB_NORDAHEAD, FILE_MODE_PRIVATE);
     if (error == 0)
-        error = set_map_size(l, options->map_initial_bytes < options->map_max_bytes
-                                    ? options->map_initial_bytes
-                                    : options->map_max_bytes);
+        error = set_map_size(l, MIN(options->map_initial_bytes, options->map_max_bytes));
     if (error == 0)
         error = open_databases(l);
     enum status status = error == 0 ? lmdb_refresh(&l->backing) : lmdb_status_of(error);

@@ -257,7 +257,7 @@ static int sweep_notes(struct lmdb_writer *w, MDB_cursor *notes, uint64_t most)
     int error = 0;
     while (error == 0 && most > 0 && (error = sweep_next(notes, &gone)) == 0) {
         const uint64_t count = parts_count(&gone, w->page_bytes);
-        const uint64_t now = count < most ? count : most;
+        const uint64_t now = MIN(count, most);
         error = parts_erase(w->at_part, &gone, now);
         most -= now;
         gone = parts_without(&gone, now, w->page_bytes);

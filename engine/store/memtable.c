@@ -171,7 +171,7 @@ static void grow_slots(struct memtable *m)
 static int memtable_levels_of(uint64_t hash)
 {
     int levels = 1 + __builtin_clzll(hash | 1) / 2;
-    return levels < LEVELS_MAX ? levels : LEVELS_MAX;
+    return MIN(levels, LEVELS_MAX);
 }
 
 static void memtable_insert(struct memtable *m, struct slot *slot, struct slice key, uint64_t hash,

@@ -7,9 +7,8 @@
 
 /* ---- events ---- */
 
-static bool begin_events(struct call *c, const struct json_value m[])
+static bool begin_events(struct call *c, UNUSED const struct json_value m[])
 {
-    (void)m;
     static const char *const NAMES[] = {"after", NULL};
     struct slice text;
     if (!page_read_query(c, NAMES, &text))
@@ -49,8 +48,7 @@ static bool reply_events(struct call *c, struct subrequest *s, const struct repl
     struct reader records = {r->page.records, false};
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
-    json_write_open(out, '{');
-    json_member_open(out, "events", '[');
+    json_write_open_with(out, "events", '[');
     while (records.left.size > 0) {
         struct reader record = {reader_sized(&records), false};
         struct event e;
@@ -75,14 +73,12 @@ void page_send_decision(struct call *c, enum catalog_op op, const struct decisio
     struct subrequest *s = call_request(c, NULL, REQUEST_DECIDE);
     decision_encode(&body, d);
     s->request.decide.op = op;
-    s->request.decide.decision = arena_copy(&c->arena, buffer_slice(&body));
-    buffer_deinit(&body);
+    s->request.decide.decision = arena_take(&c->arena, &body);
     subrequest_start(c->router, s);
 }
 
-static bool begin_drain(struct call *c, const struct json_value m[])
+static bool begin_drain(struct call *c, UNUSED const struct json_value m[])
 {
-    (void)m;
     static const char *const NAMES[] = {"node", "undo", NULL};
     struct slice values[2];
     if (!page_read_query(c, NAMES, values))

@@ -37,9 +37,8 @@ static void gac_write_table(void *context, const struct table *t)
         gac_write_limit(context, t, kind);
 }
 
-static bool gac_begin(struct call *c, const struct json_value m[])
+static bool gac_begin(struct call *c, UNUSED const struct json_value m[])
 {
-    (void)m;
     static const char *const NAMES[] = {NULL};
     struct buffer *out = &c->body;
     const struct router *r = c->router;
@@ -52,8 +51,7 @@ static bool gac_begin(struct call *c, const struct json_value m[])
     json_member_integer(out, "limit_refused", r->counters.limit_refused);
     json_member_open(out, "limits", '[');
     route_each(r, c, gac_write_table);
-    json_write_close(out, ']');
-    json_write_close(out, '}');
+    json_write_closes(out, "]}");
     return true;
 }
 

@@ -4,12 +4,11 @@
 #include "router/json/json_writer.h"
 #include "router/limiter/bucket_cache.h"
 
-static bool limiter_begin(struct call *c, const struct json_value m[])
+static bool limiter_begin(struct call *c, UNUSED const struct json_value m[])
 {
     static const char *const NAMES[] = {NULL};
     const struct limiter *l = c->router->limiter;
     struct buffer *out = &c->body;
-    (void)m;
     if (!page_read_query(c, NAMES, NULL))
         return false;
     json_write_open(out, '{');
@@ -21,8 +20,7 @@ static bool limiter_begin(struct call *c, const struct json_value m[])
         page_write_metrics(out, METRICS_OF_LIMITER, &l->namespaces[i].counts);
         json_write_close(out, '}');
     }
-    json_write_close(out, ']');
-    json_write_close(out, '}');
+    json_write_closes(out, "]}");
     return true;
 }
 

@@ -72,9 +72,8 @@ static void partitions_request_nodes(struct call *c, struct partitions *p)
     }
 }
 
-static bool partitions_begin(struct call *c, const struct json_value m[])
+static bool partitions_begin(struct call *c, UNUSED const struct json_value m[])
 {
-    (void)m;
     struct partitions *p = arena_zalloc(&c->arena, sizeof *p);
     static const char *const NAMES[] = {"table", NULL};
     c->state = p;
@@ -412,8 +411,7 @@ static bool partitions_finish(struct call *c)
     partitions_write_stores(out, p, c->router->options.node_count);
     json_member_open(out, "unresponsive_nodes", '[');
     buffer_append_slice(out, buffer_slice(&c->bytes));
-    json_write_close(out, ']');
-    json_write_close(out, '}');
+    json_write_closes(out, "]}");
     return true;
 }
 

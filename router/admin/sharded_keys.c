@@ -42,6 +42,5 @@ void key_sharding_write(struct buffer *out, const struct table *t)
         sharded_key_write(out, t, &s->keys[i]);
         json_write_close(out, '}');
     }
-    json_write_close(out, ']');
-    json_write_close(out, '}');
+    json_write_closes(out, "]}");
 }

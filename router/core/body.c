@@ -11,9 +11,9 @@ enum {
 size_t body_unpacked_max(const struct config *config, size_t packed)
 {
     size_t by_ratio = packed * UNPACKED_RATIO_MAX;
-    size_t most = by_ratio > UNPACKED_FREE ? by_ratio : UNPACKED_FREE;
+    size_t most = MAX(by_ratio, UNPACKED_FREE);
     size_t body_max = (size_t)config_http(config)->http_body_max_bytes;
-    return most < body_max ? most : body_max;
+    return MIN(most, body_max);
 }
 
 bool body_refuse(struct fault *f, const struct config *config, enum content_coding coding,

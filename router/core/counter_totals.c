@@ -41,11 +41,10 @@ static struct slice copy_of(struct call *c, struct slice item, const struct attr
 {
     struct buffer out = {0};
     struct item_writer w;
-    struct attr_cursor at = item_attrs(item);
     struct slice name;
     struct attr value;
     item_begin(&w, &out);
-    while (attr_next(&at, &name, &value)) {
+    for (struct attr_cursor at = item_attrs(item); attr_next(&at, &name, &value);) {
         if (slice_is(name, MADE_AT))
             continue;
         item_name(&w, name);
@@ -56,9 +55,7 @@ static struct slice copy_of(struct call *c, struct slice item, const struct attr
         item_attr(&w, made_at);
     }
     item_end(&w);
-    const struct slice copy = arena_copy(&c->arena, buffer_slice(&out));
-    buffer_deinit(&out);
-    return copy;
+    return arena_take(&c->arena, &out);
 }
 
 struct slice counter_total_take(struct call *c, const struct reply *reply)
@@ -84,9 +81,7 @@ static struct slice only_newer(struct call *c, const struct attr *now)
     const struct condition *tree = condition_parse(
         slice_of("attribute_not_exists(#a) OR #a < :now"), &names, &c->arena, &fault);
     must(tree != NULL && program_encode(&program, tree));
-    const struct slice copy = arena_copy(&c->arena, buffer_slice(&program));
-    buffer_deinit(&program);
-    return copy;
+    return arena_take(&c->arena, &program);
 }
 
 void counter_total_keep(struct subrequest *s, const struct sharded_key *k, struct slice key,

@@ -185,11 +185,10 @@ static bool row_key_fits(const struct index *x, const struct key *key, struct fa
 bool key_of_row_key(const struct table *t, const struct index *x, struct slice key_item,
                     struct key *out, struct fault *fault)
 {
-    struct attr_cursor cursor = item_attrs(key_item);
     struct slice name;
     struct attr value;
     *out = (struct key){0};
-    while (attr_next(&cursor, &name, &value)) {
+    for (struct attr_cursor cursor = item_attrs(key_item); attr_next(&cursor, &name, &value);) {
         if (!key_take_row_attr(t, x, name, &value, out))
             return key_mismatch(fault);
     }

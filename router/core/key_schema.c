@@ -117,7 +117,7 @@ static size_t key_values_size(const struct key_matches *m, uint32_t first, uint3
     for (uint32_t i = first; i < end && i < m->count; i++) {
         const struct key_condition *c = &m->of[i];
         const size_t upper = c->op == KEY_BETWEEN ? c->values[1].body.size : 0;
-        size += c->values[0].body.size > upper ? c->values[0].body.size : upper;
+        size += MAX(c->values[0].body.size, upper);
     }
     return size;
 }

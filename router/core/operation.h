@@ -100,6 +100,8 @@ struct subrequest *call_request(struct call *c, struct route *route, enum reques
 
 /* Asks the catalog for a table. */
 void call_get_table(struct call *c, struct slice name);
+/* operation.begin: the same, if the first member of the input names the table. */
+bool call_begin_table(struct call *c, const struct json_value m[]);
 /* Sends the spec to the catalog: REQUEST_TABLE_CREATE or REQUEST_TABLE_UPDATE. */
 void call_send_spec(struct call *c, enum request_op op, const struct table_spec *spec);
 

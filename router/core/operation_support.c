@@ -119,6 +119,12 @@ void call_get_table(struct call *c, struct slice name)
     subrequest_start(c->router, s);
 }
 
+bool call_begin_table(struct call *c, const struct json_value m[])
+{
+    call_get_table(c, arena_copy(&c->arena, call_table_named(c, &m[0])));
+    return true;
+}
+
 void call_send_spec(struct call *c, enum request_op op, const struct table_spec *spec)
 {
     table_spec_encode(&c->bytes, spec);

@@ -99,7 +99,7 @@ static void own_note_rows(struct router *r, const struct table *t, struct own_en
     table->was_split = lately && (table->was_split || table->partition_count != t->partition_count);
     table->partition_count = t->partition_count;
     table->until = instant_add_ms(r->now, LATE_MS);
-    partition->rows = index > partition->rows ? index : partition->rows;
+    partition->rows = MAX(index, partition->rows);
 }
 
 void own_writes_note(struct router *r, const struct subrequest *s, const struct reply *reply)
@@ -110,8 +110,7 @@ void own_writes_note(struct router *r, const struct subrequest *s, const struct 
     struct own_entry *e = own_entry_of(&r->own.partitions, &r->own.old_partitions,
                                        s->request.partition, OWN_PARTITIONS_MAX);
     const bool late = own_is_late(&s->request, reply);
-    if (reply->applied > e->index)
-        e->index = reply->applied;
+    e->index = MAX(e->index, reply->applied);
     if (late)
         e->until = instant_add_ms(r->now, LATE_MS);
     if (index_set_global(s->route->table.index_set) > 0)

@@ -10,8 +10,7 @@ enum {
 static void reply_slots_grow(struct router *r)
 {
     uint32_t count = r->slot_count == 0 ? REPLY_SLOTS_FIRST : r->slot_count * 2;
-    r->slots = realloc(r->slots, count * sizeof *r->slots);
-    must(r->slots != NULL);
+    r->slots = must_have(realloc(r->slots, count * sizeof *r->slots));
     for (uint32_t i = r->slot_count; i < count; i++) {
         r->slots[i] = (struct reply_slot){.generation = 1, .next_free = r->slot_free};
         r->slot_free = i + 1;

@@ -85,8 +85,7 @@ static void throttle_write_reasons(struct call *c, const struct throttle_by *by,
     json_write_open(out, '{');
     json_member_string(out, "reason", buffer_slice(&reason));
     json_member_string(out, "resource", buffer_slice(&arn));
-    json_write_close(out, '}');
-    json_write_close(out, ']');
+    json_write_closes(out, "}]");
     buffer_deinit(&reason);
     buffer_deinit(&arn);
 }

@@ -83,10 +83,9 @@ static bool legacy_read_values(struct arena *arena, const struct json_value *lis
         return true;
     if (json_count(list) > CONDITION_IN_MAX)
         return fault_invalid(fault, "AttributeValueList has more than %d values", CONDITION_IN_MAX);
-    struct json_cursor cursor = json_elements(list);
     struct json_value value;
     out->list = arena_alloc(arena, json_count(list) * sizeof *out->list);
-    while (json_next_element(&cursor, &value)) {
+    JSON_FOREACH (value, list) {
         if (!value_read_attr(arena, &value, &out->list[out->count++], fault))
             return false;
     }
@@ -205,7 +204,6 @@ static bool legacy_read_map(struct arena *arena, const struct json_value *map, b
 {
     struct condition *all = legacy_node(arena, any ? CONDITION_OR : CONDITION_AND);
     uint32_t operators = 0;
-    struct json_cursor cursor = json_members(map);
     struct json_value value;
     struct slice name;
     struct legacy_term term;
@@ -213,7 +211,7 @@ static bool legacy_read_map(struct arena *arena, const struct json_value *map, b
         return legacy_refuse_count(fault);
     if (!value_check_names(arena, map, fault))
         return false;
-    while (json_next_member(&cursor, &name, &value)) {
+    JSON_FOREACH_MEMBER (name, value, map) {
         if (!read(arena, name, &value, &term, fault))
             return false;
         operators += term.op->kind == CONDITION_NOT ? 5 : 2;
@@ -227,12 +225,11 @@ static bool legacy_read_map(struct arena *arena, const struct json_value *map, b
 
 /* ---- filters ---- */
 
-static bool legacy_read_condition(struct arena *arena, struct slice name,
+static bool legacy_read_condition(struct arena *arena, UNUSED struct slice name,
                                   const struct json_value *v, struct legacy_term *out,
                                   struct fault *fault)
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
-    (void)name;
     shape_bind(&shape_condition, v, m);
     out->op = legacy_operator_of(json_text(&m[CONDITION_COMPARISON_OPERATOR]));
     return legacy_read_values(arena, &m[CONDITION_ATTRIBUTE_VALUE_LIST], &out->values, fault) &&
@@ -328,7 +325,6 @@ static bool legacy_refuse_key_count(struct fault *fault)
 bool legacy_read_keys(struct arena *arena, const struct json_value *map, struct key_conditions *out,
                       struct fault *fault)
 {
-    struct json_cursor cursor = json_members(map);
     struct json_value value;
     struct slice name;
     struct legacy_term term;
@@ -337,7 +333,7 @@ bool legacy_read_keys(struct arena *arena, const struct json_value *map, struct 
         return legacy_refuse_key_count(fault);
     if (!value_check_names(arena, map, fault))
         return false;
-    while (json_next_member(&cursor, &name, &value)) {
+    JSON_FOREACH_MEMBER (name, value, map) {
         if (!legacy_read_condition(arena, name, &value, &term, fault))
             return false;
         if (out->count++ >= COUNT_OF(out->list))

@@ -27,9 +27,8 @@ bool legacy_read_attributes(struct arena *arena, const struct json_value *list,
     struct projection *p = arena_zalloc(arena, sizeof *p);
     struct projection_path **end = &p->paths;
     uint64_t *hashes = arena_alloc(arena, json_count(list) * sizeof *hashes);
-    struct json_cursor cursor = json_elements(list);
     struct json_value element;
-    while (json_next_element(&cursor, &element)) { /* at most 255: shape_check */
+    JSON_FOREACH (element, list) { /* at most 255: shape_check */
         struct slice name = json_text(&element);
         if (!value_check_name(name, fault))
             return false;
@@ -122,7 +121,6 @@ bool legacy_read_updates(struct arena *arena, const struct json_value *map,
 {
     struct update *u = arena_zalloc(arena, sizeof *u);
     struct update_action **end = &u->actions;
-    struct json_cursor cursor = json_members(map);
     struct json_value value;
     struct slice name;
     if (json_count(map) > EXPRESSION_OPERATORS_MAX)
@@ -130,7 +128,7 @@ bool legacy_read_updates(struct arena *arena, const struct json_value *map,
                              EXPRESSION_OPERATORS_MAX);
     if (!value_check_names(arena, map, fault))
         return false;
-    while (json_next_member(&cursor, &name, &value)) {
+    JSON_FOREACH_MEMBER (name, value, map) {
         *end = arena_zalloc(arena, sizeof **end);
         if (!legacy_read_update(arena, name, &value, *end, fault))
             return false;

@@ -39,9 +39,9 @@ static enum status gzip_unpack_member(struct libdeflate_decompressor *d, struct 
                                       enum content_coding coding, struct slice *bytes, size_t guess,
                                       size_t size_max)
 {
-    size_t room = guess > ROOM_MIN ? guess : ROOM_MIN, taken = 0, size = 0;
+    size_t room = MAX(guess, ROOM_MIN), taken = 0, size = 0;
     for (;;) {
-        room = room < size_max ? room : size_max;
+        room = MIN(room, size_max);
         enum libdeflate_result result =
             gzip_unpack_one(d, coding, *bytes, buffer_reserve(out, room + 1), room, &taken, &size);
         if (result == LIBDEFLATE_SUCCESS)

@@ -124,7 +124,7 @@ static int head_weight_of(struct slice parameters)
         if (http_is(name, "q"))
             weight = head_weight(slice_trimmed(value));
     }
-    return weight < 0 ? 0 : weight;
+    return MAX(weight, 0);
 }
 
 static void head_take_accept(struct http_head *head, struct slice value)

@@ -191,10 +191,9 @@ static int http_on_headers_complete(llhttp_t *p)
     return -1;
 }
 
-static int http_on_extension(llhttp_t *p, const char *at, size_t size)
+static int http_on_extension(llhttp_t *p, UNUSED const char *at, size_t size)
 {
     struct http *h = p->data;
-    (void)at;
     h->header_size += size;
     if (h->header_size <= h->header_max)
         return 0;

@@ -7,8 +7,7 @@ void parts_add(struct parts *p, struct buffer *bytes)
 {
     if (bytes->size == 0)
         return;
-    p->at = realloc(p->at, (p->count + 1) * sizeof *p->at);
-    must(p->at != NULL);
+    p->at = must_have(realloc(p->at, (p->count + 1) * sizeof *p->at));
     p->at[p->count++] = *bytes;
     p->size += bytes->size;
     *bytes = (struct buffer){0};

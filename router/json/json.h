@@ -199,6 +199,15 @@ static inline bool json_next_member(struct json_cursor *c, struct slice *name,
     return json_next_element(c, value);
 }
 
+/* Loops over the elements of a list, and over the members of an object: `value` and `name` are
+ * variables of the caller. */
+#define JSON_FOREACH(value, list)                             \
+    for (struct json_cursor value##_at = json_elements(list); \
+         json_next_element(&value##_at, &value);)
+#define JSON_FOREACH_MEMBER(name, value, object)               \
+    for (struct json_cursor value##_at = json_members(object); \
+         json_next_member(&value##_at, &name, &value);)
+
 /* The first member with this name. JSON_ABSENT: there is none, or `object` is no object. */
 static inline struct json_value json_find(const struct json_value *object, const char *name)
 {
@@ -206,8 +215,7 @@ static inline struct json_value json_find(const struct json_value *object, const
     struct slice found;
     if (object->type != JSON_OBJECT)
         return value;
-    struct json_cursor c = json_members(object);
-    while (json_next_member(&c, &found, &value))
+    JSON_FOREACH_MEMBER (found, value, object)
         if (slice_is(found, name))
             return value;
     value.type = JSON_ABSENT;

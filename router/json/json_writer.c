@@ -31,6 +31,11 @@ void json_write_close(struct buffer *out, char c)
     buffer_append_u8(out, (uint8_t)c);
 }
 
+void json_write_closes(struct buffer *out, const char *brackets)
+{
+    buffer_append_text(out, brackets);
+}
+
 static void json_write_escape(struct buffer *out, uint8_t byte)
 {
     static const char HEX[] = "0123456789abcdef";

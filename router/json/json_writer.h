@@ -10,6 +10,8 @@
 void json_write_open(struct buffer *out, char c);
 /* c is one of } ] */
 void json_write_close(struct buffer *out, char c);
+/* Closes several, the innermost first: "]}". */
+void json_write_closes(struct buffer *out, const char *brackets);
 
 /* Writes the name of a member, escaped. The next value is the member's value. */
 void json_write_name(struct buffer *out, struct slice name);
@@ -29,47 +31,27 @@ void json_write_null(struct buffer *out);
  * 1500 is 1.5, 2000 is 2.0. */
 void json_write_thousandths(struct buffer *out, int64_t value);
 
-/* json_member_*: json_write_key with the name, then the value. */
-static inline void json_member_open(struct buffer *out, const char *name, char c)
-{
-    json_write_key(out, name);
-    json_write_open(out, c);
-}
+/* json_member_*: json_write_key with the name, then json_write_* with the value. */
+#define JSON_MEMBER(kind, type)                                                             \
+    static inline void json_member_##kind(struct buffer *out, const char *name, type value) \
+    {                                                                                       \
+        json_write_key(out, name);                                                          \
+        json_write_##kind(out, value);                                                      \
+    }
+JSON_MEMBER(open, char)
+JSON_MEMBER(string, struct slice)
+JSON_MEMBER(text, const char *)
+JSON_MEMBER(integer, int64_t)
+JSON_MEMBER(bool, bool)
+JSON_MEMBER(thousandths, int64_t)
+JSON_MEMBER(decimal, double)
+#undef JSON_MEMBER
 
-static inline void json_member_string(struct buffer *out, const char *name, struct slice text)
+/* Opens an object whose first member is a list or an object: c is one of { [ */
+static inline void json_write_open_with(struct buffer *out, const char *name, char c)
 {
-    json_write_key(out, name);
-    json_write_string(out, text);
-}
-
-static inline void json_member_text(struct buffer *out, const char *name, const char *text)
-{
-    json_write_key(out, name);
-    json_write_text(out, text);
-}
-
-static inline void json_member_integer(struct buffer *out, const char *name, int64_t value)
-{
-    json_write_key(out, name);
-    json_write_integer(out, value);
-}
-
-static inline void json_member_bool(struct buffer *out, const char *name, bool value)
-{
-    json_write_key(out, name);
-    json_write_bool(out, value);
-}
-
-static inline void json_member_thousandths(struct buffer *out, const char *name, int64_t value)
-{
-    json_write_key(out, name);
-    json_write_thousandths(out, value);
-}
-
-static inline void json_member_decimal(struct buffer *out, const char *name, double value)
-{
-    json_write_key(out, name);
-    json_write_decimal(out, value);
+    json_write_open(out, '{');
+    json_member_open(out, name, c);
 }
 
 /* Rounds to the nearest thousandth. */

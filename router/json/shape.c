@@ -321,9 +321,8 @@ static bool shape_check_elements(struct check *c, const struct json_value *v,
 {
     if (!shape_check_list_type(c, v))
         return false;
-    struct json_cursor cursor = json_elements(v);
     struct json_value element;
-    while (json_next_element(&cursor, &element)) {
+    JSON_FOREACH (element, v) {
         if (element.type != JSON_NULL && !check(c, &element))
             return false;
     }
@@ -334,10 +333,9 @@ static bool shape_check_attribute_map(struct check *c, const struct json_value *
 {
     if (!shape_check_map_type(c, v, "AttributeValue", false))
         return false;
-    struct json_cursor cursor = json_members(v);
     struct json_value element;
     struct slice name;
-    while (json_next_member(&cursor, &name, &element)) {
+    JSON_FOREACH_MEMBER (name, element, v) {
         if (element.type != JSON_NULL && !shape_check_attribute(c, &element))
             return false;
     }
@@ -375,10 +373,9 @@ static bool shape_check_attribute_as(struct check *c, const struct json_value *v
 {
     if (!shape_check_structure_type(c, v, "AttributeValue", element))
         return false;
-    struct json_cursor cursor = json_members(v);
     struct json_value member;
     struct slice type;
-    while (json_next_member(&cursor, &type, &member)) {
+    JSON_FOREACH_MEMBER (type, member, v) {
         if (!shape_check_attribute_member(c, type, &member))
             return false;
     }
@@ -400,10 +397,9 @@ static bool shape_check_list(struct check *c, const struct shape *shape, const s
     if (!shape_check_list_type(c, v))
         return false;
     shape_check_bounds(c, shape, v, path, (int64_t)json_count(v), true);
-    struct json_cursor cursor = json_elements(v);
     struct json_value element;
     struct path at = {.parent = path, .member = true};
-    while (json_next_element(&cursor, &element)) {
+    JSON_FOREACH (element, v) {
         at.index++;
         if (element.type == JSON_NULL)
             shape_constraint_null(c, &at);
@@ -434,10 +430,9 @@ static void shape_check_map_keys(struct check *c, const struct shape *shape,
                                  const struct json_value *v, const struct path *path)
 {
     bool keys_fit = true, values_fit = true;
-    struct json_cursor cursor = json_members(v);
     struct json_value element;
     struct slice name;
-    while (json_next_member(&cursor, &name, &element)) {
+    JSON_FOREACH_MEMBER (name, element, v) {
         name = shape_table_of(name);
         keys_fit = keys_fit && shape_within(shape->key, (int64_t)slice_utf16_length(name)) &&
                    shape_is_table_name(name);
@@ -530,10 +525,9 @@ static const char *shape_bind_members(const struct shape *shape, const struct js
     while (shape->members[count].name != NULL)
         members[count++].type = JSON_ABSENT;
     must(count <= SHAPE_MEMBERS_MAX);
-    struct json_cursor cursor = json_members(structure);
     struct json_value value;
     struct slice name;
-    while (json_next_member(&cursor, &name, &value)) {
+    JSON_FOREACH_MEMBER (name, value, structure) {
         size_t i = 0;
         while (i < count && !slice_is(name, shape->members[i].name))
             i++;

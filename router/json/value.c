@@ -217,7 +217,7 @@ static int value_levels(const struct json_value *v, uint32_t *left)
         const int levels = l.type == JSON_LIST     ? value_levels(&l, left)
                            : m.type == JSON_OBJECT ? value_levels(&m, left)
                                                    : 0;
-        deepest = levels > deepest ? levels : deepest;
+        deepest = MAX(levels, deepest);
     }
     return deepest + 1;
 }
@@ -234,14 +234,13 @@ static bool value_nesting_fits(struct value_reader *r, const struct json_value *
 
 static bool value_read_list(struct value_reader *r, const struct json_value *list)
 {
-    struct json_cursor cursor = json_elements(list);
     struct json_value element;
     if (!value_nesting_fits(r, list))
         return false;
     if (json_count(list) > ELEMENTS_MAX)
         return value_too_large(r);
     item_open(&r->writer, ATTR_LIST);
-    while (json_next_element(&cursor, &element)) {
+    JSON_FOREACH (element, list) {
         if (!value_item_fits(r) || !value_read_value(r, &element))
             return false;
     }
@@ -311,10 +310,9 @@ static bool value_read_value(struct value_reader *r, const struct json_value *v)
     struct json_value typed = {0};
     steps_take(&r->fault->reading, STEPS_VALUE);
     if (v->type == JSON_OBJECT) {
-        struct json_cursor cursor = json_members(v);
         struct json_value member;
         struct slice name;
-        while (json_next_member(&cursor, &name, &member)) {
+        JSON_FOREACH_MEMBER (name, member, v) {
             steps_take(&r->fault->reading, 1);
             enum attr_type found = member.type == JSON_NULL ? 0 : attr_type_of(name);
             if (found != 0 && type != 0)
@@ -340,11 +338,6 @@ bool value_check_name(struct slice name, struct fault *fault)
                          ATTRIBUTE_NAME_SIZE_MAX + 1);
 }
 
-static int value_compare_names(const void *a, const void *b)
-{
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 bool value_check_names(struct arena *arena, const struct json_value *map, struct fault *fault)
 {
     const size_t count = json_count(map);
@@ -355,7 +348,7 @@ bool value_check_names(struct arena *arena, const struct json_value *map, struct
         if (!value_check_name(names[i], fault))
             return false;
     }
-    qsort(names, count, sizeof *names, value_compare_names);
+    qsort(names, count, sizeof *names, slice_compare_at);
     for (size_t i = 1; i < count; i++) {
         if (slice_equal(names[i], names[i - 1]))
             return fault_set(fault, FAULT_SERIALIZATION, "Duplicate field '%.*s'", SHOWN(names[i]));

@@ -60,12 +60,6 @@ enum {
     ELEMENTS_KEPT_MAX = 2 * ELEMENTS_SHOWN_MAX
 };
 
-/* For qsort. */
-static int elements_compare(const void *a, const void *b)
-{
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 /* As they came. */
 static void elements_show(struct buffer *out, const struct json_value *list)
 {
@@ -82,22 +76,21 @@ static void elements_show(struct buffer *out, const struct json_value *list)
 /* Finds the first elements in order, as many as a text may show. Only those are sorted. */
 static size_t elements_first(const struct json_value *list, struct slice first[ELEMENTS_KEPT_MAX])
 {
-    struct json_cursor cursor = json_elements(list);
     struct json_value element;
     size_t count = 0;
     bool full = false;
-    while (json_next_element(&cursor, &element)) {
+    JSON_FOREACH (element, list) {
         const struct slice text = json_text(&element);
         if (full && slice_compare(text, first[ELEMENTS_SHOWN_MAX - 1]) >= 0)
             continue;
         first[count++] = text;
         if (count < ELEMENTS_KEPT_MAX)
             continue;
-        qsort(first, count, sizeof first[0], elements_compare);
+        qsort(first, count, sizeof first[0], slice_compare_at);
         count = ELEMENTS_SHOWN_MAX;
         full = true;
     }
-    qsort(first, count, sizeof first[0], elements_compare);
+    qsort(first, count, sizeof first[0], slice_compare_at);
     return count;
 }
 

@@ -56,13 +56,12 @@ LIMITER_OPERATION(acquire, "LimiterAcquire", .begin = acquire_begin, LIMITER_CAL
 
 /* ---- check ---- */
 
-static bool check_begin(struct call *c, const struct json_value unused[])
+static bool check_begin(struct call *c, UNUSED const struct json_value unused[])
 {
     static const char *const NAMES[] = {"namespace", "entity", "resource", "on_unavailable", NULL};
     struct acquire_plan *t = arena_zalloc(&c->arena, sizeof *t);
     struct limiter_request w;
     struct bucket_name name;
-    (void)unused;
     t->proxy = true;
     if (!limiter_request_query(&w, c) || !limiter_request_bucket(&w, &name) ||
         !limiter_request_on_unavailable(&w, &t->limiter_call.on_unavailable) ||

@@ -49,7 +49,7 @@ static bool acquire_refuse_too_few(struct call *c, const struct cached_bucket *b
         const int64_t wait = amounts[i] > 0 ? bucket_wait_ms(c->router, b, i, amounts[i]) : 0;
         if (wait > longest || (amounts[i] > 0 && amounts[limit] == 0))
             limit = i;
-        longest = wait > longest ? wait : longest;
+        longest = MAX(wait, longest);
     }
     if (longest == 0)
         longest = bucket_shard_wait_ms(c->router, b, amounts);
@@ -92,8 +92,6 @@ int acquire_fail(struct call *c, const struct fault *f)
 /* ---- planning ---- */
 
 static bool acquire_plan_make(struct call *c);
-static bool acquire_charge_ended(struct call *c);
-
 /* The amounts in the order of the bucket's limits. False: it has none of them. */
 static bool acquire_plan_amounts(const struct acquire_plan *t, const struct cached_bucket *b,
                                  int64_t out[LIMITER_LIMITS_MAX])
@@ -232,7 +230,7 @@ static int64_t shard_tokens_now(const struct router *r, struct cached_bucket *b,
         return limiter_share(l->capacity, shard, bucket_shard_count(b));
     struct limiter_balance balance = k->balances[limit];
     const int64_t now_ms = router_wall_ms(r);
-    limiter_refill(&balance, l, shard, k->shards, now_ms > balance.at_ms ? now_ms : balance.at_ms);
+    limiter_refill(&balance, l, shard, k->shards, MAX(now_ms, balance.at_ms));
     return balance.tokens;
 }
 
@@ -264,7 +262,7 @@ static bool charge_gather(struct call *c, struct cached_bucket *b, uint32_t firs
         whole = true;
         for (uint32_t k = 0; k < b->limits.count; k++) {
             const int64_t has = missing[k] > 0 ? shard_tokens_now(c->router, b, shard, k) : 0;
-            p.amounts[k] = has < 0 ? 0 : has < missing[k] ? has : missing[k];
+            p.amounts[k] = has < 0 ? 0 : MIN(has, missing[k]);
             missing[k] -= p.amounts[k];
             takes |= p.amounts[k] > 0;
             whole &= missing[k] == 0;

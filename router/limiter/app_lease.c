@@ -148,8 +148,7 @@ bool app_lease_read(struct arena *arena, struct slice text, struct app_lease *ou
     struct buffer bytes = {0};
     *out = (struct app_lease){0};
     const bool encoded = text.size <= APP_LEASE_TEXT_MAX && base64url_read(&bytes, text);
-    const struct slice all = arena_copy(arena, buffer_slice(&bytes));
-    buffer_deinit(&bytes);
+    const struct slice all = arena_take(arena, &bytes);
     if (!encoded || all.size < 8)
         return false;
     struct reader sum = {slice_make(all.data + all.size - 8, 8), false};

@@ -158,9 +158,8 @@ struct cached_bucket *bucket_hold(struct router *r, const struct bucket_name *na
     return b;
 }
 
-void bucket_release(struct router *r, struct cached_bucket *b)
+void bucket_release(UNUSED struct router *r, struct cached_bucket *b)
 {
-    (void)r;
     must(b->ref_count > 0);
     b->ref_count--;
 }
@@ -256,8 +255,7 @@ struct cached_shard *bucket_shard(struct cached_bucket *b, uint32_t shard)
     must(shard < LIMITER_SHARDS_MAX);
     if (shard >= b->shards_allocated) {
         const uint32_t count = shard < 1 ? 1 : 2 * (1U << (31 - __builtin_clz(shard)));
-        b->shards = realloc(b->shards, count * sizeof *b->shards);
-        must(b->shards != NULL);
+        b->shards = must_have(realloc(b->shards, count * sizeof *b->shards));
         memset(b->shards + b->shards_allocated, 0,
                (count - b->shards_allocated) * sizeof *b->shards);
         b->shards_allocated = count;
@@ -284,7 +282,7 @@ bool bucket_shard_is_hot(const struct router *r, const struct cached_bucket *b, 
     if (shard >= b->shards_allocated)
         return false;
     const struct cached_shard *k = &b->shards[shard];
-    const int64_t changed_ms = k->changed_ms > b->changed_ms ? k->changed_ms : b->changed_ms;
+    const int64_t changed_ms = MAX(k->changed_ms, b->changed_ms);
     const int64_t settle_ms = empty ? SETTLE_EMPTY_MS : SETTLE_LOW_MS;
     const struct instant changed =
         instant_before(k->changed_at, b->changed_at) ? b->changed_at : k->changed_at;
@@ -393,7 +391,7 @@ void bucket_return_charge(struct cached_bucket *b, uint32_t shard, const int64_t
     for (uint32_t i = 0; i < b->limits.count && k->is_valid; i++) {
         const int64_t full = limiter_share(b->limits.at[i].capacity, shard, k->shards);
         const int64_t tokens = k->balances[i].tokens + amounts[i];
-        k->balances[i].tokens = tokens < full ? tokens : full;
+        k->balances[i].tokens = MIN(tokens, full);
     }
     k->write_tokens += mwcu;
 }
@@ -431,7 +429,7 @@ void bucket_update_backoff(const struct router *r, struct cached_bucket *b, uint
         instant_before(requested_at, k->backoff_until)) /* it was sent before the backoff */
         return;
     if (!done)
-        k->backoff_ms = doubled_ms < max_ms ? doubled_ms : max_ms;
+        k->backoff_ms = MIN(doubled_ms, max_ms);
     else if (k->backoff_until.ns != 0)
         k->backoff_ms -= (k->backoff_ms + BACKOFF_FRACTION - 1) / BACKOFF_FRACTION;
     k->backoff_until = shard_has_tokens(k, b, amounts) ? (struct instant){0}
@@ -489,7 +487,7 @@ int64_t bucket_tokens_max(const struct router *r, const struct cached_bucket *b,
                                  : instant_since(r->now, k->requested_at).ns / NS_PER_MS + 1;
     struct limiter_balance balance = k->balances[limit];
     const int64_t now_ms = k->at_ms + since_ms;
-    limiter_refill(&balance, l, shard, count, now_ms > balance.at_ms ? now_ms : balance.at_ms);
+    limiter_refill(&balance, l, shard, count, MAX(now_ms, balance.at_ms));
     return balance.tokens - in_flight;
 }
 
@@ -511,7 +509,7 @@ static int64_t bucket_backoff_ms_min(const struct router *r, const struct cached
             i < b->shards_allocated && instant_before(r->now, b->shards[i].backoff_until);
         const int64_t ms =
             paused ? instant_since(b->shards[i].backoff_until, r->now).ns / NS_PER_MS + 1 : 0;
-        min_ms = ms < min_ms ? ms : min_ms;
+        min_ms = MIN(ms, min_ms);
     }
     return min_ms;
 }
@@ -529,7 +527,7 @@ int64_t bucket_wait_ms(const struct router *r, const struct cached_bucket *b, ui
     const int64_t pause_ms = bucket_backoff_ms_min(r, b);
     const int64_t wait_ms = limiter_refill_ms(missing, l->amount, l->period_ms);
     must(wait_ms <= LIMITER_WAIT_MS_MAX);
-    return wait_ms < pause_ms ? pause_ms : wait_ms;
+    return MAX(wait_ms, pause_ms);
 }
 
 int64_t bucket_shard_wait_ms(const struct router *r, const struct cached_bucket *b,
@@ -547,9 +545,9 @@ int64_t bucket_shard_wait_ms(const struct router *r, const struct cached_bucket 
             const int64_t ms =
                 amounts[i] > 0 ? limiter_wait_ms(&known, &b->limits.at[i], shard, count, amounts[i])
                                : 0;
-            longest = ms > longest ? ms : longest;
+            longest = MAX(ms, longest);
         }
-        least = longest < least ? longest : least;
+        least = MIN(longest, least);
     }
     return least;
 }

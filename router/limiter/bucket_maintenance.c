@@ -75,9 +75,8 @@ static bool maintenance_shards_read(struct call *c);
 static bool maintenance_reply(struct call *c, struct subrequest *s, const struct reply *r);
 static bool maintenance_finish(struct call *c);
 
-static bool maintenance_failed(struct call *c)
+static bool maintenance_failed(UNUSED struct call *c)
 {
-    (void)c;
     return true;
 }
 
@@ -90,10 +89,9 @@ static const struct limiter_call_handlers maintenance_handlers = {
     .no_deadline = true,
     .no_parents = true};
 
-static bool maintenance_begin(struct call *c, const struct json_value m[])
+static bool maintenance_begin(struct call *c, UNUSED const struct json_value m[])
 {
     struct bucket_maintenance *t = c->state;
-    (void)m;
     limiter_call_begin(c, &t->limiter_call, &maintenance_handlers, &t->bucket->name);
     return true;
 }
@@ -115,9 +113,7 @@ static void maintenance_set_interval(struct router *r, const struct bucket_maint
     const int64_t interval_ms = b->check_interval_ms == 0 ? check_ms : 2 * b->check_interval_ms;
     if (t->limiter_call.throttled)
         r->limiter->checks_from = instant_add_ms(r->now, MAINTENANCE_BACKOFF_MS_MAX);
-    b->check_interval_ms = t->changes || t->failed ? 0
-                           : interval_ms < max_ms  ? interval_ms
-                                                   : max_ms;
+    b->check_interval_ms = t->changes || t->failed ? 0 : MIN(interval_ms, max_ms);
     must(b->check_interval_ms >= 0);
     b->check_from = instant_add_ms(r->now, b->check_interval_ms);
 }
@@ -129,11 +125,10 @@ static void maintenance_end(struct call *c)
     const int64_t backoff_ms = 2 * b->maintenance_backoff_ms;
     must(b->in_maintenance);
     b->in_maintenance = false;
-    b->maintenance_backoff_ms =
-        !t->failed                                ? 0
-        : backoff_ms < MAINTENANCE_BACKOFF_MS_MIN ? MAINTENANCE_BACKOFF_MS_MIN
-        : backoff_ms < MAINTENANCE_BACKOFF_MS_MAX ? backoff_ms
-                                                  : MAINTENANCE_BACKOFF_MS_MAX;
+    b->maintenance_backoff_ms = !t->failed ? 0
+                                : backoff_ms < MAINTENANCE_BACKOFF_MS_MIN
+                                    ? MAINTENANCE_BACKOFF_MS_MIN
+                                    : MIN(backoff_ms, MAINTENANCE_BACKOFF_MS_MAX);
     b->maintenance_from = instant_add_ms(c->router->now, b->maintenance_backoff_ms);
     if (!t->grows)
         maintenance_set_interval(c->router, t);
@@ -197,24 +192,20 @@ struct event_call {
     struct call *call;
 };
 
-static bool event_begin(struct call *c, const struct json_value m[])
+static bool event_begin(struct call *c, UNUSED const struct json_value m[])
 {
-    (void)m;
     subrequest_start(c->router, c->subrequests);
     return true;
 }
 
-static bool event_reply(struct call *c, struct subrequest *s, const struct reply *r)
+static bool event_reply(UNUSED struct call *c, UNUSED struct subrequest *s, const struct reply *r)
 {
-    (void)c;
-    (void)s;
     (void)r; /* an event that is lost is counted all the same */
     return true;
 }
 
-static int event_fail(struct call *c, const struct fault *f)
+static int event_fail(UNUSED struct call *c, const struct fault *f)
 {
-    (void)c;
     return limiter_error_status(f);
 }
 
@@ -261,8 +252,7 @@ void maintenance_report(struct router *r, const struct cached_bucket *b, bool gr
     LIST_INSERT_HEAD(&l->event_calls, t, entry);
     struct subrequest *s = call_request(c, NULL, REQUEST_DECIDE);
     s->request.decide.op = CATALOG_EVENT;
-    s->request.decide.decision = arena_copy(&c->arena, buffer_slice(&body));
-    buffer_deinit(&body);
+    s->request.decide.decision = arena_take(&c->arena, &body);
     call_begin(c, NULL);
 }
 

@@ -41,7 +41,7 @@ static int64_t bucket_query_tokens(const struct router *r, struct cached_bucket 
         }
         struct limiter_balance balance = k->balances[limit];
         const int64_t now_ms = router_wall_ms(r);
-        limiter_refill(&balance, l, i, k->shards, now_ms > balance.at_ms ? now_ms : balance.at_ms);
+        limiter_refill(&balance, l, i, k->shards, MAX(now_ms, balance.at_ms));
         sum += balance.tokens;
     }
     return sum;
@@ -76,7 +76,7 @@ static bool bucket_query_wait(struct call *c, struct cached_bucket *b)
                 c, "query", "'%.*s' cannot give this many tokens: its capacity is %.12g",
                 SHOWN(l->name), (double)l->capacity / 1000);
         const int64_t wait_ms = limiter_refill_ms(missing, l->amount, l->period_ms);
-        longest = wait_ms > longest ? wait_ms : longest;
+        longest = MAX(wait_ms, longest);
     }
     json_member_integer(&c->body, "wait_ms", longest);
     return true;
@@ -103,8 +103,7 @@ static void bucket_query_write_shards(struct call *c, struct cached_bucket *b)
             json_write_name(&c->body, b->limits.at[l].name);
             json_write_thousandths(&c->body, k->balances[l].tokens);
         }
-        json_write_close(&c->body, '}');
-        json_write_close(&c->body, '}');
+        json_write_closes(&c->body, "}}");
     }
     json_write_close(&c->body, ']');
 }
@@ -161,9 +160,8 @@ static bool bucket_query_shards_read(struct call *c)
     return limiter_call_send_limits(c, b) || bucket_query_answer(c);
 }
 
-static bool bucket_query_failed(struct call *c)
+static bool bucket_query_failed(UNUSED struct call *c)
 {
-    (void)c;
     return false; /* the fault says why shards cannot be read */
 }
 
@@ -173,13 +171,12 @@ static const struct limiter_call_handlers bucket_query_handlers = {
     .shards_read = bucket_query_shards_read,
     .no_parents = true};
 
-static bool bucket_query_begin(struct call *c, const struct json_value unused[])
+static bool bucket_query_begin(struct call *c, UNUSED const struct json_value unused[])
 {
     static const char *const NAMES[] = {"namespace", "entity", "resource", NULL};
     struct bucket_query *k = arena_zalloc(&c->arena, sizeof *k);
     struct bucket_name name;
     struct limiter_request w;
-    (void)unused;
     k->kind = (enum bucket_query_kind)c->operation->variant;
     if (!limiter_request_query(&w, c) || !limiter_request_bucket(&w, &name) ||
         (k->kind == QUERY_TIME_UNTIL &&
@@ -214,7 +211,7 @@ static uint32_t top_add(struct cached_bucket *list[], uint32_t count, uint32_t m
     return count < max ? count + 1 : count;
 }
 
-static bool top_begin(struct call *c, const struct json_value unused[])
+static bool top_begin(struct call *c, UNUSED const struct json_value unused[])
 {
     static const char *const NAMES[] = {"namespace", "count", NULL};
     struct cached_bucket *list[TOP_MAX], *b;
@@ -222,7 +219,6 @@ static bool top_begin(struct call *c, const struct json_value unused[])
     struct limiter_request w;
     int64_t max;
     uint32_t count = 0;
-    (void)unused;
     c->state = NULL;
     if (!limiter_request_query(&w, c) || !limiter_request_check_names(&w, NAMES) ||
         !limiter_request_namespace(&w, &space) ||
@@ -232,8 +228,7 @@ static bool top_begin(struct call *c, const struct json_value unused[])
         if (slice_equal(b->name.name_space, space))
             count = top_add(list, count, (uint32_t)max, b);
     }
-    json_write_open(&c->body, '{');
-    json_member_open(&c->body, "buckets", '[');
+    json_write_open_with(&c->body, "buckets", '[');
     for (uint32_t i = 0; i < count; i++) {
         json_write_open(&c->body, '{');
         bucket_query_write_name(c, list[i]);
@@ -242,8 +237,7 @@ static bool top_begin(struct call *c, const struct json_value unused[])
         json_member_integer(&c->body, "refused", list[i]->refused);
         json_write_close(&c->body, '}');
     }
-    json_write_close(&c->body, ']');
-    json_write_close(&c->body, '}');
+    json_write_closes(&c->body, "]}");
     return true;
 }
 

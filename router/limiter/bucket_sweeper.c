@@ -31,10 +31,9 @@ static void sweeper_take(struct call *c, struct slice item)
     bucket_release(r, b);
 }
 
-static bool sweeper_begin(struct call *c, const struct json_value m[])
+static bool sweeper_begin(struct call *c, UNUSED const struct json_value m[])
 {
     struct sweeper *p = c->state;
-    (void)m;
     ranges_begin(c, &p->plan);
     return true;
 }
@@ -83,9 +82,8 @@ static bool sweeper_finish(struct call *c)
     return true;
 }
 
-static int sweeper_fail(struct call *c, const struct fault *f)
+static int sweeper_fail(UNUSED struct call *c, const struct fault *f)
 {
-    (void)c;
     return limiter_error_status(f);
 }
 

@@ -95,7 +95,7 @@ static void lease_operation_spread(struct lease_operation *u, uint32_t first, st
         if (!slice_equal(u->lease.parts[i].entity, u->lease.parts[first].entity))
             continue;
         const int64_t held = u->lease.parts[i].amounts[at];
-        const int64_t back = held <= 0 ? 0 : held < -left ? held : -left;
+        const int64_t back = held <= 0 ? 0 : MIN(held, -left);
         lease_operation_correct(u, i, limit, -back);
         left += back;
     }

@@ -293,8 +293,7 @@ bool limiter_request_limits(struct limiter_request *w, struct limiter_limits *ou
     if (list.type != JSON_LIST || json_count(&list) == 0 || json_count(&list) > LIMITER_LIMITS_MAX)
         return limiter_error_invalid(w->call, "limits", "a list of 1 to %d limits is expected",
                                      LIMITER_LIMITS_MAX);
-    struct json_cursor at = json_elements(&list);
-    while (json_next_element(&at, &v)) {
+    JSON_FOREACH (v, &list) {
         if (!limiter_request_limit(w, &v, &out->at[out->count++]))
             return false;
     }

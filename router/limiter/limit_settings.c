@@ -66,8 +66,7 @@ static void table_change(struct call *c, enum setting_step step, enum request_op
     table_spec_encode(&bytes, spec);
     struct subrequest *s = call_request(c, NULL, op);
     s->request.table.name = spec->name;
-    s->request.table.spec = arena_copy(&c->arena, buffer_slice(&bytes));
-    buffer_deinit(&bytes);
+    s->request.table.spec = arena_take(&c->arena, &bytes);
     subrequest_start(c->router, s);
 }
 
@@ -318,9 +317,8 @@ static bool setting_finish(struct call *c)
     }
 }
 
-static bool setting_failed(struct call *c)
+static bool setting_failed(UNUSED struct call *c)
 {
-    (void)c;
     return false; /* the fault says why shards cannot be read */
 }
 
@@ -373,14 +371,13 @@ static bool put_limits_begin(struct call *c, const struct json_value body[])
     return true;
 }
 
-static bool setting_query_begin(struct call *c, const struct json_value unused[])
+static bool setting_query_begin(struct call *c, UNUSED const struct json_value unused[])
 {
     static const char *const LIMITS[] = {"namespace", "entity", "resource", NULL};
     static const char *const ENTITIES[] = {"namespace", "entity", NULL};
     const bool of_entity = (c->operation->variant & OF_ENTITY) != 0;
     struct setting *t = setting_create(c);
     struct limiter_request w;
-    (void)unused;
     if (!limiter_request_query(&w, c) ||
         !limiter_request_check_names(&w, of_entity ? ENTITIES : LIMITS) ||
         !limiter_request_namespace(&w, &t->name.name_space) ||

@@ -217,19 +217,15 @@ static void charge_transact(struct call *c)
     for (uint32_t i = 0; i < g->count; i++) {
         struct limiter_command command;
         struct item_place place;
-        struct buffer bytes = {0};
         charge_command(c, &g->parts[i], &command);
         command.mwcu *= TRANSACTION_FACTOR;
-        limiter_command_walk(&(struct codec){.out = &bytes}, &command);
         item_place_of_shard(c, &s->table->table, &g->parts[i].bucket->name, g->parts[i].shard,
                             &place);
-        plan->items[i] =
-            (struct item_request){.op = REQUEST_UPDATE,
-                                  .key = place.key,
-                                  .limited = place.item,
-                                  .limiter = arena_copy(&c->arena, buffer_slice(&bytes)),
-                                  .return_failed = true};
-        buffer_deinit(&bytes);
+        plan->items[i] = (struct item_request){.op = REQUEST_UPDATE,
+                                               .key = place.key,
+                                               .limited = place.item,
+                                               .limiter = shard_command_encode(c, &command),
+                                               .return_failed = true};
     }
     c->plan = plan;
     s->write = (struct transact_write){0};

@@ -105,7 +105,6 @@ struct limiter_call {
     bool throttled;                         /* because its table is read too often */
     struct charge charge;
     struct cached_bucket *repaired;
-    uint32_t repaired_shard;
     bool reads_owner; /* LIMITER_CALL_READ_SHARDS: for idempotency_lookup.c */
     bool owner_was_read;
     bool maybe_expired; /* by the clock of some shard: all owners are asked before that counts */
@@ -178,6 +177,8 @@ bool limiter_call_repair(struct call *c);
 /* A command with the cached shard map and limits, and the shard's deferred cost. */
 void shard_command_begin(const struct router *r, struct cached_bucket *b, enum limiter_verb verb,
                          uint32_t shard, struct limiter_command *out);
+/* Its bytes. */
+struct slice shard_command_encode(struct call *c, const struct limiter_command *command);
 /* Sends it. subrequest.index is `index`. `token`: TRANSACTION_TOKEN_SIZE bytes, or empty. */
 struct subrequest *shard_command_send(struct call *c, struct cached_bucket *b,
                                       const struct limiter_command *command, uint32_t index,

@@ -61,16 +61,14 @@ int limiter_error_status(const struct fault *f)
 
 void limiter_error_write(struct buffer *out, const struct fault *f)
 {
-    json_write_open(out, '{');
-    json_member_open(out, "error", '{');
+    json_write_open_with(out, "error", '{');
     json_member_text(out, "code", CODES[limiter_error_row(f)].code);
     json_member_string(out, "message", buffer_slice(&f->text));
     if (f->more.size > 0) {
         buffer_append_u8(out, ',');
         buffer_append_slice(out, buffer_slice(&f->more));
     }
-    json_write_close(out, '}');
-    json_write_close(out, '}');
+    json_write_closes(out, "}}");
 }
 
 int limiter_error_answer(struct call *c, const struct fault *f)

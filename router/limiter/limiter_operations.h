@@ -3,25 +3,16 @@
 
 #include "router/core/endpoints.h"
 
-extern const struct operation operation_limiter_acquire;
-extern const struct operation operation_limiter_check;
-extern const struct operation operation_limiter_consume;
-extern const struct operation operation_limiter_adjust;
-extern const struct operation operation_limiter_release;
-extern const struct operation operation_limiter_commit;
-extern const struct operation operation_limiter_rollback;
-extern const struct operation operation_limiter_available;
-extern const struct operation operation_limiter_time_until;
-extern const struct operation operation_limiter_capacity;
-extern const struct operation operation_limiter_set_limits;
-extern const struct operation operation_limiter_get_limits;
-extern const struct operation operation_limiter_delete_limits;
-extern const struct operation operation_limiter_set_entity;
-extern const struct operation operation_limiter_get_entity;
-extern const struct operation operation_limiter_delete_entity;
-extern const struct operation operation_limiter_reset;
-extern const struct operation operation_limiter_status;
-extern const struct operation operation_limiter_top;
+/* clang-format off */
+#define LIMITER_OPERATION_LIST(X)                                                                  \
+    X(acquire) X(check) X(consume) X(adjust) X(release) X(commit) X(rollback) X(available)         \
+    X(time_until) X(capacity) X(set_limits) X(get_limits) X(delete_limits) X(set_entity)           \
+    X(get_entity) X(delete_entity) X(reset) X(status) X(top)
+/* clang-format on */
+
+#define X(name) extern const struct operation operation_limiter_##name;
+LIMITER_OPERATION_LIST(X)
+#undef X
 
 /* endpoint.serve: a JSON body, or the target's query. */
 void limiter_serve_body(struct router *r, struct client *c, const struct endpoint *e);

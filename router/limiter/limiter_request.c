@@ -71,8 +71,7 @@ bool limiter_request_check_names(const struct limiter_request *request, const ch
     }
     if (request->body == NULL)
         return true;
-    struct json_cursor at = json_members(request->body);
-    while (json_next_member(&at, &name, &value)) {
+    JSON_FOREACH_MEMBER (name, value, request->body) {
         const int place = limiter_request_place(name, names);
         if (place < 0)
             return limiter_request_unknown_name(request->call, name, names);
@@ -304,8 +303,7 @@ bool limiter_request_amounts(struct limiter_request *request, const char *field,
         return limiter_error_invalid(
             request->call, field,
             "an object of limits and numbers is expected, such as {\"rpm\": 1}");
-    struct json_cursor at = json_members(&object);
-    while (json_next_member(&at, &name, &v)) {
+    JSON_FOREACH_MEMBER (name, v, &object) {
         if (!limiter_request_add_amount(request->call, field, out, name) ||
             !limiter_request_tokens(request->call, field, &v, min, LIMITER_MTOK_MAX,
                                     &out->at[out->count - 1].mtok))

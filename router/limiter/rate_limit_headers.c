@@ -8,7 +8,7 @@ static int64_t rate_limit_remaining(const struct router *r, const struct cached_
                                     uint32_t limit)
 {
     const int64_t mtok = bucket_tokens_max_total(r, b, limit);
-    return mtok > 0 ? mtok : 0;
+    return MAX(mtok, 0);
 }
 
 /* Until the limit is full. */
@@ -81,6 +81,5 @@ void rate_limit_headers_set(struct call *c, int64_t retry_ms)
                           "\";r=", rate_limit_remaining(c->router, b, i) / 1000,
                           ";t=", seconds_rounded_up(rate_limit_reset_ms(c->router, b, i)));
     }
-    c->lines = arena_copy(&c->arena, buffer_slice(&lines));
-    buffer_deinit(&lines);
+    c->lines = arena_take(&c->arena, &lines);
 }

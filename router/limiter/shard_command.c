@@ -5,28 +5,25 @@ void shard_command_begin(const struct router *r, struct cached_bucket *b, enum l
                          uint32_t shard, struct limiter_command *out)
 {
     struct cached_shard *k = bucket_shard(b, shard);
-    const int64_t cost = k->cost_mcu > 1000 ? k->cost_mcu : 1000;
+    const int64_t cost = MAX(k->cost_mcu, 1000);
     const int64_t left = k->write_tokens > cost ? k->write_tokens - cost : 0;
-    *out = (struct limiter_command){
-        .verb = (uint8_t)verb,
-        .shard = shard,
-        .sender_map = b->shard_map,
-        .limits = b->limits,
-        .expires_ms = router_wall_ms(r) + LIMITER_SHARD_MAP_TTL_MS,
-        .mwcu = cost + (k->deferred_cost_mwcu < left ? k->deferred_cost_mwcu : left)};
+    *out = (struct limiter_command){.verb = (uint8_t)verb,
+                                    .shard = shard,
+                                    .sender_map = b->shard_map,
+                                    .limits = b->limits,
+                                    .expires_ms = router_wall_ms(r) + LIMITER_SHARD_MAP_TTL_MS,
+                                    .mwcu = cost + MIN(k->deferred_cost_mwcu, left)};
     if (out->sender_map.count == 0)
         out->sender_map.count = 1;
     must(verb < LIMITER_VERBS);
 }
 
-static struct slice shard_command_encode(struct call *c, const struct limiter_command *command)
+struct slice shard_command_encode(struct call *c, const struct limiter_command *command)
 {
     struct buffer bytes = {0};
     struct limiter_command copy = *command;
     limiter_command_walk(&(struct codec){.out = &bytes}, &copy);
-    const struct slice out = arena_copy(&c->arena, buffer_slice(&bytes));
-    buffer_deinit(&bytes);
-    return out;
+    return arena_take(&c->arena, &bytes);
 }
 
 struct subrequest *shard_command_send(struct call *c, struct cached_bucket *b,
@@ -104,7 +101,7 @@ void shard_command_reply(struct call *c, struct cached_bucket *b, uint32_t shard
         call_refuse(c, s, r);
     }
     struct cached_shard *k = bucket_shard(b, shard);
-    const int64_t refused_mcu = k->cost_mcu > 1000 ? k->cost_mcu : 1000;
+    const int64_t refused_mcu = MAX(k->cost_mcu, 1000);
     if (out->end == CHARGE_DONE && !out->is_repeat) {
         /* Deferred cost that the shard had too few units for is dropped: it must not be in debt for
          * refusals. */

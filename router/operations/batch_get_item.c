@@ -91,8 +91,7 @@ static bool batch_read_keys(struct call *c, struct batch *b, const struct json_v
     if (!batch_read_projection(c, b, m))
         return false;
     t->consistent = shape_boolean(&m[KEYS_AND_ATTRIBUTES_CONSISTENT_READ], false);
-    struct json_cursor cursor = json_elements(&m[KEYS_AND_ATTRIBUTES_KEYS]);
-    while (json_next_element(&cursor, &key)) {
+    JSON_FOREACH (key, &m[KEYS_AND_ATTRIBUTES_KEYS]) {
         if (!batch_read_key(c, b, &key))
             return false;
     }
@@ -190,8 +189,7 @@ static void batch_write_unprocessed(struct buffer *out, const struct call *c, co
     if (b->tables[table].left == 0)
         return;
     json_write_name(out, b->plan->tables[table].name);
-    json_write_open(out, '{');
-    json_member_open(out, "Keys", '[');
+    json_write_open_with(out, "Keys", '[');
     for (uint32_t i = 0; i < b->plan->count; i++) {
         const struct item_request *q = &b->plan->items[i];
         if (q->table == table && !b->entries[i].done)
@@ -222,8 +220,7 @@ static bool batch_get_finish(struct call *c)
     if (b->written == 0) {
         if (!batch_succeeded(c, b))
             return false;
-        json_write_open(&c->body, '{');
-        json_member_open(&c->body, "Responses", '{');
+        json_write_open_with(&c->body, "Responses", '{');
     }
     for (; b->written < b->plan->count; b->written++) {
         if (call_ends_turn(c, begin))

@@ -80,8 +80,7 @@ static void batch_write_entry(struct buffer *out, const struct call *c,
     json_member_open(out, put ? "PutRequest" : "DeleteRequest", '{');
     json_write_key(out, put ? "Item" : "Key");
     value_write_item(out, span_in(&c->bytes, q->item));
-    json_write_close(out, '}');
-    json_write_close(out, '}');
+    json_write_closes(out, "}}");
 }
 
 static void batch_write_unprocessed(struct buffer *out, const struct call *c, const struct batch *b,
@@ -121,8 +120,7 @@ static bool batch_write_finish(struct call *c)
     struct buffer *out = &c->body;
     if (!batch_succeeded(c, b))
         return false;
-    json_write_open(out, '{');
-    json_member_open(out, "UnprocessedItems", '{');
+    json_write_open_with(out, "UnprocessedItems", '{');
     for (uint32_t i = 0; i < b->plan->table_count; i++)
         batch_write_unprocessed(out, c, b, i);
     json_write_close(out, '}');

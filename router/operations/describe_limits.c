@@ -5,9 +5,8 @@
 #include "router/json/shapes.h"
 #include "router/operations/operations.h"
 
-static bool describe_limits(struct call *c, const struct json_value m[])
+static bool describe_limits(struct call *c, UNUSED const struct json_value m[])
 {
-    (void)m;
     const struct config *config = c->router->config;
     int64_t nodes = c->router->options.node_count;
     json_write_open(&c->body, '{');
@@ -23,22 +22,18 @@ static bool describe_limits(struct call *c, const struct json_value m[])
     return true;
 }
 
-static bool describe_endpoints(struct call *c, const struct json_value m[])
+static bool describe_endpoints(struct call *c, UNUSED const struct json_value m[])
 {
     enum {
         CACHE_MINUTES = 1440
     };
-    (void)m;
-    json_write_open(&c->body, '{');
-    json_member_open(&c->body, "Endpoints", '[');
+    json_write_open_with(&c->body, "Endpoints", '[');
     json_write_open(&c->body, '{');
     json_write_key(&c->body, "Address");
     struct slice host = http_find(&c->client->http.head, "host");
     json_write_string(&c->body, slice_is_utf8(host) ? host : slice_of(""));
     json_member_integer(&c->body, "CachePeriodInMinutes", CACHE_MINUTES);
-    json_write_close(&c->body, '}');
-    json_write_close(&c->body, ']');
-    json_write_close(&c->body, '}');
+    json_write_closes(&c->body, "}]}");
     return true;
 }
 

@@ -153,8 +153,7 @@ static bool describe_stream_reply(struct call *c, struct subrequest *request, co
         return call_shard_missing(c);
     const bool lost =
         d->after.size > 0 && table_shard_find(s, d->after) == NULL; /* trimmed since */
-    json_write_open(&c->body, '{');
-    json_member_open(&c->body, "StreamDescription", '{');
+    json_write_open_with(&c->body, "StreamDescription", '{');
     write_head(c, &t, s);
     json_member_open(&c->body, "Shards", '[');
     const struct table_shard *last = lost ? NULL : write_shards(c, d, s, parent);
@@ -165,8 +164,7 @@ static bool describe_stream_reply(struct call *c, struct subrequest *request, co
         json_member_string(&c->body, "LastEvaluatedShardId", buffer_slice(&id));
         buffer_deinit(&id);
     }
-    json_write_close(&c->body, '}');
-    json_write_close(&c->body, '}');
+    json_write_closes(&c->body, "}}");
     return true;
 }
 

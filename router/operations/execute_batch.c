@@ -255,8 +255,7 @@ static bool batch_finish(struct call *c)
     struct execute_batch *b = c->state;
     const size_t begin = c->body.size;
     if (b->written == 0) {
-        json_write_open(&c->body, '{');
-        json_member_open(&c->body, "Responses", '[');
+        json_write_open_with(&c->body, "Responses", '[');
     }
     for (; b->written < c->plan->count; b->written++) {
         if (call_ends_turn(c, begin))

@@ -387,8 +387,7 @@ static bool select_get_reply(struct call *c, const struct select *s, struct subr
     const struct capacity capacity = {.table_mcu = r->consumed_mcu};
     if (r->code != REPLY_OK)
         return call_refuse(c, sub, r);
-    json_write_open(&c->body, '{');
-    json_member_open(&c->body, "Items", '[');
+    json_write_open_with(&c->body, "Items", '[');
     execute_write_shown(c, s->statement, execute_shown(s->statement, r));
     json_write_close(&c->body, ']');
     capacity_write_member(&c->body, c, &sub->route->table, &capacity);

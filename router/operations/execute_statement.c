@@ -61,8 +61,7 @@ static bool execute_write_reply(struct call *c, const struct statement *s, struc
     struct capacity capacity = {0};
     if (r->code != REPLY_OK)
         return execute_refuse(c, s, sub, r);
-    json_write_open(&c->body, '{');
-    json_member_open(&c->body, "Items", '[');
+    json_write_open_with(&c->body, "Items", '[');
     execute_write_shown(c, s, execute_shown(s, r));
     json_write_close(&c->body, ']');
     capacity_add_write(&capacity, &sub->route->table, r);

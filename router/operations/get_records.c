@@ -178,8 +178,7 @@ static bool records_reply(struct call *c, struct subrequest *s, const struct rep
     g->next = g->iterator;
     g->next.index = records->index;
     g->next.place = records->place;
-    json_write_open(&c->body, '{');
-    json_member_open(&c->body, "Records", '[');
+    json_write_open_with(&c->body, "Records", '[');
     return true;
 }
 

@@ -18,9 +18,8 @@ static void names_append(struct buffer *out, struct slice name)
 static void names_append_list(struct buffer *out, const struct json_value *list,
                               const struct shape *shape, int name)
 {
-    struct json_cursor cursor = json_elements(list);
     struct json_value element, m[SHAPE_MEMBERS_MAX];
-    while (json_next_element(&cursor, &element)) {
+    JSON_FOREACH (element, list) {
         shape_bind(shape, &element, m);
         names_append(out, json_string(&m[name]));
     }
@@ -37,9 +36,8 @@ static void names_of_definitions(struct buffer *out, const struct json_value *de
 /* The attribute's type in AttributeDefinitions; 0: not defined. */
 static enum attr_type definition_type(const struct json_value *definitions, struct slice name)
 {
-    struct json_cursor cursor = json_elements(definitions);
     struct json_value element, m[SHAPE_MEMBERS_MAX];
-    while (json_next_element(&cursor, &element)) {
+    JSON_FOREACH (element, definitions) {
         shape_bind(&shape_attribute_definition, &element, m);
         if (slice_equal(json_string(&m[ATTRIBUTE_DEFINITION_ATTRIBUTE_NAME]), name))
             return attr_type_of(json_string(&m[ATTRIBUTE_DEFINITION_ATTRIBUTE_TYPE]));

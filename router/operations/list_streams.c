@@ -21,8 +21,7 @@ struct list_streams {
     uint32_t left;        /* streams */
     uint32_t table_count; /* being fetched */
     const struct table *tables[TABLES_STEP]; /* NULL: deleted meanwhile */
-    bool listing;
-    bool more; /* tables */
+    bool more;                               /* tables */
     bool ended;
 };
 
@@ -40,7 +39,6 @@ static void list_names(struct call *c, struct list_streams *l)
     struct subrequest *s = call_request(c, NULL, REQUEST_TABLE_LIST);
     s->request.list.after = l->name;
     s->request.list.names_max = TABLES_STEP;
-    l->listing = true;
     subrequest_start(c->router, s);
 }
 
@@ -61,8 +59,7 @@ static bool list_streams_begin(struct call *c, const struct json_value m[])
         return call_invalid(c, INVALID "ExclusiveStartStreamArn is not of the table %.*s",
                             SHOWN(requested));
     l->name = requested;
-    json_write_open(&c->body, '{');
-    json_member_open(&c->body, "Streams", '[');
+    json_write_open_with(&c->body, "Streams", '[');
     if (requested.size > 0)
         list_fetch(c, l, requested);
     else
@@ -73,7 +70,6 @@ static bool list_streams_begin(struct call *c, const struct json_value m[])
 static bool list_take_names(struct call *c, struct list_streams *l, const struct reply *r)
 {
     struct reader names = {r->page.records, false};
-    l->listing = false;
     l->more = r->page.more && r->page.count > 0;
     for (uint32_t i = 0; i < r->page.count && i < TABLES_STEP && !names.failed; i++) {
         l->name = arena_copy(&c->arena, reader_sized(&names));

@@ -24,8 +24,7 @@ static bool list_tables_reply(struct call *c, struct subrequest *s, const struct
         return call_refuse(c, s, r);
     struct reader names = {r->page.records, false};
     struct slice name = {NULL, 0};
-    json_write_open(&c->body, '{');
-    json_member_open(&c->body, "TableNames", '[');
+    json_write_open_with(&c->body, "TableNames", '[');
     for (uint32_t i = 0; i < r->page.count && !names.failed; i++) {
         name = reader_sized(&names);
         json_write_string(&c->body, name);

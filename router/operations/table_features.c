@@ -9,13 +9,6 @@
 #include "router/operations/operations.h"
 #include "router/operations/table_description.h"
 
-/* TableName is the first member of each input. */
-static bool feature_begin(struct call *c, const struct json_value m[])
-{
-    call_get_table(c, arena_copy(&c->arena, call_table_named(c, &m[0])));
-    return true;
-}
-
 /* ---- backups ---- */
 
 /* c->state is not NULL if the request switches the feature on. */
@@ -38,8 +31,7 @@ static bool backups_reply(struct call *c, struct subrequest *s, const struct rep
         return false;
     if (c->state != NULL)
         return fault_set_later(call_fault(c), "PointInTimeRecoverySpecification");
-    json_write_open(&c->body, '{');
-    json_member_open(&c->body, "ContinuousBackupsDescription", '{');
+    json_write_open_with(&c->body, "ContinuousBackupsDescription", '{');
     json_member_text(&c->body, "ContinuousBackupsStatus", "DISABLED");
     json_member_open(&c->body, "PointInTimeRecoveryDescription", '{');
     json_member_text(&c->body, "PointInTimeRecoveryStatus", "DISABLED");
@@ -53,10 +45,10 @@ static bool backups_update_begin(struct call *c, const struct json_value m[])
     feature_note_on(c, &shape_point_in_time_recovery_specification,
                     &m[UPDATE_CONTINUOUS_BACKUPS_POINT_IN_TIME_RECOVERY_SPECIFICATION],
                     POINT_IN_TIME_RECOVERY_SPECIFICATION_POINT_IN_TIME_RECOVERY_ENABLED);
-    return feature_begin(c, m);
+    return call_begin_table(c, m);
 }
 
-OPERATION(describe_continuous_backups, "DescribeContinuousBackups", .begin = feature_begin,
+OPERATION(describe_continuous_backups, "DescribeContinuousBackups", .begin = call_begin_table,
           .reply = backups_reply);
 OPERATION(update_continuous_backups, "UpdateContinuousBackups", .begin = backups_update_begin,
           .reply = backups_reply);
@@ -67,7 +59,7 @@ OPERATION(update_continuous_backups, "UpdateContinuousBackups", .begin = backups
 static bool insights_begin(struct call *c, const struct json_value m[])
 {
     const struct json_value *index = &m[DESCRIBE_CONTRIBUTOR_INSIGHTS_INDEX_NAME];
-    if (!feature_begin(c, m))
+    if (!call_begin_table(c, m))
         return false;
     c->state = NULL;
     if (index->type == JSON_STRING) {
@@ -102,14 +94,13 @@ static void feature_write_empty(struct call *c, const char *member)
 {
     json_write_open(&c->body, '{');
     json_member_open(&c->body, member, '[');
-    json_write_close(&c->body, ']');
-    json_write_close(&c->body, '}');
+    json_write_closes(&c->body, "]}");
 }
 
 static bool insights_list_begin(struct call *c, const struct json_value m[])
 {
     if (m[LIST_CONTRIBUTOR_INSIGHTS_TABLE_NAME].type == JSON_STRING)
-        return feature_begin(c, m);
+        return call_begin_table(c, m);
     feature_write_empty(c, "ContributorInsightsSummaries");
     return true;
 }
@@ -138,8 +129,7 @@ static bool kinesis_reply(struct call *c, struct subrequest *s, const struct rep
     json_write_open(&c->body, '{');
     json_member_string(&c->body, "TableName", t.name);
     json_member_open(&c->body, "KinesisDataStreamDestinations", '[');
-    json_write_close(&c->body, ']');
-    json_write_close(&c->body, '}');
+    json_write_closes(&c->body, "]}");
     return true;
 }
 
@@ -153,8 +143,7 @@ static bool scaling_reply(struct call *c, struct subrequest *s, const struct rep
                          SHOWN(request_table_name(&s->request)));
     if (!table_take_reply(c, s, r, &t))
         return false;
-    json_write_open(out, '{');
-    json_member_open(out, "TableAutoScalingDescription", '{');
+    json_write_open_with(out, "TableAutoScalingDescription", '{');
     json_member_string(out, "TableName", t.name);
     json_member_text(out, "TableStatus", table_status_name(t.status));
     json_member_open(out, "Replicas", '[');
@@ -168,17 +157,14 @@ static bool scaling_reply(struct call *c, struct subrequest *s, const struct rep
         json_write_close(out, '}');
     }
     json_member_text(out, "ReplicaStatus", "ACTIVE");
-    json_write_close(out, '}');
-    json_write_close(out, ']');
-    json_write_close(out, '}');
-    json_write_close(out, '}');
+    json_write_closes(out, "}]}}");
     return true;
 }
 
 OPERATION(describe_kinesis_streaming_destination, "DescribeKinesisStreamingDestination",
-          .begin = feature_begin, .reply = kinesis_reply);
+          .begin = call_begin_table, .reply = kinesis_reply);
 OPERATION(describe_table_replica_auto_scaling, "DescribeTableReplicaAutoScaling",
-          .begin = feature_begin, .reply = scaling_reply);
+          .begin = call_begin_table, .reply = scaling_reply);
 
 /* ---- policies of resources ---- */
 
@@ -204,9 +190,8 @@ OPERATION(get_resource_policy, "GetResourcePolicy", .begin = policy_begin, .repl
 
 /* ---- lists of what is not there ---- */
 
-static bool empty_list_begin(struct call *c, const struct json_value m[])
+static bool empty_list_begin(struct call *c, UNUSED const struct json_value m[])
 {
-    (void)m;
     feature_write_empty(c, c->operation->data);
     return true;
 }

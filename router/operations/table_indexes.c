@@ -29,8 +29,7 @@ static bool index_read_names(struct call *c, const struct json_value *list, stru
                               SHOWN(json_string(&name)));
         buffer_append_sized(&names, json_string(&name));
     }
-    x->names = arena_copy(&c->arena, buffer_slice(&names));
-    buffer_deinit(&names);
+    x->names = arena_take(&c->arena, &names);
     return differ;
 }
 
@@ -93,8 +92,7 @@ static bool local_indexes_read(struct call *c, const struct json_value *definiti
     if (set->sort_key.name.size == 0)
         return call_invalid(c, INVALID "Table KeySchema does not have a range key, which is "
                                        "required when specifying a LocalSecondaryIndex");
-    struct json_cursor cursor = json_elements(list);
-    while (json_next_element(&cursor, &v)) {
+    JSON_FOREACH (v, list) {
         if (set->count == LOCAL_INDEXES_MAX)
             return call_invalid(c,
                                 INVALID "Number of LocalSecondaryIndexes exceeds per-table limit "
@@ -154,8 +152,7 @@ static bool global_indexes_read(struct call *c, const struct json_value *definit
         return true;
     if (json_count(list) == 0)
         return call_invalid(c, INVALID "List of GlobalSecondaryIndexes is empty");
-    struct json_cursor cursor = json_elements(list);
-    while (json_next_element(&cursor, &v)) {
+    JSON_FOREACH (v, list) {
         if (index_set_global(set) == GLOBAL_INDEXES_MAX)
             return call_invalid(c,
                                 INVALID "GlobalSecondaryIndex count exceeds the per-table limit of "
@@ -193,9 +190,7 @@ struct slice table_index_set_copy(struct call *c, const struct index_set *set)
 {
     struct buffer bytes = {0};
     index_set_encode(&bytes, set);
-    const struct slice copy = arena_copy(&c->arena, buffer_slice(&bytes));
-    buffer_deinit(&bytes);
-    return copy;
+    return arena_take(&c->arena, &bytes);
 }
 
 /* Puts what was read into the spec. */

@@ -34,9 +34,7 @@ static struct slice tag_list_encode(struct call *c, const struct tag_list *list)
     struct buffer bytes = {0};
     for (uint32_t i = 0; i < list->count; i++)
         tag_append(&bytes, &list->tags[i]);
-    struct slice copy = arena_copy(&c->arena, buffer_slice(&bytes));
-    buffer_deinit(&bytes);
-    return copy;
+    return arena_take(&c->arena, &bytes);
 }
 
 /* ---- allowed tags ---- */
@@ -157,9 +155,8 @@ bool table_tags_create(struct call *c, const struct json_value *list, struct tab
     struct tag_list tags = {0};
     if (list->type != JSON_LIST)
         return true;
-    struct json_cursor cursor = json_elements(list);
     struct json_value element;
-    while (json_next_element(&cursor, &element)) {
+    JSON_FOREACH (element, list) {
         struct tag tag = tag_of(&element);
         if (!tag_read_created(c, &tag, spec) || !tag_list_add(c, &tags, &tag))
             return false;
@@ -172,9 +169,8 @@ bool table_tags_change(struct call *c, const struct json_value *list, bool remov
                        struct table_spec *spec)
 {
     struct tag_list tags = {0};
-    struct json_cursor cursor = json_elements(list);
     struct json_value element;
-    while (json_next_element(&cursor, &element)) {
+    JSON_FOREACH (element, list) {
         struct tag tag = remove ? (struct tag){.key = json_string(&element)} : tag_of(&element);
         if (!tag_check_changed(c, &tag) || !tag_list_add(c, &tags, &tag))
             return false;

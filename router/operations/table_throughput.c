@@ -90,9 +90,7 @@ static struct slice throughput_owner(struct call *c, const struct throughput_spe
     if (requested->index.size == 0)
         return slice_of("table");
     buffer_append_format(&text, "%s%.*s", before, SHOWN(requested->index));
-    const struct slice owner = arena_copy(&c->arena, buffer_slice(&text));
-    buffer_deinit(&text);
-    return owner;
+    return arena_take(&c->arena, &text);
 }
 
 /* -1 (MAXIMUM_NONE) removes the maximum of an existing table. */
@@ -232,7 +230,7 @@ static int64_t throughput_served(const struct config *config, const struct table
             most += kind == ADMIT_READ ? config_admission(config)->partition_max_rcu
                                        : config_admission(config)->partition_max_wcu;
     }
-    return t->warm[kind] < most ? t->warm[kind] : most;
+    return MIN(t->warm[kind], most);
 }
 
 /* Whether a new table was given WarmThroughput. */

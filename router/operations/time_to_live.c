@@ -9,13 +9,6 @@
 
 /* ---- DescribeTimeToLive ---- */
 
-static bool ttl_describe_begin(struct call *c, const struct json_value m[])
-{
-    call_get_table(
-        c, arena_copy(&c->arena, call_table_named(c, &m[DESCRIBE_TIME_TO_LIVE_TABLE_NAME])));
-    return true;
-}
-
 static bool ttl_describe_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     static const char *const NAMES[] = {[TTL_DISABLED] = "DISABLED",
@@ -32,18 +25,16 @@ static bool ttl_describe_reply(struct call *c, struct subrequest *s, const struc
                             "table state is %s",
                             state, state);
     }
-    json_write_open(&c->body, '{');
-    json_member_open(&c->body, "TimeToLiveDescription", '{');
+    json_write_open_with(&c->body, "TimeToLiveDescription", '{');
     if (t.ttl != TTL_DISABLED)
         json_member_string(&c->body, "AttributeName", t.ttl_attribute);
     json_member_text(&c->body, "TimeToLiveStatus", NAMES[t.ttl]);
-    json_write_close(&c->body, '}');
-    json_write_close(&c->body, '}');
+    json_write_closes(&c->body, "}}");
     return true;
 }
 
 OPERATION(describe_time_to_live, "DescribeTimeToLive", .name_first = true,
-          .begin = ttl_describe_begin, .reply = ttl_describe_reply);
+          .begin = call_begin_table, .reply = ttl_describe_reply);
 
 /* ---- UpdateTimeToLive ---- */
 
@@ -74,12 +65,10 @@ static bool ttl_update_reply(struct call *c, struct subrequest *s, const struct 
     if (!table_take_record(c, s, r, &record))
         return false;
     table_change_follow(c, &record);
-    json_write_open(&c->body, '{');
-    json_member_open(&c->body, "TimeToLiveSpecification", '{');
+    json_write_open_with(&c->body, "TimeToLiveSpecification", '{');
     json_member_string(&c->body, "AttributeName", spec->ttl_attribute);
     json_member_bool(&c->body, "Enabled", spec->ttl == TTL_ENABLING);
-    json_write_close(&c->body, '}');
-    json_write_close(&c->body, '}');
+    json_write_closes(&c->body, "}}");
     return true;
 }
 

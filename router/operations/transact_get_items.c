@@ -162,8 +162,7 @@ static bool get_write_parts(struct call *c, struct transact_get *t)
             return true;
         get_write_part(c, t, t->written);
     }
-    json_write_close(&c->body, ']');
-    json_write_close(&c->body, '}');
+    json_write_closes(&c->body, "]}");
     return true;
 }
 

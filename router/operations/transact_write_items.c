@@ -268,8 +268,7 @@ static void request_know_sharded(const struct call *c, const struct item_request
                                  struct request *r)
 {
     const uint64_t sharded_key_version = transact_sharded_key_version(c, q);
-    if (sharded_key_version > r->sharded_key_version)
-        r->sharded_key_version = sharded_key_version;
+    r->sharded_key_version = MAX(r->sharded_key_version, sharded_key_version);
 }
 
 static void whole_send(struct call *c, struct transact_write *t)

@@ -117,8 +117,7 @@ bool index_updates_read(struct call *c, const struct json_value *member,
                                     "%d",
                             count, GLOBAL_INDEXES_MAX);
     out->requested = arena_zalloc(&c->arena, count * sizeof *out->requested);
-    struct json_cursor cursor = json_elements(member);
-    while (json_next_element(&cursor, &v)) {
+    JSON_FOREACH (v, member) {
         if (!index_update_read(c, &v, definitions, out))
             return false;
     }
@@ -311,7 +310,6 @@ bool index_updates_take(struct call *c, const struct index_updates *updates,
         index_updates_append(c, updates, record, billing, &globals) &&
         (updates->added == NULL || index_take_added(c, updates, record, billing, spec)) &&
         (updates->dropped.size == 0 || index_take_dropped(c, updates, record, spec));
-    spec->globals = arena_copy(&c->arena, buffer_slice(&globals));
-    buffer_deinit(&globals);
+    spec->globals = arena_take(&c->arena, &globals);
     return taken;
 }

@@ -20,16 +20,14 @@ void write_collection(struct buffer *out, const struct table *t, struct slice it
     struct attr key;
     int64_t whole = bytes / GIB * 1000;
     must(item_find(item, t->partition_key.name, &key));
-    json_write_open(out, '{');
-    json_member_open(out, "ItemCollectionKey", '{');
+    json_write_open_with(out, "ItemCollectionKey", '{');
     json_write_name(out, t->partition_key.name);
     value_write(out, &key);
     json_write_close(out, '}');
     json_member_open(out, "SizeEstimateRangeGB", '[');
     json_write_thousandths(out, whole);
     json_write_thousandths(out, whole + 1000);
-    json_write_close(out, ']');
-    json_write_close(out, '}');
+    json_write_closes(out, "]}");
 }
 
 /* ---- the request alone ---- */

@@ -317,8 +317,7 @@ static bool ranges_next_item(struct call *c, struct ranges_plan *p, struct plan_
     const bool fits =
         counter_sum(&sum, &p->route->table, cells, count) == NUMBER_OK ||
         call_invalid(c, "The sum of the counter's cells is outside the range of numbers");
-    *item = arena_copy(&c->arena, buffer_slice(&sum));
-    buffer_deinit(&sum);
+    *item = arena_take(&c->arena, &sum);
     reader_sized(&range->unread);
     return fits;
 }

@@ -197,8 +197,7 @@ void daemon_print_stopped(const struct node *n, uint32_t id, bool *printed)
     buffer_deinit(&text);
 }
 
-void daemon_note(void *context, const char *text)
+void daemon_note(UNUSED void *context, const char *text)
 {
-    (void)context;
     fprintf(stderr, "weir: %s\n", text);
 }

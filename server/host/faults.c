@@ -299,9 +299,8 @@ static bool answer_line(struct fault_client *client)
     return known;
 }
 
-static void on_received(void *context, struct connection *c, struct slice bytes)
+static void on_received(UNUSED void *context, struct connection *c, struct slice bytes)
 {
-    (void)context;
     struct fault_client *client = connection_user(c);
     for (size_t i = 0; i < bytes.size; i++) {
         if (bytes.data[i] == '\n') {
@@ -319,10 +318,8 @@ static void on_received(void *context, struct connection *c, struct slice bytes)
     }
 }
 
-static void on_closed(void *context, struct connection *c, int error)
+static void on_closed(UNUSED void *context, struct connection *c, UNUSED int error)
 {
-    (void)context;
-    (void)error;
     struct fault_client *client = connection_user(c);
     TAILQ_REMOVE(&client->faults->clients, client, entry);
     free(client);

@@ -22,7 +22,7 @@ enum {
 static int64_t more_max(const struct config *config)
 {
     int64_t some = config_http(config)->connections_max / 4 + 1;
-    return some < MORE_MAX ? some : MORE_MAX;
+    return MIN(some, MORE_MAX);
 }
 
 int64_t http_server_descriptors(const struct config *config)
@@ -68,9 +68,8 @@ static void http_ended(void *context, struct connection *c)
     router_server_end(s->router, connection_id(c));
 }
 
-static void http_closed(void *context, struct connection *c, int error)
+static void http_closed(void *context, struct connection *c, UNUSED int error)
 {
-    (void)error;
     struct http_server *s = context;
     router_server_close(s->router, connection_id(c));
 }

@@ -3,10 +3,9 @@
 
 #include <errno.h>
 
-static void work_submit(void *context, enum work_kind kind, void (*job)(void *argument),
+static void work_submit(void *context, UNUSED enum work_kind kind, void (*job)(void *argument),
                         void (*done)(void *argument), void *argument)
 {
-    (void)kind;
     worker_submit(context, job, done, argument);
 }
 

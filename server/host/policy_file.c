@@ -55,9 +55,8 @@ enum status policy_file_load(struct policies *p, const char *path, struct buffer
     return status;
 }
 
-static void policy_file_report(void *context, const char *text)
+static void policy_file_report(UNUSED void *context, const char *text)
 {
-    (void)context;
     fprintf(stderr, "weir: %s\n", text);
 }
 

@@ -6,7 +6,6 @@
 
 #include "base/printable.h"
 #include "host/connection.h"
-#include "host/loop.h"
 
 void request_log(void *context, const struct router_answer *a)
 {

@@ -43,7 +43,7 @@ void verbose_print(struct verbose *v, const struct node *n, uint32_t id, struct 
         fprintf(stderr, "weir: node %u: %llu events are not shown\n", id,
                 (unsigned long long)(count - TRACE_EVENTS));
     struct buffer line = {0};
-    for (uint64_t back = count < TRACE_EVENTS ? count : TRACE_EVENTS; back-- > 0;) {
+    for (uint64_t back = MIN(count, TRACE_EVENTS); back-- > 0;) {
         const struct trace_event *e = trace_last(trace, back);
         if (e == NULL || sum_up(v, e))
             continue;

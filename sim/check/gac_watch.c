@@ -23,8 +23,7 @@ static void gac_watch_take(struct gac_watch *w, struct instant now, int64_t mcu)
         token_bucket_add(&w->ideal, -mcu);
     else
         token_bucket_debit(&w->ideal, mcu);
-    if (-w->ideal.balance > w->over_mcu)
-        w->over_mcu = -w->ideal.balance;
+    w->over_mcu = MAX(w->over_mcu, -w->ideal.balance);
 }
 
 void gac_watch_sample(struct gac_watch *w, struct instant now,

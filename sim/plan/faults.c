@@ -549,8 +549,7 @@ static void calm_network(struct faults *f)
     static const struct network_faults none = {0};
     int64_t support_ms = config_replication(&f->run->plan.config)->support_ms;
     for (uint32_t id = 1; id <= f->run->plan.nodes; id++) {
-        if (config_replication(&f->configs[id])->support_ms < support_ms)
-            support_ms = config_replication(&f->configs[id])->support_ms;
+        support_ms = MIN(support_ms, config_replication(&f->configs[id])->support_ms);
     }
     network_set_faults(f->run->world.network, &none);
     network_calm(f->run->world.network, support_ms * NS_PER_MS / 4);

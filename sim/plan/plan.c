@@ -206,7 +206,7 @@ static void plan_tables(struct plan *plan, struct prng *p)
     uint32_t many = (uint32_t)prng_between(p, 5, 50);
     if (plan_odds(p, 60)) {
         w->query_percent = query;
-        w->many_percent = w->many_percent > many ? w->many_percent : many;
+        w->many_percent = MAX(w->many_percent, many);
     }
     uint32_t collection = (uint32_t)plan_spread(p, 1, 24);
     uint32_t long_percent = plan_odds(p, 50) ? 100 : (uint32_t)prng_between(p, 10, 90);
@@ -301,7 +301,7 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
         reserved += plan_counter_units(plan);
     const int64_t start = DEMAND_PARTITIONS * units;
     if (plan->work_limiter > 0) /* its table is on demand, and its peaks stay reserved for ever */
-        reserved += start > LIMITER_PEAK ? start : LIMITER_PEAK;
+        reserved += MAX(start, LIMITER_PEAK);
     c->node_wcu = c->node_rcu = reserved * percent / 100;
 }
 
@@ -409,7 +409,7 @@ static void plan_shapes(struct plan *plan, const struct sim_options *o)
             k->collection = 1;
         }
     }
-    w->filler.max = (uint32_t)(max < fits ? max : fits);
+    w->filler.max = (uint32_t)MIN(max, fits);
     w->filler.seed = prng_next(&p);
     w->range_percent = (uint32_t)prng_between(&p, 0, 100);
     const int64_t min = w->filler.big_percent > 0 ? 2 * MIB : 64 * KIB;
@@ -647,7 +647,7 @@ uint32_t plan_side_units(const struct plan *plan)
 uint32_t plan_counter_units(const struct plan *plan)
 {
     const uint32_t units = plan_side_units(plan), min = plan->limits ? 200 : 1000;
-    return units > min ? units : min;
+    return MAX(units, min);
 }
 
 void plan_make(const struct sim_options *o, struct plan *out)
@@ -660,8 +660,7 @@ void plan_make(const struct sim_options *o, struct plan *out)
     out->replicas = plan_choose(&p, o->replicas, 1, out->nodes);
     if (o->replicas == 0 && plan_odds(&p, 50))
         out->replicas = 3;
-    if (out->replicas > out->nodes)
-        out->replicas = out->nodes;
+    out->replicas = MIN(out->replicas, out->nodes);
     out->routers = plan_choose(&p, o->routers, 1, 3);
     out->clients = plan_choose(&p, o->clients, 1, 10);
     out->length_ns = plan_spread(&p, 1000, 20000) * NS_PER_MS;

@@ -164,7 +164,7 @@ void plan_work_fill(struct plan *plan, const struct sim_options *o, bool limits)
     c->map_max_bytes = big ? BIG_TIMES * map : map; /* small ones are soon in small pieces */
     plan_quick_snapshots(&plan->config);
     const int64_t fits = c->log_segment_bytes / 4;
-    plan->fill_bytes_max = (uint32_t)(big ? BIG : max < fits ? max : fits);
+    plan->fill_bytes_max = (uint32_t)(big ? BIG : MIN(max, fits));
     if (big && c->group_max_bytes < 2 * MIB)
         c->group_max_bytes = 2 * MIB;
     if (o->nodes == 0)

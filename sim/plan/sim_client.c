@@ -648,10 +648,9 @@ static void sim_client_setup(struct sim_client *c)
                      duration_ms(SETUP_TIMEOUT_MS), setup_done, c);
 }
 
-static void sim_client_run(void *context, uint64_t argument)
+static void sim_client_run(void *context, UNUSED uint64_t argument)
 {
     struct sim_client *c = context;
-    (void)argument;
     c->scheduled = false;
     c->operation_count = 0;
     buffer_clear(&c->body);

@@ -159,7 +159,7 @@ static void work_tables_change_index(struct work_tables *t, const char *name)
     work_tables_call(t, "UpdateTable");
 }
 
-static void work_tables_run(void *context, uint64_t argument)
+static void work_tables_run(void *context, UNUSED uint64_t argument)
 {
     struct work_tables *t = context;
     const char *name = work_tables_name(t->at);
@@ -167,7 +167,6 @@ static void work_tables_run(void *context, uint64_t argument)
                                .indexed = prng_below(&t->prng, 3) == 0,
                                .key_sharding = t->options.workload->sharded ? DYNAMO_SHARDED
                                                                             : DYNAMO_UNSHARDED};
-    (void)argument;
     t->scheduled = false;
     buffer_clear(&t->body);
     switch (t->work) {
@@ -360,10 +359,9 @@ static void work_tables_done(void *context, int status, struct slice body)
                             : prng_between(&t->prng, 1, RETRY_MS) * NS_PER_MS);
 }
 
-static void work_tables_poll(void *context, uint64_t argument)
+static void work_tables_poll(void *context, UNUSED uint64_t argument)
 {
     struct work_tables *t = context;
-    (void)argument;
     t->scheduled = false;
     bool more = t->work != WORK_IDLE || work_tables_choose(t);
     if (t->work != WORK_IDLE)

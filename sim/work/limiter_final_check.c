@@ -77,7 +77,7 @@ static bool mtok_after(struct slice *rest, const char *text, int64_t *out)
         if (*at != '.')
             value = value * 10 + (*at - '0');
     }
-    for (decimals = decimals < 0 ? 0 : decimals; decimals < 3; decimals++)
+    for (decimals = MAX(decimals, 0); decimals < 3; decimals++)
         value *= 10;
     *out = negative ? -value : value;
     *rest = slice_make(at, (size_t)(end - at));

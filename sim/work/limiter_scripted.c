@@ -133,8 +133,7 @@ static void grow_round_over(struct limiter_client *c, int status, struct slice b
     l->fair_rounds += l->fair && status == 200;
     const bool late = !instant_before(limiter_now(l), l->until) ||
                       (l->fair_rounds == 0 && rounds == UNFAIR_ROUNDS);
-    l->pause_ns = (ROUND_PAUSE_MS * NS_PER_MS)
-                  << (rounds < ROUNDS_DOUBLING ? rounds : ROUNDS_DOUBLING);
+    l->pause_ns = (ROUND_PAUSE_MS * NS_PER_MS) << MIN(rounds, ROUNDS_DOUBLING);
     if (status == 200 && !dynamo_contains(body, "\"shards\":1,"))
         grow_over(c);
     else if (late && l->fair_rounds >= FAIR_ROUNDS)

@@ -70,7 +70,7 @@ int64_t work_client_think(struct work_client *c)
 int64_t work_client_pause_ns(uint32_t nth, int64_t ms, uint32_t doublings)
 {
     const uint32_t rounds = nth / SHORT_PAUSES;
-    const uint32_t doubles = rounds < doublings ? rounds : doublings;
+    const uint32_t doubles = MIN(rounds, doublings);
     return (ms * NS_PER_MS) << (nth % SHORT_PAUSES != 0 ? 0 : doubles);
 }
 
@@ -93,12 +93,11 @@ static void work_client_done(void *context, int status, struct slice body)
     work_client_next(c, work_client_pause(c, status));
 }
 
-static void work_client_run(void *context, uint64_t argument)
+static void work_client_run(void *context, UNUSED uint64_t argument)
 {
     struct work_client *c = context;
     const struct work_client_kind *kind = c->all->kind;
     const char *operation = NULL;
-    (void)argument;
     if (kind->wake != NULL)
         kind->wake(c);
     if (c->step == WORK_STEP_IDLE)

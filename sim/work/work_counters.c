@@ -110,8 +110,7 @@ static void counter_end_read(struct counter_client *c, struct slice body)
                              "%s of counter %u finds %llu, and must find %llu to %llu\n",
                              c->queries ? "a Query" : "a GetItem", c->key, (unsigned long long)n,
                              (unsigned long long)c->min, (unsigned long long)max);
-    if (n > t->keys[c->key].read)
-        t->keys[c->key].read = n;
+    t->keys[c->key].read = MAX(t->keys[c->key].read, n);
     c->last_read += t->clients.ending;
 }
 
@@ -148,8 +147,7 @@ static void counter_begin_read(struct counter_client *c, uint32_t key)
     c->key = key;
     c->client.step = COUNTER_READ;
     c->queries = prng_below(&c->client.prng, 100) < QUERY_PERCENT;
-    c->min = t->keys[key].acknowledged > t->keys[key].read ? t->keys[key].acknowledged
-                                                           : t->keys[key].read;
+    c->min = MAX(t->keys[key].acknowledged, t->keys[key].read);
 }
 
 static void counter_choose_load(struct counter_client *c)

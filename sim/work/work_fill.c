@@ -121,7 +121,7 @@ static int64_t work_fill_enough_bytes(const struct work_fill *f)
 static void client_refused(struct fill_client *c)
 {
     struct work_fill *f = fill_of(c);
-    const int64_t since = c->due_ns > f->calm_ns ? c->due_ns : f->calm_ns;
+    const int64_t since = MAX(c->due_ns, f->calm_ns);
     const bool full = dynamo_contains(buffer_slice(&c->client.http.last_error), "that add data");
     const bool little = f->freed_bytes < work_fill_enough_bytes(f);
     if (c->client.step == FILL_PUT && full && f->phase == FILL_UP) {
@@ -348,7 +348,7 @@ static void fill_end(void *all)
 {
     struct work_fill *f = all;
     const int64_t over_ns = work_fill_now(f) + FAULTS_OVER_S * NS_PER_S;
-    f->calm_ns = over_ns < f->calm_ns ? over_ns : f->calm_ns;
+    f->calm_ns = MIN(over_ns, f->calm_ns);
     f->ending_ns = work_fill_now(f);
 }
 

@@ -165,8 +165,8 @@ static void take_doubt(struct limiter_client *c)
 static int64_t some_amount(struct limiter_client *c, int64_t max, int64_t usual)
 {
     const uint64_t draw = prng_below(&c->client.prng, 100);
-    const int64_t top = draw < 5 ? max : draw < 25 ? max / 4 : usual < max ? usual : max;
-    return prng_between(&c->client.prng, 1, top < 1 ? 1 : top);
+    const int64_t top = draw < 5 ? max : draw < 25 ? max / 4 : MIN(usual, max);
+    return prng_between(&c->client.prng, 1, MAX(top, 1));
 }
 
 static void choose_amounts(struct limiter_client *c)
@@ -444,11 +444,10 @@ static void limiter_answered(void *client, int status, struct slice body)
         http_client_move(&c->client.http);
 }
 
-static int64_t limiter_pause(void *client, int status)
+static int64_t limiter_pause(void *client, UNUSED int status)
 {
     struct limiter_client *c = client;
     const int64_t think_ns = work_client_think(&c->client);
-    (void)status;
     return c->client.step != WORK_STEP_IDLE ? work_rate_limiter_pause(&c->tries)
            : c->final != FINAL_NONE         ? limiter_of(c)->pause_ns
                                             : think_ns;

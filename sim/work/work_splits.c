@@ -113,13 +113,12 @@ void work_splits_request_merge(struct work_splits *s, const struct table *t)
     run_decide(s->run, &d, CATALOG_MERGE);
 }
 
-static void work_splits_read_table(void *context, uint64_t argument)
+static void work_splits_read_table(void *context, UNUSED uint64_t argument)
 {
     struct work_splits *s = context;
     struct buffer why = {0};
     struct arena arena = {0};
     struct table t;
-    (void)argument;
     if (s->table.size > 0 && !check_coverage(buffer_slice(&s->table), &why))
         run_violate(s->run, "%.*s\n", (int)why.size, (const char *)why.data);
     else if (s->table.size > 0) {
@@ -136,12 +135,11 @@ static void work_splits_read_table(void *context, uint64_t argument)
         work_splits_later(s);
 }
 
-static void work_splits_query_table(void *context, uint64_t argument)
+static void work_splits_query_table(void *context, UNUSED uint64_t argument)
 {
     struct work_splits *s = context;
     struct request r = {.op = REQUEST_TABLE_GET};
     uint32_t tables = s->run->plan.workload.tables;
-    (void)argument;
     if (!s->on)
         return;
     char index[64];

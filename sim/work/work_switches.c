@@ -140,10 +140,9 @@ static void switch_answered(void *client, int status, struct slice body)
     c->client.step = WORK_STEP_IDLE;
 }
 
-static int64_t switch_pause(void *client, int status)
+static int64_t switch_pause(void *client, UNUSED int status)
 {
     struct switch_client *c = client;
-    (void)status;
     return c->client.all->ending ? WORK_RETRY_MS * NS_PER_MS : work_client_think(&c->client);
 }
 

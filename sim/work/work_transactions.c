@@ -105,8 +105,8 @@ static const char *write_read_many(struct transaction_client *c)
 
 static void client_wrong(struct transaction_client *c, const char *what, struct slice answer)
 {
-    buffer_append_format(&c->client.all->wrong, "%s: %.*s\n", what,
-                         (int)(answer.size < 1000 ? answer.size : 1000), (const char *)answer.data);
+    buffer_append_format(&c->client.all->wrong, "%s: %.*s\n", what, (int)MIN(answer.size, 1000),
+                         (const char *)answer.data);
 }
 
 /* The client knows the list from now on. Takes ownership. */
@@ -371,7 +371,7 @@ static int64_t transaction_pause(void *client, int status)
 {
     struct transaction_client *c = client;
     c->repeated = c->insists ? c->repeated + 1 : 0;
-    const uint32_t doublings = c->repeated < DOUBLINGS_MAX ? c->repeated : DOUBLINGS_MAX;
+    const uint32_t doublings = MIN(c->repeated, DOUBLINGS_MAX);
     const int64_t think_ns = work_client_think(&c->client);
     return status == 200 ? think_ns : (int64_t)(WORK_RETRY_MS * NS_PER_MS) << doublings;
 }

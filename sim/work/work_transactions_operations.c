@@ -24,9 +24,8 @@ static bool has_key(const struct transaction_client *c, uint32_t key)
 /* Different keys, in c->parts. Few, now and then many. */
 static void choose_keys(struct transaction_client *c, uint32_t max)
 {
-    const uint32_t keys =
-        transactions_of(c)->plan->work_lists < max ? transactions_of(c)->plan->work_lists : max;
-    const uint32_t few = keys < PARTS_FEW ? keys : PARTS_FEW;
+    const uint32_t keys = MIN(transactions_of(c)->plan->work_lists, max);
+    const uint32_t few = MIN(keys, PARTS_FEW);
     uint32_t count = 1 + transaction_below(c, few);
     if (transaction_often(c, 10))
         count = 1 + transaction_below(c, keys);

@@ -41,7 +41,7 @@ static struct fill fill_of(const struct dynamo_keys *k, uint64_t what, uint32_t 
     uint32_t size = (uint32_t)(kind == 0   ? prng_between(&p, 470, 510)
                                : kind == 1 ? max
                                            : prng_between(&p, 1, max));
-    return (struct fill){size < max ? size : max, prng_below(&p, 4) == 0};
+    return (struct fill){MIN(size, max), prng_below(&p, 4) == 0};
 }
 
 static void key_text_fill(struct key_text *t, struct fill f, uint8_t with)

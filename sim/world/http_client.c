@@ -134,10 +134,9 @@ static void http_client_received(void *context, uint64_t link, struct slice byte
     buffer_deinit(&whole);
 }
 
-static void http_client_closed(void *context, uint64_t link, bool gone)
+static void http_client_closed(void *context, uint64_t link, UNUSED bool gone)
 {
     struct http_client *c = context;
-    (void)gone;
     if (link != c->link)
         return;
     c->link = 0;
@@ -186,7 +185,7 @@ static void write_chunks(struct http_client *c, struct slice body)
 {
     while (body.size > 0) {
         const size_t max = http_client_often(c, 50) ? 3 : body.size;
-        const size_t size = 1 + prng_below(&c->manners_prng, max < body.size ? max : body.size);
+        const size_t size = 1 + prng_below(&c->manners_prng, MIN(max, body.size));
         buffer_append_format(&c->out, http_client_often(c, 50) ? "%zx\r\n" : "%zX;name=value\r\n",
                              size);
         buffer_append(&c->out, body.data, size);
@@ -343,10 +342,8 @@ void http_client_call(struct http_client *c, const char *operation, struct slice
 
 /* ---- life ---- */
 
-static void http_client_accepted(void *context, uint64_t link, uint32_t from)
+static void http_client_accepted(UNUSED void *context, UNUSED uint64_t link, uint32_t from)
 {
-    (void)context;
-    (void)link;
     must(from == 0); /* no process connects to a client */
 }
 

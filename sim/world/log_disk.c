@@ -272,8 +272,7 @@ static void log_disk_tear(struct log_disk *d, const struct log_disk_write *w)
     size_t offset = w->lsn % d->segment_bytes, end = offset + w->bytes.size;
     for (size_t at = offset; at < end;) {
         size_t next = (at / SECTOR + 1) * SECTOR;
-        if (next > end)
-            next = end;
+        next = MIN(next, end);
         if (prng_below(&d->prng, 3) < odds)
             log_disk_put(d, segment, at, slice_make(w->bytes.data + (at - offset), next - at));
         at = next;

@@ -105,7 +105,7 @@ static struct message *message_create(struct network *n, enum message_kind_sim k
     if (m != NULL && bytes.size <= SPARE_SIZE) {
         STAILQ_REMOVE_HEAD(&n->spare, entry);
     } else {
-        size_t capacity = bytes.size < SPARE_SIZE ? SPARE_SIZE : bytes.size;
+        size_t capacity = MAX(bytes.size, SPARE_SIZE);
         m = must_have(malloc(sizeof *m + capacity));
         m->capacity = capacity;
     }
@@ -171,7 +171,7 @@ static int64_t sent_at(struct network *n, struct way *way, uint32_t to, size_t s
     const int64_t now = n->options.scheduler->now.ns, speed = speed_toward(n, to);
     if (speed == 0)
         return now;
-    const int64_t from_ns = way->free_at_ns > now ? way->free_at_ns : now;
+    const int64_t from_ns = MAX(way->free_at_ns, now);
     way->free_at_ns = from_ns + (int64_t)size * NS_PER_MS / speed;
     return way->free_at_ns;
 }
@@ -189,7 +189,7 @@ static bool process_takes(struct network *n, struct process *p, struct message *
     m->cost_ns = n->options.speed.event_ns == 0
                      ? 0
                      : (int64_t)prng_below(&n->speed_prng, (uint64_t)n->options.speed.event_ns + 1);
-    m->at_ns = (p->busy_until_ns > now ? p->busy_until_ns : now) + each_ns;
+    m->at_ns = MAX(p->busy_until_ns, now) + each_ns;
     p->busy_until_ns = m->at_ns + m->cost_ns;
     return m->at_ns == now;
 }
@@ -302,8 +302,7 @@ static void link_enqueue(struct link *l, int end, struct message *m)
     struct direction *d = &l->toward[end];
     const int64_t at_ns = arrives_at(l, end, m);
     d->bytes += m->size;
-    if (at_ns > d->last_at_ns)
-        d->last_at_ns = at_ns;
+    d->last_at_ns = MAX(d->last_at_ns, at_ns);
     m->at_ns = d->last_at_ns;
     STAILQ_INSERT_TAIL(&d->messages, m, entry);
     if (!d->scheduled)
@@ -355,7 +354,7 @@ static void network_deliver(struct link *l, int end, const struct message *m)
         must(p->alive && !link_blocked(l, end)); /* NET-1 */
         network_note(n, NETWORK_TRACE_LINK, l->process[1 - end], l->process[end],
                      XXH3_64bits(m->bytes, m->size));
-        p->busy_ns = m->cost_ns > 0 ? m->cost_ns : 0;
+        p->busy_ns = MAX(m->cost_ns, 0);
         p->waited_ns = m->cost_ns >= 0 ? n->options.scheduler->now.ns - m->came_ns : 0;
         p->handler.received(p->context, l->toward[end].handle, slice_make(m->bytes, m->size));
         p->busy_ns = p->waited_ns = 0;
@@ -550,7 +549,7 @@ static void network_arrive(void *context, uint64_t argument)
             return;
         }
         network_note(n, NETWORK_TRACE_DATAGRAM, m->from, m->to, XXH3_64bits(m->bytes, m->size));
-        p->busy_ns = m->cost_ns > 0 ? m->cost_ns : 0;
+        p->busy_ns = MAX(m->cost_ns, 0);
         p->handler.datagram(p->context, m->from, slice_make(m->bytes, m->size));
         p->busy_ns = 0;
     } else {
@@ -646,8 +645,7 @@ void network_attach_streams(struct network *n, uint32_t process,
 
 void network_calm(struct network *n, int64_t tail_ns)
 {
-    if (n->options.delays.tail_ns > tail_ns)
-        n->options.delays.tail_ns = tail_ns;
+    n->options.delays.tail_ns = MIN(n->options.delays.tail_ns, tail_ns);
     n->options.speed = (struct network_speed){0};
     for (uint32_t i = 1; i <= n->options.processes; i++)
         n->processes[i].read_bytes_ms = 0;

@@ -38,7 +38,7 @@ static int64_t disk_ns_slowed(const struct node_process *p, int64_t ns)
 {
     must(p->slow_times >= 1);
     int64_t slow = ns * p->slow_times;
-    return slow < disk_ns_max ? slow : ns < disk_ns_max ? disk_ns_max : ns;
+    return slow < disk_ns_max ? slow : MAX(ns, disk_ns_max);
 }
 
 static int64_t disk_ns_some(struct node_process *p, int64_t spread_ns)
@@ -150,7 +150,7 @@ static int64_t node_write_ns(const struct node_process *p, uint32_t partition,
         must(node >= 1 && node <= p->options.node_count);
         const struct node_process *m = p->options.nodes[node];
         const int64_t wait_ns = processor_wait_ns(&m->processor, node_scheduler(p)->now);
-        const int64_t begins_ns = wait_ns > leader->ns ? wait_ns : leader->ns;
+        const int64_t begins_ns = MAX(wait_ns, leader->ns);
         if (m->server == NULL)
             continue;
         keep_sorted(done_ns, count++,
@@ -205,8 +205,7 @@ static size_t node_work_take(struct node_process *p)
     while (i < p->work_count && p->works[i].used)
         i++;
     if (i == p->work_count) {
-        p->works = realloc(p->works, ++p->work_count * sizeof p->works[0]);
-        must(p->works != NULL);
+        p->works = must_have(realloc(p->works, ++p->work_count * sizeof p->works[0]));
     }
     return i;
 }
@@ -268,11 +267,10 @@ static bool process_log_range(void *context, uint64_t *first, uint64_t *last)
     return log_disk_range(&p->log_disk, first, last);
 }
 
-static enum status process_log_read(void *context, uint64_t segment, struct buffer *memory,
+static enum status process_log_read(void *context, uint64_t segment, UNUSED struct buffer *memory,
                                     struct slice *out)
 {
     const struct node_process *p = context;
-    (void)memory;
     *out = log_disk_read(&p->log_disk, segment);
     errno = EIO;
     return p->log_disk.unreadable                ? STATUS_IO
@@ -392,10 +390,9 @@ static void node_redial(struct process *process)
                           duration_ms(prng_between(&p->timing_prng, REDIAL_MS_MIN, REDIAL_MS_MAX)));
 }
 
-static void node_link_closed(void *context, uint64_t link, bool gone)
+static void node_link_closed(void *context, uint64_t link, UNUSED bool gone)
 {
     struct node_process *p = context;
-    (void)gone;
     for (uint32_t node = 1; node <= p->options.node_count; node++) {
         if (p->peers[node] != link)
             continue;
@@ -432,8 +429,7 @@ static bool node_link_send(void *context, uint64_t link, struct slice frame)
         w->answered(w->context, p->process.number, &r);
     } else if (link == OBSERVER && r.code == REPLY_OK && r.id == p->last_request &&
                p->answer != NULL) {
-        buffer_clear(p->answer);
-        buffer_append_slice(p->answer, reply_bytes(&r));
+        buffer_set(p->answer, reply_bytes(&r));
     }
     return true;
 }

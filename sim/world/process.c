@@ -161,16 +161,11 @@ bool process_link_send(void *context, uint64_t link, struct slice frame)
     return network_send(p->around->network, link, frame);
 }
 
-void process_link_accept(void *context, uint64_t link, uint32_t from)
+void process_link_accept(UNUSED void *context, UNUSED uint64_t link, UNUSED uint32_t from)
 {
-    (void)context;
-    (void)link;
-    (void)from;
 }
 
-void process_datagram_refuse(void *context, uint32_t from, struct slice frame)
+void process_datagram_refuse(UNUSED void *context, uint32_t from, UNUSED struct slice frame)
 {
-    (void)context;
-    (void)frame;
     must(from == 0); /* only nodes get datagrams */
 }

@@ -124,8 +124,8 @@ static void describe_op(const struct recorded *r, struct buffer *out)
     buffer_append_u8(out, '\n');
 }
 
-/* Describes the operations around the culprit. */
-static void describe_key(const struct recording *h, uint32_t key, uint64_t culprit,
+/* Describes the operations around the culprit. Always false. */
+static bool describe_key(const struct recording *h, uint32_t key, uint64_t culprit,
                          struct buffer *out)
 {
     enum {
@@ -140,18 +140,13 @@ static void describe_key(const struct recording *h, uint32_t key, uint64_t culpr
                          (unsigned long long)culprit);
     for (size_t i = first; i < k->count && i < at + AROUND; i++)
         describe_op(&k->ops[i], out);
+    return false;
 }
 
 static const struct recorded *writer_of(const struct recording_key *k, uint64_t value)
 {
     size_t low = 0, high = k->count; /* values are ids, and ids ascend */
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (k->ops[middle].op.id < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    LOWER_BOUND(low, high, middle, k->ops[middle].op.id < value);
     bool found = low < k->count && k->ops[low].op.id == value &&
                  k->ops[low].op.kind == HISTORY_WRITE && k->ops[low].op.value == value;
     return found ? &k->ops[low] : NULL;
@@ -206,8 +201,7 @@ static bool verify_clears(const struct recording *h, uint32_t key, struct buffer
             continue;
         buffer_append_format(why, "key %u: op %llu saw %llu, of a table that was deleted before\n",
                              key, (unsigned long long)r->op.id, (unsigned long long)value);
-        describe_key(h, key, r->op.id, why);
-        return false;
+        return describe_key(h, key, r->op.id, why);
     }
     return true;
 }
@@ -220,24 +214,21 @@ static bool verify_values(const struct recording *h, uint32_t key, struct buffer
         if (r->wrong != NULL) {
             buffer_append_format(why, "key %u: the answer to op %llu %s\n", key,
                                  (unsigned long long)r->op.id, r->wrong);
-            describe_key(h, key, r->op.id, why);
-            return false;
+            return describe_key(h, key, r->op.id, why);
         }
         if (r->op.kind == HISTORY_READ && r->op.outcome == HISTORY_OK &&
             !write_is_possible(k, r->op.value, r->op.returned_ns)) {
             buffer_append_format(why, "key %u: op %llu read %llu, which nobody can have written\n",
                                  key, (unsigned long long)r->op.id,
                                  (unsigned long long)r->op.value);
-            describe_key(h, key, r->op.id, why);
-            return false;
+            return describe_key(h, key, r->op.id, why);
         }
         if (r->op.after_known && r->op.outcome == HISTORY_OK &&
             !write_is_possible(k, r->op.after, r->op.returned_ns)) {
             buffer_append_format(
                 why, "key %u: op %llu replaced %llu, which nobody can have written\n", key,
                 (unsigned long long)r->op.id, (unsigned long long)r->op.after);
-            describe_key(h, key, r->op.id, why);
-            return false;
+            return describe_key(h, key, r->op.id, why);
         }
     }
     return true;
@@ -299,8 +290,7 @@ static bool verify_linearizable(struct recording *h, uint32_t key, struct buffer
         return true;
     buffer_append_format(why, "key %u: not linearizable: op %llu cannot be placed\n", key,
                          (unsigned long long)v.culprit);
-    describe_key(h, key, v.culprit, why);
-    return false;
+    return describe_key(h, key, v.culprit, why);
 }
 
 /* The acknowledged write before the read that began last. NULL: none. */
@@ -343,8 +333,7 @@ static bool verify_own(const struct recording *h, uint32_t key, struct buffer *w
         buffer_append_format(why, "key %u: op %llu read %llu, after op %llu was acknowledged\n",
                              key, (unsigned long long)r->op.id, (unsigned long long)r->op.value,
                              (unsigned long long)w->op.id);
-        describe_key(h, key, r->op.id, why);
-        return false;
+        return describe_key(h, key, r->op.id, why);
     }
     return true;
 }

@@ -153,10 +153,9 @@ static void router_client_waits(void *context, uint64_t connection, size_t bytes
     router_alarm_set(p);
 }
 
-static void router_link_accepted(void *context, uint64_t link, uint32_t from)
+static void router_link_accepted(void *context, uint64_t link, UNUSED uint32_t from)
 {
     struct router_process *p = context;
-    (void)from;
     router_server_open(p->server, link);
     router_alarm_set(p);
 }

@@ -194,8 +194,8 @@ int64_t world_wall_spread_ms(const struct world *w, bool routers)
     int64_t min = INT64_MAX, max = INT64_MIN;
     for (uint32_t i = 0; i < w->plan.nodes + (routers ? w->plan.routers : 0); i++) {
         const int64_t skew_ms = *world_wall_skew_ms(w, i);
-        min = skew_ms < min ? skew_ms : min;
-        max = skew_ms > max ? skew_ms : max;
+        min = MIN(skew_ms, min);
+        max = MAX(skew_ms, max);
     }
     return max - min + DRIFT_MS;
 }

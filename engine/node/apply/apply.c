@@ -231,11 +231,9 @@ static void apply_catalog(struct applier *applier, struct partition *p, const st
         reconcile_changed(applier->reconciler, result.indexes[i]);
 }
 
-static void apply_members(struct applier *applier, struct partition *p, const struct raft_entry *e,
-                          struct applied *out)
+static void apply_members(struct applier *applier, struct partition *p,
+                          UNUSED const struct raft_entry *e, UNUSED struct applied *out)
 {
-    (void)e;
-    (void)out;
     if (p->led != 0)
         bucket_mirrors_led(applier->buckets, p); /* tells a new member the buckets */
 }
@@ -354,19 +352,17 @@ static bool indexes_are_valid(uint32_t group, struct slice payload)
  * only after them, and items of sharded keys move only after them. A leader may have proposed an
  * older word of the catalog after a newer one was on its way. */
 static void apply_indexes(struct applier *applier, struct partition *p, const struct raft_entry *e,
-                          struct applied *out)
+                          UNUSED struct applied *out)
 {
     struct partition_info info = p->info;
     struct reader r = {e->payload, false};
-    (void)out;
     p->index_versions.proposed = 0;
     info.indexes_version = reader_u32(&r);
     info.ttl = reader_sized(&r);
     stream_latest_walk(&(struct codec){.in = &r}, &info.stream);
     const uint64_t key_sharding_version = reader_u64(&r);
     info.indexes = r.left;
-    if (info.indexes_version > p->index_versions.logged)
-        p->index_versions.logged = info.indexes_version;
+    p->index_versions.logged = MAX(p->index_versions.logged, info.indexes_version);
     if (info.indexes_version <= p->info.indexes_version)
         return;
     const bool others = !slice_equal(info.indexes, p->info.indexes);
@@ -445,16 +441,13 @@ void applier_tick(struct applier *applier)
         applier_propose_known_indexes(applier, applier->partitions->all[i]);
 }
 
-static bool noop_is_valid(uint32_t group, struct slice payload)
+static bool noop_is_valid(UNUSED uint32_t group, struct slice payload)
 {
-    (void)group;
     return payload.size == 0;
 }
 
-static bool members_are_valid(uint32_t group, struct slice payload)
+static bool members_are_valid(UNUSED uint32_t group, UNUSED struct slice payload)
 {
-    (void)group;
-    (void)payload;
     return true; /* the decoder of raft's messages, or raft itself, checks them */
 }
 
@@ -659,8 +652,7 @@ static void apply_leave_catalog(struct applier *applier)
 static enum status apply_partition_close(struct applier *applier, const struct own_record *record)
 {
     struct partition *p = partitions_find(applier->partitions, record->group);
-    if (record->index > applier->identity->closed_as_of)
-        applier->identity->closed_as_of = record->index;
+    applier->identity->closed_as_of = MAX(applier->identity->closed_as_of, record->index);
     local_state_store_closed(applier->env, applier->identity);
     if (p == NULL)
         return STATUS_OK;

@@ -190,9 +190,8 @@ static void split_follow_children(struct partition *p, struct partition *const c
 }
 
 void split_apply(struct applier *applier, struct partition *p, const struct raft_entry *e,
-                 struct applied *out)
+                 UNUSED struct applied *out)
 {
-    (void)out;
     struct partition_split s;
     struct partition *children[SPLIT_POINTS_MAX];
     must(partition_split_decode(e->payload, &s) == STATUS_OK);

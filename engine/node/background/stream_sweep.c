@@ -58,5 +58,5 @@ int64_t stream_sweep_lag_ms(const struct node_env *env, const struct partition *
         return 0;
     const int64_t age = env_agreed_ms(env) - p->stream.oldest_ms;
     const int64_t lag = age - config_streams(env->config)->stream_retention_ms;
-    return lag > 0 ? lag : 0;
+    return MAX(lag, 0);
 }

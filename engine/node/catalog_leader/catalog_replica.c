@@ -26,7 +26,7 @@ struct catalog_command catalog_replica_command(const struct catalog_replica *cat
     catalog_command_init(&command, op, catalog->env->config, catalog->env->node_count,
                          env_stamp_ms(catalog->env));
     const int64_t agreed_ms = env_agreed_ms(catalog->env);
-    command.agreed_ms = agreed_ms > 0 ? agreed_ms : 0;
+    command.agreed_ms = MAX(agreed_ms, 0);
     return command;
 }
 

@@ -144,11 +144,10 @@ static void cluster_loads_mark(struct cluster_loads *l, const struct table *t)
     }
 }
 
-static bool partition_load_is_over(void *context, void *value)
+static bool partition_load_is_over(UNUSED void *context, void *value)
 {
     struct partition_load *p = value;
     const bool over = !p->kept;
-    (void)context;
     p->kept = false;
     if (over)
         partition_load_free(p);

@@ -81,7 +81,7 @@ static inline int64_t env_agreed_ms(const struct node_env *env)
 static inline int64_t env_stamp_ms(const struct node_env *env)
 {
     const int64_t own = env_wall_ms(env), majority = env_majority_ms(env);
-    return majority > own ? majority : own;
+    return MAX(majority, own);
 }
 
 static inline void env_note(struct node_env *env, enum node_trace kind, uint32_t subject,

@@ -11,7 +11,7 @@ static int64_t part_cost(int64_t old_size, int64_t size, bool stays)
 {
     const int64_t was = old_size >= 0 ? write_cost_mcu(old_size) : 0;
     const int64_t is = size >= 0 ? write_cost_mcu(size) : 0;
-    return !stays ? was + is : was > is ? was : is;
+    return !stays ? was + is : MAX(was, is);
 }
 
 static void part_append(struct buffer *out, const struct index_set *set, const struct index *x,

@@ -23,7 +23,7 @@ static void plan_add(struct local_writes *out, const struct index *x, struct sli
 
 static int64_t plan_cost(int64_t old_size, int64_t size)
 {
-    const int64_t larger = old_size > size ? old_size : size;
+    const int64_t larger = MAX(old_size, size);
     return larger >= 0 ? write_cost_mcu(larger) : 0;
 }
 

@@ -26,13 +26,7 @@ struct partition *partitions_find(const struct partitions *partitions, uint32_t 
 static uint32_t partitions_lower_bound(const struct partitions *partitions, uint32_t id)
 {
     uint32_t low = 0, high = partitions->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (partitions->all[middle]->info.id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    LOWER_BOUND(low, high, middle, partitions->all[middle]->info.id < id);
     return low;
 }
 

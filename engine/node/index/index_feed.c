@@ -160,8 +160,7 @@ static struct instant index_feed_since(const struct index_feeds *feeds, struct s
 {
     const int64_t age_ms = env_stamp_ms(feeds->env) - index_feed_change_open(&value);
     return age_ms <= 0 ? feeds->env->now
-                       : (struct instant){feeds->env->now.ns -
-                                          (age_ms < AGE_MS_MAX ? age_ms : AGE_MS_MAX) * NS_PER_MS};
+                       : (struct instant){feeds->env->now.ns - MIN(age_ms, AGE_MS_MAX) * NS_PER_MS};
 }
 
 static void index_feed_take(struct index_feeds *feeds, struct index_feed *f, struct slice row_key,
@@ -350,7 +349,7 @@ size_t index_feeds_bytes_max(const struct index_feeds *feeds)
     LIST_FOREACH (f, &feeds->all, place) {
         const struct partition *p = partitions_find(feeds->partitions, f->partition);
         const size_t bytes = p == NULL ? 0 : index_feeds_lag(feeds, p).bytes;
-        max = bytes > max ? bytes : max;
+        max = MAX(bytes, max);
     }
     return max;
 }
@@ -422,7 +421,7 @@ void index_feeds_removed(struct index_feeds *feeds, const struct partition *p, s
     struct index_feed *f = index_feed_live(feeds, p);
     const size_t bytes = row_key.size + value_size;
     if (f != NULL)
-        f->bytes -= bytes < f->bytes ? bytes : f->bytes;
+        f->bytes -= MIN(bytes, f->bytes);
 }
 
 /* ---- what is done ---- */
@@ -442,8 +441,7 @@ static void item_append_acks(struct index_feeds *feeds, struct index_feed *f,
                 index_feed_filled(feeds, f);
             continue;
         }
-        buffer_clear(&f->scratch);
-        buffer_append_slice(&f->scratch, buffer_slice(&item->key));
+        buffer_set(&f->scratch, buffer_slice(&item->key));
         buffer_append_slice(&f->scratch, n->suffix);
         const struct change c = {.space = SPACE_INDEX_FEED,
                                  .key = buffer_slice(&f->scratch),

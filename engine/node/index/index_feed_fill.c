@@ -82,8 +82,8 @@ static uint32_t fill_items_max(const struct index_feeds *feeds, struct index_fee
 {
     const uint32_t room = index_feed_pace_room(&f->pace, feeds->env->now) / FILL_PART;
     const uint32_t more = f->fill.items_max == 0 ? FILL_FIRST : 2 * f->fill.items_max;
-    const uint32_t max = more < FILL_ITEMS ? more : FILL_ITEMS;
-    return room == 0 ? 1 : room < max ? room : max;
+    const uint32_t max = MIN(more, FILL_ITEMS);
+    return room == 0 ? 1 : MIN(room, max);
 }
 
 /* The first key that is not in the piece, and the number of items that the index needs. */

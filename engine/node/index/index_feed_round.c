@@ -274,8 +274,7 @@ static void round_send(const struct round *round, const struct row_write *w)
 
 static void round_begin(struct index_feed_item *item)
 {
-    item->covered =
-        item->note_count < INDEX_FEED_COVERED_MAX ? item->note_count : INDEX_FEED_COVERED_MAX;
+    item->covered = MIN(item->note_count, INDEX_FEED_COVERED_MAX);
     item->part = 0;
     if (item->tried_notes != item->note_count)
         memset(item->written, 0, sizeof item->written);
@@ -341,8 +340,7 @@ static void row_refused(const struct index_feeds *feeds, struct index_feed *f,
 {
     int64_t wait_ms = r->verdict.wait.ns / NS_PER_MS + 1; /* it may be INT64_MAX */
     wait_ms = r->code != REPLY_THROTTLED || wait_ms < WAIT_MS_MIN ? WAIT_MS_MIN
-              : wait_ms > WAIT_MS_MAX                             ? WAIT_MS_MAX
-                                                                  : wait_ms;
+                                                                  : MIN(wait_ms, WAIT_MS_MAX);
     if (!instant_before(feeds->env->now, t->until)) /* once for rows that were sent together */
         t->out_max = t->out_max > 1 ? t->out_max / 2 : 1;
     const int64_t wait_ns = wait_ms * NS_PER_MS;

@@ -44,8 +44,7 @@ static void checkpoints_pace_next_ranges(struct checkpoints *checkpoints)
 {
     int64_t ms = (int64_t)(store_erased_bytes(checkpoints->env->store) * 1000 /
                            (uint64_t)config_storage(checkpoints->env->config)->erase_bytes_s);
-    struct instant next =
-        instant_add_ms(checkpoints->env->now, ms > ERASE_MS_MIN ? ms : ERASE_MS_MIN);
+    struct instant next = instant_add_ms(checkpoints->env->now, MAX(ms, ERASE_MS_MIN));
     checkpoints->erase_at = instant_earlier(checkpoints->erase_at, next);
 }
 
@@ -130,8 +129,7 @@ void checkpoints_begin(struct checkpoints *checkpoints, uint64_t pinned_lsn)
     uint64_t lsn = checkpoints->log->writer.written_lsn;
     checkpoints->log->local_lsn = lsn;
     local_state_store_local_lsn(env, lsn);
-    if (pinned_lsn < lsn)
-        lsn = pinned_lsn;
+    lsn = MIN(lsn, pinned_lsn);
     store_freeze(env->store, lsn, checkpoints_erase_share(checkpoints));
     checkpoints->installed_bytes = 0;
     checkpoints->log->space_refused = false;

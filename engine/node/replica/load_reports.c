@@ -121,7 +121,7 @@ void load_reports_tick(struct load_reports *reports)
         internal_calls_end(reports->calls, INTERNAL_CALL_REPORT, 0);
         load_reports_missed(reports);
     }
-    const uint32_t doubles = reports->unanswered < DOUBLES_MAX ? reports->unanswered : DOUBLES_MAX;
+    const uint32_t doubles = MIN(reports->unanswered, DOUBLES_MAX);
     const int64_t wait_ms = config_reports(reports->env->config)->load_report_ms << doubles;
     reports->sent = reports->env->now;
     reports->at = instant_add_ms(reports->sent, wait_ms);

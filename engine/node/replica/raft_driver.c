@@ -304,7 +304,7 @@ uint64_t raft_driver_pinned_lsn(const struct raft_driver *driver)
     uint64_t pinned = UINT64_MAX;
     for (uint32_t i = 0; i < driver->partitions->count; i++) {
         uint64_t lsn = raft_driver_pinned_by(driver->partitions->all[i]);
-        pinned = lsn < pinned ? lsn : pinned;
+        pinned = MIN(lsn, pinned);
     }
     return pinned;
 }
@@ -416,10 +416,8 @@ struct inflight *raft_driver_propose(struct raft_driver *driver, struct partitio
 static void raft_driver_note_late(struct partition *p, const struct raft_message *m)
 {
     uint64_t late = m->index + m->entry_count;
-    if (m->commit < late)
-        late = m->commit;
-    if (raft_last(p->raft) < late)
-        late = raft_last(p->raft);
+    late = MIN(late, m->commit);
+    late = MIN(late, raft_last(p->raft));
     if (m->kind == RAFT_APPEND && m->entry_count > 0 && late > p->late_until)
         p->late_until = late;
 }

@@ -447,8 +447,7 @@ static void read_clamp(const struct partition *p, struct request *q)
     if (q->range.hi.size == 0 ||
         (p->info.hi.size > 0 && slice_compare(p->info.hi, q->range.hi) < 0))
         q->range.hi = p->info.hi;
-    if (q->range.bytes_max > PAGE_SIZE_MAX)
-        q->range.bytes_max = PAGE_SIZE_MAX;
+    q->range.bytes_max = MIN(q->range.bytes_max, PAGE_SIZE_MAX);
 }
 
 /* What was asked for beyond the partition is not counted as heat. */

@@ -147,7 +147,7 @@ int64_t write_grows_by(const struct write *w)
 {
     int64_t size = w->item.data != NULL ? (int64_t)item_size(w->item) : 0;
     must(w->old_size >= -1);
-    return size - (w->old_size > 0 ? w->old_size : 0) + w->local.bytes;
+    return size - MAX(w->old_size, 0) + w->local.bytes;
 }
 
 /* ---- refusing ---- */
@@ -385,7 +385,7 @@ bool write_indexes_keep_up(struct requests *requests, struct partition *p, struc
  * that rule, may shrink. */
 static enum reply_code write_check_rows(const struct request *q, struct write *w)
 {
-    const int64_t before = w->old_size > 0 ? w->old_size : 0;
+    const int64_t before = MAX(w->old_size, 0);
     const int64_t size = w->item.size > 0 ? (int64_t)item_size(w->item) : 0;
     const bool grows = size - before + w->local.bytes > 0;
     if (w->local.size == 0 || size + w->local.size <= ITEM_SIZE_MAX || !grows || request_moves(q))
@@ -437,9 +437,9 @@ int64_t write_cost(const struct write *w, int64_t cost_min, int64_t factor)
 {
     const int64_t before = w->old_size > 0 ? write_cost_mcu(w->old_size) : 0;
     const int64_t after = w->item.data != NULL ? write_cost_mcu(item_size(w->item)) : 0;
-    const int64_t cost = before > after ? before : after;
+    const int64_t cost = MAX(before, after);
     must(factor >= 0 && cost_min > 0 && w->local.cost_mcu >= 0);
-    return factor * (cost > cost_min ? cost : cost_min) + w->local.cost_mcu;
+    return factor * MAX(cost, cost_min) + w->local.cost_mcu;
 }
 
 int64_t write_cost_min(const struct request *q)

@@ -21,8 +21,7 @@ static struct inflight *replicas_append_close(struct requests *requests, struct 
 {
     if (p != NULL)
         p->closing = true; /* if a second record follows, it finds no replica */
-    if (as_of > requests->identity->closed_as_of)
-        requests->identity->closed_as_of = as_of;
+    requests->identity->closed_as_of = MAX(requests->identity->closed_as_of, as_of);
     return proposals_append_own(requests->proposals, LOG_PARTITION_CLOSE, group, as_of,
                                 slice_make(NULL, 0));
 }

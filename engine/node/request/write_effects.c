@@ -73,9 +73,9 @@ static void plan_local_rows(struct effect *e, struct write *w)
                     &w->local);
 }
 
-static void append_local_rows(const struct effect *e, const struct write *w, struct buffer *out)
+static void append_local_rows(UNUSED const struct effect *e, const struct write *w,
+                              struct buffer *out)
 {
-    (void)e;
     for (uint32_t i = 0; i < w->local.count; i++)
         change_set_append(out, &w->local.changes[i]);
 }

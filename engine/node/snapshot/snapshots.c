@@ -19,7 +19,6 @@
 
 #include "base/probe.h"
 #include "base/settings/replication.h"
-#include "base/settings/storage.h"
 #include "engine/node/core/owned_keys.h"
 
 enum {
@@ -58,7 +57,7 @@ static int64_t snapshot_busy_factor(const struct snapshots *snapshots)
 {
     int64_t factor = config_replication(snapshots->env->config)->snapshot_bytes_s /
                      config_replication(snapshots->env->config)->snapshot_busy_bytes_s;
-    return factor > 1 ? factor : 1;
+    return MAX(factor, 1);
 }
 
 /* The bucket holds one chunk. A deeper bucket would save tokens in quiet times, and then many
