@@ -134,6 +134,15 @@ static struct overload_arrival request_of(uint64_t key_hash, int64_t waited_ms)
         .now = now, .waited = duration_ms(waited_ms), .key_hash = key_hash};
 }
 
+/* With its source's numbers. */
+static void begin_dagor(void)
+{
+    begin("dagor");
+    config_edit_overload(&config)->overload_target_ms = 20;
+    config_edit_overload(&config)->overload_interval_ms = 1000;
+    overload_init(&overload, &config);
+}
+
 /* Requests of all priorities in turn. Returns the hundredths that were done. */
 static int dagor_done(int requests, int64_t waited_ms)
 {
@@ -147,7 +156,7 @@ static int dagor_done(int requests, int64_t waited_ms)
 
 TEST(dagor_lowers_its_level_while_requests_wait)
 {
-    begin("dagor");
+    begin_dagor();
     assert_int_equal(dagor_done(2000, 100), 100);
     const int first = dagor_done(2000, 100), later = dagor_done(40000, 100);
     assert_true(first < 100 && first >= 90);
@@ -163,7 +172,7 @@ TEST(dagor_routers_hold_back_what_the_node_would_refuse)
 {
     struct overload router;
     struct overload_peer node = {0};
-    begin("dagor");
+    begin_dagor();
     overload_init(&router, &config);
     const struct overload_arrival lowest = request_of(127, 0), highest = request_of(0, 0);
     assert_true(overload_may_send(&router, &node, &lowest));
@@ -173,6 +182,72 @@ TEST(dagor_routers_hold_back_what_the_node_would_refuse)
     assert_true(overload_may_send(&router, &node, &highest));
     overload_answered(&router, &node, now, 0); /* no answer tells nothing */
     assert_false(overload_may_send(&router, &node, &lowest));
+}
+
+static bool dagor_takes(uint64_t key_hash, int64_t waited_ms, bool within_limit)
+{
+    struct overload_arrival a = request_of(key_hash, waited_ms);
+    a.within_limit = within_limit;
+    return overload_arrive(&overload, &a);
+}
+
+/* As dagor_done, with the requests of both classes in turn. */
+static int dagor_done_within(int requests, int64_t waited_ms, int *beyond)
+{
+    int within = 0;
+    *beyond = 0;
+    for (int i = 0; i < requests; i++) {
+        within += dagor_takes((uint64_t)i, waited_ms, true);
+        *beyond += dagor_takes((uint64_t)i, waited_ms, false);
+    }
+    *beyond = *beyond * 100 / requests;
+    return within * 100 / requests;
+}
+
+TEST(dagor_takes_the_worst_key_within_limits_before_the_best_beyond)
+{
+    struct overload router;
+    struct overload_peer node = {0};
+    int beyond;
+    begin_dagor();
+    overload_init(&router, &config);
+    assert_int_equal(dagor_done_within(8000, 100, &beyond), 100);
+    assert_in_range(beyond, 50, 95);
+    for (int i = 0; i < 100 && dagor_takes(0, 100, false); i++)
+        dagor_done_within(1000, 100, &beyond);
+    assert_true(dagor_done_within(100, 100, &beyond) > 80);
+    assert_int_equal(beyond, 0);
+    assert_true(dagor_takes(100, 100, true));
+    struct overload_arrival within = request_of(100, 100), best = request_of(0, 100);
+    within.within_limit = true;
+    overload_answered(&router, &node, now, overload_report(&overload, &best));
+    assert_true(overload_may_send(&router, &node, &within));
+    assert_false(overload_may_send(&router, &node, &best));
+}
+
+TEST(dagor_opens_again_if_all_that_comes_is_beyond_its_level)
+{
+    int beyond;
+    begin_dagor();
+    dagor_done_within(100000, 100, &beyond);
+    assert_in_range(dagor_done(2000, 1), 0, 1);
+    assert_int_equal(dagor_done(2000, 1), 1); /* the best key of 64 */
+    dagor_done(400000, 1);
+    assert_int_equal(dagor_done(2000, 1), 100);
+}
+
+TEST(dagor_routers_discard_a_level_after_a_second)
+{
+    struct overload router;
+    struct overload_peer node = {0};
+    begin_dagor();
+    overload_init(&router, &config);
+    overload_answered(&router, &node, now, 1);
+    struct overload_arrival a = request_of(127, 0);
+    a.now = instant_add(now, duration_ms(990));
+    assert_false(overload_may_send(&router, &node, &a));
+    a.now = instant_add(now, duration_ms(1000));
+    assert_true(overload_may_send(&router, &node, &a));
 }
 
 TEST(breakwater_routers_send_what_their_credits_allow)
@@ -431,6 +506,48 @@ TEST(topfull_raises_a_limit_that_holds_back_and_ends_one_that_does_not)
     topfull_interval(&t, 100, 100, TARGET_MS); /* holds nothing back, and is more than twice that */
     topfull_interval(&t, 100, 100, TARGET_MS);
     assert_int_equal(topfull_interval(&t, 1000, 1000, TARGET_MS), 1000);
+}
+
+/* An interval at the node's objective, with 1,000 requests of both classes in turn: `within` of
+ * them are within a limit. Returns how many of those were sent, and of the others. */
+static int topfull_classes(struct topfull_pair *t, int within, int *beyond)
+{
+    int sent = 0;
+    *beyond = 0;
+    for (int i = 0; i < 1000; i++) {
+        now = instant_add(now, (struct duration){INTERVAL_MS * NS_PER_MS / 1000});
+        const struct overload_arrival a = {.now = now,
+                                           .waited = duration_ms(TARGET_MS),
+                                           .within_limit = (i * within) % 1000 < within};
+        if (!overload_may_send(&t->router, &t->node, &a))
+            continue;
+        *(a.within_limit ? &sent : beyond) += 1;
+        assert_true(overload_arrive(&overload, &a));
+        overload_answered(&t->router, &t->node, now, overload_report(&overload, &a));
+    }
+    return sent;
+}
+
+TEST(topfull_limits_work_within_limits_last)
+{
+    struct topfull_pair t = {0};
+    int beyond;
+    begin("topfull");
+    overload_init(&t.router, &config);
+    topfull_interval(&t, 1000, 1000, TARGET_MS);
+    topfull_interval(&t, 1000, 300, TARGET_MS + 1);
+    assert_int_equal(topfull_classes(&t, 400, &beyond), 400); /* of a limit of 500 */
+    assert_in_range(beyond, 90, 130);
+    assert_int_equal(topfull_classes(&t, 400, &beyond), 400);
+    assert_in_range(beyond, 90, 130);
+    /* Beyond the limit they have the tokens of one interval more, once. */
+    assert_in_range(topfull_classes(&t, 900, &beyond), 890, 900);
+    assert_int_equal(beyond, 0);
+    assert_in_range(topfull_classes(&t, 900, &beyond), 500, 800);
+    assert_int_equal(beyond, 0);
+    assert_in_range(topfull_classes(&t, 900, &beyond), 500, 600);
+    topfull_classes(&t, 0, &beyond);
+    assert_in_range(beyond, 0, 60); /* the debt is repaid first */
 }
 
 /* ---- a node ---- */
