@@ -11,12 +11,13 @@
  * Source: Zhou et al., "Overload Control for Scaling WeChat Microservices", SoCC 2018 (DAGOR), with
  * its numbers: 20 ms, and windows of a second or 2,000 requests.
  * Simplified: there are two businesses, and priorities of keys do not change from hour to hour. A
- * request is judged when the node begins with it, after its wait; there before it. A router knows
- * whether routers keep a limit of the table, a node whether the partition's allocation has the
- * cost: so a request may have another level at the router. A level that rises over priorities that
- * routers hold back rises by one a window, since nobody counts those requests. A router discards a
- * level that no answer has reported for a second: a node that takes nothing of what its routers
- * have would never be asked again. */
+ * request is judged when the node begins with it, after its wait; there before it. A request does
+ * not carry its priority: a router knows whether routers keep a limit of the table, a node whether
+ * the partition's allocation has the cost. So a node reports, too, whether it has had work beyond
+ * limits within a minute. Otherwise its routers take all for work within limits. A level that rises
+ * over priorities that routers hold back rises by one a window, since nobody counts those requests.
+ * A router discards a level that no answer has reported for a second: a node that takes nothing of
+ * what its routers have would never be asked again. */
 #include <string.h>
 
 #include "include/weir/policy_overload.h"
@@ -26,13 +27,16 @@ extern const struct weir_overload_policy weir_overload_dagor;
 enum {
     REQUESTS_NS = 500000, /* of a window, for each request that ends it */
     REPORTED_NS = 1000000000,
+    BEYOND_SPANS = 60, /* of REPORTED_NS */
     LESS_PERCENT = 5,
     MORE_PERCENT = 1,
     LEVELS = WEIR_OVERLOAD_PRIORITIES,
+    BEYOND = 2 * LEVELS, /* added to a reported level: the node has had work beyond limits */
 };
 
 struct dagor_node {
     int64_t since_ns;
+    int64_t beyond_ns; /* when work beyond limits last came; 0: never */
     int64_t waited_ns; /* the sum of this window's requests */
     uint32_t came;
     uint32_t taken;
@@ -44,12 +48,13 @@ _Static_assert(sizeof(struct dagor_node) <= WEIR_OVERLOAD_STATE_MAX, "the state 
 struct dagor_peer {
     int64_t reported_ns;
     uint32_t level; /* as the node reported; 0: not yet */
+    bool beyond;    /* the node has had work beyond limits */
 };
 
-static uint32_t dagor_priority(const struct weir_arrival *a)
+static uint32_t dagor_priority(const struct weir_arrival *a, bool within)
 {
     const uint32_t half = weir_arrival_priority(a) / 2;
-    return weir_arrival_is_within_limit(a) ? half : LEVELS / 2 + half;
+    return within ? half : LEVELS / 2 + half;
 }
 
 static void dagor_window_end(struct dagor_node *n, int64_t target_ns)
@@ -77,7 +82,8 @@ static bool dagor_arrive(struct weir_arrival *a)
 {
     struct dagor_node *n = weir_arrival_state(a);
     const int64_t now_ns = weir_arrival_now_ns(a), window_ns = weir_arrival_interval_ns(a);
-    const uint32_t priority = dagor_priority(a);
+    const bool within = weir_arrival_is_within_limit(a);
+    const uint32_t priority = dagor_priority(a, within);
     if (n->level == 0) {
         n->level = LEVELS;
         n->since_ns = now_ns;
@@ -86,6 +92,8 @@ static bool dagor_arrive(struct weir_arrival *a)
         n->since_ns = now_ns;
         dagor_window_end(n, weir_arrival_target_ns(a));
     }
+    if (!within)
+        n->beyond_ns = now_ns;
     const bool taken = priority < n->level;
     n->waited_ns += weir_arrival_wait_ns(a);
     n->came++;
@@ -97,14 +105,18 @@ static bool dagor_arrive(struct weir_arrival *a)
 static uint32_t dagor_hint(struct weir_arrival *a)
 {
     const struct dagor_node *n = weir_arrival_state(a);
-    return n->level;
+    const bool beyond =
+        n->beyond_ns != 0 && (weir_arrival_now_ns(a) - n->beyond_ns) / REPORTED_NS < BEYOND_SPANS;
+    return n->level + (beyond ? BEYOND : 0);
 }
 
 static bool dagor_send(struct weir_arrival *a)
 {
     const struct dagor_peer *p = weir_arrival_state(a);
-    const bool reported = p->level != 0 && weir_arrival_now_ns(a) - p->reported_ns < REPORTED_NS;
-    return !reported || dagor_priority(a) < p->level;
+    const bool within = weir_arrival_is_within_limit(a) || !p->beyond;
+    if (p->level == 0 || weir_arrival_now_ns(a) - p->reported_ns >= REPORTED_NS)
+        return true;
+    return dagor_priority(a, within) < p->level;
 }
 
 static void dagor_answered(struct weir_arrival *a, uint32_t hint)
@@ -112,8 +124,9 @@ static void dagor_answered(struct weir_arrival *a, uint32_t hint)
     struct dagor_peer *p = weir_arrival_state(a);
     if (hint == 0)
         return;
-    p->level = hint;
     p->reported_ns = weir_arrival_now_ns(a);
+    p->level = hint % BEYOND;
+    p->beyond = hint >= BEYOND;
 }
 
 const struct weir_overload_policy weir_overload_dagor = {.size = sizeof weir_overload_dagor,

@@ -242,11 +242,54 @@ TEST(dagor_routers_discard_a_level_after_a_second)
     struct overload_peer node = {0};
     begin_dagor();
     overload_init(&router, &config);
-    overload_answered(&router, &node, now, 1);
+    const struct overload_arrival first = request_of(0, 0);
+    assert_true(overload_arrive(&overload, &first));
+    dagor_done(40000, 100);
+    const struct overload_arrival last = request_of(0, 0);
+    overload_answered(&router, &node, now, overload_report(&overload, &last));
     struct overload_arrival a = request_of(127, 0);
     a.now = instant_add(now, duration_ms(990));
     assert_false(overload_may_send(&router, &node, &a));
     a.now = instant_add(now, duration_ms(1000));
+    assert_true(overload_may_send(&router, &node, &a));
+}
+
+/* Routers hold back what the node refuses, so nothing of that comes. */
+TEST(dagor_opens_by_a_level_a_window_for_what_is_held_back)
+{
+    begin_dagor();
+    dagor_done(40000, 100);
+    const int refused_at =
+        (int)(overload_report(&overload, &(struct overload_arrival){.now = now}) % 256);
+    for (int i = 0; i < 10 * 2000; i++)
+        dagor_takes((uint64_t)(i % (2 * (refused_at - 64))), 1, false);
+    const int level =
+        (int)(overload_report(&overload, &(struct overload_arrival){.now = now}) % 256);
+    assert_in_range(level, refused_at + 7, refused_at + 11);
+}
+
+/* A table without a limit that routers keep, whose partitions' allocations have the cost. */
+TEST(dagor_routers_take_all_for_work_within_limits_if_their_node_does)
+{
+    struct overload router;
+    struct overload_peer node = {0};
+    begin_dagor();
+    overload_init(&router, &config);
+    for (int i = 0; i < 20000; i++)
+        dagor_takes((uint64_t)i, i < 6000 ? 100 : 1, true);
+    struct overload_arrival a = request_of(100, 0);
+    overload_answered(&router, &node, now, overload_report(&overload, &a));
+    assert_true(overload_may_send(&router, &node, &a));
+    dagor_takes(0, 1, false);
+    overload_answered(&router, &node, now, overload_report(&overload, &a));
+    assert_false(overload_may_send(&router, &node, &a));
+    a.within_limit = true;
+    assert_true(overload_may_send(&router, &node, &a));
+    a.within_limit = false;
+    for (int i = 0; i < 600000; i++)
+        dagor_takes(0, 1, true); /* a minute */
+    a.now = now;
+    overload_answered(&router, &node, now, overload_report(&overload, &a));
     assert_true(overload_may_send(&router, &node, &a));
 }
 
