@@ -285,10 +285,15 @@ TEST(dagor_routers_take_all_for_work_within_limits_if_their_node_does)
     assert_false(overload_may_send(&router, &node, &a));
     a.within_limit = true;
     assert_true(overload_may_send(&router, &node, &a));
-    a.within_limit = false;
-    for (int i = 0; i < 600000; i++)
-        dagor_takes(0, 1, true); /* a minute */
-    a.now = now;
+    /* A minute of overload with nothing beyond limits: the node takes the best key alone. */
+    for (int i = 0; i < 590000; i++)
+        dagor_takes(0, 100, true);
+    a = request_of(0, 0);
+    overload_answered(&router, &node, now, overload_report(&overload, &a));
+    assert_false(overload_may_send(&router, &node, &a));
+    for (int i = 0; i < 20000; i++)
+        dagor_takes(0, 100, true);
+    a = request_of(0, 0);
     overload_answered(&router, &node, now, overload_report(&overload, &a));
     assert_true(overload_may_send(&router, &node, &a));
 }
