@@ -7,7 +7,9 @@
 extern "C" {
 #endif
 
-/* A request that a node or a router is about to work on, or that a router is about to send. */
+/* A request that a node or a router is about to work on, or that a router is about to send. In
+ * `hint` and `answered` it is none: the time, the sender (in `hint`), the settings and the state
+ * are known. */
 struct weir_arrival;
 
 /* Priorities are 0 .. this - 1, the same for all requests of a partition key. 0 is the highest. */

@@ -7,14 +7,15 @@
  * twentieths of it. If no wait was longer, and the limit held requests back, the limit rises: by a
  * fifth if the waits were below half of the target, otherwise by a fiftieth. The limit ends once
  * the router sends less than half of it.
+ * Work within a limit of a table is limited last: it may take the tokens of the next interval, too,
+ * and other work waits until they have come in again.
  * Source: Park et al., "TopFull: An Adaptive Top-Down Overload Control for SLO-Oriented
  * Microservices", SIGCOMM 2024: rate limits at the entry, changed by a factor between a half and
  * one and a half, by goodput and latency.
  * Simplified: the fixed rule above is in the place of the learned controller. Goodput is what the
- * node answered, late or not. What leads to an overloaded node has one limit, without an order of
- * importance among tables: a router does not know it. Each router looks by itself, and sees its own
- * answers. The controller acts once a second there; here that would let a second of the flood into
- * the queues. */
+ * node answered, late or not. What leads to an overloaded node has one limit, where APIs have
+ * limits of their own; of the importance of APIs, the two classes above are left. Each router looks
+ * by itself, and sees its own answers. The controller acts once a second there. */
 #include "include/weir/policy_overload.h"
 
 extern const struct weir_overload_policy weir_overload_topfull;
@@ -95,17 +96,22 @@ static uint32_t topfull_hint(struct weir_arrival *a)
     return (uint32_t)topfull_between(n->waited_ns / NS_PER_US, 1, UINT32_MAX);
 }
 
+/* Refills the tokens. How many a request may leave missing is for its class. */
+static bool topfull_has(struct topfull_peer *p, const struct weir_arrival *a, int64_t ns)
+{
+    const int64_t room = topfull_between(p->rate * (ns_per_s / BURST_PARTS), ns_per_s, INT64_MAX);
+    const int64_t debt = p->rate * topfull_between(weir_arrival_interval_ns(a), 0, ns_per_s);
+    p->tokens = topfull_between(p->tokens + p->rate * ns, -debt, room);
+    return p->tokens >= ns_per_s - (weir_arrival_is_within_limit(a) ? debt : 0);
+}
+
 static bool topfull_send(struct weir_arrival *a)
 {
     struct topfull_peer *p = weir_arrival_state(a);
     const int64_t now_ns = weir_arrival_now_ns(a);
     topfull_check(p, a);
     if (p->rate > 0) {
-        const int64_t ns = topfull_between(now_ns - p->refilled_ns, 0, ns_per_s);
-        const int64_t room =
-            topfull_between(p->rate * (ns_per_s / BURST_PARTS), ns_per_s, INT64_MAX);
-        p->tokens = topfull_between(p->tokens + p->rate * ns, 0, room);
-        if (p->tokens < ns_per_s) {
+        if (!topfull_has(p, a, topfull_between(now_ns - p->refilled_ns, 0, ns_per_s))) {
             p->refilled_ns = now_ns;
             p->held_back++;
             return false;
@@ -132,6 +138,7 @@ const struct weir_overload_policy weir_overload_topfull = {
     .state_bytes = sizeof(struct topfull_node),
     .peer_bytes = sizeof(struct topfull_peer),
     .name = "topfull",
+    .flags = WEIR_OVERLOAD_CLASSES,
     .arrive = topfull_arrive,
     .hint = topfull_hint,
     .send = topfull_send,

@@ -2,8 +2,8 @@
  * (gac_policy).
  *
  * one-bucket     One bucket of the table, at one server: what a router needs at once, and what it
- *                spends in 10 ms. With one GAC server and no delay it is the ideal bucket.
- *                Simplified: the 10 ms spare a message for each request.
+ *                spends in a tenth of gac_grant_ms. With one GAC server and no delay it is the
+ *                ideal bucket. Simplified: that time spares a message for each request.
  * doorman        Source: youtube/doorman, go/server/doorman/algorithm.go, ProportionalShare. While
  *                all wants fit, each client gets what it wants. Otherwise each gets an even share,
  *                and those who want more get a part, in proportion to what they want beyond it, of
@@ -68,12 +68,17 @@ static bool grant_from_bank(struct weir_ledger *l, struct weir_holder *h, int64_
 
 /* ---- one-bucket ---- */
 
+enum {
+    ONE_BUCKET_PARTS = 10 /* of gac_grant_ms */
+};
+
 static void one_bucket_grant(struct weir_ledger *l, struct weir_holder *h)
 {
-    int64_t ahead = in_span(weir_holder_demand(h), NS_PER_S / 100);
+    const int64_t spent_ns = weir_ledger_grant_ns(l) / ONE_BUCKET_PARTS;
+    int64_t ahead = in_span(weir_holder_demand(h), spent_ns);
     int64_t missing = max_of(weir_holder_need(h), ahead) - weir_holder_held(h);
     if (weir_holder_demand(h) > 0 && missing > 0 && !grant_from_bank(l, h, missing))
-        weir_holder_wait(h, NS_PER_S / 100);
+        weir_holder_wait(h, spent_ns);
 }
 
 /* ---- doorman ---- */

@@ -141,6 +141,29 @@ TEST(tables_with_weights_share_in_proportion)
     }
 }
 
+static void assert_within_15_percent(const char *of, int64_t value, int64_t published)
+{
+    print_message("%s: %lld, published: %lld\n", of, (long long)value, (long long)published);
+    assert_in_range(value, published * 85 / 100, published * 115 / 100);
+}
+
+/* Shreedhar and Varghese (1996), Demers et al. (1989), Goyal et al. (1996): backlogged flows share
+ * by their weights, whatever they send; shares differ by a packet or a quantum at most. */
+TEST(published_shares_follow_weights_and_not_what_is_sent)
+{
+    static const uint32_t even[SHARERS] = {1, 1, 1}, weights[SHARERS] = {1, 2, 3};
+    for (size_t i = 0; i < sizeof node_policies / sizeof node_policies[0]; i++) {
+        struct sharer flows[SHARERS] = {{10, 300, 0}, {10, 300, 0}, {10, 100, 0}};
+        share_weighted(node_policies[i], flows, even);
+        struct sharer weighted[SHARERS] = {{10, 100, 0}, {10, 100, 0}, {10, 100, 0}};
+        share_weighted(node_policies[i], weighted, weights);
+        for (int f = 0; f < SHARERS; f++) { /* of 970 */
+            assert_within_15_percent(node_policies[i], got(&flows[f]), 323);
+            assert_within_15_percent(node_policies[i], got(&weighted[f]), 970 * (f + 1) / 6);
+        }
+    }
+}
+
 TEST(a_weight_changes_nothing_for_a_partition_that_bursts_alone)
 {
     static const char *const policies[] = {"fair", "drr", "wfq", "sfq"};
@@ -225,6 +248,46 @@ TEST(doorman_tops_up_even_shares_in_proportion_to_demand_beyond)
     assert_in_range(granted[1], 227, 229);
     assert_in_range(granted[2], 270, 272);
     ledger_deinit(&s.l);
+}
+
+/* The example for PROPORTIONAL_SHARE in the documentation of youtube/doorman: of a capacity of 120,
+ * three clients that want 1000, 50 and 10 get 69.69072165, 40.309278351 and 10. In thousandths. */
+TEST(doormans_published_example)
+{
+    const int64_t demands[ROUTERS] = {1000000, 50000, 10000};
+    struct table_fixture s;
+    int64_t granted[ROUTERS];
+    table_set(&s, "doorman", 120000, 10, demands);
+    for (int period = 0; period < 4; period++) {
+        for (uint32_t i = 0; i < ROUTERS; i++)
+            granted[i] = request_of(&s, i);
+        s.now.ns += NS_PER_S - 1;
+    }
+    assert_in_range(granted[0], 69690 - 1, 69690 + 1);
+    assert_in_range(granted[1], 40309 - 1, 40309 + 1);
+    assert_in_range(granted[2], 10000 - 1, 10000);
+    ledger_deinit(&s.l);
+}
+
+/* Elhemali et al. (USENIX ATC 2022), section 4.3: request routers get shares of the table's tokens,
+ * so that they consume the table's throughput together, whatever each of them gets. */
+TEST(published_routers_consume_the_throughput_of_the_table_together)
+{
+    static const int64_t demands[][ROUTERS] = {{2000, 0, 0}, {1000, 1000, 1000}, {5000, 300, 20}};
+    for (size_t d = 0; d < sizeof demands / sizeof demands[0]; d++) {
+        struct table_fixture s;
+        int64_t sum = 0;
+        table_set(&s, "gac-paper", 1000, 1, demands[d]);
+        for (int turn = 0; turn < 1000; turn++) { /* of 10 ms */
+            for (uint32_t i = 0; i < ROUTERS; i++) {
+                const int64_t granted = request_of(&s, i);
+                sum += turn < 200 ? 0 : granted;
+            }
+            s.now.ns += NS_PER_S / 100;
+        }
+        assert_within_15_percent("gac-paper, units in 8 s", sum, 8000);
+        ledger_deinit(&s.l);
+    }
 }
 
 TEST(doorman_grants_the_demand_while_all_fits)

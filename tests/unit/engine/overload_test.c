@@ -134,6 +134,15 @@ static struct overload_arrival request_of(uint64_t key_hash, int64_t waited_ms)
         .now = now, .waited = duration_ms(waited_ms), .key_hash = key_hash};
 }
 
+/* With its source's numbers. */
+static void begin_dagor(void)
+{
+    begin("dagor");
+    config_edit_overload(&config)->overload_target_ms = 20;
+    config_edit_overload(&config)->overload_interval_ms = 1000;
+    overload_init(&overload, &config);
+}
+
 /* Requests of all priorities in turn. Returns the hundredths that were done. */
 static int dagor_done(int requests, int64_t waited_ms)
 {
@@ -147,7 +156,7 @@ static int dagor_done(int requests, int64_t waited_ms)
 
 TEST(dagor_lowers_its_level_while_requests_wait)
 {
-    begin("dagor");
+    begin_dagor();
     assert_int_equal(dagor_done(2000, 100), 100);
     const int first = dagor_done(2000, 100), later = dagor_done(40000, 100);
     assert_true(first < 100 && first >= 90);
@@ -163,7 +172,7 @@ TEST(dagor_routers_hold_back_what_the_node_would_refuse)
 {
     struct overload router;
     struct overload_peer node = {0};
-    begin("dagor");
+    begin_dagor();
     overload_init(&router, &config);
     const struct overload_arrival lowest = request_of(127, 0), highest = request_of(0, 0);
     assert_true(overload_may_send(&router, &node, &lowest));
@@ -173,6 +182,120 @@ TEST(dagor_routers_hold_back_what_the_node_would_refuse)
     assert_true(overload_may_send(&router, &node, &highest));
     overload_answered(&router, &node, now, 0); /* no answer tells nothing */
     assert_false(overload_may_send(&router, &node, &lowest));
+}
+
+static bool dagor_takes(uint64_t key_hash, int64_t waited_ms, bool within_limit)
+{
+    struct overload_arrival a = request_of(key_hash, waited_ms);
+    a.within_limit = within_limit;
+    return overload_arrive(&overload, &a);
+}
+
+/* As dagor_done, with the requests of both classes in turn. */
+static int dagor_done_within(int requests, int64_t waited_ms, int *beyond)
+{
+    int within = 0;
+    *beyond = 0;
+    for (int i = 0; i < requests; i++) {
+        within += dagor_takes((uint64_t)i, waited_ms, true);
+        *beyond += dagor_takes((uint64_t)i, waited_ms, false);
+    }
+    *beyond = *beyond * 100 / requests;
+    return within * 100 / requests;
+}
+
+TEST(dagor_takes_the_worst_key_within_limits_before_the_best_beyond)
+{
+    struct overload router;
+    struct overload_peer node = {0};
+    int beyond;
+    begin_dagor();
+    overload_init(&router, &config);
+    assert_int_equal(dagor_done_within(8000, 100, &beyond), 100);
+    assert_in_range(beyond, 50, 95);
+    for (int i = 0; i < 100 && dagor_takes(0, 100, false); i++)
+        dagor_done_within(1000, 100, &beyond);
+    assert_true(dagor_done_within(100, 100, &beyond) > 80);
+    assert_int_equal(beyond, 0);
+    assert_true(dagor_takes(100, 100, true));
+    struct overload_arrival within = request_of(100, 100), best = request_of(0, 100);
+    within.within_limit = true;
+    overload_answered(&router, &node, now, overload_report(&overload, &best));
+    assert_true(overload_may_send(&router, &node, &within));
+    assert_false(overload_may_send(&router, &node, &best));
+}
+
+TEST(dagor_opens_again_if_all_that_comes_is_beyond_its_level)
+{
+    int beyond;
+    begin_dagor();
+    dagor_done_within(100000, 100, &beyond);
+    assert_in_range(dagor_done(2000, 1), 0, 1);
+    assert_int_equal(dagor_done(2000, 1), 1); /* the best key of 64 */
+    dagor_done(400000, 1);
+    assert_int_equal(dagor_done(2000, 1), 100);
+}
+
+TEST(dagor_routers_discard_a_level_after_a_second)
+{
+    struct overload router;
+    struct overload_peer node = {0};
+    begin_dagor();
+    overload_init(&router, &config);
+    const struct overload_arrival first = request_of(0, 0);
+    assert_true(overload_arrive(&overload, &first));
+    dagor_done(40000, 100);
+    const struct overload_arrival last = request_of(0, 0);
+    overload_answered(&router, &node, now, overload_report(&overload, &last));
+    struct overload_arrival a = request_of(127, 0);
+    a.now = instant_add(now, duration_ms(990));
+    assert_false(overload_may_send(&router, &node, &a));
+    a.now = instant_add(now, duration_ms(1000));
+    assert_true(overload_may_send(&router, &node, &a));
+}
+
+/* Routers hold back what the node refuses, so nothing of that comes. */
+TEST(dagor_opens_by_a_level_a_window_for_what_is_held_back)
+{
+    begin_dagor();
+    dagor_done(40000, 100);
+    const int refused_at =
+        (int)(overload_report(&overload, &(struct overload_arrival){.now = now}) % 256);
+    for (int i = 0; i < 10 * 2000; i++)
+        dagor_takes((uint64_t)(i % (2 * (refused_at - 64))), 1, false);
+    const int level =
+        (int)(overload_report(&overload, &(struct overload_arrival){.now = now}) % 256);
+    assert_in_range(level, refused_at + 7, refused_at + 11);
+}
+
+/* A table without a limit that routers keep, whose partitions' allocations have the cost. */
+TEST(dagor_routers_take_all_for_work_within_limits_if_their_node_does)
+{
+    struct overload router;
+    struct overload_peer node = {0};
+    begin_dagor();
+    overload_init(&router, &config);
+    for (int i = 0; i < 20000; i++)
+        dagor_takes((uint64_t)i, i < 6000 ? 100 : 1, true);
+    struct overload_arrival a = request_of(100, 0);
+    overload_answered(&router, &node, now, overload_report(&overload, &a));
+    assert_true(overload_may_send(&router, &node, &a));
+    dagor_takes(0, 1, false);
+    overload_answered(&router, &node, now, overload_report(&overload, &a));
+    assert_false(overload_may_send(&router, &node, &a));
+    a.within_limit = true;
+    assert_true(overload_may_send(&router, &node, &a));
+    /* A minute of overload with nothing beyond limits: the node takes the best key alone. */
+    for (int i = 0; i < 590000; i++)
+        dagor_takes(0, 100, true);
+    a = request_of(0, 0);
+    overload_answered(&router, &node, now, overload_report(&overload, &a));
+    assert_false(overload_may_send(&router, &node, &a));
+    for (int i = 0; i < 20000; i++)
+        dagor_takes(0, 100, true);
+    a = request_of(0, 0);
+    overload_answered(&router, &node, now, overload_report(&overload, &a));
+    assert_true(overload_may_send(&router, &node, &a));
 }
 
 TEST(breakwater_routers_send_what_their_credits_allow)
@@ -262,181 +385,6 @@ TEST(aequitas_raises_a_class_by_a_hundredth_an_interval)
     assert_int_equal(aequitas_done(1000, 0, false, TARGET_MS), 100);
 }
 
-/* ---- credits ---- */
-
-enum {
-    MANY = 5000,              /* requests: more than there are credits */
-    BEGIN_MS = TARGET_MS / 3, /* a queue above this is an overload */
-    AIM_MS = TARGET_MS / 32,
-    BUSY_AIM_MS = 8 /* eight service times of a millisecond */
-};
-
-/* A request a millisecond for `ms`, of the sender. All wait for so long. How many are done. */
-static int credits_done(int ms, uint64_t sender, int64_t waited_ms, bool within_limit)
-{
-    int done = 0;
-    for (int i = 0; i < ms; i++) {
-        now = instant_add(now, duration_ms(1));
-        const struct overload_arrival a = {.now = now,
-                                           .waited = duration_ms(waited_ms),
-                                           .within_limit = within_limit,
-                                           .sender = sender};
-        done += overload_arrive(&overload, &a);
-    }
-    return done;
-}
-
-/* Sends until the router holds back; how many. At most MANY. */
-static int credits_sent(struct overload *router, struct overload_peer *node, bool within_limit)
-{
-    const struct overload_arrival a = {.now = now, .within_limit = within_limit};
-    int sent = 0;
-    while (sent < MANY && overload_may_send(router, node, &a))
-        sent++;
-    return sent;
-}
-
-static void credits_answer(struct overload *router, struct overload_peer *node, uint64_t sender,
-                           int count)
-{
-    const struct overload_arrival a = {.now = now, .sender = sender};
-    for (int i = 0; i < count; i++)
-        overload_answered(router, node, now, overload_report(&overload, &a));
-}
-
-TEST(credits_are_given_while_a_queue_stands)
-{
-    struct overload router;
-    struct overload_peer node = {0};
-    begin("credits");
-    overload_init(&router, &config);
-    assert_int_equal(credits_done(1000, 1, BEGIN_MS, false), 1000);
-    credits_answer(&router, &node, 1, 1);
-    assert_int_equal(credits_sent(&router, &node, false), MANY); /* none are needed */
-    credits_answer(&router, &node, 1, MANY);
-    assert_int_equal(credits_done(INTERVAL_MS / 2 - 1, 1, LONG_MS, false), INTERVAL_MS / 2 - 1);
-    const int done = credits_done(100, 1, LONG_MS, false);
-    assert_in_range(done, 0, 1); /* it has stood by then */
-    credits_answer(&router, &node, 1, 1);
-    assert_in_range(credits_sent(&router, &node, false), 0, 10);
-    assert_int_equal(credits_sent(&router, &node, true), MANY); /* within a limit */
-    credits_answer(&router, &node, 1, MANY + 10);
-    credits_done(999, 1, AIM_MS, false);
-    credits_answer(&router, &node, 1, 1);
-    assert_true(credits_sent(&router, &node, false) < MANY);
-    credits_done(2, 1, AIM_MS, false); /* a second without a queue */
-    credits_answer(&router, &node, 1, MANY);
-    assert_int_equal(credits_sent(&router, &node, false), MANY);
-}
-
-/* The process stands still for 20 ms in every 40, because other programs run. It works off what has
- * come meanwhile in 3 ms, and then requests do not wait. */
-static void credits_with_pauses(int count)
-{
-    for (int i = 0; i < count; i++) {
-        now = instant_add(now, duration_ms(20));
-        for (int k = 20; k > 0; k--) {
-            const struct overload_arrival a = {.now = now, .waited = duration_ms(k), .sender = 1};
-            overload_arrive(&overload, &a);
-            now = instant_add(now, (struct duration){3 * NS_PER_MS / 20});
-        }
-        credits_done(17, 1, 0, false);
-    }
-}
-
-TEST(pauses_of_a_process_are_no_queue)
-{
-    struct overload router;
-    struct overload_peer node = {0};
-    begin("credits");
-    overload_init(&router, &config);
-    credits_with_pauses(50);
-    assert_true(overload_may_send(&router, &node, &(struct overload_arrival){.now = now}));
-    credits_answer(&router, &node, 1, 1);
-    assert_int_equal(credits_sent(&router, &node, false), MANY);
-    credits_answer(&router, &node, 1, MANY);
-    credits_done(INTERVAL_MS, 1, LONG_MS, false);
-    credits_answer(&router, &node, 1, 1);
-    assert_in_range(credits_sent(&router, &node, false), 0, 10);
-    credits_answer(&router, &node, 1, 10);
-    credits_with_pauses(50); /* they end all the same */
-    credits_answer(&router, &node, 1, 1);
-    assert_int_equal(credits_sent(&router, &node, false), MANY);
-}
-
-TEST(a_guard_behind_credits_refuses_what_has_waited_longer_than_the_target)
-{
-    begin("credits");
-    credits_done(2 * TARGET_MS, 1, TARGET_MS, false);
-    assert_int_equal(credits_done(10, 1, TARGET_MS, false), 10);
-    assert_int_equal(credits_done(10, 1, TARGET_MS + 1, false), 0);
-    assert_int_equal(credits_done(10, 1, LIMIT_MS, true), 10);
-    assert_int_equal(credits_done(10, 1, LIMIT_MS + 1, true), 0);
-}
-
-TEST(credits_are_divided_by_what_routers_send)
-{
-    struct overload routers[2];
-    struct overload_peer node[2] = {{{0}}, {{0}}};
-    begin("credits");
-    for (int i = 0; i < 2; i++)
-        overload_init(&routers[i], &config);
-    credits_done(INTERVAL_MS, 1, TARGET_MS, false);
-    for (int i = 0; i < 100; i++) { /* credits grow while waits are short */
-        credits_done(3, 1, AIM_MS, false);
-        credits_done(1, 2, AIM_MS, false);
-    }
-    int sent[2];
-    for (int i = 0; i < 2; i++) {
-        const struct overload_arrival a = {.now = now};
-        assert_true(overload_may_send(&routers[i], &node[i], &a));
-        credits_answer(&routers[i], &node[i], (uint64_t)i + 1, 1);
-        sent[i] = credits_sent(&routers[i], &node[i], false);
-    }
-    assert_in_range(sent[0], 5 * sent[1] / 2, 7 * sent[1] / 2);
-}
-
-/* A queue of seven service times is short. */
-TEST(a_slow_process_aims_at_eight_service_times)
-{
-    struct overload router;
-    struct overload_peer node = {0};
-    begin("credits");
-    overload_init(&router, &config);
-    credits_done(INTERVAL_MS, 1, LONG_MS, false);
-    for (int i = 0; i < 200; i++) {
-        now = instant_add(now, duration_ms(4));
-        credits_done(1, 1, 30, false); /* 5 ms a request */
-    }
-    assert_true(overload_may_send(&router, &node, &(struct overload_arrival){.now = now}));
-    credits_answer(&router, &node, 1, 1);
-    assert_in_range(credits_sent(&router, &node, false), 50, MANY); /* they grow */
-    for (int i = 0; i < 200; i++) {
-        now = instant_add(now, duration_ms(4));
-        credits_done(1, 1, 120, false);
-    }
-    credits_answer(&router, &node, 1, MANY);
-    assert_in_range(credits_sent(&router, &node, false), 0, 10);
-}
-
-TEST(a_part_of_a_credit_is_a_pause_between_two_requests)
-{
-    struct overload router;
-    struct overload_peer node = {0};
-    begin("credits");
-    overload_init(&router, &config);
-    credits_done(2 * INTERVAL_MS, 1, TARGET_MS, false); /* a credit in all, and a long queue */
-    credits_done(1, 1, 4 * BUSY_AIM_MS, false);
-    const struct overload_arrival a = {.now = now};
-    assert_true(overload_may_send(&router, &node, &a));
-    credits_answer(&router, &node, 1, 1);
-    assert_int_equal(credits_sent(&router, &node, false), 0);
-    now = instant_add(now, duration_ms(3 * AIM_MS)); /* three quarters are missing */
-    assert_int_equal(credits_sent(&router, &node, false), 0);
-    now = instant_add(now, duration_ms(AIM_MS));
-    assert_int_equal(credits_sent(&router, &node, false), 1);
-}
-
 /* ---- topfull ---- */
 
 struct topfull_pair {
@@ -492,6 +440,48 @@ TEST(topfull_raises_a_limit_that_holds_back_and_ends_one_that_does_not)
     topfull_interval(&t, 100, 100, TARGET_MS); /* holds nothing back, and is more than twice that */
     topfull_interval(&t, 100, 100, TARGET_MS);
     assert_int_equal(topfull_interval(&t, 1000, 1000, TARGET_MS), 1000);
+}
+
+/* An interval at the node's objective, with 1,000 requests of both classes in turn: `within` of
+ * them are within a limit. Returns how many of those were sent, and of the others. */
+static int topfull_classes(struct topfull_pair *t, int within, int *beyond)
+{
+    int sent = 0;
+    *beyond = 0;
+    for (int i = 0; i < 1000; i++) {
+        now = instant_add(now, (struct duration){INTERVAL_MS * NS_PER_MS / 1000});
+        const struct overload_arrival a = {.now = now,
+                                           .waited = duration_ms(TARGET_MS),
+                                           .within_limit = (i * within) % 1000 < within};
+        if (!overload_may_send(&t->router, &t->node, &a))
+            continue;
+        *(a.within_limit ? &sent : beyond) += 1;
+        assert_true(overload_arrive(&overload, &a));
+        overload_answered(&t->router, &t->node, now, overload_report(&overload, &a));
+    }
+    return sent;
+}
+
+TEST(topfull_limits_work_within_limits_last)
+{
+    struct topfull_pair t = {0};
+    int beyond;
+    begin("topfull");
+    overload_init(&t.router, &config);
+    topfull_interval(&t, 1000, 1000, TARGET_MS);
+    topfull_interval(&t, 1000, 300, TARGET_MS + 1);
+    assert_int_equal(topfull_classes(&t, 400, &beyond), 400); /* of a limit of 500 */
+    assert_in_range(beyond, 90, 130);
+    assert_int_equal(topfull_classes(&t, 400, &beyond), 400);
+    assert_in_range(beyond, 90, 130);
+    /* Beyond the limit they have the tokens of one interval more, once. */
+    assert_in_range(topfull_classes(&t, 900, &beyond), 890, 900);
+    assert_int_equal(beyond, 0);
+    assert_in_range(topfull_classes(&t, 900, &beyond), 500, 800);
+    assert_int_equal(beyond, 0);
+    assert_in_range(topfull_classes(&t, 900, &beyond), 500, 600);
+    topfull_classes(&t, 0, &beyond);
+    assert_in_range(beyond, 0, 60); /* the debt is repaid first */
 }
 
 /* ---- a node ---- */
