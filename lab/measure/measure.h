@@ -40,6 +40,7 @@ enum {
 #define MEASURE_ANY UINT32_MAX /* in a selector: all of them */
 
 struct measure_request;
+struct measure;
 
 /* A request as it was told, or the end of one that was told without a latency. */
 struct measure_event {
@@ -48,6 +49,24 @@ struct measure_event {
     int64_t at_ns; /* of an end: the start of the window in which it was told */
     int64_t cost_mcu;
     int64_t latency_ns; /* < 0: not known */
+};
+
+/* What is computed for a window. */
+enum measure_solved {
+    MEASURE_MAX_MIN, /* by optimum_fair */
+    MEASURE_LIMITS,  /* by optimum_total: what no policy admits that keeps the limits */
+    MEASURE_IN_TIME, /* the same with processors: what no policy serves within the objective */
+    MEASURE_SOLVED
+};
+
+/* A problem as it was solved. Lends its arrays during the call. */
+struct measure_problem {
+    enum measure_solved kind;
+    int64_t at_ns; /* the start of the window */
+    const struct optimum_problem *problem;
+    const uint32_t *flows, *resources; /* their indices, by those of the problem */
+    const int64_t *fair_mcu;           /* by flow; NULL: not of max-min */
+    int64_t bound_mcu, policy_mcu;     /* of a total: the bound, and what the policy had */
 };
 
 /* Zero means the default. */
@@ -64,9 +83,10 @@ struct measure_options {
     /* Called for each request, also before begin_ns, and for each measure_finish; may be NULL. */
     void (*row)(void *context, const struct measure_event *r);
     void *context;
+    /* Called for each problem of a window that counts; may be NULL. */
+    void (*solved)(void *context, const struct measure *m, const struct measure_problem *p);
+    void *solved_context;
 };
-
-struct measure;
 
 struct measure *measure_create(const struct measure_options *options);
 void measure_destroy(struct measure *m);
@@ -226,6 +246,24 @@ struct measure_state {
 };
 void measure_report_state(struct measure *m, int64_t at_ns, uint32_t table,
                           const struct measure_state *lag);
+
+/* ---- inside of `solved` ---- */
+
+/* What a flow did in the window. */
+struct measure_flow_state {
+    uint32_t tenant, table, kind;
+    int64_t admitted_mcu, refused_mcu;
+    int64_t refused_min_mcu; /* the cheapest refused request */
+};
+
+struct measure_flow_state measure_flow_state(const struct measure *m, uint32_t flow);
+
+struct measure_resource_state {
+    enum measure_resource_kind kind;
+    int64_t rate_mcu, depth_mcu; /* of its bucket; rate 0: it has none */
+};
+
+struct measure_resource_state measure_resource_state(const struct measure *m, uint32_t resource);
 
 /* ---- answers ---- */
 

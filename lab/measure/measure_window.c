@@ -333,6 +333,47 @@ static void steady_watch(const struct measure *m, struct steady *state, bool hol
         *value_s = fmax(0, (double)(state->since_ns - step->at_ns) / (double)NS_PER_S);
 }
 
+struct measure_flow_state measure_flow_state(const struct measure *m, uint32_t flow)
+{
+    must(flow < m->flow_count);
+    const struct flow *f = &m->flows[flow];
+    const struct stream *s = &m->streams[f->stream];
+    return (struct measure_flow_state){s->tenant,
+                                       s->table,
+                                       s->kind,
+                                       f->served.admitted_mcu,
+                                       f->served.refused_mcu,
+                                       f->served.refused_min_mcu};
+}
+
+struct measure_resource_state measure_resource_state(const struct measure *m, uint32_t resource)
+{
+    must(resource < m->resource_count);
+    const struct resource *r = &m->resources[resource];
+    return (struct measure_resource_state){r->kind, r->rate_mcu, r->depth_mcu};
+}
+
+static void report_problem(const struct measure *m, struct measure_problem p)
+{
+    if (m->options.solved == NULL)
+        return;
+    p.at_ns = m->window_start_ns;
+    p.flows = m->active;
+    p.resources = m->window_resources;
+    m->options.solved(m->options.solved_context, m, &p);
+}
+
+/* Whether the policy had more than the greatest total. */
+static bool is_beyond_total(struct measure *m, const struct optimum_problem *problem,
+                            enum measure_solved kind, int64_t policy_mcu)
+{
+    const int64_t bound = optimum_total(m->optimum, problem, NULL).bound_mcu;
+    report_problem(
+        m, (struct measure_problem){
+               .kind = kind, .problem = problem, .bound_mcu = bound, .policy_mcu = policy_mcu});
+    return policy_mcu > bound;
+}
+
 /* Whether a policy was beyond what its buckets allow, or more was served in time than processors
  * can do. */
 static bool is_violated(struct measure *m, struct optimum_problem *problem, int64_t admitted_mcu)
@@ -340,13 +381,13 @@ static bool is_violated(struct measure *m, struct optimum_problem *problem, int6
     problem->capacities = m->capacities_slack;
     for (size_t i = 0; i < m->active_count; i++)
         m->problem_flows[i].count = m->flows[m->active[i]].path_count;
-    if (admitted_mcu > optimum_total(m->optimum, problem, NULL).bound_mcu)
+    if (is_beyond_total(m, problem, MEASURE_LIMITS, admitted_mcu))
         return true;
     if (!m->has_processors)
         return false;
     for (size_t i = 0; i < m->active_count; i++)
         add_least_work(m, &m->flows[m->active[i]], &m->problem_flows[i]);
-    return m->good_mcu > optimum_total(m->optimum, problem, NULL).bound_mcu;
+    return is_beyond_total(m, problem, MEASURE_IN_TIME, m->good_mcu);
 }
 
 static void solve_window(struct measure *m, struct window_sums *sums)
@@ -359,6 +400,8 @@ static void solve_window(struct measure *m, struct window_sums *sums)
         optimum_fair_tree(m->optimum, &problem, &tree, m->fair);
     else
         optimum_fair(m->optimum, &problem, m->fair);
+    report_problem(m, (struct measure_problem){
+                          .kind = MEASURE_MAX_MIN, .problem = &problem, .fair_mcu = m->fair});
     compare_flows(m, sums);
     compare_nodes(m);
     keep_balances(m);
