@@ -11,6 +11,7 @@ scenarios whose tenants have parents are refused: there the optimum is divided a
 """
 import argparse
 import collections
+import copy
 import csv
 import gzip
 import json
@@ -31,7 +32,7 @@ class Problem:
 
     def __init__(self):
         self.capacity, self.bucket, self.kinds = {}, {}, {}
-        self.flows = []
+        self.flows, self.debits = [], []
         self.bound, self.policy = None, None
 
 
@@ -39,7 +40,7 @@ class Flow:
     def __init__(self, row):
         self.number = int(row["flow"])
         self.weight, self.demand = int(row["weight"]), int(row["demand_mcu"])
-        self.fair = int(row["fair_mcu"]) if row["fair_mcu"] else None
+        self.fair = int(row["fair_mcu"])
         self.admitted, self.refused = int(row["admitted_mcu"]), int(row["refused_mcu"])
         self.refused_min = int(row["refused_min_mcu"])
         self.debits = {}
@@ -68,10 +69,27 @@ def read_problems(path):
         elif row["row"] == "flow":
             problem.flows.append(Flow(row))
         elif row["row"] == "debit":
-            problem.flows[-1].debits[int(row["resource"])] = int(row["coefficient"])
+            problem.debits.append((int(row["flow"]), int(row["resource"]), int(row["coefficient"])))
         else:
             problem.bound, problem.policy = int(row["bound_mcu"]), int(row["policy_mcu"])
+    for (at_ns, name), problem in problems.items():
+        complete(problem, name, problems.get((at_ns, "max-min")), problems.get((at_ns, "limits")))
     return head, dict(problems)
+
+
+def complete(problem, name, fair, limits):
+    """The totals have the flows of max-min and their debits, but for processors, which only `in-time` has."""
+    debits = problem.debits
+    if name != "max-min":
+        debits = [d for d in fair.debits if fair.kinds[d[1]] != "processors"] + problem.debits
+        problem.flows = [copy.copy(flow) for flow in fair.flows]
+    if name == "in-time":
+        problem.capacity = {**limits.capacity, **problem.capacity}
+    flows = {flow.number: flow for flow in problem.flows}
+    for flow in problem.flows:
+        flow.debits = {}
+    for number, resource, coefficient in debits:
+        flows[number].debits[resource] = coefficient
 
 
 def good_units(path):

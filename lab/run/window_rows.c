@@ -62,13 +62,29 @@ static void append_flow(struct window_rows *w, const struct measure *m,
     row_text_table(&w->rows, s.table);
     buffer_append_format(out, ",%s,%lld,%lld,", kinds[s.kind], (long long)f->weight,
                          (long long)f->demand_mcu);
-    if (p->fair_mcu != NULL)
-        buffer_append_format(out, "%lld", (long long)p->fair_mcu[i]);
-    buffer_append_format(out, ",%lld,%lld,%lld,,,\n", (long long)s.admitted_mcu,
-                         (long long)s.refused_mcu, (long long)s.refused_min_mcu);
+    buffer_append_format(out, "%lld,%lld,%lld,%lld,,,\n", (long long)p->fair_mcu[i],
+                         (long long)s.admitted_mcu, (long long)s.refused_mcu,
+                         (long long)s.refused_min_mcu);
+}
+
+/* `max-min` has all rows. The totals have the same flows, which debit the same but for
+ * processors. */
+static bool is_told(const struct measure *m, const struct measure_problem *p, uint32_t resource)
+{
+    const bool processors =
+        measure_resource_state(m, p->resources[resource]).kind == MEASURE_PROCESSORS;
+    return p->kind == MEASURE_MAX_MIN || processors == (p->kind == MEASURE_IN_TIME);
+}
+
+static void append_debits(struct window_rows *w, const struct measure *m,
+                          const struct measure_problem *p, uint32_t i)
+{
+    const struct optimum_flow *f = &p->problem->flows[i];
     for (uint32_t k = 0; k < f->count; k++) {
+        if (!is_told(m, p, f->resources[k]))
+            continue;
         append_begin(w, "debit", p);
-        buffer_append_format(out, "%u,%u,,,,,,,,,,,,,,%u,,\n", p->flows[i],
+        buffer_append_format(&w->rows.text, "%u,%u,,,,,,,,,,,,,,%u,,\n", p->flows[i],
                              p->resources[f->resources[k]],
                              f->coefficients[k] == 0 ? 1 : f->coefficients[k]);
     }
@@ -83,8 +99,11 @@ void window_rows_add(void *context, const struct measure *m, const struct measur
                              (long long)p->policy_mcu);
     }
     for (uint32_t i = 0; i < p->problem->resource_count; i++)
-        append_resource(w, m, p, i);
-    for (uint32_t i = 0; i < p->problem->flow_count; i++)
+        if (is_told(m, p, i))
+            append_resource(w, m, p, i);
+    for (uint32_t i = 0; i < p->problem->flow_count && p->kind == MEASURE_MAX_MIN; i++)
         append_flow(w, m, p, i);
+    for (uint32_t i = 0; i < p->problem->flow_count && p->kind != MEASURE_LIMITS; i++)
+        append_debits(w, m, p, i);
     row_text_pack(&w->rows);
 }

@@ -7,7 +7,8 @@
  *   debit,5000000000,max-min,3,14,..
  *
  * A `resource` has its capacity, a `flow` its demand, a `debit` what an mcu of a flow takes of a
- * resource. docs/requests.md has the columns. */
+ * resource. The totals have only the rows that `max-min` does not have. docs/requests.md has the
+ * columns. */
 #pragma once
 
 #include "lab/measure/measure.h"
