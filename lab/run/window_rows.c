@@ -69,7 +69,7 @@ static void append_flow(struct window_rows *w, const struct measure *m,
 
 /* `max-min` has all rows. The totals have the same flows, which debit the same but for
  * processors. */
-static bool is_told(const struct measure *m, const struct measure_problem *p, uint32_t resource)
+static bool is_written(const struct measure *m, const struct measure_problem *p, uint32_t resource)
 {
     const bool processors =
         measure_resource_state(m, p->resources[resource]).kind == MEASURE_PROCESSORS;
@@ -81,7 +81,7 @@ static void append_debits(struct window_rows *w, const struct measure *m,
 {
     const struct optimum_flow *f = &p->problem->flows[i];
     for (uint32_t k = 0; k < f->count; k++) {
-        if (!is_told(m, p, f->resources[k]))
+        if (!is_written(m, p, f->resources[k]))
             continue;
         append_begin(w, "debit", p);
         buffer_append_format(&w->rows.text, "%u,%u,,,,,,,,,,,,,,%u,,\n", p->flows[i],
@@ -99,7 +99,7 @@ void window_rows_add(void *context, const struct measure *m, const struct measur
                              (long long)p->policy_mcu);
     }
     for (uint32_t i = 0; i < p->problem->resource_count; i++)
-        if (is_told(m, p, i))
+        if (is_written(m, p, i))
             append_resource(w, m, p, i);
     for (uint32_t i = 0; i < p->problem->flow_count && p->kind == MEASURE_MAX_MIN; i++)
         append_flow(w, m, p, i);
