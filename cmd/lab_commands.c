@@ -124,7 +124,8 @@ static const struct field common_options[] = {
      .help = "Keep all results in this directory. Finished runs are not repeated, so an "
              "interrupted command can be resumed."},
     {"requests", FIELD_FLAG, MEMBER(requests),
-     .help = "Keep a row for each request of a run in DIR, too: docs/requests.md has the columns."},
+     .help = "Keep rows of each request, and of the optimum in each window, in DIR, too: "
+             "docs/requests.md has the columns."},
     {"json", FIELD_FLAG, MEMBER(json), .help = "Print the results as JSON."},
     {"quiet", FIELD_FLAG, MEMBER(quiet), .help = "No progress on standard error."},
     {"allow-violations", FIELD_FLAG, MEMBER(allow_violations),

@@ -75,7 +75,7 @@ static bool report_progress(void *context, int64_t now_ns, int64_t end_ns)
     return sigismember(&pending, SIGTERM) == 0 && sigismember(&pending, SIGINT) == 0;
 }
 
-/* With the rows of its requests. A process that is told to end removes their file first. */
+/* With files of rows. A process that is told to end removes them first. */
 static bool run_with_rows(const char *directory, struct lab_planned *run, struct buffer *json,
                           struct buffer *error)
 {
@@ -122,10 +122,13 @@ bool lab_jobs_run_one(const struct lab_plan *p, const char *directory, uint64_t 
 
 static bool run_is_there(const struct lab_jobs_options *o, const struct lab_planned *run)
 {
-    char rows[LAB_PATH_SIZE_MAX];
-    lab_rows_name(run, rows);
-    return lab_file_exists(o->directory, run->path) &&
-           (!o->rows || lab_file_exists(o->directory, rows));
+    bool there = lab_file_exists(o->directory, run->path);
+    for (enum lab_row_file i = 0; o->rows && i < LAB_ROW_FILES; i++) {
+        char rows[LAB_PATH_SIZE_MAX];
+        lab_rows_name(run, i, rows);
+        there = there && lab_file_exists(o->directory, rows);
+    }
+    return there;
 }
 
 static bool is_selected(const struct lab_jobs_options *o, uint64_t number)

@@ -135,7 +135,7 @@ void measure_set_path(struct measure *m, uint32_t flow, int64_t weight, const ui
                       uint32_t count)
 {
     must(flow < m->flow_count);
-    must(count <= OPTIMUM_PATH_MAX);
+    must(count <= MEASURE_PATH_MAX);
     must(weight > 0 && weight <= OPTIMUM_WEIGHT_MAX);
     struct flow *f = &m->flows[flow];
     f->weight = weight;
@@ -155,6 +155,25 @@ uint32_t measure_add_flow(struct measure *m, uint32_t stream, int64_t weight,
     m->flow_count++;
     measure_set_path(m, (uint32_t)m->flow_count - 1, weight, resources, count);
     return (uint32_t)m->flow_count - 1;
+}
+
+void measure_set_processors(struct measure *m, uint32_t flow,
+                            const struct measure_processor *processors, uint32_t count)
+{
+    must(flow < m->flow_count);
+    must(count <= MEASURE_PATH_MAX);
+    struct flow *f = &m->flows[flow];
+    bool same = f->processor_count == count;
+    for (uint32_t i = 0; i < count; i++) {
+        must(processors[i].resource < m->resource_count);
+        must(processors[i].work < MEASURE_MAJORITY);
+        same = same && f->processors[i].resource == processors[i].resource;
+        f->processors[i] = processors[i];
+    }
+    f->processor_count = count;
+    m->has_processors |= count > 0;
+    if (!same && f->active)
+        f->moved_in = m->window;
 }
 
 uint32_t measure_add_limit(struct measure *m, int64_t rate_mcu, int64_t capacity_mcu,
@@ -299,6 +318,18 @@ static void limit_debit(struct limit *l, const struct measure_request *r)
     l->largest = fmax(l->largest, (double)r->cost_mcu);
 }
 
+/* What the request would take of processors, admitted or not. */
+static void count_work(struct flow *f, const struct measure_request *r)
+{
+    for (int i = 0; i < MEASURE_WORKS; i++) {
+        must(r->work_ns[i] >= 0);
+        const int64_t each = work_of_unit(r->work_ns[i], r->cost_mcu);
+        f->work_ns[i] += r->work_ns[i];
+        if (f->offered_mcu == 0 || each < f->work_least[i])
+            f->work_least[i] = (uint32_t)each;
+    }
+}
+
 void measure_request(struct measure *m, const struct measure_request *r)
 {
     must(r->flow < m->flow_count);
@@ -324,6 +355,7 @@ void measure_request(struct measure *m, const struct measure_request *r)
         m->active[m->active_count++] = r->flow;
     }
     s->largest_mcu = r->cost_mcu > s->largest_mcu ? r->cost_mcu : s->largest_mcu;
+    count_work(f, r);
     f->offered_mcu += r->cost_mcu;
     tally_request(&f->served, r->cost_mcu, r->reason == 0);
     if (!m->options.no_optimum)
@@ -340,6 +372,8 @@ void measure_request(struct measure *m, const struct measure_request *r)
     if (s->table < m->on_demand_count && m->on_demand[s->table])
         m->on_demand_mcu[s->kind] += (double)r->cost_mcu;
     slot->hedge_mcu += r->hedge ? r->cost_mcu : 0;
+    if (r->latency_ns >= 0 && r->latency_ns <= m->options.objective_ns)
+        m->good_mcu += r->cost_mcu;
     if (r->latency_ns >= 0)
         count_latency(m, r->flow, r->cost_mcu, r->latency_ns);
     else if (m->options.objective_ns == 0 && !r->unawaited)

@@ -3,7 +3,8 @@
  * A runner declares resources, streams and flows, then feeds requests, the ends of windows and
  * events. Afterwards measure_value answers by name. docs/measures.md defines each measure.
  *
- *   resource  a table, a partition or a node of one kind of throughput, with a capacity a window
+ *   resource  a table, a partition or a node of one kind of throughput, or a node's processors,
+ *             with a capacity a window
  *   stream    the requests of one tenant to one table, of one kind: what selectors choose
  *   flow      a stream's requests to one partition; it debits resources on one path
  *   window    the optimum is computed for each (100 ms)
@@ -12,7 +13,7 @@
  * Promises: deterministic; no clock. Memory depends on streams, flows, resources and slots_max, not
  * on the number of requests: MEASURE-1. measure_request is O(1).
  * Calls come in the order of time. Times are ns since the start of the run.
- * Units: mcu.
+ * Units: mcu; of processors: ps of their time.
  *
  * Not here: the optimum itself (lab/optimum/optimum.h); intervals over seeds
  * (lab/measure/statistics.h). */
@@ -31,12 +32,15 @@ enum {
         12, /* 0: admitted; the others as in enum admit_reason, and those of clients */
     MEASURE_REASON_INDEX = 7, /* as ADMIT_REFUSED_INDEX */
     MEASURE_KINDS = 2,        /* 0: reads, 1: writes, as in enum admit_kind */
-    MEASURE_STEPS = 64, /* phases that are kept, and steps whose bursts are; later ones are not */
+    MEASURE_STEPS = 64,   /* phases that are kept, and steps whose bursts are; later ones are not */
+    MEASURE_PATH_MAX = 8, /* resources of a flow, and as many processors */
+    MEASURE_PS_PER_NS = 1000,
 };
 
 #define MEASURE_ANY UINT32_MAX /* in a selector: all of them */
 
 struct measure_request;
+struct measure;
 
 /* A request as it was told, or the end of one that was told without a latency. */
 struct measure_event {
@@ -45,6 +49,24 @@ struct measure_event {
     int64_t at_ns; /* of an end: the start of the window in which it was told */
     int64_t cost_mcu;
     int64_t latency_ns; /* < 0: not known */
+};
+
+/* What is computed for a window. */
+enum measure_solved {
+    MEASURE_MAX_MIN, /* by optimum_fair */
+    MEASURE_LIMITS,  /* by optimum_total: what no policy admits that keeps the limits */
+    MEASURE_IN_TIME, /* the same with processors: what no policy serves within the objective */
+    MEASURE_SOLVED
+};
+
+/* A problem as it was solved. Lends its arrays during the call. */
+struct measure_problem {
+    enum measure_solved kind;
+    int64_t at_ns; /* the start of the window */
+    const struct optimum_problem *problem;
+    const uint32_t *flows, *resources; /* their indices, by those of the problem */
+    const int64_t *fair_mcu;           /* by flow; NULL: not of max-min */
+    int64_t bound_mcu, policy_mcu;     /* of a total: the bound, and what the policy had */
 };
 
 /* Zero means the default. */
@@ -61,9 +83,10 @@ struct measure_options {
     /* Called for each request, also before begin_ns, and for each measure_finish; may be NULL. */
     void (*row)(void *context, const struct measure_event *r);
     void *context;
+    /* Called for each problem of a window that counts; may be NULL. */
+    void (*solved)(void *context, const struct measure *m, const struct measure_problem *p);
+    void *solved_context;
 };
-
-struct measure;
 
 struct measure *measure_create(const struct measure_options *options);
 void measure_destroy(struct measure *m);
@@ -74,7 +97,8 @@ enum measure_resource_kind {
     MEASURE_TABLE,
     MEASURE_PARTITION,
     MEASURE_NODE,
-    MEASURE_OTHER, /* bounds flows, and no measure names it: a burst budget, say */
+    MEASURE_PROCESSORS, /* of a node, or of several together */
+    MEASURE_OTHER,      /* bounds flows, and no measure names it: a burst budget, say */
 };
 
 /* Returns the index: 0, 1, .. Its capacity is OPTIMUM_UNLIMITED until it is set. */
@@ -108,6 +132,26 @@ uint32_t measure_add_flow(struct measure *m, uint32_t stream, int64_t weight,
 void measure_set_path(struct measure *m, uint32_t flow, int64_t weight, const uint32_t *resources,
                       uint32_t count);
 
+/* Which part of a request's processor time a resource has to spend. */
+enum measure_work {
+    MEASURE_SERVING,   /* what the node that serves a read or leads a write spends */
+    MEASURE_FOLLOWING, /* what each other member that does the write spends */
+    MEASURE_MEMBERS,   /* what all of these spend together */
+    MEASURE_MAJORITY,  /* what those spend that an answer waits for. A request tells it, and no
+                          processor names it: the greatest total has it in place of MEMBERS */
+    MEASURE_WORKS
+};
+
+struct measure_processor {
+    uint32_t resource;
+    enum measure_work work;
+};
+
+/* The processors that the flow's requests use, from the current window on. Work may wait in a queue
+ * of processors for as long as objective_ns: docs/measures.md says what bounds which optimum. */
+void measure_set_processors(struct measure *m, uint32_t flow,
+                            const struct measure_processor *processors, uint32_t count);
+
 /* A limit that over-admission is counted against: an ideal bucket of `rate_mcu` a second that holds
  * at most `capacity_mcu`, and has `balance_mcu` now. Admitted requests of the streams that name the
  * limit debit it, those before begin_ns too. Returns the index: 0, 1, .. */
@@ -132,6 +176,7 @@ struct measure_request {
     int64_t latency_ns; /* of an admitted request; < 0: not known */
     bool unawaited;     /* nobody waits for the answer, or it is not known yet: no goodput so far */
     bool hedge;         /* a second attempt, sent while the first one is out */
+    int64_t work_ns[MEASURE_WORKS]; /* of processors, if it is admitted */
 };
 
 void measure_request(struct measure *m, const struct measure_request *r);
@@ -201,6 +246,24 @@ struct measure_state {
 };
 void measure_report_state(struct measure *m, int64_t at_ns, uint32_t table,
                           const struct measure_state *lag);
+
+/* ---- inside of `solved` ---- */
+
+/* What a flow did in the window. */
+struct measure_flow_state {
+    uint32_t tenant, table, kind;
+    int64_t admitted_mcu, refused_mcu;
+    int64_t refused_min_mcu; /* the cheapest refused request */
+};
+
+struct measure_flow_state measure_flow_state(const struct measure *m, uint32_t flow);
+
+struct measure_resource_state {
+    enum measure_resource_kind kind;
+    int64_t rate_mcu, depth_mcu; /* of its bucket; rate 0: it has none */
+};
+
+struct measure_resource_state measure_resource_state(const struct measure *m, uint32_t resource);
 
 /* ---- answers ---- */
 

@@ -4,6 +4,8 @@
  * The max-min optimum knows a whole window before it divides it. Nobody who decides at once can be
  * as equal: where Poisson arrivals exceed a limit, some windows give a flow less than its share.
  *
+ * Processors are buckets, too: a request debits the time that it takes.
+ *
  * A bucket is refilled at its rate up to its depth, and begins with what the policy's bucket had. A
  * resource without a rate has its capacity in each window. A request is admitted if all resources
  * of its flow have something left. */
@@ -36,16 +38,21 @@ static void ideal_refill(const struct measure *m, struct resource *r, int64_t no
     r->ideal_window = m->window;
 }
 
+static bool ideal_has(const struct measure *m, struct resource *r, int64_t now_ns)
+{
+    if (r->capacity_mcu == OPTIMUM_UNLIMITED)
+        return true;
+    ideal_refill(m, r, now_ns);
+    return r->ideal_mcu > 0;
+}
+
 static bool ideal_admits(const struct measure *m, const struct flow *f, int64_t now_ns)
 {
     bool admits = true;
-    for (uint32_t k = 0; k < f->path_count; k++) {
-        struct resource *r = &m->resources[f->path[k]];
-        if (r->capacity_mcu == OPTIMUM_UNLIMITED)
-            continue;
-        ideal_refill(m, r, now_ns);
-        admits &= r->ideal_mcu > 0;
-    }
+    for (uint32_t k = 0; k < f->path_count; k++)
+        admits &= ideal_has(m, &m->resources[f->path[k]], now_ns);
+    for (uint32_t k = 0; k < f->processor_count; k++)
+        admits &= ideal_has(m, &m->resources[f->processors[k].resource], now_ns);
     return admits;
 }
 
@@ -55,4 +62,7 @@ void floor_request(struct measure *m, struct flow *f, const struct measure_reque
     tally_request(&f->ideal, q->cost_mcu, admitted);
     for (uint32_t k = 0; k < f->path_count && admitted; k++)
         m->resources[f->path[k]].ideal_mcu -= q->cost_mcu;
+    for (uint32_t k = 0; k < f->processor_count && admitted; k++)
+        m->resources[f->processors[k].resource].ideal_mcu -=
+            q->work_ns[f->processors[k].work] * MEASURE_PS_PER_NS;
 }

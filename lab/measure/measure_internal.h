@@ -41,12 +41,17 @@ struct tally {
 struct flow {
     uint32_t stream;
     uint32_t path_count;
-    uint32_t path[OPTIMUM_PATH_MAX];
+    uint32_t path[MEASURE_PATH_MAX];
+    uint32_t processor_count;
+    struct measure_processor processors[MEASURE_PATH_MAX];
+    uint64_t moved_in; /* the last window in which the processors changed after a request */
     int64_t weight;
     bool active;
     int64_t offered_mcu;
-    struct tally served; /* by the policy */
-    struct tally ideal;  /* by measure_floor.c */
+    int64_t work_ns[MEASURE_WORKS];     /* of all that was offered */
+    uint32_t work_least[MEASURE_WORKS]; /* ns a unit, of the request with the least */
+    struct tally served;                /* by the policy */
+    struct tally ideal;                 /* by measure_floor.c */
 };
 
 struct stream {
@@ -131,6 +136,8 @@ struct measure {
     size_t stream_count, stream_capacity, limit_count, limit_capacity, group_count, group_capacity;
     size_t step_count, step_capacity, phase_count;
 
+    bool has_processors;
+    int64_t good_mcu; /* admitted in this window, and served within the objective */
     uint32_t *active; /* flows with requests in this window */
     size_t active_count, active_capacity;
     struct optimum_flow *problem_flows; /* scratch for the optimum, by active flow */
@@ -175,6 +182,13 @@ struct measure {
 /* The current slot of a stream. */
 struct measure_point *stream_slot_now(struct measure *m, struct stream *s);
 void limit_advance(struct limit *l, int64_t now_ns);
+/* The processor time of a capacity unit, in whole ns: so many ps an mcu. */
+static inline int64_t work_of_unit(int64_t work_ns, int64_t cost_mcu)
+{
+    const __int128 ns = (__int128)work_ns * MEASURE_PS_PER_NS / cost_mcu;
+    return ns < UINT32_MAX ? (int64_t)ns : UINT32_MAX;
+}
+
 void tally_request(struct tally *t, int64_t cost_mcu, bool admitted);
 /* Of measure_floor.c: the request as an ideal bucket of each resource serves it. */
 void floor_request(struct measure *m, struct flow *f, const struct measure_request *q);

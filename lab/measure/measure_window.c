@@ -1,8 +1,11 @@
 /* measure_window.c - closes windows: what the policy admitted beside what the optimum admits.
  *
  * optimum_fair, with capacities as they are, tells what each flow should have had: false throttles,
- * fairness, utilisation, relief and convergence compare with it. optimum_total, with the slack of
- * the buckets added, is what no policy exceeds: goodput is a share of it.
+ * goodput, fairness, utilisation, relief and convergence compare with it. optimum_total, with the
+ * slack of the buckets added, is what no policy exceeds.
+ *
+ * Processors: a flow debits the mean time of its offered requests in the max-min optimum. In the
+ * greatest total it debits the least, so that no choice among its requests exceeds the bound.
  *
  * Whole requests: the optimum admits parts of a request, a policy does not. So a refusal counts as
  * false only if the optimum has room for the whole request, and a stream whose rate is one request
@@ -132,6 +135,36 @@ static uint32_t use_resource(struct measure *m, uint32_t index)
     return r->local;
 }
 
+static void add_debit(struct measure *m, struct optimum_flow *p, uint32_t resource,
+                      int64_t coefficient)
+{
+    if (coefficient == 0)
+        return;
+    p->resources[p->count] = use_resource(m, resource);
+    p->coefficients[p->count++] = (uint32_t)coefficient;
+}
+
+/* What the mean of the offered requests takes. */
+static void add_mean_work(struct measure *m, const struct flow *f, struct optimum_flow *p)
+{
+    for (uint32_t k = 0; k < f->processor_count; k++)
+        add_debit(m, p, f->processors[k].resource,
+                  work_of_unit(f->work_ns[f->processors[k].work], f->offered_mcu));
+}
+
+/* What a request takes that is served in time, at least. Followers may be late. The work of a flow
+ * whose processors changed in the window is not known to be where they are now. */
+static void add_least_work(struct measure *m, const struct flow *f, struct optimum_flow *p)
+{
+    p->count = f->path_count;
+    for (uint32_t k = 0; k < f->processor_count && f->moved_in != m->window; k++) {
+        const enum measure_work work = f->processors[k].work;
+        if (work != MEASURE_FOLLOWING)
+            add_debit(m, p, f->processors[k].resource,
+                      f->work_least[work == MEASURE_MEMBERS ? MEASURE_MAJORITY : work]);
+    }
+}
+
 static void build_problem(struct measure *m)
 {
     make_room(m);
@@ -139,13 +172,15 @@ static void build_problem(struct measure *m)
     for (size_t i = 0; i < m->active_count; i++) {
         const struct flow *f = &m->flows[m->active[i]];
         struct optimum_flow *p = &m->problem_flows[i];
-        *p = (struct optimum_flow){f->offered_mcu, f->weight, f->path_count, {0}};
+        *p = (struct optimum_flow){
+            .demand_mcu = f->offered_mcu, .weight = f->weight, .count = f->path_count};
         m->problem_groups[i] = m->streams[f->stream].group;
         for (uint32_t k = 0; k < f->path_count; k++) {
             p->resources[k] = use_resource(m, f->path[k]);
             m->resources[f->path[k]].offered_mcu += f->offered_mcu;
             m->resources[f->path[k]].admitted_mcu += f->served.admitted_mcu;
         }
+        add_mean_work(m, f, p);
     }
 }
 
@@ -181,6 +216,16 @@ struct window_sums {
     bool converged;
 };
 
+static void debit_processors(struct measure *m, const struct optimum_flow *p, uint32_t first,
+                             int64_t fair_mcu)
+{
+    for (uint32_t k = first; k < p->count; k++) {
+        struct resource *r = &m->resources[m->window_resources[p->resources[k]]];
+        if (r->capacity_mcu != OPTIMUM_UNLIMITED)
+            r->fair_mcu += fair_mcu * p->coefficients[k];
+    }
+}
+
 static void compare_flows(struct measure *m, struct window_sums *sums)
 {
     for (size_t i = 0; i < m->active_count; i++) {
@@ -205,6 +250,7 @@ static void compare_flows(struct measure *m, struct window_sums *sums)
             m->resources[f->path[k]].fair_mcu += fair;
             m->resources[f->path[k]].waiting_mcu += wrong;
         }
+        debit_processors(m, &m->problem_flows[i], f->path_count, fair);
     }
 }
 
@@ -287,6 +333,63 @@ static void steady_watch(const struct measure *m, struct steady *state, bool hol
         *value_s = fmax(0, (double)(state->since_ns - step->at_ns) / (double)NS_PER_S);
 }
 
+struct measure_flow_state measure_flow_state(const struct measure *m, uint32_t flow)
+{
+    must(flow < m->flow_count);
+    const struct flow *f = &m->flows[flow];
+    const struct stream *s = &m->streams[f->stream];
+    return (struct measure_flow_state){s->tenant,
+                                       s->table,
+                                       s->kind,
+                                       f->served.admitted_mcu,
+                                       f->served.refused_mcu,
+                                       f->served.refused_min_mcu};
+}
+
+struct measure_resource_state measure_resource_state(const struct measure *m, uint32_t resource)
+{
+    must(resource < m->resource_count);
+    const struct resource *r = &m->resources[resource];
+    return (struct measure_resource_state){r->kind, r->rate_mcu, r->depth_mcu};
+}
+
+static void report_problem(const struct measure *m, struct measure_problem p)
+{
+    if (m->options.solved == NULL)
+        return;
+    p.at_ns = m->window_start_ns;
+    p.flows = m->active;
+    p.resources = m->window_resources;
+    m->options.solved(m->options.solved_context, m, &p);
+}
+
+/* Whether the policy had more than the greatest total. */
+static bool is_beyond_total(struct measure *m, const struct optimum_problem *problem,
+                            enum measure_solved kind, int64_t policy_mcu)
+{
+    const int64_t bound = optimum_total(m->optimum, problem, NULL).bound_mcu;
+    report_problem(
+        m, (struct measure_problem){
+               .kind = kind, .problem = problem, .bound_mcu = bound, .policy_mcu = policy_mcu});
+    return policy_mcu > bound;
+}
+
+/* Whether a policy was beyond what its buckets allow, or more was served in time than processors
+ * can do. */
+static bool is_violated(struct measure *m, struct optimum_problem *problem, int64_t admitted_mcu)
+{
+    problem->capacities = m->capacities_slack;
+    for (size_t i = 0; i < m->active_count; i++)
+        m->problem_flows[i].count = m->flows[m->active[i]].path_count;
+    if (is_beyond_total(m, problem, MEASURE_LIMITS, admitted_mcu))
+        return true;
+    if (!m->has_processors)
+        return false;
+    for (size_t i = 0; i < m->active_count; i++)
+        add_least_work(m, &m->flows[m->active[i]], &m->problem_flows[i]);
+    return is_beyond_total(m, problem, MEASURE_IN_TIME, m->good_mcu);
+}
+
 static void solve_window(struct measure *m, struct window_sums *sums)
 {
     struct complete_slot *whole = complete_slot_now(m);
@@ -297,12 +400,12 @@ static void solve_window(struct measure *m, struct window_sums *sums)
         optimum_fair_tree(m->optimum, &problem, &tree, m->fair);
     else
         optimum_fair(m->optimum, &problem, m->fair);
+    report_problem(m, (struct measure_problem){
+                          .kind = MEASURE_MAX_MIN, .problem = &problem, .fair_mcu = m->fair});
     compare_flows(m, sums);
     compare_nodes(m);
     keep_balances(m);
-    problem.capacities_mcu = m->capacities_slack;
-    int64_t bound = optimum_total(m->optimum, &problem, NULL).bound_mcu;
-    whole->violations += sums->admitted_mcu > bound;
+    whole->violations += is_violated(m, &problem, sums->admitted_mcu);
     int64_t lost = sums->fair_mcu - sums->admitted_mcu;
     lost = lost < sums->refused_mcu ? lost : sums->refused_mcu;
     whole->lost_mcu += lost > 0 ? lost : 0;
@@ -322,9 +425,11 @@ static void close_window(struct measure *m)
         struct flow *f = &m->flows[m->active[i]];
         f->active = false;
         f->offered_mcu = 0;
+        memset(f->work_ns, 0, sizeof f->work_ns);
         f->served = f->ideal = (struct tally){0};
     }
     m->active_count = 0;
+    m->good_mcu = 0;
     if (m->options.no_optimum)
         return;
     struct step *step = &m->steps[m->step_count - 1];

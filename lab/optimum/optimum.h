@@ -1,8 +1,9 @@
 /* optimum.h - what an omniscient admission control could admit in one window.
  *
- * A problem has resources (tables, partitions, nodes), each with a capacity in the window, and
- * flows, each with a demand. An admitted mcu of a flow debits every resource of the flow: a read
- * its table, its partition and one node; a write the nodes of all members.
+ * A problem has resources (tables, partitions, nodes, processors), each with a capacity in the
+ * window, and flows, each with a demand. An admitted mcu of a flow debits every resource of the
+ * flow: a read its table, its partition and one node; a write the nodes of all members. It debits
+ * one from most resources, and from a processor the time that it takes: the coefficient.
  *
  * Two answers, since no single one serves every measure:
  *   - optimum_total: the greatest total. No policy admits more, so ratios to it are at most 1.
@@ -15,7 +16,8 @@
  * Promises: deterministic; no answer exceeds a capacity or a demand. OPTIMUM-1: total_mcu <= the
  * true optimum <= bound_mcu. The bound is proven in integers at every call (optimum_total.c), so it
  * does not rest on floating-point arithmetic.
- * Units: mcu in the window. The sum of the demands is at most OPTIMUM_MAX.
+ * Units: demands are mcu in the window, and their sum is at most OPTIMUM_MAX. A capacity is in
+ * mcu, or in any unit of which a flow's coefficients say how much an mcu takes.
  *
  * Not here: the capacities that a policy's buckets give a window (docs/measures.md). */
 #pragma once
@@ -23,7 +25,7 @@
 #include <stdint.h>
 
 enum {
-    OPTIMUM_PATH_MAX = 8 /* resources of one flow */
+    OPTIMUM_PATH_MAX = 16 /* resources of one flow */
 };
 
 #define OPTIMUM_MAX        (INT64_C(1) << 60)
@@ -35,14 +37,16 @@ struct optimum_flow {
     int64_t weight;     /* 1 .. OPTIMUM_WEIGHT_MAX; optimum_fair shares by it; often the
                                             allocation */
     uint32_t count;     /* resources, none twice */
-    uint32_t resources[OPTIMUM_PATH_MAX]; /* indices of capacities */
+    uint32_t resources[OPTIMUM_PATH_MAX];    /* indices of capacities */
+    uint32_t coefficients[OPTIMUM_PATH_MAX]; /* what an mcu debits of each; 0 stands for 1 */
 };
 
 /* Borrows its arrays. */
 struct optimum_problem {
     const struct optimum_flow *flows;
     uint32_t flow_count;
-    const int64_t *capacities_mcu; /* >= 0, or OPTIMUM_UNLIMITED; below zero counts as zero */
+    const int64_t
+        *capacities; /* 0 .. OPTIMUM_MAX, or OPTIMUM_UNLIMITED; below zero counts as zero */
     uint32_t resource_count;
 };
 
@@ -74,7 +78,9 @@ void optimum_destroy(struct optimum *o);
 
 /* The greatest total. `admitted_mcu`: one figure a flow, or NULL. Up to 512 overloaded resources of
  * several flows each, bound_mcu is the optimum but for rounding (1e-9 of it), and total_mcu less
- * than 1 mcu a resource below. Beyond, bound_mcu may be some percent too high, never too low. */
+ * than 1 mcu a resource below. Where coefficients of a resource differ a million times, they are
+ * within 1e-7 and 1e-5 of the optimum. Beyond, bound_mcu may be some percent too high, never too
+ * low. */
 struct optimum_result optimum_total(struct optimum *o, const struct optimum_problem *p,
                                     int64_t *admitted_mcu);
 

@@ -1,13 +1,14 @@
 /* optimum_fair.c - the weighted lexicographic max-min allocation, by water-filling.
  *
- * All flows rise together, each by its weight. A flow stops when it has its demand, and all flows
- * of a resource stop when the resource is full. So a flow below its demand met a full resource,
- * and no other flow of that resource rose further: this property defines the max-min allocation.
+ * All flows rise together, each by its weight, and debit their resources by their coefficients.
+ * A flow stops when it has its demand, and all flows of a resource stop when the resource is full.
+ * So a flow below its demand met a full resource, and no other flow of that resource rose further:
+ * this property defines the max-min allocation.
  * Source: Bertsekas and Gallager, Data Networks, section 6.5.2.
  *
  * Integers: levels (mcu per weight) are compared as fractions; a flow that stops gets the whole mcu
- * of its level. What rounding leaves, less than 1 mcu a flow of a full resource, is handed out mcu
- * by mcu in the order of the flows, at most 2 each.
+ * of its level. What rounding leaves, less than 1 mcu of each flow of a full resource, is handed
+ * out mcu by mcu in the order of the flows, at most 2 each.
  *
  * Why a heap with stale keys works: the level at which a resource fills only grows when flows stop
  * below it. So a key that is too old is too small, and is corrected when it comes to the top. */
@@ -16,15 +17,17 @@
 #include "base/must.h"
 #include "lab/optimum/optimum_internal.h"
 
+#define UNLIMITED ((__int128)1 << 120) /* more than any demands debit */
+
 struct fraction {
-    int64_t over;
+    __int128 over;  /* >= 0 */
     __int128 under; /* > 0 */
 };
 
 struct fair_row {
-    int64_t demand;        /* of all its flows */
-    __int128 weight;       /* of flows that still rise */
-    int64_t rest;          /* capacity that no stopped flow has */
+    __int128 demand;       /* what the demands of all its flows debit */
+    __int128 weight;       /* what flows that still rise debit at level 1 */
+    __int128 rest;         /* capacity that no stopped flow has */
     uint32_t first, count; /* its flows, in `members` */
 };
 
@@ -44,10 +47,22 @@ struct filling {
     size_t heap_count;
 };
 
-/* Demands and the capacities of rows that can fill are <= 2^60, weights <= 2^40: products fit. */
+/* Demands and the capacities of rows that can fill are <= 2^60. So the products of small fractions
+ * fit; large ones are compared by their continued fractions. */
 static bool is_less(struct fraction a, struct fraction b)
 {
-    return a.over * b.under < b.over * a.under;
+    const __int128 small = (__int128)1 << 66;
+    if (a.under < small && b.under < small)
+        return a.over * b.under < b.over * a.under;
+    for (;;) {
+        const __int128 x = a.over / a.under, y = b.over / b.under;
+        const __int128 left = a.over - x * a.under, right = b.over - y * b.under;
+        if (x != y || left == 0 || right == 0)
+            return x != y ? x < y : left < right;
+        const struct fraction turned = {b.under, right};
+        b = (struct fraction){a.under, left};
+        a = turned;
+    }
 }
 
 static struct fraction level_of(const struct fair_row *row)
@@ -104,8 +119,8 @@ static void stop_flow(struct filling *f, uint32_t i, int64_t amount)
     f->amounts[i] = amount;
     for (uint32_t k = 0; k < flow->count; k++) {
         struct fair_row *row = &f->rows[flow->resources[k]];
-        row->rest -= amount;
-        row->weight -= flow->weight;
+        row->rest -= (__int128)amount * optimum_coefficient(flow, k);
+        row->weight -= (__int128)flow->weight * optimum_coefficient(flow, k);
     }
 }
 
@@ -141,8 +156,8 @@ static void read_problem(struct filling *f, struct optimum *o, const struct opti
         for (uint32_t k = 0; k < flow->count; k++) {
             must(flow->resources[k] < p->resource_count);
             struct fair_row *row = &f->rows[flow->resources[k]];
-            row->demand += flow->demand_mcu;
-            row->weight += flow->weight;
+            row->demand += (__int128)flow->demand_mcu * optimum_coefficient(flow, k);
+            row->weight += (__int128)flow->weight * optimum_coefficient(flow, k);
             row->count++;
         }
     }
@@ -153,7 +168,9 @@ static void read_problem(struct filling *f, struct optimum *o, const struct opti
         row->first = first;
         first += row->count;
         row->count = 0;
-        row->rest = p->capacities_mcu[r] > 0 ? p->capacities_mcu[r] : 0;
+        row->rest = optimum_capacity(p, r);
+        if (row->rest == OPTIMUM_UNLIMITED)
+            row->rest = UNLIMITED;
         if (row->demand > row->rest) /* others cannot fill */
             f->heap[f->heap_count++] = (struct heap_entry){level_of(row), r};
     }
@@ -167,7 +184,7 @@ static void read_problem(struct filling *f, struct optimum *o, const struct opti
         heap_sink(f, i);
 }
 
-/* Rounding leaves each full row less than 1 mcu a flow. */
+/* Rounding leaves each full row less than 1 mcu of each flow. */
 static void hand_out_rest(struct filling *f)
 {
     bool any = true;
@@ -177,13 +194,13 @@ static void hand_out_rest(struct filling *f)
             const struct optimum_flow *flow = &f->p->flows[i];
             bool fits = f->amounts[i] < flow->demand_mcu;
             for (uint32_t k = 0; fits && k < flow->count; k++)
-                fits = f->rows[flow->resources[k]].rest > 0;
+                fits = f->rows[flow->resources[k]].rest >= optimum_coefficient(flow, k);
             if (!fits)
                 continue;
             any = true;
             f->amounts[i]++;
             for (uint32_t k = 0; k < flow->count; k++)
-                f->rows[flow->resources[k]].rest--;
+                f->rows[flow->resources[k]].rest -= optimum_coefficient(flow, k);
         }
     }
 }

@@ -6,7 +6,8 @@
  * repairs one row: it moves flows from one bound to the other, cheapest first, until the row fits
  * (the long-step rule), and the last flow enters the basis.
  * Costs are 1 plus a small number of the column: without it all ratios tie and the method may
- * cycle. The prices that are returned are those of the final basis for costs of exactly 1.
+ * cycle. Prices of the final basis are returned for costs of exactly 1 and for these costs: where
+ * coefficients differ much, the basis may be optimal for these alone.
  * Source: Koberstein, The Dual Simplex Method, 2005, chapters 3 and 6. Simplified: a dense inverse
  * of the basis, the most violated row leaves, no presolve (optimum_total.c does that). */
 #include <math.h>
@@ -49,12 +50,18 @@ static double upper_of(const struct simplex *s, uint32_t variable)
     return variable < s->columns ? (double)s->p->columns[variable].bound : INFINITY;
 }
 
-/* In [1, 1 + 2^-20), different for most variables. */
+/* What the column counts in its row number k. */
+static double coefficient_of(const struct simplex *s, const struct optimum_column *c, uint32_t k)
+{
+    return (double)c->coefficients[k] * s->p->scales[c->rows[k]];
+}
+
+/* In [1, 1 + 2^-30), different for most variables. */
 static double cost_of(uint32_t variable)
 {
     uint64_t z = (variable + UINT64_C(1)) * UINT64_C(0x9E3779B97F4A7C15);
     z = (z ^ (z >> 31)) * UINT64_C(0xBF58476D1CE4E5B9);
-    return 1 + (double)(z >> 40) * 0x1p-44;
+    return 1 + (double)(z >> 40) * 0x1p-54;
 }
 
 static void simplex_start(struct simplex *s, struct optimum *o, const struct optimum_program *p,
@@ -77,7 +84,7 @@ static void simplex_start(struct simplex *s, struct optimum *o, const struct opt
         s->inverse[(size_t)r * m + r] = s->norms[r] = 1;
         s->basis[r] = n + r;
         s->places[n + r] = BASIC;
-        s->values[r] = p->capacities[r];
+        s->values[r] = p->capacities[r] * p->scales[r];
         s->y[r] = 0;
     }
     for (uint32_t j = 0; j < n; j++) {
@@ -86,10 +93,10 @@ static void simplex_start(struct simplex *s, struct optimum *o, const struct opt
         s->reduced[j] = cost_of(j);
         for (uint32_t k = 0; k < c->count; k++)
             if (c->rows[k] < m)
-                s->values[c->rows[k]] -= (double)c->bound;
+                s->values[c->rows[k]] -= (double)c->bound * coefficient_of(s, c, k);
     }
     for (uint32_t r = 0; r < m; r++)
-        greatest = fmax(greatest, fmax(p->capacities[r], fabs(s->values[r])));
+        greatest = fmax(greatest, fmax(p->capacities[r] * p->scales[r], fabs(s->values[r])));
     s->tolerance = fmax(1e-6, greatest * 1e-13);
 }
 
@@ -138,10 +145,19 @@ static struct candidate heap_pop(struct candidate *heap, size_t *count)
     return first;
 }
 
+static double greatest_entry(const double *row, uint32_t count)
+{
+    double greatest = 0;
+    for (uint32_t r = 0; r < count; r++)
+        greatest = fmax(greatest, fabs(row[r]));
+    return greatest;
+}
+
 /* Fills alphas, and the heap with the variables whose move repairs the leaving row. */
 static size_t find_candidates(struct simplex *s, uint32_t leaving, double sign)
 {
     const double *row = s->inverse + (size_t)leaving * s->rows;
+    const double least = greatest_entry(row, s->rows) * 1e-13;
     size_t count = 0;
     for (uint32_t v = 0; v < s->columns + s->rows; v++) {
         s->alphas[v] = 0;
@@ -154,11 +170,11 @@ static size_t find_candidates(struct simplex *s, uint32_t leaving, double sign)
             const struct optimum_column *c = &s->p->columns[v];
             for (uint32_t k = 0; k < c->count; k++)
                 if (c->rows[k] < s->rows)
-                    alpha += row[c->rows[k]];
+                    alpha += row[c->rows[k]] * coefficient_of(s, c, k);
         }
         alpha *= sign;
         s->alphas[v] = alpha;
-        if (s->places[v] == AT_UPPER ? alpha > 1e-9 : alpha < -1e-9)
+        if (s->places[v] == AT_UPPER ? alpha > least : alpha < -least)
             s->heap[count++] = (struct candidate){fmax(0, s->reduced[v] / alpha), fabs(alpha), v};
     }
     for (size_t i = count / 2; i-- > 0;)
@@ -175,7 +191,7 @@ static void add_to_rows(const struct simplex *s, uint32_t v, double amount, doub
     const struct optimum_column *c = &s->p->columns[v];
     for (uint32_t k = 0; k < c->count; k++)
         if (c->rows[k] < s->rows)
-            rows[c->rows[k]] += amount;
+            rows[c->rows[k]] += amount * coefficient_of(s, c, k);
 }
 
 /* The rows, through the inverse, into `entering`. Few of the rows are not zero. */
@@ -280,20 +296,26 @@ static bool simplex_iterate(struct simplex *s)
     return true;
 }
 
-void optimum_simplex(struct optimum *o, const struct optimum_program *p, double *x, double *y)
+void optimum_simplex(struct optimum *o, const struct optimum_program *p, double *x, double *y,
+                     double *near)
 {
     struct simplex s;
     simplex_start(&s, o, p, y);
     uint64_t limit = 50 * (uint64_t)s.rows + 1000;
     while (limit-- > 0 && simplex_iterate(&s)) {
     }
+    for (uint32_t r = 0; r < s.rows; r++)
+        near[r] = 0;
     for (uint32_t j = 0; j < s.columns; j++)
         x[j] = s.places[j] == AT_UPPER ? (double)p->columns[j].bound : 0;
     for (uint32_t i = 0; i < s.rows; i++) {
         if (s.basis[i] >= s.columns)
             continue;
         x[s.basis[i]] = s.values[i];
-        for (uint32_t r = 0; r < s.rows; r++)
-            y[r] += s.inverse[(size_t)i * s.rows + r];
+        for (uint32_t r = 0; r < s.rows; r++) {
+            const double price = s.inverse[(size_t)i * s.rows + r] * p->scales[r];
+            y[r] += price;
+            near[r] += price * cost_of(s.basis[i]);
+        }
     }
 }

@@ -1,15 +1,16 @@
 /* optimum_total.c - the greatest total, with a proof.
  *
- * The problem is a linear program: maximize the sum of x, 0 <= x_f <= demand_f, the sum of x over
- * each resource at most its capacity.
+ * The problem is a linear program: maximize the sum of x, 0 <= x_f <= demand_f, the sum of
+ * a_fr x_f over each resource r at most its capacity. The coefficients a_fr are whole numbers from
+ * 1 on.
  *   1. Reduce. A resource that cannot overflow is dropped. A resource of one flow becomes the
- *      flow's bound. Flows that share all remaining resources become one flow. This repeats until
- *      it changes nothing, or four times. What is left is small: tables and nodes that are really
- *      overloaded.
+ *      flow's bound. Flows that debit the same of all remaining resources become one flow. This
+ *      repeats until it changes nothing, or four times. What is left is small: tables and nodes
+ *      that are really overloaded.
  *   2. Solve in doubles: cheaply, row by row; if step 3 finds that this is not the optimum, by the
  *      simplex method (optimum_simplex.c).
  *   3. Prove in integers. For any prices y >= 0 of resources,
- *          sum x <= sum_r capacity_r y_r + sum_f demand_f max(0, 1 - sum of y over f's resources)
+ *          sum x <= sum_r capacity_r y_r + sum_f demand_f max(0, 1 - sum_r a_fr y_r)
  *      holds for every allowed x (weak duality: add capacity_r - load_r >= 0, times y_r, to
  *      sum x). So the prices of the simplex method, rounded to multiples of 2^-PRICE_BITS, give a
  *      bound that is true even if the method went wrong.
@@ -24,7 +25,7 @@
 
 enum {
     LEVELS = 4,
-    PRICE_BITS = 40,
+    PRICE_BITS = 50, /* prices are at most 1, and less than 2^17 of them fit into the sums */
     /* The inverse of the basis has ROWS_MAX^2 doubles. Prices of further resources, those with the
      * fewest flows, are found one by one: the bound stays true and may be too high. */
     ROWS_MAX = 512,
@@ -45,24 +46,21 @@ struct reduction {
 };
 
 struct row_state {
-    int64_t sum; /* of the bounds of its items */
+    __int128 sum; /* what the bounds of its items debit */
     uint32_t users;
     bool dropped;
     uint32_t index; /* in the linear program */
 };
 
-static int64_t capacity_of(const struct optimum_problem *p, uint32_t resource)
-{
-    int64_t c = p->capacities_mcu[resource];
-    return c > 0 ? c : 0;
-}
-
-static void insert_sorted(struct optimum_column *item, uint32_t resource)
+static void insert_sorted(struct optimum_column *item, uint32_t row, uint32_t coefficient)
 {
     uint32_t i = item->count++;
-    for (; i > 0 && item->rows[i - 1] > resource; i--)
+    for (; i > 0 && item->rows[i - 1] > row; i--) {
         item->rows[i] = item->rows[i - 1];
-    item->rows[i] = resource;
+        item->coefficients[i] = item->coefficients[i - 1];
+    }
+    item->rows[i] = row;
+    item->coefficients[i] = coefficient;
 }
 
 static void read_flows(struct reduction *d)
@@ -80,9 +78,10 @@ static void read_flows(struct reduction *d)
         item->bound = f->demand_mcu;
         for (uint32_t k = 0; k < f->count; k++) {
             must(f->resources[k] < d->p->resource_count);
-            int64_t capacity = capacity_of(d->p, f->resources[k]);
-            item->bound = item->bound < capacity ? item->bound : capacity;
-            insert_sorted(item, f->resources[k]);
+            int64_t coefficient = optimum_coefficient(f, k);
+            int64_t fits = optimum_capacity(d->p, f->resources[k]) / coefficient;
+            item->bound = item->bound < fits ? item->bound : fits;
+            insert_sorted(item, f->resources[k], (uint32_t)coefficient);
         }
     }
 }
@@ -90,11 +89,11 @@ static void read_flows(struct reduction *d)
 static void sum_rows(const struct reduction *d, const struct level *level, struct row_state *rows)
 {
     for (uint32_t r = 0; r < d->p->resource_count; r++)
-        rows[r].sum = rows[r].users = 0;
+        rows[r] = (struct row_state){0};
     for (uint32_t i = 0; i < level->count; i++) {
         const struct optimum_column *item = &level->items[i];
         for (uint32_t k = 0; k < item->count; k++) {
-            rows[item->rows[k]].sum += item->bound;
+            rows[item->rows[k]].sum += (__int128)item->bound * item->coefficients[k];
             rows[item->rows[k]].users += item->bound > 0;
         }
     }
@@ -110,11 +109,15 @@ static bool drop_rows(const struct reduction *d, const struct level *level, stru
         uint32_t kept = 0;
         for (uint32_t k = 0; k < item->count; k++) {
             struct row_state *row = &rows[item->rows[k]];
-            int64_t capacity = capacity_of(d->p, item->rows[k]);
-            if (row->users <= 1 && item->bound > capacity)
-                item->bound = capacity;
-            if (item->bound > 0 && row->users > 1 && row->sum > capacity)
+            int64_t capacity = optimum_capacity(d->p, item->rows[k]);
+            int64_t fits = capacity / item->coefficients[k];
+            if (row->users <= 1 && item->bound > fits)
+                item->bound = fits;
+            if (item->bound > 0 && row->users > 1 && capacity != OPTIMUM_UNLIMITED &&
+                row->sum > capacity) {
+                item->coefficients[kept] = item->coefficients[k];
                 item->rows[kept++] = item->rows[k];
+            }
         }
         any |= kept < item->count;
         item->count = kept;
@@ -126,13 +129,20 @@ static uint64_t hash_rows(const struct optimum_column *item)
 {
     uint64_t h = item->count;
     for (uint32_t k = 0; k < item->count; k++) {
-        h = (h ^ item->rows[k]) * UINT64_C(0x9E3779B97F4A7C15);
+        h ^= item->rows[k] | (uint64_t)item->coefficients[k] << 32;
+        h *= UINT64_C(0x9E3779B97F4A7C15);
         h ^= h >> 29;
     }
     return h;
 }
 
-/* Makes the next level: one item for all items with the same rows. */
+static bool debits_the_same(const struct optimum_column *a, const struct optimum_column *b)
+{
+    return a->count == b->count && memcmp(a->rows, b->rows, a->count * sizeof *a->rows) == 0 &&
+           memcmp(a->coefficients, b->coefficients, a->count * sizeof *a->coefficients) == 0;
+}
+
+/* Makes the next level: one item for all items that debit the same. */
 static void group_items(struct reduction *d, int at)
 {
     struct level *level = &d->levels[at], *next = &d->levels[at + 1];
@@ -149,9 +159,7 @@ static void group_items(struct reduction *d, int at)
         const struct optimum_column *item = &level->items[i];
         size_t place = hash_rows(item) & (places - 1);
         for (; table[place] != 0; place = (place + 1) & (places - 1)) {
-            const struct optimum_column *other = &next->items[table[place] - 1];
-            if (other->count == item->count &&
-                memcmp(other->rows, item->rows, item->count * sizeof *item->rows) == 0)
+            if (debits_the_same(&next->items[table[place] - 1], item))
                 break;
         }
         if (table[place] == 0) {
@@ -203,7 +211,7 @@ static uint32_t number_rows(struct reduction *d, struct row_state *rows, int64_t
     qsort(order, count, sizeof *order, compare_rows);
     for (uint32_t i = 0; i < count; i++) {
         rows[order[i].resource].index = i;
-        capacities[i] = capacity_of(d->p, order[i].resource);
+        capacities[i] = optimum_capacity(d->p, order[i].resource);
     }
     return count;
 }
@@ -221,7 +229,7 @@ static uint32_t make_columns(struct reduction *d, const struct row_state *rows,
         struct optimum_column *c = &columns[count];
         c->bound = item->bound;
         for (uint32_t k = 0; k < item->count; k++)
-            insert_sorted(c, rows[item->rows[k]].index);
+            insert_sorted(c, rows[item->rows[k]].index, item->coefficients[k]);
         items[count++] = i;
     }
     return count;
@@ -232,32 +240,47 @@ struct solution {
     const int64_t *capacities;
     uint32_t row_count; /* program.row_count of them are in the simplex method's program */
     double *x, *y;
+    double *near; /* other prices, which may prove more */
     int64_t *whole;
-    int64_t *used;
+    __int128 *used;
 };
 
 struct priced_column {
-    double rest; /* what its other rows leave of its value, 1 */
-    double bound;
+    double price; /* of the row: what the other rows leave of its value, 1, for each debited unit */
+    double load;  /* what its bound debits of the row */
 };
 
-static int compare_rests(const void *a, const void *b)
+static int compare_prices(const void *a, const void *b)
 {
-    double x = ((const struct priced_column *)a)->rest, y = ((const struct priced_column *)b)->rest;
+    double x = ((const struct priced_column *)a)->price;
+    double y = ((const struct priced_column *)b)->price;
     return x > y ? -1 : x < y;
 }
 
-/* The price of a row that makes the bound of step 3 least while all other prices stay: the rest of
- * the first column that does not fit, if those with greater rests come first. */
+/* The price of a row that makes the bound of step 3 least while all other prices stay: that of the
+ * first column that does not fit, if those with greater prices come first. */
 static double best_price(struct priced_column *columns, uint32_t count, double capacity)
 {
-    qsort(columns, count, sizeof *columns, compare_rests);
+    qsort(columns, count, sizeof *columns, compare_prices);
     for (uint32_t i = 0; i < count; i++) {
-        capacity -= columns[i].bound;
+        capacity -= columns[i].load;
         if (capacity < 0)
-            return columns[i].rest > 0 ? columns[i].rest : 0;
+            return columns[i].price > 0 ? columns[i].price : 0;
     }
     return 0;
+}
+
+static struct priced_column price_column(const struct optimum_column *c, uint32_t row,
+                                         const double *y)
+{
+    double rest = 1, coefficient = 1;
+    for (uint32_t k = 0; k < c->count; k++) {
+        if (c->rows[k] == row)
+            coefficient = (double)c->coefficients[k];
+        else
+            rest -= (double)c->coefficients[k] * y[c->rows[k]];
+    }
+    return (struct priced_column){rest / coefficient, (double)c->bound * coefficient};
 }
 
 /* Improves the prices of the rows from `first` on, one by one, those with the fewest flows
@@ -286,15 +309,18 @@ static void price_further_rows(struct optimum *o, const struct solution *s, uint
     for (int pass = 0; pass < PRICE_PASSES; pass++) {
         for (uint32_t r = row_count; r-- > first;) {
             uint32_t count = firsts[r + 1] - firsts[r];
-            for (uint32_t i = 0; i < count; i++) {
-                const struct optimum_column *c = &p->columns[users[firsts[r] + i]];
-                priced[i] = (struct priced_column){1, (double)c->bound};
-                for (uint32_t k = 0; k < c->count; k++)
-                    priced[i].rest -= c->rows[k] != r ? y[c->rows[k]] : 0;
-            }
+            for (uint32_t i = 0; i < count; i++)
+                priced[i] = price_column(&p->columns[users[firsts[r] + i]], r, y);
             y[r] = best_price(priced, count, (double)s->capacities[r]);
         }
     }
+}
+
+/* In 2^-PRICE_BITS. */
+static int64_t whole_price(double y)
+{
+    const double price = y > 0 ? (y < 1 ? y : 1) : 0; /* also for NAN */
+    return (int64_t)(price * (double)(INT64_C(1) << PRICE_BITS) + 0.5);
 }
 
 /* Step 3, for the columns. */
@@ -303,27 +329,27 @@ static __int128 prove_bound(const struct optimum_column *columns, uint32_t count
 {
     const int64_t one = INT64_C(1) << PRICE_BITS;
     __int128 bound = 0;
-    for (uint32_t r = 0; r < row_count; r++) {
-        double price = y[r] > 0 ? (y[r] < 1 ? y[r] : 1) : 0; /* also for NAN */
-        bound += (__int128)capacities[r] * (int64_t)(price * (double)one + 0.5);
-    }
+    for (uint32_t r = 0; r < row_count; r++)
+        bound += (__int128)capacities[r] * whole_price(y[r]);
     for (uint32_t j = 0; j < count; j++) {
-        int64_t rest = one;
-        for (uint32_t k = 0; k < columns[j].count; k++) {
-            uint32_t r = columns[j].rows[k];
-            double price = y[r] > 0 ? (y[r] < 1 ? y[r] : 1) : 0;
-            rest -= (int64_t)(price * (double)one + 0.5);
-        }
+        __int128 rest = one;
+        for (uint32_t k = 0; k < columns[j].count; k++)
+            rest -= (__int128)columns[j].coefficients[k] * whole_price(y[columns[j].rows[k]]);
         if (rest > 0)
-            bound += (__int128)columns[j].bound * rest;
+            bound += columns[j].bound * rest;
     }
     return bound >> PRICE_BITS;
+}
+
+static __int128 divide_down(__int128 over, __int128 under)
+{
+    return over / under - (over % under < 0);
 }
 
 /* Step 4. */
 static void make_integral(const struct optimum_column *columns, uint32_t count,
                           const int64_t *capacities, const double *x, int64_t *amounts,
-                          int64_t *used)
+                          __int128 *used)
 {
     for (uint32_t j = 0; j < count; j++) {
         double whole = x[j] + 1e-6;
@@ -331,19 +357,20 @@ static void make_integral(const struct optimum_column *columns, uint32_t count,
                      : whole >= (double)columns[j].bound ? columns[j].bound
                                                          : (int64_t)whole;
         for (uint32_t k = 0; k < columns[j].count; k++)
-            used[columns[j].rows[k]] += amounts[j];
+            used[columns[j].rows[k]] += (__int128)amounts[j] * columns[j].coefficients[k];
     }
     for (int pass = 0; pass < 2; pass++) { /* take back, then hand out */
         for (uint32_t j = 0; j < count; j++) {
             int64_t change = pass == 0 ? 0 : columns[j].bound - amounts[j];
             for (uint32_t k = 0; k < columns[j].count; k++) {
                 uint32_t r = columns[j].rows[k];
-                change = capacities[r] - used[r] < change ? capacities[r] - used[r] : change;
+                __int128 fits = divide_down(capacities[r] - used[r], columns[j].coefficients[k]);
+                fits = fits < -amounts[j] ? -amounts[j] : fits;
+                change = fits < change ? (int64_t)fits : change;
             }
-            change = change < -amounts[j] ? -amounts[j] : change;
             amounts[j] += change;
             for (uint32_t k = 0; k < columns[j].count; k++)
-                used[columns[j].rows[k]] += change;
+                used[columns[j].rows[k]] += (__int128)change * columns[j].coefficients[k];
         }
     }
 }
@@ -381,11 +408,28 @@ static __int128 solve_columns(struct optimum *o, struct solution *s)
     cheap = solution_conclude(s, &total);
     if (total == cheap)
         return cheap;
-    optimum_simplex(o, &s->program, s->x, s->y);
+    optimum_simplex(o, &s->program, s->x, s->y, s->near);
     if (s->program.row_count < s->row_count)
         price_further_rows(o, s, s->program.row_count);
     bound = solution_conclude(s, &total);
+    cheap = bound < cheap ? bound : cheap;
+    bound = prove_bound(s->program.columns, s->program.column_count, s->capacities, s->row_count,
+                        s->near);
     return bound < cheap ? bound : cheap;
+}
+
+static void scale_rows(const struct optimum_column *columns, uint32_t count, uint32_t row_count,
+                       double *scales)
+{
+    for (uint32_t r = 0; r < row_count; r++)
+        scales[r] = 1;
+    for (uint32_t j = 0; j < count; j++) {
+        for (uint32_t k = 0; k < columns[j].count; k++) {
+            double *scale = &scales[columns[j].rows[k]];
+            const double inverse = 1 / (double)columns[j].coefficients[k];
+            *scale = inverse < *scale ? inverse : *scale;
+        }
+    }
 }
 
 static void reduction_solve(struct reduction *d, struct row_state *rows, int64_t *amounts,
@@ -398,14 +442,17 @@ static void reduction_solve(struct reduction *d, struct row_state *rows, int64_t
     struct optimum_column *columns = optimum_room(o, BLOCK_COLUMNS, level->count, sizeof *columns);
     uint32_t *items = optimum_room(o, BLOCK_MEMBERS, level->count, sizeof *items);
     double *real = (double *)(capacities + resources);
+    double *scales = optimum_room(o, BLOCK_SCALES, resources, sizeof *scales);
     struct solution s = {.capacities = capacities, .row_count = number_rows(d, rows, capacities)};
     for (uint32_t r = 0; r < s.row_count; r++)
         real[r] = (double)capacities[r];
     uint32_t count = make_columns(d, rows, columns, items);
-    s.program = (struct optimum_program){columns, count, real,
+    scale_rows(columns, count, s.row_count, scales);
+    s.program = (struct optimum_program){columns, count, real, scales,
                                          s.row_count < ROWS_MAX ? s.row_count : ROWS_MAX};
     s.x = optimum_room(o, BLOCK_FLOWS, count, sizeof *s.x);
     s.y = optimum_room(o, BLOCK_DUALS, s.row_count, sizeof *s.y);
+    s.near = optimum_room(o, BLOCK_DUALS_NEAR, s.row_count, sizeof *s.near);
     s.whole = optimum_room(o, BLOCK_AMOUNTS_BELOW, level->count, sizeof *s.whole);
     s.used = optimum_room(o, BLOCK_USED, s.row_count, sizeof *s.used);
     *bound = solve_columns(o, &s);

@@ -29,8 +29,8 @@ struct tree_group {
 
 struct tree_row {
     double rest;
-    double speed;  /* of the flows that rise */
-    int64_t whole; /* what is left in whole mcu, at the end */
+    double speed;  /* at which the flows that rise debit it */
+    int64_t whole; /* what is left at the end, by whole mcu of the flows */
     bool full;
 };
 
@@ -60,8 +60,9 @@ static void tree_read(struct tree_filling *f, struct optimum *o)
         must(group->parent == OPTIMUM_NO_GROUP || group->parent < g);
     }
     for (uint32_t r = 0; r < p->resource_count; r++) {
-        f->rows[r].whole = p->capacities_mcu[r] > 0 ? p->capacities_mcu[r] : 0;
-        f->rows[r].rest = (double)f->rows[r].whole;
+        f->rows[r].whole = optimum_capacity(p, r);
+        f->rows[r].rest =
+            f->rows[r].whole == OPTIMUM_UNLIMITED ? HUGE_VAL : (double)f->rows[r].whole;
         f->rows[r].full = f->rows[r].whole == 0;
     }
     for (uint32_t i = 0; i < p->flow_count; i++) {
@@ -117,7 +118,8 @@ static void tree_set_speeds(struct tree_filling *f)
             continue;
         f->flows[i].speed = group->speed * (double)flow->weight / group->weights;
         for (uint32_t k = 0; k < flow->count; k++)
-            f->rows[flow->resources[k]].speed += f->flows[i].speed;
+            f->rows[flow->resources[k]].speed +=
+                f->flows[i].speed * (double)optimum_coefficient(flow, k);
     }
 }
 
@@ -161,7 +163,8 @@ static int64_t rest_min(const struct tree_filling *f, const struct optimum_flow 
     int64_t min = INT64_MAX;
     for (uint32_t k = 0; k < flow->count; k++) {
         int64_t rest = f->rows[flow->resources[k]].whole;
-        min = rest < min ? rest : min;
+        if (rest != OPTIMUM_UNLIMITED && rest / optimum_coefficient(flow, k) < min)
+            min = rest / optimum_coefficient(flow, k);
     }
     return min;
 }
@@ -170,7 +173,8 @@ static int64_t tree_give(struct tree_filling *f, const struct optimum_flow *flow
 {
     const int64_t rest = rest_min(f, flow), mcu = requested < rest ? requested : rest;
     for (uint32_t k = 0; k < flow->count; k++)
-        f->rows[flow->resources[k]].whole -= mcu;
+        if (f->rows[flow->resources[k]].whole != OPTIMUM_UNLIMITED)
+            f->rows[flow->resources[k]].whole -= mcu * optimum_coefficient(flow, k);
     return mcu;
 }
 

@@ -11,12 +11,11 @@
 #pragma once
 
 #include "lab/measure/measure.h"
-#include "lab/run/run.h"
+#include "lab/run/row_text.h"
 
 struct request_rows {
     const struct scenario *scenario; /* borrows */
-    const struct lab_job *job;       /* borrows; its `rows` gets what is packed */
-    struct buffer text, packed;
+    struct row_text rows;
 };
 
 /* Writes the head. request_rows_end writes what is left, and frees. */

@@ -11,6 +11,7 @@
 #include "lab/run/policy_calls.h"
 #include "lab/run/request_rows.h"
 #include "lab/run/steadiness.h"
+#include "lab/run/window_rows.h"
 #include "lab/scenario/demand.h"
 #include "lab/scenario/scaling.h"
 #include "lab/scenario/scenario_limit.h"
@@ -489,8 +490,13 @@ static void write_head(const struct lab_job *job, const struct scenario *s,
 
 /* ---- running ---- */
 
+struct job_rows {
+    struct request_rows requests;
+    struct window_rows windows;
+};
+
 static struct measure *measure_for(const struct scenario *s, const struct lab_runner *runner,
-                                   struct request_rows *rows)
+                                   struct job_rows *rows)
 {
     const int64_t windows = (NS_PER_S + s->window_ns - 1) / s->window_ns; /* in a slot */
     const struct measure_options options = {.window_ns = s->window_ns,
@@ -498,8 +504,10 @@ static struct measure *measure_for(const struct scenario *s, const struct lab_ru
                                             .objective_ns = s->objective_ns,
                                             .begin_ns = s->warm_ns,
                                             .no_optimum = !runner->optimum,
-                                            .row = rows->job == NULL ? NULL : request_rows_add,
-                                            .context = rows};
+                                            .row = rows == NULL ? NULL : request_rows_add,
+                                            .context = rows == NULL ? NULL : &rows->requests,
+                                            .solved = rows == NULL ? NULL : window_rows_add,
+                                            .solved_context = rows == NULL ? NULL : &rows->windows};
     return measure_create(&options);
 }
 
@@ -562,14 +570,18 @@ enum status lab_run(const struct lab_job *job, struct buffer *json, struct buffe
         status = lab_traces_open(traces, s, error);
     if (status == STATUS_OK) {
         const struct lab_runner *runner = runner_of(job, s);
-        struct request_rows rows = {0};
-        if (job->rows != NULL)
-            request_rows_begin(&rows, job, s);
-        struct measure *measure = measure_for(s, runner, &rows);
+        struct job_rows rows;
+        if (job->rows != NULL) {
+            request_rows_begin(&rows.requests, job, s);
+            window_rows_begin(&rows.windows, job, s);
+        }
+        struct measure *measure = measure_for(s, runner, job->rows == NULL ? NULL : &rows);
         status = run_measured(job, s, runner, measure, json, error);
         measure_destroy(measure);
-        if (job->rows != NULL)
-            request_rows_end(&rows);
+        if (job->rows != NULL) {
+            request_rows_end(&rows.requests);
+            window_rows_end(&rows.windows);
+        }
     }
     if (status == STATUS_OK)
         status = lab_traces_error(traces, error);

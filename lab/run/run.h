@@ -10,6 +10,13 @@
 #include "lab/fidelity/runner.h"
 #include "lab/scenario/fidelity.h"
 
+/* Files of rows beside the result of a run. */
+enum lab_row_file {
+    LAB_ROWS_REQUESTS, /* lab/run/request_rows.h */
+    LAB_ROWS_WINDOWS,  /* lab/run/window_rows.h */
+    LAB_ROW_FILES
+};
+
 struct lab_job {
     const char *file;  /* of the scenario, for errors */
     struct slice text; /* of the scenario */
@@ -27,8 +34,8 @@ struct lab_job {
     /* Called now and then with the virtual time so far; may be NULL. False: the run is given up. */
     bool (*progress)(void *context, int64_t now_ns, int64_t end_ns);
     void *context;
-    /* Gets the parts of the file of requests, in order (lab/run/request_rows.h); NULL: none. */
-    void (*rows)(void *context, struct slice packed);
+    /* Gets the parts of the files of rows, each file's in order; NULL: none. */
+    void (*rows)(void *context, enum lab_row_file file, struct slice packed);
     void *rows_context;
 };
 

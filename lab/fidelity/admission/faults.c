@@ -14,6 +14,7 @@ static void fault_node(struct model *m, const struct scenario_fault *f, uint32_t
         node_set_down(m, node, on);
     else
         m->nodes[node].slow_ppm = on ? (int64_t)(f->factor * PPM) : PPM;
+    processors_changed(&m->nodes[node]);
 }
 
 static void fault_clock(struct model *m, const struct scenario_fault *f, struct model_router *r,

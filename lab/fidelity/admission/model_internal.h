@@ -14,6 +14,8 @@
  *   control.c   reports, the controller, the catalog
  *   faults.c    faults of the scenario
  *   observe.c   what is told to the measures
+ *   processors.c  the same of the nodes' processors
+ *   node_sets.c   the same of nodes together
  *   sample.c    series of balances, for reports */
 #pragma once
 
@@ -133,6 +135,15 @@ struct model_table {
     struct id_map sizes; /* of items, by key; of item_sizes.c */
 };
 
+/* Of processors.c. `ideal` is in ps of processor time. */
+struct model_processors {
+    struct model_ideal ideal;
+    int64_t queue_ns;       /* when the window began */
+    int64_t slow_least_ppm; /* of the window */
+    bool was_down;          /* in the window */
+    double busy;            /* the part that others use */
+};
+
 struct model_node {
     struct node_admission admission;
     struct members members;
@@ -146,6 +157,7 @@ struct model_node {
     struct resident resident;
     struct id_map shares; /* owns struct table_share, by table */
     struct model_ideal ideal[ADMIT_KINDS];
+    struct model_processors processors;
 };
 
 /* One attempt of a client's request. Lives on the stack until it has to wait. */
@@ -163,6 +175,7 @@ struct model_request {
     uint32_t router;
     uint32_t client;
     int64_t taken_mcu; /* tokens of the table's limit */
+    int64_t miss_ns;   /* of a served read: the work because items were not in memory */
     bool pooled;
     /* of hedges.c */
     struct model_pair *pair; /* NULL: it is not hedged */
@@ -234,8 +247,8 @@ struct model {
     uint32_t groups[SCENARIO_TENANTS_MAX]
                    [ADMIT_KINDS]; /* of the measures, if tenants have parents */
     bool has_groups;
-    uint32_t all_nodes;      /* a resource, of node_sets.c */
-    struct id_map node_sets; /* owns struct model_node_set, by hash */
+    uint32_t all_nodes, all_processors; /* resources, of node_sets.c */
+    struct id_map node_sets;            /* owns struct model_node_set, by hash */
     struct scheduler scheduler;
     struct demand_watch watch;
     struct prng network, replicas;
@@ -363,12 +376,19 @@ struct model_outcome {
     struct admit_verdict verdict;
     bool failed;      /* no leader, or no majority */
     bool sent;        /* to the node */
+    int64_t miss_ns;  /* of a served read */
     uint32_t node;    /* that was asked */
     int64_t cost_mcu; /* in all */
     int64_t done_ns;  /* when the answer is at the router */
 };
 void model_nodes_serve(struct model *m, struct model_partition *p, const struct model_request *r,
                        struct slice key, struct model_outcome *out);
+/* The processor time of a node for a request of this cost. */
+int64_t model_nodes_work_ns(const struct model *m, enum admit_kind kind, bool leads,
+                            int64_t cost_mcu);
+/* What a read would take in addition, because items are not in the node's memory. */
+int64_t model_nodes_miss_ns(const struct model *m, const struct model_node *n,
+                            const struct model_request *r);
 void model_nodes_join(struct model *m, struct model_partition *p, struct model_replica *r);
 void model_nodes_leave(struct model *m, struct model_replica *r);
 void node_set_down(struct model *m, uint32_t node, bool down);
@@ -462,8 +482,25 @@ void node_sets_create(struct model *m);
 void node_sets_destroy(struct model *m);
 /* The resources that a read of the partition debits beside its node. Returns how many. */
 uint32_t node_sets_path(struct model *m, const struct model_partition *p, uint32_t path[2]);
-/* Call once the nodes' capacities of the window are told. */
+/* The processors together that a request of the partition uses. Returns how many there are. */
+uint32_t node_sets_processors(struct model *m, const struct model_partition *p,
+                              struct measure_processor path[2]);
+/* Call once the nodes' and the processors' capacities of the window are told. */
 void node_sets_window(struct model *m);
+
+/* ---- processors.c ---- */
+
+void processors_create(struct model *m);
+/* The node has gone down or come back, or has another speed. */
+void processors_changed(struct model_node *n);
+void processors_window(struct model *m);
+/* Tells the processors of a flow. */
+void processors_path(struct model *m, const struct model_partition *p, enum admit_kind kind,
+                     bool eventual, uint32_t flow);
+/* Fills what a request takes, or would have taken. */
+void processors_work(struct model *m, const struct model_request *r,
+                     const struct model_partition *p, int64_t cost_mcu, bool admitted,
+                     int64_t work_ns[MEASURE_WORKS]);
 
 /* ---- sample.c ---- */
 

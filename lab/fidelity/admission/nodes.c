@@ -81,7 +81,9 @@ void node_set_down(struct model *m, uint32_t node, bool down)
     struct model_node *n = &m->nodes[node];
     if (n->down == down)
         return;
+    processors_changed(n);
     n->down = down;
+    processors_changed(n);
     if (!down) {
         n->busy_until_ns = m->scheduler.now.ns;
         resident_clear(&n->resident);
@@ -112,7 +114,8 @@ static int64_t node_work(struct model *m, struct model_node *n, int64_t at_ns, i
     return at_ns + (wait > 0 ? wait : 0) + takes;
 }
 
-static int64_t work_of(const struct model *m, enum admit_kind kind, bool leads, int64_t cost_mcu)
+int64_t model_nodes_work_ns(const struct model *m, enum admit_kind kind, bool leads,
+                            int64_t cost_mcu)
 {
     const struct scenario_costs *c = &m->scenario->cluster.costs;
     int64_t units = cost_mcu / MCU_PER_UNIT;
@@ -133,6 +136,16 @@ static int64_t miss_work(struct model *m, struct model_node *n, const struct mod
     return (items - hits) * m->scenario->cluster.costs.miss_ns;
 }
 
+int64_t model_nodes_miss_ns(const struct model *m, const struct model_node *n,
+                            const struct model_request *r)
+{
+    const int64_t items = r->traffic.scan_length > 1 ? r->traffic.scan_length : 1;
+    int64_t misses = 0;
+    for (int64_t i = 0; i < items && n->resident.max > 0; i++)
+        misses += !resident_has(&n->resident, r->table->id, r->traffic.key + (uint64_t)i);
+    return misses * m->scenario->cluster.costs.miss_ns;
+}
+
 /* When a majority of the replicas has the write on disk. */
 static int64_t write_durable_at(struct model *m, struct model_partition *p, int64_t at_ns,
                                 int64_t cost_mcu)
@@ -147,8 +160,8 @@ static int64_t write_durable_at(struct model *m, struct model_partition *p, int6
             continue;
         int64_t there = at_ns, back = 0;
         if (i != p->leader) {
-            there =
-                node_work(m, n, at_ns + model_way_ns(m), work_of(m, ADMIT_WRITE, false, cost_mcu));
+            there = node_work(m, n, at_ns + model_way_ns(m),
+                              model_nodes_work_ns(m, ADMIT_WRITE, false, cost_mcu));
             back = model_way_ns(m);
         }
         int64_t at = there + sync_ns + back;
@@ -336,7 +349,8 @@ static void node_serve_read(struct model *m, struct model_partition *p,
     if (!t->consistent && config_choices(m->config)->read_cap == READ_CAP_MEASURED)
         admission_spare_cap(a, ADMIT_READ, out->cost_mcu / 3);
     n->consumed_mcu[ADMIT_READ] += out->cost_mcu;
-    const int64_t work_ns = work_of(m, ADMIT_READ, true, out->cost_mcu) + miss_work(m, n, r);
+    out->miss_ns = miss_work(m, n, r);
+    const int64_t work_ns = model_nodes_work_ns(m, ADMIT_READ, true, out->cost_mcu) + out->miss_ns;
     out->done_ns =
         node_work(m, n, m->scheduler.now.ns + model_way_ns(m), work_ns) + model_way_ns(m);
 }
@@ -404,7 +418,7 @@ static void node_serve_write(struct model *m, struct model_partition *p,
     n->consumed_mcu[ADMIT_WRITE] += out->cost_mcu;
     node_follow(m, p, &out->verdict, out->cost_mcu);
     int64_t logged = node_work(m, n, m->scheduler.now.ns + model_way_ns(m),
-                               work_of(m, ADMIT_WRITE, true, out->cost_mcu));
+                               model_nodes_work_ns(m, ADMIT_WRITE, true, out->cost_mcu));
     out->done_ns = write_durable_at(m, p, logged, out->cost_mcu) + model_way_ns(m);
 }
 

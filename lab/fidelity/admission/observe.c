@@ -4,10 +4,10 @@
  * which saw exactly what was admitted until then. So the optimum starts from the state that the
  * policy left, and a policy that keeps the limits never admits more than the optimum. A request may
  * overdraw a bucket: each resource has the cost of the costliest request as its slack, a table that
- * of one for each router.
+ * of one for each router, or for each partition where these keep its limit.
  *
  * A strong read may only use its leader's node, a write uses the nodes of all members. What bounds
- * eventual reads is in node_sets.c. */
+ * eventual reads is in node_sets.c, what bounds the nodes' processors in processors.c. */
 #include <stdlib.h>
 
 #include "base/settings/admission.h"
@@ -29,7 +29,7 @@ static void ideal_begin(struct model *m, struct model_ideal *i, enum measure_res
                               .rate_mcu = rate_mcu,
                               .capacity_mcu = capacity_mcu,
                               .balance_mcu = balance_mcu,
-                              .spenders = kind == MEASURE_TABLE ? m->router_count : 1};
+                              .spenders = 1};
     measure_set_bucket(m->measure, i->resource, rate_mcu, capacity_mcu);
 }
 
@@ -114,6 +114,12 @@ static int64_t table_start(const struct model *m, const struct model_table *t, i
     return rate_mcu > least_mcu ? rate_mcu : least_mcu;
 }
 
+/* Who may each overdraw the table's limit by a request. */
+static uint32_t table_spenders(const struct model *m, const struct model_table *t)
+{
+    return t->limits[ADMIT_WRITE].policy == GAC_OFF ? t->route_count : m->router_count;
+}
+
 /* The table's rate has changed, or it is new. */
 void observe_limits(struct model *m, struct model_table *t)
 {
@@ -158,6 +164,7 @@ void observe_create(struct model *m)
 {
     groups_declare(m);
     node_sets_create(m);
+    processors_create(m);
     for (uint32_t node = 1; node <= m->node_count; node++) {
         for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
             int64_t rate = node_capacity_mcu(m->config, kind);
@@ -173,6 +180,7 @@ void observe_create(struct model *m)
 void observe_node_busy(struct model *m, uint32_t node, double part)
 {
     const int64_t rate = node_capacity_mcu(m->config, ADMIT_WRITE);
+    m->nodes[node].processors.busy = part < 1 ? part : 1;
     m->nodes[node].capacity_mcu[ADMIT_WRITE] =
         part < 1 ? (int64_t)((double)rate * (1 - part)) + 1 : 1;
 }
@@ -207,7 +215,7 @@ static void observe_node(struct model *m, struct model_node *n, enum admit_kind 
 /* ---- flows ---- */
 
 static uint32_t flow_path(struct model *m, const struct model_partition *p, enum admit_kind kind,
-                          bool eventual, uint32_t path[OPTIMUM_PATH_MAX])
+                          bool eventual, uint32_t path[MEASURE_PATH_MAX])
 {
     uint32_t count = 0;
     if (p->table->ideal[kind].rate_mcu > 0)
@@ -215,7 +223,7 @@ static uint32_t flow_path(struct model *m, const struct model_partition *p, enum
     path[count++] = p->ideal[kind].resource;
     if (kind == ADMIT_READ)
         count += node_sets_path(m, p, path + count);
-    for (uint32_t i = 0; i < p->replica_count && count < OPTIMUM_PATH_MAX; i++) {
+    for (uint32_t i = 0; i < p->replica_count && count < MEASURE_PATH_MAX; i++) {
         uint32_t node = p->replicas[i].node;
         bool works = kind == ADMIT_WRITE ? !m->nodes[node].down : i == p->leader && !eventual;
         if (works)
@@ -239,7 +247,7 @@ static uint32_t flow_of(struct model *m, struct model_request *r, struct model_p
     enum admit_kind kind = model_kind(&r->traffic);
     struct model_source *s = r->source;
     bool eventual = kind == ADMIT_READ && !r->traffic.consistent;
-    uint32_t path[OPTIMUM_PATH_MAX];
+    uint32_t path[MEASURE_PATH_MAX];
     struct model_flow *f;
     if (s->streams[kind] == UINT32_MAX)
         source_declare(m, s, r->table, kind);
@@ -254,6 +262,7 @@ static uint32_t flow_of(struct model *m, struct model_request *r, struct model_p
     f->kind = kind;
     f->weight = m->has_groups ? 1 : tenant_weight(m, s->tenant);
     f->flow = measure_add_flow(m->measure, f->stream, f->weight, path, count);
+    processors_path(m, p, kind, eventual, f->flow);
     LIST_INSERT_HEAD(&p->flows, f, entry);
     return f->flow;
 }
@@ -262,9 +271,10 @@ void observe_paths(struct model *m, struct model_partition *p)
 {
     struct model_flow *f;
     LIST_FOREACH (f, &p->flows, entry) {
-        uint32_t path[OPTIMUM_PATH_MAX];
+        uint32_t path[MEASURE_PATH_MAX];
         uint32_t count = flow_path(m, p, f->kind, f->eventual, path);
         measure_set_path(m->measure, f->flow, f->weight, path, count);
+        processors_path(m, p, f->kind, f->eventual, f->flow);
     }
 }
 
@@ -273,13 +283,14 @@ void observe_paths(struct model *m, struct model_partition *p)
 void observe_request(struct model *m, struct model_request *r, struct model_partition *p,
                      uint32_t reason, int64_t cost_mcu, int64_t latency_ns)
 {
-    const struct measure_request request = {.flow = flow_of(m, r, p),
-                                            .reason = reason,
-                                            .at_ns = m->scheduler.now.ns,
-                                            .cost_mcu = cost_mcu,
-                                            .latency_ns = r->pair == NULL ? latency_ns : -1,
-                                            .unawaited = r->pair != NULL,
-                                            .hedge = r->hedge};
+    struct measure_request request = {.flow = flow_of(m, r, p),
+                                      .reason = reason,
+                                      .at_ns = m->scheduler.now.ns,
+                                      .cost_mcu = cost_mcu,
+                                      .latency_ns = r->pair == NULL ? latency_ns : -1,
+                                      .unawaited = r->pair != NULL,
+                                      .hedge = r->hedge};
+    processors_work(m, r, p, cost_mcu, reason == ADMIT_OK, request.work_ns);
     if (r->pair != NULL && reason == ADMIT_OK) {
         r->measured_flow = request.flow;
         r->measured_mcu = cost_mcu;
@@ -411,8 +422,11 @@ void observe_destroy(struct model *m)
 void observe_window(struct model *m)
 {
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-        for (uint32_t i = 0; i < m->table_count; i++)
-            ideal_advance(m, &m->tables[i].ideal[kind], m->tables[i].consumed_mcu[kind]);
+        for (uint32_t i = 0; i < m->table_count; i++) {
+            struct model_table *t = &m->tables[i];
+            t->ideal[kind].spenders = table_spenders(m, t);
+            ideal_advance(m, &t->ideal[kind], t->consumed_mcu[kind]);
+        }
         for (uint32_t id = 1; id < m->partition_room; id++) {
             struct model_partition *p = m->partitions[id];
             if (p != NULL)
@@ -421,6 +435,7 @@ void observe_window(struct model *m)
         for (uint32_t node = 1; node <= m->node_count; node++)
             observe_node(m, &m->nodes[node], kind);
     }
+    processors_window(m);
     node_sets_window(m);
     if (m->table_count <= TABLES_WATCHED)
         observe_tokens(m);

@@ -47,6 +47,11 @@ static struct resident_item *resident_room(struct resident *r)
     return last;
 }
 
+bool resident_has(const struct resident *r, uint32_t table, uint64_t key)
+{
+    return r->max == 0 || id_map_find(&r->items, resident_id(table, key)) != NULL;
+}
+
 bool resident_use(struct resident *r, uint32_t table, uint64_t key)
 {
     if (r->max == 0)

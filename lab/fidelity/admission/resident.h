@@ -28,5 +28,6 @@ void resident_init(struct resident *r, size_t max);
 void resident_deinit(struct resident *r);
 /* The item is used. Returns whether it was in memory. Afterwards it is. */
 bool resident_use(struct resident *r, uint32_t table, uint64_t key);
+bool resident_has(const struct resident *r, uint32_t table, uint64_t key);
 /* Nothing is in memory: the node has started. */
 void resident_clear(struct resident *r);

@@ -220,6 +220,7 @@ static void router_serve(struct model *m, struct model_router *r, struct model_r
         return;
     }
     bool admitted = out.verdict.reason == ADMIT_OK;
+    q->miss_ns = out.miss_ns;
     router_settle(r, q, admitted ? out.cost_mcu : 0);
     const struct scenario_costs *costs = &m->scenario->cluster.costs;
     int64_t done_ns = out.done_ns +
