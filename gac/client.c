@@ -145,6 +145,17 @@ static bool spends_tokens(const struct gac_client *c, const struct gac_limit *li
            c->policies[limit->policy]->share == NULL;
 }
 
+/* A router that comes takes its even part from all. When one goes, its part is the server's to
+ * give. */
+static int64_t lease_share(const struct gac_client *c, struct lease *l)
+{
+    if (l->share > 0 && c->routers > l->share_routers) {
+        l->share = MAX(l->share * l->share_routers / c->routers, 1);
+        l->share_routers = c->routers;
+    }
+    return l->share;
+}
+
 /* The router's own part of the rate. */
 static int64_t reserve_rate(const struct gac_client *c, struct instant now, struct lease *l)
 {
@@ -154,6 +165,8 @@ static int64_t reserve_rate(const struct gac_client *c, struct instant now, stru
         own = policy->share(rate, c->routers, lease_demand(l, now), l->others);
     else if (policy->reserve != NULL)
         own = policy->reserve(rate, c->routers);
+    else if (lease_share(c, l) > 0)
+        return (int64_t)((__int128)rate * l->share / GAC_WHOLE);
     else
         return rate / c->routers;
     if (own >= 0)
@@ -187,8 +200,9 @@ static void gac_client_activate(struct gac_client *c, struct lease *l)
 }
 
 /* From now on another server, or a restarted one, is asked. It starts from the tokens held. A
- * server that remembers an old holding is told, even if nothing is wanted from it. Without a
- * server, the router gets its part of the refill from now on, not of the past. */
+ * server that remembers an old holding, or does not know the router's part of the rate, is told,
+ * even if nothing is wanted from it. Without a server, the router gets its part of the refill from
+ * now on, not of the past. */
 static void gac_client_begin_epoch(struct gac_client *c, struct instant now, struct lease *l,
                                    uint32_t owner)
 {
@@ -202,7 +216,7 @@ static void gac_client_begin_epoch(struct gac_client *c, struct instant now, str
     l->epoch = ++c->epochs;
     l->number = 0;
     l->spent = l->counted = 0;
-    if (owner != 0 && (l->notified & UINT64_C(1) << (owner - 1)) != 0) {
+    if (owner != 0 && ((l->notified & UINT64_C(1) << (owner - 1)) != 0 || l->share > 0)) {
         l->counted = INT64_MAX;
         gac_client_activate(c, l);
     }
@@ -549,6 +563,10 @@ static void gac_client_take_answer(struct gac_client *c, struct instant now,
     l->denied = a->granted == 0 ? l->requested_need : 0;
     if (a->others != GAC_UNKNOWN)
         l->others = a->others;
+    if (a->share > 0) {
+        l->share = a->share;
+        l->share_routers = c->routers;
+    }
     must_in_tests(l->round_trip.ns >= 0 && a->granted >= 0);
     c->changes++;
 }
@@ -685,7 +703,8 @@ static void append_request(struct gac_client *c, struct instant now, struct leas
                                   .held = l->tokens,
                                   .demand = is_idle(l, now) ? 0 : lease_demand(l, now),
                                   .need = is_idle(l, now) ? 0 : l->need,
-                                  .cost = l->cost};
+                                  .cost = l->cost,
+                                  .share = lease_share(c, l)};
     l->requested_need = request.need;
     l->counted = l->tokens + l->pending;
     l->need = 0;

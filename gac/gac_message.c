@@ -7,8 +7,8 @@ enum {
     REQUESTS = 1,
     ANSWERS = 2,
     KEY_SIZE = 9,
-    REQUEST_SIZE = KEY_SIZE + 3 + 10 * 8,
-    ANSWER_SIZE = KEY_SIZE + 8 * 8
+    REQUEST_SIZE = KEY_SIZE + 3 + 11 * 8,
+    ANSWER_SIZE = KEY_SIZE + 9 * 8
 };
 
 /* Tokens spent in an epoch grow as long as the epoch lasts. */
@@ -83,6 +83,7 @@ static void gac_request_walk(struct codec *c, struct gac_request *request)
     codec_i64(c, &request->demand, 0, GAC_AMOUNT_MAX);
     codec_i64(c, &request->need, 0, GAC_AMOUNT_MAX);
     codec_i64(c, &request->cost, 0, GAC_AMOUNT_MAX);
+    codec_i64(c, &request->share, 0, GAC_WHOLE);
 }
 
 CODEC_ENCODE(gac_request)
@@ -99,6 +100,7 @@ static void gac_answer_walk(struct codec *c, struct gac_answer *answer)
     codec_i64(c, &answer->wait.ns, 0, span_max_ns);
     codec_i64(c, &answer->until.ns, 0, INT64_MAX);
     codec_i64(c, &answer->others, GAC_UNKNOWN, GAC_AMOUNT_MAX);
+    codec_i64(c, &answer->share, 0, GAC_WHOLE);
 }
 
 CODEC_ENCODE(gac_answer)

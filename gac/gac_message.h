@@ -29,6 +29,8 @@ enum gac_kind {
 
 /* An answer does not say what other routers want. */
 #define GAC_UNKNOWN INT64_C(-1)
+/* The whole of a rate. */
+#define GAC_WHOLE INT64_C(1000000)
 
 const char *gac_policy_name(enum gac_policy policy);
 /* False: no policy has that name. */
@@ -68,6 +70,7 @@ struct gac_request {
     int64_t demand;   /* what its clients want; 0: it gives back what it had */
     int64_t need;     /* the cost of the costliest request that waits */
     int64_t cost;     /* of a request on average; 0: not known */
+    int64_t share;    /* of the rate, in millionths, while it reaches no server; 0: even */
 };
 
 struct gac_answer {
@@ -81,6 +84,7 @@ struct gac_answer {
     struct duration wait;  /* before the next grant request; it is for nothing until then */
     struct duration until; /* at most so long until `need` is granted, if nobody else asks */
     int64_t others;        /* what other routers want, mcu a second; or GAC_UNKNOWN */
+    int64_t share;         /* of the rate from now on, as in a request; 0: as before */
 };
 
 /* The time in which `more` tokens come. Routers add it to a retry time for a cheaper request, and

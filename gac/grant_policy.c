@@ -186,6 +186,16 @@ void weir_holder_notify_demand(struct weir_holder *h, int64_t others_mcu)
     h->answer.others = others_mcu;
 }
 
+void weir_holder_set_reserve(struct weir_ledger *l, struct weir_holder *h, int64_t rate_mcu)
+{
+    if (h != l->requester || rate_mcu < 0)
+        ledger_report_invalid(l, "reserves for another router, or less than zero");
+    else if (l->ledger->rate > 0)
+        ledger_set_share(
+            l->ledger, l->terms, h,
+            (int64_t)((__int128)MIN(rate_mcu, l->ledger->rate) * GAC_WHOLE / l->ledger->rate));
+}
+
 /* States of another policy mean nothing to this one. */
 static void grant_policy_begin(struct ledger *l, const struct weir_table_policy *policy)
 {

@@ -200,10 +200,25 @@ static int64_t lease_until(const struct weir_ledger *l, const struct weir_holder
     return min_of(alone_ns, max_of(both_ns, debt_ns));
 }
 
+/* Without a server the holder may go on with the part of the whole rate that it has by its demand:
+ * as share_of, of the rate that refills at all servers. */
+static int64_t reserve_of(const struct weir_ledger *l, const struct weir_holder *h)
+{
+    const int64_t rate = weir_ledger_rate(l), level = weir_ledger_fair_share(l, rate);
+    if (level != INT64_MAX)
+        return min_of(weir_holder_demand(h), level);
+    int64_t demands = 0;
+    for (uint32_t i = 0; i < weir_ledger_holders(l); i++) {
+        const struct weir_holder *other = weir_ledger_holder(l, i);
+        demands += weir_holder_claims(l, other) ? weir_holder_demand(other) : 0;
+    }
+    return weir_holder_demand(h) + max_of(rate - demands, 0) / weir_ledger_routers(l);
+}
+
 static void lease_grant(struct weir_ledger *l, struct weir_holder *h)
 {
     struct lease_holder *s = lease_holder_of(l, h);
-    s->root = weir_policy_root(weir_holder_demand(h));
+    s->root = weir_policy_root(min_of(weir_holder_demand(h), share_of(l, h)));
     if (weir_holder_demand(h) == 0)
         return;
     int64_t scale = scale_of(l, weir_holder_cost(h) > 0 ? weir_holder_cost(h) : ONE_UNIT);
@@ -233,6 +248,7 @@ static void lease_grant(struct weir_ledger *l, struct weir_holder *h)
     if (missing > 0 && !enough)
         weir_holder_wait(h, min_of(time_until(l, s, min, ahead, share), soon_ns));
     weir_holder_set_lifetime(h, lifetime_of(l, h));
+    weir_holder_set_reserve(l, h, reserve_of(l, h));
 }
 
 const struct weir_table_policy weir_table_lease = {

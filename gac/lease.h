@@ -42,6 +42,8 @@ struct lease {
     struct token_bucket reserve; /* the router's own part of the rate */
     bool unfilled;  /* no server: the reserve was empty then, and has let nothing in since */
     int64_t others; /* what other routers want, as last told; or GAC_UNKNOWN */
+    int64_t share;  /* of the rate in `reserve`, in millionths, as last told; 0: even */
+    uint32_t share_routers; /* so many may have been at work then */
     /* demand */
     struct instant slot_at; /* the slot's begin */
     int64_t slot_sum;

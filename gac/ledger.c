@@ -97,13 +97,84 @@ static void note_elsewhere(struct ledger *l, struct instant now, int64_t max)
     l->elsewhere = MIN(l->elsewhere, max);
 }
 
+/* ---- shares: LEDGER-9 ---- */
+
+bool ledger_has_shares(const struct ledger *l)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        if (l->holders[i].shares)
+            return true;
+    }
+    return false;
+}
+
+int64_t ledger_share_of(const struct ledger *l, uint64_t router, uint32_t routers)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        if (l->holders[i].router == router)
+            return l->holders[i].shares ? l->holders[i].share : GAC_WHOLE / routers;
+    }
+    return GAC_WHOLE / routers;
+}
+
+/* What all holders may have together. If all routers are holders: the whole. */
+static int64_t shares_of_all(const struct ledger *l, const struct ledger_terms *terms)
+{
+    const int64_t known = GAC_WHOLE * MIN(l->count, terms->routers) / terms->routers;
+    return l->count >= terms->routers ? GAC_WHOLE : MIN(l->shares, known);
+}
+
+static void note_share(struct ledger *l, const struct ledger_terms *terms, struct weir_holder *h,
+                       bool is_new, int64_t reported)
+{
+    const int64_t share = reported == 0 ? GAC_WHOLE / terms->routers : reported;
+    if (is_new)
+        l->shares += share;
+    else if (share > h->share)
+        l->shares += share - h->share;
+    l->shares = MIN(l->shares, GAC_WHOLE);
+    h->share = share;
+    h->shares = reported > 0;
+}
+
+void ledger_set_share(struct ledger *l, const struct ledger_terms *terms, struct weir_holder *h,
+                      int64_t share)
+{
+    enum {
+        LEAST_PART = 4 /* of an even part */
+    };
+    const int64_t even = GAC_WHOLE / terms->routers;
+    int64_t left = shares_of_all(l, terms);
+    if (l->count >= terms->routers)
+        l->shares = left;
+    for (uint32_t i = 0; i < l->count; i++)
+        left -= &l->holders[i] == h ? 0 : l->holders[i].share;
+    share = MIN(share, left);
+    h->answer.share = MAX(share, MAX(even / LEAST_PART, 1));
+    h->share = MAX(h->share, h->answer.share);
+    h->shares = true;
+}
+
+/* The part of the rate that refills here. */
+static int64_t rate_here(const struct ledger *l, const struct ledger_terms *terms)
+{
+    if (!ledger_has_shares(l))
+        return ledger_scaled(l->rate, terms->here, terms->routers);
+    if (terms->here == terms->routers)
+        return l->rate;
+    const int64_t others = terms->routers - MIN(l->count, terms->routers);
+    int64_t all = shares_of_all(l, terms) + GAC_WHOLE * others / terms->routers;
+    all = MIN(all, GAC_WHOLE) - terms->shares_elsewhere;
+    return ledger_scaled(l->rate, MAX(all, 0), GAC_WHOLE);
+}
+
 void ledger_refill(struct ledger *l, struct instant now, const struct ledger_terms *terms)
 {
     must(terms->here <= terms->routers && terms->routers > 0);
     int64_t max = ledger_scaled(l->rate, terms->bank.ns, NS_PER_S);
     note_elsewhere(l, now, max);
     token_bucket_refill(&l->bank, now);
-    int64_t rate = ledger_scaled(l->rate, terms->here, terms->routers);
+    int64_t rate = rate_here(l, terms);
     /* The refill can be granted even if nothing may be saved: room for a grant in flight and one
      * ahead. */
     int64_t min = ledger_scaled(rate, 2 * terms->grant.ns, NS_PER_S);
@@ -138,20 +209,22 @@ static bool has_passed(struct instant now, struct instant at, struct duration mo
 }
 
 /* Drops holders whose tokens are too old, wherever they got them. A retry time that has not come
- * yet, or was not long ago, stays. */
+ * yet, or was not long ago, stays; and so does a part of the rate. */
 static void drop_stale(struct ledger *l, struct instant now, const struct ledger_terms *terms)
 {
     for (uint32_t i = l->count; i > 0; i--) {
         struct weir_holder *h = &l->holders[i - 1];
         if (!has_passed(now, h->requested_at, terms->router_timeout))
             continue;
-        if (h->retry_cost == 0 || has_passed(now, h->retry_at, terms->router_timeout))
+        const struct weir_holder was = *h;
+        *h = (struct weir_holder){.router = was.router, .share = was.share, .shares = was.shares};
+        if (was.retry_cost != 0 && !has_passed(now, was.retry_at, terms->router_timeout)) {
+            h->retry_cost = was.retry_cost;
+            h->retry_at = was.retry_at;
+            h->retry_rate = was.retry_rate;
+        } else if (!was.shares) {
             *h = l->holders[--l->count];
-        else
-            *h = (struct weir_holder){.router = h->router,
-                                      .retry_cost = h->retry_cost,
-                                      .retry_at = h->retry_at,
-                                      .retry_rate = h->retry_rate};
+        }
     }
 }
 
@@ -190,7 +263,8 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
     *again = NULL;
     drop_stale(l, now, terms);
     struct weir_holder *h = ledger_find(l, router);
-    if (h == NULL)
+    const bool is_new = h == NULL;
+    if (is_new)
         h = ledger_add(l, router);
     if (request->epoch > h->request.epoch)
         ledger_begin_epoch(h, request);
@@ -199,6 +273,7 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
         *again = seen ? &h->answer : NULL;
         return NULL; /* LEDGER-2 */
     }
+    note_share(l, terms, h, is_new, request->share);
     if (request->version >= l->version)
         change_rate(l, request);
     int64_t spent = request->spent - h->request.spent;

@@ -28,6 +28,10 @@
  *             whatever the policy decides. The retry time is not moved back while the router
  *             requests no more. It holds until tokens were spent: a router that gives them back
  *             unspent, or never got them, gets them again.
+ *   LEDGER-9  the parts of the rate that routers use while they reach no server sum to the rate at
+ *             most. A router brings its part to a ledger, and takes it to the next one. A ledger
+ *             gives to one what others have given back: it lowers parts first, and counts a part
+ *             until the router reports a lower one. Without any told, each has an even part.
  * Not here: the size of grants (grant_policy.h), who is alive (server.h). */
 #pragma once
 
@@ -46,6 +50,9 @@ struct weir_holder {
     struct instant retry_at; /* from then on a request of this cost is admitted: LEDGER-8 */
     int64_t retry_cost;      /* 0: there is no retry time; or the tokens were spent */
     int64_t retry_rate;      /* the limit's lowest since then */
+    int64_t
+        share;   /* of the rate, in millionths: the most that the router may use without a server */
+    bool shares; /* it is told, here or elsewhere; false: an even part */
     _Alignas(int64_t) uint8_t state[WEIR_POLICY_STATE_MAX]; /* of the ledger's policy */
 };
 
@@ -59,6 +66,8 @@ struct ledger {
     const struct weir_table_policy *policy; /* borrows; that granted last; NULL: none */
     _Alignas(int64_t) uint8_t state[WEIR_POLICY_STATE_MAX]; /* of the policy */
     int64_t elsewhere; /* most unused tokens in other servers' banks */
+    int64_t
+        shares; /* LEDGER-9: of all that came, in millionths, and for holders to have together */
     struct instant used_at;
     uint32_t count;
     size_t capacity;
@@ -77,6 +86,7 @@ struct ledger_terms {
     int64_t start_tokens;           /* its least initial bank, in tokens */
     uint32_t routers;               /* routers that may be active anywhere */
     uint32_t here;                  /* those of them that ask here */
+    int64_t shares_elsewhere;       /* of those that do not, in millionths: ledger_share_of */
 };
 
 /* Starts a ledger with the limit in its first grant request. */
@@ -105,6 +115,15 @@ int64_t ledger_grant_threshold(const struct ledger *l, int64_t cost);
 bool ledger_may_grant(const struct ledger *l, const struct weir_holder *h, int64_t tokens);
 /* Moves tokens that ledger_may_grant from the bank to the holder. */
 void ledger_grant(struct ledger *l, struct weir_holder *h, int64_t tokens);
+
+/* The holder's part of the rate is to be that, in millionths. It gets it if others leave as much
+ * (LEDGER-9), and at least a quarter of an even part. */
+void ledger_set_share(struct ledger *l, const struct ledger_terms *terms, struct weir_holder *h,
+                      int64_t share);
+/* What the router may use without a server, in millionths. `routers`: as in the terms. */
+int64_t ledger_share_of(const struct ledger *l, uint64_t router, uint32_t routers);
+/* Whether a holder has another part than an even one. */
+bool ledger_has_shares(const struct ledger *l);
 
 /* The router is known to be gone, and its tokens with it. */
 void ledger_remove_router(struct ledger *l, uint64_t router);

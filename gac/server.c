@@ -85,6 +85,18 @@ static uint32_t routers_here(const struct gac_server *s, struct gac_key key)
     return here;
 }
 
+/* The parts of the rate of those that do not. */
+static int64_t shares_elsewhere(const struct gac_server *s, const struct ledger *l)
+{
+    int64_t shares = 0;
+    for (uint32_t i = 0; ledger_has_shares(l) && i < s->router_count; i++) {
+        const struct known_router *r = &s->routers[i];
+        if (r->timed_out || ring_owner(&s->ring, l->key, r->view) != s->options.number)
+            shares += ledger_share_of(l, r->id, s->router_count);
+    }
+    return shares;
+}
+
 /* The routers that ask here have changed: the refill so far is by the old shares. */
 static void divide_anew(struct gac_server *s, struct instant at)
 {
@@ -92,6 +104,7 @@ static void divide_anew(struct gac_server *s, struct instant at)
                                  .routers = s->router_count};
     for (uint32_t i = 0; i < s->ledger_count; i++) {
         terms.here = routers_here(s, s->ledgers[i]->key);
+        terms.shares_elsewhere = shares_elsewhere(s, s->ledgers[i]);
         ledger_refill(s->ledgers[i], at, &terms);
     }
 }
@@ -232,7 +245,7 @@ static void gac_server_answer(struct gac_server *s, struct instant now, uint64_t
     const struct duration period = duration_ms(config_gac(config)->gac_period_ms);
     const struct weir_table_policy *policy = table_policy_of(config, request->policy);
     bool periodic = policy->flags & WEIR_TABLE_PERIODS;
-    const struct ledger_terms terms = {
+    struct ledger_terms terms = {
         .bank = duration_ms(config_gac(config)->gac_bank_ms),
         .lifetime = periodic ? period : duration_ms(config_gac(config)->gac_lifetime_ms),
         .lifetime_max = lifetime_max_of(config),
@@ -247,6 +260,7 @@ static void gac_server_answer(struct gac_server *s, struct instant now, uint64_t
         .here = routers_here(s, request->key),
     };
     struct ledger *l = ledger_of(s, now, &terms, request);
+    terms.shares_elsewhere = shares_elsewhere(s, l);
     ledger_refill(l, now, &terms);
     if (request->created && !periodic)
         ledger_start_table(l, &terms);

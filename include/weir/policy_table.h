@@ -74,6 +74,12 @@ WEIR_POLICY_API void weir_holder_set_lifetime(struct weir_holder *h, int64_t lif
 /* Notifies the router of the demand of the other routers together, mcu per second >= 0: for
  * `share`. */
 WEIR_POLICY_API void weir_holder_notify_demand(struct weir_holder *h, int64_t others_mcu);
+/* What the router uses of the table's rate while it reaches no server, from this answer on, in mcu
+ * per second >= 0. It gets less if the others' parts leave less, and at least a quarter of an even
+ * part. Not set: as before, at first an even part. Only for the router that has sent the
+ * request. */
+WEIR_POLICY_API void weir_holder_set_reserve(struct weir_ledger *l, struct weir_holder *h,
+                                             int64_t rate_mcu);
 #define weir_holder_tell weir_holder_notify_demand /* the former name, for one version */
 
 enum weir_table_flag {

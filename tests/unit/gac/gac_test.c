@@ -56,6 +56,7 @@ TEST(what_is_written_is_read_back)
     struct gac_requests requests;
     struct gac_request request = a_request;
     request.pending = 700;
+    request.share = 250000;
     request.reports = true;
     gac_requests_encode(&b, &(struct gac_requests){11, 5, 1});
     gac_request_encode(&b, &request);
@@ -69,7 +70,7 @@ TEST(what_is_written_is_read_back)
                 request.rate == 1000000);
     assert_true(request.created && request.spent == 41000 && request.held == -5 &&
                 request.demand == 300000 && request.need == 4000 && request.cost == 1500 &&
-                request.pending == 700 && request.reports);
+                request.share == 250000 && request.pending == 700 && request.reports);
     for (size_t cut = 0; cut < b.size; cut++) {
         struct reader cut_short = {slice_make(b.data, cut), false};
         assert_int_equal(gac_requests_decode(&cut_short, &requests), STATUS_MALFORMED);
@@ -87,7 +88,8 @@ TEST(answers_are_read_back_too)
                                        .lifetime = {NS_PER_S},
                                        .wait = {NS_PER_MS},
                                        .until = {300 * NS_PER_S},
-                                       .others = 77000};
+                                       .others = 77000,
+                                       .share = 250000};
     struct buffer b = {0};
     gac_answers_encode(&b, &(struct gac_answers){11, 5, 1});
     gac_answer_encode(&b, &written);
@@ -100,7 +102,7 @@ TEST(answers_are_read_back_too)
     assert_true(gac_key_equal(read.key, written.key) && read.epoch == 2 && read.number == 3);
     assert_true(read.version == 9 && read.granted == 5000);
     assert_true(read.lifetime.ns == NS_PER_S && read.wait.ns == NS_PER_MS);
-    assert_true(read.others == 77000 && read.until.ns == 300 * NS_PER_S);
+    assert_true(read.others == 77000 && read.share == 250000 && read.until.ns == 300 * NS_PER_S);
     for (size_t cut = 0; cut < b.size; cut++) {
         struct reader cut_short = {slice_make(b.data, cut), false};
         assert_int_equal(gac_answers_decode(&cut_short, &answers), STATUS_MALFORMED);
