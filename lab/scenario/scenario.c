@@ -228,9 +228,12 @@ static const struct field workload_fields[] = {
      .help = "Number of values of the key of each index of the table, in writes of this workload; "
              "0: as in the index. Default: 0."},
     {"trace", FIELD_NODE, .read = read_trace,
-     .help = "A file of requests instead of rate, keys, mix and item_bytes: a recording of `weir "
-             "load --record` or `weir router --record`, or a trace of Twitter's caches. A list of "
-             "recordings, one for each router, is merged by the times of the requests."},
+     .help =
+         "A file of requests instead of rate, keys, mix and item_bytes: a recording of `weir "
+         "load --record` or `weir router --record`, a trace of Twitter's caches, or weir:cache, "
+         "which "
+         "comes with weir. A list of recordings, one for each router, is merged by the times of "
+         "the requests."},
     {"trace_table", FIELD_ANY_TEXT, AT(scenario_workload, trace_table),
      .help = "Only requests to this table of the trace. Default: all."},
     {"trace_speed", FIELD_REAL, AT(scenario_workload, trace_speed), .min = 0, .max = 1000000,
