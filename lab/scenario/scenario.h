@@ -128,6 +128,7 @@ struct scenario_workload {
     double trace_speed;      /* 2: twice as fast */
     bool each;               /* the rate is of each copy of the table; otherwise of all together */
     struct traffic_options traffic;
+    int64_t transact;        /* writes are transactions of so many puts; 0: of single items */
     int64_t index_key_count; /* values of the keys of the table's indexes; 0: as these say */
     struct retry_options retry;
     struct hedge_options hedge;

@@ -81,6 +81,11 @@ static bool model_can_run(struct reading *r, const struct scenario *s)
     }
     for (uint32_t i = 0; i < s->workload_count; i++) {
         const struct scenario_workload *w = &s->workloads[i];
+        if (w->transact > 0)
+            return reading_fail(r, document_nearest(r->document, "workloads.%u.transact", i + 1),
+                                "the fidelity admission has no transactions, but workload %s has "
+                                "`transact: %lld`. The fidelity full has them",
+                                w->name, (long long)w->transact);
         if (w->limiter != NULL)
             return reading_fail(r, document_nearest(r->document, "workloads.%u.limiter", i + 1),
                                 "the fidelity admission has no rate limiter, but workload %s has "
