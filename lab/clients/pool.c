@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "lab/clients/clients_internal.h"
+#include "lab/clients/tables.h"
 
 static int64_t pool_now_ns(const struct clients *c)
 {
@@ -25,6 +26,20 @@ static enum load_kind load_kind_of(const struct attempt *a)
     }
 }
 
+/* The time at which the item expires, a number of ten digits: it has six bytes. */
+static void add_expiry(struct clients *c, const struct attempt *a, struct load_request *r)
+{
+    const struct scenario *s = c->options.scenario;
+    const int64_t at_ns = s->tables[a->source->workload->scenario->table_place].expire_at_ns;
+    if (at_ns == 0)
+        return;
+    const int64_t at_s = (c->options.wall_ms + at_ns / NS_PER_MS) / 1000;
+    buffer_append_format(&c->members, ",\"" TABLES_EXPIRY_NAME "\":{\"N\":\"%lld\"}",
+                         (long long)at_s);
+    r->more = buffer_slice(&c->members);
+    r->more_bytes += (int32_t)strlen(TABLES_EXPIRY_NAME) + 6;
+}
+
 static struct slice attempt_bytes(struct clients *c, const struct attempt *a)
 {
     struct load_request r = {.number = a->traffic.number + 1,
@@ -38,8 +53,10 @@ static struct slice attempt_bytes(struct clients *c, const struct attempt *a)
         acquires_write(c, a);
         return buffer_slice(&c->bytes);
     }
-    if (r.kind == LOAD_PUT)
+    if (r.kind == LOAD_PUT) {
         indexes_add_members(c, a, &r);
+        add_expiry(c, a, &r);
+    }
     load_request_write(&a->source->workload->templates[a->copy], &r, &c->bytes);
     return buffer_slice(&c->bytes);
 }

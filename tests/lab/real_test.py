@@ -167,6 +167,10 @@ def refused(weir, directory):
     os.mkdir(own)
     code, _, error = Lab(weir, own, 2, "", change=("gac: 2}", "gac: 2, memory_items: 5}")).wait()
     check(code == 1 and re.search(r"small.yaml:\d+: .*memory_items must be 0", error), f"{code} {error}")
+    own = os.path.join(directory, "expiry")
+    os.mkdir(own)
+    code, _, error = Lab(weir, own, 2, "", change=("partitions: 2,", "partitions: 2, expire_at: 1s,")).wait()
+    check(code == 1 and re.search(r"small.yaml:\d+: the fidelity real has no time to live", error), f"{code} {error}")
     for fault, says in (("{kind: split, at: 1s}", "split"), ("{kind: node-slow, at: 1s, factor: 2}", "node-slow"),
                         ("{kind: node-busy, at: 1s, factor: 2}", "node-busy")):
         own = os.path.join(directory, says)

@@ -73,6 +73,11 @@ static bool model_can_run(struct reading *r, const struct scenario *s)
                                 "the fidelity admission has no global indexes, but table %s has "
                                 "%u: `indexes` must be empty. The fidelity full has them",
                                 t->name, t->indexes.count);
+        if (t->expire_at_ns > 0)
+            return reading_fail(r, document_nearest(r->document, "tables.%u.expire_at", i + 1),
+                                "the fidelity admission has no time to live, but table %s has "
+                                "`expire_at`. The fidelity full has it",
+                                t->name);
         if (t->key_sharding != NULL)
             return reading_fail(r, document_nearest(r->document, "tables.%u.key_sharding", i + 1),
                                 "the fidelity admission has no sharded keys, but table %s has "
