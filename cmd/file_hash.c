@@ -13,6 +13,19 @@ enum {
     SHA256_SIZE = 32
 };
 
+static void hash_write(const uint8_t hash[SHA256_SIZE], char out[FILE_HASH_TEXT_SIZE])
+{
+    for (int i = 0; i < SHA256_SIZE; i++)
+        snprintf(out + 2 * i, 3, "%02x", hash[i]);
+}
+
+void text_hash(struct slice text, char out[FILE_HASH_TEXT_SIZE])
+{
+    uint8_t hash[SHA256_SIZE];
+    must(EVP_Digest(text.data, text.size, hash, NULL, EVP_sha256(), NULL) == 1);
+    hash_write(hash, out);
+}
+
 bool file_hash(const char *path, char out[FILE_HASH_TEXT_SIZE], struct buffer *error)
 {
     static uint8_t piece[PIECE_SIZE];
@@ -39,7 +52,6 @@ bool file_hash(const char *path, char out[FILE_HASH_TEXT_SIZE], struct buffer *e
     fclose(f);
     if (!good)
         buffer_append_format(error, "cannot read %s: %s", path, strerror(EIO));
-    for (int i = 0; i < SHA256_SIZE; i++)
-        snprintf(out + 2 * i, 3, "%02x", hash[i]);
+    hash_write(hash, out);
     return good;
 }

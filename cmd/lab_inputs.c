@@ -4,11 +4,23 @@
 #include "cmd/version.h"
 #include "router/json/json.h"
 #include "router/json/json_writer.h"
+#include "workload/trace_shipped.h"
+
+/* A trace that comes with weir has no file. */
+static bool input_hash(const char *path, char hash[FILE_HASH_TEXT_SIZE], struct buffer *error)
+{
+    if (!trace_is_shipped(path))
+        return file_hash(path, hash, error);
+    const struct trace_shipped *shipped = trace_shipped_find(path, error);
+    if (shipped != NULL)
+        text_hash(shipped->text, hash);
+    return shipped != NULL;
+}
 
 static bool input_write(const char *path, struct buffer *json, struct buffer *error)
 {
     char hash[FILE_HASH_TEXT_SIZE];
-    if (!file_hash(path, hash, error))
+    if (!input_hash(path, hash, error))
         return false;
     json_write_open(json, '{');
     json_member_text(json, "file", path);

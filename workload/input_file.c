@@ -60,6 +60,15 @@ enum status input_lines_open(struct input_lines *l, const char *path, bool stand
     return l->fd >= 0 ? STATUS_OK : input_explain(path, error);
 }
 
+void input_lines_open_text(struct input_lines *l, const char *path, struct slice text,
+                           size_t line_size_max)
+{
+    *l =
+        (struct input_lines){.path = path, .fd = -1, .line_size_max = line_size_max, .ended = true};
+    buffer_append_slice(&l->text, text);
+    buffer_reserve(&l->text, INPUT_PADDING);
+}
+
 void input_lines_close(struct input_lines *l)
 {
     if (l->fd > STDIN_FILENO)

@@ -33,7 +33,7 @@ enum input_line {
 
 struct input_lines {
     const char *path; /* borrows */
-    int fd;           /* owns; 0: none, or standard input */
+    int fd;           /* owns; 0: none, or standard input; -1: a text */
     size_t line_size_max;
     int64_t line; /* number of the last line */
     struct buffer text;
@@ -44,6 +44,9 @@ struct input_lines {
 /* The path - is standard input, if `standard_input`. STATUS_IO: `error` gets one line. */
 enum status input_lines_open(struct input_lines *l, const char *path, bool standard_input,
                              size_t line_size_max, struct buffer *error);
+/* The lines of a text instead of a file's. Copies it. */
+void input_lines_open_text(struct input_lines *l, const char *path, struct slice text,
+                           size_t line_size_max);
 void input_lines_close(struct input_lines *l);
 
 /* `line` has no line end, lends until the next call, and has INPUT_PADDING readable bytes behind

@@ -123,8 +123,9 @@ static const struct field workload_options[] = {
              ":ATTEMPTS, or sre-throttle[:K]. A workload is one client, with one retry quota."},
     {"replay", FIELD_NAME, MEMBER(replay), "FILE", .min = 1, .initial = "none",
      .help =
-         "The requests of a trace, at its times: a recording of --record (of the same table) or a "
-         "Twitter cache trace. It replaces rate, mix, distribution and item-bytes."},
+         "The requests of a trace, at its times: a recording of --record (of the same table), a "
+         "Twitter cache trace, or weir:cache, which comes with weir. It replaces rate, mix, "
+         "distribution and item-bytes."},
     {"replay-speed", FIELD_REAL, MEMBER(replay_speed), "F", .min = 0, .max = 1000000,
      .help = "The speed of a replay, divided by that of the recording."},
     {"condition", FIELD_NAME, MEMBER(condition), "EXPRESSION", EXPRESSION, .initial = "none",

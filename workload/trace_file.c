@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/instant.h"
+#include "workload/trace_shipped.h"
 
 enum {
     SECOND_RECORDS_MAX = 16 * 1024 * 1024 /* of a trace in whole seconds */
@@ -21,7 +22,13 @@ enum status trace_file_open(struct trace_file *t, const char *path, const char *
                                   path, strlen(table), TRACE_NAME_SIZE_MAX);
         memcpy(t->table, table, strlen(table) + 1);
     }
-    return input_lines_open(&t->lines, path, false, TRACE_LINE_SIZE_MAX, error);
+    if (!trace_is_shipped(path))
+        return input_lines_open(&t->lines, path, false, TRACE_LINE_SIZE_MAX, error);
+    const struct trace_shipped *shipped = trace_shipped_find(path, error);
+    if (shipped == NULL)
+        return STATUS_IO;
+    input_lines_open_text(&t->lines, path, shipped->text, TRACE_LINE_SIZE_MAX);
+    return STATUS_OK;
 }
 
 void trace_file_close(struct trace_file *t)
@@ -106,7 +113,7 @@ enum status trace_file_try(const char *path, const char *table, struct buffer *e
 {
     struct trace_file t;
     enum status status = trace_file_open(&t, path, table, error);
-    if (status == STATUS_OK && lseek(t.lines.fd, 0, SEEK_CUR) >= 0)
+    if (status == STATUS_OK && (t.lines.fd < 0 || lseek(t.lines.fd, 0, SEEK_CUR) >= 0))
         status = trace_file_check(&t, error);
     trace_file_close(&t);
     return status;

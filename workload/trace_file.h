@@ -1,4 +1,6 @@
-/* trace_file.h - a trace in a file, as a source of traffic (traffic.h). */
+/* trace_file.h - a trace in a file, as a source of traffic (traffic.h).
+ *
+ * The path weir:NAME is a trace that comes with weir (trace_shipped.h). */
 #pragma once
 
 #include "workload/input_file.h"

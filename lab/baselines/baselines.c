@@ -9,6 +9,7 @@ extern const struct weir_overload_policy weir_overload_dagor, weir_overload_brea
     weir_overload_aequitas, weir_overload_topfull;
 extern const struct weir_table_policy weir_table_one_bucket, weir_table_doorman,
     weir_table_tenant_bucket, weir_table_pd_group, weir_table_gossip, weir_table_published;
+extern const struct weir_partition_policy weir_partition_count_requests;
 
 static const struct weir_node_policy *const nodes[] = {&weir_node_drr, &weir_node_wfq,
                                                        &weir_node_sfq};
@@ -21,8 +22,12 @@ static const struct weir_table_policy *const tables[] = {
     &weir_table_one_bucket, &weir_table_doorman, &weir_table_tenant_bucket,
     &weir_table_pd_group,   &weir_table_gossip,  &weir_table_published};
 
+static const struct weir_partition_policy *const partitions[] = {&weir_partition_count_requests};
+
 static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .size = sizeof plugin,
+                                                 .partition_count = COUNT_OF(partitions),
+                                                 .partition = partitions,
                                                  .node_count = COUNT_OF(nodes),
                                                  .node = nodes,
                                                  .overload_count = COUNT_OF(overloads),

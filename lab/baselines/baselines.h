@@ -3,6 +3,7 @@
  *
  *   node_*.c      which partitions may burst on what a node has left (node_policy)
  *   overload_*.c  which requests are refused when work waits too long (overload_policy)
+ *   partition_*.c which requests a partition admits (partition_policy)
  *   table_*.c     how many tokens of a table's limit a router gets (gac_policy)
  *
  * The head of each file names its source, and what was simplified. They see no more than policies

@@ -70,12 +70,20 @@ struct attempt *attempt_take(struct clients *c)
     return a;
 }
 
+/* Each write of a transaction costs twice as much as a single one. */
+static int64_t attempt_cost_mcu(const struct attempt *a)
+{
+    const int64_t items = a->source->workload->scenario->transact;
+    const bool in_transaction = items > 0 && traffic_kind_writes(a->traffic.kind);
+    return demand_cost_mcu(&a->traffic) * (in_transaction ? 2 * items : 1);
+}
+
 /* `received`: the client has waited for this answer. */
 static void attempt_measure(struct clients *c, const struct attempt *a, uint32_t reason,
                             uint32_t index, bool received)
 {
     const struct clients_source *s = a->source;
-    const int64_t now_ns = clients_now_ns(c), cost_mcu = demand_cost_mcu(&a->traffic);
+    const int64_t now_ns = clients_now_ns(c), cost_mcu = attempt_cost_mcu(a);
     const uint32_t kind = traffic_kind_writes(a->traffic.kind) ? ADMIT_WRITE : ADMIT_READ;
     if (reason == 0)
         s->workload->consumed_mcu[a->copy][kind] += cost_mcu;
@@ -339,6 +347,7 @@ static void template_init(struct clients_workload *w, uint32_t copy)
     o->traffic = w->scenario->traffic;
     demand_table_name(t, copy, o->table, sizeof o->table);
     snprintf(o->key_name, sizeof o->key_name, "pk");
+    o->transact = w->scenario->transact;
     if (w->scenario->trace_count > 0) /* then items may be of any size */
         snprintf(o->replay, sizeof o->replay, "trace");
     if (demand_has_sort_key(s, w->scenario->table_place))

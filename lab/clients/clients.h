@@ -33,6 +33,7 @@ struct clients_options {
     struct measure *measure;     /* borrows; without an optimum */
     struct scheduler *scheduler; /* borrows */
     struct clients_port port;
+    int64_t wall_ms;          /* the wall clock when the run begins, for times to live */
     uint32_t connections_max; /* of a workload to a router */
 };
 

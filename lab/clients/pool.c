@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "lab/clients/clients_internal.h"
+#include "lab/clients/tables.h"
 
 static int64_t pool_now_ns(const struct clients *c)
 {
@@ -10,9 +11,9 @@ static int64_t pool_now_ns(const struct clients *c)
 
 /* ---- requests ---- */
 
-static enum load_kind load_kind_of(const struct traffic_request *t)
+static enum load_kind load_kind_of(const struct attempt *a)
 {
-    switch (t->kind) {
+    switch (a->traffic.kind) {
     case TRAFFIC_READ:
     case TRAFFIC_READ_MODIFY_WRITE:
         return LOAD_GET;
@@ -21,8 +22,22 @@ static enum load_kind load_kind_of(const struct traffic_request *t)
     case TRAFFIC_DELETE:
         return LOAD_DELETE;
     default:
-        return LOAD_PUT;
+        return a->source->workload->scenario->transact > 0 ? LOAD_TRANSACT : LOAD_PUT;
     }
+}
+
+/* The time at which the item expires, a number of ten digits: it has six bytes. */
+static void add_expiry(struct clients *c, const struct attempt *a, struct load_request *r)
+{
+    const struct scenario *s = c->options.scenario;
+    const int64_t at_ns = s->tables[a->source->workload->scenario->table_place].expire_at_ns;
+    if (at_ns == 0)
+        return;
+    const int64_t at_s = (c->options.wall_ms + at_ns / NS_PER_MS) / 1000;
+    buffer_append_format(&c->members, ",\"" TABLES_EXPIRY_NAME "\":{\"N\":\"%lld\"}",
+                         (long long)at_s);
+    r->more = buffer_slice(&c->members);
+    r->more_bytes += (int32_t)strlen(TABLES_EXPIRY_NAME) + 6;
 }
 
 static struct slice attempt_bytes(struct clients *c, const struct attempt *a)
@@ -31,15 +46,17 @@ static struct slice attempt_bytes(struct clients *c, const struct attempt *a)
                              .key = a->traffic.key,
                              .item_bytes = a->traffic.size_bytes,
                              .scan_length = a->traffic.scan_length,
-                             .kind = load_kind_of(&a->traffic),
+                             .kind = load_kind_of(a),
                              .consistent = a->traffic.consistent};
     buffer_clear(&c->bytes);
     if (a->source->workload->scenario->limiter != NULL) {
         acquires_write(c, a);
         return buffer_slice(&c->bytes);
     }
-    if (r.kind == LOAD_PUT)
+    if (r.kind == LOAD_PUT) {
         indexes_add_members(c, a, &r);
+        add_expiry(c, a, &r);
+    }
     load_request_write(&a->source->workload->templates[a->copy], &r, &c->bytes);
     return buffer_slice(&c->bytes);
 }
@@ -142,6 +159,17 @@ static void pool_pump(struct clients *c, struct pool *pool)
 
 /* ---- answers ---- */
 
+/* A cancelled transaction has the reason of each item, without weir's own. */
+static bool is_cancelled_for_throughput(struct slice body)
+{
+    static const char cancelled[] = "TransactionCanceledException",
+                      provisioned[] = "\"ProvisionedThroughputExceeded\"",
+                      on_demand[] = "\"ThrottlingError\"";
+    return memmem(body.data, body.size, cancelled, sizeof cancelled - 1) != NULL &&
+           (memmem(body.data, body.size, provisioned, sizeof provisioned - 1) != NULL ||
+            memmem(body.data, body.size, on_demand, sizeof on_demand - 1) != NULL);
+}
+
 /* weir's message names the exact reason: " (node: node 3, which serves ..". */
 static uint32_t reason_of(struct slice body)
 {
@@ -158,7 +186,7 @@ static uint32_t reason_of(struct slice body)
         if (memmem(body.data, body.size, text, size + 4) != NULL)
             return reason;
     }
-    return REASON_FAILED;
+    return is_cancelled_for_throughput(body) ? ADMIT_REFUSED_ALLOCATION : REASON_FAILED;
 }
 
 /* What the answer to the attempt says, if it is no success. */

@@ -169,6 +169,17 @@ void tables_write_update(struct buffer *out, const struct scenario *s,
     buffer_append_u8(out, '}');
 }
 
+void tables_write_expiry(struct buffer *out, const struct scenario *s, uint32_t place,
+                         uint32_t copy)
+{
+    char name[NAME_SIZE];
+    demand_table_name(&s->tables[place], copy, name, sizeof name);
+    buffer_append_format(out,
+                         "{\"TableName\":\"%s\",\"TimeToLiveSpecification\":{\"AttributeName\":"
+                         "\"" TABLES_EXPIRY_NAME "\",\"Enabled\":true}}",
+                         name);
+}
+
 void tables_write_limit(struct buffer *out, const struct scenario_limit *l)
 {
     buffer_append_u8(out, '{');

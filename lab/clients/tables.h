@@ -18,4 +18,9 @@ void tables_write_update(struct buffer *out, const struct scenario *s,
                          const struct scaling_update *u);
 
 /* Whether DescribeTable's answer says that the table can be used. */
+/* UpdateTimeToLive. */
+void tables_write_expiry(struct buffer *out, const struct scenario *s, uint32_t place,
+                         uint32_t copy);
+/* The attribute of an item that has the time, in seconds since 1970. */
+#define TABLES_EXPIRY_NAME "expires"
 bool tables_is_active(struct slice answer);

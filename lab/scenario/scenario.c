@@ -1,4 +1,5 @@
 /* scenario.c - reads a scenario from a document. */
+#include "engine/transaction/transaction.h"
 #include "lab/scenario/scenario_table.h"
 
 #include <math.h>
@@ -227,10 +228,18 @@ static const struct field workload_fields[] = {
      .max = 1000000000000,
      .help = "Number of values of the key of each index of the table, in writes of this workload; "
              "0: as in the index. Default: 0."},
+    {"transact", FIELD_INTEGER, AT(scenario_workload, transact), .min = 0,
+     .max = TRANSACTION_ITEMS_MAX,
+     .help = "Updates are TransactWriteItems of this number of items: the key, and others at even "
+             "distances of key numbers. 0: they are PutItem. Not at the fidelity `admission`. "
+             "Default: 0."},
     {"trace", FIELD_NODE, .read = read_trace,
-     .help = "A file of requests instead of rate, keys, mix and item_bytes: a recording of `weir "
-             "load --record` or `weir router --record`, or a trace of Twitter's caches. A list of "
-             "recordings, one for each router, is merged by the times of the requests."},
+     .help =
+         "A file of requests instead of rate, keys, mix and item_bytes: a recording of `weir "
+         "load --record` or `weir router --record`, a trace of Twitter's caches, or weir:cache, "
+         "which "
+         "comes with weir. A list of recordings, one for each router, is merged by the times of "
+         "the requests."},
     {"trace_table", FIELD_ANY_TEXT, AT(scenario_workload, trace_table),
      .help = "Only requests to this table of the trace. Default: all."},
     {"trace_speed", FIELD_REAL, AT(scenario_workload, trace_speed), .min = 0, .max = 1000000,
@@ -290,6 +299,27 @@ static bool check_index_keys(struct reading *r, const struct document_node *n,
                         w->name, (long long)w->index_key_count, fault);
 }
 
+/* A transaction has puts of existing keys, which differ. They have no keys of indexes. */
+static bool check_transact(struct reading *r, const struct document_node *n,
+                           const struct scenario_workload *w)
+{
+    const struct traffic_mix *mix = &w->traffic.mix;
+    const char *fault = NULL;
+    if (w->transact == 0)
+        return true;
+    if (w->trace_count > 0 || w->limiter != NULL)
+        fault = "needs a workload without `trace` and `limiter`";
+    else if (scenario_of(r)->tables[w->table_place].indexes.count > 0)
+        fault = "needs a table without indexes";
+    else if (mix->fraction[TRAFFIC_INSERT] > 0 || mix->fraction[TRAFFIC_DELETE] > 0 ||
+             mix->fraction[TRAFFIC_READ_MODIFY_WRITE] > 0)
+        fault = "needs a mix whose writes are updates";
+    else if ((uint64_t)w->transact > w->traffic.keys.count)
+        fault = "needs at least as many keys as a transaction has items";
+    return fault == NULL || reading_fail(r, n, "transact of workload %s is %lld, which %s", w->name,
+                                         (long long)w->transact, fault);
+}
+
 static bool read_workload(struct reading *r, const struct document_node *n, void *target)
 {
     struct scenario_workload *w = target;
@@ -304,7 +334,8 @@ static bool read_workload(struct reading *r, const struct document_node *n, void
     const char *fault = load_keys_check(&w->traffic.keys);
     if (fault != NULL)
         return reading_fail(r, n, "keys of workload %s: %s", w->name, fault);
-    return check_index_keys(r, n, w) && scenario_limit_check_workload(r, n, scenario_of(r), w);
+    return check_index_keys(r, n, w) && check_transact(r, n, w) &&
+           scenario_limit_check_workload(r, n, scenario_of(r), w);
 }
 
 /* ---- policies ---- */

@@ -75,9 +75,10 @@ struct scenario_table {
     int64_t partitions; /* at the start; 0: as many as the throughput needs */
     int64_t max_rcu;    /* on demand; 0: none */
     int64_t max_wcu;
-    int64_t gac;    /* 0: as configured; otherwise 1 + enum gac_policy */
-    int64_t bytes;  /* stored at the start, spread evenly over the hashes */
-    int64_t weight; /* where nodes share what allocations leave */
+    int64_t gac;          /* 0: as configured; otherwise 1 + enum gac_policy */
+    int64_t bytes;        /* stored at the start, spread evenly over the hashes */
+    int64_t expire_at_ns; /* of the run: all items that clients put expire then; 0: never */
+    int64_t weight;       /* where nodes share what allocations leave */
     bool whole_collections;
     const char *key_sharding; /* the tag weir:key-sharding; NULL: none */
     struct autoscaling_options autoscaling;
@@ -128,6 +129,7 @@ struct scenario_workload {
     double trace_speed;      /* 2: twice as fast */
     bool each;               /* the rate is of each copy of the table; otherwise of all together */
     struct traffic_options traffic;
+    int64_t transact;        /* writes are transactions of so many puts; 0: of single items */
     int64_t index_key_count; /* values of the keys of the table's indexes; 0: as these say */
     struct retry_options retry;
     struct hedge_options hedge;

@@ -36,6 +36,9 @@ const struct field scenario_table_fields[] = {
     {"bytes", FIELD_INTEGER, AT(bytes), .min = 0, .max = INT64_MAX / 4,
      .help = "Bytes stored at the start. `full` and `real` store at most 64 MiB in all tables. "
              "Default: 0."},
+    {"expire_at", FIELD_DURATION, AT(expire_at_ns), .max = SCENARIO_NS_MAX,
+     .help = "Time of the run at which the time to live of all items is over that clients put, in "
+             "whole seconds. Only at the fidelity `full`. Default: 0s, never."},
     {"weight", FIELD_INTEGER, AT(weight), .min = 1, .max = TABLE_WEIGHT_MAX,
      .help = "The tag weir:weight: nodes share throughput beyond allocations in proportion to it. "
              "Default: 1."},

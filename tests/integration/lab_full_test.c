@@ -370,6 +370,73 @@ TEST(a_workload_is_held_to_its_limit_of_the_rate_limiter)
     buffer_deinit(&json);
 }
 
+#define EXPIRING(expire_at)                                                                 \
+    "name: x\nduration: 9s\nwarm: 1s\ncluster: {nodes: 3, routers: 2, gac: 1, settings: "   \
+    "{ttl_window_ms: 1000, expiry_busy_percent: 100, expiry_items_s: 100000}, "             \
+    "costs: {cores: 1, write: 300us, follow: 150us}}\n"                                     \
+    "tables: [{name: users, rcu: 100, wcu: 2000, expire_at: " expire_at "}]\n"              \
+    "workloads: [{name: w, table: users, keys: sequential, key_count: 100000, rate: 1000, " \
+    "arrivals: constant, mix: \"read:0:update:1\", item_bytes: 900}]\n"
+
+/* Nothing but the work of deleting some 5,000 items tells the runs apart: they cost one unit each,
+ * also with the attribute. */
+TEST(items_with_a_time_to_live_are_deleted_during_the_run)
+{
+    struct buffer json = {0};
+    run_json(EXPIRING("0s"), 1, &json);
+    assert_near(measure_of(&json, "admitted_rate"), 1000, 0.01);
+    assert_true(measure_of(&json, "latency_p99") < 5);
+    run_json(EXPIRING("6s"), 1, &json);
+    assert_near(measure_of(&json, "offered_rate"), 1000, 0.05);
+    assert_true(measure_of(&json, "latency_p99") > 20);
+    run_json(EXPIRING("100s"), 1, &json);
+    assert_true(measure_of(&json, "latency_p99") < 5);
+    assert_int_equal(run_at(LAB_ADMISSION, EXPIRING("6s"), 1, &json), STATUS_MALFORMED);
+    assert_non_null(memmem(error.data, error.size, "admission has no time to live", 29));
+    buffer_deinit(&json);
+}
+
+#define TRANSACTED(keys)                                                                      \
+    "name: x\nduration: 6s\nwarm: 1s\ncluster: {nodes: 3, routers: 2, gac: 1}\n"              \
+    "tables: [{name: users, rcu: 100, wcu: 1000}]\n"                                          \
+    "workloads: [{name: w, table: users, key_count: " keys ", rate: 50, arrivals: constant, " \
+    "mix: \"read:0:update:1\", item_bytes: 900, transact: 3}]\n"
+
+/* Three items of one unit, for twice the units. */
+TEST(a_workload_of_transactions_costs_twice_its_writes)
+{
+    struct buffer json = {0};
+    run_json(TRANSACTED("100000"), 1, &json);
+    assert_near(measure_of(&json, "admitted_rate"), 300, 0.02);
+    assert_true(measure_of(&json, "throttle_fraction") == 0);
+    run_json(TRANSACTED("3"), 1, &json); /* each is of the same items */
+    assert_near(measure_of(&json, "offered_rate"), 300, 0.02);
+    assert_int_equal(run_at(LAB_ADMISSION, TRANSACTED("100"), 1, &json), STATUS_MALFORMED);
+    assert_non_null(memmem(error.data, error.size, "admission has no transactions", 29));
+    buffer_deinit(&json);
+}
+
+/* The limit of 10 units is a sixth of what is asked for. */
+TEST(a_cancelled_transaction_without_throughput_counts_as_throttled)
+{
+    static const char scenario[] =
+        "name: x\nduration: 6s\nwarm: 3s\n"
+        "cluster: {nodes: 3, routers: 2, gac: 1, settings: {gac_bank_ms: 1000, "
+        "gac_start_units: 0}}\n"
+        "tables: [{name: users, rcu: 100, wcu: 10}]\n"
+        "workloads: [{name: w, table: users, rate: 10, arrivals: constant, "
+        "mix: \"read:0:update:1\", item_bytes: 900, transact: 3}]\n"
+        "expect: [{measure: throttle_fraction, reason: failed, at_most: 0},"
+        "{measure: throttle_fraction, reason: allocation, at_least: 0.6}]\n";
+    static const char failed_and_throttled[] = "\"expectations\":[0,0.";
+    struct buffer json = {0};
+    run_json(scenario, 1, &json);
+    assert_true(measure_of(&json, "throttle_fraction") > 0.6);
+    assert_non_null(
+        memmem(json.data, json.size, failed_and_throttled, strlen(failed_and_throttled)));
+    buffer_deinit(&json);
+}
+
 TEST(what_is_in_memory_is_refused_at_full_fidelity)
 {
     struct buffer json = {0};

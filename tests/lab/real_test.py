@@ -137,7 +137,7 @@ def stored(weir, directory):
     own = os.path.join(directory, "more")
     os.mkdir(own)
     code, _, error = Lab(weir, own, 2, "", stored=100 << 20).wait()
-    check(code == 1 and "the fidelity real stores at most 67108864 `bytes`" in error, f"{code} {error}")
+    check(code == 2 and "the fidelity real stores at most 67108864 `bytes`" in error, f"{code} {error}")
 
 
 def measures_of(lab):
@@ -166,14 +166,18 @@ def refused(weir, directory):
     own = os.path.join(directory, "memory")
     os.mkdir(own)
     code, _, error = Lab(weir, own, 2, "", change=("gac: 2}", "gac: 2, memory_items: 5}")).wait()
-    check(code == 1 and re.search(r"small.yaml:\d+: .*memory_items must be 0", error), f"{code} {error}")
+    check(code == 2 and re.search(r"small.yaml:\d+: .*memory_items must be 0", error), f"{code} {error}")
+    own = os.path.join(directory, "expiry")
+    os.mkdir(own)
+    code, _, error = Lab(weir, own, 2, "", change=("partitions: 2,", "partitions: 2, expire_at: 1s,")).wait()
+    check(code == 2 and re.search(r"small.yaml:\d+: the fidelity real has no time to live", error), f"{code} {error}")
     for fault, says in (("{kind: split, at: 1s}", "split"), ("{kind: node-slow, at: 1s, factor: 2}", "node-slow"),
                         ("{kind: node-busy, at: 1s, factor: 2}", "node-busy")):
         own = os.path.join(directory, says)
         os.mkdir(own)
         lab = Lab(weir, own, 2, fault)
         code, _, error = lab.wait()
-        check(code == 1 and f"the fidelity real cannot run the fault {says}" in error, f"{says}: {code} {error}")
+        check(code == 2 and f"the fidelity real cannot run the fault {says}" in error, f"{says}: {code} {error}")
         lab.nothing_is_left()
 
 

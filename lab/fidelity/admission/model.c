@@ -73,6 +73,11 @@ static bool model_can_run(struct reading *r, const struct scenario *s)
                                 "the fidelity admission has no global indexes, but table %s has "
                                 "%u: `indexes` must be empty. The fidelity full has them",
                                 t->name, t->indexes.count);
+        if (t->expire_at_ns > 0)
+            return reading_fail(r, document_nearest(r->document, "tables.%u.expire_at", i + 1),
+                                "the fidelity admission has no time to live, but table %s has "
+                                "`expire_at`. The fidelity full has it",
+                                t->name);
         if (t->key_sharding != NULL)
             return reading_fail(r, document_nearest(r->document, "tables.%u.key_sharding", i + 1),
                                 "the fidelity admission has no sharded keys, but table %s has "
@@ -81,6 +86,11 @@ static bool model_can_run(struct reading *r, const struct scenario *s)
     }
     for (uint32_t i = 0; i < s->workload_count; i++) {
         const struct scenario_workload *w = &s->workloads[i];
+        if (w->transact > 0)
+            return reading_fail(r, document_nearest(r->document, "workloads.%u.transact", i + 1),
+                                "the fidelity admission has no transactions, but workload %s has "
+                                "`transact: %lld`. The fidelity full has them",
+                                w->name, (long long)w->transact);
         if (w->limiter != NULL)
             return reading_fail(r, document_nearest(r->document, "workloads.%u.limiter", i + 1),
                                 "the fidelity admission has no rate limiter, but workload %s has "

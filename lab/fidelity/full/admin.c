@@ -66,6 +66,26 @@ static bool admin_create_table(struct full *f, uint32_t place, uint32_t copy, st
     return active;
 }
 
+static bool admin_expire(struct full *f, uint32_t place, uint32_t copy, struct buffer *error)
+{
+    const int64_t until_ns = f->world.scheduler.now.ns + SETUP_S * NS_PER_S;
+    struct buffer update = {0};
+    if (f->scenario->tables[place].expire_at_ns == 0)
+        return true;
+    tables_write_expiry(&update, f->scenario, place, copy);
+    do {
+        admin_call(f, "UpdateTimeToLive", buffer_slice(&update));
+        if (f->status != 200)
+            world_pass(&f->world, POLL_MS * NS_PER_MS);
+    } while (f->status != 200 && !admin_is_refused(f) && f->world.scheduler.now.ns < until_ns);
+    buffer_deinit(&update);
+    if (f->status != 200)
+        buffer_append_format(error, "the cluster refuses the time to live of table %s: %d %.*s",
+                             f->scenario->tables[place].name, f->status, (int)f->answer.size,
+                             (const char *)f->answer.data);
+    return f->status == 200;
+}
+
 static bool admin_put(struct full *f, uint32_t place, uint32_t copy, int64_t number,
                       struct buffer *error)
 {
@@ -138,6 +158,7 @@ static bool admin_set_limit(struct full *f, const struct scenario_limit *l, stru
 bool admin_create_tables(struct full *f, struct buffer *error)
 {
     bool done = admin_each_table(f, admin_create_table, error) &&
+                admin_each_table(f, admin_expire, error) &&
                 admin_each_table(f, admin_fill_table, error);
     for (uint32_t i = 0; i < f->scenario->limit_count && done; i++)
         done = admin_set_limit(f, &f->scenario->limits[i], error);

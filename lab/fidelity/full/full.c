@@ -187,6 +187,7 @@ static void full_begin(struct full *f, uint64_t seed)
         .measure = f->measure,
         .scheduler = &f->world.scheduler,
         .port = {f, full_connect, full_send, full_close},
+        .wall_ms = SIM_WALL_BASE_MS + f->world.scheduler.now.ns / NS_PER_MS,
         .connections_max = CONNECTIONS_MAX,
     };
     f->clients = clients_create(&clients);

@@ -328,6 +328,11 @@ static bool real_has_tables(struct reading *r, const struct scenario *s)
                                 "the fidelity real does not report the lag of global indexes: "
                                 "`indexes` of table %s must be empty. The fidelity full does",
                                 s->tables[i].name);
+        if (s->tables[i].expire_at_ns > 0)
+            return reading_fail(r, document_nearest(r->document, "tables.%u.expire_at", i + 1),
+                                "the fidelity real has no time to live, but table %s has "
+                                "`expire_at`. The fidelity full has it",
+                                s->tables[i].name);
     }
     return tables <= TABLES_MAX ||
            reading_fail(r, document_nearest(r->document, "tables"),

@@ -1,5 +1,7 @@
 /* Whether two plans were made from the same files and by the same build. */
 #include "cmd/lab_inputs.h"
+
+#include "cmd/file_hash.h"
 #include "tests/check.h"
 
 static const char FIRST[] =
@@ -61,4 +63,22 @@ TEST(the_members_of_a_plan_are_copied)
                     "\"build\":\"abc\",\"inputs\":[{\"file\":\"a.so\",\"sha256\":\"11\"}]");
     buffer_deinit(&plan);
     buffer_deinit(&members);
+}
+
+TEST(a_trace_that_comes_with_weir_has_the_hash_of_its_file)
+{
+    const char *trace = "weir:cache";
+    const struct lab_plan plan = {.traces = (const char **)&trace, .trace_count = 1};
+    struct buffer json = {0}, expected = {0};
+    char hash[FILE_HASH_TEXT_SIZE];
+    buffer_clear(&error);
+    assert_true(file_hash(SOURCE_DIR "/workload/traces/cache.trace", hash, &error));
+    buffer_append_format(&expected, "{\"file\":\"weir:cache\",\"sha256\":\"%s\"}", hash);
+    assert_true(lab_inputs_write(&plan, &json, &error));
+    assert_non_null(memmem(json.data, json.size, expected.data, expected.size));
+    trace = "weir:none";
+    assert_false(lab_inputs_write(&plan, &json, &error));
+    assert_slice_is(buffer_slice(&error), "there is no trace `weir:none`: weir has weir:cache");
+    buffer_deinit(&json);
+    buffer_deinit(&expected);
 }

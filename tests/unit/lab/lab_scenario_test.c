@@ -263,6 +263,35 @@ TEST(autoscaling_that_cannot_be_is_refused)
                  "a.yaml:3: table users: a table on demand has no throughput");
 }
 
+#define TRANSACTED(table, workload)           \
+    HEAD "tables: [{name: users" table "}]\n" \
+         "workloads: [{name: w, table: users, transact: 3" workload "}]\n"
+#define UPDATES ", mix: \"read:0.5:update:0.5\""
+
+TEST(transactions_that_cannot_be_are_refused)
+{
+    assert_int_equal(read_text(TRANSACTED("", UPDATES)), STATUS_OK);
+    assert_int_equal(s->workloads[0].transact, 3);
+    assert_int_equal(read_text(TRANSACTED("", UPDATES ", key_count: 3")), STATUS_OK);
+    expect_fault(TRANSACTED("", UPDATES ", key_count: 2"),
+                 "a.yaml:4: transact of workload w is 3, which needs at least as many keys as a "
+                 "transaction");
+    expect_fault(
+        TRANSACTED("", ", mix: \"read:0.5:delete:0.5\""),
+        "a.yaml:4: transact of workload w is 3, which needs a mix whose writes are updates");
+    expect_fault(TRANSACTED("", ", mix: \"read:0.5:insert:0.5\""),
+                 "a.yaml:4: transact of workload w is 3, which needs a mix whose");
+    expect_fault(TRANSACTED("", ", mix: \"read-modify-write:1\""),
+                 "a.yaml:4: transact of workload w is 3, which needs a mix whose");
+    expect_fault(TRANSACTED("", ", trace: t"), "a.yaml:4: transact of workload w is 3, which needs "
+                                               "a workload without `trace` and `limiter`");
+    expect_fault(TRANSACTED(", on_demand: true, indexes: [{name: by-status}]", UPDATES),
+                 "a.yaml:4: transact of workload w is 3, which needs a table without indexes");
+    expect_fault(HEAD "tables: [{name: users}]\nworkloads: [{name: w, table: users, "
+                      "transact: 101}]\n",
+                 "a.yaml:4: transact is `101`, but must be a whole number from 0 to 100");
+}
+
 #define LIMITED(table, limits, workload)                                  \
     HEAD "tables: [{name: " table ", on_demand: true}]\nlimits: [" limits \
          "]\nworkloads: [{name: w, table: " table workload "}]\n"
