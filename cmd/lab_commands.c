@@ -678,18 +678,24 @@ static int use_compare(const struct lab_arguments *a, const struct lab_plan *p)
     char first[256];
     const char *comma = strchr(a->words[1], ',');
     int code = LAB_WRONG_USE;
+    enum status status = STATUS_NOT_FOUND;
     snprintf(first, sizeof first, "%.*s", comma == NULL ? 0 : (int)(comma - a->words[1]),
              a->words[1]);
-    if (!lab_files_gather(a->words[0], p, r, &error))
+    const bool good = lab_files_gather(a->words[0], p, r, &error);
+    if (good && comma != NULL)
+        status = lab_result_compare(r, first, comma + 1, &text);
+    if (!good) {
         code = lab_fail(&error, LAB_FAILS);
-    else if (comma == NULL || lab_result_compare(r, first, comma + 1, &text) != STATUS_OK) {
+    } else if (status == STATUS_OK) {
+        code = 0;
+    } else {
         lab_result_policies(r, &error);
         fprintf(stderr,
-                "weir lab compare: `%s` must be two or more policies with runs, separated by "
+                "weir lab compare: `%s` must be two or more policies with runs, %sseparated by "
                 "commas; policies with runs in %s: %.*s\n",
-                a->words[1], a->words[0], TEXT_OF(error));
-    } else
-        code = 0;
+                a->words[1], status == STATUS_MALFORMED ? "each named once, " : "", a->words[0],
+                TEXT_OF(error));
+    }
     fwrite(text.data, 1, text.size, stdout);
     lab_result_destroy(r);
     buffer_deinit(&text);

@@ -114,7 +114,7 @@ static enum status check_until_measures(const struct lab_plan *p, struct buffer 
     struct slice left = p->options.until.measures;
     enum status status = STATUS_OK;
     while (left.size > 0 && status == STATUS_OK) {
-        const struct slice name = slice_cut(&left, ',');
+        const struct slice name = slice_trimmed(slice_cut(&left, ','));
         char text[64], fault[2048];
         snprintf(text, sizeof text, "%.*s", (int)name.size, (const char *)name.data);
         if (measure_check(text, &all, fault, sizeof fault) != NULL)

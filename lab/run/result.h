@@ -52,7 +52,8 @@ void lab_result_csv(const struct lab_result *r, struct buffer *out);
 void lab_result_junit(const struct lab_result *r, struct buffer *out);
 /* A policy with each of the others (names with commas between them), measure by measure, at each
  * point of a sweep: the paired difference, its interval and its p value, adjusted over all rows.
- * STATUS_NOT_FOUND: a name is not that of a policy, or at no point both have runs. */
+ * STATUS_NOT_FOUND: a name is not that of a policy, or at no point both have runs.
+ * STATUS_MALFORMED: a policy is named twice. */
 enum status lab_result_compare(const struct lab_result *r, const char *policy, const char *others,
                                struct buffer *out);
 /* The names of the policies that have runs. */

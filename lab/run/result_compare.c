@@ -83,19 +83,29 @@ static bool policy_find(const struct scenario *s, struct slice name, uint32_t *o
     return false;
 }
 
-/* False: a name is not that of a policy. */
-static bool comparison_read(struct comparison *c, const char *policy, struct slice others)
+/* A policy has no differences from itself. A second table of a pair would count as more tests. */
+static bool comparison_names(const struct comparison *c, uint32_t policy)
+{
+    bool found = policy == c->policy;
+    for (uint32_t i = 0; i < c->count; i++)
+        found |= policy == c->others[i];
+    return found;
+}
+
+static enum status comparison_read(struct comparison *c, const char *policy, struct slice others)
 {
     const struct scenario *s = c->r->scenario;
     if (!policy_find(s, slice_of(policy), &c->policy))
-        return false;
+        return STATUS_NOT_FOUND;
     while (others.size > 0) {
-        if (c->count == SCENARIO_POLICIES_MAX ||
-            !policy_find(s, slice_cut(&others, ','), &c->others[c->count]))
-            return false;
-        c->count++;
+        uint32_t other;
+        if (!policy_find(s, slice_cut(&others, ','), &other))
+            return STATUS_NOT_FOUND;
+        if (comparison_names(c, other))
+            return STATUS_MALFORMED;
+        c->others[c->count++] = other;
     }
-    return c->count > 0;
+    return c->count > 0 ? STATUS_OK : STATUS_NOT_FOUND;
 }
 
 static void comparison_test(struct comparison *c)
@@ -201,8 +211,9 @@ enum status lab_result_compare(const struct lab_result *r, const char *policy, c
                                struct buffer *out)
 {
     struct comparison c = {.r = r};
-    if (!comparison_read(&c, policy, slice_of(others)))
-        return STATUS_NOT_FOUND;
+    const enum status status = comparison_read(&c, policy, slice_of(others));
+    if (status != STATUS_OK)
+        return status;
     comparison_test(&c);
     const bool some = comparison_print(&c, out) > 0;
     if (some)

@@ -72,7 +72,7 @@ static void visit_all(const struct lab_result *r, const struct until_visitor *to
     if (left.size == 0)
         visit_expectations(r, to);
     while (left.size > 0) {
-        const struct slice name = slice_cut(&left, ',');
+        const struct slice name = slice_trimmed(slice_cut(&left, ','));
         for (size_t place = 0; place < r->measures; place++) {
             if (slice_is(name, measure_definition_at(place)->name))
                 visit_measure(r, place, to);

@@ -97,6 +97,10 @@ void lab_result_print_expectation(const struct lab_result *r, uint32_t expectati
 
 /* ---- for people ---- */
 
+enum {
+    COLUMNS_MAX = 80
+};
+
 static struct statistics_summary summary_of(const struct lab_result *r, uint32_t policy,
                                             uint32_t point, size_t place, double *samples)
 {
@@ -167,6 +171,26 @@ static void print_twins(const struct lab_result *r, uint32_t point, struct buffe
     }
 }
 
+/* Breaks lines at blanks, so that none has more than 80 columns, unless a word is longer. The text
+ * goes on after `column` columns, and further lines begin there. */
+static void append_wrapped(struct buffer *out, struct slice text, size_t column)
+{
+    size_t at = column;
+    for (bool first = true; text.size > 0; first = false) {
+        const struct slice word = slice_cut(&text, ' ');
+        if (!first && at + 1 + word.size > COLUMNS_MAX) {
+            buffer_append_format(out, "\n%*s", (int)column, "");
+            at = column;
+        } else if (!first) {
+            buffer_append_u8(out, ' ');
+            at++;
+        }
+        buffer_append_slice(out, word);
+        at += word.size;
+    }
+    buffer_append_u8(out, '\n');
+}
+
 static void print_evaluated(const struct lab_result *r, const struct lab_evaluated *j,
                             struct buffer *out)
 {
@@ -174,14 +198,18 @@ static void print_evaluated(const struct lab_result *r, const struct lab_evaluat
                                          [STATISTICS_FAILS] = "  FAILS  ",
                                          [STATISTICS_UNSURE] = "  UNSURE "};
     const char *why = r->scenario->expectations[j->expectation].why;
+    struct buffer text = {0};
+    append_judgement(&text, r, j);
+    buffer_append_format(&text, "%s%s", why[0] == '\0' ? "" : ": ", why);
     buffer_append_text(out, labels[j->verdict]);
-    append_judgement(out, r, j);
-    buffer_append_format(out, "%s%s\n", why[0] == '\0' ? "" : ": ", why);
-    if (j->verdict != STATISTICS_UNSURE)
-        return;
-    buffer_append_text(out, "         ");
-    append_unsure(out, j);
-    buffer_append_text(out, "\n");
+    append_wrapped(out, buffer_slice(&text), strlen(labels[j->verdict]));
+    if (j->verdict == STATISTICS_UNSURE) {
+        buffer_clear(&text);
+        append_unsure(&text, j);
+        buffer_append_format(out, "%*s", (int)strlen(labels[j->verdict]), "");
+        append_wrapped(out, buffer_slice(&text), strlen(labels[j->verdict]));
+    }
+    buffer_deinit(&text);
 }
 
 static bool ran_anywhere(const struct lab_result *r, const char *policy)

@@ -20,7 +20,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DOCUMENT = os.path.join(ROOT, "docs", "fidelity.md")
-BEGIN, END = "<!-- fidelity.py begins -->", "<!-- fidelity.py ends -->"
+BEGIN, END = "<!-- lab: fidelity -->", "<!-- lab: end -->"
 SMALL = ["cluster.nodes=3", "cluster.routers=4"]
 RUN_WITHIN_S = 300
 ATTEMPTS = 3  # of real: other work on this machine shows in it

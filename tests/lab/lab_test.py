@@ -89,6 +89,8 @@ def a_directory_has_all_results(lab):
     text = lab.run("compare", str(out), "weir,free <&>")
     expect("throttle_fraction" in text, text)
     expect("nan" not in text, text)
+    text = lab.run("compare", str(out), "weir,weir", code=2)
+    expect("each named once" in text, text)
     text = lab.run("compare", str(out), "weir,nobody", code=2)
     expect("policies with runs in" in text and ": weir, free <&>" in text, text)
     sweep = lab.directory / "compared"
