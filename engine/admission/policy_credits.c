@@ -7,7 +7,7 @@
  * Credits shrink by how far the wait is above the aim, once no request has waited less than the aim
  * for as long as the aim. A pause of the process, because other programs run, makes long waits and
  * no such queue. Otherwise credits grow by a little. Each router gets a part by what it has sent
- * lately. A part below one is kept as a pause between two requests. What is refused for want of
+ * lately. A part below one is kept as a pause between two requests, an interval at most. What is refused for want of
  * credits costs the node nothing. Credits end when for RELEASE_NS no queue has stood.
  * Behind the credits each node has a guard: while credits are given, it refuses what has waited
  * longer than the target, and work within a limit after overload_limit_ms.
@@ -191,8 +191,12 @@ static void credits_answered(struct weir_arrival *a, uint32_t hint)
         p->part = hint == CREDITS_FREE ? 0 : hint;
     if (p->in_flight > 0)
         p->in_flight--;
-    if (p->part != 0 && p->part < CREDIT)
-        p->free_ns = weir_arrival_now_ns(a) + took_ns * (CREDIT - p->part) / p->part;
+    if (p->part == 0 || p->part >= CREDIT)
+        return;
+    int64_t pause_ns = took_ns * (CREDIT - p->part) / p->part;
+    if (pause_ns > weir_arrival_interval_ns(a)) /* the node's queue may be gone long before */
+        pause_ns = weir_arrival_interval_ns(a);
+    p->free_ns = weir_arrival_now_ns(a) + pause_ns;
 }
 
 const struct weir_overload_policy weir_overload_credits = {

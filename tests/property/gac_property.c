@@ -323,8 +323,8 @@ static void grants_are_small_where_little_is_saved_up(struct prng *p)
     assert_true(c.requests_percent <= 10);
 }
 
-/* It asks when something will have come, not again and again: half of 100 ms' worth of its share, for
- * a grant and a report each. */
+/* It asks when something will have come, not again and again: for half of 100 ms of its share, with
+ * a grant and a report each time. */
 static void who_is_denied_does_not_poll(struct prng *p)
 {
     struct cost c = cost_of(p, &(struct load){16000, 1000, 0, 1000, 15});

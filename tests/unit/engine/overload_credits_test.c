@@ -180,6 +180,24 @@ TEST(a_slow_process_aims_at_eight_service_times)
     assert_in_range(credits_sent(&router, &node, false), 0, 10);
 }
 
+/* A hundredth of a credit would be a pause of many seconds. */
+TEST(a_pause_is_an_interval_at_most)
+{
+    struct overload router;
+    struct overload_peer node = {0};
+    begin("credits");
+    overload_init(&router, &config);
+    credits_done(2 * INTERVAL_MS, 1, LIMIT_MS, true);
+    const struct overload_arrival a = {.now = now};
+    assert_true(overload_may_send(&router, &node, &a));
+    now = instant_add(now, duration_ms(LONG_MS));
+    credits_answer(&router, &node, 1, 1);
+    now = instant_add(now, duration_ms(INTERVAL_MS - 1));
+    assert_int_equal(credits_sent(&router, &node, false), 0);
+    now = instant_add(now, duration_ms(1));
+    assert_int_equal(credits_sent(&router, &node, false), 1);
+}
+
 TEST(a_part_of_a_credit_is_a_pause_between_two_requests)
 {
     struct overload router;
