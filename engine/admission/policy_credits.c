@@ -7,8 +7,9 @@
  * Credits shrink by how far the wait is above the aim, once no request has waited less than the aim
  * for as long as the aim. A pause of the process, because other programs run, makes long waits and
  * no such queue. Otherwise credits grow by a little. Each router gets a part by what it has sent
- * lately. A part below one is kept as a pause between two requests, an interval at most. What is refused for want of
- * credits costs the node nothing. Credits end when for RELEASE_NS no queue has stood.
+ * lately. A part below one is kept as a pause between two requests, an interval at most. What is
+ * refused for want of credits costs the node nothing. Credits end when for RELEASE_NS no queue has
+ * stood.
  * Behind the credits each node has a guard: while credits are given, it refuses what has waited
  * longer than the target, and work within a limit after overload_limit_ms.
  * Source: Cho et al., "Overload Control for us-scale RPCs with Breakwater", OSDI 2020, with its
