@@ -749,11 +749,6 @@ bool gac_client_next_frame(struct gac_client *c, struct instant now, uint32_t *s
     return false;
 }
 
-uint32_t gac_client_leases(const struct gac_client *c)
-{
-    return (uint32_t)c->leases.count;
-}
-
 bool gac_client_holding(const struct gac_client *c, struct instant now, struct gac_key key,
                         struct gac_holding *out)
 {

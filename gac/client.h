@@ -105,9 +105,6 @@ bool gac_client_next_frame(struct gac_client *c, struct instant now, uint32_t *s
 
 /* ---- for people and tests ---- */
 
-/* How many keys are known: those of the last ten minutes, and at most as many older ones. */
-uint32_t gac_client_leases(const struct gac_client *c);
-
 struct gac_holding {
     struct gac_key key;
     int64_t tokens;     /* below zero: debt */

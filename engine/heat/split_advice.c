@@ -8,20 +8,6 @@
 #include "base/limits.h"
 #include "engine/heat/split_point.h"
 
-const char *split_verdict_name(enum split_verdict v)
-{
-    static const char *const names[SPLIT_VERDICTS] = {
-        [SPLIT_ADVISED] = "advised",
-        [SPLIT_REFUSED_FEW_SAMPLES] = "few-samples",
-        [SPLIT_REFUSED_POPULAR_KEY] = "popular-key",
-        [SPLIT_REFUSED_SEQUENTIAL] = "sequential",
-        [SPLIT_REFUSED_COLLECTION] = "item-collection",
-        [SPLIT_REFUSED_NO_BENEFIT] = "no-benefit",
-    };
-    must(v < SPLIT_VERDICTS);
-    return names[v];
-}
-
 static bool names_a_key(enum split_verdict v)
 {
     return v == SPLIT_REFUSED_POPULAR_KEY || v == SPLIT_REFUSED_COLLECTION;

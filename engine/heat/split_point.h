@@ -33,8 +33,6 @@ enum split_verdict {
     SPLIT_VERDICTS,
 };
 
-const char *split_verdict_name(enum split_verdict v); /* "advised", "popular-key", ... static */
-
 /* Slices lend as long as the function that fills the advice says. */
 struct split_advice {
     enum split_verdict verdict;

@@ -82,16 +82,9 @@ struct weir_limiter_answer {
     const char
         *reason; /* of a refusal: "limit", or "writes" if the bucket is being divided. NULL: none */
     const char *limit; /* of a refusal: the limit that is short. NULL: none */
-    union {
-        const struct weir_limiter_balance *balances;
-        const struct weir_limiter_balance *levels; /* the former name, for one version */
-    };
-    union {
-        uint32_t balance_count;
-        uint32_t level_count; /* the former name, for one version */
-    };
+    const struct weir_limiter_balance *balances;
+    uint32_t balance_count;
 };
-#define weir_limiter_level weir_limiter_balance /* the former name, for one version */
 
 /* WEIR_LIMITER_INVALID: the URL is not valid; *out is NULL. Nothing is sent yet. */
 WEIR_API enum weir_limiter_status weir_limiter_open(const struct weir_limiter_options *options,

@@ -33,15 +33,8 @@ struct weir_demand_policy {
      * first. The table's allocation is raised to it, and the table is made ready for twice as much.
      * A lower value lowers nothing. At most the larger one of weir_peak_maximum and what was
      * consumed over weir_peak_window_ns. False: nothing changes. Required. */
-    union {
-        bool (*raise)(const struct weir_peak *p, int64_t allocation_mcu[2]);
-        bool (*earn)(const struct weir_peak *p, int64_t earned_mcu[2]); /* the former name */
-    };
+    bool (*raise)(const struct weir_peak *p, int64_t allocation_mcu[2]);
 };
-
-/* The former names, for one version. */
-#define weir_peak_promised weir_peak_allocated
-#define weir_peak_ready    weir_peak_warm
 
 #ifdef __cplusplus
 }

@@ -22,7 +22,6 @@ WEIR_POLICY_API int64_t weir_member_held(const struct weir_member *m); /* tokens
 WEIR_POLICY_API int64_t weir_member_lease_ns(const struct weir_member *m);
 /* Tokens were missing: the demand of the next request for tokens is higher by the cost. */
 WEIR_POLICY_API void weir_member_add_demand(struct weir_member *m, int64_t cost_mcu);
-#define weir_member_lacked weir_member_add_demand /* the former name, for one version */
 /* The time in which the node's bucket gets `mcu`. */
 WEIR_POLICY_API int64_t weir_member_refill_ns(const struct weir_member *m, int64_t mcu);
 

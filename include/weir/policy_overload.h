@@ -24,7 +24,6 @@ WEIR_POLICY_API int64_t weir_arrival_wait_ns(const struct weir_arrival *a);
  * limit that routers keep. Also true if the request has waited at most the target, unless the
  * policy has the flag WEIR_OVERLOAD_CLASSES. */
 WEIR_POLICY_API bool weir_arrival_is_within_limit(const struct weir_arrival *a);
-#define weir_arrival_is_promised weir_arrival_is_within_limit /* the former name, for one version */
 WEIR_POLICY_API uint32_t weir_arrival_priority(const struct weir_arrival *a);
 /* At a node: the link that the request came by. At a router: 0. */
 WEIR_POLICY_API uint32_t weir_arrival_sender(const struct weir_arrival *a);
@@ -53,10 +52,7 @@ struct weir_overload_policy {
      * charged. Required. */
     bool (*arrive)(struct weir_arrival *a);
     /* At a node: the hint that the router gets with the answer to this request. NULL: 0. */
-    union {
-        uint32_t (*hint)(struct weir_arrival *a);
-        uint32_t (*tell)(struct weir_arrival *a); /* the former name, for one version */
-    };
+    uint32_t (*hint)(struct weir_arrival *a);
     /* At a router: whether the request is sent to the node. Otherwise the router refuses it. NULL:
      * yes. */
     bool (*send)(struct weir_arrival *a);

@@ -19,8 +19,7 @@ enum weir_bucket {
     /* What the node reserves for the table: the sum of the table's allocations there. Has nothing
      * if routers do not keep the table's limit (WEIR_PARTITION_SHARES). */
     WEIR_BUCKET_RESERVED,
-    WEIR_BUCKETS,
-    WEIR_BUCKET_PROMISE = WEIR_BUCKET_RESERVED /* the former name, for one version */
+    WEIR_BUCKETS
 };
 
 enum weir_policy_reason {
@@ -32,9 +31,8 @@ enum weir_policy_reason {
 };
 
 enum weir_verdict_flag {
-    WEIR_VERDICT_BURST = 1,    /* admitted beyond the allocation */
-    WEIR_VERDICT_RESERVED = 2, /* a burst within what the node reserves for the table */
-    WEIR_VERDICT_PROMISED = WEIR_VERDICT_RESERVED /* the former name, for one version */
+    WEIR_VERDICT_BURST = 1,   /* admitted beyond the allocation */
+    WEIR_VERDICT_RESERVED = 2 /* a burst within what the node reserves for the table */
 };
 
 /* Zero when `decide` is called. */

@@ -60,10 +60,6 @@ struct weir_relocate_policy {
     int64_t (*rank)(const struct weir_move *m, enum weir_policy_kind kind);
 };
 
-/* The former names, for one version. */
-#define weir_move_needs    weir_move_required
-#define weir_move_promised weir_move_reserved
-
 #ifdef __cplusplus
 }
 #endif

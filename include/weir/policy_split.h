@@ -120,66 +120,14 @@ struct weir_split_policy {
     const char *name;
     uint64_t flags; /* 0 */
     /* At every evaluation, about each partition. Required. */
-    union {
-        void (*trigger)(struct weir_split *c, struct weir_split_trigger *trigger);
-        void (*wish)(struct weir_split *c, struct weir_split_trigger *wish); /* the former name */
-    };
+    void (*trigger)(struct weir_split *c, struct weir_split_trigger *trigger);
     /* After the trigger: the leader has answered. NULL: at all offered points, if there are any. */
-    union {
-        void (*decide)(struct weir_split *c, struct weir_split_decision *decision);
-        void (*choose)(struct weir_split *c, struct weir_split_decision *choice); /* the same */
-    };
+    void (*decide)(struct weir_split *c, struct weir_split_decision *decision);
     /* Into how many equal parts, 2 to WEIR_POLICY_PIECES_MAX: after WEIR_SPLIT_DECISION_EVENLY,
      * after a trigger with `evenly`, or since the table has fewer partitions than it needs (the
      * host has taken the partition with the most hashes). NULL: 2. */
     uint32_t (*pieces)(struct weir_split *c);
 };
-
-/* The former names, for one version. */
-#define weir_cut             weir_split
-#define weir_cut_now_ns      weir_split_now_ns
-#define weir_cut_age_ns      weir_split_age_ns
-#define weir_cut_is_limited  weir_split_is_limited
-#define weir_cut_maximum     weir_split_maximum
-#define weir_cut_table_limit weir_split_table_limit
-#define weir_cut_consumed    weir_split_consumed
-#define weir_cut_refused     weir_split_refused
-#define weir_cut_refusals    weir_split_refusals
-#define weir_cut_excess_ns   weir_split_excess_ns
-#define weir_cut_bytes       weir_split_bytes
-#define weir_cut_partitions  weir_split_partitions
-#define weir_cut_needed      weir_split_needed
-#define weir_cut_state       weir_split_state
-#define weir_cut_setting     weir_split_setting
-#define weir_cut_advice      weir_split_advice
-#define weir_cut_points      weir_split_points
-#define weir_cut_share_ppm   weir_split_share_ppm
-#define weir_cut_served_now  weir_split_served_now
-#define weir_cut_served_then weir_split_served_then
-#define weir_cut_key_ppm     weir_split_key_ppm
-#define WEIR_CUT_PERCENT     WEIR_SPLIT_PERCENT
-#define WEIR_CUT_WINDOW_NS   WEIR_SPLIT_WINDOW_NS
-#define WEIR_CUT_HOLD_NS     WEIR_SPLIT_HOLD_NS
-#define WEIR_CUT_DELAY_NS    WEIR_SPLIT_DELAY_NS
-#define WEIR_CUT_BYTES       WEIR_SPLIT_BYTES
-#define WEIR_CUT_JUDGE       WEIR_SPLIT_BY_LOAD
-#define WEIR_CUT_ADVISED     WEIR_SPLIT_ADVISED
-#define WEIR_CUT_FEW_SAMPLES WEIR_SPLIT_FEW_SAMPLES
-#define WEIR_CUT_POPULAR_KEY WEIR_SPLIT_POPULAR_KEY
-#define WEIR_CUT_SEQUENTIAL  WEIR_SPLIT_SEQUENTIAL
-#define WEIR_CUT_COLLECTION  WEIR_SPLIT_COLLECTION
-#define WEIR_CUT_NO_BENEFIT  WEIR_SPLIT_NO_BENEFIT
-#define weir_wish            weir_split_trigger
-#define weir_wish_why        weir_split_trigger_why
-#define WEIR_WISH_NONE       WEIR_SPLIT_TRIGGER_NONE
-#define WEIR_WISH_CONSUMED   WEIR_SPLIT_TRIGGER_CONSUMED
-#define WEIR_WISH_REFUSED    WEIR_SPLIT_TRIGGER_REFUSED
-#define WEIR_WISH_SIZE       WEIR_SPLIT_TRIGGER_SIZE
-#define weir_choice          weir_split_decision
-#define weir_choice_how      weir_split_decision_how
-#define WEIR_CHOICE_WHOLE    WEIR_SPLIT_DECISION_WHOLE
-#define WEIR_CHOICE_POINTS   WEIR_SPLIT_DECISION_POINTS
-#define WEIR_CHOICE_EVENLY   WEIR_SPLIT_DECISION_EVENLY
 
 #ifdef __cplusplus
 }

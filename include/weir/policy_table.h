@@ -80,7 +80,6 @@ WEIR_POLICY_API void weir_holder_notify_demand(struct weir_holder *h, int64_t ot
  * request. */
 WEIR_POLICY_API void weir_holder_set_reserve(struct weir_ledger *l, struct weir_holder *h,
                                              int64_t rate_mcu);
-#define weir_holder_tell weir_holder_notify_demand /* the former name, for one version */
 
 enum weir_table_flag {
     WEIR_TABLE_LIMITS = 1,          /* the limit of the table holds */
@@ -92,10 +91,7 @@ enum weir_table_flag {
     /* `grant` is called too when a router whose wait is not over reports that it spent its
      * tokens. The answer says when the router gets more. Without the flag it says when the bank
      * has enough. */
-    WEIR_TABLE_TAKES_REPORTS = 16,
-    /* The former names, for one version. */
-    WEIR_TABLE_TELLS = WEIR_TABLE_TAKES_REPORTS,
-    WEIR_TABLE_ASKS = WEIR_TABLE_REQUESTS_GRANTS
+    WEIR_TABLE_TAKES_REPORTS = 16
 };
 
 /* Chosen by the setting gac, or by gac = named and the setting gac_policy. */
@@ -108,10 +104,7 @@ struct weir_table_policy {
     uint64_t flags; /* bits of enum weir_table_flag */
     /* A router has sent a grant request, and the bank is refilled up to now. Required with
      * WEIR_TABLE_REQUESTS_GRANTS. */
-    union {
-        void (*grant)(struct weir_ledger *l, struct weir_holder *h);
-        void (*vend)(struct weir_ledger *l, struct weir_holder *h); /* the former name */
-    };
+    void (*grant)(struct weir_ledger *l, struct weir_holder *h);
     /* At routers: the mcu per second that a router uses while it reaches no server, or uses none.
      * NULL: rate / routers. More is cut to the rate. */
     int64_t (*reserve)(int64_t rate_mcu, uint32_t routers);
@@ -122,15 +115,6 @@ struct weir_table_policy {
      * not known yet. NULL: routers use the tokens that they get. More is cut to the rate. */
     int64_t (*share)(int64_t rate_mcu, uint32_t routers, int64_t demand_mcu, int64_t others_mcu);
 };
-
-/* The former names, for one version. */
-#define weir_ledger_enough       weir_ledger_grant_threshold
-#define weir_ledger_longest_ns   weir_ledger_lifetime_max_ns
-#define weir_ledger_level        weir_ledger_fair_share
-#define weir_holder_owed         weir_holder_debt
-#define weir_holder_until        weir_holder_admit_within
-#define weir_holder_live         weir_holder_set_lifetime
-#define weir_holder_was_promised weir_holder_is_due
 
 #ifdef __cplusplus
 }

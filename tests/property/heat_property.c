@@ -14,6 +14,7 @@
 #include "engine/heat/split_point.h"
 #include "engine/item/storage_key.h"
 #include "tests/check.h"
+#include "tests/support/split_verdicts.h"
 
 enum {
     KEYS = 4000,

@@ -2,6 +2,7 @@
 #include "engine/item/storage_key.h"
 #include "tests/check.h"
 #include "tests/support/control_world.h"
+#include "tests/support/split_verdicts.h"
 
 /* ---- load ---- */
 

@@ -94,7 +94,7 @@ static void scripted_grant(struct weir_ledger *l, struct weir_holder *h)
     if (granting.again != 0)
         weir_ledger_grant(l, h, granting.again);
     weir_holder_wait(h, granting.wait_ns);
-    weir_holder_tell(h, granting.others); /* the former name of weir_holder_notify_demand */
+    weir_holder_notify_demand(h, granting.others);
 }
 
 static struct weir_table_policy table = {.size = sizeof table,

@@ -197,15 +197,6 @@ TEST(an_answer_has_its_limits_and_lease)
     free(copy);
 }
 
-TEST(former_names_of_balances_are_aliases)
-{
-    static const struct weir_limiter_level one = {.name = "rpm"};
-    const struct weir_limiter_answer a = {.balances = &one, .balance_count = 1};
-    (void)state;
-    assert_ptr_equal(a.levels, a.balances);
-    assert_int_equal(a.level_count, 1);
-}
-
 TEST(too_many_limits_are_left_out)
 {
     struct buffer text = {0};

@@ -24,6 +24,7 @@
 #include "tests/check.h"
 #include "tests/support/case_file.h"
 #include "tests/support/case_words.h"
+#include "tests/support/split_verdicts.h"
 
 enum {
     TABLE_ID = 9,
