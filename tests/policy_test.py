@@ -195,7 +195,7 @@ def refused_files(i, work):
     expect(run(i.weir, "sim", "--policy", i.file("example"), "--policy", i.file("example"), code=2),
            "partition policy 'steady' is there already")
     expect(run(i.weir, "sim", "--policy", i.file("example"), "--set", "partition_policy=luck", code=2),
-           "partition_policy 'luck' is not known", "always-burst, none, steady", "--policy FILE.so loads more")
+           "partition_policy 'luck' is not known", "always-burst, none, count-requests, steady", "--policy FILE.so loads more")
     for point in CONTROLLER:
         expect(run(i.weir, "sim", "--policy", i.file("example"), "--set", f"{point}_policy=luck", code=2),
                f"{point}_policy 'luck' is not known", f", {POINTS[point + '_policy']}", "--policy FILE.so loads more")

@@ -82,6 +82,7 @@ NOT_COMMANDS = {  # how a block begins: what it is
     "name: mine": "a scenario",
     "# weir-requests-1": "the head of a file",
     "tables:": "a part of a scenario",
+    "workloads:": "a part of a scenario",
 }
 SHORTENED = [  # in commands that match the first: what replaces what
     # A run without the busiest clients. The command's own options come later, so they hold.
