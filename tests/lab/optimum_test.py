@@ -17,7 +17,7 @@ EXAMPLES = pathlib.Path(__file__).resolve().parent.parent.parent / "examples/opt
 sys.path.insert(0, str(EXAMPLES))
 import weir_optimum  # noqa: E402
 
-CASES = (("overload", "--only", "credits", "--set", "duration=13s", "--set", "warm=9s"),
+CASES = (("overload", "--only", "weir", "--set", "duration=13s", "--set", "warm=9s"),
          ("read-heavy", "--only", "weir", "--set", "duration=6s", "--set", "warm=2s"),
          ("busy-follower", "--only", "gauge", "--set", "duration=20s", "--set", "warm=14s"),
          ("gac-loss", "--only", "weir", "--set", "duration=14s", "--set", "warm=10s"),

@@ -25,7 +25,7 @@ from servers import until  # noqa: E402
 import weir_requests  # noqa: E402
 
 SCENARIOS = (("static-skew", "--only", "weir", "--set", "duration=8s"), ("hedging", "--set", "duration=12s"),
-             ("overload", "--only", "credits", "--set", "duration=16s"), ("on-demand", "--set", "duration=170s", "--set", "workloads.1.rate=200"),
+             ("overload", "--only", "weir", "--set", "duration=16s"), ("on-demand", "--set", "duration=170s", "--set", "workloads.1.rate=200"),
              ("index-steady-pressure", "--set", "duration=13s", "--set", "warm=2s"))
 
 
