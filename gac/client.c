@@ -544,6 +544,19 @@ static void gac_client_take_times(struct lease *l, struct instant now, const str
     l->retry_at = instant_add(now, a->until);
 }
 
+/* Others get what the router gives up once the server knows that it has heard of it. A router that
+ * is idle says so at once, others with the next request. */
+static void take_share(struct gac_client *c, struct instant now, struct lease *l, int64_t share)
+{
+    if (share == 0)
+        return;
+    const bool gives = c->routers > 1 && (l->share == 0 || share < l->share);
+    l->share = share;
+    l->share_routers = c->routers;
+    if (gives && is_idle(l, now))
+        request_now(c, l, true);
+}
+
 static void gac_client_take_answer(struct gac_client *c, struct instant now,
                                    const struct gac_answer *a)
 {
@@ -563,10 +576,7 @@ static void gac_client_take_answer(struct gac_client *c, struct instant now,
     l->denied = a->granted == 0 ? l->requested_need : 0;
     if (a->others != GAC_UNKNOWN)
         l->others = a->others;
-    if (a->share > 0) {
-        l->share = a->share;
-        l->share_routers = c->routers;
-    }
+    take_share(c, now, l, a->share);
     must_in_tests(l->round_trip.ns >= 0 && a->granted >= 0);
     c->changes++;
 }

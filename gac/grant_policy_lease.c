@@ -92,14 +92,14 @@ static int64_t tokens_for_all(const struct weir_ledger *l, int64_t scale)
     return sum;
 }
 
-/* This holder's part of the rate. If not all demand can be met: the max-min level, or its demand if
- * that is less. Otherwise: its demand, and an even part of the rest. */
-static int64_t share_of(const struct weir_ledger *l, const struct weir_holder *h)
+/* This holder's part of the rate. If not all demand can be met: the max-min level. Otherwise: its
+ * demand, and an even part of the rest. */
+static int64_t share_of(const struct weir_ledger *l, const struct weir_holder *h, int64_t rate,
+                        int64_t level)
 {
-    int64_t level = weir_ledger_fair_share(l, weir_ledger_bank_rate(l));
     if (level != INT64_MAX)
         return level;
-    int64_t left = weir_ledger_bank_rate(l), live = 0;
+    int64_t left = rate, live = 0;
     for (uint32_t i = 0; i < weir_ledger_holders(l); i++) {
         const struct weir_holder *other = weir_ledger_holder(l, i);
         if (!weir_holder_claims(l, other) || weir_holder_demand(other) == 0)
@@ -200,30 +200,29 @@ static int64_t lease_until(const struct weir_ledger *l, const struct weir_holder
     return min_of(alone_ns, max_of(both_ns, debt_ns));
 }
 
-/* Without a server the holder may go on with the part of the whole rate that it has by its demand:
- * as share_of, of the rate that refills at all servers. */
-static int64_t reserve_of(const struct weir_ledger *l, const struct weir_holder *h)
+/* Without a server the holder may go on with its part of the whole rate: by its demand, and an even
+ * part of the rest. `level`: of the rate that refills here. */
+static int64_t reserve_of(const struct weir_ledger *l, const struct weir_holder *h, int64_t level)
 {
-    const int64_t rate = weir_ledger_rate(l), level = weir_ledger_fair_share(l, rate);
-    if (level != INT64_MAX)
-        return min_of(weir_holder_demand(h), level);
-    int64_t demands = 0;
-    for (uint32_t i = 0; i < weir_ledger_holders(l); i++) {
-        const struct weir_holder *other = weir_ledger_holder(l, i);
-        demands += weir_holder_claims(l, other) ? weir_holder_demand(other) : 0;
-    }
-    return weir_holder_demand(h) + max_of(rate - demands, 0) / weir_ledger_routers(l);
+    const int64_t rate = weir_ledger_rate(l);
+    if (rate != weir_ledger_bank_rate(l))
+        level = weir_ledger_fair_share(l, rate);
+    return level == INT64_MAX ? share_of(l, h, rate, level) : min_of(level, weir_holder_demand(h));
 }
 
 static void lease_grant(struct weir_ledger *l, struct weir_holder *h)
 {
     struct lease_holder *s = lease_holder_of(l, h);
-    s->root = weir_policy_root(min_of(weir_holder_demand(h), share_of(l, h)));
-    if (weir_holder_demand(h) == 0)
+    if (weir_holder_demand(h) == 0) {
+        s->root = 0;
+        weir_holder_set_reserve(l, h, 0);
         return;
+    }
+    const int64_t rate = weir_ledger_bank_rate(l), level = weir_ledger_fair_share(l, rate);
+    const int64_t share = share_of(l, h, rate, level);
+    s->root = weir_policy_root(min_of(weir_holder_demand(h), share));
     int64_t scale = scale_of(l, weir_holder_cost(h) > 0 ? weir_holder_cost(h) : ONE_UNIT);
     int64_t held = weir_holder_held(h), missing = tokens_for(l, h, scale) - held;
-    int64_t share = share_of(l, h);
     add_credit(weir_ledger_now_ns(l), s, share, max_of(missing, 0));
     int64_t all = tokens_for_all(l, scale), bank = max_of(weir_ledger_bank(l), 0);
     bool enough = bank >= all;
@@ -248,7 +247,7 @@ static void lease_grant(struct weir_ledger *l, struct weir_holder *h)
     if (missing > 0 && !enough)
         weir_holder_wait(h, min_of(time_until(l, s, min, ahead, share), soon_ns));
     weir_holder_set_lifetime(h, lifetime_of(l, h));
-    weir_holder_set_reserve(l, h, reserve_of(l, h));
+    weir_holder_set_reserve(l, h, reserve_of(l, h, level));
 }
 
 const struct weir_table_policy weir_table_lease = {

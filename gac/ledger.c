@@ -117,11 +117,17 @@ int64_t ledger_share_of(const struct ledger *l, uint64_t router, uint32_t router
     return GAC_WHOLE / routers;
 }
 
-/* What all holders may have together. If all routers are holders: the whole. */
+/* All routers ask here, and have done so: nobody else has any part. */
+static bool has_all_routers(const struct ledger *l, const struct ledger_terms *terms)
+{
+    return l->count >= terms->routers && terms->here == terms->routers;
+}
+
+/* What all holders may have together. */
 static int64_t shares_of_all(const struct ledger *l, const struct ledger_terms *terms)
 {
     const int64_t known = GAC_WHOLE * MIN(l->count, terms->routers) / terms->routers;
-    return l->count >= terms->routers ? GAC_WHOLE : MIN(l->shares, known);
+    return has_all_routers(l, terms) ? GAC_WHOLE : MIN(l->shares, known);
 }
 
 static void note_share(struct ledger *l, const struct ledger_terms *terms, struct weir_holder *h,
@@ -145,8 +151,8 @@ void ledger_set_share(struct ledger *l, const struct ledger_terms *terms, struct
     };
     const int64_t even = GAC_WHOLE / terms->routers;
     int64_t left = shares_of_all(l, terms);
-    if (l->count >= terms->routers)
-        l->shares = left;
+    if (has_all_routers(l, terms))
+        l->shares = GAC_WHOLE;
     for (uint32_t i = 0; i < l->count; i++)
         left -= &l->holders[i] == h ? 0 : l->holders[i].share;
     share = MIN(share, left);
@@ -214,7 +220,8 @@ static void drop_stale(struct ledger *l, struct instant now, const struct ledger
 {
     for (uint32_t i = l->count; i > 0; i--) {
         struct weir_holder *h = &l->holders[i - 1];
-        if (!has_passed(now, h->requested_at, terms->router_timeout))
+        const bool bare = h->shares && h->retry_cost == 0 && h->requested_at.ns == 0;
+        if (bare || !has_passed(now, h->requested_at, terms->router_timeout))
             continue;
         const struct weir_holder was = *h;
         *h = (struct weir_holder){.router = was.router, .share = was.share, .shares = was.shares};
@@ -330,10 +337,12 @@ void ledger_grant(struct ledger *l, struct weir_holder *h, int64_t tokens)
     ledger_check(l);
 }
 
-void ledger_remove_router(struct ledger *l, uint64_t router)
+void ledger_remove_router(struct ledger *l, uint64_t router, bool moved)
 {
     struct weir_holder *h = ledger_find(l, router);
-    if (h != NULL)
+    if (h != NULL) {
+        l->shares = MAX(l->shares - (moved ? h->share : 0), 0);
         *h = l->holders[--l->count];
+    }
     must_in_tests(ledger_find(l, router) == NULL);
 }

@@ -125,8 +125,9 @@ int64_t ledger_share_of(const struct ledger *l, uint64_t router, uint32_t router
 /* Whether a holder has another part than an even one. */
 bool ledger_has_shares(const struct ledger *l);
 
-/* The router is known to be gone, and its tokens with it. */
-void ledger_remove_router(struct ledger *l, uint64_t router);
+/* The router is known to be gone, and its tokens with it. `moved`: it asked another server last,
+ * and has taken its part of the rate there. */
+void ledger_remove_router(struct ledger *l, uint64_t router, bool moved);
 
 /* Whether the holder has a claim on the refill. A holder that has not asked for a lifetime lives on
  * the tokens it has. */

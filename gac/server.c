@@ -64,37 +64,36 @@ void gac_server_destroy(struct gac_server *s)
 static void drop_router(struct gac_server *s, uint32_t at)
 {
     must(at < s->router_count);
-    for (uint32_t i = 0; i < s->ledger_count; i++)
-        ledger_remove_router(s->ledgers[i], s->routers[at].id);
+    const uint64_t view = s->routers[at].view;
+    for (uint32_t i = 0; i < s->ledger_count; i++) {
+        struct ledger *l = s->ledgers[i];
+        const bool moved = ring_owner(&s->ring, l->key, view) != s->options.number;
+        ledger_remove_router(l, s->routers[at].id, moved);
+    }
     s->routers[at] = s->routers[--s->router_count];
 }
 
-/* Routers that ask here about this key: not timed out, and their view has this server as the
- * owner. */
-static uint32_t routers_here(const struct gac_server *s, struct gac_key key)
+/* Counts the routers that ask here about this key: not timed out, and their view has this server as
+ * the owner. Sums up the parts of the rate of the others. `l`: NULL: there is no ledger yet. */
+static void note_routers(const struct gac_server *s, struct gac_key key, const struct ledger *l,
+                         struct ledger_terms *terms)
 {
-    uint32_t here = 0, owner = 0;
+    uint32_t owner = 0;
     uint64_t view = 0;
+    const bool shares = l != NULL && ledger_has_shares(l);
+    terms->routers = s->router_count;
+    terms->here = 0;
+    terms->shares_elsewhere = 0;
     for (uint32_t i = 0; i < s->router_count; i++) {
         const struct known_router *r = &s->routers[i];
         if (i == 0 || r->view != view)
             owner = ring_owner(&s->ring, key, view = r->view);
-        here += owner == s->options.number && !r->timed_out;
+        if (owner == s->options.number && !r->timed_out)
+            terms->here++;
+        else if (shares)
+            terms->shares_elsewhere += ledger_share_of(l, r->id, s->router_count);
     }
-    must(here <= s->router_count);
-    return here;
-}
-
-/* The parts of the rate of those that do not. */
-static int64_t shares_elsewhere(const struct gac_server *s, const struct ledger *l)
-{
-    int64_t shares = 0;
-    for (uint32_t i = 0; ledger_has_shares(l) && i < s->router_count; i++) {
-        const struct known_router *r = &s->routers[i];
-        if (r->timed_out || ring_owner(&s->ring, l->key, r->view) != s->options.number)
-            shares += ledger_share_of(l, r->id, s->router_count);
-    }
-    return shares;
+    must(terms->here <= s->router_count);
 }
 
 /* The routers that ask here have changed: the refill so far is by the old shares. */
@@ -103,8 +102,7 @@ static void divide_anew(struct gac_server *s, struct instant at)
     struct ledger_terms terms = {.bank = duration_ms(config_gac(s->options.config)->gac_bank_ms),
                                  .routers = s->router_count};
     for (uint32_t i = 0; i < s->ledger_count; i++) {
-        terms.here = routers_here(s, s->ledgers[i]->key);
-        terms.shares_elsewhere = shares_elsewhere(s, s->ledgers[i]);
+        note_routers(s, s->ledgers[i]->key, s->ledgers[i], &terms);
         ledger_refill(s->ledgers[i], at, &terms);
     }
 }
@@ -186,6 +184,13 @@ static uint32_t gac_server_place_of(const struct gac_server *s, struct gac_key k
     return low;
 }
 
+/* NULL: there is none. */
+static struct ledger *gac_server_find(const struct gac_server *s, struct gac_key key)
+{
+    const uint32_t at = gac_server_place_of(s, key);
+    return at < s->ledger_count && gac_key_equal(s->ledgers[at]->key, key) ? s->ledgers[at] : NULL;
+}
+
 static void drop_least_used(struct gac_server *s)
 {
     must(s->ledger_count > 0);
@@ -201,14 +206,15 @@ static struct ledger *ledger_of(struct gac_server *s, struct instant now,
                                 const struct ledger_terms *terms, const struct gac_request *request)
 {
     struct gac_key key = request->key;
+    struct ledger *l = gac_server_find(s, key);
+    if (l != NULL)
+        return l;
     uint32_t at = gac_server_place_of(s, key);
-    if (at < s->ledger_count && gac_key_equal(s->ledgers[at]->key, key))
-        return s->ledgers[at];
     if (s->ledger_count == (uint32_t)config_gac(s->options.config)->gac_ledgers_max) {
         drop_least_used(s);
         at = gac_server_place_of(s, key);
     }
-    struct ledger *l = must_calloc(1, sizeof *l);
+    l = must_calloc(1, sizeof *l);
     ledger_init(l, now, terms, request);
     s->ledgers = must_grow(s->ledgers, s->ledger_count, &s->ledger_capacity, sizeof s->ledgers[0]);
     memmove(&s->ledgers[at + 1], &s->ledgers[at], (s->ledger_count - at) * sizeof s->ledgers[0]);
@@ -256,11 +262,9 @@ static void gac_server_answer(struct gac_server *s, struct instant now, uint64_t
         /* A second's worth, as allocations begin with, and room for two of the largest items. */
         .start_new = {NS_PER_S},
         .start_tokens = config_gac(config)->gac_start_units * ONE_UNIT,
-        .routers = s->router_count,
-        .here = routers_here(s, request->key),
     };
+    note_routers(s, request->key, gac_server_find(s, request->key), &terms);
     struct ledger *l = ledger_of(s, now, &terms, request);
-    terms.shares_elsewhere = shares_elsewhere(s, l);
     ledger_refill(l, now, &terms);
     if (request->created && !periodic)
         ledger_start_table(l, &terms);
@@ -318,10 +322,9 @@ enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_
 bool gac_server_inspect(const struct gac_server *s, struct instant now, struct gac_key key,
                         struct gac_bank *out)
 {
-    uint32_t at = gac_server_place_of(s, key);
-    if (at == s->ledger_count || !gac_key_equal(s->ledgers[at]->key, key))
+    const struct ledger *l = gac_server_find(s, key);
+    if (l == NULL)
         return false;
-    const struct ledger *l = s->ledgers[at];
     struct token_bucket bank = l->bank;
     if (instant_before(bank.updated_at, now))
         token_bucket_refill(&bank, now);

@@ -74,9 +74,24 @@ TEST(the_share_of_a_router_that_is_gone_is_given_to_others)
 {
     struct four f;
     four_begin(&f);
-    ledger_remove_router(&f.ledger, 2);
+    ledger_remove_router(&f.ledger, 2, false);
     assert_int_equal(share_after(&f, 1, EVEN, 700000), EVEN); /* it may come back */
     f.terms.routers = f.terms.here = ROUTERS - 1;
+    assert_int_equal(share_after(&f, 1, EVEN, 700000), GAC_WHOLE - 2 * EVEN);
+    ledger_deinit(&f.ledger);
+}
+
+/* It takes its part to the server that it moves to, where others may get it. */
+TEST(the_share_of_a_router_that_moved_is_given_to_nobody_here)
+{
+    struct four f;
+    four_begin(&f);
+    f.terms.here = ROUTERS - 1;
+    ledger_remove_router(&f.ledger, 2, true);
+    f.terms.routers = ROUTERS - 1;
+    f.terms.here = ROUTERS - 2; /* another one has moved */
+    assert_int_equal(share_after(&f, 1, EVEN, 700000), EVEN);
+    f.terms.here = ROUTERS - 1;
     assert_int_equal(share_after(&f, 1, EVEN, 700000), GAC_WHOLE - 2 * EVEN);
     ledger_deinit(&f.ledger);
 }
@@ -178,34 +193,66 @@ static void routers_request(struct routers *r, int ms, const int requested[2], i
     }
 }
 
-/* The limit is 1,000 units a second. Clients of one router request 1,500, the other one 100. */
+/* The limit is 1,000 units a second. */
+static void routers_begin(struct routers *r)
+{
+    *r = (struct routers){
+        .now = {NS_PER_S},
+        .limit = {.key = {.table = 1}, .policy = GAC_LEASE, .rate = 1000000, .version = 1}};
+    config_init(&r->config, PROFILE_AWS);
+    config_edit_gac(&r->config)->gac_bank_ms = 1000;
+    r->server = gac_server_create(&(struct gac_server_options){&r->config, 1, 1, 7});
+    for (uint64_t i = 0; i < 2; i++) {
+        r->clients[i] = gac_client_create(&(struct gac_client_options){&r->config, 1, i + 1});
+        gac_client_up(r->clients[i], r->now, 1);
+    }
+}
+
+static void routers_cut(struct routers *r)
+{
+    r->cut = true;
+    for (uint64_t i = 0; i < 2; i++) {
+        gac_client_down(r->clients[i], r->now, 1, true);
+        gac_server_link_closed(r->server, i + 1);
+    }
+}
+
+static void routers_end(struct routers *r)
+{
+    for (uint64_t i = 0; i < 2; i++)
+        gac_client_destroy(r->clients[i]);
+    gac_server_destroy(r->server);
+}
+
+/* Clients of one router request 1,500 units a second, those of the other one 100. */
 TEST(without_a_server_each_router_goes_on_with_its_share_of_demand)
 {
     static const int uneven[2] = {15, 1}, both[2] = {15, 15};
+    struct routers r;
     int taken[2];
-    struct routers r = {
-        .now = {NS_PER_S},
-        .limit = {.key = {.table = 1}, .policy = GAC_LEASE, .rate = 1000000, .version = 1}};
-    config_init(&r.config, PROFILE_AWS);
-    config_edit_gac(&r.config)->gac_bank_ms = 1000;
-    r.server = gac_server_create(&(struct gac_server_options){&r.config, 1, 1, 7});
-    for (uint64_t i = 0; i < 2; i++) {
-        r.clients[i] = gac_client_create(&(struct gac_client_options){&r.config, 1, i + 1});
-        gac_client_up(r.clients[i], r.now, 1);
-    }
+    routers_begin(&r);
     routers_request(&r, 5000, uneven, taken);
-    r.cut = true;
-    for (uint64_t i = 0; i < 2; i++) {
-        gac_client_down(r.clients[i], r.now, 1, true);
-        gac_server_link_closed(r.server, i + 1);
-    }
+    routers_cut(&r);
     routers_request(&r, 1000, uneven, taken);
     routers_request(&r, 5000, uneven, taken);
     assert_in_range(taken[0], 4300, 4600);
     assert_in_range(taken[1], 490, 500);
     routers_request(&r, 5000, both, taken);
     assert_in_range(taken[0] + taken[1], 4700, 5200);
-    for (uint64_t i = 0; i < 2; i++)
-        gac_client_destroy(r.clients[i]);
-    gac_server_destroy(r.server);
+    routers_end(&r);
+}
+
+TEST(an_idle_router_leaves_its_share_to_others)
+{
+    struct routers r;
+    static const int first[2] = {15, 1}, second[2] = {0, 15};
+    int taken[2];
+    routers_begin(&r);
+    routers_request(&r, 3000, first, taken);
+    routers_request(&r, 3000, second, taken);
+    routers_cut(&r);
+    routers_request(&r, 1000, second, taken);
+    routers_request(&r, 5000, second, taken);
+    assert_in_range(taken[1], 4200, 4500); /* all but an eighth: a quarter of an even part */
+    routers_end(&r);
 }

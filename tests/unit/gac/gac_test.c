@@ -310,7 +310,7 @@ TEST(what_is_held_leaves_less_room_in_the_bank)
     now.ns += 60 * NS_PER_S;
     ledger_refill(&l, now, &terms);
     assert_int_equal(l.bank.balance, 10 * request.rate - 500000);
-    ledger_remove_router(&l, 1);
+    ledger_remove_router(&l, 1, false);
     ledger_refill(&l, now, &terms);
     ledger_refill(&l, instant_add(now, duration_ms(1000)), &terms);
     assert_int_equal(l.bank.balance, 10 * request.rate);
