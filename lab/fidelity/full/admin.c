@@ -39,6 +39,27 @@ static bool admin_is_refused(const struct full *f)
     return f->status == 400;
 }
 
+/* Whether the last call was taken. If not, the error says what the cluster refuses. */
+static bool admin_taken(const struct full *f, const char *what, const char *name,
+                        struct buffer *error)
+{
+    if (f->status != 200)
+        buffer_append_format(error, "the cluster refuses %s %s: %d %.*s", what, name, f->status,
+                             (int)f->answer.size, (const char *)f->answer.data);
+    return f->status == 200;
+}
+
+/* Calls until the cluster takes or refuses it. */
+static void admin_repeat(struct full *f, const char *operation, struct slice body)
+{
+    const int64_t until_ns = f->world.scheduler.now.ns + SETUP_S * NS_PER_S;
+    do {
+        admin_call(f, operation, body);
+        if (f->status != 200)
+            world_pass(&f->world, POLL_MS * NS_PER_MS);
+    } while (f->status != 200 && !admin_is_refused(f) && f->world.scheduler.now.ns < until_ns);
+}
+
 static bool admin_create_table(struct full *f, uint32_t place, uint32_t copy, struct buffer *error)
 {
     struct buffer create = {0}, name = {0};
@@ -68,22 +89,13 @@ static bool admin_create_table(struct full *f, uint32_t place, uint32_t copy, st
 
 static bool admin_expire(struct full *f, uint32_t place, uint32_t copy, struct buffer *error)
 {
-    const int64_t until_ns = f->world.scheduler.now.ns + SETUP_S * NS_PER_S;
     struct buffer update = {0};
     if (f->scenario->tables[place].expire_at_ns == 0)
         return true;
     tables_write_expiry(&update, f->scenario, place, copy);
-    do {
-        admin_call(f, "UpdateTimeToLive", buffer_slice(&update));
-        if (f->status != 200)
-            world_pass(&f->world, POLL_MS * NS_PER_MS);
-    } while (f->status != 200 && !admin_is_refused(f) && f->world.scheduler.now.ns < until_ns);
+    admin_repeat(f, "UpdateTimeToLive", buffer_slice(&update));
     buffer_deinit(&update);
-    if (f->status != 200)
-        buffer_append_format(error, "the cluster refuses the time to live of table %s: %d %.*s",
-                             f->scenario->tables[place].name, f->status, (int)f->answer.size,
-                             (const char *)f->answer.data);
-    return f->status == 200;
+    return admin_taken(f, "the time to live of table", f->scenario->tables[place].name, error);
 }
 
 static bool admin_put(struct full *f, uint32_t place, uint32_t copy, int64_t number,
@@ -99,11 +111,7 @@ static bool admin_put(struct full *f, uint32_t place, uint32_t copy, int64_t num
         admin_call(f, "PutItem", buffer_slice(&put));
     }
     buffer_deinit(&put);
-    if (f->status != 200)
-        buffer_append_format(error, "the cluster refuses an item of table %s: %d %.*s",
-                             f->scenario->tables[place].name, f->status, (int)f->answer.size,
-                             (const char *)f->answer.data);
-    return f->status == 200;
+    return admin_taken(f, "an item of table", f->scenario->tables[place].name, error);
 }
 
 static bool admin_fill_table(struct full *f, uint32_t place, uint32_t copy, struct buffer *error)
@@ -139,20 +147,11 @@ static bool admin_each_table(struct full *f, admin_step *step, struct buffer *er
 
 static bool admin_set_limit(struct full *f, const struct scenario_limit *l, struct buffer *error)
 {
-    const int64_t until_ns = f->world.scheduler.now.ns + SETUP_S * NS_PER_S;
     struct buffer put = {0};
     tables_write_limit(&put, l);
-    do {
-        admin_call(f, "PUT /limiter/v1/limits", buffer_slice(&put));
-        if (f->status != 200)
-            world_pass(&f->world, POLL_MS * NS_PER_MS);
-    } while (f->status != 200 && !admin_is_refused(f) && f->world.scheduler.now.ns < until_ns);
+    admin_repeat(f, "PUT /limiter/v1/limits", buffer_slice(&put));
     buffer_deinit(&put);
-    if (f->status != 200)
-        buffer_append_format(error, "the cluster refuses a limit of resource %s: %d %.*s",
-                             l->resource, f->status, (int)f->answer.size,
-                             (const char *)f->answer.data);
-    return f->status == 200;
+    return admin_taken(f, "a limit of resource", l->resource, error);
 }
 
 bool admin_create_tables(struct full *f, struct buffer *error)
