@@ -56,6 +56,7 @@ enum {
     X(storage, STORAGE)           \
     X(http, HTTP)                 \
     X(requests, REQUESTS)         \
+    X(explain, EXPLAIN)           \
     X(choices, CHOICES)
 
 enum config_area {

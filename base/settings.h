@@ -11,6 +11,7 @@
 #include "base/settings/choices.h"
 #include "base/settings/control.h"
 #include "base/settings/expiry.h"
+#include "base/settings/explain.h"
 #include "base/settings/gac.h"
 #include "base/settings/heat.h"
 #include "base/settings/http.h"
@@ -54,7 +55,8 @@
     SETTINGS_GAC(X)                                                                                \
     SETTINGS_STORAGE(X)                                                                            \
     SETTINGS_HTTP(X)                                                                               \
-    SETTINGS_REQUESTS(X)
+    SETTINGS_REQUESTS(X)                                                                           \
+    SETTINGS_EXPLAIN(X)
 /* clang-format on */
 
 /* The rooms of struct config, with all numbers and choices by name. */

@@ -10,6 +10,7 @@
     X(gac, "gac", "a server of global admission control: limits of tables")                \
     X(verify, "verify", "check every item of a stopped node: checksums, places, counts")   \
     X(events, "events", "the decisions of the cluster's controller, with reasons")         \
+    X(explain, "explain", "why a request was refused or slow, from its id")                \
     X(drain, "drain", "move a node's replicas to other nodes")                             \
     X(unshard, "unshard", "give a hot key fewer shards, or make it an ordinary key again") \
     X(limiter, "limiter", "the rate limiter: set limits, show buckets, fill buckets")      \

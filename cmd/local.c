@@ -251,6 +251,7 @@ static enum status local_open(struct local *l, struct buffer *error)
                                      .admin_token = admin_token(&l->admin),
                                      .node_count = l->options.nodes,
                                      .gac_servers = 1,
+                                     .number = 1,
                                      .region = l->options.region,
                                      .account = l->options.account,
                                      .seed = daemon_seed()};
@@ -381,7 +382,7 @@ static enum status local_serve(struct local *l)
 int cmd_local(int argc, char **argv)
 {
     struct local l = {
-        .options = {.address = "127.0.0.1", .port = 8000, .nodes = 3, .reads_own_writes = true}};
+        .options = {.address = "127.0.0.1", .port = 8000, .nodes = 3, .is_local = true}};
     const struct command_line line = {
         .command = "weir local",
         .usage = "[--port 8000] [--data DIR] [--nodes 3] [option]...",

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/settings/choices.h"
 #include "base/settings/requests.h"
 #include "cmd/usage.h"
 #include "control/decision_points.h"
@@ -264,7 +265,10 @@ int options_parse(struct options *o, const struct command_line *l, int argc, cha
     struct command_line line = *l;
     line.groups[1] = (struct option_group)OPTION_GROUP("settings", settings, o);
     config_init(&o->config, PROFILE_AWS);
-    config_edit_requests(&o->config)->read_your_writes = o->reads_own_writes;
+    if (o->is_local) {
+        config_edit_requests(&o->config)->read_your_writes = 1;
+        config_edit_choices(&o->config)->show_keys = SHOW_KEYS_FULL;
+    }
     policy_file_begin(&o->policies);
     baselines_add(&o->policies);
     int code = usage_parse(&line, argc, argv);

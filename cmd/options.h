@@ -18,9 +18,9 @@ struct options {
     const char *region;      /* of the endpoint; NULL: that of each request */
     const char *account;     /* of the endpoint; NULL: 000000000000 */
     bool verbose;
-    bool reads_own_writes; /* the default of the setting read_your_writes, under every profile */
-    bool replicas_given;   /* by --replicas */
-    const char *address;   /* to listen on; may point to `listen` */
+    bool is_local;       /* read_your_writes and show_keys have the defaults of weir local */
+    bool replicas_given; /* by --replicas */
+    const char *address; /* to listen on; may point to `listen` */
     uint16_t port;
     uint32_t nodes;
     uint32_t id;

@@ -120,6 +120,7 @@ static enum status router_daemon_open(struct router_process *p, struct buffer *e
                                     .gac_servers = o->gac.count,
                                     .region = o->region,
                                     .account = o->account,
+                                    .number = o->id,
                                     .seed = daemon_seed()};
     const struct request_record_options record = {.command = "router",
                                                   .path = o->record,

@@ -354,6 +354,7 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
 {
     must(cost >= 0);
     limit->outdated = false;
+    limit->level = 0;
     bool by_grants = policy_has(c, limit, WEIR_TABLE_REQUESTS_GRANTS);
     if (!gac_client_limits(c, limit))
         return GAC_TAKEN;
@@ -362,6 +363,7 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
         l->limit = *limit;
     limit->outdated = l->doubtful || limit->version < l->newest;
     l->doubtful = false;
+    limit->level = l->tokens;
     lease_add_demand(l, now, cost);
     const bool was_idle = is_idle(l, now);
     l->taken_at = now;

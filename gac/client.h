@@ -53,6 +53,7 @@ struct gac_limit {
     enum gac_policy policy;
     int64_t rate;     /* mcu a second */
     uint64_t version; /* of the rate: the higher is the newer */
+    int64_t level;    /* gac_client_take says: the tokens before it, mcu */
     bool outdated;    /* gac_client_take says: there is a newer one, or may be */
 };
 

@@ -98,6 +98,10 @@ static const struct endpoint ALL[] = {
      .about = "this router's counters of the rate limiter, by namespace"},
     {HTTP_GET, "/weir/events", serve_query, &operation_events,
      .about = "the decisions of the controller, with reasons; ?after=NUMBER"},
+    {HTTP_GET, "/weir/explain", serve_query, &operation_explain_last,
+     .about = "why requests were refused or slow: the latest; ?last=N&table=NAME"},
+    {HTTP_GET, "/weir/explain/", serve_query, &operation_explain_one,
+     .about = "why a request was answered so", .shown = "/weir/explain/REQUEST-ID", .prefix = true},
     {HTTP_POST, "/weir/split", serve_body, &operation_split,
      .about = "admin listener: splits a partition", .changes = true},
     {HTTP_POST, "/weir/unshard", serve_body, &operation_unshard,
@@ -141,6 +145,11 @@ static bool endpoint_takes_target(const struct endpoint *e, const struct client 
                                                   slice_of(e->target));
 }
 
+static bool endpoint_takes_path(const struct endpoint *e, struct slice path)
+{
+    return e->prefix ? slice_starts_with(path, slice_of(e->path)) : slice_is(path, e->path);
+}
+
 static const struct endpoint *endpoint_find(const struct client *c)
 {
     const struct http_head *head = &c->http.head;
@@ -148,7 +157,7 @@ static const struct endpoint *endpoint_find(const struct client *c)
     const struct slice path = http_text(head, head->path);
     for (size_t i = 0; i < COUNT_OF(ALL); i++) {
         const struct endpoint *e = &ALL[i];
-        if (e->method == method && slice_is(path, e->path) &&
+        if (e->method == method && endpoint_takes_path(e, path) &&
             !(c->admin && !slice_starts_with(path, slice_of("/weir"))) &&
             endpoint_takes_type(e, c) && endpoint_takes_target(e, c))
             return e;

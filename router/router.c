@@ -6,13 +6,16 @@
 #include "base/settings/gac.h"
 #include "base/settings/http.h"
 #include "base/settings/requests.h"
+#include "router/core/answer_record.h"
 #include "router/core/input_parse.h"
 #include "router/core/limit.h"
 #include "router/core/node_watch.h"
+#include "router/core/request_id.h"
 #include "router/core/shedding.h"
 #include "router/limiter/bucket_maintenance.h"
 #include "router/limiter/limiter_call.h"
 #include "router/limiter/transaction_queue.h"
+#include "router/records/records.h"
 
 enum {
     NODE_TIMEOUT_MS = 1000 /* about the time of an election */
@@ -48,6 +51,7 @@ struct router *router_create(const struct router_options *options)
     timer_queue_init(&r->limit_waits, duration_ms(config_gac(r->config)->gac_wait_ms));
     node_watch_init(r);
     shedding_init(r);
+    answer_record_init(r);
     limiter_init(r);
     own_writes_init(r);
     for (int i = 0; i < BACKOFFS; i++)
@@ -63,6 +67,7 @@ void router_destroy(struct router *r)
     limiter_deinit(r);
     limit_deinit(r);
     own_writes_deinit(r);
+    records_destroy(r->records);
     route_cache_deinit(r);
     call_reap(r, true);
     input_parse_deinit(r);
@@ -120,17 +125,11 @@ bool router_refuse_memory(struct router *r)
                      "(http_memory_max_bytes); please try again");
 }
 
-void router_make_id(struct router *r, char out[HTTP_REQUEST_ID_SIZE])
+uint64_t router_make_id(struct router *r, char out[HTTP_REQUEST_ID_SIZE])
 {
-    static const char DIGITS[] = "0123456789ABCDEFGHIJKLMNOPQRSTUV";
-    static const char END[] = "VV4KQNSO5AEMVJF66Q9ASUAAJG"; /* ends every id of the service */
-    const int drawn = HTTP_REQUEST_ID_SIZE - (int)(sizeof END - 1), digits_each = 13;
-    for (int i = 0; i < drawn; i += digits_each) {
-        uint64_t bits = prng_next(&r->prng);
-        for (int k = i; k < i + digits_each; k++, bits >>= 5)
-            out[k] = DIGITS[bits & 31];
-    }
-    memcpy(out + drawn, END, sizeof END - 1);
+    const struct request_id_parts parts = {
+        .router = r->options.number, .wall_ms = router_wall_ms(r), .count = r->id_count++};
+    return request_id_write(&r->prng, &parts, out);
 }
 
 const char *router_date(struct router *r)

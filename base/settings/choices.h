@@ -35,6 +35,13 @@ enum read_cap {
     READ_CAP_REPLICA,  /* each replica has its own buckets */
 };
 
+/* What pages and records show of the keys of items. */
+enum show_keys {
+    SHOW_KEYS_HASH, /* a hash */
+    SHOW_KEYS_OWN,  /* the key, but only to who names the request that has it */
+    SHOW_KEYS_FULL, /* the key */
+};
+
 /* clang-format off */
 #define SETTINGS_CHOICES(X)                                                                        \
     X(write_check, WRITE_CHECK_GAUGE,                                                              \
@@ -55,7 +62,11 @@ enum read_cap {
     X(gac, GAC_OFF,                                                                                \
       "The policy by which routers share a table's limit, unless the table's tag weir:gac names "  \
       "another. named: by gac_policy.",                                                            \
-      "off", "static", "periodic", "lease", "named")
+      "off", "static", "periodic", "lease", "named")                                               \
+    X(show_keys, SHOW_KEYS_HASH,                                                                   \
+      "What `weir explain` and the pages below /weir/ show of keys: hash: a hash. own: the key, "  \
+      "but only if the request id is given. full: the key. weir local has full.",                  \
+      "hash", "own", "full")
 /* clang-format on */
 
 CONFIG_AREA(choices, CHOICES)

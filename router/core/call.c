@@ -6,6 +6,7 @@
 
 #include "engine/catalog/key_text.h"
 #include "engine/message/request_traits.h"
+#include "router/core/answer_record.h"
 #include "router/core/input_parse.h"
 #include "router/core/item_placement.h"
 #include "router/core/operation.h"
@@ -24,7 +25,7 @@ static struct call *call_make(struct router *r, const struct operation *operatio
     }
     c->operation = operation;
     c->begun = r->now;
-    router_make_id(r, c->request_id);
+    c->number = router_make_id(r, c->request_id);
     return c;
 }
 
@@ -201,6 +202,8 @@ static void call_answer(struct call *c, int status, const struct fault *f)
     struct client *client = c->client;
     if (c->router->options.answered != NULL && !c->own)
         call_report(c, status, f);
+    if (answer_record_is_due(c, f))
+        answer_record_add(c, status, f);
     call_end(c);
     if (client != NULL)
         client_answer_parts(client, status, c->content_type, &c->parts, &c->body, c->request_id,

@@ -56,6 +56,8 @@ struct call {
     int status;         /* of an answer that is no error; 0: 200 */
     struct slice lines; /* further header lines of the answer, each after CR LF; in the arena */
     char request_id[HTTP_REQUEST_ID_SIZE];
+    uint64_t number;               /* of the request id */
+    bool waited;                   /* a part has waited for tokens for long: answer_record.h */
     struct http_throttle throttle; /* why a part was throttled, even if the call succeeds */
     struct subrequest *subrequests;
     struct route_use *routes;

@@ -22,6 +22,7 @@ struct endpoint {
     const char *shown;                 /* the path in the list of pages; NULL: `path` */
     const char *target;                /* X-Amz-Target begins so; NULL: any X-Amz-Target */
     uint32_t types; /* types that a body may have: bits 1 << enum http_content_type; 0: any */
+    bool prefix;    /* any path that begins with `path` */
     bool changes;   /* changes the cluster: only on the admin listener */
 };
 

@@ -40,8 +40,7 @@ bool limit_find(const struct router *r, const struct table *t, enum admit_kind k
     return table_policy_limits(r->config, policy) && units > 0;
 }
 
-/* The amount that admission at the node charges before the work. */
-static int64_t limit_least_cost(const struct request *q)
+int64_t limit_least_cost(const struct request *q)
 {
     if (q->op == REQUEST_GET)
         return read_cost_mcu(0, q->get.consistent) * (q->get.transacts ? TRANSACTION_FACTOR : 1);
@@ -94,6 +93,7 @@ enum gac_verdict limits_take(struct gac_client *gac, struct instant now, struct 
     for (uint32_t i = 0; i < count; i++) {
         struct limit_need *need = &needs[i];
         enum gac_verdict verdict = gac_client_take(gac, now, &need->limit, need->mcu, &taken->wait);
+        taken->level_mcu = need->limit.level;
         if (verdict != GAC_TAKEN) {
             limits_settle(gac, taken, 0);
             taken->short_of = need->limit.key;

@@ -23,6 +23,7 @@
 struct limit_waiters;
 struct limiter;
 struct node_watch;
+struct records;
 struct reply_slot;
 
 enum {
@@ -50,6 +51,8 @@ struct router {
     size_t known_host_size;
     struct prng prng;
     uint64_t hash_seed;      /* of hashes of what clients send */
+    uint32_t id_count;       /* request ids made */
+    struct records *records; /* owns: decision records; NULL: it keeps none */
     uint32_t catalog_node;   /* a guess: the node that leads the catalog */
     struct gac_client *gac;  /* owns */
     struct limiter *limiter; /* owns: the rate limiter (router/limiter) */
@@ -133,8 +136,8 @@ static inline int64_t router_agreed_ms(const struct router *r)
 /* Sets the fault of a request or an answer that exceeds the memory budget. Always false. */
 bool router_refuse_memory(struct router *r);
 
-/* Writes an x-amzn-RequestId of HTTP_REQUEST_ID_SIZE characters, 130 random bits in it. */
-void router_make_id(struct router *r, char out[HTTP_REQUEST_ID_SIZE]);
+/* Writes an x-amzn-RequestId (request_id.h), and returns its number. */
+uint64_t router_make_id(struct router *r, char out[HTTP_REQUEST_ID_SIZE]);
 
 /* The Date of an answer: HTTP_DATE_SIZE characters, made once a second. */
 const char *router_date(struct router *r);

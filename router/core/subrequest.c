@@ -19,6 +19,7 @@
 #include "engine/message/index_messages.h"
 #include "engine/message/redirect.h"
 #include "engine/message/request_traits.h"
+#include "router/core/answer_record.h"
 #include "router/core/counter_reads.h"
 #include "router/core/item_placement.h"
 #include "router/core/limit.h"
@@ -58,6 +59,7 @@ bool subrequest_next_effect(struct router *r, struct router_effect *out)
         return false;
     subrequest_queue_remove(s);
     s->state = SUBREQUEST_SENT;
+    s->sent_at = r->now;
     node_watch_sent(r, s->node);
     timer_start(&s->node_timeout, &r->node_timeout, r->now);
     *out = (struct router_effect){
@@ -130,6 +132,7 @@ void subrequest_start(struct router *r, struct subrequest *s)
         return;
     if (s->call != NULL)
         s->call->outstanding++;
+    s->started = r->now;
     timer_start(&s->deadline, &r->deadlines, r->now);
     if (!traits_of(&s->request)->data) {
         subrequest_send(r, s);
@@ -147,6 +150,8 @@ void subrequest_start(struct router *r, struct subrequest *s)
 void subrequest_admitted(struct router *r, struct subrequest *s)
 {
     must(placement_next(s));
+    s->admitted_at = r->now;
+    answer_record_note_wait(s);
     subrequest_route(r, s);
     subrequest_send(r, s);
 }
@@ -213,10 +218,13 @@ static int64_t subrequest_item_bytes(const struct request *q, const struct reply
     return found && has_item ? (int64_t)item_size(reply->item.bytes) : -1;
 }
 
-static void subrequest_note_end(struct subrequest *s, const struct reply *reply)
+static void subrequest_note_end(const struct router *r, struct subrequest *s,
+                                const struct reply *reply)
 {
     s->end = (struct subrequest_end){.replied = true,
                                      .code = reply->code,
+                                     .at = r->now,
+                                     .verdict = reply->verdict,
                                      .consumed_mcu = reply->consumed_mcu,
                                      .item_bytes = subrequest_item_bytes(&s->request, reply)};
     if (reply->code == REPLY_OK && reply->kind == ANSWER_RANGE)
@@ -227,8 +235,8 @@ static void subrequest_finish(struct router *r, struct subrequest *s, const stru
 {
     const struct reply final = s->placement != NULL ? placement_end(s, given) : *given;
     const struct reply *reply = &final;
-    if (r->options.answered != NULL && traits_of(&s->request)->data)
-        subrequest_note_end(s, reply);
+    if ((r->options.answered != NULL || r->records != NULL) && traits_of(&s->request)->data)
+        subrequest_note_end(r, s, reply);
     subrequest_settle(r, s, reply);
     subrequest_cancel(r, s);
     if (s->call == NULL) {

@@ -21,10 +21,13 @@ enum subrequest_state {
     SUBREQUEST_DONE,
 };
 
-/* What became of a data request. Kept only if answers are told (router_options.answered). */
+/* What became of a data request. Kept only if answers are told (router_options.answered) or
+ * recorded (answer_record.h). */
 struct subrequest_end {
     bool replied;
     enum reply_code code;
+    struct instant at;
+    struct admit_verdict verdict;
     int64_t consumed_mcu;
     int64_t item_bytes; /* -1: not known */
     int64_t scanned;
@@ -58,6 +61,9 @@ struct subrequest {
     bool own_over;         /* it has waited for own writes long enough */
     bool rested;           /* has paused since a node refused its map */
     struct limits_taken limits; /* the tokens that it holds (limit.h) */
+    struct instant started;
+    struct instant admitted_at; /* by the limit of its table */
+    struct instant sent_at;     /* for the last time */
     bool within_limit;          /* as far as the router knows (limit.c); or it has hardly waited */
     struct duration waited;     /* for the router's processor */
     const char *shed;       /* the router refuses it for overload: the text; NULL: it does not */

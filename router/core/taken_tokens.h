@@ -17,5 +17,6 @@ struct limits_taken {
     struct limit_share list[LIMITS_MAX];
     uint32_t count;
     struct gac_key short_of; /* the key whose tokens are short */
+    int64_t level_mcu;       /* before the last limit was tried */
     struct duration wait;    /* of a refusal: a second try may succeed after this time */
 };

@@ -39,7 +39,7 @@ static void answer_write_cors(struct buffer *out, const struct http_answer *a)
                          "\r\nAccess-Control-Allow-Origin: %.*s\r\nVary: Origin"
                          "\r\nAccess-Control-Expose-Headers: x-amzn-RequestId, x-amz-crc32, "
                          "x-amzn-ErrorType, x-weir-throttled-by, x-weir-partition, "
-                         "x-weir-retry-after-ms, x-amz-retry-after, *",
+                         "x-weir-retry-after-ms, x-weir-explain, x-amz-retry-after, *",
                          TEXT_OF(a->origin));
     if (a->preflight)
         buffer_append_text(out, "\r\nAccess-Control-Allow-Methods: POST"

@@ -203,6 +203,7 @@ void router_process_start(struct router_process *p)
                                                    .node_count = p->options.node_count,
                                                    .region = "local",
                                                    .account = "000000000000",
+                                                   .number = p->options.number,
                                                    .seed = prng_next(&p->prng),
                                                    .gac_servers = p->options.gac_servers},
                                         .clock = process_clock(&p->process),

@@ -18,6 +18,7 @@ struct router_process_options {
     const struct surroundings *around; /* borrows */
     const struct config *config;       /* borrows */
     uint32_t process;
+    uint32_t number; /* from 1 on */
     uint32_t node_count;
     uint32_t gac_first; /* first process of the GAC servers */
     uint32_t gac_servers;

@@ -54,6 +54,7 @@ static void world_create_processes(struct world *w)
             &(struct router_process_options){.around = &w->around,
                                              .config = p->config,
                                              .process = world_router(w, i),
+                                             .number = i + 1,
                                              .node_count = p->nodes,
                                              .gac_first = world_gac(w, 0),
                                              .gac_servers = p->gac,

@@ -32,6 +32,7 @@ void fake_start(struct fake_cluster *f)
                                      .region = f->region,
                                      .account = f->account,
                                      .seed = f->seed,
+                                     .number = 1,
                                      .on_loopback = f->on_loopback,
                                      .admin_token = f->admin_token,
                                      .answered = f->answered,
