@@ -8,6 +8,7 @@
 #include "base/settings/requests.h"
 #include "router/core/answer_record.h"
 #include "router/core/input_parse.h"
+#include "router/core/late_replies.h"
 #include "router/core/limit.h"
 #include "router/core/node_watch.h"
 #include "router/core/request_id.h"
@@ -51,6 +52,7 @@ struct router *router_create(const struct router_options *options)
     timer_queue_init(&r->limit_waits, duration_ms(config_gac(r->config)->gac_wait_ms));
     node_watch_init(r);
     shedding_init(r);
+    late_replies_init(r);
     answer_record_init(r);
     limiter_init(r);
     own_writes_init(r);
@@ -86,6 +88,7 @@ void router_destroy(struct router *r)
     gac_client_destroy(r->gac);
     node_watch_deinit(r);
     shedding_deinit(r);
+    late_replies_deinit(r);
     id_map_deinit(&r->clients);
     free(r->slots);
     free(r);
@@ -208,6 +211,7 @@ void router_node_lost(struct router *r, struct instant now, uint32_t node)
     router_event_begin(r, now);
     node_watch_link_lost(r, node);
     subrequest_node_lost(r, node);
+    late_replies_node_lost(r, node);
     router_event_end(r);
 }
 
@@ -273,6 +277,7 @@ struct instant router_deadline(const struct router *r)
     next = instant_earlier(next, timer_queue_next(&r->node_timeout));
     next = instant_earlier(next, timer_queue_next(&r->node_polls));
     next = instant_earlier(next, timer_queue_next(&r->limit_waits));
+    next = instant_earlier(next, timer_queue_next(&r->late_timers));
     next = instant_earlier(next, timer_queue_next(&r->own.waits));
     next = instant_earlier(next, timer_queue_next(&r->limiter->retry_timers));
     next = instant_earlier(next, timer_queue_next(&r->limiter->deadline_timers));
@@ -320,6 +325,8 @@ void router_tick(struct router *r, struct instant now)
         maintenance_run(r);
     if (timer_queue_expire(&r->limiter->queue_timers, now) != NULL)
         transaction_queue_run(r);
+    while ((t = timer_queue_expire(&r->late_timers, now)) != NULL)
+        late_reply_expire(r, t);
     call_go_on(r);
     gac_client_tick(r->gac, now);
     router_event_end(r);

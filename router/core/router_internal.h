@@ -85,6 +85,8 @@ struct router {
     struct subrequest_queue refused;         /* by the router; told at the end of the event */
     uint64_t limit_changes; /* gac_client_changes when the waiting subrequests were last tried */
     struct timer_queue limit_waits;
+    struct id_map late_replies; /* owns: late_replies.h */
+    struct timer_queue late_timers;
     TAILQ_HEAD(, call) resting;      /* calls that go on in later turns, one in each */
     TAILQ_HEAD(, input_parse) texts; /* large bodies that wait to be parsed */
     struct input_parse *parsing; /* what the host parses, not in `texts` any more; NULL: nothing */

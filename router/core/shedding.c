@@ -58,14 +58,17 @@ bool shedding_is_excess(const struct router *r, struct gac_key table)
 
 void shedding_note_reply(struct router *r, const struct subrequest *s, const struct reply *reply)
 {
-    if (!traits_of(&s->request)->data)
-        return;
-    if (reply->verdict.burst || reply->verdict.reason == ADMIT_REFUSED_OVERLOAD)
-        overload_note_excess(&r->excess, gac_key_number(limit_key_of(s)), r->now);
+    if (traits_of(&s->request)->data)
+        shedding_note_verdict(r, gac_key_number(limit_key_of(s)), &reply->verdict);
 }
 
-void shedding_answered(struct router *r, struct subrequest *s)
+void shedding_note_verdict(struct router *r, uint64_t limit, const struct admit_verdict *verdict)
 {
-    overload_answered(&r->overload, &r->overload_peers[s->node], r->now, s->overload_hint);
-    s->overload_hint = 0;
+    if (verdict->burst || verdict->reason == ADMIT_REFUSED_OVERLOAD)
+        overload_note_excess(&r->excess, limit, r->now);
+}
+
+void shedding_answered(struct router *r, uint32_t node, uint32_t hint)
+{
+    overload_answered(&r->overload, &r->overload_peers[node], r->now, hint);
 }

@@ -22,5 +22,8 @@ bool shedding_may_send(struct router *r, struct subrequest *s);
 bool shedding_is_excess(const struct router *r, struct gac_key table);
 /* The node's answer to the request tells whether it was beyond the allocation. */
 void shedding_note_reply(struct router *r, const struct subrequest *s, const struct reply *reply);
-/* A request that was let pass by shedding_may_send has ended: it was answered, or withdrawn. */
-void shedding_answered(struct router *r, struct subrequest *s);
+/* `limit`: gac_key_number of the request's table and kind. */
+void shedding_note_verdict(struct router *r, uint64_t limit, const struct admit_verdict *verdict);
+/* A request that was let pass by shedding_may_send has ended, at the node too. `hint`: the node's;
+ * 0: it did not answer. */
+void shedding_answered(struct router *r, uint32_t node, uint32_t hint);

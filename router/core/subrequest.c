@@ -22,6 +22,7 @@
 #include "router/core/answer_record.h"
 #include "router/core/counter_reads.h"
 #include "router/core/item_placement.h"
+#include "router/core/late_replies.h"
 #include "router/core/limit.h"
 #include "router/core/node_watch.h"
 #include "router/core/operation.h"
@@ -60,6 +61,8 @@ bool subrequest_next_effect(struct router *r, struct router_effect *out)
     subrequest_queue_remove(s);
     s->state = SUBREQUEST_SENT;
     s->sent_at = r->now;
+    s->answered = false;
+    s->overload_hint = 0;
     node_watch_sent(r, s->node);
     timer_start(&s->node_timeout, &r->node_timeout, r->now);
     *out = (struct router_effect){
@@ -161,9 +164,12 @@ static void subrequest_withdraw(struct router *r, struct subrequest *s)
 {
     subrequest_queue_remove(s);
     if (s->state == SUBREQUEST_QUEUED || s->state == SUBREQUEST_SENT) {
+        const bool late = s->state == SUBREQUEST_SENT && !s->answered;
         reply_slot_give(r, s);
-        if (traits_of(&s->request)->data)
-            shedding_answered(r, s);
+        if (traits_of(&s->request)->data && late)
+            late_reply_expect(r, s);
+        else if (traits_of(&s->request)->data)
+            shedding_answered(r, s->node, s->state == SUBREQUEST_SENT ? s->overload_hint : 0);
     }
     if (s->state == SUBREQUEST_SENT)
         node_watch_withdrawn(r, s->node);
@@ -606,8 +612,11 @@ static bool subrequest_take_shards(struct router *r, struct subrequest *s,
 void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply)
 {
     struct subrequest *s = subrequest_find_sent(r, node, reply->id);
-    if (s == NULL)
+    if (s == NULL) {
+        late_reply_take(r, node, reply);
         return;
+    }
+    s->answered = true;
     s->overload_hint = reply->overload_hint;
     shedding_note_reply(r, s, reply);
     if (!reply_fits(reply, s->request.op)) {
@@ -647,6 +656,7 @@ void subrequest_not_sent(struct router *r, uint32_t node, uint64_t id)
     struct subrequest *s = subrequest_find_sent(r, node, id);
     if (s == NULL)
         return;
+    s->answered = true;
     if (traits_of(&s->request)->data || subrequest_is_for_catalog(s))
         subrequest_try_elsewhere_after_timeout(r, s);
     else

@@ -67,7 +67,8 @@ struct subrequest {
     bool within_limit;          /* as far as the router knows (limit.c); or it has hardly waited */
     struct duration waited;     /* for the router's processor */
     const char *shed;       /* the router refuses it for overload: the text; NULL: it does not */
-    uint32_t overload_hint; /* by the answer to what was sent last (shedding.h) */
+    bool answered;          /* the node has replied to what was sent last, or never will */
+    uint32_t overload_hint; /* by this reply (shedding.h); 0: none */
     struct timer deadline;
     struct timer backoff;      /* the pause, or the wait for tokens */
     struct timer own;          /* the wait for own writes */
