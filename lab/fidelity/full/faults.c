@@ -1,5 +1,6 @@
 /* faults.c - the scenario's faults in the world, and what the world cannot do. */
 #include "engine/admission/capacity.h"
+#include "lab/clients/known_costs.h"
 #include "lab/fidelity/full/full_internal.h"
 
 enum {
@@ -33,7 +34,8 @@ bool full_can_run(struct reading *r, const struct scenario *s)
            full_has(r, "cluster.routers", "routers", s->cluster.routers, WORLD_ROUTERS_MAX) &&
            full_has(r, "cluster.gac", "servers of global admission control", s->cluster.gac,
                     WORLD_GAC_MAX) &&
-           full_has(r, "tables", "tables", tables, TABLES_MAX) && preload_check(r, s, "full");
+           full_has(r, "tables", "tables", tables, TABLES_MAX) && preload_check(r, s, "full") &&
+           known_costs_check(r, s, "full");
 }
 
 /* ---- faults ---- */

@@ -8,6 +8,7 @@
 #include "host/connection.h"
 #include "host/loop.h"
 #include "lab/clients/clients.h"
+#include "lab/clients/known_costs.h"
 #include "lab/clients/preload.h"
 #include "lab/clients/tables.h"
 #include "lab/fidelity/real/cluster.h"
@@ -355,7 +356,8 @@ static bool real_can_run(struct reading *r, const struct scenario *s)
                             "the fidelity real has at most %d nodes, routers and servers of "
                             "global admission control together, not %lld",
                             PROCESSES_MAX, (long long)processes);
-    return real_has_faults(r, s) && real_has_tables(r, s) && preload_check(r, s, "real");
+    return real_has_faults(r, s) && real_has_tables(r, s) && preload_check(r, s, "real") &&
+           known_costs_check(r, s, "real");
 }
 
 /* ---- life ---- */

@@ -501,6 +501,9 @@ static void expect_refusal(enum lab_fidelity fidelity, const char *text, const c
     HEAD "tables:\n  - {name: users}\n  - name: more\n    " members \
          "\nworkloads: [{name: w, table: users}]\n"
 
+#define WORKLOAD(members) \
+    HEAD "tables: [{name: users}]\nworkloads:\n  - name: w\n    table: users\n    " members "\n"
+
 /* Before the first run, and at the field. */
 TEST(what_a_fidelity_cannot_run_is_refused_when_the_scenario_is_read)
 {
@@ -525,6 +528,10 @@ TEST(what_a_fidelity_cannot_run_is_refused_when_the_scenario_is_read)
          "a.yaml:6: the fidelity full stores at most 67108864 `bytes`"},
         {LAB_FULL, TABLE("wcu: 10\n    bytes: 60000000"),
          "a.yaml:7: the fidelity full fills table more with its write capacity"},
+        {LAB_FULL, WORKLOAD("mix: 'read:0.9:scan:0.1'"),
+         "a.yaml:7: the fidelity full does not know what a scan costs"},
+        {LAB_FULL, WORKLOAD("item_bytes: uniform:100:5000"),
+         "a.yaml:5: the fidelity full does not know what a read of more than 4096 bytes costs"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         expect_refusal(rows[i].fidelity, rows[i].text, rows[i].fault);
