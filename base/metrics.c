@@ -13,3 +13,7 @@ METRICS_ALL(METRIC_TABLE)
     [METRICS_OF_##list] = {name, group##_metrics, COUNT_OF(group##_metrics)},
 
 const struct metric_group metric_groups[METRIC_GROUPS] = {METRICS_ALL(METRIC_GROUP)};
+
+#define METRIC_FAMILY(id, type, name, help) [FAMILY_##id] = {name, METRIC_##type, help},
+
+const struct metric_family metric_families[METRIC_FAMILY_COUNT] = {METRIC_FAMILIES(METRIC_FAMILY)};

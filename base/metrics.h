@@ -15,6 +15,7 @@
 enum metric_kind {
     METRIC_COUNTER, /* never falls while the process runs */
     METRIC_GAUGE,
+    METRIC_HISTOGRAM, /* of families only */
 };
 
 enum metric_unit {
@@ -149,6 +150,39 @@ enum metric_unit {
     X(timed, COUNTER, NUMBER, "Decisions of the policy that were timed: a sample.")                \
     X(slow, COUNTER, NUMBER, "Decisions of the sample that took longer than 10 microseconds.")
 
+/* The families of GET /metrics whose samples no page has: X(id, type, name, help). The name of a
+ * counter's samples ends in _total. The groups of routers and of the rate limiter are families,
+ * too: weir_router_NAME and weir_limiter_NAME. */
+#define METRIC_FAMILIES(X)                                                                         \
+    X(BUILD_INFO, GAUGE, "weir_build_info",                                                        \
+      "Always 1. The labels are the version, the commit, the role and the profile.")               \
+    X(REQUESTS, COUNTER, "weir_requests",                                                          \
+      "Answers to operations of the API, by their outcome. A batch that was throttled in part is " \
+      "ok.")                                                                                       \
+    X(REQUEST_DURATION, HISTOGRAM, "weir_request_duration_seconds",                                \
+      "Time from the end of a request to its answer, whatever the outcome.")                       \
+    X(REQUEST_WAITS, COUNTER, "weir_request_waits_seconds",                                        \
+      "Time that parts of requests have waited, by what they waited for.")                         \
+    X(TABLE_CONSUMED, COUNTER, "weir_table_consumed_units",                                        \
+      "Capacity units that requests by this router have consumed.")                                \
+    X(TABLE_REFUSED, COUNTER, "weir_table_refused",                                                \
+      "Requests to nodes that admission has refused, by reason. A batch has several.")             \
+    X(TABLE_REFUSED_UNITS, COUNTER, "weir_table_refused_units",                                    \
+      "Capacity units that refused requests would have cost at least.")                            \
+    X(TABLE_LIMIT, GAUGE, "weir_table_limit_units",                                                \
+      "Capacity units a second that the whole table may use, if routers keep its limit.")          \
+    X(TABLE_DEMAND, GAUGE, "weir_table_demand_units",                                              \
+      "Capacity units a second that the clients of this router ask for.")                          \
+    X(LIMIT_TOKENS, GAUGE, "weir_limit_tokens_units",                                              \
+      "Capacity units that the router may spend without a message. Below zero is debt.")           \
+    X(LIMIT_REQUESTS, COUNTER, "weir_limit_grant_requests",                                        \
+      "Messages to servers of global admission control about the limit.")                          \
+    X(LIMIT_WAITING, GAUGE, "weir_limit_waiting", "Requests that wait for tokens of the limit.")   \
+    X(EXPLAIN_RECORDS, COUNTER, "weir_explain_records", "Decision records, by their form.")        \
+    X(EXPLAIN_OLDEST, GAUGE, "weir_explain_oldest_seconds", "Age of the oldest decision record.")  \
+    X(SERIES_DROPPED, GAUGE, "weir_metrics_series_dropped",                                        \
+      "Tables that have no counts of their own: table=\"\" has their sum.")
+
 /* clang-format on */
 
 /* X(group, list, page): struct metrics_GROUP of METRICS_LIST, and the name of the group's table. */
@@ -198,3 +232,17 @@ enum metric_by_label {
 };
 
 extern const struct metric_group metric_groups[METRIC_GROUPS];
+
+#define METRIC_FAMILY_ID(id, type, name, help) FAMILY_##id,
+
+enum metric_family_id {
+    METRIC_FAMILIES(METRIC_FAMILY_ID) METRIC_FAMILY_COUNT
+};
+
+struct metric_family {
+    const char *name;
+    enum metric_kind kind;
+    const char *help;
+};
+
+extern const struct metric_family metric_families[METRIC_FAMILY_COUNT];

@@ -119,8 +119,8 @@ static void stage_exchange(struct stage *s)
     gac_client_tick(s->client, s->now);
     while (gac_client_next_frame(s->client, s->now, &to, &frame)) {
         buffer_clear(&s->answer);
-        must(gac_server_receive(s->server, s->now, GAC_SERVER, frame, &s->answer, &error) ==
-             STATUS_OK);
+        must(gac_server_receive(s->server, s->now, (struct gac_origin){.link = GAC_SERVER}, frame,
+                                &s->answer, &error) == STATUS_OK);
         must(gac_client_receive(s->client, s->now, to, buffer_slice(&s->answer)) == STATUS_OK);
     }
     s->allocated += bytes_allocated() - before;

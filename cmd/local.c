@@ -9,6 +9,7 @@
 #include "cmd/local_data.h"
 #include "cmd/request_record.h"
 #include "cmd/usage.h"
+#include "cmd/version.h"
 #include "gac/server.h"
 #include "host/secret.h"
 #include "server/host/disks.h"
@@ -152,8 +153,8 @@ static void local_gac_request(void *context, uint32_t server, struct slice frame
     struct local *l = context;
     struct buffer error = {0};
     buffer_clear(&l->gac_answer);
-    must(gac_server_receive(l->gac, loop_now(l->loop), server, frame, &l->gac_answer, &error) ==
-         STATUS_OK);
+    must(gac_server_receive(l->gac, loop_now(l->loop), (struct gac_origin){.link = server}, frame,
+                            &l->gac_answer, &error) == STATUS_OK);
     must(router_server_gac_receive(l->router, server, buffer_slice(&l->gac_answer)) == STATUS_OK);
 }
 
@@ -251,6 +252,8 @@ static enum status local_open(struct local *l, struct buffer *error)
                                      .admin_token = admin_token(&l->admin),
                                      .node_count = l->options.nodes,
                                      .gac_servers = 1,
+                                     .version = WEIR_VERSION,
+                                     .revision = version_build(),
                                      .number = 1,
                                      .region = l->options.region,
                                      .account = l->options.account,

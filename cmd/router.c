@@ -6,6 +6,7 @@
 #include "cmd/options.h"
 #include "cmd/request_record.h"
 #include "cmd/usage.h"
+#include "cmd/version.h"
 #include "gac/grant_policy.h"
 #include "server/host/link_transport.h"
 #include "server/host/loop_clock.h"
@@ -120,6 +121,8 @@ static enum status router_daemon_open(struct router_process *p, struct buffer *e
                                     .gac_servers = o->gac.count,
                                     .region = o->region,
                                     .account = o->account,
+                                    .version = WEIR_VERSION,
+                                    .revision = version_build(),
                                     .number = o->id,
                                     .seed = daemon_seed()};
     const struct request_record_options record = {.command = "router",

@@ -117,6 +117,15 @@ int64_t ledger_share_of(const struct ledger *l, uint64_t router, uint32_t router
     return GAC_WHOLE / routers;
 }
 
+int64_t ledger_share_known(const struct ledger *l, uint64_t router)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        if (l->holders[i].router == router)
+            return l->holders[i].shares ? l->holders[i].share : 0;
+    }
+    return 0;
+}
+
 /* All routers ask here, and have done so: nobody else has any part. */
 static bool has_all_routers(const struct ledger *l, const struct ledger_terms *terms)
 {
@@ -171,7 +180,9 @@ static int64_t rate_here(const struct ledger *l, const struct ledger_terms *term
     const int64_t others = terms->routers - MIN(l->count, terms->routers);
     int64_t all = shares_of_all(l, terms) + GAC_WHOLE * others / terms->routers;
     all = MIN(all, GAC_WHOLE) - terms->shares_elsewhere;
-    return ledger_scaled(l->rate, MAX(all, 0), GAC_WHOLE);
+    /* What routers were told they may use without a server. A router that is silent may have had
+     * the whole rate before others came: they are not refused for as long as it is remembered. */
+    return ledger_scaled(l->rate, MAX(all, MIN(terms->shares_here, GAC_WHOLE)), GAC_WHOLE);
 }
 
 void ledger_refill(struct ledger *l, struct instant now, const struct ledger_terms *terms)

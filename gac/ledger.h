@@ -87,6 +87,7 @@ struct ledger_terms {
     uint32_t routers;               /* routers that may be active anywhere */
     uint32_t here;                  /* those of them that ask here */
     int64_t shares_elsewhere;       /* of those that do not, in millionths: ledger_share_of */
+    int64_t shares_here;            /* of those that do: ledger_share_known */
 };
 
 /* Starts a ledger with the limit in its first grant request. */
@@ -122,6 +123,8 @@ void ledger_set_share(struct ledger *l, const struct ledger_terms *terms, struct
                       int64_t share);
 /* What the router may use without a server, in millionths. `routers`: as in the terms. */
 int64_t ledger_share_of(const struct ledger *l, uint64_t router, uint32_t routers);
+/* What the router may use without a server, if it was told a part; otherwise 0. */
+int64_t ledger_share_known(const struct ledger *l, uint64_t router);
 /* Whether a holder has another part than an even one. */
 bool ledger_has_shares(const struct ledger *l);
 

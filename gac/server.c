@@ -15,6 +15,8 @@ struct known_router {
     uint64_t id;
     uint64_t link;
     uint64_t view;
+    uint32_t number; /* 0: not known */
+    uint64_t former; /* the router that had the number before; 0: none is known */
     struct instant received_at;
     bool timed_out; /* has sent nothing for longer than tokens live */
 };
@@ -83,13 +85,15 @@ static void note_routers(const struct gac_server *s, struct gac_key key, const s
     const bool shares = l != NULL && ledger_has_shares(l);
     terms->routers = s->router_count;
     terms->here = 0;
-    terms->shares_elsewhere = 0;
+    terms->shares_elsewhere = terms->shares_here = 0;
     for (uint32_t i = 0; i < s->router_count; i++) {
         const struct known_router *r = &s->routers[i];
         if (i == 0 || r->view != view)
             owner = ring_owner(&s->ring, key, view = r->view);
-        if (owner == s->options.number && !r->timed_out)
-            terms->here++;
+        const bool here = owner == s->options.number && !r->timed_out;
+        terms->here += here;
+        if (shares && here)
+            terms->shares_here += ledger_share_known(l, r->id);
         else if (shares)
             terms->shares_elsewhere += ledger_share_of(l, r->id, s->router_count);
     }
@@ -136,11 +140,41 @@ static void drop_timed_out(struct gac_server *s, struct instant now)
     }
 }
 
+/* The router that has this number. NULL: none, or it is not known. */
+static struct known_router *router_numbered(const struct gac_server *s, uint32_t number)
+{
+    for (uint32_t i = 0; number != 0 && i < s->router_count; i++) {
+        if (s->routers[i].number == number)
+            return &s->routers[i];
+    }
+    return NULL;
+}
+
+static bool has_ended(const struct gac_server *s, uint32_t number, uint64_t router)
+{
+    const struct known_router *r = router_numbered(s, number);
+    return r != NULL && r->former == router;
+}
+
+/* The router that had the number before, which is dropped. 0: there is none. */
+static uint64_t drop_former(struct gac_server *s, uint32_t number, uint64_t router)
+{
+    const struct known_router *r = router_numbered(s, number);
+    if (r == NULL)
+        return 0;
+    if (r->id == router)
+        return r->former;
+    const uint64_t former = r->id;
+    drop_router(s, (uint32_t)(r - s->routers));
+    return former;
+}
+
 /* NULL: too many routers. */
 static struct known_router *gac_server_note_router(struct gac_server *s, struct instant now,
-                                                   uint64_t link,
+                                                   struct gac_origin from,
                                                    const struct gac_requests *requests)
 {
+    const uint64_t former = drop_former(s, from.number, requests->router);
     uint32_t i = 0;
     while (i < s->router_count && s->routers[i].id != requests->router)
         i++;
@@ -151,7 +185,12 @@ static struct known_router *gac_server_note_router(struct gac_server *s, struct 
     }
     struct known_router *r = &s->routers[i];
     bool changed = r->timed_out || r->view != requests->view;
-    *r = (struct known_router){requests->router, link, requests->view, now, false};
+    *r = (struct known_router){.id = requests->router,
+                               .link = from.link,
+                               .view = requests->view,
+                               .number = from.number,
+                               .former = former,
+                               .received_at = now};
     if (changed)
         divide_anew(s, now);
     return r;
@@ -288,7 +327,7 @@ static enum status gac_server_refuse(struct buffer *error, const char *why)
     return STATUS_MALFORMED;
 }
 
-enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_t link,
+enum status gac_server_receive(struct gac_server *s, struct instant now, struct gac_origin from,
                                struct slice frame, struct buffer *out, struct buffer *error)
 {
     struct gac_requests requests;
@@ -303,7 +342,9 @@ enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_
     }
     check_timeouts(s, now);
     drop_timed_out(s, now);
-    if (gac_server_note_router(s, now, link, &requests) == NULL)
+    if (has_ended(s, from.number, requests.router))
+        return gac_server_refuse(error, "a frame of a router that was started again since");
+    if (gac_server_note_router(s, now, from, &requests) == NULL)
         return gac_server_refuse(error, "more routers than gac_routers_max");
     struct buffer answers = {0};
     uint32_t count = 0;

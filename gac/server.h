@@ -25,9 +25,16 @@ struct gac_server_options {
 struct gac_server *gac_server_create(const struct gac_server_options *options);
 void gac_server_destroy(struct gac_server *s);
 
-/* A frame of a router arrived over its link: appends the answer to `out`. STATUS_MALFORMED: the
+struct gac_origin {
+    uint64_t link;
+    uint32_t number; /* of the router in its cluster; 0: not known */
+};
+
+/* A frame of a router arrived over its link. A router with the number of another one is that router
+ * after a restart: the former one has ended, although its link was not closed, and its frames that
+ * come late are refused. Appends the answer to `out`. STATUS_MALFORMED: the
  * frame changed nothing, and the link must be closed; `error` tells why. */
-enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_t link,
+enum status gac_server_receive(struct gac_server *s, struct instant now, struct gac_origin from,
                                struct slice frame, struct buffer *out, struct buffer *error);
 
 /* The other end closed the link: the router is gone, and its tokens with it. */

@@ -90,6 +90,8 @@ static const struct endpoint ALL[] = {
     {HTTP_POST, "/", serve_body, .about = "the operations of DynamoDB Streams",
      .target = TARGET_STREAMS, .types = JSON_TYPES},
     {HTTP_POST, "/", serve_body, .types = JSON_TYPES}, /* X-Amz-Target names no service */
+    {HTTP_GET, "/metrics", serve_query, &operation_metrics,
+     .about = "this router's counts, as Prometheus reads them"},
     {HTTP_GET, "/weir/partitions", serve_query, &operation_partitions,
      .about = "consumption and refusals of each partition; ?table=NAME"},
     {HTTP_GET, "/weir/gac", serve_query, &operation_gac,
@@ -158,7 +160,8 @@ static const struct endpoint *endpoint_find(const struct client *c)
     for (size_t i = 0; i < COUNT_OF(ALL); i++) {
         const struct endpoint *e = &ALL[i];
         if (e->method == method && endpoint_takes_path(e, path) &&
-            !(c->admin && !slice_starts_with(path, slice_of("/weir"))) &&
+            !(c->admin && strcmp(e->path, "/metrics") != 0 &&
+              !slice_starts_with(path, slice_of("/weir"))) &&
             endpoint_takes_type(e, c) && endpoint_takes_target(e, c))
             return e;
     }

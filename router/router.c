@@ -12,6 +12,7 @@
 #include "router/core/limit.h"
 #include "router/core/node_watch.h"
 #include "router/core/request_id.h"
+#include "router/core/request_metrics.h"
 #include "router/core/shedding.h"
 #include "router/limiter/bucket_maintenance.h"
 #include "router/limiter/limiter_call.h"
@@ -53,6 +54,7 @@ struct router *router_create(const struct router_options *options)
     node_watch_init(r);
     shedding_init(r);
     late_replies_init(r);
+    request_metrics_init(r);
     answer_record_init(r);
     limiter_init(r);
     own_writes_init(r);
@@ -89,6 +91,7 @@ void router_destroy(struct router *r)
     node_watch_deinit(r);
     shedding_deinit(r);
     late_replies_deinit(r);
+    request_metrics_deinit(r);
     id_map_deinit(&r->clients);
     free(r->slots);
     free(r);

@@ -10,7 +10,8 @@ void gac_links_frame(struct gac_links *l, const struct link_peer *from, struct s
 {
     struct buffer error = {0}, why = {0};
     buffer_clear(&l->answer);
-    if (gac_server_receive(l->server, l->clock.now(l->clock.context), from->link, frame, &l->answer,
+    if (gac_server_receive(l->server, l->clock.now(l->clock.context),
+                           (struct gac_origin){from->link, from->id}, frame, &l->answer,
                            &error) == STATUS_OK) {
         l->links.send(l->links.context, from->link, buffer_slice(&l->answer));
     } else {

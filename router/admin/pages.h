@@ -11,6 +11,7 @@ extern const struct operation operation_limiter;
 extern const struct operation operation_events;
 extern const struct operation operation_explain_one;
 extern const struct operation operation_explain_last;
+extern const struct operation operation_metrics;
 extern const struct operation operation_drain;
 extern const struct operation operation_split;
 extern const struct operation operation_unshard;

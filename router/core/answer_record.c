@@ -185,7 +185,7 @@ static void answer_record_set_part(struct decision_record *d, const struct call 
     d->consistent = request_is_consistent(q);
     d->range = q->op == REQUEST_RANGE;
     d->repeated = (uint16_t)MIN(s->attempts, UINT16_MAX);
-    d->cost_mcu = limit_least_cost(q);
+    d->cost_mcu = limit_cost_before(q);
     d->waited_us = (uint32_t)MIN(s->waited.ns / 1000, UINT32_MAX);
     d->item_bytes = s->end.replied ? s->end.item_bytes : -1;
     d->verdict = s->end.verdict;

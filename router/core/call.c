@@ -10,6 +10,7 @@
 #include "router/core/input_parse.h"
 #include "router/core/item_placement.h"
 #include "router/core/operation.h"
+#include "router/core/request_metrics.h"
 
 /* ---- memory ---- */
 
@@ -202,6 +203,7 @@ static void call_answer(struct call *c, int status, const struct fault *f)
     struct client *client = c->client;
     if (c->router->options.answered != NULL && !c->own)
         call_report(c, status, f);
+    request_metrics_note_answer(c, f);
     if (answer_record_is_due(c, f))
         answer_record_add(c, status, f);
     call_end(c);

@@ -40,7 +40,8 @@ bool limit_find(const struct router *r, const struct table *t, enum admit_kind k
     return table_policy_limits(r->config, policy) && units > 0;
 }
 
-int64_t limit_least_cost(const struct request *q)
+/* Of a request that is not free. */
+static int64_t limit_least_cost(const struct request *q)
 {
     if (q->op == REQUEST_GET)
         return read_cost_mcu(0, q->get.consistent) * (q->get.transacts ? TRANSACTION_FACTOR : 1);
@@ -52,6 +53,11 @@ int64_t limit_least_cost(const struct request *q)
         return request_admit(q)->mcu;
     const int64_t cost = write_cost_mcu(q->write.item.size > 0 ? item_size(q->write.item) : 0);
     return q->write.transaction.size > 0 ? cost * TRANSACTION_FACTOR : cost;
+}
+
+int64_t limit_cost_before(const struct request *q)
+{
+    return traits_of(q)->free ? 0 : limit_least_cost(q);
 }
 
 /* Whether the tokens for the request were taken with an earlier one. */

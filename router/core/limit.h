@@ -54,8 +54,8 @@ void limit_notify(struct router *r, const struct table *t, bool created);
 bool limit_is_waiting(const struct router *r, const struct subrequest *s);
 void limit_wait_over(struct router *r, struct subrequest *s);
 
-/* The amount that admission at the node charges before the work. */
-int64_t limit_least_cost(const struct request *q);
+/* The amount that admission at the node charges before the work; 0: nothing. */
+int64_t limit_cost_before(const struct request *q);
 
 /* How many requests wait for tokens of the key. */
 int64_t limit_waiting(const struct router *r, struct gac_key key);

@@ -63,6 +63,8 @@ struct router_options {
     const char *region;          /* in ARNs; NULL: that of each request; borrows */
     const char *account;         /* in ARNs; NULL: 000000000000; borrows */
     uint64_t seed;
+    const char *version; /* of weir, and the commit; NULL: not known; both borrow */
+    const char *revision;
     uint32_t number;      /* of the router in its cluster, at most 4095; it is in its request ids */
     uint32_t gac_servers; /* GAC servers are numbered 1 .. gac_servers; 0: none */
     bool on_loopback;     /* the public listener's address is a loopback address */

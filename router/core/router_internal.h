@@ -25,6 +25,7 @@ struct limiter;
 struct node_watch;
 struct records;
 struct reply_slot;
+struct request_metrics;
 
 enum {
     BACKOFFS = 6,
@@ -50,13 +51,14 @@ struct router {
     char known_host[HTTP_HOST_MAX]; /* passes whatever host_names says: the last such one */
     size_t known_host_size;
     struct prng prng;
-    uint64_t hash_seed;      /* of hashes of what clients send */
-    uint32_t id_count;       /* request ids made */
-    struct records *records; /* owns: decision records; NULL: it keeps none */
-    uint32_t catalog_node;   /* a guess: the node that leads the catalog */
-    struct gac_client *gac;  /* owns */
-    struct limiter *limiter; /* owns: the rate limiter (router/limiter) */
-    struct own_writes own;   /* what it has acknowledged */
+    uint64_t hash_seed;              /* of hashes of what clients send */
+    uint32_t id_count;               /* request ids made */
+    struct records *records;         /* owns: decision records; NULL: it keeps none */
+    struct request_metrics *metrics; /* owns */
+    uint32_t catalog_node;           /* a guess: the node that leads the catalog */
+    struct gac_client *gac;          /* owns */
+    struct limiter *limiter;         /* owns: the rate limiter (router/limiter) */
+    struct own_writes own;           /* what it has acknowledged */
     struct json_parser *json;
     struct buffer scratch; /* a request's body, padded for the parser, for example */
     struct fault fault;    /* of the call at work */

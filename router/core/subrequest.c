@@ -29,6 +29,7 @@
 #include "router/core/replica_choice.h"
 #include "router/core/reply_slots.h"
 #include "router/core/reply_validation.h"
+#include "router/core/request_metrics.h"
 #include "router/core/shedding.h"
 
 enum {
@@ -241,8 +242,10 @@ static void subrequest_finish(struct router *r, struct subrequest *s, const stru
 {
     const struct reply final = s->placement != NULL ? placement_end(s, given) : *given;
     const struct reply *reply = &final;
-    if ((r->options.answered != NULL || r->records != NULL) && traits_of(&s->request)->data)
+    if (traits_of(&s->request)->data) {
         subrequest_note_end(r, s, reply);
+        request_metrics_note_reply(r, s, reply);
+    }
     subrequest_settle(r, s, reply);
     subrequest_cancel(r, s);
     if (s->call == NULL) {

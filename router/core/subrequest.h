@@ -21,8 +21,7 @@ enum subrequest_state {
     SUBREQUEST_DONE,
 };
 
-/* What became of a data request. Kept only if answers are told (router_options.answered) or
- * recorded (answer_record.h). */
+/* What became of a data request. */
 struct subrequest_end {
     bool replied;
     enum reply_code code;

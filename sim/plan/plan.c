@@ -72,6 +72,8 @@ static void plan_config(struct config *config, struct prng *p)
     c->resident_max_bytes = plan_odds(p, 30) ? 0 : 4 * GIB;
     c->node_queue_max = plan_spread(p, 16, 1024);
     c->request_deadline_ms = plan_spread(p, 500, 5000);
+    c->explain_bytes = 256 * KIB; /* the ring turns, */
+    c->explain_slow_ms = 1;       /* and nearly each request leaves a record */
 }
 
 static void plan_replication(struct plan *plan, struct prng *p)

@@ -43,7 +43,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (how & 1)
             gac_client_receive(c, now, 1, bytes);
         else
-            gac_server_receive(s, now, how >> 1 & 1, bytes, &answer, &error);
+            gac_server_receive(s, now,
+                               (struct gac_origin){.link = how >> 1 & 1, .number = how >> 2 & 1},
+                               bytes, &answer, &error);
         request_anyway(c, now);
         buffer_deinit(&answer);
         buffer_deinit(&error);

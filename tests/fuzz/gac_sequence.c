@@ -68,8 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         request.cost = amount(&r);
         gac_requests_encode(&frame, &(struct gac_requests){router + 1, 1 + who / 64, 1});
         gac_request_encode(&frame, &request);
-        must(gac_server_receive(s, now, router, buffer_slice(&frame), &answer, &error) ==
-             STATUS_OK);
+        must(gac_server_receive(s, now, (struct gac_origin){.link = router}, buffer_slice(&frame),
+                                &answer, &error) == STATUS_OK);
         check(buffer_slice(&answer));
         if ((how & 7) == 4)
             gac_server_link_closed(s, router);

@@ -179,7 +179,8 @@ static void deliver_request(struct fixture *w, uint32_t c, uint32_t s, uint32_t 
     struct buffer answer = {0}, error = {0};
     if (at >= f->count || w->servers[s] == NULL)
         return;
-    assert_int_equal(gac_server_receive(w->servers[s], w->now, w->links[c][s],
+    assert_int_equal(gac_server_receive(w->servers[s], w->now,
+                                        (struct gac_origin){.link = w->links[c][s]},
                                         buffer_slice(&f->all[at]), &answer, &error),
                      STATUS_OK);
     put(&w->answers[c][s], buffer_slice(&answer));

@@ -44,7 +44,9 @@ static void retry_exchange(struct retry_world *w)
         struct gac_client *c = w->clients[i];
         while (c != NULL && gac_client_next_frame(c, w->now, &number, &frame)) {
             buffer_clear(&answer);
-            assert_int_equal(gac_server_receive(w->server, w->now, i + 1, frame, &answer, &error),
+            assert_int_equal(gac_server_receive(w->server, w->now,
+                                                (struct gac_origin){.link = i + 1}, frame, &answer,
+                                                &error),
                              STATUS_OK);
             assert_int_equal(gac_client_receive(c, w->now, number, buffer_slice(&answer)),
                              STATUS_OK);

@@ -62,6 +62,8 @@ SEED_PASSES(25000352, .faults = SIM_FAULTS_ALL)
 /* Boosts reserved what a third table needs, and were given up bit by bit for a minute. */
 SEED_PASSES(97945497, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .length_ms = 1000)
 /* Clients repeated strong reads of a key of 124 shards without a rest: none was answered. */
+/* A router was started again, and the links of its former life stayed: it kept all of a rate. */
+SEED_PASSES(41000033, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .length_ms = 1000)
 SEED_PASSES(97946494, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .length_ms = 1000)
 /* A router's first answers of a GAC server were late: it took all of the rate meanwhile. */
 SEED_PASSES(97942578, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL, .length_ms = 1000)

@@ -39,7 +39,8 @@ bool fake_gac_request(struct fake_gac *g, struct instant now, uint32_t server, u
         return false;
     if (instant_before(g->now, now))
         g->now = now;
-    must(gac_server_receive(g->servers[server], g->now, link, frame, answer, &error) == STATUS_OK);
+    must(gac_server_receive(g->servers[server], g->now, (struct gac_origin){.link = link}, frame,
+                            answer, &error) == STATUS_OK);
     buffer_deinit(&error);
     return true;
 }

@@ -57,8 +57,9 @@ static void frame_deliver(void *context, uint64_t argument)
     bool arrives = link->life == f->life && !link->cut && r->client != NULL && s->server != NULL;
     if (arrives && f->to_server) {
         struct buffer answer = {0}, error = {0};
-        must(gac_server_receive(s->server, server_now(w, f->server), f->life,
-                                buffer_slice(&f->bytes), &answer, &error) == STATUS_OK);
+        must(gac_server_receive(s->server, server_now(w, f->server),
+                                (struct gac_origin){.link = f->life}, buffer_slice(&f->bytes),
+                                &answer, &error) == STATUS_OK);
         struct frame *back = malloc(sizeof *back);
         must(back != NULL);
         *back = (struct frame){w, f->router, f->server, f->life, false, answer};

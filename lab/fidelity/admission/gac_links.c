@@ -66,9 +66,9 @@ static void model_links_answer(struct model *m, struct model_message *msg)
     back->frame = (struct buffer){0};
     back->answer = true;
     /* A server that knows as many routers as it may refuses the frame. */
-    bool taken =
-        gac_server_receive(m->servers[msg->server].server, model_now(m), model_links_link_id(msg),
-                           buffer_slice(&msg->frame), &back->frame, &error) == STATUS_OK;
+    bool taken = gac_server_receive(m->servers[msg->server].server, model_now(m),
+                                    (struct gac_origin){.link = model_links_link_id(msg)},
+                                    buffer_slice(&msg->frame), &back->frame, &error) == STATUS_OK;
     buffer_deinit(&error);
     if (!taken) {
         buffer_deinit(&back->frame);

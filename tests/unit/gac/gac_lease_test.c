@@ -23,7 +23,8 @@ static void exchange(struct pair *p)
     struct buffer answer = {0}, error = {0};
     while (gac_client_next_frame(p->client, p->now, &number, &frame)) {
         buffer_clear(&answer);
-        assert_int_equal(gac_server_receive(p->server, p->now, 1, frame, &answer, &error),
+        assert_int_equal(gac_server_receive(p->server, p->now, (struct gac_origin){.link = 1},
+                                            frame, &answer, &error),
                          STATUS_OK);
         assert_int_equal(gac_client_receive(p->client, p->now, 1, buffer_slice(&answer)),
                          STATUS_OK);
@@ -326,9 +327,9 @@ TEST(a_router_that_claims_more_than_there_is_ends_no_server)
             gac_requests_encode(&frame, &(struct gac_requests){router, 1, 1});
             gac_request_encode(&frame, &request);
             now.ns += NS_PER_MS;
-            assert_int_equal(
-                gac_server_receive(s, now, router, buffer_slice(&frame), &answer, &error),
-                STATUS_OK);
+            assert_int_equal(gac_server_receive(s, now, (struct gac_origin){.link = router},
+                                                buffer_slice(&frame), &answer, &error),
+                             STATUS_OK);
             buffer_deinit(&frame);
             buffer_deinit(&answer);
         }

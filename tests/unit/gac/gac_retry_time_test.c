@@ -21,9 +21,9 @@ static void retry_send(struct retry_server *p, uint64_t router, const struct gac
     gac_requests_encode(&frame, &(struct gac_requests){router, 1, request != NULL});
     if (request != NULL)
         gac_request_encode(&frame, request);
-    assert_int_equal(
-        gac_server_receive(p->server, p->now, router, buffer_slice(&frame), &out, &error),
-        STATUS_OK);
+    assert_int_equal(gac_server_receive(p->server, p->now, (struct gac_origin){.link = router},
+                                        buffer_slice(&frame), &out, &error),
+                     STATUS_OK);
     struct reader r = {buffer_slice(&out), false};
     assert_int_equal(gac_answers_decode(&r, &head), STATUS_OK);
     if (request != NULL)

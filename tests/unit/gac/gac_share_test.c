@@ -144,6 +144,22 @@ TEST(a_new_ledger_gives_what_its_routers_have_brought)
     ledger_deinit(&f.ledger);
 }
 
+/* A router that is silent may have had the whole rate: the others still get what they were told. */
+TEST(the_refill_is_no_less_than_what_routers_here_may_use_without_a_server)
+{
+    struct four f;
+    four_begin(&f);
+    f.terms.here = 1;
+    f.terms.shares_elsewhere = GAC_WHOLE;
+    ledger_refill(&f.ledger, f.now, &f.terms);
+    assert_int_equal(f.ledger.bank.rate, 0);
+    f.terms.shares_here = ledger_share_known(&f.ledger, 1);
+    assert_int_equal(f.terms.shares_here, EVEN);
+    share_reports(&f, 1, EVEN);
+    assert_int_equal(f.ledger.bank.rate, 1000000 / ROUTERS);
+    ledger_deinit(&f.ledger);
+}
+
 /* ---- routers and a server ---- */
 
 struct routers {
@@ -152,7 +168,8 @@ struct routers {
     struct gac_client *clients[2];
     struct gac_server *server;
     struct gac_limit limit;
-    bool cut;
+    uint32_t numbers[2]; /* of the routers in their cluster */
+    bool cut, absent[2];
 };
 
 static void routers_exchange(struct routers *r)
@@ -161,9 +178,12 @@ static void routers_exchange(struct routers *r)
     struct slice frame;
     struct buffer answer = {0}, error = {0};
     for (uint64_t i = 0; i < 2; i++) {
-        while (!r->cut && gac_client_next_frame(r->clients[i], r->now, &number, &frame)) {
+        while (!r->cut && !r->absent[i] &&
+               gac_client_next_frame(r->clients[i], r->now, &number, &frame)) {
             buffer_clear(&answer);
-            assert_int_equal(gac_server_receive(r->server, r->now, i + 1, frame, &answer, &error),
+            assert_int_equal(gac_server_receive(r->server, r->now,
+                                                (struct gac_origin){i + 1, r->numbers[i]}, frame,
+                                                &answer, &error),
                              STATUS_OK);
             assert_int_equal(gac_client_receive(r->clients[i], r->now, 1, buffer_slice(&answer)),
                              STATUS_OK);
@@ -254,5 +274,40 @@ TEST(an_idle_router_leaves_its_share_to_others)
     routers_request(&r, 1000, second, taken);
     routers_request(&r, 5000, second, taken);
     assert_in_range(taken[1], 4200, 4500); /* all but an eighth: a quarter of an even part */
+    routers_end(&r);
+}
+
+/* The machine of a router has lost its power: no link was closed. It had all of the rate. */
+TEST(a_router_that_is_started_again_takes_the_place_of_its_former_life)
+{
+    static const int first[2] = {15, 0}, second[2] = {0, 15};
+    struct routers r;
+    int taken[2];
+    routers_begin(&r);
+    r.numbers[0] = r.numbers[1] = 5;
+    r.absent[1] = true; /* it is not started yet */
+    routers_request(&r, 3000, first, taken);
+    assert_in_range(taken[0], 2800, 4000);
+    r.absent[0] = true;
+    r.absent[1] = false;
+    routers_request(&r, 1000, second, taken); /* tokens of the former life may live for a while */
+    routers_request(&r, 3000, second, taken);
+    assert_in_range(taken[1], 2900, 3100);
+    /* what comes late of the former life is refused */
+    struct duration wait;
+    uint32_t server;
+    struct slice frame;
+    struct buffer answer = {0}, error = {0};
+    gac_client_tick(r.clients[0], r.now);
+    gac_client_take(r.clients[0], r.now, &r.limit, 1000, &wait);
+    assert_true(gac_client_next_frame(r.clients[0], r.now, &server, &frame));
+    assert_int_equal(
+        gac_server_receive(r.server, r.now, (struct gac_origin){1, 5}, frame, &answer, &error),
+        STATUS_MALFORMED);
+    assert_int_equal(
+        gac_server_receive(r.server, r.now, (struct gac_origin){1, 6}, frame, &answer, &error),
+        STATUS_OK); /* another number is another router */
+    buffer_deinit(&answer);
+    buffer_deinit(&error);
     routers_end(&r);
 }

@@ -151,3 +151,21 @@ TEST(a_page_shows_all_metrics_of_a_group_in_their_units)
         "\"balances\":{\"a\":0.002,\"b\":0.003}");
     buffer_deinit(&out);
 }
+
+/* ---- families ---- */
+
+TEST(families_have_names_of_prometheus_and_are_described)
+{
+    char *pages = pages_read();
+    for (size_t i = 0; i < METRIC_FAMILY_COUNT; i++) {
+        const struct metric_family *f = &metric_families[i];
+        char name[100];
+        const size_t size = strlen(f->help);
+        snprintf(name, sizeof name, "`%s`", f->name);
+        assert_true(strncmp(f->name, "weir_", 5) == 0 && strstr(f->name, "_total") == NULL);
+        assert_true(size > 10 && f->help[size - 1] == '.');
+        if (strstr(pages, name) == NULL)
+            fail_msg("docs/pages.md lacks %s", name);
+    }
+    free(pages);
+}

@@ -146,6 +146,26 @@ TEST(a_slow_request_is_recorded_and_a_quick_one_is_not)
     assert_true(has(get("/weir/explain?slow=1").body, "\"decided\":150000"));
 }
 
+/* Its last steps cost nothing, and have no item. */
+TEST(a_slow_transaction_of_two_partitions_is_recorded)
+{
+    fake_table(&f, "parts", "id", ATTR_STRING, NULL, 0, 4);
+    f.hold = true;
+    fake_send_call(&f, 1, "TransactWriteItems",
+                   "{\"TransactItems\":[{\"Put\":{\"TableName\":\"parts\","
+                   "\"Item\":{\"id\":{\"S\":\"a\"}}}},{\"Put\":{\"TableName\":\"parts\","
+                   "\"Item\":{\"id\":{\"S\":\"b\"}}}}]}");
+    fake_advance_ms(&f, 150);
+    for (int i = 0; i < 10; i++) {
+        fake_answer_all(&f);
+        fake_pump(&f);
+    }
+    assert_true(fake_take_answer(&f, 1).status != 0);
+    f.hold = false;
+    const struct fake_answer json = get("/weir/explain?slow=1");
+    assert_true(has(json.body, "\"operation\":\"TransactWriteItems\""));
+}
+
 TEST(lists_are_filtered)
 {
     refuse_next(REPLY_THROTTLED, ADMIT_REFUSED_KEY_RANGE);
