@@ -14,6 +14,7 @@ enum {
 #define BENCH_LIST(X)                                                         \
     X(decision, "ns per admission decision, and what it allocates")           \
     X(heat, "ns per request counted as heat of its key, and the memory")      \
+    X(records, "ns per decision record")                                      \
     X(traffic, "ns per key and per request of a described workload")          \
     X(embedded, "gets and durable puts of the engine, beside raw LMDB")       \
     X(http, "requests per second and latencies over HTTP")                    \
