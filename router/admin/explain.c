@@ -10,6 +10,7 @@
 enum {
     LAST_INITIAL = 10,
     LAST_MAX = 1000,
+    SINCE_MAX_S = 100000000,
 };
 
 #define PATH "/weir/explain/"
@@ -108,12 +109,13 @@ static bool explain_read_filter(struct call *c, const struct slice values[],
                                 struct explain_filter *f)
 {
     const int64_t last = values[0].data != NULL ? slice_number(values[0]) : LAST_INITIAL;
-    const int64_t since = values[4].data != NULL ? slice_number(values[4]) : INT64_MAX / 2000;
+    const int64_t since = values[4].data != NULL ? slice_number(values[4]) : SINCE_MAX_S;
     if (last < 1 || last > LAST_MAX)
         return call_invalid(c, "last=%.*s: a number from 1 to %d is expected", SHOWN(values[0]),
                             LAST_MAX);
-    if (since < 0)
-        return call_invalid(c, "since=%.*s: a number of seconds is expected", SHOWN(values[4]));
+    if (since < 0 || (values[4].data != NULL && since > SINCE_MAX_S))
+        return call_invalid(c, "since=%.*s: a number of seconds up to %d is expected",
+                            SHOWN(values[4]), SINCE_MAX_S);
     if (values[5].data != NULL && !slice_is(values[5], "1"))
         return call_invalid(c, "slow=%.*s: slow must be 1, or not be given", SHOWN(values[5]));
     *f = (struct explain_filter){.table = values[1],
@@ -129,7 +131,7 @@ static bool explain_passes(const struct explain_filter *f, const struct decision
 {
     const struct slice key = record_text(d, RECORD_KEY);
     return d->wall_ms >= f->since_ms &&
-           (f->table.data == NULL || slice_equal(f->table, record_text(d, RECORD_TABLE))) &&
+           (f->table.data == NULL || record_is_of_table(d, f->table)) &&
            (f->reason.data == NULL || slice_is(f->reason, record_reason_name(d))) &&
            (!f->slow || (d->causes & RECORD_OF_SLOW) != 0) &&
            (f->key.data == NULL || (f->key.size > 0 && key.size > 0 &&

@@ -18,7 +18,6 @@ _Static_assert((int)RECORD_ID_SIZE == (int)HTTP_REQUEST_ID_SIZE, "the size of an
 
 enum {
     KEY_MAX = 64,
-    TABLE_MAX = 64,
     AGENT_MAX = 64,
 };
 
@@ -38,13 +37,25 @@ void answer_record_note_wait(struct subrequest *s)
 
 /* ---- which requests ---- */
 
+/* A part has met a transaction. */
+static bool answer_record_is_of_conflict(const struct call *c)
+{
+    for (const struct subrequest *s = c->subrequests; s != NULL; s = s->next_of_call) {
+        if (s->end.replied && s->end.code == REPLY_LOCKED)
+            return true;
+    }
+    return false;
+}
+
 static bool answer_record_is_of_refusal(const struct call *c, const struct fault *f)
 {
     if (c->throttle.by != NULL)
         return true;
-    return f != NULL &&
-           (f->kind == FAULT_THROUGHPUT || f->kind == FAULT_THROTTLING ||
-            f->kind == FAULT_UNAVAILABLE || f->kind == FAULT_CANCELED || f->kind == FAULT_CONFLICT);
+    if (f == NULL)
+        return false;
+    return f->kind == FAULT_THROUGHPUT || f->kind == FAULT_THROTTLING ||
+           f->kind == FAULT_UNAVAILABLE || f->kind == FAULT_CONFLICT ||
+           (f->kind == FAULT_CANCELED && answer_record_is_of_conflict(c));
 }
 
 static bool answer_record_is_slow(const struct call *c)
@@ -193,7 +204,7 @@ static void answer_record_set_part(struct decision_record *d, const struct call 
         d->partition = q->partition;
         d->node = s->node;
     }
-    record_add_text(d, RECORD_TABLE, s->route->table.name, TABLE_MAX);
+    record_add_text(d, RECORD_TABLE, s->route->table.name, RECORD_TABLE_MAX);
     answer_record_set_key(d, c->router, s);
     answer_record_set_limits(d, c->router, s);
     d->moments_us[RECORD_STARTED] = answer_record_us(c, s->started);

@@ -9,7 +9,6 @@
 enum {
     PAIRS = 1024, /* the first one holds the records of all pairs for which there is no room */
     PAIR_BUCKETS = 2048,
-    SHORT_TABLE_MAX = 32,
     SHORT_PART = 8, /* of the bytes, one part in so many is for short records */
     NONE = UINT32_MAX,
 };
@@ -29,7 +28,7 @@ struct record_short {
     char id[RECORD_ID_SIZE];
     uint8_t outcome, causes, kind, reason, cause;
     uint8_t table_size;
-    char table[SHORT_TABLE_MAX];
+    char table[RECORD_TABLE_MAX_SHORT];
     int64_t wall_ms;
     const char *operation;
     uint32_t partition, node, table_id, member, index;
@@ -82,6 +81,13 @@ void record_add_text(struct decision_record *d, enum record_text which, struct s
     if (size > 0)
         memcpy(d->texts + at, text.data, size);
     d->text_sizes[which] = (uint8_t)size;
+}
+
+bool record_is_of_table(const struct decision_record *d, struct slice name)
+{
+    const struct slice known = record_text(d, RECORD_TABLE);
+    const size_t max = d->short_form ? RECORD_TABLE_MAX_SHORT : RECORD_TABLE_MAX;
+    return slice_equal(known, slice_make(name.data, MIN(name.size, max)));
 }
 
 void record_hide_key(struct decision_record *d)
@@ -382,7 +388,7 @@ static void record_shorten(struct record_short *s, const struct decision_record 
                                .kind = d->kind,
                                .reason = (uint8_t)d->verdict.reason,
                                .cause = (uint8_t)d->verdict.cause,
-                               .table_size = (uint8_t)MIN(table.size, SHORT_TABLE_MAX),
+                               .table_size = (uint8_t)MIN(table.size, RECORD_TABLE_MAX_SHORT),
                                .wall_ms = d->wall_ms,
                                .operation = d->operation,
                                .partition = d->partition,
@@ -422,7 +428,7 @@ static void record_lengthen(struct decision_record *d, const struct record_short
                                               .wait.ns = s->wait_ns}};
     memcpy(d->id, s->id, sizeof d->id);
     record_set_level(d, s->level_mcu);
-    record_add_text(d, RECORD_TABLE, slice_make(s->table, s->table_size), SHORT_TABLE_MAX);
+    record_add_text(d, RECORD_TABLE, slice_make(s->table, s->table_size), RECORD_TABLE_MAX_SHORT);
     for (int i = 0; i < RECORD_MOMENTS; i++)
         d->moments_us[i] = RECORD_NEVER;
 }

@@ -25,6 +25,8 @@ enum {
     RECORDS_FULL_PER_S = 64, /* of a pair */
     RECORD_ID_SIZE = 52,
     RECORD_TEXTS_SIZE = 160,
+    RECORD_TABLE_MAX = 64,
+    RECORD_TABLE_MAX_SHORT = 32,
     RECORD_BYTES_MIN = 64 * 1024,
 };
 
@@ -114,6 +116,11 @@ static inline struct slice record_text(const struct decision_record *d, enum rec
  * `max` bytes or the room is cut, between two characters of UTF-8. */
 void record_add_text(struct decision_record *d, enum record_text which, struct slice text,
                      size_t max);
+
+/* Whether the record is of this table: its name, or TABLE/INDEX. Long names are cut in records, so
+ * tables whose names begin with the same RECORD_TABLE_MAX bytes (of short records
+ * RECORD_TABLE_MAX_SHORT) count as one. */
+bool record_is_of_table(const struct decision_record *d, struct slice name);
 
 /* Takes the key out. */
 void record_hide_key(struct decision_record *d);

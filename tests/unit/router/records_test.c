@@ -140,6 +140,20 @@ TEST(more_pairs_than_there_is_room_for_share_one)
     assert_int_equal(d.partition, 5000);
 }
 
+TEST(a_record_is_of_its_table_also_if_the_name_is_cut)
+{
+    char name[200];
+    struct decision_record d = {0};
+    memset(name, 'n', sizeof name);
+    record_add_text(&d, RECORD_TABLE, slice_make(name, sizeof name), RECORD_TABLE_MAX);
+    assert_true(record_is_of_table(&d, slice_make(name, sizeof name)));
+    assert_false(record_is_of_table(&d, slice_make(name, RECORD_TABLE_MAX - 1)));
+    d = refusal(1, 1, 1);
+    assert_true(record_is_of_table(&d, slice_of("orders")));
+    assert_false(record_is_of_table(&d, slice_of("order")));
+    assert_false(record_is_of_table(&d, slice_of("orders2")));
+}
+
 TEST(a_text_that_is_too_long_is_cut_between_two_characters)
 {
     struct decision_record d = {0};

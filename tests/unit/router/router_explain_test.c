@@ -117,6 +117,16 @@ TEST(an_overloaded_node_and_a_locked_item_are_explained)
     assert_true(has(follow(refused, "json").body, "\"reason\":\"conflict\""));
 }
 
+TEST(a_transaction_that_a_condition_has_cancelled_leaves_no_record)
+{
+    const uint64_t before = records_count(f.router->records).full;
+    refuse_next(REPLY_CONDITION_FAILED, ADMIT_OK);
+    const struct fake_answer cancelled = fake_call(&f, "TransactWriteItems", TRANSACT);
+    assert_int_equal(cancelled.status, 400);
+    assert_int_equal(fake_header(cancelled, "x-weir-explain").size, 0);
+    assert_int_equal(records_count(f.router->records).full, before);
+}
+
 TEST(a_part_of_a_batch_that_was_refused_is_explained_although_the_batch_succeeds)
 {
     refuse_next(REPLY_THROTTLED, ADMIT_REFUSED_ALLOCATION);
@@ -181,6 +191,7 @@ TEST(lists_are_filtered)
     assert_int_equal(get("/weir/explain?last=1001").status, 400);
     assert_int_equal(get("/weir/explain?slow=2").status, 400);
     assert_int_equal(get("/weir/explain?since=x").status, 400);
+    assert_int_equal(get("/weir/explain?since=9000000000000000000").status, 400);
     assert_int_equal(get("/weir/explain?as=html").status, 400);
 }
 
