@@ -213,29 +213,12 @@ static void answer_record_set_part(struct decision_record *d, const struct call 
     d->moments_us[RECORD_REPLIED] = s->end.replied ? answer_record_us(c, s->end.at) : RECORD_NEVER;
 }
 
-static const char DIGITS[] = "0123456789abcdef";
-
-/* The first bytes of amz-sdk-invocation-id, which is a UUID: hexadecimal digits and dashes. */
-static void answer_record_set_invocation(struct decision_record *d, struct slice text)
-{
-    size_t digits = 0;
-    for (size_t i = 0; i < text.size && digits < 2 * sizeof d->invocation; i++) {
-        const char *const digit = memchr(DIGITS, text.data[i] | 0x20, sizeof DIGITS - 1);
-        if (digit == NULL)
-            continue;
-        const unsigned value = (unsigned)(digit - DIGITS);
-        d->invocation[digits / 2] = (uint8_t)(d->invocation[digits / 2] << 4 | value);
-        digits++;
-    }
-}
-
 static void answer_record_set_client(struct decision_record *d, const struct call *c)
 {
     if (c->client == NULL)
         return;
     const struct http_head *head = &c->client->http.head;
     d->attempt = (uint8_t)MIN(head->attempt, UINT8_MAX);
-    answer_record_set_invocation(d, http_find(head, "amz-sdk-invocation-id"));
     char agent[AGENT_MAX];
     const struct slice given = http_find(head, "user-agent");
     const size_t size = MIN(given.size, AGENT_MAX);

@@ -99,7 +99,6 @@ struct decision_record {
     } rates;
     uint32_t moments_us[RECORD_MOMENTS]; /* RECORD_NEVER: did not come, or is not known */
     uint32_t waited_us;                  /* before that: for the router's processor */
-    uint8_t invocation[8];               /* the first bytes of amz-sdk-invocation-id; 0: none */
     uint8_t text_sizes[RECORD_TEXTS];
     char texts[RECORD_TEXTS_SIZE];
 };
