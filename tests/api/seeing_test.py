@@ -4,6 +4,7 @@
 WEIR: the program, for `weir load` and `weir explain`. The server of WEIR_URL has split keys and show_keys = full.
 """
 
+import collections
 import json
 import os
 import re
@@ -93,6 +94,92 @@ class MetricsTest(unittest.TestCase):
         count = total(found, "weir_request_duration_seconds_count", operation="ListTables")
         self.assertEqual(count, total(found, "weir_request_duration_seconds_bucket", operation="ListTables", le="+Inf"))
         self.assertEqual(count, total(found, "weir_requests_total", operation="ListTables"))
+
+
+class UnitsTest(unittest.TestCase):
+    """The sums of ConsumedCapacity, of all kinds of requests, are those of the page."""
+
+    def setUp(self):
+        self.client, self.table, self.sums = suite.boto(), suite.new_name(), collections.Counter()
+        throughput = {"ReadCapacityUnits": 1000, "WriteCapacityUnits": 1000}
+        all_attributes = {"Projection": {"ProjectionType": "ALL"}}
+        suite.make_table({
+            "TableName": self.table, "ProvisionedThroughput": throughput,
+            "AttributeDefinitions": [{"AttributeName": a, "AttributeType": "S"} for a in "psg"],
+            "KeySchema": self.keys("p", "s"),
+            "LocalSecondaryIndexes": [{"IndexName": "local", "KeySchema": self.keys("p", "g"), **all_attributes}],
+            "GlobalSecondaryIndexes": [{"IndexName": "global", "KeySchema": self.keys("g"), **all_attributes,
+                                        "ProvisionedThroughput": throughput}]})
+
+    @staticmethod
+    def keys(*names):
+        return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(names, ("HASH", "RANGE"))]
+
+    @staticmethod
+    def item(number, more=None, size=100):
+        item = {"p": {"S": "p%d" % (number % 7)}, "s": {"S": "s%d" % number}, "v": {"S": "x" * size}}
+        return item if more is None else {**item, "g": {"S": more}}
+
+    def key(self, number):
+        return {name: self.item(number)[name] for name in "ps"}
+
+    def done(self, kind, operation, **request):
+        answer = getattr(self.client, operation)(ReturnConsumedCapacity="INDEXES", **request)
+        consumed = answer["ConsumedCapacity"]
+        for one in consumed if isinstance(consumed, list) else [consumed]:
+            local = one.get("LocalSecondaryIndexes", {}).values()
+            self.sums["", kind] += one.get("Table", {}).get("CapacityUnits", 0) + sum(x["CapacityUnits"] for x in local)
+            for name, units in one.get("GlobalSecondaryIndexes", {}).items():
+                self.sums[name, kind] += units["CapacityUnits"]
+        return answer
+
+    def write(self):
+        table = {"TableName": self.table}
+        for i in range(30):
+            self.done("write", "put_item", **table, Item=self.item(i, "g%d" % (i % 3) if i % 2 else None, i * 200))
+        for i in range(10):
+            self.done("write", "update_item", **table, Key=self.key(i), UpdateExpression="SET g = :g",
+                      ExpressionAttributeValues={":g": {"S": "new"}})
+        self.done("write", "batch_write_item",
+                  RequestItems={self.table: [{"PutRequest": {"Item": self.item(100 + i, "b")}} for i in range(20)]})
+        self.done("write", "transact_write_items",
+                  TransactItems=[{"Put": {**table, "Item": self.item(200 + i, "t", 1500)}} for i in range(5)])
+
+    def fail(self):
+        """Three writes of a transaction, and one alone: they cost seven units, which no answer tells."""
+        table = {"TableName": self.table}
+        with self.assertRaises(self.client.exceptions.TransactionCanceledException):
+            self.client.transact_write_items(TransactItems=[
+                {"Put": {**table, "Item": self.item(300 + i), "ConditionExpression": "attribute_exists(p)"}}
+                for i in range(3)])
+        with self.assertRaises(self.client.exceptions.ConditionalCheckFailedException):
+            self.client.put_item(**table, Item=self.item(0), ConditionExpression="attribute_not_exists(p)")
+        self.sums["", "write"] += 3 * 2 + 1
+
+    def read(self):
+        table, one = {"TableName": self.table}, {"ExpressionAttributeValues": {":p": {"S": "p1"}}}
+        for i in range(10):
+            self.done("read", "get_item", **table, Key=self.key(i), ConsistentRead=bool(i % 2))
+        self.done("read", "batch_get_item", RequestItems={self.table: {"Keys": [self.key(100 + i) for i in range(20)]}})
+        self.done("read", "transact_get_items",
+                  TransactItems=[{"Get": {**table, "Key": self.key(200 + i)}} for i in range(5)])
+        page = {"LastEvaluatedKey": None}
+        while "LastEvaluatedKey" in page:
+            after = {"ExclusiveStartKey": page["LastEvaluatedKey"]} if page["LastEvaluatedKey"] else {}
+            page = self.done("read", "query", **table, KeyConditionExpression="p = :p", Limit=3, **one, **after)
+        self.done("read", "query", **table, IndexName="local", KeyConditionExpression="p = :p", **one)
+        self.done("read", "scan", **table)
+        self.done("read", "scan", **table, IndexName="global")
+        self.done("read", "execute_statement", Statement="SELECT * FROM \"%s\" WHERE p = 'p1'" % self.table)
+
+    def test_units_of_a_table_and_its_indexes_are_those_of_the_answers(self):
+        self.write()
+        self.fail()
+        self.read()
+        found = samples(page("/metrics")[1])
+        for index, kind in (("", "read"), ("", "write"), ("global", "read"), ("global", "write")):
+            self.assertEqual(total(found, "weir_table_consumed_units_total", table=self.table, index=index, kind=kind),
+                             self.sums[index, kind], (index, kind))
 
 
 class ExplainTest(unittest.TestCase):
