@@ -32,10 +32,13 @@ static bool explain_is_on(struct call *c)
                      "The router keeps no decision records: its setting explain_bytes is 0");
 }
 
-static void explain_write(struct call *c, const struct decision_record *d, bool as_text)
+/* `alone`: without the other attempts of the same call. */
+static void explain_write(struct call *c, const struct decision_record *d, bool as_text, bool alone)
 {
     struct explanation e;
     explanation_make(&e, d, c->router->config);
+    if (!alone)
+        explanation_add_attempts(&e, c->router->records);
     if (as_text)
         explanation_append_text(&c->body, &e, c->router->options.number);
     else
@@ -90,7 +93,7 @@ static bool explain_begin_one(struct call *c, UNUSED const struct json_value m[]
     if (!records_find(c->router->records, request_id_number(id), &d) ||
         memcmp(d.id, id.data, sizeof d.id) != 0)
         return explain_refuse(c, &parts);
-    explain_write(c, &d, as_text);
+    explain_write(c, &d, as_text, false);
     return true;
 }
 
@@ -163,7 +166,7 @@ static void explain_write_list(struct call *c, const struct explain_filter *f, b
         if (as_text)
             record_append_line(&c->body, &d);
         else
-            explain_write(c, &d, false);
+            explain_write(c, &d, false, true);
         left--;
     }
 }

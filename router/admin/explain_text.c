@@ -220,6 +220,17 @@ static void append_moments(struct buffer *out, const struct decision_record *d)
     buffer_append_u8(out, '\n');
 }
 
+/* "attempt 1 was refused (key-range) 88 ms before: ID" */
+static void append_attempt(struct buffer *out, const struct decision_record *d,
+                           const struct decision_record *other)
+{
+    const int64_t ms = other->wall_ms - d->wall_ms;
+    buffer_append_format(out, "  attempt %u: %s, %s, %lld ms %s\n    %.*s\n", other->attempt,
+                         record_outcome_name(other->outcome), record_reason_name(other),
+                         (long long)(ms < 0 ? -ms : ms), ms < 0 ? "before" : "after",
+                         RECORD_ID_SIZE, other->id);
+}
+
 void explanation_append_text(struct buffer *out, const struct explanation *e, uint32_t router)
 {
     const struct decision_record *d = e->record;
@@ -238,6 +249,8 @@ void explanation_append_text(struct buffer *out, const struct explanation *e, ui
         append_time(out, e->would_pass_ms);
         buffer_append_text(out, " if no other request came.\n");
     }
+    for (uint32_t i = 0; i < e->attempt_count; i++)
+        append_attempt(out, e->record, &e->attempts[i]);
     for (uint32_t i = 0; i < e->help_count; i++) {
         const size_t line = out->size;
         buffer_append_format(out, "  %-5s", help_kind_name(e->helps[i].kind));
@@ -333,6 +346,17 @@ static void write_request(struct buffer *out, const struct decision_record *d)
     }
 }
 
+static void write_attempt(struct buffer *out, const struct decision_record *other)
+{
+    json_write_open(out, '{');
+    json_member_string(out, "id", slice_make(other->id, sizeof other->id));
+    json_member_integer(out, "attempt", other->attempt);
+    json_member_text(out, "outcome", record_outcome_name(other->outcome));
+    json_member_text(out, "reason", record_reason_name(other));
+    json_member_integer(out, "at_ms", other->wall_ms);
+    json_write_close(out, '}');
+}
+
 void explanation_append_json(struct buffer *out, const struct explanation *e, uint32_t router)
 {
     const struct decision_record *d = e->record;
@@ -362,6 +386,10 @@ void explanation_append_json(struct buffer *out, const struct explanation *e, ui
         json_member_text(out, "text", e->helps[i].text);
         json_write_close(out, '}');
     }
+    json_write_close(out, ']');
+    json_member_open(out, "attempts", '[');
+    for (uint32_t i = 0; i < e->attempt_count; i++)
+        write_attempt(out, &e->attempts[i]);
     json_write_close(out, ']');
     write_moments(out, d);
     json_write_close(out, '}');

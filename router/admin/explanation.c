@@ -280,6 +280,11 @@ static void explanation_add_helps(struct explanation *e, const struct decision_r
     }
 }
 
+void explanation_add_attempts(struct explanation *e, const struct records *records)
+{
+    e->attempt_count = records_attempts(records, e->record, e->attempts, EXPLANATION_ATTEMPTS);
+}
+
 void explanation_make(struct explanation *e, const struct decision_record *d,
                       const struct config *config)
 {

@@ -12,6 +12,7 @@ struct config;
 enum {
     EXPLANATION_LIMITS = 8,
     EXPLANATION_HELPS = 6,
+    EXPLANATION_ATTEMPTS = 8,
 };
 
 enum limit_verdict {
@@ -54,6 +55,8 @@ struct explanation {
     uint32_t limit_count;
     struct explained_help helps[EXPLANATION_HELPS];
     uint32_t help_count;
+    struct decision_record attempts[EXPLANATION_ATTEMPTS]; /* others of the same call of the SDK */
+    uint32_t attempt_count;
 };
 
 const char *limit_verdict_name(enum limit_verdict verdict); /* "not reached" */
@@ -64,6 +67,9 @@ const char *record_reason_name(const struct decision_record *d);
 
 void explanation_make(struct explanation *e, const struct decision_record *d,
                       const struct config *config);
+
+/* Adds the other attempts that have records. */
+void explanation_add_attempts(struct explanation *e, const struct records *records);
 
 /* Append one record: as text of at most 80 columns, or as an object. `router`: its number. */
 void explanation_append_text(struct buffer *out, const struct explanation *e, uint32_t router);

@@ -213,12 +213,28 @@ static void answer_record_set_part(struct decision_record *d, const struct call 
     d->moments_us[RECORD_REPLIED] = s->end.replied ? answer_record_us(c, s->end.at) : RECORD_NEVER;
 }
 
+/* The first 16 digits of amz-sdk-invocation-id, which is a UUID: hexadecimal digits and dashes. */
+static uint64_t answer_record_invocation(struct slice text)
+{
+    static const char digits[] = "0123456789abcdef";
+    uint64_t number = 0;
+    for (size_t i = 0, taken = 0; i < text.size && taken < 16; i++) {
+        const char *const digit = memchr(digits, text.data[i] | 0x20, sizeof digits - 1);
+        if (digit == NULL)
+            continue;
+        number = number << 4 | (uint64_t)(digit - digits);
+        taken++;
+    }
+    return number;
+}
+
 static void answer_record_set_client(struct decision_record *d, const struct call *c)
 {
     if (c->client == NULL)
         return;
     const struct http_head *head = &c->client->http.head;
     d->attempt = (uint8_t)MIN(head->attempt, UINT8_MAX);
+    d->invocation = answer_record_invocation(http_find(head, "amz-sdk-invocation-id"));
     char agent[AGENT_MAX];
     const struct slice given = http_find(head, "user-agent");
     const size_t size = MIN(given.size, AGENT_MAX);

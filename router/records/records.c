@@ -454,6 +454,20 @@ void records_add(struct records *r, const struct decision_record *d)
     record_shorten(pool_add(&r->brief, number, r->order, pair_of(&r->brief, key)), d);
 }
 
+uint32_t records_attempts(const struct records *r, const struct decision_record *d,
+                          struct decision_record out[], uint32_t max)
+{
+    const struct pool *p = &r->full;
+    uint32_t count = 0;
+    for (uint32_t i = p->newest; i != NONE && count < max && d->invocation != 0;
+         i = pool_slot(p, i)->older) {
+        const struct decision_record *other = pool_record(p, i);
+        if (other->invocation == d->invocation && other->number != d->number)
+            out[count++] = *other;
+    }
+    return count;
+}
+
 static void pool_read(const struct pool *p, bool is_full, uint32_t i, struct decision_record *out)
 {
     if (is_full)

@@ -99,6 +99,7 @@ struct decision_record {
     } rates;
     uint32_t moments_us[RECORD_MOMENTS]; /* RECORD_NEVER: did not come, or is not known */
     uint32_t waited_us;                  /* before that: for the router's processor */
+    uint64_t invocation;                 /* the first bytes of amz-sdk-invocation-id; 0: none */
     uint8_t text_sizes[RECORD_TEXTS];
     char texts[RECORD_TEXTS_SIZE];
 };
@@ -134,6 +135,11 @@ void records_destroy(struct records *r);
 void records_add(struct records *r, const struct decision_record *d);
 /* False: it was not kept, or had to go. */
 bool records_find(const struct records *r, uint64_t number, struct decision_record *out);
+/* Other attempts of the same call of an SDK: full records with the same invocation, the newest
+ * first, `max` at most. Returns how many. */
+uint32_t records_attempts(const struct records *r, const struct decision_record *d,
+                          struct decision_record out[], uint32_t max);
+
 /* Zeroed = before the newest. */
 struct records_cursor {
     uint32_t next[2];

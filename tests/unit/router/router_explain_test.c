@@ -176,6 +176,31 @@ TEST(a_slow_transaction_of_two_partitions_is_recorded)
     assert_true(has(json.body, "\"operation\":\"TransactWriteItems\""));
 }
 
+TEST(attempts_of_the_same_call_are_shown)
+{
+    static const char INVOCATION[] = "amz-sdk-invocation-id: 0a1b2c3d-4e5f-4a1b-8c9d-000000000001";
+    struct buffer request = {0};
+    for (int attempt = 1; attempt <= 2; attempt++) {
+        char lines[200];
+        buffer_clear(&request);
+        snprintf(lines, sizeof lines, "%s\r\namz-sdk-request: attempt=%d; max=3\r\n", INVOCATION,
+                 attempt);
+        fake_request_text(&request, "PutItem", slice_of(PUT));
+        const uint8_t *end = memchr(request.data, '\n', request.size);
+        struct buffer with = {0};
+        buffer_append(&with, request.data, (size_t)(end + 1 - request.data));
+        buffer_append_text(&with, lines);
+        buffer_append(&with, end + 1, request.size - (size_t)(end + 1 - request.data));
+        refuse_next(REPLY_THROTTLED, ADMIT_REFUSED_KEY_RANGE);
+        fake_send(&f, 1, buffer_slice(&with));
+        buffer_deinit(&with);
+        fake_advance_ms(&f, 40);
+        const struct fake_answer json = follow(fake_take_answer(&f, 1), "json");
+        assert_true(has(json.body, attempt == 1 ? "\"attempts\":[]" : "\"attempt\":1,\"outcome\""));
+    }
+    buffer_deinit(&request);
+}
+
 TEST(lists_are_filtered)
 {
     refuse_next(REPLY_THROTTLED, ADMIT_REFUSED_KEY_RANGE);
