@@ -154,7 +154,7 @@ static void explain_open_list(struct call *c)
 
 static void explain_write_list(struct call *c, const struct explain_filter *f, bool as_text)
 {
-    const bool with_keys = config_choices(c->router->config)->show_keys == SHOW_KEYS_FULL;
+    const bool with_keys = config_choices(c->router->config)->show_keys != SHOW_KEYS_OWN;
     struct records_cursor at = {0};
     struct decision_record d;
     int64_t left = f->last;

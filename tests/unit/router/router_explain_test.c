@@ -247,6 +247,7 @@ TEST(keys_are_shown_as_show_keys_sets)
     struct fake_answer json = follow(fake_call(&f, "PutItem", PUT), "json");
     assert_true(has(json.body, "\"key\":\"hash "));
     assert_false(has(json.body, "some"));
+    assert_true(has(get("/weir/explain").body, "\"key\":\"hash "));
     fake_deinit(&f);
     start_with(1024 * 1024, SHOW_KEYS_OWN);
     refuse_next(REPLY_THROTTLED, ADMIT_REFUSED_KEY_RANGE);
