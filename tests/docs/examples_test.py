@@ -72,7 +72,7 @@ NOT_RUN = {  # how a command begins: why it is not run here
     """curl -H 'Content-Type: application/json' -d '{"TableName": "chat\"""": "the same",
 }
 # Exit code 1 says that the machine, or this build, is slower than a budget: no reason to fail here.
-MEASURES = re.compile(r"weir-bench (decision|heat|traffic|indexes|limiter)\b|weir-bench http .*--gac")
+MEASURES = re.compile(r"weir-bench (decision|heat|records|traffic|indexes|limiter)\b|weir-bench http .*--gac")
 NOT_COMMANDS = {  # how a block begins: what it is
     "client": "a diagram",
     "your SDK": "a diagram",
@@ -109,7 +109,7 @@ SHORTENED = [  # in commands that match the first: what replaces what
     (r"(?s)weir load .*start=5s", r"start=5s", "start=1s"),
 ]
 # Commands that leave nothing behind: once is enough, in whatever texts they stand.
-ONCE = re.compile(r"(build/)?(weir sim|weir-bench (decision|heat|traffic))\b")
+ONCE = re.compile(r"(build/)?(weir sim|weir-bench (decision|heat|records|traffic))\b")
 NO_CHARTS = "this weir was built without the chart libraries"
 RECORDING = "weir load --create-table --wcu 100 --rate 300 --read-ratio 0 --record day.trace" \
             " && cp day.trace router-1.trace && cp day.trace router-2.trace"
