@@ -135,7 +135,7 @@ int cmd_explain(int argc, char **argv)
         .examples = "  weir explain --last 3\n"
                     "  weir explain --table orders --reason key-range --since 60\n"
                     "  weir explain TA7TTFE2BIFUHAH175T0GTEU6VVV4KQNSO5AEMVJF66Q9ASUAAJG\n"
-                    "  grep RequestId application.log | tail -1 | weir explain - --json\n",
+                    "  weir explain - --json <message.txt\n",
         .groups = {OPTION_GROUP(NULL, explain_fields, &o)},
         .words = {
             .at = &text, .count = &count, .max = 1, .expected = "one text with a request id"}};

@@ -69,6 +69,8 @@ NOT_RUN = {  # how a command begins: why it is not run here
     "weir lab suite": "a test, which ctest runs",
     "weir unshard events": "needs a hot key; the tour of docs/guide-write-sharding.md has one",
     "weir unshard --shards": "the same",
+    "weir explain TA7": "needs a request that was refused; tests/api/seeing_test.py has one",
+    "weir explain - ": "the same",
     """curl -H 'Content-Type: application/json' -d '{"TableName": "chat\"""": "the same",
 }
 # Exit code 1 says that the machine, or this build, is slower than a budget: no reason to fail here.
@@ -125,7 +127,7 @@ OTHER_SERVER = {  # how a command begins: the port on which it listens
 # Tokens, and times until there are some: they change with time.
 REFILLED = re.compile(r'(;r=|;t=|"remaining":|retry-after-ms: |try again in )[0-9.]+')
 FOLLOWER = re.compile(r"weir events .*--follow|tools/cluster logs")
-NEEDS_CLUSTER = re.compile(r"(curl|aws|weir (load|events|drain|limiter)|boto3|"
+NEEDS_CLUSTER = re.compile(r"(curl|aws|weir (load|events|explain|drain|limiter)|boto3|"
                            r"tools/cluster (?!up|down|demo|--help))\b(?!.*--help)")
 STARTS_CLUSTER = re.compile(r"tools/cluster up")
 
