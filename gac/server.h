@@ -30,10 +30,10 @@ struct gac_origin {
     uint32_t number; /* of the router in its cluster; 0: not known */
 };
 
-/* A frame of a router arrived over its link. A router with the number of another one is that router
- * after a restart: the former one has ended, although its link was not closed, and its frames that
- * come late are refused. Appends the answer to `out`. STATUS_MALFORMED: the
- * frame changed nothing, and the link must be closed; `error` tells why. */
+/* A frame of a router arrived over its link: appends the answer to `out`. A router with the number
+ * of another one is that router after a restart: the former one has ended, although its link was
+ * not closed, and its frames that come late have no answer. STATUS_MALFORMED: the frame changed
+ * nothing, and the link must be closed; `error` tells why. */
 enum status gac_server_receive(struct gac_server *s, struct instant now, struct gac_origin from,
                                struct slice frame, struct buffer *out, struct buffer *error);
 

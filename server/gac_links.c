@@ -13,7 +13,8 @@ void gac_links_frame(struct gac_links *l, const struct link_peer *from, struct s
     if (gac_server_receive(l->server, l->clock.now(l->clock.context),
                            (struct gac_origin){from->link, from->id}, frame, &l->answer,
                            &error) == STATUS_OK) {
-        l->links.send(l->links.context, from->link, buffer_slice(&l->answer));
+        if (l->answer.size > 0)
+            l->links.send(l->links.context, from->link, buffer_slice(&l->answer));
     } else {
         buffer_append_format(&why, "sent %.*s", (int)error.size, (const char *)error.data);
         buffer_append_u8(&why, 0);

@@ -1,5 +1,6 @@
 /* What a node's disk may do to it: die with the process, tear a write, fail a sync, run full. Every
  * test checks the one guarantee: what was acknowledged is there, and nothing else is made of it. */
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,12 +21,27 @@
 /* ---- the disk under LMDB: its syncs pass through here ---- */
 
 static _Atomic int lmdb_syncs_until_failure = -1; /* the flush thread counts */
+static pthread_mutex_t lmdb_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t lmdb_may_sync = PTHREAD_COND_INITIALIZER;
+static bool lmdb_syncs_wait; /* under lmdb_lock */
+
+static void lmdb_let_sync(bool may)
+{
+    pthread_mutex_lock(&lmdb_lock);
+    lmdb_syncs_wait = !may;
+    pthread_cond_broadcast(&lmdb_may_sync);
+    pthread_mutex_unlock(&lmdb_lock);
+}
 
 __attribute__((visibility("default"))) int fdatasync(int fd)
 {
     static int (*real)(int fd);
     if (real == NULL)
         real = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
+    pthread_mutex_lock(&lmdb_lock);
+    while (lmdb_syncs_wait)
+        pthread_cond_wait(&lmdb_may_sync, &lmdb_lock);
+    pthread_mutex_unlock(&lmdb_lock);
     if (lmdb_syncs_until_failure == 0) {
         errno = EIO;
         return -1;
@@ -580,10 +596,18 @@ TEST(a_full_disk_under_the_log_refuses_writes_until_there_is_space)
                           fill_disk, empty_disk, "disk");
 }
 
-/* A user's quota (EDQUOT). LMDB still has space: the refusal is the log's. */
+/* A user's quota (EDQUOT). LMDB still has space, but its disk is slow: the log is full before a
+ * checkpoint gives it segments back. The refusal is the log's. */
 static void fill_quota(void)
 {
     disk_error = EDQUOT;
+    lmdb_let_sync(false);
+}
+
+static void lift_quota(void)
+{
+    disk_error = 0;
+    lmdb_let_sync(true);
 }
 
 TEST(a_quota_that_is_met_under_the_log_refuses_writes_until_there_is_space)
@@ -591,5 +615,5 @@ TEST(a_quota_that_is_met_under_the_log_refuses_writes_until_there_is_space)
     fill_repair_and_go_on(*state,
                           "profile = off\nmemtable_max_bytes = 1GiB\nlog_segment_bytes = 8MiB\n"
                           "checkpoint_ms = 3600000\n",
-                          fill_quota, empty_disk, "the log's disk");
+                          fill_quota, lift_quota, "the log's disk");
 }
