@@ -133,8 +133,8 @@ static const struct field common_options[] = {
 };
 
 static const struct field run_options[] = {
-    {"only", FIELD_TEXT, MEMBER(plan.only), "NAME", .initial = "all policies",
-     .help = "Run only this policy of the scenario."},
+    {"only", FIELD_TEXT, MEMBER(plan.only), "NAME,..", .initial = "all policies",
+     .help = "Run only these policies of the scenario."},
 };
 
 static const struct field adversary_options[] = {

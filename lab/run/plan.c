@@ -84,12 +84,38 @@ bool lab_plan_includes(const struct lab_plan *p, uint64_t number)
     return p->seeds_now == 0 || number % p->seeds < p->seeds_now;
 }
 
+static bool name_is_listed(const char *list, const char *name)
+{
+    for (const char *at = list;; at = strchr(at, ',') + 1) {
+        const size_t size = strcspn(at, ",");
+        if (slice_is(slice_make(at, size), name))
+            return true;
+        if (at[size] == '\0')
+            return false;
+    }
+}
+
 static bool policy_runs(const struct lab_plan *p, uint32_t policy)
 {
     if (p->options.adversary)
         return p->scenario->limit_count == 0 && adversary_needs_policy(p->scenario, policy);
     return p->options.only == NULL ||
-           strcmp(p->scenario->policies[policy].name, p->options.only) == 0;
+           name_is_listed(p->options.only, p->scenario->policies[policy].name);
+}
+
+/* The first name of the list that is no policy's; size 0: there is none. */
+static struct slice unknown_name(const struct scenario *s, const char *list)
+{
+    for (const char *at = list;; at = strchr(at, ',') + 1) {
+        const struct slice name = slice_make(at, strcspn(at, ","));
+        bool known = false;
+        for (uint32_t i = 0; i < s->policy_count; i++)
+            known |= slice_is(name, s->policies[i].name);
+        if (!known)
+            return name.size > 0 ? name : slice_of(list);
+        if (at[name.size] == '\0')
+            return slice_make(NULL, 0);
+    }
 }
 
 static enum status find_policies(struct lab_plan *p, struct buffer *error)
@@ -99,10 +125,13 @@ static enum status find_policies(struct lab_plan *p, struct buffer *error)
         if (policy_runs(p, i))
             p->chosen[p->policies++] = i;
     }
-    if (p->policies > 0 || p->options.adversary)
+    if (p->options.adversary || p->options.only == NULL)
         return STATUS_OK;
-    buffer_append_format(error, "%s: there is no policy `%s`; there are", p->options.file,
-                         p->options.only);
+    const struct slice unknown = unknown_name(s, p->options.only);
+    if (unknown.data == NULL)
+        return STATUS_OK;
+    buffer_append_format(error, "%s: there is no policy `%.*s`; there are", p->options.file,
+                         TEXT_OF(unknown));
     for (uint32_t i = 0; i < s->policy_count; i++)
         buffer_append_format(error, "%s %s", i == 0 ? "" : ",", s->policies[i].name);
     return STATUS_MALFORMED;

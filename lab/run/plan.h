@@ -26,7 +26,7 @@ struct lab_plan_options {
     struct lab_until until;
     enum lab_fidelity fidelity; /* LAB_FIDELITIES: as the scenario says */
     bool sweep;                 /* all points of the axes; otherwise no axis is changed */
-    const char *only;           /* this policy of the scenario; NULL: all */
+    const char *only;           /* these policies of the scenario, with commas; NULL: all */
     bool adversary; /* bad policies in the place of the first one (lab/run/adversary.h); replaces
         `more` */
     struct policies *policies; /* borrows; loaded from `policy_files`; may be NULL */

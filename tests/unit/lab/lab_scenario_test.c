@@ -445,9 +445,20 @@ TEST(a_plan_numbers_all_runs)
     assert_string_equal(run->point, "rate=2,seeds=4");
     assert_string_equal(run->path, "runs/2-b_../4/13.json");
     lab_plan_deinit(&p);
-    o.only = "c";
-    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_MALFORMED);
+    o.only = "b/..";
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_OK);
+    assert_int_equal(p.policies, 1);
     lab_plan_deinit(&p);
+    o.only = "b/..,a";
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_OK);
+    assert_int_equal(p.policies, 2);
+    lab_plan_deinit(&p);
+    static const char *const wrong[] = {"c", "a,c", "a,", ",a", "a,,b/.."};
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        o.only = wrong[i];
+        assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_MALFORMED);
+        lab_plan_deinit(&p);
+    }
     free(run);
 }
 
